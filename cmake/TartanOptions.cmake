@@ -1,0 +1,27 @@
+# Compiler settings common to every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# The speed that matters is that of the generated kernels; -O2 keeps the build short.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+
+find_program(TARTAN_CCACHE ccache)
+if(TARTAN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TARTAN_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${TARTAN_CCACHE})
+endif()
+
+find_program(TARTAN_LINKER NAMES mold ld.lld)
+if(TARTAN_LINKER MATCHES "mold$")
+  add_link_options(-fuse-ld=mold)
+elseif(TARTAN_LINKER MATCHES "lld$")
+  add_link_options(-fuse-ld=lld)
+endif()
+
+set(TARTAN_WARNINGS -Wall -Wextra -Wno-unused-parameter)
+if(TARTAN_WERROR)
+  list(APPEND TARTAN_WARNINGS -Werror)
+endif()

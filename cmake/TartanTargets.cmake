@@ -1,0 +1,28 @@
+# tartan_library(name SRCS a.cc b.cc DEPS x y): a static library; headers are found from the root.
+function(tartan_library name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  if(ARG_SRCS)
+    add_library(${name} STATIC ${ARG_SRCS})
+    target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+    target_compile_options(${name} PRIVATE ${TARTAN_WARNINGS})
+    target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+    target_link_libraries(${name} INTERFACE ${ARG_DEPS})
+  endif()
+endfunction()
+
+# tartan_test(name SRCS a_test.cc DEPS x y [ARGS ...]): one gtest program, one ctest entry.
+function(tartan_test name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;ARGS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  target_compile_options(${name} PRIVATE ${TARTAN_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  # Tests never touch the user's caches.
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT
+    "TARTAN_CACHE_DIR=${PROJECT_BINARY_DIR}/test-cache/tartan;POCL_CACHE_DIR=${PROJECT_BINARY_DIR}/test-cache/pocl;TARTAN_SOURCE_DIR=${PROJECT_SOURCE_DIR};TARTAN_BINARY_DIR=${PROJECT_BINARY_DIR}")
+endfunction()

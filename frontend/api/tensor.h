@@ -1,0 +1,52 @@
+// Lazy tensors: applications of Tile functions to inputs, constants and other tensors. Nothing is
+// computed until a Composer turns a set of results into one program, or Evaluate is asked.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "tile/base/host_tensor.h"
+#include "tile/base/shape.h"
+
+namespace tartan::api {
+
+struct TensorNode;
+
+// A handle to one result of a node; cheap to copy, immutable, safe to share between threads.
+class Tensor {
+ public:
+  Tensor() = default;
+
+  // A value given at run time.
+  static Tensor Placeholder(std::string name, TensorShape shape);
+  // A value known now; kept on the device by whatever runs it. `name` is for messages.
+  static Tensor Constant(HostTensor value, std::string name = "");
+
+  bool defined() const { return node_ != nullptr; }
+  const TensorShape& shape() const;
+  DataType type() const { return shape().type; }
+  const std::vector<int64_t>& dims() const { return shape().dims; }
+  int64_t rank() const { return shape().rank(); }
+
+  // The value, if it is a constant; null otherwise.
+  const HostTensor* constant() const;
+  bool is_placeholder() const;
+
+  const std::shared_ptr<const TensorNode>& node() const { return node_; }
+  int result() const { return result_; }
+  bool operator==(const Tensor&) const = default;  // the same node and result
+
+ private:
+  friend class Function;
+  Tensor(std::shared_ptr<const TensorNode> node, int result)
+      : node_(std::move(node)), result_(result) {}
+
+  std::shared_ptr<const TensorNode> node_;
+  int result_ = 0;
+};
+
+}  // namespace tartan::api

@@ -1,0 +1,32 @@
+// What the compiler may know of a device; mirrors proto::HardwareSettings (fields are explained
+// there).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace tartan {
+
+struct HardwareSettings {
+  int64_t threads = 1;
+  int64_t vector_width = 8;
+  bool has_local_memory = false;
+  int64_t local_memory_bytes = 32768;
+  int64_t l1_bytes = 32768;
+  int64_t l2_bytes = 524288;
+  int64_t cache_line_bytes = 64;
+  int64_t register_bytes = 512;
+  int64_t compute_units = 1;
+  int64_t max_work_group_size = 1;
+  std::array<int64_t, 3> max_work_item_sizes = {1, 1, 1};
+  bool has_float16 = false;
+  bool has_float64 = true;
+  int64_t clock_mhz = 0;
+  double gflops = 0;
+  double gbps = 0;
+  double launch_us = 0;
+
+  bool operator==(const HardwareSettings&) const = default;
+};
+
+}  // namespace tartan

@@ -1,0 +1,100 @@
+// The functions of scalars: one list used by the graph (elementwise operations), by kernel bodies
+// and by generated code. Meaning and corner cases are written in tile/lang/README.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+
+#include "absl/strings/string_view.h"
+
+namespace tartan {
+
+enum class ScalarOp : uint8_t {
+  // One operand.
+  kIdentity,
+  kNeg,
+  kAbs,
+  kSign,
+  kBitNot,
+  kLogicalNot,
+  kCeil,
+  kFloor,
+  kRound,  // to nearest, ties to even
+  kTrunc,
+  kSqrt,
+  kRecip,
+  kExp,
+  kExpm1,
+  kLog,
+  kLog1p,
+  kSin,
+  kCos,
+  kTan,
+  kAsin,
+  kAcos,
+  kAtan,
+  kSinh,
+  kCosh,
+  kTanh,
+  kAsinh,
+  kAcosh,
+  kAtanh,
+  kErf,
+  kSigmoid,
+  kRelu,
+  kIsNan,
+  kIsInf,
+  kCast,  // to the type of the result
+  // Two operands.
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,   // sign of the divisor (Python, ONNX fmod=0)
+  kFmod,  // sign of the dividend (C)
+  kPow,
+  kMax,
+  kMin,
+  kAtan2,
+  kBitAnd,
+  kBitOr,
+  kBitXor,
+  kShiftLeft,
+  kShiftRight,
+  kLogicalAnd,
+  kLogicalOr,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  // Three operands.
+  kSelect,  // condition ? a : b
+};
+
+inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::kSelect) + 1;
+
+int OperandCount(ScalarOp op);
+
+// The name of the function in Tile: "add", "cmp_lt", "exp" …
+absl::string_view Name(ScalarOp op);
+
+std::optional<ScalarOp> ScalarOpFromName(absl::string_view name);
+
+// kEqual … kGreaterEqual, kLogical*, kIsNan, kIsInf: the result is bool.
+bool ReturnsBool(ScalarOp op);
+
+std::ostream& operator<<(std::ostream& out, ScalarOp op);
+
+// How a contraction merges the values of one output element.
+enum class Aggregation : uint8_t { kSum, kProduct, kMax, kMin, kAssign };
+
+// How a contraction combines its inputs. kNone: one input; kCond: A == B ? C : 0.
+enum class Combination : uint8_t { kNone, kMultiply, kAdd, kEqual, kCond };
+
+absl::string_view Symbol(Aggregation aggregation);  // "+", "*", ">", "<", "="
+absl::string_view Symbol(Combination combination);  // "", "*", "+", "==", "?"
+
+}  // namespace tartan

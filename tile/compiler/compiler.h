@@ -1,0 +1,25 @@
+// The Tile compiler, from text or program to kernels. The pipeline is the body of Compile().
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "tile/base/hardware_settings.h"
+#include "tile/compiler/kernel_list.h"
+#include "tile/ir/program.h"
+
+namespace tartan::compiler {
+
+struct CompileOptions {
+  HardwareSettings settings;
+  // Called with the name of each stage ("program", "groups", "flat", "plan", "sem" …) and its
+  // readable result; null: no dumps are made.
+  std::function<void(absl::string_view stage, absl::string_view text)> dump;
+  bool force_64bit_indices = false;
+  bool fuse = true;
+};
+
+absl::StatusOr<KernelList> Compile(const ir::Program& program, const CompileOptions& options);
+
+}  // namespace tartan::compiler

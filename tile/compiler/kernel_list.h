@@ -1,0 +1,64 @@
+// What the compiler makes of a program: kernels, buffers and the steps that run them. Plain data,
+// independent of any device.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tile/base/shape.h"
+#include "tile/sem/sem.h"
+
+namespace tartan::compiler {
+
+enum class BufferKind : uint8_t {
+  kInput,      // given by the caller at each run
+  kConstant,   // given once, at load
+  kPersistent, // computed once, at load, from constants
+  kTemporary,  // lives within a run
+  kOutput,     // handed to the caller after a run
+};
+
+struct BufferInfo {
+  std::string name;
+  BufferKind kind = BufferKind::kTemporary;
+  TensorShape shape;
+  int64_t bytes = 0;  // 0 for an empty tensor, which no step touches
+};
+
+struct LaunchStep {
+  int kernel = 0;                // position in KernelList::kernels
+  std::vector<int> buffers;      // positions in KernelList::buffers, one per parameter
+  std::string description;       // the Tile statement(s) it computes
+  double flops = 0;
+  double bytes = 0;              // read and written at least once
+};
+
+struct FillStep {
+  int buffer = 0;
+  DataType type = DataType::kFloat32;
+  double value = 0;
+};
+
+struct CopyStep {
+  int from = 0;
+  int to = 0;
+};
+
+using Step = std::variant<LaunchStep, FillStep, CopyStep>;
+
+struct KernelList {
+  std::string name;
+  std::vector<sem::Kernel> kernels;  // distinct ones
+  std::vector<BufferInfo> buffers;
+  std::vector<Step> setup;           // once, when the constants are known
+  std::vector<Step> steps;           // at every run, in order
+  // Which buffer holds each program input and output, in order. Outputs may share a buffer with
+  // an input or another output (views and pass-through).
+  std::vector<int> inputs;
+  std::vector<int> outputs;
+};
+
+}  // namespace tartan::compiler

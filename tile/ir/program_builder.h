@@ -1,0 +1,56 @@
+// Builds an ir::Program operation by operation. Type and shape rules live here, once, for the
+// Tile binder, autodiff and graph passes. Every function returns InvalidArgument with a message
+// that names the operand shapes or types at fault.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "tile/ir/program.h"
+
+namespace tartan::ir {
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder() = default;
+
+  // Continues an existing program (autodiff appends to the forward pass).
+  explicit ProgramBuilder(Program program) : program_(std::move(program)) {}
+
+  absl::StatusOr<ValueId> AddInput(std::string name, TensorShape shape, Input input = {});
+  // Weak literals; their nominal types are int32 (int64 where it does not fit) and float32.
+  ValueId AddConstant(int64_t value);
+  ValueId AddConstant(double value);
+  // A literal of a fixed type.
+  ValueId AddConstant(DataType type, double value);
+
+  // Type rules: any float beats any integer, integers beat bool, the same family gives the wider;
+  // signed with unsigned of the same width gives the signed type; comparisons and logic give bool.
+  absl::StatusOr<ValueId> AddElementwise(ScalarOp op, absl::Span<const ValueId> operands,
+                                         std::string name = "");
+  absl::StatusOr<ValueId> AddCast(ValueId operand, DataType type, std::string name = "");
+  // `dims` are the sizes of the output.
+  absl::StatusOr<ValueId> AddContraction(Contraction contraction, std::vector<int64_t> dims,
+                                         std::string name = "");
+  // For kReshape `params` are the new sizes (they are in the result's shape afterwards).
+  absl::StatusOr<ValueId> AddSpecial(SpecialKind kind, absl::Span<const ValueId> operands,
+                                     absl::Span<const int64_t> params, std::string name = "");
+
+  // Gives a value a name that appears in dumps and kernels; the first name given stays.
+  void SetName(ValueId value, std::string name);
+  void AddOutput(ValueId value, std::string name);
+
+  const Program& program() const { return program_; }
+  const TensorShape& shape(ValueId value) const { return program_.values[value].shape; }
+  // Removes what no output needs, verifies, and returns the program.
+  absl::StatusOr<Program> Build() &&;
+
+ private:
+  ValueId Append(std::string name, TensorShape shape, Op op);
+
+  Program program_;
+};
+
+}  // namespace tartan::ir

@@ -1,0 +1,48 @@
+// Exact rational numbers on 64 bits. Arithmetic that leaves 64 bits gives an invalid number, which
+// stays invalid through everything computed from it; ask valid() at the end.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+namespace tartan::math {
+
+class Rational {
+ public:
+  constexpr Rational() = default;
+  constexpr Rational(int64_t value) : numerator_(value) {}  // NOLINT: an integer is a rational
+  // Reduced, with a positive denominator; invalid for denominator 0.
+  Rational(int64_t numerator, int64_t denominator);
+  static Rational Invalid() { return Rational(0, 0); }
+
+  bool valid() const { return denominator_ != 0; }
+  bool is_integer() const { return denominator_ == 1; }
+  bool is_zero() const { return numerator_ == 0 && denominator_ == 1; }
+  int64_t numerator() const { return numerator_; }
+  int64_t denominator() const { return denominator_; }
+
+  int64_t Floor() const;  // requires valid()
+  int64_t Ceil() const;   // requires valid()
+  std::string ToString() const;  // "3", "-2/3", "invalid"
+
+  bool operator==(const Rational&) const = default;  // two invalid numbers are equal
+
+ private:
+  int64_t numerator_ = 0;
+  int64_t denominator_ = 1;
+};
+
+Rational operator+(const Rational& a, const Rational& b);
+Rational operator-(const Rational& a, const Rational& b);
+Rational operator*(const Rational& a, const Rational& b);
+Rational operator/(const Rational& a, const Rational& b);  // invalid for b == 0
+Rational operator-(const Rational& a);
+bool operator<(const Rational& a, const Rational& b);  // requires both valid
+inline bool operator>(const Rational& a, const Rational& b) { return b < a; }
+inline bool operator<=(const Rational& a, const Rational& b) { return !(b < a); }
+inline bool operator>=(const Rational& a, const Rational& b) { return !(a < b); }
+
+std::ostream& operator<<(std::ostream& out, const Rational& r);
+
+}  // namespace tartan::math

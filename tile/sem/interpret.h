@@ -1,0 +1,19 @@
+// Runs a kernel on host memory, work-item by work-item: the reference for generated code, and how
+// tests run kernels without a device. Every access is checked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "tile/sem/sem.h"
+
+namespace tartan::sem {
+
+// `buffers` in the order of kernel.parameters; outputs are written in place. OutOfRange naming the
+// buffer and index for an access outside it. Barriers separate phases of a work-group.
+absl::Status Interpret(const Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers);
+
+}  // namespace tartan::sem

@@ -1,0 +1,129 @@
+// The semantic tree: what a kernel does, in terms every C-like kernel language has. Immutable
+// nodes; built by lower, rewritten by simplify, printed by codegen, run by interpret.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tile/base/data_type.h"
+#include "tile/base/scalar_op.h"
+
+namespace tartan::sem {
+
+// A scalar, or a vector of 2, 3, 4, 8 or 16 lanes. 16-bit floats exist in memory only: Load
+// converts them to float32 and Store back, so no expression has such a type.
+struct Type {
+  DataType element = DataType::kInvalid;
+  int lanes = 1;
+
+  bool operator==(const Type&) const = default;
+};
+
+struct Expr;
+using ExprPtr = std::shared_ptr<const Expr>;
+
+struct IntLiteral { int64_t value; };    // splatted where the type has lanes
+struct FloatLiteral { double value; };   // may be infinite or NaN
+struct Variable { std::string name; };   // declared variable or scalar parameter
+// Element `index` of a buffer parameter or array, converted to the expression's type. With lanes:
+// `lanes` consecutive elements from `index` on (no alignment assumed).
+struct Load {
+  std::string buffer;
+  DataType stored;
+  ExprPtr index;
+};
+// A function of scalars, lane by lane. Operands have the expression's type, except: comparisons
+// and logic (the operands' type is theirs, the result bool), kSelect (bool condition first) and
+// kCast.
+struct Apply {
+  ScalarOp op;
+  std::vector<ExprPtr> operands;
+};
+// acc + a * b in one rounding where the device is quick at that, or two.
+struct MultiplyAdd { ExprPtr a, b, accumulator; };
+enum class WorkId : uint8_t { kGlobal, kGroup, kLocal };
+struct WorkIndex {
+  WorkId id;
+  int dimension;
+};
+struct Lane { ExprPtr vector; int lane; };  // one element of a vector value
+
+struct Expr {
+  Type type;
+  std::variant<IntLiteral, FloatLiteral, Variable, Load, Apply, MultiplyAdd, WorkIndex, Lane> node;
+};
+
+struct Stmt;
+using StmtPtr = std::shared_ptr<const Stmt>;
+
+enum class Space : uint8_t { kPrivate, kLocal };
+
+struct Block { std::vector<StmtPtr> statements; };
+struct Declare {  // a variable; constant unless assigned later
+  Type type;
+  std::string name;
+  ExprPtr value;  // null: uninitialised
+  bool is_mutable = false;
+};
+struct DeclareArray {
+  Type type;
+  std::string name;
+  int64_t size;
+  Space space = Space::kPrivate;
+};
+struct Assign { std::string name; ExprPtr value; };
+// buffer[index] = value, converted to `stored`; a vector value stores consecutive elements.
+struct Store {
+  std::string buffer;
+  DataType stored;
+  ExprPtr index;
+  ExprPtr value;
+};
+struct For {  // for (name = begin; name < end; name += step)
+  std::string name;
+  ExprPtr begin, end;
+  int64_t step = 1;
+  StmtPtr body;
+  bool unroll = false;
+};
+struct If {
+  ExprPtr condition;
+  StmtPtr then;
+  StmtPtr otherwise;  // may be null
+};
+struct Barrier {};  // all work-items of the group, local memory
+// buffer[index] = op(buffer[index], value) as one indivisible step between work-items.
+struct AtomicUpdate {
+  std::string buffer;
+  DataType stored;
+  ScalarOp op;  // kAdd, kMul, kMin, kMax
+  ExprPtr index;
+  ExprPtr value;
+};
+struct Comment { std::string text; };
+
+struct Stmt {
+  std::variant<Block, Declare, DeclareArray, Assign, Store, For, If, Barrier, AtomicUpdate, Comment>
+      node;
+};
+
+struct Parameter {
+  std::string name;
+  DataType stored;
+  bool is_output = false;  // written; others are read only and do not alias outputs
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<std::string> comments;  // heading, one line each
+  std::vector<Parameter> parameters;
+  DataType index_type = DataType::kInt32;  // type of index arithmetic: int32 or int64
+  int64_t local_size[3] = {1, 1, 1};
+  int64_t global_size[3] = {1, 1, 1};  // multiples of local_size
+  StmtPtr body;
+};
+
+}  // namespace tartan::sem
