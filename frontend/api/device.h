@@ -1,0 +1,39 @@
+// A device opened for use: the HAL device and the cache of programs compiled for it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "hal/hal.h"
+
+namespace tartan::evaluator {
+class ProgramCache;
+}
+
+namespace tartan::api {
+
+// Every device of every driver. Unavailable with the remedy when there is no OpenCL platform.
+absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices();
+
+class Device {
+ public:
+  // `selector`: an index, or a case-insensitive part of the platform or device name; empty: the
+  // environment's TARTAN_DEVICE, else a GPU if there is one, else the CPU. NotFound lists what
+  // there is when nothing matches.
+  static absl::StatusOr<std::shared_ptr<Device>> Open(absl::string_view selector = "");
+  ~Device();
+
+  const hal::DeviceInfo& info() const { return hal_->info(); }
+  const hal::DevicePtr& hal() const { return hal_; }
+  evaluator::ProgramCache& programs() const { return *programs_; }
+
+ private:
+  explicit Device(hal::DevicePtr hal);
+
+  hal::DevicePtr hal_;
+  std::unique_ptr<evaluator::ProgramCache> programs_;
+};
+
+}  // namespace tartan::api

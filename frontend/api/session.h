@@ -1,0 +1,63 @@
+// Runs a model on a device: binds it to the shapes it is given, compiles once per signature, keeps
+// weights on the device.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/api/device.h"
+#include "frontend/api/model.h"
+
+namespace tartan::api {
+
+struct SessionOptions {
+  int max_signatures = 16;  // compiled signatures kept; the least recently used goes
+};
+
+struct RunStatistics {
+  double bind_ms = 0;        // import of the graph for these shapes
+  double compile_ms = 0;     // Tile compiler and device compiler; 0 when already compiled
+  double setup_ms = 0;       // weights to the device and work on constants
+  double latency_ms = 0;     // inputs to the device, kernels, outputs back
+  int64_t kernels = 0;       // launched per run
+  int64_t cache_hits = 0;    // programs found compiled on disk
+  int64_t cache_misses = 0;  // programs compiled
+};
+
+struct KernelProfile {
+  std::string kernel;
+  std::string description;
+  double ms = 0;
+  double flops = 0;
+  double bytes = 0;
+};
+
+// Thread-safe: runs of one signature share its compiled program, each with its own memory.
+class Session {
+ public:
+  static absl::StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
+                                                         std::shared_ptr<Device> device,
+                                                         SessionOptions options = {});
+  ~Session();
+
+  const Model& model() const;
+  Device& device() const;
+
+  // Inputs by name; those with a default may be left out. InvalidArgument for a name the model does
+  // not have (listing those it has), a missing input, a wrong type or a shape that contradicts the
+  // model's. Outputs in the order of model().outputs(). `statistics` and `profile` may be null;
+  // with `profile`, kernels are timed one by one.
+  absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
+                                              RunStatistics* statistics = nullptr,
+                                              std::vector<KernelProfile>* profile = nullptr);
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tartan::api
