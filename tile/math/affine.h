@@ -48,6 +48,7 @@ struct RangeConstraint {
   int64_t range = 0;
 
   bool operator==(const RangeConstraint&) const = default;
+  // The polynomial need not be an integer at `point`.
   bool Holds(absl::Span<const int64_t> point) const;
   std::string ToString(absl::Span<const std::string> names = {}) const;
 };

@@ -14,7 +14,13 @@ class Rational {
   constexpr Rational(int64_t value) : numerator_(value) {}  // NOLINT: an integer is a rational
   // Reduced, with a positive denominator; invalid for denominator 0.
   Rational(int64_t numerator, int64_t denominator);
-  static Rational Invalid() { return Rational(0, 0); }
+  static Rational Invalid() { return FromReduced(0, 0); }
+  // Requires a positive denominator without a common factor; 0 and 0 make the invalid number.
+  static constexpr Rational FromReduced(int64_t numerator, int64_t denominator) {
+    Rational result(numerator);
+    result.denominator_ = denominator;
+    return result;
+  }
 
   bool valid() const { return denominator_ != 0; }
   bool is_integer() const { return denominator_ == 1; }
@@ -22,8 +28,8 @@ class Rational {
   int64_t numerator() const { return numerator_; }
   int64_t denominator() const { return denominator_; }
 
-  int64_t Floor() const;  // requires valid()
-  int64_t Ceil() const;   // requires valid()
+  int64_t Floor() const;         // requires valid()
+  int64_t Ceil() const;          // requires valid()
   std::string ToString() const;  // "3", "-2/3", "invalid"
 
   bool operator==(const Rational&) const = default;  // two invalid numbers are equal
