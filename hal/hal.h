@@ -1,10 +1,13 @@
 // The border to devices: bytes in, events out. Knows no compiler type. A backend implements
 // Driver, Device, Buffer, Executable and Queue; null_backend.h is the skeleton to start from and
-// tests/hal/conformance.h the suite every backend passes.
+// tests/hal/conformance.h the suite every backend passes. README.md tells the whole.
+//
+// The public functions of Device and Queue check their arguments and then call the backend's
+// private Do… functions, which may rely on what was checked.
 //
 // Threads: Driver, Device and Executable may be used from several threads at once; a Queue belongs
-// to one thread at a time. Lifetime: a Device outlives what it made (they hold a reference); a
-// queue keeps buffers and executables alive until the work that uses them is done.
+// to one thread at a time. Lifetime: what a Device made keeps it alive; a queue keeps buffers and
+// executables alive until the work that uses them is done.
 // Errors: Unavailable (no device, driver lost), ResourceExhausted (memory), InvalidArgument (the
 // caller's mistake), Internal (build or run failed; the message holds the driver's log).
 #pragma once
@@ -19,70 +22,107 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "tile/base/hardware_settings.h"
+#include "hal/device_info.h"
 
 namespace tartan::hal {
 
-enum class DeviceType : uint8_t { kCpu, kGpu, kAccelerator, kOther };
-absl::string_view Name(DeviceType type);  // "cpu", "gpu" …
-
-struct DeviceInfo {
-  int index = 0;  // among the devices of all drivers, in listing order
-  std::string platform;
-  std::string name;
-  std::string vendor;
-  std::string driver_version;
-  std::string backend;  // "opencl"
-  DeviceType type = DeviceType::kOther;
-  int64_t memory_bytes = 0;
-  int64_t max_allocation_bytes = 0;
-  int64_t buffer_alignment = 1;  // of sub-buffer offsets, in bytes
-  HardwareSettings settings;
-};
+class Device;
+using DevicePtr = std::shared_ptr<Device>;
 
 // Device memory, or a part of it.
 class Buffer {
  public:
   virtual ~Buffer() = default;
-  virtual int64_t size() const = 0;
+  int64_t size() const { return size_; }
+  const DevicePtr& device() const { return device_; }
+  // The buffer this is a part of, or null, and where the part begins in it.
+  const std::shared_ptr<Buffer>& parent() const { return parent_; }
+  int64_t offset() const { return offset_; }
+
+ protected:
+  Buffer(DevicePtr device, int64_t size) : device_(std::move(device)), size_(size) {}
+  Buffer(std::shared_ptr<Buffer> parent, int64_t offset, int64_t size)
+      : device_(parent->device()), parent_(std::move(parent)), offset_(offset), size_(size) {}
+
+ private:
+  DevicePtr device_;
+  std::shared_ptr<Buffer> parent_;
+  int64_t offset_ = 0;
+  int64_t size_ = 0;
 };
 using BufferPtr = std::shared_ptr<Buffer>;
 
-// What a backend compiles.
-struct ExecutableSource {
-  std::string format;  // "opencl-c"
+// One kernel's text, which holds the entry point `name` and nothing another kernel needs.
+struct KernelSource {
+  std::string name;
   std::string source;
-  std::vector<std::string> entry_points;
+};
+
+// What a backend compiles: each kernel is compiled as if it followed the prologue alone, so that a
+// backend may build kernels together or apart.
+struct ExecutableSource {
+  std::string format;    // "opencl-c"
+  std::string prologue;  // helper functions and pragmas
+  std::vector<KernelSource> kernels;
   std::string options;  // compiler flags
 };
 
 struct CompileStatistics {
   int64_t cache_hits = 0;    // programs taken from the disk cache
   int64_t cache_misses = 0;  // programs compiled
-  double compile_ms = 0;
+  double compile_ms = 0;     // the whole of Compile
+};
+
+// What is known of a compiled kernel.
+struct EntryPoint {
+  std::string name;
+  int argument_count = -1;                        // -1: any number
+  std::array<int64_t, 3> local_size = {0, 0, 0};  // fixed in the kernel; zeros: any
 };
 
 // Compiled kernels; immutable.
 class Executable {
  public:
   virtual ~Executable() = default;
-  virtual const CompileStatistics& statistics() const = 0;
+  const DevicePtr& device() const { return device_; }
+  absl::Span<const EntryPoint> entry_points() const { return entry_points_; }
+  const CompileStatistics& statistics() const { return statistics_; }
+
+ protected:
+  Executable(DevicePtr device, std::vector<EntryPoint> entry_points, CompileStatistics statistics)
+      : device_(std::move(device)),
+        entry_points_(std::move(entry_points)),
+        statistics_(statistics) {}
+
+ private:
+  DevicePtr device_;
+  std::vector<EntryPoint> entry_points_;
+  CompileStatistics statistics_;
 };
 using ExecutablePtr = std::shared_ptr<Executable>;
 
 struct Launch {
-  int entry_point = 0;  // position in ExecutableSource::entry_points
+  int entry_point = 0;  // position in ExecutableSource::kernels
   std::vector<BufferPtr> arguments;
   std::array<int64_t, 3> global_size = {1, 1, 1};  // work-items; multiples of local_size
   std::array<int64_t, 3> local_size = {1, 1, 1};
 };
 
-// Launches with their arguments set, ready to be enqueued without lookup or allocation. Replays of
-// one recording on several queues at once are the caller's mistake.
+// Launches with their arguments set, ready to be enqueued without lookup or allocation. Keeps its
+// buffers and its executable alive. Replays of one recording on several queues at once are the
+// caller's mistake.
 class Recording {
  public:
   virtual ~Recording() = default;
+  const DevicePtr& device() const { return device_; }
+
+ protected:
+  explicit Recording(DevicePtr device) : device_(std::move(device)) {}
+
+ private:
+  DevicePtr device_;
 };
+using RecordingPtr = std::shared_ptr<Recording>;
 
 struct Timing {  // nanoseconds on the device's clock; zeros without profiling
   int64_t start_ns = 0;
@@ -94,54 +134,82 @@ class Event {
  public:
   virtual ~Event() = default;
   virtual absl::Status Wait() = 0;
-  virtual absl::StatusOr<Timing> GetTiming() = 0;  // after the work is done
+  virtual absl::StatusOr<Timing> GetTiming() = 0;  // waits
 };
 using EventPtr = std::shared_ptr<Event>;
 
-// Work executed in order. Host memory given to Write may be reused on return; Read blocks.
+// Work executed in order. Host memory given to Write and Fill may be reused on return; Read blocks.
 class Queue {
  public:
   virtual ~Queue() = default;
-  virtual absl::Status Write(const BufferPtr& buffer, int64_t offset,
-                             absl::Span<const uint8_t> bytes) = 0;
-  virtual absl::Status Read(const BufferPtr& buffer, int64_t offset,
-                            absl::Span<uint8_t> bytes) = 0;
-  virtual absl::Status Copy(const BufferPtr& from, int64_t from_offset, const BufferPtr& to,
-                            int64_t to_offset, int64_t size) = 0;
-  // Repeats `pattern` (1, 2, 4 or 8 bytes) over [offset, offset + size), a multiple of it.
-  virtual absl::Status Fill(const BufferPtr& buffer, int64_t offset, int64_t size,
-                            absl::Span<const uint8_t> pattern) = 0;
-  virtual absl::StatusOr<EventPtr> Run(const ExecutablePtr& executable, const Launch& launch) = 0;
+
+  absl::Status Write(const BufferPtr& buffer, int64_t offset, absl::Span<const uint8_t> bytes);
+  absl::Status Read(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes);
+  // The two ranges must not overlap.
+  absl::Status Copy(const BufferPtr& from, int64_t from_offset, const BufferPtr& to,
+                    int64_t to_offset, int64_t size);
+  // Repeats `pattern` (1, 2, 4 or 8 bytes) over [offset, offset + size), both multiples of it.
+  absl::Status Fill(const BufferPtr& buffer, int64_t offset, int64_t size,
+                    absl::Span<const uint8_t> pattern);
+  absl::StatusOr<EventPtr> Run(const ExecutablePtr& executable, const Launch& launch);
   // All launches of a recording. With a profiling queue, `events` (if not null) receives one event
   // per launch.
-  virtual absl::Status Replay(const std::shared_ptr<Recording>& recording,
-                              std::vector<EventPtr>* events = nullptr) = 0;
-  virtual absl::Status Flush() = 0;
-  // Waits for everything enqueued; reports the first failure.
-  virtual absl::Status Finish() = 0;
+  absl::Status Replay(const RecordingPtr& recording, std::vector<EventPtr>* events = nullptr);
+  // Starts what is enqueued.
+  absl::Status Flush() { return DoFlush(); }
+  // Waits for everything enqueued; reports the first failure since the last Finish.
+  absl::Status Finish() { return DoFinish(); }
+
+ protected:
+  explicit Queue(DevicePtr device) : device_(std::move(device)) {}
+  const DevicePtr& device() const { return device_; }
+
+ private:
+  virtual absl::Status DoWrite(const BufferPtr& buffer, int64_t offset,
+                               absl::Span<const uint8_t> bytes) = 0;
+  virtual absl::Status DoRead(const BufferPtr& buffer, int64_t offset,
+                              absl::Span<uint8_t> bytes) = 0;
+  virtual absl::Status DoCopy(const BufferPtr& from, int64_t from_offset, const BufferPtr& to,
+                              int64_t to_offset, int64_t size) = 0;
+  virtual absl::Status DoFill(const BufferPtr& buffer, int64_t offset, int64_t size,
+                              absl::Span<const uint8_t> pattern) = 0;
+  virtual absl::StatusOr<EventPtr> DoRun(const ExecutablePtr& executable, const Launch& launch) = 0;
+  virtual absl::Status DoReplay(const RecordingPtr& recording, std::vector<EventPtr>* events) = 0;
+  virtual absl::Status DoFlush() = 0;
+  virtual absl::Status DoFinish() = 0;
+
+  DevicePtr device_;
 };
 
 struct DeviceStatistics {
-  int64_t allocated_bytes = 0;
+  int64_t allocated_bytes = 0;  // parts are not counted again
   int64_t peak_allocated_bytes = 0;
 };
 
-class Device {
+class Device : public std::enable_shared_from_this<Device> {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
-  virtual absl::StatusOr<BufferPtr> Allocate(int64_t bytes) = 0;  // at least 1
+  virtual DeviceStatistics statistics() const = 0;
+
+  absl::StatusOr<BufferPtr> Allocate(int64_t bytes);  // at least 1
   // A part of `parent` (itself no part); offset a multiple of info().buffer_alignment. The part
   // keeps its parent alive.
-  virtual absl::StatusOr<BufferPtr> SubBuffer(const BufferPtr& parent, int64_t offset,
-                                              int64_t size) = 0;
-  virtual absl::StatusOr<ExecutablePtr> Compile(const ExecutableSource& source) = 0;
-  virtual absl::StatusOr<std::shared_ptr<Recording>> Record(const ExecutablePtr& executable,
-                                                            absl::Span<const Launch> launches) = 0;
-  virtual absl::StatusOr<std::unique_ptr<Queue>> CreateQueue(bool profiling) = 0;
-  virtual DeviceStatistics statistics() const = 0;
+  absl::StatusOr<BufferPtr> SubBuffer(const BufferPtr& parent, int64_t offset, int64_t size);
+  absl::StatusOr<ExecutablePtr> Compile(const ExecutableSource& source);
+  absl::StatusOr<RecordingPtr> Record(const ExecutablePtr& executable,
+                                      absl::Span<const Launch> launches);
+  absl::StatusOr<std::unique_ptr<Queue>> CreateQueue(bool profiling);
+
+ private:
+  virtual absl::StatusOr<BufferPtr> DoAllocate(int64_t bytes) = 0;
+  virtual absl::StatusOr<BufferPtr> DoSubBuffer(const BufferPtr& parent, int64_t offset,
+                                                int64_t size) = 0;
+  virtual absl::StatusOr<ExecutablePtr> DoCompile(const ExecutableSource& source) = 0;
+  virtual absl::StatusOr<RecordingPtr> DoRecord(const ExecutablePtr& executable,
+                                                absl::Span<const Launch> launches) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Queue>> DoCreateQueue(bool profiling) = 0;
 };
-using DevicePtr = std::shared_ptr<Device>;
 
 class Driver {
  public:

@@ -1,0 +1,33 @@
+// What an OpenCL device reports of itself, made into settings that kernels can be planned with.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "hal/device_info.h"
+#include "tile/base/hardware_settings.h"
+
+namespace tartan::opencl {
+
+// As the driver answered; zero (false) where it did not.
+struct ReportedHardware {
+  hal::DeviceType type = hal::DeviceType::kOther;
+  int64_t compute_units = 0;
+  int64_t clock_mhz = 0;
+  int64_t max_work_group_size = 0;
+  std::array<int64_t, 3> max_work_item_sizes = {0, 0, 0};
+  int64_t native_float_vector_width = 0;
+  int64_t preferred_float_vector_width = 0;
+  bool local_memory_is_dedicated = false;  // CL_LOCAL
+  int64_t local_memory_bytes = 0;
+  int64_t cache_bytes = 0;  // global memory cache: L2 on GPUs, L3 on CPUs by custom
+  int64_t cache_line_bytes = 0;
+  bool has_float16 = false;
+  bool has_float64 = false;
+};
+
+// Never unusable: every size is at least 1, and a value that is missing or odd is replaced by one
+// that is safe on all hardware of the type.
+HardwareSettings SettingsFor(const ReportedHardware& reported);
+
+}  // namespace tartan::opencl

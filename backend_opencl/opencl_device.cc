@@ -1,0 +1,103 @@
+#include "backend_opencl/opencl_device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backend_opencl/compile.h"
+#include "backend_opencl/opencl_executable.h"
+#include "backend_opencl/opencl_queue.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::opencl {
+
+absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found) {
+  const cl_context_properties properties[] = {
+      CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(found.platform), 0};
+  cl_int error = CL_SUCCESS;
+  ContextHandle context(clCreateContext(properties, 1, &found.device, nullptr, nullptr, &error));
+  TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateContext for ", found.info.name)));
+  return std::make_shared<OpenClDevice>(std::move(found), std::move(context));
+}
+
+hal::DeviceStatistics OpenClDevice::statistics() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return statistics_;
+}
+
+void OpenClDevice::CountReleased(int64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  statistics_.allocated_bytes -= bytes;
+}
+
+bool OpenClDevice::CountAllocated(int64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (bytes > info().memory_bytes - statistics_.allocated_bytes) return false;
+  statistics_.allocated_bytes += bytes;
+  statistics_.peak_allocated_bytes =
+      std::max(statistics_.peak_allocated_bytes, statistics_.allocated_bytes);
+  return true;
+}
+
+std::string OpenClDevice::FreeMemoryText() const {
+  const int64_t total = info().memory_bytes;
+  return absl::StrCat(total - statistics().allocated_bytes, " of ", total, " bytes of ",
+                      info().name, " are free, ", info().max_allocation_bytes,
+                      " at most in one piece");
+}
+
+std::shared_ptr<OpenClDevice> OpenClDevice::Self() {
+  return std::static_pointer_cast<OpenClDevice>(shared_from_this());
+}
+
+absl::StatusOr<hal::BufferPtr> OpenClDevice::DoAllocate(int64_t bytes) {
+  // Some drivers promise more than there is and fail, or are killed, at first use.
+  if (!CountAllocated(bytes)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("allocation of ", bytes, " bytes: ", FreeMemoryText()));
+  }
+  cl_int error = CL_SUCCESS;
+  MemoryHandle memory(clCreateBuffer(context(), CL_MEM_READ_WRITE, bytes, nullptr, &error));
+  if (error != CL_SUCCESS) {
+    CountReleased(bytes);
+    if (!IsOutOfMemory(error)) return ToStatus(error, "clCreateBuffer");
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "allocation of ", bytes, " bytes: ", ErrorName(error), "; ", FreeMemoryText()));
+  }
+  return std::make_shared<OpenClBuffer>(Self(), std::move(memory), bytes);
+}
+
+absl::StatusOr<hal::BufferPtr> OpenClDevice::DoSubBuffer(const hal::BufferPtr& parent,
+                                                         int64_t offset, int64_t size) {
+  const cl_buffer_region region = {static_cast<size_t>(offset), static_cast<size_t>(size)};
+  cl_int error = CL_SUCCESS;
+  MemoryHandle memory(clCreateSubBuffer(MemoryOf(parent), CL_MEM_READ_WRITE,
+                                        CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
+  TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateSubBuffer"));
+  return std::make_shared<OpenClBuffer>(parent, std::move(memory), offset, size);
+}
+
+absl::StatusOr<hal::ExecutablePtr> OpenClDevice::DoCompile(const hal::ExecutableSource& source) {
+  return CompileExecutable(Self(), source);
+}
+
+absl::StatusOr<hal::RecordingPtr> OpenClDevice::DoRecord(const hal::ExecutablePtr& executable,
+                                                         absl::Span<const hal::Launch> launches) {
+  return RecordLaunches(executable, launches);
+}
+
+absl::StatusOr<std::unique_ptr<hal::Queue>> OpenClDevice::DoCreateQueue(bool profiling) {
+  return OpenClQueue::Create(Self(), profiling);
+}
+
+OpenClBuffer::OpenClBuffer(std::shared_ptr<OpenClDevice> device, MemoryHandle memory, int64_t size)
+    : Buffer(std::move(device), size), memory_(std::move(memory)) {}
+
+OpenClBuffer::OpenClBuffer(hal::BufferPtr parent, MemoryHandle memory, int64_t offset, int64_t size)
+    : Buffer(std::move(parent), offset, size), memory_(std::move(memory)) {}
+
+OpenClBuffer::~OpenClBuffer() {
+  if (parent() == nullptr) static_cast<OpenClDevice&>(*device()).CountReleased(size());
+}
+
+}  // namespace tartan::opencl

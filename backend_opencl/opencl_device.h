@@ -1,0 +1,68 @@
+// An opened OpenCL device with its context, and the memory it gives out.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "backend_opencl/device_query.h"
+#include "backend_opencl/opencl_api.h"
+#include "hal/hal.h"
+
+namespace tartan::opencl {
+
+class OpenClDevice : public hal::Device {
+ public:
+  static absl::StatusOr<hal::DevicePtr> Open(FoundDevice found);
+
+  OpenClDevice(FoundDevice found, ContextHandle context)
+      : found_(std::move(found)), context_(std::move(context)) {}
+
+  const hal::DeviceInfo& info() const override { return found_.info; }
+  hal::DeviceStatistics statistics() const override;
+
+  cl_context context() const { return context_.get(); }
+  cl_device_id id() const { return found_.device; }
+  const std::string& platform_version() const { return found_.platform_version; }
+
+  // Counts memory given back.
+  void CountReleased(int64_t bytes);
+  // "1024 of 4096 bytes of the device are free".
+  std::string FreeMemoryText() const;
+
+ private:
+  absl::StatusOr<hal::BufferPtr> DoAllocate(int64_t bytes) override;
+  absl::StatusOr<hal::BufferPtr> DoSubBuffer(const hal::BufferPtr& parent, int64_t offset,
+                                             int64_t size) override;
+  absl::StatusOr<hal::ExecutablePtr> DoCompile(const hal::ExecutableSource& source) override;
+  absl::StatusOr<hal::RecordingPtr> DoRecord(const hal::ExecutablePtr& executable,
+                                             absl::Span<const hal::Launch> launches) override;
+  absl::StatusOr<std::unique_ptr<hal::Queue>> DoCreateQueue(bool profiling) override;
+
+  // False, counting nothing, where the device has not as much memory left.
+  bool CountAllocated(int64_t bytes);
+  std::shared_ptr<OpenClDevice> Self();
+
+  const FoundDevice found_;
+  const ContextHandle context_;
+  mutable std::mutex mutex_;
+  hal::DeviceStatistics statistics_;  // guarded by mutex_
+};
+
+class OpenClBuffer : public hal::Buffer {
+ public:
+  OpenClBuffer(std::shared_ptr<OpenClDevice> device, MemoryHandle memory, int64_t size);
+  OpenClBuffer(hal::BufferPtr parent, MemoryHandle memory, int64_t offset, int64_t size);
+  ~OpenClBuffer() override;
+
+  cl_mem memory() const { return memory_.get(); }
+
+ private:
+  MemoryHandle memory_;
+};
+
+// The OpenCL object of a buffer, which hal has checked to be of this backend.
+inline cl_mem MemoryOf(const hal::BufferPtr& buffer) {
+  return static_cast<const OpenClBuffer&>(*buffer).memory();
+}
+
+}  // namespace tartan::opencl

@@ -1,0 +1,25 @@
+// The OpenCL backend: every device of every OpenCL platform of the machine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "hal/hal.h"
+
+namespace tartan::opencl {
+
+struct OpenClOptions {
+  bool use_disk_cache = true;
+  // Where compiled kernels are kept; empty: DefaultCacheDirectory() of disk_cache.h.
+  std::string cache_directory;
+  int64_t cache_limit_bytes = int64_t{512} << 20;
+  // Tells on stderr, once, why the disk cache is not used where it cannot be.
+  bool verbose = false;
+};
+
+// Compiles the format "opencl-c": OpenCL C 1.2. ListDevices is Unavailable, with the remedy, where
+// no OpenCL platform is installed.
+std::unique_ptr<hal::Driver> MakeOpenClDriver(const OpenClOptions& options = {});
+
+}  // namespace tartan::opencl

@@ -1,0 +1,64 @@
+// Built programs, and launches of their kernels with arguments set.
+#pragma once
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "backend_opencl/opencl_api.h"
+#include "hal/hal.h"
+
+namespace tartan::opencl {
+
+class OpenClExecutable : public hal::Executable {
+ public:
+  // `program_of_entry[i]` is the position in `programs` of the one with entry point i.
+  OpenClExecutable(hal::DevicePtr device, std::vector<hal::EntryPoint> entry_points,
+                   hal::CompileStatistics statistics, std::vector<ProgramHandle> programs,
+                   std::vector<int> program_of_entry)
+      : Executable(std::move(device), std::move(entry_points), statistics),
+        programs_(std::move(programs)),
+        program_of_entry_(std::move(program_of_entry)) {}
+
+  cl_program ProgramOf(int entry_point) const {
+    return programs_[program_of_entry_[entry_point]].get();
+  }
+
+ private:
+  std::vector<ProgramHandle> programs_;
+  std::vector<int> program_of_entry_;
+};
+
+// Each launch has a kernel object of its own: arguments are state of the kernel object.
+struct PreparedLaunch {
+  KernelHandle kernel;
+  int entry_point = 0;
+  std::array<size_t, 3> global_size;
+  std::array<size_t, 3> local_size;
+};
+
+class OpenClRecording : public hal::Recording {
+ public:
+  OpenClRecording(hal::ExecutablePtr executable, std::vector<hal::BufferPtr> buffers,
+                  std::vector<PreparedLaunch> launches)
+      : Recording(executable->device()),
+        executable_(std::move(executable)),
+        buffers_(std::move(buffers)),
+        launches_(std::move(launches)) {}
+
+  absl::Span<const PreparedLaunch> launches() const { return launches_; }
+  absl::string_view NameOf(const PreparedLaunch& launch) const {
+    return executable_->entry_points()[launch.entry_point].name;
+  }
+
+ private:
+  hal::ExecutablePtr executable_;
+  std::vector<hal::BufferPtr> buffers_;  // what the kernels' arguments refer to
+  std::vector<PreparedLaunch> launches_;
+};
+
+// The launches have been checked by hal.
+absl::StatusOr<std::shared_ptr<OpenClRecording>> RecordLaunches(
+    const hal::ExecutablePtr& executable, absl::Span<const hal::Launch> launches);
+
+}  // namespace tartan::opencl

@@ -1,0 +1,30 @@
+// What a driver reports of a device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "tile/base/hardware_settings.h"
+
+namespace tartan::hal {
+
+enum class DeviceType : uint8_t { kCpu, kGpu, kAccelerator, kOther };
+absl::string_view Name(DeviceType type);  // "cpu", "gpu", "accelerator", "other"
+
+struct DeviceInfo {
+  int index = 0;  // among the devices of all drivers; whoever joins several drivers' lists sets it
+  int ordinal = 0;  // among the devices of its driver; what Driver::Open goes by
+  std::string platform;
+  std::string name;
+  std::string vendor;
+  std::string driver_version;
+  std::string backend;  // "opencl"
+  DeviceType type = DeviceType::kOther;
+  int64_t memory_bytes = 0;
+  int64_t max_allocation_bytes = 0;
+  int64_t buffer_alignment = 1;  // of sub-buffer offsets, in bytes
+  HardwareSettings settings;
+};
+
+}  // namespace tartan::hal

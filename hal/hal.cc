@@ -1,0 +1,201 @@
+#include "hal/hal.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::hal {
+namespace {
+
+template <class... Parts>
+absl::Status Invalid(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+std::string SizesToString(const std::array<int64_t, 3>& sizes) {
+  return absl::StrCat("(", absl::StrJoin(sizes, ", "), ")");
+}
+
+// `thing` is a buffer, executable or recording; `what` names it in messages.
+template <class T>
+absl::Status CheckBelongs(const std::shared_ptr<T>& thing, const DevicePtr& device,
+                          absl::string_view what) {
+  if (thing == nullptr) return Invalid(what, " is null");
+  if (thing->device() != device) {
+    return Invalid(what, " belongs to the device ", thing->device()->info().name,
+                   " opened elsewhere, not to the one it is used on");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRange(const Buffer& buffer, int64_t offset, int64_t size,
+                        absl::string_view what) {
+  // Written so that no sum can overflow.
+  if (offset < 0 || size < 0 || offset > buffer.size() || size > buffer.size() - offset) {
+    return Invalid(what, ": ", size, " bytes at offset ", offset, " do not lie within a buffer of ",
+                   buffer.size(), " bytes");
+  }
+  return absl::OkStatus();
+}
+
+bool Overlap(const Buffer& a, int64_t a_offset, const Buffer& b, int64_t b_offset, int64_t size) {
+  const Buffer* a_root = a.parent() ? a.parent().get() : &a;
+  const Buffer* b_root = b.parent() ? b.parent().get() : &b;
+  const int64_t a_start = a.offset() + a_offset;
+  const int64_t b_start = b.offset() + b_offset;
+  return a_root == b_root && a_start < b_start + size && b_start < a_start + size;
+}
+
+absl::Status CheckSizes(const Launch& launch, const EntryPoint& kernel,
+                        const HardwareSettings& settings) {
+  int64_t items = 1;
+  for (int i = 0; i < 3; ++i) {
+    const int64_t local = launch.local_size[i];
+    const int64_t global = launch.global_size[i];
+    if (local < 1 || global < 1 || global % local != 0) {
+      return Invalid(kernel.name, ": global size ", SizesToString(launch.global_size),
+                     " is no positive multiple of local size ", SizesToString(launch.local_size));
+    }
+    if (local > settings.max_work_item_sizes[i] || local > settings.max_work_group_size / items) {
+      return Invalid(kernel.name, ": local size ", SizesToString(launch.local_size),
+                     " exceeds the device's ", settings.max_work_group_size, " work-items, ",
+                     SizesToString(settings.max_work_item_sizes), " per dimension");
+    }
+    items *= local;
+  }
+  if (kernel.local_size[0] != 0 && kernel.local_size != launch.local_size) {
+    return Invalid(kernel.name, ": local size ", SizesToString(launch.local_size),
+                   " differs from the kernel's fixed ", SizesToString(kernel.local_size));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLaunch(const Executable& executable, const Launch& launch,
+                         const DevicePtr& device) {
+  const int64_t count = static_cast<int64_t>(executable.entry_points().size());
+  if (launch.entry_point < 0 || launch.entry_point >= count) {
+    return Invalid("entry point ", launch.entry_point, " of an executable that has ", count);
+  }
+  const EntryPoint& kernel = executable.entry_points()[launch.entry_point];
+  const int64_t arguments = static_cast<int64_t>(launch.arguments.size());
+  if (kernel.argument_count >= 0 && arguments != kernel.argument_count) {
+    return Invalid(kernel.name, ": ", arguments, " arguments for ", kernel.argument_count,
+                   " parameters");
+  }
+  for (int64_t i = 0; i < arguments; ++i) {
+    TARTAN_RETURN_IF_ERROR(
+        CheckBelongs(launch.arguments[i], device, absl::StrCat(kernel.name, ": argument ", i)));
+  }
+  return CheckSizes(launch, kernel, device->info().settings);
+}
+
+}  // namespace
+
+absl::string_view Name(DeviceType type) {
+  switch (type) {
+    case DeviceType::kCpu:
+      return "cpu";
+    case DeviceType::kGpu:
+      return "gpu";
+    case DeviceType::kAccelerator:
+      return "accelerator";
+    case DeviceType::kOther:
+      return "other";
+  }
+  return "other";
+}
+
+absl::Status Queue::Write(const BufferPtr& buffer, int64_t offset,
+                          absl::Span<const uint8_t> bytes) {
+  TARTAN_RETURN_IF_ERROR(CheckBelongs(buffer, device_, "the buffer to write"));
+  TARTAN_RETURN_IF_ERROR(CheckRange(*buffer, offset, bytes.size(), "write"));
+  return bytes.empty() ? absl::OkStatus() : DoWrite(buffer, offset, bytes);
+}
+
+absl::Status Queue::Read(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes) {
+  TARTAN_RETURN_IF_ERROR(CheckBelongs(buffer, device_, "the buffer to read"));
+  TARTAN_RETURN_IF_ERROR(CheckRange(*buffer, offset, bytes.size(), "read"));
+  return bytes.empty() ? absl::OkStatus() : DoRead(buffer, offset, bytes);
+}
+
+absl::Status Queue::Copy(const BufferPtr& from, int64_t from_offset, const BufferPtr& to,
+                         int64_t to_offset, int64_t size) {
+  TARTAN_RETURN_IF_ERROR(CheckBelongs(from, device_, "the buffer to copy from"));
+  TARTAN_RETURN_IF_ERROR(CheckBelongs(to, device_, "the buffer to copy to"));
+  TARTAN_RETURN_IF_ERROR(CheckRange(*from, from_offset, size, "copy from"));
+  TARTAN_RETURN_IF_ERROR(CheckRange(*to, to_offset, size, "copy to"));
+  if (size == 0) return absl::OkStatus();
+  if (Overlap(*from, from_offset, *to, to_offset, size)) {
+    return Invalid("copy: ", size, " bytes at offset ", from_offset,
+                   " overlap with their destination at offset ", to_offset);
+  }
+  return DoCopy(from, from_offset, to, to_offset, size);
+}
+
+absl::Status Queue::Fill(const BufferPtr& buffer, int64_t offset, int64_t size,
+                         absl::Span<const uint8_t> pattern) {
+  TARTAN_RETURN_IF_ERROR(CheckBelongs(buffer, device_, "the buffer to fill"));
+  TARTAN_RETURN_IF_ERROR(CheckRange(*buffer, offset, size, "fill"));
+  const int64_t width = static_cast<int64_t>(pattern.size());
+  if (width != 1 && width != 2 && width != 4 && width != 8) {
+    return Invalid("fill: a pattern of ", width, " bytes; 1, 2, 4 or 8 can be repeated");
+  }
+  if (offset % width != 0 || size % width != 0) {
+    return Invalid("fill: offset ", offset, " and size ", size,
+                   " are no multiples of the pattern's ", width, " bytes");
+  }
+  return size == 0 ? absl::OkStatus() : DoFill(buffer, offset, size, pattern);
+}
+
+absl::StatusOr<EventPtr> Queue::Run(const ExecutablePtr& executable, const Launch& launch) {
+  TARTAN_RETURN_IF_ERROR(CheckBelongs(executable, device_, "the executable to run"));
+  TARTAN_RETURN_IF_ERROR(CheckLaunch(*executable, launch, device_));
+  return DoRun(executable, launch);
+}
+
+absl::Status Queue::Replay(const RecordingPtr& recording, std::vector<EventPtr>* events) {
+  TARTAN_RETURN_IF_ERROR(CheckBelongs(recording, device_, "the recording to replay"));
+  return DoReplay(recording, events);
+}
+
+absl::StatusOr<BufferPtr> Device::Allocate(int64_t bytes) {
+  if (bytes < 1) return Invalid("allocation of ", bytes, " bytes");
+  return DoAllocate(bytes);
+}
+
+absl::StatusOr<BufferPtr> Device::SubBuffer(const BufferPtr& parent, int64_t offset, int64_t size) {
+  TARTAN_RETURN_IF_ERROR(CheckBelongs(parent, shared_from_this(), "the buffer to take a part of"));
+  if (parent->parent() != nullptr) return Invalid("sub-buffer: the parent is itself a part");
+  if (size < 1) return Invalid("sub-buffer of ", size, " bytes");
+  TARTAN_RETURN_IF_ERROR(CheckRange(*parent, offset, size, "sub-buffer"));
+  if (offset % info().buffer_alignment != 0) {
+    return Invalid("sub-buffer: offset ", offset, " is no multiple of the device's alignment, ",
+                   info().buffer_alignment, " bytes");
+  }
+  return DoSubBuffer(parent, offset, size);
+}
+
+absl::StatusOr<ExecutablePtr> Device::Compile(const ExecutableSource& source) {
+  if (source.kernels.empty()) return Invalid("compile: the source has no kernels");
+  for (const KernelSource& kernel : source.kernels) {
+    if (kernel.name.empty()) return Invalid("compile: a kernel has no name");
+  }
+  return DoCompile(source);
+}
+
+absl::StatusOr<RecordingPtr> Device::Record(const ExecutablePtr& executable,
+                                            absl::Span<const Launch> launches) {
+  const DevicePtr self = shared_from_this();
+  TARTAN_RETURN_IF_ERROR(CheckBelongs(executable, self, "the executable to record"));
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const absl::Status status = CheckLaunch(*executable, launches[i], self);
+    if (!status.ok()) return Invalid("launch ", i, ": ", status.message());
+  }
+  return DoRecord(executable, launches);
+}
+
+absl::StatusOr<std::unique_ptr<Queue>> Device::CreateQueue(bool profiling) {
+  return DoCreateQueue(profiling);
+}
+
+}  // namespace tartan::hal

@@ -1,0 +1,240 @@
+#include "hal/null_backend.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace tartan::hal {
+namespace {
+
+int64_t NowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+class NullDevice;
+
+class NullBuffer : public Buffer {
+ public:
+  NullBuffer(std::shared_ptr<NullDevice> device, std::unique_ptr<uint8_t[]> memory, int64_t size);
+  NullBuffer(std::shared_ptr<NullBuffer> parent, int64_t offset, int64_t size);
+  ~NullBuffer() override;
+
+  uint8_t* data() const { return data_; }
+
+ private:
+  std::unique_ptr<uint8_t[]> memory_;  // null for a part
+  uint8_t* data_;
+};
+
+uint8_t* Data(const BufferPtr& buffer) { return static_cast<NullBuffer&>(*buffer).data(); }
+
+class NullExecutable : public Executable {
+ public:
+  NullExecutable(DevicePtr device, std::vector<EntryPoint> entry_points,
+                 CompileStatistics statistics)
+      : Executable(std::move(device), std::move(entry_points), statistics) {}
+};
+
+class NullRecording : public Recording {
+ public:
+  NullRecording(DevicePtr device, ExecutablePtr executable, std::vector<Launch> launches)
+      : Recording(std::move(device)),
+        executable_(std::move(executable)),
+        launches_(std::move(launches)) {}
+
+  const std::vector<Launch>& launches() const { return launches_; }
+
+ private:
+  ExecutablePtr executable_;
+  std::vector<Launch> launches_;  // keeps the buffers alive
+};
+
+class NullEvent : public Event {
+ public:
+  explicit NullEvent(Timing timing) : timing_(timing) {}
+  absl::Status Wait() override { return absl::OkStatus(); }
+  absl::StatusOr<Timing> GetTiming() override { return timing_; }
+
+ private:
+  Timing timing_;
+};
+
+class NullQueue : public Queue {
+ public:
+  NullQueue(DevicePtr device, bool profiling) : Queue(std::move(device)), profiling_(profiling) {}
+
+ private:
+  absl::Status DoWrite(const BufferPtr& buffer, int64_t offset,
+                       absl::Span<const uint8_t> bytes) override {
+    std::memcpy(Data(buffer) + offset, bytes.data(), bytes.size());
+    return absl::OkStatus();
+  }
+
+  absl::Status DoRead(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes) override {
+    std::memcpy(bytes.data(), Data(buffer) + offset, bytes.size());
+    return absl::OkStatus();
+  }
+
+  absl::Status DoCopy(const BufferPtr& from, int64_t from_offset, const BufferPtr& to,
+                      int64_t to_offset, int64_t size) override {
+    std::memcpy(Data(to) + to_offset, Data(from) + from_offset, size);
+    return absl::OkStatus();
+  }
+
+  absl::Status DoFill(const BufferPtr& buffer, int64_t offset, int64_t size,
+                      absl::Span<const uint8_t> pattern) override {
+    uint8_t* begin = Data(buffer) + offset;
+    for (int64_t i = 0; i < size; i += pattern.size()) {
+      std::memcpy(begin + i, pattern.data(), pattern.size());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<EventPtr> DoRun(const ExecutablePtr& executable, const Launch& launch) override {
+    return MakeEvent();
+  }
+
+  absl::Status DoReplay(const RecordingPtr& recording, std::vector<EventPtr>* events) override {
+    if (events == nullptr) return absl::OkStatus();
+    const size_t count = static_cast<NullRecording&>(*recording).launches().size();
+    for (size_t i = 0; i < count; ++i) events->push_back(MakeEvent());
+    return absl::OkStatus();
+  }
+
+  absl::Status DoFlush() override { return absl::OkStatus(); }
+  absl::Status DoFinish() override { return absl::OkStatus(); }
+
+  EventPtr MakeEvent() const {
+    if (!profiling_) return std::make_shared<NullEvent>(Timing{});
+    const int64_t now = NowNs();
+    return std::make_shared<NullEvent>(Timing{now, now});
+  }
+
+  const bool profiling_;
+};
+
+class NullDevice : public Device {
+ public:
+  explicit NullDevice(DeviceInfo info) : info_(std::move(info)) {}
+
+  const DeviceInfo& info() const override { return info_; }
+
+  DeviceStatistics statistics() const override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return statistics_;
+  }
+
+  void Release(int64_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    statistics_.allocated_bytes -= bytes;
+  }
+
+ private:
+  absl::StatusOr<BufferPtr> DoAllocate(int64_t bytes) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const int64_t free = info_.memory_bytes - statistics_.allocated_bytes;
+    std::unique_ptr<uint8_t[]> memory;
+    if (bytes <= free) memory.reset(new (std::nothrow) uint8_t[bytes]);
+    if (memory == nullptr) {
+      return absl::ResourceExhaustedError(absl::StrCat("allocation of ", bytes, " bytes; ", free,
+                                                       " of the device's ", info_.memory_bytes,
+                                                       " bytes are free"));
+    }
+    statistics_.allocated_bytes += bytes;
+    statistics_.peak_allocated_bytes =
+        std::max(statistics_.peak_allocated_bytes, statistics_.allocated_bytes);
+    return std::make_shared<NullBuffer>(Self(), std::move(memory), bytes);
+  }
+
+  absl::StatusOr<BufferPtr> DoSubBuffer(const BufferPtr& parent, int64_t offset,
+                                        int64_t size) override {
+    return std::make_shared<NullBuffer>(std::static_pointer_cast<NullBuffer>(parent), offset, size);
+  }
+
+  absl::StatusOr<ExecutablePtr> DoCompile(const ExecutableSource& source) override {
+    if (source.format != "null") {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the null backend compiles the format \"null\", not \"", source.format, "\""));
+    }
+    std::vector<EntryPoint> entry_points;
+    for (const KernelSource& kernel : source.kernels) entry_points.push_back({kernel.name});
+    CompileStatistics statistics;
+    statistics.cache_misses = 1;
+    return std::make_shared<NullExecutable>(Self(), std::move(entry_points), statistics);
+  }
+
+  absl::StatusOr<RecordingPtr> DoRecord(const ExecutablePtr& executable,
+                                        absl::Span<const Launch> launches) override {
+    return std::make_shared<NullRecording>(Self(), executable,
+                                           std::vector<Launch>(launches.begin(), launches.end()));
+  }
+
+  absl::StatusOr<std::unique_ptr<Queue>> DoCreateQueue(bool profiling) override {
+    return std::make_unique<NullQueue>(Self(), profiling);
+  }
+
+  std::shared_ptr<NullDevice> Self() {
+    return std::static_pointer_cast<NullDevice>(shared_from_this());
+  }
+
+  const DeviceInfo info_;
+  mutable std::mutex mutex_;
+  DeviceStatistics statistics_;  // guarded by mutex_
+};
+
+NullBuffer::NullBuffer(std::shared_ptr<NullDevice> device, std::unique_ptr<uint8_t[]> memory,
+                       int64_t size)
+    : Buffer(std::move(device), size), memory_(std::move(memory)), data_(memory_.get()) {}
+
+NullBuffer::NullBuffer(std::shared_ptr<NullBuffer> parent, int64_t offset, int64_t size)
+    : Buffer(parent, offset, size), data_(parent->data() + offset) {}
+
+NullBuffer::~NullBuffer() {
+  if (memory_ != nullptr) static_cast<NullDevice&>(*device()).Release(size());
+}
+
+class NullDriver : public Driver {
+ public:
+  explicit NullDriver(const NullOptions& options) {
+    info_.platform = "null";
+    info_.name = "null";
+    info_.vendor = "Tartan";
+    info_.driver_version = "1";
+    info_.backend = "null";
+    info_.memory_bytes = options.memory_bytes;
+    info_.max_allocation_bytes = options.memory_bytes;
+    info_.buffer_alignment = 64;
+    info_.settings.max_work_group_size = 1024;
+    info_.settings.max_work_item_sizes = {1024, 1024, 1024};
+  }
+
+  absl::string_view name() const override { return "null"; }
+  absl::StatusOr<std::vector<DeviceInfo>> ListDevices() override {
+    return std::vector<DeviceInfo>{info_};
+  }
+  absl::StatusOr<DevicePtr> Open(const DeviceInfo& info) override {
+    if (info.ordinal != 0) {
+      return absl::UnavailableError(
+          absl::StrCat("the null driver has one device, not one with ordinal ", info.ordinal));
+    }
+    return std::make_shared<NullDevice>(info_);
+  }
+
+ private:
+  DeviceInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<Driver> MakeNullDriver(const NullOptions& options) {
+  return std::make_unique<NullDriver>(options);
+}
+
+}  // namespace tartan::hal
