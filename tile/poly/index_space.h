@@ -35,8 +35,8 @@ struct Index {
 struct IndexSpace {
   std::vector<Index> indices;  // output indices first, then the reduced ones
   int output_index_count = 0;
-  std::vector<math::Affine> original;       // each index of the contraction over `indices`
-  std::vector<math::Affine> output_coords;  // each output dimension over the output indices
+  std::vector<math::Affine> original;              // each index of the contraction over `indices`
+  std::vector<math::Affine> output_coords;         // each output dimension over the output indices
   std::vector<math::RangeConstraint> store_guard;  // over output indices; rarely any
   // What the ranges do not imply. Those over output indices alone come first.
   std::vector<math::RangeConstraint> constraints;

@@ -1,0 +1,46 @@
+// The definition of a contraction's valid index points, enumerated, and a check of an index space
+// against it. Shares nothing with the analysis.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tile/poly/index_space.h"
+
+namespace tartan::poly {
+
+struct Problem {
+  ir::Contraction contraction;
+  std::vector<int64_t> output_dims;
+  std::vector<std::vector<int64_t>> input_dims;
+
+  std::string ToString() const;
+};
+
+// Whether the point satisfies the definition: integer indices in range for every tensor, and every
+// constraint.
+bool IsValid(const Problem& problem, const std::vector<int64_t>& point);
+
+// Every valid point with all indices in [-bound, bound]; nothing when there are more than `limit`
+// or the search is too long.
+std::optional<std::set<std::vector<int64_t>>> ValidPoints(const Problem& problem, int64_t bound,
+                                                          size_t limit);
+
+// Whether the sizes and constraints bound every index: the rank of their polynomials.
+bool IsBounded(const Problem& problem);
+
+struct Comparison {
+  std::string error;         // empty when all invariants of index_space.h hold
+  bool complete = true;      // false when the space was too large to enumerate
+  int64_t loose_bounds = 0;  // reduced ranges whose first or last value no valid point takes
+  int64_t points = 0;
+};
+
+// `valid` as from ValidPoints.
+Comparison Compare(const Problem& problem, const IndexSpace& space,
+                   const std::set<std::vector<int64_t>>& valid, int64_t limit);
+
+}  // namespace tartan::poly

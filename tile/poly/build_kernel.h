@@ -1,0 +1,32 @@
+// From a group of a program's values to the kernel that computes them: the contraction's index
+// space, with producers that are not in memory substituted into its body and the operations after
+// it as epilogues.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tile/ir/kernel_group.h"
+#include "tile/ir/program.h"
+#include "tile/poly/flat_contraction.h"
+#include "tile/poly/index_space.h"
+
+namespace tartan::poly {
+
+// The index space of every contraction of a program; empty for other values.
+using ProgramSpaces = std::vector<std::optional<IndexSpace>>;
+absl::StatusOr<ProgramSpaces> AnalyzeProgram(const ir::Program& program);
+
+// A contraction with at most one index point per output element, whose output indices are its
+// dimensions: it only moves or combines elements and can be computed wherever it is read.
+bool MovesElements(const IndexSpace& space);
+
+// Requires: group.root is kNoValue or a contraction. Where its space does not cover the output, the
+// caller fills the output beforehand. InvalidArgument for an assignment of several values to one
+// element.
+absl::StatusOr<FlatContraction> BuildKernel(const ir::Program& program, const ProgramSpaces& spaces,
+                                            const ir::Grouping& grouping,
+                                            const ir::KernelGroup& group);
+
+}  // namespace tartan::poly

@@ -1,0 +1,120 @@
+// One kernel: index ranges, affine accesses, constraints, an aggregation, a scalar body over the
+// reads, and for each output an epilogue over the accumulator and reads at output indices. An
+// elementwise kernel is one without a reduced index. What planning and code generation start from.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tile/base/scalar_op.h"
+#include "tile/base/shape.h"
+#include "tile/ir/program.h"
+#include "tile/math/affine.h"
+#include "tile/poly/index_space.h"
+
+namespace tartan::poly {
+
+struct Expr;
+using ExprPtr = std::shared_ptr<const Expr>;
+
+struct Literal {
+  std::variant<int64_t, double> value;
+};
+struct Read {  // the element at FlatContraction::accesses[access]
+  int access;
+};
+struct Accumulator {};  // the aggregated value; epilogues only
+struct Coordinate {     // the value of an affine function of the indices
+  math::Affine poly;
+};
+struct Apply {
+  ScalarOp op;
+  std::vector<ExprPtr> operands;
+};
+struct InRange {  // true where all hold
+  std::vector<math::RangeConstraint> constraints;
+};
+// An element of a tensor at coordinates that are themselves computed. Where the guard holds they
+// are in range; elsewhere nothing is read, as in TensorAccess.
+struct ReadAt {
+  int tensor;
+  std::vector<ExprPtr> coordinates;
+  std::vector<math::RangeConstraint> guard;
+};
+
+// `type` is a type of computation: never a 16-bit float.
+struct Expr {
+  DataType type;
+  std::variant<Literal, Read, Accumulator, Coordinate, Apply, InRange, ReadAt> node;
+};
+
+// A read of a tensor. Where a guard does not hold nothing is read and the value is unspecified
+// (the expression around it selects another).
+struct TensorAccess {
+  int tensor = 0;                    // position in FlatContraction::tensors
+  std::vector<math::Affine> coords;  // one per dimension, integer coefficients
+  std::vector<math::RangeConstraint> guard;
+};
+
+struct Tensor {
+  ir::ValueId value = ir::kNoValue;  // whose memory is read
+  TensorShape shape;                 // as it is read; dense row-major
+};
+
+struct Output {
+  ir::ValueId value = ir::kNoValue;
+  TensorShape shape;
+  ExprPtr expr;
+};
+
+struct FlatContraction {
+  std::string name;
+  std::vector<std::string> comments;  // the Tile statements it computes
+  std::vector<Index> indices;         // output indices first
+  int output_index_count = 0;
+  std::vector<Tensor> tensors;
+  std::vector<TensorAccess> accesses;
+  // Reduction; body is null for an elementwise kernel, and then nothing else of it is set.
+  Aggregation aggregation = Aggregation::kSum;
+  DataType accumulator_type = DataType::kInvalid;
+  ExprPtr body;
+  std::vector<math::RangeConstraint> constraints;  // points where one fails contribute nothing
+  bool may_be_empty = false;                       // some output element may have no valid point
+  ExprPtr empty_value;                             // its value; null: 0
+  // The elements written: coordinates of the iteration space's tensor, and its sizes.
+  std::vector<math::Affine> output_coords;
+  std::vector<int64_t> output_dims;
+  std::vector<math::RangeConstraint> store_guard;
+  // All of output_dims, or a reshape of them.
+  std::vector<Output> outputs;
+
+  bool is_reduction() const { return body != nullptr; }
+  // Product of the index ranges; of the output indices alone.
+  int64_t point_count() const;
+  int64_t output_point_count() const;
+};
+
+// A flat access: element offset = offset + sum(strides[i] * index_i).
+struct FlatAccess {
+  int64_t offset = 0;
+  std::vector<int64_t> strides;
+
+  bool operator==(const FlatAccess&) const = default;
+};
+FlatAccess Flatten(absl::Span<const math::Affine> coords, absl::Span<const int64_t> dims,
+                   int index_count);
+
+// Number of scalar operations per evaluation, shared subexpressions once.
+int64_t OperationCount(const ExprPtr& expr);
+
+// The tables of a kernel: ranges, strides of each access, offsets, constraints, expressions.
+std::string ToString(const FlatContraction& flat);
+
+ExprPtr MakeExpr(DataType type, decltype(Expr::node) node);
+ExprPtr MakeApply(ScalarOp op, DataType type, std::vector<ExprPtr> operands);
+// Converts to the computation type of `type`; the expression itself where it has it already.
+ExprPtr Convert(ExprPtr expr, DataType type);
+
+}  // namespace tartan::poly
