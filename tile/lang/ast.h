@@ -1,5 +1,9 @@
 // The syntax tree of a Tile function, as written: sizes are still symbols. The grammar and the
 // meaning of the language are in README.md.
+//
+// A name is kept in its shortest spelling. Its first character that is no '_' tells its class:
+// capital = tensor or size, small = index variable or function; '#' and '$' in front turn that
+// around ("#x" is a tensor, "$X" an index variable).
 #pragma once
 
 #include <cstdint>
@@ -8,11 +12,12 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "tile/base/scalar_op.h"
 
 namespace tartan::lang {
 
-// 1-based; 0 where there is no text (a tree built by hand).
+// 1-based, columns in bytes; 0 where there is no text (a tree built by hand).
 struct Position {
   int line = 0;
   int column = 0;
@@ -21,8 +26,8 @@ struct Position {
 struct Expr;
 using ExprPtr = std::shared_ptr<const Expr>;
 
-struct IntLiteral { int64_t value; };
-struct FloatLiteral { double value; };
+struct IntLiteral { int64_t value; };    // may be negative: -3 is a literal
+struct FloatLiteral { double value; };   // inf() and nan() are literals too
 struct Name { std::string name; };  // a tensor, a size or (in index polynomials) an index variable
 // Operators are calls of the functions they stand for: a + b is add(a, b).
 struct Call {
@@ -31,7 +36,7 @@ struct Call {
 };
 
 struct Expr {
-  Position position;
+  Position position;  // of the operator for a binary operation, else of the first character
   std::variant<IntLiteral, FloatLiteral, Name, Call> node;
 };
 
@@ -56,6 +61,7 @@ struct Contraction {
   std::vector<TensorAccess> inputs;
   std::vector<Constraint> constraints;
   std::string default_tensor;  // empty: none
+  Position default_position;
   bool no_defract = false;
 };
 
@@ -70,7 +76,7 @@ struct Attribute {
 };
 
 struct Statement {
-  Position position;
+  Position position;  // of the target
   std::vector<Attribute> attributes;
   std::variant<Assignment, Contraction> node;
 };
@@ -80,12 +86,24 @@ struct Parameter {
   std::string name;
   bool has_dims = false;          // false: any rank
   std::vector<std::string> dims;  // size symbols; a number is allowed too and must agree
+  std::vector<Position> dim_positions;  // one per dim, or none
 };
 
 struct Function {
   std::vector<Parameter> inputs;
   std::vector<std::string> outputs;
+  std::vector<Position> output_positions;  // one per output, or none
   std::vector<Statement> statements;
 };
+
+// Equal but for positions.
+bool Equal(const Expr& a, const Expr& b);
+bool Equal(const Function& a, const Function& b);
+
+// Of the class of tensors and sizes, as opposed to index variables and functions.
+bool IsTensorName(absl::string_view name);
+
+// The name without its escape, as users of a function know it: "x" for "#x".
+absl::string_view PlainName(absl::string_view name);
 
 }  // namespace tartan::lang

@@ -1,0 +1,15 @@
+// Contraction statements; private to the binder.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "tile/lang/ast.h"
+#include "tile/lang/scope.h"
+
+namespace tartan::lang {
+
+// Appends the contraction; InvalidArgument where ranks, sizes or polynomials are wrong, where an
+// index variable has no bound, and where the aggregation '=' might write an element twice.
+absl::StatusOr<ir::ValueId> BindContraction(const Contraction& contraction, Position position,
+                                            Scope& scope);
+
+}  // namespace tartan::lang

@@ -1,0 +1,241 @@
+#include "tile/lang/expression_binder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+#include "tile/base/status_macros.h"
+#include "tile/lang/intrinsics.h"
+
+namespace tartan::lang {
+namespace {
+
+class ExpressionBinder {
+ public:
+  ExpressionBinder(const std::string& target, Scope& scope) : target_(target), scope_(scope) {}
+
+  absl::StatusOr<Bound> Bind(const Expr& expr, bool is_root) {
+    return Match(
+        expr.node,
+        [&](const IntLiteral& x) -> absl::StatusOr<Bound> {
+          return Bound{CompileTimeScalar{x.value}};
+        },
+        [&](const FloatLiteral& x) -> absl::StatusOr<Bound> {
+          return Bound{CompileTimeScalar{x.value}};
+        },
+        [&](const Name& x) { return BindName(x, expr.position); },
+        [&](const Call& x) { return BindCall(x, expr.position, is_root); });
+  }
+
+ private:
+  absl::StatusOr<Bound> BindName(const Name& name, Position position);
+  absl::StatusOr<Bound> BindCall(const Call& call, Position position, bool is_root);
+  absl::StatusOr<Bound> BindScalarOp(ScalarOp op, const BoundCall& call);
+  absl::Status UnknownFunction(const Call& call, Position position) const;
+
+  // The branch that a condition known at compile time takes, if the other one would not change
+  // its type or shape.
+  const Bound* ChosenBranch(const BoundCall& call) const;
+
+  const std::string& target_;
+  Scope& scope_;
+};
+
+absl::StatusOr<Bound> ExpressionBinder::BindName(const Name& name, Position position) {
+  if (!IsTensorName(name.name)) {
+    return scope_.Error(position, absl::StrCat("'", name.name,
+                                               "' is an index variable, which only a contraction "
+                                               "has: tensors and sizes begin with a capital"));
+  }
+  TARTAN_ASSIGN_OR_RETURN(const Definition* definition, scope_.Resolve(name.name, position));
+  return definition->bound;
+}
+
+absl::Status ExpressionBinder::UnknownFunction(const Call& call, Position position) const {
+  if (IsTensorName(call.function) && scope_.Find(call.function) != nullptr) {
+    return scope_.Error(position, absl::StrCat("'", call.function,
+                                               "' is no function: multiplication needs a '*'"));
+  }
+  const std::string nearest = NearestName(call.function, FunctionNames());
+  return scope_.Error(position, absl::StrCat("there is no function '", call.function, "'",
+                                             nearest.empty() ? "" : ": did you mean '", nearest,
+                                             nearest.empty() ? "" : "'?"));
+}
+
+absl::StatusOr<Bound> ExpressionBinder::BindCall(const Call& call, Position position,
+                                                 bool is_root) {
+  const std::optional<ScalarOp> op = ScalarFunction(call.function);
+  if (!op.has_value() && !IsIntrinsic(call.function)) return UnknownFunction(call, position);
+  std::vector<Bound> arguments;
+  std::vector<Position> positions;
+  for (const ExprPtr& argument : call.arguments) {
+    TARTAN_ASSIGN_OR_RETURN(Bound bound, Bind(*argument, false));
+    arguments.push_back(std::move(bound));
+    positions.push_back(argument->position);
+  }
+  BoundCall bound_call{call.function, position, arguments, positions, ""};
+  const auto is_scalar = [](const Bound& bound) { return bound.scalar() != nullptr; };
+  if (op.has_value() && std::all_of(arguments.begin(), arguments.end(), is_scalar)) {
+    std::vector<CompileTimeScalar> scalars;
+    for (const Bound& argument : arguments) scalars.push_back(*argument.scalar());
+    const auto folded = FoldCall(tartan::Name(*op), scalars);
+    if (!folded.ok()) return scope_.At(position, folded.status());
+    if (folded->has_value()) return Bound{**folded};
+  }
+  bound_call.name = is_root ? std::string(PlainName(target_)) : scope_.IntermediateName(target_);
+  return op.has_value() ? BindScalarOp(*op, bound_call) : BindIntrinsic(bound_call, scope_);
+}
+
+const Bound* ExpressionBinder::ChosenBranch(const BoundCall& call) const {
+  const CompileTimeScalar* condition = call.arguments[0].scalar();
+  const ir::ValueId* yes = call.arguments[1].tensor();
+  const ir::ValueId* no = call.arguments[2].tensor();
+  if (condition == nullptr || yes == nullptr || no == nullptr) return nullptr;
+  if (scope_.builder().shape(*yes) != scope_.builder().shape(*no)) return nullptr;
+  return condition->IsTrue() ? &call.arguments[1] : &call.arguments[2];
+}
+
+absl::StatusOr<Bound> ExpressionBinder::BindScalarOp(ScalarOp op, const BoundCall& call) {
+  const int wanted = OperandCount(op);
+  if (static_cast<int>(call.arguments.size()) != wanted) {
+    return scope_.Error(call.position,
+                        absl::StrCat(call.function, " takes ", wanted, wanted == 1 ? " argument" : " arguments",
+                                     ", not ", call.arguments.size()));
+  }
+  if (op == ScalarOp::kSelect) {
+    if (const Bound* branch = ChosenBranch(call)) return *branch;
+  }
+  std::vector<ir::ValueId> operands;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    TARTAN_ASSIGN_OR_RETURN(const ir::ValueId operand,
+                            scope_.Tensor(call.arguments[i], call.argument_positions[i]));
+    operands.push_back(operand);
+  }
+  absl::StatusOr<ir::ValueId> value = scope_.builder().AddElementwise(op, operands, call.name);
+  if (!value.ok()) return scope_.At(call.position, value.status());
+  return Bound{*value};
+}
+
+class PolynomialBinder {
+ public:
+  PolynomialBinder(Scope& scope, IndexNames& names) : scope_(scope), names_(names) {}
+
+  absl::StatusOr<math::Affine> Bind(const Expr& expr) {
+    return Match(
+        expr.node,
+        [&](const IntLiteral& x) -> absl::StatusOr<math::Affine> {
+          return math::Affine::Constant(x.value);
+        },
+        [&](const FloatLiteral&) -> absl::StatusOr<math::Affine> {
+          return scope_.Error(expr.position,
+                              "index polynomials have integer coefficients: divide by an integer "
+                              "instead");
+        },
+        [&](const Name& x) { return BindName(x, expr.position); },
+        [&](const Call& x) { return BindCall(x, expr.position); });
+  }
+
+ private:
+  absl::StatusOr<math::Affine> BindName(const Name& name, Position position);
+  absl::StatusOr<math::Affine> BindCall(const Call& call, Position position);
+  absl::StatusOr<math::Affine> BindSizes(const Call& call, absl::Span<const int64_t> operands,
+                                         Position position);
+
+  Scope& scope_;
+  IndexNames& names_;
+};
+
+absl::StatusOr<math::Affine> PolynomialBinder::BindName(const Name& name, Position position) {
+  if (IsTensorName(name.name)) {
+    const Expr expr{position, name};
+    TARTAN_ASSIGN_OR_RETURN(
+        const int64_t size,
+        BindSize(expr, absl::StrCat("'", name.name, "' in an index polynomial"), scope_));
+    return math::Affine::Constant(size);
+  }
+  const auto it = std::find(names_.begin(), names_.end(), name.name);
+  const int index = static_cast<int>(it - names_.begin());
+  if (it == names_.end()) names_.push_back(name.name);
+  return math::Affine::Variable(index);
+}
+
+absl::StatusOr<math::Affine> PolynomialBinder::BindSizes(const Call& call,
+                                                         absl::Span<const int64_t> operands,
+                                                         Position position) {
+  std::vector<CompileTimeScalar> scalars;
+  for (const int64_t operand : operands) scalars.push_back({operand});
+  const auto folded = FoldCall(call.function, scalars);
+  if (!folded.ok()) return scope_.At(position, folded.status());
+  const std::optional<int64_t> value =
+      folded->has_value() ? (*folded)->AsInteger() : std::nullopt;
+  if (value.has_value()) return math::Affine::Constant(*value);
+  return scope_.Error(position, absl::StrCat("'", call.function, "' is not for index polynomials"));
+}
+
+absl::StatusOr<math::Affine> PolynomialBinder::BindCall(const Call& call, Position position) {
+  std::vector<math::Affine> operands;
+  std::vector<int64_t> sizes;
+  for (const ExprPtr& argument : call.arguments) {
+    TARTAN_ASSIGN_OR_RETURN(math::Affine operand, Bind(*argument));
+    if (operand.is_constant() && operand.constant.is_integer()) {
+      sizes.push_back(operand.constant.numerator());
+    }
+    operands.push_back(std::move(operand));
+  }
+  if (sizes.size() == operands.size()) return BindSizes(call, sizes, position);
+  math::Affine result;
+  if (call.function == "neg" && operands.size() == 1) {
+    result = -operands[0];
+  } else if (operands.size() != 2) {
+    return scope_.Error(position, absl::StrCat("'", call.function, "' is not for index polynomials"));
+  } else if (call.function == "add") {
+    result = operands[0] + operands[1];
+  } else if (call.function == "sub") {
+    result = operands[0] - operands[1];
+  } else if (call.function == "mul") {
+    if (!operands[0].is_constant()) std::swap(operands[0], operands[1]);
+    if (!operands[0].is_constant()) {
+      return scope_.Error(position,
+                          "the index polynomial is not linear: one factor must be a number or a size");
+    }
+    result = operands[1] * operands[0].constant;
+  } else if (call.function == "div") {
+    if (!operands[1].is_constant()) {
+      return scope_.Error(position,
+                          "an index polynomial can be divided by a number or a size only");
+    }
+    if (operands[1].constant.is_zero()) return scope_.Error(position, "division by zero");
+    result = operands[0] * (math::Rational(1) / operands[1].constant);
+  } else {
+    return scope_.Error(position, absl::StrCat("'", call.function, "' is not for index polynomials"));
+  }
+  if (!result.valid()) {
+    return scope_.Error(position, "a coefficient of the index polynomial overflows 64 bits");
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<Bound> BindExpression(const Expr& expr, const std::string& target, Scope& scope) {
+  return ExpressionBinder(target, scope).Bind(expr, true);
+}
+
+absl::StatusOr<int64_t> BindSize(const Expr& expr, const std::string& what, Scope& scope) {
+  TARTAN_ASSIGN_OR_RETURN(const Bound bound, BindExpression(expr, "size", scope));
+  const CompileTimeScalar* scalar = bound.scalar();
+  if (scalar == nullptr) {
+    return scope.Error(expr.position, absl::StrCat(what, " must be known at compile time: it may "
+                                                         "use sizes and numbers, not tensors"));
+  }
+  if (const std::optional<int64_t> value = scalar->AsInteger()) return *value;
+  return scope.Error(expr.position,
+                     absl::StrCat(what, " must be an integer, not ", scalar->ToString()));
+}
+
+absl::StatusOr<math::Affine> BindPolynomial(const Expr& expr, Scope& scope, IndexNames& names) {
+  return PolynomialBinder(scope, names).Bind(expr);
+}
+
+}  // namespace tartan::lang

@@ -1,0 +1,29 @@
+// Expressions of elementwise statements and of sizes; private to the binder.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tile/lang/ast.h"
+#include "tile/lang/scope.h"
+#include "tile/math/affine.h"
+
+namespace tartan::lang {
+
+// The value of `expr`; operations are appended to the scope's program, the last one named `target`.
+absl::StatusOr<Bound> BindExpression(const Expr& expr, const std::string& target, Scope& scope);
+
+// A size or the bound of a constraint: an integer known at compile time. `what` names it in
+// messages.
+absl::StatusOr<int64_t> BindSize(const Expr& expr, const std::string& what, Scope& scope);
+
+// Index variables of one contraction in order of appearance.
+using IndexNames = std::vector<std::string>;
+
+// An index polynomial. Parts without index variables are sizes, where division truncates; a
+// polynomial divided by a size has rational coefficients. Adds new variables to `names`.
+absl::StatusOr<math::Affine> BindPolynomial(const Expr& expr, Scope& scope, IndexNames& names);
+
+}  // namespace tartan::lang

@@ -1,0 +1,35 @@
+// The functions of Tile that are no scalar functions of base/scalar_op.h: casts, views, gather and
+// scatter, sorting, scans, random numbers, tuples and assertions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "tile/lang/scope.h"
+
+namespace tartan::lang {
+
+// A call whose arguments are bound already.
+struct BoundCall {
+  absl::string_view function;
+  Position position;
+  absl::Span<const Bound> arguments;
+  absl::Span<const Position> argument_positions;
+  std::string name;  // of the value it makes
+};
+
+bool IsIntrinsic(absl::string_view function);
+
+absl::StatusOr<Bound> BindIntrinsic(const BoundCall& call, Scope& scope);
+
+// The scalar function that `function` names, "select" and the like included.
+std::optional<ScalarOp> ScalarFunction(absl::string_view function);
+
+// Every function's name, sorted, to suggest from.
+std::vector<absl::string_view> FunctionNames();
+
+}  // namespace tartan::lang
