@@ -3,41 +3,89 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "tile/sem/sem.h"
 
 namespace tartan::codegen {
 
+// How tightly the outermost operator of a printed expression binds, as in C.
+enum class Precedence : uint8_t {
+  kConditional,
+  kLogicalOr,
+  kLogicalAnd,
+  kBitOr,
+  kBitXor,
+  kBitAnd,
+  kEquality,
+  kRelational,
+  kShift,
+  kAdditive,
+  kMultiplicative,
+  kUnary,  // also casts
+  kPrimary,
+};
+
+// A printed expression.
+struct Code {
+  std::string text;
+  Precedence precedence = Precedence::kPrimary;
+  std::optional<int64_t> literal = std::nullopt;  // where it is an integer literal
+};
+
+// The text, in parentheses where it binds less tightly than `least`.
+std::string Parenthesized(const Code& code, Precedence least);
+
+enum class MemorySpace : uint8_t { kGlobal, kLocal, kPrivate };
+
+// An element of a buffer or array.
+struct Place {
+  std::string buffer;
+  DataType stored;
+  int lanes = 1;  // of the array's elements
+  MemorySpace space = MemorySpace::kGlobal;
+  Code index;
+};
+
 struct Dialect {
-  std::string name;             // "opencl-c-1.2"
-  std::string prologue;         // helper functions and pragmas before the kernels
-  std::string kernel_qualifier;  // "__kernel void"
+  std::string name;  // "opencl-c-1.2"
+  // The first lines of every program.
+  std::string prologue;
+  // The definition that an identifier found in the kernels needs before them (a helper function, a
+  // pragma), or "". Definitions may need others in turn.
+  std::function<std::string(absl::string_view identifier)> definition;
+
+  std::string kernel_qualifier;  // "__kernel"
   std::string global_space, local_space, constant_qualifier, restrict_qualifier;
   std::string barrier;  // statement
   std::string unroll;   // before a loop that is to be unrolled
+  // Of variables, and of elements in memory.
   std::function<std::string(const sem::Type&)> type_name;
-  std::function<std::string(sem::WorkId, int dimension)> work_index;
-  // A function applied to printed operands; `type` is the operands' type, `result` the result's.
-  std::function<std::string(ScalarOp op, const sem::Type& type, const sem::Type& result,
-                            const std::vector<std::string>& operands)>
+  std::function<std::string(const sem::Type&, MemorySpace)> stored_type_name;
+  std::function<Code(sem::WorkId, int dimension, DataType type)> work_index;
+  // A function of printed operands; `type` is the operands' type, `result` the result's. Vector
+  // conditions are masks as wide as what was compared: for logic and kSelect `type` is the type
+  // compared (bool where the condition is scalar).
+  std::function<Code(ScalarOp op, const sem::Type& type, const sem::Type& result,
+                     absl::Span<const Code> operands)>
       apply;
-  // Loads and stores, with conversion from and to the stored type.
-  std::function<std::string(const std::string& buffer, DataType stored, const sem::Type& type,
-                            const std::string& index)>
-      load;
-  std::function<std::string(const std::string& buffer, DataType stored, const sem::Type& type,
-                            const std::string& index, const std::string& value)>
-      store;
-  std::function<std::string(double value, const sem::Type& type)> float_literal;
-  std::function<std::string(int64_t value, const sem::Type& type)> int_literal;
-  std::function<std::string(const std::string& a, const std::string& b, const std::string& c,
-                            const sem::Type& type)>
-      multiply_add;
-  std::function<std::string(const std::string& buffer, DataType stored, ScalarOp op,
-                            const std::string& index, const std::string& value)>
+  // Loads and stores, with conversion from and to the stored type. A store is a statement without
+  // its semicolon, `type` that of the value.
+  std::function<Code(const Place& place, const sem::Type& type)> load;
+  std::function<std::string(const Place& place, const sem::Type& type, const Code& value)> store;
+  std::function<std::string(const Place& place, ScalarOp op, const sem::Type& type,
+                            const Code& value)>
       atomic_update;
-  // Lines before a kernel: its fixed work-group size.
+  std::function<Code(double value, const sem::Type& type)> float_literal;
+  std::function<Code(int64_t value, const sem::Type& type)> int_literal;
+  std::function<Code(const Code& a, const Code& b, const Code& accumulator, const sem::Type& type)>
+      multiply_add;
+  std::function<Code(const Code& vector, int lane)> lane;
+  // After the kernel's qualifier: its fixed work-group size.
   std::function<std::string(const sem::Kernel&)> attributes;
 };
 

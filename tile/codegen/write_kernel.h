@@ -9,9 +9,10 @@
 
 namespace tartan::codegen {
 
+// Requires a kernel that sem::Verify accepts. A subexpression is printed at each of its uses.
 std::string WriteKernel(const sem::Kernel& kernel, const Dialect& dialect);
 
-// The dialect's prologue and every kernel.
+// The dialect's prologue, the definitions the kernels use, and every kernel.
 std::string WriteProgram(absl::Span<const sem::Kernel> kernels, const Dialect& dialect);
 
 }  // namespace tartan::codegen

@@ -14,7 +14,8 @@
 namespace tartan::sem {
 
 // A scalar, or a vector of 2, 3, 4, 8 or 16 lanes. 16-bit floats exist in memory only: Load
-// converts them to float32 and Store back, so no expression has such a type.
+// converts them to float32 and Store back, so no expression has such a type. Vectors of bool are
+// intermediate values of comparisons, logic and kSelect: they are not declared, stored or loaded.
 struct Type {
   DataType element = DataType::kInvalid;
   int lanes = 1;
@@ -29,15 +30,17 @@ struct IntLiteral { int64_t value; };    // splatted where the type has lanes
 struct FloatLiteral { double value; };   // may be infinite or NaN
 struct Variable { std::string name; };   // declared variable or scalar parameter
 // Element `index` of a buffer parameter or array, converted to the expression's type. With lanes:
-// `lanes` consecutive elements from `index` on (no alignment assumed).
+// `lanes` consecutive elements from `index` on (no alignment assumed). An array declared with a
+// vector type is indexed in whole vectors, and the expression has its lanes.
 struct Load {
   std::string buffer;
   DataType stored;
   ExprPtr index;
 };
-// A function of scalars, lane by lane. Operands have the expression's type, except: comparisons
-// and logic (the operands' type is theirs, the result bool), kSelect (bool condition first) and
-// kCast.
+// A function of scalars, lane by lane. Operands have the expression's type, except: comparisons,
+// kIsNan and kIsInf (the operands' type is theirs, the result bool), logic (bool), kSelect (bool
+// condition first, of the expression's lanes or scalar) and kCast (from a scalar to lanes: a
+// splat). The corner cases are those of scalar_value.h.
 struct Apply {
   ScalarOp op;
   std::vector<ExprPtr> operands;
@@ -49,7 +52,10 @@ struct WorkIndex {
   WorkId id;
   int dimension;
 };
-struct Lane { ExprPtr vector; int lane; };  // one element of a vector value
+struct Lane {  // one element of a vector value
+  ExprPtr vector;
+  int lane;
+};
 
 struct Expr {
   Type type;
@@ -61,6 +67,8 @@ using StmtPtr = std::shared_ptr<const Stmt>;
 
 enum class Space : uint8_t { kPrivate, kLocal };
 
+// A sequence and no scope: names declared in it are visible after it. Scopes are the kernel, the
+// bodies of For and the branches of If; a name is declared once within those that enclose it.
 struct Block { std::vector<StmtPtr> statements; };
 struct Declare {  // a variable; constant unless assigned later
   Type type;
@@ -75,7 +83,8 @@ struct DeclareArray {
   Space space = Space::kPrivate;
 };
 struct Assign { std::string name; ExprPtr value; };
-// buffer[index] = value, converted to `stored`; a vector value stores consecutive elements.
+// buffer[index] = value, converted to `stored`; a vector value stores consecutive elements, or one
+// element of an array declared with its type.
 struct Store {
   std::string buffer;
   DataType stored;
@@ -125,5 +134,15 @@ struct Kernel {
   int64_t global_size[3] = {1, 1, 1};  // multiples of local_size
   StmtPtr body;
 };
+
+// Structural equality; literals compare by bits (a NaN equals itself, 0.0 differs from -0.0).
+bool Equal(const ExprPtr& a, const ExprPtr& b);
+bool Equal(const StmtPtr& a, const StmtPtr& b);
+bool Equal(const Kernel& a, const Kernel& b);
+
+// For dumps: one line per statement, every expression fully parenthesised, types at declarations.
+std::string ToString(const Type& type);
+std::string ToString(const ExprPtr& expr);
+std::string ToString(const Kernel& kernel);
 
 }  // namespace tartan::sem

@@ -1,0 +1,5 @@
+# The OpenCL C dialect: needs no OpenCL headers or driver.
+tartan_library(tartan_opencl_dialect
+  SRCS ${CMAKE_CURRENT_LIST_DIR}/opencl_dialect.cc ${CMAKE_CURRENT_LIST_DIR}/opencl_helpers.cc
+       ${CMAKE_CURRENT_LIST_DIR}/opencl_types.cc
+  DEPS tartan_codegen tartan_sem tartan_base absl::strings absl::span)

@@ -1,0 +1,16 @@
+// OpenCL C 1.2 as a dialect of kernel text.
+#pragma once
+
+#include "tile/codegen/dialect.h"
+
+namespace tartan::opencl {
+
+struct OpenClDialectOptions {
+  // The device multiplies and adds in one instruction. Where it does not, fma() is a slow function
+  // and MultiplyAdd is printed as a product and a sum.
+  bool has_fma = true;
+};
+
+codegen::Dialect OpenClDialect(const OpenClDialectOptions& options = {});
+
+}  // namespace tartan::opencl

@@ -1,0 +1,183 @@
+#include "tile/codegen/write_kernel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backend_opencl/opencl_dialect.h"
+#include "tile/sem/build.h"
+
+namespace tartan::codegen {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using namespace sem;  // NOLINT: builders
+
+constexpr DataType kF32 = DataType::kFloat32;
+constexpr DataType kI32 = DataType::kInt32;
+const Type kFloat1{kF32, 1};
+const Type kFloat8{kF32, 8};
+
+// The text of one expression of variables.
+std::string Printed(const ExprPtr& expr) {
+  Kernel kernel;
+  kernel.name = "k";
+  kernel.body = MakeDeclare(expr->type, "value", expr);
+  const std::string text = WriteKernel(kernel, opencl::OpenClDialect());
+  const size_t begin = text.find("value = ") + 8;
+  return text.substr(begin, text.find(";\n") - begin);
+}
+
+ExprPtr I(const char* name) { return Var(name, Type{kI32, 1}); }
+ExprPtr F(const char* name) { return Var(name, kFloat1); }
+
+Kernel MatMulKernel() {
+  const ExprPtr k = I("k");
+  const ExprPtr column = Mul(I("n"), Int(8));
+  Kernel kernel;
+  kernel.name = "matmul";
+  kernel.comments = {"C[m, n] = +(A[m, k] * B[k, n]);", "4 x 16, k = 32"};
+  kernel.parameters = {{"C", kF32, true}, {"A", kF32}, {"B", kF32}};
+  kernel.global_size[0] = 4;
+  kernel.global_size[1] = 2;
+  const ExprPtr b = LoadFrom("B", kF32, Add(Mul(k, Int(16)), column), 8);
+  const ExprPtr a = LoadFrom("A", kF32, Add(Mul(I("m"), Int(32)), k));
+  kernel.body = MakeBlock(
+      {MakeDeclare(Type{kI32, 1}, "m", Work(WorkId::kGlobal, 0)),
+       MakeDeclare(Type{kI32, 1}, "n", Work(WorkId::kGlobal, 1)),
+       MakeDeclare(kFloat8, "sum", Splat(Float(0), 8), true),
+       MakeFor("k", Int(0), Int(32), MakeAssign("sum", MulAdd(a, b, Var("sum", kFloat8))), 1, true),
+       MakeStore("C", kF32, Add(Mul(I("m"), Int(16)), column),
+                 ApplyOp(ScalarOp::kRelu, {Var("sum", kFloat8)}))});
+  return kernel;
+}
+
+TEST(WriteProgram, WritesAMatrixProduct) {
+  const Kernel kernel = MatMulKernel();
+  EXPECT_EQ(WriteProgram({&kernel, 1}, opencl::OpenClDialect()),
+            R"(#pragma OPENCL FP_CONTRACT OFF
+static inline float8 tt_relu_float8(float8 x) {
+  return select(x, (float8)(0), x < 0);
+}
+
+// C[m, n] = +(A[m, k] * B[k, n]);
+// 4 x 16, k = 32
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul(__global float* restrict C, __global const float* restrict A, __global const float* restrict B) {
+  const int m = (int)get_global_id(0);
+  const int n = (int)get_global_id(1);
+  float8 sum = (float8)(0.0f);
+  #pragma unroll
+  for (int k = 0; k < 32; ++k) {
+    sum = fma((float8)(A[m * 32 + k]), vload8(0, B + (k * 16 + n * 8)), sum);
+  }
+  vstore8(tt_relu_float8(sum), 0, C + (m * 16 + n * 8));
+}
+)");
+}
+
+TEST(WriteKernel, WritesBranchesArraysAndBarriers) {
+  Kernel kernel;
+  kernel.name = "shift";
+  kernel.parameters = {{"y", DataType::kBool, true}, {"x", DataType::kFloat16}};
+  kernel.local_size[0] = kernel.global_size[0] = 4;
+  const ExprPtr i = I("i");
+  const ExprPtr staged = LoadFrom("tile", kF32, Sub(Int(3), i));
+  kernel.body = MakeBlock(
+      {MakeArray(kFloat1, "tile", 4, Space::kLocal),
+       MakeDeclare(Type{kI32, 1}, "i", Work(WorkId::kLocal, 0)),
+       MakeStore("tile", kF32, i, LoadFrom("x", DataType::kFloat16, i)), MakeBarrier(),
+       MakeComment("mirrored"),
+       MakeIf(Less(i, Int(2)), MakeStore("y", DataType::kBool, i, Less(staged, Float(1.5))),
+              MakeIf(Equals(i, Int(2)), MakeStore("y", DataType::kBool, i, Bool(true)),
+                     MakeStore("y", DataType::kBool, i, Bool(false))))});
+  EXPECT_EQ(WriteKernel(kernel, opencl::OpenClDialect()),
+            R"(__kernel __attribute__((reqd_work_group_size(4, 1, 1))) void shift(__global uchar* restrict y, __global const half* restrict x) {
+  __local float tile[4];
+  const int i = (int)get_local_id(0);
+  tile[i] = vload_half(i, x);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  // mirrored
+  if (i < 2) {
+    y[i] = tile[3 - i] < 1.5f;
+  } else if (i == 2) {
+    y[i] = 1;
+  } else {
+    y[i] = 0;
+  }
+}
+)");
+}
+
+TEST(WriteKernel, PutsParenthesesOnlyWhereTheyAreNeeded) {
+  EXPECT_EQ(Printed(Add(Mul(I("a"), I("b")), I("c"))), "a * b + c");
+  EXPECT_EQ(Printed(Mul(Add(I("a"), I("b")), I("c"))), "(a + b) * c");
+  EXPECT_EQ(Printed(Sub(I("a"), Sub(I("b"), I("c")))), "a - (b - c)");
+  EXPECT_EQ(Printed(Sub(Sub(I("a"), I("b")), I("c"))), "a - b - c");
+  EXPECT_EQ(Printed(Div(Mul(I("a"), I("b")), Int(3))), "a * b / 3");
+  EXPECT_EQ(Printed(Mul(I("a"), Div(I("b"), Int(3)))), "a * (b / 3)");
+  EXPECT_EQ(Printed(Select(And(Less(I("a"), I("b")), Less(I("b"), I("c"))), F("x"),
+                           Select(Less(I("a"), I("c")), F("y"), F("z")))),
+            "a < b && b < c ? x : a < c ? y : z");
+  EXPECT_EQ(Printed(ApplyOp(ScalarOp::kNeg, {ApplyOp(ScalarOp::kNeg, {F("x")})})), "-(-x)");
+  EXPECT_EQ(Printed(Sub(F("x"), Float(-1))), "x - -1.0f");
+}
+
+TEST(WriteKernel, WritesLiteralsThatReadBackExactly) {
+  EXPECT_EQ(Printed(Float(0.1f)), "0.1f");
+  EXPECT_EQ(Printed(Float(16777216)), "16777216.0f");
+  EXPECT_EQ(Printed(Float(1e-45)), "1e-45f");
+  EXPECT_EQ(Printed(Float(1.0 / 3, DataType::kFloat64)), "0.3333333333333333");
+  EXPECT_EQ(Printed(Float(-INFINITY)), "-INFINITY");
+  EXPECT_EQ(Printed(Float(NAN, DataType::kFloat64)), "(double)(NAN)");
+  EXPECT_EQ(Printed(Float(-0.0)), "-0.0f");
+  EXPECT_EQ(Printed(Int(INT32_MIN)), "(-2147483647 - 1)");
+  EXPECT_EQ(Printed(Int(INT64_MIN, DataType::kInt64)), "(-9223372036854775807L - 1)");
+  EXPECT_EQ(Printed(Int(-1, DataType::kUInt64)), "18446744073709551615UL");
+  EXPECT_EQ(Printed(Splat(Int(3, DataType::kUInt32), 4)), "(uint4)(3u)");
+}
+
+TEST(WriteKernel, UsesOperatorsForHarmlessDivisors) {
+  EXPECT_EQ(Printed(ApplyOp(ScalarOp::kDiv, {I("a"), I("b")})), "tt_div_int(a, b)");
+  EXPECT_EQ(Printed(ApplyOp(ScalarOp::kDiv, {I("a"), Int(-1)})), "tt_div_int(a, -1)");
+  EXPECT_EQ(Printed(ApplyOp(ScalarOp::kDiv, {I("a"), Int(7)})), "a / 7");
+  EXPECT_EQ(Printed(Mod(I("a"), Int(7))), "a % 7");
+  EXPECT_EQ(Printed(ApplyOp(ScalarOp::kMod, {I("a"), Int(7)})), "tt_mod_int(a, 7)");
+}
+
+TEST(WriteKernel, ReadsSumsWithNegativeLiteralsAsDifferences) {
+  EXPECT_EQ(Printed(Add(Mul(I("a"), Int(2)), Int(-3))), "a * 2 - 3");
+  EXPECT_EQ(Printed(Add(Sub(I("a"), Int(2)), Int(-3))), "a - 5");
+}
+
+TEST(WriteKernel, ConvertsVectorMasksToTheWidthOfTheValues) {
+  const ExprPtr less = Less(Var("a", Type{kI32, 4}), Var("b", Type{kI32, 4}));
+  const ExprPtr x = Var("x", Type{DataType::kFloat64, 4});
+  EXPECT_EQ(Printed(Select(less, x, Splat(Float(0, DataType::kFloat64), 4))),
+            "select((double4)(0.0), x, convert_long4(a < b))");
+  EXPECT_EQ(Printed(Select(less, Var("c", Type{kI32, 4}), Var("d", Type{kI32, 4}))),
+            "select(d, c, a < b)");
+  EXPECT_EQ(Printed(Cast(less, kF32)), "select((float4)(0.0f), (float4)(1.0f), a < b)");
+}
+
+TEST(WriteProgram, AsksForDoubleOnlyWhereItIsUsed) {
+  Kernel kernel;
+  kernel.name = "k";
+  kernel.comments = {"double in a comment"};
+  kernel.body = MakeDeclare(kFloat1, "x", Float(1));
+  EXPECT_THAT(WriteProgram({&kernel, 1}, opencl::OpenClDialect()), Not(HasSubstr("cl_khr_fp64")));
+  kernel.body = MakeDeclare(Type{DataType::kFloat64, 1}, "x", Float(1, DataType::kFloat64));
+  EXPECT_THAT(WriteProgram({&kernel, 1}, opencl::OpenClDialect()), HasSubstr("cl_khr_fp64"));
+}
+
+TEST(WriteProgram, DefinesWhatAHelperNeedsBeforeIt) {
+  Kernel kernel;
+  kernel.name = "k";
+  kernel.body =
+      MakeDeclare(Type{kI32, 1}, "x", ApplyOp(ScalarOp::kMod, {I("a"), I("b")}));
+  const std::string text = WriteProgram({&kernel, 1}, opencl::OpenClDialect());
+  EXPECT_LT(text.find("int tt_rem_int(int a"), text.find("int tt_mod_int(int a"));
+  EXPECT_EQ(text.find("tt_pow"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tartan::codegen

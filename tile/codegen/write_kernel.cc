@@ -1,0 +1,262 @@
+#include "tile/codegen/write_kernel.h"
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tile/base/match.h"
+
+namespace tartan::codegen {
+namespace {
+
+using sem::ExprPtr;
+using sem::StmtPtr;
+using sem::Type;
+
+struct Memory {
+  MemorySpace space;
+  int lanes;
+};
+
+// Writes one kernel; indentation and the memory in scope are its state.
+class Writer {
+ public:
+  explicit Writer(const Dialect& dialect) : dialect_(dialect) {}
+
+  std::string Write(const sem::Kernel& kernel) {
+    for (const std::string& line : kernel.comments) absl::StrAppend(&text_, "// ", line, "\n");
+    std::vector<std::string> parameters;
+    for (const sem::Parameter& parameter : kernel.parameters) {
+      parameters.push_back(WriteParameter(parameter));
+      memory_[parameter.name] = Memory{MemorySpace::kGlobal, 1};
+    }
+    absl::StrAppend(&text_, dialect_.kernel_qualifier, " ", dialect_.attributes(kernel),
+                    "void ", kernel.name, "(", absl::StrJoin(parameters, ", "), ") {\n");
+    WriteScope(kernel.body);
+    absl::StrAppend(&text_, "}\n");
+    return std::move(text_);
+  }
+
+ private:
+  std::string WriteParameter(const sem::Parameter& parameter) const {
+    return absl::StrCat(dialect_.global_space, parameter.is_output ? "" : dialect_.constant_qualifier,
+                        dialect_.stored_type_name(Type{parameter.stored, 1}, MemorySpace::kGlobal),
+                        "* ", dialect_.restrict_qualifier, parameter.name);
+  }
+
+  void Line(absl::string_view line) {
+    text_.append(2 * depth_, ' ');
+    absl::StrAppend(&text_, line, "\n");
+  }
+
+  // Statements one level deeper.
+  void WriteScope(const StmtPtr& stmt) {
+    ++depth_;
+    WriteStmt(stmt);
+    --depth_;
+  }
+
+  void WriteStmt(const StmtPtr& stmt) {
+    if (stmt == nullptr) return;
+    Match(
+        stmt->node,
+        [&](const sem::Block& block) {
+          for (const StmtPtr& child : block.statements) WriteStmt(child);
+        },
+        [&](const sem::Declare& declare) { WriteDeclare(declare); },
+        [&](const sem::DeclareArray& array) { WriteArray(array); },
+        [&](const sem::Assign& assign) { WriteAssign(assign); },
+        [&](const sem::Store& store) {
+          const Place place = MakePlace(store.buffer, store.stored, store.index);
+          Line(absl::StrCat(dialect_.store(place, store.value->type, Print(store.value)), ";"));
+        },
+        [&](const sem::For& loop) { WriteFor(loop); },
+        [&](const sem::If& branch) { WriteIf(branch, "if ("); },
+        [&](const sem::Barrier&) { Line(dialect_.barrier); },
+        [&](const sem::AtomicUpdate& update) {
+          const Place place = MakePlace(update.buffer, update.stored, update.index);
+          Line(absl::StrCat(dialect_.atomic_update(place, update.op, update.value->type,
+                                                   Print(update.value)),
+                            ";"));
+        },
+        [&](const sem::Comment& comment) { Line(absl::StrCat("// ", comment.text)); });
+  }
+
+  void WriteDeclare(const sem::Declare& declare) {
+    const std::string head =
+        absl::StrCat(declare.is_mutable || declare.value == nullptr ? "" : "const ",
+                     dialect_.type_name(declare.type), " ", declare.name);
+    if (declare.value == nullptr) return Line(absl::StrCat(head, ";"));
+    Line(absl::StrCat(head, " = ", Print(declare.value).text, ";"));
+  }
+
+  void WriteArray(const sem::DeclareArray& array) {
+    const bool local = array.space == sem::Space::kLocal;
+    const MemorySpace space = local ? MemorySpace::kLocal : MemorySpace::kPrivate;
+    memory_[array.name] = Memory{space, array.type.lanes};
+    Line(absl::StrCat(local ? dialect_.local_space : "",
+                      dialect_.stored_type_name(array.type, space), " ", array.name, "[",
+                      array.size, "];"));
+  }
+
+  // x = x + y is written x += y.
+  void WriteAssign(const sem::Assign& assign) {
+    const auto* apply = std::get_if<sem::Apply>(&assign.value->node);
+    const bool sum = apply != nullptr &&
+                     (apply->op == ScalarOp::kAdd || apply->op == ScalarOp::kMul) &&
+                     ByteWidth(assign.value->type.element) >= 4;
+    if (sum) {
+      const auto* target = std::get_if<sem::Variable>(&apply->operands[0]->node);
+      if (target != nullptr && target->name == assign.name) {
+        const char* sign = apply->op == ScalarOp::kAdd ? " += " : " *= ";
+        return Line(absl::StrCat(assign.name, sign, Print(apply->operands[1]).text, ";"));
+      }
+    }
+    Line(absl::StrCat(assign.name, " = ", Print(assign.value).text, ";"));
+  }
+
+  void WriteFor(const sem::For& loop) {
+    if (loop.unroll && !dialect_.unroll.empty()) Line(dialect_.unroll);
+    const std::string step =
+        loop.step == 1 ? absl::StrCat("++", loop.name) : absl::StrCat(loop.name, " += ", loop.step);
+    Line(absl::StrCat("for (", dialect_.type_name(loop.end->type), " ", loop.name, " = ",
+                      Print(loop.begin).text, "; ", loop.name, " < ",
+                      Parenthesized(Print(loop.end), Precedence::kShift), "; ", step, ") {"));
+    WriteScope(loop.body);
+    Line("}");
+  }
+
+  void WriteIf(const sem::If& branch, absl::string_view head) {
+    Line(absl::StrCat(head, Print(branch.condition).text, ") {"));
+    WriteScope(branch.then);
+    if (branch.otherwise == nullptr) return Line("}");
+    if (const auto* chained = std::get_if<sem::If>(&branch.otherwise->node)) {
+      return WriteIf(*chained, "} else if (");
+    }
+    Line("} else {");
+    WriteScope(branch.otherwise);
+    Line("}");
+  }
+
+  Place MakePlace(const std::string& buffer, DataType stored, const ExprPtr& index) {
+    const auto found = memory_.find(buffer);
+    const Memory memory =
+        found == memory_.end() ? Memory{MemorySpace::kGlobal, 1} : found->second;
+    return Place{buffer, stored, memory.lanes, memory.space, Print(index)};
+  }
+
+  Code Print(const ExprPtr& expr) {
+    const Type& type = expr->type;
+    return Match(
+        expr->node,
+        [&](const sem::IntLiteral& literal) {
+          Code code = dialect_.int_literal(literal.value, type);
+          if (type.lanes == 1) code.literal = literal.value;
+          return code;
+        },
+        [&](const sem::FloatLiteral& literal) {
+          return dialect_.float_literal(literal.value, type);
+        },
+        [&](const sem::Variable& variable) { return Code{variable.name}; },
+        [&](const sem::Load& load) {
+          return dialect_.load(MakePlace(load.buffer, load.stored, load.index), type);
+        },
+        [&](const sem::Apply& apply) { return PrintApply(apply, type); },
+        [&](const sem::MultiplyAdd& sum) {
+          return dialect_.multiply_add(Print(sum.a), Print(sum.b), Print(sum.accumulator), type);
+        },
+        [&](const sem::WorkIndex& work) {
+          return dialect_.work_index(work.id, work.dimension, type.element);
+        },
+        [&](const sem::Lane& lane) { return dialect_.lane(Print(lane.vector), lane.lane); });
+  }
+
+  Code PrintApply(const sem::Apply& apply, const Type& type) {
+    std::vector<Code> operands;
+    for (const ExprPtr& operand : apply.operands) operands.push_back(Print(operand));
+    if (apply.op == ScalarOp::kCast && IsMask(apply.operands[0]->type) && !IsMask(type)) {
+      operands.push_back(PrintNumber(1, type));
+      operands.push_back(PrintNumber(0, type));
+      return dialect_.apply(ScalarOp::kSelect, MaskType(apply.operands[0]), type, operands);
+    }
+    return dialect_.apply(apply.op, MaskType(apply.operands[0]), type, operands);
+  }
+
+  Code PrintNumber(int64_t value, const Type& type) {
+    return IsFloat(type.element) ? dialect_.float_literal(static_cast<double>(value), type)
+                                 : dialect_.int_literal(value, type);
+  }
+
+  static bool IsMask(const Type& type) { return type.element == DataType::kBool && type.lanes > 1; }
+
+  // The type itself, or for a vector condition the type whose comparison made it.
+  static Type MaskType(const ExprPtr& expr) {
+    if (!IsMask(expr->type)) return expr->type;
+    const auto* apply = std::get_if<sem::Apply>(&expr->node);
+    if (apply == nullptr) return Type{DataType::kInt32, expr->type.lanes};
+    return MaskType(apply->operands.back());
+  }
+
+  const Dialect& dialect_;
+  std::string text_;
+  int depth_ = 0;
+  std::map<std::string, Memory> memory_;
+};
+
+// The identifiers of a program text, each once, in order of appearance; comments are skipped.
+std::vector<std::string> Identifiers(absl::string_view text) {
+  std::vector<std::string> result;
+  std::set<absl::string_view> seen;
+  const auto is_word = [&](size_t i) { return absl::ascii_isalnum(text[i]) || text[i] == '_'; };
+  for (size_t i = 0; i < text.size();) {
+    if (text.substr(i, 2) == "//") {
+      while (i < text.size() && text[i] != '\n') ++i;
+    } else if (is_word(i)) {
+      const size_t begin = i;
+      while (i < text.size() && is_word(i)) ++i;
+      const absl::string_view word = text.substr(begin, i - begin);
+      if (seen.insert(word).second) result.emplace_back(word);
+    } else {
+      ++i;
+    }
+  }
+  return result;
+}
+
+// Appends the definitions that `text` needs, each after those it needs itself.
+void AppendDefinitions(absl::string_view text, const Dialect& dialect,
+                       std::set<std::string>* written, std::string* out) {
+  for (const std::string& identifier : Identifiers(text)) {
+    const std::string definition = dialect.definition(identifier);
+    if (definition.empty() || !written->insert(definition).second) continue;
+    AppendDefinitions(definition, dialect, written, out);
+    absl::StrAppend(out, definition);
+  }
+}
+
+}  // namespace
+
+std::string Parenthesized(const Code& code, Precedence least) {
+  return code.precedence < least ? absl::StrCat("(", code.text, ")") : code.text;
+}
+
+std::string WriteKernel(const sem::Kernel& kernel, const Dialect& dialect) {
+  return Writer(dialect).Write(kernel);
+}
+
+std::string WriteProgram(absl::Span<const sem::Kernel> kernels, const Dialect& dialect) {
+  std::string body;
+  for (const sem::Kernel& kernel : kernels) {
+    absl::StrAppend(&body, "\n", WriteKernel(kernel, dialect));
+  }
+  std::set<std::string> written;
+  std::string text = dialect.prologue;
+  AppendDefinitions(body, dialect, &written, &text);
+  absl::StrAppend(&text, body);
+  return text;
+}
+
+}  // namespace tartan::codegen
