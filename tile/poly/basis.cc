@@ -36,16 +36,6 @@ Affine Row::ToAffine() const {
   return result;
 }
 
-int Row::single_column() const {
-  int found = -1;
-  for (size_t i = 0; i < coefficients.size(); ++i) {
-    if (coefficients[i] == 0) continue;
-    if (found >= 0 || std::abs(coefficients[i]) != 1) return -1;
-    found = static_cast<int>(i);
-  }
-  return found;
-}
-
 Basis::Basis(int index_count) : columns_(index_count), originals_(index_count) {
   for (int i = 0; i < index_count; ++i) {
     originals_[i].coefficients.resize(index_count);

@@ -19,8 +19,6 @@ struct Row {
   int64_t constant = 0;
 
   math::Affine ToAffine() const;
-  // The column that the polynomial equals up to sign and constant, or -1.
-  int single_column() const;
 };
 
 struct Column {

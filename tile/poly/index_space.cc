@@ -1,9 +1,11 @@
 #include "tile/poly/index_space.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -157,6 +159,7 @@ class Analysis {
   absl::Status FindRanges();
   absl::StatusOr<IndexSpace> Finish();
   std::vector<int> FinalOrder() const;
+  int SingleColumn(const Row& row) const;
   std::vector<std::string> ColumnNames() const;
 
   int column_count() const { return static_cast<int>(basis_.columns().size()); }
@@ -318,13 +321,24 @@ std::vector<int> Analysis::FinalOrder() const {
   return order;
 }
 
+// The column that the row equals up to sign and constant, or -1.
+int Analysis::SingleColumn(const Row& row) const {
+  int found = -1;
+  for (int i = 0; i < column_count(); ++i) {
+    if (row.coefficients[i] == 0 || box_[i].fixed()) continue;
+    if (found >= 0 || std::abs(row.coefficients[i]) != 1) return -1;
+    found = i;
+  }
+  return found;
+}
+
 // The name of the index that a column is; else that of the first index in its row with the number
 // of its digit, "o" and the dimension where the row has none.
 std::vector<std::string> Analysis::ColumnNames() const {
   std::vector<std::string> names(column_count());
   std::set<std::string> used(contraction_.index_names.begin(), contraction_.index_names.end());
   for (int i : conditions_.order) {
-    int column = basis_.originals()[i].single_column();
+    int column = SingleColumn(basis_.originals()[i]);
     if (column >= 0 && names[column].empty()) names[column] = contraction_.index_names[i];
   }
   for (int i = 0; i < column_count(); ++i) {

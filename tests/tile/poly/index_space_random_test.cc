@@ -56,10 +56,10 @@ class Generator {
   }
 
   math::Affine NextPoly(int count) {
-    math::Affine poly = math::Affine::Constant(Between(0, 2) == 0 ? Between(-3, 3) : 0);
+    math::Affine poly = math::Affine::Constant(Between(0, 4) == 0 ? Between(-3, 3) : 0);
     int64_t form = Between(0, 9);
     if (form < 5) {
-      poly.set_coefficient(static_cast<int>(Between(0, count - 1)), Between(0, 5) == 0 ? -1 : 1);
+      poly.set_coefficient(static_cast<int>(Between(0, count - 1)), Between(0, 9) == 0 ? -1 : 1);
     } else if (form < 9) {
       for (int64_t terms = Between(1, 3); terms > 0; --terms) {
         poly.set_coefficient(static_cast<int>(Between(0, count - 1)), Between(-4, 4));
