@@ -26,9 +26,15 @@ struct Position {
 struct Expr;
 using ExprPtr = std::shared_ptr<const Expr>;
 
-struct IntLiteral { int64_t value; };    // may be negative: -3 is a literal
-struct FloatLiteral { double value; };   // inf() and nan() are literals too
-struct Name { std::string name; };  // a tensor, a size or (in index polynomials) an index variable
+struct IntLiteral {
+  int64_t value;
+};  // may be negative: -3 is a literal
+struct FloatLiteral {
+  double value;
+};  // inf() and nan() are literals too
+struct Name {
+  std::string name;
+};  // a tensor, a size or (in index polynomials) an index variable
 // Operators are calls of the functions they stand for: a + b is add(a, b).
 struct Call {
   std::string function;
@@ -84,8 +90,8 @@ struct Statement {
 struct Parameter {
   Position position;
   std::string name;
-  bool has_dims = false;          // false: any rank
-  std::vector<std::string> dims;  // size symbols; a number is allowed too and must agree
+  bool has_dims = false;                // false: any rank
+  std::vector<std::string> dims;        // size symbols; a number is allowed too and must agree
   std::vector<Position> dim_positions;  // one per dim, or none
 };
 

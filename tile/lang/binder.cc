@@ -106,8 +106,7 @@ absl::Status FunctionBinder::BindSymbol(const Parameter& input, size_t dim, int6
   const std::string& symbol = input.dims[dim];
   const auto [it, inserted] = sizes_.emplace(symbol, SizeOrigin{&input, dim, size});
   if (inserted) {
-    return scope_.Define(symbol,
-                         {Bound{CompileTimeScalar{size}}, DimPosition(input, dim), true});
+    return scope_.Define(symbol, {Bound{CompileTimeScalar{size}}, DimPosition(input, dim), true});
   }
   const SizeOrigin& first = it->second;
   if (first.size == size) return absl::OkStatus();

@@ -13,9 +13,9 @@
 namespace tartan::lang {
 
 struct BindOptions {
-  std::string file = "tile";     // for messages
-  std::string text;              // source text for carets; empty: messages without a caret
-  std::vector<ir::Input> inputs; // flags per input; empty: none
+  std::string file = "tile";      // for messages
+  std::string text;               // source text for carets; empty: messages without a caret
+  std::vector<ir::Input> inputs;  // flags per input; empty: none
 };
 
 // `shapes` are those of function.inputs, in order. Sizes of equal name must agree; size arithmetic

@@ -45,7 +45,8 @@ Folded FoldPower(int64_t base, int64_t exponent) {
   if (base == 0 || base == 1) return Integer(exponent == 0 ? 1 : base);
   if (base == -1) return Integer(exponent % 2 == 0 ? 1 : -1);
   for (; exponent > 0; --exponent) {
-    if (__builtin_mul_overflow(result, base, &result)) return Overflow(base, "to the power", original);
+    if (__builtin_mul_overflow(result, base, &result))
+      return Overflow(base, "to the power", original);
   }
   return Integer(result);
 }
@@ -65,15 +66,24 @@ Folded ShiftLeft(int64_t a, int64_t bits) {
 template <class T>
 std::optional<CompileTimeScalar> FoldComparison(ScalarOp op, T a, T b) {
   switch (op) {
-    case ScalarOp::kEqual: return Bool(a == b);
-    case ScalarOp::kNotEqual: return Bool(a != b);
-    case ScalarOp::kLess: return Bool(a < b);
-    case ScalarOp::kLessEqual: return Bool(a <= b);
-    case ScalarOp::kGreater: return Bool(a > b);
-    case ScalarOp::kGreaterEqual: return Bool(a >= b);
-    case ScalarOp::kLogicalAnd: return Bool(a != 0 && b != 0);
-    case ScalarOp::kLogicalOr: return Bool(a != 0 || b != 0);
-    default: return std::nullopt;
+    case ScalarOp::kEqual:
+      return Bool(a == b);
+    case ScalarOp::kNotEqual:
+      return Bool(a != b);
+    case ScalarOp::kLess:
+      return Bool(a < b);
+    case ScalarOp::kLessEqual:
+      return Bool(a <= b);
+    case ScalarOp::kGreater:
+      return Bool(a > b);
+    case ScalarOp::kGreaterEqual:
+      return Bool(a >= b);
+    case ScalarOp::kLogicalAnd:
+      return Bool(a != 0 && b != 0);
+    case ScalarOp::kLogicalOr:
+      return Bool(a != 0 || b != 0);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -91,60 +101,95 @@ Folded FoldIntegers(ScalarOp op, int64_t a, int64_t b) {
       return Integer(result);
     case ScalarOp::kDiv:
     case ScalarOp::kMod:
-    case ScalarOp::kFmod: return FoldIntegerDivision(op, a, b);
-    case ScalarOp::kPow: return FoldPower(a, b);
-    case ScalarOp::kMax: return Integer(std::max(a, b));
-    case ScalarOp::kMin: return Integer(std::min(a, b));
-    case ScalarOp::kBitAnd: return Integer(a & b);
-    case ScalarOp::kBitOr: return Integer(a | b);
-    case ScalarOp::kBitXor: return Integer(a ^ b);
-    case ScalarOp::kShiftLeft: return ShiftLeft(a, b);
-    case ScalarOp::kShiftRight: return Integer(ShiftRight(a, b));
-    default: return FoldComparison(op, a, b);
+    case ScalarOp::kFmod:
+      return FoldIntegerDivision(op, a, b);
+    case ScalarOp::kPow:
+      return FoldPower(a, b);
+    case ScalarOp::kMax:
+      return Integer(std::max(a, b));
+    case ScalarOp::kMin:
+      return Integer(std::min(a, b));
+    case ScalarOp::kBitAnd:
+      return Integer(a & b);
+    case ScalarOp::kBitOr:
+      return Integer(a | b);
+    case ScalarOp::kBitXor:
+      return Integer(a ^ b);
+    case ScalarOp::kShiftLeft:
+      return ShiftLeft(a, b);
+    case ScalarOp::kShiftRight:
+      return Integer(ShiftRight(a, b));
+    default:
+      return FoldComparison(op, a, b);
   }
 }
 
 std::optional<CompileTimeScalar> FoldReals(ScalarOp op, double a, double b) {
   switch (op) {
-    case ScalarOp::kAdd: return Real(a + b);
-    case ScalarOp::kSub: return Real(a - b);
-    case ScalarOp::kMul: return Real(a * b);
-    case ScalarOp::kDiv: return Real(a / b);
-    case ScalarOp::kPow: return Real(std::pow(a, b));
-    case ScalarOp::kMax: return Real(std::isnan(a) || a > b ? a : b);
-    case ScalarOp::kMin: return Real(std::isnan(a) || a < b ? a : b);
-    default: return FoldComparison(op, a, b);
+    case ScalarOp::kAdd:
+      return Real(a + b);
+    case ScalarOp::kSub:
+      return Real(a - b);
+    case ScalarOp::kMul:
+      return Real(a * b);
+    case ScalarOp::kDiv:
+      return Real(a / b);
+    case ScalarOp::kPow:
+      return Real(std::pow(a, b));
+    case ScalarOp::kMax:
+      return Real(std::isnan(a) || a > b ? a : b);
+    case ScalarOp::kMin:
+      return Real(std::isnan(a) || a < b ? a : b);
+    default:
+      return FoldComparison(op, a, b);
   }
 }
 
 Folded FoldInteger(ScalarOp op, int64_t a) {
   switch (op) {
-    case ScalarOp::kNeg: return FoldIntegers(ScalarOp::kSub, 0, a);
-    case ScalarOp::kAbs: return a < 0 ? FoldIntegers(ScalarOp::kSub, 0, a) : Integer(a);
-    case ScalarOp::kSign: return Integer((a > 0) - (a < 0));
-    case ScalarOp::kBitNot: return Integer(~a);
+    case ScalarOp::kNeg:
+      return FoldIntegers(ScalarOp::kSub, 0, a);
+    case ScalarOp::kAbs:
+      return a < 0 ? FoldIntegers(ScalarOp::kSub, 0, a) : Integer(a);
+    case ScalarOp::kSign:
+      return Integer((a > 0) - (a < 0));
+    case ScalarOp::kBitNot:
+      return Integer(~a);
     case ScalarOp::kCeil:
     case ScalarOp::kFloor:
     case ScalarOp::kRound:
     case ScalarOp::kTrunc:
-    case ScalarOp::kRelu: return Integer(op == ScalarOp::kRelu && a < 0 ? 0 : a);
-    default: return std::nullopt;
+    case ScalarOp::kRelu:
+      return Integer(op == ScalarOp::kRelu && a < 0 ? 0 : a);
+    default:
+      return std::nullopt;
   }
 }
 
 std::optional<CompileTimeScalar> FoldReal(ScalarOp op, double a) {
   switch (op) {
-    case ScalarOp::kNeg: return Real(-a);
-    case ScalarOp::kAbs: return Real(std::fabs(a));
-    case ScalarOp::kCeil: return Real(std::ceil(a));
-    case ScalarOp::kFloor: return Real(std::floor(a));
-    case ScalarOp::kRound: return Real(std::nearbyint(a));
-    case ScalarOp::kTrunc: return Real(std::trunc(a));
-    case ScalarOp::kSqrt: return Real(std::sqrt(a));
-    case ScalarOp::kRecip: return Real(1 / a);
-    case ScalarOp::kExp: return Real(std::exp(a));
-    case ScalarOp::kLog: return Real(std::log(a));
-    default: return std::nullopt;
+    case ScalarOp::kNeg:
+      return Real(-a);
+    case ScalarOp::kAbs:
+      return Real(std::fabs(a));
+    case ScalarOp::kCeil:
+      return Real(std::ceil(a));
+    case ScalarOp::kFloor:
+      return Real(std::floor(a));
+    case ScalarOp::kRound:
+      return Real(std::nearbyint(a));
+    case ScalarOp::kTrunc:
+      return Real(std::trunc(a));
+    case ScalarOp::kSqrt:
+      return Real(std::sqrt(a));
+    case ScalarOp::kRecip:
+      return Real(1 / a);
+    case ScalarOp::kExp:
+      return Real(std::exp(a));
+    case ScalarOp::kLog:
+      return Real(std::log(a));
+    default:
+      return std::nullopt;
   }
 }
 

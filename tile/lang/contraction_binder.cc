@@ -49,7 +49,7 @@ class ContractionBinder {
   ir::Contraction result_;
   std::vector<int64_t> dims_;
   IndexNames names_;
-  size_t accessed_variables_ = 0;  // the first so many of names_ occur in an access
+  size_t accessed_variables_ = 0;                  // the first so many of names_ occur in an access
   std::vector<math::RangeConstraint> all_bounds_;  // of accesses and constraints
 };
 
@@ -58,13 +58,13 @@ absl::Status ContractionBinder::BindOutput() {
   const size_t indices = output.indices.size();
   const size_t sizes = source_.output_dims.size();
   if (indices != sizes) {
-    return scope_.Error(
-        output.position,
-        sizes == 0 ? absl::StrCat("the sizes of '", output.tensor, "' are missing: write ",
-                                  output.tensor, "[i, j : M, N] with one size per index")
-                   : absl::StrCat("'", output.tensor, "' has ", indices,
-                                  indices == 1 ? " index but " : " indices but ", sizes,
-                                  sizes == 1 ? " size" : " sizes"));
+    return scope_.Error(output.position,
+                        sizes == 0
+                            ? absl::StrCat("the sizes of '", output.tensor, "' are missing: write ",
+                                           output.tensor, "[i, j : M, N] with one size per index")
+                            : absl::StrCat("'", output.tensor, "' has ", indices,
+                                           indices == 1 ? " index but " : " indices but ", sizes,
+                                           sizes == 1 ? " size" : " sizes"));
   }
   for (size_t i = 0; i < indices; ++i) {
     const std::string what = absl::StrCat("size ", i, " of '", output.tensor, "'");
@@ -87,10 +87,10 @@ absl::Status ContractionBinder::BindInput(const TensorAccess& access) {
   const TensorShape shape = scope_.builder().shape(tensor);
   const auto rank = static_cast<size_t>(shape.rank());
   if (rank != access.indices.size()) {
-    return scope_.Error(access.position,
-                        absl::StrCat("'", access.tensor, "' is ", shape.ToString(), " and needs ",
-                                     rank, rank == 1 ? " index" : " indices", ", not ",
-                                     access.indices.size()));
+    return scope_.Error(
+        access.position,
+        absl::StrCat("'", access.tensor, "' is ", shape.ToString(), " and needs ", rank,
+                     rank == 1 ? " index" : " indices", ", not ", access.indices.size()));
   }
   ir::Access bound{tensor, {}};
   for (size_t i = 0; i < rank; ++i) {
@@ -126,10 +126,10 @@ absl::Status ContractionBinder::BindDefault() {
                           scope_.Tensor(definition->bound, source_.default_position));
   const TensorShape& shape = scope_.builder().shape(result_.default_value);
   if (shape.dims != dims_) {
-    return scope_.Error(source_.default_position,
-                        absl::StrCat("the default '", source_.default_tensor, "' is ",
-                                     shape.ToString(), " but '", source_.output.tensor, "' has sizes ",
-                                     DimsToString(dims_)));
+    return scope_.Error(
+        source_.default_position,
+        absl::StrCat("the default '", source_.default_tensor, "' is ", shape.ToString(), " but '",
+                     source_.output.tensor, "' has sizes ", DimsToString(dims_)));
   }
   return absl::OkStatus();
 }

@@ -54,8 +54,8 @@ absl::StatusOr<Bound> ExpressionBinder::BindName(const Name& name, Position posi
 
 absl::Status ExpressionBinder::UnknownFunction(const Call& call, Position position) const {
   if (IsTensorName(call.function) && scope_.Find(call.function) != nullptr) {
-    return scope_.Error(position, absl::StrCat("'", call.function,
-                                               "' is no function: multiplication needs a '*'"));
+    return scope_.Error(
+        position, absl::StrCat("'", call.function, "' is no function: multiplication needs a '*'"));
   }
   const std::string nearest = NearestName(call.function, FunctionNames());
   return scope_.Error(position, absl::StrCat("there is no function '", call.function, "'",
@@ -99,9 +99,9 @@ const Bound* ExpressionBinder::ChosenBranch(const BoundCall& call) const {
 absl::StatusOr<Bound> ExpressionBinder::BindScalarOp(ScalarOp op, const BoundCall& call) {
   const int wanted = OperandCount(op);
   if (static_cast<int>(call.arguments.size()) != wanted) {
-    return scope_.Error(call.position,
-                        absl::StrCat(call.function, " takes ", wanted, wanted == 1 ? " argument" : " arguments",
-                                     ", not ", call.arguments.size()));
+    return scope_.Error(call.position, absl::StrCat(call.function, " takes ", wanted,
+                                                    wanted == 1 ? " argument" : " arguments",
+                                                    ", not ", call.arguments.size()));
   }
   if (op == ScalarOp::kSelect) {
     if (const Bound* branch = ChosenBranch(call)) return *branch;
@@ -139,8 +139,7 @@ class PolynomialBinder {
  private:
   absl::StatusOr<math::Affine> BindName(const Name& name, Position position);
   absl::StatusOr<math::Affine> BindCall(const Call& call, Position position);
-  absl::StatusOr<math::Affine> BindSizes(const Call& call, absl::Span<const int64_t> operands,
-                                         Position position);
+  absl::Status NotForPolynomials(const Call& call, Position position) const;
 
   Scope& scope_;
   IndexNames& names_;
@@ -160,60 +159,37 @@ absl::StatusOr<math::Affine> PolynomialBinder::BindName(const Name& name, Positi
   return math::Affine::Variable(index);
 }
 
-absl::StatusOr<math::Affine> PolynomialBinder::BindSizes(const Call& call,
-                                                         absl::Span<const int64_t> operands,
-                                                         Position position) {
-  std::vector<CompileTimeScalar> scalars;
-  for (const int64_t operand : operands) scalars.push_back({operand});
-  const auto folded = FoldCall(call.function, scalars);
-  if (!folded.ok()) return scope_.At(position, folded.status());
-  const std::optional<int64_t> value =
-      folded->has_value() ? (*folded)->AsInteger() : std::nullopt;
-  if (value.has_value()) return math::Affine::Constant(*value);
-  return scope_.Error(position, absl::StrCat("'", call.function, "' is not for index polynomials"));
+absl::Status PolynomialBinder::NotForPolynomials(const Call& call, Position position) const {
+  return scope_.Error(position, absl::StrCat("'", call.function,
+                                             "' is not for index polynomials, which have +, -, * "
+                                             "and / only"));
 }
 
 absl::StatusOr<math::Affine> PolynomialBinder::BindCall(const Call& call, Position position) {
   std::vector<math::Affine> operands;
-  std::vector<int64_t> sizes;
   for (const ExprPtr& argument : call.arguments) {
     TARTAN_ASSIGN_OR_RETURN(math::Affine operand, Bind(*argument));
-    if (operand.is_constant() && operand.constant.is_integer()) {
-      sizes.push_back(operand.constant.numerator());
-    }
     operands.push_back(std::move(operand));
   }
-  if (sizes.size() == operands.size()) return BindSizes(call, sizes, position);
-  math::Affine result;
-  if (call.function == "neg" && operands.size() == 1) {
-    result = -operands[0];
-  } else if (operands.size() != 2) {
-    return scope_.Error(position, absl::StrCat("'", call.function, "' is not for index polynomials"));
-  } else if (call.function == "add") {
-    result = operands[0] + operands[1];
-  } else if (call.function == "sub") {
-    result = operands[0] - operands[1];
-  } else if (call.function == "mul") {
-    if (!operands[0].is_constant()) std::swap(operands[0], operands[1]);
-    if (!operands[0].is_constant()) {
-      return scope_.Error(position,
-                          "the index polynomial is not linear: one factor must be a number or a size");
-    }
-    result = operands[1] * operands[0].constant;
-  } else if (call.function == "div") {
-    if (!operands[1].is_constant()) {
-      return scope_.Error(position,
-                          "an index polynomial can be divided by a number or a size only");
-    }
-    if (operands[1].constant.is_zero()) return scope_.Error(position, "division by zero");
-    result = operands[0] * (math::Rational(1) / operands[1].constant);
-  } else {
-    return scope_.Error(position, absl::StrCat("'", call.function, "' is not for index polynomials"));
+  if (call.function == "neg" && operands.size() == 1) return -operands[0];
+  if (operands.size() != 2) return NotForPolynomials(call, position);
+  math::Affine& a = operands[0];
+  math::Affine& b = operands[1];
+  if (call.function == "add") return a + b;
+  if (call.function == "sub") return a - b;
+  if (call.function == "mul") {
+    if (!a.is_constant()) std::swap(a, b);
+    if (a.is_constant()) return b * a.constant;
+    return scope_.Error(
+        position, "the index polynomial is not linear: one factor must be a number or a size");
   }
-  if (!result.valid()) {
-    return scope_.Error(position, "a coefficient of the index polynomial overflows 64 bits");
+  if (call.function != "div") return NotForPolynomials(call, position);
+  if (!b.is_constant()) {
+    return scope_.Error(position, "an index polynomial can be divided by a number or a size only");
   }
-  return result;
+  if (b.constant.is_zero())
+    return scope_.Error(position, "division by zero in an index polynomial");
+  return a * (math::Rational(1) / b.constant);
 }
 
 }  // namespace
@@ -226,8 +202,9 @@ absl::StatusOr<int64_t> BindSize(const Expr& expr, const std::string& what, Scop
   TARTAN_ASSIGN_OR_RETURN(const Bound bound, BindExpression(expr, "size", scope));
   const CompileTimeScalar* scalar = bound.scalar();
   if (scalar == nullptr) {
-    return scope.Error(expr.position, absl::StrCat(what, " must be known at compile time: it may "
-                                                         "use sizes and numbers, not tensors"));
+    return scope.Error(expr.position, absl::StrCat(what,
+                                                   " must be known at compile time: it may "
+                                                   "use sizes and numbers, not tensors"));
   }
   if (const std::optional<int64_t> value = scalar->AsInteger()) return *value;
   return scope.Error(expr.position,
@@ -235,7 +212,22 @@ absl::StatusOr<int64_t> BindSize(const Expr& expr, const std::string& what, Scop
 }
 
 absl::StatusOr<math::Affine> BindPolynomial(const Expr& expr, Scope& scope, IndexNames& names) {
-  return PolynomialBinder(scope, names).Bind(expr);
+  TARTAN_ASSIGN_OR_RETURN(math::Affine poly, PolynomialBinder(scope, names).Bind(expr));
+  if (!poly.valid()) {
+    return scope.Error(expr.position, "a coefficient of the index polynomial overflows 64 bits");
+  }
+  const bool integer_coefficients =
+      std::all_of(poly.coefficients.begin(), poly.coefficients.end(),
+                  [](const math::Rational& x) { return x.is_integer(); });
+  if (integer_coefficients && !poly.constant.is_integer()) {
+    return scope.Error(
+        expr.position,
+        absl::StrCat("the index polynomial is never an integer, because '/' is exact "
+                     "here and leaves ",
+                     poly.constant.ToString(),
+                     ": assign the truncated size to a name first, as in H = N / 2"));
+  }
+  return poly;
 }
 
 }  // namespace tartan::lang

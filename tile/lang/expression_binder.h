@@ -22,8 +22,8 @@ absl::StatusOr<int64_t> BindSize(const Expr& expr, const std::string& what, Scop
 // Index variables of one contraction in order of appearance.
 using IndexNames = std::vector<std::string>;
 
-// An index polynomial. Parts without index variables are sizes, where division truncates; a
-// polynomial divided by a size has rational coefficients. Adds new variables to `names`.
+// An index polynomial, where '/' is exact: x/3 and 1/3*x have a rational coefficient. An error
+// where it cannot be an integer anywhere. Adds new variables to `names`.
 absl::StatusOr<math::Affine> BindPolynomial(const Expr& expr, Scope& scope, IndexNames& names);
 
 }  // namespace tartan::lang

@@ -19,8 +19,8 @@ struct SpecialRow {
   ir::SpecialKind kind;
   int tensors;
   int min_params;
-  int max_params;      // kAny: no limit
-  int axis_tensor;     // the tensor whose axis params[0] is; kAny: params[0] is no axis
+  int max_params;   // kAny: no limit
+  int axis_tensor;  // the tensor whose axis params[0] is; kAny: params[0] is no axis
   absl::string_view usage;
 };
 
@@ -54,8 +54,8 @@ const SpecialRow* FindSpecial(absl::string_view function) {
 }
 
 absl::Status WrongCount(const BoundCall& call, const Scope& scope, absl::string_view usage) {
-  return scope.Error(call.position, absl::StrCat(call.function, " is called as ", usage, ", not with ",
-                                                 call.arguments.size(), " argument",
+  return scope.Error(call.position, absl::StrCat(call.function, " is called as ", usage,
+                                                 ", not with ", call.arguments.size(), " argument",
                                                  call.arguments.size() == 1 ? "" : "s"));
 }
 
@@ -93,9 +93,9 @@ absl::StatusOr<Bound> BindSpecial(const BoundCall& call, const SpecialRow& row, 
     const TensorShape& shape = scope.builder().shape(tensors[row.axis_tensor]);
     int64_t& axis = params[0];
     if (axis < -shape.rank() || axis >= shape.rank()) {
-      return scope.Error(params_given > 0 ? call.argument_positions[row.tensors] : call.position,
-                         absl::StrCat(call.function, " has no axis ", axis, ": the tensor is ",
-                                      shape.ToString()));
+      return scope.Error(
+          params_given > 0 ? call.argument_positions[row.tensors] : call.position,
+          absl::StrCat(call.function, " has no axis ", axis, ": the tensor is ", shape.ToString()));
     }
     if (axis < 0) axis += shape.rank();
   }
@@ -117,8 +117,9 @@ bool HoldsExactly(DataType type, const CompileTimeScalar& scalar) {
     return !scalar.is_integer() || std::fabs(scalar.AsDouble()) <= 16777216.0;
   }
   const std::optional<int64_t> integer = scalar.AsInteger();
-  return IsInteger(type) && integer.has_value() && std::fabs(scalar.AsDouble()) <= 4503599627370496.0 &&
-         MinInteger(type) <= *integer && (type == DataType::kUInt64 || *integer <= MaxInteger(type)) &&
+  return IsInteger(type) && integer.has_value() &&
+         std::fabs(scalar.AsDouble()) <= 4503599627370496.0 && MinInteger(type) <= *integer &&
+         (type == DataType::kUInt64 || *integer <= MaxInteger(type)) &&
          (*integer >= 0 || IsSignedInteger(type));
 }
 
@@ -132,10 +133,10 @@ absl::StatusOr<Bound> BindCast(const BoundCall& call, Scope& scope) {
     TARTAN_ASSIGN_OR_RETURN(const int64_t bits, IntegerArgument(call, 1, scope));
     type = CastType(call.function, bits);
     if (type == DataType::kInvalid) {
-      return scope.Error(call.argument_positions[1],
-                         absl::StrCat(call.function, " has no width of ", bits, " bits: use ",
-                                      call.function == "as_float" ? "16, 32 or 64"
-                                                                  : "8, 16, 32 or 64"));
+      return scope.Error(
+          call.argument_positions[1],
+          absl::StrCat(call.function, " has no width of ", bits, " bits: use ",
+                       call.function == "as_float" ? "16, 32 or 64" : "8, 16, 32 or 64"));
     }
   }
   const CompileTimeScalar* scalar = call.arguments[0].scalar();
@@ -172,16 +173,17 @@ absl::StatusOr<Bound> BindShape(const BoundCall& call, Scope& scope) {
                           builder.AddContraction(spread, {static_cast<int64_t>(dims.size())},
                                                  dims.size() < 2 ? call.name : intermediate()));
   if (dims.size() < 2) return Bound{result};
-  TARTAN_ASSIGN_OR_RETURN(const ir::ValueId position,
-                          builder.AddSpecial(ir::SpecialKind::kIndex, {result}, {0}, intermediate()));
+  TARTAN_ASSIGN_OR_RETURN(
+      const ir::ValueId position,
+      builder.AddSpecial(ir::SpecialKind::kIndex, {result}, {0}, intermediate()));
   for (size_t i = dims.size() - 1; i-- > 0;) {
-    TARTAN_ASSIGN_OR_RETURN(const ir::ValueId here,
-                            builder.AddElementwise(ScalarOp::kEqual,
-                                                   {position, int32(static_cast<int64_t>(i))},
-                                                   intermediate()));
-    TARTAN_ASSIGN_OR_RETURN(result, builder.AddElementwise(
-                                        ScalarOp::kSelect, {here, int32(dims[i]), result},
-                                        i == 0 ? call.name : intermediate()));
+    TARTAN_ASSIGN_OR_RETURN(
+        const ir::ValueId here,
+        builder.AddElementwise(ScalarOp::kEqual, {position, int32(static_cast<int64_t>(i))},
+                               intermediate()));
+    TARTAN_ASSIGN_OR_RETURN(
+        result, builder.AddElementwise(ScalarOp::kSelect, {here, int32(dims[i]), result},
+                                       i == 0 ? call.name : intermediate()));
   }
   return Bound{result};
 }
@@ -190,12 +192,14 @@ absl::StatusOr<Bound> BindElement(const BoundCall& call, Scope& scope) {
   if (call.arguments.size() != 2) return WrongCount(call, scope, "element(tuple, position)");
   const std::vector<Bound>* tuple = call.arguments[0].tuple();
   if (tuple == nullptr) {
-    return scope.Error(call.argument_positions[0], "element takes a tuple, made by tuple(A, B, ...)");
+    return scope.Error(call.argument_positions[0],
+                       "element takes a tuple, made by tuple(A, B, ...)");
   }
   TARTAN_ASSIGN_OR_RETURN(const int64_t position, IntegerArgument(call, 1, scope));
   if (position < 0 || position >= static_cast<int64_t>(tuple->size())) {
-    return scope.Error(call.argument_positions[1], absl::StrCat("the tuple has ", tuple->size(),
-                                                                " parts: there is no part ", position));
+    return scope.Error(
+        call.argument_positions[1],
+        absl::StrCat("the tuple has ", tuple->size(), " parts: there is no part ", position));
   }
   return (*tuple)[position];
 }

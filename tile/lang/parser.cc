@@ -25,8 +25,8 @@ struct ScannerDeleter {
 
 absl::StatusOr<Function> Parse(absl::string_view text, absl::string_view file) {
   if (text.size() > kMaxText) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        file, ": the text has ", text.size(), " bytes; at most ", kMaxText, " are accepted"));
+    return absl::InvalidArgumentError(absl::StrCat(file, ": the text has ", text.size(),
+                                                   " bytes; at most ", kMaxText, " are accepted"));
   }
   const std::unique_ptr<void, ScannerDeleter> scanner(MakeTileScanner(text));
   if (scanner == nullptr) return absl::ResourceExhaustedError("no memory for the Tile scanner");

@@ -34,16 +34,24 @@ struct Operator {
   Precedence precedence;
 };
 
-constexpr Operator kBinary[] = {
-    {"add", "+", kSum},           {"sub", "-", kSum},
-    {"mul", "*", kProduct},       {"div", "/", kProduct},
-    {"mod", "%", kProduct},       {"bit_left", "<<", kShift},
-    {"bit_right", ">>", kShift},  {"cmp_lt", "<", kComparison},
-    {"cmp_le", "<=", kComparison}, {"cmp_gt", ">", kComparison},
-    {"cmp_ge", ">=", kComparison}, {"cmp_eq", "==", kEquality},
-    {"cmp_ne", "!=", kEquality},  {"bit_and", "&", kAnd},
-    {"bit_xor", "^", kXor},       {"bit_or", "|", kOr},
-    {"logical_and", "&&", kAndAnd}, {"logical_or", "||", kOrOr}};
+constexpr Operator kBinary[] = {{"add", "+", kSum},
+                                {"sub", "-", kSum},
+                                {"mul", "*", kProduct},
+                                {"div", "/", kProduct},
+                                {"mod", "%", kProduct},
+                                {"bit_left", "<<", kShift},
+                                {"bit_right", ">>", kShift},
+                                {"cmp_lt", "<", kComparison},
+                                {"cmp_le", "<=", kComparison},
+                                {"cmp_gt", ">", kComparison},
+                                {"cmp_ge", ">=", kComparison},
+                                {"cmp_eq", "==", kEquality},
+                                {"cmp_ne", "!=", kEquality},
+                                {"bit_and", "&", kAnd},
+                                {"bit_xor", "^", kXor},
+                                {"bit_or", "|", kOr},
+                                {"logical_and", "&&", kAndAnd},
+                                {"logical_or", "||", kOrOr}};
 
 constexpr Operator kPrefixOperators[] = {
     {"neg", "-", kPrefix}, {"bit_not", "~", kPrefix}, {"logical_not", "!", kPrefix}};
@@ -78,8 +86,7 @@ class Printer {
     Match(
         expr.node, [&](const IntLiteral& x) { absl::StrAppend(&text_, x.value); },
         [&](const FloatLiteral& x) { text_ += FloatText(x.value); },
-        [&](const Name& x) { text_ += x.name; },
-        [&](const Call& x) { PrintCall(x, context); });
+        [&](const Name& x) { text_ += x.name; }, [&](const Call& x) { PrintCall(x, context); });
   }
 
   void PrintList(const std::vector<ExprPtr>& list) {

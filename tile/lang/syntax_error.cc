@@ -44,9 +44,10 @@ std::string BrokenRule(absl::string_view got, absl::string_view kind, const Name
     return absl::StrCat("names of tensors and sizes begin with a capital letter: write '",
                         Capitalized(got), "' or '#", got, "' instead of '", got, "'");
   }
-  if (kind == "9223372036854775808") return "the integer 9223372036854775808 does not fit into 64 bits";
-  const bool comparison = kind == "<=" || kind == ">" || kind == ">=" || kind == "==" ||
-                          kind == "!=" || kind == "<";
+  if (kind == "9223372036854775808")
+    return "the integer 9223372036854775808 does not fit into 64 bits";
+  const bool comparison =
+      kind == "<=" || kind == ">" || kind == ">=" || kind == "==" || kind == "!=" || kind == "<";
   if (comparison && Contains(expected, "<") && !Contains(expected, ">")) {
     return "a constraint is written 'polynomial < size' and means 0 <= polynomial < size";
   }
@@ -75,8 +76,9 @@ std::string BrokenRule(absl::string_view got, absl::string_view kind, const Name
     return "the constraint has no bound: write 'polynomial < size'";
   }
   if (Contains(expected, ";") && !Contains(expected, "=")) {
-    return absl::StrCat("expected ';' before ", kind == "end of text" ? "the end of the text"
-                                                  : absl::StrCat("'", got, "'"));
+    return absl::StrCat("expected ';' before ", kind == "end of text"
+                                                    ? "the end of the text"
+                                                    : absl::StrCat("'", got, "'"));
   }
   return "";
 }
@@ -85,7 +87,8 @@ std::string BrokenRule(absl::string_view got, absl::string_view kind, const Name
 std::string Describe(const Names& expected) {
   Names shown;
   const bool expression = Contains(expected, "~") && Contains(expected, "number");
-  const bool polynomial = !expression && Contains(expected, "index name") && Contains(expected, "integer");
+  const bool polynomial =
+      !expression && Contains(expected, "index name") && Contains(expected, "integer");
   const bool operators = Contains(expected, "+") && Contains(expected, "/");
   std::vector<std::string> parts;
   if (expression) parts.push_back("an expression");
@@ -114,8 +117,8 @@ std::string ExplainSyntaxError(absl::string_view got, absl::string_view got_kind
                                absl::string_view before) {
   std::string rule = BrokenRule(got, got_kind, expected, before);
   if (!rule.empty()) return rule;
-  const std::string unexpected =
-      got_kind == "end of text" ? "the text ends too early" : absl::StrCat("unexpected '", got, "'");
+  const std::string unexpected = got_kind == "end of text" ? "the text ends too early"
+                                                           : absl::StrCat("unexpected '", got, "'");
   if (expected.empty()) return unexpected;
   return absl::StrCat(unexpected, ": expected ", Describe(expected));
 }
