@@ -1,0 +1,43 @@
+# Sourced by the other scripts: which distribution packages Tartan needs, and how to install those
+# that are missing (Debian 12, Ubuntu 24.04).
+
+build_packages=(
+  cmake ninja-build g++ pkg-config flex libfl-dev bison
+  protobuf-compiler libprotobuf-dev libabsl-dev libonnx-dev
+  libcli11-dev libpng-dev zlib1g-dev libxxhash-dev
+  ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
+)
+test_packages=(libgtest-dev libgmock-dev libonnx-testdata)
+
+fail() {
+  echo "$(basename "$0"): $*" >&2
+  exit 1
+}
+
+# is_installed PACKAGE: known to dpkg as installed, under whatever architecture.
+is_installed() {
+  [ "$(dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | head -n 1)" = installed ]
+}
+
+# install_packages PACKAGE...: installs those that are missing, and says which.
+install_packages() {
+  local missing=() package
+  command -v dpkg-query >/dev/null ||
+    fail "this is no Debian or Ubuntu system; install by hand the equivalents of: $*"
+  for package in "$@"; do
+    is_installed "$package" || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null ||
+      fail "needs root to run: apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  echo "Installing from the distribution: ${missing[*]}" >&2
+  "${as_root[@]}" apt-get update -qq >&2 || fail "apt-get update failed"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2 ||
+    fail "could not install: ${missing[*]}"
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# From a fresh checkout to an answer: installs what is missing, builds a Release tree in build/ and
+# lets the digit model look at a picture. Usage: scripts/quickstart.sh
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/packages.sh
+
+install_packages "${build_packages[@]}"
+
+echo "Building build/tartan (Release) ..." >&2
+cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  -DTARTAN_BUILD_TESTS=OFF -DTARTAN_BUILD_BENCHMARKS=OFF >&2 ||
+  fail "cmake could not configure build/ (remove it if it was made by another generator)"
+cmake --build build --target tartan >&2 || fail "the build failed"
+
+main_job=(build/tartan run examples/digits/digits.onnx
+  --input x=@examples/digits/seven.png --topk 3)
+echo "${main_job[*]}" >&2
+exec "${main_job[@]}"

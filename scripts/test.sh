@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Builds and runs all tests. Usage: scripts/test.sh [ctest options]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/packages.sh
+
+install_packages "${build_packages[@]}" "${test_packages[@]}"
+
+cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  -DTARTAN_BUILD_TESTS=ON -DTARTAN_BUILD_BENCHMARKS=OFF ||
+  fail "cmake could not configure build/ (remove it if it was made by another generator)"
+cmake --build build || fail "the build failed"
+
+exec ctest --test-dir build -j2 --output-on-failure "$@"
