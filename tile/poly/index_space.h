@@ -45,10 +45,12 @@ struct IndexSpace {
   bool may_be_empty = false;
 };
 
-// `index_names` etc. as in ir::Contraction. Where every output polynomial is ±variable + constant
-// with distinct variables, the output index of a dimension ranges over the whole dimension, so
-// padding and concatenation cover their output. InvalidArgument for an index without bounds;
-// ResourceExhausted where numbers leave 64 bits or the search for bounds its limit.
+// Where every output polynomial is ±variable + constant with distinct variables, the output index
+// of a dimension ranges over the whole dimension, so padding and concatenation cover their output;
+// in other cases digits and constraints see to it (the result always covers its output). No index
+// has range 1: single values are put into the polynomials, of output dimensions too. A contraction
+// without any valid point has a reduced index of range 0. `no_defract` makes no difference.
+// InvalidArgument for an index without bounds; ResourceExhausted where numbers leave 60 bits.
 absl::StatusOr<IndexSpace> AnalyzeContraction(const ir::Contraction& contraction,
                                               absl::Span<const int64_t> output_dims,
                                               absl::Span<const std::vector<int64_t>> input_dims);

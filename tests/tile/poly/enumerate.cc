@@ -74,6 +74,7 @@ class Search {
   static bool Narrow(const Check& check, std::vector<std::pair<int64_t, int64_t>>& box) {
     const Affine& poly = check.range.poly;
     if (check.range.range <= 0) return false;
+    if (check.integer && poly.is_constant() && !poly.is_integer()) return false;
     for (size_t i = 0; i <= box.size(); ++i) {
       if (i < box.size() && poly.coefficient(i).is_zero()) continue;
       Rational low = poly.constant, high = poly.constant;
