@@ -1,0 +1,125 @@
+#include "frontend/onnx/movement.h"
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/tile_text.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using api::Tensor;
+
+// "2 + 3*i0", "i0 - 2", "5 - i0".
+std::string Linear(int64_t start, int64_t step, const std::string& index) {
+  const std::string scaled = step == 1 || step == -1 ? index
+                                                     : absl::StrCat(std::abs(step), "*", index);
+  if (step < 0) return absl::StrCat(start, " - ", scaled);
+  if (start == 0) return scaled;
+  return start > 0 ? absl::StrCat(start, " + ", scaled) : absl::StrCat(scaled, " - ", -start);
+}
+
+// O[i…] = X[indices…] over `dims`.
+absl::StatusOr<Tensor> Move(const NodeContext& context, const Tensor& x,
+                            absl::Span<const std::string> indices,
+                            absl::Span<const int64_t> dims) {
+  const std::vector<std::string> names = IndexNames(static_cast<int64_t>(dims.size()));
+  const std::string statement =
+      absl::StrCat(Write("O", names, dims), " = =(", Read("X", indices), ")");
+  return context.ApplyOne(TileFunction("X", "O", {statement}), {x});
+}
+
+}  // namespace
+
+absl::StatusOr<Tensor> Reshape(const NodeContext& context, const Tensor& x,
+                               const std::vector<int64_t>& dims) {
+  if (x.dims() == dims) return x;
+  if (const HostTensor* value = x.constant()) return Tensor::Constant(value->Reshaped(dims));
+  return context.ApplyOne(TileFunction("X", "Y", {absl::StrCat("Y = ", ReshapeCall("X", dims))}),
+                          {x});
+}
+
+absl::StatusOr<Tensor> Transpose(const NodeContext& context, const Tensor& x,
+                                 absl::Span<const int64_t> perm) {
+  const std::vector<std::string> names = IndexNames(x.rank());
+  std::vector<std::string> indices(names.size());
+  std::vector<int64_t> dims;
+  for (size_t d = 0; d < names.size(); ++d) {
+    indices[static_cast<size_t>(perm[d])] = names[d];
+    dims.push_back(x.dims()[static_cast<size_t>(perm[d])]);
+  }
+  return Move(context, x, indices, dims);
+}
+
+absl::StatusOr<Tensor> BroadcastTo(const NodeContext& context, const Tensor& x,
+                                   const std::vector<int64_t>& dims) {
+  if (x.dims() == dims) return x;
+  const size_t lead = dims.size() - x.dims().size();
+  std::vector<std::string> indices;
+  for (size_t d = 0; d < x.dims().size(); ++d) {
+    const bool repeats = x.dims()[d] == 1 && dims[lead + d] != 1;
+    indices.push_back(repeats ? "0" : absl::StrCat("i", lead + d));
+  }
+  return Move(context, x, indices, dims);
+}
+
+absl::StatusOr<Tensor> Fill(const NodeContext& context, const Tensor& scalar,
+                            const std::vector<int64_t>& dims) {
+  if (dims.empty()) return scalar;
+  return Move(context, scalar, {}, dims);
+}
+
+Window WholeOf(const Tensor& x) {
+  return {std::vector<int64_t>(x.dims().size(), 0), std::vector<int64_t>(x.dims().size(), 1),
+          x.dims()};
+}
+
+absl::StatusOr<Tensor> SliceOf(const NodeContext& context, const Tensor& x, const Window& window) {
+  const Window whole = WholeOf(x);
+  if (window.start == whole.start && window.step == whole.step && window.sizes == whole.sizes) {
+    return x;
+  }
+  std::vector<std::string> indices;
+  for (size_t d = 0; d < window.start.size(); ++d) {
+    indices.push_back(Linear(window.start[d], window.step[d], absl::StrCat("i", d)));
+  }
+  return Move(context, x, indices, window.sizes);
+}
+
+absl::StatusOr<Tensor> ConcatOf(const NodeContext& context, absl::Span<const Tensor> parts,
+                                int64_t axis) {
+  const size_t along = static_cast<size_t>(axis);
+  std::vector<int64_t> dims = parts[0].dims();
+  dims[along] = 0;
+  std::vector<Tensor> operands;
+  std::vector<int64_t> offsets;
+  for (const Tensor& part : parts) {
+    if (part.dims()[along] > 0) {
+      operands.push_back(part);
+      offsets.push_back(dims[along]);
+    }
+    dims[along] += part.dims()[along];
+  }
+  if (operands.empty()) return parts[0];
+  if (operands.size() == 1) return operands[0];
+  // Each statement writes its part and keeps what the one before wrote.
+  const std::vector<std::string> names = IndexNames(static_cast<int64_t>(dims.size()));
+  std::vector<std::string> statements;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    std::vector<std::string> indices = names;
+    indices[along] = Linear(-offsets[k], 1, names[along]);
+    statements.push_back(absl::StrCat(Write(absl::StrCat("O", k), names, dims), " = =(",
+                                      Read(absl::StrCat("X", k), indices), ")",
+                                      k == 0 ? "" : absl::StrCat(" default O", k - 1)));
+  }
+  const int64_t count = static_cast<int64_t>(operands.size());
+  return context.ApplyOne(
+      TileFunction(NameList("X", count), absl::StrCat("O", count - 1), statements), operands);
+}
+
+absl::StatusOr<Tensor> TakeOf(const NodeContext& context, const Tensor& x, const Tensor& indices,
+                              int64_t axis) {
+  return context.ApplyOne(
+      TileFunction("X, I", "Y", {absl::StrCat("Y = gather(X, I, ", axis, ")")}), {x, indices});
+}
+
+}  // namespace tartan::onnx

@@ -1,0 +1,268 @@
+#include "frontend/onnx/onnx_model.h"
+
+#include <tuple>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/external_data.h"
+#include "frontend/onnx/importer.h"
+#include "frontend/onnx/model_reader.h"
+#include "frontend/onnx/operator_table.h"
+#include "proto/onnx.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+
+namespace {
+
+absl::Status Prefixed(absl::string_view prefix, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
+}
+
+template <class Imports>
+Opsets ReadOpsets(const Imports& imports) {
+  Opsets opsets;
+  for (const OperatorSetIdProto& opset : imports) {
+    opsets[std::string(NormalDomain(opset.domain()))] = opset.version();
+  }
+  opsets.try_emplace("", 1);
+  return opsets;
+}
+
+absl::string_view KindOf(const TypeProto& type) {
+  switch (type.value_case()) {
+    case TypeProto::kSequenceType:
+      return "a sequence";
+    case TypeProto::kOptionalType:
+      return "an optional";
+    case TypeProto::kMapType:
+      return "a map";
+    case TypeProto::kSparseTensorType:
+      return "a sparse tensor";
+    default:
+      return "of no known type";
+  }
+}
+
+absl::StatusOr<api::TensorSpec> ReadSpec(const ValueInfoProto& value) {
+  api::TensorSpec spec;
+  spec.name = value.name();
+  if (!value.type().has_tensor_type()) {
+    return absl::UnimplementedError(absl::StrCat("it is ", KindOf(value.type())));
+  }
+  const TypeProto::Tensor& type = value.type().tensor_type();
+  TARTAN_ASSIGN_OR_RETURN(spec.type, DataTypeFromOnnx(type.elem_type()));
+  spec.has_rank = type.has_shape();
+  for (const TensorShapeProto::Dimension& dim : type.shape().dim()) {
+    const bool is_fixed = dim.has_dim_value() && dim.dim_value() >= 0;
+    spec.dims.push_back(is_fixed ? dim.dim_value() : -1);
+    spec.dim_names.push_back(dim.dim_param());
+  }
+  return spec;
+}
+
+absl::StatusOr<std::vector<api::TensorSpec>> ReadInputs(const GraphProto& graph,
+                                                        const Graph& built) {
+  std::vector<api::TensorSpec> specs;
+  for (const ValueInfoProto& value : graph.input()) {
+    absl::StatusOr<api::TensorSpec> spec = ReadSpec(value);
+    if (!spec.ok()) return Prefixed(absl::StrCat("input '", value.name(), "'"), spec.status());
+    spec->is_optional = built.constants.count(value.name()) > 0;
+    specs.push_back(*std::move(spec));
+  }
+  return specs;
+}
+
+// What a file says of its outputs is for people; nothing is decided by it, so it may be missing.
+absl::StatusOr<std::vector<api::TensorSpec>> ReadOutputs(const GraphProto& graph) {
+  std::vector<api::TensorSpec> specs;
+  for (const ValueInfoProto& value : graph.output()) {
+    api::TensorSpec unknown;
+    unknown.name = value.name();
+    unknown.has_rank = false;
+    const bool is_declared = value.type().value_case() != TypeProto::VALUE_NOT_SET;
+    absl::StatusOr<api::TensorSpec> spec = is_declared ? ReadSpec(value) : unknown;
+    if (!spec.ok()) return Prefixed(absl::StrCat("output '", value.name(), "'"), spec.status());
+    specs.push_back(*std::move(spec));
+  }
+  return specs;
+}
+
+void CountOperators(const GraphProto& graph, const ModelParts& parts,
+                    std::map<std::tuple<std::string, std::string>, OperatorCount>* counts) {
+  for (const NodeProto& node : graph.node()) {
+    const std::string domain(NormalDomain(node.domain()));
+    OperatorCount& count = (*counts)[{domain, node.op_type()}];
+    ++count.count;
+    count.domain = domain;
+    count.name = node.op_type();
+    const auto opset = parts.opsets.find(domain);
+    count.opset = opset == parts.opsets.end() ? 1 : opset->second;
+    const OperatorRow* row = FindOperator(domain, node.op_type(), count.opset);
+    count.since_version = row == nullptr ? 0 : row->since_version;
+    count.supported = row != nullptr || FindFunction(parts, node) != nullptr;
+    for (const AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) CountOperators(attribute.g(), parts, counts);
+      for (const GraphProto& nested : attribute.graphs()) CountOperators(nested, parts, counts);
+    }
+  }
+}
+
+std::vector<OperatorCount> CountOperators(const GraphProto& graph, const ModelParts& parts) {
+  std::map<std::tuple<std::string, std::string>, OperatorCount> counts;
+  CountOperators(graph, parts, &counts);
+  std::vector<OperatorCount> sorted;
+  for (auto& [key, count] : counts) sorted.push_back(std::move(count));
+  return sorted;
+}
+
+absl::StatusOr<ModelParts> BuildParts(const std::shared_ptr<const ModelProto>& proto,
+                                      ExternalData* external) {
+  ModelParts parts;
+  parts.source = {proto, external};
+  parts.opsets = ReadOpsets(proto->opset_import());
+  TARTAN_ASSIGN_OR_RETURN(parts.graph, BuildGraph(proto->graph(), parts.source));
+  TARTAN_RETURN_IF_ERROR(CheckNothingCaptured(*parts.graph));
+  for (const FunctionProto& proto_function : proto->functions()) {
+    LocalFunction function;
+    function.proto = &proto_function;
+    function.opsets = ReadOpsets(proto_function.opset_import());
+    const std::string where = absl::StrCat("function '", proto_function.name(), "'");
+    absl::StatusOr<std::unique_ptr<const Graph>> body =
+        BuildFunctionBody(proto_function, parts.source);
+    if (!body.ok()) return Prefixed(where, body.status());
+    TARTAN_RETURN_IF_ERROR(Prefixed(where, CheckNothingCaptured(**body)));
+    function.body = *std::move(body);
+    parts.functions[{std::string(NormalDomain(proto_function.domain())), proto_function.name(),
+                     proto_function.overload()}] = std::move(function);
+  }
+  // Attributes are read at Bind, by many threads: what they hold must lie in the message.
+  parts.source.external = nullptr;
+  return parts;
+}
+
+absl::Status CheckBinding(const api::TensorSpec& spec, const api::InputBinding& binding) {
+  const auto fail = [&](const auto&... parts) {
+    return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "': ", parts...));
+  };
+  if (!binding.given) {
+    return spec.is_optional ? absl::OkStatus() : fail("it is missing and has no default");
+  }
+  if (binding.shape.type != spec.type) {
+    return fail("expected ", Name(spec.type), ", got ", binding.shape.ToString());
+  }
+  bool fits = !spec.has_rank || binding.shape.dims.size() == spec.dims.size();
+  for (size_t d = 0; fits && spec.has_rank && d < spec.dims.size(); ++d) {
+    fits = spec.dims[d] < 0 || spec.dims[d] == binding.shape.dims[d];
+  }
+  if (!fits) return fail("got ", binding.shape.ToString(), ", which the model does not allow");
+  return CheckShape(binding.shape);
+}
+
+int IndexOf(absl::Span<const api::Tensor> tensors, const api::Tensor& tensor) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i] == tensor) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+}  // namespace
+
+struct OnnxModel::Impl {
+  std::string name;
+  std::shared_ptr<const ModelProto> proto;
+  ModelParts parts;
+  std::vector<api::TensorSpec> inputs;
+  std::vector<api::TensorSpec> outputs;
+  std::map<std::string, int64_t> opsets;
+  std::string producer;
+  int64_t parameter_count = 0;
+  std::vector<OperatorCount> operators;
+  absl::Status operators_status;
+};
+
+OnnxModel::OnnxModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+OnnxModel::~OnnxModel() = default;
+
+const std::string& OnnxModel::name() const { return impl_->name; }
+const std::vector<api::TensorSpec>& OnnxModel::inputs() const { return impl_->inputs; }
+const std::vector<api::TensorSpec>& OnnxModel::outputs() const { return impl_->outputs; }
+int64_t OnnxModel::ir_version() const { return impl_->proto->ir_version(); }
+const std::string& OnnxModel::producer() const { return impl_->producer; }
+const std::map<std::string, int64_t>& OnnxModel::opsets() const { return impl_->opsets; }
+int64_t OnnxModel::parameter_count() const { return impl_->parameter_count; }
+const std::vector<OperatorCount>& OnnxModel::operators() const { return impl_->operators; }
+
+absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::FromFile(ModelFile file) {
+  auto impl = std::make_unique<Impl>();
+  impl->name = file.name;
+  impl->proto = std::move(file.proto);
+  const ModelProto& proto = *impl->proto;
+  ExternalData external(file.folder);
+  absl::StatusOr<ModelParts> parts = BuildParts(impl->proto, &external);
+  if (!parts.ok()) return Prefixed(impl->name, parts.status());
+  impl->parts = *std::move(parts);
+  absl::StatusOr<std::vector<api::TensorSpec>> inputs =
+      ReadInputs(proto.graph(), *impl->parts.graph);
+  if (!inputs.ok()) return Prefixed(impl->name, inputs.status());
+  impl->inputs = *std::move(inputs);
+  absl::StatusOr<std::vector<api::TensorSpec>> outputs = ReadOutputs(proto.graph());
+  if (!outputs.ok()) return Prefixed(impl->name, outputs.status());
+  impl->outputs = *std::move(outputs);
+  for (const auto& [domain, version] : impl->parts.opsets) {
+    impl->opsets[domain.empty() ? "ai.onnx" : domain] = version;
+  }
+  impl->producer = absl::StrCat(proto.producer_name(), proto.producer_version().empty() ? "" : " ",
+                                proto.producer_version());
+  for (const TensorProto& tensor : proto.graph().initializer()) {
+    impl->parameter_count += impl->parts.graph->constants.at(tensor.name()).shape().element_count();
+  }
+  impl->operators = CountOperators(proto.graph(), impl->parts);
+  impl->operators_status = CheckOperators(impl->parts);
+  return std::shared_ptr<const OnnxModel>(new OnnxModel(std::move(impl)));
+}
+
+absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Load(const std::string& path) {
+  TARTAN_ASSIGN_OR_RETURN(ModelFile file, ReadModelFile(path));
+  return FromFile(std::move(file));
+}
+
+absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::LoadBytes(
+    absl::Span<const uint8_t> bytes, absl::string_view name) {
+  TARTAN_ASSIGN_OR_RETURN(ModelFile file, ReadModelBytes(bytes, name));
+  return FromFile(std::move(file));
+}
+
+absl::StatusOr<api::BoundGraph> OnnxModel::Bind(
+    absl::Span<const api::InputBinding> bindings) const {
+  TARTAN_RETURN_IF_ERROR(impl_->operators_status);
+  const std::vector<api::TensorSpec>& specs = impl_->inputs;
+  if (bindings.size() != specs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(bindings.size(), " inputs are bound, the model has ", specs.size()));
+  }
+  api::BoundGraph bound;
+  std::vector<api::Tensor> inputs;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const api::InputBinding& binding = bindings[i];
+    TARTAN_RETURN_IF_ERROR(CheckBinding(specs[i], binding));
+    const bool is_placeholder = binding.given && binding.value == nullptr;
+    bound.placeholders.push_back(is_placeholder
+                                     ? api::Tensor::Placeholder(specs[i].name, binding.shape)
+                                     : api::Tensor());
+    inputs.push_back(binding.given && binding.value != nullptr
+                         ? api::Tensor::Constant(*binding.value, specs[i].name)
+                         : bound.placeholders.back());
+  }
+  Importer importer(impl_->parts);
+  TARTAN_ASSIGN_OR_RETURN(bound.outputs, importer.Import(inputs));
+  if (importer.needed_values().empty()) return bound;
+  api::BoundGraph request;
+  for (const api::Tensor& placeholder : importer.needed_values()) {
+    request.needed_values.push_back(IndexOf(bound.placeholders, placeholder));
+  }
+  return request;
+}
+
+}  // namespace tartan::onnx

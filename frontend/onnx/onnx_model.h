@@ -1,0 +1,56 @@
+// An ONNX model, loaded: what a Session runs and `tartan inspect` shows.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/api/model.h"
+
+namespace tartan::onnx {
+
+struct ModelFile;
+
+struct OperatorCount {
+  std::string domain;  // "" is ai.onnx
+  std::string name;
+  int64_t opset = 0;        // the model's, of this domain
+  int since_version = 0;    // of the row that imports it; 0 when there is none
+  int64_t count = 0;        // nodes in the graph and in graphs inside it
+  bool supported = false;   // by a row or a function of the model
+};
+
+class OnnxModel final : public api::Model {
+ public:
+  // Errors name the file and, where there is one, the tensor, node or input at fault. A model with
+  // operators we lack loads; Bind reports them.
+  static absl::StatusOr<std::shared_ptr<const OnnxModel>> Load(const std::string& path);
+  // `name` stands for the file in messages. Without external data.
+  static absl::StatusOr<std::shared_ptr<const OnnxModel>> LoadBytes(absl::Span<const uint8_t> bytes,
+                                                                    absl::string_view name);
+  ~OnnxModel() override;
+
+  const std::string& name() const override;
+  const std::vector<api::TensorSpec>& inputs() const override;
+  const std::vector<api::TensorSpec>& outputs() const override;
+  // InvalidArgument for bindings that do not fit inputs(); Unimplemented lists every operator that
+  // is missing.
+  absl::StatusOr<api::BoundGraph> Bind(
+      absl::Span<const api::InputBinding> bindings) const override;
+
+  int64_t ir_version() const;
+  const std::string& producer() const;                  // "pytorch 2.1"
+  const std::map<std::string, int64_t>& opsets() const;  // "ai.onnx" -> 17
+  int64_t parameter_count() const;                      // elements of initialisers
+  const std::vector<OperatorCount>& operators() const;  // sorted by domain and name
+
+ private:
+  struct Impl;
+  explicit OnnxModel(std::unique_ptr<Impl> impl);
+  static absl::StatusOr<std::shared_ptr<const OnnxModel>> FromFile(ModelFile file);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tartan::onnx

@@ -1,0 +1,71 @@
+// Which operators Tartan imports, and how: constexpr rows by family, one row per form of an
+// operator. README.md shows how to add one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "frontend/onnx/node_context.h"
+
+namespace tartan::onnx {
+
+// Makes the node's outputs, in order; may leave out trailing ones that nothing wants.
+using Handler = absl::StatusOr<std::vector<api::Tensor>> (*)(NodeContext& context);
+// Rewrites an old form of the node into the one its handler knows.
+using Lift = absl::Status (*)(NodeContext& context);
+
+// How many operands a node may have. Operands [0, least) must be there; later ones may be left out.
+struct Arity {
+  int least = 1;
+  int most = 1;
+};
+inline constexpr int kAnyNumber = 1 << 30;
+
+struct OperatorRow {
+  absl::string_view name;
+  // The operator set that introduced this form. It holds until the next row of the same name.
+  int since_version = 1;
+  Arity arity;
+  // Exactly one of the two: a handler, or a Tile function applied to the operands.
+  Handler handler = nullptr;
+  const char* tile = nullptr;
+  Lift lift = nullptr;
+  // Bit i: operand i decides shapes, so its value is asked for before the handler is called.
+  uint32_t host_operands = 0;
+  absl::string_view domain = "";
+};
+
+constexpr OperatorRow TileRow(absl::string_view name, int since_version, int operands,
+                              const char* tile) {
+  return {name, since_version, {operands, operands}, nullptr, tile};
+}
+
+constexpr uint32_t HostOperands() { return 0; }
+template <class... Rest>
+constexpr uint32_t HostOperands(int first, Rest... rest) {
+  return (uint32_t{1} << first) | HostOperands(rest...);
+}
+
+// The rows of one family file each.
+absl::Span<const OperatorRow> MathOperators();
+absl::Span<const OperatorRow> LogicOperators();
+absl::Span<const OperatorRow> ActivationOperators();
+absl::Span<const OperatorRow> ConstantOperators();
+absl::Span<const OperatorRow> ShapeOperators();
+absl::Span<const OperatorRow> MovementOperators();
+absl::Span<const OperatorRow> PaddingOperators();
+
+// The row of the highest since_version up to `opset`; null when there is none.
+const OperatorRow* FindOperator(absl::string_view domain, absl::string_view name, int64_t opset);
+
+// Every since_version of an operator, ascending; empty for one we do not have.
+std::vector<int> OperatorVersions(absl::string_view domain, absl::string_view name);
+
+// Every row of every family, for listings.
+std::vector<const OperatorRow*> AllOperators();
+
+}  // namespace tartan::onnx
