@@ -30,7 +30,8 @@ struct Constant {
   bool operator==(const Constant&) const = default;
 };
 
-// op applied to every element after broadcasting the operands; a cast's type is the result's.
+// op applied to every element after broadcasting the operands, which may differ in type and are
+// converted to OperandType (type_rules.h) first; a cast's type is the result's.
 struct Elementwise {
   ScalarOp op = ScalarOp::kIdentity;
   std::vector<ValueId> operands;
@@ -40,14 +41,15 @@ struct Elementwise {
 
 // A tensor read (or, for the output, written) at affine functions of the contraction's indices.
 struct Access {
-  ValueId tensor = kNoValue;           // kNoValue for the output
+  ValueId tensor = kNoValue;          // kNoValue for the output
   std::vector<math::Affine> indices;  // one per dimension; coefficients may be rational
 };
 bool operator==(const Access& a, const Access& b);
 
 // output[...] = aggregation(combination(inputs[...]...)) over all valid integer index values: those
 // for which every access is in range and every constraint holds. Elements without any valid index
-// are 0, or those of `default_value`.
+// are 0, or those of `default_value`. kAssign with two valid indices for one element is an error;
+// kMax and kMin hand NaN on.
 struct Contraction {
   Aggregation aggregation = Aggregation::kSum;
   Combination combination = Combination::kNone;
@@ -75,18 +77,22 @@ enum class SpecialKind : uint8_t {
   kGatherNd,
   // scatter(E, I, V): zero of shape V.dim0 + E.dims[rank(I):], then E added at I (seed form).
   kScatter,
+  // All scatters: negative indices count from the end, updates beyond the ends are left out, and
+  // of several updates of one element with kAssign the last in row-major order stays.
   // scatter_elements(D, I, U, axis, mode), params {axis, mode}: D with U put at I along axis;
   // mode is a ScatterMode.
   kScatterElements,
   // scatter_nd(D, I, U, mode), params {mode}: ONNX ScatterND.
   kScatterNd,
-  // sort(T, axis, descending) values; argsort(T, axis, descending) int64 positions (stable).
+  // sort(T, axis, descending) values; argsort(T, axis, descending) int64 positions; params {axis,
+  // descending}. Stable either way, and NaN comes last.
   kSort,
   kArgSort,
-  // cumsum(T, axis, exclusive, reverse), cumprod likewise.
+  // cumsum(T, axis, exclusive, reverse), cumprod likewise; params in this order.
   kCumSum,
   kCumProd,
-  // prng(S, d0, …): uniform float32 in [0, 1) from a uint32[2] (or scalar) seed, counter based.
+  // prng(S, d0, …): uniform float32 in [0, 1) from a uint32[2] (or integer scalar) seed, counter
+  // based: RandomUniform of random.h. No params.
   kPrng,
 };
 
@@ -124,9 +130,9 @@ struct Value {
 
 struct Program {
   std::string name;
-  std::vector<Value> values;      // operands come before their users
-  std::vector<ValueId> inputs;    // in the order of the function header
-  std::vector<ValueId> outputs;   // may name inputs and may repeat
+  std::vector<Value> values;     // operands come before their users
+  std::vector<ValueId> inputs;   // in the order of the function header
+  std::vector<ValueId> outputs;  // may name inputs and may repeat
   std::vector<std::string> output_names;
 
   bool operator==(const Program&) const = default;

@@ -3,7 +3,9 @@
 // that names the operand shapes or types at fault.
 #pragma once
 
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,6 +28,9 @@ class ProgramBuilder {
   // A literal of a fixed type.
   ValueId AddConstant(DataType type, double value);
 
+  // An operation on literals alone becomes a literal, weak where all of its operands are; it takes
+  // no name. Operands of different types stay as they are: OperandType (type_rules.h) says in which
+  // type an operation computes.
   // Type rules: any float beats any integer, integers beat bool, the same family gives the wider;
   // signed with unsigned of the same width gives the signed type; comparisons and logic give bool.
   absl::StatusOr<ValueId> AddElementwise(ScalarOp op, absl::Span<const ValueId> operands,
@@ -34,7 +39,7 @@ class ProgramBuilder {
   // `dims` are the sizes of the output.
   absl::StatusOr<ValueId> AddContraction(Contraction contraction, std::vector<int64_t> dims,
                                          std::string name = "");
-  // For kReshape `params` are the new sizes (they are in the result's shape afterwards).
+  // For kReshape and kPrng `params` are the new sizes (they are in the result's shape afterwards).
   absl::StatusOr<ValueId> AddSpecial(SpecialKind kind, absl::Span<const ValueId> operands,
                                      absl::Span<const int64_t> params, std::string name = "");
 
@@ -49,8 +54,14 @@ class ProgramBuilder {
 
  private:
   ValueId Append(std::string name, TensorShape shape, Op op);
+  // The value of this literal, made once.
+  ValueId Literal(DataType type, Constant constant);
+
+  // A literal's type, whether it is weak, whether it is a float, and its bits.
+  using LiteralKey = std::tuple<DataType, bool, bool, uint64_t>;
 
   Program program_;
+  std::map<LiteralKey, ValueId> literals_;
 };
 
 }  // namespace tartan::ir

@@ -1,0 +1,21 @@
+// Evaluates an elementwise operation whose operands are all literals.
+#pragma once
+
+#include "absl/types/span.h"
+#include "tile/ir/program.h"
+
+namespace tartan::ir {
+
+struct Literal {
+  DataType type = DataType::kInvalid;
+  Constant constant;  // int64 for integers and bool, double for floats
+};
+
+// The literal nearest to `constant` in `type`; no longer weak.
+Literal ConvertLiteral(const Literal& literal, DataType type);
+
+// Requires operands that ElementwiseShape accepts, and an operation other than kCast. The result is
+// weak if all operands are, unless it is bool; weak numbers are computed with 64 bits.
+Literal FoldLiterals(ScalarOp op, absl::Span<const Literal> operands);
+
+}  // namespace tartan::ir

@@ -1,0 +1,236 @@
+// Programs as Tile functions. The text of sizes, literals and names is written here rather than by
+// lang::Print, which stands above this layer.
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tile/base/match.h"
+#include "tile/ir/program.h"
+#include "tile/math/integer.h"
+
+namespace tartan::ir {
+namespace {
+
+// Distinct identifiers; tensors begin with a capital letter, index variables with a small one.
+class Names {
+ public:
+  std::string Tensor(absl::string_view wanted) { return Unique(Clean(wanted, true)); }
+  std::string Index(absl::string_view wanted) { return Unique(Clean(wanted, false)); }
+
+ private:
+  static std::string Clean(absl::string_view wanted, bool is_capital) {
+    std::string name;
+    for (const char c : wanted) name += absl::ascii_isalnum(c) ? c : '_';
+    name.erase(0, name.find_first_not_of('_'));
+    if (name.empty() || !absl::ascii_isalpha(name[0])) name = (is_capital ? "T" : "i") + name;
+    name[0] = is_capital ? absl::ascii_toupper(name[0]) : absl::ascii_tolower(name[0]);
+    return name;
+  }
+
+  std::string Unique(std::string name) {
+    std::string candidate = name;
+    for (int i = 2; !used_.insert(candidate).second; ++i) candidate = absl::StrCat(name, "_", i);
+    return candidate;
+  }
+
+  std::set<std::string> used_;
+};
+
+std::string RealText(double value, DataType type) {
+  if (std::isnan(value)) return "nan()";
+  if (std::isinf(value)) return value < 0 ? "-inf()" : "inf()";
+  char buffer[32];
+  const std::to_chars_result end =
+      type == DataType::kFloat64
+          ? std::to_chars(buffer, buffer + sizeof(buffer), value)
+          : std::to_chars(buffer, buffer + sizeof(buffer), static_cast<float>(value));
+  std::string text(buffer, end.ptr);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string CastText(absl::string_view operand, DataType type) {
+  if (type == DataType::kBool) return absl::StrCat("as_bool(", operand, ")");
+  if (type == DataType::kBFloat16) return absl::StrCat("as_bfloat(", operand, ")");
+  const absl::string_view function = IsFloat(type)           ? "as_float"
+                                     : IsSignedInteger(type) ? "as_int"
+                                                             : "as_uint";
+  return absl::StrCat(function, "(", operand, ", ", 8 * ByteWidth(type), ")");
+}
+
+std::string ConstantText(const Constant& constant, DataType type) {
+  const auto* integer = std::get_if<int64_t>(&constant.value);
+  if (constant.weak && integer != nullptr) return absl::StrCat(*integer);
+  // A weak real may have more digits than a float32.
+  if (constant.weak) return RealText(std::get<double>(constant.value), DataType::kFloat64);
+  return CastText(integer != nullptr ? absl::StrCat(*integer)
+                                     : RealText(std::get<double>(constant.value), type),
+                  type);
+}
+
+// A polynomial with fractions as "(numerators) / common denominator".
+std::string PolynomialText(const math::Affine& poly, const std::vector<std::string>& names) {
+  if (poly.is_integer()) return poly.ToString(names);
+  int64_t denominator = poly.constant.denominator();
+  for (const math::Rational& c : poly.coefficients) {
+    denominator *= c.denominator() / math::Gcd(denominator, c.denominator());
+  }
+  return absl::StrCat("(", (poly * denominator).ToString(names), ") / ", denominator);
+}
+
+class TileWriter {
+ public:
+  explicit TileWriter(const Program& program) : program_(program) {}
+
+  std::string Write() {
+    NameValues();
+    std::string header;
+    for (const ValueId id : program_.inputs) {
+      absl::StrAppend(&header, header.empty() ? "" : ", ", names_of_[id]);
+    }
+    for (size_t i = 0; i < program_.values.size(); ++i) WriteValue(static_cast<ValueId>(i));
+    const std::vector<std::string> outputs = WriteOutputs();
+    return absl::StrCat("function (", header, ") -> (", absl::StrJoin(outputs, ", "), ") {\n",
+                        body_, "}\n");
+  }
+
+ private:
+  bool IsConstant(ValueId id) const {
+    return std::holds_alternative<Constant>(program_.values[id].op);
+  }
+
+  // Values that are outputs take the names of these.
+  void NameValues() {
+    names_of_.resize(program_.values.size());
+    for (const ValueId id : program_.inputs) {
+      names_of_[id] = names_.Tensor(program_.values[id].name);
+    }
+    for (size_t i = 0; i < program_.outputs.size(); ++i) {
+      std::string& name = names_of_[program_.outputs[i]];
+      if (name.empty() && !IsConstant(program_.outputs[i])) {
+        name = names_.Tensor(program_.output_names[i]);
+      }
+    }
+    for (size_t i = 0; i < program_.values.size(); ++i) {
+      const auto id = static_cast<ValueId>(i);
+      if (names_of_[i].empty() && !IsConstant(id)) {
+        names_of_[i] = names_.Tensor(program_.values[i].name);
+      }
+    }
+  }
+
+  void Statement(absl::string_view text) { absl::StrAppend(&body_, "  ", text, ";\n"); }
+
+  // The text of a value as an argument: a name, or a literal.
+  std::string Argument(ValueId id) const {
+    const Value& value = program_.values[id];
+    const auto* constant = std::get_if<Constant>(&value.op);
+    return constant != nullptr ? ConstantText(*constant, value.shape.type) : names_of_[id];
+  }
+
+  // The name of a value, which a literal gets when it is first needed.
+  const std::string& NameOf(ValueId id) {
+    if (names_of_[id].empty()) {
+      names_of_[id] = names_.Tensor("Literal");
+      Statement(absl::StrCat(names_of_[id], " = ", Argument(id)));
+    }
+    return names_of_[id];
+  }
+
+  void WriteValue(ValueId id) {
+    const Value& value = program_.values[id];
+    Match(
+        value.op, [](const Input&) {}, [](const Constant&) {},
+        [&](const Elementwise& x) { Statement(ElementwiseText(id, x)); },
+        [&](const Contraction& x) { Statement(ContractionText(id, x)); },
+        [&](const Special& x) { Statement(SpecialText(id, x)); });
+  }
+
+  std::string ElementwiseText(ValueId id, const Elementwise& x) const {
+    std::string call;
+    if (x.op == ScalarOp::kCast) {
+      call = CastText(Argument(x.operands[0]), program_.values[id].shape.type);
+    } else {
+      for (const ValueId operand : x.operands) {
+        absl::StrAppend(&call, call.empty() ? "" : ", ", Argument(operand));
+      }
+      call = absl::StrCat(Name(x.op), "(", call, ")");
+    }
+    return absl::StrCat(names_of_[id], " = ", call);
+  }
+
+  std::string SpecialText(ValueId id, const Special& x) const {
+    std::vector<std::string> arguments;
+    for (const ValueId operand : x.operands) arguments.push_back(Argument(operand));
+    for (const int64_t param : x.params) arguments.push_back(absl::StrCat(param));
+    if (x.kind == SpecialKind::kReshape || x.kind == SpecialKind::kPrng) {
+      for (const int64_t dim : program_.values[id].shape.dims) {
+        arguments.push_back(absl::StrCat(dim));
+      }
+    }
+    return absl::StrCat(names_of_[id], " = ", Name(x.kind), "(", absl::StrJoin(arguments, ", "),
+                        ")");
+  }
+
+  std::string ContractionText(ValueId id, const Contraction& x) {
+    Names index_namespace;
+    std::vector<std::string> indices;
+    for (const std::string& name : x.index_names) indices.push_back(index_namespace.Index(name));
+    const auto polynomials = [&](const Access& access) {
+      return absl::StrJoin(access.indices, ", ", [&](std::string* out, const math::Affine& poly) {
+        *out += PolynomialText(poly, indices);
+      });
+    };
+    const std::vector<int64_t>& dims = program_.values[id].shape.dims;
+    std::string text =
+        absl::StrCat(names_of_[id], "[", polynomials(x.output), dims.empty() ? "" : " : ",
+                     absl::StrJoin(dims, ", "), "] = ", Symbol(x.aggregation), "(");
+    for (size_t i = 0; i < x.inputs.size(); ++i) {
+      const bool is_comparison = i == 1 && x.combination == Combination::kCond;
+      if (i > 0) absl::StrAppend(&text, " ", is_comparison ? "==" : Symbol(x.combination), " ");
+      absl::StrAppend(&text, NameOf(x.inputs[i].tensor), "[", polynomials(x.inputs[i]), "]");
+    }
+    text += ")";
+    for (const math::RangeConstraint& constraint : x.constraints) {
+      absl::StrAppend(&text, ", ", PolynomialText(constraint.poly, indices), " < ",
+                      constraint.range);
+    }
+    if (x.no_defract) text += " no_defract";
+    if (x.default_value != kNoValue) {
+      absl::StrAppend(&text, " default ", NameOf(x.default_value));
+    }
+    return text;
+  }
+
+  // The names of the outputs, each once: an input, a literal or a second use needs one of its own.
+  std::vector<std::string> WriteOutputs() {
+    std::vector<std::string> outputs;
+    std::set<ValueId> seen(program_.inputs.begin(), program_.inputs.end());
+    for (size_t i = 0; i < program_.outputs.size(); ++i) {
+      const ValueId id = program_.outputs[i];
+      if (!IsConstant(id) && seen.insert(id).second) {
+        outputs.push_back(names_of_[id]);
+        continue;
+      }
+      outputs.push_back(names_.Tensor(program_.output_names[i]));
+      Statement(absl::StrCat(outputs.back(), " = ", Argument(id)));
+    }
+    return outputs;
+  }
+
+  const Program& program_;
+  Names names_;
+  std::vector<std::string> names_of_;  // per value; empty for a literal that has none yet
+  std::string body_;
+};
+
+}  // namespace
+
+std::string ToTile(const Program& program) { return TileWriter(program).Write(); }
+
+}  // namespace tartan::ir

@@ -1,0 +1,94 @@
+#include "tile/ir/type_rules.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace tartan::ir {
+namespace {
+
+bool IsBitFunction(ScalarOp op) {
+  return op == ScalarOp::kBitNot || op == ScalarOp::kBitAnd || op == ScalarOp::kBitOr ||
+         op == ScalarOp::kBitXor;
+}
+
+bool IsShift(ScalarOp op) { return op == ScalarOp::kShiftLeft || op == ScalarOp::kShiftRight; }
+
+bool IsLogic(ScalarOp op) {
+  return op == ScalarOp::kLogicalNot || op == ScalarOp::kLogicalAnd || op == ScalarOp::kLogicalOr;
+}
+
+}  // namespace
+
+DataType Promote(DataType a, DataType b) {
+  if (a == b) return a;
+  if (IsFloat(a) != IsFloat(b)) return IsFloat(a) ? a : b;
+  if (a == DataType::kBool) return b;
+  if (b == DataType::kBool) return a;
+  if (ByteWidth(a) != ByteWidth(b)) return ByteWidth(a) > ByteWidth(b) ? a : b;
+  if (IsFloat(a)) return DataType::kFloat32;  // float16 and bfloat16
+  return IsSignedInteger(a) ? a : b;
+}
+
+OperandInfo InfoOf(const Value& value) {
+  const auto* constant = std::get_if<Constant>(&value.op);
+  return {value.shape.type, constant != nullptr && constant->weak};
+}
+
+DataType CommonType(absl::Span<const OperandInfo> operands) {
+  DataType strong = DataType::kInvalid;
+  DataType weak = DataType::kInvalid;
+  for (const OperandInfo& operand : operands) {
+    DataType& type = operand.is_weak ? weak : strong;
+    type = type == DataType::kInvalid ? operand.type : Promote(type, operand.type);
+  }
+  if (strong == DataType::kInvalid) return weak;
+  if (weak == DataType::kInvalid || IsFloat(strong)) return strong;
+  if (IsFloat(weak)) return DataType::kFloat32;
+  return strong == DataType::kBool ? weak : strong;
+}
+
+bool IsFloatFunction(ScalarOp op) {
+  return op == ScalarOp::kSqrt || op == ScalarOp::kRecip || op == ScalarOp::kAtan2 ||
+         (op >= ScalarOp::kExp && op <= ScalarOp::kSigmoid);
+}
+
+absl::StatusOr<DataType> ElementwiseType(ScalarOp op, absl::Span<const OperandInfo> operands) {
+  if (op == ScalarOp::kCast) return operands[0].type;
+  if (op == ScalarOp::kSelect) return CommonType(operands.subspan(1));
+  if (IsLogic(op)) return DataType::kBool;
+  const DataType type = CommonType(operands);
+  if (IsFloatFunction(op) && !IsFloat(type)) return DataType::kFloat32;
+  if ((IsBitFunction(op) && IsFloat(type)) || (IsShift(op) && !IsInteger(type))) {
+    return absl::InvalidArgumentError(absl::StrCat(Name(op), " does not exist for ", Name(type)));
+  }
+  return type;
+}
+
+DataType OperandType(const Program& program, ValueId value, int i) {
+  const auto& elementwise = std::get<Elementwise>(program.values[value].op);
+  if (elementwise.op == ScalarOp::kSelect && i == 0) return DataType::kBool;
+  std::vector<OperandInfo> operands;
+  for (const ValueId operand : elementwise.operands) {
+    operands.push_back(InfoOf(program.values[operand]));
+  }
+  return ComputeType(ElementwiseType(elementwise.op, operands).value_or(DataType::kInvalid));
+}
+
+ContractionTypes TypesOf(const Program& program, const Contraction& contraction) {
+  std::vector<OperandInfo> inputs;
+  for (const Access& input : contraction.inputs) {
+    inputs.push_back(InfoOf(program.values[input.tensor]));
+  }
+  const absl::Span<const OperandInfo> all = inputs;
+  switch (contraction.combination) {
+    case Combination::kEqual:
+      return {CommonType(all), DataType::kBool};
+    case Combination::kCond:
+      return {CommonType(all.subspan(0, 2)), inputs[2].type};
+    default:
+      return {DataType::kInvalid, CommonType(all)};
+  }
+}
+
+}  // namespace tartan::ir
