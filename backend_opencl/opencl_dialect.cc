@@ -511,6 +511,7 @@ std::string Attributes(const sem::Kernel& kernel) {
 codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   codegen::Dialect dialect;
   dialect.name = "opencl-c-1.2";
+  dialect.format = "opencl-c";
   // A product and a sum are rounded one by one unless MultiplyAdd says otherwise, so that results
   // do not depend on what a driver's compiler likes to fuse.
   dialect.prologue = "#pragma OPENCL FP_CONTRACT OFF\n";

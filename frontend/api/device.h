@@ -17,12 +17,18 @@ namespace tartan::api {
 // Every device of every driver. Unavailable with the remedy when there is no OpenCL platform.
 absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices();
 
+struct DeviceOptions {
+  bool use_disk_cache = true;
+  bool verbose = false;  // tells on stderr why the disk cache is not used where it cannot be
+};
+
 class Device {
  public:
   // `selector`: an index, or a case-insensitive part of the platform or device name; empty: the
   // environment's TARTAN_DEVICE, else a GPU if there is one, else the CPU. NotFound lists what
   // there is when nothing matches.
-  static absl::StatusOr<std::shared_ptr<Device>> Open(absl::string_view selector = "");
+  static absl::StatusOr<std::shared_ptr<Device>> Open(absl::string_view selector = "",
+                                                      const DeviceOptions& options = {});
   ~Device();
 
   const hal::DeviceInfo& info() const { return hal_->info(); }

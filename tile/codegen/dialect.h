@@ -52,7 +52,8 @@ struct Place {
 };
 
 struct Dialect {
-  std::string name;  // "opencl-c-1.2"
+  std::string name;    // "opencl-c-1.2"
+  std::string format;  // what a hal::ExecutableSource calls it: "opencl-c"
   // The first lines of every program.
   std::string prologue;
   // The definition that an identifier found in the kernels needs before them (a helper function, a

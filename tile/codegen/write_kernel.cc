@@ -247,16 +247,21 @@ std::string WriteKernel(const sem::Kernel& kernel, const Dialect& dialect) {
   return Writer(dialect).Write(kernel);
 }
 
-std::string WriteProgram(absl::Span<const sem::Kernel> kernels, const Dialect& dialect) {
-  std::string body;
-  for (const sem::Kernel& kernel : kernels) {
-    absl::StrAppend(&body, "\n", WriteKernel(kernel, dialect));
-  }
+ProgramText WriteProgramParts(absl::Span<const sem::Kernel> kernels, const Dialect& dialect) {
+  ProgramText text;
+  text.prologue = dialect.prologue;
   std::set<std::string> written;
-  std::string text = dialect.prologue;
-  AppendDefinitions(body, dialect, &written, &text);
-  absl::StrAppend(&text, body);
+  for (const sem::Kernel& kernel : kernels) {
+    text.kernels.push_back(WriteKernel(kernel, dialect));
+    AppendDefinitions(text.kernels.back(), dialect, &written, &text.prologue);
+  }
   return text;
+}
+
+std::string WriteProgram(absl::Span<const sem::Kernel> kernels, const Dialect& dialect) {
+  ProgramText text = WriteProgramParts(kernels, dialect);
+  for (const std::string& kernel : text.kernels) absl::StrAppend(&text.prologue, "\n", kernel);
+  return std::move(text.prologue);
 }
 
 }  // namespace tartan::codegen

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "tile/codegen/dialect.h"
@@ -12,7 +13,15 @@ namespace tartan::codegen {
 // Requires a kernel that sem::Verify accepts. A subexpression is printed at each of its uses.
 std::string WriteKernel(const sem::Kernel& kernel, const Dialect& dialect);
 
-// The dialect's prologue, the definitions the kernels use, and every kernel.
+// A program in parts: each kernel compiles after the prologue, whatever other kernels are there.
+struct ProgramText {
+  std::string prologue;  // the dialect's, and the definitions the kernels use
+  std::vector<std::string> kernels;
+};
+
+ProgramText WriteProgramParts(absl::Span<const sem::Kernel> kernels, const Dialect& dialect);
+
+// The parts one after the other.
 std::string WriteProgram(absl::Span<const sem::Kernel> kernels, const Dialect& dialect);
 
 }  // namespace tartan::codegen

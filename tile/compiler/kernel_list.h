@@ -59,6 +59,7 @@ struct KernelList {
   // an input or another output (views and pass-through).
   std::vector<int> inputs;
   std::vector<int> outputs;
+  std::vector<TensorShape> output_shapes;  // a view may have other sizes than its buffer
 };
 
 }  // namespace tartan::compiler

@@ -89,9 +89,7 @@ class ExprBuilder {
   }
 
   ExprPtr Equal(const ir::Contraction& contraction, absl::Span<const ExprPtr> inputs) {
-    const DataType type =
-        ComputeType(ir::Promote(program_.values[contraction.inputs[0].tensor].shape.type,
-                                program_.values[contraction.inputs[1].tensor].shape.type));
+    const DataType type = ComputeType(ir::TypesOf(program_, contraction).compared);
     return MakeApply(ScalarOp::kEqual, DataType::kBool,
                      {Convert(inputs[0], type), Convert(inputs[1], type)});
   }

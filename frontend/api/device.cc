@@ -1,0 +1,75 @@
+#include "frontend/api/device.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/opencl_driver.h"
+#include "tile/base/status_macros.h"
+#include "tile/evaluator/program_cache.h"
+
+namespace tartan::api {
+namespace {
+
+std::unique_ptr<hal::Driver> MakeDriver(const DeviceOptions& options) {
+  opencl::OpenClOptions opencl_options;
+  opencl_options.use_disk_cache = options.use_disk_cache;
+  opencl_options.verbose = options.verbose;
+  return opencl::MakeOpenClDriver(opencl_options);
+}
+
+bool Matches(const hal::DeviceInfo& info, absl::string_view selector) {
+  int index = 0;
+  if (absl::SimpleAtoi(selector, &index)) return info.index == index;
+  const std::string wanted = absl::AsciiStrToLower(selector);
+  return absl::StrContains(absl::AsciiStrToLower(info.platform), wanted) ||
+         absl::StrContains(absl::AsciiStrToLower(info.name), wanted);
+}
+
+absl::StatusOr<hal::DeviceInfo> Select(const std::vector<hal::DeviceInfo>& devices,
+                                       absl::string_view selector) {
+  if (devices.empty()) {
+    return absl::UnavailableError(
+        "no OpenCL device was found; for the CPU install PoCL: apt-get install pocl-opencl-icd");
+  }
+  if (selector.empty()) {
+    for (const hal::DeviceInfo& info : devices) {
+      if (info.type == hal::DeviceType::kGpu) return info;
+    }
+    return devices.front();
+  }
+  std::string known;
+  for (const hal::DeviceInfo& info : devices) {
+    if (Matches(info, selector)) return info;
+    absl::StrAppend(&known, "\n  ", info.index, ": ", info.name, " (", info.platform, ")");
+  }
+  return absl::NotFoundError(
+      absl::StrCat("no device matches '", selector, "'; there are:", known));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices() { return MakeDriver({})->ListDevices(); }
+
+Device::Device(hal::DevicePtr hal)
+    : hal_(std::move(hal)),
+      programs_(std::make_unique<evaluator::ProgramCache>(hal_, opencl::OpenClDialect())) {}
+
+Device::~Device() = default;
+
+absl::StatusOr<std::shared_ptr<Device>> Device::Open(absl::string_view selector,
+                                                     const DeviceOptions& options) {
+  const std::unique_ptr<hal::Driver> driver = MakeDriver(options);
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<hal::DeviceInfo> devices, driver->ListDevices());
+  const char* environment = std::getenv("TARTAN_DEVICE");
+  if (selector.empty() && environment != nullptr) selector = environment;
+  TARTAN_ASSIGN_OR_RETURN(const hal::DeviceInfo info, Select(devices, selector));
+  TARTAN_ASSIGN_OR_RETURN(hal::DevicePtr hal, driver->Open(info));
+  return std::shared_ptr<Device>(new Device(std::move(hal)));
+}
+
+}  // namespace tartan::api

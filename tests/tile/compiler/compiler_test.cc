@@ -1,0 +1,134 @@
+#include "tile/compiler/compiler.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan::compiler {
+namespace {
+
+HardwareSettings Cpu() { return {}; }
+
+HardwareSettings Gpu() {
+  HardwareSettings settings;
+  settings.threads = 64;
+  settings.vector_width = 1;
+  settings.has_local_memory = true;
+  return settings;
+}
+
+class CompiledProgramTest : public testing::TestWithParam<TestProgram> {
+ protected:
+  // Compiles, interprets the kernels and compares with the naive evaluator.
+  void Check(const CompileOptions& options) {
+    const ir::Program program = BindTestProgram(GetParam());
+    const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 1);
+    const auto expected = ir::EvaluateNaively(program, inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const auto list = Compile(program, options);
+    ASSERT_TRUE(list.ok()) << list.status();
+    const auto actual = InterpretList(*list, inputs);
+    ASSERT_TRUE(actual.ok()) << actual.status() << "\n" << ir::ToString(program);
+    ASSERT_EQ(actual->size(), expected->size());
+    const bool half = GetParam().inputs[0].type == DataType::kFloat16 ||
+                      GetParam().inputs[0].type == DataType::kBFloat16;
+    for (size_t o = 0; o < actual->size(); ++o) {
+      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], half ? 1e-2 : 1e-5), "")
+          << "output " << o << " of\n"
+          << ir::ToString(program);
+    }
+  }
+};
+
+TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorOnACpuPlan) { Check({.settings = Cpu()}); }
+
+TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorOnAGpuPlan) { Check({.settings = Gpu()}); }
+
+TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithWideIndices) {
+  Check({.settings = Cpu(), .force_64bit_indices = true});
+}
+
+TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithoutFusion) {
+  Check({.settings = Cpu(), .fuse = false});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CompiledProgramTest, testing::ValuesIn(TestPrograms()),
+                         [](const auto& info) { return info.param.name; });
+
+int KernelCount(const std::string& name) {
+  for (const TestProgram& program : TestPrograms()) {
+    if (program.name != name) continue;
+    const auto list = Compile(BindTestProgram(program), {.settings = Cpu()});
+    EXPECT_TRUE(list.ok()) << list.status();
+    return static_cast<int>(list->steps.size());
+  }
+  ADD_FAILURE() << "no program " << name;
+  return -1;
+}
+
+TEST(Fusion, ElementwiseOperationsJoinTheContractionBeforeThem) {
+  EXPECT_EQ(KernelCount("MatMulBiasRelu"), 1);
+  EXPECT_EQ(KernelCount("SameConvolution"), 1);
+  EXPECT_EQ(KernelCount("ChannelsFirstConvolution"), 1);
+  EXPECT_EQ(KernelCount("GroupedConvolution"), 1);
+  EXPECT_EQ(KernelCount("MatMulReshapeAdd"), 1);
+  EXPECT_EQ(KernelCount("ResidualBlock"), 2);
+}
+
+TEST(Fusion, ElementMovesCostNoKernel) {
+  EXPECT_EQ(KernelCount("TransposeThenAdd"), 1);
+  EXPECT_EQ(KernelCount("PadWithDefault"), 1);
+  EXPECT_EQ(KernelCount("Concatenation"), 1);
+  EXPECT_EQ(KernelCount("SliceOfSum"), 1);
+}
+
+TEST(Fusion, RowWiseNormalisationsTakeOneKernelPerReduction) {
+  EXPECT_EQ(KernelCount("Softmax"), 3);
+  EXPECT_EQ(KernelCount("LayerNormalization"), 3);
+}
+
+TEST(Fusion, InputsAndEmptyTensorsNeedNoKernel) {
+  EXPECT_EQ(KernelCount("PassThrough"), 1);
+  EXPECT_EQ(KernelCount("EmptyOutput"), 0);
+}
+
+TEST(Compile, IsDeterministic) {
+  for (const TestProgram& program : TestPrograms()) {
+    std::string first, second;
+    for (std::string* text : {&first, &second}) {
+      CompileOptions options;
+      options.dump = [text](absl::string_view stage, absl::string_view dump) {
+        text->append(stage.data(), stage.size()).append(dump.data(), dump.size());
+      };
+      ASSERT_TRUE(Compile(BindTestProgram(program), options).ok());
+    }
+    EXPECT_EQ(first, second) << program.name;
+  }
+}
+
+TEST(Compile, RefusesToAssignSeveralValuesToOneElement) {
+  const TestProgram program = {
+      "Several", "function (A[M, N]) -> (O) { O[m : M] = =(A[m, n]); }",
+      {{DataType::kFloat32, {2, 3}}}};
+  const auto list = Compile(BindTestProgram(program), {.settings = Cpu()});
+  ASSERT_FALSE(list.ok());
+  EXPECT_EQ(list.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(list.status().message().find("several values"), absl::string_view::npos)
+      << list.status();
+}
+
+TEST(Compile, DoesWorkOnConstantsOnce) {
+  ir::Program program = BindTestProgram(
+      {"Setup", "function (A, B) -> (O) { S = exp(B) * 2; T[i, j : 3, 2] = +(S[k, j] * S[k, i]); O = A + T; }",
+       {{DataType::kFloat32, {3, 2}}, {DataType::kFloat32, {4, 3}}}});
+  std::get<ir::Input>(program.values[program.inputs[1]].op).is_constant = true;
+  const auto list = Compile(program, {.settings = Cpu()});
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->steps.size(), 1u);
+  EXPECT_FALSE(list->setup.empty());
+}
+
+}  // namespace
+}  // namespace tartan::compiler

@@ -1,0 +1,66 @@
+#include "tests/tile/compiler/interpret_list.h"
+
+#include <algorithm>
+
+#include "tile/base/match.h"
+#include "tile/base/status_macros.h"
+#include "tile/sem/interpret.h"
+
+namespace tartan::compiler {
+namespace {
+
+using Memory = std::vector<std::vector<uint8_t>>;
+
+absl::Status RunStep(const KernelList& list, const Step& step, Memory* memory) {
+  return Match(
+      step,
+      [&](const LaunchStep& launch) {
+        std::vector<std::vector<uint8_t>> buffers;
+        for (int buffer : launch.buffers) buffers.push_back((*memory)[buffer]);
+        const absl::Status status =
+            sem::Interpret(list.kernels[launch.kernel], absl::MakeSpan(buffers));
+        for (size_t p = 0; p < buffers.size(); ++p) {
+          if (list.kernels[launch.kernel].parameters[p].is_output) {
+            (*memory)[launch.buffers[p]] = buffers[p];
+          }
+        }
+        return status;
+      },
+      [&](const FillStep& fill) {
+        const TensorShape& shape = list.buffers[fill.buffer].shape;
+        for (int64_t i = 0; i < shape.element_count(); ++i) {
+          StoreElement(fill.type, fill.value, i, (*memory)[fill.buffer].data());
+        }
+        return absl::OkStatus();
+      },
+      [&](const CopyStep& copy) {
+        (*memory)[copy.to] = (*memory)[copy.from];
+        return absl::OkStatus();
+      });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<HostTensor>> InterpretList(const KernelList& list,
+                                                      absl::Span<const HostTensor> inputs) {
+  Memory memory;
+  for (const BufferInfo& buffer : list.buffers) {
+    // Rubbish, so that what is never written shows; a little even for empty tensors.
+    memory.emplace_back(std::max<int64_t>(buffer.bytes, 16), uint8_t{0x5b});
+  }
+  for (size_t i = 0; i < list.inputs.size(); ++i) {
+    std::copy(inputs[i].bytes().begin(), inputs[i].bytes().end(), memory[list.inputs[i]].begin());
+  }
+  for (const auto* steps : {&list.setup, &list.steps}) {
+    for (const Step& step : *steps) TARTAN_RETURN_IF_ERROR(RunStep(list, step, &memory));
+  }
+  std::vector<HostTensor> outputs;
+  for (size_t o = 0; o < list.outputs.size(); ++o) {
+    const TensorShape& shape = list.output_shapes[o];
+    outputs.emplace_back(
+        shape, absl::MakeSpan(memory[list.outputs[o]]).subspan(0, shape.byte_size()));
+  }
+  return outputs;
+}
+
+}  // namespace tartan::compiler

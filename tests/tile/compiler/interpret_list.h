@@ -1,0 +1,16 @@
+// Runs a kernel list on the host with the semantic tree's interpreter.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tile/base/host_tensor.h"
+#include "tile/compiler/kernel_list.h"
+
+namespace tartan::compiler {
+
+// `inputs` in the order of the program's inputs, constants among them.
+absl::StatusOr<std::vector<HostTensor>> InterpretList(const KernelList& list,
+                                                      absl::Span<const HostTensor> inputs);
+
+}  // namespace tartan::compiler

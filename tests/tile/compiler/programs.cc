@@ -1,0 +1,207 @@
+#include "tests/tile/compiler/programs.h"
+
+#include <cmath>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "tile/lang/binder.h"
+#include "tile/lang/parser.h"
+
+namespace tartan {
+namespace {
+
+TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+TensorShape Of(DataType type, std::vector<int64_t> dims) { return {type, std::move(dims)}; }
+
+}  // namespace
+
+const std::vector<TestProgram>& TestPrograms() {
+  static const auto* const programs = new std::vector<TestProgram>{
+      {"Relu", "function (A) -> (O) { O = (A > 0 ? A : 0); }", {F32({7, 13})}},
+      {"BroadcastChain", "function (A, B, C) -> (O) { O = exp(A * B) + C / 2; }",
+       {F32({3, 1, 5}), F32({4, 1}), F32({})}},
+      {"TwoOutputs", "function (A, B) -> (S, P) { S = A + B; P = S * A; }",
+       {F32({6, 11}), F32({6, 11})}},
+      {"SumOverAxis", "function (I[M, N]) -> (O) { O[n : N] = +(I[m, n]); }", {F32({17, 5})}},
+      {"SumOverLastAxis", "function (I[M, N]) -> (O) { O[m : M] = +(I[m, n]); }", {F32({5, 131})}},
+      {"MatMul", "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
+       {F32({13, 7}), F32({7, 37})}},
+      {"MatMulWide", "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
+       {F32({33, 65}), F32({65, 64})}},
+      {"MatMulBiasRelu",
+       "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); S = P + C; "
+       "O = (S > 0 ? S : 0); }",
+       {F32({4, 9}), F32({9, 10}), F32({10})}},
+      {"ProductAndMin",
+       "function (I[M, N]) -> (P, Q) { P[m : M] = *(I[m, n]); Q[m : M] = <(I[m, n]); }",
+       {F32({5, 6})}},
+      {"MaxPool", "function (I[N]) -> (O) { O[i : (N + 1) / 2] = >(I[2 * i + j]), j < 2; }",
+       {F32({11})}},
+      {"EmptyMaximum", "function (I[N]) -> (O) { O[i : N + 3] = >(I[i + j]), j < 2; }", {F32({6})},
+       -3, -1},
+      {"EvenElementsOnly", "function (I[N, M]) -> (O) { O[2 * i : N] = +(I[2 * i, j]); }",
+       {F32({7, 3})}},
+      {"CumulativeSum", "function (I[N]) -> (O) { O[i : N] = +(I[k]), i - k < N; }", {F32({23})}},
+      {"SameConvolution",
+       "function (D[N, X, Y, CI], K[I, J, CO, CI]) -> (R) { O[n, x, y, co : N, X, Y, CO] = "
+       "+(D[n, x+i-1, y+j-1, ci] * K[i, j, co, ci]); R = (O > 0 ? O : 0); }",
+       {F32({2, 7, 5, 3}), F32({3, 3, 4, 3})}},
+      {"ChannelsFirstConvolution",
+       "function (D[N, C, Y, X], K[O, C, I, J], B) -> (R) { P[n, o, y, x : N, O, (Y+1)/2, (X+1)/2] "
+       "= +(D[n, c, 2*y+i-1, 2*x+j-1] * K[o, c, i, j]); R = P + reshape(B, 4, 1, 1); }",
+       {F32({1, 3, 9, 11}), F32({4, 3, 3, 3}), F32({4})}},
+      {"DilatedConvolution",
+       "function (I[N, Lx, Ly, CI], K[LKx, LKy, CI, CO]) -> (O) { O[n, x, y, co : N, Lx - 2 * (LKx "
+       "- 1), Ly - 3 * (LKy - 1), CO] = +(I[n, x + 2 * kx, y + 3 * ky, ci] * K[kx, ky, ci, co]); }",
+       {F32({1, 9, 10, 2}), F32({3, 2, 2, 3})}},
+      {"GroupedConvolution",
+       "function (I[N, C, L], K[CO, CIG, W]) -> (R) { O[n, 3 * g + o, x : N, CO, L - W + 1] = +(I[n, "
+       "2 * g + c, x + w] * K[3 * g + o, c, w]), o < 3, c < 2; R = -O; }",
+       {F32({2, 4, 8}), F32({6, 2, 3})}},
+      {"TransposedConvolution",
+       "function (DO[N, OH, OW, CO], K[KH, KW, CI, CO]) -> (DI) { DI[n, 3*y + 2*j, 3*x + 2*i, ci : "
+       "N, 3*OH, 3*OW, CI] = +(DO[n, y, x, co] * K[j, i, ci, co]); }",
+       {F32({1, 4, 3, 2}), F32({3, 2, 3, 2})}},
+      {"TransposeThenAdd",
+       "function (A[M, N], B) -> (O) { T[j, i : N, M] = =(A[i, j]); O = T + B; }",
+       {F32({5, 7}), F32({7, 5})}},
+      {"PadWithDefault",
+       "function (A[N], F) -> (O) { Z[i : N + 4] = =(F[]); P[i + 1 : N + 4] = =(A[i]) default Z; O = "
+       "P * 2; }",
+       {F32({6}), F32({})}},
+      {"Concatenation",
+       "function (A[M, N], B[M, P]) -> (O) { L[i, j : M, N + P] = =(A[i, j]); O[i, N + j : M, N + P] "
+       "= =(B[i, j]) default L; }",
+       {F32({3, 4}), F32({3, 5})}},
+      {"SliceOfSum",
+       "function (A[M, N], B[M, N]) -> (O) { S = A + B; O[i, j : M, 3] = =(S[i, 2 * j + 1]); }",
+       {F32({4, 8}), F32({4, 8})}},
+      {"Softmax",
+       "function (X[M, N]) -> (O) { H[m, 0 : M, 1] = >(X[m, n]); E = exp(X - H); S[m, 0 : M, 1] = "
+       "+(E[m, n]); O = E / S; }",
+       {F32({6, 29})}},
+      {"LayerNormalization",
+       "function (X[M, N], G, B) -> (O) { S[m, 0 : M, 1] = +(X[m, n]); C = X - S / N; Q = C * C; V[m, "
+       "0 : M, 1] = +(Q[m, n]); O = C / sqrt(V / N + 0.00001) * G + B; }",
+       {F32({5, 24}), F32({24}), F32({24})}},
+      {"ReshapeBetween",
+       "function (A, B) -> (O) { S = A * 2; R = reshape(S, 4, 6); O = R + B; }",
+       {F32({2, 2, 6}), F32({4, 6})}},
+      {"SplitAndTranspose",
+       "function (X[B, S]) -> (O) { Y = exp(X); R = reshape(Y, 3, 4, 5); O[j, i, k : 4, 3, 5] = "
+       "=(R[i, j, k]); }",
+       {F32({3, 20})}},
+      {"MatMulReshapeAdd",
+       "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); R = reshape(P, "
+       "2, 3, 8); O = tanh(R + C); }",
+       {F32({6, 5}), F32({5, 8}), F32({2, 1, 8})}},
+      {"GatherRows", "function (D, I) -> (O) { O = gather(D, I) * 2; }",
+       {F32({9, 4}), Of(DataType::kInt64, {2, 3})}, -9, 8},
+      {"GatherColumns", "function (D, I) -> (O) { O = gather(D, I, 1); }",
+       {F32({3, 7, 2}), Of(DataType::kInt32, {4})}, -7, 6},
+      {"GatherElements", "function (D, I) -> (O) { O = gather_elements(D, I, 1); }",
+       {F32({3, 5}), Of(DataType::kInt64, {3, 2})}, -5, 4},
+      {"GatherNd", "function (D, I) -> (O) { O = gather_nd(D, I, 0); }",
+       {F32({4, 4, 3}), Of(DataType::kInt64, {5, 2})}, -4, 3},
+      {"ScatterElements", "function (D, I, U) -> (O) { O = scatter_elements(D, I, U, 1, 1); }",
+       {F32({3, 5}), Of(DataType::kInt64, {3, 4}), F32({3, 4})}, -5, 4},
+      {"ScatterNd", "function (D, I, U) -> (O) { O = scatter_nd(D, I, U, 1); }",
+       {F32({4, 3}), Of(DataType::kInt64, {6, 1}), F32({6, 3})}, -4, 3},
+      {"Sort", "function (X) -> (V, P) { V = sort(X, 1, 1); P = argsort(X, 1, 1); }",
+       {Of(DataType::kInt32, {3, 19})}},
+      {"CumsumReverseExclusive", "function (X) -> (O) { O = cumsum(X, 1, 1, 1); }",
+       {F32({3, 8, 2})}},
+      {"IndexCoordinate", "function (X) -> (O) { O = index(X, 1) + as_int(X, 32); }",
+       {F32({3, 300})}},
+      {"IntegerDivision",
+       "function (A, B) -> (Q, M, S) { Q = A / B; M = A % B; S = A << 3; }",
+       {Of(DataType::kInt32, {64}), Of(DataType::kInt32, {64})}, -3, 3},
+      {"Int64Arithmetic", "function (A, B) -> (O) { O = A * B + 4000000000; }",
+       {Of(DataType::kInt64, {31}), Of(DataType::kInt64, {31})}, -3e9, 3e9},
+      {"UnsignedBytesWrap", "function (A, B) -> (O) { O = A + B * 3; }",
+       {Of(DataType::kUInt8, {40}), Of(DataType::kUInt8, {40})}, 0, 255},
+      {"Comparisons",
+       "function (A, B) -> (L, E, N) { L = A < B; E = A == B; N = !(A < B) && B != 0; }",
+       {Of(DataType::kInt8, {50}), Of(DataType::kInt8, {50})}},
+      {"Halves", "function (A, B) -> (O) { O = A * B + 0.5; }",
+       {Of(DataType::kFloat16, {33}), Of(DataType::kFloat16, {33})}},
+      {"BFloats", "function (A) -> (O) { O = sqrt(abs(A)); }", {Of(DataType::kBFloat16, {9})}},
+      {"RoundThroughHalf", "function (A) -> (O) { H = as_float(A, 16); O = as_float(H, 32) * 3; }",
+       {F32({20})}},
+      {"Doubles",
+       "function (A[M, N]) -> (O) { O[m : M] = +(A[m, n] * A[m, n]); }", {Of(DataType::kFloat64, {3, 50})}},
+      {"BooleanAny", "function (A[M, N]) -> (O) { P = A > 1; O[m : M] = >(P[m, n]); }",
+       {F32({6, 5})}},
+      {"EmptyInput", "function (A[M, N]) -> (O) { O[n : N] = +(A[m, n]); }", {F32({0, 3})}},
+      {"EmptyOutput", "function (A) -> (O) { O = A + 1; }", {F32({4, 0})}},
+      {"PassThrough", "function (A) -> (O, P) { O = A; P = A * 2; }", {F32({5})}},
+      {"Diagonal", "function (A[N]) -> (O) { O[i, i : N, N] = =(A[i]); }", {F32({5})}},
+      {"ConditionalContraction",
+       "function (X[N], I[M], V[M]) -> (O) { O[n : N] = +(X[n] == I[m] ? V[m]); }",
+       {Of(DataType::kInt32, {6}), Of(DataType::kInt32, {9}), F32({9})}},
+      {"ResidualBlock",
+       "function (A[M, L], B[L, N], C[N, L]) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); Q = (P > "
+       "0 ? P : 0); R[i, j : M, L] = +(Q[i, k] * C[k, j]); O = R + A; }",
+       {F32({6, 8}), F32({8, 5}), F32({5, 8})}},
+      {"SharedBetweenKernels",
+       "function (A[M, N]) -> (O) { E = exp(A) + log(abs(A) + 1); S[m, 0 : M, 1] = +(E[m, n]); T[0, n "
+       ": 1, N] = +(E[m, n]); O = E / (S + T); }",
+       {F32({6, 7})}},
+      {"NotANumberMaximum",
+       "function (A[M, N]) -> (O) { B = A / (A - A); O[m : M] = >(B[m, n]); }", {F32({2, 3})}},
+  };
+  return *programs;
+}
+
+ir::Program BindTestProgram(const TestProgram& program) {
+  const auto function = lang::Parse(program.code, program.name);
+  if (!function.ok()) throw std::runtime_error(std::string(function.status().message()));
+  auto bound = lang::Bind(*function, program.inputs, {program.name, program.code, {}});
+  if (!bound.ok()) throw std::runtime_error(std::string(bound.status().message()));
+  return *std::move(bound);
+}
+
+std::vector<HostTensor> RandomInputs(const TestProgram& program, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> real(program.low, program.high);
+  std::vector<HostTensor> inputs;
+  for (const TensorShape& shape : program.inputs) {
+    std::vector<uint8_t> bytes(shape.byte_size());
+    for (int64_t i = 0; i < shape.element_count(); ++i) {
+      const double value = real(random);
+      if (IsFloat(shape.type)) {
+        StoreElement(shape.type, value, i, bytes.data());
+      } else {
+        StoreElement(shape.type, static_cast<int64_t>(std::lround(value)), i, bytes.data());
+      }
+    }
+    inputs.emplace_back(shape, bytes);
+  }
+  return inputs;
+}
+
+std::string FirstDifference(const HostTensor& actual, const HostTensor& expected,
+                            double tolerance) {
+  if (actual.shape() != expected.shape()) {
+    return absl::StrCat("shape ", actual.shape().ToString(), " instead of ",
+                        expected.shape().ToString());
+  }
+  for (int64_t i = 0; i < expected.element_count(); ++i) {
+    bool equal = false;
+    if (IsFloat(expected.type())) {
+      const double a = actual.GetDouble(i);
+      const double b = expected.GetDouble(i);
+      equal = a == b || (std::isnan(a) && std::isnan(b)) ||
+              std::abs(a - b) <= tolerance * (1 + std::abs(b));
+    } else {
+      equal = actual.GetInt(i) == expected.GetInt(i);
+    }
+    if (!equal) {
+      return absl::StrCat("element ", i, " is ", actual.GetDouble(i), " instead of ",
+                          expected.GetDouble(i));
+    }
+  }
+  return "";
+}
+
+}  // namespace tartan

@@ -1,0 +1,40 @@
+// Tile programs with sizes that exercise every path from text to kernels, and what they compute
+// by definition. Used wherever compiled results are compared with the naive evaluator.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tile/base/host_tensor.h"
+#include "tile/ir/program.h"
+
+namespace tartan {
+
+struct TestProgram {
+  std::string name;
+  std::string code;
+  std::vector<TensorShape> inputs;
+  // Integers are drawn from [low, high], floats from the interval.
+  double low = -2;
+  double high = 2;
+};
+
+const std::vector<TestProgram>& TestPrograms();
+
+ir::Program BindTestProgram(const TestProgram& program);
+
+// Deterministic for a seed.
+std::vector<HostTensor> RandomInputs(const TestProgram& program, uint64_t seed);
+
+// "" where equal: same shape, integers exact, floats within |a - b| <= tolerance * (1 + |b|), NaN
+// with NaN; otherwise the first difference.
+std::string FirstDifference(const HostTensor& actual, const HostTensor& expected,
+                            double tolerance);
+
+inline std::ostream& operator<<(std::ostream& out, const TestProgram& program) {
+  return out << program.name;
+}
+
+}  // namespace tartan

@@ -1,0 +1,241 @@
+#include "tile/compiler/compiler.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tile/base/match.h"
+#include "tile/base/status_macros.h"
+#include "tile/graph/group.h"
+#include "tile/lower/lower_kernel.h"
+#include "tile/lower/lower_special.h"
+#include "tile/plan/kernel_plan.h"
+#include "tile/poly/build_kernel.h"
+#include "tile/sem/simplify.h"
+
+namespace tartan::compiler {
+namespace {
+
+using ir::ValueId;
+
+// Puts kernels, buffers and steps of one program together.
+class ListBuilder {
+ public:
+  ListBuilder(const ir::Program& program, const ir::Grouping& grouping,
+              const CompileOptions& options)
+      : program_(program), grouping_(grouping), options_(options) {
+    list_.name = program.name;
+    FindConstants();
+    MakeBuffers();
+  }
+
+  // Where a group's steps belong: done once when all it reads is constant.
+  bool IsSetup(const ir::KernelGroup& group) const { return constant_[group.outputs.front()]; }
+
+  int BufferOf(ValueId value) const { return buffer_.at(grouping_.storage[value]); }
+
+  void AddStep(const ir::KernelGroup& group, Step step) {
+    (IsSetup(group) ? list_.setup : list_.steps).push_back(std::move(step));
+  }
+
+  // Kernels that differ in name and comments only are one.
+  int AddKernel(sem::Kernel kernel) {
+    sem::Kernel anonymous = kernel;
+    anonymous.name.clear();
+    anonymous.comments.clear();
+    const std::string key = sem::ToString(anonymous);
+    const auto [it, is_new] = numbers_.emplace(key, static_cast<int>(list_.kernels.size()));
+    if (is_new) list_.kernels.push_back(std::move(kernel));
+    return it->second;
+  }
+
+  int kernel_count() const { return static_cast<int>(list_.kernels.size()); }
+
+  KernelList Finish() && {
+    for (ValueId input : program_.inputs) list_.inputs.push_back(buffer_.at(input));
+    for (ValueId output : program_.outputs) {
+      list_.outputs.push_back(BufferOf(output));
+      list_.output_shapes.push_back(program_.values[output].shape);
+    }
+    return std::move(list_);
+  }
+
+ private:
+  // A value is constant when nothing it depends on is given at run time.
+  void FindConstants() {
+    for (const ir::Value& value : program_.values) {
+      bool constant = true;
+      if (const auto* input = std::get_if<ir::Input>(&value.op)) constant = input->is_constant;
+      for (ValueId operand : ir::Operands(value.op)) constant &= constant_[operand];
+      constant_.push_back(constant);
+    }
+  }
+
+  void MakeBuffers() {
+    std::vector<bool> is_output(program_.values.size(), false);
+    for (ValueId output : program_.outputs) is_output[grouping_.storage[output]] = true;
+    for (size_t i = 0; i < program_.values.size(); ++i) {
+      const ValueId v = static_cast<ValueId>(i);
+      if (grouping_.storage[v] != v) continue;
+      const ir::Value& value = program_.values[v];
+      BufferKind kind = is_output[v] ? BufferKind::kOutput : BufferKind::kTemporary;
+      if (const auto* input = std::get_if<ir::Input>(&value.op)) {
+        kind = input->is_constant ? BufferKind::kConstant : BufferKind::kInput;
+      } else if (constant_[v]) {
+        kind = BufferKind::kPersistent;
+      }
+      buffer_[v] = static_cast<int>(list_.buffers.size());
+      list_.buffers.push_back({value.name, kind, value.shape, value.shape.byte_size()});
+    }
+  }
+
+  const ir::Program& program_;
+  const ir::Grouping& grouping_;
+  const CompileOptions& options_;
+  KernelList list_;
+  std::vector<bool> constant_;
+  std::map<ValueId, int> buffer_;
+  std::map<std::string, int> numbers_;
+};
+
+void Dump(const CompileOptions& options, absl::string_view stage,
+          const std::function<std::string()>& text) {
+  if (options.dump) options.dump(stage, text());
+}
+
+std::string Describe(const ir::Program& program, const ir::KernelGroup& group) {
+  std::vector<std::string> names;
+  for (ValueId output : group.outputs) {
+    names.push_back(absl::StrCat(program.values[output].name, " ",
+                                 program.values[output].shape.ToString()));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+double Bytes(const poly::FlatContraction& flat) {
+  double bytes = 0;
+  for (const poly::Tensor& tensor : flat.tensors) bytes += tensor.shape.byte_size();
+  for (const poly::Output& output : flat.outputs) bytes += output.shape.byte_size();
+  return bytes;
+}
+
+double Flops(const poly::FlatContraction& flat) {
+  double per_element = 0;
+  for (const poly::Output& output : flat.outputs) per_element += OperationCount(output.expr);
+  double flops = per_element * static_cast<double>(flat.output_point_count());
+  if (flat.is_reduction()) {
+    flops += static_cast<double>(flat.point_count()) * (1.0 + OperationCount(flat.body));
+  }
+  return flops;
+}
+
+// A C identifier that begins with the kernel's number and says what it computes.
+std::string KernelName(int number, absl::string_view value_name) {
+  std::string name = absl::StrCat("k", number, "_");
+  for (char c : value_name.substr(0, 40)) {
+    name.push_back(absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_');
+  }
+  return name;
+}
+
+// What a result holds before kernels that write only parts of it run.
+void AddPrefill(const ir::KernelGroup& group, const TensorShape& shape, ValueId copied,
+                ListBuilder* list) {
+  const int buffer = list->BufferOf(group.outputs.front());
+  if (copied == ir::kNoValue) {
+    list->AddStep(group, FillStep{buffer, shape.type, 0});
+  } else {
+    list->AddStep(group, CopyStep{list->BufferOf(copied), buffer});
+  }
+}
+
+absl::Status CompileSpecial(const ir::Program& program, const ir::KernelGroup& group,
+                            const CompileOptions& options, ListBuilder* list) {
+  const ir::Value& value = program.values[group.root];
+  const auto& special = std::get<ir::Special>(value.op);
+  std::vector<TensorShape> operands;
+  double bytes = static_cast<double>(value.shape.byte_size());
+  for (ValueId operand : special.operands) {
+    operands.push_back(program.values[operand].shape);
+    bytes += static_cast<double>(operands.back().byte_size());
+  }
+  TARTAN_ASSIGN_OR_RETURN(
+      lower::SpecialKernels lowered,
+      lower::LowerSpecial(special, operands, value.shape, options.settings,
+                          KernelName(list->kernel_count(), value.name),
+                          {options.force_64bit_indices}));
+  if (lowered.copied_operand >= 0) {
+    AddPrefill(group, value.shape, special.operands[lowered.copied_operand], list);
+  } else if (lowered.zero_filled) {
+    AddPrefill(group, value.shape, ir::kNoValue, list);
+  }
+  for (sem::Kernel& kernel : lowered.kernels) {
+    LaunchStep step;
+    step.buffers = {list->BufferOf(group.root)};
+    for (ValueId operand : special.operands) step.buffers.push_back(list->BufferOf(operand));
+    step.description = absl::StrCat(Name(special.kind), " ", Describe(program, group));
+    step.bytes = bytes;
+    Dump(options, "sem", [&] { return sem::ToString(kernel); });
+    step.kernel = list->AddKernel(sem::Simplify(kernel));
+    list->AddStep(group, std::move(step));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces& spaces,
+                          const ir::Grouping& grouping, const ir::KernelGroup& group,
+                          const CompileOptions& options, ListBuilder* list) {
+  TARTAN_ASSIGN_OR_RETURN(poly::FlatContraction flat,
+                          poly::BuildKernel(program, spaces, grouping, group));
+  flat.comments.push_back(Describe(program, group));
+  Dump(options, "flat", [&] { return poly::ToString(flat); });
+  if (group.root != ir::kNoValue && !spaces[group.root]->covers_output) {
+    const auto& contraction = std::get<ir::Contraction>(program.values[group.root].op);
+    AddPrefill(group, program.values[group.root].shape, contraction.default_value, list);
+  }
+  const plan::KernelPlan plan = plan::MakePlan(flat, options.settings);
+  Dump(options, "plan", [&] { return absl::StrCat(flat.name, ": ", plan.ToString(flat), "\n"); });
+  sem::Kernel kernel = lower::LowerKernel(flat, plan, KernelName(list->kernel_count(), flat.name),
+                                          {options.force_64bit_indices});
+  Dump(options, "sem", [&] { return sem::ToString(kernel); });
+  kernel = sem::Simplify(kernel);
+  Dump(options, "simplified", [&] { return sem::ToString(kernel); });
+  LaunchStep step;
+  for (const poly::Output& output : flat.outputs) {
+    step.buffers.push_back(list->BufferOf(output.value));
+  }
+  for (const poly::Tensor& tensor : flat.tensors) {
+    step.buffers.push_back(list->BufferOf(tensor.value));
+  }
+  step.description = Describe(program, group);
+  step.flops = Flops(flat);
+  step.bytes = Bytes(flat);
+  step.kernel = list->AddKernel(std::move(kernel));
+  list->AddStep(group, std::move(step));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<KernelList> Compile(const ir::Program& program, const CompileOptions& options) {
+  Dump(options, "program", [&] { return ir::ToString(program); });
+  TARTAN_ASSIGN_OR_RETURN(const poly::ProgramSpaces spaces, poly::AnalyzeProgram(program));
+  graph::GroupOptions group_options;
+  group_options.fuse = options.fuse;
+  const ir::Grouping grouping = graph::GroupIntoKernels(program, spaces, group_options);
+  ListBuilder list(program, grouping, options);
+  for (const ir::KernelGroup& group : grouping.groups) {
+    if (program.values[group.outputs.front()].shape.element_count() == 0) continue;
+    const bool is_special = group.root != ir::kNoValue &&
+                            std::holds_alternative<ir::Special>(program.values[group.root].op);
+    TARTAN_RETURN_IF_ERROR(
+        is_special ? CompileSpecial(program, group, options, &list)
+                   : CompileGroup(program, spaces, grouping, group, options, &list));
+  }
+  return std::move(list).Finish();
+}
+
+}  // namespace tartan::compiler

@@ -1,0 +1,120 @@
+#include "tile/evaluator/compiled_program.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "tile/base/match.h"
+#include "tile/base/status_macros.h"
+#include "tile/codegen/write_kernel.h"
+#include "tile/lang/binder.h"
+#include "tile/lang/parser.h"
+
+namespace tartan::evaluator {
+namespace {
+
+using compiler::BufferKind;
+
+absl::StatusOr<ir::Program> Bind(const proto::Program& program) {
+  TARTAN_ASSIGN_OR_RETURN(const lang::Function function, lang::Parse(program.code(), program.name()));
+  std::vector<TensorShape> shapes;
+  lang::BindOptions options;
+  options.file = program.name();
+  options.text = program.code();
+  for (const proto::Program::Input& input : program.inputs()) {
+    TensorShape shape;
+    shape.type = static_cast<DataType>(input.shape().type());
+    shape.dims.assign(input.shape().dims().begin(), input.shape().dims().end());
+    TARTAN_RETURN_IF_ERROR(CheckShape(shape));
+    shapes.push_back(std::move(shape));
+    options.inputs.push_back({input.is_constant(), input.donated()});
+  }
+  TARTAN_ASSIGN_OR_RETURN(ir::Program bound, lang::Bind(function, shapes, options));
+  bound.name = program.name();
+  return bound;
+}
+
+absl::StatusOr<hal::ExecutablePtr> CompileKernels(const compiler::KernelList& list,
+                                                  const codegen::Dialect& dialect,
+                                                  hal::Device& device) {
+  if (list.kernels.empty()) return hal::ExecutablePtr();
+  hal::ExecutableSource source;
+  source.format = dialect.format;
+  codegen::ProgramText text = codegen::WriteProgramParts(list.kernels, dialect);
+  source.prologue = std::move(text.prologue);
+  for (size_t k = 0; k < list.kernels.size(); ++k) {
+    source.kernels.push_back({list.kernels[k].name, std::move(text.kernels[k])});
+  }
+  return device.Compile(source);
+}
+
+std::vector<int> BuffersOf(const compiler::Step& step) {
+  return Match(
+      step, [](const compiler::LaunchStep& launch) { return launch.buffers; },
+      [](const compiler::FillStep& fill) { return std::vector<int>{fill.buffer}; },
+      [](const compiler::CopyStep& copy) { return std::vector<int>{copy.from, copy.to}; });
+}
+
+absl::StatusOr<CompiledProgram::Region> PlanRegion(const compiler::KernelList& list, bool resident,
+                                                   const hal::DeviceInfo& info) {
+  constexpr int kForever = std::numeric_limits<int>::max();
+  CompiledProgram::Region region;
+  region.slot.assign(list.buffers.size(), -1);
+  std::vector<Lifetime> lifetimes;
+  for (size_t b = 0; b < list.buffers.size(); ++b) {
+    const BufferKind kind = list.buffers[b].kind;
+    const bool lives_on = kind == BufferKind::kConstant || kind == BufferKind::kPersistent;
+    if (lives_on != resident) continue;
+    region.slot[b] = static_cast<int>(lifetimes.size());
+    // Inputs are written before the first step, outputs read after the last.
+    Lifetime lifetime = {list.buffers[b].bytes, kForever, -1};
+    if (lives_on || kind == BufferKind::kInput) lifetime.first = -1;
+    if (lives_on || kind == BufferKind::kOutput) lifetime.last = kForever;
+    lifetimes.push_back(lifetime);
+  }
+  for (size_t s = 0; s < list.steps.size(); ++s) {
+    for (int buffer : BuffersOf(list.steps[s])) {
+      if (region.slot[buffer] < 0) continue;
+      Lifetime& lifetime = lifetimes[region.slot[buffer]];
+      lifetime.first = std::min(lifetime.first, static_cast<int>(s));
+      lifetime.last = std::max(lifetime.last, static_cast<int>(s));
+    }
+  }
+  // An input handed out again must survive the run.
+  for (int output : list.outputs) {
+    if (region.slot[output] >= 0) lifetimes[region.slot[output]].last = kForever;
+  }
+  TARTAN_ASSIGN_OR_RETURN(region.plan, PlanMemory(lifetimes, info.buffer_alignment,
+                                                  info.max_allocation_bytes));
+  return region;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(
+    const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
+    compiler::CompileOptions options) {
+  const auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
+  TARTAN_ASSIGN_OR_RETURN(const ir::Program bound, Bind(program));
+  options.settings = device->info().settings;
+  TARTAN_ASSIGN_OR_RETURN(compiled->list_, compiler::Compile(bound, options));
+  const hal::DeviceInfo& info = device->info();
+  TARTAN_ASSIGN_OR_RETURN(compiled->resident_, PlanRegion(compiled->list_, true, info));
+  TARTAN_ASSIGN_OR_RETURN(compiled->frame_, PlanRegion(compiled->list_, false, info));
+  TARTAN_ASSIGN_OR_RETURN(compiled->executable_, CompileKernels(compiled->list_, dialect, *device));
+  compiled->device_ = std::move(device);
+  const std::chrono::duration<double, std::milli> elapsed =
+      std::chrono::steady_clock::now() - start;
+  compiled->compile_ms_ = elapsed.count();
+  return compiled;
+}
+
+int64_t CompiledProgram::launches_per_run() const {
+  return std::count_if(list_.steps.begin(), list_.steps.end(), [](const compiler::Step& step) {
+    return std::holds_alternative<compiler::LaunchStep>(step);
+  });
+}
+
+}  // namespace tartan::evaluator

@@ -1,0 +1,52 @@
+// A program compiled for a device: kernels, their executable and the memory plan. Immutable and
+// shared by everything that runs it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "hal/hal.h"
+#include "proto/tile.pb.h"
+#include "tile/codegen/dialect.h"
+#include "tile/compiler/compiler.h"
+#include "tile/compiler/kernel_list.h"
+#include "tile/evaluator/memory_plan.h"
+
+namespace tartan::evaluator {
+
+class CompiledProgram {
+ public:
+  // Parses, binds, compiles. `options.settings` is replaced by the device's.
+  static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Create(
+      const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
+      compiler::CompileOptions options);
+
+  const compiler::KernelList& list() const { return list_; }
+  const hal::DevicePtr& device() const { return device_; }
+  const hal::ExecutablePtr& executable() const { return executable_; }  // null without kernels
+  double compile_ms() const { return compile_ms_; }
+  int64_t launches_per_run() const;
+
+  // Buffers that live as long as the program is loaded (constants and what is computed from them
+  // alone), and those of one run. A buffer is in one of the two plans: its slot there, or -1.
+  struct Region {
+    MemoryPlan plan;
+    std::vector<int> slot;  // per buffer of list()
+  };
+  const Region& resident() const { return resident_; }
+  const Region& frame() const { return frame_; }
+
+ private:
+  CompiledProgram() = default;
+
+  compiler::KernelList list_;
+  hal::DevicePtr device_;
+  hal::ExecutablePtr executable_;
+  double compile_ms_ = 0;
+  Region resident_;
+  Region frame_;
+};
+
+}  // namespace tartan::evaluator

@@ -1,0 +1,223 @@
+#include "tile/evaluator/loaded_program.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::evaluator {
+namespace {
+
+using compiler::BufferKind;
+using Buffers = std::vector<hal::BufferPtr>;
+
+// A run of launches without anything between them, or a fill or copy.
+using Command = std::variant<hal::RecordingPtr, compiler::FillStep, compiler::CopyStep>;
+
+// Sub-buffers of fresh arenas for every buffer of a region; others stay null.
+absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
+                            Buffers* buffers) {
+  Buffers arenas;
+  for (int64_t bytes : region.plan.arena_bytes) {
+    TARTAN_ASSIGN_OR_RETURN(hal::BufferPtr arena, program.device()->Allocate(bytes));
+    arenas.push_back(std::move(arena));
+  }
+  const int64_t alignment = program.device()->info().buffer_alignment;
+  for (size_t b = 0; b < region.slot.size(); ++b) {
+    if (region.slot[b] < 0) continue;
+    const Placement& placement = region.plan.placements[region.slot[b]];
+    const int64_t bytes = std::max(program.list().buffers[b].bytes, alignment);
+    TARTAN_ASSIGN_OR_RETURN((*buffers)[b], program.device()->SubBuffer(arenas[placement.arena],
+                                                                       placement.offset, bytes));
+  }
+  return absl::OkStatus();
+}
+
+hal::Launch MakeLaunch(const compiler::KernelList& list, const compiler::LaunchStep& step,
+                       const Buffers& buffers) {
+  const sem::Kernel& kernel = list.kernels[step.kernel];
+  hal::Launch launch;
+  launch.entry_point = step.kernel;
+  for (int buffer : step.buffers) launch.arguments.push_back(buffers[buffer]);
+  std::copy_n(kernel.global_size, 3, launch.global_size.begin());
+  std::copy_n(kernel.local_size, 3, launch.local_size.begin());
+  return launch;
+}
+
+absl::StatusOr<std::vector<Command>> RecordSteps(const CompiledProgram& program,
+                                                 absl::Span<const compiler::Step> steps,
+                                                 const Buffers& buffers) {
+  std::vector<Command> commands;
+  std::vector<hal::Launch> launches;
+  auto flush = [&]() -> absl::Status {
+    if (launches.empty()) return absl::OkStatus();
+    TARTAN_ASSIGN_OR_RETURN(hal::RecordingPtr recording,
+                            program.device()->Record(program.executable(), launches));
+    commands.push_back(std::move(recording));
+    launches.clear();
+    return absl::OkStatus();
+  };
+  for (const compiler::Step& step : steps) {
+    if (const auto* launch = std::get_if<compiler::LaunchStep>(&step)) {
+      launches.push_back(MakeLaunch(program.list(), *launch, buffers));
+      continue;
+    }
+    TARTAN_RETURN_IF_ERROR(flush());
+    if (const auto* fill = std::get_if<compiler::FillStep>(&step)) commands.push_back(*fill);
+    if (const auto* copy = std::get_if<compiler::CopyStep>(&step)) commands.push_back(*copy);
+  }
+  TARTAN_RETURN_IF_ERROR(flush());
+  return commands;
+}
+
+absl::Status RunCommands(const CompiledProgram& program, const std::vector<Command>& commands,
+                         const Buffers& buffers, hal::Queue& queue,
+                         std::vector<hal::EventPtr>* events) {
+  for (const Command& command : commands) {
+    TARTAN_RETURN_IF_ERROR(Match(
+        command,
+        [&](const hal::RecordingPtr& recording) { return queue.Replay(recording, events); },
+        [&](const compiler::FillStep& fill) {
+          std::array<uint8_t, 8> pattern = {};
+          StoreElement(fill.type, fill.value, 0, pattern.data());
+          return queue.Fill(buffers[fill.buffer], 0, program.list().buffers[fill.buffer].bytes,
+                            absl::MakeSpan(pattern).first(ByteWidth(fill.type)));
+        },
+        [&](const compiler::CopyStep& copy) {
+          return queue.Copy(buffers[copy.from], 0, buffers[copy.to], 0,
+                            program.list().buffers[copy.to].bytes);
+        }));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Upload(hal::Queue& queue, const hal::BufferPtr& buffer, const HostTensor& tensor) {
+  if (tensor.bytes().empty()) return absl::OkStatus();
+  return queue.Write(buffer, 0, tensor.bytes());
+}
+
+}  // namespace
+
+struct LoadedProgram::Frame {
+  Buffers buffers;  // per buffer of the list, resident ones too
+  std::unique_ptr<hal::Queue> queue;
+  std::vector<Command> commands;
+};
+
+LoadedProgram::LoadedProgram(std::shared_ptr<const CompiledProgram> program)
+    : program_(std::move(program)) {}
+
+LoadedProgram::~LoadedProgram() = default;
+
+absl::StatusOr<std::shared_ptr<LoadedProgram>> LoadedProgram::Load(
+    std::shared_ptr<const CompiledProgram> program, absl::Span<const HostTensor> constants) {
+  std::shared_ptr<LoadedProgram> loaded(new LoadedProgram(std::move(program)));
+  TARTAN_RETURN_IF_ERROR(loaded->Setup(constants));
+  return loaded;
+}
+
+absl::Status LoadedProgram::Setup(absl::Span<const HostTensor> constants) {
+  const compiler::KernelList& list = program_->list();
+  resident_.resize(list.buffers.size());
+  TARTAN_RETURN_IF_ERROR(AllocateRegion(*program_, program_->resident(), &resident_));
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<hal::Queue> queue,
+                          program_->device()->CreateQueue(false));
+  size_t next = 0;
+  for (int input : list.inputs) {
+    if (list.buffers[input].kind != BufferKind::kConstant) continue;
+    if (next == constants.size() || constants[next].shape() != list.buffers[input].shape) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("constant '", list.buffers[input].name, "' is missing or of another shape"));
+    }
+    TARTAN_RETURN_IF_ERROR(Upload(*queue, resident_[input], constants[next++]));
+  }
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Command> commands,
+                          RecordSteps(*program_, list.setup, resident_));
+  TARTAN_RETURN_IF_ERROR(RunCommands(*program_, commands, resident_, *queue, nullptr));
+  return queue->Finish();
+}
+
+absl::StatusOr<std::unique_ptr<LoadedProgram::Frame>> LoadedProgram::MakeFrame(
+    bool profiling) const {
+  auto frame = std::make_unique<Frame>();
+  frame->buffers = resident_;
+  TARTAN_RETURN_IF_ERROR(AllocateRegion(*program_, program_->frame(), &frame->buffers));
+  TARTAN_ASSIGN_OR_RETURN(frame->queue, program_->device()->CreateQueue(profiling));
+  TARTAN_ASSIGN_OR_RETURN(frame->commands,
+                          RecordSteps(*program_, program_->list().steps, frame->buffers));
+  return frame;
+}
+
+absl::StatusOr<std::unique_ptr<LoadedProgram::Frame>> LoadedProgram::TakeFrame() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!free_frames_.empty()) {
+      std::unique_ptr<Frame> frame = std::move(free_frames_.back());
+      free_frames_.pop_back();
+      return frame;
+    }
+  }
+  return MakeFrame(false);
+}
+
+void LoadedProgram::ReturnFrame(std::unique_ptr<Frame> frame) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  free_frames_.push_back(std::move(frame));
+}
+
+absl::Status LoadedProgram::Execute(Frame& frame, std::vector<KernelTime>* profile) const {
+  std::vector<hal::EventPtr> events;
+  TARTAN_RETURN_IF_ERROR(RunCommands(*program_, frame.commands, frame.buffers, *frame.queue,
+                                     profile == nullptr ? nullptr : &events));
+  if (profile == nullptr) return absl::OkStatus();
+  TARTAN_RETURN_IF_ERROR(frame.queue->Finish());
+  size_t next = 0;
+  for (const compiler::Step& step : program_->list().steps) {
+    const auto* launch = std::get_if<compiler::LaunchStep>(&step);
+    if (launch == nullptr) continue;
+    TARTAN_ASSIGN_OR_RETURN(const hal::Timing timing, events[next++]->GetTiming());
+    profile->push_back({program_->list().kernels[launch->kernel].name, launch->description,
+                        static_cast<double>(timing.end_ns - timing.start_ns) * 1e-6, launch->flops,
+                        launch->bytes});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const HostTensor> inputs,
+                                                           std::vector<KernelTime>* profile) {
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame,
+                          profile == nullptr ? TakeFrame() : MakeFrame(true));
+  const compiler::KernelList& list = program_->list();
+  size_t next = 0;
+  for (int input : list.inputs) {
+    if (list.buffers[input].kind != BufferKind::kInput) continue;
+    if (next == inputs.size() || inputs[next].shape() != list.buffers[input].shape) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input '", list.buffers[input].name, "' is missing or of another shape than ",
+                       list.buffers[input].shape.ToString()));
+    }
+    TARTAN_RETURN_IF_ERROR(Upload(*frame->queue, frame->buffers[input], inputs[next++]));
+  }
+  TARTAN_RETURN_IF_ERROR(Execute(*frame, profile));
+  std::vector<HostTensor> outputs;
+  for (size_t o = 0; o < list.outputs.size(); ++o) {
+    const compiler::BufferInfo& info = list.buffers[list.outputs[o]];
+    auto bytes = std::make_shared<std::vector<uint8_t>>(info.bytes);
+    if (!bytes->empty()) {
+      TARTAN_RETURN_IF_ERROR(
+          frame->queue->Read(frame->buffers[list.outputs[o]], 0, absl::MakeSpan(*bytes)));
+    }
+    absl::Span<const uint8_t> view = *bytes;
+    outputs.emplace_back(list.output_shapes[o], view, std::move(bytes));
+  }
+  TARTAN_RETURN_IF_ERROR(frame->queue->Finish());
+  // A frame whose run failed is dropped: its queue may still hold the failure.
+  if (profile == nullptr) ReturnFrame(std::move(frame));
+  return outputs;
+}
+
+}  // namespace tartan::evaluator

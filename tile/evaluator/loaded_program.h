@@ -1,0 +1,57 @@
+// A compiled program with its constants on the device, ready to run.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "tile/base/host_tensor.h"
+#include "tile/evaluator/compiled_program.h"
+
+namespace tartan::evaluator {
+
+struct KernelTime {
+  std::string kernel;
+  std::string description;
+  double ms = 0;
+  double flops = 0;
+  double bytes = 0;
+};
+
+// Thread-safe: each running call has a frame (memory, queue and recorded launches) of its own; free
+// frames are kept for the next call.
+class LoadedProgram {
+ public:
+  // `constants` are the values of the program's constant inputs, in order. Uploads them and runs
+  // the setup steps.
+  static absl::StatusOr<std::shared_ptr<LoadedProgram>> Load(
+      std::shared_ptr<const CompiledProgram> program, absl::Span<const HostTensor> constants);
+  ~LoadedProgram();
+
+  const CompiledProgram& program() const { return *program_; }
+
+  // `inputs` are the values of the other inputs, in order; returns the outputs in order. With
+  // `profile`, every kernel is timed.
+  absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> inputs,
+                                              std::vector<KernelTime>* profile = nullptr);
+
+ private:
+  struct Frame;
+  explicit LoadedProgram(std::shared_ptr<const CompiledProgram> program);
+
+  absl::Status Setup(absl::Span<const HostTensor> constants);
+  absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(bool profiling) const;
+  absl::StatusOr<std::unique_ptr<Frame>> TakeFrame();
+  void ReturnFrame(std::unique_ptr<Frame> frame);
+  absl::Status Execute(Frame& frame, std::vector<KernelTime>* profile) const;
+
+  const std::shared_ptr<const CompiledProgram> program_;
+  std::vector<hal::BufferPtr> resident_;  // per buffer of the list; null for those of a frame
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Frame>> free_frames_;
+};
+
+}  // namespace tartan::evaluator

@@ -1,0 +1,40 @@
+// Where in a few large allocations each buffer of a program lies. Buffers whose lives do not
+// overlap share memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace tartan::evaluator {
+
+// A buffer that must hold its contents from step `first` to step `last`, both included.
+struct Lifetime {
+  int64_t bytes = 0;
+  int first = 0;
+  int last = 0;
+};
+
+struct Placement {
+  int arena = 0;
+  int64_t offset = 0;
+
+  bool operator==(const Placement&) const = default;
+};
+
+struct MemoryPlan {
+  std::vector<Placement> placements;  // one per lifetime, in order
+  std::vector<int64_t> arena_bytes;
+
+  int64_t total_bytes() const;
+};
+
+// Offsets are multiples of `alignment`; no arena is larger than `max_arena_bytes`.
+// ResourceExhausted for a single buffer beyond that. Every buffer gets at least one aligned unit,
+// so that empty tensors have an address too.
+absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const Lifetime> lifetimes, int64_t alignment,
+                                      int64_t max_arena_bytes);
+
+}  // namespace tartan::evaluator

@@ -1,0 +1,332 @@
+#include "tile/graph/group.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "tile/base/match.h"
+#include "tile/poly/coords.h"
+
+namespace tartan::graph {
+namespace {
+
+using ir::ValueId;
+
+enum class Kind : uint8_t {
+  kInput,
+  kConstant,
+  kPointwise,  // computable at any single element from single elements of its operands
+  kReshape,
+  kRoot,  // a reduction or a special operation: always a kernel of its own
+};
+
+bool IsGather(ir::SpecialKind kind) {
+  return kind == ir::SpecialKind::kGather || kind == ir::SpecialKind::kGatherElements ||
+         kind == ir::SpecialKind::kGatherNd;
+}
+
+Kind KindOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space) {
+  return Match(
+      value.op, [](const ir::Input&) { return Kind::kInput; },
+      [](const ir::Constant&) { return Kind::kConstant; },
+      [](const ir::Elementwise&) { return Kind::kPointwise; },
+      [&](const ir::Contraction&) {
+        return poly::MovesElements(*space) ? Kind::kPointwise : Kind::kRoot;
+      },
+      [](const ir::Special& special) {
+        if (special.kind == ir::SpecialKind::kReshape) return Kind::kReshape;
+        if (special.kind == ir::SpecialKind::kIndex || IsGather(special.kind)) {
+          return Kind::kPointwise;
+        }
+        return Kind::kRoot;
+      });
+}
+
+// A conversion to a 16-bit float rounds, which only memory does: what follows reads it back.
+bool RoundsInMemory(const ir::Value& value) {
+  const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
+  return elementwise != nullptr && elementwise->op == ScalarOp::kCast &&
+         ComputeType(value.shape.type) != value.shape.type;
+}
+
+class Grouper {
+ public:
+  Grouper(const ir::Program& program, const poly::ProgramSpaces& spaces,
+          const GroupOptions& options)
+      : program_(program), spaces_(spaces), options_(options), size_(program.values.size()) {}
+
+  ir::Grouping Run() {
+    Classify();
+    if (options_.fuse) {
+      for (size_t v = 0; v < size_; ++v) {
+        if (kind_[v] == Kind::kRoot && spaces_[v].has_value() && spaces_[v]->covers_output) {
+          GrowRegion(static_cast<ValueId>(v));
+        }
+      }
+    }
+    MarkNeeded();
+    MarkCostly();
+    MarkRepeated();
+    return MakeGrouping();
+  }
+
+ private:
+  const ir::Value& value(ValueId v) const { return program_.values[v]; }
+
+  void Classify() {
+    users_.resize(size_);
+    latest_root_.assign(size_, -1);
+    region_.assign(size_, ir::kNoValue);
+    in_memory_.assign(size_, false);
+    is_output_.assign(size_, false);
+    for (ValueId v : program_.outputs) is_output_[v] = true;
+    for (size_t v = 0; v < size_; ++v) {
+      kind_.push_back(KindOf(program_.values[v], spaces_[v]));
+      for (ValueId operand : ir::Operands(program_.values[v].op)) {
+        if (users_[operand].empty() || users_[operand].back() != static_cast<ValueId>(v)) {
+          users_[operand].push_back(static_cast<ValueId>(v));
+        }
+        latest_root_[v] = std::max(latest_root_[v], latest_root_[operand]);
+      }
+      if (kind_[v] == Kind::kRoot) latest_root_[v] = static_cast<ValueId>(v);
+    }
+  }
+
+  // Collects the elementwise operations that can follow `root` in its kernel: at every element they
+  // need that element of the region and values whose kernels run before.
+  void GrowRegion(ValueId root) {
+    region_[root] = root;
+    std::vector<ValueId> members = {root};
+    std::set<ValueId> candidates(users_[root].begin(), users_[root].end());
+    int operations = 0;
+    while (!candidates.empty() && operations < options_.max_epilogue_operations) {
+      const ValueId candidate = *candidates.begin();
+      candidates.erase(candidates.begin());
+      if (region_[candidate] != ir::kNoValue || !FitsRegion(root, candidate)) continue;
+      region_[candidate] = root;
+      members.push_back(candidate);
+      ++operations;
+      if (RoundsInMemory(value(candidate))) continue;
+      candidates.insert(users_[candidate].begin(), users_[candidate].end());
+    }
+    // A reshape at the region's end is a view of what is stored.
+    for (size_t m = members.size(); m-- > 1;) {
+      const ValueId member = members[m];
+      const bool used_inside =
+          std::any_of(users_[member].begin(), users_[member].end(),
+                      [&](ValueId user) { return region_[user] == root; });
+      if (kind_[member] == Kind::kReshape && !used_inside) region_[member] = ir::kNoValue;
+    }
+  }
+
+  bool FitsRegion(ValueId root, ValueId candidate) const {
+    const bool is_elementwise = std::holds_alternative<ir::Elementwise>(value(candidate).op);
+    if (!is_elementwise && kind_[candidate] != Kind::kReshape) return false;
+    const TensorShape& shape = value(candidate).shape;
+    const int64_t count = value(root).shape.element_count();
+    if (shape.element_count() != count || count == 0) return false;
+    for (ValueId operand : ir::Operands(value(candidate).op)) {
+      if (region_[operand] == root) {
+        if (value(operand).shape.element_count() != count) return false;
+        if (RoundsInMemory(value(operand))) return false;
+      } else if (latest_root_[operand] >= root) {
+        return false;
+      }
+    }
+    // Both ways: outputs are written, and reshapes inside are read, through the root's coordinates.
+    const poly::IndexSpace& space = *spaces_[root];
+    const auto coords =
+        poly::ReshapeCoords(space.output_coords, value(root).shape.dims, shape.dims, space.indices);
+    return coords.has_value() && poly::ReshapeCoords(*coords, shape.dims, value(root).shape.dims,
+                                                     space.indices)
+                                     .has_value();
+  }
+
+  // Values that something can only read from memory.
+  void MarkNeeded() {
+    for (size_t v = 0; v < size_; ++v) {
+      const ir::Value& user = program_.values[v];
+      if (kind_[v] == Kind::kInput) in_memory_[v] = true;
+      if (kind_[v] == Kind::kRoot && (region_[v] == ir::kNoValue || UsedOutsideRegion(v))) {
+        in_memory_[v] = true;
+      }
+      if (kind_[v] == Kind::kPointwise &&
+          (RoundsInMemory(user) || !options_.fuse ||
+           (region_[v] != ir::kNoValue && UsedOutsideRegion(v)))) {
+        in_memory_[v] = true;
+      }
+      if (is_output_[v]) Need(static_cast<ValueId>(v));
+      const auto* special = std::get_if<ir::Special>(&user.op);
+      if (special == nullptr || special->kind == ir::SpecialKind::kIndex) continue;
+      if (IsGather(special->kind)) {
+        Need(special->operands[0]);
+      } else if (special->kind == ir::SpecialKind::kReshape) {
+        const bool readable_anywhere = poly::ReshapeMergesOnly(
+            user.shape.dims, value(special->operands[0]).shape.dims);
+        if (!readable_anywhere && region_[v] == ir::kNoValue) Need(special->operands[0]);
+      } else {
+        for (ValueId operand : special->operands) Need(operand);
+      }
+    }
+  }
+
+  // The value's elements must be in memory: its own, or those it is a reshape of.
+  void Need(ValueId v) {
+    while (kind_[v] == Kind::kReshape && region_[v] == ir::kNoValue) {
+      v = std::get<ir::Special>(value(v).op).operands[0];
+    }
+    in_memory_[v] = true;
+  }
+
+  bool UsedOutsideRegion(ValueId v) const {
+    return is_output_[v] || users_[v].empty() ||
+           std::any_of(users_[v].begin(), users_[v].end(),
+                       [&](ValueId user) { return region_[user] != region_[v]; });
+  }
+
+  // Operations and reads that computing one element of each value in place costs.
+  void MarkCostly() {
+    operations_.assign(size_, 0);
+    reads_.assign(size_, 0);
+    for (size_t i = 0; i < size_; ++i) {
+      const ValueId v = static_cast<ValueId>(i);
+      if (kind_[v] == Kind::kConstant) continue;
+      if (in_memory_[v] || kind_[v] == Kind::kRoot) {
+        reads_[v] = 1;
+        continue;
+      }
+      operations_[v] = OwnOperations(v);
+      for (ValueId operand : ir::Operands(value(v).op)) {
+        operations_[v] += operations_[operand];
+        reads_[v] += reads_[operand];
+      }
+      const bool costly = operations_[v] > options_.max_inlined_operations ||
+                          reads_[v] > options_.max_inlined_reads;
+      if (costly && kind_[v] == Kind::kPointwise && region_[v] == ir::kNoValue) {
+        in_memory_[v] = true;
+        operations_[v] = 0;
+        reads_[v] = 1;
+      }
+    }
+  }
+
+  int OwnOperations(ValueId v) const {
+    return Match(
+        value(v).op,
+        [](const ir::Elementwise& elementwise) {
+          return elementwise.op == ScalarOp::kIdentity || elementwise.op == ScalarOp::kCast ? 0 : 1;
+        },
+        [&](const ir::Contraction&) {
+          const bool free = spaces_[v]->constraints.empty() &&
+                            std::get<ir::Contraction>(value(v).op).combination ==
+                                Combination::kNone;
+          return free ? 0 : 1;
+        },
+        [](const ir::Special& special) { return IsGather(special.kind) ? 2 : 0; },
+        [](const auto&) { return 0; });
+  }
+
+  // Stores what several kernels would compute, or one kernel several times over.
+  void MarkRepeated() {
+    constexpr size_t kManySinks = 4;
+    constexpr int kCheapOperations = 4;
+    constexpr int kCheapReads = 2;
+    std::vector<std::set<ValueId>> sinks(size_);   // kernels that would compute the value
+    std::vector<bool> reused(size_, false);  // one of them would do so more than twice an element
+    for (size_t i = size_; i-- > 0;) {
+      const ValueId v = static_cast<ValueId>(i);
+      for (ValueId user : users_[v]) {
+        if (region_[user] != ir::kNoValue) {
+          sinks[v].insert(region_[user]);
+        } else if (in_memory_[user] || kind_[user] == Kind::kRoot) {
+          sinks[v].insert(user);
+        } else {
+          sinks[v].insert(sinks[user].begin(), sinks[user].end());
+          if (reused[user]) reused[v] = true;
+        }
+        if (kind_[user] == Kind::kRoot && Points(user) > 2 * value(v).shape.element_count()) {
+          reused[v] = true;
+        }
+      }
+      if (kind_[v] != Kind::kPointwise || region_[v] != ir::kNoValue || in_memory_[v]) continue;
+      const bool cheap = operations_[v] <= kCheapOperations && reads_[v] <= kCheapReads;
+      if ((sinks[v].size() > 1 && (!cheap || sinks[v].size() > kManySinks)) ||
+          (reused[v] && operations_[v] > 0)) {
+        in_memory_[v] = true;
+        sinks[v] = {v};
+      }
+    }
+  }
+
+  int64_t Points(ValueId root) const {
+    if (!spaces_[root].has_value()) return 0;
+    int64_t points = 1;
+    for (const poly::Index& index : spaces_[root]->indices) points *= index.range;
+    return points;
+  }
+
+  ir::Grouping MakeGrouping() {
+    ir::Grouping grouping;
+    std::vector<std::tuple<ValueId, int, ValueId>> order;  // latest root, roots first, position
+    std::vector<std::vector<ValueId>> region_outputs(size_);
+    for (size_t i = 0; i < size_; ++i) {
+      const ValueId v = static_cast<ValueId>(i);
+      if (kind_[v] == Kind::kRoot) order.emplace_back(v, 0, v);
+      if (region_[v] != ir::kNoValue) {
+        if (in_memory_[v]) region_outputs[region_[v]].push_back(v);
+      } else if (in_memory_[v] && kind_[v] != Kind::kInput && kind_[v] != Kind::kRoot) {
+        order.emplace_back(latest_root_[v], 1, v);
+      }
+    }
+    std::sort(order.begin(), order.end());
+    for (const auto& [root, is_pointwise, v] : order) {
+      if (is_pointwise == 1) {
+        grouping.groups.push_back({ir::kNoValue, {v}});
+      } else if (region_[v] == ir::kNoValue) {
+        grouping.groups.push_back({v, {v}});
+      } else {
+        grouping.groups.push_back({v, region_outputs[v]});
+      }
+    }
+    FindStorage(&grouping);
+    return grouping;
+  }
+
+  void FindStorage(ir::Grouping* grouping) {
+    grouping->in_memory = in_memory_;
+    grouping->storage.assign(size_, ir::kNoValue);
+    for (size_t i = 0; i < size_; ++i) {
+      const ValueId v = static_cast<ValueId>(i);
+      if (in_memory_[v]) {
+        grouping->storage[v] = v;
+      } else if (kind_[v] == Kind::kReshape && region_[v] == ir::kNoValue) {
+        const ValueId operand = std::get<ir::Special>(value(v).op).operands[0];
+        grouping->storage[v] = grouping->storage[operand];
+        grouping->in_memory[v] = grouping->storage[v] != ir::kNoValue;
+      }
+    }
+  }
+
+  const ir::Program& program_;
+  const poly::ProgramSpaces& spaces_;
+  const GroupOptions& options_;
+  const size_t size_;
+  std::vector<Kind> kind_;
+  std::vector<std::vector<ValueId>> users_;
+  std::vector<ValueId> latest_root_;  // the last root a value depends on; -1: none
+  std::vector<ValueId> region_;       // the root whose kernel computes the value as an epilogue
+  std::vector<bool> in_memory_;
+  std::vector<bool> is_output_;
+  std::vector<int> operations_;
+  std::vector<int> reads_;
+};
+
+}  // namespace
+
+ir::Grouping GroupIntoKernels(const ir::Program& program, const poly::ProgramSpaces& spaces,
+                              const GroupOptions& options) {
+  return Grouper(program, spaces, options).Run();
+}
+
+}  // namespace tartan::graph

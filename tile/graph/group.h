@@ -1,0 +1,25 @@
+// Divides a program into kernels. Elementwise operations after a reduction join its kernel;
+// elementwise and element-moving operations before any operation are computed where they are read,
+// unless that would repeat much work.
+#pragma once
+
+#include "tile/ir/kernel_group.h"
+#include "tile/ir/program.h"
+#include "tile/poly/build_kernel.h"
+
+namespace tartan::graph {
+
+struct GroupOptions {
+  // False: one kernel per operation, for finding out whether fusion is at fault.
+  bool fuse = true;
+  // A kernel repeats at most this many scalar operations of producers per element, and reads at
+  // most this many tensors.
+  int max_inlined_operations = 48;
+  int max_inlined_reads = 20;
+  int max_epilogue_operations = 64;
+};
+
+ir::Grouping GroupIntoKernels(const ir::Program& program, const poly::ProgramSpaces& spaces,
+                              const GroupOptions& options = {});
+
+}  // namespace tartan::graph

@@ -1,0 +1,32 @@
+// Which values of a program one kernel computes. Made by graph::GroupIntoKernels, read by
+// poly::BuildKernel.
+#pragma once
+
+#include <vector>
+
+#include "tile/ir/program.h"
+
+namespace tartan::ir {
+
+struct KernelGroup {
+  // The contraction aggregated by this kernel, or the special operation it consists of; kNoValue
+  // for a kernel of elementwise and element-moving operations only.
+  ValueId root = kNoValue;
+  // The values it stores, all with as many elements as its iteration space.
+  std::vector<ValueId> outputs;
+
+  bool operator==(const KernelGroup&) const = default;
+};
+
+// A whole program divided into kernels, in an order in which they can run.
+struct Grouping {
+  std::vector<KernelGroup> groups;
+  // For every value: it lives in memory (an input, an output of a group, or a reshape of one).
+  // Others are computed where they are used.
+  std::vector<bool> in_memory;
+  // For a value in memory: the input or group output that holds its elements, itself unless it is
+  // a reshape. kNoValue for values not in memory.
+  std::vector<ValueId> storage;
+};
+
+}  // namespace tartan::ir

@@ -1,0 +1,22 @@
+// A kernel's tables and its plan become loops.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "tile/plan/kernel_plan.h"
+#include "tile/poly/flat_contraction.h"
+#include "tile/sem/sem.h"
+
+namespace tartan::lower {
+
+struct LowerOptions {
+  bool force_64bit_indices = false;
+};
+
+// Parameters: one per output ("out0" …), then one per tensor read ("in0" …), in the order of
+// flat.outputs and flat.tensors. Index arithmetic is 32-bit unless a tensor has 2^31 elements.
+sem::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                        const std::string& name, const LowerOptions& options);
+
+}  // namespace tartan::lower
