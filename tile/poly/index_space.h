@@ -55,4 +55,7 @@ absl::StatusOr<IndexSpace> AnalyzeContraction(const ir::Contraction& contraction
                                               absl::Span<const int64_t> output_dims,
                                               absl::Span<const std::vector<int64_t>> input_dims);
 
+// Several lines for dumps: ranges, the polynomials, guards and constraints.
+std::string ToString(const IndexSpace& space);
+
 }  // namespace tartan::poly

@@ -187,6 +187,7 @@ class Comparer {
     return "";
   }
 
+  bool some_empty() const { return some_empty_; }
   int64_t point_count() const { return points_.size(); }
   int64_t LooseBounds() const {
     int64_t loose = 0;
@@ -220,6 +221,7 @@ class Comparer {
     });
     if (!error.empty()) return error;
     if (count == 0 && !space_.may_be_empty) return "an element is empty";
+    some_empty_ |= count == 0;
     return "";
   }
 
@@ -242,6 +244,7 @@ class Comparer {
   std::vector<int64_t> ranges_, output_ranges_, reduced_ranges_;
   std::set<std::vector<int64_t>> elements_, points_;
   std::vector<std::set<int64_t>> taken_;
+  bool some_empty_ = false;
 };
 
 }  // namespace
@@ -322,6 +325,10 @@ Comparison Compare(const Problem& problem, const IndexSpace& space,
   Comparer comparer(problem, space);
   result.error = comparer.Run(valid);
   result.loose_bounds = comparer.LooseBounds();
+  result.needlessly_empty = space.may_be_empty && !comparer.some_empty() &&
+                            !space.indices.empty() &&
+                            std::none_of(space.indices.begin(), space.indices.end(),
+                                         [](const Index& index) { return index.range == 0; });
   result.points = comparer.point_count();
   return result;
 }

@@ -373,5 +373,21 @@ TEST(AnalyzeContraction, KeepsLargeSizesExact) {
   EXPECT_THAT(space.constraints, IsEmpty());
 }
 
+TEST(IndexSpace, PrintsAsATable) {
+  IndexSpace space = Checked(Builder({"x", "i"})
+                                 .Output({{{"x", 2}, {"i", 1}}}, {11})
+                                 .Input({{{"x", 1}}}, {9})
+                                 .Input({{{"i", 1}}}, {3}));
+  EXPECT_EQ(ToString(space),
+            "output x_1: 6\n"
+            "output x_0: 2\n"
+            "reduced i_0: 2\n"
+            "element: 2*x_1 + x_0\n"
+            "point: x_1 - i_0, x_0 + 2*i_0\n"
+            "stored where: 0 <= 2*x_1 + x_0 < 11\n"
+            "valid where: 0 <= x_1 - i_0 < 6\n"
+            "valid where: 0 <= x_0 + 2*i_0 < 3\n");
+}
+
 }  // namespace
 }  // namespace tartan::poly
