@@ -1,13 +1,14 @@
 #include "backend_opencl/compile.h"
 
-#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/build_log.h"
+#include "backend_opencl/build_program.h"
+#include "backend_opencl/disk_cache.h"
 #include "backend_opencl/opencl_executable.h"
 #include "tile/base/status_macros.h"
 
@@ -16,39 +17,68 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string BuildLog(cl_program program, cl_device_id device) {
-  size_t size = 0;
-  clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size);
-  std::string log(size, '\0');
-  if (size == 0 || clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(),
-                                         nullptr) != CL_SUCCESS) {
-    return "(the driver left no log)";
-  }
-  log.resize(std::min(log.size(), log.find('\0')));
-  return log;
-}
+// Changes whenever what is stored under a key changes its meaning.
+constexpr int kCacheFormatVersion = 1;
 
 std::string JoinSource(const hal::ExecutableSource& source) {
   std::string text = source.prologue;
-  for (const hal::KernelSource& kernel : source.kernels)
+  for (const hal::KernelSource& kernel : source.kernels) {
     absl::StrAppend(&text, "\n", kernel.source);
+  }
   return text;
 }
 
-absl::StatusOr<ProgramHandle> BuildFromSource(const OpenClDevice& device, const std::string& text,
-                                              const std::string& options) {
-  const char* begin = text.data();
-  const size_t size = text.size();
-  cl_int error = CL_SUCCESS;
-  ProgramHandle program(clCreateProgramWithSource(device.context(), 1, &begin, &size, &error));
-  TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateProgramWithSource"));
-  const cl_device_id id = device.id();
-  error = clBuildProgram(program.get(), 1, &id, options.c_str(), nullptr, nullptr);
-  if (error == CL_SUCCESS) return program;
-  if (IsOutOfMemory(error)) return ToStatus(error, "clBuildProgram");
-  return absl::InternalError(absl::StrCat("clBuildProgram on ", device.info().name, ": ",
-                                          ErrorName(error), "\n",
-                                          ExplainBuildLog(BuildLog(program.get(), id), text)));
+// Everything that the compiled program depends on. Each part is preceded by its length, so that no
+// two lists of parts give one key.
+std::string CacheKey(const OpenClDevice& device, absl::string_view text,
+                     absl::string_view options) {
+  const hal::DeviceInfo& info = device.info();
+  std::string key = absl::StrCat("opencl-c ", kCacheFormatVersion);
+  for (absl::string_view part :
+       {absl::string_view(info.platform), absl::string_view(device.platform_version()),
+        absl::string_view(info.name), absl::string_view(info.driver_version), options, text}) {
+    absl::StrAppend(&key, "\n", part.size(), ":", part);
+  }
+  return key;
+}
+
+// What to store for a program that has just been built.
+std::optional<std::string> PayloadOf(const OpenClDevice& device, cl_program program) {
+  if (device.quirks().relies_on_own_cache) return PoclCacheIdentity();
+  absl::StatusOr<std::string> binary = BinaryOf(program);
+  if (!binary.ok()) return std::nullopt;  // the program itself is good
+  return *std::move(binary);
+}
+
+absl::StatusOr<ProgramHandle> BuildThroughCache(const OpenClDevice& device,
+                                                const hal::ExecutableSource& source,
+                                                hal::CompileStatistics* statistics) {
+  const std::string text = JoinSource(source);
+  DiskCache* cache = device.cache();
+  const std::string key = cache == nullptr ? "" : CacheKey(device, text, source.options);
+  std::optional<std::string> payload;
+  if (cache != nullptr) payload = cache->Load(key);
+  if (payload.has_value() && device.quirks().relies_on_own_cache) {
+    // Such a driver is given the source again and finds what it compiled.
+    if (payload == PoclCacheIdentity()) {
+      ++statistics->cache_hits;
+      return BuildFromSource(device, text, source.options);
+    }
+  } else if (payload.has_value()) {
+    absl::StatusOr<ProgramHandle> program = BuildFromBinary(device, *payload, source.options);
+    if (program.ok()) {
+      ++statistics->cache_hits;
+      return program;
+    }
+    cache->Remove(key);
+  }
+  ++statistics->cache_misses;
+  TARTAN_ASSIGN_OR_RETURN(ProgramHandle program, BuildFromSource(device, text, source.options));
+  if (cache != nullptr) {
+    payload = PayloadOf(device, program.get());
+    if (payload.has_value()) cache->Store(key, *payload);
+  }
+  return program;
 }
 
 // Reads what the launch checks of hal need to know of a kernel.
@@ -80,22 +110,16 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(std::shared_ptr<OpenClDevic
   }
   const Clock::time_point start = Clock::now();
   hal::CompileStatistics statistics;
-  std::vector<ProgramHandle> programs;
-  std::vector<int> program_of_entry(source.kernels.size(), 0);
-  TARTAN_ASSIGN_OR_RETURN(ProgramHandle program,
-                          BuildFromSource(*device, JoinSource(source), source.options));
-  programs.push_back(std::move(program));
-  ++statistics.cache_misses;
+  TARTAN_ASSIGN_OR_RETURN(ProgramHandle program, BuildThroughCache(*device, source, &statistics));
   std::vector<hal::EntryPoint> entry_points;
-  for (size_t i = 0; i < source.kernels.size(); ++i) {
-    TARTAN_ASSIGN_OR_RETURN(
-        hal::EntryPoint entry_point,
-        Inspect(programs[program_of_entry[i]].get(), device->id(), source.kernels[i].name));
+  for (const hal::KernelSource& kernel : source.kernels) {
+    TARTAN_ASSIGN_OR_RETURN(hal::EntryPoint entry_point,
+                            Inspect(program.get(), device->id(), kernel.name));
     entry_points.push_back(std::move(entry_point));
   }
   statistics.compile_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return std::make_shared<OpenClExecutable>(std::move(device), std::move(entry_points), statistics,
-                                            std::move(programs), std::move(program_of_entry));
+                                            std::move(program));
 }
 
 }  // namespace tartan::opencl

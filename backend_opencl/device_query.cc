@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "backend_opencl/driver_quirks.h"
 #include "backend_opencl/hardware_probe.h"
 #include "tile/base/status_macros.h"
 
@@ -18,7 +18,6 @@ constexpr char kRemedy[] =
     "no OpenCL platform: install a driver of the device, or for the CPU: "
     "apt-get install pocl-opencl-icd";
 
-constexpr int64_t kKiB = 1024;
 // Without a sub-buffer alignment reported: what the largest vector type, long16, needs.
 constexpr int64_t kDefaultAlignmentBits = 1024;
 
@@ -89,11 +88,9 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   if (alignment_bits < 8) alignment_bits = kDefaultAlignmentBits;
   info.buffer_alignment = alignment_bits / 8;
   info.settings = SettingsFor(Probe(device, info.type));
-  // NVIDIA reports 48 KiB or, with newer drivers, what a kernel may opt in to; a kernel with
-  // statically declared local memory gets 48 KiB.
-  if (absl::StrContains(info.vendor, "NVIDIA") && info.settings.local_memory_bytes > 48 * kKiB) {
-    info.settings.local_memory_bytes = 48 * kKiB;
-  }
+  found.quirks = QuirksOf(info);
+  int64_t& local_memory = info.settings.local_memory_bytes;
+  local_memory = std::min(local_memory, found.quirks.max_local_memory_bytes.value_or(local_memory));
   return found;
 }
 

@@ -1,9 +1,11 @@
 // Lists the OpenCL devices of the machine and reads what they report.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "backend_opencl/driver_quirks.h"
 #include "backend_opencl/opencl_api.h"
 #include "hal/device_info.h"
 
@@ -14,6 +16,7 @@ struct FoundDevice {
   cl_device_id device = nullptr;
   std::string platform_version;
   hal::DeviceInfo info;
+  DriverQuirks quirks;
 };
 
 // All devices of all platforms, in the order of the ICD loader. Unavailable with the remedy when

@@ -11,13 +11,14 @@
 
 namespace tartan::opencl {
 
-absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found) {
+absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found,
+                                                  std::shared_ptr<DiskCache> cache) {
   const cl_context_properties properties[] = {
       CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(found.platform), 0};
   cl_int error = CL_SUCCESS;
   ContextHandle context(clCreateContext(properties, 1, &found.device, nullptr, nullptr, &error));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateContext for ", found.info.name)));
-  return std::make_shared<OpenClDevice>(std::move(found), std::move(context));
+  return std::make_shared<OpenClDevice>(std::move(found), std::move(context), std::move(cache));
 }
 
 hal::DeviceStatistics OpenClDevice::statistics() const {

@@ -1,10 +1,12 @@
 // An opened OpenCL device with its context, and the memory it gives out.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "backend_opencl/device_query.h"
+#include "backend_opencl/disk_cache.h"
 #include "backend_opencl/opencl_api.h"
 #include "hal/hal.h"
 
@@ -12,10 +14,11 @@ namespace tartan::opencl {
 
 class OpenClDevice : public hal::Device {
  public:
-  static absl::StatusOr<hal::DevicePtr> Open(FoundDevice found);
+  // `cache` may be null.
+  static absl::StatusOr<hal::DevicePtr> Open(FoundDevice found, std::shared_ptr<DiskCache> cache);
 
-  OpenClDevice(FoundDevice found, ContextHandle context)
-      : found_(std::move(found)), context_(std::move(context)) {}
+  OpenClDevice(FoundDevice found, ContextHandle context, std::shared_ptr<DiskCache> cache)
+      : found_(std::move(found)), context_(std::move(context)), cache_(std::move(cache)) {}
 
   const hal::DeviceInfo& info() const override { return found_.info; }
   hal::DeviceStatistics statistics() const override;
@@ -23,6 +26,8 @@ class OpenClDevice : public hal::Device {
   cl_context context() const { return context_.get(); }
   cl_device_id id() const { return found_.device; }
   const std::string& platform_version() const { return found_.platform_version; }
+  const DriverQuirks& quirks() const { return found_.quirks; }
+  DiskCache* cache() const { return cache_.get(); }
 
   // Counts memory given back.
   void CountReleased(int64_t bytes);
@@ -44,6 +49,7 @@ class OpenClDevice : public hal::Device {
 
   const FoundDevice found_;
   const ContextHandle context_;
+  const std::shared_ptr<DiskCache> cache_;
   mutable std::mutex mutex_;
   hal::DeviceStatistics statistics_;  // guarded by mutex_
 };

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/device_query.h"
+#include "backend_opencl/disk_cache.h"
 #include "backend_opencl/opencl_device.h"
 #include "tile/base/status_macros.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 class OpenClDriver : public hal::Driver {
  public:
-  explicit OpenClDriver(OpenClOptions options) : options_(std::move(options)) {}
+  explicit OpenClDriver(std::shared_ptr<DiskCache> cache) : cache_(std::move(cache)) {}
 
   absl::string_view name() const override { return "opencl"; }
 
@@ -29,20 +30,26 @@ class OpenClDriver : public hal::Driver {
     for (FoundDevice& device : found) {
       if (device.info.ordinal != info.ordinal || device.info.name != info.name) continue;
       device.info.index = info.index;
-      return OpenClDevice::Open(std::move(device));
+      return OpenClDevice::Open(std::move(device), cache_);
     }
     return absl::UnavailableError(
         absl::StrCat("no OpenCL device ", info.ordinal, " named ", info.name));
   }
 
  private:
-  const OpenClOptions options_;
+  const std::shared_ptr<DiskCache> cache_;  // may be null
 };
 
 }  // namespace
 
 std::unique_ptr<hal::Driver> MakeOpenClDriver(const OpenClOptions& options) {
-  return std::make_unique<OpenClDriver>(options);
+  std::shared_ptr<DiskCache> cache;
+  if (options.use_disk_cache) {
+    cache = std::make_shared<DiskCache>(
+        options.cache_directory.empty() ? DefaultCacheDirectory() : options.cache_directory,
+        options.cache_limit_bytes, options.verbose);
+  }
+  return std::make_unique<OpenClDriver>(std::move(cache));
 }
 
 }  // namespace tartan::opencl

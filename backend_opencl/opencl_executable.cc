@@ -15,8 +15,7 @@ absl::StatusOr<PreparedLaunch> Prepare(const OpenClExecutable& executable,
   PreparedLaunch prepared;
   prepared.entry_point = launch.entry_point;
   cl_int error = CL_SUCCESS;
-  prepared.kernel =
-      KernelHandle(clCreateKernel(executable.ProgramOf(launch.entry_point), name.c_str(), &error));
+  prepared.kernel = KernelHandle(clCreateKernel(executable.program(), name.c_str(), &error));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateKernel of ", name)));
   for (size_t i = 0; i < launch.arguments.size(); ++i) {
     const cl_mem memory = MemoryOf(launch.arguments[i]);

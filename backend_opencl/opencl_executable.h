@@ -1,4 +1,4 @@
-// Built programs, and launches of their kernels with arguments set.
+// A built program, and launches of its kernels with arguments set.
 #pragma once
 
 #include <array>
@@ -12,21 +12,15 @@ namespace tartan::opencl {
 
 class OpenClExecutable : public hal::Executable {
  public:
-  // `program_of_entry[i]` is the position in `programs` of the one with entry point i.
   OpenClExecutable(hal::DevicePtr device, std::vector<hal::EntryPoint> entry_points,
-                   hal::CompileStatistics statistics, std::vector<ProgramHandle> programs,
-                   std::vector<int> program_of_entry)
+                   hal::CompileStatistics statistics, ProgramHandle program)
       : Executable(std::move(device), std::move(entry_points), statistics),
-        programs_(std::move(programs)),
-        program_of_entry_(std::move(program_of_entry)) {}
+        program_(std::move(program)) {}
 
-  cl_program ProgramOf(int entry_point) const {
-    return programs_[program_of_entry_[entry_point]].get();
-  }
+  cl_program program() const { return program_.get(); }
 
  private:
-  std::vector<ProgramHandle> programs_;
-  std::vector<int> program_of_entry_;
+  ProgramHandle program_;
 };
 
 // Each launch has a kernel object of its own: arguments are state of the kernel object.

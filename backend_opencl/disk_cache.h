@@ -1,0 +1,67 @@
+// Compiled kernels on disk: a bounded set of files, each a key and the payload stored under it.
+// What is loaded has been verified: drivers may crash on a damaged binary. A cache that cannot be
+// read or written is no error, only a cache that never hits.
+//
+// One file per entry, named by the XXH3-128 of its key: magic, sizes, checksum, key, payload. The
+// full key is compared, so that a collision is a miss. Files appear by rename, whole or not at
+// all; a file's modification time is that of its last use, the oldest are evicted first. Any
+// number of processes and threads may use one directory.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tartan::opencl {
+
+// $TARTAN_CACHE_DIR, else $XDG_CACHE_HOME/tartan, else $HOME/.cache/tartan, else empty.
+std::string DefaultCacheDirectory();
+
+class DiskCache {
+ public:
+  // Keeps its files in `directory`/kernels, made with mode 0700 at the first Store; an empty
+  // `directory` is a cache that never hits. `verbose`: the first failure is told on stderr.
+  DiskCache(absl::string_view directory, int64_t limit_bytes, bool verbose);
+
+  // The payload stored under `key`. A damaged file is deleted and not found.
+  std::optional<std::string> Load(absl::string_view key);
+  void Store(absl::string_view key, absl::string_view payload);
+  // Deletes the entry, if it is there (its payload turned out to be unusable).
+  void Remove(absl::string_view key);
+
+ private:
+  std::string PathOf(absl::string_view key) const;
+  void TellFailure(absl::string_view what, const std::string& path);
+  // Adds to the estimate of what is stored and evicts when it exceeds the limit.
+  void CountStored(int64_t bytes);
+
+  const std::string directory_;
+  const int64_t limit_bytes_;
+  const bool verbose_;
+  std::atomic<bool> told_failure_{false};
+  std::mutex mutex_;
+  int64_t stored_bytes_ = -1;  // guarded by mutex_; as of the last look, -1 before the first
+  int stores_since_look_ = 0;  // guarded by mutex_
+};
+
+// What `tartan cache` does, on the same `directory`. A directory that does not exist is an empty
+// cache; PermissionDenied or Internal where it cannot be read or changed.
+struct CacheContents {
+  int64_t entries = 0;
+  int64_t bytes = 0;
+};
+absl::StatusOr<CacheContents> InspectCache(absl::string_view directory);
+// Deletes damaged entries and returns how many there were.
+absl::StatusOr<int64_t> VerifyCache(absl::string_view directory);
+// Deletes the least recently used entries until at most `limit_bytes` remain, and what interrupted
+// writers left; returns what remains.
+absl::StatusOr<CacheContents> PruneCache(absl::string_view directory, int64_t limit_bytes);
+// Deletes every entry and returns how many there were.
+absl::StatusOr<int64_t> ClearCache(absl::string_view directory);
+
+}  // namespace tartan::opencl

@@ -1,0 +1,24 @@
+// The few file operations of the disk cache. False, with errno set, where one fails.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tartan::opencl {
+
+// Reads the whole of a regular file of at most `max_bytes`.
+bool ReadWholeFile(const std::string& path, int64_t max_bytes, std::string* bytes);
+
+// Sets the modification time to now.
+bool TouchFile(const std::string& path);
+
+// Writes a new file (mode 0600) whose name is `prefix` and six random characters, and renames it
+// to `path`; leaves nothing behind where it fails.
+bool WriteFileByRename(const std::string& prefix, const std::string& path, absl::string_view bytes);
+
+// Makes `path` and the directories above it with mode 0700, as far as they are missing.
+bool MakePrivateDirectories(const std::string& path);
+
+}  // namespace tartan::opencl
