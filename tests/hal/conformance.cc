@@ -1,0 +1,506 @@
+#include "tests/hal/conformance.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <limits>
+#include <thread>
+#include <vector>
+
+namespace tartan::hal {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::ostream& operator<<(std::ostream& out, const Backend& backend) { return out << backend.name; }
+
+std::string BackendName(const testing::TestParamInfo<Backend>& info) { return info.param.name; }
+
+namespace {
+
+absl::Span<const uint8_t> Bytes(const std::vector<float>& values) {
+  return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(float)};
+}
+
+absl::Span<uint8_t> MutableBytes(std::vector<float>& values) {
+  return {reinterpret_cast<uint8_t*>(values.data()), values.size() * sizeof(float)};
+}
+
+template <class T>
+absl::StatusCode CodeOf(const absl::StatusOr<T>& result) {
+  return result.status().code();
+}
+absl::StatusCode CodeOf(const absl::Status& status) { return status.code(); }
+
+#define EXPECT_OK(expr)                              \
+  do {                                               \
+    const absl::Status status_ = (expr);             \
+    EXPECT_TRUE(status_.ok()) << status_.ToString(); \
+  } while (false)
+#define EXPECT_INVALID(expr) EXPECT_EQ(CodeOf(expr), absl::StatusCode::kInvalidArgument)
+
+constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+
+Launch AddOne(const BufferPtr& buffer) {
+  Launch launch;
+  launch.entry_point = 0;
+  launch.arguments = {buffer};
+  launch.global_size = {buffer->size() / 4, 1, 1};
+  return launch;
+}
+
+Launch Scale(const BufferPtr& from, const BufferPtr& to) {
+  Launch launch;
+  launch.entry_point = 1;
+  launch.arguments = {from, to};
+  launch.global_size = {from->size() / 4, 1, 1};
+  launch.local_size = {4, 1, 1};
+  return launch;
+}
+
+}  // namespace
+
+void Conformance::SetUp() {
+  const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
+  for (const auto& [name, reason] : GetParam().skipped) {
+    if (test.rfind(name + "/", 0) == 0) GTEST_SKIP() << reason;
+  }
+  driver_ = GetParam().make_driver();
+  const auto devices = driver_->ListDevices();
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  ASSERT_FALSE(devices->empty());
+  auto device = driver_->Open(devices->front());
+  ASSERT_TRUE(device.ok()) << device.status();
+  device_ = *device;
+}
+
+BufferPtr Conformance::Allocate(int64_t bytes) {
+  auto buffer = device_->Allocate(bytes);
+  EXPECT_TRUE(buffer.ok()) << buffer.status();
+  return buffer.ok() ? *buffer : nullptr;
+}
+
+std::unique_ptr<Queue> Conformance::CreateQueue(bool profiling) {
+  auto queue = device_->CreateQueue(profiling);
+  EXPECT_TRUE(queue.ok()) << queue.status();
+  return queue.ok() ? *std::move(queue) : nullptr;
+}
+
+ExecutablePtr Conformance::Compile() {
+  ExecutableSource source;
+  source.format = GetParam().format;
+  source.kernels = {GetParam().add_one, GetParam().scale};
+  auto executable = device_->Compile(source);
+  EXPECT_TRUE(executable.ok()) << executable.status();
+  return executable.ok() ? *executable : nullptr;
+}
+
+BufferPtr Conformance::Upload(Queue& queue, const std::vector<float>& values) {
+  const BufferPtr buffer = Allocate(values.size() * sizeof(float));
+  EXPECT_OK(queue.Write(buffer, 0, Bytes(values)));
+  return buffer;
+}
+
+std::vector<float> Conformance::Download(Queue& queue, const BufferPtr& buffer) {
+  std::vector<float> values(buffer->size() / sizeof(float));
+  EXPECT_OK(queue.Read(buffer, 0, MutableBytes(values)));
+  return values;
+}
+
+TEST_P(Conformance, ReportsUsableDevices) {
+  const auto devices = driver_->ListDevices();
+  ASSERT_TRUE(devices.ok());
+  for (size_t i = 0; i < devices->size(); ++i) {
+    const DeviceInfo& info = (*devices)[i];
+    EXPECT_EQ(info.ordinal, static_cast<int>(i));
+    EXPECT_EQ(info.backend, driver_->name());
+    EXPECT_NE(info.name, "");
+    EXPECT_GT(info.memory_bytes, 0);
+    EXPECT_GT(info.max_allocation_bytes, 0);
+    EXPECT_GT(info.buffer_alignment, 0);
+    EXPECT_GE(info.settings.threads, 1);
+    EXPECT_LE(info.settings.threads, info.settings.max_work_group_size);
+    EXPECT_GE(info.settings.vector_width, 1);
+    EXPECT_GE(info.settings.compute_units, 1);
+    EXPECT_THAT(info.settings.max_work_item_sizes, Each(testing::Ge(1)));
+  }
+}
+
+TEST_P(Conformance, RefusesToOpenADeviceThatIsNotThere) {
+  DeviceInfo info = device_->info();
+  info.ordinal = 1000;
+  EXPECT_EQ(CodeOf(driver_->Open(info)), absl::StatusCode::kUnavailable);
+}
+
+TEST_P(Conformance, ReadsWhatWasWritten) {
+  const auto queue = CreateQueue();
+  const BufferPtr buffer = Upload(*queue, {1, 2, 3, 4});
+  EXPECT_OK(queue->Write(buffer, 4, Bytes({20, 30})));
+  EXPECT_THAT(Download(*queue, buffer), ElementsAre(1, 20, 30, 4));
+  std::vector<float> part(2);
+  EXPECT_OK(queue->Read(buffer, 8, MutableBytes(part)));
+  EXPECT_THAT(part, ElementsAre(30, 4));
+}
+
+TEST_P(Conformance, LetsTheCallerReuseWhatItWrote) {
+  const auto queue = CreateQueue();
+  for (const size_t count : {size_t{16}, size_t{1} << 20}) {  // both sides of any staging limit
+    std::vector<float> values(count, 1.0f);
+    const BufferPtr buffer = Upload(*queue, values);
+    std::fill(values.begin(), values.end(), 2.0f);
+    EXPECT_THAT(Download(*queue, buffer), Each(1.0f));
+  }
+}
+
+TEST_P(Conformance, TransfersOfNothingDoNothing) {
+  const auto queue = CreateQueue();
+  const BufferPtr buffer = Upload(*queue, {1, 2});
+  EXPECT_OK(queue->Write(buffer, 8, {}));
+  EXPECT_OK(queue->Read(buffer, 8, {}));
+  EXPECT_OK(queue->Copy(buffer, 0, buffer, 0, 0));
+  const uint8_t zero = 0;
+  EXPECT_OK(queue->Fill(buffer, 0, 0, {&zero, 1}));
+  EXPECT_THAT(Download(*queue, buffer), ElementsAre(1, 2));
+}
+
+TEST_P(Conformance, CopiesWithinAndBetweenBuffers) {
+  const auto queue = CreateQueue();
+  const BufferPtr a = Upload(*queue, {1, 2, 3, 4});
+  const BufferPtr b = Upload(*queue, {5, 6, 7, 8});
+  EXPECT_OK(queue->Copy(a, 4, b, 8, 8));
+  EXPECT_THAT(Download(*queue, b), ElementsAre(5, 6, 2, 3));
+  EXPECT_OK(queue->Copy(a, 0, a, 8, 8));
+  EXPECT_THAT(Download(*queue, a), ElementsAre(1, 2, 1, 2));
+}
+
+TEST_P(Conformance, FillsWithPatternsOfEveryWidth) {
+  const auto queue = CreateQueue();
+  for (const size_t width : {1, 2, 4, 8}) {
+    const BufferPtr buffer = Upload(*queue, std::vector<float>(8, 0.0f));
+    const std::vector<uint8_t> pattern = {1, 2, 3, 4, 5, 6, 7, 8};
+    EXPECT_OK(queue->Fill(buffer, 8, 16, {pattern.data(), width}));
+    std::vector<uint8_t> bytes(32);
+    EXPECT_OK(queue->Read(buffer, 0, absl::MakeSpan(bytes)));
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      const bool inside = i >= 8 && i < 24;
+      EXPECT_EQ(bytes[i], inside ? pattern[i % width] : 0) << "width " << width << " byte " << i;
+    }
+  }
+}
+
+TEST_P(Conformance, ASubBufferIsAPartOfItsParent) {
+  const auto queue = CreateQueue();
+  const int64_t alignment = device_->info().buffer_alignment;
+  const BufferPtr parent = Allocate(4 * alignment);
+  const uint8_t zero = 0;
+  EXPECT_OK(queue->Fill(parent, 0, parent->size(), {&zero, 1}));
+  auto part = device_->SubBuffer(parent, alignment, 2 * alignment);
+  ASSERT_TRUE(part.ok()) << part.status();
+  EXPECT_EQ((*part)->size(), 2 * alignment);
+  const uint8_t one = 1;
+  EXPECT_OK(queue->Fill(*part, 0, 2 * alignment, {&one, 1}));
+  std::vector<uint8_t> bytes(parent->size());
+  EXPECT_OK(queue->Read(parent, 0, absl::MakeSpan(bytes)));
+  for (int64_t i = 0; i < parent->size(); ++i) {
+    EXPECT_EQ(bytes[i], i >= alignment && i < 3 * alignment ? 1 : 0) << "byte " << i;
+  }
+}
+
+TEST_P(Conformance, ASubBufferKeepsItsParentAlive) {
+  const auto queue = CreateQueue();
+  BufferPtr part = *device_->SubBuffer(Allocate(1024), 0, 8);
+  EXPECT_EQ(device_->statistics().allocated_bytes, 1024);
+  EXPECT_OK(queue->Write(part, 0, Bytes({1, 2})));
+  EXPECT_THAT(Download(*queue, part), ElementsAre(1, 2));
+  EXPECT_OK(queue->Finish());
+  part.reset();
+  EXPECT_EQ(device_->statistics().allocated_bytes, 0);
+}
+
+TEST_P(Conformance, RefusesRangesOutsideABuffer) {
+  const auto queue = CreateQueue();
+  const BufferPtr buffer = Upload(*queue, {1, 2});
+  std::vector<float> three(3);
+  EXPECT_INVALID(queue->Write(buffer, 0, Bytes(three)));
+  EXPECT_INVALID(queue->Write(buffer, -4, Bytes({1})));
+  EXPECT_INVALID(queue->Read(buffer, 4, MutableBytes(three)));
+  EXPECT_INVALID(queue->Read(buffer, kLargest, MutableBytes(three)));
+  EXPECT_INVALID(queue->Copy(buffer, 4, Allocate(8), 0, 8));
+  EXPECT_INVALID(queue->Copy(buffer, 0, Allocate(8), 4, 8));
+  EXPECT_INVALID(queue->Copy(buffer, 0, Allocate(8), 0, -1));
+  const uint8_t zero = 0;
+  EXPECT_INVALID(queue->Fill(buffer, kLargest, kLargest, {&zero, 1}));
+  EXPECT_INVALID(device_->SubBuffer(buffer, 0, 9));
+  EXPECT_INVALID(device_->SubBuffer(buffer, kLargest, kLargest));
+  EXPECT_THAT(Download(*queue, buffer), ElementsAre(1, 2));
+}
+
+TEST_P(Conformance, RefusesOverlappingCopies) {
+  const auto queue = CreateQueue();
+  const int64_t alignment = device_->info().buffer_alignment;
+  const BufferPtr buffer = Allocate(4 * alignment);
+  EXPECT_INVALID(queue->Copy(buffer, 0, buffer, 4, 8));
+  const BufferPtr part = *device_->SubBuffer(buffer, alignment, alignment);
+  EXPECT_INVALID(queue->Copy(part, 0, buffer, alignment, 4));
+}
+
+TEST_P(Conformance, RefusesPatternsThatDoNotFit) {
+  const auto queue = CreateQueue();
+  const BufferPtr buffer = Allocate(24);
+  const std::vector<uint8_t> pattern(16, 0);
+  for (const size_t width : {0, 3, 16}) {
+    EXPECT_INVALID(queue->Fill(buffer, 0, 0, {pattern.data(), width})) << width;
+  }
+  EXPECT_INVALID(queue->Fill(buffer, 2, 4, {pattern.data(), 4}));
+  EXPECT_INVALID(queue->Fill(buffer, 4, 6, {pattern.data(), 4}));
+}
+
+TEST_P(Conformance, RefusesMisalignedEmptyAndNestedSubBuffers) {
+  const int64_t alignment = device_->info().buffer_alignment;
+  const BufferPtr parent = Allocate(4 * alignment);
+  EXPECT_INVALID(device_->SubBuffer(parent, 0, 0));
+  EXPECT_INVALID(device_->SubBuffer(nullptr, 0, 1));
+  if (alignment > 1) {
+    EXPECT_INVALID(device_->SubBuffer(parent, 1, 1));
+  }
+  const BufferPtr part = *device_->SubBuffer(parent, alignment, alignment);
+  EXPECT_INVALID(device_->SubBuffer(part, 0, 1));
+}
+
+TEST_P(Conformance, RefusesWhatBelongsToAnotherOpenedDevice) {
+  const auto queue = CreateQueue();
+  const DevicePtr other = *driver_->Open(device_->info());
+  const BufferPtr foreign = *other->Allocate(16);
+  const BufferPtr own = Allocate(16);
+  EXPECT_INVALID(queue->Write(foreign, 0, Bytes({1})));
+  EXPECT_INVALID(queue->Copy(own, 0, foreign, 0, 4));
+  EXPECT_INVALID(queue->Copy(foreign, 0, own, 0, 4));
+  EXPECT_INVALID(device_->SubBuffer(foreign, 0, 4));
+  const ExecutablePtr executable = Compile();
+  EXPECT_INVALID(queue->Run(executable, AddOne(foreign)));
+  EXPECT_INVALID(device_->Record(executable, {AddOne(foreign)}));
+  EXPECT_INVALID(other->Record(executable, {AddOne(foreign)}));
+  EXPECT_INVALID((*other->CreateQueue(false))->Replay(*device_->Record(executable, {})));
+}
+
+TEST_P(Conformance, RefusesNull) {
+  const auto queue = CreateQueue();
+  EXPECT_INVALID(queue->Write(nullptr, 0, {}));
+  EXPECT_INVALID(queue->Read(nullptr, 0, {}));
+  EXPECT_INVALID(queue->Run(nullptr, Launch()));
+  EXPECT_INVALID(queue->Replay(nullptr));
+  Launch launch = AddOne(Allocate(4));
+  launch.arguments[0] = nullptr;
+  EXPECT_INVALID(queue->Run(Compile(), launch));
+}
+
+TEST_P(Conformance, RefusesEmptyAndImpossibleAllocations) {
+  EXPECT_INVALID(device_->Allocate(0));
+  EXPECT_INVALID(device_->Allocate(-1));
+  const auto huge = device_->Allocate(int64_t{1} << 50);
+  EXPECT_EQ(CodeOf(huge), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(huge.status().message()), HasSubstr("1125899906842624"));
+  EXPECT_EQ(device_->statistics().allocated_bytes, 0);
+}
+
+TEST_P(Conformance, CountsAllocatedBytes) {
+  BufferPtr a = Allocate(1000);
+  BufferPtr b = Allocate(24);
+  a.reset();
+  EXPECT_EQ(device_->statistics().allocated_bytes, 24);
+  EXPECT_EQ(device_->statistics().peak_allocated_bytes, 1024);
+}
+
+TEST_P(Conformance, RefusesSourcesItCannotCompile) {
+  ExecutableSource source;
+  source.format = GetParam().format;
+  EXPECT_INVALID(device_->Compile(source));
+  source.kernels = {GetParam().add_one};
+  source.format = "no such format";
+  EXPECT_INVALID(device_->Compile(source));
+}
+
+TEST_P(Conformance, ReportsAFailedBuildWithTheDriversLog) {
+  ExecutableSource source;
+  source.format = GetParam().format;
+  source.kernels = {GetParam().add_one, GetParam().broken};
+  const auto executable = device_->Compile(source);
+  EXPECT_EQ(CodeOf(executable), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(executable.status().message()), HasSubstr(GetParam().broken_message));
+}
+
+TEST_P(Conformance, NamesItsEntryPointsInOrder) {
+  const ExecutablePtr executable = Compile();
+  ASSERT_EQ(executable->entry_points().size(), 2u);
+  EXPECT_EQ(executable->entry_points()[0].name, GetParam().add_one.name);
+  EXPECT_EQ(executable->entry_points()[1].name, GetParam().scale.name);
+  const CompileStatistics& statistics = executable->statistics();
+  EXPECT_EQ(statistics.cache_hits + statistics.cache_misses, 1);
+}
+
+TEST_P(Conformance, RefusesLaunchesOfKernelsThatAreNotThereOrTooLarge) {
+  const auto queue = CreateQueue();
+  const ExecutablePtr executable = Compile();
+  const BufferPtr buffer = Upload(*queue, {1, 2, 3, 4});
+  const auto refused = [&](auto change) {
+    Launch launch = AddOne(buffer);
+    change(launch);
+    EXPECT_INVALID(queue->Run(executable, launch));
+    EXPECT_INVALID(device_->Record(executable, {AddOne(buffer), launch}));
+  };
+  refused([](Launch& launch) { launch.entry_point = 2; });
+  refused([](Launch& launch) { launch.entry_point = -1; });
+  refused([](Launch& launch) { launch.global_size = {0, 1, 1}; });
+  refused([](Launch& launch) { launch.local_size = {3, 1, 1}; });
+  refused([](Launch& launch) { launch.local_size = {1, 0, 1}; });
+  refused([](Launch& launch) { launch.local_size = launch.global_size = {1 << 20, 1 << 20, 1}; });
+  EXPECT_OK(queue->Finish());
+  EXPECT_THAT(Download(*queue, buffer), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_P(Conformance, RefusesLaunchesThatDoNotFitTheKernel) {
+  const auto queue = CreateQueue();
+  const ExecutablePtr executable = Compile();
+  const BufferPtr buffer = Upload(*queue, {1, 2, 3, 4});
+  Launch launch = AddOne(buffer);
+  launch.arguments.push_back(buffer);
+  EXPECT_INVALID(queue->Run(executable, launch));
+  launch.arguments.clear();
+  EXPECT_INVALID(queue->Run(executable, launch));
+  launch = Scale(buffer, Allocate(16));
+  launch.local_size = {2, 1, 1};
+  EXPECT_INVALID(queue->Run(executable, launch));
+}
+
+TEST_P(Conformance, KernelsComputeInTheOrderOfTheQueue) {
+  const auto queue = CreateQueue();
+  const ExecutablePtr executable = Compile();
+  const BufferPtr from = Upload(*queue, {1, 2, 3, 4});
+  const BufferPtr to = Allocate(16);
+  ASSERT_TRUE(queue->Run(executable, AddOne(from)).ok());
+  ASSERT_TRUE(queue->Run(executable, Scale(from, to)).ok());
+  EXPECT_OK(queue->Copy(to, 0, from, 0, 8));
+  EXPECT_OK(queue->Finish());
+  EXPECT_THAT(Download(*queue, to), ElementsAre(4, 6, 8, 10));
+  EXPECT_THAT(Download(*queue, from), ElementsAre(4, 6, 4, 5));
+}
+
+TEST_P(Conformance, KernelsReadAndWriteParts) {
+  const auto queue = CreateQueue();
+  const ExecutablePtr executable = Compile();
+  const int64_t alignment = std::max<int64_t>(device_->info().buffer_alignment, 16);
+  const BufferPtr arena = Allocate(2 * alignment);
+  const BufferPtr from = *device_->SubBuffer(arena, 0, 16);
+  const BufferPtr to = *device_->SubBuffer(arena, alignment, 16);
+  EXPECT_OK(queue->Write(from, 0, Bytes({1, 2, 3, 4})));
+  ASSERT_TRUE(queue->Run(executable, Scale(from, to)).ok());
+  EXPECT_THAT(Download(*queue, to), ElementsAre(2, 4, 6, 8));
+}
+
+TEST_P(Conformance, ReplaysARecordingAgainAndAgain) {
+  const auto queue = CreateQueue();
+  const ExecutablePtr executable = Compile();
+  const BufferPtr buffer = Upload(*queue, {0, 10});
+  const auto recording = device_->Record(executable, {AddOne(buffer), AddOne(buffer)});
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  for (int i = 0; i < 5; ++i) EXPECT_OK(queue->Replay(*recording));
+  EXPECT_THAT(Download(*queue, buffer), ElementsAre(10, 20));
+}
+
+TEST_P(Conformance, ARecordingKeepsWhatItUsesAlive) {
+  const auto queue = CreateQueue();
+  RecordingPtr recording = *device_->Record(Compile(), {AddOne(Allocate(4096))});
+  EXPECT_EQ(device_->statistics().allocated_bytes, 4096);
+  EXPECT_OK(queue->Replay(recording));
+  EXPECT_OK(queue->Finish());
+  recording.reset();
+  EXPECT_EQ(device_->statistics().allocated_bytes, 0);
+}
+
+TEST_P(Conformance, AQueueKeepsWhatItUsesAliveUntilTheWorkIsDone) {
+  const auto queue = CreateQueue();
+  const BufferPtr result = Allocate(4 * 100'000);
+  {
+    const ExecutablePtr executable = Compile();
+    const BufferPtr temporary = Upload(*queue, std::vector<float>(100'000, 1.0f));
+    ASSERT_TRUE(queue->Run(executable, AddOne(temporary)).ok());
+    ASSERT_TRUE(queue->Run(executable, Scale(temporary, result)).ok());
+  }
+  // Memory given back too early would be taken again here.
+  const BufferPtr other = Allocate(4 * 100'000);
+  EXPECT_OK(CreateQueue()->Write(other, 0, Bytes(std::vector<float>(100'000, -1.0f))));
+  EXPECT_THAT(Download(*queue, result), Each(4.0f));
+  EXPECT_OK(queue->Finish());
+  EXPECT_EQ(device_->statistics().allocated_bytes, 2 * 4 * 100'000);
+}
+
+TEST_P(Conformance, WhatWasMadeKeepsTheDeviceAlive) {
+  auto queue = CreateQueue();
+  const BufferPtr buffer = Upload(*queue, {1, 2});
+  device_.reset();
+  driver_.reset();
+  EXPECT_THAT(Download(*queue, buffer), ElementsAre(1, 2));
+}
+
+TEST_P(Conformance, EventsOfAProfilingQueueTellTimesInOrder) {
+  const auto queue = CreateQueue(/*profiling=*/true);
+  const BufferPtr buffer = Upload(*queue, std::vector<float>(1000));
+  const auto recording = *device_->Record(Compile(), {AddOne(buffer), AddOne(buffer)});
+  std::vector<EventPtr> events;
+  EXPECT_OK(queue->Replay(recording, &events));
+  ASSERT_EQ(events.size(), 2u);
+  const Timing first = *events[0]->GetTiming();
+  const Timing second = *events[1]->GetTiming();
+  EXPECT_GT(first.start_ns, 0);
+  EXPECT_LE(first.start_ns, first.end_ns);
+  EXPECT_LE(first.end_ns, second.end_ns);
+}
+
+TEST_P(Conformance, EventsWithoutProfilingTellNoTimes) {
+  const auto queue = CreateQueue();
+  const auto event = queue->Run(Compile(), AddOne(Allocate(16)));
+  ASSERT_TRUE(event.ok()) << event.status();
+  EXPECT_OK((*event)->Wait());
+  EXPECT_EQ((*event)->GetTiming()->end_ns, 0);
+}
+
+TEST_P(Conformance, TakesManyLaunchesWithoutWaiting) {
+  constexpr int kLaunches = 20'000;
+  const auto queue = CreateQueue();
+  const ExecutablePtr executable = Compile();
+  const BufferPtr buffer = Upload(*queue, {0});
+  for (int i = 0; i < kLaunches / 2; ++i) {
+    ASSERT_TRUE(queue->Run(executable, AddOne(buffer)).ok());
+  }
+  const auto recording = *device_->Record(executable, {AddOne(buffer)});
+  for (int i = 0; i < kLaunches / 2; ++i) EXPECT_OK(queue->Replay(recording));
+  EXPECT_OK(queue->Finish());
+  EXPECT_THAT(Download(*queue, buffer), ElementsAre(kLaunches));
+}
+
+TEST_P(Conformance, ADroppedQueueFinishesItsWork) {
+  const BufferPtr buffer = Upload(*CreateQueue(), {1, 2});
+  const ExecutablePtr executable = Compile();
+  ASSERT_TRUE(CreateQueue()->Run(executable, AddOne(buffer)).ok());
+  EXPECT_THAT(Download(*CreateQueue(), buffer), ElementsAre(2, 3));
+}
+
+TEST_P(Conformance, ServesSeveralThreadsAtOnce) {
+  const ExecutablePtr executable = Compile();
+  std::vector<float> results(4);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < results.size(); ++t) {
+    threads.emplace_back([&, t] {
+      const auto queue = CreateQueue();
+      const BufferPtr buffer = Upload(*queue, {static_cast<float>(t)});
+      for (int i = 0; i < 100; ++i) EXPECT_TRUE(queue->Run(executable, AddOne(buffer)).ok());
+      results[t] = Download(*queue, buffer)[0];
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(results, ElementsAre(100, 101, 102, 103));
+  EXPECT_EQ(device_->statistics().allocated_bytes, 0);
+}
+
+}  // namespace tartan::hal
