@@ -47,7 +47,7 @@ class FunctionBinder {
 absl::StatusOr<ir::Program> FunctionBinder::Bind(absl::Span<const TensorShape> shapes) && {
   if (shapes.size() != function_.inputs.size()) {
     return scope_.Error({}, absl::StrCat("the function takes ", function_.inputs.size(),
-                                         " inputs, but ", shapes.size(), " shapes are given"));
+                                         " inputs, but shapes are given for ", shapes.size()));
   }
   if (!options_.inputs.empty() && options_.inputs.size() != shapes.size()) {
     return scope_.Error({}, absl::StrCat("flags are given for ", options_.inputs.size(), " of ",

@@ -40,6 +40,8 @@ class ParseContext {
 
   // After the tenth error the lexer ends the text.
   void Report(Position position, absl::string_view message);
+  // Reports, and ends the text at once.
+  void Stop(Position position, absl::string_view message);
   bool stopped() const { return stopped_; }
   const std::vector<std::string>& errors() const { return errors_; }
   const SourceText& source() const { return source_; }
@@ -57,8 +59,6 @@ class ParseContext {
   Function function;
 
  private:
-  void Stop(Position position, absl::string_view message);
-
   SourceText source_;
   SourceRange range_{{1, 1}, {1, 1}};
   size_t offset_ = 0;

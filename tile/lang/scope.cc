@@ -20,8 +20,8 @@ absl::Status Scope::Define(const std::string& name, Definition definition) {
   const std::string where =
       first.position.line == 0 ? "" : absl::StrCat(" in line ", first.position.line);
   return Error(position,
-               absl::StrCat("'", name, "' is already ", first.is_size ? "a size" : "assigned",
-                            where, ": every name is given once; choose another"));
+               absl::StrCat("'", name, "' is already ", first.is_size ? "a size" : "defined", where,
+                            ": every name is given once; choose another"));
 }
 
 const Definition* Scope::Find(absl::string_view name) const {

@@ -36,8 +36,8 @@ std::string BrokenRule(absl::string_view got, absl::string_view kind, const Name
   if (kind == "end of text" && Contains(expected, "}")) {
     return "the function is not closed: '}' is missing";
   }
-  if (kind == "end of text" && absl::StripAsciiWhitespace(before).empty()) {
-    return "the text is empty: expected function (...) -> (...) { ... }";
+  if (kind == "end of text" && Contains(expected, "function")) {
+    return "the text has no function: expected function (...) -> (...) { ... }";
   }
   if (kind == "index name" && Contains(expected, "tensor name") &&
       !Contains(expected, "index name")) {
