@@ -22,6 +22,10 @@ elseif(TARTAN_LINKER MATCHES "lld$")
 endif()
 
 set(TARTAN_WARNINGS -Wall -Wextra -Wno-unused-parameter)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 reports members of moved-from std::variant and std::optional that are never read.
+  list(APPEND TARTAN_WARNINGS -Wno-maybe-uninitialized)
+endif()
 if(TARTAN_WERROR)
   list(APPEND TARTAN_WARNINGS -Werror)
 endif()
