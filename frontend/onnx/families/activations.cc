@@ -39,15 +39,16 @@ Outputs Elu(NodeContext& context) {
 }
 
 Outputs Gelu(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const std::string approximate, context.String("approximate", "none"));
-  if (approximate == "none") {
+  const absl::StatusOr<std::string> form = context.String("approximate", "none");
+  if (!form.ok()) return form.status();
+  if (*form == "none") {
     return Map(context, "0.5 * X * (1 + erf(X * 0.70710678118654752))");  // 1/sqrt(2)
   }
-  if (approximate == "tanh") {
+  if (*form == "tanh") {
     // sqrt(2/pi)
     return Map(context, "0.5 * X * (1 + tanh(0.79788456080286536 * (X + 0.044715 * X * X * X)))");
   }
-  return Invalid("attribute 'approximate': expected none or tanh, got ", approximate);
+  return Invalid("attribute 'approximate': expected none or tanh, got ", *form);
 }
 
 Outputs HardSigmoid(NodeContext& context) {

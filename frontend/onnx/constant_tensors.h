@@ -1,0 +1,22 @@
+// Small constant operands that handlers give to their Tile functions.
+#pragma once
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "frontend/api/tensor.h"
+
+namespace tartan::onnx {
+
+// The values in row-major order, rounded to `type`; their number is the product of `dims`.
+api::Tensor ConstantOf(DataType type, absl::Span<const double> values, std::vector<int64_t> dims);
+
+// n, n - 1, … 1 in row-major order, int32: marks positions so that the first one has the greatest
+// mark. n is the product of `dims`.
+api::Tensor Countdown(std::vector<int64_t> dims);
+// 1, 2, … n: the last one has the greatest mark.
+api::Tensor CountUp(std::vector<int64_t> dims);
+// 0, 1, … n - 1.
+api::Tensor Positions(DataType type, int64_t n);
+
+}  // namespace tartan::onnx

@@ -1,0 +1,44 @@
+// Tile text of reductions over some axes of one tensor.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "tile/base/data_type.h"
+
+namespace tartan::onnx {
+
+// Sizes after a reduction: `axes` (normal, sorted) become 1, or go.
+std::vector<int64_t> KeptDims(absl::Span<const int64_t> dims, absl::Span<const int64_t> axes);
+std::vector<int64_t> DroppedDims(absl::Span<const int64_t> dims, absl::Span<const int64_t> axes);
+
+// How many elements become one.
+int64_t ReducedCount(absl::Span<const int64_t> dims, absl::Span<const int64_t> axes);
+
+// The axes from `first` to the last one.
+std::vector<int64_t> AxesFrom(int64_t first, int64_t rank);
+
+// "S[i0, 0 : 2, 1] = +(X[i0, i1])": `aggregation` over the axes, whose sizes become 1.
+std::string ReduceStatement(absl::string_view target, char aggregation, absl::string_view source,
+                            absl::Span<const int64_t> dims, absl::Span<const int64_t> axes);
+// "S[i0 : 2] = +(X[i0, i1])": the axes go.
+std::string DropStatement(absl::string_view target, char aggregation, absl::string_view source,
+                          absl::Span<const int64_t> dims, absl::Span<const int64_t> axes);
+
+// `expr`, of a 16-bit float type, as float32, so that sums neither overflow nor lose digits; of any
+// other type as it is.
+std::string Widened(absl::string_view expr, DataType type);
+// The way back.
+std::string Narrowed(absl::string_view expr, DataType type);
+
+// Statements that make of `source` (sizes `dims`) over the axes: MEAN, VAR (of the population) and
+// INV = 1 / sqrt(VAR + epsilon), all with sizes of 1, and NORM = (source - MEAN) * INV, all in
+// float32 where `type` is a 16-bit float. Without `is_centered` the mean counts as 0.
+std::vector<std::string> StandardizeStatements(absl::string_view source, DataType type,
+                                               absl::Span<const int64_t> dims,
+                                               absl::Span<const int64_t> axes, double epsilon,
+                                               bool is_centered = true);
+
+}  // namespace tartan::onnx

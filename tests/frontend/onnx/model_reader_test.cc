@@ -1,0 +1,127 @@
+#include "frontend/onnx/model_reader.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/onnx_model.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/onnx.pb.h"
+#include "tests/frontend/onnx/model_text.h"
+
+namespace tartan::onnx {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+absl::Span<const uint8_t> AsBytes(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string WriteTemporary(const std::string& name, const std::string& contents) {
+  const std::string path = testing::TempDir() + name;
+  std::ofstream(path, std::ios::binary) << contents;
+  return path;
+}
+
+std::string DigitsModel() { return ReadFile("examples/digits/digits.onnx"); }
+
+TEST(ModelReader, ReadsAModelThatIsWhole) {
+  const auto model = ReadModelFile("examples/digits/digits.onnx");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->folder, "examples/digits");
+  EXPECT_GT(model->proto->graph().node_size(), 0);
+}
+
+TEST(ModelReader, NamesAFileThatDoesNotExist) {
+  const auto model = ReadModelFile("no/such/model.onnx");
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(model.status().message(), HasSubstr("no/such/model.onnx"));
+}
+
+TEST(ModelReader, RefusesAFolder) {
+  const auto model = ReadModelFile("examples/digits");
+  EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ModelReader, RefusesAnEmptyFile) {
+  const auto model = ReadModelFile(WriteTemporary("empty.onnx", ""));
+  EXPECT_THAT(model.status().message(), AllOf(HasSubstr("empty.onnx"), HasSubstr("is empty")));
+}
+
+TEST(ModelReader, RefusesText) {
+  for (const char* text : {"{\"a\": 1}\n", "# A heading\n\nand text\n", "hello"}) {
+    const auto model = ReadModelFile(WriteTemporary("notes.md", text));
+    EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(model.status().message(), AllOf(HasSubstr("notes.md"), HasSubstr("no ONNX model")));
+  }
+}
+
+TEST(ModelReader, RefusesAMessageWithoutAGraph) {
+  ModelProto proto;
+  proto.set_ir_version(8);
+  const auto model = ReadModelBytes(AsBytes(proto.SerializeAsString()), "m");
+  EXPECT_THAT(model.status().message(), HasSubstr("no graph"));
+}
+
+TEST(ModelReader, RefusesVersionsNewerThanItKnows) {
+  const auto ir = ReadModelBytes(AsBytes(ModelBytes("ir_version: 99 graph {}")), "m");
+  EXPECT_EQ(ir.status().code(), absl::StatusCode::kUnimplemented);
+  const auto opset = ReadModelBytes(AsBytes(ModelBytes("graph {}", 99)), "m");
+  EXPECT_THAT(opset.status().message(), HasSubstr("operator set 99"));
+}
+
+TEST(ModelReader, AnswersEveryTruncation) {
+  const std::string whole = DigitsModel();
+  ASSERT_FALSE(whole.empty());
+  const size_t step = std::max<size_t>(1, whole.size() / 500);
+  for (size_t size = 0; size + 1 < whole.size(); size += size < 2000 ? 1 : step) {
+    const std::string cut = whole.substr(0, size);
+    const auto model = OnnxModel::LoadBytes(AsBytes(cut), "cut");
+    if (!model.ok()) EXPECT_THAT(model.status().message(), HasSubstr("cut"));
+  }
+}
+
+TEST(ModelReader, AnswersRandomDamage) {
+  const std::string whole = DigitsModel();
+  ASSERT_FALSE(whole.empty());
+  const unsigned seed = 20261121;
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937 random(seed);
+  // Most of the file is raw weights; structure is near the beginning and the end.
+  const size_t edge = std::min<size_t>(whole.size(), 4096);
+  for (int round = 0; round < 1500; ++round) {
+    std::string damaged = whole;
+    const int flips = 1 + static_cast<int>(random() % 4);
+    for (int flip = 0; flip < flips; ++flip) {
+      const size_t offset = random() % edge;
+      const size_t position = random() % 2 == 0 ? offset : whole.size() - 1 - offset;
+      damaged[position] = static_cast<char>(random());
+    }
+    const auto model = OnnxModel::LoadBytes(AsBytes(damaged), "damaged");
+    if (!model.ok()) {
+      EXPECT_THAT(model.status().message(), HasSubstr("damaged"));
+      continue;
+    }
+    std::vector<api::InputBinding> bindings((*model)->inputs().size());
+    for (size_t i = 0; i < bindings.size(); ++i) {
+      const api::TensorSpec& spec = (*model)->inputs()[i];
+      bindings[i].shape.type = spec.type;
+      for (int64_t dim : spec.dims) bindings[i].shape.dims.push_back(dim < 0 ? 1 : dim);
+    }
+    (void)(*model)->Bind(bindings);
+  }
+}
+
+}  // namespace
+}  // namespace tartan::onnx

@@ -1,0 +1,118 @@
+#include "tests/frontend/onnx/node_case.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/api/composer.h"
+#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/tensor_proto.h"
+#include "tile/base/status_macros.h"
+#include "tile/ir/naive_evaluator.h"
+#include "tile/lang/binder.h"
+#include "tile/lang/parser.h"
+
+namespace tartan::onnx {
+namespace {
+
+constexpr int64_t kMaxPoints = int64_t{1} << 27;
+
+absl::StatusOr<std::vector<HostTensor>> ReadTensors(const std::string& folder,
+                                                    const std::string& prefix) {
+  std::vector<HostTensor> tensors;
+  for (int i = 0;; ++i) {
+    const std::string path = absl::StrCat(folder, "/test_data_set_0/", prefix, "_", i, ".pb");
+    if (!std::filesystem::exists(path)) return tensors;
+    TARTAN_ASSIGN_OR_RETURN(HostTensor tensor, ReadTensorFile(path));
+    tensors.push_back(std::move(tensor));
+  }
+}
+
+absl::StatusOr<std::vector<HostTensor>> Evaluate(const std::vector<api::Tensor>& outputs) {
+  TARTAN_ASSIGN_OR_RETURN(const api::ComposedProgram composed, api::Compose({}, outputs));
+  TARTAN_ASSIGN_OR_RETURN(const lang::Function function, lang::Parse(composed.program.code()));
+  std::vector<TensorShape> shapes;
+  std::vector<HostTensor> values;
+  for (const api::Tensor& input : composed.inputs) {
+    if (input.constant() == nullptr) return absl::InternalError("an input has no value");
+    shapes.push_back(input.shape());
+    values.push_back(*input.constant());
+  }
+  lang::BindOptions options;
+  options.text = composed.program.code();
+  TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(function, shapes, options));
+  ir::NaiveOptions naive;
+  naive.max_points = kMaxPoints;
+  return ir::EvaluateNaively(program, values, naive);
+}
+
+bool Agree(double actual, double expected, const Tolerance& tolerance) {
+  if (std::isnan(expected) || std::isnan(actual)) return std::isnan(expected) && std::isnan(actual);
+  if (std::isinf(expected) || std::isinf(actual)) return expected == actual;
+  return std::abs(actual - expected) <=
+         tolerance.absolute + tolerance.relative * std::abs(expected);
+}
+
+}  // namespace
+
+absl::Status CompareTensors(const HostTensor& actual, const HostTensor& expected,
+                            const Tolerance& tolerance) {
+  if (actual.shape() != expected.shape()) {
+    return absl::DataLossError(absl::StrCat("got ", actual.shape().ToString(), ", expected ",
+                                            expected.shape().ToString()));
+  }
+  for (int64_t i = 0; i < expected.element_count(); ++i) {
+    const bool is_float = IsFloat(expected.type());
+    const bool agree = is_float
+                           ? Agree(actual.GetDouble(i), expected.GetDouble(i), tolerance)
+                           : actual.GetInt(i) == expected.GetInt(i);
+    if (agree) continue;
+    return absl::DataLossError(absl::StrCat("element ", i, " is ", actual.GetDouble(i),
+                                            ", expected ", expected.GetDouble(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunNodeCase(const std::string& folder, const Tolerance& tolerance) {
+  TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<const OnnxModel> model,
+                          OnnxModel::Load(folder + "/model.onnx"));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> inputs, ReadTensors(folder, "input"));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> expected, ReadTensors(folder, "output"));
+  std::vector<api::InputBinding> bindings(model->inputs().size());
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    bindings[i].given = i < inputs.size();
+    if (!bindings[i].given) continue;
+    bindings[i].shape = inputs[i].shape();
+    bindings[i].value = &inputs[i];
+  }
+  TARTAN_ASSIGN_OR_RETURN(const api::BoundGraph bound, model->Bind(bindings));
+  if (!bound.needed_values.empty()) return absl::InternalError("every value was given");
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> actual, Evaluate(bound.outputs));
+  if (actual.size() != expected.size()) {
+    return absl::DataLossError(
+        absl::StrCat(actual.size(), " outputs, expected ", expected.size()));
+  }
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const absl::Status status = CompareTensors(actual[i], expected[i], tolerance);
+    if (!status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("output ", i, ": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> ListCases(const std::string& group) {
+  std::vector<std::string> folders;
+  std::error_code error;
+  const std::filesystem::path root = std::filesystem::path(kTestDataFolder) / group;
+  for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
+    if (std::filesystem::exists(entry.path() / "model.onnx")) {
+      folders.push_back(entry.path().string());
+    }
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+}  // namespace tartan::onnx

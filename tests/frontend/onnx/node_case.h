@@ -1,0 +1,34 @@
+// Runs a case of the official ONNX backend tests on the host: model, inputs and expected outputs
+// from a folder, all inputs bound by value, the composed Tile program evaluated naively. Checks
+// what operators mean without the compiler or a device.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tile/base/host_tensor.h"
+
+namespace tartan::onnx {
+
+// Where Debian's libonnx-testdata puts its groups.
+inline constexpr char kTestDataFolder[] = "/usr/share/libonnx-testdata/data";
+
+// The tolerance of the official runner.
+struct Tolerance {
+  double relative = 1e-3;
+  double absolute = 1e-7;
+};
+
+// `folder` holds model.onnx and test_data_set_0. Ok when every output agrees; DataLoss naming the
+// first element that differs; else the error of the step that failed.
+absl::Status RunNodeCase(const std::string& folder, const Tolerance& tolerance = {});
+
+// Ok when types, shapes and values agree: NaN equals NaN, an infinity itself.
+absl::Status CompareTensors(const HostTensor& actual, const HostTensor& expected,
+                            const Tolerance& tolerance);
+
+// The case folders of a group ("node", "simple" …), by name.
+std::vector<std::string> ListCases(const std::string& group);
+
+}  // namespace tartan::onnx

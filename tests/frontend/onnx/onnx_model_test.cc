@@ -1,0 +1,200 @@
+#include "frontend/onnx/onnx_model.h"
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/frontend/onnx/model_text.h"
+
+namespace tartan::onnx {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using ModelPtr = std::shared_ptr<const OnnxModel>;
+
+absl::StatusOr<ModelPtr> Load(const std::string& graph, int opset = 13) {
+  const std::string bytes = ModelBytes(absl::StrCat("graph { ", graph, " }"), opset);
+  return OnnxModel::LoadBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "m");
+}
+
+std::string Node(const std::string& op, const std::string& name,
+                 const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                 const std::string& more = "") {
+  std::string text = absl::StrCat("node { op_type: '", op, "' name: '", name, "' ", more);
+  for (const std::string& input : inputs) absl::StrAppend(&text, " input: '", input, "'");
+  for (const std::string& output : outputs) absl::StrAppend(&text, " output: '", output, "'");
+  return text + " } ";
+}
+
+std::string X(const std::string& dims = "2 3") { return ValueText("input", "x", 1, dims); }
+std::string Y() { return "output { name: 'y' } "; }
+
+// Binds the one input x, float32 of `dims`.
+absl::StatusOr<api::BoundGraph> Bind(const ModelPtr& model, std::vector<int64_t> dims) {
+  api::InputBinding binding;
+  binding.shape = {DataType::kFloat32, std::move(dims)};
+  return model->Bind({binding});
+}
+
+TEST(OnnxModel, DescribesItsInputs) {
+  const auto model = Load(X("N 3 224") + Node("Relu", "r", {"x"}, {"y"}) + Y());
+  ASSERT_TRUE(model.ok()) << model.status();
+  const api::TensorSpec& spec = (*model)->inputs().at(0);
+  EXPECT_THAT(spec.dims, ElementsAre(-1, 3, 224));
+  EXPECT_EQ(spec.dim_names.at(0), "N");
+  EXPECT_EQ(spec.type, DataType::kFloat32);
+  EXPECT_FALSE((*model)->outputs().at(0).has_rank);
+}
+
+TEST(OnnxModel, CountsItsOperators) {
+  const auto model =
+      Load(X() + Node("Relu", "a", {"x"}, {"b"}) + Node("Relu", "c", {"b"}, {"d"}) +
+           Node("Frobnicate", "e", {"d"}, {"y"}) + Y());
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_EQ((*model)->operators().size(), 2u);
+  EXPECT_FALSE((*model)->operators()[0].supported);
+  EXPECT_EQ((*model)->operators()[1].count, 2);
+  EXPECT_TRUE((*model)->operators()[1].supported);
+}
+
+TEST(OnnxModel, SortsNodes) {
+  const auto model = Load(X() + Node("Relu", "second", {"a"}, {"y"}) +
+                          Node("Abs", "first", {"x"}, {"a"}) + Y());
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto bound = Bind(*model, {2, 3});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_THAT(bound->outputs.at(0).dims(), ElementsAre(2, 3));
+}
+
+TEST(OnnxModel, NamesTheNodesOfACycle) {
+  const auto model = Load(X() + Node("Add", "p", {"x", "b"}, {"a"}) +
+                          Node("Relu", "q", {"a"}, {"b"}) + "output { name: 'b' }");
+  EXPECT_THAT(model.status().message(),
+              AllOf(HasSubstr("cycle"), HasSubstr("p (Add)"), HasSubstr("q (Relu)")));
+}
+
+TEST(OnnxModel, NamesWhatIsDefinedTwice) {
+  const auto model = Load(X() + Node("Relu", "p", {"x"}, {"y"}) + Node("Abs", "q", {"x"}, {"y"}) +
+                          Y());
+  EXPECT_THAT(model.status().message(),
+              AllOf(HasSubstr("'y'"), HasSubstr("p (Relu)"), HasSubstr("q (Abs)")));
+}
+
+TEST(OnnxModel, NamesWhatIsNotDefined) {
+  const auto model = Load(X() + Node("Add", "p", {"x", "ghost"}, {"y"}) + Y());
+  EXPECT_THAT(model.status().message(), AllOf(HasSubstr("p (Add)"), HasSubstr("'ghost'")));
+  EXPECT_THAT(Load(X() + Y()).status().message(), HasSubstr("'y'"));
+}
+
+TEST(OnnxModel, ReportsAllMissingOperatorsAtOnce) {
+  const auto model = Load(X() + Node("Frobnicate", "p", {"x"}, {"a"}) +
+                              Node("Gelu", "q", {"a"}, {"b"}) +
+                              Node("Relu", "r", {"b"}, {"y"}, "domain: 'com.example'") + Y(),
+                          11);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto bound = Bind(*model, {2, 3});
+  EXPECT_EQ(bound.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(bound.status().message(),
+              AllOf(HasSubstr("p (Frobnicate, opset 11): unknown operator"),
+                    HasSubstr("q (Gelu, opset 11): supported from opset 20 on"),
+                    HasSubstr("r (com.example.Relu, opset 1): unknown operator")));
+}
+
+TEST(OnnxModel, NamesInputsItCannotTake) {
+  const auto text = Load(ValueText("input", "x", 8, "2") + Node("Identity", "i", {"x"}, {"y"}) + Y());
+  EXPECT_EQ(text.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(text.status().message(), AllOf(HasSubstr("'x'"), HasSubstr("string")));
+  const auto list = Load("input { name: 's' type { sequence_type { } } } " + Y());
+  EXPECT_FALSE(list.ok());
+}
+
+TEST(OnnxModel, PutsThePathInFrontOfErrors) {
+  const auto model = Load(X() + Node("Flatten", "flat", {"x"}, {"y"},
+                                     "attribute { name: 'axis' type: INT i: 7 }") +
+                          Y());
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(Bind(*model, {2, 3}).status().message(),
+              HasSubstr("flat (Flatten, opset 13): axis 7"));
+}
+
+TEST(OnnxModel, NamesAnAttributeOfTheWrongType) {
+  const auto model = Load(X() + Node("Flatten", "flat", {"x"}, {"y"},
+                                     "attribute { name: 'axis' type: FLOAT f: 1 }") +
+                          Y());
+  EXPECT_THAT(Bind(*model, {2, 3}).status().message(),
+              HasSubstr("attribute 'axis': expected int, got float"));
+}
+
+TEST(OnnxModel, FoldsArithmeticOfSizes) {
+  const std::string minus_one =
+      "initializer { name: 'm' data_type: 7 dims: 1 int64_data: -1 } "
+      "initializer { name: 'zero' data_type: 7 dims: 1 int64_data: 0 } ";
+  const auto model =
+      Load(X("N 3 4") + minus_one + Node("Shape", "s", {"x"}, {"dims"}) +
+           Node("Gather", "g", {"dims", "zero"}, {"n"}) +
+           Node("Concat", "c", {"n", "m"}, {"target"}, "attribute { name: 'axis' type: INT i: 0 }") +
+           Node("Reshape", "r", {"x", "target"}, {"y"}) + Y());
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto bound = Bind(*model, {5, 3, 4});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_TRUE(bound->needed_values.empty());
+  EXPECT_THAT(bound->outputs.at(0).dims(), ElementsAre(5, 12));
+}
+
+TEST(OnnxModel, AsksForValuesThatDecideShapes) {
+  const auto model = Load(X() + ValueText("input", "target", 7, "1") +
+                          ValueText("input", "starts", 7, "1") + ValueText("input", "ends", 7, "1") +
+                          Node("Reshape", "r", {"x", "target"}, {"flat"}) +
+                          Node("Relu", "waits", {"flat"}, {"z"}) +
+                          Node("Slice", "s", {"x", "starts", "ends"}, {"y"}) +
+                          "output { name: 'z' } " + Y());
+  ASSERT_TRUE(model.ok()) << model.status();
+  std::vector<api::InputBinding> bindings(4);
+  bindings[0].shape = {DataType::kFloat32, {2, 3}};
+  for (int i = 1; i < 4; ++i) bindings[i].shape = {DataType::kInt64, {1}};
+  const auto asked = (*model)->Bind(bindings);
+  ASSERT_TRUE(asked.ok()) << asked.status();
+  EXPECT_THAT(asked->needed_values, ElementsAre(1, 2, 3));
+  const HostTensor six = HostTensor::FromVector<int64_t>({DataType::kInt64, {1}}, {6});
+  const HostTensor one = HostTensor::FromVector<int64_t>({DataType::kInt64, {1}}, {1});
+  const HostTensor two = HostTensor::FromVector<int64_t>({DataType::kInt64, {1}}, {2});
+  bindings[1].value = &six;
+  bindings[2].value = &one;
+  bindings[3].value = &two;
+  const auto bound = (*model)->Bind(bindings);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_TRUE(bound->needed_values.empty());
+  EXPECT_THAT(bound->outputs.at(0).dims(), ElementsAre(6));
+  EXPECT_THAT(bound->outputs.at(1).dims(), ElementsAre(1, 3));
+}
+
+TEST(OnnxModel, ChecksShapesAgainstItsOwn) {
+  const auto model = Load(X("N 3") + Node("Relu", "r", {"x"}, {"y"}) + Y());
+  EXPECT_TRUE(Bind(*model, {7, 3}).ok());
+  EXPECT_THAT(Bind(*model, {7, 4}).status().message(), HasSubstr("input 'x'"));
+  EXPECT_FALSE(Bind(*model, {3}).ok());
+}
+
+TEST(OnnxModel, CallsFunctionsOfTheModel) {
+  const std::string function =
+      "} functions { domain: 'my' name: 'Leak' input: 'a' output: 'b' "
+      "opset_import { version: 13 } "
+      "attribute_proto { name: 'slope' type: FLOAT f: 0.5 } "
+      "node { op_type: 'LeakyRelu' input: 'a' output: 'b' attribute { name: 'alpha' "
+      "type: FLOAT ref_attr_name: 'slope' } } ";
+  const auto model = Load("initializer { name: 'x' data_type: 1 dims: 2 float_data: -4 float_data: 4 }" +
+                          Node("Leak", "default", {"x"}, {"y"}, "domain: 'my'") +
+                          Node("Leak", "given", {"x"}, {"z"},
+                               "domain: 'my' attribute { name: 'slope' type: FLOAT f: 0.25 }") +
+                          Y() + "output { name: 'z' } " + function);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto bound = (*model)->Bind({});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_THAT(bound->outputs.at(0).constant()->ToDoubles(), ElementsAre(-2, 4));
+  EXPECT_THAT(bound->outputs.at(1).constant()->ToDoubles(), ElementsAre(-1, 4));
+}
+
+}  // namespace
+}  // namespace tartan::onnx
