@@ -30,12 +30,16 @@ bool Matches(const hal::DeviceInfo& info, absl::string_view selector) {
          absl::StrContains(absl::AsciiStrToLower(info.name), wanted);
 }
 
-absl::StatusOr<hal::DeviceInfo> Select(const std::vector<hal::DeviceInfo>& devices,
-                                       absl::string_view selector) {
+}  // namespace
+
+absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>& devices,
+                                             absl::string_view selector) {
   if (devices.empty()) {
     return absl::UnavailableError(
         "no OpenCL device was found; for the CPU install PoCL: apt-get install pocl-opencl-icd");
   }
+  const char* environment = std::getenv("TARTAN_DEVICE");
+  if (selector.empty() && environment != nullptr) selector = environment;
   if (selector.empty()) {
     for (const hal::DeviceInfo& info : devices) {
       if (info.type == hal::DeviceType::kGpu) return info;
@@ -51,8 +55,6 @@ absl::StatusOr<hal::DeviceInfo> Select(const std::vector<hal::DeviceInfo>& devic
       absl::StrCat("no device matches '", selector, "'; there are:", known));
 }
 
-}  // namespace
-
 absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices() { return MakeDriver({})->ListDevices(); }
 
 Device::Device(hal::DevicePtr hal)
@@ -65,9 +67,7 @@ absl::StatusOr<std::shared_ptr<Device>> Device::Open(absl::string_view selector,
                                                      const DeviceOptions& options) {
   const std::unique_ptr<hal::Driver> driver = MakeDriver(options);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<hal::DeviceInfo> devices, driver->ListDevices());
-  const char* environment = std::getenv("TARTAN_DEVICE");
-  if (selector.empty() && environment != nullptr) selector = environment;
-  TARTAN_ASSIGN_OR_RETURN(const hal::DeviceInfo info, Select(devices, selector));
+  TARTAN_ASSIGN_OR_RETURN(const hal::DeviceInfo info, SelectDevice(devices, selector));
   TARTAN_ASSIGN_OR_RETURN(hal::DevicePtr hal, driver->Open(info));
   return std::shared_ptr<Device>(new Device(std::move(hal)));
 }

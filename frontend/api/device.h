@@ -17,6 +17,10 @@ namespace tartan::api {
 // Every device of every driver. Unavailable with the remedy when there is no OpenCL platform.
 absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices();
 
+// The device of `devices` that Device::Open takes for `selector`.
+absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>& devices,
+                                             absl::string_view selector);
+
 struct DeviceOptions {
   bool use_disk_cache = true;
   bool verbose = false;  // tells on stderr why the disk cache is not used where it cannot be
