@@ -1,0 +1,19 @@
+// One contraction by its definition; part of the naive evaluator.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "tile/ir/naive_tensor.h"
+#include "tile/ir/program.h"
+
+namespace tartan::ir {
+
+// `values` are those of the program so far. Sums and products of floats are accumulated in double
+// and rounded to the result's type once.
+absl::StatusOr<NaiveTensor> EvaluateContraction(const Program& program,
+                                                const Contraction& contraction,
+                                                const TensorShape& shape,
+                                                absl::Span<const NaiveTensor> values,
+                                                int64_t max_points);
+
+}  // namespace tartan::ir

@@ -1,0 +1,104 @@
+#include "tile/ir/naive_evaluator.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+#include "tile/base/status_macros.h"
+#include "tile/ir/naive_contraction.h"
+#include "tile/ir/naive_elementwise.h"
+#include "tile/ir/naive_special.h"
+#include "tile/ir/naive_tensor.h"
+
+namespace tartan::ir {
+namespace {
+
+NaiveTensor EvaluateConstant(const Constant& constant, const TensorShape& shape) {
+  NaiveTensor result(shape);
+  if (result.is_real()) {
+    result.reals[0] = constant.AsDouble();
+  } else {
+    result.integers[0] = std::get<int64_t>(constant.value);
+  }
+  return result;
+}
+
+class Evaluator {
+ public:
+  Evaluator(const Program& program, const NaiveOptions& options)
+      : program_(program), options_(options), values_(program.values.size()) {}
+
+  absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const HostTensor> inputs) {
+    TARTAN_RETURN_IF_ERROR(SetInputs(inputs));
+    std::vector<int> uses = UseCounts(program_);
+    for (size_t i = 0; i < program_.values.size(); ++i) {
+      const Op& op = program_.values[i].op;
+      if (std::holds_alternative<Input>(op)) continue;
+      absl::StatusOr<NaiveTensor> result = EvaluateValue(static_cast<ValueId>(i));
+      if (!result.ok()) {
+        return absl::Status(result.status().code(),
+                            absl::StrCat(program_.values[i].name, ": ", result.status().message()));
+      }
+      values_[i] = *std::move(result);
+      for (const ValueId operand : Operands(op)) {
+        if (--uses[operand] == 0) values_[operand] = NaiveTensor();
+      }
+    }
+    std::vector<HostTensor> outputs;
+    for (const ValueId id : program_.outputs) outputs.push_back(ToHost(values_[id]));
+    return outputs;
+  }
+
+ private:
+  absl::Status SetInputs(absl::Span<const HostTensor> inputs) {
+    if (inputs.size() != program_.inputs.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("the program takes ", program_.inputs.size(),
+                                                     " inputs, not ", inputs.size()));
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Value& value = program_.values[program_.inputs[i]];
+      if (inputs[i].shape() != value.shape) {
+        return absl::InvalidArgumentError(absl::StrCat("input ", value.name, " is ",
+                                                       inputs[i].shape().ToString(), ", not ",
+                                                       value.shape.ToString()));
+      }
+      values_[program_.inputs[i]] = FromHost(inputs[i]);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<NaiveTensor> EvaluateValue(ValueId id) {
+    using Result = absl::StatusOr<NaiveTensor>;
+    const Value& value = program_.values[id];
+    if (value.shape.element_count() > options_.max_points) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(value.shape.ToString(), " has too many elements"));
+    }
+    return Match(
+        value.op, [](const Input&) -> Result { return absl::InternalError("an input"); },
+        [&](const Constant& x) -> Result { return EvaluateConstant(x, value.shape); },
+        [&](const Elementwise&) -> Result { return EvaluateElementwise(program_, id, values_); },
+        [&](const Contraction& x) -> Result {
+          return EvaluateContraction(program_, x, value.shape, values_, options_.max_points);
+        },
+        [&](const Special& x) -> Result {
+          std::vector<const NaiveTensor*> operands;
+          for (const ValueId operand : x.operands) operands.push_back(&values_[operand]);
+          return EvaluateSpecial(x, value.shape, operands);
+        });
+  }
+
+  const Program& program_;
+  const NaiveOptions& options_;
+  std::vector<NaiveTensor> values_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<HostTensor>> EvaluateNaively(const Program& program,
+                                                        absl::Span<const HostTensor> inputs,
+                                                        const NaiveOptions& options) {
+  return Evaluator(program, options).Evaluate(inputs);
+}
+
+}  // namespace tartan::ir

@@ -1,0 +1,22 @@
+// The special operations by their definitions; part of the naive evaluator.
+#pragma once
+
+#include "absl/types/span.h"
+#include "tile/ir/naive_tensor.h"
+#include "tile/ir/program.h"
+
+namespace tartan::ir {
+
+using NaiveOperands = absl::Span<const NaiveTensor* const>;
+
+// `shape` is that of the result. Operands and params must be ones that SpecialShape accepts.
+NaiveTensor EvaluateSpecial(const Special& special, const TensorShape& shape,
+                            NaiveOperands operands);
+
+// The families of which EvaluateSpecial consists.
+NaiveTensor EvaluateGather(const Special& special, const TensorShape& shape,
+                           NaiveOperands operands);
+NaiveTensor EvaluateScatter(const Special& special, const TensorShape& shape,
+                            NaiveOperands operands);
+
+}  // namespace tartan::ir
