@@ -1,0 +1,224 @@
+#include "frontend/api/composer.h"
+
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/api/inline.h"
+#include "frontend/api/tensor_node.h"
+#include "tile/base/status_macros.h"
+#include "tile/ir/naive_evaluator.h"
+#include "tile/lang/binder.h"
+#include "tile/lang/parser.h"
+
+namespace tartan::api {
+namespace {
+
+lang::ExprPtr MakeExpr(decltype(lang::Expr::node) node) {
+  return std::make_shared<const lang::Expr>(lang::Expr{{}, std::move(node)});
+}
+
+lang::ExprPtr MakeCall(std::string function, std::vector<lang::ExprPtr> arguments) {
+  return MakeExpr(lang::Call{std::move(function), std::move(arguments)});
+}
+
+lang::ExprPtr FloatExpr(double value) {
+  if (value != value) return MakeCall("nan", {});
+  if (value < 0 || (value == 0 && 1 / value < 0)) return MakeCall("neg", {FloatExpr(-value)});
+  if (std::isinf(value)) return MakeCall("inf", {});
+  return MakeExpr(lang::FloatLiteral{value});
+}
+
+// The value of a scalar, converted to its type; null where a literal cannot say it.
+lang::ExprPtr ScalarExpr(const HostTensor& scalar) {
+  const DataType type = scalar.type();
+  auto bits = [type] { return MakeExpr(lang::IntLiteral{8 * ByteWidth(type)}); };
+  if (type == DataType::kBFloat16) return MakeCall("as_bfloat", {FloatExpr(scalar.GetDouble(0))});
+  if (IsFloat(type)) return MakeCall("as_float", {FloatExpr(scalar.GetDouble(0)), bits()});
+  const int64_t value = scalar.GetInt(0);
+  if (type == DataType::kUInt64 && value < 0) return nullptr;
+  if (value == INT64_MIN) return nullptr;
+  lang::ExprPtr literal = MakeExpr(lang::IntLiteral{value < 0 ? -value : value});
+  if (value < 0) literal = MakeCall("neg", {literal});
+  if (type == DataType::kBool) return MakeCall("as_bool", {literal});
+  return MakeCall(IsSignedInteger(type) ? "as_int" : "as_uint", {literal, bits()});
+}
+
+struct ComposedFunction {
+  lang::Function function;
+  std::vector<Tensor> inputs;
+};
+
+class Composition {
+ public:
+  void AddPlaceholders(absl::Span<const Tensor> placeholders) {
+    for (const Tensor& placeholder : placeholders) AddInput(placeholder);
+  }
+
+  void AddOutputs(absl::Span<const Tensor> outputs) {
+    for (const Tensor& output : outputs) Visit(output);
+    for (const Tensor& output : outputs) {
+      // Every output is a statement of its own: it may be an input, or another output too.
+      const std::string name = scope_.Unique(absl::StrCat("Out_", output.node()->name));
+      result_.function.statements.push_back(
+          {{}, {}, lang::Assignment{name, MakeExpr(lang::Name{NameOf(output)})}});
+      result_.function.outputs.push_back(name);
+    }
+  }
+
+  ComposedFunction Finish() && { return std::move(result_); }
+
+ private:
+  const std::string& NameOf(const Tensor& tensor) const {
+    return names_.at(tensor.node().get())[tensor.result()];
+  }
+
+  void AddInput(const Tensor& tensor) {
+    auto& names = names_[tensor.node().get()];
+    if (!names.empty()) return;
+    const std::string& wanted = tensor.node()->name;
+    names = {scope_.Unique(wanted.empty() ? "Constant" : wanted)};
+    lang::Parameter parameter;
+    parameter.name = names[0];
+    result_.function.inputs.push_back(std::move(parameter));
+    result_.inputs.push_back(tensor);
+  }
+
+  // Inlines everything `root` depends on, operands first, without recursion.
+  void Visit(const Tensor& root) {
+    std::vector<std::pair<Tensor, bool>> stack = {{root, false}};
+    while (!stack.empty()) {
+      const auto [tensor, operands_done] = std::move(stack.back());
+      stack.pop_back();
+      if (IsNamed(tensor)) continue;
+      if (AddKnown(tensor)) continue;
+      if (tensor.is_placeholder()) {
+        AddInput(tensor);
+      } else if (operands_done) {
+        AddApplication(tensor);
+      } else {
+        stack.push_back({tensor, true});
+        for (const Tensor& input : InputsOf(*tensor.node())) stack.push_back({input, false});
+      }
+    }
+  }
+
+  bool IsNamed(const Tensor& tensor) const {
+    const auto it = names_.find(tensor.node().get());
+    return it != names_.end() && !it->second[tensor.result()].empty();
+  }
+
+  // A value that is known is a literal or an input.
+  bool AddKnown(const Tensor& tensor) {
+    const std::optional<HostTensor> value = KnownValue(tensor);
+    if (!value.has_value()) return false;
+    const lang::ExprPtr literal = value->shape().rank() == 0 ? ScalarExpr(*value) : nullptr;
+    if (literal != nullptr) {
+      const std::string name = scope_.Unique("Scalar");
+      result_.function.statements.push_back({{}, {}, lang::Assignment{name, literal}});
+      SetName(tensor, name);
+      return true;
+    }
+    if (tensor.constant() != nullptr) {
+      AddInput(tensor);
+      return true;
+    }
+    const Tensor constant = Tensor::Constant(*value, tensor.node()->name);
+    AddInput(constant);
+    SetName(tensor, NameOf(constant));
+    return true;
+  }
+
+  void SetName(const Tensor& tensor, const std::string& name) {
+    auto& names = names_[tensor.node().get()];
+    names.resize(tensor.node()->shapes.size());
+    names[tensor.result()] = name;
+  }
+
+  void AddApplication(const Tensor& tensor) {
+    const TensorNode& node = *tensor.node();
+    const auto& application = std::get<ApplicationNode>(node.kind);
+    std::vector<std::string> arguments;
+    std::vector<TensorShape> shapes;
+    for (const Tensor& input : application.inputs) {
+      arguments.push_back(NameOf(input));
+      shapes.push_back(input.shape());
+    }
+    names_[&node] = InlineFunction(*application.function, arguments, shapes, node.name, &scope_,
+                                   &result_.function.statements);
+  }
+
+  ComposedFunction result_;
+  NameScope scope_;
+  // Names of a node's results; an empty one is not there yet.
+  std::unordered_map<const TensorNode*, std::vector<std::string>> names_;
+};
+
+ComposedFunction ComposeFunction(absl::Span<const Tensor> placeholders,
+                                 absl::Span<const Tensor> outputs) {
+  Composition composition;
+  composition.AddPlaceholders(placeholders);
+  composition.AddOutputs(outputs);
+  return std::move(composition).Finish();
+}
+
+}  // namespace
+
+absl::StatusOr<ComposedProgram> Compose(absl::Span<const Tensor> placeholders,
+                                        absl::Span<const Tensor> outputs, absl::string_view name) {
+  ComposedFunction composed = ComposeFunction(placeholders, outputs);
+  ComposedProgram result;
+  result.program.set_name(std::string(name));
+  result.program.set_code(lang::Print(composed.function));
+  for (size_t i = 0; i < composed.inputs.size(); ++i) {
+    const Tensor& tensor = composed.inputs[i];
+    proto::Program::Input* input = result.program.add_inputs();
+    input->set_name(composed.function.inputs[i].name);
+    input->mutable_shape()->set_type(static_cast<proto::DataType>(tensor.type()));
+    for (int64_t dim : tensor.dims()) input->mutable_shape()->add_dims(dim);
+    input->set_is_constant(tensor.constant() != nullptr);
+  }
+  result.inputs = std::move(composed.inputs);
+  result.outputs.assign(outputs.begin(), outputs.end());
+  return result;
+}
+
+absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor) {
+  if (std::optional<HostTensor> known = KnownValue(tensor); known.has_value()) return *known;
+  const ComposedFunction composed = ComposeFunction({}, {&tensor, 1});
+  std::vector<TensorShape> shapes;
+  std::vector<HostTensor> values;
+  for (const Tensor& input : composed.inputs) {
+    if (input.constant() == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the value depends on the input '", input.node()->name, "'"));
+    }
+    shapes.push_back(input.shape());
+    values.push_back(*input.constant());
+  }
+  TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(composed.function, shapes, {}));
+  ir::NaiveOptions options;
+  options.max_points = int64_t{1} << 22;
+  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
+                          ir::EvaluateNaively(program, values, options));
+  RememberValue(tensor, results[0]);
+  return std::move(results[0]);
+}
+
+std::vector<Tensor> PlaceholdersOf(const Tensor& tensor) {
+  std::vector<Tensor> found;
+  std::unordered_set<const TensorNode*> seen;
+  std::vector<Tensor> stack = {tensor};
+  while (!stack.empty()) {
+    const Tensor next = std::move(stack.back());
+    stack.pop_back();
+    if (!seen.insert(next.node().get()).second) continue;
+    if (next.is_placeholder()) found.push_back(next);
+    for (const Tensor& input : InputsOf(*next.node())) stack.push_back(input);
+  }
+  return found;
+}
+
+}  // namespace tartan::api

@@ -1,0 +1,140 @@
+#include "frontend/api/inline.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+
+namespace tartan::api {
+namespace {
+
+// What the names of the callee stand for in the caller: sizes are numbers, tensors have new names.
+class Renamer {
+ public:
+  void SetSize(const std::string& name, int64_t size) {
+    values_[name] = MakeExpr(lang::IntLiteral{size});
+  }
+  void SetTensor(const std::string& name, const std::string& new_name) {
+    values_[name] = MakeExpr(lang::Name{new_name});
+    tensors_[name] = new_name;
+  }
+
+  const std::string& Tensor(const std::string& name) const {
+    const auto it = tensors_.find(name);
+    return it == tensors_.end() ? name : it->second;
+  }
+
+  lang::ExprPtr Rename(const lang::ExprPtr& expr) const {
+    return Match(
+        expr->node,
+        [&](const lang::Name& name) {
+          const auto it = values_.find(name.name);
+          return it == values_.end() ? expr : it->second;
+        },
+        [&](const lang::Call& call) {
+          return std::make_shared<const lang::Expr>(
+              lang::Expr{expr->position, lang::Call{call.function, Rename(call.arguments)}});
+        },
+        [&](const auto&) { return expr; });
+  }
+
+  std::vector<lang::ExprPtr> Rename(const std::vector<lang::ExprPtr>& exprs) const {
+    std::vector<lang::ExprPtr> renamed;
+    for (const lang::ExprPtr& expr : exprs) renamed.push_back(Rename(expr));
+    return renamed;
+  }
+
+  lang::TensorAccess Rename(const lang::TensorAccess& access) const {
+    return {access.position, Tensor(access.tensor), Rename(access.indices)};
+  }
+
+  lang::Contraction Rename(lang::Contraction contraction) const {
+    contraction.output = Rename(contraction.output);
+    contraction.output_dims = Rename(contraction.output_dims);
+    for (lang::TensorAccess& input : contraction.inputs) input = Rename(input);
+    for (lang::Constraint& constraint : contraction.constraints) {
+      constraint = {Rename(constraint.poly), Rename(constraint.range)};
+    }
+    if (!contraction.default_tensor.empty()) {
+      contraction.default_tensor = Tensor(contraction.default_tensor);
+    }
+    return contraction;
+  }
+
+ private:
+  static lang::ExprPtr MakeExpr(decltype(lang::Expr::node) node) {
+    return std::make_shared<const lang::Expr>(lang::Expr{{}, std::move(node)});
+  }
+
+  std::map<std::string, lang::ExprPtr> values_;
+  std::map<std::string, std::string> tensors_;
+};
+
+const std::string& TargetOf(const lang::Statement& statement) {
+  return Match(
+      statement.node,
+      [](const lang::Assignment& assignment) -> const std::string& { return assignment.target; },
+      [](const lang::Contraction& contraction) -> const std::string& {
+        return contraction.output.tensor;
+      });
+}
+
+}  // namespace
+
+std::string NameScope::Unique(absl::string_view wanted) {
+  std::string name;
+  for (char c : wanted) {
+    name.push_back(absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_');
+  }
+  if (name.empty() || absl::ascii_isdigit(static_cast<unsigned char>(name[0])) || name[0] == '_') {
+    name.insert(0, "T");
+  }
+  name[0] = absl::ascii_toupper(static_cast<unsigned char>(name[0]));
+  std::string unique = name;
+  for (int n = 1; !taken_.insert(unique).second; ++n) unique = absl::StrCat(name, "_", n);
+  return unique;
+}
+
+std::vector<std::string> InlineFunction(const lang::Function& callee,
+                                        absl::Span<const std::string> arguments,
+                                        absl::Span<const TensorShape> shapes,
+                                        absl::string_view prefix, NameScope* scope,
+                                        std::vector<lang::Statement>* statements) {
+  Renamer renamer;
+  for (size_t i = 0; i < callee.inputs.size(); ++i) {
+    const lang::Parameter& parameter = callee.inputs[i];
+    renamer.SetTensor(parameter.name, arguments[i]);
+    for (size_t d = 0; d < parameter.dims.size(); ++d) {
+      renamer.SetSize(parameter.dims[d], shapes[i].dims[d]);
+    }
+  }
+  for (const lang::Statement& statement : callee.statements) {
+    const std::string& target = TargetOf(statement);
+    const bool is_output =
+        std::find(callee.outputs.begin(), callee.outputs.end(), target) != callee.outputs.end();
+    const bool plain = prefix.empty() || (is_output && callee.outputs.size() == 1);
+    const std::string wanted = prefix.empty() ? target
+                               : plain        ? std::string(prefix)
+                                              : absl::StrCat(prefix, "_", target);
+    renamer.SetTensor(target, scope->Unique(wanted));
+    lang::Statement copy;
+    copy.attributes = statement.attributes;
+    copy.node = Match(
+        statement.node,
+        [&](const lang::Assignment& assignment) -> decltype(copy.node) {
+          return lang::Assignment{renamer.Tensor(target), renamer.Rename(assignment.value)};
+        },
+        [&](const lang::Contraction& contraction) -> decltype(copy.node) {
+          return renamer.Rename(contraction);
+        });
+    statements->push_back(std::move(copy));
+  }
+  std::vector<std::string> outputs;
+  for (const std::string& output : callee.outputs) outputs.push_back(renamer.Tensor(output));
+  return outputs;
+}
+
+}  // namespace tartan::api

@@ -1,0 +1,48 @@
+// What a lazy tensor refers to. Internal to frontend/api.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "frontend/api/tensor.h"
+#include "tile/lang/ast.h"
+
+namespace tartan::api {
+
+struct PlaceholderNode {};
+
+struct ConstantNode {
+  HostTensor value;
+};
+
+// A Tile function applied to tensors; one result per output of the function.
+struct ApplicationNode {
+  std::shared_ptr<const lang::Function> function;
+  std::vector<Tensor> inputs;
+};
+
+struct TensorNode {
+  // Chains of nodes may be long: releases what only this node holds without recursion.
+  ~TensorNode();
+
+  std::string name;  // of a placeholder or constant; of the caller's node for an application
+  std::vector<TensorShape> shapes;  // per result
+  std::variant<PlaceholderNode, ConstantNode, ApplicationNode> kind;
+
+  // Values computed on the host so far, per result.
+  mutable std::mutex host_mutex;
+  mutable std::vector<std::optional<HostTensor>> host_values;
+};
+
+// The inputs of an application; empty for other nodes.
+absl::Span<const Tensor> InputsOf(const TensorNode& node);
+
+// The constant value, or one computed on the host before.
+std::optional<HostTensor> KnownValue(const Tensor& tensor);
+void RememberValue(const Tensor& tensor, HostTensor value);
+
+}  // namespace tartan::api

@@ -1,0 +1,157 @@
+// Programs through the whole way: text, compiler, OpenCL device, against the naive evaluator.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/opencl_driver.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/evaluator/loaded_program.h"
+#include "tile/evaluator/program_cache.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan::evaluator {
+namespace {
+
+hal::DevicePtr OpenDevice() {
+  static const hal::DevicePtr device = [] {
+    const auto driver = opencl::MakeOpenClDriver();
+    const auto devices = driver->ListDevices();
+    return devices.ok() && !devices->empty() ? driver->Open(devices->front()).value() : nullptr;
+  }();
+  return device;
+}
+
+ProgramCache& Cache() {
+  static auto* const cache = new ProgramCache(OpenDevice(), opencl::OpenClDialect());
+  return *cache;
+}
+
+proto::Program ToProto(const TestProgram& program) {
+  proto::Program result;
+  result.set_name(program.name);
+  result.set_code(program.code);
+  for (const TensorShape& shape : program.inputs) {
+    proto::Program::Input* input = result.add_inputs();
+    input->mutable_shape()->set_type(static_cast<proto::DataType>(shape.type));
+    for (int64_t dim : shape.dims) input->mutable_shape()->add_dims(dim);
+  }
+  return result;
+}
+
+class EvaluatorTest : public testing::TestWithParam<TestProgram> {};
+
+TEST_P(EvaluatorTest, EqualsTheNaiveEvaluatorOnTheDevice) {
+  ASSERT_NE(OpenDevice(), nullptr) << "no OpenCL device";
+  const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 7);
+  const auto expected = ir::EvaluateNaively(BindTestProgram(GetParam()), inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto compiled = Cache().Get(ToProto(GetParam()));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const auto loaded = LoadedProgram::Load(*compiled, {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    const auto actual = (*loaded)->Run(inputs);
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    const bool half = GetParam().inputs[0].type == DataType::kFloat16 ||
+                      GetParam().inputs[0].type == DataType::kBFloat16;
+    for (size_t o = 0; o < expected->size(); ++o) {
+      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], half ? 1e-2 : 2e-5), "")
+          << "output " << o;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EvaluatorTest, testing::ValuesIn(TestPrograms()),
+                         [](const auto& info) { return info.param.name; });
+
+const TestProgram& Find(const std::string& name) {
+  for (const TestProgram& program : TestPrograms()) {
+    if (program.name == name) return program;
+  }
+  return TestPrograms().front();
+}
+
+TEST(ProgramCache, CompilesEqualProgramsOnce) {
+  ProgramCache cache(OpenDevice(), opencl::OpenClDialect());
+  proto::Program program = ToProto(Find("MatMul"));
+  const auto first = cache.Get(program);
+  program.set_name("another name");
+  const auto second = cache.Get(program);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(*first, *second);
+  program.mutable_inputs(0)->set_is_constant(true);
+  EXPECT_NE(*first, *cache.Get(program));
+  EXPECT_EQ(cache.statistics().hits, 1);
+  EXPECT_EQ(cache.statistics().misses, 2);
+}
+
+TEST(ProgramCache, ForgetsTheLeastRecentlyUsed) {
+  ProgramCache cache(OpenDevice(), opencl::OpenClDialect(), 1);
+  ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());
+  ASSERT_TRUE(cache.Get(ToProto(Find("SumOverAxis"))).ok());
+  ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());
+  EXPECT_EQ(cache.statistics().hits, 0);
+  EXPECT_EQ(cache.statistics().misses, 3);
+}
+
+TEST(ProgramCache, ReportsWhatIsWrongWithAProgramEachTime) {
+  ProgramCache cache(OpenDevice(), opencl::OpenClDialect());
+  TestProgram wrong = {"Wrong", "function (A) -> (O) { O = A + Missing; }",
+                       {{DataType::kFloat32, {3}}}};
+  for (int i = 0; i < 2; ++i) {
+    const auto result = cache.Get(ToProto(wrong));
+    ASSERT_FALSE(result.ok());
+    EXPECT_NE(result.status().message().find("Missing"), absl::string_view::npos);
+  }
+}
+
+TEST(LoadedProgram, RunsInManyThreadsAtOnce) {
+  const TestProgram& program = Find("Softmax");
+  const auto compiled = Cache().Get(ToProto(program));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const auto loaded = LoadedProgram::Load(*compiled, {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        const std::vector<HostTensor> inputs = RandomInputs(program, 100 * t + i);
+        const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
+        const auto actual = (*loaded)->Run(inputs);
+        if (!actual.ok() || !FirstDifference((*actual)[0], (*expected)[0], 2e-5).empty()) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(LoadedProgram, RefusesInputsOfOtherShapes) {
+  const TestProgram& program = Find("Relu");
+  const auto loaded = LoadedProgram::Load(*Cache().Get(ToProto(program)), {});
+  ASSERT_TRUE(loaded.ok());
+  TestProgram other = program;
+  other.inputs[0].dims = {3};
+  EXPECT_EQ((*loaded)->Run(RandomInputs(other, 1)).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ((*loaded)->Run({}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(LoadedProgram, TimesEveryKernel) {
+  const TestProgram& program = Find("Softmax");
+  const auto loaded = LoadedProgram::Load(*Cache().Get(ToProto(program)), {});
+  ASSERT_TRUE(loaded.ok());
+  std::vector<KernelTime> profile;
+  ASSERT_TRUE((*loaded)->Run(RandomInputs(program, 3), &profile).ok());
+  ASSERT_EQ(profile.size(), 3u);
+  for (const KernelTime& time : profile) {
+    EXPECT_GT(time.ms, 0) << time.kernel;
+    EXPECT_GT(time.flops, 0) << time.kernel;
+  }
+}
+
+}  // namespace
+}  // namespace tartan::evaluator

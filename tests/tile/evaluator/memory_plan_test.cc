@@ -1,0 +1,71 @@
+#include "tile/evaluator/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace tartan::evaluator {
+namespace {
+
+TEST(PlanMemory, GivesNothingToNobody) {
+  const auto plan = PlanMemory({}, 128, 1 << 20);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->total_bytes(), 0);
+}
+
+TEST(PlanMemory, LetsBuffersShareMemoryOneAfterTheOther) {
+  const auto plan = PlanMemory({{1000, 0, 1}, {1000, 2, 3}}, 128, 1 << 20);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->placements[0], plan->placements[1]);
+  EXPECT_EQ(plan->total_bytes(), 1024);
+}
+
+TEST(PlanMemory, KeepsBuffersOfOneStepApart) {
+  const auto plan = PlanMemory({{1000, 0, 1}, {1000, 1, 3}}, 128, 1 << 20);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->total_bytes(), 2048);
+}
+
+TEST(PlanMemory, OpensAnotherArenaWhereOneIsFull) {
+  const auto plan = PlanMemory({{900, 0, 9}, {900, 0, 9}}, 128, 1024);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->arena_bytes.size(), 2u);
+}
+
+TEST(PlanMemory, RefusesABufferLargerThanAnyAllocation) {
+  const auto plan = PlanMemory({{2000, 0, 0}}, 128, 1024);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(PlanMemory, NeverOverlapsWhatIsAliveTogether) {
+  const uint64_t seed = 20261121;
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Lifetime> lifetimes(random() % 40);
+    for (Lifetime& lifetime : lifetimes) {
+      lifetime.bytes = static_cast<int64_t>(random() % 5000);
+      lifetime.first = static_cast<int>(random() % 20);
+      lifetime.last = lifetime.first + static_cast<int>(random() % 6);
+    }
+    const auto plan = PlanMemory(lifetimes, 64, 1 << 14);
+    ASSERT_TRUE(plan.ok());
+    for (size_t i = 0; i < lifetimes.size(); ++i) {
+      const Placement& a = plan->placements[i];
+      EXPECT_EQ(a.offset % 64, 0);
+      EXPECT_LE(a.offset + lifetimes[i].bytes, plan->arena_bytes[a.arena]);
+      for (size_t j = 0; j < i; ++j) {
+        const Placement& b = plan->placements[j];
+        const bool together = lifetimes[i].first <= lifetimes[j].last &&
+                              lifetimes[j].first <= lifetimes[i].last;
+        const bool overlap = a.arena == b.arena && a.offset < b.offset + lifetimes[j].bytes &&
+                             b.offset < a.offset + lifetimes[i].bytes;
+        EXPECT_FALSE(together && overlap);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tartan::evaluator
