@@ -33,9 +33,9 @@ std::optional<std::set<std::vector<int64_t>>> ValidPoints(const Problem& problem
 bool IsBounded(const Problem& problem);
 
 struct Comparison {
-  std::string error;         // empty when all invariants of index_space.h hold
-  bool complete = true;      // false when the space was too large to enumerate
-  int64_t loose_bounds = 0;  // reduced ranges whose first or last value no valid point takes
+  std::string error;              // empty when all invariants of index_space.h hold
+  bool complete = true;           // false when the space was too large to enumerate
+  int64_t loose_bounds = 0;       // reduced ranges whose first or last value no valid point takes
   bool needlessly_empty = false;  // may_be_empty, though every element has a point
   int64_t points = 0;
 };
