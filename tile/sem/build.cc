@@ -1,5 +1,6 @@
 #include "tile/sem/build.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tile/sem/scalar_value.h"
@@ -53,8 +54,10 @@ Type CommonType(absl::Span<const ExprPtr> operands) {
   return type;
 }
 
-// The literal that an integer operation on literals amounts to, or null.
+// The literal that an integer operation on literals amounts to, or null. A vector condition stays
+// what it was compared from: that gives its mask a width.
 ExprPtr Fold(ScalarOp op, Type type, absl::Span<const ExprPtr> operands) {
+  if (type.element == DataType::kBool && type.lanes > 1) return nullptr;
   std::vector<Scalar> values;
   for (const ExprPtr& operand : operands) {
     const auto value = LiteralValue(operand);

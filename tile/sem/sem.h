@@ -123,6 +123,8 @@ struct Parameter {
   std::string name;
   DataType stored;
   bool is_output = false;  // written; others are read only and do not alias outputs
+
+  bool operator==(const Parameter&) const = default;
 };
 
 struct Kernel {
