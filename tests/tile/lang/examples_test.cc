@@ -26,13 +26,13 @@ std::string Example(const std::string& name) {
   return "";
 }
 
-std::vector<HostTensor> Run(const std::string& name, const std::vector<HostTensor>& inputs) {
+std::vector<HostTensor> RunExample(const std::string& name, const std::vector<HostTensor>& inputs) {
   SCOPED_TRACE(name);
   return Evaluate(Example(name), inputs);
 }
 
-std::vector<double> RunOne(const std::string& name, const std::vector<HostTensor>& inputs) {
-  const std::vector<HostTensor> outputs = Run(name, inputs);
+std::vector<double> OutputOf(const std::string& name, const std::vector<HostTensor>& inputs) {
+  const std::vector<HostTensor> outputs = RunExample(name, inputs);
   return outputs.size() == 1 ? Values(outputs[0]) : std::vector<double>{};
 }
 
@@ -70,60 +70,61 @@ TEST(Examples, SayWhatTheyShowAndBind) {
 }
 
 TEST(Examples, SumOverAxis) {
-  EXPECT_THAT(RunOne("sum_over_axis", {Counting({2, 3})}), ElementsAre(5, 7, 9));
-  EXPECT_THAT(RunOne("sum_over_axis_padded", {Counting({2, 3})}), ElementsAre(5, 7, 9, 0));
+  EXPECT_THAT(OutputOf("sum_over_axis", {Counting({2, 3})}), ElementsAre(5, 7, 9));
+  EXPECT_THAT(OutputOf("sum_over_axis_padded", {Counting({2, 3})}), ElementsAre(5, 7, 9, 0));
 }
 
 TEST(Examples, MatrixMultiplication) {
-  EXPECT_THAT(RunOne("matmul", {Counting({2, 3}), Counting({3, 2})}), ElementsAre(22, 28, 49, 64));
+  EXPECT_THAT(OutputOf("matmul", {Counting({2, 3}), Counting({3, 2})}),
+              ElementsAre(22, 28, 49, 64));
 }
 
 TEST(Examples, MaxOverAxisAndGlobalMin) {
   const HostTensor input = FloatTensor({2, 3}, {-1, 5, -3, -4, 2, -2});
-  EXPECT_THAT(RunOne("max_over_axis", {input}), ElementsAre(-1, 5, -2));
-  EXPECT_THAT(RunOne("global_min", {input.Reshaped({2, 3, 1})}), ElementsAre(-4));
+  EXPECT_THAT(OutputOf("max_over_axis", {input}), ElementsAre(-1, 5, -2));
+  EXPECT_THAT(OutputOf("global_min", {input.Reshaped({2, 3, 1})}), ElementsAre(-4));
 }
 
 TEST(Examples, Means) {
-  EXPECT_THAT(RunOne("mean_over_axis", {Counting({2, 3})}), ElementsAre(2.5, 3.5, 4.5));
-  EXPECT_THAT(RunOne("global_mean", {Counting({2, 3})}), ElementsAre(3.5));
-  EXPECT_THAT(RunOne("global_mean_staged", {Counting({2, 3})}), ElementsAre(3.5));
+  EXPECT_THAT(OutputOf("mean_over_axis", {Counting({2, 3})}), ElementsAre(2.5, 3.5, 4.5));
+  EXPECT_THAT(OutputOf("global_mean", {Counting({2, 3})}), ElementsAre(3.5));
+  EXPECT_THAT(OutputOf("global_mean_staged", {Counting({2, 3})}), ElementsAre(3.5));
 }
 
 TEST(Examples, MaxPooling) {
   const HostTensor input = FloatTensor({5}, {4, 1, 2, 3, 9});
-  EXPECT_THAT(RunOne("max_pool_1d", {input}), ElementsAre(4, 3));
-  EXPECT_THAT(RunOne("max_pool_1d_round_up", {input}), ElementsAre(4, 3, 9));
-  EXPECT_THAT(RunOne("max_pool_1d_unconstrained", {input}), ElementsAre(9, 9));
+  EXPECT_THAT(OutputOf("max_pool_1d", {input}), ElementsAre(4, 3));
+  EXPECT_THAT(OutputOf("max_pool_1d_round_up", {input}), ElementsAre(4, 3, 9));
+  EXPECT_THAT(OutputOf("max_pool_1d_unconstrained", {input}), ElementsAre(9, 9));
 }
 
 TEST(Examples, Skipping) {
-  EXPECT_THAT(RunOne("even_rows", {Counting({5, 2})}), ElementsAre(3, 0, 11, 0, 19));
+  EXPECT_THAT(OutputOf("even_rows", {Counting({5, 2})}), ElementsAre(3, 0, 11, 0, 19));
 }
 
 TEST(Examples, CumulativeSums) {
-  EXPECT_THAT(RunOne("cumulative_sum", {Counting({4})}), ElementsAre(1, 3, 6, 10));
-  EXPECT_THAT(RunOne("cumulative_sum_shifted", {Counting({4})}), ElementsAre(1, 3, 6, 10));
+  EXPECT_THAT(OutputOf("cumulative_sum", {Counting({4})}), ElementsAre(1, 3, 6, 10));
+  EXPECT_THAT(OutputOf("cumulative_sum_shifted", {Counting({4})}), ElementsAre(1, 3, 6, 10));
 }
 
 TEST(Examples, Convolutions) {
-  EXPECT_THAT(RunOne("conv1d", {Counting({1, 4, 1}), FloatTensor({2, 1, 2}, {1, 10, 2, 20})}),
+  EXPECT_THAT(OutputOf("conv1d", {Counting({1, 4, 1}), FloatTensor({2, 1, 2}, {1, 10, 2, 20})}),
               ElementsAre(5, 50, 8, 80, 11, 110));
   // Rows x and x + 2, columns y and y + 3 of [[1 .. 5] [6 .. 10] [11 .. 15] [16 .. 20]].
   EXPECT_THAT(
-      RunOne("conv2d_dilated", {Counting({1, 4, 5, 1}), FloatTensor({2, 2, 1, 1}, {1, 1, 1, 1})}),
+      OutputOf("conv2d_dilated", {Counting({1, 4, 5, 1}), FloatTensor({2, 2, 1, 1}, {1, 1, 1, 1})}),
       ElementsAre(1 + 4 + 11 + 14, 2 + 5 + 12 + 15, 6 + 9 + 16 + 19, 7 + 10 + 17 + 20));
   // All ones: every output counts the taps inside the 3x3 input.
-  EXPECT_THAT(RunOne("conv2d_same_relu", {FloatTensor({1, 3, 3, 1}, std::vector<float>(9, 1)),
-                                          FloatTensor({3, 3, 1, 1}, std::vector<float>(9, 1))}),
+  EXPECT_THAT(OutputOf("conv2d_same_relu", {FloatTensor({1, 3, 3, 1}, std::vector<float>(9, 1)),
+                                            FloatTensor({3, 3, 1, 1}, std::vector<float>(9, 1))}),
               ElementsAre(4, 6, 4, 6, 9, 6, 4, 6, 4));
-  EXPECT_THAT(RunOne("conv2d_same_relu", {FloatTensor({1, 3, 3, 1}, std::vector<float>(9, 1)),
-                                          FloatTensor({3, 3, 1, 1}, std::vector<float>(9, -1))}),
+  EXPECT_THAT(OutputOf("conv2d_same_relu", {FloatTensor({1, 3, 3, 1}, std::vector<float>(9, 1)),
+                                            FloatTensor({3, 3, 1, 1}, std::vector<float>(9, -1))}),
               ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 0));
 }
 
 TEST(Examples, Aggregations) {
-  const std::vector<HostTensor> outputs = Run("aggregations", {Counting({2, 3})});
+  const std::vector<HostTensor> outputs = RunExample("aggregations", {Counting({2, 3})});
   ASSERT_EQ(outputs.size(), 5);
   EXPECT_THAT(Values(outputs[0]), ElementsAre(6, 15));
   EXPECT_THAT(Values(outputs[1]), ElementsAre(6, 120));
@@ -133,7 +134,8 @@ TEST(Examples, Aggregations) {
 }
 
 TEST(Examples, Combinations) {
-  const std::vector<HostTensor> outputs = Run("combinations", {Counting({2, 3}), Counting({3, 2})});
+  const std::vector<HostTensor> outputs =
+      RunExample("combinations", {Counting({2, 3}), Counting({3, 2})});
   ASSERT_EQ(outputs.size(), 2);
   EXPECT_THAT(Values(outputs[0]), ElementsAre(22, 28, 49, 64));
   EXPECT_THAT(Values(outputs[1]), ElementsAre(8, 9, 11, 12));
@@ -141,7 +143,7 @@ TEST(Examples, Combinations) {
 
 TEST(Examples, ElementwiseOperations) {
   const std::vector<HostTensor> outputs =
-      Run("elementwise", {FloatTensor({2, 2}, {1, 2, 3, 4}), FloatTensor({2}, {2, 2})});
+      RunExample("elementwise", {FloatTensor({2, 2}, {1, 2, 3, 4}), FloatTensor({2}, {2, 2})});
   ASSERT_EQ(outputs.size(), 15);
   const std::vector<std::vector<double>> expected = {
       {3, 4, 5, 6},
@@ -166,8 +168,8 @@ TEST(Examples, ElementwiseOperations) {
 }
 
 TEST(Examples, FunctionHeader) {
-  const std::vector<HostTensor> outputs =
-      Run("function_header", {Counting({1, 2}), Counting({2, 1, 2}), FloatTensor({2}, {0, 1})});
+  const std::vector<HostTensor> outputs = RunExample(
+      "function_header", {Counting({1, 2}), Counting({2, 1, 2}), FloatTensor({2}, {0, 1})});
   ASSERT_EQ(outputs.size(), 2);
   EXPECT_THAT(Values(outputs[0]), ElementsAre(7, 10));
   EXPECT_THAT(Values(outputs[1]), ElementsAre(1, DoubleNear(std::exp(1), 1e-6)));
@@ -175,10 +177,10 @@ TEST(Examples, FunctionHeader) {
 
 TEST(Examples, CompilerPrintout) {
   EXPECT_THAT(
-      RunOne("compiler_printout", {FloatTensor({3, 2}, {1, 1, 1, 1, 1, 1}), Counting({3, 2})}),
+      OutputOf("compiler_printout", {FloatTensor({3, 2}, {1, 1, 1, 1, 1, 1}), Counting({3, 2})}),
       ElementsAre(0, 0, 0));
-  EXPECT_THAT(RunOne("compiler_printout",
-                     {FloatTensor({3, 1}, {1, static_cast<float>(M_E), 1}), Counting({3, 1})}),
+  EXPECT_THAT(OutputOf("compiler_printout",
+                       {FloatTensor({3, 1}, {1, static_cast<float>(M_E), 1}), Counting({3, 1})}),
               ElementsAre(0, DoubleNear(-2, 1e-6), 0));
 }
 
@@ -193,10 +195,10 @@ TEST(Examples, StridedDilatedConvolution) {
     }
     return total;
   };
-  EXPECT_THAT(
-      RunOne("conv2d_strided_dilated", {Counting({1, 6, 6, 1}), FloatTensor({2, 2, 1, 2}, kernel)}),
-      ElementsAre(sum(0, 0), 10 * sum(0, 0), sum(0, 1), 10 * sum(0, 1), sum(1, 0), 10 * sum(1, 0),
-                  sum(1, 1), 10 * sum(1, 1)));
+  EXPECT_THAT(OutputOf("conv2d_strided_dilated",
+                       {Counting({1, 6, 6, 1}), FloatTensor({2, 2, 1, 2}, kernel)}),
+              ElementsAre(sum(0, 0), 10 * sum(0, 0), sum(0, 1), 10 * sum(0, 1), sum(1, 0),
+                          10 * sum(1, 0), sum(1, 1), 10 * sum(1, 1)));
 }
 
 TEST(Examples, TheThreeFormsOfTheGradientAgree) {
@@ -216,15 +218,15 @@ TEST(Examples, TheThreeFormsOfTheGradientAgree) {
       }
     }
   }
-  EXPECT_EQ(RunOne("conv2d_strided_dilated_gradient", inputs), expected);
-  EXPECT_EQ(RunOne("conv2d_gradient_reduced", inputs), expected);
-  EXPECT_EQ(RunOne("conv2d_gradient_defracted", inputs), expected);
+  EXPECT_EQ(OutputOf("conv2d_strided_dilated_gradient", inputs), expected);
+  EXPECT_EQ(OutputOf("conv2d_gradient_reduced", inputs), expected);
+  EXPECT_EQ(OutputOf("conv2d_gradient_defracted", inputs), expected);
 }
 
 TEST(Examples, GeneratedGradient) {
   const std::vector<HostTensor> outputs =
-      Run("generated_gradient", {FloatTensor({2, 2, 5, 7}, std::vector<float>(140, 1)),
-                                 FloatTensor({2, 9, 9, 5}, std::vector<float>(810, 1))});
+      RunExample("generated_gradient", {FloatTensor({2, 2, 5, 7}, std::vector<float>(140, 1)),
+                                        FloatTensor({2, 9, 9, 5}, std::vector<float>(810, 1))});
   ASSERT_EQ(outputs.size(), 2);
   // The mean is over 2*3*3*7 = 126 outputs; each weight meets 2*3*3 of them.
   for (const double value : Values(outputs[1])) EXPECT_NEAR(value, 18.0 / 126, 1e-6);

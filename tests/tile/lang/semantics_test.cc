@@ -25,7 +25,7 @@ HostTensor Ints(DataType type, const std::vector<int64_t>& values) {
 }
 
 // The values of O.
-std::vector<double> Run(const std::string& body, const std::vector<HostTensor>& inputs) {
+std::vector<double> OutputOf(const std::string& body, const std::vector<HostTensor>& inputs) {
   const char* header[] = {"function () -> (O) { ", "function (A) -> (O) { ",
                           "function (A, B) -> (O) { ", "function (A, B, C) -> (O) { "};
   const std::vector<HostTensor> outputs = Evaluate(header[inputs.size()] + body + " }", inputs);
@@ -35,63 +35,64 @@ std::vector<double> Run(const std::string& body, const std::vector<HostTensor>& 
 TEST(Semantics, AnEmptyAggregationIsZero) {
   const HostTensor input = Floats({1, 2});
   for (const char* aggregation : {"+", "*", ">", "<", "="}) {
-    EXPECT_THAT(Run(std::string("O[i : 3] = ") + aggregation + "(A[i - 1]);", {input}),
+    EXPECT_THAT(OutputOf(std::string("O[i : 3] = ") + aggregation + "(A[i - 1]);", {input}),
                 ElementsAre(0, 1, 2));
   }
 }
 
 TEST(Semantics, ADefaultFillsWhatNoIndexReaches) {
-  EXPECT_THAT(Run("O[2*i : 4] = +(A[i]) default B;", {Floats({1, 2}), Floats({7, 8, 9, 10})}),
+  EXPECT_THAT(OutputOf("O[2*i : 4] = +(A[i]) default B;", {Floats({1, 2}), Floats({7, 8, 9, 10})}),
               ElementsAre(1, 8, 2, 10));
 }
 
 TEST(Semantics, AggregationsOfNegativeNumbersDoNotSeeZero) {
   const HostTensor input = Floats({-3, -1, -2});
-  EXPECT_THAT(Run("O[] = >(A[i]);", {input}), ElementsAre(-1));
-  EXPECT_THAT(Run("O[] = <(A[i]);", {input}), ElementsAre(-3));
-  EXPECT_THAT(Run("O[] = *(A[i]);", {input}), ElementsAre(-6));
+  EXPECT_THAT(OutputOf("O[] = >(A[i]);", {input}), ElementsAre(-1));
+  EXPECT_THAT(OutputOf("O[] = <(A[i]);", {input}), ElementsAre(-3));
+  EXPECT_THAT(OutputOf("O[] = *(A[i]);", {input}), ElementsAre(-6));
 }
 
 TEST(Semantics, InfinityIsAnOrdinaryMaximum) {
   const HostTensor input = Floats({-INFINITY, -INFINITY});
-  EXPECT_THAT(Run("O[] = >(A[i]);", {input}), ElementsAre(-kInf));
+  EXPECT_THAT(OutputOf("O[] = >(A[i]);", {input}), ElementsAre(-kInf));
 }
 
 TEST(Semantics, NaNPropagatesThroughMaxAndMin) {
   const HostTensor input = Floats({1, kNan, 3});
-  EXPECT_THAT(Run("O[] = >(A[i]);", {input}), ElementsAre(NanSensitiveDoubleEq(kNan)));
-  EXPECT_THAT(Run("O[] = <(A[i]);", {input}), ElementsAre(NanSensitiveDoubleEq(kNan)));
-  EXPECT_THAT(Run("O = max(A, 2);", {input}), ElementsAre(2, NanSensitiveDoubleEq(kNan), 3));
-  EXPECT_THAT(Run("O = min(2, A);", {input}), ElementsAre(1, NanSensitiveDoubleEq(kNan), 2));
+  EXPECT_THAT(OutputOf("O[] = >(A[i]);", {input}), ElementsAre(NanSensitiveDoubleEq(kNan)));
+  EXPECT_THAT(OutputOf("O[] = <(A[i]);", {input}), ElementsAre(NanSensitiveDoubleEq(kNan)));
+  EXPECT_THAT(OutputOf("O = max(A, 2);", {input}), ElementsAre(2, NanSensitiveDoubleEq(kNan), 3));
+  EXPECT_THAT(OutputOf("O = min(2, A);", {input}), ElementsAre(1, NanSensitiveDoubleEq(kNan), 2));
 }
 
 TEST(Semantics, IntegersWrapAround) {
-  EXPECT_THAT(Run("O = A + 1;", {Ints(DataType::kInt8, {127, -128})}), ElementsAre(-128, -127));
-  EXPECT_THAT(Run("O = -A;", {Ints(DataType::kUInt8, {1, 0})}), ElementsAre(255, 0));
-  EXPECT_THAT(Run("O[] = +(A[i]);", {Ints(DataType::kInt8, {100, 100})}), ElementsAre(-56));
+  EXPECT_THAT(OutputOf("O = A + 1;", {Ints(DataType::kInt8, {127, -128})}),
+              ElementsAre(-128, -127));
+  EXPECT_THAT(OutputOf("O = -A;", {Ints(DataType::kUInt8, {1, 0})}), ElementsAre(255, 0));
+  EXPECT_THAT(OutputOf("O[] = +(A[i]);", {Ints(DataType::kInt8, {100, 100})}), ElementsAre(-56));
 }
 
 TEST(Semantics, IntegerDivisionTruncatesAndIsZeroByZero) {
-  EXPECT_THAT(Run("O = A / B;",
-                  {Ints(DataType::kInt32, {7, -7, 7, 5}), Ints(DataType::kInt32, {2, 2, -2, 0})}),
+  EXPECT_THAT(OutputOf("O = A / B;", {Ints(DataType::kInt32, {7, -7, 7, 5}),
+                                      Ints(DataType::kInt32, {2, 2, -2, 0})}),
               ElementsAre(3, -3, -3, 0));
-  EXPECT_THAT(Run("O = A % B;",
-                  {Ints(DataType::kInt32, {7, -7, 7, 5}), Ints(DataType::kInt32, {3, 3, -3, 0})}),
+  EXPECT_THAT(OutputOf("O = A % B;", {Ints(DataType::kInt32, {7, -7, 7, 5}),
+                                      Ints(DataType::kInt32, {3, 3, -3, 0})}),
               ElementsAre(1, 2, -2, 0));
 }
 
 TEST(Semantics, ShiftsByTheWidthOrMoreLeaveTheSign) {
-  EXPECT_THAT(
-      Run("O = A << B;", {Ints(DataType::kInt32, {1, 1, 1}), Ints(DataType::kInt32, {3, 31, 32})}),
-      ElementsAre(8, -2147483648.0, 0));
-  EXPECT_THAT(Run("O = A >> B;",
-                  {Ints(DataType::kInt32, {-8, -8, 8}), Ints(DataType::kInt32, {1, 40, 40})}),
+  EXPECT_THAT(OutputOf("O = A << B;",
+                       {Ints(DataType::kInt32, {1, 1, 1}), Ints(DataType::kInt32, {3, 31, 32})}),
+              ElementsAre(8, -2147483648.0, 0));
+  EXPECT_THAT(OutputOf("O = A >> B;",
+                       {Ints(DataType::kInt32, {-8, -8, 8}), Ints(DataType::kInt32, {1, 40, 40})}),
               ElementsAre(-4, -1, 0));
 }
 
 TEST(Semantics, ASelectionContractionTakesTheThirdTensorWhereTheFirstTwoAgree) {
-  EXPECT_THAT(Run("O[i : 3] = +(A[i] == B[j] ? C[j]);",
-                  {Floats({1, 2, 3}), Floats({2, 1, 2}), Floats({10, 20, 30})}),
+  EXPECT_THAT(OutputOf("O[i : 3] = +(A[i] == B[j] ? C[j]);",
+                       {Floats({1, 2, 3}), Floats({2, 1, 2}), Floats({10, 20, 30})}),
               ElementsAre(20, 40, 0));
 }
 
@@ -104,68 +105,68 @@ TEST(Semantics, AnEqualityContractionIsBoolean) {
 }
 
 TEST(Semantics, BroadcastingAlignsToTheRight) {
-  EXPECT_THAT(Run("O = A * 10 + B;", {FloatTensor({2, 1}, {1, 2}), Floats({3, 4})}),
+  EXPECT_THAT(OutputOf("O = A * 10 + B;", {FloatTensor({2, 1}, {1, 2}), Floats({3, 4})}),
               ElementsAre(13, 14, 23, 24));
 }
 
 TEST(Semantics, SelectionIsElementwise) {
-  EXPECT_THAT(Run("O = A > 0 ? A : 0.5 * A;", {Floats({2, -2})}), ElementsAre(2, -1));
+  EXPECT_THAT(OutputOf("O = A > 0 ? A : 0.5 * A;", {Floats({2, -2})}), ElementsAre(2, -1));
 }
 
 TEST(Semantics, LogicAndBits) {
   const HostTensor a = Ints(DataType::kInt32, {6, 0, 5});
   const HostTensor b = Ints(DataType::kInt32, {3, 2, 0});
-  EXPECT_THAT(Run("O = A & B;", {a, b}), ElementsAre(2, 0, 0));
-  EXPECT_THAT(Run("O = A | B;", {a, b}), ElementsAre(7, 2, 5));
-  EXPECT_THAT(Run("O = A ^ B;", {a, b}), ElementsAre(5, 2, 5));
-  EXPECT_THAT(Run("O = ~A;", {a}), ElementsAre(-7, -1, -6));
-  EXPECT_THAT(Run("O = A && B;", {a, b}), ElementsAre(1, 0, 0));
-  EXPECT_THAT(Run("O = A || B;", {a, b}), ElementsAre(1, 1, 1));
-  EXPECT_THAT(Run("O = !A;", {a}), ElementsAre(0, 1, 0));
+  EXPECT_THAT(OutputOf("O = A & B;", {a, b}), ElementsAre(2, 0, 0));
+  EXPECT_THAT(OutputOf("O = A | B;", {a, b}), ElementsAre(7, 2, 5));
+  EXPECT_THAT(OutputOf("O = A ^ B;", {a, b}), ElementsAre(5, 2, 5));
+  EXPECT_THAT(OutputOf("O = ~A;", {a}), ElementsAre(-7, -1, -6));
+  EXPECT_THAT(OutputOf("O = A && B;", {a, b}), ElementsAre(1, 0, 0));
+  EXPECT_THAT(OutputOf("O = A || B;", {a, b}), ElementsAre(1, 1, 1));
+  EXPECT_THAT(OutputOf("O = !A;", {a}), ElementsAre(0, 1, 0));
 }
 
 TEST(Semantics, ShapeIsAVectorOfSizes) {
-  EXPECT_THAT(Run("O = shape(A);", {FloatTensor({2, 1, 3}, {1, 2, 3, 4, 5, 6})}),
+  EXPECT_THAT(OutputOf("O = shape(A);", {FloatTensor({2, 1, 3}, {1, 2, 3, 4, 5, 6})}),
               ElementsAre(2, 1, 3));
-  EXPECT_THAT(Run("O = shape(A);", {Floats({1, 2, 3, 4})}), ElementsAre(4));
-  EXPECT_THAT(Run("O = shape(A);", {FloatTensor({}, {1})}), ElementsAre());
+  EXPECT_THAT(OutputOf("O = shape(A);", {Floats({1, 2, 3, 4})}), ElementsAre(4));
+  EXPECT_THAT(OutputOf("O = shape(A);", {FloatTensor({}, {1})}), ElementsAre());
 }
 
 TEST(Semantics, IndexIsACoordinate) {
-  EXPECT_THAT(Run("O = index(A, 0) * 10 + index(A, -1);", {FloatTensor({2, 2}, {0, 0, 0, 0})}),
+  EXPECT_THAT(OutputOf("O = index(A, 0) * 10 + index(A, -1);", {FloatTensor({2, 2}, {0, 0, 0, 0})}),
               ElementsAre(0, 1, 10, 11));
 }
 
 TEST(Semantics, ArgumentOfTheMaximum) {
-  EXPECT_THAT(
-      Run("M[] = >(A[i]); P = A == M ? index(A, 0) : 99; O[] = <(P[i]);", {Floats({3, 9, 2, 9})}),
-      ElementsAre(1));
+  EXPECT_THAT(OutputOf("M[] = >(A[i]); P = A == M ? index(A, 0) : 99; O[] = <(P[i]);",
+                       {Floats({3, 9, 2, 9})}),
+              ElementsAre(1));
 }
 
 TEST(Semantics, SpecialFunctions) {
-  EXPECT_THAT(Run("O = gather(A, B);",
-                  {FloatTensor({3, 2}, {1, 2, 3, 4, 5, 6}), Ints(DataType::kInt64, {2, 0})}),
+  EXPECT_THAT(OutputOf("O = gather(A, B);",
+                       {FloatTensor({3, 2}, {1, 2, 3, 4, 5, 6}), Ints(DataType::kInt64, {2, 0})}),
               ElementsAre(5, 6, 1, 2));
-  EXPECT_THAT(Run("O = sort(A, 0, 1);", {Floats({2, 3, 1})}), ElementsAre(3, 2, 1));
-  EXPECT_THAT(Run("O = argsort(A, 0);", {Floats({2, 3, 1})}), ElementsAre(2, 0, 1));
-  EXPECT_THAT(Run("O = cumsum(A, 0);", {Floats({2, 3, 1})}), ElementsAre(2, 5, 6));
-  EXPECT_THAT(Run("O = reshape(A, 2, 2);", {Floats({1, 2, 3, 4})}), ElementsAre(1, 2, 3, 4));
-  EXPECT_THAT(Run("O = scatter_elements(A, B, C, 0, 1);",
-                  {Floats({1, 2, 3}), Ints(DataType::kInt64, {2, 2}), Floats({10, 20})}),
+  EXPECT_THAT(OutputOf("O = sort(A, 0, 1);", {Floats({2, 3, 1})}), ElementsAre(3, 2, 1));
+  EXPECT_THAT(OutputOf("O = argsort(A, 0);", {Floats({2, 3, 1})}), ElementsAre(2, 0, 1));
+  EXPECT_THAT(OutputOf("O = cumsum(A, 0);", {Floats({2, 3, 1})}), ElementsAre(2, 5, 6));
+  EXPECT_THAT(OutputOf("O = reshape(A, 2, 2);", {Floats({1, 2, 3, 4})}), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(OutputOf("O = scatter_elements(A, B, C, 0, 1);",
+                       {Floats({1, 2, 3}), Ints(DataType::kInt64, {2, 2}), Floats({10, 20})}),
               ElementsAre(1, 2, 33));
 }
 
 TEST(Semantics, LiteralsReachDoublePrecision) {
   const HostTensor zero =
       HostTensor::FromVector<double>({DataType::kFloat64, {1}}, std::vector<double>{0});
-  EXPECT_THAT(Run("O = A + 0.1;", {zero}), ElementsAre(0.1));
-  EXPECT_THAT(Run("O = A + 1.0 / 3;", {zero}), ElementsAre(1.0 / 3));
-  EXPECT_THAT(Run("O = A - inf();", {zero}), ElementsAre(-kInf));
+  EXPECT_THAT(OutputOf("O = A + 0.1;", {zero}), ElementsAre(0.1));
+  EXPECT_THAT(OutputOf("O = A + 1.0 / 3;", {zero}), ElementsAre(1.0 / 3));
+  EXPECT_THAT(OutputOf("O = A - inf();", {zero}), ElementsAre(-kInf));
 }
 
 TEST(Semantics, FunctionsWithoutInputsAreConstants) {
-  EXPECT_THAT(Run("O = 2 + 3;", {}), ElementsAre(5));
-  EXPECT_THAT(Run("H = 0.5; O[i : 3] = +(H[]);", {}), ElementsAre(0.5, 0.5, 0.5));
+  EXPECT_THAT(OutputOf("O = 2 + 3;", {}), ElementsAre(5));
+  EXPECT_THAT(OutputOf("H = 0.5; O[i : 3] = +(H[]);", {}), ElementsAre(0.5, 0.5, 0.5));
 }
 
 }  // namespace
