@@ -1,0 +1,194 @@
+// Compiling through the OpenCL driver: the disk cache, and what a failed build tells.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "backend_opencl/cache_file.h"
+#include "backend_opencl/disk_cache.h"
+#include "backend_opencl/opencl_driver.h"
+#include "tests/backend_opencl/temporary_directory.h"
+
+namespace tartan::opencl {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+hal::ExecutableSource Source(const std::string& constant) {
+  hal::ExecutableSource source;
+  source.format = "opencl-c";
+  source.prologue = "float Shift(float x) { return x + " + constant + "; }\n";
+  for (const std::string name : {"first", "second"}) {
+    source.kernels.push_back(
+        {name, "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\nvoid " + name +
+                   "(__global float* x) { x[get_global_id(0)] = Shift(x[get_global_id(0)]); }\n"});
+  }
+  return source;
+}
+
+class CompileTest : public testing::Test {
+ protected:
+  hal::DevicePtr Open(bool use_disk_cache = true) {
+    OpenClOptions options;
+    options.cache_directory = directory_.path();
+    options.use_disk_cache = use_disk_cache;
+    const auto driver = MakeOpenClDriver(options);
+    const auto devices = driver->ListDevices();
+    EXPECT_TRUE(devices.ok()) << devices.status();
+    return *driver->Open(devices->front());
+  }
+
+  // Compiles and returns the cache hits. The device is opened once: PoCL takes half a second for
+  // the first program of a context.
+  int64_t HitsOf(const hal::ExecutableSource& source, bool use_disk_cache = true) {
+    if (device_ == nullptr) device_ = Open(use_disk_cache);
+    const auto executable = device_->Compile(source);
+    EXPECT_TRUE(executable.ok()) << executable.status();
+    const hal::CompileStatistics& statistics = (*executable)->statistics();
+    EXPECT_EQ(statistics.cache_hits + statistics.cache_misses, 1);
+    EXPECT_GT(statistics.compile_ms, 0);
+    return statistics.cache_hits;
+  }
+
+  float Run(const hal::ExecutableSource& source) {
+    if (device_ == nullptr) device_ = Open();
+    const auto executable = *device_->Compile(source);
+    hal::Launch launch;
+    launch.entry_point = 1;
+    launch.arguments = {*device_->Allocate(4)};
+    const auto queue = *device_->CreateQueue(false);
+    float value = 1;
+    const auto bytes = reinterpret_cast<uint8_t*>(&value);
+    EXPECT_TRUE(queue->Write(launch.arguments[0], 0, {bytes, 4}).ok());
+    EXPECT_TRUE(queue->Run(executable, launch).ok());
+    EXPECT_TRUE(queue->Read(launch.arguments[0], 0, {bytes, 4}).ok());
+    return value;
+  }
+
+  fs::path OnlyEntry() {
+    fs::path found;
+    for (const auto& file : fs::directory_iterator(directory_.path() + "/kernels")) {
+      EXPECT_TRUE(found.empty());
+      found = file.path();
+    }
+    return found;
+  }
+
+  TemporaryDirectory directory_;
+  hal::DevicePtr device_;
+};
+
+TEST_F(CompileTest, TakesTheSecondTimeFromTheDiskCache) {
+  EXPECT_EQ(HitsOf(Source("1.0f")), 0);
+  EXPECT_EQ(HitsOf(Source("1.0f")), 1);
+  EXPECT_EQ(HitsOf(Source("2.0f")), 0);
+  EXPECT_EQ(InspectCache(directory_.path())->entries, 2);
+}
+
+TEST_F(CompileTest, TellsOptionsAndKernelsApart) {
+  hal::ExecutableSource source = Source("3.0f");
+  EXPECT_EQ(HitsOf(source), 0);
+  source.options = "-cl-fast-relaxed-math";
+  EXPECT_EQ(HitsOf(source), 0);
+  source.kernels.pop_back();
+  EXPECT_EQ(HitsOf(source), 0);
+}
+
+TEST_F(CompileTest, LeavesTheDiskAloneWhereToldTo) {
+  EXPECT_EQ(HitsOf(Source("4.0f"), /*use_disk_cache=*/false), 0);
+  EXPECT_EQ(HitsOf(Source("4.0f"), /*use_disk_cache=*/false), 0);
+  EXPECT_FALSE(fs::exists(directory_.path() + "/kernels"));
+}
+
+TEST_F(CompileTest, ComputesTheSameFromTheCache) {
+  EXPECT_EQ(Run(Source("5.0f")), 6.0f);
+  EXPECT_EQ(HitsOf(Source("5.0f")), 1);
+  EXPECT_EQ(Run(Source("5.0f")), 6.0f);
+}
+
+TEST_F(CompileTest, CompilesAgainWhatIsDamagedOnDisk) {
+  EXPECT_EQ(HitsOf(Source("6.0f")), 0);
+  const fs::path entry = OnlyEntry();
+  fs::resize_file(entry, fs::file_size(entry) / 2);
+  EXPECT_EQ(HitsOf(Source("6.0f")), 0);
+  std::fstream(entry, std::ios::in | std::ios::out | std::ios::binary).seekp(100) << "damage";
+  EXPECT_EQ(Run(Source("6.0f")), 7.0f);
+  EXPECT_EQ(HitsOf(Source("6.0f")), 1);
+}
+
+TEST_F(CompileTest, CompilesAgainWhatTheDriverRejects) {
+  EXPECT_EQ(HitsOf(Source("7.0f")), 0);
+  std::ifstream file(OnlyEntry(), std::ios::binary);
+  const auto entry = DecodeCacheEntry(std::string(std::istreambuf_iterator<char>(file), {}));
+  ASSERT_TRUE(entry.has_value());
+  // Sound as a file, but nothing the driver ever gave.
+  DiskCache(directory_.path(), int64_t{1} << 30, /*verbose=*/false)
+      .Store(entry->key, "not a program");
+  EXPECT_EQ(HitsOf(Source("7.0f")), 0);
+  EXPECT_EQ(HitsOf(Source("7.0f")), 1);
+}
+
+TEST_F(CompileTest, ReportsCacheHitsInAnotherProcess) {
+  EXPECT_EQ(HitsOf(Source("8.0f")), 0);
+  // A fresh process: OpenCL drivers do not survive a fork.
+  const std::string command = absl::StrCat(
+      "TARTAN_TEST_CACHE=", directory_.path(), " ", fs::read_symlink("/proc/self/exe").string(),
+      " --gtest_also_run_disabled_tests --gtest_filter=*DISABLED_SecondProcess >/dev/null");
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+TEST(OtherProcess, DISABLED_SecondProcess) {
+  OpenClOptions options;
+  options.cache_directory = std::getenv("TARTAN_TEST_CACHE");
+  const auto driver = MakeOpenClDriver(options);
+  const hal::DevicePtr device = *driver->Open(driver->ListDevices()->front());
+  const auto executable = device->Compile(Source("8.0f"));
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  EXPECT_EQ((*executable)->statistics().cache_hits, 1);
+}
+
+TEST_F(CompileTest, ShowsTheSourceLinesOfAFailedBuild) {
+  hal::ExecutableSource source = Source("9.0f");
+  source.kernels.push_back({"third",
+                            "__kernel void third(__global float* x) {\n"
+                            "  x[0] = no_such_name;\n"
+                            "}\n"});
+  const auto executable = Open()->Compile(source);
+  ASSERT_EQ(executable.status().code(), absl::StatusCode::kInternal);
+  const std::string message(executable.status().message());
+  EXPECT_THAT(message, HasSubstr("clBuildProgram"));
+  EXPECT_THAT(message, HasSubstr("CL_BUILD_PROGRAM_FAILURE"));
+  EXPECT_THAT(message, testing::ContainsRegex("\n[0-9]+:   x\\[0\\] = no_such_name;"));
+}
+
+TEST_F(CompileTest, NamesAnEntryPointThatTheSourceDoesNotDefine) {
+  hal::ExecutableSource source = Source("10.0f");
+  source.kernels[0].name = "not_there";
+  const auto executable = Open()->Compile(source);
+  ASSERT_EQ(executable.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(executable.status().message()), HasSubstr("not_there"));
+}
+
+TEST(OpenClDriver, NamesTheRemedyWhereThereIsNoPlatform) {
+  // The ICD loader reads its folder once per process: ask in one of its own.
+  const std::string command = absl::StrCat(
+      "OCL_ICD_VENDORS=/nonexistent ", fs::read_symlink("/proc/self/exe").string(),
+      " --gtest_also_run_disabled_tests --gtest_filter=*DISABLED_WithoutPlatform >/dev/null");
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+TEST(OtherProcess, DISABLED_WithoutPlatform) {
+  const auto devices = MakeOpenClDriver()->ListDevices();
+  ASSERT_EQ(devices.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(devices.status().message()),
+              HasSubstr("apt-get install pocl-opencl-icd"));
+}
+
+}  // namespace
+}  // namespace tartan::opencl

@@ -1,0 +1,35 @@
+// Runs a semantic tree through the OpenCL dialect on the first OpenCL device: for tests only,
+// straight on the OpenCL API.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "backend_opencl/opencl_dialect.h"
+#include "tile/sem/sem.h"
+
+namespace tartan::opencl {
+
+class OpenClRunner {
+ public:
+  // Builds one program of all kernels; failures show at Run, with the compiler's log.
+  explicit OpenClRunner(absl::Span<const sem::Kernel> kernels,
+                        const OpenClDialectOptions& options = {});
+  ~OpenClRunner();
+
+  // Like sem::Interpret.
+  absl::Status Run(const sem::Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers);
+
+  const std::string& source() const { return source_; }
+
+ private:
+  struct State;
+  std::string source_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tartan::opencl

@@ -1,0 +1,101 @@
+#include "special_values.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tile/base/host_tensor.h"
+
+namespace tartan::opencl {
+namespace {
+
+void Append(DataType type, double real, int64_t integer, std::vector<uint8_t>* buffer) {
+  const int64_t count = static_cast<int64_t>(buffer->size()) / ByteWidth(type);
+  buffer->resize(buffer->size() + ByteWidth(type));
+  if (IsFloat(type)) {
+    StoreElement(type, real, count, buffer->data());
+  } else {
+    StoreElement(type, integer, count, buffer->data());
+  }
+}
+
+HostTensor AsTensor(DataType type, const std::vector<uint8_t>& bytes) {
+  return HostTensor({type, {static_cast<int64_t>(bytes.size()) / ByteWidth(type)}}, bytes);
+}
+
+// The distance to the next value of the type at `x`.
+double UnitInLastPlace(DataType type, double x) {
+  const int digits = type == DataType::kFloat64 ? 53 : type == DataType::kFloat32 ? 24
+                     : type == DataType::kFloat16 ? 11 : 8;
+  const int least = type == DataType::kFloat64   ? -1021
+                    : type == DataType::kFloat16 ? -13
+                                                 : -125;
+  int exponent;
+  std::frexp(x, &exponent);
+  return std::ldexp(1.0, std::max(exponent, least) - digits);
+}
+
+}  // namespace
+
+std::vector<double> SpecialReals(DataType type) {
+  std::vector<double> values = {0.0, -0.0, 1,   -1,  0.5,  -0.5,  1.5,  2.5,      -2.5,     3,
+                                -7,  10,   100, 0.1, 1e-3, -0.75, 88.5, INFINITY, -INFINITY, NAN};
+  if (ByteWidth(type) >= 4) {
+    for (double x : {1e10, -1e10, 3e38, -3e38, 1e-30, -104.0, 2147483648.0, 1e19}) {
+      values.push_back(x);
+    }
+  }
+  return values;
+}
+
+std::vector<int64_t> SpecialIntegers(DataType type) {
+  if (type == DataType::kBool) return {0, 1};
+  std::vector<int64_t> values = {0, 1, 2, 3, 7, 10, 31, 33, 64, 100, MaxInteger(type)};
+  if (IsUnsignedInteger(type)) values.push_back(MaxInteger(type) - 1);
+  if (IsSignedInteger(type)) {
+    for (int64_t x : {int64_t{-1}, int64_t{-2}, int64_t{-7}, MinInteger(type)}) values.push_back(x);
+  }
+  return values;
+}
+
+std::vector<uint8_t> SpecialBuffer(DataType type) {
+  std::vector<uint8_t> buffer;
+  if (IsFloat(type)) {
+    for (double x : SpecialReals(type)) Append(type, x, 0, &buffer);
+  } else {
+    for (int64_t x : SpecialIntegers(type)) Append(type, 0, x, &buffer);
+  }
+  while (buffer.size() / ByteWidth(type) % 8 != 0) Append(type, 1, 1, &buffer);
+  return buffer;
+}
+
+Pairs SpecialPairs(DataType type) {
+  const HostTensor values = AsTensor(type, SpecialBuffer(type));
+  Pairs pairs;
+  for (int64_t i = 0; i < values.element_count(); ++i) {
+    for (int64_t j = 0; j < values.element_count(); ++j) {
+      Append(type, values.GetDouble(i), values.GetInt(i), &pairs.first);
+      Append(type, values.GetDouble(j), values.GetInt(j), &pairs.second);
+    }
+  }
+  return pairs;
+}
+
+std::string Difference(DataType type, const std::vector<uint8_t>& expected,
+                       const std::vector<uint8_t>& actual, int64_t i, double ulps) {
+  const HostTensor expected_values = AsTensor(type, expected);
+  const HostTensor actual_values = AsTensor(type, actual);
+  if (!IsFloat(type)) {
+    const int64_t want = expected_values.GetInt(i);
+    const int64_t got = actual_values.GetInt(i);
+    return want == got ? "" : absl::StrCat("expected ", want, ", got ", got);
+  }
+  const double want = expected_values.GetDouble(i);
+  const double got = actual_values.GetDouble(i);
+  const bool same = (std::isnan(want) && std::isnan(got)) || want == got ||
+                    std::fabs(want - got) <= ulps * UnitInLastPlace(type, want);
+  return same ? "" : absl::StrFormat("expected %.17g, got %.17g", want, got);
+}
+
+}  // namespace tartan::opencl

@@ -1,0 +1,138 @@
+#include "backend_opencl/hardware_probe.h"
+
+#include <gtest/gtest.h>
+
+namespace tartan::opencl {
+namespace {
+
+using hal::DeviceType;
+
+ReportedHardware Cpu() {
+  ReportedHardware reported;
+  reported.type = DeviceType::kCpu;
+  reported.compute_units = 16;
+  reported.clock_mhz = 3000;
+  reported.max_work_group_size = 4096;
+  reported.max_work_item_sizes = {4096, 4096, 4096};
+  reported.native_float_vector_width = 16;
+  reported.preferred_float_vector_width = 16;
+  reported.local_memory_bytes = 512 * 1024;
+  reported.cache_bytes = 32 * 1024 * 1024;
+  reported.cache_line_bytes = 64;
+  reported.has_float64 = true;
+  return reported;
+}
+
+ReportedHardware Gpu() {
+  ReportedHardware reported;
+  reported.type = DeviceType::kGpu;
+  reported.compute_units = 132;
+  reported.clock_mhz = 1980;
+  reported.max_work_group_size = 1024;
+  reported.max_work_item_sizes = {1024, 1024, 64};
+  reported.native_float_vector_width = 1;
+  reported.preferred_float_vector_width = 1;
+  reported.local_memory_is_dedicated = true;
+  reported.local_memory_bytes = 48 * 1024;
+  reported.cache_bytes = 4 * 1024 * 1024;
+  reported.cache_line_bytes = 128;
+  reported.has_float16 = true;
+  reported.has_float64 = true;
+  return reported;
+}
+
+TEST(SettingsFor, GivesACpuOneItemPerGroupAndVectors) {
+  const HardwareSettings settings = SettingsFor(Cpu());
+  EXPECT_EQ(settings.threads, 1);
+  EXPECT_EQ(settings.vector_width, 16);
+  EXPECT_FALSE(settings.has_local_memory);
+  EXPECT_EQ(settings.compute_units, 16);
+  EXPECT_EQ(settings.cache_line_bytes, 64);
+  EXPECT_EQ(settings.l1_bytes, 32 * 1024);
+  EXPECT_EQ(settings.l2_bytes, 1024 * 1024);        // the reported cache is the third level
+  EXPECT_EQ(settings.register_bytes, 32 * 16 * 4);  // AVX-512
+  EXPECT_FALSE(settings.has_float16);
+  EXPECT_TRUE(settings.has_float64);
+}
+
+TEST(SettingsFor, GivesAGpuGroupsAndLocalMemory) {
+  const HardwareSettings settings = SettingsFor(Gpu());
+  EXPECT_EQ(settings.threads, 256);
+  EXPECT_EQ(settings.vector_width, 1);
+  EXPECT_TRUE(settings.has_local_memory);
+  EXPECT_EQ(settings.local_memory_bytes, 48 * 1024);
+  EXPECT_EQ(settings.cache_line_bytes, 128);
+  EXPECT_EQ(settings.l2_bytes, 4 * 1024 * 1024);
+  EXPECT_EQ(settings.max_work_item_sizes[2], 64);
+  EXPECT_TRUE(settings.has_float16);
+}
+
+TEST(SettingsFor, VectorisesForACpuThatReportsNoVectorWidth) {
+  for (const int64_t width : {0, 1, 3, 1000}) {
+    ReportedHardware reported = Cpu();
+    reported.native_float_vector_width = reported.preferred_float_vector_width = width;
+    EXPECT_EQ(SettingsFor(reported).vector_width, 8) << width;
+  }
+}
+
+TEST(SettingsFor, TakesThePreferredWidthWhereNoNativeOneIsReported) {
+  ReportedHardware reported = Cpu();
+  reported.native_float_vector_width = 0;
+  reported.preferred_float_vector_width = 4;
+  EXPECT_EQ(SettingsFor(reported).vector_width, 4);
+}
+
+TEST(SettingsFor, KeepsAGpusGroupWithinWhatItReports) {
+  ReportedHardware reported = Gpu();
+  reported.max_work_group_size = 200;
+  EXPECT_EQ(SettingsFor(reported).threads, 128);
+  reported.max_work_item_sizes = {48, 1, 1};
+  EXPECT_EQ(SettingsFor(reported).threads, 32);
+}
+
+TEST(SettingsFor, DoesWithoutLocalMemoryWhereItIsNoneOfItsOwn) {
+  ReportedHardware reported = Gpu();
+  reported.local_memory_is_dedicated = false;
+  EXPECT_FALSE(SettingsFor(reported).has_local_memory);
+  reported.local_memory_is_dedicated = true;
+  reported.local_memory_bytes = 0;
+  EXPECT_FALSE(SettingsFor(reported).has_local_memory);
+}
+
+TEST(SettingsFor, TreatsAnUnknownDeviceAsACpu) {
+  ReportedHardware reported = Gpu();
+  reported.type = DeviceType::kOther;
+  EXPECT_EQ(SettingsFor(reported).threads, 1);
+}
+
+TEST(SettingsFor, IsUsableWhateverIsReported) {
+  for (const int64_t value : {int64_t{0}, int64_t{-1}, int64_t{7}, int64_t{1} << 40}) {
+    for (const DeviceType type :
+         {DeviceType::kCpu, DeviceType::kGpu, DeviceType::kAccelerator, DeviceType::kOther}) {
+      ReportedHardware reported;
+      reported.type = type;
+      reported.compute_units = reported.clock_mhz = reported.max_work_group_size = value;
+      reported.max_work_item_sizes = {value, value, value};
+      reported.native_float_vector_width = reported.preferred_float_vector_width = value;
+      reported.local_memory_bytes = reported.cache_bytes = reported.cache_line_bytes = value;
+      const HardwareSettings settings = SettingsFor(reported);
+      SCOPED_TRACE(testing::Message() << hal::Name(type) << " reporting " << value);
+      EXPECT_GE(settings.threads, 1);
+      EXPECT_LE(settings.threads, settings.max_work_group_size);
+      EXPECT_LE(settings.threads, settings.max_work_item_sizes[0]);
+      EXPECT_GE(settings.vector_width, 1);
+      EXPECT_LE(settings.vector_width, 64);
+      EXPECT_GE(settings.local_memory_bytes, 1);
+      EXPECT_GE(settings.l1_bytes, 1);
+      EXPECT_GE(settings.l2_bytes, settings.l1_bytes);
+      EXPECT_GE(settings.register_bytes, 1);
+      EXPECT_GE(settings.cache_line_bytes, 16);
+      EXPECT_LE(settings.cache_line_bytes, 1024);
+      EXPECT_GE(settings.compute_units, 1);
+      EXPECT_GE(settings.clock_mhz, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tartan::opencl
