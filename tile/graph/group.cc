@@ -83,11 +83,14 @@ class Grouper {
     for (ValueId v : program_.outputs) is_output_[v] = true;
     for (size_t v = 0; v < size_; ++v) {
       kind_.push_back(KindOf(program_.values[v], spaces_[v]));
+      const auto* input = std::get_if<ir::Input>(&program_.values[v].op);
+      constant_.push_back(input == nullptr || input->is_constant);
       for (ValueId operand : ir::Operands(program_.values[v].op)) {
         if (users_[operand].empty() || users_[operand].back() != static_cast<ValueId>(v)) {
           users_[operand].push_back(static_cast<ValueId>(v));
         }
         latest_root_[v] = std::max(latest_root_[v], latest_root_[operand]);
+        if (!constant_[operand]) constant_[v] = false;
       }
       if (kind_[v] == Kind::kRoot) latest_root_[v] = static_cast<ValueId>(v);
     }
@@ -123,6 +126,8 @@ class Grouper {
   bool FitsRegion(ValueId root, ValueId candidate) const {
     const bool is_elementwise = std::holds_alternative<ir::Elementwise>(value(candidate).op);
     if (!is_elementwise && kind_[candidate] != Kind::kReshape) return false;
+    // A reduction of constants is done once; what follows on values of a run is not.
+    if (constant_[root] != constant_[candidate]) return false;
     const TensorShape& shape = value(candidate).shape;
     const int64_t count = value(root).shape.element_count();
     if (shape.element_count() != count || count == 0) return false;
@@ -314,6 +319,7 @@ class Grouper {
   const size_t size_;
   std::vector<Kind> kind_;
   std::vector<std::vector<ValueId>> users_;
+  std::vector<bool> constant_;        // depends on constant inputs alone
   std::vector<ValueId> latest_root_;  // the last root a value depends on; -1: none
   std::vector<ValueId> region_;       // the root whose kernel computes the value as an epilogue
   std::vector<bool> in_memory_;

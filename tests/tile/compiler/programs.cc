@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <random>
+#include <stdexcept>
 
 #include "absl/strings/str_cat.h"
 #include "tile/lang/binder.h"
@@ -95,6 +96,10 @@ const std::vector<TestProgram>& TestPrograms() {
        "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); R = reshape(P, "
        "2, 3, 8); O = tanh(R + C); }",
        {F32({6, 5}), F32({5, 8}), F32({2, 1, 8})}},
+      {"MatMulFlattenAdd",
+       "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); R = reshape(P, "
+       "1, 48); O = tanh(R + C); }",
+       {F32({6, 5}), F32({5, 8}), F32({48})}},
       {"GatherRows", "function (D, I) -> (O) { O = gather(D, I) * 2; }",
        {F32({9, 4}), Of(DataType::kInt64, {2, 3})}, -9, 8},
       {"GatherColumns", "function (D, I) -> (O) { O = gather(D, I, 1); }",
