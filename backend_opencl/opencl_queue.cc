@@ -1,5 +1,6 @@
 #include "backend_opencl/opencl_queue.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -10,8 +11,8 @@
 namespace tartan::opencl {
 namespace {
 
-// Bounds of what a queue keeps alive: objects per batch, staged bytes per batch, batches.
-constexpr size_t kObjectsPerBatch = 256;
+// Bounds of what is enqueued and kept alive: commands and staged bytes per batch, batches.
+constexpr int64_t kCommandsPerBatch = 512;
 constexpr int64_t kStagedBytesPerBatch = int64_t{4} << 20;
 constexpr size_t kMaxClosedBatches = 16;
 
@@ -94,7 +95,7 @@ absl::Status OpenClQueue::DoWrite(const hal::BufferPtr& buffer, int64_t offset,
   batch_.staged_bytes += static_cast<int64_t>(staged->size());
   Keep(std::move(staged));
   Keep(buffer);
-  return LimitInFlight();
+  return LimitInFlight(1);
 }
 
 absl::Status OpenClQueue::DoRead(const hal::BufferPtr& buffer, int64_t offset,
@@ -112,7 +113,7 @@ absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset
                     absl::StrCat("clEnqueueCopyBuffer of ", size, " bytes")));
   Keep(from);
   Keep(to);
-  return LimitInFlight();
+  return LimitInFlight(1);
 }
 
 absl::Status OpenClQueue::DoFill(const hal::BufferPtr& buffer, int64_t offset, int64_t size,
@@ -122,7 +123,7 @@ absl::Status OpenClQueue::DoFill(const hal::BufferPtr& buffer, int64_t offset, i
                                         pattern.size(), offset, size, 0, nullptr, nullptr),
                     absl::StrCat("clEnqueueFillBuffer of ", size, " bytes")));
   Keep(buffer);
-  return LimitInFlight();
+  return LimitInFlight(1);
 }
 
 absl::StatusOr<hal::EventPtr> OpenClQueue::DoRun(const hal::ExecutablePtr& executable,
@@ -154,7 +155,7 @@ absl::Status OpenClQueue::DoReplay(const hal::RecordingPtr& recording,
       events->push_back(std::move(kept));
     }
   }
-  return LimitInFlight();
+  return LimitInFlight(std::max<int64_t>(launches.launches().size(), 1));
 }
 
 absl::Status OpenClQueue::DoFlush() { return ToStatus(clFlush(queue_.get()), "clFlush"); }
@@ -173,10 +174,11 @@ absl::Status OpenClQueue::DoFinish() {
   return std::exchange(failure_, absl::OkStatus());
 }
 
-absl::Status OpenClQueue::LimitInFlight() {
-  const bool full = batch_.kept.size() + batch_.events.size() >= kObjectsPerBatch ||
-                    batch_.staged_bytes >= kStagedBytesPerBatch;
-  if (!full) return absl::OkStatus();
+absl::Status OpenClQueue::LimitInFlight(int64_t commands) {
+  batch_.commands += commands;
+  if (batch_.commands < kCommandsPerBatch && batch_.staged_bytes < kStagedBytesPerBatch) {
+    return absl::OkStatus();
+  }
   TARTAN_CL_CALL(clEnqueueMarkerWithWaitList, queue_.get(), 0, nullptr, batch_.marker.Receive());
   TARTAN_CL_CALL(clFlush, queue_.get());
   closed_.push_back(std::exchange(batch_, Batch()));

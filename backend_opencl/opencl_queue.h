@@ -39,6 +39,7 @@ class OpenClQueue : public hal::Queue {
   struct Batch {
     std::vector<std::shared_ptr<const void>> kept;
     std::vector<std::shared_ptr<OpenClEvent>> events;  // looked at for failures
+    int64_t commands = 0;
     int64_t staged_bytes = 0;
     EventHandle marker;
   };
@@ -61,8 +62,9 @@ class OpenClQueue : public hal::Queue {
   // The status of a transfer or launch; memory errors tell what is free.
   absl::Status CheckEnqueued(cl_int error, absl::string_view call) const;
   void Keep(std::shared_ptr<const void> object) { batch_.kept.push_back(std::move(object)); }
-  // Closes the batch when it is full, drops those that are done, waits when there are too many.
-  absl::Status LimitInFlight();
+  // After each `commands` enqueued: closes the batch when it is full, drops those that are done,
+  // waits when there are too many.
+  absl::Status LimitInFlight(int64_t commands);
   // Notes the failures of work that is done.
   void NoteFailures(const Batch& batch);
   void NoteFailure(absl::Status status);
