@@ -1,5 +1,5 @@
 // What every backend must do, as one parameterised suite. A backend's test program compiles
-// conformance.cc and instantiates the suite with its Backend:
+// conformance*.cc and instantiates the suite with its Backend:
 //   INSTANTIATE_TEST_SUITE_P(Null, Conformance, testing::Values(NullBackend()), BackendName);
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "hal/hal.h"
 
