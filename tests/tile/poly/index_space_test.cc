@@ -156,30 +156,28 @@ TEST(AnalyzeContraction, NeedsNoConstraintsForAValidConvolution) {
   EXPECT_FALSE(space.may_be_empty);
 }
 
-// The example of the differentiation document:
-// DI[n, 3*y + 2*j, 3*x + 2*i, ci : N, 3*OH, 3*OW, CI] = +(DO[n, y, x, co] * K[j, i, ci, co]).
-// Its transformation, up to names: v1 = v1_0 + 3*v1_1, j = 2*v1_0 + 3*v4_0,
-// y = -v1_0 + v1_1 - 2*v4_0 with 0 <= v1_0 < 3. The kernel's 2 taps leave v4_0 only -1 and 0:
-// j = 2*v1_0 + 3*v4_0 is 0 for v1_0 = 0, 1 for 2 and nothing for 1.
-Builder StridedDilatedGradient(int64_t oh, int64_t kh) {
-  return Builder({"n", "y", "x", "j", "i", "ci", "co"})
-      .Output({{{"n", 1}}, {{"y", 3}, {"j", 2}}, {{"x", 3}, {"i", 2}}, {{"ci", 1}}},
-              {2, 3 * oh, 3 * oh, 3})
-      .Input({{{"n", 1}}, {{"y", 1}}, {{"x", 1}}, {{"co", 1}}}, {2, oh, oh, 2})
-      .Input({{{"j", 1}}, {{"i", 1}}, {{"ci", 1}}, {{"co", 1}}}, {kh, kh, 3, 2});
-}
-
+// The example of the differentiation document, at its sizes:
+// DI[n, 3*y + 2*j, 3*x + 2*i, ci : 2, 9, 9, 5] = +(DO[n, y, x, co] * K[j, i, ci, co]).
+// Its transformation is v1 = v1_0 + 3*v1_1, j = 2*v1_0 + 3*v4_0, y = -v1_0 + v1_1 - 2*v4_0 with
+// 0 <= v1_0 < 3. Here v1_0 = y_0, v1_1 = y_1 and v4_0 = j_0 - 1, which takes -1 and 0.
 TEST(AnalyzeContraction, ReducesAndDefractsTheGradientOfAStridedDilatedConvolution) {
-  IndexSpace space = Checked(StridedDilatedGradient(5, 4));
+  IndexSpace space =
+      Checked(Builder({"n", "y", "x", "j", "i", "ci", "co"})
+                  .Output({{{"n", 1}}, {{"y", 3}, {"j", 2}}, {{"x", 3}, {"i", 2}}, {{"ci", 1}}},
+                          {2, 9, 9, 5})
+                  .Input({{{"n", 1}}, {{"y", 1}}, {{"x", 1}}, {{"co", 1}}}, {2, 3, 3, 7})
+                  .Input({{{"j", 1}}, {{"i", 1}}, {{"ci", 1}}, {{"co", 1}}}, {2, 2, 5, 7}));
   EXPECT_THAT(Texts(space, space.output_coords),
               ElementsAre("n", "3*y_1 + y_0", "3*x_1 + x_0", "ci"));
-  EXPECT_THAT(Indices(space), ElementsAre("n:2", "y_1:5", "y_0:3", "x_1:5", "x_0:3", "ci:3",
-                                          "j_0:3", "i_0:3", "co:2"));
+  EXPECT_THAT(Indices(space), ElementsAre("n:2", "y_1:3", "y_0:3", "x_1:3", "x_0:3", "ci:5",
+                                          "j_0:2", "i_0:2", "co:7"));
   EXPECT_EQ(space.output_index_count, 6);
-  // With j_0 = v4_0 + 1.
   EXPECT_THAT(Texts(space, space.original),
               ElementsAre("n", "y_1 - y_0 - 2*j_0 + 2", "x_1 - x_0 - 2*i_0 + 2",
                           "2*y_0 + 3*j_0 - 3", "2*x_0 + 3*i_0 - 3", "ci", "co"));
+  EXPECT_THAT(Texts(space, space.constraints),
+              ElementsAre("0 <= y_1 - y_0 - 2*j_0 + 2 < 3", "0 <= x_1 - x_0 - 2*i_0 + 2 < 3",
+                          "0 <= 2*y_0 + 3*j_0 - 3 < 2", "0 <= 2*x_0 + 3*i_0 - 3 < 2"));
   EXPECT_THAT(space.store_guard, IsEmpty());
   EXPECT_TRUE(space.covers_output);
 }
