@@ -223,4 +223,9 @@ absl::StatusOr<HostTensor> ReadTensorFile(const std::string& path, std::string* 
   return tensor;
 }
 
+HostTensor AsDeclared(const HostTensor& tensor, DataType declared) {
+  if (declared != DataType::kBFloat16 || tensor.type() != DataType::kUInt16) return tensor;
+  return HostTensor(TensorShape{declared, tensor.shape().dims}, tensor.bytes());
+}
+
 }  // namespace tartan::onnx

@@ -41,4 +41,8 @@ void ToTensorProto(const HostTensor& tensor, TensorProto* proto);
 // the tensor's name. Unimplemented for a sequence or an optional.
 absl::StatusOr<HostTensor> ReadTensorFile(const std::string& path, std::string* name = nullptr);
 
+// Test data of ONNX up to 1.12 holds bfloat16 as uint16 bit patterns: given the type the model
+// declares, the tensor as it is meant. Other tensors are returned as they are.
+HostTensor AsDeclared(const HostTensor& tensor, DataType declared);
+
 }  // namespace tartan::onnx

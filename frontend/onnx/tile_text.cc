@@ -23,7 +23,7 @@ std::string Literal(int64_t value) {
 
 std::string Cast(absl::string_view expr, DataType type) {
   if (type == DataType::kBool) return absl::StrCat("as_bool(", expr, ")");
-  if (type == DataType::kBFloat16) return absl::StrCat("as_bfloat(", expr, ", 16)");
+  if (type == DataType::kBFloat16) return absl::StrCat("as_bfloat(", expr, ")");
   const absl::string_view function = IsFloat(type)             ? "as_float"
                                      : IsUnsignedInteger(type) ? "as_uint"
                                                                : "as_int";

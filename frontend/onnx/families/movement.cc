@@ -1,4 +1,4 @@
-// Operators that move elements without computing: transposition, slices, joins, padding.
+// Operators that move elements without computing: transposition, slices, joins, repeats.
 #include <algorithm>
 #include <numeric>
 
@@ -186,9 +186,18 @@ Outputs TileOperator(NodeContext& context) {
   return One(Reshape(context, repeated, dims));
 }
 
+// Slices along `axis`, as numpy.take; negative indices count from the end.
+Outputs Gather(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 0));
+  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  return One(TakeOf(context, x, context.input(1), axis));
+}
+
 constexpr OperatorRow kOperators[] = {
     {"Concat", 1, {1, kAnyNumber}, Concat},
     {"Expand", 8, {2, 2}, Expand, nullptr, nullptr, HostOperands(1)},
+    {"Gather", 1, {2, 2}, Gather},
     {"Slice", 1, {1, 1}, Slice, nullptr, SliceToOperands},
     {"Slice", 10, {3, 5}, Slice, nullptr, nullptr, HostOperands(1, 2, 3, 4)},
     {"Split", 1, {1, 2}, Split, nullptr, SplitToOperand, HostOperands(1)},

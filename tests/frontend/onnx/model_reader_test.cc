@@ -1,11 +1,11 @@
 #include "frontend/onnx/model_reader.h"
 
-#include <sys/stat.h>
-
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <random>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/onnx_model.h"
 #include "gmock/gmock.h"
@@ -88,7 +88,8 @@ TEST(ModelReader, AnswersEveryTruncation) {
   for (size_t size = 0; size + 1 < whole.size(); size += size < 2000 ? 1 : step) {
     const std::string cut = whole.substr(0, size);
     const auto model = OnnxModel::LoadBytes(AsBytes(cut), "cut");
-    if (!model.ok()) EXPECT_THAT(model.status().message(), HasSubstr("cut"));
+    EXPECT_TRUE(model.ok() || absl::StrContains(model.status().message(), "cut: "))
+        << model.status();
   }
 }
 

@@ -14,7 +14,7 @@ std::string ModelBytes(const std::string& text, int opset) {
   ModelProto model;
   const std::string full =
       absl::StrCat("ir_version: 8 opset_import { version: ", opset, " } ", text);
-  if (!google::protobuf::TextFormat::ParseFromString(full, &model)) std::abort();
+  if (!google::protobuf::TextFormat::MergeFromString(full, &model)) std::abort();
   return model.SerializeAsString();
 }
 

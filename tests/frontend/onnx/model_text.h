@@ -6,7 +6,7 @@
 namespace tartan::onnx {
 
 // The serialised ModelProto of a text such as "graph { node { … } }" with IR version 8 and operator
-// set 13; a field in the text adds to those. Aborts when the text is no ModelProto.
+// set 13; a single field in the text takes precedence. Aborts when the text is no ModelProto.
 std::string ModelBytes(const std::string& text, int opset = 13);
 
 // A graph input or output field: type is a TensorProto.DataType number.

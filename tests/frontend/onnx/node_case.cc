@@ -19,13 +19,15 @@ namespace {
 constexpr int64_t kMaxPoints = int64_t{1} << 27;
 
 absl::StatusOr<std::vector<HostTensor>> ReadTensors(const std::string& folder,
-                                                    const std::string& prefix) {
+                                                    const std::string& prefix,
+                                                    const std::vector<api::TensorSpec>& specs) {
   std::vector<HostTensor> tensors;
-  for (int i = 0;; ++i) {
+  for (size_t i = 0;; ++i) {
     const std::string path = absl::StrCat(folder, "/test_data_set_0/", prefix, "_", i, ".pb");
     if (!std::filesystem::exists(path)) return tensors;
     TARTAN_ASSIGN_OR_RETURN(HostTensor tensor, ReadTensorFile(path));
-    tensors.push_back(std::move(tensor));
+    const DataType declared = i < specs.size() ? specs[i].type : tensor.type();
+    tensors.push_back(AsDeclared(tensor, declared));
   }
 }
 
@@ -77,8 +79,10 @@ absl::Status CompareTensors(const HostTensor& actual, const HostTensor& expected
 absl::Status RunNodeCase(const std::string& folder, const Tolerance& tolerance) {
   TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<const OnnxModel> model,
                           OnnxModel::Load(folder + "/model.onnx"));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> inputs, ReadTensors(folder, "input"));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> expected, ReadTensors(folder, "output"));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> inputs,
+                          ReadTensors(folder, "input", model->inputs()));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> expected,
+                          ReadTensors(folder, "output", model->outputs()));
   std::vector<api::InputBinding> bindings(model->inputs().size());
   for (size_t i = 0; i < bindings.size(); ++i) {
     bindings[i].given = i < inputs.size();
