@@ -1,0 +1,120 @@
+#include "tile/ir/scalar.h"
+
+#include <cmath>
+
+#include "gtest/gtest.h"
+
+namespace tartan::ir {
+namespace {
+
+using Op = ScalarOp;
+using T = DataType;
+
+int64_t I32(Op op, int64_t a, int64_t b = 0) { return ApplyInteger(op, a, b, T::kInt32); }
+double Real(Op op, double a, double b = 0) { return ApplyReal(op, a, b); }
+
+TEST(Scalar, IntegersWrapToTheirWidth) {
+  EXPECT_EQ(I32(Op::kAdd, INT32_MAX, 1), INT32_MIN);
+  EXPECT_EQ(I32(Op::kNeg, INT32_MIN), INT32_MIN);
+  EXPECT_EQ(ApplyInteger(Op::kSub, 0, 1, T::kUInt8), 255);
+  EXPECT_EQ(ApplyInteger(Op::kMul, INT64_MAX, 2, T::kInt64), -2);
+}
+
+TEST(Scalar, DivisionTruncatesAndNeverTraps) {
+  EXPECT_EQ(I32(Op::kDiv, -7, 2), -3);
+  EXPECT_EQ(I32(Op::kDiv, 7, 0), 0);
+  EXPECT_EQ(I32(Op::kDiv, INT32_MIN, -1), INT32_MIN);
+  EXPECT_EQ(ApplyInteger(Op::kDiv, INT64_MIN, -1, T::kInt64), INT64_MIN);
+  EXPECT_EQ(ApplyInteger(Op::kDiv, -1, 2, T::kUInt64), INT64_MAX);  // (2^64 - 1) / 2
+}
+
+TEST(Scalar, RemaindersHaveTheSignTheyShould) {
+  EXPECT_EQ(I32(Op::kMod, -7, 3), 2);
+  EXPECT_EQ(I32(Op::kMod, 7, -3), -2);
+  EXPECT_EQ(I32(Op::kFmod, -7, 3), -1);
+  EXPECT_EQ(I32(Op::kFmod, 7, -3), 1);
+  EXPECT_EQ(I32(Op::kMod, 5, 0), 0);
+  EXPECT_EQ(I32(Op::kFmod, 5, 0), 0);
+  EXPECT_EQ(ApplyInteger(Op::kMod, INT64_MIN, -1, T::kInt64), 0);
+  EXPECT_EQ(ApplyInteger(Op::kMod, -1, 10, T::kUInt64), 5);  // 18446744073709551615 mod 10
+  EXPECT_EQ(Real(Op::kMod, -7, 3), 2);
+  EXPECT_EQ(Real(Op::kFmod, -7, 3), -1);
+  EXPECT_TRUE(std::signbit(Real(Op::kMod, 4, -2)));
+}
+
+TEST(Scalar, ShiftsBeyondTheWidthLeaveTheSign) {
+  EXPECT_EQ(I32(Op::kShiftLeft, 1, 31), INT32_MIN);
+  EXPECT_EQ(I32(Op::kShiftLeft, 1, 32), 0);
+  EXPECT_EQ(I32(Op::kShiftRight, -8, 1), -4);
+  EXPECT_EQ(I32(Op::kShiftRight, -8, 40), -1);
+  EXPECT_EQ(I32(Op::kShiftRight, 8, 40), 0);
+  EXPECT_EQ(ApplyInteger(Op::kShiftRight, 255, 8, T::kUInt8), 0);
+}
+
+TEST(Scalar, PowersOfIntegersAreExact) {
+  EXPECT_EQ(ApplyInteger(Op::kPow, 3, 39, T::kInt64), 4052555153018976267);
+  EXPECT_EQ(I32(Op::kPow, 2, 32), 0);
+  EXPECT_EQ(I32(Op::kPow, 0, 0), 1);
+  EXPECT_EQ(I32(Op::kPow, 2, -1), 0);
+  EXPECT_EQ(I32(Op::kPow, -1, -3), -1);
+  EXPECT_EQ(I32(Op::kPow, 1, -3), 1);
+}
+
+TEST(Scalar, BoolCountsEverythingButZeroAsOne) {
+  EXPECT_EQ(ApplyInteger(Op::kAdd, 1, 1, T::kBool), 1);
+  EXPECT_EQ(ApplyInteger(Op::kMul, 1, 0, T::kBool), 0);
+  EXPECT_EQ(ApplyInteger(Op::kBitNot, 1, 0, T::kBool), 0);
+}
+
+TEST(Scalar, RoundsHalfToEven) {
+  EXPECT_EQ(Real(Op::kRound, 0.5), 0);
+  EXPECT_EQ(Real(Op::kRound, 1.5), 2);
+  EXPECT_EQ(Real(Op::kRound, -2.5), -2);
+  EXPECT_EQ(Real(Op::kRound, 2.4999), 2);
+}
+
+TEST(Scalar, NaNGoesThroughMaxMinSignAndRelu) {
+  for (const Op op : {Op::kMax, Op::kMin}) {
+    EXPECT_TRUE(std::isnan(Real(op, NAN, 1)));
+    EXPECT_TRUE(std::isnan(Real(op, 1, NAN)));
+  }
+  EXPECT_TRUE(std::isnan(Real(Op::kSign, NAN)));
+  EXPECT_TRUE(std::isnan(Real(Op::kRelu, NAN)));
+  EXPECT_EQ(Real(Op::kSign, 0), 0);
+  EXPECT_EQ(Real(Op::kSign, -INFINITY), -1);
+  EXPECT_EQ(Real(Op::kRelu, -INFINITY), 0);
+}
+
+TEST(Scalar, ComparisonsWithNaNAreFalseButNotEqual) {
+  for (const Op op : {Op::kEqual, Op::kLess, Op::kLessEqual, Op::kGreater, Op::kGreaterEqual}) {
+    EXPECT_FALSE(TestReal(op, NAN, 1));
+    EXPECT_FALSE(TestReal(op, NAN, NAN));
+  }
+  EXPECT_TRUE(TestReal(Op::kNotEqual, NAN, NAN));
+  EXPECT_TRUE(TestReal(Op::kIsInf, -INFINITY, 0));
+  EXPECT_FALSE(TestReal(Op::kIsNan, INFINITY, 0));
+}
+
+TEST(Scalar, UnsignedNumbersCompareAsUnsigned) {
+  EXPECT_TRUE(TestInteger(Op::kGreater, -1, 1, T::kUInt64));
+  EXPECT_FALSE(TestInteger(Op::kGreater, -1, 1, T::kInt64));
+  EXPECT_EQ(ApplyInteger(Op::kMax, -1, 1, T::kUInt64), -1);
+}
+
+TEST(Scalar, SaturatesReals) {
+  EXPECT_EQ(IntegerFromReal(1e30, T::kInt64), INT64_MAX);
+  EXPECT_EQ(IntegerFromReal(-1e30, T::kInt64), INT64_MIN);
+  EXPECT_EQ(IntegerFromReal(-5, T::kUInt8), 0);
+  EXPECT_EQ(IntegerFromReal(1e30, T::kUInt64), -1);
+  EXPECT_EQ(IntegerFromReal(INFINITY, T::kInt16), 32767);
+}
+
+TEST(Scalar, ConvertsLongIntegersWithOneRounding) {
+  // Through double this number would round up to a tie and then to even, away from the truth.
+  const int64_t value = (int64_t{1} << 60) + (int64_t{1} << 36) + 1;
+  EXPECT_EQ(RealFromInteger(value, T::kInt64, T::kFloat32), static_cast<float>(value));
+  EXPECT_EQ(RealFromInteger(2049, T::kInt32, T::kFloat16), 2048);
+}
+
+}  // namespace
+}  // namespace tartan::ir
