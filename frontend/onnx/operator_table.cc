@@ -12,6 +12,9 @@ using Family = absl::Span<const OperatorRow> (*)();
 constexpr Family kFamilies[] = {
     ActivationOperators, ConstantOperators, LogicOperators,
     MathOperators,       MovementOperators, PaddingOperators, ShapeOperators,
+    ConvOperators,       EinsumOperators,   LinearOperators, LossOperators,
+    NormalizationOperators, PoolingOperators, QuantizationOperators, ReductionOperators,
+    SoftmaxOperators,
 };
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name

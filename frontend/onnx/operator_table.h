@@ -58,6 +58,15 @@ absl::Span<const OperatorRow> ConstantOperators();
 absl::Span<const OperatorRow> ShapeOperators();
 absl::Span<const OperatorRow> MovementOperators();
 absl::Span<const OperatorRow> PaddingOperators();
+absl::Span<const OperatorRow> LinearOperators();
+absl::Span<const OperatorRow> ConvOperators();
+absl::Span<const OperatorRow> PoolingOperators();
+absl::Span<const OperatorRow> NormalizationOperators();
+absl::Span<const OperatorRow> SoftmaxOperators();
+absl::Span<const OperatorRow> ReductionOperators();
+absl::Span<const OperatorRow> EinsumOperators();
+absl::Span<const OperatorRow> LossOperators();
+absl::Span<const OperatorRow> QuantizationOperators();
 
 // The row of the highest since_version up to `opset`; null when there is none.
 const OperatorRow* FindOperator(absl::string_view domain, absl::string_view name, int64_t opset);

@@ -46,7 +46,7 @@ std::string ReduceStatement(absl::string_view target, char aggregation, absl::st
                             absl::Span<const int64_t> dims, absl::Span<const int64_t> axes) {
   const std::vector<std::string> names = IndexNames(static_cast<int64_t>(dims.size()));
   std::vector<std::string> kept = names;
-  for (int64_t axis : axes) kept[static_cast<size_t>(axis)] = "0";
+  for (int64_t axis : axes) kept[static_cast<size_t>(axis)] = std::string(1, '0');
   return absl::StrCat(Write(target, kept, KeptDims(dims, axes)), " = ",
                       absl::string_view(&aggregation, 1), "(", Read(source, names), ")");
 }

@@ -105,7 +105,7 @@ std::vector<std::string> ReductionStatements(const Reduction& reduction, const T
   statements.push_back(absl::StrCat("TERM = ", reduction.term));
   // D broadcasts against sizes of 1, so these go last.
   const bool drops_late = !reduced.keep && reduction.from_greatest;
-  const auto* reduce = reduced.keep || drops_late ? &ReduceStatement : &DropStatement;
+  const auto reduce = reduced.keep || drops_late ? &ReduceStatement : &DropStatement;
   statements.push_back(reduce("S", reduction.aggregation, "TERM", x.dims(), reduced.axes));
   std::string result = reduction.result;
   if (const size_t count = result.find('$'); count != std::string::npos) {
@@ -151,7 +151,7 @@ Outputs ArgExtreme(NodeContext& context, char aggregation) {
   mark_dims[static_cast<size_t>(axis)] = size;
   const Tensor marks = last != 0 ? CountUp(mark_dims) : Countdown(mark_dims);
   const char* is_extreme = IsFloat(x.type()) ? "X == M || isnan(X)" : "X == M";
-  const auto* reduce = keep != 0 ? &ReduceStatement : &DropStatement;
+  const auto reduce = keep != 0 ? &ReduceStatement : &DropStatement;
   return context.Apply(
       TileFunction("X, MARKS", "Y",
                    {ReduceStatement("M", aggregation, "X", x.dims(), axes),
