@@ -65,6 +65,8 @@ NodeContext::NodeContext(const NodeProto& node, int64_t opset, std::vector<api::
       function_attributes_(function_attributes),
       services_(services) {}
 
+absl::string_view NodeContext::op_type() const { return node_.op_type(); }
+
 int NodeContext::output_count() const { return node_.output_size(); }
 
 bool NodeContext::WantsOutput(int i) const {

@@ -41,6 +41,7 @@ class NodeContext {
               const AttributeMap* function_attributes, NodeServices* services);
 
   const NodeProto& node() const { return node_; }
+  absl::string_view op_type() const;
   int64_t opset() const { return opset_; }  // of the node's domain
   int output_count() const;                 // those the node lists, named or not
   bool WantsOutput(int i) const;

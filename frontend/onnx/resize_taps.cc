@@ -1,0 +1,155 @@
+#include "frontend/onnx/resize_taps.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+template <class T>
+struct Named {
+  absl::string_view name;
+  T value;
+};
+
+constexpr Named<Interpolation> kInterpolations[] = {{"nearest", Interpolation::kNearest},
+                                                    {"linear", Interpolation::kLinear},
+                                                    {"bilinear", Interpolation::kLinear},
+                                                    {"cubic", Interpolation::kCubic}};
+
+constexpr Named<Coordinates> kCoordinates[] = {
+    {"half_pixel", Coordinates::kHalfPixel},
+    {"half_pixel_symmetric", Coordinates::kHalfPixelSymmetric},
+    {"pytorch_half_pixel", Coordinates::kPytorchHalfPixel},
+    {"align_corners", Coordinates::kAlignCorners},
+    {"asymmetric", Coordinates::kAsymmetric},
+    {"tf_half_pixel_for_nn", Coordinates::kTfHalfPixelForNn},
+    {"tf_crop_and_resize", Coordinates::kTfCropAndResize}};
+
+constexpr Named<Rounding> kRoundings[] = {{"round_prefer_floor", Rounding::kRoundPreferFloor},
+                                          {"round_prefer_ceil", Rounding::kRoundPreferCeil},
+                                          {"floor", Rounding::kFloor},
+                                          {"ceil", Rounding::kCeil}};
+
+template <class Rows, class T>
+absl::Status Choose(const Rows& rows, absl::string_view attribute, absl::string_view name, T* out) {
+  std::string all;
+  for (const auto& row : rows) {
+    if (row.name == name) {
+      *out = row.value;
+      return absl::OkStatus();
+    }
+    absl::StrAppend(&all, all.empty() ? "" : ", ", row.name);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("attribute '", attribute, "': expected one of ", all, ", got ", name));
+}
+
+// Where element `i` of the new axis lies on the old one.
+double Coordinate(double i, const ResizeAxis& axis, Coordinates coordinates) {
+  const double size = static_cast<double>(axis.size);
+  const double half_pixel = (i + 0.5) / axis.scale - 0.5;
+  switch (coordinates) {
+    case Coordinates::kHalfPixel:
+      return half_pixel;
+    case Coordinates::kHalfPixelSymmetric: {
+      const double adjustment = static_cast<double>(axis.new_size) / axis.length;
+      return size / 2 * (1 - adjustment) + half_pixel;
+    }
+    case Coordinates::kPytorchHalfPixel:
+      return axis.length > 1 ? half_pixel : 0;
+    case Coordinates::kAlignCorners:
+      return axis.length == 1 ? 0 : i * (size - 1) / (axis.length - 1);
+    case Coordinates::kAsymmetric:
+      return i / axis.scale;
+    case Coordinates::kTfHalfPixelForNn:
+      return (i + 0.5) / axis.scale;
+    case Coordinates::kTfCropAndResize:
+      if (axis.length <= 1) return (axis.region_start + axis.region_end) * (size - 1) / 2;
+      return axis.region_start * (size - 1) +
+             i * (axis.region_end - axis.region_start) * (size - 1) / (axis.length - 1);
+  }
+  return i;
+}
+
+double Round(double x, Rounding rounding) {
+  switch (rounding) {
+    case Rounding::kRoundPreferFloor:
+      return std::ceil(x - 0.5);
+    case Rounding::kRoundPreferCeil:
+      return std::floor(x + 0.5);
+    case Rounding::kFloor:
+      return std::floor(x);
+    case Rounding::kCeil:
+      return std::ceil(x);
+  }
+  return x;
+}
+
+double LinearKernel(double x) { return std::max(0.0, 1 - std::abs(x)); }
+
+// Keys, "Cubic convolution interpolation for digital image processing", 1981.
+double CubicKernel(double x, double a) {
+  x = std::abs(x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+int64_t Clamp(double x, int64_t size) {
+  const double last = static_cast<double>(size - 1);
+  return static_cast<int64_t>(std::min(std::max(x, 0.0), last));
+}
+
+}  // namespace
+
+absl::Status ResizeOptions::SetModes(absl::string_view mode, absl::string_view coordinate_mode,
+                                     absl::string_view nearest_mode) {
+  TARTAN_RETURN_IF_ERROR(Choose(kInterpolations, "mode", mode, &interpolation));
+  TARTAN_RETURN_IF_ERROR(
+      Choose(kCoordinates, "coordinate_transformation_mode", coordinate_mode, &coordinates));
+  return Choose(kRoundings, "nearest_mode", nearest_mode, &rounding);
+}
+
+ResizeTaps MakeTaps(const ResizeAxis& axis, const ResizeOptions& options) {
+  const bool is_nearest = options.interpolation == Interpolation::kNearest;
+  const bool is_cubic = options.interpolation == Interpolation::kCubic;
+  // Antialiasing stretches the kernel by as much as the axis shrinks.
+  const double stretch = options.antialias ? std::min(axis.scale, 1.0) : 1.0;
+  const double reach = is_cubic ? 2 : 1;
+  const int64_t first = is_nearest ? 0 : static_cast<int64_t>(std::floor(-reach / stretch)) + 1;
+  const size_t count = is_nearest ? 1 : static_cast<size_t>(2 - 2 * first);
+  const size_t size = static_cast<size_t>(axis.new_size);
+  ResizeTaps taps;
+  taps.positions.assign(count, std::vector<int64_t>(size));
+  if (!is_nearest) taps.weights.assign(count, std::vector<double>(size));
+  const bool crops = options.coordinates == Coordinates::kTfCropAndResize;
+  if (crops) taps.inside.assign(size, 1);
+  for (size_t i = 0; i < size; ++i) {
+    const double x = Coordinate(static_cast<double>(i), axis, options.coordinates);
+    if (crops) taps.inside[i] = x >= 0 && x <= static_cast<double>(axis.size - 1);
+    if (is_nearest) {
+      taps.positions[0][i] = Clamp(Round(x, options.rounding), axis.size);
+      continue;
+    }
+    const double floor = std::floor(x);
+    double sum = 0;
+    for (size_t k = 0; k < count; ++k) {
+      const double position = floor + static_cast<double>(first) + static_cast<double>(k);
+      const double distance = (position - x) * stretch;
+      double weight = is_cubic ? CubicKernel(distance, options.cubic_a) : LinearKernel(distance);
+      const bool is_outside = position < 0 || position >= static_cast<double>(axis.size);
+      if (options.excludes_outside && is_outside) weight = 0;
+      taps.positions[k][i] = Clamp(position, axis.size);
+      taps.weights[k][i] = weight;
+      sum += weight;
+    }
+    if (!options.excludes_outside && !options.antialias) continue;
+    for (size_t k = 0; sum != 0 && k < count; ++k) taps.weights[k][i] /= sum;
+  }
+  return taps;
+}
+
+}  // namespace tartan::onnx
