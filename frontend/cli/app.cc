@@ -1,0 +1,104 @@
+#include "frontend/cli/app.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/cli/commands/commands.h"
+
+namespace tartan::cli {
+namespace {
+
+constexpr char kVersion[] = "tartan " TARTAN_VERSION;
+
+struct App {
+  CLI::App cli{"Runs ONNX models on any OpenCL device: compiles them through Tile to kernels.",
+               "tartan"};
+  GlobalOptions options;
+  std::vector<Command> commands;
+};
+
+std::unique_ptr<App> MakeApp() {
+  auto app = std::make_unique<App>();
+  CLI::App& cli = app->cli;
+  GlobalOptions& options = app->options;
+  cli.fallthrough();  // global options may follow the command
+  cli.set_version_flag("--version", kVersion);
+  cli.add_option_function<std::string>(
+         "--format",
+         [&options](const std::string& format) {
+           options.format = format == "json" ? Format::kJson : Format::kText;
+         },
+         "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->default_str("text");
+  cli.add_option("--device", options.device,
+                 "Index, or a part of the platform or device name [$TARTAN_DEVICE]");
+  cli.add_flag("-v", options.verbosity, "Tell more; -vv shows every stage of the compiler");
+  cli.add_flag("--quiet", options.quiet, "Nothing on stderr but errors");
+  cli.add_flag_callback(
+      "--no-cache", [&options] { options.use_disk_cache = false; },
+      "Neither read nor write the disk cache of compiled kernels");
+  cli.footer(
+      "Environment: TARTAN_DEVICE, TARTAN_CACHE_DIR (default $XDG_CACHE_HOME/tartan), NO_COLOR.\n"
+      "\nExample:\n"
+      "  tartan run examples/digits/digits.onnx --input x=@examples/digits/seven.png --topk 3\n"
+      "\ntartan COMMAND --help tells more of a command.");
+  app->commands = {AddDevices(cli), AddInspect(cli), AddRun(cli),
+                   AddVerify(cli),  AddBench(cli),   AddCache(cli)};
+  cli.get_formatter()->column_width(26);
+  return app;
+}
+
+ExitCode Fail(ExitCode code, absl::string_view message) {
+  const std::string line = absl::StrCat("tartan: ", message, "\n");
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  return code;
+}
+
+// Help and version are asked for by an "error" of CLI11 too.
+ExitCode AnswerParseError(const CLI::App& cli, const CLI::ParseError& error) {
+  if (error.get_exit_code() != 0) {
+    std::string command = "tartan";
+    for (const CLI::App* sub : cli.get_subcommands()) absl::StrAppend(&command, " ", sub->get_name());
+    return Fail(ExitCode::kUsage, absl::StrCat(error.what(), " (see ", command, " --help)"));
+  }
+  std::string text = absl::StrCat(kVersion, "\n");
+  if (error.get_name() != "CallForVersion") {
+    const CLI::App* asked = &cli;
+    for (const CLI::App* sub : cli.get_subcommands()) asked = sub;
+    text = asked->help(asked == &cli ? "" : absl::StrCat("tartan ", asked->get_name()));
+  }
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return ExitCode::kDone;
+}
+
+ExitCode RunCommand(const App& app) {
+  for (const Command& command : app.commands) {
+    if (!command.app->parsed()) continue;
+    const absl::StatusOr<ExitCode> code = command.run(Context(app.options));
+    if (code.ok()) return *code;
+    return Fail(ExitCodeFor(code.status()), code.status().message());
+  }
+  return Fail(ExitCode::kUsage, "a command is missing (see tartan --help)");
+}
+
+}  // namespace
+
+int RunApp(int argc, char** argv) {
+  const std::unique_ptr<App> app = MakeApp();
+  ExitCode code = ExitCode::kDone;
+  try {
+    app->cli.parse(argc, argv);
+    code = RunCommand(*app);
+  } catch (const CLI::ParseError& error) {
+    code = AnswerParseError(app->cli, error);
+  } catch (const std::bad_alloc&) {
+    code = Fail(ExitCode::kMemory, "no memory left");
+  }
+  return static_cast<int>(code);
+}
+
+}  // namespace tartan::cli

@@ -1,0 +1,165 @@
+// tartan bench: the latency of a model.
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "frontend/api/session.h"
+#include "frontend/cli/commands/commands.h"
+#include "frontend/cli/commands/input_flags.h"
+#include "frontend/cli/latency.h"
+#include "frontend/cli/stopwatch.h"
+#include "frontend/cli/terminal.h"
+#include "proto/report.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::cli {
+namespace {
+
+struct BenchOptions {
+  std::string model;
+  InputOptions inputs;
+  int64_t warmup = 3;
+  double seconds = 2;
+  int64_t count = 0;  // 0: as many as fit into `seconds`
+  std::vector<int64_t> batches;
+};
+
+constexpr int64_t kMaxSamples = 10'000'000;
+
+double PeakHostBytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024;
+}
+
+absl::StatusOr<std::vector<double>> Measure(api::Session& session,
+                                            const std::map<std::string, HostTensor>& inputs,
+                                            const BenchOptions& options) {
+  for (int64_t i = 0; i < options.warmup; ++i) {
+    TARTAN_RETURN_IF_ERROR(session.Run(inputs).status());
+  }
+  std::vector<double> samples;
+  const int64_t most = options.count > 0 ? options.count : kMaxSamples;
+  const Stopwatch total;
+  do {
+    const Stopwatch one;
+    TARTAN_RETURN_IF_ERROR(session.Run(inputs).status());
+    samples.push_back(one.Milliseconds());
+  } while (static_cast<int64_t>(samples.size()) < most &&
+           (options.count > 0 || total.Milliseconds() < 1000 * options.seconds));
+  return samples;
+}
+
+// One batch size; 0 leaves the model's sizes.
+absl::Status Bench(api::Session& session, const BenchOptions& options, int64_t batch,
+                   proto::BenchReport* report) {
+  InputOptions input_options = options.inputs;
+  input_options.batch = batch;
+  TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeInputs(session.model().inputs(), input_options));
+  api::RunStatistics first;
+  TARTAN_RETURN_IF_ERROR(session.Run(inputs, &first).status());
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<double> samples, Measure(session, inputs, options));
+  const LatencySummary summary = Summarize(samples);
+  report->set_batch(batch);
+  report->set_median_ms(summary.median);
+  report->set_p90_ms(summary.p90);
+  report->set_p99_ms(summary.p99);
+  report->set_min_ms(summary.min);
+  report->set_mean_ms(summary.mean);
+  report->set_runs(samples.size());
+  report->set_throughput(1000 * std::max<int64_t>(batch, 1) / summary.mean);
+  report->set_compile_ms(first.bind_ms + first.compile_ms + first.setup_ms);
+  report->set_first_ms(first.latency_ms);
+  report->set_kernels(first.kernels);
+  report->mutable_cache()->set_hits(first.cache_hits);
+  report->mutable_cache()->set_misses(first.cache_misses);
+  report->set_peak_device_bytes(session.device().hal()->statistics().peak_allocated_bytes);
+  report->set_peak_host_bytes(PeakHostBytes());
+  return absl::OkStatus();
+}
+
+std::string BatchText(const proto::BenchReport& report) {
+  Table table({Table::Align::kLeft, Table::Align::kRight});
+  table.AddRow({"median", FormatMs(report.median_ms())});
+  table.AddRow({"90 %", FormatMs(report.p90_ms())});
+  table.AddRow({"99 %", FormatMs(report.p99_ms())});
+  table.AddRow({"least", FormatMs(report.min_ms())});
+  table.AddRow({"mean", FormatMs(report.mean_ms())});
+  table.AddRow({"runs", absl::StrCat(report.runs())});
+  table.AddRow({"throughput", absl::StrFormat("%.1f/s", report.throughput())});
+  table.AddRow({"compile", FormatMs(report.compile_ms())});
+  table.AddRow({"first run", FormatMs(report.first_ms())});
+  table.AddRow({"kernels", absl::StrCat(report.kernels())});
+  table.AddRow({"device memory", FormatBytes(report.peak_device_bytes())});
+  table.AddRow({"host memory", FormatBytes(report.peak_host_bytes())});
+  return table.ToString("  ");
+}
+
+std::string ToText(const proto::BenchReport& report) {
+  std::string text = absl::StrCat(report.model(), " on ", report.device(), ", loaded in ",
+                                  FormatMs(report.load_ms()), "\n");
+  if (report.batches().empty()) {
+    if (report.batch() > 0) absl::StrAppend(&text, "batch ", report.batch(), "\n");
+    return text + BatchText(report);
+  }
+  for (const proto::BenchReport& batch : report.batches()) {
+    absl::StrAppend(&text, "batch ", batch.batch(), "\n", BatchText(batch));
+  }
+  return text;
+}
+
+absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
+  options.inputs.random = true;
+  options.inputs.open_is_one = true;
+  const Stopwatch load;
+  TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(options.model));
+  const double load_ms = load.Milliseconds();
+  TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
+  TARTAN_ASSIGN_OR_RETURN(const auto session,
+                          At(Stage::kRun, api::Session::Create(model, device)));
+  if (options.batches.empty()) options.batches = {0};
+  std::vector<proto::BenchReport> results;
+  for (const int64_t batch : options.batches) {
+    context.Detail(absl::StrCat("measuring batch ", batch));
+    proto::BenchReport& result = results.emplace_back();
+    result.set_model(options.model);
+    result.set_device(Describe(device->info()));
+    result.set_load_ms(load_ms);
+    TARTAN_RETURN_IF_ERROR(At(Stage::kRun, Bench(*session, options, batch, &result)));
+  }
+  proto::BenchReport report = results.front();
+  if (results.size() > 1) report.mutable_batches()->Add(results.begin(), results.end());
+  TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report)));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command AddBench(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("bench", "Measure the latency of a model");
+  auto options = std::make_shared<BenchOptions>();
+  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
+  AddInputFlags(command, &options->inputs);
+  command->add_option("--warmup", options->warmup, "Runs before measuring")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  command->add_option("--time", options->seconds, "Seconds to measure for")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  command->add_option("--count", options->count, "Runs to measure, instead of a time")
+      ->check(CLI::Range(1, 10000000));
+  command->add_option("--batch", options->batches, "N[,N]: the first size, where it is open")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(1, 1000000));
+  command->footer(
+      "Inputs not named are random; sizes the model leaves open are 1 unless --shape or --batch\n"
+      "fixes them.\n\nExample:\n  tartan bench examples/digits/digits.onnx --batch 1,16 --time 1");
+  return {command, [options](const Context& context) { return Run(*options, context); }};
+}
+
+}  // namespace tartan::cli

@@ -1,0 +1,27 @@
+// The commands of the program: each in the file of its name.
+#pragma once
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "frontend/cli/context.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tartan::cli {
+
+struct Command {
+  CLI::App* app = nullptr;  // says whether it was asked for
+  std::function<absl::StatusOr<ExitCode>(const Context&)> run;
+};
+
+Command AddDevices(CLI::App& app);
+Command AddInspect(CLI::App& app);
+Command AddRun(CLI::App& app);
+Command AddVerify(CLI::App& app);
+Command AddBench(CLI::App& app);
+Command AddCache(CLI::App& app);
+
+}  // namespace tartan::cli

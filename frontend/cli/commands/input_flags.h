@@ -1,0 +1,23 @@
+// The options that say what a model's inputs are; the same for every command that takes a model.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "frontend/cli/model_inputs.h"
+
+namespace tartan::cli {
+
+// allow_extra_args(false): each --input takes one value, so a model may follow it.
+inline void AddInputFlags(CLI::App* command, InputOptions* options) {
+  command
+      ->add_option("--input", options->inputs,
+                   "NAME=SPEC: @FILE (.npy, .pb, .png, .bin), rand, rand:SEED, zeros, ones or a "
+                   "number; once per input")
+      ->type_name("NAME=SPEC")
+      ->allow_extra_args(false);
+  command->add_option("--shape", options->shapes, "NAME=1x3x224x224: sizes the model leaves open")
+      ->type_name("NAME=DIMS")
+      ->allow_extra_args(false);
+}
+
+}  // namespace tartan::cli

@@ -1,0 +1,165 @@
+// tartan inspect: what is in a model and what Tartan makes of it.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/api/composer.h"
+#include "frontend/cli/commands/commands.h"
+#include "frontend/cli/commands/input_flags.h"
+#include "frontend/cli/terminal.h"
+#include "proto/report.pb.h"
+#include "tile/base/status_macros.h"
+#include "tile/evaluator/program_cache.h"
+
+namespace tartan::cli {
+namespace {
+
+struct InspectOptions {
+  std::string model;
+  InputOptions inputs;
+};
+
+void FillDeclaration(const api::TensorSpec& spec, proto::TensorDeclaration* declaration) {
+  declaration->set_name(spec.name);
+  declaration->set_type(std::string(Name(spec.type)));
+  for (const int64_t dim : spec.dims) declaration->add_shape(dim);
+  for (const std::string& name : spec.dim_names) declaration->add_dim_names(name);
+  declaration->set_optional(spec.is_optional);
+}
+
+void FillModel(const onnx::OnnxModel& model, proto::InspectReport* report) {
+  report->set_producer(model.producer());
+  report->set_ir_version(model.ir_version());
+  for (const auto& [domain, version] : model.opsets()) (*report->mutable_opsets())[domain] = version;
+  for (const api::TensorSpec& spec : model.inputs()) FillDeclaration(spec, report->add_inputs());
+  for (const api::TensorSpec& spec : model.outputs()) FillDeclaration(spec, report->add_outputs());
+  report->set_parameters(model.parameter_count());
+  for (const onnx::OperatorCount& row : model.operators()) {
+    proto::InspectReport::Operator* entry = report->add_operators();
+    entry->set_domain(row.domain.empty() ? "ai.onnx" : row.domain);
+    entry->set_name(row.name);
+    entry->set_version(row.since_version);
+    entry->set_count(row.count);
+    entry->set_supported(row.supported);
+  }
+}
+
+// The model bound to the shapes asked for; values are made up for inputs that decide shapes.
+absl::StatusOr<api::BoundGraph> Bind(const onnx::OnnxModel& model, const InputOptions& options) {
+  TARTAN_ASSIGN_OR_RETURN(const auto values, MakeInputs(model.inputs(), options));
+  std::vector<api::InputBinding> bindings;
+  for (const api::TensorSpec& spec : model.inputs()) {
+    const auto value = values.find(spec.name);
+    api::InputBinding& binding = bindings.emplace_back();
+    binding.given = value != values.end();
+    if (binding.given) binding.shape = value->second.shape();
+  }
+  while (true) {
+    TARTAN_ASSIGN_OR_RETURN(api::BoundGraph graph, model.Bind(bindings));
+    if (graph.needed_values.empty()) return graph;
+    for (const int input : graph.needed_values) {
+      const auto value = values.find(model.inputs()[input].name);
+      if (bindings[input].value != nullptr || value == values.end()) {
+        return absl::InternalError("the model asks again for values it has");
+      }
+      bindings[input].value = &value->second;
+    }
+  }
+}
+
+void FillCost(const evaluator::CompiledProgram& program, proto::InspectReport* report) {
+  double flops = 0;
+  for (const compiler::Step& step : program.list().steps) {
+    if (const auto* launch = std::get_if<compiler::LaunchStep>(&step)) flops += launch->flops;
+  }
+  report->set_flops(flops);
+  report->set_kernels(program.launches_per_run());
+  report->set_peak_bytes(program.resident().plan.total_bytes() +
+                         program.frame().plan.total_bytes());
+}
+
+absl::Status Compile(const onnx::OnnxModel& model, const InspectOptions& options,
+                     const Context& context, proto::InspectReport* report) {
+  TARTAN_ASSIGN_OR_RETURN(const api::BoundGraph graph, Bind(model, options.inputs));
+  TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
+  report->set_device(Describe(device->info()));
+  std::vector<api::Tensor> placeholders;
+  for (const api::Tensor& tensor : graph.placeholders) {
+    if (tensor.defined()) placeholders.push_back(tensor);
+  }
+  std::vector<api::Tensor> outputs;
+  for (const api::Tensor& tensor : graph.outputs) {
+    if (tensor.constant() == nullptr) outputs.push_back(tensor);
+  }
+  if (outputs.empty()) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(const api::ComposedProgram composed,
+                          api::Compose(placeholders, outputs, model.name()));
+  TARTAN_ASSIGN_OR_RETURN(const auto program, device->programs().Get(composed.program));
+  FillCost(*program, report);
+  return absl::OkStatus();
+}
+
+std::string OperatorTable(const proto::InspectReport& report) {
+  Table table({Table::Align::kRight, Table::Align::kLeft, Table::Align::kLeft});
+  for (const auto& row : report.operators()) {
+    const std::string name =
+        row.domain() == "ai.onnx" ? row.name() : absl::StrCat(row.domain(), ".", row.name());
+    table.AddRow({absl::StrCat(row.count()), name, row.supported() ? "" : "not supported"});
+  }
+  return table.ToString("  ");
+}
+
+std::string ToText(const onnx::OnnxModel& model, const proto::InspectReport& report) {
+  std::string text;
+  for (const api::TensorSpec& spec : model.inputs()) {
+    absl::StrAppend(&text, "input   ", spec.ToString(), spec.is_optional ? " (optional)" : "",
+                    "\n");
+  }
+  for (const api::TensorSpec& spec : model.outputs()) {
+    absl::StrAppend(&text, "output  ", spec.ToString(), "\n");
+  }
+  Table facts({Table::Align::kLeft, Table::Align::kLeft});
+  if (!report.producer().empty()) facts.AddRow({"producer", report.producer()});
+  facts.AddRow({"opsets", absl::StrJoin(model.opsets(), ", ", absl::PairFormatter(" "))});
+  facts.AddRow({"parameters", FormatCount(report.parameters())});
+  if (report.problem().empty()) {
+    facts.AddRow({"kernels", absl::StrCat(report.kernels())});
+    facts.AddRow({"work", absl::StrCat(FormatCount(report.flops()), "FLOP a run")});
+    facts.AddRow({"device memory", FormatBytes(report.peak_bytes())});
+  }
+  return absl::StrCat(text, facts.ToString(), "operators\n", OperatorTable(report));
+}
+
+absl::StatusOr<ExitCode> Run(InspectOptions options, const Context& context) {
+  options.inputs.random = true;
+  options.inputs.open_is_one = true;
+  TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(options.model));
+  proto::InspectReport report;
+  report.set_model(options.model);
+  FillModel(*model, &report);
+  const absl::Status compiled = Compile(*model, options, context, &report);
+  if (!compiled.ok()) {
+    if (ExitCodeFor(compiled) == ExitCode::kUsage) return compiled;
+    report.set_problem(std::string(compiled.message()));
+    context.Note(absl::StrCat("tartan: cannot be compiled: ", compiled.message()));
+  }
+  TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(*model, report)));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command AddInspect(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("inspect", "Show what is in a model");
+  auto options = std::make_shared<InspectOptions>();
+  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
+  AddInputFlags(command, &options->inputs);
+  command->footer(
+      "Kernels, work and memory are those of the shapes given; sizes left open count as 1.\n\n"
+      "Example:\n  tartan inspect examples/digits/digits.onnx --shape x=8x1x28x28");
+  return {command, [options](const Context& context) { return Run(*options, context); }};
+}
+
+}  // namespace tartan::cli

@@ -1,0 +1,209 @@
+// tartan run: one answer from a model.
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "frontend/api/session.h"
+#include "frontend/cli/commands/commands.h"
+#include "frontend/cli/commands/input_flags.h"
+#include "frontend/cli/file_io.h"
+#include "frontend/cli/input_spec.h"
+#include "frontend/cli/stopwatch.h"
+#include "frontend/cli/terminal.h"
+#include "frontend/cli/top_scores.h"
+#include "proto/report.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::cli {
+namespace {
+
+constexpr int64_t kMaxReportedElements = 1024;
+constexpr int64_t kMaxShownElements = 16;
+constexpr int64_t kMaxTopRows = 64;
+// The latency is that of a second run, unless the first took longer than this.
+constexpr double kLongRunMs = 5000;
+
+struct RunOptions {
+  std::string model;
+  InputOptions inputs;
+  std::vector<std::string> outputs;  // NAME=FILE
+  int64_t topk = 0;
+  std::string labels;
+};
+
+// Output position -> file.
+absl::StatusOr<std::map<size_t, std::string>> OutputFiles(
+    const std::vector<api::TensorSpec>& outputs, const std::vector<std::string>& texts) {
+  std::map<size_t, std::string> files;
+  for (const std::string& text : texts) {
+    TARTAN_ASSIGN_OR_RETURN(const NamedText named, SplitNamed(text, "NAME=FILE, as y=@out.npy"));
+    const std::string path(absl::StripPrefix(named.text, "@"));
+    if (!IsTensorExtension(Extension(path))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--output ", text, ": an output file is .npy or .pb"));
+    }
+    size_t position = 0;
+    while (position < outputs.size() && outputs[position].name != named.name) ++position;
+    if (position == outputs.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("the model has no output '", named.name,
+                                                     "'; it has ", ListInputs(outputs)));
+    }
+    files[position] = path;
+  }
+  return files;
+}
+
+void FillOutput(const std::string& name, const HostTensor& value, const RunOptions& options,
+                const std::vector<std::string>& labels, proto::RunReport::Output* output) {
+  output->set_name(name);
+  output->set_type(std::string(Name(value.type())));
+  for (const int64_t dim : value.shape().dims) output->add_shape(dim);
+  if (value.element_count() <= kMaxReportedElements) {
+    for (const double element : value.ToDoubles()) output->add_data(element);
+  }
+  if (options.topk <= 0) return;
+  for (const TopScore& score : TopScores(value, options.topk, kMaxTopRows)) {
+    proto::TopEntry* entry = output->add_top();
+    entry->set_row(score.row);
+    entry->set_index(score.index);
+    entry->set_score(score.score);
+    if (score.index < static_cast<int64_t>(labels.size())) entry->set_label(labels[score.index]);
+  }
+}
+
+std::string TopText(const proto::RunReport::Output& output, bool probabilities, bool color) {
+  Table table({Table::Align::kRight, Table::Align::kRight, Table::Align::kRight,
+               Table::Align::kLeft});
+  bool several_rows = false;
+  for (const proto::TopEntry& entry : output.top()) several_rows |= entry.row() > 0;
+  int last_row = -1;
+  for (const proto::TopEntry& entry : output.top()) {
+    const bool first = entry.row() != last_row;
+    last_row = entry.row();
+    const std::string score = probabilities ? absl::StrFormat("%.2f %%", 100 * entry.score())
+                                            : absl::StrFormat("%.6g", entry.score());
+    const bool bold = color && first && !entry.label().empty();
+    table.AddRow({several_rows && first ? absl::StrCat("row ", entry.row()) : "",
+                  absl::StrCat(entry.index()), score,
+                  bold ? absl::StrCat("\x1b[1m", entry.label(), "\x1b[0m") : entry.label()});
+  }
+  return table.ToString();
+}
+
+std::string ValueText(const HostTensor& value) {
+  const int64_t count = value.element_count();
+  std::string text = "  ";
+  for (int64_t i = 0; i < std::min(count, kMaxShownElements); ++i) {
+    const std::string element =
+        IsFloat(value.type()) ? absl::StrFormat("%.6g", value.GetDouble(i))
+        : value.type() == DataType::kUInt64
+            ? absl::StrCat(static_cast<uint64_t>(value.GetInt(i)))
+            : absl::StrCat(value.GetInt(i));
+    absl::StrAppend(&text, i > 0 ? " " : "", element);
+  }
+  if (count > kMaxShownElements) absl::StrAppend(&text, " … (", count, " elements)");
+  return text + "\n";
+}
+
+std::string ToText(const proto::RunReport& report, const std::vector<HostTensor>& values) {
+  std::string text;
+  for (int o = 0; o < report.outputs_size(); ++o) {
+    const proto::RunReport::Output& output = report.outputs(o);
+    absl::StrAppend(&text, output.name(), ": ", values[o].shape().ToString(), "\n",
+                    output.top_size() > 0
+                        ? TopText(output, AreProbabilities(values[o]), HasColor(1))
+                        : ValueText(values[o]));
+  }
+  Table table({Table::Align::kLeft, Table::Align::kLeft});
+  const auto& cache = report.cache();
+  table.AddRow({"device", report.device()});
+  table.AddRow({"compile", absl::StrCat(FormatMs(report.bind_ms() + report.compile_ms()), " (",
+                                        cache.misses(), " programs compiled, ", cache.hits(),
+                                        " from the cache)")});
+  table.AddRow({"latency", absl::StrCat(FormatMs(report.latency_ms()), ", ", report.kernels(),
+                                        " kernels (first run ", FormatMs(report.first_ms()),
+                                        ")")});
+  return absl::StrCat(text, "\n", table.ToString());
+}
+
+// The first run, and a second for the latency of a program that is warm.
+absl::StatusOr<std::vector<HostTensor>> RunTwice(api::Session& session,
+                                                 const std::map<std::string, HostTensor>& inputs,
+                                                 proto::RunReport* report) {
+  api::RunStatistics statistics;
+  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> values, session.Run(inputs, &statistics));
+  report->set_bind_ms(statistics.bind_ms);
+  report->set_compile_ms(statistics.compile_ms);
+  report->set_setup_ms(statistics.setup_ms);
+  report->set_first_ms(statistics.latency_ms);
+  report->set_latency_ms(statistics.latency_ms);
+  report->set_kernels(statistics.kernels);
+  report->mutable_cache()->set_hits(statistics.cache_hits);
+  report->mutable_cache()->set_misses(statistics.cache_misses);
+  if (statistics.latency_ms < kLongRunMs) {
+    api::RunStatistics second;
+    TARTAN_RETURN_IF_ERROR(session.Run(inputs, &second).status());
+    report->set_latency_ms(second.latency_ms);
+  }
+  return values;
+}
+
+absl::StatusOr<ExitCode> Run(const RunOptions& options, const Context& context) {
+  proto::RunReport report;
+  report.set_model(options.model);
+  const Stopwatch load;
+  TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(options.model));
+  report.set_load_ms(load.Milliseconds());
+  TARTAN_ASSIGN_OR_RETURN(const auto files,
+                          At(Stage::kUsage, OutputFiles(model->outputs(), options.outputs)));
+  std::vector<std::string> labels;
+  if (!options.labels.empty()) {
+    TARTAN_ASSIGN_OR_RETURN(labels, At(Stage::kFile, ReadLines(options.labels)));
+  }
+  TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeInputs(model->inputs(), options.inputs));
+
+  TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
+  report.set_device(Describe(device->info()));
+  TARTAN_ASSIGN_OR_RETURN(const auto session,
+                          At(Stage::kRun, api::Session::Create(model, device)));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values,
+                          At(Stage::kRun, RunTwice(*session, inputs, &report)));
+
+  for (size_t o = 0; o < values.size(); ++o) {
+    FillOutput(model->outputs()[o].name, values[o], options, labels, report.add_outputs());
+  }
+  for (const auto& [position, path] : files) {
+    TARTAN_RETURN_IF_ERROR(At(
+        Stage::kFile, WriteTensor(path, model->outputs()[position].name, values[position])));
+    context.Detail(absl::StrCat("wrote ", path));
+  }
+  TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report, values)));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command AddRun(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("run", "Run a model once");
+  auto options = std::make_shared<RunOptions>();
+  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
+  AddInputFlags(command, &options->inputs);
+  command->add_flag("--random", options->inputs.random, "Inputs not named are random");
+  command->add_option("--output", options->outputs, "NAME=FILE: write an output as .npy or .pb")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  command->add_option("--topk", options->topk, "Show the K greatest of each row of the outputs")
+      ->type_name("K")
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--labels", options->labels, "Names of the scores, one a line")
+      ->type_name("FILE");
+  command->footer(
+      "Example:\n  tartan run examples/digits/digits.onnx "
+      "--input x=@examples/digits/seven.png --topk 3");
+  return {command, [options](const Context& context) { return Run(*options, context); }};
+}
+
+}  // namespace tartan::cli

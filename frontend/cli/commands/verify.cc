@@ -1,0 +1,232 @@
+// tartan verify: models against the outputs they are published with.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <regex>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "frontend/cli/commands/commands.h"
+#include "frontend/cli/expectations.h"
+#include "frontend/cli/file_io.h"
+#include "frontend/cli/model_case.h"
+#include "frontend/cli/stopwatch.h"
+#include "frontend/cli/terminal.h"
+#include "proto/report.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::cli {
+namespace {
+
+struct VerifyOptions {
+  std::vector<std::string> paths;
+  Tolerance tolerance;
+  std::string match;
+  std::string expect;
+  std::string write_expect;
+  int jobs = 0;  // 0: one per core
+};
+
+absl::StatusOr<std::regex> ParseMatch(const std::string& match) {
+  try {
+    return std::regex(match);
+  } catch (const std::regex_error& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--match '", match, "' is no regular expression: ", error.what()));
+  }
+}
+
+// The cases of all paths whose names match; a name that several paths have gets its path before it.
+absl::StatusOr<std::vector<ModelCase>> SelectCases(const VerifyOptions& options,
+                                                   const std::regex& match) {
+  std::vector<ModelCase> selected;
+  std::map<std::string, int> times;
+  for (const std::string& path : options.paths) {
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<ModelCase> found, FindCases(path));
+    for (const ModelCase& model_case : found) {
+      if (!std::regex_search(model_case.name, match)) continue;
+      selected.push_back(model_case);
+      ++times[model_case.name];
+    }
+  }
+  for (ModelCase& model_case : selected) {
+    if (times[model_case.name] > 1) model_case.name = model_case.folder;
+  }
+  return selected;
+}
+
+std::vector<CaseResult> RunAll(const std::vector<ModelCase>& cases,
+                               const std::shared_ptr<api::Device>& device,
+                               const VerifyOptions& options, const Context& context) {
+  std::vector<CaseResult> results(cases.size());
+  Progress progress(!context.options().quiet, cases.size());
+  std::atomic<size_t> next{0};
+  std::mutex mutex;
+  int64_t done = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < cases.size(); i = next++) {
+      results[i] = RunCase(cases[i], device, options.tolerance);
+      std::lock_guard<std::mutex> lock(mutex);
+      progress.Show(++done, cases[i].name);
+      context.Detail(absl::StrCat(Name(results[i].status), " ", cases[i].name, " ",
+                                  FormatMs(results[i].ms)));
+    }
+  };
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  const size_t jobs = options.jobs > 0 ? options.jobs : cores;
+  std::vector<std::thread> threads;
+  for (size_t t = 1; t < std::min(jobs, cases.size()); ++t) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+void FillReport(const std::vector<ModelCase>& cases, const std::vector<CaseResult>& results,
+                proto::VerifyReport* report) {
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const CaseResult& result = results[i];
+    proto::VerifyReport::Case* row = report->add_cases();
+    row->set_name(cases[i].name);
+    row->set_status(std::string(Name(result.status)));
+    row->set_message(result.message);
+    row->set_max_abs_error(result.max_abs_error);
+    row->set_max_rel_error(result.max_rel_error);
+    row->set_ms(result.ms);
+    proto::CacheUse* cache = report->mutable_cache();
+    cache->set_hits(cache->hits() + result.cache_hits);
+    cache->set_misses(cache->misses() + result.cache_misses);
+    switch (result.status) {
+      case CaseStatus::kPass:
+        report->set_passed(report->passed() + 1);
+        break;
+      case CaseStatus::kUnsupported:
+        report->set_skipped(report->skipped() + 1);
+        break;
+      case CaseStatus::kFail:
+      case CaseStatus::kError:
+        report->set_failed(report->failed() + 1);
+        break;
+    }
+  }
+}
+
+std::vector<ActualStatus> StatusesOf(const proto::VerifyReport& report) {
+  std::vector<ActualStatus> statuses;
+  for (const auto& row : report.cases()) {
+    statuses.push_back({row.name(), row.status(), row.message()});
+  }
+  return statuses;
+}
+
+absl::Status CompareWithList(const VerifyOptions& options, const std::regex& match,
+                             proto::VerifyReport* report) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
+                          At(Stage::kFile, ReadLines(options.expect)));
+  absl::StatusOr<std::map<std::string, std::string>> expected = ParseExpectations(lines);
+  if (!expected.ok()) {
+    return At(Stage::kFile, absl::InvalidArgumentError(
+                                absl::StrCat(options.expect, ": ", expected.status().message())));
+  }
+  // With --match, the cases left out are not missing.
+  for (auto it = expected->begin(); it != expected->end();) {
+    it = std::regex_search(it->first, match) ? std::next(it) : expected->erase(it);
+  }
+  for (const ExpectationDifference& difference : FindDifferences(*expected, StatusesOf(*report))) {
+    proto::VerifyReport::Difference* row = report->add_differences();
+    row->set_name(difference.name);
+    row->set_expected(difference.expected);
+    row->set_actual(difference.actual);
+  }
+  return absl::OkStatus();
+}
+
+std::string ToText(const proto::VerifyReport& report, bool has_list) {
+  Table table({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft});
+  const bool few = report.cases_size() <= 50;
+  for (const auto& row : report.cases()) {
+    // Of a long run, only what is worth a look; with a list, that is what differs from it.
+    if (!few && (has_list || row.status() == "pass" || row.status() == "unsupported")) continue;
+    table.AddRow({row.status(), row.name(),
+                  row.status() == "pass" ? absl::StrFormat("max error %.2g", row.max_abs_error())
+                                         : row.message()});
+  }
+  std::string text = table.ToString();
+  for (const auto& row : report.differences()) {
+    absl::StrAppend(&text, "DIFFERS ", row.name(), ": expected ", row.expected(), ", is ",
+                    row.actual(), "\n");
+    for (const auto& model_case : report.cases()) {
+      if (model_case.name() == row.name() && !model_case.message().empty()) {
+        absl::StrAppend(&text, "        ", model_case.message(), "\n");
+      }
+    }
+  }
+  return absl::StrCat(text, report.passed(), " passed, ", report.failed(), " failed, ",
+                      report.skipped(), " skipped (not supported) in ",
+                      FormatMs(report.total_ms()), "\n");
+}
+
+ExitCode Verdict(const proto::VerifyReport& report, bool has_list) {
+  if (has_list) {
+    return report.differences().empty() ? ExitCode::kDone : ExitCode::kComparisonFailed;
+  }
+  if (report.failed() > 0) return ExitCode::kComparisonFailed;
+  return report.passed() == 0 && report.skipped() > 0 ? ExitCode::kModel : ExitCode::kDone;
+}
+
+absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& context) {
+  const Stopwatch total;
+  TARTAN_ASSIGN_OR_RETURN(const std::regex match, At(Stage::kUsage, ParseMatch(options.match)));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<ModelCase> cases,
+                          At(Stage::kFile, SelectCases(options, match)));
+  if (cases.empty()) {
+    return At(Stage::kUsage, absl::NotFoundError(absl::StrCat("--match '", options.match,
+                                                              "' fits no case")));
+  }
+  TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
+  proto::VerifyReport report;
+  report.set_device(Describe(device->info()));
+  FillReport(cases, RunAll(cases, device, options, context), &report);
+  report.set_total_ms(total.Milliseconds());
+  const bool has_list = !options.expect.empty();
+  if (has_list) TARTAN_RETURN_IF_ERROR(CompareWithList(options, match, &report));
+  if (!options.write_expect.empty()) {
+    TARTAN_RETURN_IF_ERROR(At(
+        Stage::kFile, WriteFile(options.write_expect, FormatExpectations(StatusesOf(report)))));
+  }
+  TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report, has_list)));
+  return Verdict(report, has_list);
+}
+
+}  // namespace
+
+Command AddVerify(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("verify", "Compare models with the outputs they are published with");
+  auto options = std::make_shared<VerifyOptions>();
+  command
+      ->add_option("path", options->paths,
+                   "Folders with model.onnx and test_data_set_*, or trees of them")
+      ->required()
+      ->type_name("PATH");
+  command->add_option("--rtol", options->tolerance.relative, "Relative tolerance")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--atol", options->tolerance.absolute, "Absolute tolerance")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--match", options->match, "Only cases whose name holds a match of REGEX")
+      ->type_name("REGEX");
+  command->add_option("--expect", options->expect, "List of expected statuses: any other fails")
+      ->type_name("FILE");
+  command->add_option("--write-expect", options->write_expect, "Write that list")
+      ->type_name("FILE");
+  command->add_option("--jobs", options->jobs, "Cases at once; default: one per core")
+      ->check(CLI::Range(1, 1024));
+  command->footer("Example:\n  tartan verify models/ --atol 1e-5 --match 'conv|pool'");
+  return {command, [options](const Context& context) { return Run(*options, context); }};
+}
+
+}  // namespace tartan::cli

@@ -1,0 +1,71 @@
+#include "frontend/cli/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace tartan::cli {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double AbsoluteError(double actual, double expected) {
+  if (std::isnan(actual) && std::isnan(expected)) return 0;
+  if (actual == expected) return 0;
+  if (!std::isfinite(actual) || !std::isfinite(expected)) return kInfinity;
+  return std::abs(actual - expected);
+}
+
+// "[0, 3, 1]" for a flat index.
+std::string Position(int64_t index, const std::vector<int64_t>& dims) {
+  std::vector<int64_t> position(dims.size());
+  for (size_t d = dims.size(); d-- > 0;) {
+    position[d] = index % dims[d];
+    index /= dims[d];
+  }
+  return DimsToString(position);
+}
+
+}  // namespace
+
+Comparison Compare(const HostTensor& actual, const HostTensor& expected, Tolerance tolerance) {
+  Comparison result;
+  if (actual.shape() != expected.shape()) {
+    result.equal = false;
+    result.max_abs_error = result.max_rel_error = kInfinity;
+    result.message =
+        absl::StrCat("is ", actual.shape().ToString(), ", expected ", expected.shape().ToString());
+    return result;
+  }
+  int64_t wrong = 0;
+  int64_t first_wrong = 0;
+  const int64_t count = actual.element_count();
+  for (int64_t i = 0; i < count; ++i) {
+    if (!IsFloat(actual.type()) && actual.GetInt(i) == expected.GetInt(i)) continue;
+    const double a = actual.GetDouble(i);
+    const double e = expected.GetDouble(i);
+    // Equal as doubles, but not as integers: they differ by less than their rounding.
+    const double error = !IsFloat(actual.type()) && a == e ? 1 : AbsoluteError(a, e);
+    result.max_abs_error = std::max(result.max_abs_error, error);
+    if (e != 0 && !std::isnan(e)) {
+      const double relative = std::isfinite(error) ? error / std::abs(e) : kInfinity;
+      result.max_rel_error = std::max(result.max_rel_error, relative);
+    }
+    const double allowed =
+        std::isfinite(e) ? tolerance.absolute + tolerance.relative * std::abs(e) : 0;
+    if (error <= allowed) continue;
+    if (wrong++ == 0) first_wrong = i;
+  }
+  if (wrong == 0) return result;
+  result.equal = false;
+  result.message = absl::StrFormat(
+      "%d of %d elements differ, first at %s: %.9g, expected %.9g; greatest error %.3g", wrong,
+      count, Position(first_wrong, actual.shape().dims), actual.GetDouble(first_wrong),
+      expected.GetDouble(first_wrong), result.max_abs_error);
+  return result;
+}
+
+}  // namespace tartan::cli

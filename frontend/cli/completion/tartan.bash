@@ -1,0 +1,47 @@
+# Completion of `tartan` for bash.
+
+_tartan() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+  local commands="devices inspect run verify bench cache"
+  local global="--format --device -v -vv --quiet --no-cache --help --version"
+  local command="" word
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    if [[ " $commands " == *" $word "* ]]; then
+      command=$word
+      break
+    fi
+  done
+
+  COMPREPLY=()
+  case $previous in
+    --format) COMPREPLY=($(compgen -W "text json" -- "$current")); return ;;
+    --device | --input | --shape | --topk | --rtol | --atol | --match | --jobs | --warmup | --time | \
+      --count | --batch | --limit) return ;;
+    --labels | --expect | --write-expect | --output)
+      compopt -o filenames
+      COMPREPLY=($(compgen -f -- "$current"))
+      return
+      ;;
+  esac
+
+  local options=""
+  case $command in
+    "") COMPREPLY=($(compgen -W "$commands $global" -- "$current")); return ;;
+    inspect) options="--input --shape" ;;
+    run) options="--input --shape --random --output --topk --labels" ;;
+    verify) options="--rtol --atol --match --expect --write-expect --jobs" ;;
+    bench) options="--input --shape --warmup --time --count --batch" ;;
+    cache)
+      COMPREPLY=($(compgen -W "show verify prune clear --limit $global" -- "$current"))
+      return
+      ;;
+  esac
+  if [[ $current == -* ]]; then
+    COMPREPLY=($(compgen -W "$options $global" -- "$current"))
+  elif [[ $command != devices ]]; then
+    compopt -o filenames
+    COMPREPLY=($(compgen -f -- "$current"))
+  fi
+}
+
+complete -F _tartan tartan

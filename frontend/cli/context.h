@@ -1,0 +1,59 @@
+// What every command is given: the global options, and the ways to report.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "frontend/api/device.h"
+#include "frontend/cli/exit_code.h"
+#include "frontend/onnx/onnx_model.h"
+
+namespace google::protobuf {
+class Message;
+}
+
+namespace tartan::cli {
+
+enum class Format { kText, kJson };
+
+struct GlobalOptions {
+  Format format = Format::kText;
+  std::string device;  // empty: the default
+  int verbosity = 0;
+  bool quiet = false;
+  bool use_disk_cache = true;
+};
+
+class Context {
+ public:
+  explicit Context(GlobalOptions options) : options_(std::move(options)) {}
+
+  const GlobalOptions& options() const { return options_; }
+  bool wants_json() const { return options_.format == Format::kJson; }
+
+  // The device that --device names; -vv has its compiler show every stage on stderr.
+  absl::StatusOr<std::shared_ptr<api::Device>> OpenDevice() const;
+  absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> LoadModel(const std::string& path) const;
+
+  // Writes the result to stdout: `report` as JSON, or `text`. A reader that has gone away is no
+  // error; a full disk is.
+  absl::Status Print(const google::protobuf::Message& report, absl::string_view text) const;
+
+  // A line on stderr: always but with --quiet; or with -v only.
+  void Note(absl::string_view line) const;
+  void Detail(absl::string_view line) const;
+
+ private:
+  GlobalOptions options_;
+};
+
+// One JSON document with every field of the message but unset messages.
+absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
+
+// "cpu-znver3 (Portable Computing Language)".
+std::string Describe(const hal::DeviceInfo& info);
+
+}  // namespace tartan::cli

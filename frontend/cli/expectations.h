@@ -1,0 +1,36 @@
+// The list of what each case of a verification is expected to give: lines "status name", sorted by
+// name; '#' begins a comment, which tells the reason.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace tartan::cli {
+
+// InvalidArgument naming the line for a status that is none or a case that comes twice.
+absl::StatusOr<std::map<std::string, std::string>> ParseExpectations(
+    absl::Span<const std::string> lines);
+
+struct ActualStatus {
+  std::string name;
+  std::string status;
+  std::string message;
+};
+
+std::string FormatExpectations(std::vector<ActualStatus> cases);
+
+struct ExpectationDifference {
+  std::string name;
+  std::string expected;  // "absent": not in the list
+  std::string actual;    // "absent": no such case
+};
+
+// Every case that is not as the list says, in either direction.
+std::vector<ExpectationDifference> FindDifferences(
+    const std::map<std::string, std::string>& expected, absl::Span<const ActualStatus> cases);
+
+}  // namespace tartan::cli

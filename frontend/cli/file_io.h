@@ -1,0 +1,26 @@
+// Tensors and small files on disk, by file name extension.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "tile/base/host_tensor.h"
+
+namespace tartan::cli {
+
+// ".npy" for "a/b.npy"; empty without one. Lower case.
+std::string Extension(absl::string_view path);
+
+// Errors name the path and the system's reason.
+absl::Status WriteFile(const std::string& path, absl::string_view contents);
+absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
+
+// A .npy file or a serialised TensorProto (.pb); errors name the path.
+absl::StatusOr<HostTensor> ReadTensor(const std::string& path);
+absl::Status WriteTensor(const std::string& path, absl::string_view name,
+                         const HostTensor& tensor);
+bool IsTensorExtension(absl::string_view extension);
+
+}  // namespace tartan::cli

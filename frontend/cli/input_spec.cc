@@ -1,0 +1,216 @@
+#include "frontend/cli/input_spec.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "frontend/cli/exit_code.h"
+#include "frontend/cli/file_io.h"
+#include "frontend/cli/picture.h"
+#include "frontend/onnx/mapped_file.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::cli {
+namespace {
+
+// Values made up here, not read from a file, are bounded by this.
+constexpr int64_t kMaxMadeBytes = int64_t{8} << 30;
+
+// splitmix64: the same numbers on every machine.
+uint64_t NextRandom(uint64_t* state) {
+  uint64_t z = (*state += 0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+// FNV-1a, so that inputs of one seed differ from each other.
+uint64_t HashName(absl::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return hash;
+}
+
+absl::StatusOr<TensorShape> ClosedShape(const api::TensorSpec& input) {
+  const absl::string_view remedy = "; give it with --shape ";
+  if (!input.has_rank) {
+    return absl::InvalidArgumentError(absl::StrCat("the model leaves the rank of input '",
+                                                   input.name, "' open", remedy, input.name,
+                                                   "=1x2x3"));
+  }
+  for (size_t d = 0; d < input.dims.size(); ++d) {
+    if (input.dims[d] >= 0) continue;
+    std::string example = absl::StrCat(input.name, "=");
+    for (size_t i = 0; i < input.dims.size(); ++i) {
+      absl::StrAppend(&example, i == 0 ? "" : "x", std::max<int64_t>(input.dims[i], 1));
+    }
+    return absl::InvalidArgumentError(absl::StrCat("the model leaves dimension ", d, " of input '",
+                                                   input.ToString(), "' open", remedy, example));
+  }
+  TensorShape shape{input.type, input.dims};
+  TARTAN_RETURN_IF_ERROR(CheckShape(shape));
+  if (shape.byte_size() > kMaxMadeBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("input '", input.name, "' of shape ",
+                                                     shape.ToString(), " needs ",
+                                                     shape.byte_size(), " bytes"));
+  }
+  return shape;
+}
+
+absl::StatusOr<HostTensor> MakeRandom(const RandomInput& random, const api::TensorSpec& input) {
+  TARTAN_ASSIGN_OR_RETURN(TensorShape shape, ClosedShape(input));
+  uint64_t state = random.seed ^ HashName(input.name);
+  std::vector<uint8_t> bytes(shape.byte_size());
+  const int64_t count = shape.element_count();
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t bits = NextRandom(&state);
+    const double value = IsFloat(shape.type) ? static_cast<double>(bits >> 40) / (1 << 24)
+                                             : static_cast<double>(bits >> 63);
+    StoreElement(shape.type, value, i, bytes.data());
+  }
+  return HostTensor(std::move(shape), bytes);
+}
+
+absl::StatusOr<HostTensor> MakeFilled(const NumberInput& number, const api::TensorSpec& input) {
+  TARTAN_ASSIGN_OR_RETURN(TensorShape shape, ClosedShape(input));
+  const bool whole = number.value == std::floor(number.value);
+  if (!IsFloat(shape.type) && !whole) {
+    return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "' is ",
+                                                   Name(shape.type), ", which cannot hold ",
+                                                   number.value));
+  }
+  std::vector<uint8_t> bytes(shape.byte_size());
+  const int64_t count = shape.element_count();
+  for (int64_t i = 0; i < count; ++i) StoreElement(shape.type, number.value, i, bytes.data());
+  return HostTensor(std::move(shape), bytes);
+}
+
+// Raw elements: one open size follows from the file's.
+absl::StatusOr<HostTensor> ReadRaw(const std::string& path, api::TensorSpec input) {
+  const auto mapped = onnx::MappedFile::Open(path);
+  if (!mapped.ok()) return At(Stage::kFile, mapped.status());
+  const absl::Span<const uint8_t> bytes = (*mapped)->bytes();
+  const int64_t open = std::count_if(input.dims.begin(), input.dims.end(),
+                                     [](int64_t dim) { return dim < 0; });
+  if (input.has_rank && open == 1) {
+    TensorShape rest{input.type, input.dims};
+    std::replace_if(rest.dims.begin(), rest.dims.end(), [](int64_t dim) { return dim < 0; }, 1);
+    TARTAN_RETURN_IF_ERROR(CheckShape(rest));
+    if (rest.byte_size() > 0 && bytes.size() % rest.byte_size() == 0) {
+      std::replace_if(input.dims.begin(), input.dims.end(), [](int64_t dim) { return dim < 0; },
+                      static_cast<int64_t>(bytes.size()) / rest.byte_size());
+    }
+  }
+  TARTAN_ASSIGN_OR_RETURN(TensorShape shape, ClosedShape(input));
+  if (shape.byte_size() != static_cast<int64_t>(bytes.size())) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", bytes.size(), " bytes, but ",
+                                                   shape.ToString(), " has ", shape.byte_size()));
+  }
+  return HostTensor(std::move(shape), bytes);
+}
+
+absl::StatusOr<HostTensor> ReadPicture(const std::string& path, const api::TensorSpec& input) {
+  const auto mapped = onnx::MappedFile::Open(path);
+  if (!mapped.ok()) return At(Stage::kFile, mapped.status());
+  const absl::StatusOr<Picture> picture = DecodePng((*mapped)->bytes());
+  if (!picture.ok()) {
+    return At(Stage::kFile, absl::Status(picture.status().code(),
+                                         absl::StrCat(path, ": ", picture.status().message())));
+  }
+  if (!input.has_rank) TARTAN_RETURN_IF_ERROR(ClosedShape(input).status());
+  absl::StatusOr<HostTensor> tensor = PictureToTensor(*picture, input.type, input.dims);
+  if (tensor.ok()) return tensor;
+  return absl::Status(tensor.status().code(), absl::StrCat(path, ": ", tensor.status().message()));
+}
+
+absl::Status CheckFits(const api::TensorSpec& input, const TensorShape& shape) {
+  bool fits = input.type == DataType::kInvalid || input.type == shape.type;
+  fits &= !input.has_rank || input.dims.size() == shape.dims.size();
+  for (size_t d = 0; fits && input.has_rank && d < shape.dims.size(); ++d) {
+    fits = input.dims[d] < 0 || input.dims[d] == shape.dims[d];
+  }
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("is ", shape.ToString(), ", but the model takes ", input.ToString()));
+}
+
+absl::StatusOr<HostTensor> ReadInput(const FileInput& file, const api::TensorSpec& input) {
+  const std::string extension = Extension(file.path);
+  if (extension == ".png") return ReadPicture(file.path, input);
+  if (extension == ".bin") return ReadRaw(file.path, input);
+  if (!IsTensorExtension(extension)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file.path, ": an input file is .npy, .pb, .png or .bin"));
+  }
+  TARTAN_ASSIGN_OR_RETURN(HostTensor tensor, At(Stage::kFile, ReadTensor(file.path)));
+  const absl::Status fits = CheckFits(input, tensor.shape());
+  if (!fits.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(file.path, ": ", fits.message()));
+  }
+  return tensor;
+}
+
+}  // namespace
+
+absl::StatusOr<NamedText> SplitNamed(absl::string_view text, absl::string_view expected) {
+  const size_t equals = text.find('=');
+  if (equals == absl::string_view::npos || equals == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not of the form ", expected));
+  }
+  return NamedText{std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
+
+absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text) {
+  InputSpec spec;
+  spec.text = std::string(text);
+  absl::string_view rest = text;
+  double number = 0;
+  if (absl::ConsumePrefix(&rest, "@") && !rest.empty()) {
+    spec.value = FileInput{std::string(rest)};
+  } else if (text == "rand") {
+    spec.value = RandomInput{};
+  } else if (absl::ConsumePrefix(&rest, "rand:")) {
+    RandomInput random;
+    if (!absl::SimpleAtoi(rest, &random.seed)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", text, "': the seed after rand: is a whole number"));
+    }
+    spec.value = random;
+  } else if (text == "zeros") {
+    spec.value = NumberInput{0};
+  } else if (text == "ones") {
+    spec.value = NumberInput{1};
+  } else if (absl::SimpleAtod(text, &number)) {
+    spec.value = NumberInput{number};
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", text, "' is no input: write @FILE (.npy, .pb, .png, .bin), rand, rand:SEED, zeros, "
+        "ones or a number"));
+  }
+  return spec;
+}
+
+absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text) {
+  std::vector<int64_t> dims;
+  if (text == "scalar") return dims;
+  for (absl::string_view part : absl::StrSplit(text, 'x')) {
+    int64_t dim = 0;
+    if (!absl::SimpleAtoi(part, &dim) || dim < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", text, "' is no shape: write sizes as in 1x3x224x224, or scalar"));
+    }
+    dims.push_back(dim);
+  }
+  return dims;
+}
+
+absl::StatusOr<HostTensor> MakeInput(const InputSpec& spec, const api::TensorSpec& input) {
+  if (const auto* file = std::get_if<FileInput>(&spec.value)) return ReadInput(*file, input);
+  if (const auto* random = std::get_if<RandomInput>(&spec.value)) return MakeRandom(*random, input);
+  return MakeFilled(std::get<NumberInput>(spec.value), input);
+}
+
+}  // namespace tartan::cli

@@ -1,0 +1,51 @@
+// What a user writes for a model input, as in `--input x=@picture.png`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "frontend/api/model.h"
+#include "tile/base/host_tensor.h"
+
+namespace tartan::cli {
+
+struct FileInput {
+  std::string path;
+};
+// Floats uniform in [0, 1), integers and bools 0 or 1: valid as indices and masks alike.
+struct RandomInput {
+  uint64_t seed = 0;
+};
+struct NumberInput {
+  double value = 0;
+};
+
+struct InputSpec {
+  std::variant<FileInput, RandomInput, NumberInput> value;
+  std::string text;  // as the user wrote it
+};
+
+struct NamedText {
+  std::string name;
+  std::string text;
+};
+
+// "NAME=REST" at the first '='; InvalidArgument, showing `text` and what was expected, without one.
+absl::StatusOr<NamedText> SplitNamed(absl::string_view text, absl::string_view expected);
+
+// "@FILE", "rand", "rand:SEED", "zeros", "ones" or a number.
+absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text);
+
+// "1x3x224x224" as sizes; "scalar" as none.
+absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text);
+
+// The value for `input`, whose open sizes the file decides (.npy, .pb, .png, and .bin where one is
+// open) or are an error. A type or size that differs from the model's is InvalidArgument with both;
+// errors of files are marked as such (exit_code.h).
+absl::StatusOr<HostTensor> MakeInput(const InputSpec& spec, const api::TensorSpec& input);
+
+}  // namespace tartan::cli

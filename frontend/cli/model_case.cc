@@ -1,0 +1,223 @@
+#include "frontend/cli/model_case.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <new>
+#include <set>
+#include <system_error>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "frontend/cli/stopwatch.h"
+#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/tensor_proto.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kModelFile[] = "model.onnx";
+constexpr int kMaxDepth = 16;
+
+bool IsFile(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+std::vector<fs::path> SortedEntries(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    entries.push_back(it->path());
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+void Collect(const fs::path& folder, const std::string& name, int depth,
+             std::set<fs::path>* visited, std::vector<ModelCase>* cases) {
+  std::error_code error;
+  const fs::path real = fs::canonical(folder, error);
+  if (error || depth > kMaxDepth || !visited->insert(real).second) return;
+  if (IsFile(folder / kModelFile)) {
+    cases->push_back({name, folder.string()});
+    return;
+  }
+  for (const fs::path& entry : SortedEntries(folder)) {
+    if (!fs::is_directory(entry, error)) continue;
+    const std::string part = entry.filename().string();
+    Collect(entry, name.empty() ? part : absl::StrCat(name, "/", part), depth + 1, visited, cases);
+  }
+}
+
+// The files prefix_0.pb, prefix_1.pb … of a data set.
+std::vector<std::string> NumberedFiles(const fs::path& folder, absl::string_view prefix) {
+  std::vector<std::string> files;
+  while (true) {
+    const fs::path path = folder / absl::StrCat(prefix, "_", files.size(), ".pb");
+    if (!IsFile(path)) return files;
+    files.push_back(path.string());
+  }
+}
+
+struct NamedTensor {
+  std::string name;
+  HostTensor value;
+};
+
+absl::StatusOr<std::vector<NamedTensor>> ReadAll(const std::vector<std::string>& files) {
+  std::vector<NamedTensor> tensors;
+  for (const std::string& file : files) {
+    NamedTensor& tensor = tensors.emplace_back();
+    TARTAN_ASSIGN_OR_RETURN(tensor.value, onnx::ReadTensorFile(file, &tensor.name));
+  }
+  return tensors;
+}
+
+// For each tensor of a data set the position of its declaration: by name where every tensor bears
+// the name of another one, else by order, optional inputs last.
+absl::StatusOr<std::vector<size_t>> Assign(const std::vector<NamedTensor>& tensors,
+                                           const std::vector<api::TensorSpec>& specs) {
+  std::map<std::string, size_t> by_name;
+  for (size_t i = 0; i < specs.size(); ++i) by_name[specs[i].name] = i;
+  std::vector<size_t> positions;
+  std::set<size_t> used;
+  for (const NamedTensor& tensor : tensors) {
+    const auto it = by_name.find(tensor.name);
+    if (it == by_name.end() || !used.insert(it->second).second) break;
+    positions.push_back(it->second);
+  }
+  if (positions.size() == tensors.size()) return positions;
+  if (tensors.size() > specs.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the data set has ", tensors.size(),
+                                                   " tensors, but the model declares ",
+                                                   specs.size()));
+  }
+  std::vector<size_t> order;
+  for (const bool optional : {false, true}) {
+    for (size_t i = 0; i < specs.size(); ++i) {
+      if (specs[i].is_optional == optional) order.push_back(i);
+    }
+  }
+  order.resize(tensors.size());
+  return order;
+}
+
+absl::Status CompareOutputs(const std::vector<HostTensor>& actual,
+                            const std::vector<NamedTensor>& expected,
+                            const std::vector<api::TensorSpec>& specs, Tolerance tolerance,
+                            CaseResult* result) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions, Assign(expected, specs));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Comparison comparison =
+        Compare(actual[positions[i]], expected[i].value, tolerance);
+    result->max_abs_error = std::max(result->max_abs_error, comparison.max_abs_error);
+    result->max_rel_error = std::max(result->max_rel_error, comparison.max_rel_error);
+    if (comparison.equal || result->status == CaseStatus::kFail) continue;
+    result->status = CaseStatus::kFail;
+    result->message = absl::StrCat(specs[positions[i]].name, ": ", comparison.message);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunDataSet(const fs::path& folder, api::Session& session, Tolerance tolerance,
+                        CaseResult* result) {
+  const std::vector<std::string> output_files = NumberedFiles(folder, "output");
+  if (output_files.empty()) {
+    return absl::NotFoundError(absl::StrCat(folder.string(), ": no output_0.pb"));
+  }
+  TARTAN_ASSIGN_OR_RETURN(const auto inputs, ReadAll(NumberedFiles(folder, "input")));
+  TARTAN_ASSIGN_OR_RETURN(const auto expected, ReadAll(output_files));
+  const api::Model& model = session.model();
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions, Assign(inputs, model.inputs()));
+  std::map<std::string, HostTensor> values;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    values[model.inputs()[positions[i]].name] = inputs[i].value;
+  }
+  api::RunStatistics statistics;
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> outputs,
+                          session.Run(values, &statistics));
+  result->cache_hits += statistics.cache_hits;
+  result->cache_misses += statistics.cache_misses;
+  return CompareOutputs(outputs, expected, model.outputs(), tolerance, result);
+}
+
+absl::Status RunDataSets(const ModelCase& model_case, const std::shared_ptr<api::Device>& device,
+                         Tolerance tolerance, CaseResult* result) {
+  const fs::path folder = model_case.folder;
+  TARTAN_ASSIGN_OR_RETURN(const auto model,
+                          onnx::OnnxModel::Load((folder / kModelFile).string()));
+  TARTAN_ASSIGN_OR_RETURN(const auto session, api::Session::Create(model, device));
+  int sets = 0;
+  for (const fs::path& entry : SortedEntries(folder)) {
+    std::error_code ignored;
+    if (!absl::StartsWith(entry.filename().string(), "test_data_set_") ||
+        !fs::is_directory(entry, ignored)) {
+      continue;
+    }
+    ++sets;
+    TARTAN_RETURN_IF_ERROR(RunDataSet(entry, *session, tolerance, result));
+  }
+  if (sets == 0) {
+    return absl::NotFoundError(absl::StrCat(folder.string(), ": no folder test_data_set_0"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ModelCase>> FindCases(const std::string& path) {
+  std::vector<ModelCase> cases;
+  if (IsFile(fs::path(path) / kModelFile)) {
+    fs::path name = fs::path(path).lexically_normal();
+    if (name.filename().empty()) name = name.parent_path();
+    cases.push_back({name.filename().string(), path});
+    return cases;
+  }
+  std::set<fs::path> visited;
+  Collect(path, "", 0, &visited, &cases);
+  if (cases.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(path, ": no folder with a model.onnx is there or below it"));
+  }
+  return cases;
+}
+
+absl::string_view Name(CaseStatus status) {
+  switch (status) {
+    case CaseStatus::kPass:
+      return "pass";
+    case CaseStatus::kFail:
+      return "fail";
+    case CaseStatus::kUnsupported:
+      return "unsupported";
+    case CaseStatus::kError:
+      return "error";
+  }
+  return "";
+}
+
+CaseResult RunCase(const ModelCase& model_case, const std::shared_ptr<api::Device>& device,
+                   Tolerance tolerance) {
+  CaseResult result;
+  const Stopwatch stopwatch;
+  absl::Status status;
+  try {
+    status = RunDataSets(model_case, device, tolerance, &result);
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError("no memory left");
+  }
+  result.ms = stopwatch.Milliseconds();
+  if (status.ok()) return result;
+  result.status = status.code() == absl::StatusCode::kUnimplemented ? CaseStatus::kUnsupported
+                                                                    : CaseStatus::kError;
+  result.message = absl::StrReplaceAll(status.message(), {{model_case.folder + "/", ""}});
+  return result;
+}
+
+}  // namespace tartan::cli

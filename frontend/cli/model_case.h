@@ -1,0 +1,44 @@
+// Models with test data in the form ONNX publishes: a folder with model.onnx and folders
+// test_data_set_N of input_K.pb and output_K.pb.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/api/session.h"
+#include "frontend/cli/compare.h"
+
+namespace tartan::cli {
+
+struct ModelCase {
+  std::string name;    // relative to the path it was found under, with '/'
+  std::string folder;
+};
+
+// The case at `path`, or those anywhere below it, sorted by name. Folders' links are followed, but
+// none twice. NotFound when there are none.
+absl::StatusOr<std::vector<ModelCase>> FindCases(const std::string& path);
+
+enum class CaseStatus { kPass, kFail, kUnsupported, kError };
+// "pass", "fail", "unsupported", "error".
+absl::string_view Name(CaseStatus status);
+
+struct CaseResult {
+  CaseStatus status = CaseStatus::kPass;
+  std::string message;
+  double max_abs_error = 0;
+  double max_rel_error = 0;
+  double ms = 0;
+  int64_t cache_hits = 0;
+  int64_t cache_misses = 0;
+};
+
+// Runs the model on each of its data sets. Unsupported: an operator, type or kind of value that
+// Tartan does not have; error: all else that kept it from running. Memory that runs out is an error
+// of the case.
+CaseResult RunCase(const ModelCase& model_case, const std::shared_ptr<api::Device>& device,
+                   Tolerance tolerance);
+
+}  // namespace tartan::cli

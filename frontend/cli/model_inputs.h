@@ -1,0 +1,34 @@
+// The inputs of a model as asked for on the command line.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/api/model.h"
+#include "tile/base/host_tensor.h"
+
+namespace tartan::cli {
+
+struct InputOptions {
+  std::vector<std::string> inputs;  // NAME=SPEC
+  std::vector<std::string> shapes;  // NAME=1x3x224x224
+  bool random = false;              // what is not named is random
+  int64_t batch = 0;                // the open first size of every input; 0: as it is
+  bool open_is_one = false;         // sizes still open become 1
+};
+
+// The model's inputs with the sizes that --shape and --batch fix. InvalidArgument for a name the
+// model does not have or sizes that contradict the model's.
+absl::StatusOr<std::vector<api::TensorSpec>> FixShapes(const std::vector<api::TensorSpec>& inputs,
+                                                       const InputOptions& options);
+
+// Values for all inputs but optional ones that are not named. Errors carry their stage.
+absl::StatusOr<std::map<std::string, HostTensor>> MakeInputs(
+    const std::vector<api::TensorSpec>& inputs, const InputOptions& options);
+
+// One line of help for the user of a model: "x: float32[N, 3, 224, 224], mask: bool[N]".
+std::string ListInputs(const std::vector<api::TensorSpec>& inputs);
+
+}  // namespace tartan::cli

@@ -1,0 +1,184 @@
+#include "frontend/cli/picture.h"
+
+#include <png.h>
+
+#include <cmath>
+#include <csetjmp>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::cli {
+namespace {
+
+constexpr int64_t kMaxPixels = int64_t{1} << 26;
+
+struct Source {
+  absl::Span<const uint8_t> bytes;
+  std::string error;
+};
+
+void ReadBytes(png_structp png, png_bytep to, size_t count) {
+  auto* source = static_cast<Source*>(png_get_io_ptr(png));
+  if (source->bytes.size() < count) png_error(png, "it is cut off");
+  std::memcpy(to, source->bytes.data(), count);
+  source->bytes.remove_prefix(count);
+}
+
+void OnError(png_structp png, png_const_charp message) {
+  static_cast<Source*>(png_get_error_ptr(png))->error = message;
+  longjmp(png_jmpbuf(png), 1);
+}
+
+void OnWarning(png_structp, png_const_charp) {}
+
+// libpng's state. Its errors jump to the last setjmp, so each function that calls it keeps objects
+// with destructors outside the span that the jump leaves.
+class Decoder {
+ public:
+  explicit Decoder(absl::Span<const uint8_t> bytes) : source_{bytes, ""} {
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source_, OnError, OnWarning);
+    if (png_ != nullptr) info_ = png_create_info_struct(png_);
+  }
+  ~Decoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  bool ok() const { return info_ != nullptr; }
+  const std::string& error() const { return source_.error; }
+  int64_t height() const { return png_get_image_height(png_, info_); }
+  int64_t width() const { return png_get_image_width(png_, info_); }
+  int64_t channels() const { return png_get_channels(png_, info_); }
+  int bit_depth() const { return png_get_bit_depth(png_, info_); }
+  int64_t row_bytes() const { return static_cast<int64_t>(png_get_rowbytes(png_, info_)); }
+
+  // Reads the header and asks for gray or colour samples of 8 or 16 bits.
+  bool ReadHeader() {
+    if (setjmp(png_jmpbuf(png_))) return false;
+    png_set_read_fn(png_, &source_, ReadBytes);
+    png_read_info(png_, info_);
+    png_set_expand(png_);
+    png_set_strip_alpha(png_);
+    png_set_interlace_handling(png_);
+    png_read_update_info(png_, info_);
+    return true;
+  }
+
+  bool ReadRows(uint8_t** rows) {
+    if (setjmp(png_jmpbuf(png_))) return false;
+    png_read_image(png_, rows);
+    png_read_end(png_, nullptr);
+    return true;
+  }
+
+ private:
+  Source source_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+};
+
+// How the dimensions of a tensor are meant.
+struct Layout {
+  int height = 0;
+  int width = 0;
+  int channels = -1;  // -1: there is no such dimension
+};
+
+std::optional<Layout> LayoutOf(absl::Span<const int64_t> dims) {
+  const int rank = static_cast<int>(dims.size());
+  const auto is_channels = [&](int d) { return dims[d] < 0 || dims[d] == 1 || dims[d] == 3; };
+  if (rank == 2) return Layout{0, 1, -1};
+  if (rank != 3 && rank != 4) return std::nullopt;
+  if (rank == 4 && dims[0] >= 0 && dims[0] != 1) return std::nullopt;
+  if (is_channels(rank - 3)) return Layout{rank - 2, rank - 1, rank - 3};
+  if (is_channels(rank - 1)) return Layout{rank - 3, rank - 2, rank - 1};
+  return std::nullopt;
+}
+
+float Sample(const Picture& picture, int64_t pixel, int64_t channel, int64_t channels) {
+  const float* value = &picture.values[pixel * picture.channels];
+  if (picture.channels == 1) return value[0];
+  if (channels == 1) return 0.299f * value[0] + 0.587f * value[1] + 0.114f * value[2];
+  return value[channel];
+}
+
+}  // namespace
+
+absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes) {
+  const auto damaged = [](absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat("no PNG picture, or a damaged one: ", why));
+  };
+  Decoder decoder(bytes);
+  if (!decoder.ok()) return absl::ResourceExhaustedError("no memory for libpng");
+  if (!decoder.ReadHeader()) return damaged(decoder.error());
+  if (decoder.height() > kMaxPixels / decoder.width()) {
+    return absl::ResourceExhaustedError(absl::StrCat("a picture of ", decoder.width(), " × ",
+                                                     decoder.height(), " pixels is too large"));
+  }
+  if (decoder.channels() != 1 && decoder.channels() != 3) {
+    return damaged(absl::StrCat(decoder.channels(), " channels"));
+  }
+  std::vector<uint8_t> samples(decoder.row_bytes() * decoder.height());
+  std::vector<uint8_t*> rows(decoder.height());
+  for (size_t y = 0; y < rows.size(); ++y) rows[y] = &samples[y * decoder.row_bytes()];
+  if (!decoder.ReadRows(rows.data())) return damaged(decoder.error());
+
+  Picture picture{decoder.height(), decoder.width(), decoder.channels(), {}};
+  picture.values.resize(picture.height * picture.width * picture.channels);
+  for (size_t i = 0; i < picture.values.size(); ++i) {
+    picture.values[i] = decoder.bit_depth() == 16
+                            ? (samples[2 * i] * 256 + samples[2 * i + 1]) / 65535.0f
+                            : samples[i] / 255.0f;
+  }
+  return picture;
+}
+
+absl::StatusOr<HostTensor> PictureToTensor(const Picture& picture, DataType type,
+                                           absl::Span<const int64_t> dims) {
+  if (!IsFloat(type) && type != DataType::kUInt8) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a picture can be given to a float or uint8 input, but this one is ", Name(type)));
+  }
+  const std::optional<Layout> layout = LayoutOf(dims);
+  if (!layout.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a picture cannot be given to an input of shape ", DimsToString(dims),
+                     ": no dimension of it is that of 1 or 3 channels"));
+  }
+  TensorShape shape{type, {dims.begin(), dims.end()}};
+  for (int64_t& dim : shape.dims) {
+    if (dim < 0) dim = 1;
+  }
+  const auto settle = [&](int dim, int64_t size) {
+    if (dims[dim] < 0) shape.dims[dim] = size;
+    return shape.dims[dim] == size;
+  };
+  const bool height_fits = settle(layout->height, picture.height);
+  if (!settle(layout->width, picture.width) || !height_fits) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the picture has ", picture.width, " × ", picture.height,
+                     " pixels, but the model takes ", shape.dims[layout->width], " × ",
+                     shape.dims[layout->height]));
+  }
+  if (layout->channels >= 0 && dims[layout->channels] < 0) {
+    shape.dims[layout->channels] = picture.channels;
+  }
+  const int64_t channels = layout->channels < 0 ? 1 : shape.dims[layout->channels];
+  const bool channels_last = layout->channels > layout->width;
+  const int64_t pixels = picture.height * picture.width;
+  std::vector<uint8_t> bytes(shape.byte_size());
+  for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+    for (int64_t c = 0; c < channels; ++c) {
+      double value = Sample(picture, pixel, c, channels);
+      if (type == DataType::kUInt8) value = std::round(value * 255);
+      StoreElement(type, value, channels_last ? pixel * channels + c : c * pixels + pixel,
+                   bytes.data());
+    }
+  }
+  return HostTensor(std::move(shape), bytes);
+}
+
+}  // namespace tartan::cli

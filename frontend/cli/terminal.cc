@@ -1,0 +1,86 @@
+#include "frontend/cli/terminal.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace tartan::cli {
+namespace {
+
+// Characters, not bytes, of UTF-8 text.
+size_t Width(absl::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
+}
+
+std::string Scaled(double value, double step, absl::Span<const char* const> units) {
+  size_t unit = 0;
+  while (value >= step && unit + 1 < units.size()) {
+    value /= step;
+    ++unit;
+  }
+  return unit == 0 ? absl::StrFormat("%.0f%s", value, units[0])
+                   : absl::StrFormat("%.1f%s", value, units[unit]);
+}
+
+}  // namespace
+
+bool HasColor(int file_descriptor) {
+  const char* no_color = std::getenv("NO_COLOR");
+  return isatty(file_descriptor) == 1 && (no_color == nullptr || no_color[0] == '\0');
+}
+
+std::string Table::ToString(absl::string_view indent) const {
+  std::vector<size_t> widths(columns_.size(), 0);
+  for (const auto& row : rows_) {
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], Width(row[c]));
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line(indent);
+    for (size_t c = 0; c < row.size(); ++c) {
+      const std::string padding(widths[c] - Width(row[c]), ' ');
+      if (c > 0) line += "  ";
+      line += columns_[c] == Align::kRight ? padding + row[c] : row[c] + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+std::string FormatBytes(double bytes) {
+  return Scaled(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB"});
+}
+
+std::string FormatMs(double ms) {
+  if (ms >= 1000) return absl::StrFormat("%.2f s", ms / 1000);
+  return ms >= 10 ? absl::StrFormat("%.1f ms", ms) : absl::StrFormat("%.3f ms", ms);
+}
+
+std::string FormatCount(double count) { return Scaled(count, 1000, {"", " k", " M", " G", " T"}); }
+
+Progress::Progress(bool enabled, int64_t total)
+    : enabled_(enabled && isatty(STDERR_FILENO) == 1), total_(total) {}
+
+Progress::~Progress() {
+  if (enabled_) std::fputs("\r\x1b[K", stderr);
+}
+
+void Progress::Show(int64_t done, absl::string_view what) {
+  if (!enabled_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (done < total_ && now - last_ < std::chrono::milliseconds(100)) return;
+  last_ = now;
+  constexpr int64_t kWidth = 24;
+  const int64_t filled = total_ > 0 ? kWidth * done / total_ : kWidth;
+  const std::string bar = std::string(filled, '=') + std::string(kWidth - filled, ' ');
+  absl::FPrintF(stderr, "\r\x1b[K[%s] %d/%d %s", bar, done, total_, what.substr(0, 60));
+  std::fflush(stderr);
+}
+
+}  // namespace tartan::cli

@@ -1,0 +1,51 @@
+// Text for a person at a terminal: tables, colour, a progress bar.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace tartan::cli {
+
+// Whether text written to the file descriptor may be coloured: a terminal, and no NO_COLOR.
+bool HasColor(int file_descriptor);
+
+// Columns aligned by their widest cell; the last is not padded.
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+
+  explicit Table(std::vector<Align> columns) : columns_(std::move(columns)) {}
+  void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // Every line begins with `indent`.
+  std::string ToString(absl::string_view indent = "") const;
+
+ private:
+  std::vector<Align> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// "512 B", "1.5 KiB", "4.2 GiB".
+std::string FormatBytes(double bytes);
+// "0.84 ms", "12.3 ms", "1.52 s".
+std::string FormatMs(double ms);
+// "31.2 k", "4.1 M", "7.8 G".
+std::string FormatCount(double count);
+
+// A bar on stderr, where that is a terminal; nothing elsewhere. Used by one thread at a time.
+class Progress {
+ public:
+  Progress(bool enabled, int64_t total);
+  ~Progress();  // leaves an empty line
+  void Show(int64_t done, absl::string_view what);
+
+ private:
+  bool enabled_;
+  int64_t total_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+}  // namespace tartan::cli

@@ -1,0 +1,172 @@
+#include "frontend/cli/input_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "frontend/cli/exit_code.h"
+#include "frontend/cli/file_io.h"
+#include "frontend/cli/model_inputs.h"
+
+namespace tartan::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+api::TensorSpec Input(std::string name, DataType type, std::vector<int64_t> dims) {
+  api::TensorSpec spec;
+  spec.name = std::move(name);
+  spec.type = type;
+  spec.dims = std::move(dims);
+  return spec;
+}
+
+const std::vector<api::TensorSpec>& TwoInputs() {
+  static const auto& inputs = *new std::vector<api::TensorSpec>{
+      Input("x", DataType::kFloat32, {-1, 3}), Input("ids", DataType::kInt64, {2})};
+  return inputs;
+}
+
+absl::StatusOr<HostTensor> Make(const std::string& text, const api::TensorSpec& input) {
+  const auto spec = ParseInputSpec(text);
+  if (!spec.ok()) return spec.status();
+  return MakeInput(*spec, input);
+}
+
+struct TemporaryFile {
+  explicit TemporaryFile(const std::string& name) : path(::testing::TempDir() + name) {}
+  ~TemporaryFile() { std::remove(path.c_str()); }
+  const std::string path;
+};
+
+TEST(InputSpec, FillsWithANumber) {
+  const auto x = Input("x", DataType::kFloat32, {2});
+  EXPECT_THAT(Make("zeros", x)->ToDoubles(), ElementsAre(0, 0));
+  EXPECT_THAT(Make("ones", x)->ToDoubles(), ElementsAre(1, 1));
+  EXPECT_THAT(Make("-2.5", x)->ToDoubles(), ElementsAre(-2.5, -2.5));
+}
+
+TEST(InputSpec, DoesNotRoundANumberForAnIntegerInput) {
+  const auto ids = Input("ids", DataType::kInt64, {1});
+  EXPECT_THAT(Make("3", ids)->ToInts(), ElementsAre(3));
+  EXPECT_THAT(std::string(Make("2.5", ids).status().message()), HasSubstr("int64"));
+}
+
+TEST(InputSpec, RandomNumbersFollowSeedAndName) {
+  const auto x = Input("x", DataType::kFloat32, {100});
+  const auto y = Input("y", DataType::kFloat32, {100});
+  EXPECT_EQ(Make("rand", x)->bytes(), Make("rand:0", x)->bytes());
+  EXPECT_NE(Make("rand:1", x)->bytes(), Make("rand:2", x)->bytes());
+  EXPECT_NE(Make("rand:1", x)->bytes(), Make("rand:1", y)->bytes());
+  for (const double value : Make("rand", x)->ToDoubles()) {
+    EXPECT_GE(value, 0);
+    EXPECT_LT(value, 1);
+  }
+  for (const int64_t id : Make("rand", Input("ids", DataType::kInt64, {100}))->ToInts()) {
+    EXPECT_TRUE(id == 0 || id == 1) << id;
+  }
+}
+
+TEST(InputSpec, AsksForTheSizesThatAreOpen) {
+  const auto x = Input("x", DataType::kFloat32, {-1, 3});
+  EXPECT_THAT(std::string(Make("rand", x).status().message()), HasSubstr("--shape x=1x3"));
+}
+
+TEST(InputSpec, MakesNothingThatIsTooLarge) {
+  const auto x = Input("x", DataType::kFloat32, {int64_t{1} << 40});
+  EXPECT_EQ(Make("ones", x).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(InputSpec, RefusesOtherWords) {
+  for (const char* text : {"", "@", "random", "rand:", "rand:x", "1e", "x.npy"}) {
+    EXPECT_EQ(ParseInputSpec(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+}
+
+TEST(InputSpec, ReadsTensorFilesOfBothKinds) {
+  const HostTensor value = HostTensor::FromVector<float>({DataType::kFloat32, {2, 3}},
+                                                         {1, 2, 3, 4, 5, 6});
+  for (const char* name : {"input_spec_test.npy", "input_spec_test.pb"}) {
+    const TemporaryFile file(name);
+    ASSERT_TRUE(WriteTensor(file.path, "x", value).ok());
+    const auto read = Make("@" + file.path, TwoInputs()[0]);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->bytes(), value.bytes());
+    const auto wrong = Make("@" + file.path, TwoInputs()[1]);
+    EXPECT_THAT(std::string(wrong.status().message()),
+                HasSubstr("is float32[2, 3], but the model takes ids: int64[2]"));
+  }
+}
+
+TEST(InputSpec, RawFilesDecideOneOpenSize) {
+  const TemporaryFile file("input_spec_test.bin");
+  ASSERT_TRUE(WriteFile(file.path, std::string(24, '\0')).ok());
+  const auto read = Make("@" + file.path, TwoInputs()[0]);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(read->shape().dims, ElementsAre(2, 3));
+  EXPECT_THAT(std::string(Make("@" + file.path, TwoInputs()[1]).status().message()),
+              HasSubstr("24 bytes, but int64[2] has 16"));
+}
+
+TEST(InputSpec, AMissingFileIsAFileError) {
+  const auto read = Make("@/does/not/exist.npy", TwoInputs()[0]);
+  EXPECT_EQ(ExitCodeFor(read.status()), ExitCode::kFile);
+}
+
+TEST(ParseDims, ReadsSizes) {
+  EXPECT_THAT(*ParseDims("1x3x224"), ElementsAre(1, 3, 224));
+  EXPECT_THAT(*ParseDims("scalar"), ElementsAre());
+  for (const char* text : {"", "1x", "x1", "1,2", "-1", "1xN"}) {
+    EXPECT_FALSE(ParseDims(text).ok()) << text;
+  }
+}
+
+TEST(MakeInputs, NamesTheInputsThatThereAre) {
+  InputOptions options;
+  options.inputs = {"z=rand"};
+  const auto made = MakeInputs(TwoInputs(), options);
+  EXPECT_EQ(ExitCodeFor(made.status()), ExitCode::kUsage);
+  EXPECT_THAT(std::string(made.status().message()),
+              HasSubstr("no input 'z'; it has x: float32[?, 3], ids: int64[2]"));
+}
+
+TEST(MakeInputs, AMissingInputIsAnErrorUnlessRandom) {
+  InputOptions options;
+  options.shapes = {"x=4x3"};
+  options.inputs = {"ids=1"};
+  EXPECT_THAT(std::string(MakeInputs(TwoInputs(), options).status().message()),
+              HasSubstr("input 'x' is missing"));
+  options.random = true;
+  const auto made = MakeInputs(TwoInputs(), options);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(made->at("x").shape().dims, ElementsAre(4, 3));
+}
+
+TEST(MakeInputs, RefusesSizesThatContradictTheModel) {
+  InputOptions options;
+  options.shapes = {"ids=3"};
+  EXPECT_THAT(std::string(MakeInputs(TwoInputs(), options).status().message()),
+              HasSubstr("--shape ids: [3] contradicts the model's ids: int64[2]"));
+}
+
+TEST(MakeInputs, BatchFixesOnlyOpenFirstSizes) {
+  InputOptions options;
+  options.random = true;
+  options.batch = 16;
+  const auto made = MakeInputs(TwoInputs(), options);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(made->at("x").shape().dims, ElementsAre(16, 3));
+  EXPECT_THAT(made->at("ids").shape().dims, ElementsAre(2));
+}
+
+TEST(MakeInputs, RefusesAnInputGivenTwice) {
+  InputOptions options;
+  options.inputs = {"ids=0", "ids=1"};
+  EXPECT_THAT(std::string(MakeInputs(TwoInputs(), options).status().message()),
+              HasSubstr("more than once"));
+}
+
+}  // namespace
+}  // namespace tartan::cli

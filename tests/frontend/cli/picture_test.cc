@@ -1,0 +1,115 @@
+#include "frontend/cli/picture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <png.h>
+
+#include <random>
+
+namespace tartan::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+
+std::vector<uint8_t> EncodePng(int width, int height, uint32_t format, const void* samples) {
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = width;
+  image.height = height;
+  image.format = format;
+  png_alloc_size_t size = 0;
+  png_image_write_to_memory(&image, nullptr, &size, 0, samples, 0, nullptr);
+  std::vector<uint8_t> bytes(size);
+  png_image_write_to_memory(&image, bytes.data(), &size, 0, samples, 0, nullptr);
+  bytes.resize(size);
+  return bytes;
+}
+
+// 3 wide, 2 high.
+Picture Gray() { return {2, 3, 1, {0, 0.2f, 0.4f, 0.6f, 0.8f, 1}}; }
+Picture Color() { return {1, 2, 3, {1, 0, 0, 0, 1, 0}}; }
+
+std::string MessageOf(const Picture& picture, DataType type, std::vector<int64_t> dims) {
+  return std::string(PictureToTensor(picture, type, dims).status().message());
+}
+
+TEST(DecodePng, ReadsGray) {
+  const uint8_t samples[] = {0, 51, 255, 102};
+  const auto picture = DecodePng(EncodePng(2, 2, PNG_FORMAT_GRAY, samples));
+  ASSERT_TRUE(picture.ok()) << picture.status();
+  EXPECT_EQ(picture->channels, 1);
+  EXPECT_THAT(picture->values, ElementsAre(0, FloatNear(0.2, 1e-6), 1, FloatNear(0.4, 1e-6)));
+}
+
+TEST(DecodePng, DropsTransparency) {
+  const uint8_t samples[] = {255, 0, 51, 128, 0, 255, 0, 255};
+  const auto picture = DecodePng(EncodePng(2, 1, PNG_FORMAT_RGBA, samples));
+  ASSERT_TRUE(picture.ok()) << picture.status();
+  EXPECT_EQ(picture->channels, 3);
+  EXPECT_THAT(picture->values, ElementsAre(1, 0, FloatNear(0.2, 1e-6), 0, 1, 0));
+}
+
+TEST(DecodePng, SurvivesDamageAnywhere) {
+  std::vector<uint8_t> samples(64 * 64 * 3, 90);
+  const std::vector<uint8_t> whole = EncodePng(64, 64, PNG_FORMAT_RGB, samples.data());
+  for (size_t length = 0; length + 12 < whole.size(); length += 3) {
+    EXPECT_FALSE(DecodePng(absl::MakeConstSpan(whole).subspan(0, length)).ok()) << length;
+  }
+  std::mt19937 random(11);
+  SCOPED_TRACE("seed 11");
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<uint8_t> damaged = whole;
+    damaged[8 + random() % (damaged.size() - 8)] = static_cast<uint8_t>(random());
+    DecodePng(damaged).status().IgnoreError();
+  }
+}
+
+TEST(PictureToTensor, PutsChannelsWhereTheModelHasThem) {
+  const auto first = PictureToTensor(Color(), DataType::kFloat32, {1, 3, 1, 2});
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_THAT(first->ToDoubles(), ElementsAre(1, 0, 0, 1, 0, 0));
+  const auto last = PictureToTensor(Color(), DataType::kFloat32, {1, 1, 2, 3});
+  ASSERT_TRUE(last.ok());
+}
+
+TEST(PictureToTensor, FillsOpenSizes) {
+  const auto tensor = PictureToTensor(Gray(), DataType::kFloat32, {-1, 1, -1, -1});
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_THAT(tensor->shape().dims, ElementsAre(1, 1, 2, 3));
+  EXPECT_FLOAT_EQ(tensor->GetDouble(1), 0.2f);
+}
+
+TEST(PictureToTensor, RepeatsGrayAsColour) {
+  const auto tensor = PictureToTensor(Gray(), DataType::kFloat32, {1, 2, 3, 3});
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_EQ(tensor->GetDouble(3), tensor->GetDouble(5));
+}
+
+TEST(PictureToTensor, AveragesColourToGray) {
+  const auto tensor = PictureToTensor(Color(), DataType::kFloat32, {1, 1, 1, 2});
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_NEAR(tensor->GetDouble(0), 0.299, 1e-6);
+  EXPECT_NEAR(tensor->GetDouble(1), 0.587, 1e-6);
+}
+
+TEST(PictureToTensor, GivesBytesToByteInputs) {
+  const auto tensor = PictureToTensor(Gray(), DataType::kUInt8, {2, 3});
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_THAT(tensor->ToInts(), ElementsAre(0, 51, 102, 153, 204, 255));
+}
+
+TEST(PictureToTensor, NamesBothSizesWhenTheyDiffer) {
+  EXPECT_THAT(MessageOf(Gray(), DataType::kFloat32, {1, 1, 28, 14}),
+              HasSubstr("3 × 2 pixels, but the model takes 14 × 28"));
+}
+
+TEST(PictureToTensor, RefusesInputsThatAreNoPictures) {
+  EXPECT_THAT(MessageOf(Gray(), DataType::kInt64, {2, 3}), HasSubstr("is int64"));
+  EXPECT_THAT(MessageOf(Gray(), DataType::kFloat32, {5}), HasSubstr("shape [5]"));
+  EXPECT_THAT(MessageOf(Gray(), DataType::kFloat32, {8, 1, 2, 3}), HasSubstr("[8, 1, 2, 3]"));
+}
+
+}  // namespace
+}  // namespace tartan::cli

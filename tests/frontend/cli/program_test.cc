@@ -1,0 +1,227 @@
+// The program as a user meets it: answers, JSON, exit codes and messages.
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+
+#include "frontend/cli/file_io.h"
+#include "proto/report.pb.h"
+#include "tests/frontend/cli/run_program.h"
+
+namespace tartan::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+std::string Digits() { return SourcePath("examples/digits/digits.onnx"); }
+std::string Seven() { return "x=@" + SourcePath("examples/digits/seven.png"); }
+
+// A usable message: one, from tartan, ended.
+void ExpectFailure(const ProgramResult& result, int exit_code, const std::string& message) {
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  EXPECT_THAT(result.err, AllOf(StartsWith("tartan: "), HasSubstr(message)));
+  EXPECT_EQ(result.err.find("tartan: ", 1), std::string::npos) << result.err;
+  EXPECT_THAT(result.out, IsEmpty());
+}
+
+template <class Message>
+Message ParseJson(const ProgramResult& result) {
+  Message message;
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto status = google::protobuf::util::JsonStringToMessage(result.out, &message);
+  EXPECT_TRUE(status.ok()) << status.ToString() << "\n" << result.out;
+  return message;
+}
+
+void ExpectFields(const ProgramResult& result, const std::vector<std::string>& names) {
+  for (const std::string& name : names) EXPECT_THAT(result.out, HasSubstr("\"" + name + "\":"));
+}
+
+TEST(Program, ReadsTheSeven) {
+  const auto result = RunTartan({"run", Digits(), "--input", Seven(), "--topk", "3", "--labels",
+                                 SourcePath("examples/digits/labels.txt")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, IsEmpty());
+  const size_t answer = result.out.find("seven");
+  ASSERT_NE(answer, std::string::npos) << result.out;
+  EXPECT_THAT(result.out.substr(0, answer), HasSubstr("99.9"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("device"), HasSubstr("compile"), HasSubstr("latency")));
+}
+
+TEST(Program, RunReportsJson) {
+  const auto result = RunTartan({"--format", "json", "run", Digits(), "--input", Seven(), "--topk", "2"});
+  const auto report = ParseJson<proto::RunReport>(result);
+  ExpectFields(result, {"outputs", "name", "type", "shape", "compile_ms", "latency_ms", "kernels",
+                        "cache", "hits", "misses", "device"});
+  ASSERT_EQ(report.outputs_size(), 1);
+  EXPECT_EQ(report.outputs(0).type(), "float32");
+  ASSERT_EQ(report.outputs(0).data_size(), 10);
+  EXPECT_GT(report.outputs(0).data(7), 0.99);
+  ASSERT_EQ(report.outputs(0).top_size(), 2);
+  EXPECT_EQ(report.outputs(0).top(0).index(), 7);
+  EXPECT_GT(report.kernels(), 0);
+}
+
+TEST(Program, WritesOutputs) {
+  const std::string path = ::testing::TempDir() + "program_test_scores.npy";
+  const auto result = RunTartan({"run", Digits(), "--input", "x=rand", "--shape", "x=2x1x28x28",
+                                 "--output", "scores=" + path});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto scores = ReadTensor(path);
+  ASSERT_TRUE(scores.ok()) << scores.status();
+  EXPECT_EQ(scores->shape().ToString(), "float32[2, 10]");
+}
+
+TEST(Program, DevicesReportsJson) {
+  const auto result = RunTartan({"devices", "--format", "json"});
+  const auto report = ParseJson<proto::DevicesReport>(result);
+  ExpectFields(result, {"devices", "index", "platform", "name", "driver", "type", "memory_bytes",
+                        "settings"});
+  ASSERT_GT(report.devices_size(), 0);
+  EXPECT_GT(report.devices(0).memory_bytes(), 0);
+}
+
+TEST(Program, InspectReportsJson) {
+  const auto result = RunTartan({"inspect", Digits(), "--format", "json"});
+  const auto report = ParseJson<proto::InspectReport>(result);
+  ExpectFields(result, {"inputs", "outputs", "opsets", "parameters", "flops", "operators",
+                        "kernels", "peak_bytes"});
+  EXPECT_EQ(report.opsets().at("ai.onnx"), 13);
+  EXPECT_EQ(report.inputs(0).shape(0), -1);
+  EXPECT_GT(report.flops(), 1e5);
+  EXPECT_GT(report.kernels(), 0);
+  EXPECT_THAT(report.problem(), IsEmpty());
+}
+
+TEST(Program, BenchReportsJson) {
+  const auto result =
+      RunTartan({"bench", Digits(), "--count", "5", "--batch", "1,2", "--format", "json"});
+  const auto report = ParseJson<proto::BenchReport>(result);
+  ExpectFields(result, {"median_ms", "p90_ms", "p99_ms", "min_ms", "mean_ms", "runs", "throughput",
+                        "load_ms", "compile_ms", "first_ms", "kernels", "peak_device_bytes",
+                        "peak_host_bytes", "cache"});
+  EXPECT_EQ(report.runs(), 5);
+  EXPECT_LE(report.min_ms(), report.median_ms());
+  EXPECT_LE(report.median_ms(), report.p99_ms());
+  EXPECT_EQ(report.batches_size(), 2);
+}
+
+TEST(Program, ASecondProcessCompilesNothing) {
+  const std::vector<std::string> arguments = {"run",  Digits(), "--input", Seven(),
+                                              "--format", "json"};
+  RunTartan(arguments);
+  const auto report = ParseJson<proto::RunReport>(RunTartan(arguments));
+  EXPECT_EQ(report.cache().misses(), 0);
+  EXPECT_GT(report.cache().hits(), 0);
+}
+
+TEST(Program, CacheReportsJsonAndClears) {
+  const ProgramOptions own{{"TARTAN_CACHE_DIR=" + ::testing::TempDir() + "program_test_cache"},
+                           "", false, 0, ""};
+  RunTartan({"run", Digits(), "--input", Seven()}, own);
+  const auto full = RunTartan({"cache", "--format", "json"}, own);
+  ExpectFields(full, {"entries", "bytes", "limit_bytes"});
+  EXPECT_GT(ParseJson<proto::CacheReport>(full).entries(), 0);
+  const auto cleared =
+      ParseJson<proto::CacheReport>(RunTartan({"cache", "clear", "--format", "json"}, own));
+  EXPECT_GT(cleared.removed(), 0);
+  EXPECT_EQ(cleared.entries(), 0);
+}
+
+TEST(Program, UsageErrorsEndWith2) {
+  ExpectFailure(RunTartan({}), 2, "--help");
+  ExpectFailure(RunTartan({"frobnicate"}), 2, "frobnicate");
+  ExpectFailure(RunTartan({"run"}), 2, "model");
+  ExpectFailure(RunTartan({"run", Digits(), "--frobnicate"}), 2, "--frobnicate");
+  ExpectFailure(RunTartan({"devices", "--format", "xml"}), 2, "xml");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "x"}), 2, "'x' is not of the form");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "x=seven"}), 2, "'seven' is no input");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "y=rand"}), 2, "no input 'y'; it has x");
+  ExpectFailure(RunTartan({"run", Digits()}), 2, "input 'x' is missing");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "x=rand"}), 2, "--shape x=1x1x28x28");
+  ExpectFailure(RunTartan({"run", Digits(), "--random", "--shape", "x=1x3x28x28"}), 2,
+                "contradicts");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", Seven(), "--output", "y=a.npy"}), 2,
+                "no output 'y'; it has scores");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", Seven(), "--output", "scores=a.txt"}), 2,
+                ".npy or .pb");
+}
+
+TEST(Program, WrongShapesAndTypesEndWith2) {
+  const std::string path = ::testing::TempDir() + "program_test_wrong.npy";
+  ASSERT_TRUE(WriteTensor(path, "x", HostTensor::Zeros({DataType::kFloat64, {1, 1, 28, 28}})).ok());
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + path}), 2,
+                "is float64[1, 1, 28, 28], but the model takes x: float32[N, 1, 28, 28]");
+  ASSERT_TRUE(WriteTensor(path, "x", HostTensor::Zeros({DataType::kFloat32, {28, 28}})).ok());
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + path}), 2, "float32[28, 28]");
+}
+
+TEST(Program, MissingDevicesEndWith4) {
+  const ProgramResult none = RunTartan({"run", Digits(), "--input", Seven(), "--device", "warp drive"});
+  ExpectFailure(none, 4, "no device matches 'warp drive'");
+  const ProgramOptions no_platform{{"OCL_ICD_VENDORS=/nonexistent/"}, "", false, 0, ""};
+  ExpectFailure(RunTartan({"devices"}, no_platform), 4, "apt-get install pocl-opencl-icd");
+  const ProgramOptions by_name{{"TARTAN_DEVICE=99"}, "", false, 0, ""};
+  ExpectFailure(RunTartan({"run", Digits(), "--input", Seven()}, by_name), 4, "'99'");
+}
+
+TEST(Program, FilesThatCannotBeReadOrWrittenEndWith6) {
+  ExpectFailure(RunTartan({"run", "/no/such/model.onnx"}), 6, "/no/such/model.onnx");
+  ExpectFailure(RunTartan({"run", SourcePath("examples")}), 6, "no regular file");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@/no/such.png"}), 6, "/no/such.png");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + SourcePath("README.md")}), 2,
+                "an input file is .npy, .pb, .png or .bin");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", Seven(), "--labels", "/no/such.txt"}), 6,
+                "/no/such.txt");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", Seven(), "--output",
+                           "scores=/no/such/folder/y.npy"}),
+                6, "/no/such/folder/y.npy");
+  ExpectFailure(RunTartan({"verify", "/no/such/folder"}), 6, "/no/such/folder");
+}
+
+TEST(Program, DamagedInputFilesEndWith6) {
+  const std::string npy = ::testing::TempDir() + "program_test_damaged.npy";
+  ASSERT_TRUE(WriteFile(npy, "\x93NUMPY").ok());
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + npy}), 6, "no NumPy array file");
+  const std::string png = ::testing::TempDir() + "program_test_damaged.png";
+  ASSERT_TRUE(WriteFile(png, "\x89PNG\r\n\x1a\n").ok());
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + png}), 6, "damaged");
+}
+
+TEST(Program, AFullDiskEndsWith6AndAGoneReaderIsNoError) {
+  ProgramOptions full;
+  full.stdout_path = "/dev/full";
+  EXPECT_EQ(RunTartan({"devices"}, full).exit_code, 6);
+  ProgramOptions gone;
+  gone.close_stdout = true;
+  const auto result = RunTartan({"devices"}, gone);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, IsEmpty());
+}
+
+TEST(Program, AnInterruptEndsWith130) {
+  ProgramOptions options;
+  options.interrupt_signal = SIGINT;
+  options.interrupt_at = "measuring";
+  const auto result = RunTartan({"bench", Digits(), "--time", "3600", "-v"}, options);
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_THAT(result.err, HasSubstr("tartan: interrupted"));
+}
+
+TEST(Program, HelpShowsAnExample) {
+  for (const std::string command : {"devices", "inspect", "run", "verify", "bench", "cache"}) {
+    const auto result = RunTartan({command, "--help"});
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_THAT(result.out, HasSubstr("Example:\n  tartan " + command));
+  }
+  EXPECT_THAT(RunTartan({"--help"}).out, HasSubstr("Example:\n"));
+  EXPECT_THAT(RunTartan({"--version"}).out, StartsWith("tartan "));
+}
+
+}  // namespace
+}  // namespace tartan::cli
