@@ -1,0 +1,176 @@
+// The layers of the project: which folder may include which. The table is that of the design; what
+// it does not name is upward, and forbidden.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tartan {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::IsEmpty;
+
+// Each layer with those it may include. proto and tile/base are below everything and need no
+// mention; "tile/*" is every part of tile. Beyond the design's table: grouping (tile/graph) makes
+// the kernels that tile/poly defines, special kernels are lowered from the graph's description of
+// them, and size arithmetic of the importer is that of tile/math.
+const std::map<std::string, std::set<std::string>>& Layers() {
+  static const auto& layers = *new std::map<std::string, std::set<std::string>>{
+      {"proto", {}},
+      {"tile/base", {}},
+      {"tile/math", {}},
+      {"tile/ir", {"tile/math"}},
+      {"tile/lang", {"tile/math", "tile/ir"}},
+      {"tile/autodiff", {"tile/math", "tile/ir"}},
+      {"tile/graph", {"tile/math", "tile/ir", "tile/poly"}},
+      {"tile/poly", {"tile/math", "tile/ir"}},
+      {"tile/plan", {"tile/math", "tile/poly"}},
+      {"tile/sem", {}},
+      {"tile/lower", {"tile/math", "tile/ir", "tile/poly", "tile/plan", "tile/sem"}},
+      {"tile/codegen", {"tile/sem"}},
+      {"tile/compiler",
+       {"tile/math", "tile/ir", "tile/lang", "tile/autodiff", "tile/graph", "tile/poly",
+        "tile/plan", "tile/sem", "tile/lower", "tile/codegen"}},
+      {"hal", {}},
+      {"tile/evaluator", {"tile/*", "hal"}},
+      {"backend_opencl", {"hal", "tile/codegen"}},
+      {"frontend/api", {"tile/*", "hal"}},
+      {"frontend/ops", {"frontend/api"}},
+      {"frontend/onnx", {"tile/math", "frontend/api", "frontend/ops"}},
+      {"frontend/train", {"frontend/api", "frontend/ops", "frontend/onnx"}},
+      {"frontend/cli",
+       {"tile/*", "hal", "backend_opencl", "frontend/api", "frontend/ops", "frontend/onnx",
+        "frontend/train"}},
+  };
+  return layers;
+}
+
+struct Exception {
+  std::string file;
+  std::string layer;
+  std::string reason;
+};
+
+const std::vector<Exception>& Exceptions() {
+  static const auto& exceptions = *new std::vector<Exception>{
+      {"frontend/api/device.cc", "backend_opencl", "the one place that lists the drivers"},
+  };
+  return exceptions;
+}
+
+fs::path SourceRoot() {
+  const char* root = std::getenv("TARTAN_SOURCE_DIR");
+  return root != nullptr ? root : ".";
+}
+
+// "tile/lang" for "tile/lang/parser.h", "hal" for "hal/hal.h"; empty for what is not the project's.
+std::string LayerOf(const std::string& path) {
+  for (const auto& [layer, ignored] : Layers()) {
+    if (path.compare(0, layer.size() + 1, layer + "/") == 0) return layer;
+  }
+  return "";
+}
+
+bool MayInclude(const std::string& file, const std::string& from, const std::string& to) {
+  if (from == to || to == "proto" || (to == "tile/base" && from != "proto")) return true;
+  const std::set<std::string>& allowed = Layers().at(from);
+  if (allowed.count(to) > 0) return true;
+  if (allowed.count("tile/*") > 0 && to.compare(0, 5, "tile/") == 0) return true;
+  for (const Exception& exception : Exceptions()) {
+    if (exception.file == file && exception.layer == to) return true;
+  }
+  return false;
+}
+
+struct Include {
+  std::string file;  // relative to the root
+  std::string header;
+  bool quoted = true;
+};
+
+std::vector<Include> AllIncludes() {
+  static const std::regex line_form(R"re(^\s*#\s*include\s*(["<])([^">]+)[">])re");
+  const std::set<std::string> extensions = {".h", ".cc", ".l", ".y"};
+  std::vector<Include> includes;
+  for (const char* folder : {"proto", "tile", "hal", "backend_opencl", "frontend"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(SourceRoot() / folder)) {
+      if (!entry.is_regular_file() || extensions.count(entry.path().extension()) == 0) continue;
+      std::ifstream stream(entry.path());
+      std::string line;
+      std::smatch match;
+      while (std::getline(stream, line)) {
+        if (!std::regex_search(line, match, line_form)) continue;
+        includes.push_back({fs::relative(entry.path(), SourceRoot()).generic_string(), match[2],
+                            match[1] == "\""});
+      }
+    }
+  }
+  return includes;
+}
+
+TEST(IncludeRule, NothingIncludesUpward) {
+  std::vector<std::string> offences;
+  for (const Include& include : AllIncludes()) {
+    const std::string from = LayerOf(include.file);
+    const std::string to = LayerOf(include.header);
+    if (from.empty()) offences.push_back(include.file + " is in no layer");
+    if (from.empty() || to.empty() || MayInclude(include.file, from, to)) continue;
+    offences.push_back(include.file + " includes " + include.header);
+  }
+  EXPECT_THAT(offences, IsEmpty());
+}
+
+TEST(IncludeRule, TheTableItselfPointsDownward) {
+  // A layer may not be reached from one that it may include.
+  for (const auto& [from, allowed] : Layers()) {
+    for (const std::string& to : allowed) {
+      const auto it = Layers().find(to);
+      if (it == Layers().end()) continue;
+      EXPECT_EQ(it->second.count(from), 0u) << from << " and " << to << " include each other";
+    }
+  }
+}
+
+TEST(IncludeRule, EveryExceptionIsNeeded) {
+  const std::vector<Include> includes = AllIncludes();
+  for (const Exception& exception : Exceptions()) {
+    bool needed = false;
+    for (const Include& include : includes) {
+      needed |= include.file == exception.file && LayerOf(include.header) == exception.layer;
+    }
+    EXPECT_TRUE(needed) << exception.file << ": " << exception.reason;
+  }
+}
+
+TEST(IncludeRule, HeadersAreNamedByTheirFullPath) {
+  std::vector<std::string> offences;
+  for (const Include& include : AllIncludes()) {
+    const bool known = !LayerOf(include.header).empty() || include.header.rfind("absl/", 0) == 0;
+    if (include.quoted && !known) offences.push_back(include.file + ": " + include.header);
+  }
+  EXPECT_THAT(offences, IsEmpty());
+}
+
+TEST(IncludeRule, ALibraryStaysWhereItBelongs) {
+  const std::map<std::string, std::string> homes = {
+      {"CL/", "backend_opencl"}, {"CLI/", "frontend/cli"}, {"png.h", "frontend/cli"}};
+  std::vector<std::string> offences;
+  for (const Include& include : AllIncludes()) {
+    for (const auto& [header, home] : homes) {
+      if (include.header.rfind(header, 0) != 0 || LayerOf(include.file) == home) continue;
+      offences.push_back(include.file + ": " + include.header);
+    }
+  }
+  EXPECT_THAT(offences, IsEmpty());
+}
+
+}  // namespace
+}  // namespace tartan

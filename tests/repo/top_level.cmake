@@ -1,0 +1,29 @@
+# cmake -DSOURCE_DIR=... -P top_level.cmake: the files under version control lie in the folders of
+# the design and nowhere else. Passes, saying so, where the sources are no git checkout.
+cmake_policy(VERSION 3.22)
+set(allowed
+  .ci .clang-format .clang-tidy .gitignore CMakeLists.txt CONTRIBUTING.md LICENSE README.md
+  backend_opencl bench cmake docs examples frontend hal proto scripts tests tile)
+
+find_program(git git)
+if(git)
+  execute_process(COMMAND ${git} -C ${SOURCE_DIR} ls-files
+                  OUTPUT_VARIABLE files RESULT_VARIABLE failed ERROR_QUIET)
+endif()
+if(NOT git OR failed)
+  message(STATUS "Not a git checkout: nothing to check.")
+  return()
+endif()
+
+string(REGEX REPLACE "\n$" "" files "${files}")
+string(REPLACE "\n" ";" files "${files}")
+set(strangers)
+foreach(file IN LISTS files)
+  string(REGEX REPLACE "/.*" "" top "${file}")
+  if(NOT top IN_LIST allowed)
+    list(APPEND strangers ${file})
+  endif()
+endforeach()
+if(strangers)
+  message(FATAL_ERROR "These files lie where nothing belongs: ${strangers}")
+endif()
