@@ -32,8 +32,8 @@ Factor MakeFactor(absl::Span<const int64_t> dims, bool is_left, bool is_transpos
   const bool outer_first = is_left != is_transposed;
   factor.outer = dims[dims.size() - (outer_first ? 2 : 1)];
   factor.inner = dims[dims.size() - (outer_first ? 1 : 2)];
-  factor.indices = outer_first ? std::vector<std::string>{outer, "k"}
-                               : std::vector<std::string>{"k", outer};
+  factor.indices =
+      outer_first ? std::vector<std::string>{outer, "k"} : std::vector<std::string>{"k", outer};
   return factor;
 }
 
@@ -63,8 +63,7 @@ absl::StatusOr<MatMulText> MatMulStatement(absl::string_view target, absl::strin
                    " by ", DimsToString(b_dims), transpose_b ? " transposed" : "", ": ", left.inner,
                    " is not ", right.inner);
   }
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> batch,
-                          BroadcastDims(left.batch, right.batch));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> batch, BroadcastDims(left.batch, right.batch));
   MatMulText text;
   text.dims = batch;
   std::vector<std::string> indices = IndexNames(static_cast<int64_t>(batch.size()), "b");
@@ -76,9 +75,9 @@ absl::StatusOr<MatMulText> MatMulStatement(absl::string_view target, absl::strin
     indices.push_back("j");
     text.dims.push_back(right.outer);
   }
-  text.statement = absl::StrCat(Write(target, indices, text.dims), " = +(",
-                                Read(a, AllIndices(left, batch)), " * ",
-                                Read(b, AllIndices(right, batch)), ")");
+  text.statement =
+      absl::StrCat(Write(target, indices, text.dims), " = +(", Read(a, AllIndices(left, batch)),
+                   " * ", Read(b, AllIndices(right, batch)), ")");
   return text;
 }
 

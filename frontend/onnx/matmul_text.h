@@ -15,9 +15,9 @@ struct MatMulText {
   std::vector<int64_t> dims;  // of the result
 };
 
-// "C[b0, i, j : 2, 3, 5] = +(A[b0, i, k] * B[k, j])". A vector is a row on the left, a column on the
-// right, and its dimension goes; leading dimensions broadcast. A transposed operand has its last
-// two dimensions exchanged. InvalidArgument where the sizes do not fit.
+// "C[b0, i, j : 2, 3, 5] = +(A[b0, i, k] * B[k, j])". A vector is a row on the left, a column on
+// the right, and its dimension goes; leading dimensions broadcast. A transposed operand has its
+// last two dimensions exchanged. InvalidArgument where the sizes do not fit.
 absl::StatusOr<MatMulText> MatMulStatement(absl::string_view target, absl::string_view a,
                                            absl::Span<const int64_t> a_dims, absl::string_view b,
                                            absl::Span<const int64_t> b_dims,

@@ -10,11 +10,11 @@ namespace {
 using Family = absl::Span<const OperatorRow> (*)();
 
 constexpr Family kFamilies[] = {
-    ActivationOperators, ConstantOperators, LogicOperators,
-    MathOperators,       MovementOperators, PaddingOperators, ShapeOperators,
-    ConvOperators,       EinsumOperators,   LinearOperators, LossOperators,
-    NormalizationOperators, PoolingOperators, QuantizationOperators, ReductionOperators,
-    SoftmaxOperators,
+    ActivationOperators, ConstantOperators, ControlFlowOperators, ConvOperators, EinsumOperators,
+    IndexingOperators, LinearOperators, LogicOperators, LossOperators, MathOperators,
+    MovementOperators, NormalizationOperators, PaddingOperators, PoolingOperators,
+    QuantizationOperators, ReductionOperators, ResizeOperators, SelectionOperators, ShapeOperators,
+    SoftmaxOperators, WindowOperators,
 };
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name

@@ -67,6 +67,11 @@ absl::Span<const OperatorRow> ReductionOperators();
 absl::Span<const OperatorRow> EinsumOperators();
 absl::Span<const OperatorRow> LossOperators();
 absl::Span<const OperatorRow> QuantizationOperators();
+absl::Span<const OperatorRow> ResizeOperators();
+absl::Span<const OperatorRow> WindowOperators();
+absl::Span<const OperatorRow> SelectionOperators();
+absl::Span<const OperatorRow> IndexingOperators();
+absl::Span<const OperatorRow> ControlFlowOperators();
 
 // The row of the highest since_version up to `opset`; null when there is none.
 const OperatorRow* FindOperator(absl::string_view domain, absl::string_view name, int64_t opset);

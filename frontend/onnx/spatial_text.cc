@@ -36,8 +36,7 @@ void PadToSame(absl::Span<const int64_t> input, bool is_upper, SlidingWindow* wi
   for (size_t d = 0; d < window->rank(); ++d) {
     const int64_t stride = window->strides[d];
     const int64_t count = math::CeilDiv(input[d], stride);
-    const int64_t total =
-        std::max<int64_t>(0, (count - 1) * stride + window->extent(d) - input[d]);
+    const int64_t total = std::max<int64_t>(0, (count - 1) * stride + window->extent(d) - input[d]);
     window->before[d] = is_upper ? total / 2 : total - total / 2;
     window->after[d] = total - window->before[d];
   }
@@ -45,8 +44,7 @@ void PadToSame(absl::Span<const int64_t> input, bool is_upper, SlidingWindow* wi
 
 absl::Status SetOutputs(absl::Span<const int64_t> input, bool ceil, SlidingWindow* window) {
   for (size_t d = 0; d < window->rank(); ++d) {
-    const int64_t room =
-        input[d] + window->before[d] + window->after[d] - window->extent(d);
+    const int64_t room = input[d] + window->before[d] + window->after[d] - window->extent(d);
     if (room < 0) {
       return Invalid("a window of ", window->extent(d), " does not fit into spatial dimension ", d,
                      " of size ", input[d], " with pads ", window->before[d], " and ",
@@ -65,8 +63,8 @@ std::string WindowIndex(const SlidingWindow& window, size_t d) {
   const auto term = [d](int64_t factor, const char* name) {
     return factor == 1 ? absl::StrCat(name, d) : absl::StrCat(factor, "*", name, d);
   };
-  std::string index = absl::StrCat(term(window.strides[d], "y"), " + ",
-                                   term(window.dilations[d], "k"));
+  std::string index =
+      absl::StrCat(term(window.strides[d], "y"), " + ", term(window.dilations[d], "k"));
   const int64_t before = window.before[d];
   if (before != 0) absl::StrAppend(&index, before > 0 ? " - " : " + ", std::abs(before));
   return index;

@@ -35,8 +35,7 @@ Outputs WithBias(const NodeContext& context, const std::string& statement, int64
 Outputs Conv(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Convolution convolution,
                           ReadConvolution(context, context.input(0), context.input(1)));
-  return WithBias(context, ConvolutionStatement(convolution, "O", "X", "W"),
-                  convolution.outputs());
+  return WithBias(context, ConvolutionStatement(convolution, "O", "X", "W"), convolution.outputs());
 }
 
 // Sets the pads and output sizes: output_shape gives the pads, the pads give the output.
@@ -92,10 +91,10 @@ Outputs ConvTranspose(NodeContext& context) {
   for (const std::string& k : IndexNames(x.rank() - 2, "k")) weight_indices.push_back(k);
   Sizes dims = {x.dims()[0], groups * w[1]};
   dims.insert(dims.end(), window.output.begin(), window.output.end());
-  const std::string statement = absl::StrCat(
-      Write("O", WindowIndices(window, group_output), dims), " = +(",
-      Read("X", OutputIndices(window, group_input)), " * ", Read("W", weight_indices), ")",
-      groups > 1 ? absl::StrCat(", ci < ", channels / groups) : "");
+  const std::string statement =
+      absl::StrCat(Write("O", WindowIndices(window, group_output), dims), " = +(",
+                   Read("X", OutputIndices(window, group_input)), " * ", Read("W", weight_indices),
+                   ")", groups > 1 ? absl::StrCat(", ci < ", channels / groups) : "");
   return WithBias(context, statement, groups * w[1]);
 }
 

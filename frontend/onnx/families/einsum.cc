@@ -112,8 +112,7 @@ absl::StatusOr<Equation> ReadEquation(const NodeContext& context) {
   for (const auto& [label, size] : equation.sizes) hidden += label.letter == 0 ? 1 : 0;
   const bool has_dots = sides[1].find("...") != std::string::npos;
   const int64_t letters = static_cast<int64_t>(sides[1].size()) - (has_dots ? 3 : 0);
-  TARTAN_ASSIGN_OR_RETURN(equation.output,
-                          ParseTerm(sides[1], letters + (has_dots ? hidden : 0)));
+  TARTAN_ASSIGN_OR_RETURN(equation.output, ParseTerm(sides[1], letters + (has_dots ? hidden : 0)));
   for (size_t i = 0; i < equation.output.size(); ++i) {
     const Label& label = equation.output[i];
     const auto begin = equation.output.begin();
@@ -169,8 +168,8 @@ Outputs Einsum(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Equation equation, ReadEquation(context));
   std::vector<Operand> operands;
   for (size_t i = 0; i < equation.terms.size(); ++i) {
-    operands.push_back({absl::StrCat("X", i), equation.terms[i],
-                        context.input(static_cast<int>(i)).dims()});
+    operands.push_back(
+        {absl::StrCat("X", i), equation.terms[i], context.input(static_cast<int>(i)).dims()});
   }
   std::vector<std::string> statements;
   Operand left = operands[0];

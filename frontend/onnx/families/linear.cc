@@ -51,9 +51,9 @@ Outputs Gemm(NodeContext& context) {
     return Invalid("expected two matrices, got ", a.shape().ToString(), " and ",
                    b.shape().ToString());
   }
-  TARTAN_ASSIGN_OR_RETURN(const MatMulText product,
-                          MatMulStatement("P", "A", a.dims(), "B", b.dims(), transpose_a != 0,
-                                          transpose_b != 0));
+  TARTAN_ASSIGN_OR_RETURN(
+      const MatMulText product,
+      MatMulStatement("P", "A", a.dims(), "B", b.dims(), transpose_a != 0, transpose_b != 0));
   std::string value = absl::StrCat("P", Times(alpha));
   std::string names = "A, B";
   if (context.HasInput(2)) {

@@ -54,8 +54,8 @@ absl::Status AppendLoss(const NodeContext& context, std::vector<std::string>* st
     statements->push_back(absl::StrCat("COUNTS = T != ", Literal(ignored)));
     element = absl::StrCat("COUNTS ? ", element, " : 0");
     if (reduction == "mean") {
-      statements->push_back(absl::StrCat("WEIGHT = ", has_weights ? "COUNTS ? CLASSWEIGHT : 0"
-                                                                  : Cast("COUNTS", x.type())));
+      statements->push_back(absl::StrCat(
+          "WEIGHT = ", has_weights ? "COUNTS ? CLASSWEIGHT : 0" : Cast("COUNTS", x.type())));
     }
   } else if (has_weights) {
     statements->push_back("WEIGHT = CLASSWEIGHT");
@@ -103,9 +103,9 @@ Outputs NegativeLogLikelihoodLoss(NodeContext& context) {
 Outputs SoftmaxCrossEntropyLoss(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckOperands(context));
   const std::vector<int64_t>& dims = context.input(0).dims();
-  std::vector<std::string> statements = {
-      ReduceStatement("M", '>', "X", dims, {1}), "D = X - M", "E = exp(D)",
-      ReduceStatement("S", '+', "E", dims, {1}), "LOGP = D - log(S)"};
+  std::vector<std::string> statements = {ReduceStatement("M", '>', "X", dims, {1}), "D = X - M",
+                                         "E = exp(D)", ReduceStatement("S", '+', "E", dims, {1}),
+                                         "LOGP = D - log(S)"};
   TARTAN_RETURN_IF_ERROR(AppendLoss(context, &statements));
   return ApplyLoss(context, context.WantsOutput(1) ? "LOSS, LOGP" : "LOSS", statements);
 }

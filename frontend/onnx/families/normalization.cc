@@ -64,9 +64,9 @@ Outputs BatchNormalization(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t spatial, context.Int("spatial", 1));
   if (spatial == 0 && context.input(1).rank() > 1) {
     // Statistics per element: they broadcast over the batch as they are.
-    return context.Apply(TileFunction(
-        "X, A, B, M, V", "Y",
-        {absl::StrCat("Y = (X - M) / sqrt(V + ", Literal(epsilon), ") * A + B")}));
+    return context.Apply(
+        TileFunction("X, A, B, M, V", "Y",
+                     {absl::StrCat("Y = (X - M) / sqrt(V + ", Literal(epsilon), ") * A + B")}));
   }
   const int64_t channels = x.rank() > 1 ? x.dims()[1] : 1;
   TARTAN_RETURN_IF_ERROR(CheckVectors(context, 1, 4, channels));
@@ -117,8 +117,8 @@ Outputs GroupNormalization(NodeContext& context) {
   }
   statements.push_back(absl::StrCat("N = ", Narrowed("NORM", x.type())));
   if (is_per_group) {
-    statements.push_back(absl::StrCat("S = N * ", PerChannel("A", groups, 1), " + ",
-                                      PerChannel("B", groups, 1)));
+    statements.push_back(
+        absl::StrCat("S = N * ", PerChannel("A", groups, 1), " + ", PerChannel("B", groups, 1)));
     statements.push_back(absl::StrCat("Y = ", ReshapeCall("S", x.dims())));
   } else {
     statements.push_back(absl::StrCat("Y = ", ReshapeCall("N", x.dims()), " * ",
@@ -138,9 +138,9 @@ Outputs NormalizeLayer(NodeContext& context, bool is_centered) {
       "X", x.type(), x.dims(), AxesFrom(axis, x.rank()), epsilon, is_centered);
   const bool has_bias = context.HasInput(2);
   const DataType scale_type = context.input(1).type();
-  const std::string value = absl::StrCat(Narrowed("NORM", x.type()), " * A", has_bias ? " + B" : "");
-  statements.push_back(absl::StrCat(
-      "Y = ", Cast(value, scale_type == x.type() ? x.type() : scale_type)));
+  const std::string value =
+      absl::StrCat(Narrowed("NORM", x.type()), " * A", has_bias ? " + B" : "");
+  statements.push_back(absl::StrCat("Y = ", Cast(value, scale_type)));
   // The statistics are float32 however wide the operand is.
   std::string outputs = "Y";
   if (is_centered && (context.WantsOutput(1) || context.WantsOutput(2))) {
@@ -180,8 +180,8 @@ Outputs NormalizeSkipLayer(NodeContext& context, bool is_centered) {
     sum += " + BIAS";
   }
   std::vector<std::string> statements = {absl::StrCat("X = ", sum)};
-  for (std::string& statement : StandardizeStatements(
-           "X", x.type(), x.dims(), {x.rank() - 1}, epsilon, is_centered)) {
+  for (std::string& statement :
+       StandardizeStatements("X", x.type(), x.dims(), {x.rank() - 1}, epsilon, is_centered)) {
     statements.push_back(std::move(statement));
   }
   statements.push_back(absl::StrCat("Z = ", Narrowed("NORM", x.type())));
@@ -198,12 +198,10 @@ Outputs MeanVarianceNormalization(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Axes given, context.Ints("axes", {0, 2, 3}));
   TARTAN_ASSIGN_OR_RETURN(const Axes axes, NormalAxes(given, x.rank()));
-  std::vector<std::string> statements =
-      StandardizeStatements("X", x.type(), x.dims(), axes, 0);
+  std::vector<std::string> statements = StandardizeStatements("X", x.type(), x.dims(), axes, 0);
   // A constant operand gives zeros.
   statements.push_back("DEVIATION = sqrt(VAR)");
-  statements.push_back(
-      absl::StrCat("Y = ", Narrowed("CENTERED / (DEVIATION + 1e-9)", x.type())));
+  statements.push_back(absl::StrCat("Y = ", Narrowed("CENTERED / (DEVIATION + 1e-9)", x.type())));
   return context.Apply(TileFunction("X", "Y", statements));
 }
 
@@ -260,7 +258,13 @@ constexpr OperatorRow kOperators[] = {
     {"SimplifiedLayerNormalization", 1, {2, 2}, RmsNormalization},
     {"SimplifiedLayerNormalization", 1, {2, 2}, RmsNormalization, nullptr, nullptr, 0, kMicrosoft},
     {"SkipLayerNormalization", 1, {3, 5}, SkipLayerNormalization, nullptr, nullptr, 0, kMicrosoft},
-    {"SkipSimplifiedLayerNormalization", 1, {3, 4}, SkipRmsNormalization, nullptr, nullptr, 0,
+    {"SkipSimplifiedLayerNormalization",
+     1,
+     {3, 4},
+     SkipRmsNormalization,
+     nullptr,
+     nullptr,
+     0,
      kMicrosoft},
 };
 

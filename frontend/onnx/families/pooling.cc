@@ -147,8 +147,9 @@ std::string NormTerm(double p, DataType type) {
 }
 
 std::string NormRoot(double p, DataType type) {
-  const std::string root =
-      p == 1 ? "S" : p == 2 ? "sqrt(S)" : absl::StrCat("pow(S, ", Literal(1 / p), ")");
+  const std::string root = p == 1   ? "S"
+                           : p == 2 ? "sqrt(S)"
+                                    : absl::StrCat("pow(S, ", Literal(1 / p), ")");
   return Narrowed(root, type);
 }
 
@@ -156,10 +157,10 @@ Outputs LpPool(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const SlidingWindow window, ReadPool(context));
   TARTAN_ASSIGN_OR_RETURN(const double p, ReadNorm(context));
-  return context.Apply(TileFunction("X", "Y",
-                                    {absl::StrCat("TERM = ", NormTerm(p, x.type())),
-                                     PoolStatement("S", '+', "TERM", x, window),
-                                     absl::StrCat("Y = ", NormRoot(p, x.type()))}));
+  return context.Apply(TileFunction(
+      "X", "Y",
+      {absl::StrCat("TERM = ", NormTerm(p, x.type())), PoolStatement("S", '+', "TERM", x, window),
+       absl::StrCat("Y = ", NormRoot(p, x.type()))}));
 }
 
 // A reduction over all of space: of `term`, an expression of X, to `result`, one of S.
@@ -167,11 +168,11 @@ Outputs GlobalPool(NodeContext& context, const std::string& term, char aggregati
                    const std::string& result) {
   const Tensor& x = context.input(0);
   TARTAN_RETURN_IF_ERROR(SpatialDims(x).status());
-  return context.Apply(TileFunction(
-      "X", "Y",
-      {absl::StrCat("TERM = ", term),
-       ReduceStatement("S", aggregation, "TERM", x.dims(), AxesFrom(2, x.rank())),
-       absl::StrCat("Y = ", result)}));
+  return context.Apply(
+      TileFunction("X", "Y",
+                   {absl::StrCat("TERM = ", term),
+                    ReduceStatement("S", aggregation, "TERM", x.dims(), AxesFrom(2, x.rank())),
+                    absl::StrCat("Y = ", result)}));
 }
 
 Outputs GlobalAveragePool(NodeContext& context) {
@@ -207,22 +208,21 @@ Outputs MaxUnpool(NodeContext& context) {
   }
   TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{x.type(), dims}));
   const int64_t count = x.shape().element_count();
-  TARTAN_ASSIGN_OR_RETURN(
-      const Tensor zeros, Fill(context, ConstantScalar(x.type(), 0), {Product(dims)}));
+  TARTAN_ASSIGN_OR_RETURN(const Tensor zeros,
+                          Fill(context, ConstantScalar(x.type(), 0), {Product(dims)}));
   std::vector<std::string> statements = {
       absl::StrCat("FLAT = scatter_elements(Z, ", ReshapeCall("I", {count}), ", ",
                    ReshapeCall("X", {count}), ", 0, 0)"),
       absl::StrCat("P = ", ReshapeCall("FLAT", dims))};
-  if (!context.HasInput(2)) return context.Apply(TileFunction("X, I, Z", "P", statements),
-                                                 {x, context.input(1), zeros});
+  if (!context.HasInput(2))
+    return context.Apply(TileFunction("X, I, Z", "P", statements), {x, context.input(1), zeros});
   TARTAN_ASSIGN_OR_RETURN(const Sizes wanted, context.HostInts(2));
   if (wanted.size() != dims.size()) {
     return Invalid("output_shape ", DimsToString(wanted), " for ", x.shape().ToString());
   }
   TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{x.type(), wanted}));
   const std::vector<std::string> names = IndexNames(x.rank());
-  statements.push_back(
-      absl::StrCat(Write("Y", names, wanted), " = =(", Read("P", names), ")"));
+  statements.push_back(absl::StrCat(Write("Y", names, wanted), " = =(", Read("P", names), ")"));
   return context.Apply(TileFunction("X, I, Z", "Y", statements), {x, context.input(1), zeros});
 }
 

@@ -163,9 +163,8 @@ Outputs DynamicQuantizeLinear(NodeContext& context) {
 absl::Status AddInteger(Text& text, absl::string_view target, int i, int zero_point, int64_t axis) {
   std::string value = Cast(text.Operand(i), DataType::kInt32);
   if (text.context.HasInput(zero_point)) {
-    TARTAN_ASSIGN_OR_RETURN(
-        const std::string zero,
-        AlongAxis(text, zero_point, text.context.input(i).dims(), axis));
+    TARTAN_ASSIGN_OR_RETURN(const std::string zero,
+                            AlongAxis(text, zero_point, text.context.input(i).dims(), axis));
     value = absl::StrCat(value, " - ", Cast(zero, DataType::kInt32));
   }
   text.Add(target, value);
@@ -201,10 +200,10 @@ Outputs ConvInteger(NodeContext& context) {
 // one element.
 Outputs Requantize(Text& text, absl::string_view a_scale, absl::string_view b_scale) {
   const DataType type = text.context.input(7).type();
-  text.Add("REAL", absl::StrCat(Cast("SUM", DataType::kFloat32), " * (",
-                                Cast(a_scale, DataType::kFloat32), " * ",
-                                Cast(b_scale, DataType::kFloat32), " / ",
-                                Cast(ReshapeCall(text.Operand(6), {}), DataType::kFloat32), ")"));
+  text.Add("REAL",
+           absl::StrCat(Cast("SUM", DataType::kFloat32), " * (", Cast(a_scale, DataType::kFloat32),
+                        " * ", Cast(b_scale, DataType::kFloat32), " / ",
+                        Cast(ReshapeCall(text.Operand(6), {}), DataType::kFloat32), ")"));
   text.Add("Y", Quantized("REAL", ReshapeCall(text.Operand(7), {}), type));
   return text.Apply("Y");
 }
@@ -240,14 +239,11 @@ Outputs QLinearConv(NodeContext& context) {
       return Invalid("the bias is ", context.input(8).shape().ToString(), " for ",
                      convolution.outputs(), " channels");
     }
-    absl::StrAppend(&sum, " + ",
-                    PerChannel(text.Operand(8), convolution.outputs(), spatial_rank));
+    absl::StrAppend(&sum, " + ", PerChannel(text.Operand(8), convolution.outputs(), spatial_rank));
   }
   text.Add("SUM", sum);
-  TARTAN_ASSIGN_OR_RETURN(const std::string x_scale,
-                          AlongAxis(text, 1, convolution.dims(), 1));
-  TARTAN_ASSIGN_OR_RETURN(const std::string w_scale,
-                          AlongAxis(text, 4, convolution.dims(), 1));
+  TARTAN_ASSIGN_OR_RETURN(const std::string x_scale, AlongAxis(text, 1, convolution.dims(), 1));
+  TARTAN_ASSIGN_OR_RETURN(const std::string w_scale, AlongAxis(text, 4, convolution.dims(), 1));
   return Requantize(text, x_scale, w_scale);
 }
 

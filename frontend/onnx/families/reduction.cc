@@ -65,11 +65,11 @@ Tensor ValueOfNothing(OfNothing value, DataType type) {
 }
 
 struct Reduction {
-  const char* term;    // of X, or of D = X - M, where M is the greatest element
+  const char* term;  // of X, or of D = X - M, where M is the greatest element
   char aggregation;
   const char* result;  // of S; "$" stands for the number of elements reduced
   OfNothing of_nothing;
-  bool in_float = false;       // integers are converted
+  bool in_float = false;  // integers are converted
   bool from_greatest = false;
 };
 
@@ -124,8 +124,8 @@ Outputs Reduce(NodeContext& context, const Reduction& reduction) {
   if (ReducedCount(x.dims(), reduced.axes) == 0) {
     const std::vector<int64_t> dims =
         reduced.keep ? KeptDims(x.dims(), reduced.axes) : DroppedDims(x.dims(), reduced.axes);
-    TARTAN_ASSIGN_OR_RETURN(
-        Tensor result, Fill(context, ValueOfNothing(reduction.of_nothing, x.type()), dims));
+    TARTAN_ASSIGN_OR_RETURN(Tensor result,
+                            Fill(context, ValueOfNothing(reduction.of_nothing, x.type()), dims));
     return std::vector<Tensor>{std::move(result)};
   }
   return context.Apply(TileFunction("IN", "Y", ReductionStatements(reduction, x, reduced)), {x});
@@ -153,12 +153,13 @@ Outputs ArgExtreme(NodeContext& context, char aggregation) {
   const char* is_extreme = IsFloat(x.type()) ? "X == M || isnan(X)" : "X == M";
   const auto reduce = keep != 0 ? &ReduceStatement : &DropStatement;
   return context.Apply(
-      TileFunction("X, MARKS", "Y",
-                   {ReduceStatement("M", aggregation, "X", x.dims(), axes),
-                    absl::StrCat("HIT = (", is_extreme, ") ? MARKS : 0"),
-                    reduce("BEST", '>', "HIT", x.dims(), axes),
-                    absl::StrCat("Y = ", Cast(last != 0 ? "BEST - 1" : absl::StrCat(size, " - BEST"),
-                                              DataType::kInt64))}),
+      TileFunction(
+          "X, MARKS", "Y",
+          {ReduceStatement("M", aggregation, "X", x.dims(), axes),
+           absl::StrCat("HIT = (", is_extreme, ") ? MARKS : 0"),
+           reduce("BEST", '>', "HIT", x.dims(), axes),
+           absl::StrCat("Y = ", Cast(last != 0 ? "BEST - 1" : absl::StrCat(size, " - BEST"),
+                                     DataType::kInt64))}),
       {x, marks});
 }
 

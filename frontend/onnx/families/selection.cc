@@ -1,0 +1,140 @@
+// Picking elements by rank, by mask or by position, and the masks themselves.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/lift.h"
+#include "frontend/onnx/movement.h"
+#include "frontend/onnx/operator_table.h"
+#include "frontend/onnx/tile_text.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
+using api::Tensor;
+
+// The k first of a sorted axis and their positions; of equal elements the earlier comes first.
+Outputs TopK(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
+  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t largest, context.Int("largest", 1));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t k, context.HostInt(1));
+  Window window = WholeOf(x);
+  if (k < 0 || k > window.sizes[static_cast<size_t>(axis)]) {
+    return Invalid("k ", k, " is not between 0 and the size of axis ", axis, " of ",
+                   x.shape().ToString());
+  }
+  window.sizes[static_cast<size_t>(axis)] = k;
+  const std::string order = absl::StrCat("function (X) -> (I) { I = argsort(X, ", axis, ", ",
+                                         largest != 0 ? 1 : 0, "); }");
+  TARTAN_ASSIGN_OR_RETURN(const Tensor sorted, context.ApplyOne(order, {x}));
+  TARTAN_ASSIGN_OR_RETURN(const Tensor positions, SliceOf(context, sorted, window));
+  TARTAN_ASSIGN_OR_RETURN(
+      const Tensor values,
+      context.ApplyOne(
+          absl::StrCat("function (X, I) -> (Y) { Y = gather_elements(X, I, ", axis, "); }"),
+          {x, positions}));
+  return std::vector<Tensor>{values, positions};
+}
+
+// How many elements are left depends on the condition, so its value is needed on the host. Without
+// an axis the operand is flat.
+Outputs Compress(NodeContext& context) {
+  Tensor x = context.input(0);
+  int64_t axis = 0;
+  if (context.HasAttribute("axis")) {
+    TARTAN_ASSIGN_OR_RETURN(axis, context.Int("axis"));
+    TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  } else {
+    TARTAN_ASSIGN_OR_RETURN(x, Reshape(context, x, {x.shape().element_count()}));
+  }
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> condition, context.HostInts(1));
+  const int64_t size = x.dims()[static_cast<size_t>(axis)];
+  if (static_cast<int64_t>(condition.size()) > size) {
+    return Invalid(condition.size(), " conditions for a size of ", size);
+  }
+  std::vector<int64_t> kept;
+  for (size_t i = 0; i < condition.size(); ++i) {
+    if (condition[i] != 0) kept.push_back(static_cast<int64_t>(i));
+  }
+  TARTAN_ASSIGN_OR_RETURN(Tensor result, TakeOf(context, x, ConstantInts(kept), axis));
+  return std::vector<Tensor>{std::move(result)};
+}
+
+// The coordinates of elements that are not 0: one row per dimension, one column per element.
+Outputs NonZero(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const HostTensor x, context.HostValue(0));
+  const std::vector<int64_t> strides = RowMajorStrides(x.shape().dims);
+  std::vector<int64_t> found;
+  for (int64_t i = 0; i < x.element_count(); ++i) {
+    if (x.GetDouble(i) != 0) found.push_back(i);
+  }
+  std::vector<int64_t> coordinates;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    for (int64_t i : found) coordinates.push_back(i / strides[d] % x.shape().dims[d]);
+  }
+  const TensorShape shape{DataType::kInt64,
+                          {x.shape().rank(), static_cast<int64_t>(found.size())}};
+  return std::vector<Tensor>{Tensor::Constant(HostTensor::FromVector(shape, coordinates))};
+}
+
+// Indices, depth, values (off, on): a new axis of size depth that is on where the index says.
+Outputs OneHot(NodeContext& context) {
+  const Tensor& indices = context.input(0);
+  const Tensor& values = context.input(2);
+  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
+  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, indices.rank() + 1));
+  TARTAN_ASSIGN_OR_RETURN(const double depth, context.HostFloat(1));
+  constexpr double kMaxDepth = 1 << 24;
+  if (!(depth >= 1 && depth <= kMaxDepth)) return Invalid("depth ", depth);
+  if (values.dims() != std::vector<int64_t>{2}) {
+    return Invalid("the values are ", values.shape().ToString(), ", expected two");
+  }
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < static_cast<int64_t>(depth); ++i) positions.push_back(i);
+  std::vector<int64_t> along(static_cast<size_t>(indices.rank() + 1 - axis), 1);
+  along[0] = static_cast<int64_t>(positions.size());
+  std::vector<int64_t> apart = indices.dims();
+  apart.insert(apart.begin() + axis, 1);
+  return context.Apply(
+      TileFunction("I, K, V", "Y",
+                   {"OFF[] = =(V[0])", "ON[] = =(V[1])", absl::StrCat("J = ", ReshapeCall("I", apart)),
+                    absl::StrCat("P = ", ReshapeCall("K", along)),
+                    absl::StrCat("Y = (J < 0 ? J + ", positions.size(), " : J) == P ? ON : OFF")}),
+      {indices, ConstantInts(positions), values});
+}
+
+// Keeps a triangle of each matrix: upper keeps column - row >= k, lower column - row <= k.
+Outputs Trilu(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  if (x.rank() < 2) return Invalid("a matrix is expected, got ", x.shape().ToString());
+  TARTAN_ASSIGN_OR_RETURN(const int64_t upper, context.Int("upper", 1));
+  int64_t k = 0;
+  if (context.HasInput(1)) {
+    TARTAN_ASSIGN_OR_RETURN(k, context.HostInt(1));
+  }
+  // Beyond the corners all k are alike; within 32 bits, as the coordinates are.
+  const int64_t most = int64_t{1} << 30;
+  k = std::min(std::max(k, -most), most);
+  return context.Apply(
+      absl::StrCat("function (X) -> (Y) { Y = index(X, ", x.rank() - 1, ") - index(X, ",
+                   x.rank() - 2, ") ", upper != 0 ? ">=" : "<=", " ", Literal(k), " ? X : 0; }"),
+      {x});
+}
+
+constexpr OperatorRow kOperators[] = {
+    {"Compress", 9, {2, 2}, Compress, nullptr, nullptr, HostOperands(1)},
+    {"NonZero", 9, {1, 1}, NonZero, nullptr, nullptr, HostOperands(0)},
+    {"OneHot", 9, {3, 3}, OneHot, nullptr, nullptr, HostOperands(1)},
+    {"TopK", 1, {1, 1}, TopK, nullptr, KToOperand},
+    {"TopK", 10, {2, 2}, TopK, nullptr, nullptr, HostOperands(1)},
+    {"Trilu", 14, {1, 2}, Trilu, nullptr, nullptr, HostOperands(1)},
+};
+
+}  // namespace
+
+absl::Span<const OperatorRow> SelectionOperators() { return kOperators; }
+
+}  // namespace tartan::onnx
