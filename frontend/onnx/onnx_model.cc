@@ -62,16 +62,28 @@ absl::StatusOr<api::TensorSpec> ReadSpec(const ValueInfoProto& value) {
   return spec;
 }
 
-absl::StatusOr<std::vector<api::TensorSpec>> ReadInputs(const GraphProto& graph,
-                                                        const Graph& built) {
+// The inputs a caller may give, each with its position among the inputs of the graph.
+struct Inputs {
   std::vector<api::TensorSpec> specs;
-  for (const ValueInfoProto& value : graph.input()) {
+  std::vector<size_t> positions;
+};
+
+// Before IR version 4 every initialiser had to be an input too; there such an input is a weight,
+// later it is a default value.
+absl::StatusOr<Inputs> ReadInputs(const ModelProto& model, const Graph& built) {
+  Inputs inputs;
+  const GraphProto& graph = model.graph();
+  for (int i = 0; i < graph.input_size(); ++i) {
+    const ValueInfoProto& value = graph.input(i);
+    const bool has_default = built.constants.count(value.name()) > 0;
+    if (has_default && model.ir_version() < 4) continue;
     absl::StatusOr<api::TensorSpec> spec = ReadSpec(value);
     if (!spec.ok()) return Prefixed(absl::StrCat("input '", value.name(), "'"), spec.status());
-    spec->is_optional = built.constants.count(value.name()) > 0;
-    specs.push_back(*std::move(spec));
+    spec->is_optional = has_default;
+    inputs.specs.push_back(*std::move(spec));
+    inputs.positions.push_back(static_cast<size_t>(i));
   }
-  return specs;
+  return inputs;
 }
 
 // What a file says of its outputs is for people; nothing is decided by it, so it may be missing.
@@ -173,7 +185,7 @@ struct OnnxModel::Impl {
   std::string name;
   std::shared_ptr<const ModelProto> proto;
   ModelParts parts;
-  std::vector<api::TensorSpec> inputs;
+  Inputs inputs;
   std::vector<api::TensorSpec> outputs;
   std::map<std::string, int64_t> opsets;
   std::string producer;
@@ -186,7 +198,7 @@ OnnxModel::OnnxModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 OnnxModel::~OnnxModel() = default;
 
 const std::string& OnnxModel::name() const { return impl_->name; }
-const std::vector<api::TensorSpec>& OnnxModel::inputs() const { return impl_->inputs; }
+const std::vector<api::TensorSpec>& OnnxModel::inputs() const { return impl_->inputs.specs; }
 const std::vector<api::TensorSpec>& OnnxModel::outputs() const { return impl_->outputs; }
 int64_t OnnxModel::ir_version() const { return impl_->proto->ir_version(); }
 const std::string& OnnxModel::producer() const { return impl_->producer; }
@@ -203,8 +215,7 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::FromFile(ModelFile f
   absl::StatusOr<ModelParts> parts = BuildParts(impl->proto, &external);
   if (!parts.ok()) return Prefixed(impl->name, parts.status());
   impl->parts = *std::move(parts);
-  absl::StatusOr<std::vector<api::TensorSpec>> inputs =
-      ReadInputs(proto.graph(), *impl->parts.graph);
+  absl::StatusOr<Inputs> inputs = ReadInputs(proto, *impl->parts.graph);
   if (!inputs.ok()) return Prefixed(impl->name, inputs.status());
   impl->inputs = *std::move(inputs);
   absl::StatusOr<std::vector<api::TensorSpec>> outputs = ReadOutputs(proto.graph());
@@ -237,13 +248,13 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::LoadBytes(
 absl::StatusOr<api::BoundGraph> OnnxModel::Bind(
     absl::Span<const api::InputBinding> bindings) const {
   TARTAN_RETURN_IF_ERROR(impl_->operators_status);
-  const std::vector<api::TensorSpec>& specs = impl_->inputs;
+  const std::vector<api::TensorSpec>& specs = impl_->inputs.specs;
   if (bindings.size() != specs.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(bindings.size(), " inputs are bound, the model has ", specs.size()));
   }
   api::BoundGraph bound;
-  std::vector<api::Tensor> inputs;
+  std::vector<api::Tensor> inputs(impl_->parts.graph->inputs.size());
   for (size_t i = 0; i < specs.size(); ++i) {
     const api::InputBinding& binding = bindings[i];
     TARTAN_RETURN_IF_ERROR(CheckBinding(specs[i], binding));
@@ -251,9 +262,10 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Bind(
     bound.placeholders.push_back(is_placeholder
                                      ? api::Tensor::Placeholder(specs[i].name, binding.shape)
                                      : api::Tensor());
-    inputs.push_back(binding.given && binding.value != nullptr
-                         ? api::Tensor::Constant(*binding.value, specs[i].name)
-                         : bound.placeholders.back());
+    inputs[impl_->inputs.positions[i]] =
+        binding.given && binding.value != nullptr
+            ? api::Tensor::Constant(*binding.value, specs[i].name)
+            : bound.placeholders.back();
   }
   Importer importer(impl_->parts);
   TARTAN_ASSIGN_OR_RETURN(bound.outputs, importer.Import(inputs));

@@ -48,6 +48,24 @@ TEST(OnnxModel, DescribesItsInputs) {
   EXPECT_FALSE((*model)->outputs().at(0).has_rank);
 }
 
+TEST(OnnxModel, TakesInitialisersForDefaultsButBeforeIrVersion4ForWeights) {
+  const std::string graph =
+      "initializer { name: 'w' data_type: 1 dims: 1 float_data: 3 } " +
+      ValueText("input", "w", 1, "1") + X() + Node("Mul", "scale", {"x", "w"}, {"y"}) + Y();
+  const auto newer = Load(graph);
+  ASSERT_TRUE(newer.ok()) << newer.status();
+  ASSERT_EQ((*newer)->inputs().size(), 2u);
+  EXPECT_TRUE((*newer)->inputs()[0].is_optional);
+  EXPECT_FALSE((*newer)->inputs()[1].is_optional);
+  const auto older = Load(graph + "} ir_version: 3 metadata_props { ");
+  ASSERT_TRUE(older.ok()) << older.status();
+  ASSERT_EQ((*older)->inputs().size(), 1u);
+  EXPECT_EQ((*older)->inputs()[0].name, "x");
+  const auto bound = Bind(*older, {2, 3});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_THAT(bound->outputs.at(0).dims(), ElementsAre(2, 3));
+}
+
 TEST(OnnxModel, CountsItsOperators) {
   const auto model =
       Load(X() + Node("Relu", "a", {"x"}, {"b"}) + Node("Relu", "c", {"b"}, {"d"}) +
