@@ -25,9 +25,7 @@ lang::ExprPtr MakeCall(std::string function, std::vector<lang::ExprPtr> argument
 }
 
 lang::ExprPtr FloatExpr(double value) {
-  if (value != value) return MakeCall("nan", {});
   if (value < 0 || (value == 0 && 1 / value < 0)) return MakeCall("neg", {FloatExpr(-value)});
-  if (std::isinf(value)) return MakeCall("inf", {});
   return MakeExpr(lang::FloatLiteral{value});
 }
 
@@ -187,14 +185,14 @@ absl::StatusOr<ComposedProgram> Compose(absl::Span<const Tensor> placeholders,
 
 absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor) {
   if (std::optional<HostTensor> known = KnownValue(tensor); known.has_value()) return *known;
+  if (const TensorNode* placeholder = tensor.node()->placeholder; placeholder != nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the value depends on the input '", placeholder->name, "'"));
+  }
   const ComposedFunction composed = ComposeFunction({}, {&tensor, 1});
   std::vector<TensorShape> shapes;
   std::vector<HostTensor> values;
   for (const Tensor& input : composed.inputs) {
-    if (input.constant() == nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the value depends on the input '", input.node()->name, "'"));
-    }
     shapes.push_back(input.shape());
     values.push_back(*input.constant());
   }
@@ -215,6 +213,7 @@ std::vector<Tensor> PlaceholdersOf(const Tensor& tensor) {
     const Tensor next = std::move(stack.back());
     stack.pop_back();
     if (!seen.insert(next.node().get()).second) continue;
+    if (next.node()->placeholder == nullptr) continue;
     if (next.is_placeholder()) found.push_back(next);
     for (const Tensor& input : InputsOf(*next.node())) stack.push_back(input);
   }

@@ -52,17 +52,26 @@ absl::StatusOr<Function> Function::FromTile(absl::string_view text) {
 absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inputs,
                                                     absl::string_view name) const {
   if (inputs.size() != ast_->inputs.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the function takes ", ast_->inputs.size(),
-                                                   " inputs, not ", inputs.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the function takes ", ast_->inputs.size(), " inputs, not ", inputs.size()));
   }
   std::vector<TensorShape> shapes;
-  for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("nothing is given for the input '", ast_->inputs[i].name, "'"));
+    }
+    shapes.push_back(inputs[i].shape());
+  }
   lang::BindOptions options;
   options.text = *text_;
   TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(*ast_, shapes, options));
   auto node = std::make_shared<TensorNode>();
   node->name = std::string(name);
   node->kind = ApplicationNode{ast_, {inputs.begin(), inputs.end()}};
+  for (const Tensor& input : inputs) {
+    if (node->placeholder == nullptr) node->placeholder = input.node()->placeholder;
+  }
   for (ir::ValueId output : program.outputs) node->shapes.push_back(program.values[output].shape);
   std::vector<Tensor> results;
   for (size_t i = 0; i < program.outputs.size(); ++i) {

@@ -90,11 +90,13 @@ std::string NameScope::Unique(absl::string_view wanted) {
     name.push_back(absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_');
   }
   if (name.empty() || absl::ascii_isdigit(static_cast<unsigned char>(name[0])) || name[0] == '_') {
-    name.insert(0, "T");
+    name = absl::StrCat("T", name);
   }
   name[0] = absl::ascii_toupper(static_cast<unsigned char>(name[0]));
-  std::string unique = name;
-  for (int n = 1; !taken_.insert(unique).second; ++n) unique = absl::StrCat(name, "_", n);
+  // A name may be wanted very often: go on counting where the last search ended.
+  int& suffix = suffixes_[name];
+  std::string unique = suffix == 0 ? name : absl::StrCat(name, "_", suffix);
+  while (!taken_.insert(unique).second) unique = absl::StrCat(name, "_", ++suffix);
   return unique;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -20,6 +21,7 @@ class NameScope {
 
  private:
   std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, int> suffixes_;  // the last one tried, per name
 };
 
 // Appends the statements of `callee`, called with the tensors `arguments` of the given shapes, to

@@ -36,7 +36,9 @@ TensorNode::~TensorNode() {
 }
 
 Tensor Tensor::Placeholder(std::string name, TensorShape shape) {
-  return Tensor(MakeNode(std::move(name), std::move(shape)), 0);
+  auto node = MakeNode(std::move(name), std::move(shape));
+  node->placeholder = node.get();
+  return Tensor(std::move(node), 0);
 }
 
 Tensor Tensor::Constant(HostTensor value, std::string name) {
@@ -52,9 +54,7 @@ const HostTensor* Tensor::constant() const {
   return constant == nullptr ? nullptr : &constant->value;
 }
 
-bool Tensor::is_placeholder() const {
-  return std::holds_alternative<PlaceholderNode>(node_->kind);
-}
+bool Tensor::is_placeholder() const { return std::holds_alternative<PlaceholderNode>(node_->kind); }
 
 absl::Span<const Tensor> InputsOf(const TensorNode& node) {
   const auto* application = std::get_if<ApplicationNode>(&node.kind);

@@ -32,6 +32,9 @@ struct TensorNode {
   std::string name;  // of a placeholder or constant; of the caller's node for an application
   std::vector<TensorShape> shapes;  // per result
   std::variant<PlaceholderNode, ConstantNode, ApplicationNode> kind;
+  // One placeholder this node depends on, itself for a placeholder; null where there is none. The
+  // inputs keep it alive.
+  const TensorNode* placeholder = nullptr;
 
   // Values computed on the host so far, per result.
   mutable std::mutex host_mutex;

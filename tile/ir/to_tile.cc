@@ -2,6 +2,7 @@
 // lang::Print, which stands above this layer.
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,12 +34,15 @@ class Names {
   }
 
   std::string Unique(std::string name) {
-    std::string candidate = name;
-    for (int i = 2; !used_.insert(candidate).second; ++i) candidate = absl::StrCat(name, "_", i);
+    // A name may be wanted very often: go on counting where the last search ended.
+    int& suffix = suffixes_[name];
+    std::string candidate = suffix == 0 ? name : absl::StrCat(name, "_", suffix);
+    while (!used_.insert(candidate).second) candidate = absl::StrCat(name, "_", ++suffix);
     return candidate;
   }
 
   std::set<std::string> used_;
+  std::map<std::string, int> suffixes_;  // the last one tried, per name
 };
 
 std::string RealText(double value, DataType type) {

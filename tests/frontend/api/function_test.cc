@@ -1,0 +1,74 @@
+#include "frontend/api/function.h"
+
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tartan::api {
+namespace {
+
+using ::testing::HasSubstr;
+
+Tensor Floats(std::vector<int64_t> dims) {
+  return Tensor::Placeholder("x", {DataType::kFloat32, std::move(dims)});
+}
+
+TEST(Function, GivesShapesAndTypesOfItsOutputs) {
+  const Function function = Function::FromTile(
+                                "function (A[M, L], B[L, N]) -> (C, Z) {"
+                                "  C[i, j : M, N] = +(A[i, k] * B[k, j]); Z = C == 0; }")
+                                .value();
+  const auto results = function.Apply({Floats({2, 3}), Floats({3, 5})}, "dense");
+  ASSERT_TRUE(results.ok()) << results.status();
+  ASSERT_EQ(results->size(), 2u);
+  EXPECT_EQ((*results)[0].shape().ToString(), "float32[2, 5]");
+  EXPECT_EQ((*results)[1].shape().ToString(), "bool[2, 5]");
+  EXPECT_TRUE((*results)[0].node() == (*results)[1].node());
+}
+
+TEST(Function, ParsesEachTextOnce) {
+  const std::string text = "function (A) -> (B) { B = A + 17; }";
+  EXPECT_EQ(&Function::FromTile(text)->ast(), &Function::FromTile(text)->ast());
+}
+
+TEST(Function, SaysWhereTheTextIsWrong) {
+  const auto function = Function::FromTile("function (A) -> (B) { B = A + ; }");
+  EXPECT_EQ(function.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(function.status().message()), HasSubstr("1:31"));
+}
+
+TEST(Function, SaysWhichShapesDoNotFit) {
+  const auto result =
+      Apply("function (A[N], B[N]) -> (C) { C = A + B; }", {Floats({2}), Floats({3})});
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("'N' is 2"));
+}
+
+TEST(Function, RefusesMissingAndUndefinedInputs) {
+  const std::string text = "function (A, B) -> (C) { C = A + B; }";
+  EXPECT_FALSE(Apply(text, {Floats({2})}).ok());
+  const auto result = Apply(text, {Floats({2}), Tensor()});
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("'B'"));
+}
+
+TEST(Function, ApplyWantsOneOutput) {
+  EXPECT_FALSE(Apply("function (A) -> (B, C) { B = A; C = -A; }", {Floats({2})}).ok());
+}
+
+TEST(Function, MayBeMadeFromManyThreads) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([t] {
+      for (int i = 0; i < 200; ++i) {
+        const auto result =
+            Apply("function (A) -> (B) { B = A + " + std::to_string(i + t) + "; }", {Floats({2})});
+        EXPECT_TRUE(result.ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace tartan::api

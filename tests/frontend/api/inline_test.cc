@@ -1,0 +1,54 @@
+#include "frontend/api/inline.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tile/lang/parser.h"
+
+namespace tartan::api {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(NameScope, MakesTileNames) {
+  NameScope scope;
+  EXPECT_EQ(scope.Unique("conv1/weights:0"), "Conv1_weights_0");
+  EXPECT_EQ(scope.Unique("Conv1_weights_0"), "Conv1_weights_0_1");
+  EXPECT_EQ(scope.Unique("9"), "T9");
+  EXPECT_EQ(scope.Unique(""), "T");
+  EXPECT_EQ(scope.Unique("_x"), "T_x");
+  for (const std::string& name : {scope.Unique("é"), scope.Unique("a b"), scope.Unique("#x")}) {
+    EXPECT_TRUE(lang::Parse("function (" + name + ") -> (Y) { Y = " + name + "; }").ok()) << name;
+  }
+}
+
+TEST(InlineFunction, ReplacesSizesByNumbersAndTensorsByNames) {
+  const lang::Function callee = lang::Parse(
+                                    "function (I[N, M], N_[N]) -> (O) {"
+                                    "  S[i : N / 2] = +(I[2 * i + j, k] * N_[i]), j < N - 1;"
+                                    "  O = S / (N * M); }")
+                                    .value();
+  NameScope scope;
+  lang::Function caller;
+  const std::vector<TensorShape> shapes = {{DataType::kFloat32, {6, 5}}, {DataType::kFloat32, {6}}};
+  const std::vector<std::string> outputs =
+      InlineFunction(callee, {"X", "W"}, shapes, "pool", &scope, &caller.statements);
+  EXPECT_THAT(outputs, ElementsAre("Pool"));
+  const std::string text = lang::Print(caller);
+  EXPECT_THAT(text, HasSubstr("Pool_S[i : 6 / 2] = +(X[2 * i + j, k] * W[i]), j < 6 - 1"));
+  EXPECT_THAT(text, HasSubstr("Pool = Pool_S / (6 * 5);"));
+}
+
+TEST(InlineFunction, GivesRepeatedCallsDifferentNames) {
+  const lang::Function callee = lang::Parse("function (A) -> (B) { C = -A; B = C; }").value();
+  NameScope scope;
+  lang::Function caller;
+  const std::vector<TensorShape> shapes = {{DataType::kFloat32, {6}}};
+  const auto first = InlineFunction(callee, {"X"}, shapes, "", &scope, &caller.statements);
+  const auto second = InlineFunction(callee, first, shapes, "", &scope, &caller.statements);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(caller.statements.size(), 4u);
+}
+
+}  // namespace
+}  // namespace tartan::api
