@@ -1,0 +1,34 @@
+// Runs one operator on given values, on the host, for tests of what the official cases leave out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tile/base/host_tensor.h"
+
+namespace tartan::onnx {
+
+struct OperatorCall {
+  std::string op;
+  int opset = 13;
+  std::vector<HostTensor> inputs = {};  // an empty one (no type) is left out
+  // Fields of the NodeProto as protobuf text: Attribute(…) makes them.
+  std::string fields = "";
+  int outputs = 1;
+  std::string domain = "";
+};
+
+absl::StatusOr<std::vector<HostTensor>> RunOperator(const OperatorCall& call);
+
+// "attribute { name: 'axis' type: INT i: 1 }" and the like.
+std::string Attribute(const std::string& name, int64_t value);
+std::string Attribute(const std::string& name, float value);
+std::string Attribute(const std::string& name, const std::string& value);
+std::string Attribute(const std::string& name, const std::vector<int64_t>& values);
+
+// Values rounded to `type`, in row-major order.
+HostTensor Values(std::vector<int64_t> dims, const std::vector<double>& values,
+                  DataType type = DataType::kFloat32);
+
+}  // namespace tartan::onnx
