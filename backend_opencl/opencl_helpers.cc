@@ -195,9 +195,8 @@ std::string ArithmeticHelper(absl::string_view name, const Type& type) {
     return vector.empty() ? LaneByLane(name, type) : vector;
   }
   const bool is_signed = IsSignedInteger(type.element);
-  const std::string scalar = is_signed
-                                 ? FindHelper(kSignedHelpers, name, Type{type.element, 1})
-                                 : FindHelper(kUnsignedHelpers, name, Type{type.element, 1});
+  const std::string scalar = is_signed ? FindHelper(kSignedHelpers, name, Type{type.element, 1})
+                                       : FindHelper(kUnsignedHelpers, name, Type{type.element, 1});
   return type.lanes == 1 || scalar.empty() ? scalar : LaneByLane(name, type);
 }
 
@@ -221,7 +220,8 @@ WordAccess WholeWord(absl::string_view value_type, absl::string_view word_type) 
 WordAccess PartOfWord(absl::string_view stored, int64_t bytes) {
   const std::string bits = bytes == 1 ? "uchar" : "ushort";
   const std::string mask = bytes == 1 ? "0xffu" : "0xffffu";
-  const std::string part = absl::StrCat("const ", bits, " old_bits = (", bits, ")(seen >> shift);\n    ");
+  const std::string part =
+      absl::StrCat("const ", bits, " old_bits = (", bits, ")(seen >> shift);\n    ");
   const std::string join = absl::StrCat("const uint next = (seen & ~(", mask,
                                         " << shift)) | ((uint)new_bits << shift);");
   std::string get, put;
@@ -250,7 +250,8 @@ std::string AtomicUpdate(absl::string_view op, absl::string_view stored, bool is
 
 // tt_atomic_<op>_<stored>_<space>.
 std::string AtomicHelper(absl::string_view name) {
-  const std::vector<std::string> parts = absl::StrSplit(name, '_');  // tt, atomic, op, stored, space
+  const std::vector<std::string> parts =
+      absl::StrSplit(name, '_');  // tt, atomic, op, stored, space
   if (parts.size() != 5) return "";
   const std::string& op = parts[2];
   const std::string& stored = parts[3];
@@ -266,18 +267,17 @@ std::string AtomicHelper(absl::string_view name) {
   const std::string memory = stored == "bool" ? "uchar" : stored == "bfloat16" ? "ushort" : stored;
   const std::string space = absl::StrCat("__", parts[4]);
   return absl::StrReplaceAll(
-      kAtomicLoop,
-      {{"$NAME", name},
-       {"$P", absl::StrCat(space, " ", memory)},
-       {"$SPACE", space},
-       {"$ALIGNED", narrow ? "((size_t)element & ~(size_t)3)" : "element"},
-       {"$SHIFT", narrow ? "\n  const uint shift = ((size_t)element & 3) * 8;" : ""},
-       {"$GET", access.get},
-       {"$PUT", access.put},
-       {"$UPDATE", AtomicUpdate(op, stored, IsFloat(type.element), value_type)},
-       {"$C", bytes == 8 ? "atom_cmpxchg" : "atomic_cmpxchg"},
-       {"$N", word_type},
-       {"$T", value_type}});
+      kAtomicLoop, {{"$NAME", name},
+                    {"$P", absl::StrCat(space, " ", memory)},
+                    {"$SPACE", space},
+                    {"$ALIGNED", narrow ? "((size_t)element & ~(size_t)3)" : "element"},
+                    {"$SHIFT", narrow ? "\n  const uint shift = ((size_t)element & 3) * 8;" : ""},
+                    {"$GET", access.get},
+                    {"$PUT", access.put},
+                    {"$UPDATE", AtomicUpdate(op, stored, IsFloat(type.element), value_type)},
+                    {"$C", bytes == 8 ? "atom_cmpxchg" : "atomic_cmpxchg"},
+                    {"$N", word_type},
+                    {"$T", value_type}});
 }
 
 }  // namespace

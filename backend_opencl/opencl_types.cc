@@ -12,11 +12,11 @@ struct NamedType {
   DataType type;
 };
 
-constexpr NamedType kTypes[] = {
-    {"char", DataType::kInt8},    {"short", DataType::kInt16},    {"int", DataType::kInt32},
-    {"long", DataType::kInt64},   {"uchar", DataType::kUInt8},    {"ushort", DataType::kUInt16},
-    {"uint", DataType::kUInt32},  {"ulong", DataType::kUInt64},   {"float", DataType::kFloat32},
-    {"double", DataType::kFloat64}};
+constexpr NamedType kTypes[] = {{"char", DataType::kInt8},     {"short", DataType::kInt16},
+                                {"int", DataType::kInt32},     {"long", DataType::kInt64},
+                                {"uchar", DataType::kUInt8},   {"ushort", DataType::kUInt16},
+                                {"uint", DataType::kUInt32},   {"ulong", DataType::kUInt64},
+                                {"float", DataType::kFloat32}, {"double", DataType::kFloat64}};
 
 absl::string_view ElementName(DataType type) {
   for (const NamedType& row : kTypes) {
@@ -37,19 +37,27 @@ std::string TypeName(const sem::Type& type) {
 
 std::string MemoryTypeName(DataType stored) {
   switch (stored) {
-    case DataType::kBool: return "uchar";
-    case DataType::kFloat16: return "half";
-    case DataType::kBFloat16: return "ushort";
-    default: return std::string(ElementName(stored));
+    case DataType::kBool:
+      return "uchar";
+    case DataType::kFloat16:
+      return "half";
+    case DataType::kBFloat16:
+      return "ushort";
+    default:
+      return std::string(ElementName(stored));
   }
 }
 
 std::string SignedTypeName(const sem::Type& type) {
   switch (ByteWidth(type.element)) {
-    case 1: return WithLanes("char", type.lanes);
-    case 2: return WithLanes("short", type.lanes);
-    case 4: return WithLanes("int", type.lanes);
-    default: return WithLanes("long", type.lanes);
+    case 1:
+      return WithLanes("char", type.lanes);
+    case 2:
+      return WithLanes("short", type.lanes);
+    case 4:
+      return WithLanes("int", type.lanes);
+    default:
+      return WithLanes("long", type.lanes);
   }
 }
 

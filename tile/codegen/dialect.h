@@ -34,7 +34,10 @@ enum class Precedence : uint8_t {
 struct Code {
   std::string text;
   Precedence precedence = Precedence::kPrimary;
-  std::optional<int64_t> literal = std::nullopt;  // where it is an integer literal
+  std::optional<int64_t> literal = std::nullopt;  // where it is a scalar integer literal
+  // Computed from memory, so that integer arithmetic with it may overflow and must wrap; index
+  // arithmetic does not overflow. Set by the writer.
+  bool is_data = false;
 };
 
 // The text, in parentheses where it binds less tightly than `least`.

@@ -33,8 +33,8 @@ class Writer {
       parameters.push_back(WriteParameter(parameter));
       memory_[parameter.name] = Memory{MemorySpace::kGlobal, 1};
     }
-    absl::StrAppend(&text_, dialect_.kernel_qualifier, " ", dialect_.attributes(kernel),
-                    "void ", kernel.name, "(", absl::StrJoin(parameters, ", "), ") {\n");
+    absl::StrAppend(&text_, dialect_.kernel_qualifier, " ", dialect_.attributes(kernel), "void ",
+                    kernel.name, "(", absl::StrJoin(parameters, ", "), ") {\n");
     WriteScope(kernel.body);
     absl::StrAppend(&text_, "}\n");
     return std::move(text_);
@@ -42,7 +42,8 @@ class Writer {
 
  private:
   std::string WriteParameter(const sem::Parameter& parameter) const {
-    return absl::StrCat(dialect_.global_space, parameter.is_output ? "" : dialect_.constant_qualifier,
+    return absl::StrCat(dialect_.global_space,
+                        parameter.is_output ? "" : dialect_.constant_qualifier,
                         dialect_.stored_type_name(Type{parameter.stored, 1}, MemorySpace::kGlobal),
                         "* ", dialect_.restrict_qualifier, parameter.name);
   }
@@ -78,9 +79,9 @@ class Writer {
         [&](const sem::Barrier&) { Line(dialect_.barrier); },
         [&](const sem::AtomicUpdate& update) {
           const Place place = MakePlace(update.buffer, update.stored, update.index);
-          Line(absl::StrCat(dialect_.atomic_update(place, update.op, update.value->type,
-                                                   Print(update.value)),
-                            ";"));
+          Line(absl::StrCat(
+              dialect_.atomic_update(place, update.op, update.value->type, Print(update.value)),
+              ";"));
         },
         [&](const sem::Comment& comment) { Line(absl::StrCat("// ", comment.text)); });
   }
@@ -89,8 +90,19 @@ class Writer {
     const std::string head =
         absl::StrCat(declare.is_mutable || declare.value == nullptr ? "" : "const ",
                      dialect_.type_name(declare.type), " ", declare.name);
+    NoteData(declare.name, declare.is_mutable);
     if (declare.value == nullptr) return Line(absl::StrCat(head, ";"));
-    Line(absl::StrCat(head, " = ", Print(declare.value).text, ";"));
+    const Code value = Print(declare.value);
+    NoteData(declare.name, declare.is_mutable || value.is_data);
+    Line(absl::StrCat(head, " = ", value.text, ";"));
+  }
+
+  void NoteData(const std::string& name, bool is_data) {
+    if (is_data) {
+      data_.insert(name);
+    } else {
+      data_.erase(name);
+    }
   }
 
   void WriteArray(const sem::DeclareArray& array) {
@@ -107,7 +119,7 @@ class Writer {
     const auto* apply = std::get_if<sem::Apply>(&assign.value->node);
     const bool sum = apply != nullptr &&
                      (apply->op == ScalarOp::kAdd || apply->op == ScalarOp::kMul) &&
-                     ByteWidth(assign.value->type.element) >= 4;
+                     IsFloat(assign.value->type.element);
     if (sum) {
       const auto* target = std::get_if<sem::Variable>(&apply->operands[0]->node);
       if (target != nullptr && target->name == assign.name) {
@@ -122,8 +134,10 @@ class Writer {
     if (loop.unroll && !dialect_.unroll.empty()) Line(dialect_.unroll);
     const std::string step =
         loop.step == 1 ? absl::StrCat("++", loop.name) : absl::StrCat(loop.name, " += ", loop.step);
+    const Code begin = Print(loop.begin);
+    NoteData(loop.name, begin.is_data);
     Line(absl::StrCat("for (", dialect_.type_name(loop.end->type), " ", loop.name, " = ",
-                      Print(loop.begin).text, "; ", loop.name, " < ",
+                      begin.text, "; ", loop.name, " < ",
                       Parenthesized(Print(loop.end), Precedence::kShift), "; ", step, ") {"));
     WriteScope(loop.body);
     Line("}");
@@ -143,8 +157,7 @@ class Writer {
 
   Place MakePlace(const std::string& buffer, DataType stored, const ExprPtr& index) {
     const auto found = memory_.find(buffer);
-    const Memory memory =
-        found == memory_.end() ? Memory{MemorySpace::kGlobal, 1} : found->second;
+    const Memory memory = found == memory_.end() ? Memory{MemorySpace::kGlobal, 1} : found->second;
     return Place{buffer, stored, memory.lanes, memory.space, Print(index)};
   }
 
@@ -152,37 +165,52 @@ class Writer {
     const Type& type = expr->type;
     return Match(
         expr->node,
-        [&](const sem::IntLiteral& literal) {
-          Code code = dialect_.int_literal(literal.value, type);
-          if (type.lanes == 1) code.literal = literal.value;
-          return code;
-        },
+        [&](const sem::IntLiteral& literal) { return dialect_.int_literal(literal.value, type); },
         [&](const sem::FloatLiteral& literal) {
           return dialect_.float_literal(literal.value, type);
         },
-        [&](const sem::Variable& variable) { return Code{variable.name}; },
+        [&](const sem::Variable& variable) {
+          return Marked(Code{variable.name}, data_.count(variable.name) > 0);
+        },
         [&](const sem::Load& load) {
-          return dialect_.load(MakePlace(load.buffer, load.stored, load.index), type);
+          return Marked(dialect_.load(MakePlace(load.buffer, load.stored, load.index), type), true);
         },
         [&](const sem::Apply& apply) { return PrintApply(apply, type); },
         [&](const sem::MultiplyAdd& sum) {
-          return dialect_.multiply_add(Print(sum.a), Print(sum.b), Print(sum.accumulator), type);
+          const Code a = Print(sum.a);
+          const Code b = Print(sum.b);
+          const Code accumulator = Print(sum.accumulator);
+          return Marked(dialect_.multiply_add(a, b, accumulator, type),
+                        a.is_data || b.is_data || accumulator.is_data);
         },
         [&](const sem::WorkIndex& work) {
           return dialect_.work_index(work.id, work.dimension, type.element);
         },
-        [&](const sem::Lane& lane) { return dialect_.lane(Print(lane.vector), lane.lane); });
+        [&](const sem::Lane& lane) {
+          const Code vector = Print(lane.vector);
+          return Marked(dialect_.lane(vector, lane.lane), vector.is_data);
+        });
+  }
+
+  static Code Marked(Code code, bool is_data) {
+    code.is_data = is_data;
+    return code;
   }
 
   Code PrintApply(const sem::Apply& apply, const Type& type) {
     std::vector<Code> operands;
-    for (const ExprPtr& operand : apply.operands) operands.push_back(Print(operand));
+    bool is_data = IsFloat(apply.operands.back()->type.element);
+    for (const ExprPtr& operand : apply.operands) {
+      operands.push_back(Print(operand));
+      is_data = is_data || operands.back().is_data;
+    }
     if (apply.op == ScalarOp::kCast && IsMask(apply.operands[0]->type) && !IsMask(type)) {
       operands.push_back(PrintNumber(1, type));
       operands.push_back(PrintNumber(0, type));
-      return dialect_.apply(ScalarOp::kSelect, MaskType(apply.operands[0]), type, operands);
+      return Marked(dialect_.apply(ScalarOp::kSelect, MaskType(apply.operands[0]), type, operands),
+                    is_data);
     }
-    return dialect_.apply(apply.op, MaskType(apply.operands[0]), type, operands);
+    return Marked(dialect_.apply(apply.op, MaskType(apply.operands[0]), type, operands), is_data);
   }
 
   Code PrintNumber(int64_t value, const Type& type) {
@@ -204,6 +232,7 @@ class Writer {
   std::string text_;
   int depth_ = 0;
   std::map<std::string, Memory> memory_;
+  std::set<std::string> data_;  // variables whose value may come from memory
 };
 
 // The identifiers of a program text, each once, in order of appearance; comments are skipped.

@@ -20,7 +20,9 @@ StmtPtr MakeStmt(Node node) {
 
 bool IsIntLiteral(const ExprPtr& expr) { return std::holds_alternative<IntLiteral>(expr->node); }
 
-bool IsIntegerOrBool(Type type) { return IsInteger(type.element) || type.element == DataType::kBool; }
+bool IsIntegerOrBool(Type type) {
+  return IsInteger(type.element) || type.element == DataType::kBool;
+}
 
 ExprPtr IntOfType(int64_t value, Type type) {
   return MakeExpr(type, IntLiteral{Normalize(Scalar{value, 0}, type.element).integer});
@@ -30,8 +32,9 @@ ExprPtr IntOfType(int64_t value, Type type) {
 ExprPtr Adapt(const ExprPtr& operand, Type type) {
   if (operand->type == type) return operand;
   if (const auto value = LiteralValue(operand)) {
-    return IsFloat(type.element) ? Splat(Float(static_cast<double>(*value), type.element), type.lanes)
-                                 : IntOfType(*value, type);
+    return IsFloat(type.element)
+               ? Splat(Float(static_cast<double>(*value), type.element), type.lanes)
+               : IntOfType(*value, type);
   }
   if (operand->type.lanes == 1 && type.lanes > 1) return Splat(operand, type.lanes);
   return operand;
@@ -197,7 +200,9 @@ ExprPtr Or(ExprPtr a, ExprPtr b) {
 }
 
 ExprPtr Not(ExprPtr a) { return ApplyOp(ScalarOp::kLogicalNot, {std::move(a)}); }
-ExprPtr Less(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kLess, {std::move(a), std::move(b)}); }
+ExprPtr Less(ExprPtr a, ExprPtr b) {
+  return ApplyOp(ScalarOp::kLess, {std::move(a), std::move(b)});
+}
 
 ExprPtr LessEqual(ExprPtr a, ExprPtr b) {
   return ApplyOp(ScalarOp::kLessEqual, {std::move(a), std::move(b)});
@@ -290,8 +295,7 @@ StmtPtr MakeBarrier() { return MakeStmt(Barrier{}); }
 
 StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprPtr index,
                          ExprPtr value) {
-  return MakeStmt(
-      AtomicUpdate{std::move(buffer), stored, op, std::move(index), std::move(value)});
+  return MakeStmt(AtomicUpdate{std::move(buffer), stored, op, std::move(index), std::move(value)});
 }
 
 StmtPtr MakeComment(std::string text) { return MakeStmt(Comment{std::move(text)}); }

@@ -62,13 +62,20 @@ std::optional<bool> Decide(ScalarOp op, const Range& a, const Range& b) {
   const auto negated = [](std::optional<bool> x) { return x ? std::optional<bool>(!*x) : x; };
   const bool disjoint = a.greatest < b.least || b.greatest < a.least;
   switch (op) {
-    case ScalarOp::kLess: return below(a, b);
-    case ScalarOp::kGreater: return below(b, a);
-    case ScalarOp::kLessEqual: return negated(below(b, a));
-    case ScalarOp::kGreaterEqual: return negated(below(a, b));
-    case ScalarOp::kEqual: return disjoint ? std::optional<bool>(false) : std::nullopt;
-    case ScalarOp::kNotEqual: return disjoint ? std::optional<bool>(true) : std::nullopt;
-    default: return std::nullopt;
+    case ScalarOp::kLess:
+      return below(a, b);
+    case ScalarOp::kGreater:
+      return below(b, a);
+    case ScalarOp::kLessEqual:
+      return negated(below(b, a));
+    case ScalarOp::kGreaterEqual:
+      return negated(below(a, b));
+    case ScalarOp::kEqual:
+      return disjoint ? std::optional<bool>(false) : std::nullopt;
+    case ScalarOp::kNotEqual:
+      return disjoint ? std::optional<bool>(true) : std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -104,13 +111,20 @@ ExprPtr ApplyFloatIdentity(const Apply& apply) {
 // The opposite comparison of integers; kIdentity for other operations.
 ScalarOp Opposite(ScalarOp op) {
   switch (op) {
-    case ScalarOp::kEqual: return ScalarOp::kNotEqual;
-    case ScalarOp::kNotEqual: return ScalarOp::kEqual;
-    case ScalarOp::kLess: return ScalarOp::kGreaterEqual;
-    case ScalarOp::kLessEqual: return ScalarOp::kGreater;
-    case ScalarOp::kGreater: return ScalarOp::kLessEqual;
-    case ScalarOp::kGreaterEqual: return ScalarOp::kLess;
-    default: return ScalarOp::kIdentity;
+    case ScalarOp::kEqual:
+      return ScalarOp::kNotEqual;
+    case ScalarOp::kNotEqual:
+      return ScalarOp::kEqual;
+    case ScalarOp::kLess:
+      return ScalarOp::kGreaterEqual;
+    case ScalarOp::kLessEqual:
+      return ScalarOp::kGreater;
+    case ScalarOp::kGreater:
+      return ScalarOp::kLessEqual;
+    case ScalarOp::kGreaterEqual:
+      return ScalarOp::kLess;
+    default:
+      return ScalarOp::kIdentity;
   }
 }
 
@@ -220,8 +234,7 @@ ExprPtr ExprRewriter::RewriteInner(const ExprPtr& expr) {
         ExprPtr vector = RewriteNode(lane.vector);
         if (IsLiteral(vector)) return MakeLiteral(type, LiteralScalar(vector));
         const auto* splat = std::get_if<Apply>(&vector->node);
-        if (splat != nullptr && splat->op == ScalarOp::kCast &&
-            splat->operands[0]->type == type) {
+        if (splat != nullptr && splat->op == ScalarOp::kCast && splat->operands[0]->type == type) {
           return splat->operands[0];
         }
         return vector == lane.vector ? expr : Make(type, Lane{std::move(vector), lane.lane});
@@ -241,9 +254,8 @@ ExprPtr ExprRewriter::RewriteApply(const ExprPtr& expr, const Apply& apply) {
     std::vector<Scalar> values;
     for (const ExprPtr& operand : operands) values.push_back(LiteralScalar(operand));
     const DataType from = operands.back()->type.element;
-    const Scalar value = apply.op == ScalarOp::kCast
-                             ? Convert(values[0], from, expr->type.element)
-                             : Evaluate(apply.op, from, values);
+    const Scalar value = apply.op == ScalarOp::kCast ? Convert(values[0], from, expr->type.element)
+                                                     : Evaluate(apply.op, from, values);
     return MakeLiteral(expr->type, value);
   }
   if (apply.op == ScalarOp::kCast) {
@@ -341,7 +353,10 @@ Range ExprRewriter::RangeOf(const ExprPtr& expr) {
 Range ExprRewriter::ComputeRange(const ExprPtr& expr) {
   const DataType type = expr->type.element;
   return Match(
-      expr->node, [](const IntLiteral& literal) { return Range{literal.value, literal.value}; },
+      expr->node,
+      [](const IntLiteral& literal) {
+        return Range{literal.value, literal.value};
+      },
       [&](const Variable& variable) {
         const Binding* binding = Find(variable.name);
         return binding == nullptr || binding->is_mutable ? FullRange(type) : binding->range;
@@ -366,9 +381,9 @@ Range ExprRewriter::ComputeApplyRange(const Apply& apply, const Type& type) {
   const DataType element = type.element;
   const auto range = [&](int i) { return RangeOf(apply.operands[i]); };
   // Of a division by a positive literal; else 0.
-  const int64_t divisor =
-      apply.operands.size() == 2 ? std::max<int64_t>(0, LiteralValue(apply.operands[1]).value_or(0))
-                                 : 0;
+  const int64_t divisor = apply.operands.size() == 2
+                              ? std::max<int64_t>(0, LiteralValue(apply.operands[1]).value_or(0))
+                              : 0;
   switch (apply.op) {
     case ScalarOp::kAdd:
       return Fitting(Wide{range(0).least} + range(1).least,

@@ -35,38 +35,60 @@ void WriteAs(T value, uint8_t* bytes) {
 // An element of memory in its computation type.
 Scalar ReadElement(DataType stored, const uint8_t* bytes) {
   switch (stored) {
-    case DataType::kBool: return {ReadAs<uint8_t>(bytes), 0};
-    case DataType::kInt8: return {ReadAs<int8_t>(bytes), 0};
-    case DataType::kInt16: return {ReadAs<int16_t>(bytes), 0};
-    case DataType::kInt32: return {ReadAs<int32_t>(bytes), 0};
-    case DataType::kInt64: return {ReadAs<int64_t>(bytes), 0};
-    case DataType::kUInt8: return {ReadAs<uint8_t>(bytes), 0};
-    case DataType::kUInt16: return {ReadAs<uint16_t>(bytes), 0};
-    case DataType::kUInt32: return {ReadAs<uint32_t>(bytes), 0};
-    case DataType::kUInt64: return {ReadAs<int64_t>(bytes), 0};
-    case DataType::kFloat16: return {0, HalfToFloat(ReadAs<uint16_t>(bytes))};
-    case DataType::kBFloat16: return {0, BFloat16ToFloat(ReadAs<uint16_t>(bytes))};
-    case DataType::kFloat32: return {0, ReadAs<float>(bytes)};
-    case DataType::kFloat64: return {0, ReadAs<double>(bytes)};
-    case DataType::kInvalid: break;
+    case DataType::kBool:
+      return {ReadAs<uint8_t>(bytes), 0};
+    case DataType::kInt8:
+      return {ReadAs<int8_t>(bytes), 0};
+    case DataType::kInt16:
+      return {ReadAs<int16_t>(bytes), 0};
+    case DataType::kInt32:
+      return {ReadAs<int32_t>(bytes), 0};
+    case DataType::kInt64:
+      return {ReadAs<int64_t>(bytes), 0};
+    case DataType::kUInt8:
+      return {ReadAs<uint8_t>(bytes), 0};
+    case DataType::kUInt16:
+      return {ReadAs<uint16_t>(bytes), 0};
+    case DataType::kUInt32:
+      return {ReadAs<uint32_t>(bytes), 0};
+    case DataType::kUInt64:
+      return {ReadAs<int64_t>(bytes), 0};
+    case DataType::kFloat16:
+      return {0, HalfToFloat(ReadAs<uint16_t>(bytes))};
+    case DataType::kBFloat16:
+      return {0, BFloat16ToFloat(ReadAs<uint16_t>(bytes))};
+    case DataType::kFloat32:
+      return {0, ReadAs<float>(bytes)};
+    case DataType::kFloat64:
+      return {0, ReadAs<double>(bytes)};
+    case DataType::kInvalid:
+      break;
   }
   return {};
 }
 
 void WriteElement(DataType stored, const Scalar& value, uint8_t* bytes) {
   switch (stored) {
-    case DataType::kFloat16: return WriteAs(FloatToHalf(static_cast<float>(value.real)), bytes);
+    case DataType::kFloat16:
+      return WriteAs(FloatToHalf(static_cast<float>(value.real)), bytes);
     case DataType::kBFloat16:
       return WriteAs(FloatToBFloat16(static_cast<float>(value.real)), bytes);
-    case DataType::kFloat32: return WriteAs(static_cast<float>(value.real), bytes);
-    case DataType::kFloat64: return WriteAs(value.real, bytes);
-    default: break;
+    case DataType::kFloat32:
+      return WriteAs(static_cast<float>(value.real), bytes);
+    case DataType::kFloat64:
+      return WriteAs(value.real, bytes);
+    default:
+      break;
   }
   switch (ByteWidth(stored)) {
-    case 1: return WriteAs(static_cast<uint8_t>(value.integer), bytes);
-    case 2: return WriteAs(static_cast<uint16_t>(value.integer), bytes);
-    case 4: return WriteAs(static_cast<uint32_t>(value.integer), bytes);
-    default: return WriteAs(value.integer, bytes);
+    case 1:
+      return WriteAs(static_cast<uint8_t>(value.integer), bytes);
+    case 2:
+      return WriteAs(static_cast<uint16_t>(value.integer), bytes);
+    case 4:
+      return WriteAs(static_cast<uint32_t>(value.integer), bytes);
+    default:
+      return WriteAs(value.integer, bytes);
   }
 }
 
@@ -226,10 +248,9 @@ class Group {
     const int64_t unit = Evaluate(index, item)[0].integer;
     if (!status_.ok()) return nullptr;
     if (unit < 0 || unit > count || unit * memory.lanes + lanes > count) {
-      status_ = absl::OutOfRangeError(absl::StrCat("kernel ", kernel_.name, ": index ", unit,
-                                                   " with ", lanes, " lanes is outside of '",
-                                                   buffer, "' of ", count / memory.lanes,
-                                                   " elements"));
+      status_ = absl::OutOfRangeError(absl::StrCat(
+          "kernel ", kernel_.name, ": index ", unit, " with ", lanes, " lanes is outside of '",
+          buffer, "' of ", count / memory.lanes, " elements"));
       return nullptr;
     }
     return bytes.data() + unit * memory.lanes * ByteWidth(memory.stored);
@@ -239,8 +260,12 @@ class Group {
     const Type& type = expr->type;
     return Match(
         expr->node,
-        [&](const IntLiteral& literal) { return Value(type.lanes, Scalar{literal.value, 0}); },
-        [&](const FloatLiteral& literal) { return Value(type.lanes, Scalar{0, literal.value}); },
+        [&](const IntLiteral& literal) {
+          return Value(type.lanes, Scalar{literal.value, 0});
+        },
+        [&](const FloatLiteral& literal) {
+          return Value(type.lanes, Scalar{0, literal.value});
+        },
         [&](const Variable& variable) { return variables_[variable.name][item]; },
         [&](const Load& load) { return EvaluateLoad(load, type, item); },
         [&](const Apply& apply) { return EvaluateApply(apply, type, item); },
@@ -304,8 +329,8 @@ class Group {
       } else if (IsFloat(type.element)) {
         value.real = std::fma(a[lane].real, b[lane].real, value.real);
       } else {
-        const Scalar product[] = {value, sem::Evaluate(ScalarOp::kMul, type.element,
-                                                       {a[lane], b[lane]})};
+        const Scalar product[] = {value,
+                                  sem::Evaluate(ScalarOp::kMul, type.element, {a[lane], b[lane]})};
         value = sem::Evaluate(ScalarOp::kAdd, type.element, product);
       }
     }
@@ -317,16 +342,19 @@ class Group {
     const int64_t local[] = {item % size[0], item / size[0] % size[1], item / size[0] / size[1]};
     const int dimension = work.dimension;
     switch (work.id) {
-      case WorkId::kGlobal: return group_[dimension] * size[dimension] + local[dimension];
-      case WorkId::kGroup: return group_[dimension];
-      case WorkId::kLocal: return local[dimension];
+      case WorkId::kGlobal:
+        return group_[dimension] * size[dimension] + local[dimension];
+      case WorkId::kGroup:
+        return group_[dimension];
+      case WorkId::kLocal:
+        return local[dimension];
     }
     return 0;
   }
 
   const Kernel& kernel_;
   int64_t group_[3];
-  int size_ = 0;  // work-items
+  int size_ = 0;         // work-items
   absl::Status status_;  // the first failure of an expression
   std::unordered_map<std::string, std::vector<Value>> variables_;
   std::unordered_map<std::string, Memory> memory_;

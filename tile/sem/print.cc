@@ -11,27 +11,43 @@ namespace {
 
 absl::string_view InfixSign(ScalarOp op) {
   switch (op) {
-    case ScalarOp::kAdd: return "+";
-    case ScalarOp::kSub: return "-";
-    case ScalarOp::kMul: return "*";
-    case ScalarOp::kDiv: return "/";
-    case ScalarOp::kLogicalAnd: return "and";
-    case ScalarOp::kLogicalOr: return "or";
-    case ScalarOp::kEqual: return "==";
-    case ScalarOp::kNotEqual: return "!=";
-    case ScalarOp::kLess: return "<";
-    case ScalarOp::kLessEqual: return "<=";
-    case ScalarOp::kGreater: return ">";
-    case ScalarOp::kGreaterEqual: return ">=";
-    default: return "";
+    case ScalarOp::kAdd:
+      return "+";
+    case ScalarOp::kSub:
+      return "-";
+    case ScalarOp::kMul:
+      return "*";
+    case ScalarOp::kDiv:
+      return "/";
+    case ScalarOp::kLogicalAnd:
+      return "and";
+    case ScalarOp::kLogicalOr:
+      return "or";
+    case ScalarOp::kEqual:
+      return "==";
+    case ScalarOp::kNotEqual:
+      return "!=";
+    case ScalarOp::kLess:
+      return "<";
+    case ScalarOp::kLessEqual:
+      return "<=";
+    case ScalarOp::kGreater:
+      return ">";
+    case ScalarOp::kGreaterEqual:
+      return ">=";
+    default:
+      return "";
   }
 }
 
 absl::string_view Name(WorkId id) {
   switch (id) {
-    case WorkId::kGlobal: return "global_id";
-    case WorkId::kGroup: return "group_id";
-    case WorkId::kLocal: return "local_id";
+    case WorkId::kGlobal:
+      return "global_id";
+    case WorkId::kGroup:
+      return "group_id";
+    case WorkId::kLocal:
+      return "local_id";
   }
   return "";
 }
@@ -90,8 +106,8 @@ class StatementPrinter {
         },
         [&](const Barrier&) { Line("barrier"); },
         [&](const AtomicUpdate& update) {
-          Line("atomic ", update.buffer, "[", ToString(update.index), "]:",
-               tartan::Name(update.stored), " = ", tartan::Name(update.op), "(old, ",
+          Line("atomic ", update.buffer, "[", ToString(update.index),
+               "]:", tartan::Name(update.stored), " = ", tartan::Name(update.op), "(old, ",
                ToString(update.value), ")");
         },
         [&](const Comment& comment) { Line("// ", comment.text); });

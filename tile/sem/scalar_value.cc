@@ -162,51 +162,91 @@ double FlooredModulus(double a, double b) {
 
 double EvaluateUnaryReal(ScalarOp op, double x) {
   switch (op) {
-    case ScalarOp::kNeg: return -x;
-    case ScalarOp::kAbs: return std::fabs(x);
-    case ScalarOp::kSign: return x > 0 ? 1 : x < 0 ? -1 : x;
-    case ScalarOp::kCeil: return std::ceil(x);
-    case ScalarOp::kFloor: return std::floor(x);
-    case ScalarOp::kRound: return RoundHalfEven(x);
-    case ScalarOp::kTrunc: return std::trunc(x);
-    case ScalarOp::kSqrt: return std::sqrt(x);
-    case ScalarOp::kRecip: return 1 / x;
-    case ScalarOp::kExp: return std::exp(x);
-    case ScalarOp::kExpm1: return std::expm1(x);
-    case ScalarOp::kLog: return std::log(x);
-    case ScalarOp::kLog1p: return std::log1p(x);
-    case ScalarOp::kSin: return std::sin(x);
-    case ScalarOp::kCos: return std::cos(x);
-    case ScalarOp::kTan: return std::tan(x);
-    case ScalarOp::kAsin: return std::asin(x);
-    case ScalarOp::kAcos: return std::acos(x);
-    case ScalarOp::kAtan: return std::atan(x);
-    case ScalarOp::kSinh: return std::sinh(x);
-    case ScalarOp::kCosh: return std::cosh(x);
-    case ScalarOp::kTanh: return std::tanh(x);
-    case ScalarOp::kAsinh: return std::asinh(x);
-    case ScalarOp::kAcosh: return std::acosh(x);
-    case ScalarOp::kAtanh: return std::atanh(x);
-    case ScalarOp::kErf: return std::erf(x);
-    case ScalarOp::kSigmoid: return 1 / (1 + std::exp(-x));
-    case ScalarOp::kRelu: return x < 0 ? 0 : x;
-    default: return x;  // kIdentity
+    case ScalarOp::kNeg:
+      return -x;
+    case ScalarOp::kAbs:
+      return std::fabs(x);
+    case ScalarOp::kSign:
+      return x > 0 ? 1 : x < 0 ? -1 : x;
+    case ScalarOp::kCeil:
+      return std::ceil(x);
+    case ScalarOp::kFloor:
+      return std::floor(x);
+    case ScalarOp::kRound:
+      return RoundHalfEven(x);
+    case ScalarOp::kTrunc:
+      return std::trunc(x);
+    case ScalarOp::kSqrt:
+      return std::sqrt(x);
+    case ScalarOp::kRecip:
+      return 1 / x;
+    case ScalarOp::kExp:
+      return std::exp(x);
+    case ScalarOp::kExpm1:
+      return std::expm1(x);
+    case ScalarOp::kLog:
+      return std::log(x);
+    case ScalarOp::kLog1p:
+      return std::log1p(x);
+    case ScalarOp::kSin:
+      return std::sin(x);
+    case ScalarOp::kCos:
+      return std::cos(x);
+    case ScalarOp::kTan:
+      return std::tan(x);
+    case ScalarOp::kAsin:
+      return std::asin(x);
+    case ScalarOp::kAcos:
+      return std::acos(x);
+    case ScalarOp::kAtan:
+      return std::atan(x);
+    case ScalarOp::kSinh:
+      return std::sinh(x);
+    case ScalarOp::kCosh:
+      return std::cosh(x);
+    case ScalarOp::kTanh:
+      return std::tanh(x);
+    case ScalarOp::kAsinh:
+      return std::asinh(x);
+    case ScalarOp::kAcosh:
+      return std::acosh(x);
+    case ScalarOp::kAtanh:
+      return std::atanh(x);
+    case ScalarOp::kErf:
+      return std::erf(x);
+    case ScalarOp::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case ScalarOp::kRelu:
+      return x < 0 ? 0 : x;
+    default:
+      return x;  // kIdentity
   }
 }
 
 double EvaluateBinaryReal(ScalarOp op, double a, double b) {
   switch (op) {
-    case ScalarOp::kAdd: return a + b;
-    case ScalarOp::kSub: return a - b;
-    case ScalarOp::kMul: return a * b;
-    case ScalarOp::kDiv: return a / b;
-    case ScalarOp::kMod: return FlooredModulus(a, b);
-    case ScalarOp::kFmod: return std::fmod(a, b);
-    case ScalarOp::kPow: return std::pow(a, b);
-    case ScalarOp::kMax: return a > b || std::isnan(a) ? a : b;
-    case ScalarOp::kMin: return a < b || std::isnan(a) ? a : b;
-    case ScalarOp::kAtan2: return std::atan2(a, b);
-    default: return a;
+    case ScalarOp::kAdd:
+      return a + b;
+    case ScalarOp::kSub:
+      return a - b;
+    case ScalarOp::kMul:
+      return a * b;
+    case ScalarOp::kDiv:
+      return a / b;
+    case ScalarOp::kMod:
+      return FlooredModulus(a, b);
+    case ScalarOp::kFmod:
+      return std::fmod(a, b);
+    case ScalarOp::kPow:
+      return std::pow(a, b);
+    case ScalarOp::kMax:
+      return a > b || std::isnan(a) ? a : b;
+    case ScalarOp::kMin:
+      return a < b || std::isnan(a) ? a : b;
+    case ScalarOp::kAtan2:
+      return std::atan2(a, b);
+    default:
+      return a;
   }
 }
 
@@ -214,24 +254,36 @@ double EvaluateBinaryReal(ScalarOp op, double a, double b) {
 template <class Less>
 bool Compare(ScalarOp op, bool equal, Less less) {
   switch (op) {
-    case ScalarOp::kEqual: return equal;
-    case ScalarOp::kNotEqual: return !equal;
-    case ScalarOp::kLess: return less(0, 1);
-    case ScalarOp::kLessEqual: return less(0, 1) || equal;
-    case ScalarOp::kGreater: return less(1, 0);
-    default: return less(1, 0) || equal;  // kGreaterEqual
+    case ScalarOp::kEqual:
+      return equal;
+    case ScalarOp::kNotEqual:
+      return !equal;
+    case ScalarOp::kLess:
+      return less(0, 1);
+    case ScalarOp::kLessEqual:
+      return less(0, 1) || equal;
+    case ScalarOp::kGreater:
+      return less(1, 0);
+    default:
+      return less(1, 0) || equal;  // kGreaterEqual
   }
 }
 
 bool EvaluatePredicate(ScalarOp op, DataType type, absl::Span<const Scalar> operands) {
   const Scalar& a = operands[0];
   switch (op) {
-    case ScalarOp::kLogicalNot: return a.integer == 0;
-    case ScalarOp::kLogicalAnd: return a.integer != 0 && operands[1].integer != 0;
-    case ScalarOp::kLogicalOr: return a.integer != 0 || operands[1].integer != 0;
-    case ScalarOp::kIsNan: return IsFloat(type) && std::isnan(a.real);
-    case ScalarOp::kIsInf: return IsFloat(type) && std::isinf(a.real);
-    default: break;
+    case ScalarOp::kLogicalNot:
+      return a.integer == 0;
+    case ScalarOp::kLogicalAnd:
+      return a.integer != 0 && operands[1].integer != 0;
+    case ScalarOp::kLogicalOr:
+      return a.integer != 0 || operands[1].integer != 0;
+    case ScalarOp::kIsNan:
+      return IsFloat(type) && std::isnan(a.real);
+    case ScalarOp::kIsInf:
+      return IsFloat(type) && std::isinf(a.real);
+    default:
+      break;
   }
   if (IsFloat(type)) {
     return Compare(op, a.real == operands[1].real,

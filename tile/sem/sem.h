@@ -26,9 +26,15 @@ struct Type {
 struct Expr;
 using ExprPtr = std::shared_ptr<const Expr>;
 
-struct IntLiteral { int64_t value; };    // splatted where the type has lanes
-struct FloatLiteral { double value; };   // may be infinite or NaN
-struct Variable { std::string name; };   // declared variable or scalar parameter
+struct IntLiteral {
+  int64_t value;
+};  // splatted where the type has lanes
+struct FloatLiteral {
+  double value;
+};  // may be infinite or NaN
+struct Variable {
+  std::string name;
+};  // declared variable or scalar parameter
 // Element `index` of a buffer parameter or array, converted to the expression's type. With lanes:
 // `lanes` consecutive elements from `index` on (no alignment assumed). An array declared with a
 // vector type is indexed in whole vectors, and the expression has its lanes.
@@ -40,13 +46,17 @@ struct Load {
 // A function of scalars, lane by lane. Operands have the expression's type, except: comparisons,
 // kIsNan and kIsInf (the operands' type is theirs, the result bool), logic (bool), kSelect (bool
 // condition first, of the expression's lanes or scalar) and kCast (from a scalar to lanes: a
-// splat). The corner cases are those of scalar_value.h.
+// splat). The corner cases are those of scalar_value.h, with one exception:
+// signed arithmetic on work indices, loop variables and literals alone does not overflow, which
+// whoever builds the kernel sees to.
 struct Apply {
   ScalarOp op;
   std::vector<ExprPtr> operands;
 };
 // acc + a * b in one rounding where the device is quick at that, or two.
-struct MultiplyAdd { ExprPtr a, b, accumulator; };
+struct MultiplyAdd {
+  ExprPtr a, b, accumulator;
+};
 enum class WorkId : uint8_t { kGlobal, kGroup, kLocal };
 struct WorkIndex {
   WorkId id;
@@ -69,7 +79,9 @@ enum class Space : uint8_t { kPrivate, kLocal };
 
 // A sequence and no scope: names declared in it are visible after it. Scopes are the kernel, the
 // bodies of For and the branches of If; a name is declared once within those that enclose it.
-struct Block { std::vector<StmtPtr> statements; };
+struct Block {
+  std::vector<StmtPtr> statements;
+};
 struct Declare {  // a variable; constant unless assigned later
   Type type;
   std::string name;
@@ -82,7 +94,10 @@ struct DeclareArray {
   int64_t size;
   Space space = Space::kPrivate;
 };
-struct Assign { std::string name; ExprPtr value; };
+struct Assign {
+  std::string name;
+  ExprPtr value;
+};
 // buffer[index] = value, converted to `stored`; a vector value stores consecutive elements, or one
 // element of an array declared with its type.
 struct Store {
@@ -112,7 +127,9 @@ struct AtomicUpdate {
   ExprPtr index;
   ExprPtr value;
 };
-struct Comment { std::string text; };
+struct Comment {
+  std::string text;
+};
 
 struct Stmt {
   std::variant<Block, Declare, DeclareArray, Assign, Store, For, If, Barrier, AtomicUpdate, Comment>

@@ -210,8 +210,8 @@ class StmtRewriter {
       if (otherwise == nullptr) return nullptr;
       return MakeIf(Not(std::move(condition)), std::move(otherwise));
     }
-    const bool is_same = condition == branch.condition && then == branch.then &&
-                         otherwise == branch.otherwise;
+    const bool is_same =
+        condition == branch.condition && then == branch.then && otherwise == branch.otherwise;
     return is_same ? stmt : MakeIf(std::move(condition), std::move(then), std::move(otherwise));
   }
 

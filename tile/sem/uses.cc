@@ -207,8 +207,7 @@ KernelUses FindUses(const Kernel& kernel) { return UseFinder().Find(kernel); }
 
 bool IsMovable(const ExprPtr& expr, const std::unordered_set<std::string>& mutable_names) {
   return Match(
-      expr->node, [](const IntLiteral&) { return true; },
-      [](const FloatLiteral&) { return true; },
+      expr->node, [](const IntLiteral&) { return true; }, [](const FloatLiteral&) { return true; },
       [&](const Variable& variable) { return mutable_names.count(variable.name) == 0; },
       [](const Load&) { return false; },
       [&](const Apply& apply) {

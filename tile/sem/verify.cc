@@ -30,9 +30,7 @@ bool IsValidLanes(int lanes) {
   return lanes == 1 || lanes == 2 || lanes == 3 || lanes == 4 || lanes == 8 || lanes == 16;
 }
 
-bool IsComputed(DataType type) {
-  return type != DataType::kInvalid && ComputeType(type) == type;
-}
+bool IsComputed(DataType type) { return type != DataType::kInvalid && ComputeType(type) == type; }
 
 bool IsLogic(ScalarOp op) {
   return op == ScalarOp::kLogicalNot || op == ScalarOp::kLogicalAnd || op == ScalarOp::kLogicalOr;
@@ -284,8 +282,8 @@ class Verifier {
 
   absl::Status CheckApply(const Apply& apply, const ExprPtr& expr) {
     if (static_cast<int>(apply.operands.size()) != OperandCount(apply.op)) {
-      return absl::InternalError(absl::StrCat(tartan::Name(apply.op), " of ",
-                                              apply.operands.size(), " operands"));
+      return absl::InternalError(
+          absl::StrCat(tartan::Name(apply.op), " of ", apply.operands.size(), " operands"));
     }
     for (const ExprPtr& operand : apply.operands) TARTAN_RETURN_IF_ERROR(CheckExpr(operand));
     if (apply.op == ScalarOp::kCast) return CheckCast(apply.operands[0]->type, expr);
@@ -300,9 +298,9 @@ class Verifier {
     }
     const Type result = ReturnsBool(apply.op) ? Type{DataType::kBool, type.lanes} : type;
     if (expr->type != result) {
-      return Wrong(absl::StrCat("result of type ", ToString(expr->type), " instead of ",
-                                ToString(result)),
-                   expr);
+      return Wrong(
+          absl::StrCat("result of type ", ToString(expr->type), " instead of ", ToString(result)),
+          expr);
     }
     if (apply.op == ScalarOp::kSelect) {
       const Type& condition = apply.operands[0]->type;
@@ -311,9 +309,9 @@ class Verifier {
         return Wrong(absl::StrCat("a condition of type ", ToString(condition)), expr);
       }
     } else if (!IsDefined(apply.op, type.element)) {
-      return Wrong(absl::StrCat(tartan::Name(apply.op), " is not defined for ",
-                                tartan::Name(type.element)),
-                   expr);
+      return Wrong(
+          absl::StrCat(tartan::Name(apply.op), " is not defined for ", tartan::Name(type.element)),
+          expr);
     }
     return IsMask(type) ? CheckMasks(apply, expr) : absl::OkStatus();
   }

@@ -67,9 +67,9 @@ struct OpenClRunner::State {
       global[i] = kernel.global_size[i];
       local[i] = kernel.local_size[i];
     }
-    TARTAN_RETURN_IF_ERROR(Check(clEnqueueNDRangeKernel(queue, handle, 3, nullptr, global, local, 0,
-                                                        nullptr, nullptr),
-                                 "clEnqueueNDRangeKernel"));
+    TARTAN_RETURN_IF_ERROR(
+        Check(clEnqueueNDRangeKernel(queue, handle, 3, nullptr, global, local, 0, nullptr, nullptr),
+              "clEnqueueNDRangeKernel"));
     for (size_t i = 0; i < buffers.size(); ++i) {
       TARTAN_RETURN_IF_ERROR(
           Check(clEnqueueReadBuffer(queue, (*memory)[i], CL_TRUE, 0, buffers[i].size(),

@@ -26,11 +26,11 @@ HostTensor AsTensor(DataType type, const std::vector<uint8_t>& bytes) {
 
 // The distance to the next value of the type at `x`.
 double UnitInLastPlace(DataType type, double x) {
-  const int digits = type == DataType::kFloat64 ? 53 : type == DataType::kFloat32 ? 24
-                     : type == DataType::kFloat16 ? 11 : 8;
-  const int least = type == DataType::kFloat64   ? -1021
-                    : type == DataType::kFloat16 ? -13
-                                                 : -125;
+  const int digits = type == DataType::kFloat64   ? 53
+                     : type == DataType::kFloat32 ? 24
+                     : type == DataType::kFloat16 ? 11
+                                                  : 8;
+  const int least = type == DataType::kFloat64 ? -1021 : type == DataType::kFloat16 ? -13 : -125;
   int exponent;
   std::frexp(x, &exponent);
   return std::ldexp(1.0, std::max(exponent, least) - digits);
@@ -39,7 +39,7 @@ double UnitInLastPlace(DataType type, double x) {
 }  // namespace
 
 std::vector<double> SpecialReals(DataType type) {
-  std::vector<double> values = {0.0, -0.0, 1,   -1,  0.5,  -0.5,  1.5,  2.5,      -2.5,     3,
+  std::vector<double> values = {0.0, -0.0, 1,   -1,  0.5,  -0.5,  1.5,  2.5,      -2.5,      3,
                                 -7,  10,   100, 0.1, 1e-3, -0.75, 88.5, INFINITY, -INFINITY, NAN};
   if (ByteWidth(type) >= 4) {
     for (double x : {1e10, -1e10, 3e38, -3e38, 1e-30, -104.0, 2147483648.0, 1e19}) {

@@ -90,8 +90,9 @@ TEST(WriteKernel, WritesBranchesArraysAndBarriers) {
        MakeIf(Less(i, Int(2)), MakeStore("y", DataType::kBool, i, Less(staged, Float(1.5))),
               MakeIf(Equals(i, Int(2)), MakeStore("y", DataType::kBool, i, Bool(true)),
                      MakeStore("y", DataType::kBool, i, Bool(false))))});
-  EXPECT_EQ(WriteKernel(kernel, opencl::OpenClDialect()),
-            R"(__kernel __attribute__((reqd_work_group_size(4, 1, 1))) void shift(__global uchar* restrict y, __global const half* restrict x) {
+  EXPECT_EQ(
+      WriteKernel(kernel, opencl::OpenClDialect()),
+      R"(__kernel __attribute__((reqd_work_group_size(4, 1, 1))) void shift(__global uchar* restrict y, __global const half* restrict x) {
   __local float tile[4];
   const int i = (int)get_local_id(0);
   tile[i] = vload_half(i, x);
@@ -149,6 +150,15 @@ TEST(WriteKernel, ReadsSumsWithNegativeLiteralsAsDifferences) {
   EXPECT_EQ(Printed(Add(Sub(I("a"), Int(2)), Int(-3))), "a - 5");
 }
 
+TEST(WriteKernel, WrapsSignedArithmeticOnDataOnly) {
+  const ExprPtr data = LoadFrom("n", kI32, I("i"));
+  EXPECT_EQ(Printed(Add(data, Int(1))), "(int)((uint)n[i] + (uint)1)");
+  EXPECT_EQ(Printed(Add(I("i"), Int(1))), "i + 1");
+  EXPECT_EQ(Printed(ApplyOp(ScalarOp::kNeg, {data})), "(int)-(uint)n[i]");
+  EXPECT_EQ(Printed(Mul(LoadFrom("n", kI32, I("i"), 4), Int(3))),
+            "as_int4(as_uint4(vload4(0, n + i)) * as_uint4((int4)(3)))");
+}
+
 TEST(WriteKernel, ConvertsVectorMasksToTheWidthOfTheValues) {
   const ExprPtr less = Less(Var("a", Type{kI32, 4}), Var("b", Type{kI32, 4}));
   const ExprPtr x = Var("x", Type{DataType::kFloat64, 4});
@@ -172,8 +182,7 @@ TEST(WriteProgram, AsksForDoubleOnlyWhereItIsUsed) {
 TEST(WriteProgram, DefinesWhatAHelperNeedsBeforeIt) {
   Kernel kernel;
   kernel.name = "k";
-  kernel.body =
-      MakeDeclare(Type{kI32, 1}, "x", ApplyOp(ScalarOp::kMod, {I("a"), I("b")}));
+  kernel.body = MakeDeclare(Type{kI32, 1}, "x", ApplyOp(ScalarOp::kMod, {I("a"), I("b")}));
   const std::string text = WriteProgram({&kernel, 1}, opencl::OpenClDialect());
   EXPECT_LT(text.find("int tt_rem_int(int a"), text.find("int tt_mod_int(int a"));
   EXPECT_EQ(text.find("tt_pow"), std::string::npos);

@@ -53,15 +53,15 @@ TEST(Interpret, RunsEveryWorkItem) {
 TEST(Interpret, SumsInALoopWithVectors) {
   const Type vector{kF32, 4};
   const ExprPtr k = Var("k", kInt);
-  const Kernel kernel = MakeKernel(
-      MakeBlock({MakeDeclare(vector, "sum", Splat(Float(0), 4), true),
-                 MakeFor("k", Int(0), Int(8),
-                         MakeAssign("sum", MulAdd(LoadFrom("x", kF32, k, 4), Float(1),
-                                                  Var("sum", vector))),
-                         4),
-                 MakeStore("y", kF32, Int(0), Var("sum", vector)),
-                 MakeStore("y", kF32, Int(4), LaneOf(Var("sum", vector), 2))}),
-      1, 1);
+  const Kernel kernel =
+      MakeKernel(MakeBlock({MakeDeclare(vector, "sum", Splat(Float(0), 4), true),
+                            MakeFor("k", Int(0), Int(8),
+                                    MakeAssign("sum", MulAdd(LoadFrom("x", kF32, k, 4), Float(1),
+                                                             Var("sum", vector))),
+                                    4),
+                            MakeStore("y", kF32, Int(0), Var("sum", vector)),
+                            MakeStore("y", kF32, Int(4), LaneOf(Var("sum", vector), 2))}),
+                 1, 1);
   std::vector<std::vector<uint8_t>> buffers = {Bytes<float>(std::vector<float>(5)),
                                                Bytes<float>({1, 2, 3, 4, 5, 6, 7, 8})};
   ASSERT_TRUE(Interpret(kernel, absl::MakeSpan(buffers)).ok());
@@ -72,11 +72,10 @@ TEST(Interpret, SumsInALoopWithVectors) {
 Kernel ReverseKernel() {
   const ExprPtr i = Work(WorkId::kLocal, 0);
   return MakeKernel(
-      MakeBlock({MakeArray(kFloat, "tile", 4, Space::kLocal),
-                 MakeStore("tile", kF32, i, LoadFrom("x", kF32, Work(WorkId::kGlobal, 0))),
-                 MakeBarrier(),
-                 MakeStore("y", kF32, Work(WorkId::kGlobal, 0),
-                           LoadFrom("tile", kF32, Sub(Int(3), i)))}),
+      MakeBlock(
+          {MakeArray(kFloat, "tile", 4, Space::kLocal),
+           MakeStore("tile", kF32, i, LoadFrom("x", kF32, Work(WorkId::kGlobal, 0))), MakeBarrier(),
+           MakeStore("y", kF32, Work(WorkId::kGlobal, 0), LoadFrom("tile", kF32, Sub(Int(3), i)))}),
       8, 4);
 }
 
@@ -97,30 +96,28 @@ TEST(Interpret, RefusesABarrierThatSomeWorkItemsMiss) {
 
 TEST(Interpret, ReportsAccessOutsideOfABuffer) {
   const Kernel load = MakeKernel(MakeStore("y", kF32, Int(0), LoadFrom("x", kF32, Int(2))), 1, 1);
-  const Kernel store =
-      MakeKernel(MakeStore("y", kF32, Int(-1), Splat(Float(0), 4)), 1, 1);
+  const Kernel store = MakeKernel(MakeStore("y", kF32, Int(-1), Splat(Float(0), 4)), 1, 1);
   std::vector<std::vector<uint8_t>> buffers = {Bytes<float>({0, 0}), Bytes<float>({0, 0})};
   const absl::Status load_status = Interpret(load, absl::MakeSpan(buffers));
   EXPECT_EQ(load_status.code(), absl::StatusCode::kOutOfRange);
-  EXPECT_THAT(std::string(load_status.message()), HasSubstr("index 2 with 1 lanes is outside of 'x'"));
+  EXPECT_THAT(std::string(load_status.message()),
+              HasSubstr("index 2 with 1 lanes is outside of 'x'"));
   EXPECT_EQ(Interpret(store, absl::MakeSpan(buffers)).code(), absl::StatusCode::kOutOfRange);
 }
 
 TEST(Interpret, LeavesLoadsThatAreNotSelectedAlone) {
-  const ExprPtr guarded =
-      Select(Less(Work(WorkId::kGlobal, 0), Int(1)), LoadFrom("x", kF32, Work(WorkId::kGlobal, 0)),
-             Float(-1));
-  const Kernel kernel =
-      MakeKernel(MakeStore("y", kF32, Work(WorkId::kGlobal, 0), guarded), 2, 1);
+  const ExprPtr guarded = Select(Less(Work(WorkId::kGlobal, 0), Int(1)),
+                                 LoadFrom("x", kF32, Work(WorkId::kGlobal, 0)), Float(-1));
+  const Kernel kernel = MakeKernel(MakeStore("y", kF32, Work(WorkId::kGlobal, 0), guarded), 2, 1);
   std::vector<std::vector<uint8_t>> buffers = {Bytes<float>({0, 0}), Bytes<float>({5})};
   ASSERT_TRUE(Interpret(kernel, absl::MakeSpan(buffers)).ok());
   EXPECT_THAT(Values<float>(buffers[0]), ElementsAre(5, -1));
 }
 
 TEST(Interpret, AddsAtomically) {
-  const Kernel kernel = MakeKernel(
-      MakeAtomicUpdate("y", kF32, ScalarOp::kAdd, Int(0),
-                       LoadFrom("x", kF32, Work(WorkId::kGlobal, 0))), 4, 2);
+  const Kernel kernel = MakeKernel(MakeAtomicUpdate("y", kF32, ScalarOp::kAdd, Int(0),
+                                                    LoadFrom("x", kF32, Work(WorkId::kGlobal, 0))),
+                                   4, 2);
   std::vector<std::vector<uint8_t>> buffers = {Bytes<float>({10}), Bytes<float>({1, 2, 3, 4})};
   ASSERT_TRUE(Interpret(kernel, absl::MakeSpan(buffers)).ok());
   EXPECT_THAT(Values<float>(buffers[0]), ElementsAre(20));

@@ -36,8 +36,8 @@ StmtPtr StoreY(ExprPtr index, ExprPtr value) {
 }
 
 TEST(Simplify, LeavesAShortKernelAlone) {
-  const Kernel kernel = MakeKernel(
-      MakeFor("i", Int(0), Int(4), StoreY(I("i"), Add(X(I("i")), Float(1)))));
+  const Kernel kernel =
+      MakeKernel(MakeFor("i", Int(0), Int(4), StoreY(I("i"), Add(X(I("i")), Float(1)))));
   EXPECT_EQ(Simplify(kernel).body, kernel.body);
 }
 
@@ -64,9 +64,9 @@ TEST(Simplify, DecidesConditionsByRanges) {
   const ExprPtr item = Work(WorkId::kLocal, 0);  // 0 .. 3
   EXPECT_EQ(Simplified(MakeIf(Less(item, Int(4)), StoreY(item, Float(1)), StoreY(item, Float(2)))),
             "  y[local_id(0)]:float32 = 1.0\n");
-  EXPECT_EQ(Simplified(MakeFor("i", Int(0), Int(8),
-                               MakeIf(Less(Add(I("i"), Mul(item, Int(8))), Int(32)),
-                                      StoreY(I("i"), Float(1))))),
+  EXPECT_EQ(Simplified(MakeFor(
+                "i", Int(0), Int(8),
+                MakeIf(Less(Add(I("i"), Mul(item, Int(8))), Int(32)), StoreY(I("i"), Float(1))))),
             "  for i in 0 .. 8\n    y[i]:float32 = 1.0\n");
   EXPECT_EQ(Simplified(MakeIf(Less(item, Int(3)), StoreY(item, Float(1)))),
             "  if (local_id(0) < 3)\n    y[local_id(0)]:float32 = 1.0\n");
@@ -86,28 +86,27 @@ TEST(Simplify, DividesSumsWithoutARest) {
 }
 
 TEST(Simplify, PropagatesLiteralsNamesAndSingleUses) {
-  EXPECT_EQ(Simplified(MakeBlock({MakeDeclare(kInt, "a", Int(3)),
-                                  MakeDeclare(kInt, "g", Work(WorkId::kGroup, 0)),
-                                  MakeDeclare(kInt, "h", I("g")),
-                                  MakeDeclare(kInt, "b", Add(I("h"), I("a"))),
-                                  StoreY(I("b"), X(Mul(I("g"), I("a"))))})),
+  EXPECT_EQ(Simplified(MakeBlock(
+                {MakeDeclare(kInt, "a", Int(3)), MakeDeclare(kInt, "g", Work(WorkId::kGroup, 0)),
+                 MakeDeclare(kInt, "h", I("g")), MakeDeclare(kInt, "b", Add(I("h"), I("a"))),
+                 StoreY(I("b"), X(Mul(I("g"), I("a"))))})),
             "  let g: int32 = group_id(0)\n  y[(g + 3)]:float32 = x[(g * 3)]\n");
 }
 
 TEST(Simplify, KeepsLoopInvariantsOutside) {
-  const std::string text =
-      Simplified(MakeBlock({MakeDeclare(kInt, "base", Mul(Work(WorkId::kGlobal, 0), Int(5))),
-                            MakeFor("i", Int(0), Int(5), StoreY(Add(I("base"), I("i")), Float(0)))}));
+  const std::string text = Simplified(
+      MakeBlock({MakeDeclare(kInt, "base", Mul(Work(WorkId::kGlobal, 0), Int(5))),
+                 MakeFor("i", Int(0), Int(5), StoreY(Add(I("base"), I("i")), Float(0)))}));
   EXPECT_EQ(text,
             "  let base: int32 = (global_id(0) * 5)\n"
             "  for i in 0 .. 5\n    y[(base + i)]:float32 = 0.0\n");
 }
 
 TEST(Simplify, DoesNotMoveReadsOfMutableVariables) {
-  const std::string text = Simplified(MakeBlock(
-      {MakeDeclare(kInt, "m", Work(WorkId::kLocal, 0), true),
-       MakeDeclare(kInt, "before", Add(I("m"), Int(1))), MakeAssign("m", Add(I("m"), Int(2))),
-       StoreY(I("before"), X(I("m")))}));
+  const std::string text =
+      Simplified(MakeBlock({MakeDeclare(kInt, "m", Work(WorkId::kLocal, 0), true),
+                            MakeDeclare(kInt, "before", Add(I("m"), Int(1))),
+                            MakeAssign("m", Add(I("m"), Int(2))), StoreY(I("before"), X(I("m")))}));
   EXPECT_EQ(text,
             "  var m: int32 = local_id(0)\n"
             "  let before: int32 = (m + 1)\n"
@@ -116,11 +115,10 @@ TEST(Simplify, DoesNotMoveReadsOfMutableVariables) {
 }
 
 TEST(Simplify, RemovesWhatNobodyReads) {
-  EXPECT_EQ(Simplified(MakeBlock({MakeArray(kFloat, "t", 4), MakeStore("t", kF32, Int(0), X(Int(0))),
-                                  MakeDeclare(kFloat, "a", X(Int(1)), true),
-                                  MakeAssign("a", Float(2)),
-                                  MakeFor("i", Int(0), Int(4), MakeComment("nothing")),
-                                  StoreY(Int(0), Float(0))})),
+  EXPECT_EQ(Simplified(MakeBlock(
+                {MakeArray(kFloat, "t", 4), MakeStore("t", kF32, Int(0), X(Int(0))),
+                 MakeDeclare(kFloat, "a", X(Int(1)), true), MakeAssign("a", Float(2)),
+                 MakeFor("i", Int(0), Int(4), MakeComment("nothing")), StoreY(Int(0), Float(0))})),
             "  y[0]:float32 = 0.0\n");
 }
 

@@ -61,8 +61,7 @@ TEST(Verify, RefusesWrites) {
 
 TEST(Verify, RefusesTypesThatDoNotMatch) {
   EXPECT_THAT(Message(MakeDeclare(kInt, "a", Float(1))), HasSubstr("'a' of type int32"));
-  EXPECT_THAT(Message(MakeDeclare(kFloat, "a",
-                                  Raw(kFloat, ScalarOp::kAdd, {Float(1), Int(1)}))),
+  EXPECT_THAT(Message(MakeDeclare(kFloat, "a", Raw(kFloat, ScalarOp::kAdd, {Float(1), Int(1)}))),
               HasSubstr("operands of types float32 and int32"));
   EXPECT_THAT(Message(MakeStore("y", DataType::kFloat16, Int(0), Float(0))),
               HasSubstr("'y' holds float32, not float16"));

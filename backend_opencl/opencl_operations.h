@@ -1,0 +1,18 @@
+// The scalar operations in OpenCL C, as tile/sem/scalar_value.h defines them.
+#pragma once
+
+#include "absl/types/span.h"
+#include "tile/codegen/dialect.h"
+
+namespace tartan::opencl {
+
+// Dialect::apply and Dialect::multiply_add (dialect.h).
+codegen::Code Apply(ScalarOp op, const sem::Type& type, const sem::Type& result,
+                    absl::Span<const codegen::Code> operands);
+codegen::Code MultiplyAdd(const codegen::Code& a, const codegen::Code& b, const codegen::Code& sum,
+                          const sem::Type& type, bool has_fma);
+
+// The cast from one type to another, or a splat of a scalar.
+codegen::Code ConvertValue(const codegen::Code& value, const sem::Type& from, const sem::Type& to);
+
+}  // namespace tartan::opencl
