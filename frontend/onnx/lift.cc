@@ -1,5 +1,7 @@
 #include "frontend/onnx/lift.h"
 
+#include <cmath>
+
 #include "frontend/onnx/node_context.h"
 #include "frontend/onnx/tile_text.h"
 #include "tile/base/status_macros.h"
@@ -67,12 +69,17 @@ absl::Status KToOperand(NodeContext& context) {
 }
 
 absl::Status TilesToRepeats(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const int64_t tiles, context.HostInt(1));
-  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.HostInt(2));
+  // They have the type of the operand.
+  TARTAN_ASSIGN_OR_RETURN(const double tiles, context.HostFloat(1));
+  TARTAN_ASSIGN_OR_RETURN(const double given_axis, context.HostFloat(2));
+  if (!(std::abs(tiles) < 1e9 && std::abs(given_axis) < 1e9)) {
+    return Invalid("tiles ", tiles, " and axis ", given_axis);
+  }
   const int64_t rank = context.input(0).rank();
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, rank));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t axis,
+                          NormalAxis(static_cast<int64_t>(given_axis), rank));
   std::vector<int64_t> repeats(static_cast<size_t>(rank), 1);
-  repeats[static_cast<size_t>(axis)] = tiles;
+  repeats[static_cast<size_t>(axis)] = static_cast<int64_t>(tiles);
   context.SetInput(1, ConstantInts(repeats));
   context.SetInput(2, api::Tensor());
   return absl::OkStatus();

@@ -14,6 +14,9 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
+// Where elements come from, other than a constant, is listed on the host.
+constexpr int64_t kMaxAxis = int64_t{1} << 24;
+
 // What is added in front of and behind each dimension; negative: taken away.
 struct Pads {
   std::vector<int64_t> before;
@@ -94,6 +97,9 @@ Outputs PadFromInside(NodeContext& context, const Pads& pads, absl::string_view 
     const int64_t size = result.dims()[d];
     if (pads.before[d] == 0 && pads.after[d] == 0) continue;
     if (size == 0) return Invalid("mode '", mode, "' has nothing to repeat along axis ", d);
+    if (pads.dims[d] > kMaxAxis) {
+      return absl::ResourceExhaustedError(absl::StrCat("an axis of ", pads.dims[d], " elements"));
+    }
     std::vector<int64_t> sources;
     for (int64_t i = 0; i < pads.dims[d]; ++i) {
       sources.push_back(Source(i - pads.before[d], size, mode));

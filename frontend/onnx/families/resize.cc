@@ -16,6 +16,9 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
+// The weights of an axis are made on the host.
+constexpr int64_t kMaxAxis = int64_t{1} << 24;
+
 // What happens to each axis of the operand.
 struct Plan {
   ResizeOptions options;
@@ -222,6 +225,9 @@ Outputs ResizeBy(NodeContext& context, const Plan& plan) {
     const ResizeAxis& axis = plan.axes[d];
     if (axis.IsUnchanged()) continue;
     if (axis.size == 0) return Invalid("axis ", d, " of ", x.shape().ToString(), " is empty");
+    if (axis.new_size > kMaxAxis) {
+      return absl::ResourceExhaustedError(absl::StrCat("an axis of ", axis.new_size, " elements"));
+    }
     ResizeTaps taps = MakeTaps(axis, plan.options);
     TARTAN_ASSIGN_OR_RETURN(x, Interpolate(context, x, d, taps));
     inside[d] = std::move(taps.inside);
