@@ -88,6 +88,14 @@ int64_t Aggregate(Aggregation aggregation, int64_t a, int64_t b, DataType type) 
   }
 }
 
+// kAdd or kMul.
+double Arithmetic(ScalarOp op, double a, double b, DataType) {
+  return op == ScalarOp::kAdd ? a + b : a * b;
+}
+int64_t Arithmetic(ScalarOp op, int64_t a, int64_t b, DataType type) {
+  return ApplyInteger(op, a, b, type);
+}
+
 class Evaluation {
  public:
   Evaluation(const Contraction& contraction, const TensorShape& shape, int64_t max_points)
@@ -124,7 +132,7 @@ class Evaluation {
     });
   }
 
-  const std::vector<bool>& hits() const { return hits_; }
+  const std::vector<uint8_t>& hits() const { return hits_; }
 
  private:
   template <class T, class Body>
@@ -163,8 +171,8 @@ class Evaluation {
   // False when a second value is assigned to the element.
   template <class T>
   bool Add(std::vector<T>& result, int64_t at, T value) {
-    if (!hits_[at]) {
-      hits_[at] = true;
+    if (hits_[at] == 0) {
+      hits_[at] = 1;
       result[at] = value;
       return true;
     }
@@ -185,7 +193,7 @@ class Evaluation {
   std::vector<std::string> names_;
   std::vector<AccessOffset> accesses_;  // the output's first
   std::vector<math::RangeConstraint> constraints_;
-  std::vector<bool> hits_;  // per element of the result
+  std::vector<uint8_t> hits_;  // per element of the result: it has a value
 };
 
 template <class T>
@@ -202,13 +210,6 @@ template <class T>
 absl::Status Combine(const Contraction& contraction, DataType type,
                      absl::Span<const NaiveTensor* const> inputs, Evaluation& evaluation,
                      std::vector<T>& result) {
-  const auto arithmetic = [type](ScalarOp op, T a, T b) -> T {
-    if constexpr (std::is_same_v<T, double>) {
-      return ApplyReal(op, a, b);
-    } else {
-      return ApplyInteger(op, a, b, type);
-    }
-  };
   const auto equal = [&](const Offsets& at) {
     const NaiveTensor& a = *inputs[0];
     const NaiveTensor& b = *inputs[1];
@@ -225,8 +226,8 @@ absl::Status Combine(const Contraction& contraction, DataType type,
           contraction.combination == Combination::kAdd ? ScalarOp::kAdd : ScalarOp::kMul;
       const std::vector<T>& a = Elements<T>(*inputs[0]);
       const std::vector<T>& b = Elements<T>(*inputs[1]);
-      return evaluation.Run(result,
-                            [&](const Offsets& at) { return arithmetic(op, a[at[1]], b[at[2]]); });
+      return evaluation.Run(
+          result, [&](const Offsets& at) { return Arithmetic(op, a[at[1]], b[at[2]], type); });
     }
     case Combination::kEqual:
       return evaluation.Run(result, [&](const Offsets& at) { return static_cast<T>(equal(at)); });
@@ -264,7 +265,7 @@ absl::StatusOr<NaiveTensor> EvaluateContraction(const Program& program,
   if (contraction.default_value == kNoValue) return result;
   const NaiveTensor otherwise = Cast(values[contraction.default_value], shape.type);
   for (int64_t i = 0; i < shape.element_count(); ++i) {
-    if (!evaluation.hits()[i]) result.Copy(i, otherwise, i);
+    if (evaluation.hits()[i] == 0) result.Copy(i, otherwise, i);
   }
   return result;
 }
