@@ -12,7 +12,7 @@ using Family = absl::Span<const OperatorRow> (*)();
 constexpr Family kFamilies[] = {
     ActivationOperators, ConstantOperators, ControlFlowOperators, ConvOperators, EinsumOperators,
     IndexingOperators, LinearOperators, LogicOperators, LossOperators, MathOperators,
-    MovementOperators, NormalizationOperators, PaddingOperators, PoolingOperators,
+    MicrosoftQuantizationOperators, MovementOperators, NormalizationOperators, PaddingOperators, PoolingOperators,
     QuantizationOperators, ReductionOperators, ResizeOperators, SelectionOperators, ShapeOperators,
     SoftmaxOperators, WindowOperators,
 };

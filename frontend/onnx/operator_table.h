@@ -67,6 +67,7 @@ absl::Span<const OperatorRow> ReductionOperators();
 absl::Span<const OperatorRow> EinsumOperators();
 absl::Span<const OperatorRow> LossOperators();
 absl::Span<const OperatorRow> QuantizationOperators();
+absl::Span<const OperatorRow> MicrosoftQuantizationOperators();
 absl::Span<const OperatorRow> ResizeOperators();
 absl::Span<const OperatorRow> WindowOperators();
 absl::Span<const OperatorRow> SelectionOperators();

@@ -172,7 +172,8 @@ Outputs GlobalPool(NodeContext& context, const std::string& term, char aggregati
       TileFunction("X", "Y",
                    {absl::StrCat("TERM = ", term),
                     ReduceStatement("S", aggregation, "TERM", x.dims(), AxesFrom(2, x.rank())),
-                    absl::StrCat("Y = ", result)}));
+                    absl::StrCat("Y = ", result)}),
+      {x});
 }
 
 Outputs GlobalAveragePool(NodeContext& context) {

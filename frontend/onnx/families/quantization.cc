@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/matmul_text.h"
 #include "frontend/onnx/operator_table.h"
+#include "frontend/onnx/quantization_text.h"
 #include "frontend/onnx/spatial_text.h"
 #include "frontend/onnx/tile_text.h"
 #include "tile/base/status_macros.h"
@@ -14,58 +15,6 @@ using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using Sizes = std::vector<int64_t>;
 using api::Tensor;
 
-// The function being written: operands get names as they are used.
-struct Text {
-  explicit Text(const NodeContext& context) : context(context) {}
-
-  // The name of operand `i`.
-  std::string Operand(int i) {
-    const std::string name = absl::StrCat("X", i);
-    operands.push_back(context.input(i));
-    absl::StrAppend(&names, names.empty() ? "" : ", ", name);
-    return name;
-  }
-  void Add(absl::string_view target, absl::string_view value) {
-    statements.push_back(absl::StrCat(target, " = ", value));
-  }
-  Outputs Apply(const std::string& outputs) const {
-    return context.Apply(TileFunction(names, outputs, statements), operands);
-  }
-
-  const NodeContext& context;
-  std::string names;
-  std::vector<Tensor> operands;
-  std::vector<std::string> statements;
-};
-
-// `expr`, a float32, rounded to the nearest integer (ties to even), shifted by the zero point and
-// cut off at the ends of `type`.
-std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type) {
-  std::string value = absl::StrCat("round(", expr, ")");
-  if (!zero_point.empty()) absl::StrAppend(&value, " + ", zero_point);
-  return Cast(absl::StrCat("min(max(", value, ", ", Literal(MinInteger(type)), "), ",
-                           Literal(MaxInteger(type)), ")"),
-              type);
-}
-
-// Operand `i`, a scalar or a vector, as text that broadcasts along dimension `axis` of a tensor of
-// `rank` dimensions.
-absl::StatusOr<std::string> AlongAxis(Text& text, int i, const Sizes& dims, int64_t axis) {
-  const Tensor& operand = text.context.input(i);
-  const int64_t count = operand.shape().element_count();
-  const std::string name = text.Operand(i);
-  if (count == 1) return operand.rank() == 0 ? name : ReshapeCall(name, {});
-  if (operand.rank() != 1) return name;
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, static_cast<int64_t>(dims.size())));
-  if (count != dims[static_cast<size_t>(axis)]) {
-    return Invalid("operand ", i, " is ", operand.shape().ToString(), ", expected ",
-                   dims[static_cast<size_t>(axis)], " elements");
-  }
-  Sizes wide(dims.size(), 1);
-  wide[static_cast<size_t>(axis)] = count;
-  return ReshapeCall(name, wide);
-}
-
 // Scale and zero point of QuantizeLinear and DequantizeLinear, and the sizes between which they
 // broadcast: with blocks, the axis falls into blocks and positions in them.
 struct Parameters {
@@ -74,8 +23,8 @@ struct Parameters {
   Sizes dims;
 };
 
-absl::StatusOr<Parameters> ReadParameters(Text& text) {
-  const NodeContext& context = text.context;
+absl::StatusOr<Parameters> ReadParameters(FunctionText& text) {
+  const NodeContext& context = text.context();
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 1));
   TARTAN_ASSIGN_OR_RETURN(const int64_t block, context.Int("block_size", 0));
   Parameters parameters;
@@ -116,7 +65,7 @@ Outputs QuantizeLinear(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(DataType type, context.Type("output_dtype", DataType::kUInt8));
   if (context.HasInput(2)) type = context.input(2).type();
   if (!IsInteger(type)) return Unsupported("quantization to ", Name(type));
-  Text text(context);
+  FunctionText text(context);
   const std::string x = text.Operand(0);
   TARTAN_ASSIGN_OR_RETURN(const Parameters parameters, ReadParameters(text));
   text.Add("X", Cast(ReshapeCall(x, parameters.dims), DataType::kFloat32));
@@ -130,7 +79,7 @@ Outputs QuantizeLinear(NodeContext& context) {
 Outputs DequantizeLinear(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const DataType type,
                           context.Type("output_dtype", context.input(1).type()));
-  Text text(context);
+  FunctionText text(context);
   const std::string x = text.Operand(0);
   TARTAN_ASSIGN_OR_RETURN(const Parameters parameters, ReadParameters(text));
   std::string value = Cast(ReshapeCall(x, parameters.dims), DataType::kInt32);
@@ -146,7 +95,7 @@ Outputs DequantizeLinear(NodeContext& context) {
 // scale and the zero point.
 Outputs DynamicQuantizeLinear(NodeContext& context) {
   const std::string all = Read("X0", IndexNames(context.input(0).rank()));
-  Text text(context);
+  FunctionText text(context);
   text.Operand(0);
   text.Add("HIGH[]", absl::StrCat(">(", all, ")"));
   text.Add("LOW[]", absl::StrCat("<(", all, ")"));
@@ -160,11 +109,12 @@ Outputs DynamicQuantizeLinear(NodeContext& context) {
 
 // `target` = operand `i` less operand `zero_point`, where there is one, in int32. A zero point per
 // element belongs to dimension `axis`.
-absl::Status AddInteger(Text& text, absl::string_view target, int i, int zero_point, int64_t axis) {
+absl::Status AddInteger(FunctionText& text, absl::string_view target, int i, int zero_point,
+                        int64_t axis) {
   std::string value = Cast(text.Operand(i), DataType::kInt32);
-  if (text.context.HasInput(zero_point)) {
+  if (text.context().HasInput(zero_point)) {
     TARTAN_ASSIGN_OR_RETURN(const std::string zero,
-                            AlongAxis(text, zero_point, text.context.input(i).dims(), axis));
+                            AlongAxis(text, zero_point, text.context().input(i).dims(), axis));
     value = absl::StrCat(value, " - ", Cast(zero, DataType::kInt32));
   }
   text.Add(target, value);
@@ -176,30 +126,30 @@ absl::Status AddInteger(Text& text, absl::string_view target, int i, int zero_po
 int64_t RowAxis(const Tensor& a) { return a.rank() > 1 ? -2 : -1; }
 
 Outputs MatMulInteger(NodeContext& context) {
-  Text text(context);
+  FunctionText text(context);
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "A", 0, 2, RowAxis(context.input(0))));
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "B", 1, 3, -1));
   TARTAN_ASSIGN_OR_RETURN(
       const MatMulText product,
       MatMulStatement("Y", "A", context.input(0).dims(), "B", context.input(1).dims()));
-  text.statements.push_back(product.statement);
+  text.Add(product.statement);
   return text.Apply("Y");
 }
 
 Outputs ConvInteger(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Convolution convolution,
                           ReadConvolution(context, context.input(0), context.input(1)));
-  Text text(context);
+  FunctionText text(context);
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "X", 0, 2, 1));
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "W", 1, 3, 0));
-  text.statements.push_back(ConvolutionStatement(convolution, "Y", "X", "W"));
+  text.Add(ConvolutionStatement(convolution, "Y", "X", "W"));
   return text.Apply("Y");
 }
 
 // Y from the int32 SUM and the scales and zero point of the result (operands 6 and 7), which have
 // one element.
-Outputs Requantize(Text& text, absl::string_view a_scale, absl::string_view b_scale) {
-  const DataType type = text.context.input(7).type();
+Outputs Requantize(FunctionText& text, absl::string_view a_scale, absl::string_view b_scale) {
+  const DataType type = text.context().input(7).type();
   text.Add("REAL",
            absl::StrCat(Cast("SUM", DataType::kFloat32), " * (", Cast(a_scale, DataType::kFloat32),
                         " * ", Cast(b_scale, DataType::kFloat32), " / ",
@@ -210,13 +160,13 @@ Outputs Requantize(Text& text, absl::string_view a_scale, absl::string_view b_sc
 
 Outputs QLinearMatMul(NodeContext& context) {
   const int64_t rows = RowAxis(context.input(0));
-  Text text(context);
+  FunctionText text(context);
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "A", 0, 2, rows));
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "B", 3, 5, -1));
   TARTAN_ASSIGN_OR_RETURN(
       const MatMulText product,
       MatMulStatement("SUM", "A", context.input(0).dims(), "B", context.input(3).dims()));
-  text.statements.push_back(product.statement);
+  text.Add(product.statement);
   TARTAN_ASSIGN_OR_RETURN(const std::string a_scale,
                           AlongAxis(text, 1, context.input(0).dims(), rows));
   TARTAN_ASSIGN_OR_RETURN(const std::string b_scale,
@@ -229,10 +179,10 @@ Outputs QLinearConv(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Convolution convolution,
                           ReadConvolution(context, context.input(0), context.input(3)));
   const size_t spatial_rank = convolution.window.rank();
-  Text text(context);
+  FunctionText text(context);
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "X", 0, 2, 1));
   TARTAN_RETURN_IF_ERROR(AddInteger(text, "W", 3, 5, 0));
-  text.statements.push_back(ConvolutionStatement(convolution, "PRODUCT", "X", "W"));
+  text.Add(ConvolutionStatement(convolution, "PRODUCT", "X", "W"));
   std::string sum = "PRODUCT";
   if (context.HasInput(8)) {
     if (context.input(8).shape().element_count() != convolution.outputs()) {

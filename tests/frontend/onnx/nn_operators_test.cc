@@ -307,6 +307,51 @@ TEST(QLinearConv, TakesAScaleAndAZeroPointPerOutputChannel) {
   EXPECT_THAT(y.ToInts(), ElementsAre(107, 109, 106, 112));
 }
 
+TEST(QLinearAdd, RoundsOnceAtTheEnd) {
+  const HostTensor scale = Values({}, {0.5});
+  const HostTensor y =
+      Evaluate({"QLinearAdd",
+                13,
+                {Values({2}, {3, 255}, DataType::kUInt8), scale, Values({}, {0}, DataType::kUInt8),
+                 Values({2}, {5, 255}, DataType::kUInt8), scale, Values({}, {2}, DataType::kUInt8),
+                 Values({}, {1}), Values({}, {10}, DataType::kUInt8)},
+                "",
+                1,
+                "com.microsoft"});
+  // 1.5 + 1.5 = 3; 127.5 + 126.5 = 254 saturates.
+  EXPECT_THAT(y.ToInts(), ElementsAre(13, 255));
+}
+
+TEST(QLinearAveragePool, PoolsTheRealNumbers) {
+  const OperatorCall call = {
+      "QLinearAveragePool",
+      13,
+      {Values({1, 1, 4}, {1, 3, 5, 6}, DataType::kUInt8), Values({}, {2}),
+       Values({}, {1}, DataType::kUInt8), Values({}, {1}), Values({}, {7}, DataType::kUInt8)},
+      Attribute("kernel_shape", std::vector<int64_t>{2}) +
+          Attribute("strides", std::vector<int64_t>{2}),
+      1,
+      "com.microsoft"};
+  EXPECT_THAT(Evaluate(call).ToInts(), ElementsAre(9, 16));
+  OperatorCall all = call;
+  all.op = "QLinearGlobalAveragePool";
+  all.fields = "";
+  // The mean of 0, 4, 8 and 10 is 5.5, which rounds to 6.
+  EXPECT_THAT(Evaluate(all).ToInts(), ElementsAre(13));
+}
+
+TEST(QLinearSoftmax, QuantizesProbabilities) {
+  const HostTensor y = Evaluate({"QLinearSoftmax",
+                                 13,
+                                 {Values({1, 2}, {7, 7}, DataType::kUInt8), Values({}, {1}),
+                                  Values({}, {0}, DataType::kUInt8), Values({}, {1.0 / 256}),
+                                  Values({}, {0}, DataType::kUInt8)},
+                                 Attribute("opset", int64_t{13}),
+                                 1,
+                                 "com.microsoft"});
+  EXPECT_THAT(y.ToInts(), ElementsAre(128, 128));
+}
+
 TEST(BatchNormalization, MovesTheRunningStatisticsInTraining) {
   const OperatorCall call = {"BatchNormalization",
                              15,

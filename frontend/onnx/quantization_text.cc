@@ -1,0 +1,49 @@
+#include "frontend/onnx/quantization_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/tile_text.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+
+std::string FunctionText::Operand(int i) {
+  const std::string name = absl::StrCat("X", i);
+  operands_.push_back(context_.input(i));
+  absl::StrAppend(&names_, names_.empty() ? "" : ", ", name);
+  return name;
+}
+
+void FunctionText::Add(absl::string_view target, absl::string_view value) {
+  statements_.push_back(absl::StrCat(target, " = ", value));
+}
+
+absl::StatusOr<std::vector<api::Tensor>> FunctionText::Apply(absl::string_view outputs) const {
+  return context_.Apply(TileFunction(names_, outputs, statements_), operands_);
+}
+
+std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type) {
+  std::string value = absl::StrCat("round(", expr, ")");
+  if (!zero_point.empty()) absl::StrAppend(&value, " + ", zero_point);
+  return Cast(absl::StrCat("min(max(", value, ", ", Literal(MinInteger(type)), "), ",
+                           Literal(MaxInteger(type)), ")"),
+              type);
+}
+
+absl::StatusOr<std::string> AlongAxis(FunctionText& text, int i, const std::vector<int64_t>& dims,
+                                      int64_t axis) {
+  const api::Tensor& operand = text.context().input(i);
+  const int64_t count = operand.shape().element_count();
+  const std::string name = text.Operand(i);
+  if (count == 1) return operand.rank() == 0 ? name : ReshapeCall(name, {});
+  if (operand.rank() != 1) return name;
+  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, static_cast<int64_t>(dims.size())));
+  if (count != dims[static_cast<size_t>(axis)]) {
+    return Invalid("operand ", i, " is ", operand.shape().ToString(), ", expected ",
+                   dims[static_cast<size_t>(axis)], " elements");
+  }
+  std::vector<int64_t> wide(dims.size(), 1);
+  wide[static_cast<size_t>(axis)] = count;
+  return ReshapeCall(name, wide);
+}
+
+}  // namespace tartan::onnx

@@ -1,0 +1,43 @@
+// Tile functions of quantized operators, which have many operands: text that grows statement by
+// statement, and the arithmetic of scales and zero points.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "frontend/onnx/node_context.h"
+
+namespace tartan::onnx {
+
+class FunctionText {
+ public:
+  explicit FunctionText(const NodeContext& context) : context_(context) {}
+
+  const NodeContext& context() const { return context_; }
+
+  // The name of operand `i` of the node; call it once for each operand.
+  std::string Operand(int i);
+  void Add(std::string statement) { statements_.push_back(std::move(statement)); }
+  void Add(absl::string_view target, absl::string_view value);  // target = value
+
+  absl::StatusOr<std::vector<api::Tensor>> Apply(absl::string_view outputs) const;
+
+ private:
+  const NodeContext& context_;
+  std::string names_;
+  std::vector<api::Tensor> operands_;
+  std::vector<std::string> statements_;
+};
+
+// `expr`, a float32, rounded to the nearest integer (ties to even), shifted by the zero point
+// ("": none) and cut off at the ends of `type`, an integer.
+std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type);
+
+// Operand `i`, a scalar or a vector, as text that broadcasts along dimension `axis` of a tensor of
+// sizes `dims`. InvalidArgument for a vector of another length.
+absl::StatusOr<std::string> AlongAxis(FunctionText& text, int i, const std::vector<int64_t>& dims,
+                                      int64_t axis);
+
+}  // namespace tartan::onnx
