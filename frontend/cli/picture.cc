@@ -87,15 +87,27 @@ struct Layout {
   int channels = -1;  // -1: there is no such dimension
 };
 
-std::optional<Layout> LayoutOf(absl::Span<const int64_t> dims) {
+// Whether the layout's sizes are the picture's, or open.
+bool Fits(const Layout& layout, absl::Span<const int64_t> dims, const Picture& picture) {
+  const auto fits = [&](int d, int64_t size) { return dims[d] < 0 || dims[d] == size; };
+  return fits(layout.height, picture.height) && fits(layout.width, picture.width);
+}
+
+// Where both orders are possible, the one whose sizes fit the picture, channels first before last.
+std::optional<Layout> LayoutOf(absl::Span<const int64_t> dims, const Picture& picture) {
   const int rank = static_cast<int>(dims.size());
-  const auto is_channels = [&](int d) { return dims[d] < 0 || dims[d] == 1 || dims[d] == 3; };
   if (rank == 2) return Layout{0, 1, -1};
   if (rank != 3 && rank != 4) return std::nullopt;
   if (rank == 4 && dims[0] >= 0 && dims[0] != 1) return std::nullopt;
-  if (is_channels(rank - 3)) return Layout{rank - 2, rank - 1, rank - 3};
-  if (is_channels(rank - 1)) return Layout{rank - 3, rank - 2, rank - 1};
-  return std::nullopt;
+  std::optional<Layout> chosen;
+  for (const Layout& layout : {Layout{rank - 2, rank - 1, rank - 3},
+                               Layout{rank - 3, rank - 2, rank - 1}}) {
+    const int64_t channels = dims[layout.channels];
+    if (channels >= 0 && channels != 1 && channels != 3) continue;
+    if (Fits(layout, dims, picture)) return layout;
+    if (!chosen.has_value()) chosen = layout;
+  }
+  return chosen;
 }
 
 float Sample(const Picture& picture, int64_t pixel, int64_t channel, int64_t channels) {
@@ -142,7 +154,7 @@ absl::StatusOr<HostTensor> PictureToTensor(const Picture& picture, DataType type
     return absl::InvalidArgumentError(absl::StrCat(
         "a picture can be given to a float or uint8 input, but this one is ", Name(type)));
   }
-  const std::optional<Layout> layout = LayoutOf(dims);
+  const std::optional<Layout> layout = LayoutOf(dims, picture);
   if (!layout.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a picture cannot be given to an input of shape ", DimsToString(dims),

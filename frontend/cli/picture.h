@@ -22,8 +22,9 @@ absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes);
 
 // The picture as a tensor of `type` (a float type: 0..1; uint8: 0..255) and `dims`, where -1 takes
 // the picture's size: [N, C, H, W], [N, H, W, C], [C, H, W], [H, W, C] or [H, W], with N = 1; C
-// decides which. Colour is averaged to gray (ITU-R BT.601 weights) and gray repeated as colour
-// where C asks for it. InvalidArgument naming both sizes when they differ: nothing is resized.
+// decides which, and where both could be, the sizes do. Colour is averaged to gray (ITU-R BT.601
+// weights) and gray repeated as colour where C asks for it. InvalidArgument naming both sizes when
+// they differ: nothing is resized.
 absl::StatusOr<HostTensor> PictureToTensor(const Picture& picture, DataType type,
                                            absl::Span<const int64_t> dims);
 

@@ -143,6 +143,14 @@ absl::Status CompareWithList(const VerifyOptions& options, const std::regex& mat
   return absl::OkStatus();
 }
 
+// The first line of a message, and how many follow: the rest is in the JSON.
+std::string FirstLine(const std::string& message) {
+  const size_t end = message.find('\n');
+  if (end == std::string::npos) return message;
+  return absl::StrCat(message.substr(0, end), " (and ",
+                      std::count(message.begin() + end, message.end(), '\n'), " more)");
+}
+
 std::string ToText(const proto::VerifyReport& report, bool has_list) {
   Table table({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft});
   const bool few = report.cases_size() <= 50;
@@ -151,7 +159,7 @@ std::string ToText(const proto::VerifyReport& report, bool has_list) {
     if (!few && (has_list || row.status() == "pass" || row.status() == "unsupported")) continue;
     table.AddRow({row.status(), row.name(),
                   row.status() == "pass" ? absl::StrFormat("max error %.2g", row.max_abs_error())
-                                         : row.message()});
+                                         : FirstLine(row.message())});
   }
   std::string text = table.ToString();
   for (const auto& row : report.differences()) {
@@ -159,7 +167,7 @@ std::string ToText(const proto::VerifyReport& report, bool has_list) {
                     row.actual(), "\n");
     for (const auto& model_case : report.cases()) {
       if (model_case.name() == row.name() && !model_case.message().empty()) {
-        absl::StrAppend(&text, "        ", model_case.message(), "\n");
+        absl::StrAppend(&text, "        ", FirstLine(model_case.message()), "\n");
       }
     }
   }

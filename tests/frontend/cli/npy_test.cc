@@ -106,7 +106,8 @@ TEST(Npy, SurvivesDamageAnywhere) {
     std::string damaged = whole;
     for (int n = 0; n < 3; ++n) damaged[random() % 80] = static_cast<char>(random());
     const auto read = ParseNpy(Bytes(damaged));
-    if (read.ok()) EXPECT_EQ(read->shape().byte_size(), 16);
+    if (!read.ok()) continue;
+    EXPECT_EQ(read->shape().byte_size(), 16);
   }
 }
 

@@ -71,7 +71,8 @@ TEST(PictureToTensor, PutsChannelsWhereTheModelHasThem) {
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_THAT(first->ToDoubles(), ElementsAre(1, 0, 0, 1, 0, 0));
   const auto last = PictureToTensor(Color(), DataType::kFloat32, {1, 1, 2, 3});
-  ASSERT_TRUE(last.ok());
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_THAT(last->ToDoubles(), ElementsAre(1, 0, 0, 0, 1, 0));
 }
 
 TEST(PictureToTensor, FillsOpenSizes) {
