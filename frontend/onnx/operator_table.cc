@@ -12,9 +12,9 @@ using Family = absl::Span<const OperatorRow> (*)();
 constexpr Family kFamilies[] = {
     ActivationOperators, ConstantOperators, ControlFlowOperators, ConvOperators, EinsumOperators,
     IndexingOperators, LinearOperators, LogicOperators, LossOperators, MathOperators,
-    MicrosoftQuantizationOperators, MovementOperators, NormalizationOperators, PaddingOperators, PoolingOperators,
-    QuantizationOperators, ReductionOperators, ResizeOperators, SelectionOperators, ShapeOperators,
-    SoftmaxOperators, WindowOperators,
+    MicrosoftQuantizationOperators, MovementOperators, NormalizationOperators, PaddingOperators,
+    PoolingOperators, QuantizationOperators, ReductionOperators, ResizeOperators,
+    SelectionOperators, ShapeOperators, SoftmaxOperators, WindowOperators,
 };
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name

@@ -46,4 +46,30 @@ absl::StatusOr<std::string> AlongAxis(FunctionText& text, int i, const std::vect
   return ReshapeCall(name, wide);
 }
 
+absl::Status AddInteger(FunctionText& text, absl::string_view target, int i, int zero_point,
+                        int64_t axis) {
+  std::string value = Cast(text.Operand(i), DataType::kInt32);
+  if (text.context().HasInput(zero_point)) {
+    TARTAN_ASSIGN_OR_RETURN(const std::string zero,
+                            AlongAxis(text, zero_point, text.context().input(i).dims(), axis));
+    value = absl::StrCat(value, " - ", Cast(zero, DataType::kInt32));
+  }
+  text.Add(target, value);
+  return absl::OkStatus();
+}
+
+void AddDynamicQuantization(FunctionText& text, int i) {
+  const std::string x = text.Operand(i);
+  const std::string all = Read(x, IndexNames(text.context().input(i).rank()));
+  text.Add("HIGH[]", absl::StrCat(">(", all, ")"));
+  text.Add("LOW[]", absl::StrCat("<(", all, ")"));
+  text.Add("BOTTOM", "min(LOW, 0)");
+  text.Add("RANGE", "max(HIGH, 0) - BOTTOM");
+  text.Add("SCALE", "RANGE == 0 ? 1 : RANGE / 255");
+  text.Add("ZERO", Quantized("-BOTTOM / SCALE", "", DataType::kUInt8));
+  text.Add("QUANTIZED", Quantized(absl::StrCat(x, " / SCALE"), "ZERO", DataType::kUInt8));
+}
+
+int64_t RowAxis(const api::Tensor& a) { return a.rank() > 1 ? -2 : -1; }
+
 }  // namespace tartan::onnx

@@ -40,4 +40,17 @@ std::string Quantized(absl::string_view expr, absl::string_view zero_point, Data
 absl::StatusOr<std::string> AlongAxis(FunctionText& text, int i, const std::vector<int64_t>& dims,
                                       int64_t axis);
 
+// Adds `target` = operand `i` less operand `zero_point`, where there is one, in int32. A zero point
+// per element belongs to dimension `axis`.
+absl::Status AddInteger(FunctionText& text, absl::string_view target, int i, int zero_point,
+                        int64_t axis);
+
+// Adds QUANTIZED, SCALE and ZERO: operand `i` as uint8 with the range of its values, which is made
+// to contain 0.
+void AddDynamicQuantization(FunctionText& text, int i);
+
+// Where the parameters of the left factor of a matrix product vary: along its rows. Those of the
+// right one vary along its columns, dimension -1.
+int64_t RowAxis(const api::Tensor& a);
+
 }  // namespace tartan::onnx

@@ -1,6 +1,7 @@
-// Microsoft's operators on quantized tensors: each computes with the real numbers that its operands
-// stand for and rounds once, at the end.
+// Microsoft's operators on quantized tensors. Products are exact sums in int32; the others compute
+// with the real numbers that their operands stand for and round once, at the end.
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/matmul_text.h"
 #include "frontend/onnx/operator_table.h"
 #include "frontend/onnx/quantization_text.h"
 #include "frontend/onnx/reduction_text.h"
@@ -125,11 +126,52 @@ Outputs QLinearGlobalAveragePool(NodeContext& context) {
   return Pool(context, "GlobalAveragePool");
 }
 
+// A and B to SUM, an int32; then Y from the scales and operand `bias`, where it is there.
+Outputs ScaledProduct(FunctionText& text, absl::string_view a_scale, absl::string_view b_scale,
+                      int bias) {
+  const NodeContext& context = text.context();
+  TARTAN_ASSIGN_OR_RETURN(
+      const MatMulText product,
+      MatMulStatement("SUM", "A", context.input(0).dims(), "B", context.input(1).dims()));
+  text.Add(product.statement);
+  const std::string plus = context.HasInput(bias) ? absl::StrCat(" + ", text.Operand(bias)) : "";
+  text.Add("Y", absl::StrCat(Cast("SUM", DataType::kFloat32), " * (", a_scale, " * ", b_scale, ")",
+                             plus));
+  return text.Apply("Y");
+}
+
+// Operands: A, B, their scales, their zero points, bias.
+Outputs MatMulIntegerToFloat(NodeContext& context) {
+  const std::vector<int64_t>& a = context.input(0).dims();
+  const int64_t rows = RowAxis(context.input(0));
+  FunctionText text(context);
+  TARTAN_RETURN_IF_ERROR(AddInteger(text, "A", 0, 4, rows));
+  TARTAN_RETURN_IF_ERROR(AddInteger(text, "B", 1, 5, -1));
+  TARTAN_ASSIGN_OR_RETURN(const std::string a_scale, AlongAxis(text, 2, a, rows));
+  TARTAN_ASSIGN_OR_RETURN(const std::string b_scale,
+                          AlongAxis(text, 3, context.input(1).dims(), -1));
+  return ScaledProduct(text, a_scale, b_scale, 6);
+}
+
+// Operands: A in floats, B, its scale and zero point, bias.
+Outputs DynamicQuantizeMatMul(NodeContext& context) {
+  FunctionText text(context);
+  AddDynamicQuantization(text, 0);
+  text.Add("A", absl::StrCat(Cast("QUANTIZED", DataType::kInt32), " - ",
+                             Cast("ZERO", DataType::kInt32)));
+  TARTAN_RETURN_IF_ERROR(AddInteger(text, "B", 1, 3, -1));
+  TARTAN_ASSIGN_OR_RETURN(const std::string b_scale,
+                          AlongAxis(text, 2, context.input(1).dims(), -1));
+  return ScaledProduct(text, "SCALE", b_scale, 4);
+}
+
 constexpr OperatorRow Row(absl::string_view name, Arity arity, Handler handler) {
   return {name, 1, arity, handler, nullptr, nullptr, 0, kDomain};
 }
 
 constexpr OperatorRow kOperators[] = {
+    Row("DynamicQuantizeMatMul", {3, 5}, DynamicQuantizeMatMul),
+    Row("MatMulIntegerToFloat", {4, 7}, MatMulIntegerToFloat),
     Row("QLinearAdd", {7, 8}, QLinearAdd),
     Row("QLinearAveragePool", {4, 5}, QLinearAveragePool),
     Row("QLinearGlobalAveragePool", {4, 5}, QLinearGlobalAveragePool),

@@ -94,36 +94,10 @@ Outputs DequantizeLinear(NodeContext& context) {
 // uint8 with the range of the operand, which is made to contain 0; outputs are the integers, the
 // scale and the zero point.
 Outputs DynamicQuantizeLinear(NodeContext& context) {
-  const std::string all = Read("X0", IndexNames(context.input(0).rank()));
   FunctionText text(context);
-  text.Operand(0);
-  text.Add("HIGH[]", absl::StrCat(">(", all, ")"));
-  text.Add("LOW[]", absl::StrCat("<(", all, ")"));
-  text.Add("BOTTOM", "min(LOW, 0)");
-  text.Add("RANGE", "max(HIGH, 0) - BOTTOM");
-  text.Add("SCALE", "RANGE == 0 ? 1 : RANGE / 255");
-  text.Add("ZERO", Quantized("-BOTTOM / SCALE", "", DataType::kUInt8));
-  text.Add("Y", Quantized("X0 / SCALE", "ZERO", DataType::kUInt8));
-  return text.Apply("Y, SCALE, ZERO");
+  AddDynamicQuantization(text, 0);
+  return text.Apply("QUANTIZED, SCALE, ZERO");
 }
-
-// `target` = operand `i` less operand `zero_point`, where there is one, in int32. A zero point per
-// element belongs to dimension `axis`.
-absl::Status AddInteger(FunctionText& text, absl::string_view target, int i, int zero_point,
-                        int64_t axis) {
-  std::string value = Cast(text.Operand(i), DataType::kInt32);
-  if (text.context().HasInput(zero_point)) {
-    TARTAN_ASSIGN_OR_RETURN(const std::string zero,
-                            AlongAxis(text, zero_point, text.context().input(i).dims(), axis));
-    value = absl::StrCat(value, " - ", Cast(zero, DataType::kInt32));
-  }
-  text.Add(target, value);
-  return absl::OkStatus();
-}
-
-// Where the parameters of a factor vary in MatMul: along the rows of the left one, the columns of
-// the right one.
-int64_t RowAxis(const Tensor& a) { return a.rank() > 1 ? -2 : -1; }
 
 Outputs MatMulInteger(NodeContext& context) {
   FunctionText text(context);

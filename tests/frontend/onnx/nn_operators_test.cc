@@ -352,6 +352,30 @@ TEST(QLinearSoftmax, QuantizesProbabilities) {
   EXPECT_THAT(y.ToInts(), ElementsAre(128, 128));
 }
 
+TEST(MatMulIntegerToFloat, ScalesColumnsAndAddsTheBias) {
+  const HostTensor y = Evaluate(
+      {"MatMulIntegerToFloat",
+       13,
+       {Values({1, 2}, {3, 4}, DataType::kUInt8), Values({2, 2}, {1, 2, 3, 4}, DataType::kInt8),
+        Values({}, {0.5}), Values({2}, {1, 10}), Values({}, {1}, DataType::kUInt8), HostTensor(),
+        Values({2}, {0, 100})},
+       "",
+       1,
+       "com.microsoft"});
+  EXPECT_THAT(y.ToDoubles(), ElementsAre(5.5, 180));
+}
+
+TEST(DynamicQuantizeMatMul, QuantizesTheLeftFactorByItsRange) {
+  const HostTensor y = Evaluate(
+      {"DynamicQuantizeMatMul",
+       13,
+       {Values({1, 2}, {0, 255}), Values({2, 1}, {1, 2}, DataType::kUInt8), Values({}, {0.5})},
+       "",
+       1,
+       "com.microsoft"});
+  EXPECT_THAT(y.ToDoubles(), ElementsAre(255));
+}
+
 TEST(BatchNormalization, MovesTheRunningStatisticsInTraining) {
   const OperatorCall call = {"BatchNormalization",
                              15,
