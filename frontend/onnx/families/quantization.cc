@@ -30,10 +30,6 @@ absl::StatusOr<Parameters> ReadParameters(FunctionText& text) {
   Parameters parameters;
   parameters.dims = context.input(0).dims();
   const bool has_zero_point = context.HasInput(2);
-  if (has_zero_point && context.input(2).dims() != context.input(1).dims()) {
-    return Invalid("scale ", context.input(1).shape().ToString(), " and zero point ",
-                   context.input(2).shape().ToString(), " differ in size");
-  }
   if (block == 0) {
     TARTAN_ASSIGN_OR_RETURN(parameters.scale, AlongAxis(text, 1, parameters.dims, axis));
     if (has_zero_point) {
@@ -50,6 +46,10 @@ absl::StatusOr<Parameters> ReadParameters(FunctionText& text) {
   blocks[along] /= block;
   if (context.input(1).dims() != blocks) {
     return Invalid("scale ", context.input(1).shape().ToString(), ", expected ",
+                   DimsToString(blocks));
+  }
+  if (has_zero_point && context.input(2).dims() != blocks) {
+    return Invalid("zero point ", context.input(2).shape().ToString(), ", expected ",
                    DimsToString(blocks));
   }
   parameters.dims = blocks;

@@ -285,6 +285,14 @@ TEST(QuantizeLinear, RoundsTiesToEvenAndSaturates) {
   EXPECT_THAT(y.ToInts(), ElementsAre(0, 2, -2, 127, -128));
 }
 
+TEST(DequantizeLinear, TakesAScaleAndAZeroPointOfDifferentRank) {
+  const HostTensor y = Evaluate({"DequantizeLinear",
+                                 13,
+                                 {Values({2}, {7, 9}, DataType::kInt32), Values({1}, {2}),
+                                  Values({}, {5}, DataType::kInt32)}});
+  EXPECT_THAT(y.ToDoubles(), ElementsAre(4, 8));
+}
+
 TEST(DequantizeLinear, TakesAScalePerBlock) {
   const HostTensor y =
       Evaluate({"DequantizeLinear",
