@@ -195,6 +195,11 @@ absl::Status Session::Impl::Load(const BoundGraph& graph, Bound* made,
   TARTAN_ASSIGN_OR_RETURN(made->loaded,
                           evaluator::LoadedProgram::Load(std::move(compiled), constants));
   statistics->setup_ms += Milliseconds(setup_start);
+  const auto warm_up_start = Clock::now();
+  if (made->loaded->program().is_newly_compiled()) {
+    TARTAN_RETURN_IF_ERROR(made->loaded->WarmUp());
+  }
+  statistics->compile_ms += Milliseconds(warm_up_start);
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 #include "tile/graph/group.h"
+#include "tile/graph/pad_inputs.h"
 #include "tile/lower/lower_kernel.h"
 #include "tile/lower/lower_special.h"
 #include "tile/plan/kernel_plan.h"
@@ -220,9 +221,15 @@ absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces&
 
 }  // namespace
 
-absl::StatusOr<KernelList> Compile(const ir::Program& program, const CompileOptions& options) {
-  Dump(options, "program", [&] { return ir::ToString(program); });
-  TARTAN_ASSIGN_OR_RETURN(const poly::ProgramSpaces spaces, poly::AnalyzeProgram(program));
+absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOptions& options) {
+  Dump(options, "program", [&] { return ir::ToString(bound); });
+  ir::Program program = bound;
+  TARTAN_ASSIGN_OR_RETURN(poly::ProgramSpaces spaces, poly::AnalyzeProgram(program));
+  if (options.pad_inputs && options.settings.threads == 1) {
+    program = graph::PadInputs(program, spaces);
+    TARTAN_ASSIGN_OR_RETURN(spaces, poly::AnalyzeProgram(program));
+  }
+  Dump(options, "graph", [&] { return ir::ToString(program); });
   graph::GroupOptions group_options;
   group_options.fuse = options.fuse;
   const ir::Grouping grouping = graph::GroupIntoKernels(program, spaces, group_options);

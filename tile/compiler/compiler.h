@@ -18,6 +18,7 @@ struct CompileOptions {
   std::function<void(absl::string_view stage, absl::string_view text)> dump;
   bool force_64bit_indices = false;
   bool fuse = true;
+  bool pad_inputs = true;
 };
 
 absl::StatusOr<KernelList> Compile(const ir::Program& program, const CompileOptions& options);

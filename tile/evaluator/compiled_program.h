@@ -27,6 +27,10 @@ class CompiledProgram {
   const hal::DevicePtr& device() const { return device_; }
   const hal::ExecutablePtr& executable() const { return executable_; }  // null without kernels
   double compile_ms() const { return compile_ms_; }
+  // Its kernels were compiled now, not taken from the disk.
+  bool is_newly_compiled() const {
+    return executable_ != nullptr && executable_->statistics().cache_misses > 0;
+  }
   int64_t launches_per_run() const;
 
   // Buffers that live as long as the program is loaded (constants and what is computed from them

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/lower/expr_emitter.h"
+#include "tile/lower/vector_reduction.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::lower {
@@ -119,8 +120,7 @@ class KernelLowerer {
     begin_.assign(flat_.output_index_count, Number(0));
     int64_t below = 1;
     for (int i = flat_.output_index_count; i-- > 0;) {
-      const int64_t range = flat_.indices[i].range;
-      const int64_t tiles = (range + plan_.tile[i] - 1) / plan_.tile[i];
+      const int64_t tiles = plan_.TileCount(flat_, i);
       if (tiles <= 1) continue;
       ExprPtr position = sem::Div(item, Number(below));
       if (below * tiles < plan_.ItemCount(flat_)) position = sem::Mod(position, Number(tiles));
@@ -148,7 +148,10 @@ class KernelLowerer {
 
   StmtPtr OutputLoops(int i) {
     if (i == flat_.output_index_count) return Element();
-    if (i == plan_.register_index && HasRegisterTile()) return OutputLoops(i + 1);
+    if (i == plan_.block_index) return OutputLoops(i + 1);
+    if (i == plan_.register_index && HasRegisterTile()) {
+      return plan_.lanes > 1 ? VectorTiles(i) : OutputLoops(i + 1);
+    }
     if (plan_.tile[i] == 1 || flat_.indices[i].range <= 1) {
       indices_.Set(i, begin_[i]);
       return OutputLoops(i + 1);
@@ -157,9 +160,66 @@ class KernelLowerer {
     return sem::MakeFor(IndexName(i), begin_[i], End(i), OutputLoops(i + 1));
   }
 
+  // The tiles along the register index; the last one is drawn back so that it is whole, and
+  // computes some elements again.
+  StmtPtr VectorTiles(int i) {
+    const int64_t range = flat_.indices[i].range;
+    const int64_t tile = plan_.tile[i];
+    if (range == tile) {
+      begin_[i] = Number(0);
+      return OutputLoops(i + 1);
+    }
+    const std::string step = absl::StrCat(IndexName(i), "step");
+    const std::string name = absl::StrCat(IndexName(i), "begin");
+    const ExprPtr at = sem::Var(step, IndexType());
+    const ExprPtr last = Number(range - tile);
+    const ExprPtr begin =
+        range % tile == 0 ? at : sem::Select(sem::Less(at, last), at, last);
+    begin_[i] = sem::Var(name, IndexType());
+    return sem::MakeFor(step, Number(0), Number(range),
+                        sem::MakeBlock({sem::MakeDeclare(IndexType(), name, begin),
+                                        OutputLoops(i + 1)}),
+                        tile);
+  }
+
+  // A reduction in vectors, then everything after it element by element.
+  StmtPtr VectorElements() {
+    auto begin_of = [&](int i) { return i < 0 ? nullptr : begin_[i]; };
+    const VectorContext context = {flat_,
+                                   plan_,
+                                   indices_,
+                                   begin_of(plan_.register_index),
+                                   begin_of(plan_.block_index),
+                                   [this](int i) -> const std::string& { return names_[i]; }};
+    std::vector<StmtPtr> statements = VectorReduction(context);
+    ExprPtr position = Number(0);
+    if (HasRegisterTile()) {
+      indices_.Set(plan_.register_index, sem::Add(begin_[plan_.register_index], Lane()));
+      position = Lane();
+    }
+    if (plan_.block_index >= 0) {
+      const ExprPtr row = sem::Var("row", IndexType());
+      const int64_t width = HasRegisterTile() ? plan_.tile[plan_.register_index] : 1;
+      indices_.Set(plan_.block_index, sem::Add(begin_[plan_.block_index], row));
+      position = sem::Add(sem::Mul(row, Number(width)), position);
+    }
+    StmtPtr store = StoreOutputs(position);
+    if (HasRegisterTile()) {
+      store = sem::MakeFor("lane", Number(0), Number(plan_.tile[plan_.register_index]),
+                           std::move(store));
+    }
+    if (plan_.block_index >= 0) {
+      store = sem::MakeFor("row", Number(0), Number(plan_.tile[plan_.block_index]),
+                           std::move(store));
+    }
+    statements.push_back(std::move(store));
+    return sem::MakeBlock(std::move(statements));
+  }
+
   // Everything for one output element, or for the register tile of them.
   StmtPtr Element() {
     if (!flat_.is_reduction()) return StoreOutputs(nullptr);
+    if (plan_.lanes > 1) return VectorElements();
     const bool tiled = HasRegisterTile();
     const int64_t tile = tiled ? plan_.tile[plan_.register_index] : 1;
     const sem::Type type = {flat_.accumulator_type, 1};

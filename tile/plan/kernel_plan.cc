@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tile/plan/vector_plan.h"
 
 namespace tartan::plan {
 namespace {
@@ -49,16 +50,21 @@ KernelPlan CpuPlan(const poly::FlatContraction& flat, const HardwareSettings& se
   plan.tile.assign(flat.output_index_count, 1);
   int64_t operations = OperationsPerElement(flat);
   if (flat.is_reduction()) {
-    plan.register_index = ContiguousIndex(flat);
-    if (plan.register_index >= 0) {
-      const int64_t tile =
-          RegisterTile(flat.indices[plan.register_index].range, settings.vector_width);
-      plan.tile[plan.register_index] = tile;
-      operations *= tile;
+    const int contiguous = ContiguousIndex(flat);
+    ChooseVectors(flat, settings, contiguous, &plan);
+    if (plan.lanes == 1 && contiguous >= 0) {
+      plan.register_index = contiguous;
+      plan.tile[contiguous] =
+          RegisterTile(flat.indices[contiguous].range, settings.vector_width);
     }
   }
+  for (int i : {plan.register_index, plan.block_index}) {
+    if (i < 0) continue;
+    const bool whole = plan.lanes > 1 && i == plan.register_index;
+    operations *= whole ? flat.indices[i].range : plan.tile[i];
+  }
   for (int i = flat.output_index_count; i-- > 0 && operations < kTaskOperations;) {
-    if (i == plan.register_index) continue;
+    if (i == plan.register_index || i == plan.block_index) continue;
     const int64_t wanted = CeilDiv(kTaskOperations, std::max<int64_t>(operations, 1));
     plan.tile[i] = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(flat.indices[i].range, 1));
     operations *= plan.tile[i];
@@ -77,11 +83,14 @@ KernelPlan GpuPlan(const poly::FlatContraction& flat, const HardwareSettings& se
 
 }  // namespace
 
+int64_t KernelPlan::TileCount(const poly::FlatContraction& flat, int i) const {
+  if (lanes > 1 && i == register_index) return 1;
+  return CeilDiv(flat.indices[i].range, tile[i]);
+}
+
 int64_t KernelPlan::ItemCount(const poly::FlatContraction& flat) const {
   int64_t items = 1;
-  for (int i = 0; i < flat.output_index_count; ++i) {
-    items *= CeilDiv(flat.indices[i].range, tile[i]);
-  }
+  for (int i = 0; i < flat.output_index_count; ++i) items *= TileCount(flat, i);
   return items;
 }
 
@@ -94,6 +103,9 @@ std::string KernelPlan::ToString(const poly::FlatContraction& flat) const {
   if (register_index >= 0) {
     absl::StrAppend(&text, ", registers along ", flat.indices[register_index].name);
   }
+  if (block_index >= 0) absl::StrAppend(&text, " and ", flat.indices[block_index].name);
+  if (lanes > 1) absl::StrAppend(&text, ", vectors of ", lanes);
+  if (vector_reduced) absl::StrAppend(&text, " along ", flat.indices.back().name);
   absl::StrAppend(&text, ", ", ItemCount(flat), " work-items in groups of ", threads);
   return text;
 }

@@ -51,6 +51,20 @@ const std::vector<TestProgram>& TestPrograms() {
        "function (D[N, C, Y, X], K[O, C, I, J], B) -> (R) { P[n, o, y, x : N, O, (Y+1)/2, (X+1)/2] "
        "= +(D[n, c, 2*y+i-1, 2*x+j-1] * K[o, c, i, j]); R = P + reshape(B, 4, 1, 1); }",
        {F32({1, 3, 9, 11}), F32({4, 3, 3, 3}), F32({4})}},
+      {"WideConvolution",
+       "function (D[N, C, Y, X], K[O, C, I, J], B) -> (R) { P[n, o, y, x : N, O, Y, X] = "
+       "+(D[n, c, y+i-1, x+j-1] * K[o, c, i, j]); R = tanh(P + reshape(B, 6, 1, 1)); }",
+       {F32({2, 5, 6, 37}), F32({6, 5, 3, 3}), F32({6})}},
+      {"DepthwiseConvolution",
+       "function (D[N, C, Y, X], K[C, I, J]) -> (R) { R[n, c, y, x : N, C, Y, X] = "
+       "+(D[n, c, y+i-1, x+j-1] * K[c, i, j]); }",
+       {F32({1, 3, 8, 29}), F32({3, 3, 3})}},
+      {"ContiguousDotProducts",
+       "function (A[M, K], B[N, K], C) -> (O) { P[m, n : M, N] = +(A[m, k] * B[n, k]); O = P - C; }",
+       {F32({6, 43}), F32({9, 43}), F32({9})}},
+      {"SumOfDifferences",
+       "function (A[M, N], B[M, N]) -> (O) { D = A - B; S = D * D; O[m : M] = +(S[m, n]); }",
+       {F32({5, 50}), F32({5, 50})}},
       {"DilatedConvolution",
        "function (I[N, Lx, Ly, CI], K[LKx, LKy, CI, CO]) -> (O) { O[n, x, y, co : N, Lx - 2 * (LKx "
        "- 1), Ly - 3 * (LKy - 1), CO] = +(I[n, x + 2 * kx, y + 3 * ky, ci] * K[kx, ky, ci, co]); }",

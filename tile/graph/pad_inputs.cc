@@ -1,0 +1,154 @@
+#include "tile/graph/pad_inputs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+#include "tile/poly/coords.h"
+
+namespace tartan::graph {
+namespace {
+
+using ir::ValueId;
+using math::Affine;
+
+// How far a dimension is read beyond its two ends.
+struct Margin {
+  int64_t before = 0;
+  int64_t after = 0;
+};
+
+std::vector<Margin> MarginsOf(const ir::Access& access, const std::vector<int64_t>& dims,
+                              const poly::IndexSpace& space) {
+  std::vector<Margin> margins;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const auto [least, greatest] =
+        poly::ValueRange(access.indices[d].Substitute(space.original), space.indices);
+    margins.push_back({std::max<int64_t>(-least, 0), std::max<int64_t>(greatest - dims[d] + 1, 0)});
+  }
+  return margins;
+}
+
+bool IsNeeded(const std::vector<Margin>& margins) {
+  return std::any_of(margins.begin(), margins.end(),
+                     [](const Margin& m) { return m.before > 0 || m.after > 0; });
+}
+
+std::vector<int64_t> PaddedDims(std::vector<int64_t> dims, const std::vector<Margin>& margins) {
+  for (size_t d = 0; d < dims.size(); ++d) dims[d] += margins[d].before + margins[d].after;
+  return dims;
+}
+
+// The copy of `value` into the middle of a larger tensor.
+ir::Value PadValue(const ir::Value& value, ValueId id, const std::vector<Margin>& margins) {
+  ir::Contraction copy;
+  copy.aggregation = Aggregation::kAssign;
+  ir::Access input;
+  input.tensor = id;
+  for (size_t d = 0; d < margins.size(); ++d) {
+    const int index = static_cast<int>(d);
+    copy.index_names.push_back(absl::StrCat("i", d));
+    input.indices.push_back(Affine::Variable(index));
+    copy.output.indices.push_back(Affine::Variable(index) + Affine::Constant(margins[d].before));
+  }
+  copy.inputs.push_back(std::move(input));
+  return {absl::StrCat(value.name, "_padded"),
+          {value.shape.type, PaddedDims(value.shape.dims, margins)},
+          std::move(copy)};
+}
+
+class Padder {
+ public:
+  Padder(const ir::Program& program, const poly::ProgramSpaces& spaces)
+      : program_(program), spaces_(spaces) {}
+
+  ir::Program Run() {
+    for (size_t v = 0; v < program_.values.size(); ++v) {
+      ir::Value value = Renumbered(program_.values[v]);
+      if (auto* contraction = std::get_if<ir::Contraction>(&value.op)) {
+        Pad(static_cast<ValueId>(v), value.shape, contraction);
+      }
+      numbers_.push_back(Append(std::move(value)));
+    }
+    result_.name = program_.name;
+    result_.output_names = program_.output_names;
+    for (ValueId input : program_.inputs) result_.inputs.push_back(numbers_[input]);
+    for (ValueId output : program_.outputs) result_.outputs.push_back(numbers_[output]);
+    return std::move(result_);
+  }
+
+ private:
+  ValueId Append(ir::Value value) {
+    result_.values.push_back(std::move(value));
+    return static_cast<ValueId>(result_.values.size()) - 1;
+  }
+
+  ir::Value Renumbered(ir::Value value) const {
+    Match(
+        value.op,
+        [&](ir::Elementwise& elementwise) {
+          for (ValueId& operand : elementwise.operands) operand = numbers_[operand];
+        },
+        [&](ir::Special& special) {
+          for (ValueId& operand : special.operands) operand = numbers_[operand];
+        },
+        [&](ir::Contraction& contraction) {
+          for (ir::Access& access : contraction.inputs) access.tensor = numbers_[access.tensor];
+          if (contraction.default_value != ir::kNoValue) {
+            contraction.default_value = numbers_[contraction.default_value];
+          }
+        },
+        [](auto&) {});
+    return value;
+  }
+
+  // Replaces the inputs of `contraction` that are read beyond their edges, where it pays.
+  void Pad(ValueId original, const TensorShape& shape, ir::Contraction* contraction) {
+    const poly::IndexSpace& space = *spaces_[original];
+    const bool sums = contraction->aggregation == Aggregation::kSum &&
+                      contraction->default_value == ir::kNoValue &&
+                      (contraction->combination == Combination::kNone ||
+                       contraction->combination == Combination::kMultiply);
+    if (!sums || space.constraints.empty() || poly::MovesElements(space)) return;
+    int64_t points = 1;
+    for (const poly::Index& index : space.indices) points *= index.range;
+    ir::Contraction padded = *contraction;
+    std::vector<std::vector<Margin>> margins;
+    std::vector<std::vector<int64_t>> input_dims;
+    for (ir::Access& access : padded.inputs) {
+      const std::vector<int64_t>& dims = result_.values[access.tensor].shape.dims;
+      margins.push_back(MarginsOf(access, dims, space));
+      input_dims.push_back(PaddedDims(dims, margins.back()));
+      if (!IsNeeded(margins.back())) continue;
+      const int64_t before = TensorShape{DataType::kBool, dims}.element_count();
+      const int64_t after = TensorShape{DataType::kBool, input_dims.back()}.element_count();
+      if (after > 2 * before || points < 8 * after) return;
+      for (size_t d = 0; d < dims.size(); ++d) {
+        access.indices[d] = access.indices[d] + Affine::Constant(margins.back()[d].before);
+      }
+    }
+    const auto analysed = poly::AnalyzeContraction(padded, shape.dims, input_dims);
+    if (!analysed.ok() || !analysed->constraints.empty()) return;
+    for (size_t i = 0; i < padded.inputs.size(); ++i) {
+      if (!IsNeeded(margins[i])) continue;
+      const ValueId input = padded.inputs[i].tensor;
+      padded.inputs[i].tensor = Append(PadValue(result_.values[input], input, margins[i]));
+    }
+    *contraction = std::move(padded);
+  }
+
+  const ir::Program& program_;
+  const poly::ProgramSpaces& spaces_;
+  ir::Program result_;
+  std::vector<ValueId> numbers_;  // of the original values in the result
+};
+
+}  // namespace
+
+ir::Program PadInputs(const ir::Program& program,
+                      const poly::ProgramSpaces& spaces) {
+  return Padder(program, spaces).Run();
+}
+
+}  // namespace tartan::graph
