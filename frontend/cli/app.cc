@@ -62,14 +62,15 @@ ExitCode Fail(ExitCode code, absl::string_view message) {
 ExitCode AnswerParseError(const CLI::App& cli, const CLI::ParseError& error) {
   if (error.get_exit_code() != 0) {
     std::string command = "tartan";
-    for (const CLI::App* sub : cli.get_subcommands()) absl::StrAppend(&command, " ", sub->get_name());
+    for (const CLI::App* sub : cli.get_subcommands())
+      absl::StrAppend(&command, " ", sub->get_name());
     return Fail(ExitCode::kUsage, absl::StrCat(error.what(), " (see ", command, " --help)"));
   }
   std::string text = absl::StrCat(kVersion, "\n");
   if (error.get_name() != "CallForVersion") {
     const CLI::App* asked = &cli;
     for (const CLI::App* sub : cli.get_subcommands()) asked = sub;
-    text = asked->help(asked == &cli ? "" : absl::StrCat("tartan ", asked->get_name()));
+    text = asked->help(asked == &cli ? "" : "tartan");
   }
   std::fwrite(text.data(), 1, text.size(), stdout);
   return ExitCode::kDone;

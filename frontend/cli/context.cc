@@ -26,9 +26,8 @@ absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice() const {
   api::DeviceOptions device_options;
   device_options.use_disk_cache = options_.use_disk_cache;
   device_options.verbose = options_.verbosity > 0;
-  TARTAN_ASSIGN_OR_RETURN(
-      std::shared_ptr<api::Device> device,
-      At(Stage::kDevice, api::Device::Open(options_.device, device_options)));
+  TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<api::Device> device,
+                          At(Stage::kDevice, api::Device::Open(options_.device, device_options)));
   Detail(absl::StrCat("device: ", Describe(device->info())));
   if (options_.verbosity > 1) {
     compiler::CompileOptions compile_options;
@@ -47,14 +46,13 @@ absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> Context::LoadModel(
     return At(Stage::kFile, absl::NotFoundError(absl::StrCat(path, ": ", std::strerror(errno))));
   }
   if (!S_ISREG(info.st_mode)) {
-    return At(Stage::kFile, absl::InvalidArgumentError(
-                                absl::StrCat(path, ": is no regular file, so no model")));
+    return At(Stage::kFile,
+              absl::InvalidArgumentError(absl::StrCat(path, ": is no regular file, so no model")));
   }
   return At(Stage::kModel, onnx::OnnxModel::Load(path));
 }
 
-absl::Status Context::Print(const google::protobuf::Message& report,
-                            absl::string_view text) const {
+absl::Status Context::Print(const google::protobuf::Message& report, absl::string_view text) const {
   std::string output(text);
   if (wants_json()) {
     TARTAN_ASSIGN_OR_RETURN(output, ToJson(report));
@@ -62,8 +60,8 @@ absl::Status Context::Print(const google::protobuf::Message& report,
   const bool written = std::fwrite(output.data(), 1, output.size(), stdout) == output.size() &&
                        std::fflush(stdout) == 0;
   if (written || errno == EPIPE) return absl::OkStatus();
-  return At(Stage::kFile, absl::UnavailableError(absl::StrCat(
-                              "standard output cannot be written: ", std::strerror(errno))));
+  return At(Stage::kFile, absl::UnavailableError(absl::StrCat("standard output cannot be written: ",
+                                                              std::strerror(errno))));
 }
 
 void Context::Note(absl::string_view line) const {

@@ -19,8 +19,7 @@ absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
 
 // A .npy file or a serialised TensorProto (.pb); errors name the path.
 absl::StatusOr<HostTensor> ReadTensor(const std::string& path);
-absl::Status WriteTensor(const std::string& path, absl::string_view name,
-                         const HostTensor& tensor);
+absl::Status WriteTensor(const std::string& path, absl::string_view name, const HostTensor& tensor);
 bool IsTensorExtension(absl::string_view extension);
 
 }  // namespace tartan::cli

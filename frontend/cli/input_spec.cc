@@ -54,8 +54,8 @@ absl::StatusOr<TensorShape> ClosedShape(const api::TensorSpec& input) {
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
   if (shape.byte_size() > kMaxMadeBytes) {
     return absl::ResourceExhaustedError(absl::StrCat("input '", input.name, "' of shape ",
-                                                     shape.ToString(), " needs ",
-                                                     shape.byte_size(), " bytes"));
+                                                     shape.ToString(), " needs ", shape.byte_size(),
+                                                     " bytes"));
   }
   return shape;
 }
@@ -78,9 +78,8 @@ absl::StatusOr<HostTensor> MakeFilled(const NumberInput& number, const api::Tens
   TARTAN_ASSIGN_OR_RETURN(TensorShape shape, ClosedShape(input));
   const bool whole = number.value == std::floor(number.value);
   if (!IsFloat(shape.type) && !whole) {
-    return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "' is ",
-                                                   Name(shape.type), ", which cannot hold ",
-                                                   number.value));
+    return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "' is ", Name(shape.type),
+                                                   ", which cannot hold ", number.value));
   }
   std::vector<uint8_t> bytes(shape.byte_size());
   const int64_t count = shape.element_count();
@@ -93,15 +92,17 @@ absl::StatusOr<HostTensor> ReadRaw(const std::string& path, api::TensorSpec inpu
   const auto mapped = onnx::MappedFile::Open(path);
   if (!mapped.ok()) return At(Stage::kFile, mapped.status());
   const absl::Span<const uint8_t> bytes = (*mapped)->bytes();
-  const int64_t open = std::count_if(input.dims.begin(), input.dims.end(),
-                                     [](int64_t dim) { return dim < 0; });
+  const int64_t open =
+      std::count_if(input.dims.begin(), input.dims.end(), [](int64_t dim) { return dim < 0; });
   if (input.has_rank && open == 1) {
     TensorShape rest{input.type, input.dims};
-    std::replace_if(rest.dims.begin(), rest.dims.end(), [](int64_t dim) { return dim < 0; }, 1);
+    std::replace_if(
+        rest.dims.begin(), rest.dims.end(), [](int64_t dim) { return dim < 0; }, 1);
     TARTAN_RETURN_IF_ERROR(CheckShape(rest));
     if (rest.byte_size() > 0 && bytes.size() % rest.byte_size() == 0) {
-      std::replace_if(input.dims.begin(), input.dims.end(), [](int64_t dim) { return dim < 0; },
-                      static_cast<int64_t>(bytes.size()) / rest.byte_size());
+      std::replace_if(
+          input.dims.begin(), input.dims.end(), [](int64_t dim) { return dim < 0; },
+          static_cast<int64_t>(bytes.size()) / rest.byte_size());
     }
   }
   TARTAN_ASSIGN_OR_RETURN(TensorShape shape, ClosedShape(input));
@@ -186,9 +187,10 @@ absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text) {
   } else if (absl::SimpleAtod(text, &number)) {
     spec.value = NumberInput{number};
   } else {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", text, "' is no input: write @FILE (.npy, .pb, .png, .bin), rand, rand:SEED, zeros, "
-        "ones or a number"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text,
+                     "' is no input: write @FILE (.npy, .pb, .png, .bin), rand, rand:SEED, zeros, "
+                     "ones or a number"));
   }
   return spec;
 }

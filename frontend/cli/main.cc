@@ -12,8 +12,7 @@ namespace {
 // Nothing needs tidying up: files that others read appear by rename, whole or not at all.
 void OnInterrupt(int) {
   constexpr char kMessage[] = "\ntartan: interrupted\n";
-  [[maybe_unused]] const ssize_t ignored =
-      write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1);
+  [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1);
   _exit(static_cast<int>(tartan::cli::ExitCode::kInterrupted));
 }
 

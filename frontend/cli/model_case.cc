@@ -94,9 +94,8 @@ absl::StatusOr<std::vector<size_t>> Assign(const std::vector<NamedTensor>& tenso
   }
   if (positions.size() == tensors.size()) return positions;
   if (tensors.size() > specs.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("the data set has ", tensors.size(),
-                                                   " tensors, but the model declares ",
-                                                   specs.size()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the data set has ", tensors.size(), " tensors, but the model declares ", specs.size()));
   }
   std::vector<size_t> order;
   for (const bool optional : {false, true}) {
@@ -114,8 +113,7 @@ absl::Status CompareOutputs(const std::vector<HostTensor>& actual,
                             CaseResult* result) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions, Assign(expected, specs));
   for (size_t i = 0; i < expected.size(); ++i) {
-    const Comparison comparison =
-        Compare(actual[positions[i]], expected[i].value, tolerance);
+    const Comparison comparison = Compare(actual[positions[i]], expected[i].value, tolerance);
     result->max_abs_error = std::max(result->max_abs_error, comparison.max_abs_error);
     result->max_rel_error = std::max(result->max_rel_error, comparison.max_rel_error);
     if (comparison.equal || result->status == CaseStatus::kFail) continue;
@@ -140,8 +138,7 @@ absl::Status RunDataSet(const fs::path& folder, api::Session& session, Tolerance
     values[model.inputs()[positions[i]].name] = inputs[i].value;
   }
   api::RunStatistics statistics;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> outputs,
-                          session.Run(values, &statistics));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> outputs, session.Run(values, &statistics));
   result->cache_hits += statistics.cache_hits;
   result->cache_misses += statistics.cache_misses;
   return CompareOutputs(outputs, expected, model.outputs(), tolerance, result);
@@ -150,8 +147,7 @@ absl::Status RunDataSet(const fs::path& folder, api::Session& session, Tolerance
 absl::Status RunDataSets(const ModelCase& model_case, const std::shared_ptr<api::Device>& device,
                          Tolerance tolerance, CaseResult* result) {
   const fs::path folder = model_case.folder;
-  TARTAN_ASSIGN_OR_RETURN(const auto model,
-                          onnx::OnnxModel::Load((folder / kModelFile).string()));
+  TARTAN_ASSIGN_OR_RETURN(const auto model, onnx::OnnxModel::Load((folder / kModelFile).string()));
   TARTAN_ASSIGN_OR_RETURN(const auto session, api::Session::Create(model, device));
   int sets = 0;
   for (const fs::path& entry : SortedEntries(folder)) {

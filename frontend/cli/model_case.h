@@ -13,7 +13,7 @@
 namespace tartan::cli {
 
 struct ModelCase {
-  std::string name;    // relative to the path it was found under, with '/'
+  std::string name;  // relative to the path it was found under, with '/'
   std::string folder;
 };
 

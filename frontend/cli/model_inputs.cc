@@ -31,9 +31,8 @@ absl::Status FixShape(const std::vector<int64_t>& dims, TensorSpec* spec) {
     fits = spec->dims[d] < 0 || spec->dims[d] == dims[d];
   }
   if (!fits) {
-    return absl::InvalidArgumentError(absl::StrCat("--shape ", spec->name, ": ",
-                                                   DimsToString(dims), " contradicts the model's ",
-                                                   spec->ToString()));
+    return absl::InvalidArgumentError(absl::StrCat("--shape ", spec->name, ": ", DimsToString(dims),
+                                                   " contradicts the model's ", spec->ToString()));
   }
   spec->dims = dims;
   spec->dim_names.clear();
@@ -78,8 +77,7 @@ absl::StatusOr<std::map<std::string, HostTensor>> MakeInputs(const std::vector<T
   for (const std::string& text : options.inputs) {
     TARTAN_ASSIGN_OR_RETURN(const NamedText named,
                             At(Stage::kUsage, SplitNamed(text, "NAME=SPEC, as x=@picture.png")));
-    TARTAN_ASSIGN_OR_RETURN(const InputSpec spec,
-                            At(Stage::kUsage, ParseInputSpec(named.text)));
+    TARTAN_ASSIGN_OR_RETURN(const InputSpec spec, At(Stage::kUsage, ParseInputSpec(named.text)));
     const TensorSpec* input = FindSpec(fixed, named.name);
     if (input == nullptr) return At(Stage::kUsage, NoSuchInput(named.name, inputs));
     if (values.count(named.name) > 0) {
@@ -97,9 +95,8 @@ absl::StatusOr<std::map<std::string, HostTensor>> MakeInputs(const std::vector<T
                     "=@FILE, or take random values with --random; the model takes ",
                     ListInputs(inputs))));
     }
-    TARTAN_ASSIGN_OR_RETURN(
-        values[input.name],
-        At(Stage::kUsage, MakeInput({RandomInput{}, "rand"}, input)));
+    TARTAN_ASSIGN_OR_RETURN(values[input.name],
+                            At(Stage::kUsage, MakeInput({RandomInput{}, "rand"}, input)));
   }
   return values;
 }

@@ -151,14 +151,13 @@ std::vector<uint8_t> Transposed(const std::vector<uint8_t>& from, const TensorSh
 absl::StatusOr<HostTensor> ParseNpy(absl::Span<const uint8_t> bytes) {
   absl::string_view dictionary;
   absl::string_view data;
-  TARTAN_RETURN_IF_ERROR(Split({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                               &dictionary, &data));
+  TARTAN_RETURN_IF_ERROR(
+      Split({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, &dictionary, &data));
   TARTAN_ASSIGN_OR_RETURN(Header header, ReadHeader(dictionary));
   TensorShape shape{header.type, std::move(header.dims)};
   if (!CheckShape(shape).ok() || shape.byte_size() != static_cast<int64_t>(data.size())) {
     return Damaged(absl::StrCat("its header says ", shape.type, " of shape ",
-                                DimsToString(shape.dims), ", but ", data.size(),
-                                " bytes follow"));
+                                DimsToString(shape.dims), ", but ", data.size(), " bytes follow"));
   }
   std::vector<uint8_t> elements(data.begin(), data.end());
   if (header.big_endian) SwapBytes(ByteWidth(shape.type), &elements);
@@ -179,10 +178,9 @@ absl::StatusOr<std::string> FormatNpy(const HostTensor& tensor) {
         absl::StrCat("NumPy has no ", Name(tensor.type()), "; write a .pb file instead"));
   }
   const std::vector<int64_t>& dims = tensor.shape().dims;
-  std::string header =
-      absl::StrCat("{'descr': '", ByteWidth(tensor.type()) == 1 ? "|" : "<", code,
-                   "', 'fortran_order': False, 'shape': (", absl::StrJoin(dims, ", "),
-                   dims.size() == 1 ? ",), }" : "), }");
+  std::string header = absl::StrCat("{'descr': '", ByteWidth(tensor.type()) == 1 ? "|" : "<", code,
+                                    "', 'fortran_order': False, 'shape': (",
+                                    absl::StrJoin(dims, ", "), dims.size() == 1 ? ",), }" : "), }");
   // The elements begin at a multiple of 64 bytes, as NumPy writes them.
   header.append(63 - (10 + header.size()) % 64, ' ');
   header.push_back('\n');

@@ -100,8 +100,8 @@ std::optional<Layout> LayoutOf(absl::Span<const int64_t> dims, const Picture& pi
   if (rank != 3 && rank != 4) return std::nullopt;
   if (rank == 4 && dims[0] >= 0 && dims[0] != 1) return std::nullopt;
   std::optional<Layout> chosen;
-  for (const Layout& layout : {Layout{rank - 2, rank - 1, rank - 3},
-                               Layout{rank - 3, rank - 2, rank - 1}}) {
+  for (const Layout& layout :
+       {Layout{rank - 2, rank - 1, rank - 3}, Layout{rank - 3, rank - 2, rank - 1}}) {
     const int64_t channels = dims[layout.channels];
     if (channels >= 0 && channels != 1 && channels != 3) continue;
     if (Fits(layout, dims, picture)) return layout;
@@ -170,10 +170,9 @@ absl::StatusOr<HostTensor> PictureToTensor(const Picture& picture, DataType type
   };
   const bool height_fits = settle(layout->height, picture.height);
   if (!settle(layout->width, picture.width) || !height_fits) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the picture has ", picture.width, " × ", picture.height,
-                     " pixels, but the model takes ", shape.dims[layout->width], " × ",
-                     shape.dims[layout->height]));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the picture has ", picture.width, " × ", picture.height, " pixels, but the model takes ",
+        shape.dims[layout->width], " × ", shape.dims[layout->height]));
   }
   if (layout->channels >= 0 && dims[layout->channels] < 0) {
     shape.dims[layout->channels] = picture.channels;

@@ -12,8 +12,8 @@ namespace tartan::cli {
 struct Picture {
   int64_t height = 0;
   int64_t width = 0;
-  int64_t channels = 1;        // 1 (gray) or 3 (red, green, blue)
-  std::vector<float> values;   // height × width × channels, 0..1
+  int64_t channels = 1;       // 1 (gray) or 3 (red, green, blue)
+  std::vector<float> values;  // height × width × channels, 0..1
 };
 
 // Gray, palette or colour, any bit depth; transparency is dropped. InvalidArgument for what is no

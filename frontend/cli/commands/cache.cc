@@ -25,8 +25,7 @@ absl::StatusOr<int64_t> Act(const CacheOptions& options, const std::string& dire
   if (options.action != "prune") return 0;
   TARTAN_ASSIGN_OR_RETURN(const opencl::CacheContents before, opencl::InspectCache(directory));
   const auto limit = static_cast<int64_t>(options.limit_mib * (1 << 20));
-  TARTAN_ASSIGN_OR_RETURN(const opencl::CacheContents after,
-                          opencl::PruneCache(directory, limit));
+  TARTAN_ASSIGN_OR_RETURN(const opencl::CacheContents after, opencl::PruneCache(directory, limit));
   return before.entries - after.entries;
 }
 
@@ -46,8 +45,8 @@ std::string ToText(const proto::CacheReport& report, const CacheOptions& options
 absl::StatusOr<ExitCode> Run(const CacheOptions& options, const Context& context) {
   const std::string directory = opencl::DefaultCacheDirectory();
   if (directory.empty()) {
-    return At(Stage::kFile, absl::NotFoundError(
-                                "there is no place for a cache: set TARTAN_CACHE_DIR or HOME"));
+    return At(Stage::kFile,
+              absl::NotFoundError("there is no place for a cache: set TARTAN_CACHE_DIR or HOME"));
   }
   TARTAN_ASSIGN_OR_RETURN(const int64_t removed, At(Stage::kFile, Act(options, directory)));
   TARTAN_ASSIGN_OR_RETURN(const opencl::CacheContents contents,

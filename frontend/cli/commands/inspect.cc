@@ -32,7 +32,8 @@ void FillDeclaration(const api::TensorSpec& spec, proto::TensorDeclaration* decl
 void FillModel(const onnx::OnnxModel& model, proto::InspectReport* report) {
   report->set_producer(model.producer());
   report->set_ir_version(model.ir_version());
-  for (const auto& [domain, version] : model.opsets()) (*report->mutable_opsets())[domain] = version;
+  for (const auto& [domain, version] : model.opsets())
+    (*report->mutable_opsets())[domain] = version;
   for (const api::TensorSpec& spec : model.inputs()) FillDeclaration(spec, report->add_inputs());
   for (const api::TensorSpec& spec : model.outputs()) FillDeclaration(spec, report->add_outputs());
   report->set_parameters(model.parameter_count());

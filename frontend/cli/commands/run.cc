@@ -48,8 +48,8 @@ absl::StatusOr<std::map<size_t, std::string>> OutputFiles(
     size_t position = 0;
     while (position < outputs.size() && outputs[position].name != named.name) ++position;
     if (position == outputs.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("the model has no output '", named.name,
-                                                     "'; it has ", ListInputs(outputs)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the model has no output '", named.name, "'; it has ", ListInputs(outputs)));
     }
     files[position] = path;
   }
@@ -75,8 +75,8 @@ void FillOutput(const std::string& name, const HostTensor& value, const RunOptio
 }
 
 std::string TopText(const proto::RunReport::Output& output, bool probabilities, bool color) {
-  Table table({Table::Align::kRight, Table::Align::kRight, Table::Align::kRight,
-               Table::Align::kLeft});
+  Table table(
+      {Table::Align::kRight, Table::Align::kRight, Table::Align::kRight, Table::Align::kLeft});
   bool several_rows = false;
   for (const proto::TopEntry& entry : output.top()) several_rows |= entry.row() > 0;
   int last_row = -1;
@@ -97,11 +97,10 @@ std::string ValueText(const HostTensor& value) {
   const int64_t count = value.element_count();
   std::string text = "  ";
   for (int64_t i = 0; i < std::min(count, kMaxShownElements); ++i) {
-    const std::string element =
-        IsFloat(value.type()) ? absl::StrFormat("%.6g", value.GetDouble(i))
-        : value.type() == DataType::kUInt64
-            ? absl::StrCat(static_cast<uint64_t>(value.GetInt(i)))
-            : absl::StrCat(value.GetInt(i));
+    const std::string element = IsFloat(value.type()) ? absl::StrFormat("%.6g", value.GetDouble(i))
+                                : value.type() == DataType::kUInt64
+                                    ? absl::StrCat(static_cast<uint64_t>(value.GetInt(i)))
+                                    : absl::StrCat(value.GetInt(i));
     absl::StrAppend(&text, i > 0 ? " " : "", element);
   }
   if (count > kMaxShownElements) absl::StrAppend(&text, " … (", count, " elements)");
@@ -120,12 +119,11 @@ std::string ToText(const proto::RunReport& report, const std::vector<HostTensor>
   Table table({Table::Align::kLeft, Table::Align::kLeft});
   const auto& cache = report.cache();
   table.AddRow({"device", report.device()});
-  table.AddRow({"compile", absl::StrCat(FormatMs(report.bind_ms() + report.compile_ms()), " (",
-                                        cache.misses(), " programs compiled, ", cache.hits(),
-                                        " from the cache)")});
+  table.AddRow({"compile",
+                absl::StrCat(FormatMs(report.bind_ms() + report.compile_ms()), " (", cache.misses(),
+                             " programs compiled, ", cache.hits(), " from the cache)")});
   table.AddRow({"latency", absl::StrCat(FormatMs(report.latency_ms()), ", ", report.kernels(),
-                                        " kernels (first run ", FormatMs(report.first_ms()),
-                                        ")")});
+                                        " kernels (first run ", FormatMs(report.first_ms()), ")")});
   return absl::StrCat(text, "\n", table.ToString());
 }
 
@@ -167,8 +165,7 @@ absl::StatusOr<ExitCode> Run(const RunOptions& options, const Context& context) 
 
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   report.set_device(Describe(device->info()));
-  TARTAN_ASSIGN_OR_RETURN(const auto session,
-                          At(Stage::kRun, api::Session::Create(model, device)));
+  TARTAN_ASSIGN_OR_RETURN(const auto session, At(Stage::kRun, api::Session::Create(model, device)));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values,
                           At(Stage::kRun, RunTwice(*session, inputs, &report)));
 
@@ -176,8 +173,8 @@ absl::StatusOr<ExitCode> Run(const RunOptions& options, const Context& context) 
     FillOutput(model->outputs()[o].name, values[o], options, labels, report.add_outputs());
   }
   for (const auto& [position, path] : files) {
-    TARTAN_RETURN_IF_ERROR(At(
-        Stage::kFile, WriteTensor(path, model->outputs()[position].name, values[position])));
+    TARTAN_RETURN_IF_ERROR(
+        At(Stage::kFile, WriteTensor(path, model->outputs()[position].name, values[position])));
     context.Detail(absl::StrCat("wrote ", path));
   }
   TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report, values)));

@@ -71,8 +71,8 @@ std::vector<CaseResult> RunAll(const std::vector<ModelCase>& cases,
       results[i] = RunCase(cases[i], device, options.tolerance);
       std::lock_guard<std::mutex> lock(mutex);
       progress.Show(++done, cases[i].name);
-      context.Detail(absl::StrCat(Name(results[i].status), " ", cases[i].name, " ",
-                                  FormatMs(results[i].ms)));
+      context.Detail(
+          absl::StrCat(Name(results[i].status), " ", cases[i].name, " ", FormatMs(results[i].ms)));
     }
   };
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
@@ -172,8 +172,8 @@ std::string ToText(const proto::VerifyReport& report, bool has_list) {
     }
   }
   return absl::StrCat(text, report.passed(), " passed, ", report.failed(), " failed, ",
-                      report.skipped(), " skipped (not supported) in ",
-                      FormatMs(report.total_ms()), "\n");
+                      report.skipped(), " skipped (not supported) in ", FormatMs(report.total_ms()),
+                      "\n");
 }
 
 ExitCode Verdict(const proto::VerifyReport& report, bool has_list) {
@@ -190,8 +190,8 @@ absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& contex
   TARTAN_ASSIGN_OR_RETURN(const std::vector<ModelCase> cases,
                           At(Stage::kFile, SelectCases(options, match)));
   if (cases.empty()) {
-    return At(Stage::kUsage, absl::NotFoundError(absl::StrCat("--match '", options.match,
-                                                              "' fits no case")));
+    return At(Stage::kUsage,
+              absl::NotFoundError(absl::StrCat("--match '", options.match, "' fits no case")));
   }
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   proto::VerifyReport report;
@@ -201,8 +201,8 @@ absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& contex
   const bool has_list = !options.expect.empty();
   if (has_list) TARTAN_RETURN_IF_ERROR(CompareWithList(options, match, &report));
   if (!options.write_expect.empty()) {
-    TARTAN_RETURN_IF_ERROR(At(
-        Stage::kFile, WriteFile(options.write_expect, FormatExpectations(StatusesOf(report)))));
+    TARTAN_RETURN_IF_ERROR(
+        At(Stage::kFile, WriteFile(options.write_expect, FormatExpectations(StatusesOf(report)))));
   }
   TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report, has_list)));
   return Verdict(report, has_list);

@@ -86,8 +86,8 @@ TEST(InputSpec, RefusesOtherWords) {
 }
 
 TEST(InputSpec, ReadsTensorFilesOfBothKinds) {
-  const HostTensor value = HostTensor::FromVector<float>({DataType::kFloat32, {2, 3}},
-                                                         {1, 2, 3, 4, 5, 6});
+  const HostTensor value =
+      HostTensor::FromVector<float>({DataType::kFloat32, {2, 3}}, {1, 2, 3, 4, 5, 6});
   for (const char* name : {"input_spec_test.npy", "input_spec_test.pb"}) {
     const TemporaryFile file(name);
     ASSERT_TRUE(WriteTensor(file.path, "x", value).ok());

@@ -54,7 +54,8 @@ TEST(Program, ReadsTheSeven) {
 }
 
 TEST(Program, RunReportsJson) {
-  const auto result = RunTartan({"--format", "json", "run", Digits(), "--input", Seven(), "--topk", "2"});
+  const auto result =
+      RunTartan({"--format", "json", "run", Digits(), "--input", Seven(), "--topk", "2"});
   const auto report = ParseJson<proto::RunReport>(result);
   ExpectFields(result, {"outputs", "name", "type", "shape", "compile_ms", "latency_ms", "kernels",
                         "cache", "hits", "misses", "device"});
@@ -112,8 +113,8 @@ TEST(Program, BenchReportsJson) {
 }
 
 TEST(Program, ASecondProcessCompilesNothing) {
-  const std::vector<std::string> arguments = {"run",  Digits(), "--input", Seven(),
-                                              "--format", "json"};
+  const std::vector<std::string> arguments = {"run",   Digits(),   "--input",
+                                              Seven(), "--format", "json"};
   RunTartan(arguments);
   const auto report = ParseJson<proto::RunReport>(RunTartan(arguments));
   EXPECT_EQ(report.cache().misses(), 0);
@@ -121,8 +122,8 @@ TEST(Program, ASecondProcessCompilesNothing) {
 }
 
 TEST(Program, CacheReportsJsonAndClears) {
-  const ProgramOptions own{{"TARTAN_CACHE_DIR=" + ::testing::TempDir() + "program_test_cache"},
-                           "", false, 0, ""};
+  const ProgramOptions own{
+      {"TARTAN_CACHE_DIR=" + ::testing::TempDir() + "program_test_cache"}, "", false, 0, ""};
   RunTartan({"run", Digits(), "--input", Seven()}, own);
   const auto full = RunTartan({"cache", "--format", "json"}, own);
   ExpectFields(full, {"entries", "bytes", "limit_bytes"});
@@ -162,7 +163,8 @@ TEST(Program, WrongShapesAndTypesEndWith2) {
 }
 
 TEST(Program, MissingDevicesEndWith4) {
-  const ProgramResult none = RunTartan({"run", Digits(), "--input", Seven(), "--device", "warp drive"});
+  const ProgramResult none =
+      RunTartan({"run", Digits(), "--input", Seven(), "--device", "warp drive"});
   ExpectFailure(none, 4, "no device matches 'warp drive'");
   const ProgramOptions no_platform{{"OCL_ICD_VENDORS=/nonexistent/"}, "", false, 0, ""};
   ExpectFailure(RunTartan({"devices"}, no_platform), 4, "apt-get install pocl-opencl-icd");
@@ -178,9 +180,9 @@ TEST(Program, FilesThatCannotBeReadOrWrittenEndWith6) {
                 "an input file is .npy, .pb, .png or .bin");
   ExpectFailure(RunTartan({"run", Digits(), "--input", Seven(), "--labels", "/no/such.txt"}), 6,
                 "/no/such.txt");
-  ExpectFailure(RunTartan({"run", Digits(), "--input", Seven(), "--output",
-                           "scores=/no/such/folder/y.npy"}),
-                6, "/no/such/folder/y.npy");
+  ExpectFailure(
+      RunTartan({"run", Digits(), "--input", Seven(), "--output", "scores=/no/such/folder/y.npy"}),
+      6, "/no/such/folder/y.npy");
   ExpectFailure(RunTartan({"verify", "/no/such/folder"}), 6, "/no/such/folder");
 }
 
@@ -217,6 +219,7 @@ TEST(Program, HelpShowsAnExample) {
   for (const std::string command : {"devices", "inspect", "run", "verify", "bench", "cache"}) {
     const auto result = RunTartan({command, "--help"});
     EXPECT_EQ(result.exit_code, 0);
+    EXPECT_THAT(result.out, HasSubstr("Usage: tartan " + command + " [OPTIONS]"));
     EXPECT_THAT(result.out, HasSubstr("Example:\n  tartan " + command));
   }
   EXPECT_THAT(RunTartan({"--help"}).out, HasSubstr("Example:\n"));

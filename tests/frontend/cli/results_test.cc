@@ -22,8 +22,8 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 HostTensor Floats(const std::vector<float>& values) {
-  return HostTensor::FromVector<float>(
-      {DataType::kFloat32, {static_cast<int64_t>(values.size())}}, values);
+  return HostTensor::FromVector<float>({DataType::kFloat32, {static_cast<int64_t>(values.size())}},
+                                       values);
 }
 
 TEST(Compare, NanAndInfinityFitThemselves) {
@@ -72,7 +72,8 @@ TEST(Expectations, ReadBackWhatTheyWrite) {
   EXPECT_EQ(text, "pass a/one\nunsupported b/two  # needs (an operator)\n");
   const auto parsed = ParseExpectations({"# heading", "", "pass a/one", "error b  # why"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_THAT(*parsed, ElementsAre(::testing::Pair("a/one", "pass"), ::testing::Pair("b", "error")));
+  EXPECT_THAT(*parsed,
+              ElementsAre(::testing::Pair("a/one", "pass"), ::testing::Pair("b", "error")));
 }
 
 TEST(Expectations, RefuseOtherLines) {

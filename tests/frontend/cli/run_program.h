@@ -21,7 +21,8 @@ struct ProgramOptions {
   std::string interrupt_at;
 };
 
-ProgramResult RunProgram(const std::vector<std::string>& arguments, const ProgramOptions& options = {});
+ProgramResult RunProgram(const std::vector<std::string>& arguments,
+                         const ProgramOptions& options = {});
 
 // build/tartan with these arguments.
 ProgramResult RunTartan(std::vector<std::string> arguments, const ProgramOptions& options = {});
