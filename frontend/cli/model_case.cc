@@ -79,6 +79,12 @@ absl::StatusOr<std::vector<NamedTensor>> ReadAll(const std::vector<std::string>&
   return tensors;
 }
 
+// NumPy has no bfloat16, so published data holds its bits as uint16; the model says what is meant.
+HostTensor AsDeclared(const HostTensor& value, const api::TensorSpec& spec) {
+  if (spec.type != DataType::kBFloat16 || value.type() != DataType::kUInt16) return value;
+  return HostTensor({spec.type, value.shape().dims}, value.bytes());
+}
+
 // For each tensor of a data set the position of its declaration: by name where every tensor bears
 // the name of another one, else by order, optional inputs last.
 absl::StatusOr<std::vector<size_t>> Assign(const std::vector<NamedTensor>& tensors,
@@ -113,7 +119,8 @@ absl::Status CompareOutputs(const std::vector<HostTensor>& actual,
                             CaseResult* result) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions, Assign(expected, specs));
   for (size_t i = 0; i < expected.size(); ++i) {
-    const Comparison comparison = Compare(actual[positions[i]], expected[i].value, tolerance);
+    const HostTensor wanted = AsDeclared(expected[i].value, specs[positions[i]]);
+    const Comparison comparison = Compare(actual[positions[i]], wanted, tolerance);
     result->max_abs_error = std::max(result->max_abs_error, comparison.max_abs_error);
     result->max_rel_error = std::max(result->max_rel_error, comparison.max_rel_error);
     if (comparison.equal || result->status == CaseStatus::kFail) continue;
@@ -135,7 +142,8 @@ absl::Status RunDataSet(const fs::path& folder, api::Session& session, Tolerance
   TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions, Assign(inputs, model.inputs()));
   std::map<std::string, HostTensor> values;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    values[model.inputs()[positions[i]].name] = inputs[i].value;
+    const api::TensorSpec& spec = model.inputs()[positions[i]];
+    values[spec.name] = AsDeclared(inputs[i].value, spec);
   }
   api::RunStatistics statistics;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> outputs, session.Run(values, &statistics));

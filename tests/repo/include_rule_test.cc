@@ -21,7 +21,8 @@ using ::testing::IsEmpty;
 // Each layer with those it may include. proto and tile/base are below everything and need no
 // mention; "tile/*" is every part of tile. Beyond the design's table: grouping (tile/graph) makes
 // the kernels that tile/poly defines, special kernels are lowered from the graph's description of
-// them, and size arithmetic of the importer is that of tile/math.
+// them, and the importer takes size arithmetic from tile/math and the modes of special functions
+// from tile/ir.
 const std::map<std::string, std::set<std::string>>& Layers() {
   static const auto& layers = *new std::map<std::string, std::set<std::string>>{
       {"proto", {}},
@@ -44,7 +45,7 @@ const std::map<std::string, std::set<std::string>>& Layers() {
       {"backend_opencl", {"hal", "tile/codegen"}},
       {"frontend/api", {"tile/*", "hal"}},
       {"frontend/ops", {"frontend/api"}},
-      {"frontend/onnx", {"tile/math", "frontend/api", "frontend/ops"}},
+      {"frontend/onnx", {"tile/math", "tile/ir", "frontend/api", "frontend/ops"}},
       {"frontend/train", {"frontend/api", "frontend/ops", "frontend/onnx"}},
       {"frontend/cli",
        {"tile/*", "hal", "backend_opencl", "frontend/api", "frontend/ops", "frontend/onnx",
