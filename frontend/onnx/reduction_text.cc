@@ -12,8 +12,6 @@ bool Contains(absl::Span<const int64_t> axes, int64_t axis) {
   return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
-bool IsNarrow(DataType type) { return IsFloat(type) && ComputeType(type) != type; }
-
 }  // namespace
 
 std::vector<int64_t> KeptDims(absl::Span<const int64_t> dims, absl::Span<const int64_t> axes) {
@@ -62,25 +60,17 @@ std::string DropStatement(absl::string_view target, char aggregation, absl::stri
                       absl::string_view(&aggregation, 1), "(", Read(source, names), ")");
 }
 
-std::string Widened(absl::string_view expr, DataType type) {
-  return IsNarrow(type) ? Cast(expr, ComputeType(type)) : std::string(expr);
-}
-
-std::string Narrowed(absl::string_view expr, DataType type) {
-  return IsNarrow(type) ? Cast(expr, type) : std::string(expr);
-}
-
-std::vector<std::string> StandardizeStatements(absl::string_view source, DataType type,
+std::vector<std::string> StandardizeStatements(absl::string_view source,
                                                absl::Span<const int64_t> dims,
                                                absl::Span<const int64_t> axes, double epsilon,
                                                bool is_centered) {
   const int64_t count = ReducedCount(dims, axes);
-  std::vector<std::string> statements = {absl::StrCat("WIDE = ", Widened(source, type))};
-  absl::string_view centered = "WIDE";
+  std::vector<std::string> statements;
+  std::string centered(source);
   if (is_centered) {
-    statements.push_back(ReduceStatement("SUM", '+', "WIDE", dims, axes));
+    statements.push_back(ReduceStatement("SUM", '+', source, dims, axes));
     statements.push_back(absl::StrCat("MEAN = SUM / ", count));
-    statements.push_back("CENTERED = WIDE - MEAN");
+    statements.push_back(absl::StrCat("CENTERED = ", source, " - MEAN"));
     centered = "CENTERED";
   }
   statements.push_back(absl::StrCat("SQUARES = ", centered, " * ", centered));

@@ -27,16 +27,10 @@ std::string ReduceStatement(absl::string_view target, char aggregation, absl::st
 std::string DropStatement(absl::string_view target, char aggregation, absl::string_view source,
                           absl::Span<const int64_t> dims, absl::Span<const int64_t> axes);
 
-// `expr`, of a 16-bit float type, as float32, so that sums neither overflow nor lose digits; of any
-// other type as it is.
-std::string Widened(absl::string_view expr, DataType type);
-// The way back.
-std::string Narrowed(absl::string_view expr, DataType type);
-
 // Statements that make of `source` (sizes `dims`) over the axes: MEAN, VAR (of the population) and
-// INV = 1 / sqrt(VAR + epsilon), all with sizes of 1, and NORM = (source - MEAN) * INV, all in
-// float32 where `type` is a 16-bit float. Without `is_centered` the mean counts as 0.
-std::vector<std::string> StandardizeStatements(absl::string_view source, DataType type,
+// INV = 1 / sqrt(VAR + epsilon), all with sizes of 1, and NORM = (source - MEAN) * INV.
+// Without `is_centered` the mean counts as 0.
+std::vector<std::string> StandardizeStatements(absl::string_view source,
                                                absl::Span<const int64_t> dims,
                                                absl::Span<const int64_t> axes, double epsilon,
                                                bool is_centered = true);

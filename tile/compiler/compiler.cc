@@ -11,6 +11,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/graph/group.h"
 #include "tile/graph/pad_inputs.h"
+#include "tile/graph/widen_halves.h"
 #include "tile/lower/lower_kernel.h"
 #include "tile/lower/lower_special.h"
 #include "tile/plan/kernel_plan.h"
@@ -223,7 +224,7 @@ absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces&
 
 absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOptions& options) {
   Dump(options, "program", [&] { return ir::ToString(bound); });
-  ir::Program program = bound;
+  ir::Program program = graph::WidenHalves(bound);
   TARTAN_ASSIGN_OR_RETURN(poly::ProgramSpaces spaces, poly::AnalyzeProgram(program));
   if (options.pad_inputs && options.settings.threads == 1) {
     program = graph::PadInputs(program, spaces);

@@ -41,8 +41,8 @@ Outputs BatchNormalizationTraining(NodeContext& context, float epsilon) {
   axes[0] = 0;
   const int64_t channels = x.dims()[1];
   std::vector<std::string> statements =
-      StandardizeStatements("X", x.type(), x.dims(), axes, epsilon);
-  statements.push_back(absl::StrCat("Y = ", Narrowed("NORM", x.type()), " * ",
+      StandardizeStatements("X", x.dims(), axes, epsilon);
+  statements.push_back(absl::StrCat("Y = NORM * ",
                                     PerChannel("A", channels, SpatialRank(x)), " + ",
                                     PerChannel("B", channels, SpatialRank(x))));
   const auto running = [&](int operand, const char* name, const char* current) {
@@ -90,8 +90,8 @@ Outputs InstanceNormalization(NodeContext& context) {
   const int64_t channels = x.dims()[1];
   TARTAN_RETURN_IF_ERROR(CheckVectors(context, 1, 2, channels));
   std::vector<std::string> statements =
-      StandardizeStatements("X", x.type(), x.dims(), AxesFrom(2, x.rank()), epsilon);
-  statements.push_back(absl::StrCat("Y = ", Narrowed("NORM", x.type()), " * ",
+      StandardizeStatements("X", x.dims(), AxesFrom(2, x.rank()), epsilon);
+  statements.push_back(absl::StrCat("Y = NORM * ",
                                     PerChannel("A", channels, SpatialRank(x)), " + ",
                                     PerChannel("B", channels, SpatialRank(x))));
   return context.Apply(TileFunction("X, A, B", "Y", statements));
@@ -112,10 +112,10 @@ Outputs GroupNormalization(NodeContext& context) {
   const int64_t per_group = ReducedCount(x.dims(), AxesFrom(1, x.rank())) / groups;
   const std::vector<int64_t> apart = {x.dims()[0], groups, per_group};
   std::vector<std::string> statements = {absl::StrCat("G = ", ReshapeCall("X", apart))};
-  for (std::string& statement : StandardizeStatements("G", x.type(), apart, {2}, epsilon)) {
+  for (std::string& statement : StandardizeStatements("G", apart, {2}, epsilon)) {
     statements.push_back(std::move(statement));
   }
-  statements.push_back(absl::StrCat("N = ", Narrowed("NORM", x.type())));
+  statements.push_back("N = NORM");
   if (is_per_group) {
     statements.push_back(
         absl::StrCat("S = N * ", PerChannel("A", groups, 1), " + ", PerChannel("B", groups, 1)));
@@ -135,11 +135,11 @@ Outputs NormalizeLayer(NodeContext& context, bool is_centered) {
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
   TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
   std::vector<std::string> statements = StandardizeStatements(
-      "X", x.type(), x.dims(), AxesFrom(axis, x.rank()), epsilon, is_centered);
+      "X", x.dims(), AxesFrom(axis, x.rank()), epsilon, is_centered);
   const bool has_bias = context.HasInput(2);
   const DataType scale_type = context.input(1).type();
   const std::string value =
-      absl::StrCat(Narrowed("NORM", x.type()), " * A", has_bias ? " + B" : "");
+      absl::StrCat("NORM * A", has_bias ? " + B" : "");
   statements.push_back(absl::StrCat("Y = ", Cast(value, scale_type)));
   // The statistics are float32 however wide the operand is.
   std::string outputs = "Y";
@@ -181,10 +181,10 @@ Outputs NormalizeSkipLayer(NodeContext& context, bool is_centered) {
   }
   std::vector<std::string> statements = {absl::StrCat("X = ", sum)};
   for (std::string& statement :
-       StandardizeStatements("X", x.type(), x.dims(), {x.rank() - 1}, epsilon, is_centered)) {
+       StandardizeStatements("X", x.dims(), {x.rank() - 1}, epsilon, is_centered)) {
     statements.push_back(std::move(statement));
   }
-  statements.push_back(absl::StrCat("Z = ", Narrowed("NORM", x.type())));
+  statements.push_back("Z = NORM");
   statements.push_back(absl::StrCat("Y = ", value));
   if (!is_centered) statements.push_back("MEAN = VAR * 0");
   return context.Apply(TileFunction(names, "Y, MEAN, INV, X", statements), operands);
@@ -198,10 +198,10 @@ Outputs MeanVarianceNormalization(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Axes given, context.Ints("axes", {0, 2, 3}));
   TARTAN_ASSIGN_OR_RETURN(const Axes axes, NormalAxes(given, x.rank()));
-  std::vector<std::string> statements = StandardizeStatements("X", x.type(), x.dims(), axes, 0);
+  std::vector<std::string> statements = StandardizeStatements("X", x.dims(), axes, 0);
   // A constant operand gives zeros.
   statements.push_back("DEVIATION = sqrt(VAR)");
-  statements.push_back(absl::StrCat("Y = ", Narrowed("CENTERED / (DEVIATION + 1e-9)", x.type())));
+  statements.push_back("Y = CENTERED / (DEVIATION + 1e-9)");
   return context.Apply(TileFunction("X", "Y", statements));
 }
 
@@ -213,10 +213,9 @@ Outputs LpNormalization(NodeContext& context) {
   if (p != 1 && p != 2) return Invalid("attribute 'p': expected 1 or 2, got ", p);
   return context.Apply(TileFunction(
       "X", "Y",
-      {absl::StrCat("WIDE = ", Widened("X", x.type())),
-       p == 1 ? "TERM = abs(WIDE)" : "TERM = WIDE * WIDE",
+      {p == 1 ? "TERM = abs(X)" : "TERM = X * X",
        ReduceStatement("S", '+', "TERM", x.dims(), {axis}), p == 1 ? "L = S" : "L = sqrt(S)",
-       absl::StrCat("Y = ", Narrowed("L == 0 ? 0 : WIDE / L", x.type()))}));
+       "Y = L == 0 ? 0 : X / L"}));
 }
 
 // Each element is divided by a power of the squares of its neighbours in the channel dimension.
@@ -233,13 +232,12 @@ Outputs Lrn(NodeContext& context) {
   neighbours[1] = absl::StrCat("i1 + k - ", (size - 1) / 2);
   return context.Apply(TileFunction(
       "X", "Y",
-      {absl::StrCat("WIDE = ", Widened("X", x.type())), "SQUARES = WIDE * WIDE",
+      {"SQUARES = X * X",
        absl::StrCat(Write("S", names, x.dims()), " = +(", Read("SQUARES", neighbours), "), k < ",
                     size),
        absl::StrCat("BASE = ", Literal(bias), " + ",
                     Literal(static_cast<double>(alpha) / static_cast<double>(size)), " * S"),
-       absl::StrCat("Y = ",
-                    Narrowed(absl::StrCat("WIDE / pow(BASE, ", Literal(beta), ")"), x.type()))}));
+       absl::StrCat("Y = X / pow(BASE, ", Literal(beta), ")")}));
 }
 
 constexpr char kMicrosoft[] = "com.microsoft";

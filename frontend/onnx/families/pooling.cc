@@ -121,9 +121,8 @@ Outputs AveragePool(NodeContext& context) {
   factors.push_back(Literal(count));
   const std::string mean = absl::StrCat("S / (", absl::StrJoin(factors, " * "), ")");
   return context.Apply(TileFunction(names, "Y",
-                                    {absl::StrCat("WIDE = ", Widened("X", x.type())),
-                                     PoolStatement("S", '+', "WIDE", x, window),
-                                     absl::StrCat("Y = ", Narrowed(mean, x.type()))}),
+                                    {PoolStatement("S", '+', "X", x, window),
+                                     absl::StrCat("Y = ", mean)}),
                        operands);
 }
 
@@ -140,7 +139,7 @@ absl::StatusOr<double> ReadNorm(const NodeContext& context) {
 
 // The sum of |x|^p under a root: what goes into the sum and what comes out of it.
 std::string NormTerm(double p, DataType type) {
-  const std::string wide = Widened("X", type);
+  const std::string wide = "X";
   if (p == 1) return absl::StrCat("abs(", wide, ")");
   if (p == 2) return absl::StrCat(wide, " * ", wide);
   return absl::StrCat("pow(abs(", wide, "), ", Literal(p), ")");
@@ -150,7 +149,7 @@ std::string NormRoot(double p, DataType type) {
   const std::string root = p == 1   ? "S"
                            : p == 2 ? "sqrt(S)"
                                     : absl::StrCat("pow(S, ", Literal(1 / p), ")");
-  return Narrowed(root, type);
+  return root;
 }
 
 Outputs LpPool(NodeContext& context) {
@@ -179,8 +178,8 @@ Outputs GlobalPool(NodeContext& context, const std::string& term, char aggregati
 Outputs GlobalAveragePool(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Sizes spatial, SpatialDims(x));
-  return GlobalPool(context, Widened("X", x.type()), '+',
-                    Narrowed(absl::StrCat("S / ", Product(spatial)), x.type()));
+  return GlobalPool(context, "X", '+',
+                    absl::StrCat("S / ", Product(spatial)));
 }
 
 Outputs GlobalMaxPool(NodeContext& context) { return GlobalPool(context, "X", '>', "S"); }

@@ -84,12 +84,11 @@ constexpr Reduction kSumSquare = {"X * X", '+', "S", OfNothing::kZero};
 constexpr Reduction kLogSum = {"X", '+', "log(S)", OfNothing::kLowest, true};
 constexpr Reduction kLogSumExp = {"exp(D)", '+', "log(S) + M", OfNothing::kLowest, true, true};
 
-// The operand in the type the sum is made in: wide enough, and a number.
+// The operand in the type the aggregation is made in: a number.
 std::string Operand(const Reduction& reduction, DataType type) {
   if (type == DataType::kBool) return Cast("IN", DataType::kUInt8);
   if (reduction.in_float && !IsFloat(type)) return Cast("IN", DataType::kFloat32);
-  const bool is_extreme = reduction.aggregation == '>' || reduction.aggregation == '<';
-  return is_extreme ? "IN" : Widened("IN", type);
+  return "IN";
 }
 
 std::vector<std::string> ReductionStatements(const Reduction& reduction, const Tensor& x,

@@ -24,8 +24,7 @@ absl::StatusOr<Axes> ReadAxes(const NodeContext& context) {
 
 // Greatest element first, so that no exponential overflows.
 std::vector<std::string> ExponentialStatements(const api::Tensor& x, const Axes& axes) {
-  return {absl::StrCat("WIDE = ", Widened("X", x.type())),
-          ReduceStatement("M", '>', "WIDE", x.dims(), axes), "D = WIDE - M", "E = exp(D)",
+  return {ReduceStatement("M", '>', "X", x.dims(), axes), "D = X - M", "E = exp(D)",
           ReduceStatement("S", '+', "E", x.dims(), axes)};
 }
 
@@ -33,7 +32,7 @@ Outputs Softmax(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(context));
   const api::Tensor& x = context.input(0);
   std::vector<std::string> statements = ExponentialStatements(x, axes);
-  statements.push_back(absl::StrCat("Y = ", Narrowed("E / S", x.type())));
+  statements.push_back("Y = E / S");
   return context.Apply(TileFunction("X", "Y", statements));
 }
 
@@ -41,7 +40,7 @@ Outputs LogSoftmax(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(context));
   const api::Tensor& x = context.input(0);
   std::vector<std::string> statements = ExponentialStatements(x, axes);
-  statements.push_back(absl::StrCat("Y = ", Narrowed("D - log(S)", x.type())));
+  statements.push_back("Y = D - log(S)");
   return context.Apply(TileFunction("X", "Y", statements));
 }
 
