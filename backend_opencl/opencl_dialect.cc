@@ -129,6 +129,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   codegen::Dialect dialect;
   dialect.name = "opencl-c-1.2";
   dialect.format = "opencl-c";
+  dialect.compiler_options = "-w";  // PoCL tells its warnings to stderr
   // A product and a sum are rounded one by one unless MultiplyAdd says otherwise, so that results
   // do not depend on what a driver's compiler likes to fuse.
   dialect.prologue = "#pragma OPENCL FP_CONTRACT OFF\n";

@@ -10,6 +10,7 @@
 #include "backend_opencl/opencl_dialect.h"
 #include "backend_opencl/opencl_driver.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/dump_files.h"
 #include "tile/evaluator/program_cache.h"
 
 namespace tartan::api {
@@ -59,7 +60,13 @@ absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices() { return MakeDriver({
 
 Device::Device(hal::DevicePtr hal)
     : hal_(std::move(hal)),
-      programs_(std::make_unique<evaluator::ProgramCache>(hal_, opencl::OpenClDialect())) {}
+      programs_(std::make_unique<evaluator::ProgramCache>(hal_, opencl::OpenClDialect())) {
+  if (const char* directory = std::getenv("TARTAN_DUMP_DIR"); directory != nullptr) {
+    compiler::CompileOptions options;
+    options.dump = compiler::DumpToDirectory(directory);
+    programs_->SetOptions(std::move(options));
+  }
+}
 
 Device::~Device() = default;
 

@@ -26,6 +26,8 @@ struct DeviceOptions {
   bool verbose = false;  // tells on stderr why the disk cache is not used where it cannot be
 };
 
+// With TARTAN_DUMP_DIR in the environment, everything a device compiles is written there, stage by
+// stage.
 class Device {
  public:
   // `selector`: an index, or a case-insensitive part of the platform or device name; empty: the

@@ -57,6 +57,7 @@ struct Place {
 struct Dialect {
   std::string name;    // "opencl-c-1.2"
   std::string format;  // what a hal::ExecutableSource calls it: "opencl-c"
+  std::string compiler_options;  // for the device's compiler
   // The first lines of every program.
   std::string prologue;
   // The definition that an identifier found in the kernels needs before them (a helper function, a

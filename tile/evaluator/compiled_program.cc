@@ -37,10 +37,13 @@ absl::StatusOr<ir::Program> Bind(const proto::Program& program) {
 
 absl::StatusOr<hal::ExecutablePtr> CompileKernels(const compiler::KernelList& list,
                                                   const codegen::Dialect& dialect,
+                                                  const compiler::CompileOptions& options,
                                                   hal::Device& device) {
   if (list.kernels.empty()) return hal::ExecutablePtr();
   hal::ExecutableSource source;
   source.format = dialect.format;
+  source.options = dialect.compiler_options;
+  if (options.dump) options.dump("source", codegen::WriteProgram(list.kernels, dialect));
   codegen::ProgramText text = codegen::WriteProgramParts(list.kernels, dialect);
   source.prologue = std::move(text.prologue);
   for (size_t k = 0; k < list.kernels.size(); ++k) {
@@ -103,7 +106,8 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(
   const hal::DeviceInfo& info = device->info();
   TARTAN_ASSIGN_OR_RETURN(compiled->resident_, PlanRegion(compiled->list_, true, info));
   TARTAN_ASSIGN_OR_RETURN(compiled->frame_, PlanRegion(compiled->list_, false, info));
-  TARTAN_ASSIGN_OR_RETURN(compiled->executable_, CompileKernels(compiled->list_, dialect, *device));
+  TARTAN_ASSIGN_OR_RETURN(compiled->executable_,
+                          CompileKernels(compiled->list_, dialect, options, *device));
   compiled->device_ = std::move(device);
   const std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
