@@ -26,9 +26,8 @@ using ir::ValueId;
 // Puts kernels, buffers and steps of one program together.
 class ListBuilder {
  public:
-  ListBuilder(const ir::Program& program, const ir::Grouping& grouping,
-              const CompileOptions& options)
-      : program_(program), grouping_(grouping), options_(options) {
+  ListBuilder(const ir::Program& program, const ir::Grouping& grouping)
+      : program_(program), grouping_(grouping) {
     list_.name = program.name;
     FindConstants();
     MakeBuffers();
@@ -96,7 +95,6 @@ class ListBuilder {
 
   const ir::Program& program_;
   const ir::Grouping& grouping_;
-  const CompileOptions& options_;
   KernelList list_;
   std::vector<bool> constant_;
   std::map<ValueId, int> buffer_;
@@ -234,7 +232,7 @@ absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOption
   graph::GroupOptions group_options;
   group_options.fuse = options.fuse;
   const ir::Grouping grouping = graph::GroupIntoKernels(program, spaces, group_options);
-  ListBuilder list(program, grouping, options);
+  ListBuilder list(program, grouping);
   for (const ir::KernelGroup& group : grouping.groups) {
     if (program.values[group.outputs.front()].shape.element_count() == 0) continue;
     const bool is_special = group.root != ir::kNoValue &&

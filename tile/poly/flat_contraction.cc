@@ -19,7 +19,7 @@ std::vector<std::string> IndexNames(const FlatContraction& flat) {
 
 class ExprPrinter {
  public:
-  explicit ExprPrinter(const FlatContraction& flat) : flat_(flat), names_(IndexNames(flat)) {}
+  explicit ExprPrinter(const FlatContraction& flat) : names_(IndexNames(flat)) {}
 
   std::string Print(const ExprPtr& expr) const {
     return Match(
@@ -59,7 +59,6 @@ class ExprPrinter {
     });
   }
 
-  const FlatContraction& flat_;
   const std::vector<std::string> names_;
 };
 
