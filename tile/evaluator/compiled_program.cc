@@ -88,24 +88,38 @@ absl::StatusOr<CompiledProgram::Region> PlanRegion(const compiler::KernelList& l
   for (int output : list.outputs) {
     if (region.slot[output] >= 0) lifetimes[region.slot[output]].last = kForever;
   }
+  const Sharing sharing =
+      info.sub_buffers_may_overlap ? Sharing::kAnywhere : Sharing::kWholePieces;
   TARTAN_ASSIGN_OR_RETURN(region.plan, PlanMemory(lifetimes, info.buffer_alignment,
-                                                  info.max_allocation_bytes));
+                                                  info.max_allocation_bytes, sharing));
   return region;
 }
 
 }  // namespace
+
+absl::Status CompiledProgram::MakePlan(const proto::Program& program, const hal::DeviceInfo& info,
+                                       compiler::CompileOptions options) {
+  TARTAN_ASSIGN_OR_RETURN(const ir::Program bound, Bind(program));
+  options.settings = info.settings;
+  TARTAN_ASSIGN_OR_RETURN(list_, compiler::Compile(bound, options));
+  TARTAN_ASSIGN_OR_RETURN(resident_, PlanRegion(list_, true, info));
+  TARTAN_ASSIGN_OR_RETURN(frame_, PlanRegion(list_, false, info));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Plan(
+    const proto::Program& program, const hal::DeviceInfo& info, compiler::CompileOptions options) {
+  std::shared_ptr<CompiledProgram> planned(new CompiledProgram());
+  TARTAN_RETURN_IF_ERROR(planned->MakePlan(program, info, std::move(options)));
+  return planned;
+}
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(
     const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
     compiler::CompileOptions options) {
   const auto start = std::chrono::steady_clock::now();
   std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
-  TARTAN_ASSIGN_OR_RETURN(const ir::Program bound, Bind(program));
-  options.settings = device->info().settings;
-  TARTAN_ASSIGN_OR_RETURN(compiled->list_, compiler::Compile(bound, options));
-  const hal::DeviceInfo& info = device->info();
-  TARTAN_ASSIGN_OR_RETURN(compiled->resident_, PlanRegion(compiled->list_, true, info));
-  TARTAN_ASSIGN_OR_RETURN(compiled->frame_, PlanRegion(compiled->list_, false, info));
+  TARTAN_RETURN_IF_ERROR(compiled->MakePlan(program, device->info(), options));
   TARTAN_ASSIGN_OR_RETURN(compiled->executable_,
                           CompileKernels(compiled->list_, dialect, options, *device));
   compiled->device_ = std::move(device);

@@ -18,6 +18,11 @@ namespace tartan::evaluator {
 
 class CompiledProgram {
  public:
+  // What the compiler makes of a program for a device, without building the kernels: nothing can be
+  // run.
+  static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Plan(
+      const proto::Program& program, const hal::DeviceInfo& info, compiler::CompileOptions options);
+
   // Parses, binds, compiles. `options.settings` is replaced by the device's.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Create(
       const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
@@ -25,7 +30,7 @@ class CompiledProgram {
 
   const compiler::KernelList& list() const { return list_; }
   const hal::DevicePtr& device() const { return device_; }
-  const hal::ExecutablePtr& executable() const { return executable_; }  // null without kernels
+  const hal::ExecutablePtr& executable() const { return executable_; }  // null without kernels or after Plan
   double compile_ms() const { return compile_ms_; }
   // Its kernels were compiled now, not taken from the disk.
   bool is_newly_compiled() const {
@@ -44,6 +49,8 @@ class CompiledProgram {
 
  private:
   CompiledProgram() = default;
+  absl::Status MakePlan(const proto::Program& program, const hal::DeviceInfo& info,
+                        compiler::CompileOptions options);
 
   compiler::KernelList list_;
   hal::DevicePtr device_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -18,7 +20,7 @@ using Buffers = std::vector<hal::BufferPtr>;
 // A run of launches without anything between them, or a fill or copy.
 using Command = std::variant<hal::RecordingPtr, compiler::FillStep, compiler::CopyStep>;
 
-// Sub-buffers of fresh arenas for every buffer of a region; others stay null.
+// Sub-buffers of fresh arenas for every buffer of a region, one per piece; others stay null.
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
                             Buffers* buffers) {
   Buffers arenas;
@@ -26,13 +28,17 @@ absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgra
     TARTAN_ASSIGN_OR_RETURN(hal::BufferPtr arena, program.device()->Allocate(bytes));
     arenas.push_back(std::move(arena));
   }
-  const int64_t alignment = program.device()->info().buffer_alignment;
+  std::map<std::tuple<int, int64_t, int64_t>, hal::BufferPtr> pieces;
   for (size_t b = 0; b < region.slot.size(); ++b) {
     if (region.slot[b] < 0) continue;
     const Placement& placement = region.plan.placements[region.slot[b]];
-    const int64_t bytes = std::max(program.list().buffers[b].bytes, alignment);
-    TARTAN_ASSIGN_OR_RETURN((*buffers)[b], program.device()->SubBuffer(arenas[placement.arena],
-                                                                       placement.offset, bytes));
+    hal::BufferPtr& piece = pieces[{placement.arena, placement.offset, placement.bytes}];
+    if (piece == nullptr) {
+      TARTAN_ASSIGN_OR_RETURN(piece,
+                              program.device()->SubBuffer(arenas[placement.arena],
+                                                          placement.offset, placement.bytes));
+    }
+    (*buffers)[b] = piece;
   }
   return absl::OkStatus();
 }

@@ -2,28 +2,88 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace tartan::evaluator {
 namespace {
 
-struct Placed {
-  int64_t begin, end;  // bytes
-  int first, last;     // steps
-};
+// Places buffers one by one, large ones first: small ones fit into what is left between them.
+class Planner {
+ public:
+  Planner(absl::Span<const Lifetime> lifetimes, int64_t max_arena_bytes)
+      : lifetimes_(lifetimes), max_arena_bytes_(max_arena_bytes) {}
 
-// The lowest offset in an arena where `lifetime` of `bytes` meets no buffer alive at the same time.
-int64_t LowestOffset(const std::vector<Placed>& arena, const Lifetime& lifetime, int64_t bytes) {
-  int64_t offset = 0;
-  for (const Placed& placed : arena) {  // sorted by begin
-    const bool together = placed.first <= lifetime.last && lifetime.first <= placed.last;
-    if (!together) continue;
-    if (placed.begin >= offset + bytes) break;
-    offset = std::max(offset, placed.end);
+  // At the lowest offset of the first arena that has room while `buffer` lives.
+  Placement PlaceAnywhere(int buffer, int64_t bytes) {
+    for (size_t a = 0;; ++a) {
+      if (a == arenas_.size()) OpenArena();
+      const int64_t offset = LowestOffset(arenas_[a], buffer, bytes);
+      if (offset + bytes > max_arena_bytes_) continue;
+      const Piece piece = {{static_cast<int>(a), offset, bytes}, {buffer}};
+      const auto at = std::upper_bound(arenas_[a].begin(), arenas_[a].end(), piece,
+                                       [](const Piece& x, const Piece& y) {
+                                         return x.placement.offset < y.placement.offset;
+                                       });
+      arenas_[a].insert(at, piece);
+      arena_bytes_[a] = std::max(arena_bytes_[a], offset + bytes);
+      return piece.placement;
+    }
   }
-  return offset;
-}
+
+  // In a piece that nobody uses while `buffer` lives, else in a new one after the last.
+  Placement PlaceInWholePiece(int buffer, int64_t bytes) {
+    for (std::vector<Piece>& arena : arenas_) {
+      for (Piece& piece : arena) {
+        if (piece.placement.bytes < bytes || IsUsedDuring(piece, buffer)) continue;
+        piece.users.push_back(buffer);
+        return piece.placement;
+      }
+    }
+    if (arenas_.empty() || arena_bytes_.back() + bytes > max_arena_bytes_) OpenArena();
+    const int last = static_cast<int>(arenas_.size()) - 1;
+    arenas_[last].push_back({{last, arena_bytes_[last], bytes}, {buffer}});
+    arena_bytes_[last] += bytes;
+    return arenas_[last].back().placement;
+  }
+
+  std::vector<int64_t> arena_bytes() && { return std::move(arena_bytes_); }
+
+ private:
+  struct Piece {
+    Placement placement;
+    std::vector<int> users;
+  };
+
+  void OpenArena() {
+    arenas_.emplace_back();
+    arena_bytes_.push_back(0);
+  }
+
+  bool IsUsedDuring(const Piece& piece, int buffer) const {
+    const Lifetime& life = lifetimes_[buffer];
+    return std::any_of(piece.users.begin(), piece.users.end(), [&](int user) {
+      return lifetimes_[user].first <= life.last && life.first <= lifetimes_[user].last;
+    });
+  }
+
+  // The pieces of an arena are sorted by their offsets.
+  int64_t LowestOffset(const std::vector<Piece>& arena, int buffer, int64_t bytes) const {
+    int64_t offset = 0;
+    for (const Piece& piece : arena) {
+      if (!IsUsedDuring(piece, buffer)) continue;
+      if (piece.placement.offset >= offset + bytes) break;
+      offset = std::max(offset, piece.placement.offset + piece.placement.bytes);
+    }
+    return offset;
+  }
+
+  const absl::Span<const Lifetime> lifetimes_;
+  const int64_t max_arena_bytes_;
+  std::vector<std::vector<Piece>> arenas_;
+  std::vector<int64_t> arena_bytes_;
+};
 
 }  // namespace
 
@@ -32,41 +92,27 @@ int64_t MemoryPlan::total_bytes() const {
 }
 
 absl::StatusOr<MemoryPlan> PlanMemory(absl::Span<const Lifetime> lifetimes, int64_t alignment,
-                                      int64_t max_arena_bytes) {
+                                      int64_t max_arena_bytes, Sharing sharing) {
   MemoryPlan plan;
   plan.placements.resize(lifetimes.size());
-  std::vector<std::vector<Placed>> arenas;
-  // Large buffers first: small ones fit into the gaps between them.
   std::vector<int> order(lifetimes.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+  Planner planner(lifetimes, max_arena_bytes);
   for (int i : order) {
-    const Lifetime& lifetime = lifetimes[i];
-    const int64_t units = std::max<int64_t>((lifetime.bytes + alignment - 1) / alignment, 1);
+    const int64_t needed = lifetimes[i].bytes;
+    const int64_t units = std::max<int64_t>((needed + alignment - 1) / alignment, 1);
     const int64_t bytes = units * alignment;
     if (bytes > max_arena_bytes) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("a buffer of ", lifetime.bytes,
+          absl::StrCat("a buffer of ", needed,
                        " bytes is larger than the device's largest allocation, ", max_arena_bytes));
     }
-    for (size_t a = 0;; ++a) {
-      if (a == arenas.size()) {
-        arenas.emplace_back();
-        plan.arena_bytes.push_back(0);
-      }
-      const int64_t offset = LowestOffset(arenas[a], lifetime, bytes);
-      if (offset + bytes > max_arena_bytes) continue;
-      const Placed placed = {offset, offset + bytes, lifetime.first, lifetime.last};
-      const auto at = std::upper_bound(
-          arenas[a].begin(), arenas[a].end(), placed,
-          [](const Placed& x, const Placed& y) { return x.begin < y.begin; });
-      arenas[a].insert(at, placed);
-      plan.arena_bytes[a] = std::max(plan.arena_bytes[a], placed.end);
-      plan.placements[i] = {static_cast<int>(a), offset};
-      break;
-    }
+    plan.placements[i] = sharing == Sharing::kWholePieces ? planner.PlaceInWholePiece(i, bytes)
+                                                          : planner.PlaceAnywhere(i, bytes);
   }
+  plan.arena_bytes = std::move(planner).arena_bytes();
   return plan;
 }
 

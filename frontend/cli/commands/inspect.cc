@@ -11,7 +11,7 @@
 #include "frontend/cli/terminal.h"
 #include "proto/report.pb.h"
 #include "tile/base/status_macros.h"
-#include "tile/evaluator/program_cache.h"
+#include "tile/evaluator/compiled_program.h"
 
 namespace tartan::cli {
 namespace {
@@ -97,7 +97,8 @@ absl::Status Compile(const onnx::OnnxModel& model, const InspectOptions& options
   if (outputs.empty()) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(const api::ComposedProgram composed,
                           api::Compose(placeholders, outputs, model.name()));
-  TARTAN_ASSIGN_OR_RETURN(const auto program, device->programs().Get(composed.program));
+  TARTAN_ASSIGN_OR_RETURN(
+      const auto program, evaluator::CompiledProgram::Plan(composed.program, device->info(), {}));
   FillCost(*program, report);
   return absl::OkStatus();
 }
