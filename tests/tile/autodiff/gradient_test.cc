@@ -1,0 +1,126 @@
+#include "tile/autodiff/gradient.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/tile/autodiff/check_gradient.h"
+
+namespace tartan::autodiff {
+namespace {
+
+using Values = std::vector<double>;
+
+TEST(Gradient, IsZeroForAnInputThatDoesNotMatter) {
+  const ir::Program program =
+      BindCode("function (A, B) -> (O) { O = A * 2; }", {F64({2}), F64({2, 2})});
+  const auto gradients =
+      GradientsOf(program, {1, 0}, {Doubles({2}, {1, 2}), Doubles({2, 2}, {1, 2, 3, 4})});
+  EXPECT_EQ(gradients.at(0).shape(), F64({2, 2}));
+  EXPECT_EQ(gradients.at(0).ToDoubles(), (Values{0, 0, 0, 0}));
+  EXPECT_EQ(gradients.at(1).ToDoubles(), (Values{2, 2}));
+}
+
+TEST(Gradient, CountsAnInputThatIsAnOutputAndOutputsThatRepeat) {
+  ir::Program program = BindCode("function (A) -> (O) { O = A * A; }", {F64({2})});
+  program.outputs = {program.inputs[0], program.outputs[0], program.outputs[0]};
+  program.output_names = {"A", "O", "P"};
+  EXPECT_EQ(GradientsOf(program, {0}, {Doubles({2}, {1, 3})}).at(0).ToDoubles(), (Values{5, 13}));
+}
+
+TEST(Gradient, TakesTheOutputsItIsAskedFor) {
+  const ir::Program program =
+      BindCode("function (A) -> (O, P) { O = A * A; P = 5 * A; }", {F64({1})});
+  GradientOptions options;
+  options.outputs = {1};
+  EXPECT_EQ(GradientsOf(program, {0}, {Doubles({1}, {3})}, options).at(0).ToDoubles(), Values{5});
+}
+
+TEST(Gradient, StopsAtTheValuesItIsTold) {
+  const ir::Program program =
+      BindCode("function (A) -> (O) { B = A * A; O = B * A; }", {F64({1})});
+  GradientOptions options;
+  for (size_t i = 0; i < program.values.size(); ++i) {
+    if (program.values[i].name == "B") options.stops = {static_cast<ir::ValueId>(i)};
+  }
+  ASSERT_EQ(options.stops.size(), 1u);
+  EXPECT_EQ(GradientsOf(program, {0}, {Doubles({1}, {3})}, options).at(0).ToDoubles(), Values{9});
+}
+
+TEST(Gradient, NamesItsOutputsAndSeeds) {
+  const ir::Program program =
+      BindCode("function (A) -> (O, C) { O = A * A; C = A > 0; }", {F64({2})});
+  GradientOptions options;
+  options.seeded = true;
+  const auto gradient = Gradient(program, {0}, options);
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  EXPECT_EQ(gradient->output_names, (std::vector<std::string>{"O", "C", "A_grad"}));
+  ASSERT_EQ(gradient->inputs.size(), 2u);
+  EXPECT_EQ(gradient->values[gradient->inputs[1]].name, "O_seed");
+}
+
+TEST(Gradient, KeepsTheTypesOfItsInputs) {
+  const TensorShape half{DataType::kFloat16, {3}};
+  const TensorShape single{DataType::kFloat32, {4, 3}};
+  const ir::Program program =
+      BindCode("function (A, B[M, N]) -> (O) { P[i : M] = +(A[j] * B[i, j]); O = P * P; }",
+               {half, single});
+  const auto gradient = Gradient(program, {0, 1});
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  EXPECT_EQ(gradient->values[gradient->outputs[1]].shape, half);
+  EXPECT_EQ(gradient->values[gradient->outputs[2]].shape, single);
+}
+
+TEST(Gradient, OfIntegersIsAnErrorThatNamesTheInput) {
+  const ir::Program program =
+      BindCode("function (A, N) -> (O) { O = A * N; }", {F64({2}), I64({2})});
+  const auto gradient = Gradient(program, {1});
+  EXPECT_EQ(gradient.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(gradient.status().message().find("input 1 (N)"), std::string::npos);
+  EXPECT_EQ(Gradient(program, {2}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// The gradient of the gradient's sum, by differences of the gradient.
+class SecondGradient : public testing::TestWithParam<GradientCase> {};
+
+TEST_P(SecondGradient, EqualsCentralDifferencesOfTheFirst) {
+  const ir::Program program = BindCode(GetParam().code, GetParam().inputs);
+  const auto gradient = Gradient(program, {0});
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  const Comparison result = CompareWithDifferences(*gradient, DrawInputs(GetParam(), 3));
+  EXPECT_EQ(result.difference, "");
+  EXPECT_GT(result.compared, 0);
+  EXPECT_LE(result.skipped * 10, result.compared);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SecondGradient,
+    testing::Values(
+        GradientCase{"Cubes", "function (A) -> (O) { O = A * A * A; }", {F64({4})}},
+        GradientCase{"Power", "function (A, B) -> (O) { O = pow(A, B); }", {F64({4}), F64({4})},
+                     0.5, 2},
+        GradientCase{"Functions", "function (A) -> (O) { O = tanh(A) * exp(A) / (1 + A * A); }",
+                     {F64({5})}},
+        GradientCase{"Convolution",
+                     "function (I[N], K[M]) -> (O) { P[x : N / 2] = +(I[2*x + k] * K[k]); O = P * "
+                     "P * P; }",
+                     {F64({7}), F64({3})}},
+        GradientCase{"Softmax",
+                     "function (X[N]) -> (O) { P[] = >(X[n]); E = exp(X - P); S[] = +(E[n]); Q = E "
+                     "/ S; O = Q * Q; }",
+                     {F64({4})}},
+        GradientCase{"Product", "function (A[M, N]) -> (O) { O[m : M] = *(A[m, n]); }",
+                     {F64({2, 3})}},
+        GradientCase{"MaxPool",
+                     "function (A[N]) -> (O) { P[i : 5] = >(A[2*i + j]), j < 2; O = P * P; }",
+                     {F64({6})}},
+        GradientCase{"SortAndScan", "function (A[N]) -> (O) { S = sort(A, 0); P = cumprod(S, 0); O "
+                                    "= cumsum(P * P, 0); }",
+                     {F64({4})}},
+        GradientCase{"Gather", "function (A, I) -> (O) { G = gather(A, I); O = G * G * G; }",
+                     {F64({4}), I64({5})}},
+        GradientCase{"Scatter",
+                     "function (A, I, U) -> (O) { S = scatter_elements(A, I, U, 0, 2); O = S * S; }",
+                     {F64({4}), I64({5}), F64({5})}}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace tartan::autodiff

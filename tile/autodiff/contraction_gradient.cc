@@ -1,0 +1,236 @@
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "tile/autodiff/rules.h"
+#include "tile/autodiff/split_contraction.h"
+
+namespace tartan::autodiff {
+namespace {
+
+// The indices, constraints and options of `op`, with nothing read or written yet.
+ir::Contraction Frame(const ir::Contraction& op, Aggregation aggregation,
+                      Combination combination = Combination::kNone) {
+  ir::Contraction frame;
+  frame.aggregation = aggregation;
+  frame.combination = combination;
+  frame.index_names = op.index_names;
+  frame.constraints = op.constraints;
+  frame.no_defract = op.no_defract;
+  return frame;
+}
+
+ir::Access At(ValueId tensor, const ir::Access& access) { return {tensor, access.indices}; }
+
+bool Uses(const ir::Access& access, int variable) {
+  return std::any_of(access.indices.begin(), access.indices.end(), [&](const math::Affine& poly) {
+    return !poly.coefficient(variable).is_zero();
+  });
+}
+
+// Whether range constraints say all that the access `dropped` said: it has no fractions, and its
+// variables are still in the other two accesses.
+bool FitsConstraints(const ir::Contraction& op, const ir::Access& dropped, const ir::Access& kept) {
+  for (const math::Affine& poly : dropped.indices) {
+    if (!poly.is_integer()) return false;
+  }
+  for (size_t v = 0; v < op.index_names.size(); ++v) {
+    const auto variable = static_cast<int>(v);
+    if (Uses(dropped, variable) && !Uses(kept, variable) && !Uses(op.output, variable)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The derivative by one summand: the other's values do not matter, but where it may be read does.
+ValueId SummandGradient(Emitter& emit, const ir::Contraction& op, size_t input, ValueId gradient) {
+  const ir::Access& kept = op.inputs[input];
+  const ir::Access& dropped = op.inputs[1 - input];
+  const TensorShape dropped_shape = emit.shape(dropped.tensor);
+  ir::Contraction result = Frame(op, Aggregation::kSum);
+  result.output.indices = kept.indices;
+  result.inputs = {At(gradient, op.output)};
+  if (FitsConstraints(op, dropped, kept)) {
+    for (size_t d = 0; d < dropped.indices.size(); ++d) {
+      result.constraints.push_back({dropped.indices[d], dropped_shape.dims[d]});
+    }
+  } else {
+    result.combination = Combination::kMultiply;
+    result.inputs.push_back(
+        At(emit.Ones({emit.type(gradient), dropped_shape.dims}), dropped));
+  }
+  return emit.Contract(std::move(result), emit.shape(kept.tensor).dims);
+}
+
+// Sums and assignments: the forward formula with the output and the input exchanged.
+Parts LinearParts(Emitter& emit, const ir::Contraction& op, ValueId gradient,
+                  const std::vector<bool>& wanted) {
+  Parts parts(wanted.size(), ir::kNoValue);
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!wanted[i]) continue;
+    ir::Contraction result = Frame(op, Aggregation::kSum, op.combination);
+    result.output.indices = op.inputs[i].indices;
+    const ir::Access outer = At(gradient, op.output);
+    switch (op.combination) {
+      case Combination::kNone:
+        result.inputs = {outer};
+        break;
+      case Combination::kMultiply:
+        result.inputs = {outer, op.inputs[1 - i]};
+        break;
+      case Combination::kAdd:
+        parts[i] = SummandGradient(emit, op, i, gradient);
+        continue;
+      case Combination::kEqual:
+        continue;
+      case Combination::kCond:
+        if (i < 2) continue;  // what is compared
+        result.inputs = {op.inputs[0], op.inputs[1], outer};
+        break;
+    }
+    parts[i] = emit.Contract(std::move(result), emit.shape(op.inputs[i].tensor).dims);
+  }
+  return parts;
+}
+
+// What the maximum or minimum of one tensor is compared by: equal keys of an element of the tensor
+// and of the output mean that the output came from there.
+struct Keys {
+  ValueId input;
+  ValueId output;
+};
+
+Keys WinnerKeys(Emitter& emit, const ir::Contraction& op, const Site& site) {
+  const ir::Access& x = op.inputs[0];
+  if (site.ties == Ties::kShare) return {x.tensor, site.value};
+  // The winner with the greatest distance from the end; 0 stands for no winner.
+  const TensorShape shape = emit.shape(x.tensor);
+  const ValueId from_end =
+      emit.Sub(emit.Integer(shape.element_count()), emit.LinearIndex(shape.dims));
+  ir::Contraction first = Frame(op, Aggregation::kMax, Combination::kCond);
+  first.output.indices = op.output.indices;
+  first.inputs = {x, At(site.value, op.output), At(from_end, x)};
+  return {from_end, emit.Contract(std::move(first), emit.shape(site.value).dims)};
+}
+
+// max and min of one tensor: equal parts for all index points that attain it.
+ValueId ExtremumPart(Emitter& emit, const ir::Contraction& op, const Site& site) {
+  const ir::Access& x = op.inputs[0];
+  const std::vector<int64_t> input_dims = emit.shape(x.tensor).dims;
+  const std::vector<int64_t> output_dims = emit.shape(site.value).dims;
+  const DataType type = ComputeType(emit.type(site.value));
+  const Keys keys = WinnerKeys(emit, op, site);
+  const ir::Access mine = At(keys.input, x);
+  const ir::Access wanted = At(keys.output, op.output);
+
+  ir::Contraction count = Frame(op, Aggregation::kSum, Combination::kCond);
+  count.output.indices = op.output.indices;
+  count.inputs = {mine, wanted, {emit.Typed(type, 1), {}}};
+  // At least 1, so that elements which nothing reaches have a share of 0 and not NaN.
+  const ValueId winners =
+      emit.Apply(ScalarOp::kMax, {emit.Contract(std::move(count), output_dims), emit.Integer(1)});
+  const ValueId share = emit.Div(site.gradient, winners);
+
+  ir::Contraction result = Frame(op, Aggregation::kSum, Combination::kCond);
+  result.output.indices = x.indices;
+  result.inputs = {mine, wanted, At(share, op.output)};
+  return emit.Contract(std::move(result), input_dims);
+}
+
+ValueId ProductPart(Emitter& emit, const ir::Contraction& op, const Site& site) {
+  const ir::Access& x = op.inputs[0];
+  const std::vector<int64_t> input_dims = emit.shape(x.tensor).dims;
+  const std::vector<int64_t> output_dims = emit.shape(site.value).dims;
+  const auto aggregate = [&](Aggregation aggregation, ValueId factors) {
+    ir::Contraction result = Frame(op, aggregation);
+    result.output.indices = op.output.indices;
+    result.inputs = {At(factors, x)};
+    return emit.Contract(std::move(result), output_dims);
+  };
+  const auto spread = [&](ValueId value) {
+    ir::Contraction result = Frame(op, Aggregation::kSum);
+    result.output.indices = x.indices;
+    result.inputs = {At(value, op.output)};
+    return emit.Contract(std::move(result), input_dims);
+  };
+  const ValueId product = aggregate(Aggregation::kProduct, NonZero(emit, x.tensor));
+  const ValueId zeros =
+      aggregate(Aggregation::kSum, emit.Cast(IsZero(emit, x.tensor), DataType::kInt32));
+  return ProductGradient(emit, x.tensor, product, zeros, site.gradient, spread);
+}
+
+ValueId AggregationPart(Emitter& emit, const ir::Contraction& op, const Site& site) {
+  return op.aggregation == Aggregation::kProduct ? ProductPart(emit, op, site)
+                                                 : ExtremumPart(emit, op, site);
+}
+
+// Products, maxima and minima of several tensors.
+Parts SplitParts(Emitter& emit, const ir::Contraction& op, const Site& site) {
+  std::vector<std::vector<int64_t>> input_dims;
+  for (const ir::Access& input : op.inputs) input_dims.push_back(emit.shape(input.tensor).dims);
+  absl::StatusOr<std::optional<SplitContraction>> split =
+      Split(op, input_dims, emit.shape(site.value).dims);
+  if (!split.ok()) emit.Fail(split.status());
+  if (!split.ok() || !split->has_value()) return Parts(site.wanted.size(), ir::kNoValue);
+  SplitContraction& two = **split;
+  const ValueId combined = emit.Contract(two.combine, two.dims);
+  if (!emit.status().ok()) return {};
+  two.aggregate.inputs[0].tensor = combined;
+  const ValueId by_combined = AggregationPart(emit, two.aggregate, site);
+  return LinearParts(emit, two.combine, by_combined, site.wanted);
+}
+
+// The gradient where no index point is valid, which is where the default shows.
+ValueId DefaultPart(Emitter& emit, const ir::Contraction& op, ValueId gradient) {
+  ir::Contraction reached = Frame(op, Aggregation::kMax, op.combination);
+  if (op.combination == Combination::kAdd || op.combination == Combination::kEqual) {
+    reached.combination = Combination::kMultiply;
+  }
+  reached.output.indices = op.output.indices;
+  for (const ir::Access& input : op.inputs) {
+    reached.inputs.push_back(
+        At(emit.Ones({DataType::kInt32, emit.shape(input.tensor).dims}), input));
+  }
+  const ValueId is_reached = emit.Contract(std::move(reached), emit.shape(gradient).dims);
+  return emit.Where(emit.Equal(is_reached, emit.Integer(0)), gradient);
+}
+
+}  // namespace
+
+ValueId IsZero(Emitter& emit, ValueId x) { return emit.Equal(x, emit.Integer(0)); }
+
+ValueId NonZero(Emitter& emit, ValueId x) {
+  return emit.Select(IsZero(emit, x), emit.Integer(1), x);
+}
+
+ValueId ProductGradient(Emitter& emit, ValueId x, ValueId product, ValueId zeros, ValueId gradient,
+                        const std::function<ValueId(ValueId)>& spread) {
+  const ValueId total = emit.Mul(gradient, product);
+  const ValueId without_zero = emit.Where(emit.Equal(zeros, emit.Integer(0)), total);
+  const ValueId with_one_zero = emit.Where(emit.Equal(zeros, emit.Integer(1)), total);
+  return emit.Select(IsZero(emit, x), spread(with_one_zero),
+                     emit.Div(spread(without_zero), NonZero(emit, x)));
+}
+
+Parts ContractionGradient(Emitter& emit, const ir::Contraction& op, const Site& site) {
+  const size_t count = op.inputs.size();
+  const bool any_input =
+      std::find(site.wanted.begin(), site.wanted.begin() + count, true) <
+      site.wanted.begin() + count;
+  Parts parts(site.wanted.size(), ir::kNoValue);
+  const bool is_linear =
+      op.aggregation == Aggregation::kSum || op.aggregation == Aggregation::kAssign;
+  if (any_input && is_linear) {
+    parts = LinearParts(emit, op, site.gradient, site.wanted);
+  } else if (any_input && count == 1) {
+    parts[0] = AggregationPart(emit, op, site);
+  } else if (any_input) {
+    parts = SplitParts(emit, op, site);
+  }
+  const bool by_default = op.default_value != ir::kNoValue && site.wanted[count];
+  if (by_default && emit.status().ok()) parts[count] = DefaultPart(emit, op, site.gradient);
+  return parts;
+}
+
+}  // namespace tartan::autodiff

@@ -1,0 +1,161 @@
+#include <numbers>
+
+#include "tile/autodiff/rules.h"
+
+namespace tartan::autodiff {
+namespace {
+
+// y = f(x): g is the derivative by y. kNoValue for the piecewise constant functions.
+ValueId UnaryGradient(Emitter& e, ScalarOp op, ValueId x, ValueId y, ValueId g) {
+  const auto one = [&] { return e.Integer(1); };
+  const auto square = [&](ValueId a) { return e.Mul(a, a); };
+  // 1 - x², without the loss of digits near 1.
+  const auto one_minus_square = [&](ValueId a) { return e.Mul(e.Sub(one(), a), e.Add(one(), a)); };
+  const auto sqrt = [&](ValueId a) { return e.Apply(ScalarOp::kSqrt, a); };
+  switch (op) {
+    case ScalarOp::kIdentity:
+    case ScalarOp::kCast:
+      return g;
+    case ScalarOp::kNeg:
+      return e.Neg(g);
+    case ScalarOp::kAbs:
+      return e.Mul(g, e.Apply(ScalarOp::kSign, x));
+    case ScalarOp::kSqrt:
+      return e.Div(g, e.Mul(e.Integer(2), y));
+    case ScalarOp::kRecip:
+      return e.Neg(e.Mul(g, square(y)));
+    case ScalarOp::kExp:
+      return e.Mul(g, y);
+    case ScalarOp::kExpm1:
+      return e.Mul(g, e.Apply(ScalarOp::kExp, x));
+    case ScalarOp::kLog:
+      return e.Div(g, x);
+    case ScalarOp::kLog1p:
+      return e.Div(g, e.Add(x, one()));
+    case ScalarOp::kSin:
+      return e.Mul(g, e.Apply(ScalarOp::kCos, x));
+    case ScalarOp::kCos:
+      return e.Neg(e.Mul(g, e.Apply(ScalarOp::kSin, x)));
+    case ScalarOp::kTan:
+      return e.Mul(g, e.Add(square(y), one()));
+    case ScalarOp::kAsin:
+      return e.Div(g, sqrt(one_minus_square(x)));
+    case ScalarOp::kAcos:
+      return e.Neg(e.Div(g, sqrt(one_minus_square(x))));
+    case ScalarOp::kAtan:
+      return e.Div(g, e.Add(square(x), one()));
+    case ScalarOp::kSinh:
+      return e.Mul(g, e.Apply(ScalarOp::kCosh, x));
+    case ScalarOp::kCosh:
+      return e.Mul(g, e.Apply(ScalarOp::kSinh, x));
+    case ScalarOp::kTanh:
+      return e.Mul(g, one_minus_square(y));
+    case ScalarOp::kAsinh:
+      return e.Div(g, sqrt(e.Add(square(x), one())));
+    case ScalarOp::kAcosh:
+      return e.Div(g, sqrt(e.Mul(e.Sub(x, one()), e.Add(x, one()))));
+    case ScalarOp::kAtanh:
+      return e.Div(g, one_minus_square(x));
+    case ScalarOp::kErf: {
+      const ValueId bell = e.Apply(ScalarOp::kExp, e.Neg(square(x)));
+      return e.Mul(g, e.Mul(e.Number(2 * std::numbers::inv_sqrtpi), bell));
+    }
+    case ScalarOp::kSigmoid:
+      return e.Mul(g, e.Mul(y, e.Sub(one(), y)));
+    case ScalarOp::kRelu:
+      return e.Where(e.Apply(ScalarOp::kGreater, {x, e.Integer(0)}), g);
+    default:
+      return ir::kNoValue;
+  }
+}
+
+// b * pow(a, b - 1), which is 0 for b == 0 whatever a is.
+ValueId PowerByBase(Emitter& e, ValueId a, ValueId b) {
+  const ValueId less = e.Select(e.Equal(b, e.Integer(0)), e.Integer(1), e.Sub(b, e.Integer(1)));
+  return e.Mul(b, e.Apply(ScalarOp::kPow, {a, less}));
+}
+
+// y * log(a); 0 for bases that are not positive, where y is no differentiable function of b.
+ValueId PowerByExponent(Emitter& e, ValueId a, ValueId y) {
+  const ValueId positive = e.Apply(ScalarOp::kGreater, {a, e.Integer(0)});
+  const ValueId log = e.Apply(ScalarOp::kLog, e.Select(positive, a, e.Integer(1)));
+  return e.Where(positive, e.Mul(y, log));
+}
+
+// The whole number n in y = a - n * b.
+ValueId Quotient(Emitter& e, ValueId a, ValueId b, ValueId y) {
+  return e.Apply(ScalarOp::kRound, e.Div(e.Sub(a, y), b));
+}
+
+// max or min, where `wins` compares an operand with the other one.
+ValueId ExtremumPart(Emitter& e, ScalarOp wins, ValueId mine, ValueId other, bool is_first,
+                     const Site& site) {
+  const ValueId g = site.gradient;
+  const ValueId won = e.Apply(wins, {mine, other});
+  const ValueId tied = e.Equal(mine, other);
+  if (site.ties == Ties::kShare) {
+    return e.Select(won, g, e.Where(tied, e.Mul(g, e.Number(0.5))));
+  }
+  return e.Where(is_first ? e.Apply(ScalarOp::kLogicalOr, {won, tied}) : won, g);
+}
+
+// y = f(a, b): the derivative by the operand at `position`.
+ValueId BinaryGradient(Emitter& e, ScalarOp op, ValueId a, ValueId b, int position,
+                       const Site& site) {
+  const ValueId y = site.value;
+  const ValueId g = site.gradient;
+  const bool by_a = position == 0;
+  switch (op) {
+    case ScalarOp::kAdd:
+      return g;
+    case ScalarOp::kSub:
+      return by_a ? g : e.Neg(g);
+    case ScalarOp::kMul:
+      return e.Mul(g, by_a ? b : a);
+    case ScalarOp::kDiv:
+      return by_a ? e.Div(g, b) : e.Neg(e.Div(e.Mul(g, y), b));
+    case ScalarOp::kMod:
+    case ScalarOp::kFmod:
+      return by_a ? g : e.Neg(e.Mul(g, Quotient(e, a, b, y)));
+    case ScalarOp::kPow:
+      return e.Mul(g, by_a ? PowerByBase(e, a, b) : PowerByExponent(e, a, y));
+    case ScalarOp::kAtan2: {
+      const ValueId scaled = e.Div(g, e.Add(e.Mul(a, a), e.Mul(b, b)));
+      return by_a ? e.Mul(scaled, b) : e.Neg(e.Mul(scaled, a));
+    }
+    case ScalarOp::kMax:
+    case ScalarOp::kMin: {
+      const ScalarOp wins = op == ScalarOp::kMax ? ScalarOp::kGreater : ScalarOp::kLess;
+      return ExtremumPart(e, wins, by_a ? a : b, by_a ? b : a, by_a, site);
+    }
+    default:
+      return ir::kNoValue;
+  }
+}
+
+}  // namespace
+
+Parts ElementwiseGradient(Emitter& emit, const ir::Elementwise& op, const Site& site) {
+  Parts parts(op.operands.size(), ir::kNoValue);
+  // Numbers that are no floats take the type in which the operation computes, so that no rule
+  // meets integer arithmetic.
+  std::vector<ValueId> x = op.operands;
+  if (op.op == ScalarOp::kSelect) {
+    if (site.wanted[1]) parts[1] = emit.Where(x[0], site.gradient);
+    if (site.wanted[2]) parts[2] = emit.Select(x[0], emit.Integer(0), site.gradient);
+    return parts;
+  }
+  for (ValueId& operand : x) {
+    if (!IsFloat(emit.type(operand))) operand = emit.Cast(operand, emit.type(site.value));
+  }
+  if (x.size() == 1) {
+    parts[0] = UnaryGradient(emit, op.op, x[0], site.value, site.gradient);
+    return parts;
+  }
+  for (int i = 0; i < 2; ++i) {
+    if (site.wanted[i]) parts[i] = BinaryGradient(emit, op.op, x[0], x[1], i, site);
+  }
+  return parts;
+}
+
+}  // namespace tartan::autodiff

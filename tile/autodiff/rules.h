@@ -1,0 +1,44 @@
+// The derivative of each operation. A rule is told the value, the derivative of the loss by it, and
+// which operands are of interest; it says the derivative by each of these.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tile/autodiff/emitter.h"
+#include "tile/autodiff/gradient.h"
+
+namespace tartan::autodiff {
+
+// One operation whose gradient is being taken.
+struct Site {
+  ValueId value = ir::kNoValue;
+  ValueId gradient = ir::kNoValue;  // of the value's shape and type
+  Ties ties = Ties::kShare;
+  // Per entry of ir::Operands(op): whether its derivative is wanted.
+  std::vector<bool> wanted;
+};
+
+// Per operand its part of the derivative, kNoValue for none. A part may still have to be summed
+// over broadcast axes and converted: Emitter::SumTo.
+using Parts = std::vector<ValueId>;
+
+Parts ElementwiseGradient(Emitter& emit, const ir::Elementwise& op, const Site& site);
+Parts ContractionGradient(Emitter& emit, const ir::Contraction& op, const Site& site);
+Parts SpecialGradient(Emitter& emit, const ir::Special& op, const Site& site);
+// kScatter, kScatterElements and kScatterNd.
+Parts ScatterGradient(Emitter& emit, const ir::Special& op, const Site& site);
+
+// The derivative of products of factors x, where `spread` carries what belongs to a product to its
+// factors, summed over the products a factor is in: x' = spread(gradient * product of the others).
+// Right where factors are 0: `product` is that of NonZero(x), `zeros` the number of its zeros.
+ValueId ProductGradient(Emitter& emit, ValueId x, ValueId product, ValueId zeros, ValueId gradient,
+                        const std::function<ValueId(ValueId)>& spread);
+ValueId IsZero(Emitter& emit, ValueId x);
+// 1 where x is 0, else x.
+ValueId NonZero(Emitter& emit, ValueId x);
+
+// gather and its kin: the derivative by the data.
+ValueId GatherGradient(Emitter& emit, const ir::Special& op, ValueId gradient);
+
+}  // namespace tartan::autodiff
