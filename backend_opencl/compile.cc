@@ -54,18 +54,19 @@ absl::StatusOr<ProgramHandle> BuildThroughCache(const OpenClDevice& device,
                                                 const hal::ExecutableSource& source,
                                                 hal::CompileStatistics* statistics) {
   const std::string text = JoinSource(source);
+  const std::string options = absl::StrCat(device.build_options(), source.options);
   DiskCache* cache = device.cache();
-  const std::string key = cache == nullptr ? "" : CacheKey(device, text, source.options);
+  const std::string key = cache == nullptr ? "" : CacheKey(device, text, options);
   std::optional<std::string> payload;
   if (cache != nullptr) payload = cache->Load(key);
   if (payload.has_value() && device.quirks().relies_on_own_cache) {
     // Such a driver is given the source again and finds what it compiled.
     if (payload == PoclCacheIdentity()) {
       ++statistics->cache_hits;
-      return BuildFromSource(device, text, source.options);
+      return BuildFromSource(device, text, options);
     }
   } else if (payload.has_value()) {
-    absl::StatusOr<ProgramHandle> program = BuildFromBinary(device, *payload, source.options);
+    absl::StatusOr<ProgramHandle> program = BuildFromBinary(device, *payload, options);
     if (program.ok()) {
       ++statistics->cache_hits;
       return program;
@@ -73,7 +74,7 @@ absl::StatusOr<ProgramHandle> BuildThroughCache(const OpenClDevice& device,
     cache->Remove(key);
   }
   ++statistics->cache_misses;
-  TARTAN_ASSIGN_OR_RETURN(ProgramHandle program, BuildFromSource(device, text, source.options));
+  TARTAN_ASSIGN_OR_RETURN(ProgramHandle program, BuildFromSource(device, text, options));
   if (cache != nullptr) {
     payload = PayloadOf(device, program.get());
     if (payload.has_value()) cache->Store(key, *payload);

@@ -70,6 +70,13 @@ ReportedHardware Probe(cl_device_id device, hal::DeviceType type) {
   return reported;
 }
 
+// Division may be off by 2.5 ulp otherwise: rounding such a quotient can give another integer.
+std::string BuildOptions(cl_device_id device) {
+  const auto config = Query<cl_device_fp_config>(device, CL_DEVICE_SINGLE_FP_CONFIG);
+  const bool can_round = (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+  return can_round ? "-cl-fp32-correctly-rounded-divide-sqrt " : "";
+}
+
 FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   FoundDevice found;
   found.platform = platform;
@@ -89,6 +96,7 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   info.buffer_alignment = alignment_bits / 8;
   info.settings = SettingsFor(Probe(device, info.type));
   found.quirks = QuirksOf(info);
+  found.build_options = BuildOptions(device);
   int64_t& local_memory = info.settings.local_memory_bytes;
   local_memory = std::min(local_memory, found.quirks.max_local_memory_bytes.value_or(local_memory));
   return found;

@@ -17,6 +17,8 @@ struct FoundDevice {
   std::string platform_version;
   hal::DeviceInfo info;
   DriverQuirks quirks;
+  // Compiler flags for every program, ending with a space where there are any.
+  std::string build_options;
 };
 
 // All devices of all platforms, in the order of the ICD loader. Unavailable with the remedy when

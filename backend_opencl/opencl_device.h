@@ -27,6 +27,7 @@ class OpenClDevice : public hal::Device {
   cl_device_id id() const { return found_.device; }
   const std::string& platform_version() const { return found_.platform_version; }
   const DriverQuirks& quirks() const { return found_.quirks; }
+  const std::string& build_options() const { return found_.build_options; }
   DiskCache* cache() const { return cache_.get(); }
 
   // Counts memory given back.
