@@ -97,6 +97,7 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   info.settings = SettingsFor(Probe(device, info.type));
   found.quirks = QuirksOf(info);
   found.build_options = BuildOptions(device);
+  info.sub_buffers_may_overlap = !found.quirks.overlapping_sub_buffers_crash;
   int64_t& local_memory = info.settings.local_memory_bytes;
   local_memory = std::min(local_memory, found.quirks.max_local_memory_bytes.value_or(local_memory));
   return found;

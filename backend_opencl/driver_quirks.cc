@@ -29,8 +29,13 @@ std::string PoclCacheDirectory() {
 DriverQuirks QuirksOf(const hal::DeviceInfo& info) {
   DriverQuirks quirks;
   quirks.relies_on_own_cache = absl::StrContains(info.platform, "Portable Computing Language");
-  // Some drivers report what a CUDA kernel may opt in to; OpenCL kernels get 48 KiB.
-  if (absl::StrContains(info.vendor, "NVIDIA")) quirks.max_local_memory_bytes = 48 * 1024;
+  if (absl::StrContains(info.vendor, "NVIDIA")) {
+    // The driver reports what a CUDA kernel may opt in to; OpenCL kernels get 48 KiB.
+    quirks.max_local_memory_bytes = 48 * 1024;
+    // Seen with 580.159: once both have been used, clReleaseMemObject of the one made first ends in
+    // a null pointer. Parts with the same range are safe.
+    quirks.overlapping_sub_buffers_crash = true;
+  }
   return quirks;
 }
 

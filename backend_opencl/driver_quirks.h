@@ -16,6 +16,8 @@ struct DriverQuirks {
   bool relies_on_own_cache = false;
   // Upper bound of the local memory a kernel may declare, where the device reports more.
   std::optional<int64_t> max_local_memory_bytes;
+  // The driver crashes in releasing sub-buffers that overlap in part.
+  bool overlapping_sub_buffers_crash = false;
 };
 
 DriverQuirks QuirksOf(const hal::DeviceInfo& info);

@@ -24,6 +24,8 @@ struct DeviceInfo {
   int64_t memory_bytes = 0;
   int64_t max_allocation_bytes = 0;
   int64_t buffer_alignment = 1;  // of sub-buffer offsets, in bytes
+  // Whether sub-buffers of one buffer may overlap in part; equal ranges are always allowed.
+  bool sub_buffers_may_overlap = true;
   HardwareSettings settings;
 };
 

@@ -193,8 +193,8 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual DeviceStatistics statistics() const = 0;
 
   absl::StatusOr<BufferPtr> Allocate(int64_t bytes);  // at least 1
-  // A part of `parent` (itself no part); offset a multiple of info().buffer_alignment. The part
-  // keeps its parent alive.
+  // A part of `parent` (itself no part); offset a multiple of info().buffer_alignment. Parts may
+  // overlap in part where info().sub_buffers_may_overlap. The part keeps its parent alive.
   absl::StatusOr<BufferPtr> SubBuffer(const BufferPtr& parent, int64_t offset, int64_t size);
   absl::StatusOr<ExecutablePtr> Compile(const ExecutableSource& source);
   absl::StatusOr<RecordingPtr> Record(const ExecutablePtr& executable,

@@ -21,6 +21,7 @@ TEST(QuirksOf, AreNoneForADriverNotHeardOf) {
   const DriverQuirks quirks = QuirksOf(Device("Some Platform", "Some Vendor"));
   EXPECT_FALSE(quirks.relies_on_own_cache);
   EXPECT_EQ(quirks.max_local_memory_bytes, std::nullopt);
+  EXPECT_FALSE(quirks.overlapping_sub_buffers_crash);
 }
 
 TEST(QuirksOf, LeavesPoclItsOwnCache) {
@@ -29,6 +30,10 @@ TEST(QuirksOf, LeavesPoclItsOwnCache) {
 
 TEST(QuirksOf, BoundsTheLocalMemoryOfNvidia) {
   EXPECT_EQ(QuirksOf(Device("NVIDIA CUDA", "NVIDIA Corporation")).max_local_memory_bytes, 49152);
+}
+
+TEST(QuirksOf, KeepsSubBuffersApartOnNvidia) {
+  EXPECT_TRUE(QuirksOf(Device("NVIDIA CUDA", "NVIDIA Corporation")).overlapping_sub_buffers_crash);
 }
 
 class PoclCacheIdentityTest : public testing::Test {

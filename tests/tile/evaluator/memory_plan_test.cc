@@ -38,7 +38,27 @@ TEST(PlanMemory, RefusesABufferLargerThanAnyAllocation) {
   EXPECT_EQ(plan.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST(PlanMemory, NeverOverlapsWhatIsAliveTogether) {
+TEST(PlanMemory, CutsAPieceOnlyWhereSharingAllowsIt) {
+  const std::vector<Lifetime> lifetimes = {{2000, 0, 1}, {1000, 2, 3}, {1000, 2, 3}};
+  const auto anywhere = PlanMemory(lifetimes, 128, 1 << 20);
+  ASSERT_TRUE(anywhere.ok());
+  EXPECT_EQ(anywhere->total_bytes(), 2048);
+  const auto whole = PlanMemory(lifetimes, 128, 1 << 20, Sharing::kWholePieces);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(whole->total_bytes(), 3072);
+  EXPECT_EQ(whole->placements[1], whole->placements[0]);
+}
+
+bool Overlap(const Placement& a, const Placement& b) {
+  return a.arena == b.arena && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
+
+class PlanMemoryTest : public testing::TestWithParam<Sharing> {};
+
+INSTANTIATE_TEST_SUITE_P(EverySharing, PlanMemoryTest,
+                         testing::Values(Sharing::kAnywhere, Sharing::kWholePieces));
+
+TEST_P(PlanMemoryTest, NeverOverlapsWhatIsAliveTogether) {
   const uint64_t seed = 20261121;
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
@@ -49,19 +69,19 @@ TEST(PlanMemory, NeverOverlapsWhatIsAliveTogether) {
       lifetime.first = static_cast<int>(random() % 20);
       lifetime.last = lifetime.first + static_cast<int>(random() % 6);
     }
-    const auto plan = PlanMemory(lifetimes, 64, 1 << 14);
+    const auto plan = PlanMemory(lifetimes, 64, 1 << 14, GetParam());
     ASSERT_TRUE(plan.ok());
     for (size_t i = 0; i < lifetimes.size(); ++i) {
       const Placement& a = plan->placements[i];
       EXPECT_EQ(a.offset % 64, 0);
-      EXPECT_LE(a.offset + lifetimes[i].bytes, plan->arena_bytes[a.arena]);
+      EXPECT_GE(a.bytes, lifetimes[i].bytes);
+      EXPECT_LE(a.offset + a.bytes, plan->arena_bytes[a.arena]);
       for (size_t j = 0; j < i; ++j) {
         const Placement& b = plan->placements[j];
         const bool together = lifetimes[i].first <= lifetimes[j].last &&
                               lifetimes[j].first <= lifetimes[i].last;
-        const bool overlap = a.arena == b.arena && a.offset < b.offset + lifetimes[j].bytes &&
-                             b.offset < a.offset + lifetimes[i].bytes;
-        EXPECT_FALSE(together && overlap);
+        EXPECT_FALSE(together && Overlap(a, b));
+        EXPECT_TRUE(GetParam() == Sharing::kAnywhere || a == b || !Overlap(a, b));
       }
     }
   }
