@@ -50,9 +50,12 @@ class SpecialLowerer {
         special.copied_operand = 0;
         if (operands_[2].element_count() > 0) special.kernels = {ScatterNd()};
         return special;
+      case ir::SpecialKind::kPrng:
+        special.kernels = {RandomNumbers()};
+        return special;
       default:
-        return absl::UnimplementedError(
-            absl::StrCat("no kernel for the operation ", Name(special_.kind)));
+        return absl::InternalError(
+            absl::StrCat("the operation ", Name(special_.kind), " has no kernel of its own"));
     }
   }
 
@@ -100,12 +103,14 @@ class SpecialLowerer {
     return kernel;
   }
 
-  // An index from a tensor: negative ones count from the end, what is still outside is clamped.
-  ExprPtr Wrap(const ExprPtr& raw, int64_t size) const {
+  // An index from a tensor as an index of a dimension: negative ones count from the end.
+  ExprPtr FromEnd(const ExprPtr& raw, int64_t size) const {
     const ExprPtr index = sem::Cast(raw, index_type_);
-    const ExprPtr shifted = sem::Select(sem::Less(index, Number(0)),
-                                        sem::Add(index, Number(size)), index);
-    return sem::Max(sem::Min(shifted, Number(std::max<int64_t>(size - 1, 0))), Number(0));
+    return sem::Select(sem::Less(index, Number(0)), sem::Add(index, Number(size)), index);
+  }
+
+  ExprPtr IsWithin(const ExprPtr& index, int64_t size) const {
+    return sem::And(sem::LessEqual(Number(0), index), sem::Less(index, Number(size)));
   }
 
   // result[index] = mode(result[index], value).
@@ -211,12 +216,14 @@ class SpecialLowerer {
   sem::Kernel ScatterRows() const {
     const int64_t rows = operands_[1].element_count();
     const int64_t row = rows == 0 ? 1 : operands_[0].element_count() / rows;
-    const ExprPtr target = Wrap(Load(1, Index("step")), result_.dims[0]);
     const StmtPtr body = sem::MakeBlock(
-        {DeclareIndex("at", sem::Add(sem::Mul(target, Number(row)), Index("item"))),
-         Update(Index("at"),
-                Load(0, sem::Add(sem::Mul(Index("step"), Number(row)), Index("item"))),
-                ir::ScatterMode::kAdd)});
+        {DeclareIndex("target", FromEnd(Load(1, Index("step")), result_.dims[0])),
+         DeclareIndex("at", sem::Add(sem::Mul(Index("target"), Number(row)), Index("item"))),
+         sem::MakeIf(
+             IsWithin(Index("target"), result_.dims[0]),
+             Update(Index("at"),
+                    Load(0, sem::Add(sem::Mul(Index("step"), Number(row)), Index("item"))),
+                    ir::ScatterMode::kAdd))});
     return Kernel(row, {sem::MakeFor("step", Number(0), Number(rows), body)});
   }
 
@@ -237,13 +244,14 @@ class SpecialLowerer {
       result_base = sem::Add(result_base, sem::Mul(coord, Number(result_strides[d])));
       items *= dims[d];
     }
-    const ExprPtr target = Wrap(Load(1, Index("from")), result_.dims[axis]);
     const StmtPtr body = sem::MakeBlock(
         {DeclareIndex("from", sem::Add(Index("update_base"),
                                        sem::Mul(Index("step"), Number(update_strides[axis])))),
+         DeclareIndex("target", FromEnd(Load(1, Index("from")), result_.dims[axis])),
          DeclareIndex("at", sem::Add(Index("result_base"),
-                                     sem::Mul(target, Number(result_strides[axis])))),
-         Update(Index("at"), Load(2, Index("from")), mode)});
+                                     sem::Mul(Index("target"), Number(result_strides[axis])))),
+         sem::MakeIf(IsWithin(Index("target"), result_.dims[axis]),
+                     Update(Index("at"), Load(2, Index("from")), mode))});
     return Kernel(items, {DeclareIndex("update_base", update_base),
                           DeclareIndex("result_base", result_base),
                           sem::MakeFor("step", Number(0), Number(dims[axis]), body)});
@@ -256,17 +264,78 @@ class SpecialLowerer {
     const int64_t updates = depth == 0 ? 1 : operands_[1].element_count() / depth;
     const int64_t slice = operands_[2].element_count() / std::max<int64_t>(updates, 1);
     const std::vector<int64_t> strides = RowMajorStrides(result_.dims);
+    std::vector<StmtPtr> body;
     ExprPtr base = Index("item");
+    ExprPtr within;
     for (int64_t k = 0; k < depth; ++k) {
+      const std::string target = absl::StrCat("target", k);
       const ExprPtr entry =
           Load(1, sem::Add(sem::Mul(Index("step"), Number(depth)), Number(k)));
-      base = sem::Add(base, sem::Mul(Wrap(entry, result_.dims[k]), Number(strides[k])));
+      body.push_back(DeclareIndex(target, FromEnd(entry, result_.dims[k])));
+      base = sem::Add(base, sem::Mul(Index(target), Number(strides[k])));
+      const ExprPtr condition = IsWithin(Index(target), result_.dims[k]);
+      within = within == nullptr ? condition : sem::And(within, condition);
     }
-    const StmtPtr body = sem::MakeBlock(
-        {DeclareIndex("at", base),
-         Update(Index("at"),
-                Load(2, sem::Add(sem::Mul(Index("step"), Number(slice)), Index("item"))), mode)});
-    return Kernel(slice, {sem::MakeFor("step", Number(0), Number(updates), body)});
+    StmtPtr update =
+        Update(base, Load(2, sem::Add(sem::Mul(Index("step"), Number(slice)), Index("item"))), mode);
+    body.push_back(within == nullptr ? update : sem::MakeIf(within, std::move(update)));
+    return Kernel(slice, {sem::MakeFor("step", Number(0), Number(updates),
+                                       sem::MakeBlock(std::move(body)))});
+  }
+
+  // One work-item per block of four numbers: ir/random.h in kernel code.
+  sem::Kernel RandomNumbers() const {
+    const sem::Type word = {DataType::kUInt32, 1};
+    const sem::Type wide = {DataType::kUInt64, 1};
+    std::vector<StmtPtr> body;
+    int declared = 0;
+    auto name = [&](const sem::Type& type, ExprPtr value) {
+      const std::string variable = absl::StrCat("w", declared++);
+      body.push_back(sem::MakeDeclare(type, variable, std::move(value)));
+      return sem::Var(variable, type);
+    };
+    auto low = [&](const ExprPtr& x) { return sem::Cast(x, DataType::kUInt32); };
+    auto high = [&](const ExprPtr& x) {
+      return low(sem::ApplyOp(ScalarOp::kShiftRight, {x, sem::Int(32, DataType::kUInt64)}));
+    };
+    auto multiply = [&](int64_t factor, const ExprPtr& x) {
+      return name(wide, sem::Mul(sem::Int(factor, DataType::kUInt64),
+                                 sem::Cast(x, DataType::kUInt64)));
+    };
+    auto mix = [](const ExprPtr& a, const ExprPtr& b, const ExprPtr& c) {
+      return sem::ApplyOp(ScalarOp::kBitXor, {sem::ApplyOp(ScalarOp::kBitXor, {a, b}), c});
+    };
+    const ExprPtr counter = name(wide, sem::Cast(Index("item"), DataType::kUInt64));
+    const bool is_pair = operands_[0].element_count() == 2;
+    const ExprPtr seed =
+        name(wide, sem::Cast(Load(0, Number(0)), DataType::kUInt64));
+    ExprPtr key[2] = {name(word, low(seed)),
+                      name(word, is_pair ? low(Load(0, Number(1))) : high(seed))};
+    ExprPtr x[4] = {name(word, low(counter)), name(word, high(counter)),
+                    sem::Int(0, DataType::kUInt32), sem::Int(0, DataType::kUInt32)};
+    for (int round = 0; round < 10; ++round) {
+      const ExprPtr a = multiply(0xD2511F53, x[0]);
+      const ExprPtr b = multiply(0xCD9E8D57, x[2]);
+      const ExprPtr mixed[2] = {name(word, mix(high(b), x[1], key[0])),
+                                name(word, mix(high(a), x[3], key[1]))};
+      x[0] = mixed[0];
+      x[1] = name(word, low(b));
+      x[2] = mixed[1];
+      x[3] = name(word, low(a));
+      key[0] = name(word, sem::Add(key[0], sem::Int(0x9E3779B9, DataType::kUInt32)));
+      key[1] = name(word, sem::Add(key[1], sem::Int(0xBB67AE85, DataType::kUInt32)));
+    }
+    const int64_t count = result_.element_count();
+    for (int64_t w = 0; w < 4; ++w) {
+      const ExprPtr at = sem::Add(sem::Mul(Index("item"), Number(4)), Number(w));
+      const ExprPtr bits =
+          sem::ApplyOp(ScalarOp::kShiftRight, {x[w], sem::Int(8, DataType::kUInt32)});
+      const StmtPtr store = StoreResult(at, sem::Mul(sem::Cast(bits, DataType::kFloat32),
+                                                     sem::Float(0x1p-24, DataType::kFloat32)));
+      body.push_back(count % 4 == 0 ? store
+                                    : sem::MakeIf(sem::Less(at, Number(count)), store));
+    }
+    return Kernel((count + 3) / 4, std::move(body));
   }
 
   const ir::Special& special_;

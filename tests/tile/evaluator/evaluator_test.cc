@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "backend_opencl/opencl_dialect.h"
-#include "backend_opencl/opencl_driver.h"
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/evaluator/device.h"
 #include "tile/evaluator/loaded_program.h"
 #include "tile/evaluator/program_cache.h"
 #include "tile/ir/naive_evaluator.h"
@@ -14,40 +14,14 @@
 namespace tartan::evaluator {
 namespace {
 
-hal::DevicePtr OpenDevice() {
-  static const hal::DevicePtr device = [] {
-    const auto driver = opencl::MakeOpenClDriver();
-    const auto devices = driver->ListDevices();
-    return devices.ok() && !devices->empty() ? driver->Open(devices->front()).value() : nullptr;
-  }();
-  return device;
-}
-
-ProgramCache& Cache() {
-  static auto* const cache = new ProgramCache(OpenDevice(), opencl::OpenClDialect());
-  return *cache;
-}
-
-proto::Program ToProto(const TestProgram& program) {
-  proto::Program result;
-  result.set_name(program.name);
-  result.set_code(program.code);
-  for (const TensorShape& shape : program.inputs) {
-    proto::Program::Input* input = result.add_inputs();
-    input->mutable_shape()->set_type(static_cast<proto::DataType>(shape.type));
-    for (int64_t dim : shape.dims) input->mutable_shape()->add_dims(dim);
-  }
-  return result;
-}
-
 class EvaluatorTest : public testing::TestWithParam<TestProgram> {};
 
 TEST_P(EvaluatorTest, EqualsTheNaiveEvaluatorOnTheDevice) {
-  ASSERT_NE(OpenDevice(), nullptr) << "no OpenCL device";
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
   const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 7);
   const auto expected = ir::EvaluateNaively(BindTestProgram(GetParam()), inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
-  const auto compiled = Cache().Get(ToProto(GetParam()));
+  const auto compiled = TestProgramCache().Get(ToProto(GetParam()));
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const auto loaded = LoadedProgram::Load(*compiled, {});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
@@ -74,7 +48,7 @@ const TestProgram& Find(const std::string& name) {
 }
 
 TEST(ProgramCache, CompilesEqualProgramsOnce) {
-  ProgramCache cache(OpenDevice(), opencl::OpenClDialect());
+  ProgramCache cache(TestDevice(), opencl::OpenClDialect());
   proto::Program program = ToProto(Find("MatMul"));
   const auto first = cache.Get(program);
   program.set_name("another name");
@@ -88,7 +62,7 @@ TEST(ProgramCache, CompilesEqualProgramsOnce) {
 }
 
 TEST(ProgramCache, ForgetsTheLeastRecentlyUsed) {
-  ProgramCache cache(OpenDevice(), opencl::OpenClDialect(), 1);
+  ProgramCache cache(TestDevice(), opencl::OpenClDialect(), 1);
   ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());
   ASSERT_TRUE(cache.Get(ToProto(Find("SumOverAxis"))).ok());
   ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());
@@ -97,7 +71,7 @@ TEST(ProgramCache, ForgetsTheLeastRecentlyUsed) {
 }
 
 TEST(ProgramCache, ReportsWhatIsWrongWithAProgramEachTime) {
-  ProgramCache cache(OpenDevice(), opencl::OpenClDialect());
+  ProgramCache cache(TestDevice(), opencl::OpenClDialect());
   TestProgram wrong = {"Wrong", "function (A) -> (O) { O = A + Missing; }",
                        {{DataType::kFloat32, {3}}}};
   for (int i = 0; i < 2; ++i) {
@@ -109,7 +83,7 @@ TEST(ProgramCache, ReportsWhatIsWrongWithAProgramEachTime) {
 
 TEST(LoadedProgram, RunsInManyThreadsAtOnce) {
   const TestProgram& program = Find("Softmax");
-  const auto compiled = Cache().Get(ToProto(program));
+  const auto compiled = TestProgramCache().Get(ToProto(program));
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const auto loaded = LoadedProgram::Load(*compiled, {});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
@@ -131,7 +105,7 @@ TEST(LoadedProgram, RunsInManyThreadsAtOnce) {
 
 TEST(LoadedProgram, RefusesInputsOfOtherShapes) {
   const TestProgram& program = Find("Relu");
-  const auto loaded = LoadedProgram::Load(*Cache().Get(ToProto(program)), {});
+  const auto loaded = LoadedProgram::Load(*TestProgramCache().Get(ToProto(program)), {});
   ASSERT_TRUE(loaded.ok());
   TestProgram other = program;
   other.inputs[0].dims = {3};
@@ -142,7 +116,7 @@ TEST(LoadedProgram, RefusesInputsOfOtherShapes) {
 
 TEST(LoadedProgram, TimesEveryKernel) {
   const TestProgram& program = Find("Softmax");
-  const auto loaded = LoadedProgram::Load(*Cache().Get(ToProto(program)), {});
+  const auto loaded = LoadedProgram::Load(*TestProgramCache().Get(ToProto(program)), {});
   ASSERT_TRUE(loaded.ok());
   std::vector<KernelTime> profile;
   ASSERT_TRUE((*loaded)->Run(RandomInputs(program, 3), &profile).ok());

@@ -1,0 +1,35 @@
+#include "tests/tile/evaluator/device.h"
+
+#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/opencl_driver.h"
+
+namespace tartan::evaluator {
+
+hal::DevicePtr TestDevice() {
+  static const hal::DevicePtr device = []() -> hal::DevicePtr {
+    const auto driver = opencl::MakeOpenClDriver();
+    const auto devices = driver->ListDevices();
+    if (!devices.ok() || devices->empty()) return nullptr;
+    return driver->Open(devices->front()).value();
+  }();
+  return device;
+}
+
+ProgramCache& TestProgramCache() {
+  static auto* const cache = new ProgramCache(TestDevice(), opencl::OpenClDialect());
+  return *cache;
+}
+
+proto::Program ToProto(const TestProgram& program) {
+  proto::Program result;
+  result.set_name(program.name);
+  result.set_code(program.code);
+  for (const TensorShape& shape : program.inputs) {
+    proto::Program::Input* input = result.add_inputs();
+    input->mutable_shape()->set_type(static_cast<proto::DataType>(shape.type));
+    for (int64_t dim : shape.dims) input->mutable_shape()->add_dims(dim);
+  }
+  return result;
+}
+
+}  // namespace tartan::evaluator

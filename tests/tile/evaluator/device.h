@@ -1,0 +1,19 @@
+// The device that tests of this folder run on.
+#pragma once
+
+#include "hal/hal.h"
+#include "proto/tile.pb.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/evaluator/program_cache.h"
+
+namespace tartan::evaluator {
+
+// The first OpenCL device, opened once; null where there is none.
+hal::DevicePtr TestDevice();
+
+// Programs compiled for it.
+ProgramCache& TestProgramCache();
+
+proto::Program ToProto(const TestProgram& program);
+
+}  // namespace tartan::evaluator
