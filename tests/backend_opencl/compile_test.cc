@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/cache_file.h"
@@ -89,6 +92,50 @@ TEST_F(CompileTest, TakesTheSecondTimeFromTheDiskCache) {
   EXPECT_EQ(HitsOf(Source("1.0f")), 1);
   EXPECT_EQ(HitsOf(Source("2.0f")), 0);
   EXPECT_EQ(InspectCache(directory_.path())->entries, 2);
+}
+
+// Kernels that quantize round quotients to integers: one ulp is another integer.
+TEST_F(CompileTest, RoundsQuotientsAndRootsAsTheHostDoes) {
+  constexpr int64_t kCount = 4096;
+  hal::ExecutableSource source;
+  source.format = "opencl-c";
+  source.kernels = {{"divide",
+                     "__kernel void divide(__global float* a, __global float* b) {\n"
+                     "  const size_t i = get_global_id(0);\n"
+                     "  const float quotient = a[i] / b[i];\n"
+                     "  b[i] = sqrt(a[i]);\n"
+                     "  a[i] = quotient;\n"
+                     "}\n"}};
+  const uint32_t seed = 20261121;
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> values(0.01f, 300.0f);
+  std::vector<float> a(kCount), b(kCount);
+  for (float& value : a) value = values(random);
+  for (float& value : b) value = values(random);
+  std::vector<float> quotients(kCount), roots(kCount);
+  for (int64_t i = 0; i < kCount; ++i) {
+    quotients[i] = a[i] / b[i];
+    roots[i] = std::sqrt(a[i]);
+  }
+  device_ = Open();
+  const auto executable = device_->Compile(source);
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  const auto queue = *device_->CreateQueue(false);
+  hal::Launch launch;
+  launch.global_size = {kCount, 1, 1};
+  const auto bytes_of = [](std::vector<float>& values) {
+    return absl::MakeSpan(reinterpret_cast<uint8_t*>(values.data()), values.size() * 4);
+  };
+  for (std::vector<float>* values : {&a, &b}) {
+    launch.arguments.push_back(*device_->Allocate(kCount * 4));
+    ASSERT_TRUE(queue->Write(launch.arguments.back(), 0, bytes_of(*values)).ok());
+  }
+  ASSERT_TRUE(queue->Run(*executable, launch).ok());
+  ASSERT_TRUE(queue->Read(launch.arguments[0], 0, bytes_of(a)).ok());
+  ASSERT_TRUE(queue->Read(launch.arguments[1], 0, bytes_of(b)).ok());
+  EXPECT_EQ(a, quotients);
+  EXPECT_EQ(b, roots);
 }
 
 TEST_F(CompileTest, TellsOptionsAndKernelsApart) {
