@@ -82,7 +82,7 @@ class RandomFunction {
   }
 
   void AppendBinary(const std::string& name) {
-    static constexpr const char* kFunctions[] = {"add", "sub", "mul", "max", "min", "atan2"};
+    static constexpr const char* kFunctions[] = {"add", "sub", "mul", "max", "min"};
     const Tensor a = Any();
     // Sums over the axes that do not fit make a tensor that broadcasts.
     const Tensor b = Any();
@@ -93,10 +93,14 @@ class RandomFunction {
         absl::StrCat(other, "[", row_fits ? "i" : "0", ", ", column_fits ? "j" : "0", " : ",
                      row_fits ? a.rows : 1, ", ", column_fits ? a.columns : 1, "] = +(", b.name,
                      "[i, j])"));
-    const std::string text =
-        Below(4) == 0
-            ? absl::StrCat(a.name, " > ", other, " ? ", other, " : 0.5 * ", a.name)
-            : absl::StrCat(OneOf(kFunctions), "(", a.name, ", ", other, ")");
+    std::string text = absl::StrCat(OneOf(kFunctions), "(", a.name, ", ", other, ")");
+    // Away from the points where the functions have no derivative.
+    const std::string positive = absl::StrCat("(1.5 + ", other, " * ", other, ")");
+    const int choice = Below(8);
+    if (choice == 0) text = absl::StrCat(a.name, " > ", other, " ? ", other, " : 2 * ", a.name);
+    if (choice == 1) text = absl::StrCat(a.name, " / ", positive);
+    if (choice == 2) text = absl::StrCat("atan2(", a.name, ", ", positive, ")");
+    if (choice == 3) text = absl::StrCat("pow(", positive, ", tanh(", a.name, "))");
     Add(name, a.rows, a.columns, absl::StrCat(name, " = ", text));
   }
 
