@@ -280,6 +280,16 @@ std::string AtomicHelper(absl::string_view name) {
                     {"$T", value_type}});
 }
 
+// tt_saturate_<to>_<from>.
+std::string SaturateHelper(absl::string_view types) {
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(types, '_');
+  return absl::StrReplaceAll(R"(static inline $T tt_saturate_$T_$F($F x) {
+  return convert_$T_sat(isnan(x) ? ($F)0 : x);
+}
+)",
+                             {{"$T", parts.first}, {"$F", parts.second}});
+}
+
 }  // namespace
 
 std::string LaneName(int lane) { return absl::StrCat("s", absl::Hex(lane)); }
@@ -294,6 +304,7 @@ std::string Definition(absl::string_view identifier) {
   absl::string_view name = identifier;
   if (!absl::ConsumePrefix(&name, "tt_")) return "";
   if (absl::StartsWith(name, "atomic_")) return AtomicHelper(identifier);
+  if (absl::ConsumePrefix(&name, "saturate_")) return SaturateHelper(name);
   if (absl::ConsumePrefix(&name, "from_bfloat16_")) {
     return BFloat16Helper(kFromBFloat16, TypeFromName(name).lanes);
   }

@@ -24,6 +24,10 @@ Code ConvertElement(const Code& value, const Type& from, DataType to) {
   }
   // Saturates, and NaN becomes 0.
   if (IsFloat(from.element) && IsInteger(to)) {
+    // NVIDIA's conversions give NaN another value where either side has 64 bits.
+    if (from.element == DataType::kFloat64 || ByteWidth(to) == 8) {
+      return Call(absl::StrCat("tt_saturate_", TypeName(result), "_", TypeName(from)), {value});
+    }
     return Call(absl::StrCat("convert_", TypeName(result), "_sat"), {value});
   }
   if (from.lanes == 1) return CastTo(TypeName(result), value);
