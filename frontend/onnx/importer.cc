@@ -21,6 +21,9 @@ constexpr int64_t kMaxFoldedElements = 4096;
 // Operands beyond this size mark work on weights, which belongs to the device.
 constexpr int64_t kMaxFoldedOperand = 1 << 16;
 constexpr int kMaxCallDepth = 64;
+// Functions that call functions grow exponentially; this many nodes of bodies is more than any
+// model needs.
+constexpr int64_t kMaxNodesOfCalls = 1 << 18;
 
 int64_t OpsetOf(const Opsets& opsets, absl::string_view domain) {
   const auto found = opsets.find(NormalDomain(domain));
@@ -53,20 +56,28 @@ absl::Status CheckArity(const OperatorRow& row, absl::Span<const Tensor> inputs)
 }
 
 // Missing operators, each with the first node that uses it.
-void CollectMissing(const ModelParts& model, const Graph& graph, const Opsets& opsets,
-                    std::set<const LocalFunction*>* seen, std::map<std::string, std::string>* out) {
-  for (const NodeProto* node : graph.nodes) {
-    if (const LocalFunction* function = FindFunction(model, *node)) {
-      if (seen->insert(function).second) {
-        CollectMissing(model, *function->body, function->opsets, seen, out);
+std::map<std::string, std::string> MissingOperators(const ModelParts& model) {
+  std::map<std::string, std::string> missing;
+  std::set<const LocalFunction*> seen;
+  std::vector<std::pair<const Graph*, const Opsets*>> waiting = {
+      {model.graph.get(), &model.opsets}};
+  while (!waiting.empty()) {
+    const auto [graph, opsets] = waiting.back();
+    waiting.pop_back();
+    for (const NodeProto* node : graph->nodes) {
+      if (const LocalFunction* function = FindFunction(model, *node)) {
+        const bool is_new = seen.insert(function).second;
+        if (is_new) waiting.emplace_back(function->body.get(), &function->opsets);
+        continue;
       }
-      continue;
+      const int64_t opset = OpsetOf(*opsets, node->domain());
+      const absl::string_view domain = NormalDomain(node->domain());
+      if (FindOperator(domain, node->op_type(), opset) != nullptr) continue;
+      missing.emplace(absl::StrCat("(", OperatorName(*node, opset), "): ", WhatWeHave(*node)),
+                      LabelOf(*node));
     }
-    const int64_t opset = OpsetOf(opsets, node->domain());
-    if (FindOperator(NormalDomain(node->domain()), node->op_type(), opset) != nullptr) continue;
-    out->emplace(absl::StrCat("(", OperatorName(*node, opset), "): ", WhatWeHave(*node)),
-                 LabelOf(*node));
   }
+  return missing;
 }
 
 }  // namespace
@@ -92,7 +103,10 @@ struct Importer::Scope {
 // What holds for all nodes of one function body, or of the model's graph.
 struct Importer::Frame {
   const Opsets* opsets = nullptr;
-  const AttributeMap* attributes = nullptr;  // of the call; null in the model's graph
+  // Of the call; null in the model's graph.
+  const AttributeMap* attributes = nullptr;
+  const LocalFunction* function = nullptr;
+  const Frame* caller = nullptr;
   int depth = 0;
 };
 
@@ -103,9 +117,7 @@ const LocalFunction* FindFunction(const ModelParts& model, const NodeProto& node
 }
 
 absl::Status CheckOperators(const ModelParts& model) {
-  std::set<const LocalFunction*> seen;
-  std::map<std::string, std::string> missing;
-  CollectMissing(model, *model.graph, model.opsets, &seen, &missing);
+  const std::map<std::string, std::string> missing = MissingOperators(model);
   if (missing.empty()) return absl::OkStatus();
   const auto line = [](std::string* out, const auto& entry) {
     absl::StrAppend(out, entry.second, " ", entry.first);
@@ -222,7 +234,17 @@ absl::StatusOr<std::vector<Tensor>> Importer::CallFunction(const LocalFunction& 
                                                            const NodeProto& node,
                                                            absl::Span<const Tensor> inputs,
                                                            const Frame& frame) {
-  if (frame.depth >= kMaxCallDepth) return Invalid("functions call each other without end");
+  for (const Frame* outer = &frame; outer != nullptr; outer = outer->caller) {
+    if (outer->function == &function) return Invalid("the function calls itself");
+  }
+  if (frame.depth >= kMaxCallDepth) {
+    return Unsupported("functions call each other more than ", kMaxCallDepth, " deep");
+  }
+  nodes_of_calls_ += static_cast<int64_t>(function.body->nodes.size());
+  if (nodes_of_calls_ > kMaxNodesOfCalls) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the model's functions grow to more than ", kMaxNodesOfCalls, " nodes"));
+  }
   AttributeMap attributes;
   for (const AttributeProto& attribute : function.proto->attribute_proto()) {
     attributes[attribute.name()] = &attribute;
@@ -236,6 +258,8 @@ absl::StatusOr<std::vector<Tensor>> Importer::CallFunction(const LocalFunction& 
   Frame callee;
   callee.opsets = &function.opsets;
   callee.attributes = &attributes;
+  callee.function = &function;
+  callee.caller = &frame;
   callee.depth = frame.depth + 1;
   return ImportGraph(*function.body, inputs, nullptr, callee);
 }

@@ -81,6 +81,7 @@ class Importer : private NodeServices {
   const ModelParts& model_;
   std::vector<api::Tensor> needed_;
   int unanswered_ = 0;  // host values asked for and not known
+  int64_t nodes_of_calls_ = 0;
   // The node being imported, for its subgraphs.
   const Graph* current_graph_ = nullptr;
   const Scope* current_scope_ = nullptr;

@@ -214,5 +214,49 @@ TEST(OnnxModel, CallsFunctionsOfTheModel) {
   EXPECT_THAT(bound->outputs.at(1).constant()->ToDoubles(), ElementsAre(-1, 4));
 }
 
+// A function of one input and one output that applies `operators` one after the other.
+std::string Function(const std::string& name, const std::vector<std::string>& operators) {
+  std::string text = absl::StrCat("} functions { domain: 'my' name: '", name,
+                                  "' input: 't0' output: 't", operators.size(),
+                                  "' opset_import { version: 13 } ");
+  for (size_t i = 0; i < operators.size(); ++i) {
+    const std::string domain = operators[i] == "Neg" ? "" : "domain: 'my'";
+    text += Node(operators[i], "", {absl::StrCat("t", i)}, {absl::StrCat("t", i + 1)}, domain);
+  }
+  return text;
+}
+
+// x -> F0 -> y with these functions.
+absl::Status BindCalls(const std::string& functions) {
+  const auto model =
+      Load(X() + Node("F0", "call", {"x"}, {"y"}, "domain: 'my'") + Y() + functions);
+  if (!model.ok()) return model.status();
+  return Bind(*model, {2, 3}).status();
+}
+
+TEST(OnnxModel, RefusesFunctionsThatCallThemselves) {
+  const absl::Status status = BindCalls(Function("F0", {"Neg", "F1"}) + Function("F1", {"F0"}));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the function calls itself"));
+}
+
+TEST(OnnxModel, BoundsWhatFunctionsGrowTo) {
+  std::string functions = Function("F40", {"Neg"});
+  for (int i = 0; i < 40; ++i) {
+    const std::string callee = absl::StrCat("F", i + 1);
+    functions += Function(absl::StrCat("F", i), {callee, callee});
+  }
+  const absl::Status status = BindCalls(functions);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+}
+
+TEST(OnnxModel, SurvivesFunctionsThatCallEachOtherVeryDeep) {
+  std::string functions = Function("F50000", {"Neg"});
+  for (int i = 0; i < 50000; ++i) {
+    functions += Function(absl::StrCat("F", i), {absl::StrCat("F", i + 1)});
+  }
+  EXPECT_EQ(BindCalls(functions).code(), absl::StatusCode::kUnimplemented);
+}
+
 }  // namespace
 }  // namespace tartan::onnx
