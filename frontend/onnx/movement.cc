@@ -122,4 +122,16 @@ absl::StatusOr<Tensor> TakeOf(const NodeContext& context, const Tensor& x, const
       TileFunction("X, I", "Y", {absl::StrCat("Y = gather(X, I, ", axis, ")")}), {x, indices});
 }
 
+absl::Status CheckIndices(const Tensor& indices, int64_t size) {
+  if (indices.constant() == nullptr) return absl::OkStatus();
+  const HostTensor& values = *indices.constant();
+  for (int64_t i = 0; i < values.element_count(); ++i) {
+    const int64_t index = values.GetInt(i);
+    if (index < -size || index >= size) {
+      return Invalid("index ", index, " is outside of ", size, " elements");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace tartan::onnx

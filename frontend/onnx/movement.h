@@ -46,4 +46,8 @@ absl::StatusOr<api::Tensor> ConcatOf(const NodeContext& context,
 absl::StatusOr<api::Tensor> TakeOf(const NodeContext& context, const api::Tensor& x,
                                    const api::Tensor& indices, int64_t axis);
 
+// InvalidArgument when an index that is known while importing is not one of -size … size - 1. Those
+// known at run time only are brought into range by the kernels.
+absl::Status CheckIndices(const api::Tensor& indices, int64_t size);
+
 }  // namespace tartan::onnx

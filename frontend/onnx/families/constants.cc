@@ -53,8 +53,10 @@ Outputs ConstantOfShape(NodeContext& context) {
 Outputs EyeLike(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const DataType type, context.Type("dtype", x.type()));
-  TARTAN_ASSIGN_OR_RETURN(const int64_t k, context.Int("k", 0));
+  TARTAN_ASSIGN_OR_RETURN(int64_t k, context.Int("k", 0));
   if (x.rank() != 2) return Invalid("a matrix is expected, got ", x.shape().ToString());
+  // Beyond the corners all k are alike; within the sizes they fit the coordinates' type.
+  k = std::min(std::max(k, -x.dims()[0]), x.dims()[1]);
   const std::string value =
       Cast(absl::StrCat("index(X, 1) - index(X, 0) == ", Literal(k)), type);
   return context.Apply(absl::StrCat("function (X) -> (Y) { Y = ", value, "; }"));

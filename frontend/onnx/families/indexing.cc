@@ -1,5 +1,6 @@
 // Reading and writing at positions that are data: the gather and scatter operators beside Gather.
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/movement.h"
 #include "frontend/onnx/operator_table.h"
 #include "frontend/onnx/tile_text.h"
 #include "tile/base/status_macros.h"
@@ -13,6 +14,11 @@ using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 absl::StatusOr<int64_t> AxisOf(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t axis, context.Int("axis", 0));
   return NormalAxis(axis, context.input(0).rank());
+}
+
+// Operand 1 holds places along `axis` of operand 0.
+absl::Status CheckIndicesAlong(const NodeContext& context, int64_t axis) {
+  return CheckIndices(context.input(1), context.input(0).dims()[static_cast<size_t>(axis)]);
 }
 
 // How a written element meets what is there: the number Tile's scatters take.
@@ -29,6 +35,7 @@ absl::StatusOr<int64_t> ScatterModeOf(NodeContext& context) {
 
 Outputs GatherElements(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t axis, AxisOf(context));
+  TARTAN_RETURN_IF_ERROR(CheckIndicesAlong(context, axis));
   return context.Apply(
       absl::StrCat("function (X, I) -> (Y) { Y = gather_elements(X, I, ", axis, "); }"));
 }
@@ -41,6 +48,7 @@ Outputs GatherNd(NodeContext& context) {
 
 Outputs ScatterElements(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t axis, AxisOf(context));
+  TARTAN_RETURN_IF_ERROR(CheckIndicesAlong(context, axis));
   TARTAN_ASSIGN_OR_RETURN(const int64_t mode, ScatterModeOf(context));
   return context.Apply(absl::StrCat("function (X, I, U) -> (Y) { Y = scatter_elements(X, I, U, ",
                                     axis, ", ", mode, "); }"));

@@ -35,18 +35,27 @@ Outputs Mod(NodeContext& context) {
                                  : "function (A, B) -> (C) { C = fmod(A, B); }");
 }
 
+// Operands of one expression; more take several statements.
+constexpr int kMaxOperandsOfExpression = 64;
+
 // X0 op X1 op …, written by `join`.
 Outputs Fold(NodeContext& context, std::string (*join)(const std::string&, const std::string&),
              bool is_mean = false) {
+  const int count = context.input_count();
   std::string value = "X0";
-  for (int i = 1; i < context.input_count(); ++i) {
+  std::vector<std::string> statements;
+  for (int i = 1; i < count; ++i) {
     if (!context.HasInput(i)) return Invalid("operand ", i, " is missing");
+    if (i % kMaxOperandsOfExpression == 0) {
+      statements.push_back(absl::StrCat("T", i, " = ", value));
+      value = absl::StrCat("T", i);
+    }
     value = join(value, absl::StrCat("X", i));
   }
-  if (context.input_count() == 1) return std::vector<api::Tensor>{context.input(0)};
-  if (is_mean) value = absl::StrCat("(", value, ") / ", context.input_count());
-  return context.Apply(
-      TileFunction(NameList("X", context.input_count()), "Y", {absl::StrCat("Y = ", value)}));
+  if (count == 1) return std::vector<api::Tensor>{context.input(0)};
+  if (is_mean) value = absl::StrCat("(", value, ") / ", count);
+  statements.push_back(absl::StrCat("Y = ", value));
+  return context.Apply(TileFunction(NameList("X", count), "Y", statements));
 }
 
 std::string JoinSum(const std::string& a, const std::string& b) {

@@ -1,0 +1,60 @@
+// Operands at and beyond the limits of what an operator takes.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/frontend/onnx/run_operator.h"
+
+namespace tartan::onnx {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+HostTensor Indices(const std::vector<double>& values) {
+  return Values({static_cast<int64_t>(values.size())}, values, DataType::kInt64);
+}
+
+TEST(Gather, TakesNegativeIndicesDownToTheFirstElement) {
+  const auto result = RunOperator({"Gather", 13, {Values({3}, {1, 2, 3}), Indices({-3, 2})}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->at(0).ToDoubles(), ElementsAre(1, 3));
+}
+
+TEST(Indices, OutsideOfTheDataAreRefusedWhereTheyAreKnown) {
+  const HostTensor x = Values({3}, {1, 2, 3});
+  for (const double index : {3.0, -4.0, 1e15}) {
+    const HostTensor indices = Indices({0, index});
+    const HostTensor updates = Values({2}, {7, 8});
+    for (const OperatorCall& call : {OperatorCall{"Gather", 13, {x, indices}},
+                                     OperatorCall{"GatherElements", 13, {x, indices}},
+                                     OperatorCall{"ScatterElements", 13, {x, indices, updates}}}) {
+      const auto result = RunOperator(call);
+      EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument) << call.op;
+      EXPECT_THAT(std::string(result.status().message()), HasSubstr("outside of 3 elements"));
+    }
+  }
+}
+
+TEST(EyeLike, HasNoOnesBeyondTheCorners) {
+  for (const int64_t k : {int64_t{2}, int64_t{-2}, int64_t{1} << 32, -(int64_t{1} << 62)}) {
+    const auto result =
+        RunOperator({"EyeLike", 9, {Values({2, 2}, {5, 5, 5, 5})}, Attribute("k", k)});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(result->at(0).ToDoubles(), Each(0)) << k;
+  }
+}
+
+TEST(Sum, TakesVeryManyOperands) {
+  OperatorCall call{"Sum", 13};
+  for (int i = 0; i < 1500; ++i) call.inputs.push_back(Values({1}, {static_cast<double>(i)}));
+  const auto sum = RunOperator(call);
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  EXPECT_THAT(sum->at(0).ToDoubles(), ElementsAre(1500 * 1499 / 2));
+  call.op = "Max";
+  const auto greatest = RunOperator(call);
+  ASSERT_TRUE(greatest.ok()) << greatest.status();
+  EXPECT_THAT(greatest->at(0).ToDoubles(), ElementsAre(1499));
+}
+
+}  // namespace
+}  // namespace tartan::onnx
