@@ -1,5 +1,8 @@
 #include "frontend/cli/file_io.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -20,6 +23,15 @@ absl::Status AtPath(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
 }
 
+// 0 or an errno.
+int WriteInPlace(const std::string& path, absl::string_view contents) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) return errno;
+  const bool is_whole = std::fwrite(contents.data(), 1, contents.size(), file) == contents.size();
+  const int error = is_whole ? 0 : errno;
+  return std::fclose(file) != 0 && is_whole ? errno : error;
+}
+
 }  // namespace
 
 std::string Extension(absl::string_view path) {
@@ -30,15 +42,13 @@ std::string Extension(absl::string_view path) {
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  bool written = file != nullptr;
-  if (written) written = std::fwrite(contents.data(), 1, contents.size(), file) == contents.size();
-  int error = errno;
-  if (file != nullptr && std::fclose(file) != 0 && written) {
-    written = false;
-    error = errno;
-  }
-  if (written) return absl::OkStatus();
+  struct stat found;
+  const bool is_special = stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
+  const std::string written = is_special ? path : absl::StrCat(path, ".", getpid(), ".partial");
+  int error = WriteInPlace(written, contents);
+  if (error == 0 && !is_special && std::rename(written.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return absl::OkStatus();
+  if (!is_special) std::remove(written.c_str());
   return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", std::strerror(error)));
 }
 

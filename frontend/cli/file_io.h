@@ -13,7 +13,8 @@ namespace tartan::cli {
 // ".npy" for "a/b.npy"; empty without one. Lower case.
 std::string Extension(absl::string_view path);
 
-// Errors name the path and the system's reason.
+// The file appears whole or not at all (what is no regular file is written in place). Errors name
+// the path and the system's reason.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
 

@@ -1,0 +1,48 @@
+// Files are written whole or not at all.
+#include "frontend/cli/file_io.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+
+namespace tartan::cli {
+namespace {
+
+// No file of this process grows beyond `bytes` while it lives: a disk that is full.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit = {bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_ = {};
+};
+
+TEST(WriteFile, KeepsTheOldFileWhenTheDiskIsFull) {
+  const std::string folder = ::testing::TempDir() + "file_io_test/";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string path = folder + "scores.npy";
+  ASSERT_TRUE(WriteFile(path, "old").ok());
+  {
+    const FileSizeLimit limit(4096);
+    const absl::Status status = WriteFile(path, std::string(100000, 'x'));
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  }
+  EXPECT_EQ(std::filesystem::file_size(path), 3u);
+  const std::filesystem::directory_iterator files(folder);
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "a partial file is left";
+}
+
+}  // namespace
+}  // namespace tartan::cli
