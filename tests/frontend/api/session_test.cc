@@ -1,0 +1,71 @@
+// Sessions used from several threads.
+#include "frontend/api/session.h"
+
+#include <thread>
+
+#include "frontend/api/device.h"
+#include "frontend/api/function.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::api {
+namespace {
+
+// y = 3 * x + 1 for float32 vectors of any size.
+class Affine : public Model {
+ public:
+  const std::string& name() const override { return name_; }
+  const std::vector<TensorSpec>& inputs() const override { return inputs_; }
+  const std::vector<TensorSpec>& outputs() const override { return outputs_; }
+  absl::StatusOr<BoundGraph> Bind(absl::Span<const InputBinding> bindings) const override {
+    BoundGraph graph;
+    graph.placeholders = {Tensor::Placeholder("x", bindings[0].shape)};
+    TARTAN_ASSIGN_OR_RETURN(Tensor y,
+                            Apply("function (X) -> (Y) { Y = 3 * X + 1; }", graph.placeholders));
+    graph.outputs = {y};
+    return graph;
+  }
+
+ private:
+  static TensorSpec Vector(const std::string& name) {
+    return {name, DataType::kFloat32, true, {-1}, {"N"}};
+  }
+
+  const std::string name_ = "affine";
+  const std::vector<TensorSpec> inputs_ = {Vector("x")};
+  const std::vector<TensorSpec> outputs_ = {Vector("y")};
+};
+
+// Runs on `size` elements that begin with `first` and expects the right answer.
+void RunOnce(Session& session, int64_t size, int first) {
+  std::vector<float> x(static_cast<size_t>(size));
+  std::vector<double> expected;
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<float>(first + static_cast<int>(i));
+    expected.push_back(3 * x[i] + 1);
+  }
+  const auto y =
+      session.Run({{"x", HostTensor::FromVector(TensorShape{DataType::kFloat32, {size}}, x)}});
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ(y->at(0).ToDoubles(), expected);
+}
+
+TEST(Session, AnswersManyThreadsOfEqualAndOfDifferentShapes) {
+  const auto device = Device::Open();
+  if (!device.ok()) GTEST_SKIP() << device.status();
+  SessionOptions options;
+  options.max_signatures = 2;  // fewer than there are shapes: some go while others use them
+  const auto session = Session::Create(std::make_shared<Affine>(), *device, options);
+  ASSERT_TRUE(session.ok()) << session.status();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&session, t] {
+      for (int i = 0; i < 25; ++i) RunOnce(**session, 5 + (i + t) % 3, 100 * t + i);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace tartan::api
