@@ -58,7 +58,12 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoAllocate(int64_t bytes) {
         absl::StrCat("allocation of ", bytes, " bytes: ", FreeMemoryText()));
   }
   cl_int error = CL_SUCCESS;
-  MemoryHandle memory(clCreateBuffer(context(), CL_MEM_READ_WRITE, bytes, nullptr, &error));
+  // A CPU computes in the host's memory: taken now, a lack of it is an error here. Drivers that take
+  // it at first use abort there.
+  const cl_mem_flags taken_now =
+      info().type == hal::DeviceType::kCpu ? CL_MEM_ALLOC_HOST_PTR : cl_mem_flags{0};
+  MemoryHandle memory(
+      clCreateBuffer(context(), CL_MEM_READ_WRITE | taken_now, bytes, nullptr, &error));
   if (error != CL_SUCCESS) {
     CountReleased(bytes);
     if (!IsOutOfMemory(error)) return ToStatus(error, "clCreateBuffer");
