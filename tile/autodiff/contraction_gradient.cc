@@ -57,8 +57,7 @@ ValueId SummandGradient(Emitter& emit, const ir::Contraction& op, size_t input, 
     }
   } else {
     result.combination = Combination::kMultiply;
-    result.inputs.push_back(
-        At(emit.Ones({emit.type(gradient), dropped_shape.dims}), dropped));
+    result.inputs.push_back(At(emit.Ones({emit.type(gradient), dropped_shape.dims}), dropped));
   }
   return emit.Contract(std::move(result), emit.shape(kept.tensor).dims);
 }
@@ -215,9 +214,8 @@ ValueId ProductGradient(Emitter& emit, ValueId x, ValueId product, ValueId zeros
 
 Parts ContractionGradient(Emitter& emit, const ir::Contraction& op, const Site& site) {
   const size_t count = op.inputs.size();
-  const bool any_input =
-      std::find(site.wanted.begin(), site.wanted.begin() + count, true) <
-      site.wanted.begin() + count;
+  const bool any_input = std::find(site.wanted.begin(), site.wanted.begin() + count, true) <
+                         site.wanted.begin() + count;
   Parts parts(site.wanted.size(), ir::kNoValue);
   const bool is_linear =
       op.aggregation == Aggregation::kSum || op.aggregation == Aggregation::kAssign;

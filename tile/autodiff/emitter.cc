@@ -67,8 +67,7 @@ ValueId Emitter::LinearIndex(const std::vector<int64_t>& dims) {
   const std::vector<int64_t> strides = RowMajorStrides(dims);
   ValueId sum = zeros;
   for (size_t d = 0; d < dims.size(); ++d) {
-    const ValueId position =
-        Special(ir::SpecialKind::kIndex, {zeros}, {static_cast<int64_t>(d)});
+    const ValueId position = Special(ir::SpecialKind::kIndex, {zeros}, {static_cast<int64_t>(d)});
     sum = Add(sum, Mul(Cast(position, DataType::kInt64), Integer(strides[d])));
   }
   return sum;
@@ -84,9 +83,8 @@ ValueId Emitter::SumTo(ValueId x, const TensorShape& target) {
     sum.inputs = {{x, Variables(rank)}};
     for (int64_t d = 0; d < target.rank(); ++d) {
       const bool repeated = target.dims[d] == 1 && dims[added + d] != 1;
-      sum.output.indices.push_back(repeated
-                                       ? math::Affine::Constant(0)
-                                       : math::Affine::Variable(static_cast<int>(added + d)));
+      sum.output.indices.push_back(repeated ? math::Affine::Constant(0)
+                                            : math::Affine::Variable(static_cast<int>(added + d)));
     }
     x = Contract(std::move(sum), target.dims);
   }

@@ -38,7 +38,4 @@ ValueId IsZero(Emitter& emit, ValueId x);
 // 1 where x is 0, else x.
 ValueId NonZero(Emitter& emit, ValueId x);
 
-// gather and its kin: the derivative by the data.
-ValueId GatherGradient(Emitter& emit, const ir::Special& op, ValueId gradient);
-
 }  // namespace tartan::autodiff

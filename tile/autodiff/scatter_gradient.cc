@@ -58,7 +58,8 @@ class Places {
     const ValueId column = emit_.Special(SpecialKind::kIndex, {indices()}, {last});
     ValueId size = emit_.Integer(1);
     for (int64_t d = 0; d < dims[last]; ++d) {
-      size = emit_.Select(emit_.Equal(column, emit_.Integer(d)), emit_.Integer(data_.dims[d]), size);
+      size =
+          emit_.Select(emit_.Equal(column, emit_.Integer(d)), emit_.Integer(data_.dims[d]), size);
     }
     const ValueId outside = emit_.Apply(ScalarOp::kLogicalNot, InRange(size));
     ir::Contraction count;
@@ -66,8 +67,8 @@ class Places {
     count.output.indices = Variables(last);
     count.inputs = {{emit_.Cast(outside, DataType::kInt32), Variables(last + 1)}};
     const std::vector<int64_t> rows(dims.begin(), dims.end() - 1);
-    return WithTrailing(
-        emit_.Equal(emit_.Contract(std::move(count), rows), emit_.Integer(0)), rows);
+    return WithTrailing(emit_.Equal(emit_.Contract(std::move(count), rows), emit_.Integer(0)),
+                        rows);
   }
 
   ValueId InRange(ValueId size) const {
@@ -107,8 +108,7 @@ DataAndUpdates AssignGradient(Emitter& e, const Places& places, const TensorShap
 DataAndUpdates MultiplyGradient(Emitter& e, const Places& places, ValueId data, ValueId updates,
                                 ValueId g) {
   const auto count = [&](ValueId x) { return e.Cast(IsZero(e, x), DataType::kInt32); };
-  const ValueId product =
-      places.Scatter(NonZero(e, data), NonZero(e, updates), ScatterMode::kMul);
+  const ValueId product = places.Scatter(NonZero(e, data), NonZero(e, updates), ScatterMode::kMul);
   const ValueId zeros = places.Scatter(count(data), count(updates), ScatterMode::kAdd);
   const auto keep = [](ValueId value) { return value; };
   const auto gather = [&](ValueId value) { return places.Gather(value); };
@@ -136,9 +136,9 @@ DataAndUpdates ExtremumGradient(Emitter& e, const Places& places, ValueId data, 
   const int64_t total = e.shape(updates).element_count();
   const ValueId from_end =
       e.Where(update_wins, e.Sub(e.Integer(total), e.LinearIndex(e.shape(updates).dims)));
-  const ValueId base =
-      e.Where(data_wins, e.Fill(e.Typed(DataType::kInt64, static_cast<double>(total) + 1),
-                                e.shape(data).dims));
+  const ValueId base = e.Where(
+      data_wins,
+      e.Fill(e.Typed(DataType::kInt64, static_cast<double>(total) + 1), e.shape(data).dims));
   const ValueId first = places.Scatter(base, from_end, ScatterMode::kMax);
   const ValueId is_first = e.And(update_wins, e.Equal(places.Gather(first), from_end));
   return {e.Where(data_wins, g), e.Where(is_first, places.Gather(g))};

@@ -79,8 +79,7 @@ ValueId CumulativeProductGradient(Emitter& e, const ir::Special& op, ValueId gra
   });
 }
 
-}  // namespace
-
+// gather and its kin: the derivative by the data.
 ValueId GatherGradient(Emitter& emit, const ir::Special& op, ValueId gradient) {
   const TensorShape data = emit.shape(op.operands[0]);
   const ValueId indices = op.operands[1];
@@ -88,8 +87,7 @@ ValueId GatherGradient(Emitter& emit, const ir::Special& op, ValueId gradient) {
     case SpecialKind::kGather:
       return GatherAxisGradient(emit, op, gradient);
     case SpecialKind::kGatherElements: {
-      const ValueId positions =
-          ReadPositions(emit, indices, emit.Integer(data.dims[op.params[0]]));
+      const ValueId positions = ReadPositions(emit, indices, emit.Integer(data.dims[op.params[0]]));
       return emit.Special(SpecialKind::kScatterElements, {emit.Zeros(data), positions, gradient},
                           {op.params[0], kAdd});
     }
@@ -98,6 +96,8 @@ ValueId GatherGradient(Emitter& emit, const ir::Special& op, ValueId gradient) {
                           {emit.Zeros(data), FullPositions(emit, op), gradient}, {kAdd});
   }
 }
+
+}  // namespace
 
 Parts SpecialGradient(Emitter& emit, const ir::Special& op, const Site& site) {
   Parts parts(op.operands.size(), ir::kNoValue);

@@ -59,9 +59,9 @@ absl::StatusOr<std::optional<std::vector<math::Interval>>> Box(
   if (!math::MergeParallel(linear) || !math::Propagate(linear, box)) return std::nullopt;
   for (size_t i = 0; i < box.size(); ++i) {
     if (box[i].bounded()) continue;
-    return absl::UnimplementedError(absl::StrCat(
-        "a product, maximum or minimum of several tensors whose index '", names[i],
-        "' no single condition bounds"));
+    return absl::UnimplementedError(
+        absl::StrCat("a product, maximum or minimum of several tensors whose index '", names[i],
+                     "' no single condition bounds"));
   }
   return box;
 }

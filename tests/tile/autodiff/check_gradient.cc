@@ -110,8 +110,7 @@ std::vector<HostTensor> GradientsOf(const ir::Program& program, const std::vecto
   return {outputs->begin() + static_cast<int64_t>(program.outputs.size()), outputs->end()};
 }
 
-Comparison CompareWithDifferences(const ir::Program& program,
-                                  const std::vector<HostTensor>& inputs,
+Comparison CompareWithDifferences(const ir::Program& program, const std::vector<HostTensor>& inputs,
                                   const GradientOptions& options) {
   std::vector<int> wrt;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -142,9 +141,9 @@ Comparison CompareWithDifferences(const ir::Program& program,
       }
       ++result.compared;
       if (result.difference.empty() && !IsNear(actual[w].GetDouble(i), narrow, 1e-6)) {
-        result.difference = absl::StrCat("the gradient by element ", i, " of input ", wrt[w],
-                                         " is ", actual[w].GetDouble(i), ", differences give ",
-                                         narrow, " and ", wide);
+        result.difference =
+            absl::StrCat("the gradient by element ", i, " of input ", wrt[w], " is ",
+                         actual[w].GetDouble(i), ", differences give ", narrow, " and ", wide);
       }
     }
   }

@@ -47,8 +47,7 @@ struct Comparison {
 };
 
 // Gradients by all float inputs, for random seeds of the outputs, with central differences.
-Comparison CompareWithDifferences(const ir::Program& program,
-                                  const std::vector<HostTensor>& inputs,
+Comparison CompareWithDifferences(const ir::Program& program, const std::vector<HostTensor>& inputs,
                                   const GradientOptions& options = {});
 
 // Binds, draws inputs, compares: no difference and at most a tenth of the elements skipped.

@@ -68,9 +68,10 @@ INSTANTIATE_TEST_SUITE_P(
         TestProgram{"ProductOfSums",
                     "function (A[M, N], B[N]) -> (O) { O[i : M] = *(A[i, k] + B[k]), k < 4; }",
                     {F32({3, 5}), F32({5})}},
-        TestProgram{"Defaults",
-                    "function (A[N], D) -> (O) { O[2*i : 7] = >(A[i + k] * A[k]), k < 2 default D; }",
-                    {F32({4}), F32({7})}},
+        TestProgram{
+            "Defaults",
+            "function (A[N], D) -> (O) { O[2*i : 7] = >(A[i + k] * A[k]), k < 2 default D; }",
+            {F32({4}), F32({7})}},
         TestProgram{"FractionsInASum",
                     "function (A[N], B[M]) -> (O) { O[i : 3] = +(A[x / 3] + B[x + i]); }",
                     {F32({3}), F32({9})}},
@@ -87,8 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST(GradientOfAGradient, CompilesToo) {
-  const TestProgram test{"Cubes", "function (A[N]) -> (O) { P[i : N] = +(A[i] * A[k]); O = P * P * P; }",
-                         {F32({6})}};
+  const TestProgram test{
+      "Cubes", "function (A[N]) -> (O) { P[i : N] = +(A[i] * A[k]); O = P * P * P; }", {F32({6})}};
   const auto first = Gradient(BindTestProgram(test), {0});
   ASSERT_TRUE(first.ok()) << first.status();
   GradientOptions options;

@@ -38,9 +38,11 @@ void AppendPairs(std::vector<GradientCase>& cases) {
         if (!whole && is_cond) continue;
         cases.push_back({absl::StrCat(aggregation.name, combination.name, whole ? "OfZeros" : ""),
                          absl::StrCat("function (A, B, C) -> (O) { O[i, j : 3, 4] = ",
-                                      aggregation.text, "(", combination.text,
-                                      "), i + k < 4; }"),
-                         {F64({4, 5}), F64({4, 3}), F64({3, 4})}, -1.4, 1.4, whole});
+                                      aggregation.text, "(", combination.text, "), i + k < 4; }"),
+                         {F64({4, 5}), F64({4, 3}), F64({3, 4})},
+                         -1.4,
+                         1.4,
+                         whole});
       }
     }
     cases.push_back({absl::StrCat(aggregation.name, "CondOfValues"),
@@ -56,7 +58,8 @@ std::vector<GradientCase> Cases() {
   const std::vector<GradientCase> more = {
       {"Transpose", "function (A[M, N]) -> (O) { O[j, i : N, M] = =(A[i, j]); }", {F64({3, 4})}},
       {"AssignOfProduct",
-       "function (A[M], B[N]) -> (O) { O[i, j : M, N] = =(A[i] * B[j]); }", {F64({3}), F64({4})}},
+       "function (A[M], B[N]) -> (O) { O[i, j : M, N] = =(A[i] * B[j]); }",
+       {F64({3}), F64({4})}},
       {"AssignOfSum",
        "function (A[M], B[N]) -> (O) { O[i, j : M, N] = =(A[i] + B[j]), i + j < 4; }",
        {F64({3}), F64({4})}},
@@ -64,11 +67,15 @@ std::vector<GradientCase> Cases() {
        "function (I[N, H, W, CI], K[KH, KW, CI, CO]) -> (O) { O[n, y, x, co : N, H/3, W/3, CO] = "
        "+(I[n, 3*y + 2*j, 3*x + 2*i, ci] * K[j, i, ci, co]); }",
        {F64({1, 7, 6, 2}), F64({2, 2, 2, 2})}},
-      {"MaxPool", "function (I[N, M]) -> (O) { O[i, j : (N + 1) / 2, M / 2] = >(I[2*i + p, 2*j + q]), p < 2, q < 3; }",
+      {"MaxPool",
+       "function (I[N, M]) -> (O) { O[i, j : (N + 1) / 2, M / 2] = >(I[2*i + p, 2*j + q]), p < 2, "
+       "q < 3; }",
        {F64({5, 6})}},
-      {"MinOfDifferences", "function (A[N], B[M]) -> (O) { O[i : N] = <(A[i + j - 1] * B[j]); }",
+      {"MinOfDifferences",
+       "function (A[N], B[M]) -> (O) { O[i : N] = <(A[i + j - 1] * B[j]); }",
        {F64({6}), F64({3})}},
-      {"NegativeIndices", "function (A[N], B[M]) -> (O) { O[i : 4] = >(A[i - k] + B[k + 3]); }",
+      {"NegativeIndices",
+       "function (A[N], B[M]) -> (O) { O[i : 4] = >(A[i - k] + B[k + 3]); }",
        {F64({4}), F64({5})}},
       {"FractionsInASum",
        "function (A[N], B[M]) -> (O) { O[i : 3] = +(A[x / 3] + B[x + i]); }",
@@ -76,30 +83,37 @@ std::vector<GradientCase> Cases() {
       {"FractionsInAMaximum",
        "function (A[N], B[M]) -> (O) { O[i : 3] = >(A[x / 3] * B[x + i]); }",
        {F64({3}), F64({9})}},
-      {"FractionsInTheOutput", "function (A[N]) -> (O) { O[x / 2 : 4] = *(A[x + k]), k < 2; }",
+      {"FractionsInTheOutput",
+       "function (A[N]) -> (O) { O[x / 2 : 4] = *(A[x + k]), k < 2; }",
        {F64({9})}},
-      {"SummandHoldsAnIndexAlone", "function (A[N], B[M]) -> (O) { O[i : N] = +(A[i] + B[j]); }",
+      {"SummandHoldsAnIndexAlone",
+       "function (A[N], B[M]) -> (O) { O[i : N] = +(A[i] + B[j]); }",
        {F64({3}), F64({4})}},
-      {"NothingIsValid", "function (A[N], B[M]) -> (O) { O[i : N] = >(A[i] * B[i + 9]); }",
+      {"NothingIsValid",
+       "function (A[N], B[M]) -> (O) { O[i : N] = >(A[i] * B[i + 9]); }",
        {F64({3}), F64({4})}},
       {"Square", "function (A[N]) -> (O) { O[] = +(A[i] * A[i]); }", {F64({5})}},
       {"ProductOfElementsReachedTwice",
-       "function (A[N]) -> (O) { O[i : 2] = *(A[2*i + j + k]), j < 2, k < 2; }", {F64({4})}},
+       "function (A[N]) -> (O) { O[i : 2] = *(A[2*i + j + k]), j < 2, k < 2; }",
+       {F64({4})}},
       {"Defaults",
        "function (A[N], D) -> (O, P, Q, R) { O[2*i : 7] = +(A[i]) default D; P[2*i : 7] = >(A[i + "
        "k]), k < 2 default D; Q[i + 4 : 7] = *(A[i]) default D; R[i + 1 : 7] = +(A[i] * A[k]), k < "
        "2 default D; }",
        {F64({4}), F64({7})}},
-      {"NoDefract", "function (A[N]) -> (O) { O[2*i + j : 8] = +(A[3*i - j]) no_defract; }",
+      {"NoDefract",
+       "function (A[N]) -> (O) { O[2*i + j : 8] = +(A[3*i - j]) no_defract; }",
        {F64({9})}},
       {"CumulativeSum", "function (I[N]) -> (O) { O[i : N] = +(I[k]), i - k < N; }", {F64({6})}},
       {"Softmax",
        "function (X[M, N]) -> (O) { P[m, 0 : M, 1] = >(X[m, n]); E = exp(X - P); S[m, 0 : M, 1] = "
        "+(E[m, n]); O = E / S; }",
        {F64({3, 5})}},
-      {"IntegerFactor", "function (A[N, M], B) -> (O) { O[i : N] = +(A[i, j] * B[j]); }",
+      {"IntegerFactor",
+       "function (A[N, M], B) -> (O) { O[i : N] = +(A[i, j] * B[j]); }",
        {F64({3, 4}), I64({4})}},
-      {"ScalarFactor", "function (A[N], B[]) -> (O) { O[] = +(A[i] * B[]); }",
+      {"ScalarFactor",
+       "function (A[N], B[]) -> (O) { O[] = +(A[i] * B[]); }",
        {F64({5}), F64({})}}};
   cases.insert(cases.end(), more.begin(), more.end());
   return cases;

@@ -10,26 +10,31 @@ namespace {
 
 class ElementwiseGradient : public testing::TestWithParam<GradientCase> {};
 
-TEST_P(ElementwiseGradient, EqualsCentralDifferences) { ExpectGradientEqualsDifferences(GetParam()); }
+TEST_P(ElementwiseGradient, EqualsCentralDifferences) {
+  ExpectGradientEqualsDifferences(GetParam());
+}
 
 GradientCase Unary(const std::string& function, double low, double high) {
   std::string name = function;
   name[0] = static_cast<char>(std::toupper(name[0]));
-  return {name, absl::StrCat("function (A) -> (O) { O = ", function, "(A); }"), {F64({11})}, low,
-          high};
+  return {
+      name, absl::StrCat("function (A) -> (O) { O = ", function, "(A); }"), {F64({11})}, low, high};
 }
 
 GradientCase Formula(const std::string& name, const std::string& expression, double low = -2,
                      double high = 2) {
-  return {name, absl::StrCat("function (A, B) -> (O) { O = ", expression, "; }"),
-          {F64({3, 1, 4}), F64({5, 1})}, low, high};
+  return {name,
+          absl::StrCat("function (A, B) -> (O) { O = ", expression, "; }"),
+          {F64({3, 1, 4}), F64({5, 1})},
+          low,
+          high};
 }
 
 std::vector<GradientCase> Cases() {
   std::vector<GradientCase> cases;
   for (const char* function :
-       {"neg", "abs", "sign", "ceil", "floor", "round", "trunc", "exp", "expm1", "sin", "cos", "tan",
-        "atan", "sinh", "cosh", "tanh", "asinh", "erf", "sigmoid", "relu", "ident"}) {
+       {"neg", "abs",  "sign", "ceil", "floor", "round", "trunc", "exp",     "expm1", "sin",  "cos",
+        "tan", "atan", "sinh", "cosh", "tanh",  "asinh", "erf",   "sigmoid", "relu",  "ident"}) {
     const bool is_tan = std::string(function) == "tan";
     cases.push_back(Unary(function, is_tan ? -1 : -3, is_tan ? 1 : 3));
   }
@@ -60,11 +65,15 @@ std::vector<GradientCase> Cases() {
   cases.push_back(Formula("Casts", "as_float(as_float(A, 64) * 2, 64) * B"));
   cases.push_back(Formula("PathOfIntegers", "A * as_int(B * 3, 32)"));
   cases.push_back(Formula("MultiplyAdd", "mad(A, B, A)"));
-  cases.push_back({"PowerOfIntegers", "function (A, N) -> (O) { O = pow(A, N) + A * N; }",
-                   {F64({4, 5}), I64({5})}, 0.5, 2});
-  cases.push_back({"Scalars", "function (A, B) -> (O) { O = A * B + exp(A); }",
-                   {F64({}), F64({3})}});
-  cases.push_back({"Mixture", "function (A) -> (O, P, Q) { O = A * A; P = A > 0; Q = O * sin(A); }",
+  cases.push_back({"PowerOfIntegers",
+                   "function (A, N) -> (O) { O = pow(A, N) + A * N; }",
+                   {F64({4, 5}), I64({5})},
+                   0.5,
+                   2});
+  cases.push_back(
+      {"Scalars", "function (A, B) -> (O) { O = A * B + exp(A); }", {F64({}), F64({3})}});
+  cases.push_back({"Mixture",
+                   "function (A) -> (O, P, Q) { O = A * A; P = A > 0; Q = O * sin(A); }",
                    {F64({6})}});
   return cases;
 }
@@ -75,9 +84,8 @@ INSTANTIATE_TEST_SUITE_P(All, ElementwiseGradient, testing::ValuesIn(Cases()),
 std::vector<double> ByA(const std::string& expression, const std::vector<double>& a,
                         const std::vector<double>& b, Ties ties, int wrt = 0) {
   const auto n = static_cast<int64_t>(a.size());
-  const ir::Program program =
-      BindCode(absl::StrCat("function (A, B) -> (O) { O = ", expression, "; }"),
-               {F64({n}), F64({n})});
+  const ir::Program program = BindCode(
+      absl::StrCat("function (A, B) -> (O) { O = ", expression, "; }"), {F64({n}), F64({n})});
   GradientOptions options;
   options.ties = ties;
   return GradientsOf(program, {wrt}, {Doubles({n}, a), Doubles({n}, b)}, options).at(0).ToDoubles();

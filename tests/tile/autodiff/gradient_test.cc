@@ -35,8 +35,7 @@ TEST(Gradient, TakesTheOutputsItIsAskedFor) {
 }
 
 TEST(Gradient, StopsAtTheValuesItIsTold) {
-  const ir::Program program =
-      BindCode("function (A) -> (O) { B = A * A; O = B * A; }", {F64({1})});
+  const ir::Program program = BindCode("function (A) -> (O) { B = A * A; O = B * A; }", {F64({1})});
   GradientOptions options;
   for (size_t i = 0; i < program.values.size(); ++i) {
     if (program.values[i].name == "B") options.stops = {static_cast<ir::ValueId>(i)};
@@ -60,9 +59,8 @@ TEST(Gradient, NamesItsOutputsAndSeeds) {
 TEST(Gradient, KeepsTheTypesOfItsInputs) {
   const TensorShape half{DataType::kFloat16, {3}};
   const TensorShape single{DataType::kFloat32, {4, 3}};
-  const ir::Program program =
-      BindCode("function (A, B[M, N]) -> (O) { P[i : M] = +(A[j] * B[i, j]); O = P * P; }",
-               {half, single});
+  const ir::Program program = BindCode(
+      "function (A, B[M, N]) -> (O) { P[i : M] = +(A[j] * B[i, j]); O = P * P; }", {half, single});
   const auto gradient = Gradient(program, {0, 1});
   ASSERT_TRUE(gradient.ok()) << gradient.status();
   EXPECT_EQ(gradient->values[gradient->outputs[1]].shape, half);
@@ -95,10 +93,10 @@ INSTANTIATE_TEST_SUITE_P(
     All, SecondGradient,
     testing::Values(
         GradientCase{"Cubes", "function (A) -> (O) { O = A * A * A; }", {F64({4})}},
-        GradientCase{"Power", "function (A, B) -> (O) { O = pow(A, B); }", {F64({4}), F64({4})},
-                     0.5, 2},
-        GradientCase{"Functions", "function (A) -> (O) { O = tanh(A) * exp(A) / (1 + A * A); }",
-                     {F64({5})}},
+        GradientCase{
+            "Power", "function (A, B) -> (O) { O = pow(A, B); }", {F64({4}), F64({4})}, 0.5, 2},
+        GradientCase{
+            "Functions", "function (A) -> (O) { O = tanh(A) * exp(A) / (1 + A * A); }", {F64({5})}},
         GradientCase{"Convolution",
                      "function (I[N], K[M]) -> (O) { P[x : N / 2] = +(I[2*x + k] * K[k]); O = P * "
                      "P * P; }",
@@ -107,19 +105,22 @@ INSTANTIATE_TEST_SUITE_P(
                      "function (X[N]) -> (O) { P[] = >(X[n]); E = exp(X - P); S[] = +(E[n]); Q = E "
                      "/ S; O = Q * Q; }",
                      {F64({4})}},
-        GradientCase{"Product", "function (A[M, N]) -> (O) { O[m : M] = *(A[m, n]); }",
-                     {F64({2, 3})}},
+        GradientCase{
+            "Product", "function (A[M, N]) -> (O) { O[m : M] = *(A[m, n]); }", {F64({2, 3})}},
         GradientCase{"MaxPool",
                      "function (A[N]) -> (O) { P[i : 5] = >(A[2*i + j]), j < 2; O = P * P; }",
                      {F64({6})}},
-        GradientCase{"SortAndScan", "function (A[N]) -> (O) { S = sort(A, 0); P = cumprod(S, 0); O "
-                                    "= cumsum(P * P, 0); }",
+        GradientCase{"SortAndScan",
+                     "function (A[N]) -> (O) { S = sort(A, 0); P = cumprod(S, 0); O "
+                     "= cumsum(P * P, 0); }",
                      {F64({4})}},
-        GradientCase{"Gather", "function (A, I) -> (O) { G = gather(A, I); O = G * G * G; }",
+        GradientCase{"Gather",
+                     "function (A, I) -> (O) { G = gather(A, I); O = G * G * G; }",
                      {F64({4}), I64({5})}},
-        GradientCase{"Scatter",
-                     "function (A, I, U) -> (O) { S = scatter_elements(A, I, U, 0, 2); O = S * S; }",
-                     {F64({4}), I64({5}), F64({5})}}),
+        GradientCase{
+            "Scatter",
+            "function (A, I, U) -> (O) { S = scatter_elements(A, I, U, 0, 2); O = S * S; }",
+            {F64({4}), I64({5}), F64({5})}}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

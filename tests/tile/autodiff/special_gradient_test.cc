@@ -17,8 +17,9 @@ TEST_P(SpecialGradient, EqualsCentralDifferencesWhenTheFirstWins) {
 }
 
 GradientCase One(const std::string& name, const std::string& expression, bool whole = false) {
-  return {name, absl::StrCat("function (A) -> (O) { O = ", expression, "; }"), {F64({3, 4})}, -1.4,
-          1.4, whole};
+  return {name,          absl::StrCat("function (A) -> (O) { O = ", expression, "; }"),
+          {F64({3, 4})}, -1.4,
+          1.4,           whole};
 }
 
 std::vector<GradientCase> Cases() {
@@ -30,20 +31,27 @@ std::vector<GradientCase> Cases() {
       One("ArgSort", "A * argsort(A, 1)"),
       One("Prng", "A * reshape(prng(3, 12), 3, 4)"),
       {"Gather", "function (A, I) -> (O) { O = gather(A, I); }", {F64({4, 3}), I64({2, 3})}},
-      {"GatherInTheMiddle", "function (A, I) -> (O) { O = gather(A, I, 1); }",
+      {"GatherInTheMiddle",
+       "function (A, I) -> (O) { O = gather(A, I, 1); }",
        {F64({2, 4, 3}), I64({2, 3})}},
-      {"GatherAtTheEnd", "function (A, I) -> (O) { O = gather(A, I, 2); }",
+      {"GatherAtTheEnd",
+       "function (A, I) -> (O) { O = gather(A, I, 2); }",
        {F64({2, 3, 4}), I64({5})}},
       {"GatherOne", "function (A, I) -> (O) { O = gather(A, I, 1); }", {F64({2, 4}), I64({})}},
-      {"GatherWithBytes", "function (A, I) -> (O) { O = gather(A, as_int(I, 8)); }",
+      {"GatherWithBytes",
+       "function (A, I) -> (O) { O = gather(A, as_int(I, 8)); }",
        {F64({200}), I64({5})}},
-      {"GatherElements", "function (A, I) -> (O) { O = gather_elements(A, I, 1); }",
+      {"GatherElements",
+       "function (A, I) -> (O) { O = gather_elements(A, I, 1); }",
        {F64({3, 4}), I64({2, 6})}},
-      {"GatherNd", "function (A, I) -> (O) { O = gather_nd(A, I); }",
+      {"GatherNd",
+       "function (A, I) -> (O) { O = gather_nd(A, I); }",
        {F64({3, 4, 2}), I64({5, 2})}},
-      {"GatherNdWithBatch", "function (A, I) -> (O) { O = gather_nd(A, I, 2); }",
+      {"GatherNdWithBatch",
+       "function (A, I) -> (O) { O = gather_nd(A, I, 2); }",
        {F64({2, 3, 4, 2}), I64({2, 3, 2, 1})}},
-      {"Scatter", "function (E, I, V) -> (O) { O = scatter(E, I, V); }",
+      {"Scatter",
+       "function (E, I, V) -> (O) { O = scatter(E, I, V); }",
        {F64({2, 3, 2}), I64({2, 3}), F64({4})}}};
   for (const bool exclusive : {false, true}) {
     for (const bool reverse : {false, true}) {
@@ -57,10 +65,10 @@ std::vector<GradientCase> Cases() {
   }
   const char* const modes[] = {"Assign", "Add", "Multiply", "Min", "Max"};
   for (int mode = 0; mode < 5; ++mode) {
-    cases.push_back(
-        {absl::StrCat("ScatterElements", modes[mode]),
-         absl::StrCat("function (A, I, U) -> (O) { O = scatter_elements(A, I, U, 1, ", mode, "); }"),
-         {F64({3, 4}), I64({2, 6}), F64({2, 6})}});
+    cases.push_back({absl::StrCat("ScatterElements", modes[mode]),
+                     absl::StrCat("function (A, I, U) -> (O) { O = scatter_elements(A, I, U, 1, ",
+                                  mode, "); }"),
+                     {F64({3, 4}), I64({2, 6}), F64({2, 6})}});
     cases.push_back(
         {absl::StrCat("ScatterNd", modes[mode]),
          absl::StrCat("function (A, I, U) -> (O) { O = scatter_nd(A, I, U, ", mode, "); }"),
@@ -68,7 +76,10 @@ std::vector<GradientCase> Cases() {
   }
   cases.push_back({"ScatterOfZeros",
                    "function (A, I, U) -> (O) { O = scatter_elements(A, I, U, 0, 2); }",
-                   {F64({4}), I64({9}), F64({9})}, -1.4, 1.4, true});
+                   {F64({4}), I64({9}), F64({9})},
+                   -1.4,
+                   1.4,
+                   true});
   return cases;
 }
 
