@@ -76,6 +76,23 @@ TEST(Gradient, OfIntegersIsAnErrorThatNamesTheInput) {
   EXPECT_EQ(Gradient(program, {2}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(Gradient, OfEmptyTensorsHasTheirShapes) {
+  for (const char* code : {"function (A, B, I) -> (O) { O[] = +(A[i] * B[j]); }",
+                           "function (A, B, I) -> (O) { O[j : 3] = >(A[i] * B[j]); }",
+                           "function (A, B, I) -> (O) { O[j : 3] = *(A[i]), i + j < 9 default B; }",
+                           "function (A, B, I) -> (O) { O = gather(B, I); }",
+                           "function (A, B, I) -> (O) { O = scatter_elements(B, I, A, 0, 4); }",
+                           "function (A, B, I) -> (O) { O = cumprod(A, 0) * sort(A, 0); }"}) {
+    const ir::Program program = BindCode(code, {F64({0}), F64({3}), I64({0})});
+    const std::vector<HostTensor> inputs = {HostTensor::Zeros(F64({0})), Doubles({3}, {1, 2, 3}),
+                                            HostTensor::Zeros(I64({0}))};
+    const auto gradients = GradientsOf(program, {0, 1}, inputs);
+    ASSERT_EQ(gradients.size(), 2u) << code;
+    EXPECT_EQ(gradients[0].shape(), F64({0})) << code;
+    EXPECT_EQ(gradients[1].shape(), F64({3})) << code;
+  }
+}
+
 // The gradient of the gradient's sum, by differences of the gradient.
 class SecondGradient : public testing::TestWithParam<GradientCase> {};
 
