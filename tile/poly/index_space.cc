@@ -334,11 +334,8 @@ absl::StatusOr<IndexSpace> Analysis::Finish() {
     space.output_coords.push_back(row.ToAffine().Substitute(map));
   }
   auto is_implied = [&](const LinearConstraint& constraint) {
-    if (constraint.interval.Contains(math::Reach(constraint.coefficients, box_))) return true;
-    return std::any_of(guards_.begin(), guards_.end(), [&](const LinearConstraint& guard) {
-      return guard.coefficients == constraint.coefficients &&
-             constraint.interval.Contains(guard.interval);
-    });
+    // Not by the store guard: where that fails nothing is written, but inputs would be read.
+    return constraint.interval.Contains(math::Reach(constraint.coefficients, box_));
   };
   auto emit = [&](LinearConstraint constraint, std::vector<RangeConstraint>& to) {
     // Only the side that can fail keeps its distance.

@@ -58,9 +58,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "0 : M, 1] = +(E[m, n]); O = E / S * E; }",
                     {F32({5, 11})}},
         TestProgram{"MaxPool",
-                    "function (I[N, M, C]) -> (O) { O[i, j, c : N / 2, M / 2, C] = >(I[2*i + "
-                    "p, 2*j + q, c]), p < 3, q < 2; }",
-                    {F32({8, 8, 3})}},
+                    "function (I[N, M, C]) -> (O) { O[i, j, c : (N + 1) / 2, M / 2, C] = "
+                    ">(I[2*i + p, 2*j + q, c]), p < 3, q < 3; }",
+                    {F32({9, 8, 3})}},
         TestProgram{"DenseLayer",
                     "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, "
                     "j]); S = P + C; O = (S > 0 ? S : 0); }",

@@ -77,6 +77,11 @@ const std::vector<TestProgram>& TestPrograms() {
        "function (DO[N, OH, OW, CO], K[KH, KW, CI, CO]) -> (DI) { DI[n, 3*y + 2*j, 3*x + 2*i, ci : "
        "N, 3*OH, 3*OW, CI] = +(DO[n, y, x, co] * K[j, i, ci, co]); }",
        {F32({1, 4, 3, 2}), F32({3, 2, 3, 2})}},
+      {"OddPoolingGradient",
+       "function (I[N, C], P[M, C], Q) -> (O) { O[2*i+p, c : N, C] = +(I[2*i+p, c] == P[i, c] ? Q[i, "
+       "c]), p < 3; }",
+       {F32({9, 3}), F32({5, 3}), F32({5, 3})},
+       1, 1},
       {"TransposeThenAdd",
        "function (A[M, N], B) -> (O) { T[j, i : N, M] = =(A[i, j]); O = T + B; }",
        {F32({5, 7}), F32({7, 5})}},
