@@ -261,7 +261,7 @@ absl::StatusOr<NaiveTensor> EvaluateContraction(const Program& program,
   TARTAN_RETURN_IF_ERROR(
       result.is_real() ? Combine(contraction, shape.type, inputs, evaluation, result.reals)
                        : Combine(contraction, shape.type, inputs, evaluation, result.integers));
-  for (double& value : result.reals) value = RoundReal(value, shape.type);
+  for (double& value : result.reals) value = RoundReal(value, ComputeType(shape.type));
   if (contraction.default_value == kNoValue) return result;
   const NaiveTensor otherwise = Cast(values[contraction.default_value], shape.type);
   for (int64_t i = 0; i < shape.element_count(); ++i) {

@@ -53,7 +53,7 @@ void ForEachElement(const TensorShape& shape, const Operands3& operands, const V
 
 // Operands of a real type; `result` holds reals, or bool for a predicate.
 void ApplyToReals(ScalarOp op, const Operands3& operands, NaiveTensor& result) {
-  const DataType type = result.shape.type;
+  const DataType type = ComputeType(result.shape.type);
   const std::vector<double>& a = operands[0]->reals;
   const std::vector<double>& b = operands[operands[1] == nullptr ? 0 : 1]->reals;
   if (ReturnsBool(op)) {
@@ -83,7 +83,7 @@ void Select(const Operands3& operands, NaiveTensor& result) {
     const size_t chosen = operands[0]->integers[at[0]] != 0 ? 1 : 2;
     result.Copy(i, *operands[chosen], at[chosen]);
   });
-  for (double& value : result.reals) value = RoundReal(value, result.shape.type);
+  for (double& value : result.reals) value = RoundReal(value, ComputeType(result.shape.type));
 }
 
 }  // namespace
