@@ -23,7 +23,6 @@ double Milliseconds(Clock::time_point since) {
 
 // A model bound to one signature, compiled and loaded.
 struct Bound {
-  std::vector<bool> by_value;     // per model input: its value is part of the signature
   std::vector<int> runtime_inputs;  // model inputs that are program inputs, in order
   std::vector<HostTensor> fixed_outputs;  // per output: set where the value is known from binding
   std::vector<bool> is_fixed;
@@ -155,7 +154,6 @@ absl::StatusOr<std::shared_ptr<const Bound>> Session::Impl::Bind(
     if (!more) return absl::InternalError("the model asks again for values it has");
   }
   auto bound_model = std::make_shared<Bound>();
-  bound_model->by_value = by_value;
   statistics->bind_ms += Milliseconds(start);
   TARTAN_RETURN_IF_ERROR(Load(graph, bound_model.get(), statistics));
   return bound_model;

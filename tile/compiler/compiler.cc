@@ -225,8 +225,12 @@ absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOption
   ir::Program program = graph::WidenHalves(bound);
   TARTAN_ASSIGN_OR_RETURN(poly::ProgramSpaces spaces, poly::AnalyzeProgram(program));
   if (options.pad_inputs && options.settings.threads == 1) {
-    program = graph::PadInputs(program, spaces);
-    TARTAN_ASSIGN_OR_RETURN(spaces, poly::AnalyzeProgram(program));
+    ir::Program padded = graph::PadInputs(program, spaces);
+    // Every padded input is a value more; without one the analysis still holds.
+    if (padded.values.size() != program.values.size()) {
+      program = std::move(padded);
+      TARTAN_ASSIGN_OR_RETURN(spaces, poly::AnalyzeProgram(program));
+    }
   }
   Dump(options, "graph", [&] { return ir::ToString(program); });
   graph::GroupOptions group_options;
