@@ -51,9 +51,24 @@ Code Element(const Place& place) {
   return Code{absl::StrCat(place.buffer, "[", place.index.text, "]")};
 }
 
+// The elements as one vector of the memory's type.
+Code AlignedVector(const Place& place, int lanes, absl::string_view qualifier) {
+  const std::string type = TypeName(Type{ComputeType(place.stored), lanes});
+  return Code{absl::StrCat("*(", qualifier, SpaceName(place.space), type, "*)(",
+                           Address(place.buffer, place.index), ")"),
+              Precedence::kUnary};
+}
+
+// 16-bit floats have functions of their own.
+bool IsAlignedVector(const Place& place, int lanes) {
+  return place.is_aligned && lanes > 1 && lanes != 3 && place.lanes == 1 &&
+         place.stored == ComputeType(place.stored);
+}
+
 // The element or elements in the type in which the stored type is computed.
 Code LoadRaw(const Place& place, int lanes) {
   if (place.lanes > 1) return Element(place);
+  if (IsAlignedVector(place, lanes)) return AlignedVector(place, lanes, "const ");
   const std::string count = lanes == 1 ? "" : absl::StrCat(lanes);
   if (place.stored == DataType::kFloat16) {
     const std::string pointer = HalfPointer(place, "const ");
@@ -77,6 +92,9 @@ std::string StoreValue(const Place& place, const Type& type, const Code& value) 
   const Type raw{ComputeType(place.stored), type.lanes};
   Code converted = ConvertValue(value, type, raw);
   if (place.lanes > 1) return absl::StrCat(Element(place).text, " = ", converted.text);
+  if (IsAlignedVector(place, type.lanes)) {
+    return absl::StrCat(AlignedVector(place, type.lanes, "").text, " = ", converted.text);
+  }
   if (place.stored == DataType::kFloat16) {
     const std::string pointer = HalfPointer(place, "");
     if (type.lanes == 1) {
@@ -141,6 +159,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.restrict_qualifier = "restrict ";
   dialect.barrier = "barrier(CLK_LOCAL_MEM_FENCE);";
   dialect.unroll = "#pragma unroll";
+  dialect.aligned_array = " __attribute__((aligned(64)))";
   dialect.type_name = TypeName;
   dialect.stored_type_name = StoredTypeName;
   dialect.work_index = WorkIndexCall;

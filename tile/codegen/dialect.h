@@ -52,6 +52,7 @@ struct Place {
   int lanes = 1;  // of the array's elements
   MemorySpace space = MemorySpace::kGlobal;
   Code index;
+  bool is_aligned = false;  // a vector of elements is on a boundary of such vectors
 };
 
 struct Dialect {
@@ -68,6 +69,7 @@ struct Dialect {
   std::string global_space, local_space, constant_qualifier, restrict_qualifier;
   std::string barrier;  // statement
   std::string unroll;   // before a loop that is to be unrolled
+  std::string aligned_array;  // after the name of an array that vectors are loaded from
   // Of variables, and of elements in memory.
   std::function<std::string(const sem::Type&)> type_name;
   std::function<std::string(const sem::Type&, MemorySpace)> stored_type_name;

@@ -71,7 +71,8 @@ class Writer {
         [&](const sem::DeclareArray& array) { WriteArray(array); },
         [&](const sem::Assign& assign) { WriteAssign(assign); },
         [&](const sem::Store& store) {
-          const Place place = MakePlace(store.buffer, store.stored, store.index);
+          const Place place =
+              MakePlace(store.buffer, store.stored, store.index, store.is_aligned);
           Line(absl::StrCat(dialect_.store(place, store.value->type, Print(store.value)), ";"));
         },
         [&](const sem::For& loop) { WriteFor(loop); },
@@ -111,7 +112,8 @@ class Writer {
     memory_[array.name] = Memory{space, array.type.lanes};
     Line(absl::StrCat(local ? dialect_.local_space : "",
                       dialect_.stored_type_name(array.type, space), " ", array.name, "[",
-                      array.size, "];"));
+                      array.size, "]", local && array.type.lanes == 1 ? dialect_.aligned_array : "",
+                      ";"));
   }
 
   // x = x + y is written x += y.
@@ -155,10 +157,11 @@ class Writer {
     Line("}");
   }
 
-  Place MakePlace(const std::string& buffer, DataType stored, const ExprPtr& index) {
+  Place MakePlace(const std::string& buffer, DataType stored, const ExprPtr& index,
+                  bool is_aligned = false) {
     const auto found = memory_.find(buffer);
     const Memory memory = found == memory_.end() ? Memory{MemorySpace::kGlobal, 1} : found->second;
-    return Place{buffer, stored, memory.lanes, memory.space, Print(index)};
+    return Place{buffer, stored, memory.lanes, memory.space, Print(index), is_aligned};
   }
 
   Code Print(const ExprPtr& expr) {
@@ -173,7 +176,8 @@ class Writer {
           return Marked(Code{variable.name}, data_.count(variable.name) > 0);
         },
         [&](const sem::Load& load) {
-          return Marked(dialect_.load(MakePlace(load.buffer, load.stored, load.index), type), true);
+          const Place place = MakePlace(load.buffer, load.stored, load.index, load.is_aligned);
+          return Marked(dialect_.load(place, type), true);
         },
         [&](const sem::Apply& apply) { return PrintApply(apply, type); },
         [&](const sem::MultiplyAdd& sum) {

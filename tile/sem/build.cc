@@ -154,9 +154,10 @@ ExprPtr Bool(bool value) { return Int(value ? 1 : 0, DataType::kBool); }
 
 ExprPtr Var(std::string name, Type type) { return MakeExpr(type, Variable{std::move(name)}); }
 
-ExprPtr LoadFrom(std::string buffer, DataType stored, ExprPtr index, int lanes) {
+ExprPtr LoadFrom(std::string buffer, DataType stored, ExprPtr index, int lanes,
+                 bool is_aligned) {
   return MakeExpr(Type{ComputeType(stored), lanes},
-                  Load{std::move(buffer), stored, std::move(index)});
+                  Load{std::move(buffer), stored, std::move(index), is_aligned});
 }
 
 ExprPtr ApplyOp(ScalarOp op, std::vector<ExprPtr> operands) {
@@ -276,8 +277,9 @@ StmtPtr MakeAssign(std::string name, ExprPtr value) {
   return MakeStmt(Assign{std::move(name), std::move(value)});
 }
 
-StmtPtr MakeStore(std::string buffer, DataType stored, ExprPtr index, ExprPtr value) {
-  return MakeStmt(Store{std::move(buffer), stored, std::move(index), std::move(value)});
+StmtPtr MakeStore(std::string buffer, DataType stored, ExprPtr index, ExprPtr value,
+                  bool is_aligned) {
+  return MakeStmt(Store{std::move(buffer), stored, std::move(index), std::move(value), is_aligned});
 }
 
 StmtPtr MakeFor(std::string name, ExprPtr begin, ExprPtr end, StmtPtr body, int64_t step,

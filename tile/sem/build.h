@@ -15,7 +15,8 @@ ExprPtr Float(double value, DataType type = DataType::kFloat32);
 ExprPtr Bool(bool value);
 ExprPtr Var(std::string name, Type type);
 // The expression has the computation type of `stored`.
-ExprPtr LoadFrom(std::string buffer, DataType stored, ExprPtr index, int lanes = 1);
+ExprPtr LoadFrom(std::string buffer, DataType stored, ExprPtr index, int lanes = 1,
+                 bool is_aligned = false);
 // The result type is that of the operands, or bool (with the operands' lanes) where op says so;
 // kSelect: that of the second operand. Where operands differ, an integer literal takes the type of
 // the others and a scalar is splatted to their lanes. Not for kCast.
@@ -45,7 +46,8 @@ StmtPtr MakeBlock(std::vector<StmtPtr> statements);  // nested blocks are joined
 StmtPtr MakeDeclare(Type type, std::string name, ExprPtr value, bool is_mutable = false);
 StmtPtr MakeArray(Type type, std::string name, int64_t size, Space space = Space::kPrivate);
 StmtPtr MakeAssign(std::string name, ExprPtr value);
-StmtPtr MakeStore(std::string buffer, DataType stored, ExprPtr index, ExprPtr value);
+StmtPtr MakeStore(std::string buffer, DataType stored, ExprPtr index, ExprPtr value,
+                  bool is_aligned = false);
 StmtPtr MakeFor(std::string name, ExprPtr begin, ExprPtr end, StmtPtr body, int64_t step = 1,
                 bool unroll = false);  // the variable has the type of `end`
 StmtPtr MakeIf(ExprPtr condition, StmtPtr then, StmtPtr otherwise = nullptr);

@@ -31,7 +31,8 @@ bool Same(const FloatLiteral& a, const FloatLiteral& b) {
 bool Same(const Variable& a, const Variable& b) { return a.name == b.name; }
 
 bool Same(const Load& a, const Load& b) {
-  return a.buffer == b.buffer && a.stored == b.stored && Equal(a.index, b.index);
+  return a.buffer == b.buffer && a.stored == b.stored && a.is_aligned == b.is_aligned &&
+         Equal(a.index, b.index);
 }
 
 bool Same(const Apply& a, const Apply& b) {
@@ -62,8 +63,8 @@ bool Same(const DeclareArray& a, const DeclareArray& b) {
 bool Same(const Assign& a, const Assign& b) { return a.name == b.name && Equal(a.value, b.value); }
 
 bool Same(const Store& a, const Store& b) {
-  return a.buffer == b.buffer && a.stored == b.stored && Equal(a.index, b.index) &&
-         Equal(a.value, b.value);
+  return a.buffer == b.buffer && a.stored == b.stored && a.is_aligned == b.is_aligned &&
+         Equal(a.index, b.index) && Equal(a.value, b.value);
 }
 
 bool Same(const For& a, const For& b) {

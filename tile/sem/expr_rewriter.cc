@@ -217,7 +217,7 @@ ExprPtr ExprRewriter::RewriteInner(const ExprPtr& expr) {
       [&](const Load& load) {
         ExprPtr index = RewriteNode(load.index);
         if (index == load.index) return expr;
-        return Make(type, Load{load.buffer, load.stored, std::move(index)});
+        return Make(type, Load{load.buffer, load.stored, std::move(index), load.is_aligned});
       },
       [&](const Apply& apply) { return RewriteApply(expr, apply); },
       [&](const MultiplyAdd& sum) {

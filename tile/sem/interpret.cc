@@ -218,7 +218,7 @@ class Group {
     for (int item : items) {
       const Type& type = store.value->type;
       const Value value = Evaluate(store.value, item);
-      uint8_t* bytes = Locate(store.buffer, store.index, type.lanes, item);
+      uint8_t* bytes = Locate(store.buffer, store.index, type.lanes, item, store.is_aligned);
       if (bytes == nullptr) return;
       const int64_t width = ByteWidth(store.stored);
       for (int lane = 0; lane < type.lanes; ++lane) {
@@ -240,8 +240,10 @@ class Group {
     }
   }
 
-  // The bytes of `lanes` elements, or null with status_ set where they do not lie in the memory.
-  uint8_t* Locate(const std::string& buffer, const ExprPtr& index, int lanes, int item) {
+  // The bytes of `lanes` elements, or null with status_ set where they do not lie in the memory or
+  // not as aligned as told.
+  uint8_t* Locate(const std::string& buffer, const ExprPtr& index, int lanes, int item,
+                  bool is_aligned = false) {
     Memory& memory = memory_[buffer];
     const absl::Span<uint8_t> bytes = memory.bytes[memory.is_private ? item : 0];
     const int64_t count = static_cast<int64_t>(bytes.size()) / ByteWidth(memory.stored);
@@ -251,6 +253,12 @@ class Group {
       status_ = absl::OutOfRangeError(absl::StrCat(
           "kernel ", kernel_.name, ": index ", unit, " with ", lanes, " lanes is outside of '",
           buffer, "' of ", count / memory.lanes, " elements"));
+      return nullptr;
+    }
+    if (is_aligned && unit % lanes != 0) {
+      status_ = absl::OutOfRangeError(absl::StrCat("kernel ", kernel_.name, ": index ", unit,
+                                                   " of '", buffer, "' is not aligned for ", lanes,
+                                                   " lanes"));
       return nullptr;
     }
     return bytes.data() + unit * memory.lanes * ByteWidth(memory.stored);
@@ -278,7 +286,7 @@ class Group {
 
   Value EvaluateLoad(const Load& load, const Type& type, int item) {
     Value result(type.lanes);
-    const uint8_t* bytes = Locate(load.buffer, load.index, type.lanes, item);
+    const uint8_t* bytes = Locate(load.buffer, load.index, type.lanes, item, load.is_aligned);
     if (bytes == nullptr) return result;
     const int64_t width = ByteWidth(load.stored);
     for (int lane = 0; lane < type.lanes; ++lane) {

@@ -14,7 +14,7 @@ namespace tartan::sem {
 
 // `buffers` in the order of kernel.parameters; outputs are written in place. The work-items of a
 // group run statement by statement together. InvalidArgument where the number of buffers differs;
-// OutOfRange naming the buffer and index for an access outside it; Internal where Verify refuses
+// OutOfRange naming the buffer and index for an access outside it or less aligned than told; Internal where Verify refuses
 // the kernel, and for a barrier that not all work-items of a group reach.
 absl::Status Interpret(const Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers);
 

@@ -66,6 +66,7 @@ std::string LoadToString(const Load& load, const Type& type) {
   std::string text = absl::StrCat(load.buffer, "[", ToString(load.index), "]");
   if (load.stored != type.element) absl::StrAppend(&text, ":", tartan::Name(load.stored));
   if (type.lanes > 1) absl::StrAppend(&text, "x", type.lanes);
+  if (load.is_aligned) absl::StrAppend(&text, " aligned");
   return text;
 }
 
@@ -88,8 +89,8 @@ class StatementPrinter {
         },
         [&](const Assign& assign) { Line(assign.name, " = ", ToString(assign.value)); },
         [&](const Store& store) {
-          Line(store.buffer, "[", ToString(store.index), "]:", tartan::Name(store.stored), " = ",
-               ToString(store.value));
+          Line(store.buffer, "[", ToString(store.index), "]:", tartan::Name(store.stored),
+               store.is_aligned ? " aligned" : "", " = ", ToString(store.value));
         },
         [&](const For& loop) {
           Line("for ", loop.name, " in ", ToString(loop.begin), " .. ", ToString(loop.end),

@@ -36,12 +36,14 @@ struct Variable {
   std::string name;
 };  // declared variable or scalar parameter
 // Element `index` of a buffer parameter or array, converted to the expression's type. With lanes:
-// `lanes` consecutive elements from `index` on (no alignment assumed). An array declared with a
-// vector type is indexed in whole vectors, and the expression has its lanes.
+// `lanes` consecutive elements from `index` on, which is a multiple of `lanes` where `is_aligned`
+// (buffers and arrays of scalars begin on a boundary of vectors). An array declared with a vector
+// type is indexed in whole vectors, and the expression has its lanes.
 struct Load {
   std::string buffer;
   DataType stored;
   ExprPtr index;
+  bool is_aligned = false;
 };
 // A function of scalars, lane by lane. Operands have the expression's type, except: comparisons,
 // kIsNan and kIsInf (the operands' type is theirs, the result bool), logic (bool), kSelect (bool
@@ -98,13 +100,14 @@ struct Assign {
   std::string name;
   ExprPtr value;
 };
-// buffer[index] = value, converted to `stored`; a vector value stores consecutive elements, or one
-// element of an array declared with its type.
+// buffer[index] = value, converted to `stored`; a vector value stores consecutive elements (aligned
+// as in Load), or one element of an array declared with its type.
 struct Store {
   std::string buffer;
   DataType stored;
   ExprPtr index;
   ExprPtr value;
+  bool is_aligned = false;
 };
 struct For {  // for (name = begin; name < end; name += step)
   std::string name;

@@ -71,7 +71,8 @@ class StmtRewriter {
           ExprPtr index = expressions_.Rewrite(store.index);
           ExprPtr value = expressions_.Rewrite(store.value);
           if (index == store.index && value == store.value) return stmt;
-          return MakeStore(store.buffer, store.stored, std::move(index), std::move(value));
+          return MakeStore(store.buffer, store.stored, std::move(index), std::move(value),
+                           store.is_aligned);
         },
         [&](const For& loop) { return RewriteFor(stmt, loop); },
         [&](const If& branch) { return RewriteIf(stmt, branch); },

@@ -93,7 +93,7 @@ TEST(WriteKernel, WritesBranchesArraysAndBarriers) {
   EXPECT_EQ(
       WriteKernel(kernel, opencl::OpenClDialect()),
       R"(__kernel __attribute__((reqd_work_group_size(4, 1, 1))) void shift(__global uchar* restrict y, __global const half* restrict x) {
-  __local float tile[4];
+  __local float tile[4] __attribute__((aligned(64)));
   const int i = (int)get_local_id(0);
   tile[i] = vload_half(i, x);
   barrier(CLK_LOCAL_MEM_FENCE);
