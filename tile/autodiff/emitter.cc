@@ -38,6 +38,14 @@ ValueId Emitter::Reshape(ValueId x, absl::Span<const int64_t> dims) {
   return Special(ir::SpecialKind::kReshape, {x}, dims);
 }
 
+std::vector<ValueId> Emitter::Program(const ir::Program& program,
+                                      absl::Span<const ValueId> arguments) {
+  absl::StatusOr<std::vector<ValueId>> results = builder_.AddProgram(program, arguments);
+  if (results.ok()) return *std::move(results);
+  Fail(results.status());
+  return {};
+}
+
 ValueId Emitter::Fill(ValueId scalar, const std::vector<int64_t>& dims) {
   const auto rank = static_cast<int64_t>(dims.size());
   ir::Contraction fill;

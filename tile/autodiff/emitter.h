@@ -50,6 +50,9 @@ class Emitter {
                   absl::Span<const int64_t> params);
   ValueId Reshape(ValueId x, absl::Span<const int64_t> dims);
 
+  // The outputs of a program applied to these values.
+  std::vector<ValueId> Program(const ir::Program& program, absl::Span<const ValueId> arguments);
+
   // A scalar repeated to these sizes.
   ValueId Fill(ValueId scalar, const std::vector<int64_t>& dims);
   ValueId Zeros(const TensorShape& shape) { return Fill(Typed(shape.type, 0), shape.dims); }

@@ -73,13 +73,20 @@ class Differentiator {
                         absl::StrCat("gradient of ", value.name, ": ", status.message()));
   }
 
+  // A custom gradient goes to the operands behind the first, which is the value itself.
+  static size_t FirstSource(const ir::Op& op) {
+    const auto* special = std::get_if<ir::Special>(&op);
+    return special != nullptr && special->kind == ir::SpecialKind::kCustomGradient ? 1 : 0;
+  }
+
   // Marks the float values that depend on the inputs by a path of float values.
   void FindDependents(absl::Span<const int> wrt) {
     for (const int position : wrt) depends_[program_.inputs[position]] = true;
     for (size_t i = 0; i < program_.values.size(); ++i) {
       if (!IsFloat(program_.values[i].shape.type)) continue;
-      for (const ValueId operand : ir::Operands(program_.values[i].op)) {
-        if (depends_[operand]) depends_[i] = true;
+      const std::vector<ValueId> operands = ir::Operands(program_.values[i].op);
+      for (size_t o = FirstSource(program_.values[i].op); o < operands.size(); ++o) {
+        if (depends_[operands[o]]) depends_[i] = true;
       }
       for (const ValueId stop : options_.stops) {
         if (stop == static_cast<ValueId>(i)) depends_[i] = false;

@@ -97,6 +97,21 @@ ValueId GatherGradient(Emitter& emit, const ir::Special& op, ValueId gradient) {
   }
 }
 
+// The derivatives that the rule gives, in the order of its outputs: those of the float operands.
+Parts CustomGradient(Emitter& emit, const ir::Special& op, const Site& site) {
+  Parts parts(op.operands.size(), ir::kNoValue);
+  if (op.rule == nullptr) return parts;
+  std::vector<ValueId> arguments(op.operands.begin() + 1, op.operands.end());
+  arguments.push_back(site.value);
+  arguments.push_back(site.gradient);
+  const std::vector<ValueId> results = emit.Program(*op.rule, arguments);
+  size_t next = 0;
+  for (size_t i = 1; i < op.operands.size() && next < results.size(); ++i) {
+    if (IsFloat(emit.type(op.operands[i]))) parts[i] = results[next++];
+  }
+  return parts;
+}
+
 }  // namespace
 
 Parts SpecialGradient(Emitter& emit, const ir::Special& op, const Site& site) {
@@ -132,6 +147,8 @@ Parts SpecialGradient(Emitter& emit, const ir::Special& op, const Site& site) {
     case SpecialKind::kCumProd:
       parts[0] = CumulativeProductGradient(emit, op, g);
       break;
+    case SpecialKind::kCustomGradient:
+      return CustomGradient(emit, op, site);
   }
   return parts;
 }

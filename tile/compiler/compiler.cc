@@ -222,7 +222,7 @@ absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces&
 
 absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOptions& options) {
   Dump(options, "program", [&] { return ir::ToString(bound); });
-  ir::Program program = graph::WidenHalves(bound);
+  ir::Program program = graph::WidenHalves(ir::WithoutCustomGradients(bound));
   TARTAN_ASSIGN_OR_RETURN(poly::ProgramSpaces spaces, poly::AnalyzeProgram(program));
   if (options.pad_inputs && options.settings.threads == 1) {
     ir::Program padded = graph::PadInputs(program, spaces);

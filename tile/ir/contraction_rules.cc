@@ -59,7 +59,15 @@ absl::StatusOr<TensorShape> ContractionShape(const Program& program, const Contr
   for (const Access& input : contraction.inputs) {
     TARTAN_RETURN_IF_ERROR(CheckAccess(input, program.values[input.tensor].shape, index_count));
   }
-  const TensorShape result{TypesOf(program, contraction).result, {dims.begin(), dims.end()}};
+  const ContractionTypes types = TypesOf(program, contraction);
+  std::vector<ValueId> tensors;
+  for (const Access& input : contraction.inputs) tensors.push_back(input.tensor);
+  const absl::Span<const ValueId> all = tensors;
+  const bool is_cond = contraction.combination == Combination::kCond;
+  TARTAN_RETURN_IF_ERROR(CheckLiterals(
+      program, is_cond ? all.subspan(0, 2) : all,
+      is_cond || types.compared != DataType::kInvalid ? types.compared : types.result));
+  const TensorShape result{types.result, {dims.begin(), dims.end()}};
   TARTAN_RETURN_IF_ERROR(CheckShape(result));
   TARTAN_RETURN_IF_ERROR(CheckAccess(contraction.output, result, index_count));
   for (const math::RangeConstraint& constraint : contraction.constraints) {
@@ -68,6 +76,7 @@ absl::StatusOr<TensorShape> ContractionShape(const Program& program, const Contr
   if (contraction.default_value == kNoValue) return result;
   const Value& otherwise = program.values[contraction.default_value];
   const bool same_type = otherwise.shape.type == result.type || InfoOf(otherwise).is_weak;
+  TARTAN_RETURN_IF_ERROR(CheckLiterals(program, {contraction.default_value}, result.type));
   if (!same_type || otherwise.shape.dims != result.dims) {
     return absl::InvalidArgumentError(absl::StrCat("the default is ", otherwise.shape.ToString(),
                                                    " but the result ", result.ToString()));

@@ -28,6 +28,9 @@ absl::StatusOr<TensorShape> ElementwiseShape(const Program& program,
     result.dims = *std::move(dims);
   }
   TARTAN_ASSIGN_OR_RETURN(const DataType type, ElementwiseType(op, operands));
+  const bool is_select = op == ScalarOp::kSelect;  // its condition is converted to bool
+  TARTAN_RETURN_IF_ERROR(CheckLiterals(
+      program, absl::MakeConstSpan(elementwise.operands).subspan(is_select ? 1 : 0), type));
   result.type = ReturnsBool(op) ? DataType::kBool : type;
   TARTAN_RETURN_IF_ERROR(CheckShape(result));
   return result;

@@ -19,8 +19,8 @@ struct NaiveOptions {
 
 // `inputs` in the order of program.inputs, with equal shapes; returns the outputs in order.
 // Floats are computed in double and rounded to the value's type after each operation, 16-bit ones
-// to float32 (they are rounded to 16 bits where they are outputs or cast to); integers are exact and
-// wrap.
+// to float32 (they are rounded to 16 bits where they are outputs or cast to); integers are exact
+// and wrap.
 absl::StatusOr<std::vector<HostTensor>> EvaluateNaively(const Program& program,
                                                         absl::Span<const HostTensor> inputs,
                                                         const NaiveOptions& options = {});

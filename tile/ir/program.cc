@@ -8,12 +8,18 @@ bool operator==(const Access& a, const Access& b) {
   return a.tensor == b.tensor && a.indices == b.indices;
 }
 
+bool operator==(const Special& a, const Special& b) {
+  const bool same_rule =
+      a.rule == b.rule || (a.rule != nullptr && b.rule != nullptr && *a.rule == *b.rule);
+  return a.kind == b.kind && a.operands == b.operands && a.params == b.params && same_rule;
+}
+
 absl::string_view Name(SpecialKind kind) {
   constexpr absl::string_view kNames[] = {
-      "reshape",   "index",   "gather",           "gather_elements",
-      "gather_nd", "scatter", "scatter_elements", "scatter_nd",
-      "sort",      "argsort", "cumsum",           "cumprod",
-      "prng"};
+      "reshape",   "index",          "gather",           "gather_elements",
+      "gather_nd", "scatter",        "scatter_elements", "scatter_nd",
+      "sort",      "argsort",        "cumsum",           "cumprod",
+      "prng",      "custom_gradient"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -94,18 +95,27 @@ enum class SpecialKind : uint8_t {
   // prng(S, d0, …): uniform float32 in [0, 1) from a uint32[2] (or integer scalar) seed, counter
   // based: RandomUniform of random.h. No params.
   kPrng,
+  // custom_gradient(Y, rule, X…): Y, whose derivative is handed to the tensors X by Special::rule
+  // and
+  // not to what computed Y. stop_gradient(Y) is the one without X and without a rule. No params.
+  kCustomGradient,
 };
 
 enum class ScatterMode : int64_t { kAssign = 0, kAdd = 1, kMul = 2, kMin = 3, kMax = 4 };
+
+struct Program;
 
 // What Tile's contractions and elementwise functions cannot say.
 struct Special {
   SpecialKind kind = SpecialKind::kReshape;
   std::vector<ValueId> operands;
   std::vector<int64_t> params;
-
-  bool operator==(const Special&) const = default;
+  // kCustomGradient: a program of the inputs (X…, Y, the derivative by Y) whose outputs are the
+  // derivatives by those X that are floats. Null in stop_gradient and for every other kind.
+  std::shared_ptr<const Program> rule = nullptr;
 };
+// Rules are compared by what they hold.
+bool operator==(const Special& a, const Special& b);
 
 // The name of the function in Tile: "reshape", "gather" …
 absl::string_view Name(SpecialKind kind);
@@ -143,6 +153,10 @@ std::vector<ValueId> Operands(const Op& op);
 
 // How many times each value is read by operations, plus once per program output.
 std::vector<int> UseCounts(const Program& program);
+
+// The program without its kCustomGradient operations, whose values are those they are given. What a
+// compiler starts from: gradients are taken before.
+Program WithoutCustomGradients(Program program);
 
 // Readable text, one operation a line, with types and shapes; for dumps and tests.
 std::string ToString(const Program& program);

@@ -10,6 +10,7 @@
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/fold.h"
+#include "tile/ir/renumber.h"
 #include "tile/ir/shape_rules.h"
 
 namespace tartan::ir {
@@ -20,48 +21,6 @@ DataType IntegerType(int64_t value) {
   const bool is_small =
       value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
   return is_small ? DataType::kInt32 : DataType::kInt64;
-}
-
-void Renumber(ValueId& id, const std::vector<ValueId>& map) {
-  if (id != kNoValue) id = map[id];
-}
-
-void RenumberOperands(Op& op, const std::vector<ValueId>& map) {
-  Match(
-      op, [](Input&) {}, [](Constant&) {},
-      [&](Elementwise& x) {
-        for (ValueId& id : x.operands) Renumber(id, map);
-      },
-      [&](Contraction& x) {
-        for (Access& input : x.inputs) Renumber(input.tensor, map);
-        Renumber(x.default_value, map);
-      },
-      [&](Special& x) {
-        for (ValueId& id : x.operands) Renumber(id, map);
-      });
-}
-
-// Keeps inputs and what outputs need.
-Program WithoutDeadValues(Program program) {
-  std::vector<bool> live(program.values.size());
-  for (const ValueId id : program.inputs) live[id] = true;
-  for (const ValueId id : program.outputs) live[id] = true;
-  for (size_t i = program.values.size(); i-- > 0;) {
-    if (!live[i]) continue;
-    for (const ValueId operand : Operands(program.values[i].op)) live[operand] = true;
-  }
-  std::vector<ValueId> map(program.values.size(), kNoValue);
-  std::vector<Value> values;
-  for (size_t i = 0; i < program.values.size(); ++i) {
-    if (!live[i]) continue;
-    map[i] = static_cast<ValueId>(values.size());
-    RenumberOperands(program.values[i].op, map);
-    values.push_back(std::move(program.values[i]));
-  }
-  program.values = std::move(values);
-  for (ValueId& id : program.inputs) Renumber(id, map);
-  for (ValueId& id : program.outputs) Renumber(id, map);
-  return program;
 }
 
 }  // namespace
@@ -152,6 +111,54 @@ absl::StatusOr<ValueId> ProgramBuilder::AddSpecial(SpecialKind kind,
   if (kind == SpecialKind::kReshape || kind == SpecialKind::kPrng) dims.swap(special.params);
   TARTAN_ASSIGN_OR_RETURN(TensorShape shape, SpecialShape(program_, special, dims));
   return Append(std::move(name), std::move(shape), std::move(special));
+}
+
+absl::StatusOr<ValueId> ProgramBuilder::AddCustomGradient(ValueId value,
+                                                          absl::Span<const ValueId> inputs,
+                                                          Program rule, std::string name) {
+  Special special{SpecialKind::kCustomGradient, {value}, {}, nullptr};
+  special.operands.insert(special.operands.end(), inputs.begin(), inputs.end());
+  special.rule = std::make_shared<const Program>(std::move(rule));
+  TARTAN_ASSIGN_OR_RETURN(TensorShape shape, SpecialShape(program_, special, {}));
+  return Append(std::move(name), std::move(shape), std::move(special));
+}
+
+absl::StatusOr<ValueId> ProgramBuilder::AddStopGradient(ValueId value, std::string name) {
+  const bool is_literal = std::holds_alternative<Constant>(program_.values[value].op);
+  if (is_literal || !IsFloat(shape(value).type)) return value;
+  return AddSpecial(SpecialKind::kCustomGradient, {value}, {}, std::move(name));
+}
+
+absl::StatusOr<std::vector<ValueId>> ProgramBuilder::AddProgram(
+    const Program& program, absl::Span<const ValueId> arguments) {
+  if (arguments.size() != program.inputs.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("a program of ", program.inputs.size(),
+                                                   " inputs is given ", arguments.size()));
+  }
+  std::vector<ValueId> map(program.values.size(), kNoValue);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const TensorShape& wanted = program.values[program.inputs[i]].shape;
+    if (shape(arguments[i]) != wanted) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", i, " is ", wanted.ToString(),
+                                                     " but is given ",
+                                                     shape(arguments[i]).ToString()));
+    }
+    map[program.inputs[i]] = arguments[i];
+  }
+  for (size_t i = 0; i < program.values.size(); ++i) {
+    if (map[i] != kNoValue) continue;
+    Value value = program.values[i];
+    const auto* constant = std::get_if<Constant>(&value.op);
+    if (constant != nullptr) {
+      map[i] = Literal(value.shape.type, *constant);
+      continue;
+    }
+    RenumberOperands(value.op, map);
+    map[i] = Append(std::move(value.name), std::move(value.shape), std::move(value.op));
+  }
+  std::vector<ValueId> outputs;
+  for (const ValueId output : program.outputs) outputs.push_back(map[output]);
+  return outputs;
 }
 
 void ProgramBuilder::SetName(ValueId value, std::string name) {

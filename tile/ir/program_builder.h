@@ -43,6 +43,16 @@ class ProgramBuilder {
   absl::StatusOr<ValueId> AddSpecial(SpecialKind kind, absl::Span<const ValueId> operands,
                                      absl::Span<const int64_t> params, std::string name = "");
 
+  // The value, with its derivative handed on by `rule` (SpecialKind::kCustomGradient) to `inputs`.
+  absl::StatusOr<ValueId> AddCustomGradient(ValueId value, absl::Span<const ValueId> inputs,
+                                            Program rule, std::string name = "");
+  // The value, with its derivative handed to nothing; the operand itself where it has none anyway.
+  absl::StatusOr<ValueId> AddStopGradient(ValueId value, std::string name = "");
+  // Appends the operations of another program applied to `arguments`, one per input of the same
+  // shape; returns the values of its outputs.
+  absl::StatusOr<std::vector<ValueId>> AddProgram(const Program& program,
+                                                  absl::Span<const ValueId> arguments);
+
   // Gives a value a name that appears in dumps and kernels; the first name given stays.
   void SetName(ValueId value, std::string name);
   void AddOutput(ValueId value, std::string name);

@@ -54,6 +54,8 @@ Arity ArityOf(SpecialKind kind) {
     case SpecialKind::kCumSum:
     case SpecialKind::kCumProd:
       return {1, 3};
+    case SpecialKind::kCustomGradient:
+      break;
   }
   return {0, 0};
 }
@@ -201,6 +203,47 @@ absl::StatusOr<TensorShape> PrngShape(const Applied& op, absl::Span<const int64_
   return TensorShape{DataType::kFloat32, {dims.begin(), dims.end()}};
 }
 
+// The inputs of the rule are the operands behind the first, the value and its derivative.
+absl::StatusOr<TensorShape> CustomGradientShape(const Applied& op) {
+  if (op.shapes.empty() || !op.special.params.empty()) {
+    return op.Error("it takes a tensor, and no numbers");
+  }
+  const TensorShape& value = op.shapes[0];
+  if (op.special.rule == nullptr) {
+    if (op.shapes.size() > 1) return op.Error("the rule is missing");
+    return value;
+  }
+  if (!IsFloat(value.type)) return op.Error("only floats have gradients");
+  const Program& rule = *op.special.rule;
+  std::vector<TensorShape> inputs(op.shapes.begin() + 1, op.shapes.end());
+  inputs.insert(inputs.end(), 2, value);
+  if (rule.inputs.size() != inputs.size()) {
+    return op.Error(absl::StrCat("the rule must have ", inputs.size(),
+                                 " inputs: those tensors, the result and its gradient"));
+  }
+  std::vector<TensorShape> wanted;  // of the outputs
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorShape& shape = rule.values[rule.inputs[i]].shape;
+    if (shape != inputs[i]) {
+      return op.Error(absl::StrCat("input ", i, " of the rule is ", shape.ToString(), ", not ",
+                                   inputs[i].ToString()));
+    }
+    if (i + 2 < inputs.size() && IsFloat(shape.type)) wanted.push_back(shape);
+  }
+  if (rule.outputs.size() != wanted.size()) {
+    return op.Error(absl::StrCat("the rule must have ", wanted.size(),
+                                 wanted.size() == 1 ? " output" : " outputs",
+                                 ", one for each tensor of floats, not ", rule.outputs.size()));
+  }
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const TensorShape& shape = rule.values[rule.outputs[i]].shape;
+    if (shape.dims == wanted[i].dims && IsFloat(shape.type)) continue;
+    return op.Error(absl::StrCat("output ", i, " of the rule is ", shape.ToString(),
+                                 ", but the tensor is ", wanted[i].ToString()));
+  }
+  return value;
+}
+
 absl::StatusOr<TensorShape> AppliedShape(const Applied& op, absl::Span<const int64_t> dims) {
   switch (op.special.kind) {
     case SpecialKind::kReshape:
@@ -230,6 +273,8 @@ absl::StatusOr<TensorShape> AppliedShape(const Applied& op, absl::Span<const int
       return op.shapes[0];
     case SpecialKind::kPrng:
       return PrngShape(op, dims);
+    case SpecialKind::kCustomGradient:  // has no fixed number of operands
+      break;
   }
   return op.Error("there is no such operation");
 }
@@ -240,6 +285,7 @@ absl::StatusOr<TensorShape> SpecialShape(const Program& program, const Special& 
                                          absl::Span<const int64_t> dims) {
   Applied op{special, {}};
   for (const ValueId operand : special.operands) op.shapes.push_back(program.values[operand].shape);
+  if (special.kind == SpecialKind::kCustomGradient) return CustomGradientShape(op);
   const Arity arity = ArityOf(special.kind);
   if (special.operands.size() != arity.operands || special.params.size() != arity.params) {
     return op.Error(absl::StrCat("it takes ", arity.operands, " tensors and ", arity.params,

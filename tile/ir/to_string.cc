@@ -60,6 +60,9 @@ std::string OpText(const Op& op) {
       [](const Contraction& x) { return ContractionText(x); },
       [](const Special& x) {
         const std::string params = x.params.empty() ? "" : absl::StrJoin(x.params, ", ");
+        if (x.kind == SpecialKind::kCustomGradient && x.rule == nullptr) {
+          return absl::StrCat("stop_gradient(", List(x.operands), ")");
+        }
         return absl::StrCat(Name(x.kind), "(", List(x.operands), params.empty() ? "" : "; ", params,
                             ")");
       });

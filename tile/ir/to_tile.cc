@@ -41,7 +41,7 @@ class Names {
     return candidate;
   }
 
-  std::set<std::string> used_;
+  std::set<std::string> used_ = {"function", "default", "no_defract"};
   std::map<std::string, int> suffixes_;  // the last one tried, per name
 };
 
@@ -87,11 +87,19 @@ std::string PolynomialText(const math::Affine& poly, const std::vector<std::stri
   return absl::StrCat("(", (poly * denominator).ToString(names), ") / ", denominator);
 }
 
+// The functions that custom gradients of a text refer to, each written once.
+struct Rules {
+  Names names;
+  std::map<const Program*, std::string> name_of;
+  std::string text;
+};
+
 class TileWriter {
  public:
-  explicit TileWriter(const Program& program) : program_(program) {}
+  TileWriter(const Program& program, Rules& rules) : program_(program), rules_(rules) {}
 
-  std::string Write() {
+  // As a function of this name; the name is empty for the one that the text stands for.
+  std::string Write(absl::string_view name) {
     NameValues();
     std::string header;
     for (const ValueId id : program_.inputs) {
@@ -99,8 +107,8 @@ class TileWriter {
     }
     for (size_t i = 0; i < program_.values.size(); ++i) WriteValue(static_cast<ValueId>(i));
     const std::vector<std::string> outputs = WriteOutputs();
-    return absl::StrCat("function (", header, ") -> (", absl::StrJoin(outputs, ", "), ") {\n",
-                        body_, "}\n");
+    return absl::StrCat("function ", name, name.empty() ? "" : " ", "(", header, ") -> (",
+                        absl::StrJoin(outputs, ", "), ") {\n", body_, "}\n");
   }
 
  private:
@@ -168,7 +176,25 @@ class TileWriter {
     return absl::StrCat(names_of_[id], " = ", call);
   }
 
-  std::string SpecialText(ValueId id, const Special& x) const {
+  std::string CustomGradientText(ValueId id, const Special& x) {
+    if (x.rule == nullptr) {
+      return absl::StrCat(names_of_[id], " = stop_gradient(", Argument(x.operands[0]), ")");
+    }
+    std::string& rule = rules_.name_of[x.rule.get()];
+    if (rule.empty()) {
+      rule = rules_.names.Index(x.rule->name.empty() ? "gradient" : x.rule->name);
+      rules_.text += TileWriter(*x.rule, rules_).Write(rule);
+    }
+    std::string text =
+        absl::StrCat(names_of_[id], " = custom_gradient(", Argument(x.operands[0]), ", ", rule);
+    for (size_t i = 1; i < x.operands.size(); ++i) {
+      absl::StrAppend(&text, ", ", Argument(x.operands[i]));
+    }
+    return text + ")";
+  }
+
+  std::string SpecialText(ValueId id, const Special& x) {
+    if (x.kind == SpecialKind::kCustomGradient) return CustomGradientText(id, x);
     std::vector<std::string> arguments;
     for (const ValueId operand : x.operands) arguments.push_back(Argument(operand));
     for (const int64_t param : x.params) arguments.push_back(absl::StrCat(param));
@@ -228,6 +254,7 @@ class TileWriter {
   }
 
   const Program& program_;
+  Rules& rules_;
   Names names_;
   std::vector<std::string> names_of_;  // per value; empty for a literal that has none yet
   std::string body_;
@@ -235,6 +262,10 @@ class TileWriter {
 
 }  // namespace
 
-std::string ToTile(const Program& program) { return TileWriter(program).Write(); }
+std::string ToTile(const Program& program) {
+  Rules rules;
+  const std::string text = TileWriter(program, rules).Write("");
+  return text + rules.text;
+}
 
 }  // namespace tartan::ir

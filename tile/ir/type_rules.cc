@@ -48,6 +48,25 @@ DataType CommonType(absl::Span<const OperandInfo> operands) {
   return strong == DataType::kBool ? weak : strong;
 }
 
+absl::Status CheckLiterals(const Program& program, absl::Span<const ValueId> values,
+                           DataType type) {
+  if (!IsInteger(type)) return absl::OkStatus();
+  for (const ValueId id : values) {
+    const auto* constant = std::get_if<Constant>(&program.values[id].op);
+    const auto* integer =
+        constant != nullptr && constant->weak ? std::get_if<int64_t>(&constant->value) : nullptr;
+    if (integer == nullptr) continue;
+    const bool fits =
+        *integer >= MinInteger(type) && (type == DataType::kUInt64 || *integer <= MaxInteger(type));
+    if (fits) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the number ", *integer, " does not fit into ", Name(type),
+                     ", the type of what it meets: cast the tensor to a wider type first, as in "
+                     "as_int(T, 64), or give the number a type of its own"));
+  }
+  return absl::OkStatus();
+}
+
 bool IsFloatFunction(ScalarOp op) {
   return op == ScalarOp::kSqrt || op == ScalarOp::kRecip || op == ScalarOp::kAtan2 ||
          (op >= ScalarOp::kExp && op <= ScalarOp::kSigmoid);

@@ -25,6 +25,9 @@ DataType CommonType(absl::Span<const OperandInfo> operands);
 // The function exists for floats only: integers are converted to float32 first.
 bool IsFloatFunction(ScalarOp op);
 
+// InvalidArgument for a weak integer among `values` that an integer type cannot hold.
+absl::Status CheckLiterals(const Program& program, absl::Span<const ValueId> values, DataType type);
+
 // The type in which `op` computes (of the last two operands for kSelect; the operand's own for
 // kCast). InvalidArgument where the function does not exist for the type.
 absl::StatusOr<DataType> ElementwiseType(ScalarOp op, absl::Span<const OperandInfo> operands);

@@ -54,7 +54,10 @@ class Verifier {
           return TensorShape{value.shape.type, program_.values[x.operands[0]].shape.dims};
         },
         [&](const Contraction& x) { return ContractionShape(program_, x, value.shape.dims); },
-        [&](const Special& x) { return SpecialShape(program_, x, value.shape.dims); });
+        [&](const Special& x) -> Result {
+          if (x.rule != nullptr) TARTAN_RETURN_IF_ERROR(ir::Verify(*x.rule));
+          return SpecialShape(program_, x, value.shape.dims);
+        });
   }
 
   absl::Status VerifyInterface() {

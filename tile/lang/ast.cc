@@ -68,9 +68,15 @@ bool Equal(const Expr& a, const Expr& b) {
       });
 }
 
+const std::string& TargetOf(const Statement& statement) {
+  const auto* assignment = std::get_if<Assignment>(&statement.node);
+  return assignment != nullptr ? assignment->target
+                               : std::get<Contraction>(statement.node).output.tensor;
+}
+
 bool Equal(const Function& a, const Function& b) {
   return EqualLists(a.inputs, b.inputs) && a.outputs == b.outputs &&
-         EqualLists(a.statements, b.statements);
+         EqualLists(a.statements, b.statements) && a.name == b.name && EqualLists(a.rules, b.rules);
 }
 
 bool IsTensorName(absl::string_view name) {

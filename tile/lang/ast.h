@@ -77,6 +77,7 @@ struct Assignment {
 };
 
 struct Attribute {
+  Position position;
   std::string name;
   std::vector<std::string> arguments;
 };
@@ -96,11 +97,18 @@ struct Parameter {
 };
 
 struct Function {
+  Position position;
+  std::string name;  // empty for the function that a text stands for
   std::vector<Parameter> inputs;
   std::vector<std::string> outputs;
   std::vector<Position> output_positions;  // one per output, or none
   std::vector<Statement> statements;
+  // The functions of the text that have a name, which custom_gradient refers to; they have none.
+  std::vector<Function> rules;
 };
+
+// The name that the statement defines.
+const std::string& TargetOf(const Statement& statement);
 
 // Equal but for positions.
 bool Equal(const Expr& a, const Expr& b);

@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/lang/attributes.h"
 #include "tile/lang/contraction_binder.h"
 #include "tile/lang/expression_binder.h"
 #include "tile/lang/scope.h"
@@ -19,8 +22,10 @@ Position DimPosition(const Parameter& input, size_t i) {
 
 class FunctionBinder {
  public:
-  FunctionBinder(const Function& function, const BindOptions& options)
-      : function_(function), options_(options), scope_(SourceText{options.file, options.text}) {}
+  FunctionBinder(const Function& function, const BindOptions& options, const RuleBinder& rules)
+      : function_(function),
+        options_(options),
+        scope_(SourceText{options.file, options.text}, rules) {}
 
   absl::StatusOr<ir::Program> Bind(absl::Span<const TensorShape> shapes) &&;
 
@@ -32,11 +37,20 @@ class FunctionBinder {
     int64_t size;
   };
 
-  absl::Status BindInput(size_t i, const TensorShape& shape);
-  absl::Status BindSizes(const Parameter& input, const TensorShape& shape);
-  absl::Status BindSymbol(const Parameter& input, size_t dim, int64_t size);
-  absl::Status BindStatement(const Statement& statement);
-  absl::Status BindOutput(size_t i);
+  void Complain(Position position, absl::string_view message) {
+    scope_.Error(position, message).IgnoreError();
+  }
+
+  // Each of these reports its errors to the scope.
+  void CheckCounts(size_t shapes);
+  void BindInput(size_t i, const TensorShape& shape);
+  void BindSizes(const Parameter& input, const TensorShape& shape);
+  void BindSymbol(const Parameter& input, size_t dim, int64_t size);
+  // Sizes that an erroneous input left without a value.
+  void DefineMissingSizes();
+  void BindStatement(const Statement& statement);
+  absl::StatusOr<Bound> BindBody(const Statement& statement, const std::string& label);
+  void BindOutput(size_t i);
 
   const Function& function_;
   const BindOptions& options_;
@@ -45,109 +59,180 @@ class FunctionBinder {
 };
 
 absl::StatusOr<ir::Program> FunctionBinder::Bind(absl::Span<const TensorShape> shapes) && {
-  if (shapes.size() != function_.inputs.size()) {
-    return scope_.Error({}, absl::StrCat("the function takes ", function_.inputs.size(),
-                                         " inputs, but shapes are given for ", shapes.size()));
-  }
-  if (!options_.inputs.empty() && options_.inputs.size() != shapes.size()) {
-    return scope_.Error({}, absl::StrCat("flags are given for ", options_.inputs.size(), " of ",
-                                         shapes.size(), " inputs"));
-  }
-  if (function_.outputs.empty()) {
-    return scope_.Error(function_.inputs.empty() ? Position{} : function_.inputs[0].position,
-                        "the function has no output: name one after '->'");
-  }
+  CheckCounts(shapes.size());
+  TARTAN_RETURN_IF_ERROR(scope_.errors());
   for (const Parameter& input : function_.inputs) scope_.Reserve(PlainName(input.name));
   for (const Statement& statement : function_.statements) {
     Match(
         statement.node, [&](const Assignment& x) { scope_.Reserve(PlainName(x.target)); },
         [&](const Contraction& x) { scope_.Reserve(PlainName(x.output.tensor)); });
   }
-  for (size_t i = 0; i < shapes.size(); ++i) TARTAN_RETURN_IF_ERROR(BindInput(i, shapes[i]));
+  for (size_t i = 0; i < shapes.size(); ++i) BindInput(i, shapes[i]);
+  if (!scope_.errors().ok()) DefineMissingSizes();
   for (const Statement& statement : function_.statements) {
-    TARTAN_RETURN_IF_ERROR(BindStatement(statement));
+    if (scope_.gives_up()) break;
+    BindStatement(statement);
   }
-  for (size_t i = 0; i < function_.outputs.size(); ++i) TARTAN_RETURN_IF_ERROR(BindOutput(i));
+  for (size_t i = 0; i < function_.outputs.size() && !scope_.gives_up(); ++i) BindOutput(i);
+  TARTAN_RETURN_IF_ERROR(scope_.errors());
   return std::move(scope_).Build();
 }
 
-absl::Status FunctionBinder::BindInput(size_t i, const TensorShape& shape) {
+void FunctionBinder::CheckCounts(size_t shapes) {
+  if (shapes != function_.inputs.size()) {
+    if (!function_.name.empty()) {
+      Complain(function_.position,
+               absl::StrCat("the rule '", function_.name, "' has ", function_.inputs.size(),
+                            " inputs but must have ", shapes,
+                            ": the tensors it is used with, the result and its gradient"));
+    } else {
+      Complain({}, absl::StrCat("the function takes ", function_.inputs.size(),
+                                " inputs, but shapes are given for ", shapes));
+    }
+  }
+  if (!options_.inputs.empty() && options_.inputs.size() != shapes) {
+    Complain({}, absl::StrCat("flags are given for ", options_.inputs.size(), " of ", shapes,
+                              " inputs"));
+  }
+  if (function_.outputs.empty()) {
+    Complain(function_.inputs.empty() ? Position{} : function_.inputs[0].position,
+             "the function has no output: name one after '->'");
+  }
+}
+
+void FunctionBinder::BindInput(size_t i, const TensorShape& shape) {
   const Parameter& input = function_.inputs[i];
   const ir::Input flags = options_.inputs.empty() ? ir::Input{} : options_.inputs[i];
   absl::StatusOr<ir::ValueId> value =
       scope_.builder().AddInput(std::string(PlainName(input.name)), shape, flags);
-  if (!value.ok()) return scope_.At(input.position, value.status());
-  TARTAN_RETURN_IF_ERROR(scope_.Define(input.name, {Bound{*value}, input.position}));
-  if (!input.has_dims) return absl::OkStatus();
-  if (static_cast<int64_t>(input.dims.size()) != shape.rank()) {
-    return scope_.Error(input.position,
-                        absl::StrCat("'", input.name, "' has ", input.dims.size(),
-                                     input.dims.size() == 1 ? " dimension" : " dimensions",
-                                     " here but the tensor given is ", shape.ToString()));
-  }
-  return BindSizes(input, shape);
+  if (!value.ok()) scope_.At(input.position, value.status()).IgnoreError();
+  const Bound bound = value.ok() ? Bound{*value} : Bound{Failed()};
+  scope_.Define(input.name, {bound, input.position}).IgnoreError();
+  if (input.has_dims) BindSizes(input, shape);
 }
 
-absl::Status FunctionBinder::BindSizes(const Parameter& input, const TensorShape& shape) {
+void FunctionBinder::BindSizes(const Parameter& input, const TensorShape& shape) {
+  if (static_cast<int64_t>(input.dims.size()) != shape.rank()) {
+    Complain(input.position, absl::StrCat("'", input.name, "' has ", input.dims.size(),
+                                          input.dims.size() == 1 ? " dimension" : " dimensions",
+                                          " here but the tensor given is ", shape.ToString()));
+    return;
+  }
   for (size_t dim = 0; dim < input.dims.size(); ++dim) {
     int64_t wanted = 0;
     if (!absl::SimpleAtoi(input.dims[dim], &wanted)) {
-      TARTAN_RETURN_IF_ERROR(BindSymbol(input, dim, shape.dims[dim]));
+      BindSymbol(input, dim, shape.dims[dim]);
     } else if (wanted != shape.dims[dim]) {
-      return scope_.Error(DimPosition(input, dim),
-                          absl::StrCat("dimension ", dim, " of '", input.name, "' must be ", wanted,
-                                       " but the tensor given is ", shape.ToString()));
+      Complain(DimPosition(input, dim),
+               absl::StrCat("dimension ", dim, " of '", input.name, "' must be ", wanted,
+                            " but the tensor given is ", shape.ToString()));
     }
   }
-  return absl::OkStatus();
 }
 
-absl::Status FunctionBinder::BindSymbol(const Parameter& input, size_t dim, int64_t size) {
+void FunctionBinder::BindSymbol(const Parameter& input, size_t dim, int64_t size) {
   const std::string& symbol = input.dims[dim];
   const auto [it, inserted] = sizes_.emplace(symbol, SizeOrigin{&input, dim, size});
   if (inserted) {
-    return scope_.Define(symbol, {Bound{CompileTimeScalar{size}}, DimPosition(input, dim), true});
+    const Bound bound{CompileTimeScalar{size}};
+    scope_.Define(symbol, {bound, DimPosition(input, dim), true}).IgnoreError();
+    return;
   }
   const SizeOrigin& first = it->second;
-  if (first.size == size) return absl::OkStatus();
-  return scope_.Error(DimPosition(input, dim),
-                      absl::StrCat("the size '", symbol, "' is ", first.size, " in dimension ",
-                                   first.dim, " of '", first.input->name, "' but ", size,
-                                   " in dimension ", dim, " of '", input.name, "'"));
+  if (first.size == size) return;
+  Complain(DimPosition(input, dim),
+           absl::StrCat("the size '", symbol, "' is ", first.size, " in dimension ", first.dim,
+                        " of '", first.input->name, "' but ", size, " in dimension ", dim, " of '",
+                        input.name, "'"));
 }
 
-absl::Status FunctionBinder::BindStatement(const Statement& statement) {
+void FunctionBinder::DefineMissingSizes() {
+  for (const Parameter& input : function_.inputs) {
+    for (size_t dim = 0; dim < input.dims.size(); ++dim) {
+      const std::string& symbol = input.dims[dim];
+      if (!IsTensorName(symbol) || scope_.Find(symbol) != nullptr) continue;
+      scope_.Define(symbol, {Bound{Failed()}, DimPosition(input, dim), true}).IgnoreError();
+    }
+  }
+}
+
+void FunctionBinder::BindStatement(const Statement& statement) {
+  const std::string& target = TargetOf(statement);
+  const absl::StatusOr<std::string> label = BindAttributes(statement, scope_);
+  absl::StatusOr<Bound> bound = BindBody(statement, label.value_or(target));
+  // What uses the name of a failed statement fails without a message of its own.
+  Definition definition{bound.ok() ? *std::move(bound) : Bound{Failed()}, statement.position};
+  scope_.Define(target, std::move(definition)).IgnoreError();
+}
+
+absl::StatusOr<Bound> FunctionBinder::BindBody(const Statement& statement,
+                                               const std::string& label) {
   return Match(
-      statement.node,
-      [&](const Assignment& x) -> absl::Status {
-        TARTAN_ASSIGN_OR_RETURN(Bound bound, BindExpression(*x.value, x.target, scope_));
-        return scope_.Define(x.target, {std::move(bound), statement.position});
-      },
-      [&](const Contraction& x) -> absl::Status {
+      statement.node, [&](const Assignment& x) { return BindExpression(*x.value, label, scope_); },
+      [&](const Contraction& x) -> absl::StatusOr<Bound> {
         TARTAN_ASSIGN_OR_RETURN(const ir::ValueId value,
-                                BindContraction(x, statement.position, scope_));
-        return scope_.Define(x.output.tensor, {Bound{value}, statement.position});
+                                BindContraction(x, statement.position, label, scope_));
+        return Bound{value};
       });
 }
 
-absl::Status FunctionBinder::BindOutput(size_t i) {
+void FunctionBinder::BindOutput(size_t i) {
   const std::string& name = function_.outputs[i];
   const Position position =
       i < function_.output_positions.size() ? function_.output_positions[i] : Position{};
   const Definition* definition = scope_.Find(name);
   if (definition == nullptr) {
-    return scope_.Error(position, absl::StrCat("the output '", name, "' is never assigned"));
+    Complain(position, absl::StrCat("the output '", name, "' is never assigned"));
+    return;
   }
-  TARTAN_ASSIGN_OR_RETURN(const ir::ValueId value, scope_.Tensor(definition->bound, position));
-  scope_.builder().AddOutput(value, std::string(PlainName(name)));
-  return absl::OkStatus();
+  if (definition->bound.failed()) return;
+  const absl::StatusOr<ir::ValueId> value = scope_.Tensor(definition->bound, position);
+  if (value.ok()) scope_.builder().AddOutput(*value, std::string(PlainName(name)));
 }
+
+// Binds the rules of one text; a rule may use others, but not itself.
+class TextRules {
+ public:
+  TextRules(const std::vector<Function>& rules, const BindOptions& options) : options_(options) {
+    options_.inputs.clear();
+    for (const Function& rule : rules) rules_.emplace(rule.name, &rule);
+  }
+
+  // Requires that *this outlives the result.
+  RuleBinder Binder() {
+    return [this](const std::string& name, absl::Span<const TensorShape> shapes) {
+      return Bind(name, shapes);
+    };
+  }
+
+ private:
+  absl::StatusOr<ir::Program> Bind(const std::string& name, absl::Span<const TensorShape> shapes) {
+    const auto rule = rules_.find(name);
+    if (rule == rules_.end()) {
+      return absl::NotFoundError(absl::StrCat(
+          "there is no function '", name, "' behind this one: write function ", name, " (...)"));
+    }
+    if (!active_.insert(name).second) {
+      return absl::NotFoundError(absl::StrCat("the rule '", name, "' uses itself"));
+    }
+    absl::StatusOr<ir::Program> program =
+        FunctionBinder(*rule->second, options_, Binder()).Bind(shapes);
+    active_.erase(name);
+    if (program.ok()) program->name = name;
+    return program;
+  }
+
+  BindOptions options_;
+  absl::flat_hash_map<std::string, const Function*> rules_;
+  absl::flat_hash_set<std::string> active_;  // those being bound
+};
 
 }  // namespace
 
 absl::StatusOr<ir::Program> Bind(const Function& function, absl::Span<const TensorShape> shapes,
                                  const BindOptions& options) {
-  return FunctionBinder(function, options).Bind(shapes);
+  TextRules rules(function.rules, options);
+  return FunctionBinder(function, options, rules.Binder()).Bind(shapes);
 }
 
 }  // namespace tartan::lang

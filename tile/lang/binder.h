@@ -20,7 +20,8 @@ struct BindOptions {
 
 // `shapes` are those of function.inputs, in order. Sizes of equal name must agree; size arithmetic
 // is exact int64 with C division (an error on inexact sizes never happens silently: division
-// truncates as in the tutorial's (N + 1) / 2). InvalidArgument with position and caret.
+// truncates as in the tutorial's (N + 1) / 2). InvalidArgument that lists up to ten errors, each
+// with position and caret; what only follows from one that is listed is not.
 absl::StatusOr<ir::Program> Bind(const Function& function, absl::Span<const TensorShape> shapes,
                                  const BindOptions& options = {});
 

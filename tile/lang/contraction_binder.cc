@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tile/base/status_macros.h"
 #include "tile/lang/expression_binder.h"
 #include "tile/lang/index_analysis.h"
@@ -13,25 +14,30 @@ namespace {
 
 class ContractionBinder {
  public:
-  ContractionBinder(const Contraction& source, Position position, Scope& scope)
-      : source_(source), position_(position), scope_(scope) {
+  ContractionBinder(const Contraction& source, Position position, absl::string_view label,
+                    Scope& scope)
+      : source_(source), position_(position), label_(label), scope_(scope) {
     result_.aggregation = source.aggregation;
     result_.combination = source.combination;
     result_.no_defract = source.no_defract;
   }
 
   absl::StatusOr<ir::ValueId> Bind() {
-    TARTAN_RETURN_IF_ERROR(BindOutput());
-    for (const TensorAccess& input : source_.inputs) TARTAN_RETURN_IF_ERROR(BindInput(input));
+    // Accesses are checked all, to report all errors; constraints need their index variables.
+    absl::Status accesses = BindOutput();
+    for (const TensorAccess& input : source_.inputs) accesses.Update(BindInput(input));
+    TARTAN_RETURN_IF_ERROR(accesses);
     accessed_variables_ = names_.size();
+    absl::Status rest;
     for (const Constraint& constraint : source_.constraints) {
-      TARTAN_RETURN_IF_ERROR(BindConstraint(constraint));
+      rest.Update(BindConstraint(constraint));
     }
-    TARTAN_RETURN_IF_ERROR(BindDefault());
+    rest.Update(BindDefault());
+    TARTAN_RETURN_IF_ERROR(rest);
     TARTAN_RETURN_IF_ERROR(CheckIndexSpace());
     result_.index_names = names_;
-    absl::StatusOr<ir::ValueId> value = scope_.builder().AddContraction(
-        std::move(result_), dims_, std::string(PlainName(source_.output.tensor)));
+    absl::StatusOr<ir::ValueId> value =
+        scope_.builder().AddContraction(std::move(result_), dims_, std::string(PlainName(label_)));
     if (!value.ok()) return scope_.At(position_, value.status());
     return value;
   }
@@ -42,9 +48,11 @@ class ContractionBinder {
   absl::Status BindConstraint(const Constraint& constraint);
   absl::Status BindDefault();
   absl::Status CheckIndexSpace();
+  absl::Status CheckAssignment();
 
   const Contraction& source_;
   Position position_;
+  absl::string_view label_;
   Scope& scope_;
   ir::Contraction result_;
   std::vector<int64_t> dims_;
@@ -144,20 +152,46 @@ absl::Status ContractionBinder::CheckIndexSpace() {
                                                 "' has no bound: add a constraint such as ', ",
                                                 names_[unbounded], " < N'"));
   }
-  if (source_.aggregation == Aggregation::kAssign &&
-      !OutputDeterminesIndices(result_.output.indices, all_bounds_, count)) {
+  return source_.aggregation == Aggregation::kAssign ? CheckAssignment() : absl::OkStatus();
+}
+
+absl::Status ContractionBinder::CheckAssignment() {
+  const absl::Span<const math::RangeConstraint> bounds = all_bounds_;
+  const size_t accesses = bounds.size() - source_.constraints.size();
+  Collision collision;
+  const math::Answer answer =
+      FindCollision(result_.output.indices, bounds.subspan(0, accesses), bounds.subspan(accesses),
+                    static_cast<int>(names_.size()), collision);
+  if (answer == math::Answer::kNo) return absl::OkStatus();
+  constexpr absl::string_view kRemedy = ": use +, *, > or <, or index the output by every variable";
+  if (answer == math::Answer::kUnknown) {
     return scope_.Error(position_,
-                        "the aggregation '=' may write an element more than once here: use +, *, > "
-                        "or <, or index the output by every variable");
+                        absl::StrCat("the aggregation '=' writes an element more than once here, "
+                                     "as far as can be seen",
+                                     kRemedy));
   }
-  return absl::OkStatus();
+  std::vector<std::string> element;
+  for (const math::Affine& poly : result_.output.indices) {
+    element.push_back(poly.Evaluate(collision.first).ToString());
+  }
+  const auto point = [&](const std::vector<int64_t>& values) {
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < values.size(); ++i) {
+      parts.push_back(absl::StrCat(names_[i], " = ", values[i]));
+    }
+    return absl::StrJoin(parts, ", ");
+  };
+  return scope_.Error(position_, absl::StrCat("the aggregation '=' writes ", source_.output.tensor,
+                                              "[", absl::StrJoin(element, ", "),
+                                              "] more than once, for ", point(collision.first),
+                                              " and for ", point(collision.second), kRemedy));
 }
 
 }  // namespace
 
 absl::StatusOr<ir::ValueId> BindContraction(const Contraction& contraction, Position position,
-                                            Scope& scope) {
-  return ContractionBinder(contraction, position, scope).Bind();
+                                            absl::string_view label, Scope& scope) {
+  return ContractionBinder(contraction, position, label, scope).Bind();
 }
 
 }  // namespace tartan::lang

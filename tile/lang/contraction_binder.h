@@ -7,9 +7,10 @@
 
 namespace tartan::lang {
 
-// Appends the contraction; InvalidArgument where ranks, sizes or polynomials are wrong, where an
-// index variable has no bound, and where the aggregation '=' might write an element twice.
+// Appends the contraction under the name `label`. An error where ranks, sizes or polynomials are
+// wrong, where an index variable has no bound, and where the aggregation '=' writes an element
+// twice.
 absl::StatusOr<ir::ValueId> BindContraction(const Contraction& contraction, Position position,
-                                            Scope& scope);
+                                            absl::string_view label, Scope& scope);
 
 }  // namespace tartan::lang

@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/lang/custom_gradient.h"
 #include "tile/lang/intrinsics.h"
+#include "tile/lang/plaidml_names.h"
 
 namespace tartan::lang {
 namespace {
@@ -32,7 +34,7 @@ class ExpressionBinder {
   absl::StatusOr<Bound> BindName(const Name& name, Position position);
   absl::StatusOr<Bound> BindCall(const Call& call, Position position, bool is_root);
   absl::StatusOr<Bound> BindScalarOp(ScalarOp op, const BoundCall& call);
-  absl::Status UnknownFunction(const Call& call, Position position) const;
+  absl::Status UnknownFunction(const Call& call, Position position);
 
   // The branch that a condition known at compile time takes, if the other one would not change
   // its type or shape.
@@ -52,10 +54,15 @@ absl::StatusOr<Bound> ExpressionBinder::BindName(const Name& name, Position posi
   return definition->bound;
 }
 
-absl::Status ExpressionBinder::UnknownFunction(const Call& call, Position position) const {
+absl::Status ExpressionBinder::UnknownFunction(const Call& call, Position position) {
   if (IsTensorName(call.function) && scope_.Find(call.function) != nullptr) {
     return scope_.Error(
         position, absl::StrCat("'", call.function, "' is no function: multiplication needs a '*'"));
+  }
+  const absl::string_view advice = AdviceOnFunction(call.function);
+  if (!advice.empty()) {
+    return scope_.Error(position,
+                        absl::StrCat("there is no function '", call.function, "': ", advice));
   }
   const std::string nearest = NearestName(call.function, FunctionNames());
   return scope_.Error(position, absl::StrCat("there is no function '", call.function, "'",
@@ -69,11 +76,17 @@ absl::StatusOr<Bound> ExpressionBinder::BindCall(const Call& call, Position posi
   if (!op.has_value() && !IsIntrinsic(call.function)) return UnknownFunction(call, position);
   std::vector<Bound> arguments;
   std::vector<Position> positions;
-  for (const ExprPtr& argument : call.arguments) {
-    TARTAN_ASSIGN_OR_RETURN(Bound bound, Bind(*argument, false));
-    arguments.push_back(std::move(bound));
-    positions.push_back(argument->position);
+  absl::Status status;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const Expr& argument = *call.arguments[i];
+    // The name of a rule is not bound; errors of all arguments are reported.
+    absl::StatusOr<Bound> bound = Bound{Failed()};
+    if (call.function != kCustomGradient || i != 1) bound = Bind(argument, false);
+    status.Update(bound.status());
+    if (bound.ok()) arguments.push_back(*std::move(bound));
+    positions.push_back(argument.position);
   }
+  TARTAN_RETURN_IF_ERROR(status);
   BoundCall bound_call{call.function, position, arguments, positions, ""};
   const auto is_scalar = [](const Bound& bound) { return bound.scalar() != nullptr; };
   if (op.has_value() && std::all_of(arguments.begin(), arguments.end(), is_scalar)) {
@@ -84,7 +97,9 @@ absl::StatusOr<Bound> ExpressionBinder::BindCall(const Call& call, Position posi
     if (folded->has_value()) return Bound{**folded};
   }
   bound_call.name = is_root ? std::string(PlainName(target_)) : scope_.IntermediateName(target_);
-  return op.has_value() ? BindScalarOp(*op, bound_call) : BindIntrinsic(bound_call, scope_);
+  if (op.has_value()) return BindScalarOp(*op, bound_call);
+  if (call.function == kCustomGradient) return BindCustomGradient(call, bound_call, scope_);
+  return BindIntrinsic(bound_call, scope_);
 }
 
 const Bound* ExpressionBinder::ChosenBranch(const BoundCall& call) const {
@@ -139,7 +154,7 @@ class PolynomialBinder {
  private:
   absl::StatusOr<math::Affine> BindName(const Name& name, Position position);
   absl::StatusOr<math::Affine> BindCall(const Call& call, Position position);
-  absl::Status NotForPolynomials(const Call& call, Position position) const;
+  absl::Status NotForPolynomials(const Call& call, Position position);
 
   Scope& scope_;
   IndexNames& names_;
@@ -159,7 +174,7 @@ absl::StatusOr<math::Affine> PolynomialBinder::BindName(const Name& name, Positi
   return math::Affine::Variable(index);
 }
 
-absl::Status PolynomialBinder::NotForPolynomials(const Call& call, Position position) const {
+absl::Status PolynomialBinder::NotForPolynomials(const Call& call, Position position) {
   return scope_.Error(position, absl::StrCat("'", call.function,
                                              "' is not for index polynomials, which have +, -, * "
                                              "and / only"));

@@ -58,7 +58,7 @@ Grammar::symbol_type NextToken(void* scanner, ParseContext& tree);
 %type <Attribute> attribute
 %type <std::vector<Attribute>> attributes
 %type <std::vector<std::string>> attribute_arguments
-%type <std::string> any_name
+%type <std::string> any_name function_name
 %type <Statement> body
 %type <Contraction> contraction contraction_head combined output_access
 %type <TensorAccess> access
@@ -70,10 +70,14 @@ Grammar::symbol_type NextToken(void* scanner, ParseContext& tree);
 
 %%
 
+text: function | text function;
+
 function:
-  "function" "(" parameters ")" "->" "(" outputs ")" "{" statements "}"
-    { tree.function.inputs = $parameters; }
+  "function" function_name "(" parameters ")" "->" "(" outputs ")" "{" statements "}"
+    { tree.EndFunction(@1.begin, $function_name, $parameters); }
 ;
+
+function_name: %empty { } | LOWER;
 
 parameters: %empty { } | parameter_list;
 
@@ -103,8 +107,8 @@ output_list: output | output_list "," output;
 
 output:
   UPPER {
-    tree.function.outputs.push_back($1);
-    tree.function.output_positions.push_back(@1.begin);
+    tree.current.outputs.push_back($1);
+    tree.current.output_positions.push_back(@1.begin);
   }
 ;
 
@@ -114,7 +118,7 @@ statement:
   attributes body ";" {
     Statement statement = $2;
     statement.attributes = $1;
-    tree.function.statements.push_back(std::move(statement));
+    tree.current.statements.push_back(std::move(statement));
   }
 | error ";" { yyerrok; }
 ;
@@ -122,8 +126,9 @@ statement:
 attributes: %empty { } | attributes attribute { $$ = $1; $$.push_back($2); };
 
 attribute:
-  "[" "[" any_name "]" "]" { $$.name = $3; }
-| "[" "[" any_name "(" attribute_arguments ")" "]" "]" { $$.name = $3; $$.arguments = $5; }
+  "[" "[" any_name "]" "]" { $$.position = @3.begin; $$.name = $3; }
+| "[" "[" any_name "(" attribute_arguments ")" "]" "]"
+    { $$.position = @3.begin; $$.name = $3; $$.arguments = $5; }
 ;
 
 attribute_arguments:

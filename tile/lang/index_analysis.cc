@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "tile/math/integer.h"
+
 namespace tartan::lang {
 namespace {
 
@@ -101,6 +103,100 @@ bool AllValid(const std::vector<Row>& rows) {
   });
 }
 
+// True where the output polynomials tell all variables apart as they stand, which they mostly do.
+bool OutputDeterminesIndices(absl::Span<const Affine> output,
+                             absl::Span<const math::RangeConstraint> bounds, int count) {
+  std::vector<Affine> equations(output.begin(), output.end());
+  for (const math::RangeConstraint& bound : bounds) {
+    if (bound.range <= 1) equations.push_back(bound.poly);  // always 0
+  }
+  const std::vector<Row> echelon = RowEchelon(equations, count);
+  if (!AllValid(echelon)) return false;
+  std::vector<bool> known = FixedVariables(echelon, count);
+  const std::vector<std::optional<int64_t>> ranges = DirectRanges(bounds, count);
+  std::vector<int> digits;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Affine& poly : output) {
+      if (!IsMixedRadix(poly, known, ranges, &digits)) continue;
+      for (const int variable : digits) known[variable] = changed = true;
+    }
+  }
+  return std::find(known.begin(), known.end(), false) == known.end();
+}
+
+int64_t CommonDenominator(const Affine& poly) {
+  int64_t denominator = poly.constant.denominator();
+  for (const Rational& c : poly.coefficients) {
+    denominator *= c.denominator() / math::Gcd(denominator, c.denominator());
+  }
+  return denominator;
+}
+
+// Pairs of valid points that write one element: variables 0 … count-1 are the first point, those
+// from count the second, and behind them each index with fractions has a variable that equals it.
+class PairSpace {
+ public:
+  PairSpace(absl::Span<const Affine> output, absl::Span<const math::RangeConstraint> accesses,
+            absl::Span<const math::RangeConstraint> constraints, int count)
+      : count_(count), variables_(2 * count) {
+    for (const int point : {0, 1}) {
+      for (const math::RangeConstraint& access : accesses) {
+        const Affine poly = At(access.poly, point);
+        ranges_.push_back({poly, access.range});
+        if (poly.is_integer()) continue;
+        const int64_t denominator = CommonDenominator(poly);
+        ranges_.push_back({Affine::Variable(variables_++, denominator) - poly * denominator, 1});
+      }
+      for (const math::RangeConstraint& constraint : constraints) {
+        ranges_.push_back({At(constraint.poly, point), constraint.range});
+      }
+    }
+    for (const Affine& poly : output) {
+      const Affine difference = At(poly, 0) - At(poly, 1);
+      ranges_.push_back({difference * CommonDenominator(difference), 1});
+    }
+  }
+
+  // A pair in which the first different variable is `variable`, where the second point is greater.
+  math::Answer Find(int variable, int64_t& budget, Collision& collision) const {
+    std::vector<math::RangeConstraint> ranges = ranges_;
+    for (int i = 0; i < variable; ++i) ranges.push_back({Difference(i), 1});
+    ranges.push_back({Difference(variable) - Affine::Constant(1), math::kUnbounded / 8});
+    std::vector<math::LinearConstraint> linear;
+    for (const math::RangeConstraint& range : ranges) {
+      std::optional<math::LinearConstraint> converted = math::ToLinear(range, variables_);
+      if (!converted.has_value()) return math::Answer::kUnknown;
+      linear.push_back(*std::move(converted));
+    }
+    std::vector<math::Interval> box(variables_);
+    if (!math::MergeParallel(linear) || !math::Propagate(linear, box)) return math::Answer::kNo;
+    for (const math::Interval& interval : box) {
+      if (!interval.bounded()) return math::Answer::kUnknown;
+    }
+    std::vector<int64_t> point;
+    const math::Answer answer = math::FindPoint(linear, box, budget, point);
+    if (answer == math::Answer::kYes) {
+      collision.first.assign(point.begin(), point.begin() + count_);
+      collision.second.assign(point.begin() + count_, point.begin() + 2 * count_);
+    }
+    return answer;
+  }
+
+ private:
+  Affine At(const Affine& poly, int point) const {
+    std::vector<Affine> map;
+    for (int i = 0; i < count_; ++i) map.push_back(Affine::Variable(point * count_ + i));
+    return poly.Substitute(map);
+  }
+
+  Affine Difference(int i) const { return Affine::Variable(count_ + i) - Affine::Variable(i); }
+
+  int count_;
+  int variables_;
+  std::vector<math::RangeConstraint> ranges_;
+};
+
 }  // namespace
 
 int FindUnboundedIndex(absl::Span<const Affine> bounded, int count) {
@@ -112,25 +208,22 @@ int FindUnboundedIndex(absl::Span<const Affine> bounded, int count) {
          1;
 }
 
-bool OutputDeterminesIndices(absl::Span<const Affine> output,
-                             absl::Span<const math::RangeConstraint> constraints, int count) {
-  std::vector<Affine> equations(output.begin(), output.end());
-  for (const math::RangeConstraint& constraint : constraints) {
-    if (constraint.range <= 1) equations.push_back(constraint.poly);  // always 0
+math::Answer FindCollision(absl::Span<const Affine> output,
+                           absl::Span<const math::RangeConstraint> accesses,
+                           absl::Span<const math::RangeConstraint> constraints, int count,
+                           Collision& collision) {
+  std::vector<math::RangeConstraint> bounds(accesses.begin(), accesses.end());
+  bounds.insert(bounds.end(), constraints.begin(), constraints.end());
+  if (OutputDeterminesIndices(output, bounds, count)) return math::Answer::kNo;
+  constexpr int64_t kBudget = 20000;
+  int64_t budget = kBudget;
+  const PairSpace pairs(output, accesses, constraints, count);
+  math::Answer answer = math::Answer::kNo;
+  for (int i = 0; i < count && answer != math::Answer::kYes; ++i) {
+    const math::Answer here = pairs.Find(i, budget, collision);
+    if (here != math::Answer::kNo) answer = here;
   }
-  const std::vector<Row> echelon = RowEchelon(equations, count);
-  if (!AllValid(echelon)) return false;
-  std::vector<bool> known = FixedVariables(echelon, count);
-  const std::vector<std::optional<int64_t>> ranges = DirectRanges(constraints, count);
-  std::vector<int> digits;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const Affine& poly : output) {
-      if (!IsMixedRadix(poly, known, ranges, &digits)) continue;
-      for (const int variable : digits) known[variable] = changed = true;
-    }
-  }
-  return std::find(known.begin(), known.end(), false) == known.end();
+  return answer;
 }
 
 }  // namespace tartan::lang

@@ -1,10 +1,12 @@
 // Questions about the index space of one contraction that its polynomials alone answer.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "tile/math/affine.h"
+#include "tile/math/integer_system.h"
 
 namespace tartan::lang {
 
@@ -12,10 +14,17 @@ namespace tartan::lang {
 // values are valid; -1 where every one of the `count` variables is bounded.
 int FindUnboundedIndex(absl::Span<const math::Affine> bounded, int count);
 
-// True where the output polynomials tell all `count` variables apart, so that no output element
-// is written twice. `constraints` are all that is known of the variables: those of accesses, too.
-// May be false for a one-to-one access (the question is answered without enumerating).
-bool OutputDeterminesIndices(absl::Span<const math::Affine> output,
-                             absl::Span<const math::RangeConstraint> constraints, int count);
+// Two valid points of the index space that write one output element.
+struct Collision {
+  std::vector<int64_t> first;
+  std::vector<int64_t> second;
+};
+
+// Whether there are such points; kUnknown where the search takes too long. `accesses` are the
+// indices of all tensors, which must be integers in their ranges; `constraints` are the others.
+math::Answer FindCollision(absl::Span<const math::Affine> output,
+                           absl::Span<const math::RangeConstraint> accesses,
+                           absl::Span<const math::RangeConstraint> constraints, int count,
+                           Collision& collision);
 
 }  // namespace tartan::lang

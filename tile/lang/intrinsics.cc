@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"
+#include "tile/lang/custom_gradient.h"
 
 namespace tartan::lang {
 namespace {
@@ -42,8 +43,9 @@ constexpr SpecialRow kSpecials[] = {
     {"prng", Kind::kPrng, 1, 0, kAny, kAny, "prng(seed, size, ...)"}};
 
 // Functions that are no operation of their own.
-constexpr absl::string_view kOthers[] = {"as_bfloat", "as_bool", "as_float", "as_int", "as_uint",
-                                         "element",   "mad",     "shape",    "tuple"};
+constexpr absl::string_view kOthers[] = {"as_bfloat", "as_bool",       "as_float",      "as_int",
+                                         "as_uint",   "element",       kCustomGradient, "mad",
+                                         "shape",     "stop_gradient", "tuple"};
 constexpr absl::string_view kAssert = "assert_";
 
 const SpecialRow* FindSpecial(absl::string_view function) {
@@ -53,13 +55,13 @@ const SpecialRow* FindSpecial(absl::string_view function) {
   return nullptr;
 }
 
-absl::Status WrongCount(const BoundCall& call, const Scope& scope, absl::string_view usage) {
+absl::Status WrongCount(const BoundCall& call, Scope& scope, absl::string_view usage) {
   return scope.Error(call.position, absl::StrCat(call.function, " is called as ", usage,
                                                  ", not with ", call.arguments.size(), " argument",
                                                  call.arguments.size() == 1 ? "" : "s"));
 }
 
-absl::StatusOr<int64_t> IntegerArgument(const BoundCall& call, size_t i, const Scope& scope) {
+absl::StatusOr<int64_t> IntegerArgument(const BoundCall& call, size_t i, Scope& scope) {
   const CompileTimeScalar* scalar = call.arguments[i].scalar();
   const std::optional<int64_t> value = scalar == nullptr ? std::nullopt : scalar->AsInteger();
   if (value.has_value()) return *value;
@@ -220,6 +222,16 @@ absl::StatusOr<Bound> BindMultiplyAdd(const BoundCall& call, Scope& scope) {
   return Bound{*sum};
 }
 
+absl::StatusOr<Bound> BindStopGradient(const BoundCall& call, Scope& scope) {
+  if (call.arguments.size() != 1) return WrongCount(call, scope, "stop_gradient(T)");
+  if (call.arguments[0].scalar() != nullptr) return call.arguments[0];
+  TARTAN_ASSIGN_OR_RETURN(const ir::ValueId operand,
+                          scope.Tensor(call.arguments[0], call.argument_positions[0]));
+  absl::StatusOr<ir::ValueId> value = scope.builder().AddStopGradient(operand, call.name);
+  if (!value.ok()) return scope.At(call.position, value.status());
+  return Bound{*value};
+}
+
 absl::StatusOr<Bound> BindAssertion(const BoundCall& call, Scope& scope) {
   if (call.arguments.size() != 1) {
     return WrongCount(call, scope, absl::StrCat(call.function, "(condition)"));
@@ -250,6 +262,7 @@ absl::StatusOr<Bound> BindIntrinsic(const BoundCall& call, Scope& scope) {
   if (call.function == "element") return BindElement(call, scope);
   if (call.function == "shape") return BindShape(call, scope);
   if (call.function == "mad") return BindMultiplyAdd(call, scope);
+  if (call.function == "stop_gradient") return BindStopGradient(call, scope);
   if (absl::StartsWith(call.function, kAssert)) return BindAssertion(call, scope);
   return BindCast(call, scope);
 }

@@ -68,6 +68,43 @@ void ParseContext::Stop(Position position, absl::string_view message) {
   stopped_ = true;
 }
 
+void ParseContext::EndFunction(Position position, std::string name, std::vector<Parameter> inputs) {
+  const auto [first, inserted] = function_lines_.emplace(name, position.line);
+  if (!inserted) {
+    Report(position, absl::StrCat("a second function ",
+                                  name.empty() ? "without a name" : absl::StrCat("'", name, "'"),
+                                  ", the first is in line ", first->second,
+                                  ": only one has no name, and the rules of custom_gradient have "
+                                  "one each, as in function rule (X, Y, DY) -> (DX)"));
+  }
+  current.position = position;
+  current.name = std::move(name);
+  current.inputs = std::move(inputs);
+  functions_.push_back(std::move(current));
+  current = Function();
+}
+
+Function ParseContext::TakeFunction() {
+  Function main;
+  std::vector<Function> rules;
+  bool found = false;
+  for (Function& function : functions_) {
+    if (!function.name.empty()) {
+      rules.push_back(std::move(function));
+    } else {
+      main = std::move(function);
+      found = true;
+    }
+  }
+  if (!found && errors_.empty() && !rules.empty()) {
+    Report(rules.front().position,
+           "every function here has a name, which is for the rules of custom_gradient: the text "
+           "stands for the one without, function (A) -> (B) { ... }");
+  }
+  main.rules = std::move(rules);
+  return main;
+}
+
 ParsedExpr ParseContext::Integer(const SourceRange& range, int64_t value) {
   return {Make(range.begin, IntLiteral{value}), 1};
 }

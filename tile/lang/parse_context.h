@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "tile/lang/ast.h"
 #include "tile/lang/diagnostics.h"
@@ -56,7 +57,12 @@ class ParseContext {
   ParsedExpr CallOf(const SourceRange& range, std::string function,
                     std::vector<ParsedExpr> arguments);
 
-  Function function;
+  // Ends the function whose outputs and statements are in `current`.
+  void EndFunction(Position position, std::string name, std::vector<Parameter> inputs);
+  // The function without a name, with the others among its rules. Reports where there is none.
+  Function TakeFunction();
+
+  Function current;  // the function being parsed
 
  private:
   SourceText source_;
@@ -68,6 +74,8 @@ class ParseContext {
   int ternaries_ = 0;
   bool stopped_ = false;
   std::vector<std::string> errors_;
+  std::vector<Function> functions_;
+  absl::flat_hash_map<std::string, int> function_lines_;  // by name
 };
 
 // The text of a syntax error: what stands there (`got`, its token's name `got_kind`), what could

@@ -33,11 +33,12 @@ absl::StatusOr<Function> Parse(absl::string_view text, absl::string_view file) {
   ParseContext context(text, file);
   Grammar grammar(scanner.get(), context);
   const int failed = grammar.parse();
+  Function function = context.TakeFunction();
   if (!context.errors().empty()) {
     return absl::InvalidArgumentError(absl::StrJoin(context.errors(), "\n"));
   }
   if (failed != 0) return absl::InternalError("the Tile parser failed without a message");
-  return std::move(context.function);
+  return function;
 }
 
 }  // namespace tartan::lang

@@ -210,7 +210,7 @@ void Printer::Print(const Statement& statement) {
 }
 
 void Printer::Print(const Function& function) {
-  text_ += "function (";
+  absl::StrAppend(&text_, "function ", function.name, function.name.empty() ? "" : " ", "(");
   for (size_t i = 0; i < function.inputs.size(); ++i) {
     const Parameter& input = function.inputs[i];
     absl::StrAppend(&text_, i > 0 ? ", " : "", input.name);
@@ -219,6 +219,7 @@ void Printer::Print(const Function& function) {
   absl::StrAppend(&text_, ") -> (", absl::StrJoin(function.outputs, ", "), ") {\n");
   for (const Statement& statement : function.statements) Print(statement);
   text_ += "}\n";
+  for (const Function& rule : function.rules) Print(rule);
 }
 
 }  // namespace

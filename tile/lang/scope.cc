@@ -4,12 +4,30 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::lang {
 
-absl::Status Scope::At(Position position, const absl::Status& status) const {
-  return absl::Status(status.code(), FormatDiagnostic(source_, position, status.message()));
+absl::Status Scope::Error(Position position, absl::string_view message) {
+  return Report(ErrorAt(source_, position, message));
+}
+
+absl::Status Scope::At(Position position, const absl::Status& status) {
+  return Report(absl::Status(status.code(), FormatDiagnostic(source_, position, status.message())));
+}
+
+absl::Status Scope::Report(absl::Status status) {
+  if (!gives_up()) errors_.push_back(std::move(status));
+  return absl::CancelledError("reported");
+}
+
+absl::Status Scope::errors() const {
+  if (errors_.empty()) return absl::OkStatus();
+  const auto message = [](std::string* out, const absl::Status& status) {
+    absl::StrAppend(out, status.message());
+  };
+  return absl::Status(errors_[0].code(), absl::StrJoin(errors_, "\n", message));
 }
 
 absl::Status Scope::Define(const std::string& name, Definition definition) {
@@ -29,8 +47,11 @@ const Definition* Scope::Find(absl::string_view name) const {
   return it == definitions_.end() ? nullptr : &it->second;
 }
 
-absl::StatusOr<const Definition*> Scope::Resolve(absl::string_view name, Position position) const {
-  if (const Definition* definition = Find(name)) return definition;
+absl::StatusOr<const Definition*> Scope::Resolve(absl::string_view name, Position position) {
+  if (const Definition* definition = Find(name)) {
+    if (definition->bound.failed()) return absl::CancelledError("reported");
+    return definition;
+  }
   std::vector<absl::string_view> names;
   for (const auto& entry : definitions_) names.push_back(entry.first);
   std::sort(names.begin(), names.end());

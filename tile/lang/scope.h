@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,13 +19,17 @@
 
 namespace tartan::lang {
 
+// What has no value because of an error that was reported.
+struct Failed {};
+
 // A tensor, a number known at compile time, or a tuple of those.
 struct Bound {
-  std::variant<ir::ValueId, CompileTimeScalar, std::vector<Bound>> value;
+  std::variant<ir::ValueId, CompileTimeScalar, std::vector<Bound>, Failed> value;
 
   const CompileTimeScalar* scalar() const { return std::get_if<CompileTimeScalar>(&value); }
   const ir::ValueId* tensor() const { return std::get_if<ir::ValueId>(&value); }
   const std::vector<Bound>* tuple() const { return std::get_if<std::vector<Bound>>(&value); }
+  bool failed() const { return std::holds_alternative<Failed>(value); }
 };
 
 struct Definition {
@@ -32,26 +38,40 @@ struct Definition {
   bool is_size = false;  // a size symbol of an input
 };
 
+// Binds the function of the text that has this name, a rule of custom_gradient. NotFound where
+// there is none, with a message without a place; other errors have theirs.
+using RuleBinder = std::function<absl::StatusOr<ir::Program>(const std::string& name,
+                                                             absl::Span<const TensorShape> shapes)>;
+
+// Errors are kept here, so that binding can go on behind them: a function that fails returns
+// Cancelled, which says no more than that there is a reason in errors() already.
 class Scope {
  public:
-  explicit Scope(SourceText source) : source_(source) {}
+  Scope(SourceText source, RuleBinder rules) : source_(source), rules_(std::move(rules)) {}
 
   ir::ProgramBuilder& builder() { return builder_; }
 
-  absl::Status Error(Position position, absl::string_view message) const {
-    return ErrorAt(source_, position, message);
-  }
-  // An error of the builder, at a place of the text.
-  absl::Status At(Position position, const absl::Status& status) const;
+  // Reports an error, and returns Cancelled.
+  absl::Status Error(Position position, absl::string_view message);
+  // The same for an error of the builder, at a place of the text.
+  absl::Status At(Position position, const absl::Status& status);
+  // The same for an error that has its place in its message.
+  absl::Status Report(absl::Status status);
+  // All messages, in the order of the reports, with the code of the first; OK where there is none.
+  absl::Status errors() const;
+  // So many errors that nobody would read more.
+  bool gives_up() const { return errors_.size() >= kMaxErrors; }
 
-  // Fails where the name is taken.
+  // Reports where the name is taken.
   absl::Status Define(const std::string& name, Definition definition);
   const Definition* Find(absl::string_view name) const;
-  // InvalidArgument that suggests a name where there is none.
-  absl::StatusOr<const Definition*> Resolve(absl::string_view name, Position position) const;
+  // Reports where there is no such name, and suggests one. Fails for a failed one, too.
+  absl::StatusOr<const Definition*> Resolve(absl::string_view name, Position position);
 
   // The tensor; a number becomes a scalar tensor, a tuple is an error.
   absl::StatusOr<ir::ValueId> Tensor(const Bound& bound, Position position);
+
+  const RuleBinder& rules() const { return rules_; }
 
   // A name for an intermediate value, "O_1", "O_2" …; never one that the text uses.
   void Reserve(absl::string_view name) { reserved_.emplace(name); }
@@ -61,7 +81,11 @@ class Scope {
   absl::StatusOr<ir::Program> Build() && { return std::move(builder_).Build(); }
 
  private:
+  static constexpr size_t kMaxErrors = 10;
+
   SourceText source_;
+  RuleBinder rules_;
+  std::vector<absl::Status> errors_;
   ir::ProgramBuilder builder_;
   absl::flat_hash_map<std::string, Definition> definitions_;
   absl::flat_hash_set<std::string> reserved_;

@@ -307,32 +307,18 @@ void SetElementwiseSpace(const TensorShape& shape, FlatContraction* flat) {
   flat->output_dims = shape.dims;
 }
 
-absl::Status CheckAssign(const ir::Value& value, const IndexSpace& space) {
-  const auto& contraction = std::get<ir::Contraction>(value.op);
-  if (contraction.aggregation != Aggregation::kAssign) return absl::OkStatus();
-  for (size_t i = space.output_index_count; i < space.indices.size(); ++i) {
-    if (space.indices[i].range > 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(value.name, ": assignment '=' of several values to one element: index '",
-                       space.indices[i].name, "' has ", space.indices[i].range,
-                       " values for each; use an aggregation such as '+'"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status SetReduction(const ir::Program& program, const ProgramSpaces& spaces, ir::ValueId root,
                           ExprBuilder* builder, FlatContraction* flat) {
   const ir::Value& value = program.values[root];
   const auto& contraction = std::get<ir::Contraction>(value.op);
   const IndexSpace& space = *spaces[root];
-  TARTAN_RETURN_IF_ERROR(CheckAssign(value, space));
   flat->indices = space.indices;
   flat->output_index_count = space.output_index_count;
   flat->output_coords = space.output_coords;
   flat->output_dims = value.shape.dims;
   flat->constraints = space.constraints;
   flat->store_guard = space.store_guard;
+  // One index point at most reaches an element: the sum of one value is that value.
   flat->aggregation =
       contraction.aggregation == Aggregation::kAssign ? Aggregation::kSum : contraction.aggregation;
   flat->accumulator_type = ComputeType(value.shape.type);

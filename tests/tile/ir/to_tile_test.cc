@@ -40,7 +40,7 @@ TEST(ToTile, BindsBackContractions) {
 TEST(ToTile, BindsBackElementwiseOperationsAndLiterals) {
   const HostTensor x = Floats({2}, {1, 2});
   const std::string printed = RoundTrip(
-      "function (A) -> (O) { O = A * 2 + 0.1 < as_float(0.1, 64) ? as_int(A, 8) : 300; }", {x});
+      "function (A) -> (O) { O = A * 2 + 0.1 < as_float(0.1, 64) ? as_int(A, 8) : 100; }", {x});
   EXPECT_THAT(printed, HasSubstr("mul(A, 2)"));
   EXPECT_THAT(printed, HasSubstr("as_float(0.1, 64)"));
   RoundTrip("function (A) -> (O) { O = max(A, -inf()) + nan() + as_bfloat(A) + as_bool(A); }", {x});
@@ -52,6 +52,19 @@ TEST(ToTile, BindsBackSpecialOperations) {
   RoundTrip("function (A, I) -> (O, P) { O = reshape(A, 3, 2); P = gather(A, I, 1); }", {x, i});
   RoundTrip("function (A, I) -> (O, P) { O = index(A, 1); P = argsort(A, 0, 1); }", {x, i});
   RoundTrip("function (A, I) -> (O) { O = cumsum(A, 1, 1, 0) + prng(3, 2, 3); }", {x, i});
+}
+
+TEST(ToTile, BindsBackCustomGradients) {
+  const HostTensor x = Floats({2}, {1, 2});
+  const std::string printed = RoundTrip(
+      "function (A) -> (O, P) { O = custom_gradient(round(A), straight, A) * stop_gradient(A);"
+      "  P = custom_gradient(floor(A), straight, A); }"
+      "function straight (X, Y, DY) -> (DX) { DX = custom_gradient(DY, inner, X); }"
+      "function inner (X, Y, DY) -> (DX) { DX = 2 * DY; }",
+      {x});
+  EXPECT_THAT(printed, HasSubstr("stop_gradient(A)"));
+  EXPECT_THAT(printed, HasSubstr(", straight, A)"));
+  EXPECT_THAT(printed, HasSubstr("function inner (X, Y, DY) -> (DX) {"));
 }
 
 TEST(ToTile, NamesOutputsThatAreInputsLiteralsOrRepeated) {

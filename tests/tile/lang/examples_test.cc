@@ -223,6 +223,13 @@ TEST(Examples, TheThreeFormsOfTheGradientAgree) {
   EXPECT_EQ(OutputOf("conv2d_gradient_defracted", inputs), expected);
 }
 
+TEST(Examples, StraightThrough) {
+  // The scale is 7 / 7, so the weights are rounded to whole numbers: 7 and 2.
+  EXPECT_THAT(OutputOf("straight_through",
+                       {FloatTensor({2}, {7, 1.75f}), FloatTensor({2, 2}, {1, 10, 2, 20})}),
+              ElementsAre(27, 54));
+}
+
 TEST(Examples, GeneratedGradient) {
   const std::vector<HostTensor> outputs =
       RunExample("generated_gradient", {FloatTensor({2, 2, 5, 7}, std::vector<float>(140, 1)),

@@ -1,0 +1,136 @@
+// stop_gradient and gradients that the user gives.
+#include <gtest/gtest.h>
+
+#include "tests/tile/autodiff/check_gradient.h"
+#include "tile/ir/program_builder.h"
+
+namespace tartan::autodiff {
+namespace {
+
+using Values = std::vector<double>;
+
+// Of the sum of the outputs by the first input, at these values of all inputs.
+Values GradientAt(const std::string& code, const std::vector<Values>& inputs, int order = 1) {
+  std::vector<TensorShape> shapes;
+  std::vector<HostTensor> tensors;
+  for (const Values& values : inputs) {
+    shapes.push_back(F64({static_cast<int64_t>(values.size())}));
+    tensors.push_back(Doubles(shapes.back().dims, values));
+  }
+  ir::Program program = BindCode(code, shapes);
+  for (int i = 1; i < order; ++i) {
+    absl::StatusOr<ir::Program> gradient = Gradient(program, {0});
+    EXPECT_TRUE(gradient.ok()) << gradient.status();
+    program = *std::move(gradient);
+    program.outputs = {program.outputs.back()};
+    program.output_names = {program.output_names.back()};
+  }
+  return GradientsOf(program, {0}, tensors).at(0).ToDoubles();
+}
+
+TEST(StopGradient, LeavesTheValueAndStopsTheDerivative) {
+  EXPECT_EQ(GradientAt("function (A) -> (O) { B = stop_gradient(A * A); O = B * A; }", {{3, 5}}),
+            (Values{9, 25}));
+  EXPECT_EQ(GradientAt("function (A) -> (O) { O = stop_gradient(A) * A; }", {{3, 5}}),
+            (Values{3, 5}));
+  EXPECT_EQ(GradientAt("function (A) -> (O) { O = stop_gradient(A); }", {{3, 5}}), (Values{0, 0}));
+}
+
+TEST(StopGradient, HoldsInGradientsOfGradients) {
+  // A³ and stop(A)² * A have second derivatives 6 A and 0, stop(A) * A² has 2 A.
+  EXPECT_EQ(GradientAt("function (A) -> (O) { O = A * A * A; }", {{3}}, 2), Values{18});
+  EXPECT_EQ(GradientAt("function (A) -> (O) { S = stop_gradient(A); O = S * S * A; }", {{3}}, 2),
+            Values{0});
+  EXPECT_EQ(GradientAt("function (A) -> (O) { O = stop_gradient(A) * A * A; }", {{3}}, 2),
+            Values{6});
+}
+
+constexpr char kStraight[] =
+    "function (A) -> (O) { R = custom_gradient(round(A), straight, A); O = R * R; }"
+    "function straight (X, Y, DY) -> (DX) { DX = DY; }";
+
+TEST(CustomGradient, TakesThePlaceOfTheOperations) {
+  EXPECT_EQ(GradientAt(kStraight, {{1.2, -2.9}}), (Values{2, -6}));
+}
+
+TEST(CustomGradient, SeesTheInputsTheResultAndTheDerivative) {
+  EXPECT_EQ(GradientAt("function (A, B) -> (O) { O = 5 * custom_gradient(A * B, rule, A, B); }"
+                       "function rule (X, Y, Z, DZ) -> (DX, DY) { DX = X + 10 * Y + 100 * Z + 1000 "
+                       "* DZ; DY = DX; }",
+                       {{2}, {3}}),
+            Values{2 + 30 + 600 + 5000});
+}
+
+TEST(CustomGradient, OfATensorBroadcastOrReadTwiceIsSummed) {
+  EXPECT_EQ(GradientAt("function (A, B) -> (O) { C = custom_gradient(A, twice, A); O[i : 3] = "
+                       "+(B[i] * C[j]); }"
+                       "function twice (X, Y, DY) -> (DX) { DX = 2 * DY; }",
+                       {{1, 1}, {1, 2, 3}}),
+            (Values{12, 12}));
+}
+
+TEST(CustomGradient, HasGradientsOfItsOwn) {
+  // The derivative is 3 X², so the second is 6 X, whatever the value is.
+  const std::string code =
+      "function (A) -> (O) { O = custom_gradient(floor(A), cube, A); }"
+      "function cube (X, Y, DY) -> (DX) { DX = 3 * X * X * DY; }";
+  EXPECT_EQ(GradientAt(code, {{2, 3}}), (Values{12, 27}));
+  EXPECT_EQ(GradientAt(code, {{2, 3}}, 2), (Values{12, 18}));
+  EXPECT_EQ(GradientAt(code, {{2, 3}}, 3), (Values{6, 6}));
+}
+
+TEST(CustomGradient, OfTheResultGoesBackToTheRule) {
+  // exp with its rule in terms of the result: every derivative is the result.
+  const std::string code =
+      "function (A) -> (O) { O = custom_gradient(exp(A), same, A); }"
+      "function same (X, Y, DY) -> (DX) { DX = Y * DY; }";
+  const double e2 = std::exp(2.0);
+  for (const int order : {1, 2, 3}) EXPECT_EQ(GradientAt(code, {{2}}, order), Values{e2});
+}
+
+TEST(CustomGradient, MayUseOtherRulesAndSizes) {
+  EXPECT_EQ(GradientAt("function (A) -> (O) { O = custom_gradient(A, outer, A); }"
+                       "function outer (X[N], Y, DY) -> (DX) { DX = custom_gradient(N * DY, inner, "
+                       "X); }"
+                       "function inner (X, Y, DY) -> (DX) { DX = 7 * DY; }",
+                       {{1, 2, 3}}, 2),
+            (Values{7, 7, 7}));
+}
+
+TEST(CustomGradient, HandsIntegersToTheRuleOnly) {
+  const ir::Program program = BindCode(
+      "function (A, I) -> (O) { O = custom_gradient(A, scaled, I, A); }"
+      "function scaled (I, X, Y, DY) -> (DX) { DX = I * DY; }",
+      {F64({2}), I64({2})});
+  const auto gradients = GradientsOf(
+      program, {0}, {Doubles({2}, {1, 2}), HostTensor::FromVector<int64_t>(I64({2}), {4, 5})});
+  EXPECT_EQ(gradients.at(0).ToDoubles(), (Values{4, 5}));
+}
+
+TEST(CustomGradient, IsAttachedByABuilder) {
+  ir::ProgramBuilder builder;
+  const ir::ValueId x = builder.AddInput("X", F64({2})).value();
+  const ir::ValueId sign = builder.AddElementwise(ScalarOp::kSign, {x}).value();
+  const ir::Program rule =
+      BindCode("function (X, Y, DY) -> (DX) { DX = X * DY; }", {F64({2}), F64({2}), F64({2})});
+  const absl::StatusOr<ir::ValueId> y = builder.AddCustomGradient(sign, {x}, rule, "Y");
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_FALSE(builder.AddCustomGradient(sign, {x, x}, rule).ok());
+  builder.AddOutput(*y, "Y");
+  const ir::Program program = std::move(builder).Build().value();
+  EXPECT_EQ(GradientsOf(program, {0}, {Doubles({2}, {3, -4})}).at(0).ToDoubles(), (Values{3, -4}));
+}
+
+TEST(CustomGradient, IsGoneFromWhatIsCompiled) {
+  const ir::Program program = ir::WithoutCustomGradients(BindCode(kStraight, {F64({2})}));
+  for (const ir::Value& value : program.values) {
+    EXPECT_FALSE(std::holds_alternative<ir::Special>(value.op)) << value.name;
+  }
+  const ir::Program stopped = ir::WithoutCustomGradients(
+      BindCode("function (A) -> (O) { O = stop_gradient(A); }", {F64({2})}));
+  EXPECT_EQ(stopped.values.size(), 1u);
+  EXPECT_EQ(stopped.outputs, stopped.inputs);
+}
+
+}  // namespace
+}  // namespace tartan::autodiff
