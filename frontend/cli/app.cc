@@ -58,19 +58,26 @@ ExitCode Fail(ExitCode code, absl::string_view message) {
   return code;
 }
 
+// The innermost command on the command line.
+const CLI::App* Asked(const CLI::App& cli) {
+  const CLI::App* asked = &cli;
+  while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().back();
+  return asked;
+}
+
 // Help and version are asked for by an "error" of CLI11 too.
 ExitCode AnswerParseError(const CLI::App& cli, const CLI::ParseError& error) {
   if (error.get_exit_code() != 0) {
     std::string command = "tartan";
-    for (const CLI::App* sub : cli.get_subcommands())
-      absl::StrAppend(&command, " ", sub->get_name());
+    for (const CLI::App* sub = Asked(cli); sub != &cli; sub = sub->get_parent()) {
+      command.insert(6, absl::StrCat(" ", sub->get_name()));
+    }
     return Fail(ExitCode::kUsage, absl::StrCat(error.what(), " (see ", command, " --help)"));
   }
   std::string text = absl::StrCat(kVersion, "\n");
   if (error.get_name() != "CallForVersion") {
-    const CLI::App* asked = &cli;
-    for (const CLI::App* sub : cli.get_subcommands()) asked = sub;
-    text = asked->help(asked == &cli ? "" : "tartan");
+    const CLI::App* asked = Asked(cli);
+    text = asked->help(asked == &cli ? "" : asked->get_parent()->get_display_name());
   }
   std::fwrite(text.data(), 1, text.size(), stdout);
   return ExitCode::kDone;

@@ -201,10 +201,7 @@ absl::Status LoadedProgram::WarmUp() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const HostTensor> inputs,
-                                                           std::vector<KernelTime>* profile) {
-  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame,
-                          profile == nullptr ? TakeFrame() : MakeFrame(true));
+absl::Status LoadedProgram::WriteInputs(Frame& frame, absl::Span<const HostTensor> inputs) const {
   const compiler::KernelList& list = program_->list();
   size_t next = 0;
   for (int input : list.inputs) {
@@ -214,24 +211,58 @@ absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const Host
           absl::StrCat("input '", list.buffers[input].name, "' is missing or of another shape than ",
                        list.buffers[input].shape.ToString()));
     }
-    TARTAN_RETURN_IF_ERROR(Upload(*frame->queue, frame->buffers[input], inputs[next++]));
+    TARTAN_RETURN_IF_ERROR(Upload(*frame.queue, frame.buffers[input], inputs[next++]));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HostTensor> LoadedProgram::ReadOutput(Frame& frame, size_t output) const {
+  const compiler::KernelList& list = program_->list();
+  const int buffer = list.outputs[output];
+  auto bytes = std::make_shared<std::vector<uint8_t>>(list.buffers[buffer].bytes);
+  if (!bytes->empty()) {
+    TARTAN_RETURN_IF_ERROR(frame.queue->Read(frame.buffers[buffer], 0, absl::MakeSpan(*bytes)));
+  }
+  absl::Span<const uint8_t> view = *bytes;
+  return HostTensor(list.output_shapes[output], view, std::move(bytes));
+}
+
+absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const HostTensor> inputs,
+                                                           std::vector<KernelTime>* profile) {
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame,
+                          profile == nullptr ? TakeFrame() : MakeFrame(true));
+  TARTAN_RETURN_IF_ERROR(WriteInputs(*frame, inputs));
   TARTAN_RETURN_IF_ERROR(Execute(*frame, profile));
   std::vector<HostTensor> outputs;
-  for (size_t o = 0; o < list.outputs.size(); ++o) {
-    const compiler::BufferInfo& info = list.buffers[list.outputs[o]];
-    auto bytes = std::make_shared<std::vector<uint8_t>>(info.bytes);
-    if (!bytes->empty()) {
-      TARTAN_RETURN_IF_ERROR(
-          frame->queue->Read(frame->buffers[list.outputs[o]], 0, absl::MakeSpan(*bytes)));
-    }
-    absl::Span<const uint8_t> view = *bytes;
-    outputs.emplace_back(list.output_shapes[o], view, std::move(bytes));
+  for (size_t o = 0; o < program_->list().outputs.size(); ++o) {
+    TARTAN_ASSIGN_OR_RETURN(outputs.emplace_back(), ReadOutput(*frame, o));
   }
   TARTAN_RETURN_IF_ERROR(frame->queue->Finish());
   // A frame whose run failed is dropped: its queue may still hold the failure.
   if (profile == nullptr) ReturnFrame(std::move(frame));
   return outputs;
+}
+
+PreparedRun::PreparedRun(std::shared_ptr<LoadedProgram> program,
+                         std::unique_ptr<LoadedProgram::Frame> frame)
+    : program_(std::move(program)), frame_(std::move(frame)) {}
+
+PreparedRun::~PreparedRun() = default;
+
+absl::StatusOr<std::unique_ptr<PreparedRun>> PreparedRun::Create(
+    std::shared_ptr<LoadedProgram> program, absl::Span<const HostTensor> inputs) {
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram::Frame> frame, program->MakeFrame(false));
+  TARTAN_RETURN_IF_ERROR(program->WriteInputs(*frame, inputs));
+  return std::unique_ptr<PreparedRun>(new PreparedRun(std::move(program), std::move(frame)));
+}
+
+absl::Status PreparedRun::Enqueue() { return program_->Execute(*frame_, nullptr); }
+
+absl::Status PreparedRun::Finish() { return frame_->queue->Finish(); }
+
+absl::StatusOr<HostTensor> PreparedRun::Output(size_t output) {
+  TARTAN_RETURN_IF_ERROR(Finish());
+  return program_->ReadOutput(*frame_, output);
 }
 
 }  // namespace tartan::evaluator

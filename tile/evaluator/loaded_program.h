@@ -43,6 +43,7 @@ class LoadedProgram {
                                               std::vector<KernelTime>* profile = nullptr);
 
  private:
+  friend class PreparedRun;
   struct Frame;
   explicit LoadedProgram(std::shared_ptr<const CompiledProgram> program);
 
@@ -50,12 +51,39 @@ class LoadedProgram {
   absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(bool profiling) const;
   absl::StatusOr<std::unique_ptr<Frame>> TakeFrame();
   void ReturnFrame(std::unique_ptr<Frame> frame);
+  absl::Status WriteInputs(Frame& frame, absl::Span<const HostTensor> inputs) const;
   absl::Status Execute(Frame& frame, std::vector<KernelTime>* profile) const;
+  absl::StatusOr<HostTensor> ReadOutput(Frame& frame, size_t output) const;
 
   const std::shared_ptr<const CompiledProgram> program_;
   std::vector<hal::BufferPtr> resident_;  // per buffer of the list; null for those of a frame
   std::mutex mutex_;
   std::vector<std::unique_ptr<Frame>> free_frames_;
+};
+
+// A run whose inputs stay on the device, to be repeated: what benchmarks time. An input that is to
+// be there for the second time must be an output of the program too, since its memory may serve for
+// something else otherwise. Used by one thread at a time.
+class PreparedRun {
+ public:
+  // `inputs` as those of LoadedProgram::Run.
+  static absl::StatusOr<std::unique_ptr<PreparedRun>> Create(
+      std::shared_ptr<LoadedProgram> program, absl::Span<const HostTensor> inputs);
+  ~PreparedRun();
+
+  const CompiledProgram& program() const { return program_->program(); }
+
+  // Puts one run into the queue; returns before it is done.
+  absl::Status Enqueue();
+  absl::Status Finish();
+  // Of the last run; waits for it.
+  absl::StatusOr<HostTensor> Output(size_t output);
+
+ private:
+  PreparedRun(std::shared_ptr<LoadedProgram> program, std::unique_ptr<LoadedProgram::Frame> frame);
+
+  const std::shared_ptr<LoadedProgram> program_;
+  const std::unique_ptr<LoadedProgram::Frame> frame_;
 };
 
 }  // namespace tartan::evaluator

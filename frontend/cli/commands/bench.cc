@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/threads.h"
 #include "frontend/api/session.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
@@ -26,6 +27,7 @@ struct BenchOptions {
   double seconds = 2;
   int64_t count = 0;  // 0: as many as fit into `seconds`
   std::vector<int64_t> batches;
+  int threads = 0;  // 0: as many as the device takes
 };
 
 constexpr int64_t kMaxSamples = 10'000'000;
@@ -113,6 +115,12 @@ std::string ToText(const proto::BenchReport& report) {
 }
 
 absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
+  if (options.model.empty()) {
+    return At(Stage::kUsage, absl::InvalidArgumentError("MODEL is required (see tartan bench --help)"));
+  }
+  if (options.threads > 0) {
+    TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, bench::LimitThreads(options.threads)));
+  }
   options.inputs.random = true;
   options.inputs.open_is_one = true;
   const Stopwatch load;
@@ -141,7 +149,7 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
 Command AddBench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Measure the latency of a model");
   auto options = std::make_shared<BenchOptions>();
-  command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
+  command->add_option("model", options->model, "ONNX model")->type_name("MODEL");
   AddInputFlags(command, &options->inputs);
   command->add_option("--warmup", options->warmup, "Runs before measuring")
       ->check(CLI::Range(0, 1000000))
@@ -155,10 +163,15 @@ Command AddBench(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(1, 1000000));
+  command->add_option("--threads", options->threads, "Threads of a CPU device, each on a processor")
+      ->check(CLI::Range(1, 1024));
+  const Command op = AddBenchOp(*command);
   command->footer(
       "Inputs not named are random; sizes the model leaves open are 1 unless --shape or --batch\n"
       "fixes them.\n\nExample:\n  tartan bench examples/digits/digits.onnx --batch 1,16 --time 1");
-  return {command, [options](const Context& context) { return Run(*options, context); }};
+  return {command, [options, op](const Context& context) {
+            return op.app->parsed() ? op.run(context) : Run(*options, context);
+          }};
 }
 
 }  // namespace tartan::cli

@@ -22,6 +22,7 @@ Command AddInspect(CLI::App& app);
 Command AddRun(CLI::App& app);
 Command AddVerify(CLI::App& app);
 Command AddBench(CLI::App& app);
+Command AddBenchOp(CLI::App& bench);  // "op", a subcommand of bench
 Command AddCache(CLI::App& app);
 
 }  // namespace tartan::cli

@@ -1,0 +1,28 @@
+// Engines of other libraries.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "bench/engine.h"
+#include "bench/problem.h"
+#include "bench/workload.h"
+#include "hal/device_info.h"
+
+namespace tartan::bench {
+
+// "onednn", "onednn-auto", "openblas", "clblast".
+std::vector<std::string> PeerNames();
+
+// Null where the library does not have the operation. NotFound where this build does not have the
+// library; Internal where it fails. `values` are those of the program's inputs.
+absl::StatusOr<std::unique_ptr<Engine>> MakePeerEngine(absl::string_view name,
+                                                       const Problem& problem,
+                                                       const TensorShape& result,
+                                                       absl::Span<const HostTensor> values,
+                                                       const hal::DeviceInfo& device);
+
+}  // namespace tartan::bench

@@ -1,0 +1,134 @@
+// One operator with its sizes, as a line of problems.txt or an argument of `tartan bench op` says
+// it: "conv:n1c64h56w56k64r3s1p1:bwd_data". README.md has the grammar.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tartan::bench {
+
+// C[b] = A[b] B[b]; B is a weight where batch is 1.
+struct MatmulProblem {
+  int64_t batch = 1;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+};
+
+struct ConvolutionProblem {
+  int64_t batch = 0;
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t outputs = 0;  // output channels
+  int64_t kernel = 0;   // square
+  int64_t stride = 1;
+  int64_t padding = 0;
+  int64_t groups = 1;
+  int64_t dilation = 1;
+  bool channels_last = false;  // of data and output; weights are [outputs, channels, r, r] always
+
+  int64_t output_height() const { return Positions(height); }
+  int64_t output_width() const { return Positions(width); }
+
+ private:
+  int64_t Positions(int64_t size) const {
+    return (size + 2 * padding - (kernel - 1) * dilation - 1) / stride + 1;
+  }
+};
+
+enum class PoolKind : uint8_t { kMax, kAverage };
+
+// Averages count the padding.
+struct PoolProblem {
+  PoolKind kind = PoolKind::kMax;
+  int64_t batch = 0;
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t kernel = 0;
+  int64_t stride = 1;
+  int64_t padding = 0;
+
+  int64_t output_height() const { return (height + 2 * padding - kernel) / stride + 1; }
+  int64_t output_width() const { return (width + 2 * padding - kernel) / stride + 1; }
+};
+
+enum class ReduceKind : uint8_t { kSum, kMean, kMax, kMin };
+
+struct ReduceProblem {
+  ReduceKind kind = ReduceKind::kSum;
+  std::vector<int64_t> dims;
+  int axis = -1;  // -1: all of them
+};
+
+// Along the last axis.
+struct SoftmaxProblem {
+  std::vector<int64_t> dims;
+};
+
+// Along the last axis, with scale and bias.
+struct LayerNormProblem {
+  std::vector<int64_t> dims;
+};
+
+// Axis d of the output is axis order[d] of the input.
+struct TransposeProblem {
+  std::vector<int64_t> dims;
+  std::vector<int> order;
+};
+
+// A function of kElementwiseFunctions (workload.cc), of one or two operands of these sizes.
+struct ElementwiseProblem {
+  std::string function;
+  std::vector<int64_t> dims;
+};
+
+// `count` random positions along an axis.
+struct GatherProblem {
+  std::vector<int64_t> dims;
+  int axis = 0;
+  int64_t count = 0;
+};
+
+// `count` rows put at, or added to, random positions along the first axis.
+struct ScatterProblem {
+  bool add = false;
+  std::vector<int64_t> dims;
+  int64_t count = 0;
+};
+
+struct SortProblem {
+  std::vector<int64_t> dims;
+  int axis = 0;
+};
+
+using Operator =
+    std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ReduceProblem, SoftmaxProblem,
+                 LayerNormProblem, TransposeProblem, ElementwiseProblem, GatherProblem,
+                 ScatterProblem, SortProblem>;
+
+// kBackwardData: the gradient by the first input, given that by the output. kBackwardWeights: by
+// the weight (matmul: B).
+enum class Direction : uint8_t { kForward, kBackwardData, kBackwardWeights };
+
+struct Problem {
+  std::string spec;
+  Operator op;
+  Direction direction = Direction::kForward;
+};
+
+// InvalidArgument shows the spec, what is wrong with it, and the form that would be right.
+absl::StatusOr<Problem> ParseProblem(absl::string_view spec);
+
+// The problems of a list: one spec a line; empty lines and those that begin with '#' are skipped.
+// Errors name `file` and the line.
+absl::StatusOr<std::vector<Problem>> ParseProblemList(absl::string_view text,
+                                                      absl::string_view file);
+
+}  // namespace tartan::bench

@@ -1,0 +1,26 @@
+// The engines that use Tartan's own device: its kernels, and a copy.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "bench/engine.h"
+#include "bench/workload.h"
+#include "frontend/api/device.h"
+
+namespace tartan::bench {
+
+// "tartan": compiles the program and puts the inputs on the device; weights are packed and whatever
+// depends on them alone is computed before the first run.
+absl::StatusOr<std::unique_ptr<Engine>> MakeTartanEngine(const WorkloadProgram& program,
+                                                         absl::Span<const HostTensor> values,
+                                                         api::Device& device);
+
+// "copy": a copy on the device that reads half of `bytes` and writes the other half, so that its
+// time is what a kernel bound by memory alone would take.
+absl::StatusOr<std::unique_ptr<Engine>> MakeCopyEngine(double bytes, api::Device& device);
+
+}  // namespace tartan::bench
