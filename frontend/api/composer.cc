@@ -44,6 +44,9 @@ lang::ExprPtr ScalarExpr(const HostTensor& scalar) {
   return MakeCall(IsSignedInteger(type) ? "as_int" : "as_uint", {literal, bits()});
 }
 
+// Size arithmetic is small.
+constexpr int64_t kMaxHostPoints = int64_t{1} << 22;
+
 struct ComposedFunction {
   lang::Function function;
   std::vector<Tensor> inputs;
@@ -183,24 +186,36 @@ absl::StatusOr<ComposedProgram> Compose(absl::Span<const Tensor> placeholders,
   return result;
 }
 
+absl::StatusOr<std::vector<HostTensor>> EvaluateByDefinition(absl::Span<const Tensor> placeholders,
+                                                             absl::Span<const HostTensor> values,
+                                                             absl::Span<const Tensor> outputs,
+                                                             int64_t max_points) {
+  const ComposedFunction composed = ComposeFunction(placeholders, outputs);
+  std::vector<TensorShape> shapes;
+  std::vector<HostTensor> inputs;
+  for (size_t i = 0; i < composed.inputs.size(); ++i) {
+    const HostTensor* constant = composed.inputs[i].constant();
+    if (constant == nullptr && i >= values.size()) {
+      return absl::FailedPreconditionError(absl::StrCat("nothing is given for the placeholder '",
+                                                        composed.inputs[i].node()->name, "'"));
+    }
+    shapes.push_back(composed.inputs[i].shape());
+    inputs.push_back(constant != nullptr ? *constant : values[i]);
+  }
+  TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(composed.function, shapes, {}));
+  ir::NaiveOptions options;
+  options.max_points = max_points;
+  return ir::EvaluateNaively(program, inputs, options);
+}
+
 absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor) {
   if (std::optional<HostTensor> known = KnownValue(tensor); known.has_value()) return *known;
   if (const TensorNode* placeholder = tensor.node()->placeholder; placeholder != nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("the value depends on the input '", placeholder->name, "'"));
   }
-  const ComposedFunction composed = ComposeFunction({}, {&tensor, 1});
-  std::vector<TensorShape> shapes;
-  std::vector<HostTensor> values;
-  for (const Tensor& input : composed.inputs) {
-    shapes.push_back(input.shape());
-    values.push_back(*input.constant());
-  }
-  TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(composed.function, shapes, {}));
-  ir::NaiveOptions options;
-  options.max_points = int64_t{1} << 22;
   TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
-                          ir::EvaluateNaively(program, values, options));
+                          EvaluateByDefinition({}, {}, {&tensor, 1}, kMaxHostPoints));
   RememberValue(tensor, results[0]);
   return std::move(results[0]);
 }

@@ -23,6 +23,14 @@ absl::StatusOr<ComposedProgram> Compose(absl::Span<const Tensor> placeholders,
                                         absl::Span<const Tensor> outputs,
                                         absl::string_view name = "program");
 
+// The values of `outputs` by the definition of Tile: the naive evaluator on the host, slow.
+// `values` are those of `placeholders`, which are all that the outputs depend on. ResourceExhausted
+// when a contraction has more than `max_points` index points.
+absl::StatusOr<std::vector<HostTensor>> EvaluateByDefinition(absl::Span<const Tensor> placeholders,
+                                                             absl::Span<const HostTensor> values,
+                                                             absl::Span<const Tensor> outputs,
+                                                             int64_t max_points);
+
 // The value of a tensor that depends on no placeholder, computed on the host by the naive
 // evaluator: for size arithmetic. FailedPrecondition naming the placeholder it depends on;
 // ResourceExhausted when it is no small computation.

@@ -52,8 +52,7 @@ absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>&
     if (Matches(info, selector)) return info;
     absl::StrAppend(&known, "\n  ", info.index, ": ", info.name, " (", info.platform, ")");
   }
-  return absl::NotFoundError(
-      absl::StrCat("no device matches '", selector, "'; there are:", known));
+  return absl::NotFoundError(absl::StrCat("no device matches '", selector, "'; there are:", known));
 }
 
 absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices() { return MakeDriver({})->ListDevices(); }

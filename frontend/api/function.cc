@@ -1,10 +1,15 @@
 #include "frontend/api/function.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/base/status_macros.h"
 #include "tile/lang/binder.h"
@@ -13,17 +18,19 @@
 namespace tartan::api {
 namespace {
 
-// Parsed functions by text. Bounded: emptied when full, since what is in use is held elsewhere.
+// Parsed functions by file and text. Bounded: emptied when full, since what is in use is held
+// elsewhere.
 class FunctionCache {
  public:
-  absl::StatusOr<Function> Get(absl::string_view text,
-                               absl::StatusOr<Function> (*parse)(absl::string_view)) {
-    const std::string key(text);
+  absl::StatusOr<Function> Get(absl::string_view text, absl::string_view file,
+                               absl::StatusOr<Function> (*parse)(absl::string_view text,
+                                                                 absl::string_view file)) {
+    const std::string key = absl::StrCat(file, "\n", text);
     {
       std::lock_guard<std::mutex> lock(mutex_);
       if (auto it = functions_.find(key); it != functions_.end()) return it->second;
     }
-    TARTAN_ASSIGN_OR_RETURN(Function function, parse(text));
+    TARTAN_ASSIGN_OR_RETURN(Function function, parse(text, file));
     std::lock_guard<std::mutex> lock(mutex_);
     if (functions_.size() >= kCapacity) functions_.clear();
     functions_.emplace(key, function);
@@ -36,17 +43,57 @@ class FunctionCache {
   std::unordered_map<std::string, Function> functions_;
 };
 
+absl::Status FileError(const std::string& path, int error) {
+  const std::string message = absl::StrCat(path, ": ", std::strerror(error));
+  if (error == ENOENT) return absl::NotFoundError(message);
+  if (error == EACCES) return absl::PermissionDeniedError(message);
+  return absl::UnavailableError(message);
+}
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (file == nullptr) return FileError(path, errno);
+  std::string text;
+  char buffer[1 << 16];
+  while (const size_t count = std::fread(buffer, 1, sizeof(buffer), file.get())) {
+    text.append(buffer, count);
+  }
+  if (std::ferror(file.get()) != 0) return FileError(path, errno);
+  return text;
+}
+
 }  // namespace
 
-absl::StatusOr<Function> Function::FromTile(absl::string_view text) {
+absl::StatusOr<Function> Function::FromTile(absl::string_view text, absl::string_view file) {
   static auto* const cache = new FunctionCache();
-  return cache->Get(text, [](absl::string_view source) -> absl::StatusOr<Function> {
-    TARTAN_ASSIGN_OR_RETURN(lang::Function ast, lang::Parse(source));
+  const auto parse = [](absl::string_view source,
+                        absl::string_view name) -> absl::StatusOr<Function> {
+    TARTAN_ASSIGN_OR_RETURN(lang::Function ast, lang::Parse(source, name));
     Function function;
     function.ast_ = std::make_shared<const lang::Function>(std::move(ast));
     function.text_ = std::make_shared<const std::string>(source);
+    function.file_ = std::make_shared<const std::string>(name);
     return function;
-  });
+  };
+  return cache->Get(text, file, parse);
+}
+
+absl::StatusOr<Function> Function::FromFile(const std::string& path) {
+  TARTAN_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  return FromTile(text, path);
+}
+
+std::vector<std::string> Function::input_names() const {
+  std::vector<std::string> names;
+  for (const lang::Parameter& input : ast_->inputs) names.emplace_back(lang::PlainName(input.name));
+  return names;
+}
+
+std::vector<std::string> Function::output_names() const {
+  std::vector<std::string> names;
+  for (const std::string& output : ast_->outputs) names.emplace_back(lang::PlainName(output));
+  return names;
 }
 
 absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inputs,
@@ -64,6 +111,7 @@ absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inp
     shapes.push_back(inputs[i].shape());
   }
   lang::BindOptions options;
+  options.file = *file_;
   options.text = *text_;
   TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(*ast_, shapes, options));
   auto node = std::make_shared<TensorNode>();
@@ -78,6 +126,26 @@ absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inp
     results.push_back(Tensor(node, static_cast<int>(i)));
   }
   return results;
+}
+
+absl::StatusOr<std::vector<Tensor>> Function::Placeholders(const NamedShapes& shapes) const {
+  const std::vector<std::string> names = input_names();
+  for (const auto& [name, shape] : shapes) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("the function has no input '", name,
+                                                   "'; it has ", absl::StrJoin(names, ", ")));
+  }
+  std::vector<Tensor> placeholders;
+  for (const std::string& name : names) {
+    const auto shape = shapes.find(name);
+    if (shape == shapes.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("nothing is given for the input '", name, "'"));
+    }
+    TARTAN_RETURN_IF_ERROR(CheckShape(shape->second));
+    placeholders.push_back(Tensor::Placeholder(name, shape->second));
+  }
+  return placeholders;
 }
 
 absl::StatusOr<Tensor> Apply(absl::string_view text, absl::Span<const Tensor> inputs,

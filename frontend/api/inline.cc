@@ -35,6 +35,11 @@ class Renamer {
           return it == values_.end() ? expr : it->second;
         },
         [&](const lang::Call& call) {
+          // Gradients are taken of each function before it is inlined: what they are told is in the
+          // way here.
+          if (call.function == "stop_gradient" || call.function == "custom_gradient") {
+            return Rename(call.arguments[0]);
+          }
           return std::make_shared<const lang::Expr>(
               lang::Expr{expr->position, lang::Call{call.function, Rename(call.arguments)}});
         },

@@ -5,7 +5,8 @@
 namespace tartan::api {
 
 std::string TensorSpec::ToString() const {
-  std::string text = absl::StrCat(name, ": ", tartan::Name(type));
+  std::string text = absl::StrCat(name, ": ");
+  if (type != DataType::kInvalid) absl::StrAppend(&text, tartan::Name(type));
   if (!has_rank) return absl::StrCat(text, "[any rank]");
   absl::StrAppend(&text, "[");
   for (size_t d = 0; d < dims.size(); ++d) {

@@ -13,11 +13,11 @@ namespace tartan::api {
 // A declared input or output.
 struct TensorSpec {
   std::string name;
-  DataType type = DataType::kInvalid;
+  DataType type = DataType::kInvalid;  // kInvalid: any
   bool has_rank = true;
-  std::vector<int64_t> dims;            // -1: not fixed by the model
-  std::vector<std::string> dim_names;   // symbol of each dimension, or empty
-  bool is_optional = false;             // has a default value (an initialiser of the same name)
+  std::vector<int64_t> dims;           // -1: not fixed by the model
+  std::vector<std::string> dim_names;  // symbol of each dimension, or empty
+  bool is_optional = false;            // has a default value (an initialiser of the same name)
 
   std::string ToString() const;  // "x: float32[N, 3, 224, 224]"
 };

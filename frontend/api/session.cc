@@ -7,10 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/api/composer.h"
+#include "frontend/api/load.h"
 #include "tile/base/status_macros.h"
-#include "tile/evaluator/loaded_program.h"
-#include "tile/evaluator/program_cache.h"
 
 namespace tartan::api {
 namespace {
@@ -23,7 +21,7 @@ double Milliseconds(Clock::time_point since) {
 
 // A model bound to one signature, compiled and loaded.
 struct Bound {
-  std::vector<int> runtime_inputs;  // model inputs that are program inputs, in order
+  std::vector<int> runtime_inputs;        // model inputs that are program inputs, in order
   std::vector<HostTensor> fixed_outputs;  // per output: set where the value is known from binding
   std::vector<bool> is_fixed;
   std::shared_ptr<evaluator::LoadedProgram> loaded;  // null when every output is fixed
@@ -91,8 +89,8 @@ absl::StatusOr<std::vector<const HostTensor*>> Session::Impl::Arrange(
     for (const TensorSpec& spec : specs) known |= spec.name == name;
     if (known) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "the model has no input '", name, "'; it has: ",
-        absl::StrJoin(specs, ", ", [](std::string* out, const TensorSpec& spec) {
+        "the model has no input '", name,
+        "'; it has: ", absl::StrJoin(specs, ", ", [](std::string* out, const TensorSpec& spec) {
           absl::StrAppend(out, spec.name);
         })));
   }
@@ -175,29 +173,8 @@ absl::Status Session::Impl::Load(const BoundGraph& graph, Bound* made,
     if (value == nullptr) computed.push_back(output);
   }
   if (computed.empty()) return absl::OkStatus();
-  const auto compile_start = Clock::now();
-  TARTAN_ASSIGN_OR_RETURN(const ComposedProgram composed,
-                          Compose(placeholders, computed, model->name()));
-  TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<const evaluator::CompiledProgram> compiled,
-                          device->programs().Get(composed.program));
-  statistics->compile_ms += Milliseconds(compile_start);
-  if (compiled->executable() != nullptr) {
-    statistics->cache_hits += compiled->executable()->statistics().cache_hits;
-    statistics->cache_misses += compiled->executable()->statistics().cache_misses;
-  }
-  const auto setup_start = Clock::now();
-  std::vector<HostTensor> constants;
-  for (const Tensor& input : composed.inputs) {
-    if (input.constant() != nullptr) constants.push_back(*input.constant());
-  }
   TARTAN_ASSIGN_OR_RETURN(made->loaded,
-                          evaluator::LoadedProgram::Load(std::move(compiled), constants));
-  statistics->setup_ms += Milliseconds(setup_start);
-  const auto warm_up_start = Clock::now();
-  if (made->loaded->program().is_newly_compiled()) {
-    TARTAN_RETURN_IF_ERROR(made->loaded->WarmUp());
-  }
-  statistics->compile_ms += Milliseconds(warm_up_start);
+                          api::Load(*device, placeholders, computed, model->name(), statistics));
   return absl::OkStatus();
 }
 
@@ -218,9 +195,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
-absl::StatusOr<std::vector<HostTensor>> Session::Run(const std::map<std::string, HostTensor>& inputs,
-                                                     RunStatistics* statistics,
-                                                     std::vector<KernelProfile>* profile) {
+absl::StatusOr<std::vector<HostTensor>> Session::Run(
+    const std::map<std::string, HostTensor>& inputs, RunStatistics* statistics,
+    std::vector<KernelProfile>* profile) {
   RunStatistics ignored;
   if (statistics == nullptr) statistics = &ignored;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<const HostTensor*> values, impl_->Arrange(inputs));
@@ -232,9 +209,8 @@ absl::StatusOr<std::vector<HostTensor>> Session::Run(const std::map<std::string,
     std::vector<HostTensor> runtime;
     for (int input : bound->runtime_inputs) runtime.push_back(*values[input]);
     std::vector<evaluator::KernelTime> times;
-    TARTAN_ASSIGN_OR_RETURN(
-        std::vector<HostTensor> computed,
-        bound->loaded->Run(runtime, profile == nullptr ? nullptr : &times));
+    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> computed,
+                            bound->loaded->Run(runtime, profile == nullptr ? nullptr : &times));
     size_t next = 0;
     for (size_t o = 0; o < outputs.size(); ++o) {
       if (!bound->is_fixed[o]) outputs[o] = std::move(computed[next++]);

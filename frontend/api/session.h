@@ -10,29 +10,12 @@
 #include "absl/status/statusor.h"
 #include "frontend/api/device.h"
 #include "frontend/api/model.h"
+#include "frontend/api/run_statistics.h"
 
 namespace tartan::api {
 
 struct SessionOptions {
   int max_signatures = 16;  // compiled signatures kept; the least recently used goes
-};
-
-struct RunStatistics {
-  double bind_ms = 0;        // import of the graph for these shapes
-  double compile_ms = 0;     // Tile compiler and device compiler; 0 when already compiled
-  double setup_ms = 0;       // weights to the device and work on constants
-  double latency_ms = 0;     // inputs to the device, kernels, outputs back
-  int64_t kernels = 0;       // launched per run
-  int64_t cache_hits = 0;    // programs found compiled on disk
-  int64_t cache_misses = 0;  // programs compiled
-};
-
-struct KernelProfile {
-  std::string kernel;
-  std::string description;
-  double ms = 0;
-  double flops = 0;
-  double bytes = 0;
 };
 
 // Thread-safe: runs of one signature share its compiled program, each with its own memory.

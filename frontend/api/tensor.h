@@ -1,5 +1,6 @@
 // Lazy tensors: applications of Tile functions to inputs, constants and other tensors. Nothing is
-// computed until a Composer turns a set of results into one program, or Evaluate is asked.
+// computed until Compose (composer.h) makes one program of a set of results, for an Invoker or a
+// Session to run.
 #pragma once
 
 #include <memory>
@@ -20,6 +21,9 @@ struct TensorNode;
 class Tensor {
  public:
   Tensor() = default;
+  // A result of a node; for this folder.
+  Tensor(std::shared_ptr<const TensorNode> node, int result)
+      : node_(std::move(node)), result_(result) {}
 
   // A value given at run time.
   static Tensor Placeholder(std::string name, TensorShape shape);
@@ -41,10 +45,6 @@ class Tensor {
   bool operator==(const Tensor&) const = default;  // the same node and result
 
  private:
-  friend class Function;
-  Tensor(std::shared_ptr<const TensorNode> node, int result)
-      : node_(std::move(node)), result_(result) {}
-
   std::shared_ptr<const TensorNode> node_;
   int result_ = 0;
 };

@@ -8,6 +8,7 @@
 namespace tartan::api {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Tensor Floats(std::vector<int64_t> dims) {
@@ -36,6 +37,30 @@ TEST(Function, SaysWhereTheTextIsWrong) {
   const auto function = Function::FromTile("function (A) -> (B) { B = A + ; }");
   EXPECT_EQ(function.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(function.status().message()), HasSubstr("1:31"));
+}
+
+TEST(Function, IsReadFromAFile) {
+  const auto function = Function::FromFile("examples/tile/matmul.tile");
+  ASSERT_TRUE(function.ok()) << function.status();
+  EXPECT_THAT(function->input_names(), ElementsAre("A", "B"));
+  EXPECT_THAT(function->output_names(), ElementsAre("C"));
+  EXPECT_EQ(function->file(), "examples/tile/matmul.tile");
+  const auto wrong = function->Apply({Floats({2, 3}), Floats({4, 5})});
+  EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("examples/tile/matmul.tile:"));
+}
+
+TEST(Function, SaysWhichFileCannotBeRead) {
+  const auto missing = Function::FromFile("no/such.tile");
+  EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(missing.status().message()), HasSubstr("no/such.tile"));
+  EXPECT_EQ(Function::FromFile("examples").status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(Function, NamesInputsWithoutTheirEscapes) {
+  const auto function = Function::FromTile("function (#x) -> (#y) { #y = #x; }");
+  ASSERT_TRUE(function.ok()) << function.status();
+  EXPECT_THAT(function->input_names(), ElementsAre("x"));
+  EXPECT_THAT(function->output_names(), ElementsAre("y"));
 }
 
 TEST(Function, SaysWhichShapesDoNotFit) {

@@ -1,0 +1,97 @@
+#include "frontend/api/pull_back.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/api/function.h"
+#include "tile/base/status_macros.h"
+#include "tile/ir/program_builder.h"
+#include "tile/lang/binder.h"
+
+namespace tartan::api {
+namespace {
+
+// A program and the tensors its inputs stand for.
+struct Call {
+  ir::Program program;
+  std::vector<Tensor> arguments;
+};
+
+// The first `count` outputs, the results of `node`, become inputs: the others read them.
+void ReadResults(const std::shared_ptr<const TensorNode>& node, size_t count, Call* call) {
+  for (size_t result = 0; result < count; ++result) {
+    const ir::ValueId id = call->program.outputs[result];
+    ir::Value& value = call->program.values[id];
+    if (std::holds_alternative<ir::Input>(value.op)) continue;
+    if (std::holds_alternative<ir::Constant>(value.op)) continue;
+    value.op = ir::Input{};
+    call->program.inputs.push_back(id);
+    call->arguments.push_back(Tensor(node, static_cast<int>(result)));
+  }
+  const auto erase_first = [count](auto& items) {
+    items.erase(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(count));
+  };
+  erase_first(call->program.outputs);
+  erase_first(call->program.output_names);
+}
+
+absl::Status RemoveDeadValues(ir::Program* program) {
+  TARTAN_ASSIGN_OR_RETURN(*program, ir::ProgramBuilder(std::move(*program)).Build());
+  return absl::OkStatus();
+}
+
+// Keeps what the outputs need, inputs included.
+absl::Status RemoveUnused(Call* call) {
+  TARTAN_RETURN_IF_ERROR(RemoveDeadValues(&call->program));
+  const std::vector<int> uses = ir::UseCounts(call->program);
+  std::vector<ir::ValueId> inputs;
+  std::vector<Tensor> arguments;
+  for (size_t i = 0; i < call->program.inputs.size(); ++i) {
+    if (uses[call->program.inputs[i]] == 0) continue;
+    inputs.push_back(call->program.inputs[i]);
+    arguments.push_back(call->arguments[i]);
+  }
+  call->program.inputs = std::move(inputs);
+  call->arguments = std::move(arguments);
+  return RemoveDeadValues(&call->program);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorNode>& node,
+                                             absl::Span<const Tensor> gradients,
+                                             const std::vector<bool>& wanted, autodiff::Ties ties) {
+  const auto& application = std::get<ApplicationNode>(node->kind);
+  std::vector<TensorShape> shapes;
+  std::vector<int> wrt;
+  for (size_t i = 0; i < application.inputs.size(); ++i) {
+    shapes.push_back(application.inputs[i].shape());
+    if (wanted[i]) wrt.push_back(static_cast<int>(i));
+  }
+  TARTAN_ASSIGN_OR_RETURN(const ir::Program forward, lang::Bind(*application.function, shapes, {}));
+
+  Call call;
+  call.arguments = application.inputs;
+  autodiff::GradientOptions options;
+  options.ties = ties;
+  options.seeded = true;
+  for (size_t result = 0; result < gradients.size(); ++result) {
+    if (!gradients[result].defined()) continue;
+    options.outputs.push_back(static_cast<int>(result));
+    call.arguments.push_back(gradients[result]);
+  }
+  const absl::string_view what = node->name.empty() ? "a function" : node->name;
+  absl::StatusOr<ir::Program> program = autodiff::Gradient(forward, wrt, options);
+  if (!program.ok()) {
+    return absl::Status(program.status().code(),
+                        absl::StrCat(what, ": ", program.status().message()));
+  }
+  call.program = *std::move(program);
+  ReadResults(node, forward.outputs.size(), &call);
+  TARTAN_RETURN_IF_ERROR(RemoveUnused(&call));
+  TARTAN_ASSIGN_OR_RETURN(const Function function, Function::FromTile(ir::ToTile(call.program)));
+  return function.Apply(call.arguments, absl::StrCat(node->name, "_grad"));
+}
+
+}  // namespace tartan::api

@@ -1,0 +1,21 @@
+// The derivative of one application of a Tile function. Internal to frontend/api.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/api/tensor.h"
+#include "frontend/api/tensor_node.h"
+#include "tile/autodiff/gradient.h"
+
+namespace tartan::api {
+
+// `node` is an application. `gradients` are the derivatives of a loss by its results, undefined for
+// 0 (at least one is not); `wanted` says by which inputs the derivative is asked for: one tensor
+// each, in order. What the application has computed is read again, not computed again.
+absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorNode>& node,
+                                             absl::Span<const Tensor> gradients,
+                                             const std::vector<bool>& wanted, autodiff::Ties ties);
+
+}  // namespace tartan::api
