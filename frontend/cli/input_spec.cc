@@ -34,12 +34,15 @@ uint64_t HashName(absl::string_view name) {
   return hash;
 }
 
+DataType TypeOf(const api::TensorSpec& input) {
+  return input.type != DataType::kInvalid ? input.type : DataType::kFloat32;
+}
+
 absl::StatusOr<TensorShape> ClosedShape(const api::TensorSpec& input) {
-  const absl::string_view remedy = "; give it with --shape ";
+  const absl::string_view remedy = "' is open; give it with --shape ";
   if (!input.has_rank) {
-    return absl::InvalidArgumentError(absl::StrCat("the model leaves the rank of input '",
-                                                   input.name, "' open", remedy, input.name,
-                                                   "=1x2x3"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the rank of input '", input.name, remedy, input.name, "=1x2x3"));
   }
   for (size_t d = 0; d < input.dims.size(); ++d) {
     if (input.dims[d] >= 0) continue;
@@ -47,10 +50,10 @@ absl::StatusOr<TensorShape> ClosedShape(const api::TensorSpec& input) {
     for (size_t i = 0; i < input.dims.size(); ++i) {
       absl::StrAppend(&example, i == 0 ? "" : "x", std::max<int64_t>(input.dims[i], 1));
     }
-    return absl::InvalidArgumentError(absl::StrCat("the model leaves dimension ", d, " of input '",
-                                                   input.ToString(), "' open", remedy, example));
+    return absl::InvalidArgumentError(
+        absl::StrCat("dimension ", d, " of input '", input.ToString(), remedy, example));
   }
-  TensorShape shape{input.type, input.dims};
+  TensorShape shape{TypeOf(input), input.dims};
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
   if (shape.byte_size() > kMaxMadeBytes) {
     return absl::ResourceExhaustedError(absl::StrCat("input '", input.name, "' of shape ",
@@ -95,7 +98,7 @@ absl::StatusOr<HostTensor> ReadRaw(const std::string& path, api::TensorSpec inpu
   const int64_t open =
       std::count_if(input.dims.begin(), input.dims.end(), [](int64_t dim) { return dim < 0; });
   if (input.has_rank && open == 1) {
-    TensorShape rest{input.type, input.dims};
+    TensorShape rest{TypeOf(input), input.dims};
     std::replace_if(
         rest.dims.begin(), rest.dims.end(), [](int64_t dim) { return dim < 0; }, 1);
     TARTAN_RETURN_IF_ERROR(CheckShape(rest));
@@ -122,7 +125,7 @@ absl::StatusOr<HostTensor> ReadPicture(const std::string& path, const api::Tenso
                                          absl::StrCat(path, ": ", picture.status().message())));
   }
   if (!input.has_rank) TARTAN_RETURN_IF_ERROR(ClosedShape(input).status());
-  absl::StatusOr<HostTensor> tensor = PictureToTensor(*picture, input.type, input.dims);
+  absl::StatusOr<HostTensor> tensor = PictureToTensor(*picture, TypeOf(input), input.dims);
   if (tensor.ok()) return tensor;
   return absl::Status(tensor.status().code(), absl::StrCat(path, ": ", tensor.status().message()));
 }
@@ -135,7 +138,7 @@ absl::Status CheckFits(const api::TensorSpec& input, const TensorShape& shape) {
   }
   if (fits) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("is ", shape.ToString(), ", but the model takes ", input.ToString()));
+      absl::StrCat("is ", shape.ToString(), ", but the input is ", input.ToString()));
 }
 
 absl::StatusOr<HostTensor> ReadInput(const FileInput& file, const api::TensorSpec& input) {

@@ -44,8 +44,9 @@ absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text);
 absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text);
 
 // The value for `input`, whose open sizes the file decides (.npy, .pb, .png, and .bin where one is
-// open) or are an error. A type or size that differs from the model's is InvalidArgument with both;
-// errors of files are marked as such (exit_code.h).
+// open) or are an error. An open type is that of a .npy or .pb file, else float32. A type or size
+// that differs from the input's is InvalidArgument with both; errors of files are marked as such
+// (exit_code.h).
 absl::StatusOr<HostTensor> MakeInput(const InputSpec& spec, const api::TensorSpec& input);
 
 }  // namespace tartan::cli

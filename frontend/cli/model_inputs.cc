@@ -22,7 +22,7 @@ auto* FindSpec(Specs& specs, absl::string_view name) {
 
 absl::Status NoSuchInput(absl::string_view name, const std::vector<TensorSpec>& inputs) {
   return absl::InvalidArgumentError(
-      absl::StrCat("the model has no input '", name, "'; it has ", ListInputs(inputs)));
+      absl::StrCat("there is no input '", name, "'; there is ", ListInputs(inputs)));
 }
 
 absl::Status FixShape(const std::vector<int64_t>& dims, TensorSpec* spec) {
@@ -32,7 +32,7 @@ absl::Status FixShape(const std::vector<int64_t>& dims, TensorSpec* spec) {
   }
   if (!fits) {
     return absl::InvalidArgumentError(absl::StrCat("--shape ", spec->name, ": ", DimsToString(dims),
-                                                   " contradicts the model's ", spec->ToString()));
+                                                   " contradicts ", spec->ToString()));
   }
   spec->dims = dims;
   spec->dim_names.clear();
@@ -89,11 +89,11 @@ absl::StatusOr<std::map<std::string, HostTensor>> MakeInputs(const std::vector<T
   for (const TensorSpec& input : fixed) {
     if (input.is_optional || values.count(input.name) > 0) continue;
     if (!options.random) {
-      return At(Stage::kUsage,
-                absl::InvalidArgumentError(absl::StrCat(
-                    "input '", input.name, "' is missing: give it with --input ", input.name,
-                    "=@FILE, or take random values with --random; the model takes ",
-                    ListInputs(inputs))));
+      return At(
+          Stage::kUsage,
+          absl::InvalidArgumentError(absl::StrCat(
+              "input '", input.name, "' is missing: give it with --input ", input.name,
+              "=@FILE, or take random values with --random; the inputs are ", ListInputs(inputs))));
     }
     TARTAN_ASSIGN_OR_RETURN(values[input.name],
                             At(Stage::kUsage, MakeInput({RandomInput{}, "rand"}, input)));

@@ -15,7 +15,7 @@ inline void AddInputFlags(CLI::App* command, InputOptions* options) {
                    "number; once per input")
       ->type_name("NAME=SPEC")
       ->allow_extra_args(false);
-  command->add_option("--shape", options->shapes, "NAME=1x3x224x224: sizes the model leaves open")
+  command->add_option("--shape", options->shapes, "NAME=1x3x224x224: sizes that are open")
       ->type_name("NAME=DIMS")
       ->allow_extra_args(false);
 }

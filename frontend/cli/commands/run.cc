@@ -5,12 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "frontend/api/session.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/file_io.h"
-#include "frontend/cli/input_spec.h"
+#include "frontend/cli/output_values.h"
 #include "frontend/cli/stopwatch.h"
 #include "frontend/cli/terminal.h"
 #include "frontend/cli/top_scores.h"
@@ -20,8 +19,6 @@
 namespace tartan::cli {
 namespace {
 
-constexpr int64_t kMaxReportedElements = 1024;
-constexpr int64_t kMaxShownElements = 16;
 constexpr int64_t kMaxTopRows = 64;
 // The latency is that of a second run, unless the first took longer than this.
 constexpr double kLongRunMs = 5000;
@@ -34,36 +31,8 @@ struct RunOptions {
   std::string labels;
 };
 
-// Output position -> file.
-absl::StatusOr<std::map<size_t, std::string>> OutputFiles(
-    const std::vector<api::TensorSpec>& outputs, const std::vector<std::string>& texts) {
-  std::map<size_t, std::string> files;
-  for (const std::string& text : texts) {
-    TARTAN_ASSIGN_OR_RETURN(const NamedText named, SplitNamed(text, "NAME=FILE, as y=@out.npy"));
-    const std::string path(absl::StripPrefix(named.text, "@"));
-    if (!IsTensorExtension(Extension(path))) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--output ", text, ": an output file is .npy or .pb"));
-    }
-    size_t position = 0;
-    while (position < outputs.size() && outputs[position].name != named.name) ++position;
-    if (position == outputs.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the model has no output '", named.name, "'; it has ", ListInputs(outputs)));
-    }
-    files[position] = path;
-  }
-  return files;
-}
-
-void FillOutput(const std::string& name, const HostTensor& value, const RunOptions& options,
-                const std::vector<std::string>& labels, proto::RunReport::Output* output) {
-  output->set_name(name);
-  output->set_type(std::string(Name(value.type())));
-  for (const int64_t dim : value.shape().dims) output->add_shape(dim);
-  if (value.element_count() <= kMaxReportedElements) {
-    for (const double element : value.ToDoubles()) output->add_data(element);
-  }
+void AddTopScores(const HostTensor& value, const RunOptions& options,
+                  const std::vector<std::string>& labels, proto::RunReport::Output* output) {
   if (options.topk <= 0) return;
   for (const TopScore& score : TopScores(value, options.topk, kMaxTopRows)) {
     proto::TopEntry* entry = output->add_top();
@@ -91,20 +60,6 @@ std::string TopText(const proto::RunReport::Output& output, bool probabilities, 
                   bold ? absl::StrCat("\x1b[1m", entry.label(), "\x1b[0m") : entry.label()});
   }
   return table.ToString();
-}
-
-std::string ValueText(const HostTensor& value) {
-  const int64_t count = value.element_count();
-  std::string text = "  ";
-  for (int64_t i = 0; i < std::min(count, kMaxShownElements); ++i) {
-    const std::string element = IsFloat(value.type()) ? absl::StrFormat("%.6g", value.GetDouble(i))
-                                : value.type() == DataType::kUInt64
-                                    ? absl::StrCat(static_cast<uint64_t>(value.GetInt(i)))
-                                    : absl::StrCat(value.GetInt(i));
-    absl::StrAppend(&text, i > 0 ? " " : "", element);
-  }
-  if (count > kMaxShownElements) absl::StrAppend(&text, " … (", count, " elements)");
-  return text + "\n";
 }
 
 std::string ToText(const proto::RunReport& report, const std::vector<HostTensor>& values) {
@@ -155,8 +110,10 @@ absl::StatusOr<ExitCode> Run(const RunOptions& options, const Context& context) 
   const Stopwatch load;
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(options.model));
   report.set_load_ms(load.Milliseconds());
+  std::vector<std::string> output_names;
+  for (const api::TensorSpec& output : model->outputs()) output_names.push_back(output.name);
   TARTAN_ASSIGN_OR_RETURN(const auto files,
-                          At(Stage::kUsage, OutputFiles(model->outputs(), options.outputs)));
+                          At(Stage::kUsage, ParseOutputFiles(options.outputs, output_names)));
   std::vector<std::string> labels;
   if (!options.labels.empty()) {
     TARTAN_ASSIGN_OR_RETURN(labels, At(Stage::kFile, ReadLines(options.labels)));
@@ -170,11 +127,13 @@ absl::StatusOr<ExitCode> Run(const RunOptions& options, const Context& context) 
                           At(Stage::kRun, RunTwice(*session, inputs, &report)));
 
   for (size_t o = 0; o < values.size(); ++o) {
-    FillOutput(model->outputs()[o].name, values[o], options, labels, report.add_outputs());
+    proto::RunReport::Output* output = report.add_outputs();
+    FillOutput(model->outputs()[o].name, values[o], output);
+    AddTopScores(values[o], options, labels, output);
   }
   for (const auto& [position, path] : files) {
     TARTAN_RETURN_IF_ERROR(
-        At(Stage::kFile, WriteTensor(path, model->outputs()[position].name, values[position])));
+        At(Stage::kFile, WriteTensor(path, output_names[position], values[position])));
     context.Detail(absl::StrCat("wrote ", path));
   }
   TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report, values)));

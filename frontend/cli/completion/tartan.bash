@@ -2,7 +2,7 @@
 
 _tartan() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local commands="devices inspect run verify bench cache"
+  local commands="devices inspect run verify bench tile cache"
   local global="--format --device -v -vv --quiet --no-cache --help --version"
   local command="" word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -15,7 +15,13 @@ _tartan() {
   COMPREPLY=()
   case $previous in
     --format) COMPREPLY=($(compgen -W "text json" -- "$current")); return ;;
-    --device | --input | --shape | --topk | --rtol | --atol | --match | --jobs | --warmup | --time | \
+    --ties) COMPREPLY=($(compgen -W "share first" -- "$current")); return ;;
+    --dump)
+      COMPREPLY=($(compgen -W "program graph flat plan sem simplified source" -- "$current"))
+      return
+      ;;
+    --device | --input | --shape | --type | --grad | --of | --topk | --rtol | --atol | \
+      --match | --jobs | --warmup | --time | \
       --count | --batch | --limit) return ;;
     --labels | --expect | --write-expect | --output)
       compopt -o filenames
@@ -31,6 +37,10 @@ _tartan() {
     run) options="--input --shape --random --output --topk --labels" ;;
     verify) options="--rtol --atol --match --expect --write-expect --jobs" ;;
     bench) options="--input --shape --warmup --time --count --batch" ;;
+    tile)
+      options="--input --shape --type --random --output --grad --of --ties --dump --naive --check"
+      options+=" --rtol --atol"
+      ;;
     cache)
       COMPREPLY=($(compgen -W "show verify prune clear --limit $global" -- "$current"))
       return

@@ -96,7 +96,7 @@ TEST(InputSpec, ReadsTensorFilesOfBothKinds) {
     EXPECT_EQ(read->bytes(), value.bytes());
     const auto wrong = Make("@" + file.path, TwoInputs()[1]);
     EXPECT_THAT(std::string(wrong.status().message()),
-                HasSubstr("is float32[2, 3], but the model takes ids: int64[2]"));
+                HasSubstr("is float32[2, 3], but the input is ids: int64[2]"));
   }
 }
 
@@ -148,7 +148,7 @@ TEST(MakeInputs, RefusesSizesThatContradictTheModel) {
   InputOptions options;
   options.shapes = {"ids=3"};
   EXPECT_THAT(std::string(MakeInputs(TwoInputs(), options).status().message()),
-              HasSubstr("--shape ids: [3] contradicts the model's ids: int64[2]"));
+              HasSubstr("--shape ids: [3] contradicts ids: int64[2]"));
 }
 
 TEST(MakeInputs, BatchFixesOnlyOpenFirstSizes) {

@@ -142,7 +142,7 @@ TEST(Program, UsageErrorsEndWith2) {
   ExpectFailure(RunTartan({"devices", "--format", "xml"}), 2, "xml");
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x"}), 2, "'x' is not of the form");
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x=seven"}), 2, "'seven' is no input");
-  ExpectFailure(RunTartan({"run", Digits(), "--input", "y=rand"}), 2, "no input 'y'; it has x");
+  ExpectFailure(RunTartan({"run", Digits(), "--input", "y=rand"}), 2, "no input 'y'; there is x");
   ExpectFailure(RunTartan({"run", Digits()}), 2, "input 'x' is missing");
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x=rand"}), 2, "--shape x=1x1x28x28");
   ExpectFailure(RunTartan({"run", Digits(), "--random", "--shape", "x=1x3x28x28"}), 2,
@@ -157,7 +157,7 @@ TEST(Program, WrongShapesAndTypesEndWith2) {
   const std::string path = ::testing::TempDir() + "program_test_wrong.npy";
   ASSERT_TRUE(WriteTensor(path, "x", HostTensor::Zeros({DataType::kFloat64, {1, 1, 28, 28}})).ok());
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + path}), 2,
-                "is float64[1, 1, 28, 28], but the model takes x: float32[N, 1, 28, 28]");
+                "is float64[1, 1, 28, 28], but the input is x: float32[N, 1, 28, 28]");
   ASSERT_TRUE(WriteTensor(path, "x", HostTensor::Zeros({DataType::kFloat32, {28, 28}})).ok());
   ExpectFailure(RunTartan({"run", Digits(), "--input", "x=@" + path}), 2, "float32[28, 28]");
 }

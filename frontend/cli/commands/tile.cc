@@ -1,0 +1,280 @@
+// tartan tile: runs a Tile function, with its gradients.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/api/composer.h"
+#include "frontend/api/invoker.h"
+#include "frontend/cli/commands/commands.h"
+#include "frontend/cli/commands/input_flags.h"
+#include "frontend/cli/compare.h"
+#include "frontend/cli/file_io.h"
+#include "frontend/cli/output_values.h"
+#include "frontend/cli/stopwatch.h"
+#include "frontend/cli/terminal.h"
+#include "frontend/cli/tile_function.h"
+#include "proto/report.pb.h"
+#include "tile/base/status_macros.h"
+#include "tile/evaluator/program_cache.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan::cli {
+namespace {
+
+// The names under which the compiler dumps its stages, in order.
+constexpr std::array<absl::string_view, 7> kStages = {"program", "graph",      "flat",  "plan",
+                                                      "sem",     "simplified", "source"};
+
+struct TileOptions {
+  std::string file;
+  InputOptions inputs;
+  std::vector<std::string> types;    // NAME=float64
+  std::vector<std::string> outputs;  // NAME=FILE
+  GradientRequest gradients;
+  std::vector<std::string> dumps;
+  bool naive = false;
+  bool check = false;
+  Tolerance tolerance = {1e-4, 1e-6};
+};
+
+// The values of outputs, in order.
+using Values = std::vector<HostTensor>;
+
+std::vector<api::Tensor> TensorsOf(const std::vector<api::NamedTensor>& named) {
+  std::vector<api::Tensor> tensors;
+  for (const api::NamedTensor& item : named) tensors.push_back(item.tensor);
+  return tensors;
+}
+
+absl::StatusOr<Values> RunNaively(const AppliedFunction& applied, const api::NamedTensors& inputs) {
+  Values values;
+  for (const api::NamedTensor& input : applied.inputs) values.push_back(inputs.at(input.name));
+  return At(Stage::kRun,
+            api::EvaluateByDefinition(TensorsOf(applied.inputs), values, TensorsOf(applied.outputs),
+                                      ir::NaiveOptions().max_points));
+}
+
+// The first run, and a second for the latency of a program that is warm.
+absl::StatusOr<Values> RunOnDevice(std::shared_ptr<const api::Device> device,
+                                   const AppliedFunction& applied, const api::NamedTensors& inputs,
+                                   proto::TileReport* report) {
+  api::RunStatistics statistics;
+  TARTAN_ASSIGN_OR_RETURN(const api::Invoker invoker,
+                          api::Invoker::Create(std::move(device), applied.inputs, applied.outputs,
+                                               report->file(), &statistics));
+  TARTAN_ASSIGN_OR_RETURN(api::NamedTensors results, invoker.Run(inputs, &statistics));
+  report->set_first_ms(statistics.latency_ms);
+  TARTAN_RETURN_IF_ERROR(invoker.Run(inputs, &statistics).status());
+  report->set_latency_ms(statistics.latency_ms);
+  report->set_compile_ms(statistics.compile_ms + statistics.setup_ms);
+  report->set_kernels(static_cast<int32_t>(statistics.kernels));
+  report->mutable_cache()->set_hits(static_cast<int32_t>(statistics.cache_hits));
+  report->mutable_cache()->set_misses(static_cast<int32_t>(statistics.cache_misses));
+  Values values;
+  for (const api::NamedTensor& output : applied.outputs) values.push_back(results.at(output.name));
+  return values;
+}
+
+// Compares with the naive evaluator; a difference is told on stderr.
+absl::StatusOr<ExitCode> Check(const AppliedFunction& applied, const api::NamedTensors& inputs,
+                               const Values& actual, const Tolerance& tolerance,
+                               const Context& context, proto::TileReport* report) {
+  TARTAN_ASSIGN_OR_RETURN(const Values expected, RunNaively(applied, inputs));
+  ExitCode code = ExitCode::kDone;
+  for (size_t o = 0; o < expected.size(); ++o) {
+    const Comparison comparison = Compare(actual[o], expected[o], tolerance);
+    report->set_max_abs_error(std::max(report->max_abs_error(), comparison.max_abs_error));
+    report->set_max_rel_error(std::max(report->max_rel_error(), comparison.max_rel_error));
+    if (comparison.equal) continue;
+    code = ExitCode::kComparisonFailed;
+    context.Note(absl::StrCat("tartan: ", applied.outputs[o].name, ": ", comparison.message));
+  }
+  return code;
+}
+
+std::string ToText(const proto::TileReport& report, const Values& values, bool checked) {
+  std::string text;
+  for (size_t o = 0; o < values.size(); ++o) {
+    absl::StrAppend(&text, report.outputs(static_cast<int>(o)).name(), ": ",
+                    values[o].shape().ToString(), "\n", ValueText(values[o]));
+  }
+  Table table({Table::Align::kLeft, Table::Align::kLeft});
+  if (report.device().empty()) {
+    table.AddRow({"device", "none: the naive evaluator"});
+  } else {
+    table.AddRow({"device", report.device()});
+    table.AddRow({"compile", FormatMs(report.compile_ms())});
+    table.AddRow(
+        {"latency", absl::StrCat(FormatMs(report.latency_ms()), ", ", report.kernels(),
+                                 " kernels (first run ", FormatMs(report.first_ms()), ")")});
+  }
+  if (checked) {
+    table.AddRow(
+        {"error", absl::StrCat("at most ", report.max_abs_error(),
+                               " from the naive evaluator, relative ", report.max_rel_error())});
+  }
+  return absl::StrCat(text, "\n", table.ToString());
+}
+
+// Compiles and shows what the stages asked for made of it.
+absl::Status Dump(api::Device& device, const AppliedFunction& applied,
+                  const std::vector<std::string>& stages, proto::TileReport* report) {
+  std::map<std::string, std::string> texts;
+  compiler::CompileOptions options;
+  options.dump = [&texts](absl::string_view stage, absl::string_view text) {
+    absl::StrAppend(&texts[std::string(stage)], text);
+  };
+  device.programs().SetOptions(std::move(options));
+  TARTAN_ASSIGN_OR_RETURN(
+      const api::ComposedProgram composed,
+      api::Compose(TensorsOf(applied.inputs), TensorsOf(applied.outputs), report->file()));
+  const absl::Status compiled = device.programs().Get(composed.program).status();
+  device.programs().SetOptions({});
+  TARTAN_RETURN_IF_ERROR(compiled);
+  for (const std::string& stage : stages) {
+    proto::TileReport::Dump* dump = report->add_dumps();
+    dump->set_stage(stage);
+    dump->set_text(texts[stage]);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ExitCode> ShowDumps(const TileOptions& options, const AppliedFunction& applied,
+                                   const Context& context, proto::TileReport* report) {
+  TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
+  report->set_device(Describe(device->info()));
+  for (const api::NamedTensor& output : applied.outputs) {
+    proto::RunReport::Output* entry = report->add_outputs();
+    entry->set_name(output.name);
+    entry->set_type(std::string(Name(output.tensor.type())));
+    for (const int64_t dim : output.tensor.dims()) entry->add_shape(static_cast<double>(dim));
+  }
+  TARTAN_RETURN_IF_ERROR(At(Stage::kRun, Dump(*device, applied, options.dumps, report)));
+  std::string text;
+  for (const proto::TileReport::Dump& dump : report->dumps()) {
+    if (report->dumps_size() > 1) absl::StrAppend(&text, "==== ", dump.stage(), "\n");
+    absl::StrAppend(&text, dump.text());
+  }
+  TARTAN_RETURN_IF_ERROR(context.Print(*report, text));
+  return ExitCode::kDone;
+}
+
+absl::StatusOr<ExitCode> RunFunction(const TileOptions& options, const AppliedFunction& applied,
+                                     const api::NamedTensors& inputs, const Context& context,
+                                     proto::TileReport* report) {
+  std::vector<std::string> names;
+  for (const api::NamedTensor& output : applied.outputs) names.push_back(output.name);
+  TARTAN_ASSIGN_OR_RETURN(const auto files,
+                          At(Stage::kUsage, ParseOutputFiles(options.outputs, names)));
+  Values values;
+  ExitCode code = ExitCode::kDone;
+  if (options.naive) {
+    TARTAN_ASSIGN_OR_RETURN(values, RunNaively(applied, inputs));
+  } else {
+    TARTAN_ASSIGN_OR_RETURN(auto device, context.OpenDevice());
+    report->set_device(Describe(device->info()));
+    TARTAN_ASSIGN_OR_RETURN(
+        values, At(Stage::kRun, RunOnDevice(std::move(device), applied, inputs, report)));
+  }
+  if (options.check) {
+    TARTAN_ASSIGN_OR_RETURN(code,
+                            Check(applied, inputs, values, options.tolerance, context, report));
+  }
+  for (size_t o = 0; o < values.size(); ++o) FillOutput(names[o], values[o], report->add_outputs());
+  for (const auto& [position, path] : files) {
+    TARTAN_RETURN_IF_ERROR(At(Stage::kFile, WriteTensor(path, names[position], values[position])));
+    context.Detail(absl::StrCat("wrote ", path));
+  }
+  TARTAN_RETURN_IF_ERROR(context.Print(*report, ToText(*report, values, options.check)));
+  return code;
+}
+
+absl::StatusOr<ExitCode> Run(TileOptions options, const Context& context) {
+  if (!options.dumps.empty()) options.inputs.random = true;  // sizes are enough
+  TARTAN_ASSIGN_OR_RETURN(const api::Function function,
+                          At(Stage::kModel, api::Function::FromFile(options.file)));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::TensorSpec> specs,
+                          At(Stage::kUsage, InputsOf(function, options.types)));
+  TARTAN_ASSIGN_OR_RETURN(const api::NamedTensors inputs, MakeInputs(specs, options.inputs));
+  api::NamedShapes shapes;
+  for (const auto& [name, value] : inputs) shapes[name] = value.shape();
+  TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, CheckSizes(specs, shapes)));
+  TARTAN_ASSIGN_OR_RETURN(const AppliedFunction applied,
+                          ApplyWithGradients(function, shapes, options.gradients));
+  proto::TileReport report;
+  report.set_file(options.file);
+  if (!options.dumps.empty()) return ShowDumps(options, applied, context, &report);
+  return RunFunction(options, applied, inputs, context, &report);
+}
+
+void AddGradientFlags(CLI::App* command, GradientRequest* request) {
+  command
+      ->add_option("--grad", request->by,
+                   "X or all: also the gradient by this input of the sum of all elements of the "
+                   "outputs; once per input")
+      ->type_name("X")
+      ->allow_extra_args(false);
+  command->add_option("--of", request->of, "With --grad: only this output takes part")
+      ->type_name("OUTPUT")
+      ->needs("--grad")
+      ->allow_extra_args(false);
+  command
+      ->add_option_function<std::string>(
+          "--ties",
+          [request](const std::string& ties) {
+            request->ties = ties == "first" ? api::Ties::kFirst : api::Ties::kShare;
+          },
+          "share or first: whose the gradient of a maximum is that several elements attain")
+      ->check(CLI::IsMember({"share", "first"}))
+      ->default_str("share");
+}
+
+}  // namespace
+
+Command AddTile(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("tile", "Run a function written in Tile");
+  auto options = std::make_shared<TileOptions>();
+  command->add_option("file", options->file, "Text of the function")
+      ->required()
+      ->type_name("FILE.tile");
+  AddInputFlags(command, &options->inputs);
+  command->add_option("--type", options->types, "NAME=float64: the type, where not float32")
+      ->type_name("NAME=TYPE")
+      ->allow_extra_args(false);
+  command->add_flag("--random", options->inputs.random, "Inputs not named are random");
+  command->add_option("--output", options->outputs, "NAME=FILE: write an output as .npy or .pb")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  AddGradientFlags(command, &options->gradients);
+  CLI::Option* dump =
+      command
+          ->add_option("--dump", options->dumps,
+                       absl::StrCat("Compile only, and show what a stage of the compiler made: ",
+                                    absl::StrJoin(kStages, ", ")))
+          ->check(CLI::IsMember(std::vector<std::string>(kStages.begin(), kStages.end())))
+          ->type_name("STAGE")
+          ->allow_extra_args(false);
+  CLI::Option* naive =
+      command->add_flag("--naive", options->naive, "Evaluate by definition, without a device");
+  command->add_flag("--check", options->check, "Compare the device with the naive evaluator")
+      ->excludes(naive)
+      ->excludes(dump);
+  dump->excludes(naive);
+  command->add_option("--rtol", options->tolerance.relative, "With --check: relative tolerance")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--atol", options->tolerance.absolute, "With --check: absolute tolerance")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->footer(
+      "Gradients are outputs of their own, named grad(X).\n\n"
+      "Example:\n  tartan tile examples/tile/matmul.tile --input A=rand:1 --shape A=2x3 \\\n"
+      "    --input B=ones --shape B=3x4 --grad A --check");
+  return {command, [options](const Context& context) { return Run(*options, context); }};
+}
+
+}  // namespace tartan::cli

@@ -1,0 +1,82 @@
+#include "frontend/cli/output_values.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "frontend/cli/file_io.h"
+#include "frontend/cli/input_spec.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::cli {
+namespace {
+
+constexpr int64_t kMaxReportedElements = 1024;
+constexpr int64_t kMaxElementsInLine = 16;
+constexpr int64_t kMaxRows = 16;
+
+std::string ElementText(const HostTensor& value, int64_t i) {
+  if (IsFloat(value.type())) return absl::StrFormat("%.6g", value.GetDouble(i));
+  if (value.type() == DataType::kUInt64)
+    return absl::StrCat(static_cast<uint64_t>(value.GetInt(i)));
+  return absl::StrCat(value.GetInt(i));
+}
+
+std::string LineText(const HostTensor& value, int64_t begin, int64_t count) {
+  std::string line = " ";
+  for (int64_t i = begin; i < begin + count; ++i) {
+    absl::StrAppend(&line, " ", ElementText(value, i));
+  }
+  return line;
+}
+
+}  // namespace
+
+absl::StatusOr<std::map<size_t, std::string>> ParseOutputFiles(
+    const std::vector<std::string>& texts, const std::vector<std::string>& names) {
+  std::map<size_t, std::string> files;
+  for (const std::string& text : texts) {
+    TARTAN_ASSIGN_OR_RETURN(const NamedText named, SplitNamed(text, "NAME=FILE, as y=@out.npy"));
+    const std::string path(absl::StripPrefix(named.text, "@"));
+    if (!IsTensorExtension(Extension(path))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--output ", text, ": an output file is .npy or .pb"));
+    }
+    const auto name = std::find(names.begin(), names.end(), named.name);
+    if (name == names.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("there is no output '", named.name,
+                                                     "'; there is ", absl::StrJoin(names, ", ")));
+    }
+    files[static_cast<size_t>(name - names.begin())] = path;
+  }
+  return files;
+}
+
+void FillOutput(const std::string& name, const HostTensor& value,
+                proto::RunReport::Output* output) {
+  output->set_name(name);
+  output->set_type(std::string(Name(value.type())));
+  for (const int64_t dim : value.shape().dims) output->add_shape(static_cast<double>(dim));
+  if (value.element_count() > kMaxReportedElements) return;
+  for (const double element : value.ToDoubles()) output->add_data(element);
+}
+
+std::string ValueText(const HostTensor& value) {
+  const int64_t count = value.element_count();
+  const int64_t row = value.shape().rank() > 0 ? value.shape().dims.back() : 1;
+  if (value.shape().rank() < 2 || count == 0 || row > kMaxElementsInLine ||
+      count > kMaxRows * row) {
+    const int64_t shown = std::min(count, kMaxElementsInLine);
+    const std::string rest = shown < count ? absl::StrCat(" … (", count, " elements)") : "";
+    return absl::StrCat(LineText(value, 0, shown), rest, "\n");
+  }
+  std::string text;
+  for (int64_t begin = 0; begin < count; begin += row) {
+    absl::StrAppend(&text, LineText(value, begin, row), "\n");
+  }
+  return text;
+}
+
+}  // namespace tartan::cli
