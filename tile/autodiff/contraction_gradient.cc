@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "tile/autodiff/products.h"
 #include "tile/autodiff/rules.h"
 #include "tile/autodiff/split_contraction.h"
 
@@ -18,6 +19,12 @@ ir::Contraction Frame(const ir::Contraction& op, Aggregation aggregation,
   frame.constraints = op.constraints;
   frame.no_defract = op.no_defract;
   return frame;
+}
+
+std::vector<std::vector<int64_t>> InputDims(const Emitter& emit, const ir::Contraction& op) {
+  std::vector<std::vector<int64_t>> dims;
+  for (const ir::Access& input : op.inputs) dims.push_back(emit.shape(input.tensor).dims);
+  return dims;
 }
 
 ir::Access At(ValueId tensor, const ir::Access& access) { return {tensor, access.indices}; }
@@ -137,47 +144,38 @@ ValueId ExtremumPart(Emitter& emit, const ir::Contraction& op, const Site& site)
   return emit.Contract(std::move(result), input_dims);
 }
 
-ValueId ProductPart(Emitter& emit, const ir::Contraction& op, const Site& site) {
-  const ir::Access& x = op.inputs[0];
-  const std::vector<int64_t> input_dims = emit.shape(x.tensor).dims;
-  const std::vector<int64_t> output_dims = emit.shape(site.value).dims;
-  const auto aggregate = [&](Aggregation aggregation, ValueId factors) {
-    ir::Contraction result = Frame(op, aggregation);
-    result.output.indices = op.output.indices;
-    result.inputs = {At(factors, x)};
-    return emit.Contract(std::move(result), output_dims);
-  };
-  const auto spread = [&](ValueId value) {
-    ir::Contraction result = Frame(op, Aggregation::kSum);
-    result.output.indices = x.indices;
-    result.inputs = {At(value, op.output)};
-    return emit.Contract(std::move(result), input_dims);
-  };
-  const ValueId product = aggregate(Aggregation::kProduct, NonZero(emit, x.tensor));
-  const ValueId zeros =
-      aggregate(Aggregation::kSum, emit.Cast(IsZero(emit, x.tensor), DataType::kInt32));
-  return ProductGradient(emit, x.tensor, product, zeros, site.gradient, spread);
+// Products: the factors of each element become a row. The product of all index points, where
+// those that are not valid count as 1.
+Parts ProductParts(Emitter& emit, const ir::Contraction& op, const Site& site) {
+  const TensorShape output = emit.shape(site.value);
+  absl::StatusOr<std::optional<StoredContraction>> stored =
+      StoreByElement(op, InputDims(emit, op), output.dims);
+  if (!stored.ok()) emit.Fail(stored.status());
+  if (!stored.ok() || !stored->has_value()) return Parts(site.wanted.size(), ir::kNoValue);
+  ir::Contraction& combine = (*stored)->combine;
+  const std::vector<int64_t>& dims = (*stored)->dims;
+  combine.default_value = emit.Ones({output.type, dims});
+  const ValueId factors = emit.Contract(combine, dims);
+  if (!emit.status().ok()) return {};
+  const int64_t rows = output.element_count();
+  const int64_t width = rows == 0 ? 0 : emit.shape(factors).element_count() / rows;
+  const ValueId by_factors =
+      RowProductsGradient(emit, emit.Reshape(factors, {rows, width}), site.gradient);
+  return LinearParts(emit, combine, emit.Reshape(by_factors, dims), site.wanted);
 }
 
-ValueId AggregationPart(Emitter& emit, const ir::Contraction& op, const Site& site) {
-  return op.aggregation == Aggregation::kProduct ? ProductPart(emit, op, site)
-                                                 : ExtremumPart(emit, op, site);
-}
-
-// Products, maxima and minima of several tensors.
-Parts SplitParts(Emitter& emit, const ir::Contraction& op, const Site& site) {
-  std::vector<std::vector<int64_t>> input_dims;
-  for (const ir::Access& input : op.inputs) input_dims.push_back(emit.shape(input.tensor).dims);
+// Maxima and minima of several tensors.
+Parts SplitExtremumParts(Emitter& emit, const ir::Contraction& op, const Site& site) {
   absl::StatusOr<std::optional<SplitContraction>> split =
-      Split(op, input_dims, emit.shape(site.value).dims);
+      Split(op, InputDims(emit, op), emit.shape(site.value).dims);
   if (!split.ok()) emit.Fail(split.status());
   if (!split.ok() || !split->has_value()) return Parts(site.wanted.size(), ir::kNoValue);
   SplitContraction& two = **split;
-  const ValueId combined = emit.Contract(two.combine, two.dims);
+  const ValueId combined = emit.Contract(two.stored.combine, two.stored.dims);
   if (!emit.status().ok()) return {};
   two.aggregate.inputs[0].tensor = combined;
-  const ValueId by_combined = AggregationPart(emit, two.aggregate, site);
-  return LinearParts(emit, two.combine, by_combined, site.wanted);
+  const ValueId by_combined = ExtremumPart(emit, two.aggregate, site);
+  return LinearParts(emit, two.stored.combine, by_combined, site.wanted);
 }
 
 // The gradient where no index point is valid, which is where the default shows.
@@ -197,21 +195,6 @@ ValueId DefaultPart(Emitter& emit, const ir::Contraction& op, ValueId gradient) 
 
 }  // namespace
 
-ValueId IsZero(Emitter& emit, ValueId x) { return emit.Equal(x, emit.Integer(0)); }
-
-ValueId NonZero(Emitter& emit, ValueId x) {
-  return emit.Select(IsZero(emit, x), emit.Integer(1), x);
-}
-
-ValueId ProductGradient(Emitter& emit, ValueId x, ValueId product, ValueId zeros, ValueId gradient,
-                        const std::function<ValueId(ValueId)>& spread) {
-  const ValueId total = emit.Mul(gradient, product);
-  const ValueId without_zero = emit.Where(emit.Equal(zeros, emit.Integer(0)), total);
-  const ValueId with_one_zero = emit.Where(emit.Equal(zeros, emit.Integer(1)), total);
-  return emit.Select(IsZero(emit, x), spread(with_one_zero),
-                     emit.Div(spread(without_zero), NonZero(emit, x)));
-}
-
 Parts ContractionGradient(Emitter& emit, const ir::Contraction& op, const Site& site) {
   const size_t count = op.inputs.size();
   const bool any_input = std::find(site.wanted.begin(), site.wanted.begin() + count, true) <
@@ -221,10 +204,12 @@ Parts ContractionGradient(Emitter& emit, const ir::Contraction& op, const Site& 
       op.aggregation == Aggregation::kSum || op.aggregation == Aggregation::kAssign;
   if (any_input && is_linear) {
     parts = LinearParts(emit, op, site.gradient, site.wanted);
+  } else if (any_input && op.aggregation == Aggregation::kProduct) {
+    parts = ProductParts(emit, op, site);
   } else if (any_input && count == 1) {
-    parts[0] = AggregationPart(emit, op, site);
+    parts[0] = ExtremumPart(emit, op, site);
   } else if (any_input) {
-    parts = SplitParts(emit, op, site);
+    parts = SplitExtremumParts(emit, op, site);
   }
   const bool by_default = op.default_value != ir::kNoValue && site.wanted[count];
   if (by_default && emit.status().ok()) parts[count] = DefaultPart(emit, op, site.gradient);

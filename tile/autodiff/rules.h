@@ -2,7 +2,6 @@
 // which operands are of interest; it says the derivative by each of these.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "tile/autodiff/emitter.h"
@@ -28,14 +27,5 @@ Parts ContractionGradient(Emitter& emit, const ir::Contraction& op, const Site& 
 Parts SpecialGradient(Emitter& emit, const ir::Special& op, const Site& site);
 // kScatter, kScatterElements and kScatterNd.
 Parts ScatterGradient(Emitter& emit, const ir::Special& op, const Site& site);
-
-// The derivative of products of factors x, where `spread` carries what belongs to a product to its
-// factors, summed over the products a factor is in: x' = spread(gradient * product of the others).
-// Right where factors are 0: `product` is that of NonZero(x), `zeros` the number of its zeros.
-ValueId ProductGradient(Emitter& emit, ValueId x, ValueId product, ValueId zeros, ValueId gradient,
-                        const std::function<ValueId(ValueId)>& spread);
-ValueId IsZero(Emitter& emit, ValueId x);
-// 1 where x is 0, else x.
-ValueId NonZero(Emitter& emit, ValueId x);
 
 }  // namespace tartan::autodiff

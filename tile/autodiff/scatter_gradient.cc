@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "tile/autodiff/products.h"
 #include "tile/autodiff/rules.h"
 
 namespace tartan::autodiff {
@@ -27,6 +28,17 @@ class Places {
   ValueId Gather(ValueId tensor) const {
     if (IsEmpty()) return emit_.Zeros({emit_.type(tensor), updates_.dims});
     return emit_.Where(Inside(), Read(tensor));
+  }
+
+  // `tensor`, which has the sizes of the updates, with 0 for those that are left out.
+  ValueId WhereInside(ValueId tensor) const {
+    return IsEmpty() ? tensor : emit_.Where(Inside(), tensor);
+  }
+
+  // The row-major number of the place of each update, int64; -1 for those outside.
+  ValueId LinearPositions() const {
+    if (IsEmpty()) return emit_.Zeros({DataType::kInt64, updates_.dims});
+    return emit_.Select(Inside(), Read(emit_.LinearIndex(data_.dims)), emit_.Integer(-1));
   }
 
  private:
@@ -107,13 +119,15 @@ DataAndUpdates AssignGradient(Emitter& e, const Places& places, const TensorShap
 // An element is the product of the data there and its updates.
 DataAndUpdates MultiplyGradient(Emitter& e, const Places& places, ValueId data, ValueId updates,
                                 ValueId g) {
-  const auto count = [&](ValueId x) { return e.Cast(IsZero(e, x), DataType::kInt32); };
-  const ValueId product = places.Scatter(NonZero(e, data), NonZero(e, updates), ScatterMode::kMul);
-  const ValueId zeros = places.Scatter(count(data), count(updates), ScatterMode::kAdd);
-  const auto keep = [](ValueId value) { return value; };
-  const auto gather = [&](ValueId value) { return places.Gather(value); };
-  return {ProductGradient(e, data, product, zeros, g, keep),
-          ProductGradient(e, updates, product, zeros, g, gather)};
+  const TensorShape shape = e.shape(updates);
+  const ValueId by_data =
+      e.Mul(g, places.Scatter(e.Ones(e.shape(data)), updates, ScatterMode::kMul));
+  if (shape.element_count() == 0) return {by_data, e.Zeros(shape)};
+  const std::vector<int64_t> flat = {shape.element_count()};
+  const ValueId others =
+      ProductsOfOthers(e, e.Reshape(updates, flat), e.Reshape(places.LinearPositions(), flat));
+  return {by_data,
+          places.WhereInside(e.Mul(places.Gather(e.Mul(g, data)), e.Reshape(others, shape.dims)))};
 }
 
 // An element is the extremum of the data there and its updates; the data comes first.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tile/autodiff/products.h"
 #include "tile/autodiff/rules.h"
 
 namespace tartan::autodiff {
@@ -66,17 +67,6 @@ ValueId FullPositions(Emitter& e, const ir::Special& op) {
     positions = e.Select(e.Equal(column, e.Integer(d)), coordinate, positions);
   }
   return positions;
-}
-
-ValueId CumulativeProductGradient(Emitter& e, const ir::Special& op, ValueId gradient) {
-  const ValueId x = op.operands[0];
-  const std::vector<int64_t> back = {op.params[0], op.params[1], op.params[2] == 0 ? 1 : 0};
-  const ValueId product = e.Special(SpecialKind::kCumProd, {NonZero(e, x)}, op.params);
-  const ValueId zeros =
-      e.Special(SpecialKind::kCumSum, {e.Cast(IsZero(e, x), DataType::kInt32)}, op.params);
-  return ProductGradient(e, x, product, zeros, gradient, [&](ValueId value) {
-    return e.Special(SpecialKind::kCumSum, {value}, back);
-  });
 }
 
 // gather and its kin: the derivative by the data.
@@ -145,7 +135,7 @@ Parts SpecialGradient(Emitter& emit, const ir::Special& op, const Site& site) {
                               {op.params[0], op.params[1], op.params[2] == 0 ? 1 : 0});
       break;
     case SpecialKind::kCumProd:
-      parts[0] = CumulativeProductGradient(emit, op, g);
+      parts[0] = RunningProductGradient(emit, op.operands[0], op.params, g);
       break;
     case SpecialKind::kCustomGradient:
       return CustomGradient(emit, op, site);

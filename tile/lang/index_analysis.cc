@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "tile/math/echelon.h"
 #include "tile/math/integer.h"
 
 namespace tartan::lang {
@@ -12,48 +13,10 @@ namespace {
 
 using math::Affine;
 using math::Rational;
-using Row = std::vector<Rational>;
-
-// The linear parts of the polynomials in reduced row echelon form, without zero rows.
-std::vector<Row> RowEchelon(absl::Span<const Affine> polys, int count) {
-  std::vector<Row> rows;
-  for (const Affine& poly : polys) {
-    Row row;
-    for (int i = 0; i < count; ++i) row.push_back(poly.coefficient(i));
-    rows.push_back(std::move(row));
-  }
-  size_t rank = 0;
-  for (int column = 0; column < count && rank < rows.size(); ++column) {
-    size_t pivot = rank;
-    while (pivot < rows.size() && rows[pivot][column].is_zero()) ++pivot;
-    if (pivot == rows.size()) continue;
-    std::swap(rows[rank], rows[pivot]);
-    const Rational scale = Rational(1) / rows[rank][column];
-    for (Rational& x : rows[rank]) x = x * scale;
-    for (size_t r = 0; r < rows.size(); ++r) {
-      const Rational factor = rows[r][column];
-      if (r == rank || factor.is_zero()) continue;
-      for (int c = 0; c < count; ++c) rows[r][c] = rows[r][c] - factor * rows[rank][c];
-    }
-    ++rank;
-  }
-  rows.resize(rank);
-  return rows;
-}
-
-// The only variable of each row that has just one.
-std::vector<bool> FixedVariables(const std::vector<Row>& echelon, int count) {
-  std::vector<bool> fixed(count, false);
-  for (const Row& row : echelon) {
-    int last = -1;
-    int used = 0;
-    for (int i = 0; i < count; ++i) {
-      if (row[i].is_zero()) continue;
-      last = i;
-      ++used;
-    }
-    if (used == 1) fixed[last] = true;
-  }
+// Whether the polynomials determine each variable by itself.
+std::vector<bool> FixedVariables(const math::Echelon& echelon, int count) {
+  std::vector<bool> fixed;
+  for (int i = 0; i < count; ++i) fixed.push_back(echelon.RowOf(i) >= 0);
   return fixed;
 }
 
@@ -97,12 +60,6 @@ bool IsMixedRadix(const Affine& poly, const std::vector<bool>& known,
   return true;
 }
 
-bool AllValid(const std::vector<Row>& rows) {
-  return std::all_of(rows.begin(), rows.end(), [](const Row& row) {
-    return std::all_of(row.begin(), row.end(), [](const Rational& x) { return x.valid(); });
-  });
-}
-
 // True where the output polynomials tell all variables apart as they stand, which they mostly do.
 bool OutputDeterminesIndices(absl::Span<const Affine> output,
                              absl::Span<const math::RangeConstraint> bounds, int count) {
@@ -110,9 +67,9 @@ bool OutputDeterminesIndices(absl::Span<const Affine> output,
   for (const math::RangeConstraint& bound : bounds) {
     if (bound.range <= 1) equations.push_back(bound.poly);  // always 0
   }
-  const std::vector<Row> echelon = RowEchelon(equations, count);
-  if (!AllValid(echelon)) return false;
-  std::vector<bool> known = FixedVariables(echelon, count);
+  const std::optional<math::Echelon> echelon = math::RowEchelon(equations, count);
+  if (!echelon.has_value()) return false;
+  std::vector<bool> known = FixedVariables(*echelon, count);
   const std::vector<std::optional<int64_t>> ranges = DirectRanges(bounds, count);
   std::vector<int> digits;
   for (bool changed = true; changed;) {
@@ -200,10 +157,10 @@ class PairSpace {
 }  // namespace
 
 int FindUnboundedIndex(absl::Span<const Affine> bounded, int count) {
-  const std::vector<Row> echelon = RowEchelon(bounded, count);
+  const std::optional<math::Echelon> echelon = math::RowEchelon(bounded, count);
   // Beyond 64 bits there is no answer here; the exact bounds computed later decide.
-  if (static_cast<int>(echelon.size()) == count || !AllValid(echelon)) return -1;
-  const std::vector<bool> fixed = FixedVariables(echelon, count);
+  if (!echelon.has_value() || static_cast<int>(echelon->rows.size()) == count) return -1;
+  const std::vector<bool> fixed = FixedVariables(*echelon, count);
   return static_cast<int>(std::find(fixed.rbegin(), fixed.rend(), false).base() - fixed.begin()) -
          1;
 }

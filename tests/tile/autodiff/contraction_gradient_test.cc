@@ -52,9 +52,29 @@ void AppendPairs(std::vector<GradientCase>& cases) {
   }
 }
 
+// Assignments with every combination: each output element has one index point.
+void AppendAssignments(std::vector<GradientCase>& cases) {
+  struct Named {
+    const char* name;
+    const char* text;
+  };
+  constexpr Named kCombinations[] = {{"One", "A[i, k]"},
+                                     {"Multiply", "A[i, k] * B[k + 1, j]"},
+                                     {"Add", "A[i, k] + B[k + 1, j]"},
+                                     {"Cond", "I[i, k] == I[i, j] ? C[j, k]"}};
+  for (const Named& combination : kCombinations) {
+    const bool has_j = combination.name != std::string("One");
+    cases.push_back({absl::StrCat("Assign", combination.name),
+                     absl::StrCat("function (A, B, C, I) -> (O) { O[i, k, ", has_j ? "j" : "0",
+                                  " : 3, 4, 3] = =(", combination.text, "), i + k < 4; }"),
+                     {F64({4, 5}), F64({4, 3}), F64({3, 4}), I64({4, 5})}});
+  }
+}
+
 std::vector<GradientCase> Cases() {
   std::vector<GradientCase> cases;
   AppendPairs(cases);
+  AppendAssignments(cases);
   const std::vector<GradientCase> more = {
       {"Transpose", "function (A[M, N]) -> (O) { O[j, i : N, M] = =(A[i, j]); }", {F64({3, 4})}},
       {"AssignOfProduct",
@@ -86,6 +106,12 @@ std::vector<GradientCase> Cases() {
       {"FractionsInTheOutput",
        "function (A[N]) -> (O) { O[x / 2 : 4] = *(A[x + k]), k < 2; }",
        {F64({9})}},
+      {"ProductOfIndicesThatNoSingleConditionBounds",
+       "function (A, B) -> (O) { O[] = *(A[i + j] * B[i - j]); }",
+       {F64({3}), F64({3})}},
+      {"MaximumOfIndicesThatNoSingleConditionBounds",
+       "function (A, B) -> (O) { O[] = >(A[i + j] * B[i - j]); }",
+       {F64({4}), F64({4})}},
       {"SummandHoldsAnIndexAlone",
        "function (A[N], B[M]) -> (O) { O[i : N] = +(A[i] + B[j]); }",
        {F64({3}), F64({4})}},
@@ -131,6 +157,21 @@ std::vector<double> ByInput(const std::string& code, const std::vector<double>& 
       .ToDoubles();
 }
 
+// A comparison has a value of 0 or 1, which small changes leave alone.
+TEST(ComparingContraction, HasNoGradient) {
+  for (const char* aggregation : {"+", "*", ">", "<"}) {
+    EXPECT_EQ(ByInput(absl::StrCat("function (A) -> (O) { E[i : 3] = ", aggregation,
+                                   "(A[i] == A[j]); O = as_float(E, 64); }"),
+                      {1, 2, 1}, Ties::kShare),
+              (std::vector<double>{0, 0, 0}))
+        << aggregation;
+  }
+  EXPECT_EQ(ByInput("function (A) -> (O) { E[i, j : 3, 3] = =(A[i] == A[j]); O = as_float(E, 64); "
+                    "}",
+                    {1, 2, 1}, Ties::kShare),
+            (std::vector<double>{0, 0, 0}));
+}
+
 TEST(ExtremumTies, AreShared) {
   EXPECT_EQ(ByInput("function (A) -> (O) { O[] = >(A[i]); }", {3, 1, 3, 2, 3, 3}, Ties::kShare),
             (std::vector<double>{0.25, 0, 0.25, 0, 0.25, 0.25}));
@@ -142,6 +183,18 @@ TEST(ExtremumTies, AreGivenToTheFirst) {
   EXPECT_EQ(ByInput("function (A) -> (O) { O[i : 2] = <(A[2*i + j]), j < 2; }", {1, 1, 0, 0},
                     Ties::kFirst),
             (std::vector<double>{1, 0, 1, 0}));
+}
+
+TEST(ExtremumTies, OfSeveralTensorsAreGivenToTheFirstIndexPoint) {
+  // A[i] * A[j] is greatest at (1, 1), (1, 2), (2, 1) and (2, 2), in this order.
+  const std::string products = "function (A) -> (O) { O[] = >(A[i] * A[j]); }";
+  EXPECT_EQ(ByInput(products, {1, 3, 3}, Ties::kFirst), (std::vector<double>{0, 6, 0}));
+  EXPECT_EQ(ByInput(products, {1, 3, 3}, Ties::kShare), (std::vector<double>{0, 3, 3}));
+  EXPECT_EQ(
+      ByInput("function (A) -> (O) { O[] = <(A[i] + A[j]), i + j < 2; }", {2, 2, 5}, Ties::kFirst),
+      (std::vector<double>{2, 0, 0}));
+  EXPECT_EQ(ByInput("function (A) -> (O) { O[] = >(A[i] == A[j] ? A[j]); }", {3, 3}, Ties::kFirst),
+            (std::vector<double>{1, 0}));
 }
 
 TEST(ExtremumTies, OfOneElementReachedTwiceAddUpToOne) {
@@ -158,14 +211,6 @@ TEST(ProductGradient, IsExactWithZeros) {
   EXPECT_EQ(ByInput(product, {2, 3, 4}, Ties::kShare), (std::vector<double>{12, 8, 6}));
   EXPECT_EQ(ByInput(product, {2, 0, 4}, Ties::kShare), (std::vector<double>{0, 8, 0}));
   EXPECT_EQ(ByInput(product, {0, 0, 4}, Ties::kShare), (std::vector<double>{0, 0, 0}));
-}
-
-TEST(SplitContraction, SaysWhichIndexNoConditionBounds) {
-  const ir::Program program =
-      BindCode("function (A, B) -> (O) { O[] = >(A[i + j] * B[i - j]); }", {F64({4}), F64({4})});
-  const auto gradient = Gradient(program, {0});
-  EXPECT_EQ(gradient.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_NE(gradient.status().message().find("index 'i'"), std::string::npos) << gradient.status();
 }
 
 }  // namespace
