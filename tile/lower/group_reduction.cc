@@ -1,0 +1,371 @@
+#include "tile/lower/group_reduction.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/lower/reduction.h"
+
+namespace tartan::lower {
+namespace {
+
+using sem::ExprPtr;
+using sem::StmtPtr;
+
+// Updates of accumulators in unrolled code.
+constexpr int64_t kUnrolledUpdates = 1024;
+
+constexpr char kAccumulators[] = "total";
+
+}  // namespace
+
+GroupReduction::GroupReduction(GroupContext& context, const std::vector<GroupStage>& stages)
+    : context_(context), stages_(stages) {
+  const int lane_index = context.plan().lane_index;
+  int64_t updates = 1;
+  for (int i = 0; i < context.output_count(); ++i) {
+    updates *= context.OwnCount(i);
+    if (i != lane_index) outputs_.push_back(i);
+  }
+  if (lane_index >= 0 && context.is_output(lane_index)) outputs_.push_back(lane_index);
+  for (int i = context.index_count(); i-- > context.output_count();) {
+    if (context.split(i).blocks > 1) reduced_.push_back(i);
+    if (i != lane_index) updates *= context.split(i).vector;
+  }
+  std::reverse(reduced_.begin(), reduced_.end());
+  unrolled_from_ = static_cast<int64_t>(reduced_.size());
+  while (unrolled_from_ > 0) {
+    updates *= context.split(reduced_[unrolled_from_ - 1]).blocks;
+    if (updates > kUnrolledUpdates) break;
+    --unrolled_from_;
+  }
+  std::set<int> filled;
+  for (const GroupStage& stage : stages) {
+    if (!stage.plan().fill) continue;
+    filled.insert(stage.plan().absorbed.begin(), stage.plan().absorbed.end());
+  }
+  const std::vector<math::RangeConstraint> all =
+      plan::TileConstraints(context.flat(), context.plan().Tile());
+  for (size_t c = 0; c < all.size(); ++c) {
+    if (filled.count(static_cast<int>(c)) == 0) unfilled_.push_back(all[c]);
+  }
+}
+
+sem::Type GroupReduction::AccumulatorType() const {
+  return {context_.flat().accumulator_type, context_.lanes_are_output() ? context_.lanes() : 1};
+}
+
+int64_t GroupReduction::AccumulatorCount() const {
+  int64_t count = 1;
+  for (int i : outputs_) count *= context_.OwnCount(i);
+  return count;
+}
+
+ExprPtr GroupReduction::Slot(const std::vector<int>& indices) const {
+  ExprPtr slot = context_.Number(0);
+  for (int i : indices) {
+    if (context_.OwnCount(i) == 1) continue;
+    slot = sem::Add(sem::Mul(slot, context_.Number(context_.OwnCount(i))), context_.own(i));
+  }
+  return slot;
+}
+
+StmtPtr GroupReduction::SetAccumulator(const ExprPtr& slot, ExprPtr value) const {
+  if (AccumulatorCount() == 1) return sem::MakeAssign(kAccumulators, std::move(value));
+  return sem::MakeStore(kAccumulators, AccumulatorType().element, slot, std::move(value));
+}
+
+ExprPtr GroupReduction::GetAccumulator(const ExprPtr& slot) const {
+  const sem::Type type = AccumulatorType();
+  if (AccumulatorCount() == 1) return sem::Var(kAccumulators, type);
+  return sem::LoadFrom(kAccumulators, type.element, slot, type.lanes);
+}
+
+ExprPtr GroupReduction::Accumulated() const { return GetAccumulator(Slot(outputs_)); }
+
+std::vector<StmtPtr> GroupReduction::DeclareAccumulators() const {
+  const sem::Type type = AccumulatorType();
+  const ExprPtr identity =
+      sem::Splat(Identity(context_.flat().aggregation, type.element), type.lanes);
+  if (AccumulatorCount() == 1) return {sem::MakeDeclare(type, kAccumulators, identity, true)};
+  return {sem::MakeArray(type, kAccumulators, AccumulatorCount()),
+          sem::MakeFor("slot", context_.Number(0), context_.Number(AccumulatorCount()),
+                       SetAccumulator(context_.Var("slot"), identity), 1, true)};
+}
+
+StmtPtr GroupReduction::Step(const std::vector<ExprPtr>& buffers) const {
+  buffers_ = buffers;
+  if (unfilled_.empty()) return Loops(0, false);
+  return sem::MakeIf(StepIsInside(), Loops(0, false), Loops(0, true));
+}
+
+// No point of the step violates a constraint that is not filled in.
+ExprPtr GroupReduction::StepIsInside() const {
+  IndexEmitter bases(context_.padded(), context_.index_type());
+  for (int i = 0; i < context_.index_count(); ++i) bases.Set(i, context_.Base(i));
+  ExprPtr inside = sem::Bool(true);
+  for (const math::RangeConstraint& constraint : unfilled_) {
+    int64_t below = 0;
+    int64_t above = 0;
+    for (int i = 0; i < context_.index_count(); ++i) {
+      const int64_t reach =
+          constraint.poly.coefficient(i).numerator() * (context_.split(i).tile() - 1);
+      (reach < 0 ? below : above) += reach;
+    }
+    for (int64_t shift : {below, above}) {
+      const ExprPtr condition = bases.Condition(constraint, shift);
+      if (condition != nullptr) inside = sem::And(inside, condition);
+    }
+  }
+  return inside;
+}
+
+// The loops over blocks of the reduced indices.
+StmtPtr GroupReduction::Loops(size_t level, bool checked) const {
+  if (level == reduced_.size()) return Inner(checked);
+  const int i = reduced_[level];
+  const int64_t vector = context_.split(i).vector;
+  const std::string name = absl::StrCat(context_.name(i), "_block");
+  const bool steps_in_blocks = i == context_.plan().lane_index;
+  context_.SetOwn(i, steps_in_blocks ? context_.Var(name)
+                                     : sem::Mul(context_.Var(name), context_.Number(vector)));
+  StmtPtr body = Loops(level + 1, checked);
+  context_.SetOwn(i, context_.Number(0));
+  return sem::MakeFor(name, context_.Number(0), context_.Number(context_.split(i).blocks),
+                      std::move(body), 1, static_cast<int64_t>(level) >= unrolled_from_);
+}
+
+// Tiles that are read in vectors along a reduced index give several values of it at once.
+StmtPtr GroupReduction::Inner(bool checked) const {
+  std::vector<StmtPtr> statements;
+  int vectored = -1;
+  for (int i = context_.output_count(); i < context_.index_count(); ++i) {
+    if (context_.split(i).vector > 1 && i != context_.plan().lane_index) vectored = i;
+  }
+  for (size_t s = 0; s < stages_.size(); ++s) {
+    if (!HoldsAlongReduced(s)) continue;
+    for (StmtPtr& statement : Hold(s)) statements.push_back(std::move(statement));
+  }
+  if (vectored < 0) {
+    statements.push_back(InnerLanes(checked));
+    return sem::MakeBlock(std::move(statements));
+  }
+  const std::string name = absl::StrCat(context_.name(vectored), "_lane");
+  const ExprPtr begin = context_.own(vectored);
+  context_.SetOwn(vectored, sem::Add(begin, context_.Var(name)));
+  StmtPtr body = InnerLanes(checked);
+  context_.SetOwn(vectored, begin);
+  statements.push_back(sem::MakeFor(name, context_.Number(0),
+                                    context_.Number(context_.split(vectored).vector),
+                                    std::move(body), 1, true));
+  return sem::MakeBlock(std::move(statements));
+}
+
+StmtPtr GroupReduction::InnerLanes(bool checked) const {
+  std::vector<StmtPtr> statements;
+  for (size_t s = 0; s < stages_.size(); ++s) {
+    if (HoldsAlongReduced(s)) continue;
+    for (StmtPtr& statement : Hold(s)) statements.push_back(std::move(statement));
+  }
+  statements.push_back(context_.ForOwn(outputs_, [&] { return Accumulate(checked); }));
+  return sem::MakeBlock(std::move(statements));
+}
+
+StmtPtr GroupReduction::Accumulate(bool checked) const {
+  std::vector<StmtPtr> statements;
+  const IndexEmitter indices = context_.Indices();
+  const VectorShape vector = {context_.lanes() > 1 ? context_.plan().lane_index : -1,
+                              context_.lanes()};
+  const Position here(context_.index_count(), 0);
+  ExprEmitter emitter(context_.padded(), indices, vector, {here}, "t", &statements);
+  emitter.AssumeAlignedLanes();
+  for (size_t s = 0; s < stages_.size(); ++s) emitter.Provide(stages_[s].access(), Held(s));
+  std::vector<math::RangeConstraint> checks = context_.OutputRanges();
+  if (checked) checks.insert(checks.end(), unfilled_.begin(), unfilled_.end());
+  emitter.CheckReads(checks);
+  emitter.Count(context_.flat().body);
+  emitter.MoveTo(here);
+  ExprPtr value = emitter.Emit(context_.flat().body);
+  if (checked) {
+    if (const ExprPtr valid = emitter.EmitConditions(unfilled_); valid != nullptr) {
+      const int lanes = std::max(value->type.lanes, valid->type.lanes);
+      const ExprPtr identity =
+          Identity(context_.flat().aggregation, context_.flat().accumulator_type);
+      value = sem::Select(valid, sem::Splat(value, lanes), sem::Splat(identity, lanes));
+    }
+  }
+  statements.push_back(Update(value));
+  return sem::MakeBlock(std::move(statements));
+}
+
+StmtPtr GroupReduction::Update(const ExprPtr& value) const {
+  const ExprPtr slot = Slot(outputs_);
+  const ExprPtr old = GetAccumulator(slot);
+  if (value->type.lanes <= old->type.lanes) return SetAccumulator(slot, Aggregate(old, value));
+  std::vector<StmtPtr> statements = {sem::MakeDeclare(value->type, "lanes", value)};
+  for (int lane = 0; lane < value->type.lanes; ++lane) {
+    const ExprPtr element = sem::LaneOf(sem::Var("lanes", value->type), lane);
+    statements.push_back(SetAccumulator(slot, Aggregate(old, element)));
+  }
+  return sem::MakeBlock(std::move(statements));
+}
+
+ExprPtr GroupReduction::Aggregate(const ExprPtr& old, const ExprPtr& value) const {
+  const poly::FlatContraction& flat = context_.flat();
+  const auto* apply = std::get_if<sem::Apply>(&value->node);
+  if (flat.aggregation == Aggregation::kSum && IsFloat(flat.accumulator_type) &&
+      apply != nullptr && apply->op == ScalarOp::kMul) {
+    return sem::MulAdd(apply->operands[0], apply->operands[1], old);
+  }
+  return sem::ApplyOp(AggregationOp(flat.aggregation), {old, value});
+}
+
+// A tree: in each round the first half of those that share an element take the other half's.
+std::vector<StmtPtr> GroupReduction::JoinPartials() const {
+  const int64_t sharers = context_.plan().partial_threads(context_.flat());
+  if (sharers == 1) return {};
+  int64_t distance = 1;  // between neighbouring sharers
+  for (const plan::ThreadPart& part : context_.plan().thread_parts) {
+    if (!context_.is_output(part.index)) break;
+    distance *= part.count;
+  }
+  const sem::Type type = AccumulatorType();
+  const ExprPtr item = context_.Var("item");
+  const ExprPtr slot = context_.Var("slot");
+  auto partial = [&](const ExprPtr& index) {
+    return sem::LoadFrom("partial", type.element, index, type.lanes);
+  };
+  std::vector<StmtPtr> body = {
+      sem::MakeStore("partial", type.element, item, GetAccumulator(slot)), sem::MakeBarrier()};
+  for (int64_t half = sharers / 2; half > 0; half /= 2) {
+    const ExprPtr other = sem::Add(item, context_.Number(half * distance));
+    const ExprPtr joined = sem::ApplyOp(AggregationOp(context_.flat().aggregation),
+                                        {partial(item), partial(other)});
+    body.push_back(sem::MakeIf(sem::Less(context_.Var("sharer"), context_.Number(half)),
+                               sem::MakeStore("partial", type.element, item, joined)));
+    body.push_back(sem::MakeBarrier());
+  }
+  body.push_back(SetAccumulator(slot, partial(item)));
+  return {sem::MakeArray(type, "partial", context_.plan().threads(), sem::Space::kLocal),
+          sem::MakeDeclare(context_.IndexType(), "sharer", context_.PartialThread()),
+          sem::MakeFor("slot", context_.Number(0), context_.Number(AccumulatorCount()),
+                       sem::MakeBlock(std::move(body)), 1, true)};
+}
+
+bool GroupReduction::HoldsAlongReduced(size_t stage) const {
+  const int index = stages_[stage].plan().vector_index;
+  return index >= context_.output_count();
+}
+
+std::vector<int> GroupReduction::HeldIndices(size_t stage) const {
+  std::vector<int> indices;
+  for (int i : outputs_) {
+    const bool differs = stages_[stage].plan().layout.LocalStride(i) != 0;
+    if (differs && (context_.OwnCount(i) > 1 || i == context_.plan().lane_index)) {
+      indices.push_back(i);
+    }
+  }
+  // What is read in vectors varies fastest.
+  const int vector_index = stages_[stage].plan().vector_index;
+  std::stable_partition(indices.begin(), indices.end(), [=](int i) { return i != vector_index; });
+  return indices;
+}
+
+// The lanes of the elements of a stage's array.
+int GroupReduction::HeldLanes(size_t stage) const {
+  const plan::StagedAccess& plan = stages_[stage].plan();
+  const bool along_lanes = context_.lanes_are_output() && plan.vector_index >= 0 &&
+                           plan.vector_index == context_.plan().lane_index;
+  return along_lanes ? context_.lanes() : 1;
+}
+
+std::vector<StmtPtr> GroupReduction::Hold(size_t s) const {
+  const GroupStage& stage = stages_[s];
+  const std::vector<int> indices = HeldIndices(s);
+  const int vector_index = stage.plan().vector_index;
+  const int64_t reduced_lanes =
+      HoldsAlongReduced(s) ? context_.split(vector_index).vector : 1;
+  const sem::Type type = {stage.type(), HeldLanes(s)};
+  const std::string name = absl::StrCat("in", stage.access(), "_held");
+  const bool gathers_lanes = HeldLanes(s) == 1 && context_.lanes_are_output() &&
+                             !indices.empty() && indices.back() == context_.plan().lane_index;
+  int64_t count = reduced_lanes;
+  for (int i : indices) count *= context_.OwnCount(i);
+  if (gathers_lanes) count *= context_.lanes();
+  if (count == 1) return {sem::MakeDeclare(type, name, stage.Read(buffers_[s], type.lanes))};
+  std::vector<StmtPtr> statements = {sem::MakeArray(type, name, count)};
+  auto slot = [&] { return sem::Mul(Slot(indices), context_.Number(reduced_lanes)); };
+  if (HoldsAlongReduced(s) || HeldLanes(s) > 1) {
+    const int lanes = HeldLanes(s) > 1 ? HeldLanes(s) : static_cast<int>(reduced_lanes);
+    statements.push_back(context_.ForOwn(indices, [&] {
+      return sem::MakeStore(name, stage.type(), slot(), stage.Read(buffers_[s], lanes));
+    }));
+  } else if (vector_index >= 0) {
+    for (StmtPtr& statement : HoldVectors(s, indices)) statements.push_back(std::move(statement));
+  } else if (gathers_lanes) {
+    for (StmtPtr& statement : GatherLanes(s, indices)) statements.push_back(std::move(statement));
+  } else {
+    statements.push_back(context_.ForOwn(indices, [&] {
+      return sem::MakeStore(name, stage.type(), slot(), stage.Read(buffers_[s], 1));
+    }));
+  }
+  return statements;
+}
+
+std::vector<StmtPtr> GroupReduction::HoldVectors(size_t s, std::vector<int> indices) const {
+  const GroupStage& stage = stages_[s];
+  const std::string name = absl::StrCat("in", stage.access(), "_held");
+  const std::vector<int> all = indices;
+  const int along = indices.back();
+  indices.pop_back();
+  const int64_t vector = context_.split(along).vector;
+  const std::string block = absl::StrCat(context_.name(along), "_vector");
+  return {context_.ForOwn(indices, [&] {
+    context_.SetOwn(along, sem::Mul(context_.Var(block), context_.Number(vector)));
+    StmtPtr store = sem::MakeStore(name, stage.type(), Slot(all),
+                                   stage.Read(buffers_[s], static_cast<int>(vector)));
+    context_.SetOwn(along, context_.Number(0));
+    return sem::MakeFor(block, context_.Number(0), context_.Number(context_.split(along).blocks),
+                        std::move(store), 1, true);
+  })};
+}
+
+std::vector<StmtPtr> GroupReduction::GatherLanes(size_t s, const std::vector<int>& indices) const {
+  const GroupStage& stage = stages_[s];
+  const std::string name = absl::StrCat("in", stage.access(), "_held");
+  const ExprPtr lane = context_.Var("lane");
+  const int64_t stride = stage.plan().layout.LocalStride(context_.plan().lane_index);
+  return {context_.ForOwn(indices, [&] {
+    const ExprPtr slot =
+        sem::Add(sem::Mul(Slot(indices), context_.Number(context_.lanes())), lane);
+    const ExprPtr from = sem::Add(buffers_[s], sem::Mul(lane, context_.Number(stride)));
+    return sem::MakeFor("lane", context_.Number(0), context_.Number(context_.lanes()),
+                        sem::MakeStore(name, stage.type(), slot, stage.Read(from, 1)), 1, true);
+  })};
+}
+
+ExprPtr GroupReduction::Held(size_t s) const {
+  const GroupStage& stage = stages_[s];
+  const std::vector<int> indices = HeldIndices(s);
+  const std::string name = absl::StrCat("in", stage.access(), "_held");
+  const bool has_lanes = context_.lanes_are_output() && !indices.empty() &&
+                         indices.back() == context_.plan().lane_index;
+  int64_t count = 1;
+  for (int i : indices) count *= context_.OwnCount(i);
+  const int lanes = has_lanes ? context_.lanes() : 1;
+  if (HoldsAlongReduced(s)) {
+    const int index = stage.plan().vector_index;
+    const int64_t vector = context_.split(index).vector;
+    const ExprPtr lane = context_.Var(absl::StrCat(context_.name(index), "_lane"));
+    return sem::LoadFrom(
+        name, stage.type(), sem::Add(sem::Mul(Slot(indices), context_.Number(vector)), lane));
+  }
+  if (HeldLanes(s) > 1 || lanes == 1) {
+    if (count == 1) return sem::Var(name, {stage.type(), lanes});
+    return sem::LoadFrom(name, stage.type(), Slot(indices), lanes);
+  }
+  return sem::LoadFrom(name, stage.type(), sem::Mul(Slot(indices), context_.Number(lanes)), lanes);
+}
+
+}  // namespace tartan::lower
