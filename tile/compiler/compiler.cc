@@ -35,11 +35,19 @@ class ListBuilder {
 
   // Where a group's steps belong: done once when all it reads is constant.
   bool IsSetup(const ir::KernelGroup& group) const { return constant_[group.outputs.front()]; }
+  bool IsConstant(ValueId value) const { return constant_[value]; }
 
   int BufferOf(ValueId value) const { return buffer_.at(grouping_.storage[value]); }
 
-  void AddStep(const ir::KernelGroup& group, Step step) {
-    (IsSetup(group) ? list_.setup : list_.steps).push_back(std::move(step));
+  // A buffer that belongs to no value of the program.
+  int AddBuffer(std::string name, const TensorShape& shape, bool is_setup) {
+    const BufferKind kind = is_setup ? BufferKind::kPersistent : BufferKind::kTemporary;
+    list_.buffers.push_back({std::move(name), kind, shape, shape.byte_size()});
+    return static_cast<int>(list_.buffers.size()) - 1;
+  }
+
+  void AddStep(bool is_setup, Step step) {
+    (is_setup ? list_.setup : list_.steps).push_back(std::move(step));
   }
 
   // Kernels that differ in name and comments only are one.
@@ -146,9 +154,9 @@ void AddPrefill(const ir::KernelGroup& group, const TensorShape& shape, ValueId 
                 ListBuilder* list) {
   const int buffer = list->BufferOf(group.outputs.front());
   if (copied == ir::kNoValue) {
-    list->AddStep(group, FillStep{buffer, shape.type, 0});
+    list->AddStep(list->IsSetup(group), FillStep{buffer, shape.type, 0});
   } else {
-    list->AddStep(group, CopyStep{list->BufferOf(copied), buffer});
+    list->AddStep(list->IsSetup(group), CopyStep{list->BufferOf(copied), buffer});
   }
 }
 
@@ -180,9 +188,41 @@ absl::Status CompileSpecial(const ir::Program& program, const ir::KernelGroup& g
     step.bytes = bytes;
     Dump(options, "sem", [&] { return sem::ToString(kernel); });
     step.kernel = list->AddKernel(sem::Simplify(kernel));
-    list->AddStep(group, std::move(step));
+    list->AddStep(list->IsSetup(group), std::move(step));
   }
   return absl::OkStatus();
+}
+
+int AddPlanned(const plan::PlannedKernel& planned, const CompileOptions& options,
+               ListBuilder* list) {
+  const poly::FlatContraction& flat = planned.flat;
+  Dump(options, "plan", [&] {
+    return absl::StrCat(flat.name, ": ", planned.plan.ToString(flat), "\n  ", planned.cost, "\n");
+  });
+  sem::Kernel kernel =
+      lower::LowerKernel(flat, planned.plan, KernelName(list->kernel_count(), flat.name),
+                         {options.force_64bit_indices});
+  Dump(options, "sem", [&] { return sem::ToString(kernel); });
+  kernel = sem::Simplify(kernel);
+  Dump(options, "simplified", [&] { return sem::ToString(kernel); });
+  return list->AddKernel(std::move(kernel));
+}
+
+// The step that copies an operand into the order in which its kernel reads it; returns the buffer
+// of the copy.
+int AddPacking(const ir::Program& program, const plan::PackedOperand& packed,
+               const CompileOptions& options, ListBuilder* list) {
+  const bool is_setup = list->IsConstant(packed.source);
+  const plan::PlannedKernel planned = plan::PlanKernel(packed.copy, options.settings, {is_setup});
+  const int buffer =
+      list->AddBuffer(packed.copy.name, packed.copy.outputs.front().shape, is_setup);
+  LaunchStep step;
+  step.buffers = {buffer, list->BufferOf(packed.source)};
+  step.description = absl::StrCat("packed ", program.values[packed.source].name);
+  step.bytes = Bytes(packed.copy);
+  step.kernel = AddPlanned(planned, options, list);
+  list->AddStep(is_setup, std::move(step));
+  return buffer;
 }
 
 absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces& spaces,
@@ -196,25 +236,29 @@ absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces&
     const auto& contraction = std::get<ir::Contraction>(program.values[group.root].op);
     AddPrefill(group, program.values[group.root].shape, contraction.default_value, list);
   }
-  const plan::KernelPlan plan = plan::MakePlan(flat, options.settings);
-  Dump(options, "plan", [&] { return absl::StrCat(flat.name, ": ", plan.ToString(flat), "\n"); });
-  sem::Kernel kernel = lower::LowerKernel(flat, plan, KernelName(list->kernel_count(), flat.name),
-                                          {options.force_64bit_indices});
-  Dump(options, "sem", [&] { return sem::ToString(kernel); });
-  kernel = sem::Simplify(kernel);
-  Dump(options, "simplified", [&] { return sem::ToString(kernel); });
+  std::vector<bool> is_constant;
+  for (const poly::Tensor& tensor : flat.tensors) {
+    is_constant.push_back(list->IsConstant(tensor.value));
+  }
+  const plan::PlannedKernel planned =
+      options.planner ? options.planner(flat, is_constant)
+                      : plan::PlanKernel(flat, options.settings, is_constant);
   LaunchStep step;
   for (const poly::Output& output : flat.outputs) {
     step.buffers.push_back(list->BufferOf(output.value));
   }
-  for (const poly::Tensor& tensor : flat.tensors) {
-    step.buffers.push_back(list->BufferOf(tensor.value));
+  const size_t first_tensor = step.buffers.size();
+  for (const poly::Tensor& tensor : planned.flat.tensors) {
+    step.buffers.push_back(tensor.value == ir::kNoValue ? -1 : list->BufferOf(tensor.value));
+  }
+  for (const plan::PackedOperand& packed : planned.packed) {
+    step.buffers[first_tensor + packed.tensor] = AddPacking(program, packed, options, list);
   }
   step.description = Describe(program, group);
   step.flops = Flops(flat);
   step.bytes = Bytes(flat);
-  step.kernel = list->AddKernel(std::move(kernel));
-  list->AddStep(group, std::move(step));
+  step.kernel = AddPlanned(planned, options, list);
+  list->AddStep(list->IsSetup(group), std::move(step));
   return absl::OkStatus();
 }
 

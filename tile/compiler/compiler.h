@@ -8,6 +8,7 @@
 #include "tile/base/hardware_settings.h"
 #include "tile/compiler/kernel_list.h"
 #include "tile/ir/program.h"
+#include "tile/plan/kernel_plan.h"
 
 namespace tartan::compiler {
 
@@ -16,6 +17,10 @@ struct CompileOptions {
   // Called with the name of each stage ("program", "groups", "flat", "plan", "sem" …) and its
   // readable result; null: no dumps are made.
   std::function<void(absl::string_view stage, absl::string_view text)> dump;
+  // Plans a kernel instead of the cost model (tuning); null: the model does.
+  std::function<plan::PlannedKernel(const poly::FlatContraction& flat,
+                                    const std::vector<bool>& is_constant)>
+      planner;
   bool force_64bit_indices = false;
   bool fuse = true;
   bool pad_inputs = true;

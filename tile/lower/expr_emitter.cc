@@ -1,12 +1,44 @@
 #include "tile/lower/expr_emitter.h"
 
-#include <utility>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::lower {
+namespace {
+
+constexpr uint64_t kAccumulatorBit = uint64_t{1} << 63;
+constexpr uint64_t kAnyIndex = kAccumulatorBit - 1;
+
+uint64_t Bit(int index) { return index < 0 ? 0 : uint64_t{1} << std::min(index, 62); }
+
+bool IsMask(const sem::ExprPtr& value) {
+  return value->type.element == DataType::kBool && value->type.lanes > 1;
+}
+
+sem::ExprPtr One(DataType type) {
+  return IsFloat(type) ? sem::Float(1, type) : sem::Int(1, type);
+}
+
+sem::ExprPtr Zero(DataType type) {
+  return IsFloat(type) ? sem::Float(0, type) : sem::Int(0, type);
+}
+
+// A flag as one per lane.
+sem::ExprPtr AsMask(const sem::ExprPtr& value, int lanes) {
+  if (value->type.lanes > 1 || value->type.element != DataType::kBool) return value;
+  const sem::ExprPtr number = sem::Select(value, sem::Int(1), sem::Int(0));
+  return sem::ApplyOp(ScalarOp::kNotEqual, {sem::Splat(number, lanes), sem::Int(0)});
+}
+
+bool Contains(const std::vector<math::RangeConstraint>& constraints,
+              const math::RangeConstraint& constraint) {
+  return std::find(constraints.begin(), constraints.end(), constraint) != constraints.end();
+}
+
+}  // namespace
 
 sem::ExprPtr IndexEmitter::Emit(const math::Affine& poly) const {
   sem::ExprPtr sum;
@@ -20,17 +52,10 @@ sem::ExprPtr IndexEmitter::Emit(const math::Affine& poly) const {
   return sum == nullptr ? constant : sem::Add(sum, constant);
 }
 
-sem::ExprPtr IndexEmitter::Emit(const poly::FlatAccess& access) const {
-  math::Affine poly = math::Affine::Constant(access.offset);
-  for (size_t i = 0; i < access.strides.size(); ++i) {
-    if (access.strides[i] != 0) poly.set_coefficient(static_cast<int>(i), access.strides[i]);
-  }
-  return Emit(poly);
-}
-
-sem::ExprPtr IndexEmitter::Condition(const math::RangeConstraint& constraint) const {
+sem::ExprPtr IndexEmitter::Condition(const math::RangeConstraint& constraint,
+                                     int64_t shift) const {
   const auto [least, greatest] = poly::ValueRange(constraint.poly, flat_.indices);
-  const sem::ExprPtr value = Emit(constraint.poly);
+  const sem::ExprPtr value = Emit(constraint.poly + math::Affine::Constant(shift));
   sem::ExprPtr condition;
   if (least < 0) condition = sem::ApplyOp(ScalarOp::kGreaterEqual, {value, Number(0)});
   if (greatest >= constraint.range) {
@@ -38,6 +63,30 @@ sem::ExprPtr IndexEmitter::Condition(const math::RangeConstraint& constraint) co
     condition = condition == nullptr ? below : sem::And(condition, below);
   }
   return condition;
+}
+
+int64_t ShiftAt(const math::Affine& poly, const Position& position) {
+  int64_t shift = 0;
+  for (size_t i = 0; i < position.size(); ++i) {
+    if (position[i] != 0) shift += poly.coefficient(static_cast<int>(i)).numerator() * position[i];
+  }
+  return shift;
+}
+
+ExprEmitter::ExprEmitter(const poly::FlatContraction& flat, const IndexEmitter& indices,
+                         VectorShape vector, const std::vector<Position>& positions,
+                         std::string prefix, std::vector<sem::StmtPtr>* block)
+    : flat_(flat),
+      indices_(indices),
+      vector_(vector),
+      prefix_(std::move(prefix)),
+      block_(block),
+      position_(flat.indices.size(), 0) {
+  for (const Position& position : positions) {
+    for (size_t i = 0; i < position.size(); ++i) {
+      if (position[i] != positions.front()[i]) tile_ |= Bit(static_cast<int>(i));
+    }
+  }
 }
 
 void ExprEmitter::Count(const poly::ExprPtr& expr) {
@@ -49,61 +98,165 @@ void ExprEmitter::Count(const poly::ExprPtr& expr) {
   }
 }
 
+void ExprEmitter::MoveTo(const Position& position, sem::ExprPtr accumulator) {
+  position_ = position;
+  accumulator_ = std::move(accumulator);
+}
+
+ExprEmitter::Dependence ExprEmitter::DependenceOf(const math::Affine& poly) const {
+  Dependence dependence = 0;
+  for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
+    if (!poly.coefficient(i).is_zero()) dependence |= Bit(i);
+  }
+  return dependence;
+}
+
+ExprEmitter::Dependence ExprEmitter::DependenceOf(
+    const std::vector<math::RangeConstraint>& constraints) const {
+  Dependence dependence = 0;
+  for (const math::RangeConstraint& constraint : constraints) {
+    dependence |= DependenceOf(constraint.poly);
+  }
+  return dependence;
+}
+
+ExprEmitter::Dependence ExprEmitter::DependenceOf(const poly::ExprPtr& expr) {
+  if (auto it = dependence_.find(expr.get()); it != dependence_.end()) return it->second;
+  const Dependence dependence = Match(
+      expr->node, [](const poly::Literal&) { return Dependence{0}; },
+      [](const poly::Accumulator&) { return kAccumulatorBit | kAnyIndex; },
+      [&](const poly::Read& read) {
+        const poly::TensorAccess& access = flat_.accesses[read.access];
+        const poly::FlatAccess flat =
+            poly::Flatten(access.coords, flat_.tensors[access.tensor].shape.dims,
+                          static_cast<int>(flat_.indices.size()));
+        Dependence sum = DependenceOf(Unproven(access.guard)) | DependenceOf(checked_);
+        for (size_t i = 0; i < flat.strides.size(); ++i) {
+          if (flat.strides[i] != 0) sum |= Bit(static_cast<int>(i));
+        }
+        return sum;
+      },
+      [&](const poly::Coordinate& coordinate) { return DependenceOf(coordinate.poly); },
+      [&](const poly::Apply& apply) {
+        Dependence sum = 0;
+        for (const poly::ExprPtr& operand : apply.operands) sum |= DependenceOf(operand);
+        return sum;
+      },
+      [&](const poly::InRange& in_range) { return DependenceOf(in_range.constraints); },
+      [&](const poly::ReadAt& read) {
+        Dependence sum = DependenceOf(Unproven(read.guard)) | DependenceOf(checked_);
+        for (const poly::ExprPtr& coordinate : read.coordinates) sum |= DependenceOf(coordinate);
+        return sum;
+      });
+  dependence_.emplace(expr.get(), dependence);
+  return dependence;
+}
+
+bool ExprEmitter::VariesByLane(Dependence dependence) const {
+  return vector_.lanes > 1 && (dependence & Bit(vector_.index)) != 0;
+}
+
+bool ExprEmitter::IsShared(Dependence dependence) const { return (tile_ & ~dependence) != 0; }
+
+std::string ExprEmitter::NewName() { return absl::StrCat(prefix_, next_name_++); }
+
+bool ExprEmitter::CanBeNamed(const sem::ExprPtr& value) const {
+  return value->type.lanes == 1 || value->type.element != DataType::kBool;
+}
+
 sem::ExprPtr ExprEmitter::Name(sem::ExprPtr value) {
-  const std::string name = absl::StrCat(prefix_, next_name_++);
+  if (std::holds_alternative<sem::Variable>(value->node) || !CanBeNamed(value)) return value;
+  const std::string name = NewName();
   const sem::Type type = value->type;
   block_->push_back(sem::MakeDeclare(type, name, std::move(value)));
   return sem::Var(name, type);
 }
 
 sem::ExprPtr ExprEmitter::Emit(const poly::ExprPtr& expr) {
-  if (auto it = emitted_.find(expr.get()); it != emitted_.end()) return it->second;
-  sem::ExprPtr value = EmitNew(*expr);
+  const Dependence dependence = DependenceOf(expr);
+  Key key = {expr.get(), {VariesByLane(dependence) ? vector_.lanes : 1}};
+  for (size_t i = 0; i < position_.size(); ++i) {
+    key.second.push_back((dependence & Bit(static_cast<int>(i))) != 0 ? position_[i] : 0);
+  }
+  if (auto it = emitted_.find(key); it != emitted_.end()) return it->second;
+  sem::ExprPtr value = EmitNew(expr);
   const bool trivial = std::holds_alternative<poly::Literal>(expr->node) ||
                        std::holds_alternative<poly::Accumulator>(expr->node);
-  if (uses_[expr.get()] > 1 && !trivial) value = Name(std::move(value));
-  emitted_.emplace(expr.get(), value);
+  if (!trivial && (uses_[expr.get()] > 1 || IsShared(dependence))) value = Name(std::move(value));
+  emitted_.emplace(std::move(key), value);
   return value;
 }
 
-sem::ExprPtr ExprEmitter::EmitNew(const poly::Expr& expr) {
+sem::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
   return Match(
-      expr.node,
+      expr->node,
       [&](const poly::Literal& literal) {
         if (const auto* i = std::get_if<int64_t>(&literal.value)) {
-          if (expr.type == DataType::kBool) return sem::Bool(*i != 0);
-          if (IsFloat(expr.type)) return sem::Float(static_cast<double>(*i), expr.type);
-          return sem::Int(*i, expr.type);
+          if (expr->type == DataType::kBool) return sem::Bool(*i != 0);
+          if (IsFloat(expr->type)) return sem::Float(static_cast<double>(*i), expr->type);
+          return sem::Int(*i, expr->type);
         }
-        return sem::Float(std::get<double>(literal.value), expr.type);
+        return sem::Float(std::get<double>(literal.value), expr->type);
       },
-      [&](const poly::Read& read) { return EmitRead(flat_.accesses[read.access]); },
+      [&](const poly::Read& read) {
+        const auto provided = provided_.find(read.access);
+        return provided != provided_.end() ? provided->second
+                                           : EmitRead(expr, flat_.accesses[read.access]);
+      },
       [&](const poly::Accumulator&) { return accumulator_; },
       [&](const poly::Coordinate& coordinate) {
-        return sem::Cast(indices_.Emit(coordinate.poly), expr.type);
+        const auto emit = [&] {
+          const int64_t shift = ShiftAt(coordinate.poly, position_);
+          return sem::Cast(indices_.Emit(coordinate.poly + math::Affine::Constant(shift)),
+                           expr->type);
+        };
+        return VariesByLane(DependenceOf(coordinate.poly)) ? LaneByLane(expr->type, emit) : emit();
       },
-      [&](const poly::Apply& apply) {
-        std::vector<sem::ExprPtr> operands;
-        for (const poly::ExprPtr& operand : apply.operands) operands.push_back(Emit(operand));
-        if (apply.op == ScalarOp::kCast) return sem::Cast(operands[0], expr.type);
-        return sem::ApplyOp(apply.op, std::move(operands));
-      },
+      [&](const poly::Apply& apply) { return EmitApply(apply, expr->type); },
       [&](const poly::InRange& in_range) {
         sem::ExprPtr condition = EmitConditions(in_range.constraints);
         return condition == nullptr ? sem::Bool(true) : condition;
       },
-      [&](const poly::ReadAt& read) { return EmitReadAt(read); });
+      [&](const poly::ReadAt& read) { return EmitReadAt(expr, read); });
+}
+
+sem::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
+  std::vector<sem::ExprPtr> operands;
+  int lanes = 1;
+  bool has_mask = false;
+  for (const poly::ExprPtr& operand : apply.operands) {
+    operands.push_back(Emit(operand));
+    lanes = std::max(lanes, operands.back()->type.lanes);
+    has_mask |= IsMask(operands.back());
+  }
+  if (apply.op == ScalarOp::kCast) {
+    if (!IsMask(operands[0])) return sem::Cast(operands[0], type);
+    return sem::Select(operands[0], sem::Splat(One(type), lanes), Zero(type));
+  }
+  if (lanes > 1 && apply.op == ScalarOp::kSelect && type != DataType::kBool) {
+    operands[1] = sem::Splat(operands[1], lanes);
+  } else if (has_mask) {
+    for (sem::ExprPtr& operand : operands) operand = AsMask(operand, lanes);
+  }
+  return sem::ApplyOp(apply.op, std::move(operands));
 }
 
 sem::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstraint>& constraints) {
+  if (VariesByLane(DependenceOf(constraints))) {
+    return LaneByLane(DataType::kBool, [&] {
+      const sem::ExprPtr condition = EmitConditions(constraints);
+      return condition == nullptr ? sem::Bool(true) : condition;
+    });
+  }
   std::string key;
   for (const math::RangeConstraint& constraint : constraints) {
-    absl::StrAppend(&key, constraint.ToString(), "|");
+    absl::StrAppend(&key, constraint.ToString(), "+", ShiftAt(constraint.poly, position_), "|");
   }
   if (auto it = conditions_.find(key); it != conditions_.end()) return it->second;
   sem::ExprPtr all;
   for (const math::RangeConstraint& constraint : constraints) {
-    sem::ExprPtr condition = indices_.Condition(constraint);
+    sem::ExprPtr condition =
+        indices_.Condition(constraint, ShiftAt(constraint.poly, position_));
     if (condition == nullptr) continue;
     all = all == nullptr ? condition : sem::And(all, condition);
   }
@@ -112,32 +265,104 @@ sem::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstraint
   return all;
 }
 
-sem::ExprPtr ExprEmitter::EmitRead(const poly::TensorAccess& access) {
-  const poly::Tensor& tensor = flat_.tensors[access.tensor];
-  const poly::FlatAccess flat = poly::Flatten(access.coords, tensor.shape.dims,
-                                              static_cast<int>(flat_.indices.size()));
-  return Load(access.tensor, indices_.Emit(flat), access.guard);
+bool ExprEmitter::IsAligned(const math::Affine& flat) const {
+  if (!lanes_are_aligned_ || !(flat.constant.numerator() % vector_.lanes == 0)) return false;
+  for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
+    if (i != vector_.index && flat.coefficient(i).numerator() % vector_.lanes != 0) return false;
+  }
+  return true;
 }
 
-sem::ExprPtr ExprEmitter::Load(int tensor, sem::ExprPtr index,
-                               const std::vector<math::RangeConstraint>& guard) {
-  // Outside the guard the first element is read instead: a load is never out of bounds.
+sem::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::TensorAccess& access) {
+  math::Affine flat;
+  const std::vector<int64_t> strides = RowMajorStrides(flat_.tensors[access.tensor].shape.dims);
+  for (size_t d = 0; d < strides.size(); ++d) flat = flat + access.coords[d] * strides[d];
+  const std::vector<math::RangeConstraint> guard = Unproven(access.guard);
+  const auto emit = [&](int lanes) {
+    const math::Affine shifted = flat + math::Affine::Constant(ShiftAt(flat, position_));
+    return Load(access.tensor, indices_.Emit(shifted), lanes, guard,
+                lanes > 1 && IsAligned(shifted));
+  };
+  if (!VariesByLane(DependenceOf(expr))) return emit(1);
+  const bool together = flat.coefficient(vector_.index) == math::Rational(1) &&
+                        !VariesByLane(DependenceOf(guard)) &&
+                        flat_.tensors[access.tensor].shape.element_count() >= vector_.lanes;
+  if (together && expr->type != DataType::kBool) return emit(vector_.lanes);
+  return LaneByLane(expr->type, [&] { return emit(1); });
+}
+
+std::vector<math::RangeConstraint> ExprEmitter::Unproven(
+    const std::vector<math::RangeConstraint>& guard) const {
+  std::vector<math::RangeConstraint> left = checked_;
+  for (const math::RangeConstraint& constraint : guard) {
+    if (!Contains(assumed_, constraint) && !Contains(left, constraint)) left.push_back(constraint);
+  }
+  return left;
+}
+
+sem::ExprPtr ExprEmitter::Load(int tensor, sem::ExprPtr index, int lanes,
+                               const std::vector<math::RangeConstraint>& guard, bool is_aligned) {
+  // Outside the guard the first elements are read instead: a load is never out of bounds.
   if (const sem::ExprPtr condition = EmitConditions(guard); condition != nullptr) {
     index = sem::Select(condition, index, indices_.Number(0));
   }
   return sem::LoadFrom(absl::StrCat("in", tensor), flat_.tensors[tensor].shape.type,
-                       std::move(index));
+                       std::move(index), lanes, is_aligned);
 }
 
-sem::ExprPtr ExprEmitter::EmitReadAt(const poly::ReadAt& read) {
-  const poly::Tensor& tensor = flat_.tensors[read.tensor];
-  const std::vector<int64_t> strides = RowMajorStrides(tensor.shape.dims);
-  sem::ExprPtr index = indices_.Number(0);
+bool ExprEmitter::IsContiguous(const poly::ReadAt& read) {
+  if (VariesByLane(DependenceOf(Unproven(read.guard)))) return false;
+  const TensorShape& shape = flat_.tensors[read.tensor].shape;
+  const std::vector<int64_t> strides = RowMajorStrides(shape.dims);
+  int64_t step = 0;
   for (size_t d = 0; d < strides.size(); ++d) {
-    const sem::ExprPtr coordinate = sem::Cast(Emit(read.coordinates[d]), indices_.type());
-    index = sem::Add(index, sem::Mul(coordinate, indices_.Number(strides[d])));
+    if (!VariesByLane(DependenceOf(read.coordinates[d]))) continue;
+    const auto* coordinate = std::get_if<poly::Coordinate>(&read.coordinates[d]->node);
+    if (coordinate == nullptr) return false;
+    step += coordinate->poly.coefficient(vector_.index).numerator() * strides[d];
   }
-  return Load(read.tensor, std::move(index), read.guard);
+  return step == 1 && shape.element_count() >= vector_.lanes;
+}
+
+sem::ExprPtr ExprEmitter::EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read) {
+  const std::vector<int64_t> strides = RowMajorStrides(flat_.tensors[read.tensor].shape.dims);
+  const auto emit = [&](int lanes) {
+    sem::ExprPtr index = indices_.Number(0);
+    for (size_t d = 0; d < strides.size(); ++d) {
+      const sem::ExprPtr coordinate = sem::Cast(
+          AtFirstLane([&] { return Emit(read.coordinates[d]); }), indices_.type());
+      index = sem::Add(index, sem::Mul(coordinate, indices_.Number(strides[d])));
+    }
+    return Load(read.tensor, std::move(index), lanes, Unproven(read.guard));
+  };
+  if (!VariesByLane(DependenceOf(expr))) return emit(1);
+  if (IsContiguous(read) && expr->type != DataType::kBool) return emit(vector_.lanes);
+  return LaneByLane(expr->type, [&] { return emit(1); });
+}
+
+sem::ExprPtr ExprEmitter::AtFirstLane(const std::function<sem::ExprPtr()>& emit) {
+  const int lanes = std::exchange(vector_.lanes, 1);
+  sem::ExprPtr value = emit();
+  vector_.lanes = lanes;
+  return value;
+}
+
+sem::ExprPtr ExprEmitter::LaneByLane(DataType type, const std::function<sem::ExprPtr()>& emit) {
+  const int lanes = vector_.lanes;
+  const bool is_bool = type == DataType::kBool;
+  const DataType held = is_bool ? DataType::kInt32 : type;
+  const std::string name = NewName();
+  block_->push_back(sem::MakeArray({held, 1}, name, lanes));
+  for (int lane = 0; lane < lanes; ++lane) {
+    sem::ExprPtr value = AtFirstLane(emit);
+    if (is_bool) value = sem::Select(value, sem::Int(1), sem::Int(0));
+    block_->push_back(sem::MakeStore(name, held, indices_.Number(lane), std::move(value)));
+    ++position_[vector_.index];
+  }
+  position_[vector_.index] -= lanes;
+  sem::ExprPtr vector = sem::LoadFrom(name, held, indices_.Number(0), lanes);
+  if (!is_bool) return vector;
+  return sem::ApplyOp(ScalarOp::kNotEqual, {std::move(vector), sem::Int(0)});
 }
 
 }  // namespace tartan::lower

@@ -1,11 +1,13 @@
-// Scalar expressions of a kernel body as semantic-tree expressions, with shared parts computed
-// once into variables.
+// Scalar expressions of a kernel as semantic-tree expressions, at one position after another of a
+// register tile and in vectors, with what several uses share computed once into a variable.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tile/poly/flat_contraction.h"
@@ -26,9 +28,9 @@ class IndexEmitter {
   const sem::ExprPtr& value(int index) const { return values_[index]; }
 
   sem::ExprPtr Emit(const math::Affine& poly) const;
-  sem::ExprPtr Emit(const poly::FlatAccess& access) const;
-  // 0 <= poly < range, without the sides the index ranges imply; null where both are.
-  sem::ExprPtr Condition(const math::RangeConstraint& constraint) const;
+  // 0 <= poly < range, without the sides the index ranges imply; null where both are. `shift` is
+  // added to the polynomial.
+  sem::ExprPtr Condition(const math::RangeConstraint& constraint, int64_t shift = 0) const;
 
  private:
   const poly::FlatContraction& flat_;
@@ -36,35 +38,89 @@ class IndexEmitter {
   std::vector<sem::ExprPtr> values_;
 };
 
+// Where in a register tile: the distance of each index from the value that `IndexEmitter` has.
+using Position = std::vector<int64_t>;
+
+// What the polynomial gains at a position.
+int64_t ShiftAt(const math::Affine& poly, const Position& position);
+
+struct VectorShape {
+  int index = -1;  // of the kernel's indices; -1: scalars
+  int lanes = 1;
+};
+
 // Emits into one block of straight-line code: declarations of shared values are appended to it.
 class ExprEmitter {
  public:
-  // `prefix` begins the names of variables. Tensor t is the parameter "in<t>".
-  ExprEmitter(const poly::FlatContraction& flat, const IndexEmitter& indices, std::string prefix,
-              std::vector<sem::StmtPtr>* block)
-      : flat_(flat), indices_(indices), prefix_(std::move(prefix)), block_(block) {}
+  // `prefix` begins the names of variables. Tensor t is the parameter "in<t>". `positions` are
+  // those the block will be emitted for.
+  ExprEmitter(const poly::FlatContraction& flat, const IndexEmitter& indices, VectorShape vector,
+              const std::vector<Position>& positions, std::string prefix,
+              std::vector<sem::StmtPtr>* block);
 
-  void SetAccumulator(sem::ExprPtr value) { accumulator_ = std::move(value); }
+  // Constraints that hold here: reads under them need no check.
+  void Assume(const std::vector<math::RangeConstraint>& constraints) { assumed_ = constraints; }
+  // Constraints that every read of the block must be checked for.
+  void CheckReads(const std::vector<math::RangeConstraint>& constraints) { checked_ = constraints; }
+  // The value that reads through an access have at every position, instead of that in memory: a
+  // vector where it differs along the vector index.
+  void Provide(int access, sem::ExprPtr value) { provided_[access] = std::move(value); }
+  // The vector index is a multiple of the lanes wherever the block is emitted.
+  void AssumeAlignedLanes() { lanes_are_aligned_ = true; }
   // Counts uses, so that what is used more than once gets a variable. Call for every root first.
   void Count(const poly::ExprPtr& expr);
+  void MoveTo(const Position& position, sem::ExprPtr accumulator = nullptr);
+  // A vector where the value differs along the vector index, else a scalar.
   sem::ExprPtr Emit(const poly::ExprPtr& expr);
+  // All of the constraints at the current position, for each lane where they differ; null: true.
+  sem::ExprPtr EmitConditions(const std::vector<math::RangeConstraint>& constraints);
 
  private:
-  sem::ExprPtr EmitNew(const poly::Expr& expr);
-  sem::ExprPtr EmitRead(const poly::TensorAccess& access);
-  sem::ExprPtr EmitReadAt(const poly::ReadAt& read);
-  sem::ExprPtr Load(int tensor, sem::ExprPtr index,
-                    const std::vector<math::RangeConstraint>& guard);
-  sem::ExprPtr EmitConditions(const std::vector<math::RangeConstraint>& constraints);
+  // What a value depends on: a bit per index, kAccumulatorBit for the accumulator.
+  using Dependence = uint64_t;
+  using Key = std::pair<const poly::Expr*, std::vector<int64_t>>;
+
+  Dependence DependenceOf(const math::Affine& poly) const;
+  Dependence DependenceOf(const std::vector<math::RangeConstraint>& constraints) const;
+  Dependence DependenceOf(const poly::ExprPtr& expr);
+  bool VariesByLane(Dependence dependence) const;
+  // Several positions of the tile have the same value.
+  bool IsShared(Dependence dependence) const;
+
+  sem::ExprPtr EmitNew(const poly::ExprPtr& expr);
+  sem::ExprPtr EmitApply(const poly::Apply& apply, DataType type);
+  sem::ExprPtr EmitRead(const poly::ExprPtr& expr, const poly::TensorAccess& access);
+  sem::ExprPtr EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read);
+  // True where the lanes of a read at computed coordinates are neighbours in memory.
+  bool IsContiguous(const poly::ReadAt& read);
+  sem::ExprPtr Load(int tensor, sem::ExprPtr index, int lanes,
+                    const std::vector<math::RangeConstraint>& guard, bool is_aligned = false);
+  // Vectors at the polynomial are on a boundary of vectors.
+  bool IsAligned(const math::Affine& flat) const;
+  // Computes each lane by itself and puts them together.
+  sem::ExprPtr LaneByLane(DataType type, const std::function<sem::ExprPtr()>& emit);
+  sem::ExprPtr AtFirstLane(const std::function<sem::ExprPtr()>& emit);
+  std::vector<math::RangeConstraint> Unproven(
+      const std::vector<math::RangeConstraint>& guard) const;
   sem::ExprPtr Name(sem::ExprPtr value);
+  std::string NewName();
+  bool CanBeNamed(const sem::ExprPtr& value) const;
 
   const poly::FlatContraction& flat_;
   const IndexEmitter& indices_;
+  VectorShape vector_;
+  Dependence tile_ = 0;  // the indices along which positions differ
   const std::string prefix_;
   std::vector<sem::StmtPtr>* block_;
+  std::vector<math::RangeConstraint> assumed_;
+  std::vector<math::RangeConstraint> checked_;
+  std::map<int, sem::ExprPtr> provided_;
+  bool lanes_are_aligned_ = false;
+  Position position_;
   sem::ExprPtr accumulator_;
   std::unordered_map<const poly::Expr*, int> uses_;
-  std::unordered_map<const poly::Expr*, sem::ExprPtr> emitted_;
+  std::unordered_map<const poly::Expr*, Dependence> dependence_;
+  std::map<Key, sem::ExprPtr> emitted_;
   std::map<std::string, sem::ExprPtr> conditions_;
   int next_name_ = 0;
 };

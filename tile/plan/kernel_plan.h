@@ -1,46 +1,71 @@
-// The decision how one kernel is divided over work-items and registers. What the plan looks like
-// as code is lower's affair.
+// The decision how one kernel is divided over work-items, loops and registers. What the plan looks
+// like as code is lower's affair.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tile/base/hardware_settings.h"
+#include "tile/plan/group_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
 
+// A work-item computes a box of output elements, task[i] values of each output index i, and walks
+// it in register tiles: unroll[i] values of each index i side by side, each of an accumulator of
+// its own, or `lanes` of them in one along vector_index. Where unroll[i] does not divide an output
+// index's range, its last tile is drawn back over its neighbour.
 struct KernelPlan {
-  // For each output index: how many of its values one work-item computes, one after the other.
-  std::vector<int64_t> tile;
-  // The output index whose tile is held in accumulators side by side inside the reduction loops;
-  // -1: one accumulator.
-  int register_index = -1;
-  // Accumulators are vectors of `lanes` elements where that is more than 1:
-  //  - along register_index, of which one work-item computes every value, in tiles of
-  //    tile[register_index], the last one drawn back over its predecessor where they do not divide
-  //    the range; or
-  //  - with vector_reduced, along the last reduced index: partial sums, added up at the end.
+  std::vector<int64_t> task;    // per output index; a multiple of unroll[i], or the whole range
+  std::vector<int64_t> unroll;  // per index; of the reduced ones only vector_index has more than 1
+  std::vector<int> order;       // the loops of a work-item over output indices, outermost first
+  // The loops over reduced indices, outermost first; vector_index, where reduced, is the last: its
+  // accumulators are partial results, joined at the end.
+  std::vector<int> reduction_order;
+  int vector_index = -1;
   int lanes = 1;
-  bool vector_reduced = false;
-  // With vectors: another output index whose tile[block_index] values are accumulated together, so
-  // that each loaded vector serves several; -1: none.
-  int block_index = -1;
   // Work-items in a work-group.
   int64_t threads = 1;
+  // On devices with work-items for lanes: the kernel is made from this, and nothing above counts.
+  std::optional<GroupPlan> group;
 
   // Work-items along output index i.
-  int64_t TileCount(const poly::FlatContraction& flat, int i) const;
+  int64_t TaskCount(const poly::FlatContraction& flat, int i) const;
   // Number of work-items that have work.
   int64_t ItemCount(const poly::FlatContraction& flat) const;
   std::string ToString(const poly::FlatContraction& flat) const;
   bool operator==(const KernelPlan&) const = default;
 };
 
-// Never fails: a kernel without an advantage to take gets one output element per work-item.
-// CPU devices (settings.threads == 1): a work-item is a task of some thousand operations that walks
-// its elements in memory order, with the contiguous output index in registers. GPU devices: one
-// output element per work-item, neighbours next to each other in memory.
-KernelPlan MakePlan(const poly::FlatContraction& flat, const HardwareSettings& settings);
+// One output element per work-item and no vectors: right for every kernel on every device.
+KernelPlan ScalarPlan(const poly::FlatContraction& flat, int64_t threads);
+
+// A tensor of the kernel that is copied ahead; the copy is an elementwise kernel without values of
+// its own: it reads the original tensor and writes the packed one.
+struct PackedOperand {
+  int tensor = 0;  // position in `flat.tensors`, where it has no value
+  ir::ValueId source = ir::kNoValue;
+  poly::FlatContraction copy;
+};
+
+// A kernel in the form it is generated from.
+struct PlannedKernel {
+  poly::FlatContraction flat;
+  KernelPlan plan;
+  std::vector<PackedOperand> packed;
+  double predicted = 0;  // by the cost model, in cycles of one core; 0 where there is no model
+  std::string cost;      // its terms, for dumps
+};
+
+// The best plan that the device's cost model finds; never fails. CPU devices are those with
+// settings.threads == 1. `is_constant` tells of each tensor whether its copy can be made once.
+PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                         const std::vector<bool>& is_constant);
+
+// Up to `count` plans, the one that PlanKernel returns first: what is worth measuring.
+std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
+                                          const HardwareSettings& settings,
+                                          const std::vector<bool>& is_constant, int count);
 
 }  // namespace tartan::plan

@@ -1,0 +1,73 @@
+// The aggregation of a kernel over its reduced indices, for one register tile.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tile/lower/expr_emitter.h"
+#include "tile/plan/kernel_plan.h"
+#include "tile/poly/flat_contraction.h"
+#include "tile/sem/sem.h"
+
+namespace tartan::lower {
+
+// Whether an output element had any valid point must be known where the aggregation of none is not
+// the value it is to have.
+bool TracksHits(const poly::FlatContraction& flat);
+
+class Reduction {
+ public:
+  // `indices` has the begins of the tile along the output indices; `names` are those of loop
+  // variables.
+  Reduction(const poly::FlatContraction& flat, const plan::KernelPlan& plan, IndexEmitter& indices,
+            const std::vector<std::string>& names);
+
+  // Declares the accumulators and aggregates into them.
+  std::vector<sem::StmtPtr> Emit();
+  // The aggregated value at an output position of the tile, a vector where the vector index is an
+  // output index. Declarations it needs are appended to `block`.
+  sem::ExprPtr Total(int output_position, std::vector<sem::StmtPtr>* block) const;
+  // True where some point was valid; with TracksHits.
+  sem::ExprPtr Hit() const;
+
+ private:
+  bool VectorIsReduced() const;
+  bool HasTail() const;
+  int64_t partials() const;
+  sem::Type AccumulatorType(bool is_tail) const;
+  std::string AccumulatorName(size_t position, int64_t partial, bool is_tail) const;
+
+  sem::StmtPtr Loops(int level, bool checked);
+  sem::StmtPtr Loop(int level, bool checked);
+  sem::StmtPtr Accumulate(bool checked, bool is_tail);
+  sem::ExprPtr Aggregate(const sem::ExprPtr& old, const sem::ExprPtr& value) const;
+  int LevelOf(const math::RangeConstraint& constraint) const;
+  bool DependsOnTile(const math::RangeConstraint& constraint) const;
+  // Holds at every position of the tile.
+  sem::ExprPtr HoldsEverywhere(const std::vector<math::RangeConstraint>& constraints) const;
+
+  const poly::FlatContraction& flat_;
+  const plan::KernelPlan& plan_;
+  IndexEmitter& indices_;
+  const std::vector<std::string>& names_;
+  std::vector<Position> positions_;  // over the output indices
+  std::vector<math::RangeConstraint> tile_constraints_;
+  int tile_level_ = -1;  // the level at which all of them are known
+};
+
+// The positions of a plan's register tile over output indices, the vector index varying fastest.
+std::vector<Position> OutputPositions(const poly::FlatContraction& flat,
+                                      const plan::KernelPlan& plan);
+
+// The value that changes nothing when aggregated.
+sem::ExprPtr Identity(Aggregation aggregation, DataType type);
+
+// How two values are aggregated.
+ScalarOp AggregationOp(Aggregation aggregation);
+
+// The conjunction; null where nothing is to be checked.
+sem::ExprPtr All(const IndexEmitter& indices,
+                 const std::vector<math::RangeConstraint>& constraints);
+
+}  // namespace tartan::lower

@@ -1,0 +1,378 @@
+#include "tile/plan/cpu_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "absl/strings/str_format.h"
+#include "tile/base/match.h"
+
+namespace tartan::plan {
+namespace {
+
+// A core of the last ten years: two fused multiply-adds and two loads a cycle.
+constexpr double kOperationsPerCycle = 2;
+constexpr double kLoadsPerCycle = 2;
+constexpr double kLatency = 4;            // cycles from one accumulation to the next
+constexpr double kLaneCycles = 1.5;       // to move one lane in or out of a vector
+constexpr double kLoopCycles = 3;         // to enter and leave a loop
+constexpr double kStepCycles = 0.5;       // a step of the innermost loop
+constexpr std::array<double, 3> kBytesPerCycle = {24, 10, 4};  // into L1, into L2, from memory
+
+// Vector instructions, roughly.
+double OperationWeight(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kIdentity:
+      return 0;
+    case ScalarOp::kDiv:
+    case ScalarOp::kRecip:
+    case ScalarOp::kSqrt:
+      return 8;
+    case ScalarOp::kExp:
+    case ScalarOp::kLog:
+    case ScalarOp::kSigmoid:
+    case ScalarOp::kTanh:
+    case ScalarOp::kErf:
+    case ScalarOp::kExpm1:
+    case ScalarOp::kLog1p:
+    case ScalarOp::kSin:
+    case ScalarOp::kCos:
+      return 30;
+    case ScalarOp::kPow:
+    case ScalarOp::kAtan2:
+    case ScalarOp::kMod:
+    case ScalarOp::kFmod:
+      return 80;
+    default:
+      return 1;
+  }
+}
+
+class Surveyor {
+ public:
+  Surveyor(const poly::FlatContraction& flat, CpuKernel* kernel, bool in_body)
+      : flat_(flat), kernel_(kernel), in_body_(in_body) {}
+
+  void Visit(const poly::ExprPtr& expr) {
+    if (expr == nullptr || !seen_.insert(expr.get()).second) return;
+    kernel_->element_bytes =
+        std::max<int64_t>(kernel_->element_bytes, ByteWidth(ComputeType(expr->type)));
+    Match(
+        expr->node, [](const poly::Literal&) {}, [](const poly::Accumulator&) {},
+        [&](const poly::Read& read) {
+          const poly::TensorAccess& access = flat_.accesses[read.access];
+          AddRead(access.tensor, FlatStrides(access.coords, access.tensor),
+                  DependsOn(access.guard));
+        },
+        [&](const poly::Coordinate& coordinate) { AddIrregular(coordinate.poly); },
+        [&](const poly::Apply& apply) {
+          (in_body_ ? kernel_->body_operations : kernel_->epilogue_operations) +=
+              OperationWeight(apply.op);
+          for (const poly::ExprPtr& operand : apply.operands) Visit(operand);
+        },
+        [&](const poly::InRange& in_range) {
+          for (const math::RangeConstraint& c : in_range.constraints) AddIrregular(c.poly);
+        },
+        [&](const poly::ReadAt& read) { VisitReadAt(read); });
+  }
+
+ private:
+  std::vector<int64_t> FlatStrides(const std::vector<math::Affine>& coords, int tensor) const {
+    return poly::Flatten(coords, flat_.tensors[tensor].shape.dims,
+                         static_cast<int>(flat_.indices.size()))
+        .strides;
+  }
+
+  std::vector<bool> DependsOn(const std::vector<math::RangeConstraint>& constraints) const {
+    std::vector<bool> depends(flat_.indices.size(), false);
+    for (const math::RangeConstraint& constraint : constraints) {
+      for (size_t i = 0; i < depends.size(); ++i) {
+        if (!constraint.poly.coefficient(static_cast<int>(i)).is_zero()) depends[i] = true;
+      }
+    }
+    return depends;
+  }
+
+  void AddRead(int tensor, std::vector<int64_t> strides, std::vector<bool> irregular) {
+    kernel_->reads.push_back({std::move(strides), ByteWidth(flat_.tensors[tensor].shape.type),
+                              std::move(irregular), in_body_});
+  }
+
+  void AddIrregular(const math::Affine& poly) {
+    std::vector<int>& irregular =
+        in_body_ ? kernel_->body_irregular : kernel_->epilogue_irregular;
+    for (size_t i = 0; i < irregular.size(); ++i) {
+      if (!poly.coefficient(static_cast<int>(i)).is_zero()) ++irregular[i];
+    }
+  }
+
+  // Coordinates that are plain functions of the indices move it as in a plain read.
+  void VisitReadAt(const poly::ReadAt& read) {
+    std::vector<bool> irregular = DependsOn(read.guard);
+    std::vector<math::Affine> coords;
+    for (const poly::ExprPtr& coordinate : read.coordinates) {
+      coords.emplace_back();
+      if (const auto* plain = std::get_if<poly::Coordinate>(&coordinate->node)) {
+        coords.back() = plain->poly;
+        continue;
+      }
+      const size_t before = kernel_->reads.size();
+      Visit(coordinate);
+      for (size_t r = before; r < kernel_->reads.size(); ++r) {
+        for (size_t i = 0; i < irregular.size(); ++i) {
+          if (kernel_->reads[r].strides[i] != 0) irregular[i] = true;
+        }
+      }
+    }
+    AddRead(read.tensor, FlatStrides(coords, read.tensor), std::move(irregular));
+  }
+
+  const poly::FlatContraction& flat_;
+  CpuKernel* kernel_;
+  const bool in_body_;
+  std::set<const poly::Expr*> seen_;
+};
+
+double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
+
+// Vector registers that hold one value of the plan's vectors.
+double RegistersPerValue(const CpuKernel& kernel, const KernelPlan& plan) {
+  const double width = static_cast<double>(kernel.settings.vector_width) * 4;
+  return std::max(1.0, static_cast<double>(plan.lanes * kernel.element_bytes) / width);
+}
+
+// Values (vectors along the vector index) of the tile along index i.
+int64_t Values(const KernelPlan& plan, int i) {
+  return i == plan.vector_index ? plan.unroll[i] / plan.lanes : plan.unroll[i];
+}
+
+int64_t Accumulators(const KernelPlan& plan) {
+  int64_t count = 1;
+  for (size_t i = 0; i < plan.unroll.size(); ++i) count *= Values(plan, static_cast<int>(i));
+  return count;
+}
+
+// Cycles' worth of loads, per value of those the tile reads, that one access takes.
+double AccessLoads(const CpuKernel& kernel, const KernelPlan& plan,
+                   const CpuKernel::Access& access, bool is_store) {
+  double count = 1;
+  for (size_t i = 0; i < plan.unroll.size(); ++i) {
+    const bool follows = access.strides[i] != 0 || access.irregular[i];
+    if (follows || is_store) count *= static_cast<double>(Values(plan, static_cast<int>(i)));
+  }
+  const int v = plan.vector_index;
+  if (plan.lanes == 1 || v < 0) return count;
+  if (access.irregular[v]) return count * plan.lanes * 2 * kLaneCycles * kLoadsPerCycle;
+  if (access.strides[v] == 0 && !is_store) return count;
+  if (access.strides[v] == 1) return count * RegistersPerValue(kernel, plan);
+  return count * plan.lanes * kLaneCycles * kLoadsPerCycle;
+}
+
+// The share of tiles in which a constraint on a tile's index has to be checked.
+double EdgeShare(const CpuKernel& kernel, const KernelPlan& plan) {
+  double inside = 1;
+  for (size_t i = 0; i < plan.unroll.size(); ++i) {
+    if (!kernel.constrained[i] || plan.unroll[i] == 1) continue;
+    const double tiles = CeilDiv(kernel.flat.indices[i].range, plan.unroll[i]);
+    inside *= std::max(0.0, 1 - 1.4 / tiles);
+  }
+  return 1 - inside;
+}
+
+// Bytes of the cache lines that an access touches while each index runs over its extent.
+double Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& extent,
+                 double line_bytes) {
+  std::array<std::pair<int64_t, int64_t>, 16> steps;  // stride, extent
+  size_t count = 0;
+  for (size_t i = 0; i < extent.size() && count < steps.size(); ++i) {
+    if (access.strides[i] != 0 && extent[i] > 1) {
+      steps[count++] = {std::abs(access.strides[i]), extent[i]};
+    }
+  }
+  std::sort(steps.begin(), steps.begin() + count);
+  double span = 1;  // elements of a run without gaps
+  double runs = 1;
+  for (size_t s = 0; s < count; ++s) {
+    const double stride = static_cast<double>(steps[s].first);
+    const double gap_free = std::max(span, line_bytes / static_cast<double>(access.bytes) / 2);
+    if (stride <= gap_free && runs == 1) {
+      span += stride * static_cast<double>(steps[s].second - 1);
+    } else {
+      runs *= static_cast<double>(steps[s].second);
+    }
+  }
+  const double bytes = span * static_cast<double>(access.bytes);
+  return runs * std::max(bytes, runs > 1 ? std::ceil(bytes / line_bytes) * line_bytes : bytes);
+}
+
+double Footprints(const CpuKernel& kernel, const std::vector<int64_t>& extent) {
+  const double line = static_cast<double>(kernel.settings.cache_line_bytes);
+  double bytes = 0;
+  for (const CpuKernel::Access& access : kernel.reads) bytes += Footprint(access, extent, line);
+  for (const CpuKernel::Access& access : kernel.writes) bytes += Footprint(access, extent, line);
+  return bytes;
+}
+
+}  // namespace
+
+CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSettings& hardware)
+    : flat(kernel_flat), settings(hardware) {
+  const size_t count = flat.indices.size();
+  body_irregular.assign(count, 0);
+  epilogue_irregular.assign(count, 0);
+  constrained.assign(count, false);
+  for (const math::RangeConstraint& constraint : flat.constraints) {
+    for (size_t i = 0; i < count; ++i) {
+      if (!constraint.poly.coefficient(static_cast<int>(i)).is_zero()) constrained[i] = true;
+    }
+  }
+  registers = std::max(
+      8.0, static_cast<double>(hardware.register_bytes) /
+               static_cast<double>(std::max<int64_t>(hardware.vector_width, 1) * 4));
+  if (flat.is_reduction()) {
+    Surveyor(flat, this, true).Visit(flat.body);
+    const auto* apply = std::get_if<poly::Apply>(&flat.body->node);
+    // A product is added in one instruction.
+    const bool fused = apply != nullptr && apply->op == ScalarOp::kMul &&
+                       flat.aggregation == Aggregation::kSum;
+    if (!fused) body_operations += 1;
+  }
+  Surveyor epilogue(flat, this, false);
+  const std::vector<int64_t> strides =
+      poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(count)).strides;
+  for (const poly::Output& output : flat.outputs) {
+    epilogue.Visit(output.expr);
+    writes.push_back({strides, ByteWidth(output.shape.type), std::vector<bool>(count, false)});
+  }
+  epilogue.Visit(flat.empty_value);
+}
+
+double CpuCost::total() const {
+  const double slowest = std::max({compute + epilogue, memory[0], memory[1], memory[2]});
+  return (slowest + 0.3 * (memory[0] + memory[1] + memory[2])) * imbalance;
+}
+
+std::string CpuCost::ToString() const {
+  return absl::StrFormat(
+      "cycles %.3g: compute %.3g, epilogue %.3g, into L1 %.3g, into L2 %.3g, from memory %.3g, "
+      "imbalance %.2f",
+      total(), compute, epilogue, memory[0], memory[1], memory[2], imbalance);
+}
+
+bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan) {
+  const int64_t accumulators = Accumulators(plan);
+  if (!kernel.flat.is_reduction()) return accumulators <= 4;
+  if (accumulators == 1) return true;
+  // Vectors that several rows of the tile use stay loaded; everything else takes one at a time.
+  int64_t operands = 1;
+  for (const CpuKernel::Access& access : kernel.reads) {
+    if (!access.in_body || plan.vector_index < 0 || access.strides[plan.vector_index] == 0) continue;
+    int64_t distinct = 1;
+    for (size_t i = 0; i < plan.unroll.size(); ++i) {
+      if (access.strides[i] != 0) distinct *= Values(plan, static_cast<int>(i));
+    }
+    if (distinct < accumulators) operands += distinct;
+  }
+  const double needed =
+      static_cast<double>(accumulators + operands) * RegistersPerValue(kernel, plan);
+  return needed < kernel.registers;  // one is left for constants and conditions
+}
+
+CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
+  const poly::FlatContraction& flat = kernel.flat;
+  const double per_value = RegistersPerValue(kernel, plan);
+  const double accumulators = static_cast<double>(Accumulators(plan));
+  const bool vector_is_reduced = plan.vector_index >= flat.output_index_count;
+  double tiles = 1;
+  double output_values = 1;
+  for (int i = 0; i < flat.output_index_count; ++i) {
+    tiles *= CeilDiv(flat.indices[i].range, plan.unroll[i]);
+    output_values *= static_cast<double>(Values(plan, i));
+  }
+  const int v = plan.vector_index;
+  CpuCost cost;
+  if (flat.is_reduction()) {
+    double steps = 1;
+    for (size_t i = flat.output_index_count; i < flat.indices.size(); ++i) {
+      steps *= CeilDiv(flat.indices[i].range, plan.unroll[i]);
+    }
+    double loads = 0;
+    for (const CpuKernel::Access& access : kernel.reads) {
+      if (access.in_body) loads += AccessLoads(kernel, plan, access, false);
+    }
+    const double arithmetic = accumulators * per_value * kernel.body_operations;
+    double step = std::max({arithmetic / kOperationsPerCycle, loads / kLoadsPerCycle, kLatency});
+    step += kStepCycles;
+    if (plan.lanes > 1) step += accumulators * kernel.body_irregular[v] * plan.lanes * kLaneCycles;
+    const double checked = accumulators * (plan.lanes > 1 && kernel.constrained[v]
+                                               ? 4.0 * plan.lanes
+                                               : 3.0);
+    cost.compute = tiles * steps * (step + EdgeShare(kernel, plan) * checked);
+    const int64_t inner = plan.reduction_order.empty()
+                              ? 1
+                              : flat.indices[plan.reduction_order.back()].range;
+    cost.epilogue += tiles * steps / static_cast<double>(std::max<int64_t>(inner, 1)) * kLoopCycles;
+    if (vector_is_reduced) cost.epilogue += tiles * accumulators * (2.0 * plan.lanes + 8);
+  }
+  double stores = 0;
+  for (const CpuKernel::Access& access : kernel.writes) {
+    stores += AccessLoads(kernel, plan, access, true);
+  }
+  double loads = 0;
+  for (const CpuKernel::Access& access : kernel.reads) {
+    if (!access.in_body) loads += AccessLoads(kernel, plan, access, false);
+  }
+  double tile = std::max(output_values * per_value * kernel.epilogue_operations /
+                             kOperationsPerCycle,
+                         stores + loads / kLoadsPerCycle);
+  if (plan.lanes > 1) {
+    tile += output_values * kernel.epilogue_irregular[v] * plan.lanes * kLaneCycles;
+  }
+  cost.epilogue += tiles * (tile + kLoopCycles);
+  return cost;
+}
+
+void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cost) {
+  const poly::FlatContraction& flat = kernel.flat;
+  // The nest from the inside: a tile's whole reduction, the loops of a task, the tasks.
+  std::vector<int64_t> extent = plan.unroll;
+  for (size_t i = flat.output_index_count; i < extent.size(); ++i) {
+    extent[i] = flat.indices[i].range;
+  }
+  std::vector<double> bytes = {Footprints(kernel, extent)};
+  std::vector<double> repeats = {1};
+  double outside = 1;
+  for (int part = 0; part < 2; ++part) {
+    for (size_t level = plan.order.size(); level-- > 0;) {
+      const int i = plan.order[level];
+      const int64_t to = part == 0 ? std::min(plan.task[i], flat.indices[i].range)
+                                   : flat.indices[i].range;
+      if (to <= extent[i]) continue;
+      const double count = CeilDiv(to, extent[i]);
+      extent[i] = to;
+      bytes.push_back(Footprints(kernel, extent));
+      repeats.push_back(count);
+      outside *= count;
+    }
+  }
+  const std::array<double, 3> sizes = {
+      0.8 * static_cast<double>(kernel.settings.l1_bytes),
+      0.8 * static_cast<double>(kernel.settings.l2_bytes), 8.0 * 1024 * 1024};
+  for (size_t cache = 0; cache < sizes.size(); ++cache) {
+    double times = outside;
+    double moved = bytes[0] * times;
+    for (size_t level = 0; level < bytes.size(); ++level) {
+      times /= repeats[level];
+      if (level > 0 && bytes[level] > sizes[cache]) break;
+      moved = std::min(moved, bytes[level] * times);
+    }
+    cost->memory[cache] = moved / kBytesPerCycle[cache];
+  }
+  const double items = static_cast<double>(plan.ItemCount(flat));
+  const double cores = static_cast<double>(std::max<int64_t>(kernel.settings.compute_units, 1));
+  cost->imbalance = std::ceil(items / cores) * cores / std::max(items, 1.0);
+  const double start_cycles = 150 * items;
+  cost->epilogue += start_cycles;
+}
+
+}  // namespace tartan::plan

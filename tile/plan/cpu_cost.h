@@ -1,0 +1,59 @@
+// What a plan costs on one core of a CPU: the terms that tell plans apart.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tile/base/hardware_settings.h"
+#include "tile/plan/kernel_plan.h"
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::plan {
+
+// What the model needs of a kernel, gathered once for all the plans tried.
+struct CpuKernel {
+  struct Access {
+    std::vector<int64_t> strides;  // per index, in elements
+    int64_t bytes = 4;             // of an element
+    // The indices along which neighbouring lanes cannot be read together: a condition or a computed
+    // coordinate depends on them.
+    std::vector<bool> irregular;
+    bool in_body = true;
+  };
+
+  CpuKernel(const poly::FlatContraction& flat, const HardwareSettings& settings);
+
+  const poly::FlatContraction& flat;
+  const HardwareSettings& settings;
+  std::vector<Access> reads;
+  std::vector<Access> writes;
+  double body_operations = 0;      // vector instructions for a vector of results
+  double epilogue_operations = 0;  // for all outputs together
+  // Conditions or coordinates that differ along the index, which vectors compute lane by lane.
+  std::vector<int> body_irregular;
+  std::vector<int> epilogue_irregular;
+  std::vector<bool> constrained;  // an index that a constraint of the reduction depends on
+  int64_t element_bytes = 4;      // of what is computed with
+  double registers = 16;          // vectors that a core holds
+};
+
+// Cycles of one core for the whole kernel.
+struct CpuCost {
+  double compute = 0;   // the slowest of arithmetic, loads and waiting for accumulators
+  double epilogue = 0;  // storing, loops, joining partial results
+  std::array<double, 3> memory = {0, 0, 0};  // moving data into L1, into L2, from main memory
+  double imbalance = 1;  // time lost because work-items do not divide evenly among cores
+
+  double total() const;
+  std::string ToString() const;
+};
+
+// The register tile alone.
+CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan);
+// Adds the terms that depend on tasks and on the order of loops.
+void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cost);
+// The accumulators and operands of the tile fit into registers.
+bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan);
+
+}  // namespace tartan::plan

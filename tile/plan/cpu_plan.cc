@@ -1,0 +1,264 @@
+#include "tile/plan/cpu_plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "tile/plan/cpu_cost.h"
+#include "tile/poly/pack.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::plan {
+namespace {
+
+struct Candidate {
+  KernelPlan plan;
+  CpuCost cost;
+};
+
+// Cycles to copy an element that is packed at every run, and to start the kernel that does it.
+constexpr double kPackCycles = 2;
+constexpr double kLaunchCycles = 20000;
+// A copy at every run pays where each element is read so many times.
+constexpr double kReuseWorthPacking = 24;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+class Search {
+ public:
+  Search(const poly::FlatContraction& flat, const HardwareSettings& settings)
+      : flat_(flat), kernel_(flat, settings), scalar_(ScalarPlan(flat, settings.threads)) {}
+
+  // The best order of loops for each of the `count` best register tiles. With `vector_index` given,
+  // only plans with vectors along the whole of it.
+  std::vector<Candidate> Run(size_t count, int vector_index = -1) {
+    RegisterTiles(vector_index);
+    std::stable_sort(tiles_.begin(), tiles_.end(), [](const Candidate& a, const Candidate& b) {
+      return a.cost.total() < b.cost.total();
+    });
+    if (tiles_.size() > count) tiles_.resize(count);
+    std::vector<Candidate> found;
+    for (const Candidate& tile : tiles_) {
+      best_ = {};
+      Loops(tile);
+      found.push_back(best_);
+    }
+    return found;
+  }
+
+ private:
+  int64_t Range(int i) const { return flat_.indices[i].range; }
+  int IndexCount() const { return static_cast<int>(flat_.indices.size()); }
+
+  // Tiles of one vector index each, with up to two more indices in registers.
+  void RegisterTiles(int only) {
+    if (only < 0) Consider(scalar_);
+    for (int v = 0; v < IndexCount(); ++v) {
+      if (only >= 0 && v != only) continue;
+      const int lanes = Lanes(v);
+      if (lanes < 2 || !MayVectorize(v)) continue;
+      KernelPlan plan = scalar_;
+      plan.vector_index = v;
+      plan.lanes = lanes;
+      if (v >= flat_.output_index_count) MoveLast(v, &plan.reduction_order);
+      for (int64_t vectors = 1; vectors <= 4 && vectors * lanes <= Range(v); ++vectors) {
+        plan.unroll[v] = vectors * lanes;
+        if (only < 0 || plan.unroll[v] == Range(v)) Rows(plan);
+      }
+    }
+  }
+
+  void Rows(const KernelPlan& plan) {
+    Consider(plan);
+    if (!flat_.is_reduction()) return;
+    for (int r = 0; r < flat_.output_index_count; ++r) {
+      if (r == plan.vector_index || !MayUnroll(r)) continue;
+      for (int64_t rows = 2; rows <= std::min<int64_t>(Range(r), 14); ++rows) {
+        KernelPlan with_rows = plan;
+        with_rows.unroll[r] = rows;
+        if (!FitsRegisters(kernel_, with_rows)) break;
+        Consider(with_rows);
+        for (int s = r + 1; s < flat_.output_index_count; ++s) {
+          if (s == plan.vector_index || !MayUnroll(s)) continue;
+          for (int64_t more = 2; more <= std::min<int64_t>(Range(s), 7); ++more) {
+            KernelPlan block = with_rows;
+            block.unroll[s] = more;
+            if (!FitsRegisters(kernel_, block)) break;
+            Consider(block);
+          }
+        }
+      }
+    }
+  }
+
+  void Consider(KernelPlan plan) {
+    if (!FitsRegisters(kernel_, plan)) return;
+    const CpuCost cost = ComputeCost(kernel_, plan);
+    tiles_.push_back({std::move(plan), cost});
+  }
+
+  // The widest vector that fits the index's range.
+  int Lanes(int i) const {
+    int64_t lanes = std::min<int64_t>(kernel_.settings.vector_width, 16);
+    lanes = std::max<int64_t>(lanes * 4 / kernel_.element_bytes, 2);
+    while (lanes > Range(i)) lanes /= 2;
+    return static_cast<int>(lanes);
+  }
+
+  // What an element had of valid points is noted for a tile as a whole; flags are no vectors.
+  bool MayVectorize(int i) const {
+    if (flat_.is_reduction() && flat_.accumulator_type == DataType::kBool) return false;
+    return MayUnroll(i) || i >= flat_.output_index_count;
+  }
+  bool MayUnroll(int i) const { return !flat_.may_be_empty || !kernel_.constrained[i]; }
+
+  static void MoveLast(int index, std::vector<int>* order) {
+    order->erase(std::find(order->begin(), order->end(), index));
+    order->push_back(index);
+  }
+
+  // The order of loops and the size of tasks for one register tile.
+  void Loops(const Candidate& tile) {
+    std::vector<int> loops;
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      if (Range(i) > tile.plan.unroll[i]) loops.push_back(i);
+    }
+    std::sort(loops.begin(), loops.end());
+    constexpr size_t kPermuted = 4;
+    std::vector<int> outer;
+    while (loops.size() > kPermuted) {
+      outer.push_back(loops.front());
+      loops.erase(loops.begin());
+    }
+    do {
+      KernelPlan plan = tile.plan;
+      plan.order = outer;
+      plan.order.insert(plan.order.end(), loops.begin(), loops.end());
+      for (int i = 0; i < flat_.output_index_count; ++i) {
+        plan.task[i] = std::max<int64_t>(Range(i), 1);
+        if (std::find(plan.order.begin(), plan.order.end(), i) == plan.order.end()) {
+          plan.order.push_back(i);
+        }
+      }
+      Tasks(plan, tile.cost);
+      for (int i : loops) {
+        for (int64_t tiles = 1; tiles * plan.unroll[i] < Range(i); tiles *= 2) {
+          KernelPlan blocked = plan;
+          blocked.task[i] = tiles * plan.unroll[i];
+          Tasks(blocked, tile.cost);
+        }
+      }
+    } while (std::next_permutation(loops.begin(), loops.end()));
+  }
+
+  // Cuts the outermost loops until there is work for every core.
+  void Tasks(KernelPlan plan, CpuCost cost) {
+    constexpr double kTaskCycles = 40000;  // for which starting a work-item does not matter
+    const double work = cost.compute + cost.epilogue;
+    const auto wanted = static_cast<int64_t>(
+        std::min(work / kTaskCycles, 4.0 * static_cast<double>(kernel_.settings.compute_units)));
+    for (size_t level = 0; level < plan.order.size(); ++level) {
+      const int i = plan.order[level];
+      const int64_t items = plan.ItemCount(flat_);
+      if (items >= wanted) break;
+      const int64_t steps = CeilDiv(plan.task[i], plan.unroll[i]);
+      const int64_t parts = std::min(steps, CeilDiv(wanted, std::max<int64_t>(items, 1)));
+      if (parts > 1) plan.task[i] = CeilDiv(steps, parts) * plan.unroll[i];
+    }
+    AddMemoryCost(kernel_, plan, &cost);
+    if (best_.plan.task.empty() || cost.total() < best_.cost.total()) best_ = {plan, cost};
+  }
+
+  const poly::FlatContraction& flat_;
+  const CpuKernel kernel_;
+  const KernelPlan scalar_;
+  std::vector<Candidate> tiles_;
+  Candidate best_;
+};
+
+// Plans with and without operands packed along an output index.
+class PackingSearch {
+ public:
+  PackingSearch(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                const std::vector<bool>& is_constant, size_t tiles)
+      : flat_(flat), settings_(settings), is_constant_(is_constant), tiles_(tiles) {}
+
+  std::vector<PlannedKernel> Run() {
+    for (const Candidate& plain : Search(flat_, settings_).Run(tiles_)) {
+      found_.push_back({flat_, plain.plan, {}, plain.cost.total(), plain.cost.ToString()});
+    }
+    if (flat_.is_reduction()) {
+      for (int access = 0; access < static_cast<int>(flat_.accesses.size()); ++access) {
+        for (int i = 0; i < flat_.output_index_count; ++i) {
+          if (poly::CanPack(flat_, access, i) && IsWorthCopying(access)) TryBlocks(access, i);
+        }
+      }
+    }
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const PlannedKernel& a, const PlannedKernel& b) {
+                       return a.predicted < b.predicted;
+                     });
+    return std::move(found_);
+  }
+
+ private:
+  double Elements(int access) const {
+    return static_cast<double>(
+        flat_.tensors[flat_.accesses[access].tensor].shape.element_count());
+  }
+
+  bool IsWorthCopying(int access) const {
+    return is_constant_[flat_.accesses[access].tensor] ||
+           static_cast<double>(flat_.point_count()) >= kReuseWorthPacking * Elements(access);
+  }
+
+  void TryBlocks(int access, int index) {
+    const int64_t range = flat_.indices[index].range;
+    const int tensor = flat_.accesses[access].tensor;
+    for (int64_t vectors = 4; vectors >= 1; --vectors) {
+      const int64_t block = vectors * settings_.vector_width;
+      if (block >= range + settings_.vector_width) continue;
+      if (range % block != 0 && ReadsAtComputed()) continue;
+      const poly::PackedKernel packed = poly::PackRead(flat_, access, index, block);
+      const int lane = packed.kernel.output_index_count - 1;
+      for (const Candidate& plan : Search(packed.kernel, settings_).Run(tiles_, lane)) {
+        double total = plan.cost.total();
+        if (!is_constant_[tensor]) {
+          total += kLaunchCycles + kPackCycles * Elements(access);
+        }
+        found_.push_back({packed.kernel, plan.plan, {}, total, plan.cost.ToString()});
+        found_.back().packed.push_back({tensor, flat_.tensors[tensor].value, packed.copy});
+      }
+    }
+  }
+
+  bool ReadsAtComputed() const {
+    bool any = false;
+    poly::VisitExprs(flat_, [&](const poly::Expr& expr) {
+      any |= std::holds_alternative<poly::ReadAt>(expr.node);
+    });
+    return any;
+  }
+
+  const poly::FlatContraction& flat_;
+  const HardwareSettings& settings_;
+  const std::vector<bool>& is_constant_;
+  const size_t tiles_;  // register tiles to look at for each form
+  std::vector<PlannedKernel> found_;
+};
+
+}  // namespace
+
+std::vector<PlannedKernel> CpuPlans(const poly::FlatContraction& flat,
+                                    const HardwareSettings& settings,
+                                    const std::vector<bool>& is_constant, int count) {
+  if (flat.output_point_count() == 0) return {{flat, ScalarPlan(flat, settings.threads), {}, 0, ""}};
+  constexpr int kTiles = 4;
+  std::vector<PlannedKernel> plans =
+      PackingSearch(flat, settings, is_constant, std::max(count, kTiles)).Run();
+  if (static_cast<int>(plans.size()) > count) plans.resize(count);
+  return plans;
+}
+
+}  // namespace tartan::plan

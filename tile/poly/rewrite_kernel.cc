@@ -1,0 +1,229 @@
+#include "tile/poly/rewrite_kernel.h"
+
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+
+namespace tartan::poly {
+namespace {
+
+using math::Affine;
+using math::RangeConstraint;
+using PolyMap = std::function<Affine(const Affine&)>;
+
+std::vector<RangeConstraint> MapConstraints(std::vector<RangeConstraint> constraints,
+                                            const PolyMap& map) {
+  for (RangeConstraint& constraint : constraints) constraint.poly = map(constraint.poly);
+  return constraints;
+}
+
+class ExprMapper {
+ public:
+  explicit ExprMapper(const PolyMap& map) : map_(map) {}
+
+  ExprPtr Map(const ExprPtr& expr) {
+    if (expr == nullptr) return nullptr;
+    if (auto it = done_.find(expr.get()); it != done_.end()) return it->second;
+    ExprPtr mapped = Match(
+        expr->node,
+        [&](const Coordinate& coordinate) {
+          return MakeExpr(expr->type, Coordinate{map_(coordinate.poly)});
+        },
+        [&](const Apply& apply) {
+          return MakeExpr(expr->type, Apply{apply.op, MapAll(apply.operands)});
+        },
+        [&](const InRange& in_range) {
+          return MakeExpr(expr->type, InRange{MapConstraints(in_range.constraints, map_)});
+        },
+        [&](const ReadAt& read) {
+          return MakeExpr(expr->type, ReadAt{read.tensor, MapAll(read.coordinates),
+                                             MapConstraints(read.guard, map_)});
+        },
+        [&](const auto&) { return expr; });
+    done_.emplace(expr.get(), mapped);
+    return mapped;
+  }
+
+ private:
+  std::vector<ExprPtr> MapAll(std::vector<ExprPtr> exprs) {
+    for (ExprPtr& expr : exprs) expr = Map(expr);
+    return exprs;
+  }
+
+  const PolyMap& map_;
+  std::unordered_map<const Expr*, ExprPtr> done_;
+};
+
+// Visits every expression below `expr` once.
+void Visit(const ExprPtr& expr, std::set<const Expr*>* seen,
+           const std::function<void(const Expr&)>& visit) {
+  if (expr == nullptr || !seen->insert(expr.get()).second) return;
+  visit(*expr);
+  if (const auto* apply = std::get_if<Apply>(&expr->node)) {
+    for (const ExprPtr& operand : apply->operands) Visit(operand, seen, visit);
+  } else if (const auto* read = std::get_if<ReadAt>(&expr->node)) {
+    for (const ExprPtr& coordinate : read->coordinates) Visit(coordinate, seen, visit);
+  }
+}
+
+Affine FlatPoly(const std::vector<Affine>& coords, const std::vector<int64_t>& dims) {
+  const std::vector<int64_t> strides = RowMajorStrides(dims);
+  Affine sum;
+  for (size_t d = 0; d < coords.size(); ++d) sum = sum + coords[d] * strides[d];
+  return sum;
+}
+
+void FlattenTensors(FlatContraction* flat) {
+  std::vector<bool> computed(flat->tensors.size(), false);
+  VisitExprs(*flat, [&](const Expr& expr) {
+    if (const auto* read = std::get_if<ReadAt>(&expr.node)) computed[read->tensor] = true;
+  });
+  for (TensorAccess& access : flat->accesses) {
+    if (computed[access.tensor]) continue;
+    access.coords = {FlatPoly(access.coords, flat->tensors[access.tensor].shape.dims)};
+  }
+  for (size_t t = 0; t < flat->tensors.size(); ++t) {
+    TensorShape& shape = flat->tensors[t].shape;
+    if (!computed[t]) shape.dims = {shape.element_count()};
+  }
+  flat->output_coords = {FlatPoly(flat->output_coords, flat->output_dims)};
+  flat->output_dims = {TensorShape{DataType::kBool, flat->output_dims}.element_count()};
+}
+
+std::vector<Affine> AllPolys(const FlatContraction& flat) {
+  std::vector<Affine> polys = flat.output_coords;
+  auto add = [&](const std::vector<RangeConstraint>& constraints) {
+    for (const RangeConstraint& constraint : constraints) polys.push_back(constraint.poly);
+  };
+  for (const TensorAccess& access : flat.accesses) {
+    polys.insert(polys.end(), access.coords.begin(), access.coords.end());
+    add(access.guard);
+  }
+  add(flat.constraints);
+  add(flat.store_guard);
+  VisitExprs(flat, [&](const Expr& expr) {
+    if (const auto* coordinate = std::get_if<Coordinate>(&expr.node)) {
+      polys.push_back(coordinate->poly);
+    } else if (const auto* in_range = std::get_if<InRange>(&expr.node)) {
+      add(in_range->constraints);
+    } else if (const auto* read = std::get_if<ReadAt>(&expr.node)) {
+      add(read->guard);
+    }
+  });
+  return polys;
+}
+
+// Drops index `dropped`, whose coefficients must not matter any more.
+FlatContraction DropIndex(const FlatContraction& flat, int dropped) {
+  FlatContraction result = MapPolys(flat, [&](const Affine& poly) {
+    Affine mapped = Affine::Constant(poly.constant);
+    for (int i = 0, to = 0; i < static_cast<int>(flat.indices.size()); ++i) {
+      if (i == dropped) continue;
+      if (!poly.coefficient(i).is_zero()) mapped.set_coefficient(to, poly.coefficient(i));
+      ++to;
+    }
+    return mapped;
+  });
+  result.indices.erase(result.indices.begin() + dropped);
+  if (dropped < flat.output_index_count) --result.output_index_count;
+  return result;
+}
+
+// Every function steps along `outer` as far as along the whole of `inner`.
+bool SeenAsOne(const std::vector<Affine>& polys, int outer, int inner, int64_t inner_range) {
+  for (const Affine& poly : polys) {
+    if (poly.coefficient(outer) != poly.coefficient(inner) * inner_range) return false;
+  }
+  return true;
+}
+
+bool MergeOnePair(FlatContraction* flat) {
+  const std::vector<Affine> polys = AllPolys(*flat);
+  const int count = static_cast<int>(flat->indices.size());
+  for (int inner = 0; inner < count; ++inner) {
+    const bool is_output = inner < flat->output_index_count;
+    for (int outer = 0; outer < count; ++outer) {
+      if (outer == inner || (outer < flat->output_index_count) != is_output) continue;
+      const int64_t range = flat->indices[inner].range;
+      if (!SeenAsOne(polys, outer, inner, range)) continue;
+      flat->indices[inner] = {
+          absl::StrCat(flat->indices[outer].name, "_", flat->indices[inner].name),
+          flat->indices[outer].range * range};
+      *flat = DropIndex(*flat, outer);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void VisitExprs(const FlatContraction& flat, const std::function<void(const Expr&)>& visit) {
+  std::set<const Expr*> seen;
+  Visit(flat.body, &seen, visit);
+  Visit(flat.empty_value, &seen, visit);
+  for (const Output& output : flat.outputs) Visit(output.expr, &seen, visit);
+}
+
+FlatContraction MapPolys(const FlatContraction& flat, const PolyMap& map) {
+  FlatContraction result = flat;
+  ExprMapper exprs(map);
+  for (TensorAccess& access : result.accesses) {
+    for (Affine& coord : access.coords) coord = map(coord);
+    access.guard = MapConstraints(std::move(access.guard), map);
+  }
+  for (Affine& coord : result.output_coords) coord = map(coord);
+  result.constraints = MapConstraints(std::move(result.constraints), map);
+  result.store_guard = MapConstraints(std::move(result.store_guard), map);
+  result.body = exprs.Map(flat.body);
+  result.empty_value = exprs.Map(flat.empty_value);
+  for (Output& output : result.outputs) output.expr = exprs.Map(output.expr);
+  return result;
+}
+
+FlatContraction MergeIndices(FlatContraction flat) {
+  FlattenTensors(&flat);
+  for (int i = static_cast<int>(flat.indices.size()); i-- > 0;) {
+    if (flat.indices[i].range == 1) flat = DropIndex(flat, i);
+  }
+  while (MergeOnePair(&flat)) {
+  }
+  return flat;
+}
+
+FlatContraction SplitIndex(const FlatContraction& flat, int index, int64_t size) {
+  const int lane = flat.output_index_count;  // the indices from here on move up by one
+  FlatContraction result = MapPolys(flat, [&](const Affine& poly) {
+    Affine mapped = Affine::Constant(poly.constant);
+    for (int i = 0; i < static_cast<int>(flat.indices.size()); ++i) {
+      const math::Rational coefficient = poly.coefficient(i);
+      if (coefficient.is_zero()) continue;
+      mapped.set_coefficient(i < lane ? i : i + 1, i == index ? coefficient * size : coefficient);
+    }
+    if (!poly.coefficient(index).is_zero()) mapped.set_coefficient(lane, poly.coefficient(index));
+    return mapped;
+  });
+  const Index split = flat.indices[index];
+  result.indices[index] = {absl::StrCat(split.name, "_block"), (split.range + size - 1) / size};
+  result.indices.insert(result.indices.begin() + lane, {absl::StrCat(split.name, "_lane"), size});
+  ++result.output_index_count;
+  if (split.range % size == 0) return result;
+  const RangeConstraint within{Affine::Variable(index, size) + Affine::Variable(lane),
+                               split.range};
+  result.store_guard.push_back(within);
+  std::set<const Expr*> seen;
+  const std::function<void(const Expr&)> guard_reads = [&](const Expr& expr) {
+    if (const auto* read = std::get_if<Read>(&expr.node)) {
+      TensorAccess& access = result.accesses[read->access];
+      if (access.guard.empty() || !(access.guard.back() == within)) access.guard.push_back(within);
+    }
+  };
+  for (const Output& output : result.outputs) Visit(output.expr, &seen, guard_reads);
+  Visit(result.empty_value, &seen, guard_reads);
+  return result;
+}
+
+}  // namespace tartan::poly

@@ -1,0 +1,30 @@
+// Changes of a kernel's iteration space that leave what it computes alone: plans and code are made
+// from the form with the fewest indices, and from split indices where an operand is packed.
+#pragma once
+
+#include <functional>
+
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::poly {
+
+// The same kernel with every affine function of the indices (of accesses, guards, constraints,
+// output coordinates and expressions) replaced. Sharing between expressions is kept.
+FlatContraction MapPolys(const FlatContraction& flat,
+                         const std::function<math::Affine(const math::Affine&)>& map);
+
+// Visits every expression of the kernel once, also those within others.
+void VisitExprs(const FlatContraction& flat, const std::function<void(const Expr&)>& visit);
+
+// Tensors become sequences of elements (but for those read at computed coordinates), indices of
+// range 1 vanish, and two indices that every affine function of the kernel sees as one (a whole run
+// of the inner for each step of the outer) become one.
+FlatContraction MergeIndices(FlatContraction flat);
+
+// Replaces output index `index` by `index / size` (at its position) and `index % size` (after the
+// other output indices), names with "_block" and "_lane" added. Where `size` does not divide the
+// range, stores and the reads of the outputs' expressions are guarded; what the body reads beyond
+// the range is the caller's affair.
+FlatContraction SplitIndex(const FlatContraction& flat, int index, int64_t size);
+
+}  // namespace tartan::poly
