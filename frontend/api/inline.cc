@@ -78,15 +78,6 @@ class Renamer {
   std::map<std::string, std::string> tensors_;
 };
 
-const std::string& TargetOf(const lang::Statement& statement) {
-  return Match(
-      statement.node,
-      [](const lang::Assignment& assignment) -> const std::string& { return assignment.target; },
-      [](const lang::Contraction& contraction) -> const std::string& {
-        return contraction.output.tensor;
-      });
-}
-
 }  // namespace
 
 std::string NameScope::Unique(absl::string_view wanted) {
@@ -119,7 +110,7 @@ std::vector<std::string> InlineFunction(const lang::Function& callee,
     }
   }
   for (const lang::Statement& statement : callee.statements) {
-    const std::string& target = TargetOf(statement);
+    const std::string& target = lang::TargetOf(statement);
     const bool is_output =
         std::find(callee.outputs.begin(), callee.outputs.end(), target) != callee.outputs.end();
     const bool plain = prefix.empty() || (is_output && callee.outputs.size() == 1);
