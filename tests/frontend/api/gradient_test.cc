@@ -167,6 +167,20 @@ TEST(Gradient, PassesThroughFloatsOnly) {
   EXPECT_THAT(Value(gradient, {x, i}, {Doubles({2}, {1, 1}), whole}), ElementsAre(5, 6));
 }
 
+TEST(Gradient, StopsAndGoesWhereTheFunctionSays) {
+  const Tensor x = Input("x", {});
+  const Tensor stopped = Call("function (X) -> (Y) { Y = X * stop_gradient(X); }", {x});
+  EXPECT_THAT(Value(GradientOf(stopped, {x})[0], {x}, {Doubles({}, {5})}), ElementsAre(5));
+  const Tensor given = Call(
+      "function (X) -> (Y) { Y = custom_gradient(round(X), straight, X); }"
+      "function straight (X, Y, DY) -> (DX) { DX = 3 * DY; }",
+      {x});
+  const Tensor loss = Call("function (Y) -> (L) { L = Y * Y; }", {given});
+  const Tensor gradient = GradientOf(loss, {x})[0];
+  EXPECT_THAT(Value(loss, {x}, {Doubles({}, {1.6})}), ElementsAre(4));
+  EXPECT_THAT(Value(gradient, {x}, {Doubles({}, {1.6})}), ElementsAre(12));
+}
+
 TEST(Gradient, RefusesWhatHasNone) {
   const Tensor x = Input("x", {2, 2});
   const Tensor n = Input("n", {}, DataType::kInt64);
