@@ -23,8 +23,7 @@ absl::StatusOr<ProgramSpaces> AnalyzeProgram(const ir::Program& program);
 bool MovesElements(const IndexSpace& space);
 
 // Requires: group.root is kNoValue or a contraction. Where its space does not cover the output, the
-// caller fills the output beforehand. InvalidArgument for an assignment of several values to one
-// element.
+// caller fills the output beforehand.
 absl::StatusOr<FlatContraction> BuildKernel(const ir::Program& program, const ProgramSpaces& spaces,
                                             const ir::Grouping& grouping,
                                             const ir::KernelGroup& group);
