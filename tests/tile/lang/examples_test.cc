@@ -223,6 +223,22 @@ TEST(Examples, TheThreeFormsOfTheGradientAgree) {
   EXPECT_EQ(OutputOf("conv2d_gradient_defracted", inputs), expected);
 }
 
+TEST(Examples, FlattenedAccess) {
+  const std::vector<double> output = OutputOf("flattened_access", {Counting({16, 16})});
+  ASSERT_EQ(output.size(), 256u);
+  for (int i = 0; i < 16; ++i) {
+    for (int j = 0; j < 16; ++j) {
+      EXPECT_EQ(output[16 * i + j], i + j < 16 ? 17 * i + j + 1 : 0) << i << ", " << j;
+    }
+  }
+}
+
+TEST(Examples, ConvolutionWithItsOutputOperations) {
+  const std::vector<HostTensor> inputs = {
+      Counting({1, 3, 3, 1}), FloatTensor({3, 3, 1, 1}, {1, 0, -1, 2, 0, -2, 1, 0, -1})};
+  EXPECT_EQ(OutputOf("conv2d_same_relu_operations", inputs), OutputOf("conv2d_same_relu", inputs));
+}
+
 TEST(Examples, StraightThrough) {
   // The scale is 7 / 7, so the weights are rounded to whole numbers: 7 and 2.
   EXPECT_THAT(OutputOf("straight_through",

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Fuzzes the parser, the binder and the printers of Tile under address and undefined-behaviour
+# sanitizers, beginning with the examples and the programs that must fail.
+# Usage: scripts/fuzz.sh [SECONDS] [SEED]     (600 seconds, seed 1)
+# The build is in build-fuzz/. A text that fails is left in build-fuzz/crashes/, and the script
+# says where.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+seconds=${1:-600}
+seed=${2:-1}
+build=${TARTAN_FUZZ_BUILD:-build-fuzz}
+sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+
+engine=loop
+compiler=${CXX:-c++}
+if echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
+  clang++ -x c++ -fsanitize=fuzzer,address - -o /dev/null 2>/dev/null; then
+  engine=libfuzzer
+  compiler=clang++
+  sanitizers+=" -fsanitize=fuzzer-no-link"
+fi
+
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER="$compiler" \
+  -DCMAKE_CXX_FLAGS="$sanitizers" -DTARTAN_FUZZ="$engine" -DTARTAN_BUILD_BENCHMARKS=OFF >/dev/null
+cmake --build "$build" --target fuzz_tile
+target=$(find "$build" -name fuzz_tile -type f -perm -u+x | head -1)
+
+mkdir -p "$build/corpus" "$build/crashes"
+cp examples/tile/*.tile tests/tile/lang/bad/*.tile "$build/corpus/"
+
+echo "fuzzing for $seconds seconds with $engine, seed $seed"
+export UBSAN_OPTIONS=print_stacktrace=1
+if [[ $engine == libfuzzer ]]; then
+  command=("$target" "$build/corpus" -max_total_time="$seconds" -seed="$seed" -max_len=4096
+    -timeout=10 -dict=tests/tile/lang/fuzz_tile.dict -artifact_prefix="$build/crashes/"
+    -print_funcs=0 -print_final_stats=1)
+else
+  command=("$target" "$build/corpus" "$seconds" "$seed" "$build/crashes/text.tile")
+fi
+if ! "${command[@]}"; then
+  echo "a text failed; it is the newest file of $build/crashes: $(ls -t "$build/crashes" | head -1)" >&2
+  exit 1
+fi
+echo "nothing was found"
