@@ -129,7 +129,7 @@ TEST(MakeInputs, NamesTheInputsThatThereAre) {
   const auto made = MakeInputs(TwoInputs(), options);
   EXPECT_EQ(ExitCodeFor(made.status()), ExitCode::kUsage);
   EXPECT_THAT(std::string(made.status().message()),
-              HasSubstr("no input 'z'; it has x: float32[?, 3], ids: int64[2]"));
+              HasSubstr("no input 'z'; there is x: float32[?, 3], ids: int64[2]"));
 }
 
 TEST(MakeInputs, AMissingInputIsAnErrorUnlessRandom) {

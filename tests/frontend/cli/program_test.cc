@@ -148,7 +148,7 @@ TEST(Program, UsageErrorsEndWith2) {
   ExpectFailure(RunTartan({"run", Digits(), "--random", "--shape", "x=1x3x28x28"}), 2,
                 "contradicts");
   ExpectFailure(RunTartan({"run", Digits(), "--input", Seven(), "--output", "y=a.npy"}), 2,
-                "no output 'y'; it has scores");
+                "no output 'y'; there is scores");
   ExpectFailure(RunTartan({"run", Digits(), "--input", Seven(), "--output", "scores=a.txt"}), 2,
                 ".npy or .pb");
 }
