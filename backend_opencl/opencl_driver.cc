@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "backend_opencl/calibration.h"
 #include "backend_opencl/device_query.h"
 #include "backend_opencl/disk_cache.h"
 #include "backend_opencl/opencl_device.h"
@@ -14,14 +15,18 @@ namespace {
 
 class OpenClDriver : public hal::Driver {
  public:
-  explicit OpenClDriver(std::shared_ptr<DiskCache> cache) : cache_(std::move(cache)) {}
+  OpenClDriver(std::shared_ptr<DiskCache> cache, Calibrations calibrations)
+      : cache_(std::move(cache)), calibrations_(calibrations) {}
 
   absl::string_view name() const override { return "opencl"; }
 
   absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices() override {
     TARTAN_ASSIGN_OR_RETURN(std::vector<FoundDevice> found, FindDevices());
     std::vector<hal::DeviceInfo> infos;
-    for (FoundDevice& device : found) infos.push_back(std::move(device.info));
+    for (FoundDevice& device : found) {
+      ApplyStored(&device.info);
+      infos.push_back(std::move(device.info));
+    }
     return infos;
   }
 
@@ -30,6 +35,8 @@ class OpenClDriver : public hal::Driver {
     for (FoundDevice& device : found) {
       if (device.info.ordinal != info.ordinal || device.info.name != info.name) continue;
       device.info.index = info.index;
+      TARTAN_RETURN_IF_ERROR(CalibrateIfAskedFor(device));
+      ApplyStored(&device.info);
       return OpenClDevice::Open(std::move(device), cache_);
     }
     return absl::UnavailableError(
@@ -37,7 +44,26 @@ class OpenClDriver : public hal::Driver {
   }
 
  private:
+  bool ApplyStored(hal::DeviceInfo* info) const {
+    if (cache_ == nullptr) return false;
+    const std::optional<Calibration> calibration = LoadCalibration(*cache_, *info);
+    if (calibration.has_value()) Apply(*calibration, &info->settings);
+    return calibration.has_value();
+  }
+
+  // On a device of its own, whose memory is given back.
+  absl::Status CalibrateIfAskedFor(const FoundDevice& found) const {
+    if (cache_ == nullptr || calibrations_ == Calibrations::kStored) return absl::OkStatus();
+    hal::DeviceInfo ignored = found.info;
+    if (calibrations_ == Calibrations::kOnce && ApplyStored(&ignored)) return absl::OkStatus();
+    TARTAN_ASSIGN_OR_RETURN(const hal::DevicePtr device, OpenClDevice::Open(found, cache_));
+    TARTAN_ASSIGN_OR_RETURN(const Calibration calibration, Calibrate(*device));
+    StoreCalibration(*cache_, found.info, calibration);
+    return absl::OkStatus();
+  }
+
   const std::shared_ptr<DiskCache> cache_;  // may be null
+  const Calibrations calibrations_;
 };
 
 }  // namespace
@@ -49,7 +75,7 @@ std::unique_ptr<hal::Driver> MakeOpenClDriver(const OpenClOptions& options) {
         options.cache_directory.empty() ? DefaultCacheDirectory() : options.cache_directory,
         options.cache_limit_bytes, options.verbose);
   }
-  return std::make_unique<OpenClDriver>(std::move(cache));
+  return std::make_unique<OpenClDriver>(std::move(cache), options.calibrations);
 }
 
 }  // namespace tartan::opencl

@@ -9,6 +9,14 @@
 
 namespace tartan::opencl {
 
+// Whether the settings of a device hold what was measured on it (calibration.h). Measurements are
+// kept in the disk cache; without one there are none.
+enum class Calibrations : uint8_t {
+  kStored,  // where it was measured before
+  kOnce,    // and Open measures a device never seen, which takes a second or two
+  kAgain,   // Open measures in any case
+};
+
 struct OpenClOptions {
   bool use_disk_cache = true;
   // Where compiled kernels are kept; empty: DefaultCacheDirectory() of disk_cache.h.
@@ -16,6 +24,7 @@ struct OpenClOptions {
   int64_t cache_limit_bytes = int64_t{512} << 20;
   // Tells on stderr, once, why the disk cache is not used where it cannot be.
   bool verbose = false;
+  Calibrations calibrations = Calibrations::kStored;
 };
 
 // Compiles the format "opencl-c": OpenCL C 1.2. ListDevices is Unavailable, with the remedy, where

@@ -24,6 +24,9 @@ absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>&
 struct DeviceOptions {
   bool use_disk_cache = true;
   bool verbose = false;  // tells on stderr why the disk cache is not used where it cannot be
+  // Measures what the device reaches even if that is known. It is done once for every device, and
+  // kept in the disk cache: info().settings tells it.
+  bool calibrate_again = false;
 };
 
 // With TARTAN_DUMP_DIR in the environment, everything a device compiles is written there, stage by

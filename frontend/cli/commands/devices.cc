@@ -1,7 +1,9 @@
 // tartan devices: what there is to compute on.
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/terminal.h"
 #include "proto/report.pb.h"
@@ -27,6 +29,9 @@ void FillSettings(const HardwareSettings& from, DevicesReport::Settings* to) {
   to->set_has_float16(from.has_float16);
   to->set_has_float64(from.has_float64);
   to->set_clock_mhz(from.clock_mhz);
+  to->set_gflops(from.gflops);
+  to->set_gbps(from.gbps);
+  to->set_launch_us(from.launch_us);
 }
 
 void FillDevice(const hal::DeviceInfo& from, DevicesReport::Device* to) {
@@ -64,6 +69,11 @@ std::string ToText(const DevicesReport& report, bool detailed) {
                                          FormatBytes(settings.l2_bytes()))});
     table.AddRow({"float16, float64", absl::StrCat(YesNo(settings.has_float16()), ", ",
                                                    YesNo(settings.has_float64()))});
+    if (settings.gflops() > 0) {
+      table.AddRow({"measured", absl::StrFormat("%.0f GFLOP/s, %.1f GB/s, %.1f us a launch",
+                                                settings.gflops(), settings.gbps(),
+                                                settings.launch_us())});
+    }
     if (detailed) {
       table.AddRow({"largest allocation", FormatBytes(device.max_allocation_bytes())});
       table.AddRow({"registers", FormatBytes(settings.register_bytes())});
@@ -81,13 +91,41 @@ int DefaultIndex(const std::vector<hal::DeviceInfo>& devices, const std::string&
   return selected.ok() ? selected->index : -1;
 }
 
-absl::StatusOr<ExitCode> Run(const Context& context) {
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<hal::DeviceInfo> devices,
+// The device that --device names, or every one.
+absl::Status CalibrateAgain(const std::vector<hal::DeviceInfo>& devices, const Context& context) {
+  if (!context.options().use_disk_cache) {
+    return At(Stage::kUsage, absl::InvalidArgumentError(
+                                 "--calibrate keeps its results in the disk cache: it does not go "
+                                 "with --no-cache"));
+  }
+  api::DeviceOptions options;
+  options.calibrate_again = true;
+  options.verbose = context.options().verbosity > 0;
+  const std::string& selector = context.options().device;
+  for (const hal::DeviceInfo& device : devices) {
+    if (!selector.empty() && device.index != DefaultIndex(devices, selector)) continue;
+    context.Note(absl::StrCat("calibrating ", Describe(device)));
+    TARTAN_RETURN_IF_ERROR(At(
+        Stage::kDevice, api::Device::Open(absl::StrCat(device.index), options).status()));
+  }
+  return absl::OkStatus();
+}
+
+struct DevicesOptions {
+  bool calibrate = false;
+};
+
+absl::StatusOr<ExitCode> Run(const DevicesOptions& options, const Context& context) {
+  TARTAN_ASSIGN_OR_RETURN(std::vector<hal::DeviceInfo> devices,
                           At(Stage::kDevice, api::ListDevices()));
   if (devices.empty()) {
     return At(Stage::kDevice,
               absl::UnavailableError("no OpenCL device was found; for the CPU install PoCL: "
                                      "apt-get install pocl-opencl-icd"));
+  }
+  if (options.calibrate) {
+    TARTAN_RETURN_IF_ERROR(CalibrateAgain(devices, context));
+    TARTAN_ASSIGN_OR_RETURN(devices, At(Stage::kDevice, api::ListDevices()));
   }
   DevicesReport report;
   const int chosen = DefaultIndex(devices, context.options().device);
@@ -104,8 +142,13 @@ absl::StatusOr<ExitCode> Run(const Context& context) {
 
 Command AddDevices(CLI::App& app) {
   CLI::App* command = app.add_subcommand("devices", "List devices and what is known of them");
-  command->footer("Example:\n  tartan devices --format json\n\n* marks the default device.");
-  return {command, Run};
+  auto options = std::make_shared<DevicesOptions>();
+  command->add_flag("--calibrate", options->calibrate,
+                    "Measure peak, bandwidth and launch cost again (those of --device, or all)");
+  command->footer(
+      "What a device reaches is measured when it is first used, and kept in the disk cache.\n\n"
+      "Example:\n  tartan devices --format json\n\n* marks the default device.");
+  return {command, [options](const Context& context) { return Run(*options, context); }};
 }
 
 }  // namespace tartan::cli

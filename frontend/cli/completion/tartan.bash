@@ -20,7 +20,11 @@ _tartan() {
       COMPREPLY=($(compgen -W "program graph flat plan sem simplified source" -- "$current"))
       return
       ;;
-    --device | --input | --shape | --type | --grad | --of | --topk | --rtol | --atol | \
+    --against)
+      COMPREPLY=($(compgen -W "onednn onednn-auto openblas clblast copy" -- "$current"))
+      return
+      ;;
+    --device | --threads | --input | --shape | --type | --grad | --of | --topk | --rtol | --atol | \
       --match | --jobs | --warmup | --time | \
       --count | --batch | --limit) return ;;
     --labels | --expect | --write-expect | --output)
@@ -36,7 +40,14 @@ _tartan() {
     inspect) options="--input --shape" ;;
     run) options="--input --shape --random --output --topk --labels" ;;
     verify) options="--rtol --atol --match --expect --write-expect --jobs" ;;
-    bench) options="--input --shape --warmup --time --count --batch" ;;
+    devices) options="--calibrate" ;;
+    bench)
+      if [[ " ${COMP_WORDS[*]} " == *" op "* ]]; then
+        options="--against --time --count --threads"
+      else
+        options="--input --shape --warmup --time --count --batch --threads"
+      fi
+      ;;
     tile)
       options="--input --shape --type --random --output --grad --of --ties --dump --naive --check"
       options+=" --rtol --atol"

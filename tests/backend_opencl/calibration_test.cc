@@ -1,0 +1,109 @@
+// What is measured of a device, and where it is kept.
+#include "backend_opencl/calibration.h"
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "backend_opencl/opencl_driver.h"
+#include "gtest/gtest.h"
+#include "tests/backend_opencl/temporary_directory.h"
+
+namespace tartan::opencl {
+namespace {
+
+constexpr int64_t kLimit = int64_t{1} << 30;
+
+hal::DeviceInfo SomeDevice() {
+  hal::DeviceInfo info;
+  info.platform = "platform";
+  info.name = "device";
+  info.driver_version = "1";
+  return info;
+}
+
+TEST(Calibration, IsFoundAgainForTheSameDeviceAndDriverOnly) {
+  const TemporaryDirectory directory;
+  DiskCache cache(directory.path(), kLimit, false);
+  const Calibration measured = {1234.5, 67.25, 3.5, 128};
+  EXPECT_EQ(LoadCalibration(cache, SomeDevice()), std::nullopt);
+  StoreCalibration(cache, SomeDevice(), measured);
+  EXPECT_EQ(LoadCalibration(cache, SomeDevice()), measured);
+
+  hal::DeviceInfo other = SomeDevice();
+  other.driver_version = "2";
+  EXPECT_EQ(LoadCalibration(cache, other), std::nullopt);
+  other = SomeDevice();
+  other.settings.compute_units = 7;  // fewer threads reach less
+  EXPECT_EQ(LoadCalibration(cache, other), std::nullopt);
+}
+
+TEST(Calibration, OfADamagedFileIsNotTaken) {
+  const TemporaryDirectory directory;
+  DiskCache cache(directory.path(), kLimit, false);
+  StoreCalibration(cache, SomeDevice(), {1, 2, 3, 4});
+  for (const auto& file : std::filesystem::recursive_directory_iterator(directory.path())) {
+    if (!file.is_regular_file()) continue;
+    std::fstream stream(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(-3, std::ios::end);
+    stream.put('\x7f');
+  }
+  EXPECT_EQ(LoadCalibration(cache, SomeDevice()), std::nullopt);
+}
+
+// The first device of the machine, opened with its disk cache in `directory`.
+absl::StatusOr<hal::DevicePtr> OpenFirst(const std::string& directory, Calibrations calibrations) {
+  OpenClOptions options;
+  options.cache_directory = directory;
+  options.calibrations = calibrations;
+  const std::unique_ptr<hal::Driver> driver = MakeOpenClDriver(options);
+  const auto devices = driver->ListDevices();
+  if (!devices.ok()) return devices.status();
+  if (devices->empty()) return absl::UnavailableError("no device");
+  return driver->Open(devices->front());
+}
+
+TEST(Calibration, MeasuresADeviceOnceAndKeepsIt) {
+  const TemporaryDirectory directory;
+  auto device = OpenFirst(directory.path(), Calibrations::kStored);
+  if (!device.ok()) GTEST_SKIP() << device.status();
+  EXPECT_EQ((*device)->info().settings.gflops, 0);
+
+  device = OpenFirst(directory.path(), Calibrations::kOnce);
+  ASSERT_TRUE(device.ok()) << device.status();
+  const HardwareSettings first = (*device)->info().settings;
+  EXPECT_GT(first.gflops, 0.1);
+  EXPECT_LT(first.gflops, 1e6);
+  EXPECT_GT(first.gbps, 0.1);
+  EXPECT_LT(first.gbps, 1e5);
+  EXPECT_GT(first.launch_us, 0);
+  EXPECT_GE(first.threads, 1);
+  EXPECT_EQ((*device)->statistics().peak_allocated_bytes, 0);
+
+  for (const Calibrations later : {Calibrations::kOnce, Calibrations::kStored}) {
+    device = OpenFirst(directory.path(), later);
+    ASSERT_TRUE(device.ok()) << device.status();
+    EXPECT_EQ((*device)->info().settings, first);
+  }
+}
+
+TEST(Calibration, OfOneDeviceByTwoAtOnceLeavesOneResult) {
+  const TemporaryDirectory directory;
+  if (const auto device = OpenFirst(directory.path(), Calibrations::kStored); !device.ok()) {
+    GTEST_SKIP() << device.status();
+  }
+  const auto calibrate = [&directory] {
+    const auto device = OpenFirst(directory.path(), Calibrations::kAgain);
+    ASSERT_TRUE(device.ok()) << device.status();
+    EXPECT_GT((*device)->info().settings.gflops, 0);
+  };
+  std::thread other(calibrate);
+  calibrate();
+  other.join();
+  const auto device = OpenFirst(directory.path(), Calibrations::kStored);
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_GT((*device)->info().settings.gbps, 0);
+}
+
+}  // namespace
+}  // namespace tartan::opencl
