@@ -36,8 +36,11 @@ std::string ProgramFolder() {
 }
 
 absl::StatusOr<MakePeerRun> LoadPeer(absl::string_view library) {
-  const std::string path =
-      absl::StrCat(ProgramFolder(), "/tartan_bench_", library, ".so");
+  std::string path = absl::StrCat(ProgramFolder(), "/tartan_bench_", library, ".so");
+  // Tests and benchmarks lie a folder deeper.
+  if (access(path.c_str(), R_OK) != 0) {
+    path = absl::StrCat(ProgramFolder(), "/../tartan_bench_", library, ".so");
+  }
   if (access(path.c_str(), R_OK) != 0) {
     return absl::NotFoundError(absl::StrCat("this build is without ", library, " (no ", path,
                                             "); bench/README.md tells what it needs"));

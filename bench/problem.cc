@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "bench/workload.h"
 #include "tile/base/status_macros.h"
 
@@ -281,19 +282,25 @@ absl::StatusOr<Problem> ParseProblem(absl::string_view spec) {
   return Invalid(spec, ": ", problem.status().message(), "; expected ", Expected(*form));
 }
 
-absl::StatusOr<std::vector<Problem>> ParseProblemList(absl::string_view text,
-                                                      absl::string_view file) {
-  std::vector<Problem> problems;
+absl::StatusOr<std::vector<ProblemSection>> ParseProblemList(absl::string_view text,
+                                                             absl::string_view file) {
+  std::vector<ProblemSection> sections(1);
   int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
     line = absl::StripAsciiWhitespace(line);
+    if (absl::ConsumePrefix(&line, "##")) {
+      if (!sections.back().problems.empty()) sections.emplace_back();
+      sections.back().heading = std::string(absl::StripAsciiWhitespace(line));
+      continue;
+    }
     if (line.empty() || line[0] == '#') continue;
     absl::StatusOr<Problem> problem = ParseProblem(line);
     if (!problem.ok()) return Invalid(file, ":", number, ": ", problem.status().message());
-    problems.push_back(*std::move(problem));
+    sections.back().problems.push_back(*std::move(problem));
   }
-  return problems;
+  if (sections.back().problems.empty()) sections.pop_back();
+  return sections;
 }
 
 }  // namespace tartan::bench

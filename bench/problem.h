@@ -126,9 +126,14 @@ struct Problem {
 // InvalidArgument shows the spec, what is wrong with it, and the form that would be right.
 absl::StatusOr<Problem> ParseProblem(absl::string_view spec);
 
-// The problems of a list: one spec a line; empty lines and those that begin with '#' are skipped.
-// Errors name `file` and the line.
-absl::StatusOr<std::vector<Problem>> ParseProblemList(absl::string_view text,
-                                                      absl::string_view file);
+struct ProblemSection {
+  std::string heading;
+  std::vector<Problem> problems;
+};
+
+// A list: one spec a line, "## heading" begins a section, other lines that begin with '#' and empty
+// ones are skipped. Sections without problems are left out. Errors name `file` and the line.
+absl::StatusOr<std::vector<ProblemSection>> ParseProblemList(absl::string_view text,
+                                                             absl::string_view file);
 
 }  // namespace tartan::bench

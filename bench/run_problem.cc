@@ -10,21 +10,12 @@
 #include "bench/comparison.h"
 #include "bench/peer_engine.h"
 #include "bench/tartan_engine.h"
-#include "bench/workload.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::bench {
 namespace {
 
 constexpr char kCopy[] = "copy";
-
-// The part of the roofline that `ms` reaches: the device needs at least the longer of the times for
-// its arithmetic and for its memory.
-double Roofline(const Workload& work, double ms, const HardwareSettings& settings) {
-  if (settings.gflops <= 0 || settings.gbps <= 0 || ms <= 0) return 0;
-  const double least_ms = std::max(work.flops / settings.gflops, work.bytes / settings.gbps) * 1e-6;
-  return least_ms / ms;
-}
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const std::string& name, const Problem& problem,
                                                    const Workload& work,
@@ -57,46 +48,73 @@ std::vector<std::string> EngineNames() {
   return names;
 }
 
+double LeastMilliseconds(const Workload& work, const HardwareSettings& settings) {
+  if (settings.gflops <= 0 || settings.gbps <= 0) return 0;
+  return std::max(work.flops / settings.gflops, work.bytes / settings.gbps) * 1e-6;
+}
+
+absl::StatusOr<std::unique_ptr<ProblemRun>> ProblemRun::Create(const Problem& problem,
+                                                               api::Device& device) {
+  std::unique_ptr<ProblemRun> run(new ProblemRun(problem, device));
+  TARTAN_ASSIGN_OR_RETURN(const WorkloadProgram program, MakeProgram(run->work_, problem.spec));
+  run->values_ = RandomValues(program.inputs);
+  const auto start = std::chrono::steady_clock::now();
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Engine> tartan,
+                          MakeTartanEngine(program, run->values_, device));
+  TARTAN_RETURN_IF_ERROR(tartan->Run(1));
+  const std::chrono::duration<double, std::milli> elapsed =
+      std::chrono::steady_clock::now() - start;
+  run->compile_ms_ = elapsed.count();
+  TARTAN_ASSIGN_OR_RETURN(run->expected_, tartan->Output());
+  run->entries_.push_back({std::move(tartan)});
+  return run;
+}
+
+absl::StatusOr<Engine*> ProblemRun::AddEngine(const std::string& name) {
+  for (const Entry& entry : entries_) {
+    if (entry.engine->name() == name) return entry.engine.get();
+  }
+  Entry entry;
+  TARTAN_ASSIGN_OR_RETURN(entry.engine, MakeEngine(name, problem_, work_, values_, device_));
+  if (entry.engine == nullptr) return nullptr;
+  TARTAN_ASSIGN_OR_RETURN(entry.max_error, CheckEngine(*entry.engine, expected_, problem_.spec));
+  entries_.push_back(std::move(entry));
+  return entries_.back().engine.get();
+}
+
+double ProblemRun::MaxErrorOf(const Engine& engine) const {
+  for (const Entry& entry : entries_) {
+    if (entry.engine.get() == &engine) return entry.max_error;
+  }
+  return 0;
+}
+
 absl::StatusOr<ProblemResult> RunProblem(const Problem& problem,
                                          const std::vector<std::string>& against,
                                          const MeasureOptions& options, api::Device& device) {
-  const Workload work = MakeWorkload(problem);
+  TARTAN_ASSIGN_OR_RETURN(const std::unique_ptr<ProblemRun> run,
+                          ProblemRun::Create(problem, device));
+  const Workload& work = run->workload();
   ProblemResult result;
   result.spec = problem.spec;
   result.flops = work.flops;
   result.bytes = work.bytes;
-  TARTAN_ASSIGN_OR_RETURN(const WorkloadProgram program, MakeProgram(work, problem.spec));
-  const std::vector<HostTensor> values = RandomValues(program.inputs);
-
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<std::unique_ptr<Engine>> engines(1);
-  TARTAN_ASSIGN_OR_RETURN(engines[0], MakeTartanEngine(program, values, device));
-  TARTAN_RETURN_IF_ERROR(engines[0]->Run(1));
-  const std::chrono::duration<double, std::milli> elapsed =
-      std::chrono::steady_clock::now() - start;
-  result.compile_ms = elapsed.count();
-  TARTAN_ASSIGN_OR_RETURN(const HostTensor expected, engines[0]->Output());
-
-  std::vector<double> errors = {0};
-  for (const std::string& name : against) {
-    TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                            MakeEngine(name, problem, work, values, device));
-    if (engine == nullptr) {
-      result.missing.push_back(name);
-      continue;
-    }
-    TARTAN_ASSIGN_OR_RETURN(errors.emplace_back(), CheckEngine(*engine, expected, problem.spec));
-    engines.push_back(std::move(engine));
+  result.compile_ms = run->compile_ms();
+  std::vector<std::string> names = {"tartan"};
+  names.insert(names.end(), against.begin(), against.end());
+  std::vector<Engine*> engines;
+  for (const std::string& name : names) {
+    TARTAN_ASSIGN_OR_RETURN(Engine* engine, run->AddEngine(name));
+    if (engine != nullptr) engines.push_back(engine);
+    if (engine == nullptr) result.missing.push_back(name);
   }
-
-  std::vector<Engine*> pointers;
-  for (const auto& engine : engines) pointers.push_back(engine.get());
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<Measurement> times, Measure(pointers, options));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Measurement> times, Measure(engines, options));
+  const double least_ms = LeastMilliseconds(work, device.info().settings);
   for (size_t i = 0; i < engines.size(); ++i) {
     const double ms = times[i].median_ms;
     result.engines.push_back({engines[i]->name(), times[i], work.flops / ms * 1e-6,
-                              work.bytes / ms * 1e-6, Roofline(work, ms, device.info().settings),
-                              errors[i], engines[i]->kernels()});
+                              work.bytes / ms * 1e-6, least_ms / ms,
+                              run->MaxErrorOf(*engines[i]), engines[i]->kernels()});
   }
   return result;
 }

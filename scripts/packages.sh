@@ -8,6 +8,8 @@ build_packages=(
   ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
 )
 test_packages=(libgtest-dev libgmock-dev libonnx-testdata)
+# What is measured beside is optional: what is not there is left out.
+bench_packages=(libbenchmark-dev libdnnl-dev libopenblas-dev libclblast-dev)
 
 fail() {
   echo "$(basename "$0"): $*" >&2
