@@ -81,7 +81,7 @@ class GroupLowerer {
 
   // Where a stage's tile of a step begins in its array.
   ExprPtr Buffer(const GroupStage& stage, const ExprPtr& step) const {
-    if (!plan_.double_buffered) return context_.Number(0);
+    if (plan_.buffering != plan::Buffering::kDouble) return context_.Number(0);
     return sem::Mul(sem::Mod(step, context_.Number(2)),
                     context_.Number(stage.plan().layout.size));
   }
@@ -111,7 +111,7 @@ class GroupLowerer {
     if (steps == 1) {
       if (!stages_.empty()) statements = {CopyAll("", zero), sem::MakeBarrier()};
       statements.push_back(reduction_->Step(Buffers(zero)));
-    } else if (!stages_.empty() && plan_.double_buffered) {
+    } else if (!stages_.empty() && plan_.buffering != plan::Buffering::kNone) {
       statements = PipelinedSteps(steps);
     } else {
       const ExprPtr step = context_.Var("step");
@@ -150,6 +150,7 @@ class GroupLowerer {
     }
     body.push_back(sem::MakeIf(has_next, sem::MakeBlock(std::move(fetch))));
     body.push_back(reduction_->Step(Buffers(step)));
+    if (plan_.buffering == plan::Buffering::kPrefetch) body.push_back(sem::MakeBarrier());
     body.push_back(sem::MakeIf(has_next, sem::MakeBlock(std::move(put))));
     body.push_back(sem::MakeBarrier());
     statements.push_back(

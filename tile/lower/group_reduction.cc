@@ -14,7 +14,7 @@ using sem::ExprPtr;
 using sem::StmtPtr;
 
 // Updates of accumulators in unrolled code.
-constexpr int64_t kUnrolledUpdates = 1024;
+constexpr int64_t kUnrolledUpdates = 512;
 
 constexpr char kAccumulators[] = "total";
 

@@ -26,6 +26,12 @@ GroupStage::GroupStage(const GroupContext& context, const plan::StagedAccess& ac
     lane_dim_ = static_cast<int>(d);
     lanes_ = static_cast<int>(layout_.dims[d].vector);
   }
+  stores_vectors_ = lanes_ > 1 && layout_.dims[lane_dim_].local_stride == 1 &&
+                    layout_.size % lanes_ == 0;
+  for (size_t d = 0; d < layout_.dims.size(); ++d) {
+    if (static_cast<int>(d) == lane_dim_) continue;
+    stores_vectors_ &= layout_.dims[d].local_stride % lanes_ == 0;
+  }
 }
 
 std::string GroupStage::Name(const char* what) const {
@@ -41,7 +47,7 @@ ExprPtr GroupStage::Round(size_t dim) const {
 }
 
 StmtPtr GroupStage::DeclareTile() const {
-  const int64_t copies = context_.plan().double_buffered ? 2 : 1;
+  const int64_t copies = context_.plan().buffering == plan::Buffering::kDouble ? 2 : 1;
   return sem::MakeArray({type_, 1}, Name("tile"), copies * layout_.size, sem::Space::kLocal);
 }
 
@@ -213,7 +219,7 @@ StmtPtr GroupStage::StoreToTile(const ExprPtr& to, const ExprPtr& value,
                                 const std::string& suffix) const {
   if (lanes_ == 1) return sem::MakeStore(Name("tile"), type_, to, value);
   const int64_t stride = layout_.dims[lane_dim_].local_stride;
-  if (stride == 1) return sem::MakeStore(Name("tile"), type_, to, value, true);
+  if (stores_vectors_) return sem::MakeStore(Name("tile"), type_, to, value, true);
   const std::string name = absl::StrCat(Name("lanes"), suffix);
   std::vector<StmtPtr> stores = {sem::MakeDeclare({type_, lanes_}, name, value)};
   for (int lane = 0; lane < lanes_; ++lane) {

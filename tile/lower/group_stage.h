@@ -66,6 +66,7 @@ class GroupStage {
   int64_t count_ = 0;  // elements of the tensor
   int lanes_ = 1;      // loaded at once
   int lane_dim_ = -1;
+  bool stores_vectors_ = false;  // the lanes are neighbours in the tile, too
 };
 
 }  // namespace tartan::lower

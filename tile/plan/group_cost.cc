@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <vector>
 
 namespace tartan::plan {
@@ -16,66 +15,49 @@ constexpr double kSchedulers = 4;        // warps that issue an instruction in a
 constexpr double kCacheBytesPerCycle = 40;   // a compute unit's share of the L2 cache
 constexpr double kSectorBytes = 32;      // of a memory transaction
 constexpr double kMemoryLatency = 700;   // cycles
+constexpr double kMemoryBytesPerCycle = 11.5;  // a compute unit's share of memory
+constexpr double kIssueRate = 0.8;       // of the cycles in which an instruction could be issued
+constexpr double kGroupCycles = 160;     // between the starts of two groups
+constexpr double kOverlapLoss = 0.15;
+constexpr double kStepLatency = 250;     // tile to local memory, barrier, first reads
 constexpr double kBarrierLatency = 40;
 constexpr double kResidentItems = 2048;  // per compute unit
 constexpr double kResidentGroups = 32;
-constexpr double kMaxRegisters = 232;    // of 255: estimates are not exact
+constexpr double kMaxRegisters = 216;    // of 255: estimates are not exact
 constexpr double kOverheadRegisters = 34;
 constexpr double kLaunchMicroseconds = 2;
 
 double Held(const GroupPlan& plan, size_t i) { return static_cast<double>(plan.splits[i].held()); }
 
-// The steps of the thread number along each index, for the first work-items.
-template <class Visit>
-void ForFirstWarp(const GroupPlan& plan, Visit visit) {
-  const int64_t count = std::min<int64_t>(plan.threads(), 32);
-  std::vector<int64_t> at(plan.splits.size());
-  for (int64_t item = 0; item < count; ++item) {
-    std::fill(at.begin(), at.end(), 0);
-    int64_t rest = item;
-    std::vector<int64_t> scale(plan.splits.size(), 1);
-    for (const ThreadPart& part : plan.thread_parts) {
-      at[part.index] += rest % part.count * scale[part.index];
-      scale[part.index] *= part.count;
-      rest /= part.count;
-    }
-    for (size_t i = 0; i < at.size(); ++i) at[i] *= plan.splits[i].vector;
-    visit(at);
-  }
-}
-
-// Cycles of a warp's read of a staged tile.
-double ReadCycles(const GroupPlan& plan, const StagedAccess& staged, int64_t lanes) {
-  std::vector<int64_t> strides;
-  for (size_t i = 0; i < plan.splits.size(); ++i) {
-    strides.push_back(staged.layout.LocalStride(static_cast<int>(i)));
-  }
-  const int64_t banks = 32 / lanes;
-  std::vector<std::set<int64_t>> touched(banks);
-  ForFirstWarp(plan, [&](const std::vector<int64_t>& at) {
-    int64_t address = 0;
-    for (size_t i = 0; i < at.size(); ++i) address += strides[i] * at[i];
+// Cycles of a warp's read from local memory at `addresses`, `lanes` elements each: its banks give
+// one unit of that size at a time.
+double BankCycles(const std::vector<int64_t>& addresses, int64_t lanes) {
+  const int64_t banks = std::max<int64_t>(32 / lanes, 1);
+  std::array<std::array<int64_t, 32>, 32> units;
+  std::array<int, 32> counts = {};
+  int most = 1;
+  for (int64_t address : addresses) {
     const int64_t unit = address / lanes;
-    touched[((unit % banks) + banks) % banks].insert(unit);
-  });
-  size_t most = 1;
-  for (const std::set<int64_t>& units : touched) most = std::max(most, units.size());
-  return static_cast<double>(most);
+    const int64_t bank = ((unit % banks) + banks) % banks;
+    const auto end = units[bank].begin() + counts[bank];
+    if (std::find(units[bank].begin(), end, unit) != end) continue;
+    units[bank][counts[bank]++] = unit;
+    most = std::max(most, counts[bank]);
+  }
+  return most;
 }
 
-// Memory sectors that a warp touches when its work-items access `lanes` elements each.
-double WarpSectors(const GroupPlan& plan, const poly::FlatAccess& access, double element_bytes,
-                   int64_t lanes) {
-  std::set<int64_t> sectors;
-  ForFirstWarp(plan, [&](const std::vector<int64_t>& at) {
-    int64_t address = 0;
-    for (size_t i = 0; i < at.size(); ++i) address += access.strides[i] * at[i];
+// Memory sectors that a warp touches at `addresses`, `lanes` elements each.
+double Sectors(const std::vector<int64_t>& addresses, double element_bytes, int64_t lanes) {
+  std::vector<int64_t> sectors;
+  for (int64_t address : addresses) {
     for (int64_t lane : {int64_t{0}, lanes - 1}) {
-      sectors.insert(static_cast<int64_t>(
+      sectors.push_back(static_cast<int64_t>(
           std::floor(static_cast<double>(address + lane) * element_bytes / kSectorBytes)));
     }
-  });
-  return static_cast<double>(sectors.size());
+  }
+  std::sort(sectors.begin(), sectors.end());
+  return static_cast<double>(std::unique(sectors.begin(), sectors.end()) - sectors.begin());
 }
 
 // What one group does, per step or at its end.
@@ -92,6 +74,22 @@ class Model {
       : problem_(problem), plan_(plan), settings_(settings) {
     threads_ = static_cast<double>(plan.threads());
     warps_ = std::ceil(threads_ / kWarp);
+    // Where the first warp's work-items are along each index.
+    const int64_t items = std::min<int64_t>(plan.threads(), 32);
+    for (size_t i = 0; i < plan.splits.size(); ++i) {
+      int64_t below = 1;
+      int64_t scale = plan.splits[i].vector;
+      std::array<int64_t, 32> at = {};
+      for (const ThreadPart& part : plan.thread_parts) {
+        if (part.index == static_cast<int>(i)) {
+          for (int64_t item = 0; item < items; ++item) at[item] += item / below % part.count * scale;
+          scale *= part.count;
+        }
+        below *= part.count;
+      }
+      warp_.push_back(at);
+    }
+    warp_size_ = static_cast<int>(items);
   }
 
   GroupCost Estimate() {
@@ -121,9 +119,13 @@ class Model {
     const double cycles = waves * GroupCycles(resident, step, end, cost.steps) +
                           (rest > 0 ? GroupCycles(rest, step, end, cost.steps) : 0);
     const double clock = settings_.clock_mhz > 0 ? static_cast<double>(settings_.clock_mhz) : 1500;
-    const double bandwidth = settings_.gbps > 0 ? settings_.gbps : 1500;
-    cost.microseconds =
-        kLaunchMicroseconds + std::max(cycles / clock, cost.dram_bytes / (bandwidth * 1e3));
+    const double bandwidth =
+        settings_.gbps > 0 ? settings_.gbps * 1e3 : units * clock * kMemoryBytesPerCycle;
+    const double computing = cycles / clock;
+    const double moving = cost.dram_bytes / bandwidth;
+    // Neither hides the other entirely.
+    cost.microseconds = kLaunchMicroseconds + std::max(computing, moving) +
+                        kOverlapLoss * std::min(computing, moving);
     const bool fits = cost.registers <= kMaxRegisters && resident >= 1 &&
                       cost.local_bytes <= static_cast<double>(settings_.local_memory_bytes);
     if (!fits) cost.microseconds = std::numeric_limits<double>::infinity();
@@ -131,12 +133,22 @@ class Model {
   }
 
  private:
+  // Of the first warp's work-items, with the given strides of the indices.
+  std::vector<int64_t> Addresses(const std::vector<int64_t>& strides) const {
+    std::vector<int64_t> addresses(warp_size_, 0);
+    for (size_t i = 0; i < strides.size(); ++i) {
+      if (strides[i] == 0 || plan_.splits[i].threads == 1) continue;
+      for (int item = 0; item < warp_size_; ++item) addresses[item] += strides[i] * warp_[i][item];
+    }
+    return addresses;
+  }
+
   double LocalBytes() const {
     double bytes = 0;
     for (const StagedAccess& staged : plan_.staged) {
       const DataType type = ComputeType(problem_.accesses()[staged.access].type);
       bytes += static_cast<double>(staged.layout.size * ByteWidth(type)) *
-               (plan_.double_buffered ? 2 : 1);
+               (plan_.buffering == Buffering::kDouble ? 2 : 1);
     }
     if (plan_.partial_threads(problem_.flat()) > 1) {
       const int lane_index = plan_.lane_index;
@@ -165,8 +177,9 @@ class Model {
       }
     }
     if (!plan_.staged.empty()) {
-      work.latency += kBarrierLatency * (plan_.double_buffered ? 1 : 2);
-      if (!plan_.double_buffered) work.latency += kMemoryLatency;
+      work.latency += kStepLatency;
+      if (plan_.buffering != Buffering::kDouble) work.latency += kBarrierLatency;
+      if (plan_.buffering == Buffering::kNone) work.latency += kMemoryLatency;
     } else {
       work.latency += kMemoryLatency;
     }
@@ -189,7 +202,11 @@ class Model {
         staged.vector_index < 0 ? 1 : plan_.splits[staged.vector_index].vector;
     const double reads = elements / static_cast<double>(lanes);
     work->instructions += reads;
-    work->local_cycles += reads * warps_ * ReadCycles(plan_, staged, lanes);
+    std::vector<int64_t> strides;
+    for (size_t i = 0; i < plan_.splits.size(); ++i) {
+      strides.push_back(staged.layout.LocalStride(static_cast<int>(i)));
+    }
+    work->local_cycles += reads * warps_ * BankCycles(Addresses(strides), lanes);
     // The copy.
     double rounds = 1;
     double load_lanes = 1;
@@ -227,7 +244,7 @@ class Model {
       lanes = plan_.splits[plan_.lane_index].vector;
     }
     const double accesses = std::max(elements / static_cast<double>(lanes), 1.0);
-    const double sectors = WarpSectors(plan_, access, element_bytes, lanes);
+    const double sectors = Sectors(Addresses(access.strides), element_bytes, lanes);
     work->instructions += accesses * 3;
     work->bytes += accesses * warps_ * sectors * kSectorBytes;
   }
@@ -270,9 +287,9 @@ class Model {
   }
 
   double ResidentGroups(const GroupCost& cost) const {
-    // NVIDIA's register file is four times what one group's accumulators may take, and local memory
-    // about four times what one group may have.
-    const double registers = static_cast<double>(settings_.register_bytes);
+    // The register file is four times what one group's accumulators may take, and local memory about
+    // four times what one group may have.
+    const double registers = static_cast<double>(settings_.register_bytes);  // of 4 bytes
     const double rounded = std::ceil(cost.registers / 8) * 8;
     const double by_registers = std::floor(registers / (rounded * warps_ * kWarp));
     const double by_items = std::floor(kResidentItems / (warps_ * kWarp));
@@ -287,12 +304,13 @@ class Model {
   // Cycles in which a compute unit does `count` groups side by side.
   double GroupCycles(double count, const Work& step, const Work& end, double steps) const {
     auto cycles = [&](const Work& work) {
-      const double issue = count * warps_ * work.instructions / kSchedulers;
-      const double local = count * work.local_cycles;
-      const double memory = count * work.bytes / kCacheBytesPerCycle;
-      return std::max({issue, local, memory, work.instructions + work.latency});
+      const double issue = warps_ * work.instructions / kSchedulers / kIssueRate;
+      const double local = work.local_cycles;
+      const double memory = work.bytes / kCacheBytesPerCycle;
+      const double alone = std::max({issue, local, memory, work.instructions}) + work.latency;
+      return std::max(count * std::max({issue, local, memory}), alone);
     };
-    return steps * cycles(step) + cycles(end);
+    return std::max(steps * cycles(step) + cycles(end), count * kGroupCycles);
   }
 
   const GroupProblem& problem_;
@@ -300,6 +318,8 @@ class Model {
   const HardwareSettings& settings_;
   double threads_;
   double warps_;
+  std::vector<std::array<int64_t, 32>> warp_;  // per index
+  int warp_size_ = 0;
 };
 
 }  // namespace
@@ -324,7 +344,7 @@ double RegisterCount(const GroupProblem& problem, const GroupPlan& plan) {
     for (const TileDim& dim : staged.layout.dims) {
       next *= static_cast<double>(dim.Rounds() * dim.vector);
     }
-    words += held * width + (plan.double_buffered ? next * (width + 0.25) : 0);
+    words += held * width + (plan.buffering != Buffering::kNone ? next * (width + 0.25) : 0);
   }
   return words;
 }

@@ -79,7 +79,9 @@ std::string GroupPlan::ToString(const poly::FlatContraction& flat) const {
                                   absl::StrJoin(parts, " x "));
   if (!tensors.empty()) {
     absl::StrAppend(&text, ", in local memory ", absl::StrJoin(tensors, " "),
-                    double_buffered ? " twice" : "");
+                    buffering == Buffering::kDouble     ? " twice"
+                    : buffering == Buffering::kPrefetch ? " prefetched"
+                                                        : "");
   }
   return text;
 }

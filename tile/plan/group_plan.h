@@ -46,6 +46,13 @@ struct StagedAccess {
   bool operator==(const StagedAccess&) const = default;
 };
 
+// What happens to the next step's tiles while one step's are computed with.
+enum class Buffering : uint8_t {
+  kNone,      // nothing: copied afterwards
+  kPrefetch,  // they are on their way into registers, and put into local memory afterwards
+  kDouble,    // so, but into a second tile, which saves a barrier
+};
+
 // The terms of a plan's cost.
 struct GroupCost {
   double flops = 0;          // of the whole kernel
@@ -74,8 +81,7 @@ struct GroupPlan {
   // The index along which values are computed in vectors of splits[…].vector lanes: an output index
   // (vector stores), or a reduced one (whose lanes are then aggregated); -1: scalars.
   int lane_index = -1;
-  // Two tiles in local memory: one is loaded while the other is computed with.
-  bool double_buffered = false;
+  Buffering buffering = Buffering::kNone;
   GroupCost cost;
 
   int64_t threads() const;

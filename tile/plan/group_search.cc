@@ -11,8 +11,9 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int kMaxEvaluations = 1200;   // keeps planning under 20 ms
+constexpr int kMaxEvaluations = 700;   // keeps planning under 20 ms
 constexpr int kPatience = 48;           // expansions without progress before a start is given up
+constexpr int64_t kManyOutputs = 2048;  // per compute unit: as many work-items as it holds
 constexpr int64_t kMaxHeld = 16;        // values of an index per work-item
 constexpr int64_t kMaxStep = 64;        // values of a reduced index per step
 
@@ -86,30 +87,35 @@ class Search {
       return a.cost.microseconds < b.cost.microseconds;
     });
     if (static_cast<int>(found_.size()) > count) found_.resize(count);
+    for (GroupPlan& plan : found_) Finish(&plan);
     return std::move(found_);
   }
 
-  GroupPlan Complete(GroupPlan plan) const {
+  // Adds thread parts, staging and cost to splits and lane index.
+  void Complete(GroupPlan* plan) const {
     const poly::FlatContraction& flat = problem_.flat();
-    plan.names.clear();
-    plan.grid_order.clear();
-    plan.step_order.clear();
-    for (const poly::Index& index : flat.indices) plan.names.push_back(index.name);
-    for (int i = flat.output_index_count; i-- > 0;) plan.grid_order.push_back(i);
+    plan->thread_parts = OrderThreads(problem_, *plan);
+    StageAccesses(problem_, plan);
+    plan->buffering = Buffering::kNone;
+    plan->cost = EstimateGroupCost(problem_, *plan, settings_);
+    if (plan->staged.empty() || !flat.is_reduction() || plan->StepCount(flat) == 1) return;
+    plan->buffering = Buffering::kPrefetch;
+    const GroupCost ahead = EstimateGroupCost(problem_, *plan, settings_);
+    if (ahead.microseconds <= plan->cost.microseconds) {
+      plan->cost = ahead;
+    } else {
+      plan->buffering = Buffering::kNone;
+    }
+  }
+
+  // Adds what search does not need.
+  void Finish(GroupPlan* plan) const {
+    const poly::FlatContraction& flat = problem_.flat();
+    for (const poly::Index& index : flat.indices) plan->names.push_back(index.name);
+    for (int i = flat.output_index_count; i-- > 0;) plan->grid_order.push_back(i);
     for (int i = problem_.index_count(); i-- > flat.output_index_count;) {
-      plan.step_order.push_back(i);
+      plan->step_order.push_back(i);
     }
-    plan.thread_parts = OrderThreads(problem_, plan);
-    StageAccesses(problem_, &plan);
-    plan.double_buffered = false;
-    plan.cost = EstimateGroupCost(problem_, plan, settings_);
-    if (!plan.staged.empty() && flat.is_reduction() && plan.StepCount(flat) > 1) {
-      GroupPlan twice = plan;
-      twice.double_buffered = true;
-      twice.cost = EstimateGroupCost(problem_, twice, settings_);
-      if (twice.cost.microseconds < plan.cost.microseconds) plan = std::move(twice);
-    }
-    return plan;
   }
 
  private:
@@ -199,7 +205,38 @@ class Search {
         starts.back().splits[i].vector = 4;
       }
     }
+    for (GroupPlan& start : starts) Enlarge(&start);
     return starts;
+  }
+
+  // A first guess, so that the search begins among plans that make sense: a warp in two dimensions
+  // with some elements each, and some steps of the reduced indices at once.
+  void Enlarge(GroupPlan* plan) const {
+    const int count = problem_.flat().output_index_count;
+    auto grow = [&](int i, int64_t threads, int64_t held) {
+      IndexSplit& split = plan->splits[i];
+      while (split.threads < threads && split.tile() * 2 <= Range(i)) split.threads *= 2;
+      for (int64_t factor : {7, 2, 2, 2}) {
+        if (split.held() * factor > held || Range(i) % (split.tile() * factor) != 0) continue;
+        split.blocks *= factor;
+      }
+    };
+    const int first = problem_.contiguous_output();
+    int64_t held = 1;
+    if (first >= 0) grow(first, 8, HasSharedAccess() ? 8 : 1);
+    std::vector<int> others;
+    for (int i = 0; i < count; ++i) {
+      if (i != first) others.push_back(i);
+    }
+    std::stable_sort(others.begin(), others.end(),
+                     [&](int a, int b) { return Range(a) > Range(b); });
+    for (int i : others) {
+      int64_t threads = 1;
+      for (const IndexSplit& split : plan->splits) threads *= split.threads;
+      grow(i, std::max<int64_t>(32 / threads, 1), held < 4 && HasSharedAccess() ? 8 / held : 1);
+      held *= plan->splits[i].held();
+    }
+    for (int i = problem_.index_count(); i-- > count;) grow(i, 1, 8);
   }
 
   // Some access has neighbours along the index.
@@ -212,7 +249,8 @@ class Search {
 
   // Where a start leads: the best open plan is grown in every direction.
   void From(const GroupPlan& start, int budget) {
-    std::vector<GroupPlan> plans = {Complete(start)};
+    std::vector<GroupPlan> plans = {start};
+    Complete(&plans[0]);
     std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, Later> open;
     open.push({plans[0].cost.microseconds, 0});
     seen_.insert(Key(plans[0]));
@@ -223,7 +261,7 @@ class Search {
       open.pop();
       for (GroupPlan& next : Grown(plans[at])) {
         if (!seen_.insert(Key(next)).second) continue;
-        next = Complete(std::move(next));
+        Complete(&next);
         --budget;
         if (!std::isfinite(next.cost.microseconds)) continue;
         open.push({next.cost.microseconds, static_cast<int>(plans.size())});
@@ -244,12 +282,24 @@ class Search {
     for (int i = 0; i < problem_.index_count(); ++i) {
       const IndexSplit& split = plan.splits[i];
       const int64_t tiles = (Range(i) + split.tile() - 1) / split.tile();
-      if (tiles == 1) continue;
       auto add = [&](int64_t threads, int64_t blocks) {
-        result.push_back(plan);
+        result.emplace_back();
+        result.back().splits = plan.splits;
+        result.back().lane_index = plan.lane_index;
         result.back().splits[i].threads *= threads;
         result.back().splits[i].blocks *= blocks;
       };
+      // Back, too: a start may be too large in one direction.
+      if (split.threads > 1) {
+        add(1, 1);
+        result.back().splits[i].threads /= 2;
+      }
+      for (int64_t factor : {2, 3, 5, 7}) {
+        if (split.blocks % factor != 0) continue;
+        add(1, 1);
+        result.back().splits[i].blocks /= factor;
+      }
+      if (tiles == 1) continue;
       if (CanThread(plan, i)) add(2, 1);
       const int64_t limit = problem_.is_output(i) ? kMaxHeld : kMaxStep;
       for (int64_t factor : {2, 3, 5, 7}) {
@@ -265,7 +315,8 @@ class Search {
     for (const IndexSplit& split : plan.splits) threads *= split.threads;
     if (threads * 2 > settings_.threads) return false;
     if (problem_.is_output(i)) return true;
-    // Partial results: along one reduced index.
+    // Partial results: where there are few outputs, and along one reduced index.
+    if (problem_.flat().output_point_count() >= kManyOutputs * settings_.compute_units) return false;
     for (int r = problem_.flat().output_index_count; r < problem_.index_count(); ++r) {
       if (r != i && plan.splits[r].threads > 1) return false;
     }
@@ -293,7 +344,10 @@ GroupPlan CompleteGroupPlan(const poly::FlatContraction& flat, const HardwareSet
   GroupPlan plan;
   plan.splits = std::move(splits);
   plan.lane_index = lane_index;
-  return Search(problem, settings).Complete(std::move(plan));
+  const Search search(problem, settings);
+  search.Complete(&plan);
+  search.Finish(&plan);
+  return plan;
 }
 
 }  // namespace tartan::plan
