@@ -2,6 +2,7 @@
 // Benchmark's own options apply too (--benchmark_repetitions, --benchmark_format …).
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -41,18 +42,21 @@ void RunBenchmark(benchmark::State& state, const Problem& problem, const std::st
   const absl::StatusOr<Engine*> engine = workbench.Take(problem, name);
   if (!engine.ok()) return state.SkipWithError(std::string(engine.status().message()).c_str());
   if (*engine == nullptr) return state.SkipWithError("the engine does not have this operation");
+  const auto start = std::chrono::steady_clock::now();
   for (auto iteration : state) {
     if (const absl::Status status = (*engine)->Run(1); !status.ok()) {
       return state.SkipWithError(std::string(status.message()).c_str());
     }
   }
+  const std::chrono::duration<double, std::milli> elapsed =
+      std::chrono::steady_clock::now() - start;
   const Workload& work = workbench.current().workload();
   const auto runs = static_cast<double>(state.iterations());
   using benchmark::Counter;
   state.counters["FLOP/s"] = Counter(work.flops * runs, Counter::kIsRate);
   state.counters["B/s"] = Counter(work.bytes * runs, Counter::kIsRate);
-  const double least_s = LeastMilliseconds(work, workbench.settings()) * 1e-3;
-  state.counters["roofline"] = Counter(least_s * runs, Counter::kIsRate);
+  state.counters["roofline"] =
+      LeastMilliseconds(work, workbench.settings()) * runs / elapsed.count();
 }
 
 absl::Status Run(int argc, char** argv) {

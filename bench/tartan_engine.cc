@@ -61,13 +61,19 @@ class CopyEngine : public Engine {
 absl::StatusOr<std::unique_ptr<Engine>> MakeTartanEngine(const WorkloadProgram& program,
                                                          absl::Span<const HostTensor> values,
                                                          api::Device& device) {
+  TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<const evaluator::CompiledProgram> compiled,
+                          device.programs().Get(program.program));
+  return MakeTartanEngine(std::move(compiled), program, values);
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeTartanEngine(
+    std::shared_ptr<const evaluator::CompiledProgram> compiled, const WorkloadProgram& program,
+    absl::Span<const HostTensor> values) {
   std::vector<HostTensor> constants;
   std::vector<HostTensor> varying;
   for (size_t i = 0; i < values.size(); ++i) {
     (program.inputs[i].is_constant ? constants : varying).push_back(values[i]);
   }
-  TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<const evaluator::CompiledProgram> compiled,
-                          device.programs().Get(program.program));
   TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<evaluator::LoadedProgram> loaded,
                           evaluator::LoadedProgram::Load(std::move(compiled), constants));
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<evaluator::PreparedRun> run,

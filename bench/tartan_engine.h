@@ -11,6 +11,10 @@
 #include "bench/workload.h"
 #include "frontend/api/device.h"
 
+namespace tartan::evaluator {
+class CompiledProgram;
+}
+
 namespace tartan::bench {
 
 // "tartan": compiles the program and puts the inputs on the device; weights are packed and whatever
@@ -18,6 +22,11 @@ namespace tartan::bench {
 absl::StatusOr<std::unique_ptr<Engine>> MakeTartanEngine(const WorkloadProgram& program,
                                                          absl::Span<const HostTensor> values,
                                                          api::Device& device);
+
+// The same of a program that is compiled already.
+absl::StatusOr<std::unique_ptr<Engine>> MakeTartanEngine(
+    std::shared_ptr<const evaluator::CompiledProgram> compiled, const WorkloadProgram& program,
+    absl::Span<const HostTensor> values);
 
 // "copy": a copy on the device that reads half of `bytes` and writes the other half, so that its
 // time is what a kernel bound by memory alone would take.

@@ -77,7 +77,11 @@ ExitCode AnswerParseError(const CLI::App& cli, const CLI::ParseError& error) {
   std::string text = absl::StrCat(kVersion, "\n");
   if (error.get_name() != "CallForVersion") {
     const CLI::App* asked = Asked(cli);
-    text = asked->help(asked == &cli ? "" : asked->get_parent()->get_display_name());
+    std::string parents;
+    for (const CLI::App* up = asked->get_parent(); up != nullptr; up = up->get_parent()) {
+      parents = absl::StrCat(up->get_name(), parents.empty() ? "" : " ", parents);
+    }
+    text = asked->help(parents);
   }
   std::fwrite(text.data(), 1, text.size(), stdout);
   return ExitCode::kDone;

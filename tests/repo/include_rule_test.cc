@@ -47,7 +47,7 @@ const std::map<std::string, std::set<std::string>>& Layers() {
       {"frontend/ops", {"frontend/api"}},
       {"frontend/onnx", {"tile/math", "tile/ir", "frontend/api", "frontend/ops"}},
       {"frontend/train", {"frontend/api", "frontend/ops", "frontend/onnx"}},
-      {"bench", {"tile/*", "hal", "frontend/api"}},
+      {"bench", {"tile/*", "hal", "backend_opencl", "frontend/api"}},
       {"frontend/cli",
        {"tile/*", "hal", "backend_opencl", "frontend/api", "frontend/ops", "frontend/onnx",
         "frontend/train", "bench"}},

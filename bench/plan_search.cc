@@ -1,0 +1,184 @@
+#include "bench/plan_search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "backend_opencl/opencl_dialect.h"
+#include "bench/comparison.h"
+#include "bench/measure.h"
+#include "bench/tartan_engine.h"
+#include "bench/workload.h"
+#include "tile/base/status_macros.h"
+#include "tile/compiler/compiler.h"
+#include "tile/evaluator/compiled_program.h"
+#include "tile/evaluator/loaded_program.h"
+#include "tile/plan/kernel_plan.h"
+
+namespace tartan::bench {
+namespace {
+
+// More plans than any planner makes.
+constexpr int kAllPlans = 1'000'000;
+
+struct PlannedCall {
+  poly::FlatContraction flat;
+  std::vector<bool> is_constant;
+};
+
+// A problem whose kernels can be planned differently. The compiler asks for plans in the same order
+// at every compilation, so that a kernel is known by its number.
+class Subject {
+ public:
+  static absl::StatusOr<Subject> Create(const Problem& problem, api::Device& device) {
+    Subject subject(device);
+    TARTAN_ASSIGN_OR_RETURN(subject.program_, MakeProgram(MakeWorkload(problem), problem.spec));
+    subject.values_ = RandomValues(subject.program_.inputs);
+    return subject;
+  }
+
+  const HardwareSettings& settings() const { return device_->info().settings; }
+  const std::vector<PlannedCall>& calls() const { return calls_; }
+
+  // Compiled with `plan` for the kernel of that number; null: as the planner likes.
+  absl::StatusOr<std::unique_ptr<Engine>> Compile(int kernel, const plan::PlannedKernel* plan) {
+    int next = 0;
+    calls_.clear();
+    compiler::CompileOptions options;
+    options.settings = settings();
+    options.planner = [&](const poly::FlatContraction& flat,
+                          const std::vector<bool>& is_constant) {
+      calls_.push_back({flat, is_constant});
+      if (next++ == kernel && plan != nullptr) return *plan;
+      return plan::PlanKernel(flat, settings(), is_constant);
+    };
+    TARTAN_ASSIGN_OR_RETURN(
+        std::shared_ptr<const evaluator::CompiledProgram> compiled,
+        evaluator::CompiledProgram::Create(program_.program, device_->hal(),
+                                           opencl::OpenClDialect(), options));
+    return MakeTartanEngine(std::move(compiled), program_, values_);
+  }
+
+ private:
+  explicit Subject(api::Device& device) : device_(&device) {}
+
+  api::Device* device_;
+  WorkloadProgram program_;
+  std::vector<HostTensor> values_;
+  std::vector<PlannedCall> calls_;  // of the last compilation
+};
+
+// The number of the kernel with most work, as the planner was asked.
+int MainKernel(const std::vector<PlannedCall>& calls) {
+  const auto points = [](const PlannedCall& call) {
+    double count = 1;
+    for (const auto& index : call.flat.indices) count *= static_cast<double>(index.range);
+    return count;
+  };
+  const auto main = std::max_element(
+      calls.begin(), calls.end(),
+      [&](const PlannedCall& a, const PlannedCall& b) { return points(a) < points(b); });
+  return static_cast<int>(main - calls.begin());
+}
+
+// At most `most` of `count` positions: the first half of them at the beginning, the rest spread.
+std::vector<size_t> Sample(size_t count, size_t most) {
+  std::vector<size_t> positions;
+  const size_t first = count <= most ? count : (most + 1) / 2;
+  for (size_t i = 0; i < first; ++i) positions.push_back(i);
+  const size_t rest = std::min(count, most) - first;
+  for (size_t i = 0; i < rest; ++i) positions.push_back(first + i * (count - first) / rest);
+  return positions;
+}
+
+// The least time of a run, among short turns: enough to tell which plans deserve more.
+absl::StatusOr<double> LeastMs(Engine& engine) {
+  double least = std::numeric_limits<double>::infinity();
+  TARTAN_RETURN_IF_ERROR(engine.Run(1));
+  const auto begin = std::chrono::steady_clock::now();
+  for (int turn = 0; turn < 20; ++turn) {
+    const auto start = std::chrono::steady_clock::now();
+    TARTAN_RETURN_IF_ERROR(engine.Run(1));
+    const auto end = std::chrono::steady_clock::now();
+    least = std::min(least, std::chrono::duration<double, std::milli>(end - start).count());
+    if (turn >= 2 && end - begin > std::chrono::milliseconds(100)) break;
+  }
+  return least;
+}
+
+}  // namespace
+
+absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most,
+                                             api::Device& device) {
+  TARTAN_ASSIGN_OR_RETURN(Subject subject, Subject::Create(problem, device));
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Engine> chosen, subject.Compile(-1, nullptr));
+  PlanSearchResult result;
+  result.spec = problem.spec;
+  if (subject.calls().empty()) return result;  // nothing is planned
+  const int kernel = MainKernel(subject.calls());
+  const PlannedCall call = subject.calls()[static_cast<size_t>(kernel)];
+  const std::vector<plan::PlannedKernel> plans =
+      plan::PlanCandidates(call.flat, subject.settings(), call.is_constant, kAllPlans);
+  result.plans = static_cast<int64_t>(plans.size());
+
+  TARTAN_RETURN_IF_ERROR(chosen->Run(1));
+  TARTAN_ASSIGN_OR_RETURN(const HostTensor expected, chosen->Output());
+  std::unique_ptr<Engine> best;
+  for (const size_t position : Sample(plans.size(), static_cast<size_t>(std::max(most, 1)))) {
+    const plan::PlannedKernel& plan = plans[position];
+    TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, subject.Compile(kernel, &plan));
+    TARTAN_ASSIGN_OR_RETURN(const double ms, LeastMs(*engine));
+    result.trials.push_back({plan.plan.ToString(plan.flat), plan.predicted, ms});
+    TARTAN_ASSIGN_OR_RETURN(const HostTensor output, engine->Output());
+    if (const double error = MaxError(output, expected); error > kTolerance) {
+      return absl::DataLossError(absl::StrFormat(
+          "%s: plans differ in their results by %.2g of the greatest element: number %d, %s",
+          problem.spec, error, position + 1, result.trials.back().plan));
+    }
+    if (result.trials.size() > 1 && ms >= result.trials[result.best].ms) continue;
+    result.best = static_cast<int>(result.trials.size()) - 1;
+    best = std::move(engine);
+  }
+  MeasureOptions options;
+  options.seconds = 0.2;
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Measurement> times,
+                          Measure({chosen.get(), best.get()}, options));
+  result.chosen_ms = times[0].min_ms;
+  result.best_ms = times[1].min_ms;
+  if (result.best_ms >= result.chosen_ms) {
+    result.best = 0;
+    result.best_ms = result.chosen_ms;
+  }
+  return result;
+}
+
+std::string PlanSearchTable(absl::Span<const PlanSearchResult> results) {
+  std::string text =
+      "| problem | plans | tried | chosen ms | best ms | ratio | best is number | best plan |\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n";
+  int measured = 0, within_15 = 0, within_35 = 0;
+  for (const PlanSearchResult& result : results) {
+    if (result.trials.empty()) continue;
+    const double ratio = result.chosen_ms / result.best_ms;
+    ++measured;
+    within_15 += ratio <= 1.15;
+    within_35 += ratio <= 1.35;
+    absl::StrAppendFormat(&text, "| `%s` | %d | %d | %.4g | %.4g | %.2f | %d | %s |\n", result.spec,
+                          result.plans, result.trials.size(), result.chosen_ms, result.best_ms,
+                          ratio, result.best + 1,
+                          result.trials[static_cast<size_t>(result.best)].plan);
+  }
+  if (measured == 0) return text;
+  absl::StrAppendFormat(&text,
+                        "\nThe planner's choice is within 15 %% of the best on %d of %d problems "
+                        "(%.0f %%), within 35 %% on %d (%.0f %%).\n",
+                        within_15, measured, 100.0 * within_15 / measured, within_35,
+                        100.0 * within_35 / measured);
+  return text;
+}
+
+}  // namespace tartan::bench
