@@ -1,11 +1,11 @@
 #include "tile/lower/group_reduction.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tile/lower/reduction.h"
+#include "tile/plan/group_staging.h"
 
 namespace tartan::lower {
 namespace {
@@ -40,15 +40,12 @@ GroupReduction::GroupReduction(GroupContext& context, const std::vector<GroupSta
     if (updates > kUnrolledUpdates) break;
     --unrolled_from_;
   }
-  std::set<int> filled;
-  for (const GroupStage& stage : stages) {
-    if (!stage.plan().fill) continue;
-    filled.insert(stage.plan().absorbed.begin(), stage.plan().absorbed.end());
-  }
+  const std::vector<bool> filled =
+      plan::FilledConstraints(plan::GroupProblem(context.flat()), context.plan());
   const std::vector<math::RangeConstraint> all =
       plan::TileConstraints(context.flat(), context.plan().Tile());
   for (size_t c = 0; c < all.size(); ++c) {
-    if (filled.count(static_cast<int>(c)) == 0) unfilled_.push_back(all[c]);
+    if (!filled[c]) unfilled_.push_back(all[c]);
   }
 }
 

@@ -16,18 +16,46 @@ constexpr double kCacheBytesPerCycle = 40;   // a compute unit's share of the L2
 constexpr double kSectorBytes = 32;      // of a memory transaction
 constexpr double kMemoryLatency = 700;   // cycles
 constexpr double kMemoryBytesPerCycle = 11.5;  // a compute unit's share of memory
-constexpr double kIssueRate = 0.8;       // of the cycles in which an instruction could be issued
+constexpr double kIssueRate = 0.95;      // instructions per cycle with very many warps
+constexpr double kStalledWarps = 0.6;
 constexpr double kGroupCycles = 160;     // between the starts of two groups
 constexpr double kOverlapLoss = 0.15;
 constexpr double kStepLatency = 250;     // tile to local memory, barrier, first reads
+constexpr double kLoadedRegisters = 32;  // loads under way in a copy
 constexpr double kBarrierLatency = 40;
 constexpr double kResidentItems = 2048;  // per compute unit
 constexpr double kResidentGroups = 32;
-constexpr double kMaxRegisters = 216;    // of 255: estimates are not exact
-constexpr double kOverheadRegisters = 34;
+constexpr double kMaxRegisters = 240;    // of 255: estimates are not exact
+constexpr double kOverheadRegisters = 28;
 constexpr double kLaunchMicroseconds = 2;
 
 double Held(const GroupPlan& plan, size_t i) { return static_cast<double>(plan.splits[i].held()); }
+
+// `copies` of the elements held of each tile are in registers.
+double CountRegisters(const GroupProblem& problem, const GroupPlan& plan, double copies) {
+  const poly::FlatContraction& flat = problem.flat();
+  double outputs = 1;
+  for (int i = 0; i < flat.output_index_count; ++i) outputs *= Held(plan, i);
+  double words = kOverheadRegisters;
+  if (flat.is_reduction()) words += outputs * ByteWidth(flat.accumulator_type) / 4;
+  for (const StagedAccess& staged : plan.staged) {
+    const GroupProblem::Access& access = problem.accesses()[staged.access];
+    const double width = static_cast<double>(ByteWidth(ComputeType(access.type))) / 4;
+    double held = 1;
+    for (int i = 0; i < flat.output_index_count; ++i) {
+      if (access.flat.strides[i] != 0) held *= Held(plan, i);
+    }
+    if (staged.vector_index >= flat.output_index_count) {
+      held *= static_cast<double>(plan.splits[staged.vector_index].vector);
+    }
+    double next = 1;
+    for (const TileDim& dim : staged.layout.dims) {
+      next *= static_cast<double>(dim.Rounds() * dim.vector);
+    }
+    words += copies * held * width + (plan.buffering != Buffering::kNone ? next * width : 0);
+  }
+  return words;
+}
 
 // Cycles of a warp's read from local memory at `addresses`, `lanes` elements each: its banks give
 // one unit of that size at a time.
@@ -35,7 +63,7 @@ double BankCycles(const std::vector<int64_t>& addresses, int64_t lanes) {
   const int64_t banks = std::max<int64_t>(32 / lanes, 1);
   std::array<std::array<int64_t, 32>, 32> units;
   std::array<int, 32> counts = {};
-  int most = 1;
+  int most = lanes > 2 ? 2 : 1;
   for (int64_t address : addresses) {
     const int64_t unit = address / lanes;
     const int64_t bank = ((unit % banks) + banks) % banks;
@@ -66,6 +94,7 @@ struct Work {
   double local_cycles = 0;   // of the compute unit's local memory
   double bytes = 0;          // through the L2 cache
   double latency = 0;        // of a group by itself, beside its instructions
+  double loaded_registers = 0;  // what copies to local memory pass through, per work-item
 };
 
 class Model {
@@ -126,7 +155,7 @@ class Model {
     // Neither hides the other entirely.
     cost.microseconds = kLaunchMicroseconds + std::max(computing, moving) +
                         kOverlapLoss * std::min(computing, moving);
-    const bool fits = cost.registers <= kMaxRegisters && resident >= 1 &&
+    const bool fits = NeededRegisters() <= kMaxRegisters && resident >= 1 &&
                       cost.local_bytes <= static_cast<double>(settings_.local_memory_bytes);
     if (!fits) cost.microseconds = std::numeric_limits<double>::infinity();
     return cost;
@@ -142,6 +171,8 @@ class Model {
     }
     return addresses;
   }
+
+  double NeededRegisters() const { return CountRegisters(problem_, plan_, 1); }
 
   double LocalBytes() const {
     double bytes = 0;
@@ -179,7 +210,10 @@ class Model {
     if (!plan_.staged.empty()) {
       work.latency += kStepLatency;
       if (plan_.buffering != Buffering::kDouble) work.latency += kBarrierLatency;
-      if (plan_.buffering == Buffering::kNone) work.latency += kMemoryLatency;
+      if (plan_.buffering == Buffering::kNone) {
+        // The compiler starts some loads before it waits for the first.
+        work.latency += kMemoryLatency * std::ceil(work.loaded_registers / kLoadedRegisters);
+      }
     } else {
       work.latency += kMemoryLatency;
     }
@@ -218,6 +252,7 @@ class Model {
       if (dim.local_stride == 1) store_lanes = load_lanes;
     }
     const double stores = rounds * load_lanes / store_lanes;
+    work->loaded_registers += rounds * load_lanes;
     const double conditions = static_cast<double>(staged.absorbed.size());
     work->instructions += rounds * (4 + 3 * conditions) + stores;
     work->local_cycles += stores * warps_ * (store_lanes > 1 ? 4 : 2);
@@ -290,7 +325,7 @@ class Model {
     // The register file is four times what one group's accumulators may take, and local memory about
     // four times what one group may have.
     const double registers = static_cast<double>(settings_.register_bytes);  // of 4 bytes
-    const double rounded = std::ceil(cost.registers / 8) * 8;
+    const double rounded = std::ceil(std::min(cost.registers, 255.0) / 8) * 8;
     const double by_registers = std::floor(registers / (rounded * warps_ * kWarp));
     const double by_items = std::floor(kResidentItems / (warps_ * kWarp));
     double groups = std::min({by_registers, by_items, kResidentGroups});
@@ -304,11 +339,13 @@ class Model {
   // Cycles in which a compute unit does `count` groups side by side.
   double GroupCycles(double count, const Work& step, const Work& end, double steps) const {
     auto cycles = [&](const Work& work) {
-      const double issue = warps_ * work.instructions / kSchedulers / kIssueRate;
-      const double local = work.local_cycles;
-      const double memory = work.bytes / kCacheBytesPerCycle;
-      const double alone = std::max({issue, local, memory, work.instructions}) + work.latency;
-      return std::max(count * std::max({issue, local, memory}), alone);
+      // Warps of a scheduler; the more, the fewer cycles in which none of them can issue.
+      const double warps = std::ceil(count * warps_ / kSchedulers);
+      const double issue = work.instructions * (warps + kStalledWarps) / kIssueRate;
+      const double local = count * work.local_cycles;
+      const double memory = count * work.bytes / kCacheBytesPerCycle;
+      // Groups that started together wait together.
+      return std::max({issue, local, memory}) + work.latency;
     };
     return std::max(steps * cycles(step) + cycles(end), count * kGroupCycles);
   }
@@ -324,29 +361,9 @@ class Model {
 
 }  // namespace
 
+// The compiler loads the next elements while it computes with these.
 double RegisterCount(const GroupProblem& problem, const GroupPlan& plan) {
-  const poly::FlatContraction& flat = problem.flat();
-  double outputs = 1;
-  for (int i = 0; i < flat.output_index_count; ++i) outputs *= Held(plan, i);
-  double words = kOverheadRegisters;
-  if (flat.is_reduction()) words += outputs * ByteWidth(flat.accumulator_type) / 4;
-  for (const StagedAccess& staged : plan.staged) {
-    const GroupProblem::Access& access = problem.accesses()[staged.access];
-    const double width = static_cast<double>(ByteWidth(ComputeType(access.type))) / 4;
-    double held = 1;
-    for (int i = 0; i < flat.output_index_count; ++i) {
-      if (access.flat.strides[i] != 0) held *= Held(plan, i);
-    }
-    if (staged.vector_index >= flat.output_index_count) {
-      held *= static_cast<double>(plan.splits[staged.vector_index].vector);
-    }
-    double next = 1;
-    for (const TileDim& dim : staged.layout.dims) {
-      next *= static_cast<double>(dim.Rounds() * dim.vector);
-    }
-    words += held * width + (plan.buffering != Buffering::kNone ? next * (width + 0.25) : 0);
-  }
-  return words;
+  return CountRegisters(problem, plan, 1.5);
 }
 
 GroupCost EstimateGroupCost(const GroupProblem& problem, const GroupPlan& plan,

@@ -217,6 +217,7 @@ GroupProblem::GroupProblem(const poly::FlatContraction& flat) : flat_(flat) {
   std::set<int> body_reads, output_reads;
   bool computed = false;
   CollectReads(flat.body, &seen, &body_reads, &computed);
+  has_computed_reads_ = computed;
   seen.clear();
   for (const poly::Output& output : flat.outputs) {
     CollectReads(output.expr, &seen, &output_reads, &computed);
@@ -272,6 +273,39 @@ void StageAccesses(const GroupProblem& problem, GroupPlan* plan) {
     const bool wanted = is_reduction ? is_shared && differs : is_strided;
     if (wanted) stager.Stage(static_cast<int>(a));
   }
+}
+
+// A range's constraint must be absorbed by every input that depends on it: what lies behind the
+// range is no element of the kernel, and 0 times it need not be 0. Another constraint is absorbed by
+// one; the others must at least be staged, where they are read within their tensors.
+std::vector<bool> FilledConstraints(const GroupProblem& problem, const GroupPlan& plan) {
+  const std::vector<math::RangeConstraint> constraints =
+      TileConstraints(problem.flat(), plan.Tile());
+  std::vector<bool> filled;
+  for (size_t c = 0; c < constraints.size(); ++c) {
+    const bool is_range = c >= problem.flat().constraints.size();
+    bool any = false;
+    bool all = true;
+    for (size_t a = 0; a < problem.accesses().size(); ++a) {
+      const GroupProblem::Access& access = problem.accesses()[a];
+      if (!access.in_body) continue;
+      bool depends = false;
+      for (int i = 0; i < problem.index_count(); ++i) {
+        depends |= access.flat.strides[i] != 0 && !constraints[c].poly.coefficient(i).is_zero();
+      }
+      if (!depends) continue;
+      const auto staged = std::find_if(
+          plan.staged.begin(), plan.staged.end(),
+          [&](const StagedAccess& s) { return s.access == static_cast<int>(a); });
+      const bool absorbs = staged != plan.staged.end() && staged->fill &&
+                           std::count(staged->absorbed.begin(), staged->absorbed.end(),
+                                      static_cast<int>(c)) > 0;
+      any |= absorbs;
+      all &= absorbs || (!is_range && staged != plan.staged.end());
+    }
+    filled.push_back(any && all && !problem.has_computed_reads());
+  }
+  return filled;
 }
 
 std::string WhatIsWrong(const poly::FlatContraction& flat, const GroupPlan& plan,

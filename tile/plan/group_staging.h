@@ -37,6 +37,8 @@ class GroupProblem {
   // The index along which stored elements are neighbours; -1: none.
   int contiguous_output() const { return contiguous_output_; }
   int64_t operations() const { return operations_; }  // of the body, per point
+  // The body reads elements at coordinates that are themselves computed.
+  bool has_computed_reads() const { return has_computed_reads_; }
 
  private:
   const poly::FlatContraction& flat_;
@@ -45,11 +47,16 @@ class GroupProblem {
   bool is_eligible_ = false;
   int contiguous_output_ = -1;
   int64_t operations_ = 0;
+  bool has_computed_reads_ = false;
 };
 
 // Stages the accesses of a plan whose splits, thread parts and lane index are set: those whose
 // elements several work-items use, or that memory would give to neighbours one by one.
 void StageAccesses(const GroupProblem& problem, GroupPlan* plan);
+
+// Which of TileConstraints need no check because where one fails the inputs read as values that leave
+// the accumulator alone.
+std::vector<bool> FilledConstraints(const GroupProblem& problem, const GroupPlan& plan);
 
 // What LowerGroupKernel relies on, for plans made by hand; "" or what is wrong.
 std::string WhatIsWrong(const poly::FlatContraction& flat, const GroupPlan& plan,

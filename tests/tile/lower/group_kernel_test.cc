@@ -1,0 +1,170 @@
+// Kernels of work-groups against the naive evaluator, on sizes that divide nothing, for many plans
+// of each kernel.
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+#include "tile/plan/group_search.h"
+#include "tile/plan/group_staging.h"
+#include "tile/plan/kernel_plan.h"
+#include "tile/poly/rewrite_kernel.h"
+#include "tile/sem/verify.h"
+
+namespace tartan::lower {
+namespace {
+
+HardwareSettings Gpu() {
+  HardwareSettings settings;
+  settings.threads = 64;
+  settings.vector_width = 1;
+  settings.has_local_memory = true;
+  settings.local_memory_bytes = 49152;
+  settings.register_bytes = 65536;
+  settings.max_work_group_size = 1024;
+  settings.compute_units = 4;
+  return settings;
+}
+
+TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+
+std::vector<TestProgram> Programs() {
+  const std::string matmul =
+      "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";
+  const std::string convolution =
+      "function (D[N, X, Y, CI], K[I, J, CI, CO]) -> (R) { O[n, x, y, co : N, X, Y, CO] = "
+      "+(D[n, x+i-1, y+j-1, ci] * K[i, j, ci, co]); R = (O > 0 ? O : 0); }";
+  return {
+      {"MatMulOfPrimes", matmul, {F32({13, 7}), F32({7, 37})}},
+      {"MatMulOfVectors", matmul, {F32({20, 24}), F32({24, 36})}},
+      {"MatMulOfOnes", matmul, {F32({1, 1}), F32({1, 1})}},
+      {"MatMulWithoutElements", matmul, {F32({0, 3}), F32({3, 4})}},
+      {"MatMulOverNothing", matmul, {F32({5, 0}), F32({0, 4})}},
+      {"MatMulTransposed",
+       "function (A[L, M], B[N, L]) -> (C) { C[i, j : M, N] = +(A[k, i] * B[j, k]); }",
+       {F32({17, 12}), F32({20, 17})}},
+      {"MatMulOfIntegers", matmul,
+       {{DataType::kInt32, {9, 11}}, {DataType::kInt32, {11, 12}}}},
+      {"MatMulOfHalves", matmul,
+       {{DataType::kFloat16, {9, 12}}, {DataType::kFloat16, {12, 16}}}},
+      {"MatMulOfDoubles", matmul,
+       {{DataType::kFloat64, {9, 12}}, {DataType::kFloat64, {12, 16}}}},
+      {"MatMulWithBias",
+       "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); S = P + C; "
+       "O = (S > 0 ? S : 0); }",
+       {F32({14, 9}), F32({9, 20}), F32({20})}},
+      {"SameConvolution", convolution, {F32({2, 7, 5, 3}), F32({3, 3, 3, 4})}},
+      {"SameConvolutionOfVectors", convolution, {F32({2, 9, 6, 8}), F32({3, 3, 8, 12})}},
+      {"StridedConvolution",
+       "function (D[N, C, Y, X], K[O, C, I, J], B) -> (R) { P[n, o, y, x : N, O, (Y+1)/2, (X+1)/2] "
+       "= +(D[n, c, 2*y+i-1, 2*x+j-1] * K[o, c, i, j]); R = P + reshape(B, 4, 1, 1); }",
+       {F32({1, 3, 9, 11}), F32({4, 3, 3, 3}), F32({4})}},
+      {"DilatedConvolution",
+       "function (I[N, Lx, Ly, CI], K[LKx, LKy, CI, CO]) -> (O) { O[n, x, y, co : N, Lx - 2 * (LKx "
+       "- 1), Ly - 3 * (LKy - 1), CO] = +(I[n, x + 2 * kx, y + 3 * ky, ci] * K[kx, ky, ci, co]); }",
+       {F32({1, 9, 10, 4}), F32({3, 2, 4, 8})}},
+      {"FlippedConvolution",
+       "function (D[N, CI], K[I, CI, CO]) -> (R) { R[n, co : N, CO] = +(D[n - i + 1, ci] * K[i, ci, "
+       "co]); }",
+       {F32({11, 5}), F32({3, 5, 8})}},
+      {"TransposedConvolution",
+       "function (DO[N, OH, OW, CO], K[KH, KW, CI, CO]) -> (DI) { DI[n, 3*y + 2*j, 3*x + 2*i, ci : "
+       "N, 3*OH, 3*OW, CI] = +(DO[n, y, x, co] * K[j, i, ci, co]); }",
+       {F32({1, 4, 3, 4}), F32({3, 2, 4, 4})}},
+      {"DepthwiseConvolution",
+       "function (D[N, Y, X, C], K[I, J, C]) -> (R) { R[n, y, x, c : N, Y, X, C] = +(D[n, y+i-1, "
+       "x+j-1, c] * K[i, j, c]); }",
+       {F32({1, 5, 6, 8}), F32({3, 3, 8})}},
+      {"Products",  // the edges need checks
+       "function (A[M, L], B[N]) -> (C) { C[i, j : M, N] = *(A[i + k - 1, j] + B[j]), k < 3; }",
+       {F32({9, 8}), F32({8})}},
+      {"MaximumOfSums",
+       "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = >(A[i, k] + B[k, j]); }",
+       {F32({9, 13}), F32({13, 12})}},
+      {"MaxPool",
+       "function (I[N, X, C]) -> (O) { O[n, x, c : N, (X + 1) / 2, C] = >(I[n, 2 * x + k - 1, c]), "
+       "k < 3; }",
+       {F32({2, 11, 8})}},
+      {"MinimumOfIntegers", "function (I[M, N]) -> (O) { O[m : M] = <(I[m, n]); }",
+       {{DataType::kInt32, {5, 131}}}, -1000, 1000},
+      {"SumOfRows", "function (I[M, N]) -> (O) { O[m : M] = +(I[m, n]); }", {F32({3, 1031})}},
+      {"SumOfAlignedRows", "function (I[M, N]) -> (O) { O[m : M] = +(I[m, n]); }", {F32({3, 1028})}},
+      {"SumOfColumns", "function (I[M, N]) -> (O) { O[n : N] = +(I[m, n]); }", {F32({257, 12})}},
+      {"SumOfAll", "function (I[M]) -> (O) { O[] = +(I[m]); }", {F32({1009})}},
+      {"SumOfExponentials", "function (I[M, N]) -> (O) { E = exp(I); O[m : M] = +(E[m, n]); }",
+       {F32({6, 77})}},
+      {"Elementwise", "function (A, B) -> (O) { O = A * B + 1; }", {F32({5, 7, 3}), F32({7, 3})}},
+      {"Transpose", "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }", {F32({37, 21})}},
+      {"TransposeOfVectors", "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
+       {F32({36, 20})}},
+      {"TransposeThenAdd",
+       "function (A[M, N], B) -> (O) { T[j, i : N, M] = =(A[i, j]); O = T + B; }",
+       {F32({33, 18}), F32({18, 33})}},
+      {"Concatenation",
+       "function (A[M, N], B[M, P]) -> (O) { L[i, j : M, N + P] = =(A[i, j]); O[i, N + j : M, N + P] "
+       "= =(B[i, j]) default L; }",
+       {F32({13, 4}), F32({13, 5})}},
+      {"Comparison", "function (A, B) -> (O) { O = A < B; }", {F32({9, 8}), F32({9, 8})}},
+  };
+}
+
+class GroupKernelTest : public testing::TestWithParam<TestProgram> {
+ protected:
+  static constexpr int kCandidates = 24;
+
+  // Compiles with the given candidate of every kernel; false where there are fewer.
+  bool Check(int candidate, plan::Buffering buffering, bool wide) {
+    const TestProgram& test = GetParam();
+    const ir::Program program = BindTestProgram(test);
+    const std::vector<HostTensor> inputs = RandomInputs(test, 3);
+    const auto expected = ir::EvaluateNaively(program, inputs);
+    EXPECT_TRUE(expected.ok()) << expected.status();
+    compiler::CompileOptions options;
+    options.settings = Gpu();
+    options.force_64bit_indices = wide;
+    bool found = candidate == 0;
+    std::string plans;
+    options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+      auto planned = plan::PlanCandidates(flat, Gpu(), constant, kCandidates);
+      found |= static_cast<int>(planned.size()) > candidate;
+      plan::PlannedKernel kernel =
+          planned[std::min<size_t>(candidate, planned.size() - 1)];
+      if (kernel.plan.group) {
+        kernel.plan.group->buffering = buffering;
+        EXPECT_EQ(plan::WhatIsWrong(kernel.flat, *kernel.plan.group, Gpu()), "");
+      }
+      absl::StrAppend(&plans, kernel.plan.ToString(kernel.flat), "\n");
+      return kernel;
+    };
+    const auto list = compiler::Compile(program, options);
+    EXPECT_TRUE(list.ok()) << list.status();
+    for (const sem::Kernel& kernel : list->kernels) {
+      EXPECT_TRUE(sem::Verify(kernel).ok()) << sem::Verify(kernel) << plans;
+    }
+    const auto actual = compiler::InterpretList(*list, inputs);
+    EXPECT_TRUE(actual.ok()) << actual.status() << "\n" << plans;
+    if (!actual.ok()) return false;
+    const bool half = test.inputs[0].type == DataType::kFloat16;
+    EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], half ? 1e-2 : 3e-5), "") << plans;
+    return found;
+  }
+};
+
+TEST_P(GroupKernelTest, EqualsTheNaiveEvaluatorForTheBestPlans) {
+  for (int candidate = 0; candidate < kCandidates; ++candidate) {
+    const auto buffering = static_cast<plan::Buffering>(candidate % 3);
+    if (!Check(candidate, buffering, false) || HasFailure()) break;
+  }
+}
+
+TEST_P(GroupKernelTest, EqualsTheNaiveEvaluatorWithWideIndices) {
+  Check(0, plan::Buffering::kPrefetch, true);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GroupKernelTest, testing::ValuesIn(Programs()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace tartan::lower
