@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <numeric>
 #include <set>
 
 #include "absl/strings/str_format.h"
@@ -179,8 +181,18 @@ double EdgeShare(const CpuKernel& kernel, const KernelPlan& plan) {
   return 1 - inside;
 }
 
-// Bytes of the cache lines that an access touches while each index runs over its extent.
-double Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& extent,
+// Lines that are far from each other arrive so much slower than neighbours, which the processor
+// fetches ahead.
+constexpr double kScatteredLines = 2.5;
+constexpr double kScatteredRunBytes = 256;
+
+struct Touched {
+  double bytes = 0;  // of cache lines
+  double moved = 0;  // weighted by how slowly they arrive
+};
+
+// What an access touches while each index runs over its extent.
+Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& extent,
                  double line_bytes) {
   std::array<std::pair<int64_t, int64_t>, 16> steps;  // stride, extent
   size_t count = 0;
@@ -201,16 +213,43 @@ double Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& ex
       runs *= static_cast<double>(steps[s].second);
     }
   }
-  const double bytes = span * static_cast<double>(access.bytes);
-  return runs * std::max(bytes, runs > 1 ? std::ceil(bytes / line_bytes) * line_bytes : bytes);
+  double bytes = span * static_cast<double>(access.bytes);
+  if (runs > 1) bytes = std::ceil(bytes / line_bytes) * line_bytes;
+  const bool scattered = runs > 8 && bytes < kScatteredRunBytes;
+  return {runs * bytes, runs * bytes * (scattered ? kScatteredLines : 1)};
 }
 
-double Footprints(const CpuKernel& kernel, const std::vector<int64_t>& extent) {
+Touched Footprints(const CpuKernel& kernel, const std::vector<int64_t>& extent) {
   const double line = static_cast<double>(kernel.settings.cache_line_bytes);
-  double bytes = 0;
-  for (const CpuKernel::Access& access : kernel.reads) bytes += Footprint(access, extent, line);
-  for (const CpuKernel::Access& access : kernel.writes) bytes += Footprint(access, extent, line);
-  return bytes;
+  Touched all;
+  for (const auto* accesses : {&kernel.reads, &kernel.writes}) {
+    for (const CpuKernel::Access& access : *accesses) {
+      const Touched touched = Footprint(access, extent, line);
+      all.bytes += touched.bytes;
+      all.moved += touched.moved;
+    }
+  }
+  return all;
+}
+
+// Rows of the tile whose elements are apart by a multiple of this share a few lines of the first
+// cache, which then forgets them between two uses.
+constexpr int64_t kConflictBytes = 4096;
+constexpr double kWays = 7;
+constexpr double kConflictCost = 4;
+
+double ConflictFactor(const KernelPlan& plan, const CpuKernel::Access& access) {
+  double rows = 1;
+  double sets = 1;
+  for (size_t i = 0; i < plan.unroll.size(); ++i) {
+    const int64_t stride = std::abs(access.strides[i]) * access.bytes;
+    const double values = static_cast<double>(Values(plan, static_cast<int>(i)));
+    if (values == 1 || stride < 512) continue;
+    rows *= values;
+    const int64_t places = kConflictBytes / std::gcd(stride, kConflictBytes);
+    sets = std::max(sets, std::min(values, static_cast<double>(places)));
+  }
+  return rows / sets > kWays ? kConflictCost : 1;
 }
 
 }  // namespace
@@ -298,7 +337,8 @@ CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
     }
     double loads = 0;
     for (const CpuKernel::Access& access : kernel.reads) {
-      if (access.in_body) loads += AccessLoads(kernel, plan, access, false);
+      if (!access.in_body) continue;
+      loads += AccessLoads(kernel, plan, access, false) * ConflictFactor(plan, access);
     }
     const double arithmetic = accumulators * per_value * kernel.body_operations;
     double step = std::max({arithmetic / kOperationsPerCycle, loads / kLoadsPerCycle, kLatency});
@@ -339,7 +379,7 @@ void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cos
   for (size_t i = flat.output_index_count; i < extent.size(); ++i) {
     extent[i] = flat.indices[i].range;
   }
-  std::vector<double> bytes = {Footprints(kernel, extent)};
+  std::vector<Touched> touched = {Footprints(kernel, extent)};
   std::vector<double> repeats = {1};
   double outside = 1;
   for (int part = 0; part < 2; ++part) {
@@ -350,7 +390,7 @@ void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cos
       if (to <= extent[i]) continue;
       const double count = CeilDiv(to, extent[i]);
       extent[i] = to;
-      bytes.push_back(Footprints(kernel, extent));
+      touched.push_back(Footprints(kernel, extent));
       repeats.push_back(count);
       outside *= count;
     }
@@ -360,11 +400,10 @@ void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cos
       0.8 * static_cast<double>(kernel.settings.l2_bytes), 8.0 * 1024 * 1024};
   for (size_t cache = 0; cache < sizes.size(); ++cache) {
     double times = outside;
-    double moved = bytes[0] * times;
-    for (size_t level = 0; level < bytes.size(); ++level) {
+    double moved = touched[0].moved * times;
+    for (size_t level = 1; level < touched.size() && touched[level].bytes <= sizes[cache]; ++level) {
       times /= repeats[level];
-      if (level > 0 && bytes[level] > sizes[cache]) break;
-      moved = std::min(moved, bytes[level] * times);
+      moved = std::min(moved, touched[level].moved * times);
     }
     cost->memory[cache] = moved / kBytesPerCycle[cache];
   }
