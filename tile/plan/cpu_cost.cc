@@ -15,6 +15,7 @@ namespace {
 // A core of the last ten years: two fused multiply-adds and two loads a cycle.
 constexpr double kOperationsPerCycle = 2;
 constexpr double kLoadsPerCycle = 2;
+constexpr double kLoadShare = 0.35;       // of the time of loads that arithmetic does not hide
 constexpr double kLatency = 4;            // cycles from one accumulation to the next
 constexpr double kLaneCycles = 1.5;       // to move one lane in or out of a vector
 constexpr double kLoopCycles = 3;         // to enter and leave a loop
@@ -342,7 +343,7 @@ CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
     }
     const double arithmetic = accumulators * per_value * kernel.body_operations;
     double step = std::max({arithmetic / kOperationsPerCycle, loads / kLoadsPerCycle, kLatency});
-    step += kStepCycles;
+    step += kStepCycles + kLoadShare * loads / kLoadsPerCycle;
     if (plan.lanes > 1) step += accumulators * kernel.body_irregular[v] * plan.lanes * kLaneCycles;
     const double checked = accumulators * (plan.lanes > 1 && kernel.constrained[v]
                                                ? 4.0 * plan.lanes
