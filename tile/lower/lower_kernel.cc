@@ -200,29 +200,32 @@ class KernelLowerer {
   }
 
   StmtPtr StoreTile(bool assume_inside) {
+    if (!assume_inside && !flat_.store_guard.empty()) {
+      std::vector<StmtPtr> statements;
+      for (size_t p = 0; p < positions_.size(); ++p) statements.push_back(StoreGuarded(p));
+      return sem::MakeBlock(std::move(statements));
+    }
     std::vector<StmtPtr> statements;
     ExprEmitter emitter(flat_, indices_, VectorOutput(), positions_, "e", &statements);
-    if (assume_inside) emitter.Assume(flat_.store_guard);
+    emitter.Assume(flat_.store_guard);
     CountRoots(&emitter);
     for (size_t p = 0; p < positions_.size(); ++p) {
-      emitter.MoveTo(positions_[p]);
-      ExprPtr accumulator;
-      if (reduction_) {
-        accumulator = Result(reduction_->Total(static_cast<int>(p), &statements), p, &emitter,
-                             &statements);
-      }
-      emitter.MoveTo(positions_[p], accumulator);
-      std::vector<StmtPtr> stores;
-      for (size_t o = 0; o < flat_.outputs.size(); ++o) {
-        const ExprPtr value = emitter.Emit(flat_.outputs[o].expr);
-        std::vector<StmtPtr> store =
-            Store(o, positions_[p], VectorOutput().lanes, value, &statements);
-        stores.insert(stores.end(), store.begin(), store.end());
-      }
-      AppendGuarded(assume_inside ? nullptr : emitter.EmitConditions(flat_.store_guard),
-                    std::move(stores), &statements);
+      ExprPtr total = reduction_ ? reduction_->Total(static_cast<int>(p), &statements) : nullptr;
+      StorePosition(p, VectorOutput().lanes, std::move(total), &emitter, &statements);
     }
     return sem::MakeBlock(std::move(statements));
+  }
+
+  // One position of the tile, where the guard lets it be stored; outside nothing is read either.
+  StmtPtr StoreGuarded(size_t p) {
+    std::vector<StmtPtr> statements;
+    ExprEmitter emitter(flat_, indices_, VectorOutput(), {positions_[p]},
+                        absl::StrCat("e", p, "_"), &statements);
+    emitter.Assume(flat_.store_guard);
+    CountRoots(&emitter);
+    ExprPtr total = reduction_ ? reduction_->Total(static_cast<int>(p), &statements) : nullptr;
+    StorePosition(p, VectorOutput().lanes, std::move(total), &emitter, &statements);
+    return Guarded(GuardAt(positions_[p]), std::move(statements));
   }
 
   // Lane by lane, each stored where it may be.
@@ -231,35 +234,57 @@ class KernelLowerer {
     std::vector<StmtPtr> statements;
     for (size_t p = 0; p < positions_.size(); ++p) {
       const std::string held = absl::StrCat("held", p);
+      const ExprPtr lane = sem::Var("lane", IndexType());
+      ExprPtr total;
       if (reduction_) {
         statements.push_back(sem::MakeArray({flat_.accumulator_type, 1}, held, vector.lanes));
         statements.push_back(sem::MakeStore(held, flat_.accumulator_type, Number(0),
                                             reduction_->Total(static_cast<int>(p), &statements)));
+        total = sem::LoadFrom(held, flat_.accumulator_type, lane);
       }
-      const ExprPtr lane = sem::Var("lane", IndexType());
       const ExprPtr begin = indices_.value(vector.index);
-      std::vector<StmtPtr> body;
       indices_.Set(vector.index, sem::Add(begin, lane));
+      std::vector<StmtPtr> body;
       ExprEmitter emitter(flat_, indices_, {}, {positions_[p]}, "e", &body);
+      emitter.Assume(flat_.store_guard);
       CountRoots(&emitter);
-      emitter.MoveTo(positions_[p]);
-      ExprPtr accumulator;
-      if (reduction_) {
-        accumulator = Result(sem::LoadFrom(held, flat_.accumulator_type, lane), p, &emitter, &body);
-      }
-      emitter.MoveTo(positions_[p], accumulator);
-      std::vector<StmtPtr> stores;
-      for (size_t o = 0; o < flat_.outputs.size(); ++o) {
-        for (StmtPtr& store : Store(o, positions_[p], 1, emitter.Emit(flat_.outputs[o].expr), &body)) {
-          stores.push_back(std::move(store));
-        }
-      }
-      AppendGuarded(emitter.EmitConditions(flat_.store_guard), std::move(stores), &body);
+      StorePosition(p, 1, std::move(total), &emitter, &body);
+      StmtPtr guarded = Guarded(GuardAt(positions_[p]), std::move(body));
       indices_.Set(vector.index, begin);
       statements.push_back(
-          sem::MakeFor("lane", Number(0), Number(vector.lanes), sem::MakeBlock(std::move(body))));
+          sem::MakeFor("lane", Number(0), Number(vector.lanes), std::move(guarded)));
     }
     return sem::MakeBlock(std::move(statements));
+  }
+
+  // Computes the outputs at a position and stores them.
+  void StorePosition(size_t p, int lanes, ExprPtr total, ExprEmitter* emitter,
+                     std::vector<StmtPtr>* statements) const {
+    emitter->MoveTo(positions_[p]);
+    if (total != nullptr) total = Result(std::move(total), p, emitter, statements);
+    emitter->MoveTo(positions_[p], total);
+    std::vector<StmtPtr> stores;
+    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
+      const ExprPtr value = emitter->Emit(flat_.outputs[o].expr);
+      for (StmtPtr& store : Store(o, positions_[p], lanes, value, statements)) {
+        stores.push_back(std::move(store));
+      }
+    }
+    statements->insert(statements->end(), stores.begin(), stores.end());
+  }
+
+  ExprPtr GuardAt(const Position& position) const {
+    ExprPtr all;
+    for (const math::RangeConstraint& guard : flat_.store_guard) {
+      ExprPtr inside = indices_.Condition(guard, ShiftAt(guard.poly, position));
+      if (inside != nullptr) all = all == nullptr ? inside : sem::And(all, inside);
+    }
+    return all;
+  }
+
+  static StmtPtr Guarded(const ExprPtr& condition, std::vector<StmtPtr> statements) {
+    StmtPtr block = sem::MakeBlock(std::move(statements));
+    return condition == nullptr ? block : sem::MakeIf(condition, std::move(block));
   }
 
   void CountRoots(ExprEmitter* emitter) const {
@@ -267,19 +292,10 @@ class KernelLowerer {
     if (flat_.empty_value != nullptr) emitter->Count(flat_.empty_value);
   }
 
-  static void AppendGuarded(const ExprPtr& condition, std::vector<StmtPtr> stores,
-                            std::vector<StmtPtr>* statements) {
-    if (condition == nullptr) {
-      statements->insert(statements->end(), stores.begin(), stores.end());
-    } else {
-      statements->push_back(sem::MakeIf(condition, sem::MakeBlock(std::move(stores))));
-    }
-  }
-
   // The aggregated value, with that of elements without a valid point put in.
   ExprPtr Result(ExprPtr value, size_t position, ExprEmitter* emitter,
                  std::vector<StmtPtr>* statements) const {
-    if (TracksHits(flat_)) {
+    if (flat_.needs_hits()) {
       ExprPtr empty = flat_.empty_value != nullptr
                           ? emitter->Emit(flat_.empty_value)
                           : Identity(Aggregation::kSum, flat_.accumulator_type);

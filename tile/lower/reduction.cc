@@ -27,11 +27,6 @@ ScalarOp AggregationOp(Aggregation aggregation) {
   }
 }
 
-bool TracksHits(const poly::FlatContraction& flat) {
-  return flat.may_be_empty &&
-         (flat.aggregation != Aggregation::kSum || flat.empty_value != nullptr);
-}
-
 ExprPtr Identity(Aggregation aggregation, DataType type) {
   const double infinity = std::numeric_limits<double>::infinity();
   auto number = [type](int64_t value) {
@@ -133,7 +128,7 @@ std::vector<StmtPtr> Reduction::Emit() {
           sem::MakeDeclare(AccumulatorType(true), AccumulatorName(p, 0, true), identity, true));
     }
   }
-  if (TracksHits(flat_)) {
+  if (flat_.needs_hits()) {
     statements.push_back(
         sem::MakeDeclare({DataType::kInt32, 1}, "hit", sem::Int(0), true));
   }
@@ -196,8 +191,10 @@ StmtPtr Reduction::Loop(int level, bool checked) {
   const ExprPtr whole = indices_.Number(range / step * step);
   StmtPtr vectors = sem::MakeFor(names_[i], zero, whole, Loops(level + 1, checked), step);
   if (!HasTail()) return vectors;
+  // Constraints that need this index were not looked at yet.
+  const bool check_tail = checked || tile_level_ > level;
   return sem::MakeBlock({std::move(vectors), sem::MakeFor(names_[i], whole, indices_.Number(range),
-                                                          Accumulate(checked, true))});
+                                                          Accumulate(check_tail, true))});
 }
 
 StmtPtr Reduction::Accumulate(bool checked, bool is_tail) {
@@ -228,7 +225,7 @@ StmtPtr Reduction::Accumulate(bool checked, bool is_tail) {
     statements.push_back(
         sem::MakeAssign(name, Aggregate(sem::Var(name, AccumulatorType(is_tail)), value)));
   }
-  if (TracksHits(flat_)) statements.push_back(sem::MakeAssign("hit", sem::Int(1)));
+  if (flat_.needs_hits()) statements.push_back(sem::MakeAssign("hit", sem::Int(1)));
   return sem::MakeBlock(std::move(statements));
 }
 

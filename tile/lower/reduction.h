@@ -12,10 +12,6 @@
 
 namespace tartan::lower {
 
-// Whether an output element had any valid point must be known where the aggregation of none is not
-// the value it is to have.
-bool TracksHits(const poly::FlatContraction& flat);
-
 class Reduction {
  public:
   // `indices` has the begins of the tile along the output indices; `names` are those of loop
@@ -28,7 +24,7 @@ class Reduction {
   // The aggregated value at an output position of the tile, a vector where the vector index is an
   // output index. Declarations it needs are appended to `block`.
   sem::ExprPtr Total(int output_position, std::vector<sem::StmtPtr>* block) const;
-  // True where some point was valid; with TracksHits.
+  // True where some point was valid; with flat.needs_hits().
   sem::ExprPtr Hit() const;
 
  private:

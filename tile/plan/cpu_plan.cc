@@ -109,9 +109,9 @@ class Search {
   // What an element had of valid points is noted for a tile as a whole; flags are no vectors.
   bool MayVectorize(int i) const {
     if (flat_.is_reduction() && flat_.accumulator_type == DataType::kBool) return false;
-    return MayUnroll(i) || i >= flat_.output_index_count;
+    return MayUnroll(i);
   }
-  bool MayUnroll(int i) const { return !flat_.may_be_empty || !kernel_.constrained[i]; }
+  bool MayUnroll(int i) const { return !flat_.needs_hits() || !kernel_.constrained[i]; }
 
   static void MoveLast(int index, std::vector<int>* order) {
     order->erase(std::find(order->begin(), order->end(), index));

@@ -91,6 +91,11 @@ struct FlatContraction {
   std::vector<Output> outputs;
 
   bool is_reduction() const { return body != nullptr; }
+  // Whether an element had any valid point must be known, because the aggregation of none is not
+  // the value it is to have.
+  bool needs_hits() const {
+    return may_be_empty && (aggregation != Aggregation::kSum || empty_value != nullptr);
+  }
   // Product of the index ranges; of the output indices alone.
   int64_t point_count() const;
   int64_t output_point_count() const;

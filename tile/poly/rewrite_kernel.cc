@@ -1,5 +1,6 @@
 #include "tile/poly/rewrite_kernel.h"
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -214,15 +215,13 @@ FlatContraction SplitIndex(const FlatContraction& flat, int index, int64_t size)
   const RangeConstraint within{Affine::Variable(index, size) + Affine::Variable(lane),
                                split.range};
   result.store_guard.push_back(within);
-  std::set<const Expr*> seen;
-  const std::function<void(const Expr&)> guard_reads = [&](const Expr& expr) {
-    if (const auto* read = std::get_if<Read>(&expr.node)) {
-      TensorAccess& access = result.accesses[read->access];
-      if (access.guard.empty() || !(access.guard.back() == within)) access.guard.push_back(within);
-    }
-  };
-  for (const Output& output : result.outputs) Visit(output.expr, &seen, guard_reads);
-  Visit(result.empty_value, &seen, guard_reads);
+  for (TensorAccess& access : result.accesses) {
+    const bool follows =
+        std::any_of(access.coords.begin(), access.coords.end(), [&](const Affine& coord) {
+          return !coord.coefficient(index).is_zero();
+        });
+    if (follows) access.guard.push_back(within);
+  }
   return result;
 }
 

@@ -23,8 +23,7 @@ FlatContraction MergeIndices(FlatContraction flat);
 
 // Replaces output index `index` by `index / size` (at its position) and `index % size` (after the
 // other output indices), names with "_block" and "_lane" added. Where `size` does not divide the
-// range, stores and the reads of the outputs' expressions are guarded; what the body reads beyond
-// the range is the caller's affair.
+// range, stores and reads are guarded; reads at computed coordinates must not follow the index.
 FlatContraction SplitIndex(const FlatContraction& flat, int index, int64_t size);
 
 }  // namespace tartan::poly
