@@ -75,12 +75,11 @@ absl::StatusOr<Probe> MakeProbe(hal::Device& device) {
   probe.piece = probe.is_cpu() ? 4096 : 1;
   hal::ExecutableSource source;
   source.format = "opencl-c";
-  source.prologue = absl::StrCat(
-      "#define CHAINS ", kChains, "\n#define STEPS ", kSteps, "\n#define PIECE ", probe.piece,
-      "\ntypedef float", width > 1 ? absl::StrCat(width) : "", " floatv;\n");
-  source.kernels = {{"nothing", kNothingText},
-                    {"multiply_add", kMultiplyAddText},
-                    {"copy", kCopyText}};
+  source.prologue = absl::StrCat("#define CHAINS ", kChains, "\n#define STEPS ", kSteps,
+                                 "\n#define PIECE ", probe.piece, "\ntypedef float",
+                                 width > 1 ? absl::StrCat(width) : "", " floatv;\n");
+  source.kernels = {
+      {"nothing", kNothingText}, {"multiply_add", kMultiplyAddText}, {"copy", kCopyText}};
   TARTAN_ASSIGN_OR_RETURN(probe.executable, device.Compile(source));
   TARTAN_ASSIGN_OR_RETURN(probe.queue, device.CreateQueue(false));
   return probe;
@@ -110,8 +109,7 @@ absl::StatusOr<double> BestMs(Probe& probe, const hal::RecordingPtr& recording) 
 }
 
 absl::StatusOr<double> BestMs(Probe& probe, KernelNumber kernel,
-                              std::vector<hal::BufferPtr> arguments, int64_t items,
-                              int64_t group) {
+                              std::vector<hal::BufferPtr> arguments, int64_t items, int64_t group) {
   hal::Launch launch;
   launch.entry_point = kernel;
   launch.arguments = std::move(arguments);

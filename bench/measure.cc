@@ -45,8 +45,8 @@ Measurement Summarize(Track& track) {
   std::sort(samples.begin(), samples.end());
   const size_t middle = samples.size() / 2;
   Measurement measurement;
-  measurement.median_ms = samples.size() % 2 == 1 ? samples[middle]
-                                                  : (samples[middle - 1] + samples[middle]) / 2;
+  measurement.median_ms =
+      samples.size() % 2 == 1 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2;
   measurement.min_ms = samples.front();
   measurement.runs = track.runs_per_turn * static_cast<int64_t>(samples.size());
   return measurement;

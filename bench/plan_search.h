@@ -30,8 +30,7 @@ struct PlanSearchResult {
 // Varies the plan of the kernel that takes longest. At most `most` plans are tried: the first half
 // of them as the planner orders them, the rest spread evenly over all others. DataLoss where a plan
 // leads to another result than the planner's choice.
-absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most,
-                                             api::Device& device);
+absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most, api::Device& device);
 
 // A Markdown table, with how many choices are within 15 % and 35 % of the best.
 std::string PlanSearchTable(absl::Span<const PlanSearchResult> results);

@@ -17,7 +17,8 @@ absl::StatusOr<int> TakeMost(int argc, char** argv) {
   int most = 40;
   for (int i = 1; i < argc; ++i) {
     absl::string_view argument = argv[i];
-    if (absl::ConsumePrefix(&argument, "--most=") && absl::SimpleAtoi(argument, &most) && most > 0) {
+    if (absl::ConsumePrefix(&argument, "--most=") && absl::SimpleAtoi(argument, &most) &&
+        most > 0) {
       continue;
     }
     return absl::InvalidArgumentError(

@@ -27,7 +27,8 @@ absl::Status Invalid(const Parts&... parts) {
 
 absl::StatusOr<int64_t> ParseSize(absl::string_view text, int64_t least) {
   int64_t value = 0;
-  const bool is_number = !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
+  const bool is_number =
+      !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
   if (!is_number) return Invalid("'", text, "' is no size");
   if (!absl::SimpleAtoi(text, &value) || value > kMaxSize) return Invalid(text, " is too large");
   if (value < least) return Invalid(text, " is less than ", least);
@@ -118,7 +119,11 @@ absl::StatusOr<Operator> ParsePool(const Parts& parts) {
   if (parts[0] != "max" && parts[0] != "avg") return Invalid("'", parts[0], "' is no pool");
   TARTAN_ASSIGN_OR_RETURN(const Fields f, ParseFields(parts[1], "nchwrsp", "sp"));
   PoolProblem p{parts[0] == "max" ? PoolKind::kMax : PoolKind::kAverage,
-                f.at('n'), f.at('c'), f.at('h'), f.at('w'), f.at('r')};
+                f.at('n'),
+                f.at('c'),
+                f.at('h'),
+                f.at('w'),
+                f.at('r')};
   p.stride = Get(f, 's', 1);
   p.padding = Get(f, 'p', 0);
   if (p.kernel > p.height + 2 * p.padding || p.kernel > p.width + 2 * p.padding) {
@@ -220,10 +225,9 @@ constexpr Form kForms[] = {
 };
 
 std::string Expected(const Form& form) {
-  return absl::StrCat(form.shown,
-                      form.has_weights    ? "[:bwd_data|:bwd_weights]"
-                      : form.has_gradient ? "[:bwd_data]"
-                                          : "");
+  return absl::StrCat(form.shown, form.has_weights    ? "[:bwd_data|:bwd_weights]"
+                                  : form.has_gradient ? "[:bwd_data]"
+                                                      : "");
 }
 
 const Form* FindForm(absl::string_view name) {

@@ -108,10 +108,9 @@ struct SortProblem {
   int axis = 0;
 };
 
-using Operator =
-    std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ReduceProblem, SoftmaxProblem,
-                 LayerNormProblem, TransposeProblem, ElementwiseProblem, GatherProblem,
-                 ScatterProblem, SortProblem>;
+using Operator = std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ReduceProblem,
+                              SoftmaxProblem, LayerNormProblem, TransposeProblem,
+                              ElementwiseProblem, GatherProblem, ScatterProblem, SortProblem>;
 
 // kBackwardData: the gradient by the first input, given that by the output. kBackwardWeights: by
 // the weight (matmul: B).

@@ -22,8 +22,8 @@ absl::Status CheckEngines(const std::vector<std::string>& engines) {
   const std::vector<std::string> known = EngineNames();
   for (const std::string& engine : engines) {
     if (std::find(known.begin(), known.end(), engine) != known.end()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("there is no engine '", engine, "'; there are ",
-                                                   absl::StrJoin(known, ", ")));
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no engine '", engine, "'; there are ", absl::StrJoin(known, ", ")));
   }
   return absl::OkStatus();
 }
@@ -76,7 +76,8 @@ absl::StatusOr<std::vector<ProblemSection>> ReadProblems(const ProgramOptions& o
   try {
     filter = std::regex(options.filter);
   } catch (const std::regex_error& error) {
-    return absl::InvalidArgumentError(absl::StrCat("--filter=", options.filter, ": ", error.what()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--filter=", options.filter, ": ", error.what()));
   }
   for (ProblemSection& section : sections) {
     std::vector<Problem> kept;

@@ -25,8 +25,8 @@ std::string Row(const std::vector<std::string>& cells) {
 }
 
 std::string Header(const std::vector<std::string>& against) {
-  std::vector<std::string> names = {"problem", "kernels", "tartan ms", "GFLOP/s", "GB/s",
-                                    "roofline"};
+  std::vector<std::string> names = {"problem", "kernels", "tartan ms",
+                                    "GFLOP/s", "GB/s",    "roofline"};
   for (const std::string& engine : against) {
     names.push_back(absl::StrCat(engine, " ms"));
     names.push_back("ratio");

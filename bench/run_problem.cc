@@ -104,7 +104,7 @@ absl::StatusOr<ProblemResult> RunProblem(const Problem& problem,
   names.insert(names.end(), against.begin(), against.end());
   std::vector<Engine*> engines;
   for (const std::string& name : names) {
-    TARTAN_ASSIGN_OR_RETURN(Engine* engine, run->AddEngine(name));
+    TARTAN_ASSIGN_OR_RETURN(Engine * engine, run->AddEngine(name));
     if (engine != nullptr) engines.push_back(engine);
     if (engine == nullptr) result.missing.push_back(name);
   }
@@ -113,8 +113,8 @@ absl::StatusOr<ProblemResult> RunProblem(const Problem& problem,
   for (size_t i = 0; i < engines.size(); ++i) {
     const double ms = times[i].median_ms;
     result.engines.push_back({engines[i]->name(), times[i], work.flops / ms * 1e-6,
-                              work.bytes / ms * 1e-6, least_ms / ms,
-                              run->MaxErrorOf(*engines[i]), engines[i]->kernels()});
+                              work.bytes / ms * 1e-6, least_ms / ms, run->MaxErrorOf(*engines[i]),
+                              engines[i]->kernels()});
   }
   return result;
 }

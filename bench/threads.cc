@@ -17,8 +17,10 @@ absl::Status LimitThreads(int count) {
     return absl::InternalError(absl::StrCat("sched_getaffinity: ", std::strerror(errno)));
   }
   if (count > CPU_COUNT(&allowed)) {
-    return absl::InvalidArgumentError(absl::StrCat(count, " threads asked for, but the process may "
-                                                   "use ", CPU_COUNT(&allowed), " processors"));
+    return absl::InvalidArgumentError(absl::StrCat(count,
+                                                   " threads asked for, but the process may "
+                                                   "use ",
+                                                   CPU_COUNT(&allowed), " processors"));
   }
   // The last ones: the first are where systems do their own work.
   cpu_set_t chosen;

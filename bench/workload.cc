@@ -45,7 +45,9 @@ const ElementwiseFunction& FindFunction(absl::string_view name) {
 
 TensorShape Floats(Sizes dims) { return {DataType::kFloat32, std::move(dims)}; }
 
-WorkloadInput Data(std::string name, Sizes dims) { return {std::move(name), Floats(std::move(dims))}; }
+WorkloadInput Data(std::string name, Sizes dims) {
+  return {std::move(name), Floats(std::move(dims))};
+}
 
 WorkloadInput Weight(std::string name, Sizes dims) {
   return {std::move(name), Floats(std::move(dims)), true};
@@ -73,10 +75,10 @@ std::string ReduceRow(absl::string_view target, char aggregation, absl::string_v
                       const Sizes& dims) {
   Sizes reduced = dims;
   reduced.back() = 1;
-  const std::string outer =
-      dims.size() == 1 ? "0" : absl::StrCat(Indices(dims.size() - 1), ", 0");
-  return absl::StrCat(target, "[", outer, " : ", absl::StrJoin(reduced, ", "), "] = ",
-                      std::string(1, aggregation), "(", source, "[", Indices(dims.size()), "]);");
+  const std::string outer = dims.size() == 1 ? "0" : absl::StrCat(Indices(dims.size() - 1), ", 0");
+  return absl::StrCat(target, "[", outer, " : ", absl::StrJoin(reduced, ", "),
+                      "] = ", std::string(1, aggregation), "(", source, "[", Indices(dims.size()),
+                      "]);");
 }
 
 Workload Describe(const MatmulProblem& p) {
@@ -85,8 +87,8 @@ Workload Describe(const MatmulProblem& p) {
     work.inputs = {Data("A", {p.batch, p.m, p.k}), Data("B", {p.batch, p.k, p.n})};
     work.output = Floats({p.batch, p.m, p.n});
     work.tile = absl::Substitute(
-        "function (A, B) -> (O) { O[b, i, j : $0, $1, $2] = +(A[b, i, k] * B[b, k, j]); }",
-        p.batch, p.m, p.n);
+        "function (A, B) -> (O) { O[b, i, j : $0, $1, $2] = +(A[b, i, k] * B[b, k, j]); }", p.batch,
+        p.m, p.n);
   } else {
     work.inputs = {Data("A", {p.m, p.k}), Weight("B", {p.k, p.n})};
     work.output = Floats({p.m, p.n});
@@ -133,12 +135,12 @@ Workload Describe(const ConvolutionProblem& p) {
   const auto position = [&p](absl::string_view out, absl::string_view tap) {
     return absl::StrCat(p.stride, "*", out, " + ", p.dilation, "*", tap, " - ", p.padding);
   };
-  work.tile = absl::StrCat(
-      "function (X, W) -> (O) { O[", ArrangeIndices(p, output_channel, "y", "x"), " : ",
-      absl::StrJoin(output, ", "), "] = +(X[",
-      ArrangeIndices(p, input_channel, position("y", "r"), position("x", "s")), "] * W[",
-      output_channel, ", ", p.groups > 1 && group_channels == 1 ? "0" : "ci", ", r, s])",
-      constraint, "; }");
+  work.tile =
+      absl::StrCat("function (X, W) -> (O) { O[", ArrangeIndices(p, output_channel, "y", "x"),
+                   " : ", absl::StrJoin(output, ", "), "] = +(X[",
+                   ArrangeIndices(p, input_channel, position("y", "r"), position("x", "s")),
+                   "] * W[", output_channel, ", ", p.groups > 1 && group_channels == 1 ? "0" : "ci",
+                   ", r, s])", constraint, "; }");
   work.flops = 2.0 * Count(output) * group_channels * p.kernel * p.kernel;
   return work;
 }
@@ -171,8 +173,8 @@ Workload Describe(const ReduceProblem& p) {
   const bool is_mean = p.kind == ReduceKind::kMean;
   const std::string sizes = kept.empty() ? "" : absl::StrCat(" : ", absl::StrJoin(kept, ", "));
   work.tile = absl::StrCat("function (X) -> (O) { ", is_mean ? "S" : "O", "[",
-                           absl::StrJoin(kept_indices, ", "), sizes, "] = ",
-                           std::string(1, kAggregations[static_cast<int>(p.kind)]), "(X[",
+                           absl::StrJoin(kept_indices, ", "), sizes,
+                           "] = ", std::string(1, kAggregations[static_cast<int>(p.kind)]), "(X[",
                            Indices(p.dims.size()), "]);");
   work.flops = Count(p.dims);
   if (is_mean) {
@@ -200,10 +202,10 @@ Workload Describe(const LayerNormProblem& p) {
   const int64_t row = p.dims.back();
   work.inputs = {Data("X", p.dims), Weight("A", {row}), Weight("B", {row})};
   work.output = Floats(p.dims);
-  work.tile = absl::StrCat("function (X, A, B) -> (O) { ", ReduceRow("S", '+', "X", p.dims),
-                           " MEAN = S / ", row, "; C = X - MEAN; Q = C * C; ",
-                           ReduceRow("V", '+', "Q", p.dims), " VAR = V / ", row,
-                           "; INV = 1 / sqrt(VAR + 0.00001); O = C * INV * A + B; }");
+  work.tile =
+      absl::StrCat("function (X, A, B) -> (O) { ", ReduceRow("S", '+', "X", p.dims), " MEAN = S / ",
+                   row, "; C = X - MEAN; Q = C * C; ", ReduceRow("V", '+', "Q", p.dims),
+                   " VAR = V / ", row, "; INV = 1 / sqrt(VAR + 0.00001); O = C * INV * A + B; }");
   work.flops = 8 * Count(p.dims);
   return work;
 }
@@ -217,9 +219,9 @@ Workload Describe(const TransposeProblem& p) {
     output.push_back(p.dims[static_cast<size_t>(axis)]);
     indices.push_back(absl::StrCat("i", axis));
   }
-  work.tile = absl::StrCat("function (X) -> (O) { O[", absl::StrJoin(indices, ", "), " : ",
-                           absl::StrJoin(output, ", "), "] = =(X[", Indices(p.dims.size()),
-                           "]); }");
+  work.tile =
+      absl::StrCat("function (X) -> (O) { O[", absl::StrJoin(indices, ", "), " : ",
+                   absl::StrJoin(output, ", "), "] = =(X[", Indices(p.dims.size()), "]); }");
   work.output = Floats(std::move(output));
   return work;
 }
@@ -230,16 +232,15 @@ Workload Describe(const ElementwiseProblem& p) {
   work.inputs = {Data("A", p.dims)};
   if (function.operands == 2) work.inputs.push_back(Data("B", p.dims));
   work.output = Floats(p.dims);
-  work.tile = absl::StrCat("function (", function.operands == 2 ? "A, B" : "A", ") -> (O) { O = ",
-                           function.expression, "; }");
+  work.tile = absl::StrCat("function (", function.operands == 2 ? "A, B" : "A",
+                           ") -> (O) { O = ", function.expression, "; }");
   work.flops = function.operations * Count(p.dims);
   return work;
 }
 
 Workload Describe(const GatherProblem& p) {
   Workload work;
-  work.inputs = {Data("X", p.dims),
-                 Positions("I", {p.count}, p.dims[static_cast<size_t>(p.axis)])};
+  work.inputs = {Data("X", p.dims), Positions("I", {p.count}, p.dims[static_cast<size_t>(p.axis)])};
   work.output = Floats(p.dims);
   work.output.dims[static_cast<size_t>(p.axis)] = p.count;
   work.tile = absl::StrCat("function (X, I) -> (O) { O = gather(X, I, ", p.axis, "); }");
@@ -343,8 +344,7 @@ absl::StatusOr<WorkloadProgram> MakeProgram(const Workload& workload, absl::stri
   if (workload.gradient_of >= 0) {
     autodiff::GradientOptions gradient;
     gradient.seeded = true;
-    TARTAN_ASSIGN_OR_RETURN(program,
-                            autodiff::Gradient(program, {workload.gradient_of}, gradient));
+    TARTAN_ASSIGN_OR_RETURN(program, autodiff::Gradient(program, {workload.gradient_of}, gradient));
     program.outputs = {program.outputs.back()};
     program.output_names = {program.output_names.back()};
     result.inputs.push_back({"seed", workload.output});

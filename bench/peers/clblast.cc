@@ -33,7 +33,8 @@ cl_device_id FindDevice(const std::string& platform_name, const std::string& dev
     if (PlatformInfo(platforms[p], CL_PLATFORM_NAME) != platform_name) continue;
     cl_device_id devices[64];
     cl_uint device_count = 0;
-    if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 64, devices, &device_count) != CL_SUCCESS) {
+    if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 64, devices, &device_count) !=
+        CL_SUCCESS) {
       continue;
     }
     for (cl_uint d = 0; d < device_count && d < 64; ++d) {
@@ -154,8 +155,8 @@ class ConvolutionRun : public ClBlastRun {
     const ConvolutionProblem& p = problem_;
     return clblast::Convgemm<float>(clblast::KernelMode::kCrossCorrelation, p.channels, p.height,
                                     p.width, p.kernel, p.kernel, p.padding, p.padding, p.stride,
-                                    p.stride, p.dilation, p.dilation, p.outputs, p.batch,
-                                    space.a(), 0, space.b(), 0, space.c(), 0, space.queue());
+                                    p.stride, p.dilation, p.dilation, p.outputs, p.batch, space.a(),
+                                    0, space.b(), 0, space.c(), 0, space.queue());
   }
 
   const ConvolutionProblem problem_;
@@ -175,10 +176,10 @@ std::unique_ptr<ClBlastRun> MakeRun(const PeerRequest& request, cl_device_id dev
     return nullptr;
   }
   return std::make_unique<ConvolutionRun>(
-      std::make_unique<Workspace>(
-          device, request.inputs[0], p->batch * p->channels * p->height * p->width,
-          request.inputs[1], p->outputs * p->channels * p->kernel * p->kernel,
-          p->batch * p->outputs * p->output_height() * p->output_width()),
+      std::make_unique<Workspace>(device, request.inputs[0],
+                                  p->batch * p->channels * p->height * p->width, request.inputs[1],
+                                  p->outputs * p->channels * p->kernel * p->kernel,
+                                  p->batch * p->outputs * p->output_height() * p->output_width()),
       *p);
 }
 

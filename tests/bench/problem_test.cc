@@ -106,9 +106,10 @@ TEST(ParseProblem, RefusesEmptyAndEndlessTensors) {
 }
 
 TEST(ParseProblemList, ReadsSectionsAndSkipsComments) {
-  const auto sections =
-      ParseProblemList("# a list\n\n## Nothing\n## Products\nmatmul:m1n2k3\n# more\n"
-                       "  softmax:4x4  \n## Sorts\nsort:8:axis0\n## End", "list");
+  const auto sections = ParseProblemList(
+      "# a list\n\n## Nothing\n## Products\nmatmul:m1n2k3\n# more\n"
+      "  softmax:4x4  \n## Sorts\nsort:8:axis0\n## End",
+      "list");
   ASSERT_TRUE(sections.ok()) << sections.status();
   ASSERT_EQ(sections->size(), 2u);
   EXPECT_EQ(sections->at(0).heading, "Products");

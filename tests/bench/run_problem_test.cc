@@ -54,14 +54,28 @@ TEST_F(RunProblemTest, AgreesWithTheLibrariesThereAre) {
   }
   if (peers.empty()) GTEST_SKIP() << "this build has no other library";
   std::map<std::string, int> compared;
-  for (const char* spec :
-       {"matmul:m5n7k9", "matmul:m5n7k9:bwd_data", "matmul:m5n7k9:bwd_weights",
-        "matmul:b3m5n7k9", "conv:n2c3h9w8k5r3s2p1", "conv:n1c4h6w6k8r3p1g4",
-        "conv:n1c4h9w9k6r3p2d2", "conv:n1c16h6w6k16r3p1:nhwc", "conv:n1c4h6w6k8r3s2p1:bwd_data",
-        "conv:n1c4h6w6k8r3s2p1:bwd_weights", "pool:max:n1c4h7w7r3s2p1", "pool:avg:n1c4h7w7r3s2p1",
-        "reduce:sum:5x6x7:axis1", "reduce:max:5x6:all", "softmax:5x17", "layernorm:5x17",
-        "transpose:5x6x7:201", "eltwise:gelu:100", "eltwise:add:100", "eltwise:swish:100",
-        "eltwise:sigmoid:100", "eltwise:relu:10x10"}) {
+  for (const char* spec : {"matmul:m5n7k9",
+                           "matmul:m5n7k9:bwd_data",
+                           "matmul:m5n7k9:bwd_weights",
+                           "matmul:b3m5n7k9",
+                           "conv:n2c3h9w8k5r3s2p1",
+                           "conv:n1c4h6w6k8r3p1g4",
+                           "conv:n1c4h9w9k6r3p2d2",
+                           "conv:n1c16h6w6k16r3p1:nhwc",
+                           "conv:n1c4h6w6k8r3s2p1:bwd_data",
+                           "conv:n1c4h6w6k8r3s2p1:bwd_weights",
+                           "pool:max:n1c4h7w7r3s2p1",
+                           "pool:avg:n1c4h7w7r3s2p1",
+                           "reduce:sum:5x6x7:axis1",
+                           "reduce:max:5x6:all",
+                           "softmax:5x17",
+                           "layernorm:5x17",
+                           "transpose:5x6x7:201",
+                           "eltwise:gelu:100",
+                           "eltwise:add:100",
+                           "eltwise:swish:100",
+                           "eltwise:sigmoid:100",
+                           "eltwise:relu:10x10"}) {
     const auto result = Run(spec, peers);
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(result->engines.size() + result->missing.size(), peers.size() + 1) << spec;

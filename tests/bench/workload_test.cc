@@ -57,7 +57,8 @@ TEST(MakeWorkload, MultipliesMatrices) {
       for (int64_t j = 0; j < 4; ++j) {
         double sum = 0;
         for (int64_t k = 0; k < 5; ++k) {
-          sum += values[0].GetDouble((b * 3 + i) * 5 + k) * values[1].GetDouble((b * 5 + k) * 4 + j);
+          sum +=
+              values[0].GetDouble((b * 3 + i) * 5 + k) * values[1].GetDouble((b * 5 + k) * 4 + j);
         }
         expected.push_back(sum);
       }
@@ -99,10 +100,9 @@ double ConvolveAt(const ConvolutionProblem& p, const std::vector<HostTensor>& va
 }
 
 TEST(MakeWorkload, Convolves) {
-  for (const char* spec :
-       {"conv:n2c3h6w5k4r3", "conv:n1c3h7w6k4r3s2p1", "conv:n1c4h9w9k6r3p2d2g2",
-        "conv:n1c4h6w6k4r3p1g4", "conv:n1c2h6w6k4r3p1g2:nhwc", "conv:n2c4h5w5k6r1:nhwc",
-        "conv:n1c6h5w5k3r3s1p1g3"}) {
+  for (const char* spec : {"conv:n2c3h6w5k4r3", "conv:n1c3h7w6k4r3s2p1", "conv:n1c4h9w9k6r3p2d2g2",
+                           "conv:n1c4h6w6k4r3p1g4", "conv:n1c2h6w6k4r3p1g2:nhwc",
+                           "conv:n2c4h5w5k6r1:nhwc", "conv:n1c6h5w5k3r3s1p1g3"}) {
     SCOPED_TRACE(spec);
     const Problem problem = Parse(spec);
     const auto& p = std::get<ConvolutionProblem>(problem.op);
@@ -172,10 +172,10 @@ TEST(MakeWorkload, NormalisesRows) {
 
   const Workload norm = MakeWorkload(Parse("layernorm:1x4"));
   const TensorShape row{DataType::kFloat32, {4}};
-  result = Evaluate(norm, {HostTensor::FromVector(norm.inputs[0].shape,
-                                                  std::vector<float>{1, 3, 1, 3}),
-                           HostTensor::FromVector(row, std::vector<float>{1, 1, 2, 2}),
-                           HostTensor::FromVector(row, std::vector<float>{0, 0, 0, 5})});
+  result =
+      Evaluate(norm, {HostTensor::FromVector(norm.inputs[0].shape, std::vector<float>{1, 3, 1, 3}),
+                      HostTensor::FromVector(row, std::vector<float>{1, 1, 2, 2}),
+                      HostTensor::FromVector(row, std::vector<float>{0, 0, 0, 5})});
   ASSERT_TRUE(result.ok()) << result.status();
   ExpectNear(*result, {-1, 1, -2, 7}, 1e-4);
 }
@@ -215,8 +215,7 @@ std::vector<HostTensor> Moved(std::vector<HostTensor> values, size_t input,
                               const HostTensor& direction, double step) {
   std::vector<float> moved;
   for (int64_t i = 0; i < direction.element_count(); ++i) {
-    moved.push_back(
-        static_cast<float>(values[input].GetDouble(i) + step * direction.GetDouble(i)));
+    moved.push_back(static_cast<float>(values[input].GetDouble(i) + step * direction.GetDouble(i)));
   }
   values[input] = HostTensor::FromVector(values[input].shape(), moved);
   return values;

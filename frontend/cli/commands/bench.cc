@@ -116,7 +116,8 @@ std::string ToText(const proto::BenchReport& report) {
 
 absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
   if (options.model.empty()) {
-    return At(Stage::kUsage, absl::InvalidArgumentError("MODEL is required (see tartan bench --help)"));
+    return At(Stage::kUsage,
+              absl::InvalidArgumentError("MODEL is required (see tartan bench --help)"));
   }
   if (options.threads > 0) {
     TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, bench::LimitThreads(options.threads)));

@@ -46,8 +46,8 @@ std::string ToText(const proto::BenchOpReport& report) {
   using Align = Table::Align;
   Table table({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
                Align::kRight, Align::kRight, Align::kRight, Align::kRight});
-  table.AddRow({"problem", "engine", "median", "GFLOP/s", "GB/s", "roofline", "tartan is", "kernels",
-                "max error"});
+  table.AddRow({"problem", "engine", "median", "GFLOP/s", "GB/s", "roofline", "tartan is",
+                "kernels", "max error"});
   double tartan_ms = 0;
   for (const proto::BenchOpReport::Result& result : report.results()) {
     const bool is_tartan = result.engine() == "tartan";
@@ -66,8 +66,7 @@ std::string ToText(const proto::BenchOpReport& report) {
 absl::StatusOr<ExitCode> Run(const BenchOpOptions& options, const Context& context) {
   std::vector<bench::Problem> problems;
   for (const std::string& spec : options.specs) {
-    TARTAN_ASSIGN_OR_RETURN(problems.emplace_back(),
-                            At(Stage::kUsage, bench::ParseProblem(spec)));
+    TARTAN_ASSIGN_OR_RETURN(problems.emplace_back(), At(Stage::kUsage, bench::ParseProblem(spec)));
   }
   if (options.threads > 0) {
     TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, bench::LimitThreads(options.threads)));
@@ -115,14 +114,16 @@ Command AddBenchOp(CLI::App& bench) {
       ->capture_default_str();
   command->add_option("--count", options->measure.count, "Turns to measure, instead of a time")
       ->check(CLI::Range(1, 10000000));
-  command->add_option("--threads", options->threads,
-                      "Threads for every engine, each on a processor of its own")
+  command
+      ->add_option("--threads", options->threads,
+                   "Threads for every engine, each on a processor of its own")
       ->check(CLI::Range(1, 1024));
   command->footer(
       "Forms of SPEC are described in bench/README.md; a wrong one is answered with the right\n"
       "form. 'copy' moves as many bytes as the problem has, which a kernel bound by memory can\n"
       "hope for.\n\nExample:\n"
-      "  tartan bench op conv:n1c64h56w56k64r3s1p1 matmul:m512n512k512 --against onednn --threads 1");
+      "  tartan bench op conv:n1c64h56w56k64r3s1p1 matmul:m512n512k512 --against onednn --threads "
+      "1");
   return {command, [options](const Context& context) { return Run(*options, context); }};
 }
 

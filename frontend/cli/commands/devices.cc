@@ -70,9 +70,9 @@ std::string ToText(const DevicesReport& report, bool detailed) {
     table.AddRow({"float16, float64", absl::StrCat(YesNo(settings.has_float16()), ", ",
                                                    YesNo(settings.has_float64()))});
     if (settings.gflops() > 0) {
-      table.AddRow({"measured", absl::StrFormat("%.0f GFLOP/s, %.1f GB/s, %.1f us a launch",
-                                                settings.gflops(), settings.gbps(),
-                                                settings.launch_us())});
+      table.AddRow(
+          {"measured", absl::StrFormat("%.0f GFLOP/s, %.1f GB/s, %.1f us a launch",
+                                       settings.gflops(), settings.gbps(), settings.launch_us())});
     }
     if (detailed) {
       table.AddRow({"largest allocation", FormatBytes(device.max_allocation_bytes())});
@@ -105,8 +105,8 @@ absl::Status CalibrateAgain(const std::vector<hal::DeviceInfo>& devices, const C
   for (const hal::DeviceInfo& device : devices) {
     if (!selector.empty() && device.index != DefaultIndex(devices, selector)) continue;
     context.Note(absl::StrCat("calibrating ", Describe(device)));
-    TARTAN_RETURN_IF_ERROR(At(
-        Stage::kDevice, api::Device::Open(absl::StrCat(device.index), options).status()));
+    TARTAN_RETURN_IF_ERROR(
+        At(Stage::kDevice, api::Device::Open(absl::StrCat(device.index), options).status()));
   }
   return absl::OkStatus();
 }
