@@ -40,6 +40,15 @@ GroupReduction::GroupReduction(GroupContext& context, const std::vector<GroupSta
     if (updates > kUnrolledUpdates) break;
     --unrolled_from_;
   }
+  // Of the loop around those, as many turns as are left for.
+  if (unrolled_from_ > 0) {
+    const int64_t blocks = context.split(reduced_[unrolled_from_ - 1]).blocks;
+    for (int64_t turns = 2; turns < blocks; ++turns) {
+      if (blocks % turns == 0 && updates / blocks * turns <= kUnrolledUpdates) {
+        unrolled_turns_ = turns;
+      }
+    }
+  }
   const std::vector<bool> filled =
       plan::FilledConstraints(plan::GroupProblem(context.flat()), context.plan());
   const std::vector<math::RangeConstraint> all =
@@ -124,13 +133,22 @@ StmtPtr GroupReduction::Loops(size_t level, bool checked) const {
   const int i = reduced_[level];
   const int64_t vector = context_.split(i).vector;
   const std::string name = absl::StrCat(context_.name(i), "_block");
+  const bool is_partial =
+      unrolled_turns_ > 1 && static_cast<int64_t>(level) == unrolled_from_ - 1;
+  const std::string turn = absl::StrCat(context_.name(i), "_turn");
+  ExprPtr block = context_.Var(name);
+  if (is_partial) block = sem::Add(block, context_.Var(turn));
   const bool steps_in_blocks = i == context_.plan().lane_index;
-  context_.SetOwn(i, steps_in_blocks ? context_.Var(name)
-                                     : sem::Mul(context_.Var(name), context_.Number(vector)));
+  context_.SetOwn(i, steps_in_blocks ? block : sem::Mul(block, context_.Number(vector)));
   StmtPtr body = Loops(level + 1, checked);
   context_.SetOwn(i, context_.Number(0));
+  if (is_partial) {
+    body = sem::MakeFor(turn, context_.Number(0), context_.Number(unrolled_turns_),
+                        std::move(body), 1, true);
+  }
   return sem::MakeFor(name, context_.Number(0), context_.Number(context_.split(i).blocks),
-                      std::move(body), 1, static_cast<int64_t>(level) >= unrolled_from_);
+                      std::move(body), is_partial ? unrolled_turns_ : 1,
+                      static_cast<int64_t>(level) >= unrolled_from_);
 }
 
 // Tiles that are read in vectors along a reduced index give several values of it at once.

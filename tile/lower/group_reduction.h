@@ -53,7 +53,8 @@ class GroupReduction {
   std::vector<int> reduced_;  // those with an inner loop, outermost first
   // Constraints that filling does not take care of.
   std::vector<math::RangeConstraint> unfilled_;
-  int64_t unrolled_from_ = 0;  // the inner loops from here on are unrolled
+  int64_t unrolled_from_ = 0;   // the inner loops from here on are unrolled
+  int64_t unrolled_turns_ = 1;  // of the loop around them
   mutable std::vector<sem::ExprPtr> buffers_;
 };
 

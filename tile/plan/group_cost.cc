@@ -14,13 +14,16 @@ constexpr double kWarp = 32;             // work-items that execute together
 constexpr double kSchedulers = 4;        // warps that issue an instruction in a cycle
 constexpr double kCacheBytesPerCycle = 40;   // a compute unit's share of the L2 cache
 constexpr double kSectorBytes = 32;      // of a memory transaction
-constexpr double kMemoryLatency = 700;   // cycles
+constexpr double kMemoryLatency = 1000;   // cycles
 constexpr double kMemoryBytesPerCycle = 11.5;  // a compute unit's share of memory
 constexpr double kIssueRate = 0.95;      // instructions per cycle with very many warps
 constexpr double kStalledWarps = 0.6;
 constexpr double kGroupCycles = 160;     // between the starts of two groups
 constexpr double kOverlapLoss = 0.15;
-constexpr double kStepLatency = 250;     // tile to local memory, barrier, first reads
+constexpr double kStepLatency = 100;     // tile to local memory, barrier, first reads
+constexpr double kConditionalLoad = 2.5;   // registers per register loaded
+constexpr double kCheckInstructions = 3;   // of a constraint, per point
+constexpr double kCachedInstructions = 1500;
 constexpr double kLoadedRegisters = 32;  // loads under way in a copy
 constexpr double kBarrierLatency = 40;
 constexpr double kResidentItems = 2048;  // per compute unit
@@ -52,7 +55,10 @@ double CountRegisters(const GroupProblem& problem, const GroupPlan& plan, double
     for (const TileDim& dim : staged.layout.dims) {
       next *= static_cast<double>(dim.Rounds() * dim.vector);
     }
-    words += copies * held * width + (plan.buffering != Buffering::kNone ? next * width : 0);
+    // Conditions of loads that are under way take registers, too.
+    const double loads = staged.absorbed.empty() ? 1 : kConditionalLoad;
+    words += copies * held * width;
+    if (plan.buffering != Buffering::kNone) words += loads * next * width;
   }
   return words;
 }
@@ -63,7 +69,7 @@ double BankCycles(const std::vector<int64_t>& addresses, int64_t lanes) {
   const int64_t banks = std::max<int64_t>(32 / lanes, 1);
   std::array<std::array<int64_t, 32>, 32> units;
   std::array<int, 32> counts = {};
-  int most = lanes > 2 ? 2 : 1;
+  int most = static_cast<int>(lanes);  // a warp of vectors takes several turns
   for (int64_t address : addresses) {
     const int64_t unit = address / lanes;
     const int64_t bank = ((unit % banks) + banks) % banks;
@@ -202,9 +208,18 @@ class Model {
       reads += AddStaged(staged, &work);
     }
     cost->local_reads = reads / updates;
+    const std::vector<bool> filled = FilledConstraints(problem_, plan_);
+    const auto checks = static_cast<double>(std::count(filled.begin(), filled.end(), false));
+    work.instructions += updates * checks * kCheckInstructions;
+    // Code that does not fit the instruction cache.
+    if (work.instructions > kCachedInstructions) {
+      work.instructions += (work.instructions - kCachedInstructions) * checks;
+    }
+    bool has_direct = false;
     for (size_t a = 0; a < problem_.accesses().size(); ++a) {
       if (problem_.accesses()[a].in_body && !IsStaged(static_cast<int>(a))) {
         AddDirect(problem_.accesses()[a], true, &work);
+        has_direct = true;
       }
     }
     if (!plan_.staged.empty()) {
@@ -214,9 +229,8 @@ class Model {
         // The compiler starts some loads before it waits for the first.
         work.latency += kMemoryLatency * std::ceil(work.loaded_registers / kLoadedRegisters);
       }
-    } else {
-      work.latency += kMemoryLatency;
     }
+    if (has_direct) work.latency += kMemoryLatency;
     return work;
   }
 
@@ -269,7 +283,31 @@ class Model {
       const bool counts = in_step || problem_.is_output(static_cast<int>(i));
       if (counts && access.flat.strides[i] != 0) elements *= Held(plan_, i);
     }
-    AddMemory(access.flat, ByteWidth(access.type), elements, work);
+    Work all;
+    AddMemory(access.flat, ByteWidth(access.type), elements, &all);
+    work->instructions += all.instructions;
+    work->local_cycles += all.local_cycles;
+    // What work-items share comes from the cache beside them.
+    std::vector<int64_t> tile = plan_.Tile();
+    if (!in_step) tile.resize(problem_.flat().output_index_count);
+    tile.resize(plan_.splits.size(), 1);
+    double distinct = static_cast<double>(ByteWidth(access.type));
+    for (const TileDim& dim : MergeTileDims(access.flat, tile, {})) {
+      distinct *= static_cast<double>(dim.range);
+    }
+    const double nearest = NearStride(access.flat, tile);
+    work->bytes += std::min(all.bytes, distinct * std::min(nearest, kSectorBytes /
+                                                           ByteWidth(access.type)));
+  }
+
+  // The least step between elements of a tile.
+  static double NearStride(const poly::FlatAccess& access, const std::vector<int64_t>& tile) {
+    int64_t nearest = INT64_MAX;
+    for (size_t i = 0; i < tile.size(); ++i) {
+      const int64_t stride = access.strides[i] < 0 ? -access.strides[i] : access.strides[i];
+      if (tile[i] > 1 && stride != 0) nearest = std::min(nearest, stride);
+    }
+    return nearest == INT64_MAX ? 1 : static_cast<double>(nearest);
   }
 
   void AddMemory(const poly::FlatAccess& access, double element_bytes, double elements,
@@ -281,6 +319,7 @@ class Model {
     const double accesses = std::max(elements / static_cast<double>(lanes), 1.0);
     const double sectors = Sectors(Addresses(access.strides), element_bytes, lanes);
     work->instructions += accesses * 3;
+    work->local_cycles += accesses * warps_ * std::max(sectors * kSectorBytes / 128, 1.0);
     work->bytes += accesses * warps_ * sectors * kSectorBytes;
   }
 
@@ -345,7 +384,7 @@ class Model {
       const double local = count * work.local_cycles;
       const double memory = count * work.bytes / kCacheBytesPerCycle;
       // Groups that started together wait together.
-      return std::max({issue, local, memory}) + work.latency;
+      return std::max({issue, local, memory}) + 0.2 * std::min(issue, local) + work.latency;
     };
     return std::max(steps * cycles(step) + cycles(end), count * kGroupCycles);
   }

@@ -15,6 +15,8 @@ constexpr int kMaxEvaluations = 700;   // keeps planning under 20 ms
 constexpr int kPatience = 48;           // expansions without progress before a start is given up
 constexpr int64_t kManyOutputs = 2048;  // per compute unit: as many work-items as it holds
 constexpr int64_t kMaxHeld = 16;        // values of an index per work-item
+constexpr int64_t kMaxHeldAlone = 8;    // where work-items share nothing
+constexpr int64_t kMaxStepAlone = 32;
 constexpr int64_t kMaxStep = 64;        // values of a reduced index per step
 
 std::vector<int64_t> Key(const GroupPlan& plan) {
@@ -301,7 +303,12 @@ class Search {
       }
       if (tiles == 1) continue;
       if (CanThread(plan, i)) add(2, 1);
-      const int64_t limit = problem_.is_output(i) ? kMaxHeld : kMaxStep;
+      const bool shares = HasSharedAccess();
+      int64_t held = 1;
+      for (int o = 0; o < problem_.flat().output_index_count; ++o) held *= plan.splits[o].held();
+      if (!shares && problem_.is_output(i) && held >= kMaxHeldAlone) continue;
+      const int64_t limit = problem_.is_output(i) ? (shares ? kMaxHeld : kMaxHeldAlone)
+                                                  : (shares ? kMaxStep : kMaxStepAlone);
       for (int64_t factor : {2, 3, 5, 7}) {
         const bool exact = factor == 2 || tiles % factor == 0;
         if (exact && split.held() * factor <= limit) add(1, factor);
