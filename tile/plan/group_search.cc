@@ -199,7 +199,13 @@ class Search {
         starts.back().splits[i].vector = 4;
       }
     }
-    if (flat.is_reduction() && !HasSharedAccess()) {
+    // Where most of what is read is used once, it is read as it lies.
+    const bool streams =
+        std::any_of(problem_.accesses().begin(), problem_.accesses().end(),
+                    [&](const GroupProblem::Access& access) {
+                      return access.in_body && !IsShared(access);
+                    });
+    if (flat.is_reduction() && streams) {
       for (int i = flat.output_index_count; i < problem_.index_count(); ++i) {
         if (!IsContiguousReduced(i) || Range(i) < 4) continue;
         starts.push_back(plain);

@@ -248,6 +248,8 @@ void StageAccesses(const GroupProblem& problem, GroupPlan* plan) {
   plan->staged.clear();
   plan->ranges.clear();
   for (const poly::Index& index : problem.flat().indices) plan->ranges.push_back(index.range);
+  // Lanes along a reduced index read memory in vectors as it lies.
+  if (plan->lane_index >= problem.flat().output_index_count) return;
   const std::vector<int64_t> tile = plan->Tile();
   Stager stager(problem, plan);
   const bool is_reduction = problem.flat().is_reduction();
@@ -332,6 +334,9 @@ std::string WhatIsWrong(const poly::FlatContraction& flat, const GroupPlan& plan
   if (plan.lane_index >= 0 && plan.lane_index < flat.output_index_count &&
       flat.indices[plan.lane_index].range % plan.splits[plan.lane_index].vector != 0) {
     return "vectors do not divide the range of the lane index";
+  }
+  if (plan.lane_index >= flat.output_index_count && !plan.staged.empty()) {
+    return "inputs in local memory with lanes along a reduced index";
   }
   for (const StagedAccess& staged : plan.staged) {
     const poly::Tensor& tensor = flat.tensors[flat.accesses[staged.access].tensor];
