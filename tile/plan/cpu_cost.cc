@@ -17,7 +17,7 @@ constexpr double kOperationsPerCycle = 2;
 constexpr double kLoadsPerCycle = 2;
 constexpr double kLoadShare = 0.35;       // of the time of loads that arithmetic does not hide
 constexpr double kLatency = 4;            // cycles from one accumulation to the next
-constexpr double kLaneCycles = 1.5;       // to move one lane in or out of a vector
+constexpr double kLaneCycles = 2.5;       // to move one lane in or out of a vector
 constexpr double kLoopCycles = 3;         // to enter and leave a loop
 constexpr double kStepCycles = 0.5;       // a step of the innermost loop
 constexpr std::array<double, 3> kBytesPerCycle = {24, 10, 4};  // into L1, into L2, from memory
@@ -316,6 +316,35 @@ bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan) {
   const double needed =
       static_cast<double>(accumulators + operands) * RegistersPerValue(kernel, plan);
   return needed < kernel.registers;  // one is left for constants and conditions
+}
+
+double StatementCount(const CpuKernel& kernel, const KernelPlan& plan) {
+  const int v = plan.vector_index;
+  double statements = 0;
+  const auto count = [&](const CpuKernel::Access& access, bool is_store) {
+    double places = 1;
+    for (size_t i = 0; i < plan.unroll.size(); ++i) {
+      const bool follows = access.strides[i] != 0 || access.irregular[i];
+      if (follows || is_store) places *= static_cast<double>(Values(plan, static_cast<int>(i)));
+    }
+    const bool by_lane = plan.lanes > 1 && (access.irregular[v] || access.strides[v] > 1 ||
+                                            (is_store && access.strides[v] != 1));
+    statements += places * (by_lane ? plan.lanes : 1);
+  };
+  for (const CpuKernel::Access& access : kernel.reads) count(access, false);
+  for (const CpuKernel::Access& access : kernel.writes) count(access, true);
+  const double accumulators = static_cast<double>(Accumulators(plan));
+  if (plan.lanes > 1) {
+    statements += accumulators * plan.lanes *
+                  (kernel.body_irregular[v] + kernel.epilogue_irregular[v]);
+  }
+  // Where constraints cross the tile, its steps are there twice.
+  for (size_t i = 0; i < plan.unroll.size(); ++i) {
+    if (kernel.constrained[i] && plan.unroll[i] > 1) {
+      statements += accumulators * (static_cast<int>(i) == v ? 3.0 * plan.lanes : 3.0);
+    }
+  }
+  return statements;
 }
 
 CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {

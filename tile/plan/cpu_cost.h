@@ -55,5 +55,7 @@ CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan);
 void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cost);
 // The accumulators and operands of the tile fit into registers.
 bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan);
+// Statements of one tile, roughly: drivers take their time to compile long kernels.
+double StatementCount(const CpuKernel& kernel, const KernelPlan& plan);
 
 }  // namespace tartan::plan

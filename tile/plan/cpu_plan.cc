@@ -20,6 +20,9 @@ struct Candidate {
 // Cycles to copy an element that is packed at every run, and to start the kernel that does it.
 constexpr double kPackCycles = 2;
 constexpr double kLaunchCycles = 20000;
+// A packed constant costs a kernel to compile: small gains and small kernels are not worth it.
+constexpr double kPackedConstantFactor = 1.05;
+constexpr double kPackedConstantCycles = 50000;
 // A copy at every run pays where each element is read so many times.
 constexpr double kReuseWorthPacking = 24;
 
@@ -53,7 +56,7 @@ class Search {
 
   // Tiles of one vector index each, with up to two more indices in registers.
   void RegisterTiles(int only) {
-    if (only < 0) Consider(scalar_);
+    if (only < 0) Rows(scalar_);
     for (int v = 0; v < IndexCount(); ++v) {
       if (only >= 0 && v != only) continue;
       const int lanes = Lanes(v);
@@ -93,7 +96,9 @@ class Search {
   }
 
   void Consider(KernelPlan plan) {
+    constexpr double kMostStatements = 64;
     if (!FitsRegisters(kernel_, plan)) return;
+    if (plan.lanes > 1 && StatementCount(kernel_, plan) > kMostStatements) return;
     const CpuCost cost = ComputeCost(kernel_, plan);
     tiles_.push_back({std::move(plan), cost});
   }
@@ -223,10 +228,10 @@ class PackingSearch {
       const poly::PackedKernel packed = poly::PackRead(flat_, access, index, block);
       const int lane = packed.kernel.output_index_count - 1;
       for (const Candidate& plan : Search(packed.kernel, settings_).Run(tiles_, lane)) {
-        double total = plan.cost.total();
-        if (!is_constant_[tensor]) {
-          total += kLaunchCycles + kPackCycles * Elements(access);
-        }
+        const double total = plan.cost.total() +
+                             (is_constant_[tensor]
+                                  ? (kPackedConstantFactor - 1) * plan.cost.total() + kPackedConstantCycles
+                                  : kLaunchCycles + kPackCycles * Elements(access));
         found_.push_back({packed.kernel, plan.plan, {}, total, plan.cost.ToString()});
         found_.back().packed.push_back({tensor, flat_.tensors[tensor].value, packed.copy});
       }
