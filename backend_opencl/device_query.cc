@@ -1,5 +1,7 @@
 #include "backend_opencl/device_query.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -61,6 +63,12 @@ ReportedHardware Probe(cl_device_id device, hal::DeviceType type) {
   reported.local_memory_bytes = Query<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE);
   reported.cache_bytes = Query<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
   reported.cache_line_bytes = Query<cl_uint>(device, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE);
+#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE)
+  if (type == hal::DeviceType::kCpu) {
+    reported.host_l1_bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+    reported.host_l2_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  }
+#endif
   const std::string extensions = QueryText(clGetDeviceInfo, device, CL_DEVICE_EXTENSIONS);
   for (absl::string_view extension : absl::StrSplit(extensions, ' ')) {
     reported.has_float16 |= extension == "cl_khr_fp16";

@@ -33,9 +33,13 @@ void FillCpu(const ReportedHardware& reported, HardwareSettings* settings) {
   settings->vector_width = width;
   settings->has_local_memory = false;
   settings->cache_line_bytes = CacheLine(reported.cache_line_bytes, 64);
-  // The level of the reported cache is not told; the first two levels hardly vary among CPUs.
-  settings->l1_bytes = 32 * kKiB;
-  settings->l2_bytes = std::clamp(OrDefault(reported.cache_bytes, 512 * kKiB), 256 * kKiB, kMiB);
+  // The level of the cache that OpenCL reports is not told: the host knows better, and the first
+  // two levels hardly vary among CPUs.
+  settings->l1_bytes = std::clamp(OrDefault(reported.host_l1_bytes, 32 * kKiB), 8 * kKiB, kMiB);
+  const int64_t guessed =
+      std::clamp(OrDefault(reported.cache_bytes, 512 * kKiB), 256 * kKiB, kMiB);
+  settings->l2_bytes =
+      std::clamp(OrDefault(reported.host_l2_bytes, guessed), settings->l1_bytes, 64 * kMiB);
   // 16 vector registers with AVX, 32 with AVX-512.
   settings->register_bytes = (width >= 16 ? 32 : 16) * width * 4;
 }

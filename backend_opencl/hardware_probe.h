@@ -22,6 +22,9 @@ struct ReportedHardware {
   int64_t local_memory_bytes = 0;
   int64_t cache_bytes = 0;  // global memory cache: L2 on GPUs, L3 on CPUs by custom
   int64_t cache_line_bytes = 0;
+  // Of the host's processor, from the operating system; asked for CPU devices only.
+  int64_t host_l1_bytes = 0;
+  int64_t host_l2_bytes = 0;
   bool has_float16 = false;
   bool has_float64 = false;
 };
