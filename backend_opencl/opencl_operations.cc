@@ -184,6 +184,9 @@ Code ApplyFloat(ScalarOp op, const Type& type, absl::Span<const Code> x) {
       const Code sum = Infix("+", Precedence::kAdditive, one, power);
       return Infix("/", Precedence::kMultiplicative, one, sum);
     }
+    case ScalarOp::kErf:
+      if (type.lanes > 1 && type.element == DataType::kFloat32) return CallHelper("erf", type, x);
+      return Call("erf", x);
     case ScalarOp::kMax:
       return CallHelper("max", type, x);
     case ScalarOp::kMin:
