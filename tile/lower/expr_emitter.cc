@@ -142,7 +142,13 @@ ExprEmitter::Dependence ExprEmitter::DependenceOf(const poly::ExprPtr& expr) {
         for (const poly::ExprPtr& operand : apply.operands) sum |= DependenceOf(operand);
         return sum;
       },
-      [&](const poly::InRange& in_range) { return DependenceOf(in_range.constraints); },
+      [&](const poly::InRange& in_range) {
+        Dependence sum = 0;
+        for (const math::RangeConstraint& constraint : in_range.constraints) {
+          if (!Contains(assumed_, constraint)) sum |= DependenceOf(constraint.poly);
+        }
+        return sum;
+      },
       [&](const poly::ReadAt& read) {
         Dependence sum = DependenceOf(Unproven(read.guard)) | DependenceOf(checked_);
         for (const poly::ExprPtr& coordinate : read.coordinates) sum |= DependenceOf(coordinate);
@@ -241,7 +247,11 @@ sem::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
   return sem::ApplyOp(apply.op, std::move(operands));
 }
 
-sem::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstraint>& constraints) {
+sem::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstraint>& all_of) {
+  std::vector<math::RangeConstraint> constraints;
+  for (const math::RangeConstraint& constraint : all_of) {
+    if (!Contains(assumed_, constraint)) constraints.push_back(constraint);
+  }
   if (VariesByLane(DependenceOf(constraints))) {
     return LaneByLane(DataType::kBool, [&] {
       const sem::ExprPtr condition = EmitConditions(constraints);

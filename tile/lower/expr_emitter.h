@@ -58,7 +58,7 @@ class ExprEmitter {
               const std::vector<Position>& positions, std::string prefix,
               std::vector<sem::StmtPtr>* block);
 
-  // Constraints that hold here: reads under them need no check.
+  // Constraints that hold here: nothing under them needs a check.
   void Assume(const std::vector<math::RangeConstraint>& constraints) { assumed_ = constraints; }
   // Constraints that every read of the block must be checked for.
   void CheckReads(const std::vector<math::RangeConstraint>& constraints) { checked_ = constraints; }

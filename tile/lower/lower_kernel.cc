@@ -9,6 +9,7 @@
 #include "tile/lower/expr_emitter.h"
 #include "tile/lower/group_kernel.h"
 #include "tile/lower/reduction.h"
+#include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {
 namespace {
@@ -151,17 +152,23 @@ class KernelLowerer {
                            OutputLoops(level + 1)});
   }
 
-  // Everything for one register tile.
+  // Everything for one register tile. Where conditions on the outputs differ between lanes, the
+  // tiles in which all of them hold are computed in vectors, the others lane by lane.
   StmtPtr Tile() {
     std::vector<StmtPtr> statements;
     if (reduction_) statements = reduction_->Emit();
-    const int lanes = VectorOutput().lanes;
-    if (lanes > 1 && StoreGuardVariesByLane()) {
-      const ExprPtr inside = LanesInside();
-      statements.push_back(
-          sem::MakeIf(inside, StoreTile(true), StoreLanes()));
+    const std::vector<math::RangeConstraint> varying = ConstraintsThatVaryByLane();
+    if (varying.empty()) {
+      statements.push_back(StoreTile(flat_.store_guard, false));
     } else {
-      statements.push_back(StoreTile(false));
+      std::vector<math::RangeConstraint> assumed = flat_.store_guard;
+      for (const math::RangeConstraint& constraint : varying) {
+        if (std::find(assumed.begin(), assumed.end(), constraint) == assumed.end()) {
+          assumed.push_back(constraint);
+        }
+      }
+      statements.push_back(
+          sem::MakeIf(HoldsAllOver(assumed), StoreTile(assumed, true), StoreLanes()));
     }
     return sem::MakeBlock(std::move(statements));
   }
@@ -173,20 +180,49 @@ class KernelLowerer {
     return is_output ? VectorShape{plan_.vector_index, plan_.lanes} : VectorShape{};
   }
 
-  bool StoreGuardVariesByLane() const {
-    return std::any_of(flat_.store_guard.begin(), flat_.store_guard.end(),
-                       [&](const math::RangeConstraint& guard) {
-                         return !guard.poly.coefficient(plan_.vector_index).is_zero();
-                       });
+  std::vector<math::RangeConstraint> ConstraintsThatVaryByLane() const {
+    std::vector<math::RangeConstraint> varying;
+    const VectorShape vector = VectorOutput();
+    if (vector.lanes == 1) return varying;
+    const auto add = [&](const std::vector<math::RangeConstraint>& constraints) {
+      for (const math::RangeConstraint& constraint : constraints) {
+        if (constraint.poly.coefficient(vector.index).is_zero()) continue;
+        if (std::find(varying.begin(), varying.end(), constraint) == varying.end()) {
+          varying.push_back(constraint);
+        }
+      }
+    };
+    add(flat_.store_guard);
+    poly::FlatContraction epilogue = flat_;
+    epilogue.body = nullptr;
+    poly::VisitExprs(epilogue, [&](const poly::Expr& expr) {
+      if (const auto* read = std::get_if<poly::Read>(&expr.node)) {
+        add(flat_.accesses[read->access].guard);
+      } else if (const auto* in_range = std::get_if<poly::InRange>(&expr.node)) {
+        add(in_range->constraints);
+      } else if (const auto* read_at = std::get_if<poly::ReadAt>(&expr.node)) {
+        add(read_at->guard);
+      }
+    });
+    return varying;
   }
 
-  // The whole tile may be stored.
-  ExprPtr LanesInside() const {
+  // They hold at every element of the tile.
+  ExprPtr HoldsAllOver(const std::vector<math::RangeConstraint>& constraints) const {
     ExprPtr all = sem::Bool(true);
-    for (const math::RangeConstraint& guard : flat_.store_guard) {
-      for (const Position& corner : {positions_.front(), LastPosition()}) {
-        const ExprPtr inside = indices_.Condition(guard, ShiftAt(guard.poly, corner));
+    const Position last = LastPosition();
+    for (const math::RangeConstraint& constraint : constraints) {
+      int64_t below = 0;  // how far the polynomial goes down and up within the tile
+      int64_t above = 0;
+      for (size_t i = 0; i < last.size(); ++i) {
+        const int64_t reach =
+            constraint.poly.coefficient(static_cast<int>(i)).numerator() * last[i];
+        (reach < 0 ? below : above) += reach;
+      }
+      for (int64_t shift : {below, above}) {
+        const ExprPtr inside = indices_.Condition(constraint, shift);
         if (inside != nullptr) all = sem::And(all, inside);
+        if (below == above) break;
       }
     }
     return all;
@@ -199,15 +235,15 @@ class KernelLowerer {
     return last;
   }
 
-  StmtPtr StoreTile(bool assume_inside) {
-    if (!assume_inside && !flat_.store_guard.empty()) {
+  StmtPtr StoreTile(const std::vector<math::RangeConstraint>& assumed, bool is_inside) {
+    if (!is_inside && !flat_.store_guard.empty()) {
       std::vector<StmtPtr> statements;
       for (size_t p = 0; p < positions_.size(); ++p) statements.push_back(StoreGuarded(p));
       return sem::MakeBlock(std::move(statements));
     }
     std::vector<StmtPtr> statements;
     ExprEmitter emitter(flat_, indices_, VectorOutput(), positions_, "e", &statements);
-    emitter.Assume(flat_.store_guard);
+    emitter.Assume(assumed);
     CountRoots(&emitter);
     for (size_t p = 0; p < positions_.size(); ++p) {
       ExprPtr total = reduction_ ? reduction_->Total(static_cast<int>(p), &statements) : nullptr;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "tile/base/match.h"
+#include "tile/poly/coords.h"
 
 namespace tartan::plan {
 namespace {
@@ -65,7 +66,7 @@ class Surveyor {
         [&](const poly::Read& read) {
           const poly::TensorAccess& access = flat_.accesses[read.access];
           AddRead(access.tensor, FlatStrides(access.coords, access.tensor),
-                  DependsOn(access.guard));
+                  Conditions(access.guard));
         },
         [&](const poly::Coordinate& coordinate) { AddIrregular(coordinate.poly); },
         [&](const poly::Apply& apply) {
@@ -74,6 +75,8 @@ class Surveyor {
           for (const poly::ExprPtr& operand : apply.operands) Visit(operand);
         },
         [&](const poly::InRange& in_range) {
+          Conditions(in_range.constraints);
+          if (!in_body_) return;
           for (const math::RangeConstraint& c : in_range.constraints) AddIrregular(c.poly);
         },
         [&](const poly::ReadAt& read) { VisitReadAt(read); });
@@ -96,6 +99,23 @@ class Surveyor {
     return depends;
   }
 
+  // Of the body's conditions: the indices along which they differ. Those of the epilogue divide the
+  // tiles into two kinds instead.
+  std::vector<bool> Conditions(const std::vector<math::RangeConstraint>& constraints) {
+    if (in_body_) return DependsOn(constraints);
+    for (const math::RangeConstraint& constraint : constraints) {
+      if (!seen_conditions_.insert(constraint.ToString()).second) continue;
+      const auto [least, greatest] = poly::ValueRange(constraint.poly, flat_.indices);
+      const double share = static_cast<double>(constraint.range) /
+                           static_cast<double>(std::max<int64_t>(greatest - least + 1, 1));
+      for (size_t i = 0; i < flat_.indices.size(); ++i) {
+        if (constraint.poly.coefficient(static_cast<int>(i)).is_zero()) continue;
+        kernel_->epilogue_inside[i] *= std::min(1.0, share) * 0.999;
+      }
+    }
+    return std::vector<bool>(flat_.indices.size(), false);
+  }
+
   void AddRead(int tensor, std::vector<int64_t> strides, std::vector<bool> irregular) {
     kernel_->reads.push_back({std::move(strides), ByteWidth(flat_.tensors[tensor].shape.type),
                               std::move(irregular), in_body_});
@@ -111,7 +131,7 @@ class Surveyor {
 
   // Coordinates that are plain functions of the indices move it as in a plain read.
   void VisitReadAt(const poly::ReadAt& read) {
-    std::vector<bool> irregular = DependsOn(read.guard);
+    std::vector<bool> irregular = Conditions(read.guard);
     std::vector<math::Affine> coords;
     for (const poly::ExprPtr& coordinate : read.coordinates) {
       coords.emplace_back();
@@ -134,6 +154,7 @@ class Surveyor {
   CpuKernel* kernel_;
   const bool in_body_;
   std::set<const poly::Expr*> seen_;
+  std::set<std::string> seen_conditions_;
 };
 
 double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
@@ -260,6 +281,7 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
   const size_t count = flat.indices.size();
   body_irregular.assign(count, 0);
   epilogue_irregular.assign(count, 0);
+  epilogue_inside.assign(count, 1);
   constrained.assign(count, false);
   for (const math::RangeConstraint& constraint : flat.constraints) {
     for (size_t i = 0; i < count; ++i) {
@@ -397,6 +419,13 @@ CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
                          stores + loads / kLoadsPerCycle);
   if (plan.lanes > 1) {
     tile += output_values * kernel.epilogue_irregular[v] * plan.lanes * kLaneCycles;
+    if (kernel.epilogue_inside[v] < 1) {
+      const double crossed =
+          1.4 * static_cast<double>(plan.unroll[v]) / static_cast<double>(flat.indices[v].range);
+      const double inside = std::max(0.0, kernel.epilogue_inside[v] - crossed);
+      const double by_lane = output_values * plan.lanes * (kernel.epilogue_operations + 6);
+      tile = inside * tile + (1 - inside) * by_lane + 2;
+    }
   }
   cost.epilogue += tiles * (tile + kLoopCycles);
   return cost;

@@ -33,6 +33,8 @@ struct CpuKernel {
   // Conditions or coordinates that differ along the index, which vectors compute lane by lane.
   std::vector<int> body_irregular;
   std::vector<int> epilogue_irregular;
+  // The share of elements at which all conditions of the epilogue hold that differ along the index.
+  std::vector<double> epilogue_inside;
   std::vector<bool> constrained;  // an index that a constraint of the reduction depends on
   int64_t element_bytes = 4;      // of what is computed with
   double registers = 16;          // vectors that a core holds
