@@ -208,17 +208,32 @@ int AddPlanned(const plan::PlannedKernel& planned, const CompileOptions& options
   return list->AddKernel(std::move(kernel));
 }
 
-// The step that copies an operand into the order in which its kernel reads it; returns the buffer
-// of the copy.
+// The step that computes an operand ahead of its kernel; returns the operand's buffer.
 int AddPacking(const ir::Program& program, const plan::PackedOperand& packed,
                const CompileOptions& options, ListBuilder* list) {
-  const bool is_setup = list->IsConstant(packed.source);
-  const plan::PlannedKernel planned = plan::PlanKernel(packed.copy, options.settings, {is_setup});
+  const bool is_packed = packed.source != ir::kNoValue;
+  std::vector<bool> is_constant;
+  bool is_setup = true;
+  for (const poly::Tensor& tensor : packed.copy.tensors) {
+    is_constant.push_back(list->IsConstant(is_packed ? packed.source : tensor.value));
+    is_setup = is_setup && is_constant.back();
+  }
+  const plan::PlannedKernel planned =
+      plan::PlanKernel(packed.copy, options.settings, is_constant);
   const int buffer =
       list->AddBuffer(packed.copy.name, packed.copy.outputs.front().shape, is_setup);
   LaunchStep step;
-  step.buffers = {buffer, list->BufferOf(packed.source)};
-  step.description = absl::StrCat("packed ", program.values[packed.source].name);
+  step.buffers = {buffer};
+  for (const poly::Tensor& tensor : packed.copy.tensors) {
+    step.buffers.push_back(list->BufferOf(is_packed ? packed.source : tensor.value));
+  }
+  for (const plan::PackedOperand& nested : planned.packed) {
+    step.buffers.resize(std::max<size_t>(step.buffers.size(), 2 + nested.tensor));
+    step.buffers[1 + nested.tensor] = AddPacking(program, nested, options, list);
+  }
+  step.description = is_packed ? absl::StrCat("packed ", program.values[packed.source].name)
+                               : packed.copy.name;
+  step.flops = is_packed ? 0 : Flops(packed.copy);
   step.bytes = Bytes(packed.copy);
   step.kernel = AddPlanned(planned, options, list);
   list->AddStep(is_setup, std::move(step));

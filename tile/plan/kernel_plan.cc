@@ -1,35 +1,12 @@
 #include "tile/plan/kernel_plan.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tile/plan/cpu_plan.h"
-#include "tile/plan/group_search.h"
+#include "tile/plan/gpu_plans.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
-namespace {
-
-std::vector<PlannedKernel> GpuPlans(const poly::FlatContraction& flat,
-                                    const HardwareSettings& settings, int count) {
-  // Few distinct work-group sizes: each is compiled anew by some drivers.
-  const bool large = flat.output_point_count() >= settings.threads;
-  const KernelPlan scalar =
-      ScalarPlan(flat, std::min<int64_t>(large ? settings.threads : 32, settings.threads));
-  std::vector<PlannedKernel> planned;
-  for (GroupPlan& group : SearchGroupPlans(flat, settings, count)) {
-    KernelPlan plan = scalar;
-    std::string cost = group.cost.ToString();
-    plan.group = std::move(group);
-    planned.push_back({flat, std::move(plan), {}, 0, std::move(cost)});
-  }
-  if (planned.empty()) planned.push_back({flat, scalar, {}, 0, ""});
-  return planned;
-}
-
-}  // namespace
-
 int64_t KernelPlan::TaskCount(const poly::FlatContraction& flat, int i) const {
   return (flat.indices[i].range + task[i] - 1) / task[i];
 }

@@ -41,8 +41,9 @@ struct KernelPlan {
 // One output element per work-item and no vectors: right for every kernel on every device.
 KernelPlan ScalarPlan(const poly::FlatContraction& flat, int64_t threads);
 
-// A tensor of the kernel that is copied ahead; the copy is an elementwise kernel without values of
-// its own: it reads the original tensor and writes the packed one.
+// A tensor of the kernel that another kernel computes ahead. It is a copy of one tensor's elements in
+// another order (the copy's only tensor stands for `source`), or partial results of a reduction (then
+// `source` is kNoValue, and the tensors read have values of their own).
 struct PackedOperand {
   int tensor = 0;  // position in `flat.tensors`, where it has no value
   ir::ValueId source = ir::kNoValue;

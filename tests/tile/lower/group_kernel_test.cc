@@ -93,6 +93,13 @@ std::vector<TestProgram> Programs() {
       {"SumOfAlignedRows", "function (I[M, N]) -> (O) { O[m : M] = +(I[m, n]); }", {F32({3, 1028})}},
       {"SumOfColumns", "function (I[M, N]) -> (O) { O[n : N] = +(I[m, n]); }", {F32({257, 12})}},
       {"SumOfAll", "function (I[M]) -> (O) { O[] = +(I[m]); }", {F32({1009})}},
+      {"LongSum", "function (I[M]) -> (O) { O[] = +(I[m]); }", {F32({9001})}},
+      {"LongSumsThenAdd",
+       "function (I[M, N], B) -> (O) { S[m : M] = +(I[m, n] * I[m, n]); O = S + B; }",
+       {F32({3, 5000}), F32({3})}},
+      {"LongMaximum", "function (I[N, M]) -> (O) { O[m : M] = >(I[n, m]); }", {F32({4501, 4})}},
+      {"LongMatMul", "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
+       {F32({3, 4100}), F32({4100, 8})}},
       {"SumOfExponentials", "function (I[M, N]) -> (O) { E = exp(I); O[m : M] = +(E[m, n]); }",
        {F32({6, 77})}},
       {"Elementwise", "function (A, B) -> (O) { O = A * B + 1; }", {F32({5, 7, 3}), F32({7, 3})}},
@@ -157,6 +164,16 @@ TEST_P(GroupKernelTest, EqualsTheNaiveEvaluatorForTheBestPlans) {
     const auto buffering = static_cast<plan::Buffering>(candidate % 3);
     if (!Check(candidate, buffering, false) || HasFailure()) break;
   }
+}
+
+TEST(GpuPlans, SplitsLongReductionsIntoFewElements) {
+  const TestProgram test = {"LongSum", "function (I[M]) -> (O) { O[] = +(I[m]); }",
+                            {F32({100000})}};
+  compiler::CompileOptions options;
+  options.settings = Gpu();
+  const auto list = compiler::Compile(BindTestProgram(test), options);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->steps.size(), 2u);
 }
 
 TEST_P(GroupKernelTest, EqualsTheNaiveEvaluatorWithWideIndices) {
