@@ -21,7 +21,8 @@ constexpr double kLatency = 4;            // cycles from one accumulation to the
 constexpr double kLaneCycles = 2.5;       // to move one lane in or out of a vector
 constexpr double kLoopCycles = 3;         // to enter and leave a loop
 constexpr double kStepCycles = 0.5;       // a step of the innermost loop
-constexpr std::array<double, 3> kBytesPerCycle = {24, 10, 4};  // into L1, into L2, from memory
+constexpr double kLastLevelBytes = 16.0 * 1024 * 1024;  // of the third cache, that a kernel may hope for
+constexpr std::array<double, 3> kBytesPerCycle = {32, 14, 5};  // into L1, into L2, from memory
 
 // Vector instructions, roughly.
 double OperationWeight(ScalarOp op) {
@@ -311,7 +312,7 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
 
 double CpuCost::total() const {
   const double slowest = std::max({compute + epilogue, memory[0], memory[1], memory[2]});
-  return (slowest + 0.3 * (memory[0] + memory[1] + memory[2])) * imbalance;
+  return (slowest + 0.2 * (memory[0] + memory[1] + memory[2])) * imbalance;
 }
 
 std::string CpuCost::ToString() const {
@@ -456,7 +457,7 @@ void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cos
   }
   const std::array<double, 3> sizes = {
       0.8 * static_cast<double>(kernel.settings.l1_bytes),
-      0.8 * static_cast<double>(kernel.settings.l2_bytes), 8.0 * 1024 * 1024};
+      0.8 * static_cast<double>(kernel.settings.l2_bytes), kLastLevelBytes};
   for (size_t cache = 0; cache < sizes.size(); ++cache) {
     double times = outside;
     double moved = touched[0].moved * times;
