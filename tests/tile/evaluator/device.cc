@@ -6,13 +6,14 @@
 namespace tartan::evaluator {
 
 hal::DevicePtr TestDevice() {
-  static const hal::DevicePtr device = []() -> hal::DevicePtr {
+  // Never released: some drivers are gone before the last static objects are.
+  static const auto* const device = [] {
     const auto driver = opencl::MakeOpenClDriver();
     const auto devices = driver->ListDevices();
-    if (!devices.ok() || devices->empty()) return nullptr;
-    return driver->Open(devices->front()).value();
+    if (!devices.ok() || devices->empty()) return new hal::DevicePtr();
+    return new hal::DevicePtr(driver->Open(devices->front()).value());
   }();
-  return device;
+  return *device;
 }
 
 ProgramCache& TestProgramCache() {

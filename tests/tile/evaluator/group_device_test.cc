@@ -1,0 +1,142 @@
+// One kernel of each form that GPUs get, on the OpenCL device at hand (any device has work-groups and
+// local memory), against the naive evaluator. scripts/oclgrind.sh runs it under oclgrind, too.
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "backend_opencl/opencl_dialect.h"
+#include "tests/tile/compiler/programs.h"
+#include "tests/tile/evaluator/device.h"
+#include "tile/base/match.h"
+#include "tile/codegen/write_kernel.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+#include "tile/plan/kernel_plan.h"
+
+namespace tartan::evaluator {
+namespace {
+
+TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+
+HardwareSettings Gpu() {
+  HardwareSettings settings;
+  settings.threads = 64;
+  settings.vector_width = 1;
+  settings.has_local_memory = true;
+  settings.local_memory_bytes = 32768;
+  settings.register_bytes = 65536;
+  settings.max_work_group_size = 64;
+  settings.compute_units = 2;
+  return settings;
+}
+
+struct Form {
+  TestProgram program;
+  plan::Buffering buffering = plan::Buffering::kNone;
+};
+
+std::vector<Form> Forms() {
+  const std::string matmul =
+      "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";
+  const std::string convolution =
+      "function (D[N, X, Y, CI], K[I, J, CI, CO]) -> (R) { O[n, x, y, co : N, X, Y, CO] = "
+      "+(D[n, x+i-1, y+j-1, ci] * K[i, j, ci, co]); R = (O > 0 ? O : 0); }";
+  return {
+      {{"Tiles", matmul, {F32({33, 20}), F32({20, 36})}}},
+      {{"PrefetchedTiles", matmul, {F32({33, 80}), F32({80, 36})}}, plan::Buffering::kPrefetch},
+      {{"TwoTiles", matmul, {F32({33, 80}), F32({80, 36})}}, plan::Buffering::kDouble},
+      {{"Primes", matmul, {F32({17, 13}), F32({13, 19})}}, plan::Buffering::kPrefetch},
+      {{"PaddedWindows", convolution, {F32({2, 7, 6, 8}), F32({3, 3, 8, 8})}},
+       plan::Buffering::kPrefetch},
+      {{"CheckedEdges",
+        "function (A[M, L], B[N]) -> (C) { C[i, j : M, N] = *(A[i + k - 1, j] + B[j]), k < 3; }",
+        {F32({9, 8}), F32({8})}}},
+      {{"JoinedPartials", "function (I[M, N]) -> (O) { O[m : M] = +(I[m, n]); }", {F32({3, 515})}}},
+      {{"Columns", "function (I[M, N]) -> (O) { O[n : N] = >(I[m, n]); }", {F32({130, 12})}}},
+      {{"TwoKernels", "function (I[M]) -> (O) { O[] = +(I[m]); }", {F32({9001})}}},
+      {{"Elementwise", "function (A, B) -> (O) { O = A * B + 1; }", {F32({5, 12}), F32({12})}}},
+      {{"Transposed", "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
+        {F32({37, 20})}}},
+  };
+}
+
+// The list's steps, one after the other, on the test device.
+class ListRunner {
+ public:
+  ListRunner(const compiler::KernelList& list, hal::Device& device)
+      : list_(list), device_(device), queue_(*device.CreateQueue(false)) {
+    const codegen::Dialect dialect = opencl::OpenClDialect();
+    codegen::ProgramText text = codegen::WriteProgramParts(list.kernels, dialect);
+    hal::ExecutableSource source;
+    source.format = dialect.format;
+    source.options = dialect.compiler_options;
+    source.prologue = std::move(text.prologue);
+    for (size_t k = 0; k < list.kernels.size(); ++k) {
+      source.kernels.push_back({list.kernels[k].name, std::move(text.kernels[k])});
+    }
+    executable_ = *device.Compile(source);
+    for (const compiler::BufferInfo& buffer : list.buffers) {
+      buffers_.push_back(*device.Allocate(std::max<int64_t>(buffer.bytes, 16)));
+    }
+  }
+
+  HostTensor Run(const std::vector<HostTensor>& inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      EXPECT_TRUE(queue_->Write(buffers_[list_.inputs[i]], 0, inputs[i].bytes()).ok());
+    }
+    for (const compiler::Step& step : list_.steps) Launch(std::get<compiler::LaunchStep>(step));
+    std::vector<uint8_t> bytes(list_.output_shapes[0].byte_size());
+    EXPECT_TRUE(queue_->Read(buffers_[list_.outputs[0]], 0, absl::MakeSpan(bytes)).ok());
+    return HostTensor(list_.output_shapes[0], bytes);
+  }
+
+ private:
+  void Launch(const compiler::LaunchStep& step) {
+    const sem::Kernel& kernel = list_.kernels[step.kernel];
+    hal::Launch launch;
+    launch.entry_point = step.kernel;
+    for (int buffer : step.buffers) launch.arguments.push_back(buffers_[buffer]);
+    for (int d = 0; d < 3; ++d) {
+      launch.global_size[d] = kernel.global_size[d];
+      launch.local_size[d] = kernel.local_size[d];
+    }
+    const auto event = queue_->Run(executable_, launch);
+    EXPECT_TRUE(event.ok()) << event.status();
+  }
+
+  const compiler::KernelList& list_;
+  hal::Device& device_;
+  std::unique_ptr<hal::Queue> queue_;
+  hal::ExecutablePtr executable_;
+  std::vector<hal::BufferPtr> buffers_;
+};
+
+class GroupDeviceTest : public testing::TestWithParam<Form> {};
+
+TEST_P(GroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const TestProgram& test = GetParam().program;
+  const ir::Program program = BindTestProgram(test);
+  const std::vector<HostTensor> inputs = RandomInputs(test, 5);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  compiler::CompileOptions options;
+  options.settings = Gpu();
+  std::string plan;
+  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+    plan::PlannedKernel planned = plan::PlanKernel(flat, Gpu(), constant);
+    EXPECT_TRUE(planned.plan.group.has_value());
+    if (planned.plan.group) planned.plan.group->buffering = GetParam().buffering;
+    absl::StrAppend(&plan, planned.plan.ToString(planned.flat), "\n");
+    return planned;
+  };
+  const auto list = compiler::Compile(program, options);
+  ASSERT_TRUE(list.ok()) << list.status();
+  const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
+  EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "") << plan;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GroupDeviceTest, testing::ValuesIn(Forms()),
+                         [](const auto& info) { return info.param.program.name; });
+
+}  // namespace
+}  // namespace tartan::evaluator
