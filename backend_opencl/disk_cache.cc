@@ -23,6 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kLockFile[] = "update.lock";
+
 // Larger files are none of ours.
 constexpr int64_t kMaxEntryBytes = int64_t{1} << 30;
 // How often a process looks what others stored meanwhile.
@@ -132,12 +134,13 @@ std::string DiskCache::PathOf(absl::string_view key) const {
   return absl::StrCat(directory_, "/", CacheFileName(key));
 }
 
-void DiskCache::TellFailure(absl::string_view what, const std::string& path) {
+bool DiskCache::TellFailure(absl::string_view what, const std::string& path) {
   const std::string reason = std::strerror(errno);
-  if (!verbose_ || told_failure_.exchange(true)) return;
+  if (!verbose_ || told_failure_.exchange(true)) return false;
   const std::string message =
       absl::StrCat("tartan: going on without the disk cache: ", what, " ", path, ": ", reason);
   std::fprintf(stderr, "%s\n", message.c_str());
+  return false;
 }
 
 std::optional<std::string> DiskCache::Load(absl::string_view key) {
@@ -158,17 +161,28 @@ std::optional<std::string> DiskCache::Load(absl::string_view key) {
   return std::move(entry->payload);
 }
 
-void DiskCache::Store(absl::string_view key, absl::string_view payload) {
-  if (directory_.empty()) return;
+bool DiskCache::Store(absl::string_view key, absl::string_view payload) {
+  if (directory_.empty()) return false;
   const std::string bytes = EncodeCacheEntry(key, payload);
   const int64_t size = static_cast<int64_t>(bytes.size());
-  if (size > limit_bytes_ || size > kMaxEntryBytes) return;
+  if (size > limit_bytes_ || size > kMaxEntryBytes) return false;
   if (!MakePrivateDirectories(directory_)) return TellFailure("cannot make", directory_);
   const std::string path = PathOf(key);
   if (!WriteFileByRename(absl::StrCat(directory_, "/", kTemporaryPrefix), path, bytes)) {
     return TellFailure("cannot write", path);
   }
   CountStored(size);
+  return true;
+}
+
+bool DiskCache::Update(absl::string_view key,
+                       const std::function<std::string(std::optional<std::string>)>& change) {
+  if (directory_.empty()) return false;
+  if (!MakePrivateDirectories(directory_)) return TellFailure("cannot make", directory_);
+  const std::string path = absl::StrCat(directory_, "/", kLockFile);
+  const FileLock lock(path);
+  if (!lock.held()) return TellFailure("cannot lock", path);
+  return Store(key, change(Load(key)));
 }
 
 void DiskCache::Remove(absl::string_view key) {

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -30,13 +31,19 @@ class DiskCache {
 
   // The payload stored under `key`. A damaged file is deleted and not found.
   std::optional<std::string> Load(absl::string_view key);
-  void Store(absl::string_view key, absl::string_view payload);
+  // False where it could not be written.
+  bool Store(absl::string_view key, absl::string_view payload);
+  // Stores what `change` makes of the payload under `key`. No other Update of this directory, in
+  // this process or another, comes between.
+  bool Update(absl::string_view key,
+              const std::function<std::string(std::optional<std::string>)>& change);
   // Deletes the entry, if it is there (its payload turned out to be unusable).
   void Remove(absl::string_view key);
 
  private:
   std::string PathOf(absl::string_view key) const;
-  void TellFailure(absl::string_view what, const std::string& path);
+  // Returns false.
+  bool TellFailure(absl::string_view what, const std::string& path);
   // Adds to the estimate of what is stored and evicts when it exceeds the limit.
   void CountStored(int64_t bytes);
 

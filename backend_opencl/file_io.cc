@@ -1,6 +1,7 @@
 #include "backend_opencl/file_io.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,6 +95,20 @@ bool MakePrivateDirectories(const std::string& path) {
     }
     if (slash == std::string::npos) return true;
   }
+}
+
+FileLock::FileLock(const std::string& path)
+    : descriptor_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+  if (descriptor_ < 0) return;
+  int result;
+  do {
+    result = flock(descriptor_, LOCK_EX);
+  } while (result != 0 && errno == EINTR);
+  held_ = result == 0;
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
 }  // namespace tartan::opencl

@@ -21,4 +21,17 @@ bool WriteFileByRename(const std::string& prefix, const std::string& path, absl:
 // Makes `path` and the directories above it with mode 0700, as far as they are missing.
 bool MakePrivateDirectories(const std::string& path);
 
+// An exclusive lock on a file, made if missing, for as long as the object lives; waits for others.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path);
+  FileLock(const FileLock&) = delete;
+  ~FileLock();
+  bool held() const { return held_; }
+
+ private:
+  int descriptor_ = -1;
+  bool held_ = false;
+};
+
 }  // namespace tartan::opencl

@@ -1,17 +1,21 @@
 #include "frontend/api/device.h"
 
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "backend_opencl/disk_cache.h"
 #include "backend_opencl/opencl_dialect.h"
 #include "backend_opencl/opencl_driver.h"
+#include "backend_opencl/stored_plans.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/dump_files.h"
 #include "tile/evaluator/program_cache.h"
+#include "tile/plan/plan_book.h"
 
 namespace tartan::api {
 namespace {
@@ -59,9 +63,16 @@ absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>&
 
 absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices() { return MakeDriver({})->ListDevices(); }
 
-Device::Device(hal::DevicePtr hal)
+Device::Device(hal::DevicePtr hal, std::unique_ptr<opencl::DiskCache> cache)
     : hal_(std::move(hal)),
+      cache_(std::move(cache)),
       programs_(std::make_unique<evaluator::ProgramCache>(hal_, opencl::OpenClDialect())) {
+  if (cache_ != nullptr) {
+    if (const auto stored = opencl::LoadPlans(*cache_, info()); stored.has_value()) {
+      plans_ = std::make_shared<plan::PlanBook>(plan::PlanBook::Parse(*stored));
+      programs_->SetPlans(plans_);
+    }
+  }
   if (const char* directory = std::getenv("TARTAN_DUMP_DIR"); directory != nullptr) {
     compiler::CompileOptions options;
     options.dump = compiler::DumpToDirectory(directory);
@@ -71,13 +82,42 @@ Device::Device(hal::DevicePtr hal)
 
 Device::~Device() = default;
 
+absl::Status Device::UpdatePlans(const std::function<void(plan::PlanBook*)>& change) {
+  std::lock_guard<std::mutex> lock(plans_mutex_);
+  const auto changed = [&](std::optional<std::string> stored) {
+    plan::PlanBook book;
+    if (stored.has_value()) book = plan::PlanBook::Parse(*stored);
+    change(&book);
+    std::string bytes = book.Serialize();
+    plans_ = std::make_shared<plan::PlanBook>(std::move(book));
+    return bytes;
+  };
+  bool written = true;
+  if (cache_ != nullptr) {
+    written = opencl::UpdatePlans(*cache_, info(), changed);
+  } else {
+    changed(plans_ == nullptr ? std::nullopt : std::make_optional(plans_->Serialize()));
+  }
+  programs_->SetPlans(plans_);
+  if (written) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("the plans cannot be kept: the disk cache ", opencl::DefaultCacheDirectory(),
+                   " cannot be written"));
+}
+
 absl::StatusOr<std::shared_ptr<Device>> Device::Open(absl::string_view selector,
                                                      const DeviceOptions& options) {
   const std::unique_ptr<hal::Driver> driver = MakeDriver(options);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<hal::DeviceInfo> devices, driver->ListDevices());
   TARTAN_ASSIGN_OR_RETURN(const hal::DeviceInfo info, SelectDevice(devices, selector));
   TARTAN_ASSIGN_OR_RETURN(hal::DevicePtr hal, driver->Open(info));
-  return std::shared_ptr<Device>(new Device(std::move(hal)));
+  std::unique_ptr<opencl::DiskCache> cache;
+  if (options.use_disk_cache) {
+    cache = std::make_unique<opencl::DiskCache>(opencl::DefaultCacheDirectory(),
+                                                opencl::OpenClOptions().cache_limit_bytes,
+                                                options.verbose);
+  }
+  return std::shared_ptr<Device>(new Device(std::move(hal), std::move(cache)));
 }
 
 }  // namespace tartan::api

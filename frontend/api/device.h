@@ -1,7 +1,9 @@
 // A device opened for use: the HAL device and the cache of programs compiled for it.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,12 @@
 
 namespace tartan::evaluator {
 class ProgramCache;
+}
+namespace tartan::opencl {
+class DiskCache;
+}
+namespace tartan::plan {
+class PlanBook;
 }
 
 namespace tartan::api {
@@ -44,10 +52,18 @@ class Device {
   const hal::DevicePtr& hal() const { return hal_; }
   evaluator::ProgramCache& programs() const { return *programs_; }
 
+  // Changes the plans that tuning keeps for this device (what another process kept meanwhile is
+  // there too), in the disk cache and for what is compiled from now on. PermissionDenied where the
+  // disk cache cannot be written; without one the change lasts as long as the device.
+  absl::Status UpdatePlans(const std::function<void(plan::PlanBook*)>& change);
+
  private:
-  explicit Device(hal::DevicePtr hal);
+  Device(hal::DevicePtr hal, std::unique_ptr<opencl::DiskCache> cache);
 
   hal::DevicePtr hal_;
+  std::unique_ptr<opencl::DiskCache> cache_;  // null without one
+  std::mutex plans_mutex_;
+  std::shared_ptr<const plan::PlanBook> plans_;  // guarded by plans_mutex_
   std::unique_ptr<evaluator::ProgramCache> programs_;
 };
 

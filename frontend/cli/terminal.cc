@@ -62,6 +62,12 @@ std::string FormatMs(double ms) {
   return ms >= 10 ? absl::StrFormat("%.1f ms", ms) : absl::StrFormat("%.3f ms", ms);
 }
 
+std::string FormatSeconds(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  return whole < 60 ? absl::StrFormat("%d s", whole)
+                    : absl::StrFormat("%d:%02d min", whole / 60, whole % 60);
+}
+
 std::string FormatCount(double count) { return Scaled(count, 1000, {"", " k", " M", " G", " T"}); }
 
 Progress::Progress(bool enabled, int64_t total)
@@ -79,7 +85,14 @@ void Progress::Show(int64_t done, absl::string_view what) {
   constexpr int64_t kWidth = 24;
   const int64_t filled = total_ > 0 ? kWidth * done / total_ : kWidth;
   const std::string bar = std::string(filled, '=') + std::string(kWidth - filled, ' ');
-  absl::FPrintF(stderr, "\r\x1b[K[%s] %d/%d %s", bar, done, total_, what.substr(0, 60));
+  // Little is known of the rest before some of it is done.
+  std::string left;
+  const std::chrono::duration<double> elapsed = now - start_;
+  if (done > 0 && done < total_ && elapsed.count() > 1) {
+    const double share = static_cast<double>(total_ - done) / static_cast<double>(done);
+    left = FormatSeconds(elapsed.count() * share) + " left ";
+  }
+  absl::FPrintF(stderr, "\r\x1b[K[%s] %d/%d %s%s", bar, done, total_, left, what.substr(0, 50));
   std::fflush(stderr);
 }
 

@@ -32,10 +32,13 @@ class Table {
 std::string FormatBytes(double bytes);
 // "0.84 ms", "12.3 ms", "1.52 s".
 std::string FormatMs(double ms);
+// "12 s", "3:05 min".
+std::string FormatSeconds(double seconds);
 // "31.2 k", "4.1 M", "7.8 G".
 std::string FormatCount(double count);
 
-// A bar on stderr, where that is a terminal; nothing elsewhere. Used by one thread at a time.
+// A bar with the time left on stderr, where that is a terminal; nothing elsewhere. Used by one
+// thread at a time.
 class Progress {
  public:
   Progress(bool enabled, int64_t total);
@@ -45,6 +48,7 @@ class Progress {
  private:
   bool enabled_;
   int64_t total_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_;
 };
 

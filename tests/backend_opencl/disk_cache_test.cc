@@ -198,6 +198,39 @@ TEST_F(DiskCacheTest, IsSafeWithTwoProcessesThatWriteReadAndEvictAtOnce) {
   }
 }
 
+TEST_F(DiskCacheTest, LosesNoUpdateOfTwoProcesses) {
+  constexpr int kUpdates = 100;
+  const auto work = [&](char mark) {
+    DiskCache cache = Open();
+    bool written = true;
+    for (int i = 0; i < kUpdates; ++i) {
+      written &= cache.Update("key", [&](std::optional<std::string> stored) {
+        return stored.value_or("") + mark;
+      });
+    }
+    return written;
+  };
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) _exit(work('a') ? 0 : 1);
+  EXPECT_TRUE(work('b'));
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  const std::string marks = Open().Load("key").value_or("");
+  EXPECT_EQ(std::count(marks.begin(), marks.end(), 'a'), kUpdates);
+  EXPECT_EQ(std::count(marks.begin(), marks.end(), 'b'), kUpdates);
+}
+
+TEST_F(DiskCacheTest, UpdatesNothingWithoutADirectory) {
+  bool asked = false;
+  EXPECT_FALSE(DiskCache("", kNoLimit, false).Update("key", [&](std::optional<std::string>) {
+    asked = true;
+    return std::string("payload");
+  }));
+  EXPECT_FALSE(asked);
+}
+
 TEST_F(DiskCacheTest, RemovesAnEntry) {
   Open().Store("key", "payload");
   Open().Remove("key");

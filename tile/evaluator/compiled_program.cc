@@ -102,6 +102,10 @@ absl::Status CompiledProgram::MakePlan(const proto::Program& program, const hal:
   TARTAN_ASSIGN_OR_RETURN(const ir::Program bound, Bind(program));
   options.settings = info.settings;
   TARTAN_ASSIGN_OR_RETURN(list_, compiler::Compile(bound, options));
+  return PlanBuffers(info);
+}
+
+absl::Status CompiledProgram::PlanBuffers(const hal::DeviceInfo& info) {
   TARTAN_ASSIGN_OR_RETURN(resident_, PlanRegion(list_, true, info));
   TARTAN_ASSIGN_OR_RETURN(frame_, PlanRegion(list_, false, info));
   return absl::OkStatus();
@@ -127,6 +131,16 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(
       std::chrono::steady_clock::now() - start;
   compiled->compile_ms_ = elapsed.count();
   return compiled;
+}
+
+absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Build(
+    compiler::KernelList list, hal::DevicePtr device, const codegen::Dialect& dialect) {
+  std::shared_ptr<CompiledProgram> built(new CompiledProgram());
+  built->list_ = std::move(list);
+  TARTAN_RETURN_IF_ERROR(built->PlanBuffers(device->info()));
+  TARTAN_ASSIGN_OR_RETURN(built->executable_, CompileKernels(built->list_, dialect, {}, *device));
+  built->device_ = std::move(device);
+  return built;
 }
 
 int64_t CompiledProgram::launches_per_run() const {

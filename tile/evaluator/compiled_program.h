@@ -28,6 +28,10 @@ class CompiledProgram {
       const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
       compiler::CompileOptions options);
 
+  // Builds kernels that are made already.
+  static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Build(
+      compiler::KernelList list, hal::DevicePtr device, const codegen::Dialect& dialect);
+
   const compiler::KernelList& list() const { return list_; }
   const hal::DevicePtr& device() const { return device_; }
   const hal::ExecutablePtr& executable() const { return executable_; }  // null without kernels or after Plan
@@ -51,6 +55,7 @@ class CompiledProgram {
   CompiledProgram() = default;
   absl::Status MakePlan(const proto::Program& program, const hal::DeviceInfo& info,
                         compiler::CompileOptions options);
+  absl::Status PlanBuffers(const hal::DeviceInfo& info);
 
   compiler::KernelList list_;
   hal::DevicePtr device_;

@@ -26,12 +26,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
   const std::shared_ptr<Entry> entry = Find(key);
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
-  compiler::CompileOptions options;
-  {
-    std::lock_guard<std::mutex> options_lock(mutex_);
-    options = options_;
-  }
-  auto compiled = CompiledProgram::Create(program, device_, dialect_, std::move(options));
+  auto compiled = CompiledProgram::Create(program, device_, dialect_, OptionsNow());
   if (!compiled.ok()) {
     Forget(key, entry);
     return compiled.status();
@@ -66,9 +61,32 @@ void ProgramCache::Forget(const std::string& key, const std::shared_ptr<Entry>& 
   slots_.erase(it);
 }
 
+compiler::CompileOptions ProgramCache::OptionsNow() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  compiler::CompileOptions options = options_;
+  if (plans_ == nullptr || plans_->size() == 0 || options.planner) return options;
+  options.planner = [plans = plans_, settings = device_->info().settings](
+                        const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+    return plan::PlanKernel(flat, settings, is_constant, *plans);
+  };
+  return options;
+}
+
+void ProgramCache::SetPlans(std::shared_ptr<const plan::PlanBook> plans) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  plans_ = std::move(plans);
+  slots_.clear();
+  order_.clear();
+}
+
 void ProgramCache::SetOptions(compiler::CompileOptions options) {
   std::lock_guard<std::mutex> lock(mutex_);
   options_ = std::move(options);
+}
+
+compiler::CompileOptions ProgramCache::options() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return options_;
 }
 
 ProgramCacheStatistics ProgramCache::statistics() const {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "tile/evaluator/compiled_program.h"
+#include "tile/plan/plan_book.h"
 
 namespace tartan::evaluator {
 
@@ -29,6 +30,10 @@ class ProgramCache {
 
   // Applies to programs compiled from now on.
   void SetOptions(compiler::CompileOptions options);
+  compiler::CompileOptions options() const;
+  // Plans that kernels are given instead of the cost model's choice, unless the options have a
+  // planner. Programs that were compiled without them are compiled again when next asked for.
+  void SetPlans(std::shared_ptr<const plan::PlanBook> plans);
   ProgramCacheStatistics statistics() const;
 
  private:
@@ -37,6 +42,7 @@ class ProgramCache {
     std::shared_ptr<const CompiledProgram> program;  // null until compiled
   };
   std::shared_ptr<Entry> Find(const std::string& key);
+  compiler::CompileOptions OptionsNow() const;
   void Forget(const std::string& key, const std::shared_ptr<Entry>& entry);
 
   const hal::DevicePtr device_;
@@ -50,6 +56,7 @@ class ProgramCache {
   };
   std::unordered_map<std::string, Slot> slots_;
   compiler::CompileOptions options_;
+  std::shared_ptr<const plan::PlanBook> plans_;  // may be null
   ProgramCacheStatistics statistics_;
 };
 

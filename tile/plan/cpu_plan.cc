@@ -233,7 +233,8 @@ class PackingSearch {
                                   ? (kPackedConstantFactor - 1) * plan.cost.total() + kPackedConstantCycles
                                   : kLaunchCycles + kPackCycles * Elements(access));
         found_.push_back({packed.kernel, plan.plan, {}, total, plan.cost.ToString()});
-        found_.back().packed.push_back({tensor, flat_.tensors[tensor].value, packed.copy});
+        found_.back().packed.push_back(
+            {tensor, flat_.tensors[tensor].value, packed.copy, access, index, block});
       }
     }
   }

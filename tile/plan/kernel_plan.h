@@ -48,6 +48,10 @@ struct PackedOperand {
   int tensor = 0;  // position in `flat.tensors`, where it has no value
   ir::ValueId source = ir::kNoValue;
   poly::FlatContraction copy;
+  // The arguments of poly::PackRead that it was made with.
+  int access = 0;
+  int index = 0;
+  int64_t block = 1;
 };
 
 // A kernel in the form it is generated from.

@@ -24,6 +24,7 @@ Command AddVerify(CLI::App& app);
 Command AddBench(CLI::App& app);
 Command AddBenchOp(CLI::App& bench);  // "op", a subcommand of bench
 Command AddTile(CLI::App& app);
+Command AddTune(CLI::App& app);
 Command AddCache(CLI::App& app);
 
 }  // namespace tartan::cli

@@ -2,7 +2,7 @@
 
 _tartan() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local commands="devices inspect run verify bench tile cache"
+  local commands="devices inspect run verify bench tune tile cache"
   local global="--format --device -v -vv --quiet --no-cache --help --version"
   local command="" word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -26,7 +26,7 @@ _tartan() {
       ;;
     --device | --threads | --input | --shape | --type | --grad | --of | --topk | --rtol | --atol | \
       --match | --jobs | --warmup | --time | \
-      --count | --batch | --limit) return ;;
+      --count | --batch | --top | --limit) return ;;
     --labels | --expect | --write-expect | --output)
       compopt -o filenames
       COMPREPLY=($(compgen -f -- "$current"))
@@ -48,6 +48,7 @@ _tartan() {
         options="--input --shape --warmup --time --count --batch --threads"
       fi
       ;;
+    tune) options="--input --shape --batch --top --time --count" ;;
     tile)
       options="--input --shape --type --random --output --grad --of --ties --dump --naive --check"
       options+=" --rtol --atol"

@@ -8,6 +8,7 @@
 
 #include "frontend/cli/file_io.h"
 #include "proto/report.pb.h"
+#include "tests/backend_opencl/temporary_directory.h"
 #include "tests/frontend/cli/run_program.h"
 
 namespace tartan::cli {
@@ -134,6 +135,28 @@ TEST(Program, CacheReportsJsonAndClears) {
   EXPECT_EQ(cleared.entries(), 0);
 }
 
+TEST(Program, TuneReportsJsonAndChangesNoAnswer) {
+  const TemporaryDirectory cache;
+  ProgramOptions own;
+  own.environment = {"TARTAN_CACHE_DIR=" + cache.path()};
+  const auto result = RunTartan(
+      {"tune", Digits(), "--top", "2", "--count", "3", "--quiet", "--format", "json"}, own);
+  const auto report = ParseJson<proto::TuneReport>(result);
+  ExpectFields(result, {"kernels", "name", "before_ms", "after_ms", "tried"});
+  ASSERT_GT(report.kernels_size(), 0);
+  for (const auto& kernel : report.kernels()) {
+    EXPECT_GE(kernel.tried(), 1);
+    EXPECT_LE(kernel.tried(), 2);
+    EXPECT_GT(kernel.before_ms(), 0);
+    EXPECT_LE(kernel.after_ms(), kernel.before_ms());
+    EXPECT_EQ(kernel.problems_size(), 0) << kernel.problems(0);
+  }
+  const auto run =
+      ParseJson<proto::RunReport>(RunTartan({"run", Digits(), "--input", Seven(), "--topk", "1",
+                                             "--format", "json"}, own));
+  EXPECT_EQ(run.outputs(0).top(0).index(), 7);
+}
+
 TEST(Program, UsageErrorsEndWith2) {
   ExpectFailure(RunTartan({}), 2, "--help");
   ExpectFailure(RunTartan({"frobnicate"}), 2, "frobnicate");
@@ -216,7 +239,8 @@ TEST(Program, AnInterruptEndsWith130) {
 }
 
 TEST(Program, HelpShowsAnExample) {
-  for (const std::string command : {"devices", "inspect", "run", "verify", "bench", "cache"}) {
+  for (const std::string command : {"devices", "inspect", "run", "verify", "bench", "tune",
+                                    "cache"}) {
     const auto result = RunTartan({command, "--help"});
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_THAT(result.out, HasSubstr("Usage: tartan " + command + " [OPTIONS]"));

@@ -1,0 +1,227 @@
+// tartan tune: measures plans of a model's kernels and keeps the best for later runs.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "backend_opencl/opencl_dialect.h"
+#include "frontend/api/session.h"
+#include "frontend/cli/commands/commands.h"
+#include "frontend/cli/commands/input_flags.h"
+#include "frontend/cli/latency.h"
+#include "frontend/cli/stopwatch.h"
+#include "frontend/cli/terminal.h"
+#include "proto/report.pb.h"
+#include "tile/base/status_macros.h"
+#include "tile/evaluator/program_cache.h"
+#include "tile/evaluator/tune_kernel.h"
+#include "tile/plan/plan_book.h"
+#include "tile/plan/stored_plan.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::cli {
+namespace {
+
+using Inputs = std::map<std::string, HostTensor>;
+
+struct TuneFlags {
+  std::string model;
+  InputOptions inputs;
+  evaluator::TuneOptions tuning;
+};
+
+// A kernel of the model, as the planner is given it.
+struct FoundKernel {
+  poly::FlatContraction flat;
+  std::vector<bool> is_constant;
+  int uses = 1;
+};
+
+// Compiles and runs the model once with the cost model's choices; returns its distinct kernels.
+// Those that are computed once, from weights alone, are left out.
+absl::StatusOr<std::vector<FoundKernel>> FindKernels(api::Session& session, const Inputs& inputs) {
+  std::vector<FoundKernel> found;
+  std::map<std::string, size_t> by_form;
+  const HardwareSettings settings = session.device().info().settings;
+  evaluator::ProgramCache& programs = session.device().programs();
+  const compiler::CompileOptions usual = programs.options();
+  compiler::CompileOptions options = usual;
+  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+    const bool is_setup =
+        std::all_of(is_constant.begin(), is_constant.end(), [](bool c) { return c; });
+    if (!is_setup && flat.output_point_count() > 0) {
+      const std::string form = plan::KernelForm(poly::MergeIndices(flat), is_constant);
+      const auto [it, is_new] = by_form.emplace(form, found.size());
+      if (is_new) found.push_back({flat, is_constant});
+      if (!is_new) ++found[it->second].uses;
+    }
+    return plan::PlanKernel(flat, settings, is_constant);
+  };
+  programs.SetOptions(options);
+  const absl::Status run = session.Run(inputs).status();
+  programs.SetOptions(usual);
+  TARTAN_RETURN_IF_ERROR(run);
+  return found;
+}
+
+// Tunes one kernel and keeps the winner at once: what interrupts a later one loses nothing.
+absl::Status Tune(const FoundKernel& kernel, const evaluator::TuneOptions& options,
+                  api::Device& device, proto::TuneReport::Kernel* report) {
+  report->set_name(kernel.flat.name);
+  report->set_uses(kernel.uses);
+  TARTAN_ASSIGN_OR_RETURN(const evaluator::TunedKernel tuned,
+                          evaluator::TuneKernel(kernel.flat, kernel.is_constant, device.hal(),
+                                                opencl::OpenClDialect(), options));
+  report->set_before_ms(tuned.before_ms);
+  report->set_after_ms(tuned.after_ms);
+  report->set_tried(tuned.tried);
+  for (const std::string& problem : tuned.problems) report->add_problems(problem);
+  const HardwareSettings& settings = device.info().settings;
+  bool kept = false;
+  TARTAN_RETURN_IF_ERROR(At(Stage::kFile, device.UpdatePlans([&](plan::PlanBook* book) {
+    if (!tuned.winner.has_value()) return book->Forget(kernel.flat, kernel.is_constant);
+    kept = book->Keep(kernel.flat, settings, kernel.is_constant, *tuned.winner, tuned.after_ms,
+                      tuned.before_ms);
+  })));
+  report->set_kept(kept);
+  if (!kept) report->set_after_ms(tuned.before_ms);
+  const plan::PlannedKernel planned =
+      kept ? *tuned.winner : plan::PlanKernel(kernel.flat, settings, kernel.is_constant);
+  report->set_plan(planned.plan.ToString(planned.flat));
+  return absl::OkStatus();
+}
+
+// The model with the cost model's choices and with what is kept, in turns.
+absl::Status CompareRuns(api::Session& before, api::Session& after, const Inputs& inputs,
+                         proto::TuneReport* report) {
+  constexpr int kLeastTurns = 5;
+  constexpr int kMostTurns = 200;
+  constexpr double kMostMs = 2000;
+  TARTAN_RETURN_IF_ERROR(before.Run(inputs).status());
+  TARTAN_RETURN_IF_ERROR(after.Run(inputs).status());
+  std::vector<double> samples[2];
+  const Stopwatch total;
+  for (int turn = 0; turn < kMostTurns; ++turn) {
+    if (turn >= kLeastTurns && total.Milliseconds() > kMostMs) break;
+    for (int which : {0, 1}) {
+      const Stopwatch one;
+      TARTAN_RETURN_IF_ERROR((which == 0 ? before : after).Run(inputs).status());
+      samples[which].push_back(one.Milliseconds());
+    }
+  }
+  report->set_before_ms(Summarize(samples[0]).median);
+  report->set_after_ms(Summarize(samples[1]).median);
+  return absl::OkStatus();
+}
+
+std::string ToText(const proto::TuneReport& report) {
+  std::string text = absl::StrCat(report.model(), " on ", report.device(), "\n");
+  using Align = Table::Align;
+  Table table(
+      {Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
+  table.AddRow({"before", "after", "gain", "tried", "uses", "kernel"});
+  int kept = 0;
+  int skipped = 0;
+  for (const proto::TuneReport::Kernel& kernel : report.kernels()) {
+    const bool measured = kernel.tried() > 0;
+    kept += kernel.kept();
+    skipped += kernel.problems_size();
+    table.AddRow({measured ? FormatMs(kernel.before_ms()) : "-",
+                  kernel.kept() ? FormatMs(kernel.after_ms()) : "-",
+                  kernel.kept() ? absl::StrFormat(
+                                      "%.0f %%", 100 * (kernel.before_ms() / kernel.after_ms() - 1))
+                                : "",
+                  absl::StrCat(kernel.tried()), absl::StrCat(kernel.uses()), kernel.name()});
+  }
+  absl::StrAppend(&text, table.ToString("  "), "kept ", kept, " plans of ", report.kernels_size(),
+                  " kernels in ", FormatSeconds(report.total_ms() / 1000),
+                  "; the model: ", FormatMs(report.before_ms()), " before, ",
+                  FormatMs(report.after_ms()), " after\n");
+  if (skipped > 0) {
+    absl::StrAppend(&text, skipped, " plans were skipped, -v tells why\n");
+  }
+  return text;
+}
+
+// Every kernel; what fails is noted and passed over, unless nothing else is left.
+absl::Status TuneAll(const std::vector<FoundKernel>& kernels, const TuneFlags& flags,
+                     api::Device& device, const Context& context, proto::TuneReport* report) {
+  Progress progress(!context.options().quiet, static_cast<int64_t>(kernels.size()));
+  absl::Status failure;
+  size_t failed = 0;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    progress.Show(static_cast<int64_t>(k), kernels[k].flat.name);
+    proto::TuneReport::Kernel* kernel = report->add_kernels();
+    const absl::Status tuned = Tune(kernels[k], flags.tuning, device, kernel);
+    if (!tuned.ok()) {
+      if (ExitCodeFor(tuned) == ExitCode::kFile) return tuned;
+      failure = tuned;
+      ++failed;
+      kernel->add_problems(std::string(tuned.message()));
+    }
+    for (const std::string& problem : kernel->problems()) {
+      context.Detail(absl::StrCat(kernel->name(), ": ", problem));
+    }
+  }
+  return failed == kernels.size() ? failure : absl::OkStatus();
+}
+
+absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
+  flags.inputs.random = true;
+  flags.inputs.open_is_one = true;
+  TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(flags.model));
+  TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
+  TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeInputs(model->inputs(), flags.inputs));
+  TARTAN_ASSIGN_OR_RETURN(const auto before, At(Stage::kRun, api::Session::Create(model, device)));
+  const Stopwatch total;
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<FoundKernel> kernels,
+                          At(Stage::kRun, FindKernels(*before, inputs)));
+  if (!context.options().use_disk_cache) {
+    context.Note("tartan: with --no-cache nothing is kept for later runs");
+  }
+  proto::TuneReport report;
+  report.set_model(flags.model);
+  report.set_device(Describe(device->info()));
+  TARTAN_RETURN_IF_ERROR(At(Stage::kRun, TuneAll(kernels, flags, *device, context, &report)));
+  report.set_total_ms(total.Milliseconds());
+  // A session of its own, so that the model is compiled anew.
+  TARTAN_ASSIGN_OR_RETURN(const auto after, At(Stage::kRun, api::Session::Create(model, device)));
+  TARTAN_RETURN_IF_ERROR(At(Stage::kRun, CompareRuns(*before, *after, inputs, &report)));
+  TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report)));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+Command AddTune(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("tune", "Measure plans of a model's kernels, keep the best");
+  auto flags = std::make_shared<TuneFlags>();
+  command->add_option("model", flags->model, "ONNX model")->type_name("MODEL")->required();
+  AddInputFlags(command, &flags->inputs);
+  command->add_option("--batch", flags->inputs.batch, "The first size, where it is open")
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--top", flags->tuning.candidates, "Plans to try of each kernel")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--time", flags->tuning.seconds, "Seconds to measure a kernel for")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  command
+      ->add_option("--count", flags->tuning.rounds,
+                   "Measurements of each plan that is left at the end, instead of a time")
+      ->check(CLI::Range(1, 100000));
+  command->footer(
+      "A plan is kept, in the disk cache, if it is faster than the cost model's choice by more "
+      "than\n"
+      "noise and computes the same; later runs on this device use it. An interruption keeps what "
+      "is\n"
+      "done. Sizes the model leaves open are 1 unless --shape or --batch fixes them: each set of\n"
+      "sizes has plans of its own.\n\n"
+      "Example:\n  tartan tune examples/digits/digits.onnx --top 4 --time 0.2");
+  return {command, [flags](const Context& context) { return Run(*flags, context); }};
+}
+
+}  // namespace tartan::cli

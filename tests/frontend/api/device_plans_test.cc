@@ -1,0 +1,86 @@
+// Plans that a device keeps are there for the next process.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "frontend/api/device.h"
+#include "tests/backend_opencl/temporary_directory.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/plan/plan_book.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::api {
+namespace {
+
+// Of `count` different sizes.
+std::vector<poly::FlatContraction> Kernels(int count) {
+  std::vector<poly::FlatContraction> kernels;
+  compiler::CompileOptions options;
+  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+    kernels.push_back(flat);
+    return plan::PlanKernel(flat, options.settings, is_constant);
+  };
+  for (int i = 0; i < count; ++i) {
+    const TestProgram program = {"sum",
+                                 "function (A[M, N]) -> (S) { S[i : M] = +(A[i, j]); }",
+                                 {{DataType::kFloat32, {16, 10 + i}}}};
+    EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options).ok());
+  }
+  return kernels;
+}
+
+bool Keep(const poly::FlatContraction& flat, const HardwareSettings& settings,
+          plan::PlanBook* book) {
+  const poly::FlatContraction merged = poly::MergeIndices(flat);
+  return book->Keep(flat, settings, {false}, {merged, plan::ScalarPlan(merged, 1), {}, 0, ""}, 1,
+                    2);
+}
+
+class DevicePlansTest : public testing::Test {
+ protected:
+  DevicePlansTest() { setenv("TARTAN_CACHE_DIR", directory_.path().c_str(), 1); }
+
+  size_t Kept(Device& device) {
+    size_t kept = 0;
+    EXPECT_TRUE(device.UpdatePlans([&](plan::PlanBook* book) { kept = book->size(); }).ok());
+    return kept;
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(DevicePlansTest, AreThereForTheNext) {
+  auto device = Device::Open();
+  if (!device.ok()) GTEST_SKIP() << device.status();
+  const auto kernels = Kernels(3);
+  EXPECT_EQ(Kept(**device), 0u);
+  const auto other = Device::Open();  // as another process would: it knows nothing of the first's
+  for (Device* one : {device->get(), other->get(), device->get()}) {
+    const size_t next = Kept(*one);
+    ASSERT_TRUE(one->UpdatePlans([&](plan::PlanBook* book) {
+                     EXPECT_TRUE(Keep(kernels[next], one->info().settings, book));
+                   })
+                    .ok());
+  }
+  EXPECT_EQ(Kept(**Device::Open()), 3u);
+}
+
+TEST_F(DevicePlansTest, AreNotKeptWithoutADiskCache) {
+  DeviceOptions options;
+  options.use_disk_cache = false;
+  const auto device = Device::Open("", options);
+  if (!device.ok()) GTEST_SKIP() << device.status();
+  const auto kernels = Kernels(1);
+  ASSERT_TRUE((*device)
+                  ->UpdatePlans([&](plan::PlanBook* book) {
+                    EXPECT_TRUE(Keep(kernels[0], (*device)->info().settings, book));
+                  })
+                  .ok());
+  EXPECT_EQ(Kept(**device), 1u);
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+}
+
+}  // namespace
+}  // namespace tartan::api

@@ -1,0 +1,19 @@
+// A program of one planned kernel: what measuring plans needs.
+#pragma once
+
+#include <vector>
+
+#include "tile/compiler/kernel_list.h"
+#include "tile/plan/kernel_plan.h"
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::compiler {
+
+// `flat` is the kernel that was planned, with merged indices (poly::MergeIndices). Its tensors are
+// the program's inputs, in order; those of `is_constant` are constants, and what is computed from
+// them alone is computed once. Where the kernel does not write all of its outputs, they are zeroed
+// first.
+KernelList CompileKernel(const poly::FlatContraction& flat, const plan::PlannedKernel& planned,
+                         const std::vector<bool>& is_constant, const HardwareSettings& settings);
+
+}  // namespace tartan::compiler

@@ -1,0 +1,134 @@
+#include "tile/plan/check_plan.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tile/plan/cpu_cost.h"
+#include "tile/poly/pack.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int kMaxLanes = 16;
+constexpr int64_t kMaxBlockVectors = 16;
+
+class PlanCheck {
+ public:
+  PlanCheck(const poly::FlatContraction& flat, const KernelPlan& plan,
+            const HardwareSettings& settings)
+      : flat_(flat), plan_(plan), settings_(settings) {}
+
+  std::string Run() const {
+    const std::string shape = CheckShape();
+    if (!shape.empty()) return shape;
+    const std::string vectors = CheckVectors();
+    if (!vectors.empty()) return vectors;
+    const CpuKernel kernel(flat_, settings_);
+    for (int i = 0; i < IndexCount(); ++i) {
+      const std::string index = CheckIndex(kernel, i);
+      if (!index.empty()) return absl::StrCat("index ", flat_.indices[i].name, ": ", index);
+    }
+    return FitsRegisters(kernel, plan_) ? "" : "the tile does not fit into registers";
+  }
+
+ private:
+  int IndexCount() const { return static_cast<int>(flat_.indices.size()); }
+  bool IsOutput(int i) const { return i < flat_.output_index_count; }
+
+  // `order` has each of [begin, end) once.
+  static bool IsOrderOf(std::vector<int> order, int begin, int end) {
+    std::sort(order.begin(), order.end());
+    if (static_cast<int>(order.size()) != end - begin) return false;
+    for (int i = begin; i < end; ++i) {
+      if (order[i - begin] != i) return false;
+    }
+    return true;
+  }
+
+  std::string CheckShape() const {
+    if (plan_.task.size() != static_cast<size_t>(flat_.output_index_count) ||
+        plan_.unroll.size() != flat_.indices.size()) {
+      return "it is of a kernel with other indices";
+    }
+    if (!IsOrderOf(plan_.order, 0, flat_.output_index_count) ||
+        !IsOrderOf(plan_.reduction_order, flat_.output_index_count, IndexCount())) {
+      return "a loop is missing or there twice";
+    }
+    const bool is_cpu = settings_.threads == 1;
+    const int64_t most = is_cpu ? 1 : settings_.max_work_group_size;
+    if (plan_.threads < 1 || plan_.threads > most) {
+      return absl::StrCat(plan_.threads, " work-items in a group, of ", most);
+    }
+    return "";
+  }
+
+  std::string CheckVectors() const {
+    const int v = plan_.vector_index;
+    const bool is_power = plan_.lanes > 0 && (plan_.lanes & (plan_.lanes - 1)) == 0;
+    if (!is_power || plan_.lanes > kMaxLanes) {
+      return absl::StrCat("there are no vectors of ", plan_.lanes);
+    }
+    if (v < -1 || v >= IndexCount() || (v >= 0) != (plan_.lanes > 1)) {
+      return "vectors are along no index";
+    }
+    if (v < 0) return "";
+    if (plan_.unroll[v] % plan_.lanes != 0) return "a tile is no whole number of vectors";
+    if (!IsOutput(v) && plan_.reduction_order.back() != v) {
+      return "the loop over vectors of partial results is not the innermost";
+    }
+    if (flat_.is_reduction() && flat_.accumulator_type == DataType::kBool) {
+      return "flags are no vectors";
+    }
+    return "";
+  }
+
+  std::string CheckIndex(const CpuKernel& kernel, int i) const {
+    const int64_t range = std::max<int64_t>(flat_.indices[i].range, 1);
+    const int64_t unroll = plan_.unroll[i];
+    if (unroll < 1 || unroll > range) return absl::StrCat("a tile of ", unroll, " of ", range);
+    if (unroll > 1 && flat_.needs_hits() && kernel.constrained[i]) {
+      return "elements without a valid point are told tile by tile";
+    }
+    if (!IsOutput(i)) {
+      return unroll == 1 || i == plan_.vector_index ? "" : "partial results without a vector";
+    }
+    const int64_t task = plan_.task[i];
+    if (task < 1 || task >= range + unroll || (task < range && task % unroll != 0)) {
+      return absl::StrCat("a task of ", task, " in tiles of ", unroll);
+    }
+    return "";
+  }
+
+  const poly::FlatContraction& flat_;
+  const KernelPlan& plan_;
+  const HardwareSettings& settings_;
+};
+
+}  // namespace
+
+std::string WhatIsWrong(const poly::FlatContraction& flat, const KernelPlan& plan,
+                        const HardwareSettings& settings) {
+  return PlanCheck(flat, plan, settings).Run();
+}
+
+bool MayPack(const poly::FlatContraction& flat, int access, int index, int64_t block,
+             const HardwareSettings& settings) {
+  if (!flat.is_reduction() || access < 0 || access >= static_cast<int>(flat.accesses.size()) ||
+      index < 0 || index >= flat.output_index_count) {
+    return false;
+  }
+  const int64_t range = flat.indices[index].range;
+  if (block < settings.vector_width || block > kMaxBlockVectors * settings.vector_width ||
+      block % settings.vector_width != 0 || block >= range + settings.vector_width) {
+    return false;
+  }
+  bool reads_at_computed = false;
+  poly::VisitExprs(flat, [&](const poly::Expr& expr) {
+    reads_at_computed |= std::holds_alternative<poly::ReadAt>(expr.node);
+  });
+  return (range % block == 0 || !reads_at_computed) && poly::CanPack(flat, access, index);
+}
+
+}  // namespace tartan::plan
