@@ -74,9 +74,9 @@ class Search {
 
   void Rows(const KernelPlan& plan) {
     Consider(plan);
-    if (!flat_.is_reduction()) return;
     for (int r = 0; r < flat_.output_index_count; ++r) {
       if (r == plan.vector_index || !MayUnroll(r)) continue;
+      if (!flat_.is_reduction() && !IsTransposed(plan.vector_index, r)) continue;
       for (int64_t rows = 2; rows <= std::min<int64_t>(Range(r), 14); ++rows) {
         KernelPlan with_rows = plan;
         with_rows.unroll[r] = rows;
@@ -93,6 +93,15 @@ class Search {
         }
       }
     }
+  }
+
+  // Some read has its neighbours along `row`, not along the vector: a block of rows uses the cache
+  // lines that the vector's lanes lie in.
+  bool IsTransposed(int vector, int row) const {
+    return std::any_of(kernel_.reads.begin(), kernel_.reads.end(),
+                       [&](const CpuKernel::Access& read) {
+                         return vector >= 0 && read.strides[row] == 1 && read.strides[vector] > 1;
+                       });
   }
 
   void Consider(KernelPlan plan) {
