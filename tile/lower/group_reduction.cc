@@ -13,42 +13,17 @@ namespace {
 using sem::ExprPtr;
 using sem::StmtPtr;
 
-// Updates of accumulators in unrolled code.
-constexpr int64_t kUnrolledUpdates = 512;
-
 constexpr char kAccumulators[] = "total";
 
 }  // namespace
 
 GroupReduction::GroupReduction(GroupContext& context, const std::vector<GroupStage>& stages)
-    : context_(context), stages_(stages) {
+    : context_(context), stages_(stages), unrolling_(context.plan().Unroll(context.flat())) {
   const int lane_index = context.plan().lane_index;
-  int64_t updates = 1;
   for (int i = 0; i < context.output_count(); ++i) {
-    updates *= context.OwnCount(i);
     if (i != lane_index) outputs_.push_back(i);
   }
   if (lane_index >= 0 && context.is_output(lane_index)) outputs_.push_back(lane_index);
-  for (int i = context.index_count(); i-- > context.output_count();) {
-    if (context.split(i).blocks > 1) reduced_.push_back(i);
-    if (i != lane_index) updates *= context.split(i).vector;
-  }
-  std::reverse(reduced_.begin(), reduced_.end());
-  unrolled_from_ = static_cast<int64_t>(reduced_.size());
-  while (unrolled_from_ > 0) {
-    updates *= context.split(reduced_[unrolled_from_ - 1]).blocks;
-    if (updates > kUnrolledUpdates) break;
-    --unrolled_from_;
-  }
-  // Of the loop around those, as many turns as are left for.
-  if (unrolled_from_ > 0) {
-    const int64_t blocks = context.split(reduced_[unrolled_from_ - 1]).blocks;
-    for (int64_t turns = 2; turns < blocks; ++turns) {
-      if (blocks % turns == 0 && updates / blocks * turns <= kUnrolledUpdates) {
-        unrolled_turns_ = turns;
-      }
-    }
-  }
   const std::vector<bool> filled =
       plan::FilledConstraints(plan::GroupProblem(context.flat()), context.plan());
   const std::vector<math::RangeConstraint> all =
@@ -129,12 +104,11 @@ ExprPtr GroupReduction::StepIsInside() const {
 
 // The loops over blocks of the reduced indices.
 StmtPtr GroupReduction::Loops(size_t level, bool checked) const {
-  if (level == reduced_.size()) return Inner(checked);
-  const int i = reduced_[level];
+  if (level == unrolling_.loops.size()) return Inner(checked);
+  const int i = unrolling_.loops[level];
   const int64_t vector = context_.split(i).vector;
   const std::string name = absl::StrCat(context_.name(i), "_block");
-  const bool is_partial =
-      unrolled_turns_ > 1 && static_cast<int64_t>(level) == unrolled_from_ - 1;
+  const bool is_partial = unrolling_.turns > 1 && static_cast<int>(level) == unrolling_.from - 1;
   const std::string turn = absl::StrCat(context_.name(i), "_turn");
   ExprPtr block = context_.Var(name);
   if (is_partial) block = sem::Add(block, context_.Var(turn));
@@ -143,12 +117,12 @@ StmtPtr GroupReduction::Loops(size_t level, bool checked) const {
   StmtPtr body = Loops(level + 1, checked);
   context_.SetOwn(i, context_.Number(0));
   if (is_partial) {
-    body = sem::MakeFor(turn, context_.Number(0), context_.Number(unrolled_turns_),
+    body = sem::MakeFor(turn, context_.Number(0), context_.Number(unrolling_.turns),
                         std::move(body), 1, true);
   }
   return sem::MakeFor(name, context_.Number(0), context_.Number(context_.split(i).blocks),
-                      std::move(body), is_partial ? unrolled_turns_ : 1,
-                      static_cast<int64_t>(level) >= unrolled_from_);
+                      std::move(body), is_partial ? unrolling_.turns : 1,
+                      static_cast<int>(level) >= unrolling_.from);
 }
 
 // Tiles that are read in vectors along a reduced index give several values of it at once.

@@ -50,11 +50,9 @@ class GroupReduction {
   GroupContext& context_;
   const std::vector<GroupStage>& stages_;
   std::vector<int> outputs_;  // the lane index last
-  std::vector<int> reduced_;  // those with an inner loop, outermost first
   // Constraints that filling does not take care of.
   std::vector<math::RangeConstraint> unfilled_;
-  int64_t unrolled_from_ = 0;   // the inner loops from here on are unrolled
-  int64_t unrolled_turns_ = 1;  // of the loop around them
+  const plan::Unrolling unrolling_;
   mutable std::vector<sem::ExprPtr> buffers_;
 };
 

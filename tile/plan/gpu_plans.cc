@@ -43,6 +43,8 @@ int LongestReduced(const poly::FlatContraction& flat) {
 // The kernel as two where one leaves most of the device idle and two are quicker.
 std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const GroupPlan& whole,
                                        const HardwareSettings& settings) {
+  // Partial results are not split again.
+  if (flat.outputs[0].value == ir::kNoValue) return std::nullopt;
   const int index = LongestReduced(flat);
   const int64_t wanted = kGroupsPerUnit * std::max<int64_t>(settings.compute_units, 1);
   const int64_t groups = whole.GroupCount(flat);

@@ -21,6 +21,7 @@ constexpr double kStalledWarps = 0.6;
 constexpr double kGroupCycles = 160;     // between the starts of two groups
 constexpr double kOverlapLoss = 0.15;
 constexpr double kStepLatency = 100;     // tile to local memory, barrier, first reads
+constexpr double kRoundLatency = 200;      // of a loop that is not unrolled
 constexpr double kConditionalLoad = 2.5;   // registers per register loaded
 constexpr double kCheckInstructions = 3;   // of a constraint, per point
 constexpr double kCachedInstructions = 1500;
@@ -230,8 +231,17 @@ class Model {
         work.latency += kMemoryLatency * std::ceil(work.loaded_registers / kLoadedRegisters);
       }
     }
+    work.latency += static_cast<double>(plan_.Unroll(problem_.flat()).rounds - 1) * kRoundLatency;
     if (has_direct) work.latency += kMemoryLatency;
     return work;
+  }
+
+  // Several work-groups read the same elements.
+  bool IsShared(const GroupProblem::Access& access) const {
+    for (int i = 0; i < problem_.flat().output_index_count; ++i) {
+      if (access.flat.strides[i] == 0) return true;
+    }
+    return false;
   }
 
   bool IsStaged(int access) const {
@@ -348,9 +358,24 @@ class Model {
     return work;
   }
 
+  // Memory gives short runs of neighbours more slowly.
+  double ShortRuns(const poly::FlatAccess& access, double element_bytes) const {
+    int64_t run = 1;
+    for (const TileDim& dim : MergeTileDims(access, plan_.Tile(), {})) {
+      if (dim.global_stride == 1) run = dim.range;
+    }
+    const double bytes = static_cast<double>(run) * element_bytes;
+    return bytes <= kSectorBytes ? 0.35 : bytes <= 2 * kSectorBytes ? 0.06 : 0;
+  }
+
   // Bytes that memory must give and take at least.
   double UniqueBytes() const {
     double bytes = 0;
+    for (const GroupProblem::Access& access : problem_.accesses()) {
+      if (!access.in_body || IsShared(access)) continue;
+      bytes += ShortRuns(access.flat, ByteWidth(access.type)) *
+               static_cast<double>(access.count * ByteWidth(access.type));
+    }
     for (const poly::Tensor& tensor : problem_.flat().tensors) {
       bytes += static_cast<double>(tensor.shape.byte_size());
     }

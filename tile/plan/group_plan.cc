@@ -7,6 +7,9 @@
 namespace tartan::plan {
 namespace {
 
+// Updates of accumulators in unrolled code.
+constexpr int64_t kUnrolledUpdates = 512;
+
 int64_t TileCount(const poly::FlatContraction& flat, const GroupPlan& plan, size_t i) {
   const int64_t tile = plan.splits[i].tile();
   return (flat.indices[i].range + tile - 1) / tile;
@@ -60,6 +63,31 @@ std::vector<int64_t> GroupPlan::Tile() const {
   std::vector<int64_t> tile;
   for (const IndexSplit& split : splits) tile.push_back(split.tile());
   return tile;
+}
+
+Unrolling GroupPlan::Unroll(const poly::FlatContraction& flat) const {
+  Unrolling unrolling;
+  int64_t updates = 1;
+  for (size_t i = 0; i < splits.size(); ++i) {
+    const bool is_output = static_cast<int>(i) < flat.output_index_count;
+    if (is_output) updates *= splits[i].blocks;
+    if (static_cast<int>(i) != lane_index) updates *= splits[i].vector;
+    if (!is_output && splits[i].blocks > 1) unrolling.loops.push_back(static_cast<int>(i));
+  }
+  unrolling.from = static_cast<int>(unrolling.loops.size());
+  for (; unrolling.from > 0; --unrolling.from) {
+    const int64_t blocks = splits[unrolling.loops[unrolling.from - 1]].blocks;
+    if (updates * blocks > kUnrolledUpdates) break;
+    updates *= blocks;
+  }
+  for (int l = 0; l < unrolling.from; ++l) unrolling.rounds *= splits[unrolling.loops[l]].blocks;
+  if (unrolling.from == 0) return unrolling;
+  const int64_t blocks = splits[unrolling.loops[unrolling.from - 1]].blocks;
+  for (int64_t turns = 2; turns < blocks; ++turns) {
+    if (blocks % turns == 0 && updates * turns <= kUnrolledUpdates) unrolling.turns = turns;
+  }
+  unrolling.rounds /= unrolling.turns;
+  return unrolling;
 }
 
 std::string GroupPlan::ToString(const poly::FlatContraction& flat) const {

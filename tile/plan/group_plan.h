@@ -70,6 +70,14 @@ struct GroupCost {
   bool operator==(const GroupCost&) const = default;
 };
 
+// Which of the loops over blocks of reduced indices are written out.
+struct Unrolling {
+  std::vector<int> loops;  // the reduced indices with several blocks, outermost first
+  int from = 0;            // the loops from here on are unrolled,
+  int64_t turns = 1;       // and so many turns of the one around them
+  int64_t rounds = 1;      // of what is left
+};
+
 struct GroupPlan {
   std::vector<std::string> names;       // of the indices, for dumps
   std::vector<int64_t> ranges;          // of the indices
@@ -92,6 +100,7 @@ struct GroupPlan {
   // Elements of local memory of all staged tiles, once.
   int64_t LocalElements() const;
   std::vector<int64_t> Tile() const;
+  Unrolling Unroll(const poly::FlatContraction& flat) const;
   std::string ToString(const poly::FlatContraction& flat) const;
   bool operator==(const GroupPlan&) const = default;
 };
