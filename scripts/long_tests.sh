@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs the random tests at full length: 100,000 contractions against enumeration and
-# against isl, 2,000 gradients against central differences. Usage: scripts/long_tests.sh [SEED]
+# against isl, 2,000 gradients against central differences, 300 plans for every test program. Usage: scripts/long_tests.sh [SEED]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,6 +11,7 @@ runs=(
   "poly_random_test:*:100000"
   "poly_isl_test:*:100000"
   "autodiff_test:RandomGradient*:2000"
+  "plans_test:*RandomPlans*:300"
 )
 
 cmake -S . -B "$build" -G Ninja -DTARTAN_BUILD_TESTS=ON >/dev/null
