@@ -270,8 +270,12 @@ absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces&
     step.buffers[first_tensor + packed.tensor] = AddPacking(program, packed, options, list);
   }
   step.description = Describe(program, group);
-  step.flops = Flops(flat);
-  step.bytes = Bytes(flat);
+  // Where the kernel adds up partial results, those did the rest of the work.
+  const bool is_split = std::any_of(
+      planned.packed.begin(), planned.packed.end(),
+      [](const plan::PackedOperand& packed) { return packed.source == ir::kNoValue; });
+  step.flops = Flops(is_split ? planned.flat : flat);
+  step.bytes = is_split ? 0 : Bytes(flat);
   step.kernel = AddPlanned(planned, options, list);
   list->AddStep(list->IsSetup(group), std::move(step));
   return absl::OkStatus();
