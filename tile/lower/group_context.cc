@@ -46,36 +46,33 @@ ExprPtr GroupContext::Digit(const ExprPtr& number, int64_t below, int64_t count,
 
 std::vector<StmtPtr> GroupContext::DeclareGroup() const {
   std::vector<StmtPtr> statements;
-  statements.push_back(sem::MakeDeclare(IndexType(), "item",
-                                        sem::Work(sem::WorkId::kLocal, 0, index_type_)));
+  statements.push_back(
+      sem::MakeDeclare(IndexType(), "item", sem::Work(sem::WorkId::kLocal, 0, index_type_)));
   std::vector<ExprPtr> threads(flat_.indices.size(), Number(0));
   std::vector<int64_t> scale(flat_.indices.size(), 1);
   int64_t below = 1;
   for (const plan::ThreadPart& part : plan_.thread_parts) {
     const ExprPtr digit = Digit(Var("item"), below, part.count, plan_.threads());
-    threads[part.index] =
-        sem::Add(threads[part.index], sem::Mul(digit, Number(scale[part.index])));
+    threads[part.index] = sem::Add(threads[part.index], sem::Mul(digit, Number(scale[part.index])));
     scale[part.index] *= part.count;
     below *= part.count;
   }
   for (int i = 0; i < index_count(); ++i) {
     if (split(i).threads == 1) continue;
-    statements.push_back(
-        sem::MakeDeclare(IndexType(), absl::StrCat(names_[i], "_thread"),
-                         sem::Mul(threads[i], Number(split(i).vector))));
+    statements.push_back(sem::MakeDeclare(IndexType(), absl::StrCat(names_[i], "_thread"),
+                                          sem::Mul(threads[i], Number(split(i).vector))));
   }
   const int64_t groups = plan_.GroupCount(flat_);
   if (groups > 1) {
-    statements.push_back(sem::MakeDeclare(IndexType(), "group",
-                                          sem::Work(sem::WorkId::kGroup, 0, index_type_)));
+    statements.push_back(
+        sem::MakeDeclare(IndexType(), "group", sem::Work(sem::WorkId::kGroup, 0, index_type_)));
   }
   below = 1;
   for (int i : plan_.grid_order) {
     if (TileCount(i) == 1) continue;
-    statements.push_back(
-        sem::MakeDeclare(IndexType(), absl::StrCat(names_[i], "_base"),
-                         sem::Mul(Digit(Var("group"), below, TileCount(i), groups),
-                                  Number(split(i).tile()))));
+    statements.push_back(sem::MakeDeclare(
+        IndexType(), absl::StrCat(names_[i], "_base"),
+        sem::Mul(Digit(Var("group"), below, TileCount(i), groups), Number(split(i).tile()))));
     below *= TileCount(i);
   }
   return statements;

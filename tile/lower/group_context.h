@@ -18,8 +18,7 @@ namespace tartan::lower {
 // the work-item's share of it does, `offset` which of its own values.
 class GroupContext {
  public:
-  GroupContext(const poly::FlatContraction& flat, const plan::GroupPlan& plan,
-               DataType index_type);
+  GroupContext(const poly::FlatContraction& flat, const plan::GroupPlan& plan, DataType index_type);
 
   const poly::FlatContraction& flat() const { return flat_; }
   // The same with ranges rounded up to whole tiles: what index values really reach.
@@ -51,8 +50,7 @@ class GroupContext {
   // The position among the work-items that share an output element.
   sem::ExprPtr PartialThread() const;
   // `item / below % count`.
-  sem::ExprPtr Digit(const sem::ExprPtr& number, int64_t below, int64_t count,
-                     int64_t total) const;
+  sem::ExprPtr Digit(const sem::ExprPtr& number, int64_t below, int64_t count, int64_t total) const;
 
   // Which of its own values a work-item is at: a number below split(i).held(), for the lane index
   // below split(i).blocks.
@@ -64,8 +62,7 @@ class GroupContext {
   IndexEmitter Indices() const;
 
   // Unrolled loops over the work-item's own values of the given indices, the last innermost.
-  sem::StmtPtr ForOwn(const std::vector<int>& indices,
-                      const std::function<sem::StmtPtr()>& body);
+  sem::StmtPtr ForOwn(const std::vector<int>& indices, const std::function<sem::StmtPtr()>& body);
 
  private:
   const poly::FlatContraction& flat_;

@@ -82,8 +82,7 @@ class GroupLowerer {
   // Where a stage's tile of a step begins in its array.
   ExprPtr Buffer(const GroupStage& stage, const ExprPtr& step) const {
     if (plan_.buffering != plan::Buffering::kDouble) return context_.Number(0);
-    return sem::Mul(sem::Mod(step, context_.Number(2)),
-                    context_.Number(stage.plan().layout.size));
+    return sem::Mul(sem::Mod(step, context_.Number(2)), context_.Number(stage.plan().layout.size));
   }
 
   std::vector<ExprPtr> Buffers(const ExprPtr& step) const {
@@ -139,8 +138,8 @@ class GroupLowerer {
     statements.push_back(CopyAll("_first", zero));
     statements.push_back(sem::MakeBarrier());
     std::vector<StmtPtr> body = context_.DeclareStep(step, "");
-    body.push_back(sem::MakeDeclare(context_.IndexType(), "next_step",
-                                    sem::Add(step, context_.Number(1))));
+    body.push_back(
+        sem::MakeDeclare(context_.IndexType(), "next_step", sem::Add(step, context_.Number(1))));
     std::vector<StmtPtr> fetch = context_.DeclareStep(next, "_next");
     std::vector<StmtPtr> put;
     for (const GroupStage& stage : stages_) {
@@ -166,8 +165,8 @@ class GroupLowerer {
     if (context_.lanes_are_output()) indices.push_back(plan_.lane_index);
     StmtPtr stores = context_.ForOwn(indices, [&] { return Element(); });
     if (reduction_ && plan_.partial_threads(flat_) > 1) {
-      stores = sem::MakeIf(sem::Equals(context_.Var("sharer"), context_.Number(0)),
-                           std::move(stores));
+      stores =
+          sem::MakeIf(sem::Equals(context_.Var("sharer"), context_.Number(0)), std::move(stores));
     }
     return {std::move(stores)};
   }
@@ -177,9 +176,9 @@ class GroupLowerer {
     std::vector<StmtPtr> outer;
     std::vector<StmtPtr> body;
     const IndexEmitter indices = context_.Indices();
-    const VectorShape vector =
-        context_.lanes_are_output() ? VectorShape{plan_.lane_index, context_.lanes()}
-                                    : VectorShape{};
+    const VectorShape vector = context_.lanes_are_output()
+                                   ? VectorShape{plan_.lane_index, context_.lanes()}
+                                   : VectorShape{};
     const Position here(context_.index_count(), 0);
     std::vector<math::RangeConstraint> guard = context_.OutputRanges();
     guard.insert(guard.end(), flat_.store_guard.begin(), flat_.store_guard.end());

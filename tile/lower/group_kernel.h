@@ -1,4 +1,5 @@
-// A kernel for devices whose work-items are lanes: tiles in local memory, accumulators in registers.
+// A kernel for devices whose work-items are lanes: tiles in local memory, accumulators in
+// registers.
 #pragma once
 
 #include <string>

@@ -203,8 +203,8 @@ StmtPtr GroupReduction::Update(const ExprPtr& value) const {
 ExprPtr GroupReduction::Aggregate(const ExprPtr& old, const ExprPtr& value) const {
   const poly::FlatContraction& flat = context_.flat();
   const auto* apply = std::get_if<sem::Apply>(&value->node);
-  if (flat.aggregation == Aggregation::kSum && IsFloat(flat.accumulator_type) &&
-      apply != nullptr && apply->op == ScalarOp::kMul) {
+  if (flat.aggregation == Aggregation::kSum && IsFloat(flat.accumulator_type) && apply != nullptr &&
+      apply->op == ScalarOp::kMul) {
     return sem::MulAdd(apply->operands[0], apply->operands[1], old);
   }
   return sem::ApplyOp(AggregationOp(flat.aggregation), {old, value});
@@ -225,12 +225,12 @@ std::vector<StmtPtr> GroupReduction::JoinPartials() const {
   auto partial = [&](const ExprPtr& index) {
     return sem::LoadFrom("partial", type.element, index, type.lanes);
   };
-  std::vector<StmtPtr> body = {
-      sem::MakeStore("partial", type.element, item, GetAccumulator(slot)), sem::MakeBarrier()};
+  std::vector<StmtPtr> body = {sem::MakeStore("partial", type.element, item, GetAccumulator(slot)),
+                               sem::MakeBarrier()};
   for (int64_t half = sharers / 2; half > 0; half /= 2) {
     const ExprPtr other = sem::Add(item, context_.Number(half * distance));
-    const ExprPtr joined = sem::ApplyOp(AggregationOp(context_.flat().aggregation),
-                                        {partial(item), partial(other)});
+    const ExprPtr joined =
+        sem::ApplyOp(AggregationOp(context_.flat().aggregation), {partial(item), partial(other)});
     body.push_back(sem::MakeIf(sem::Less(context_.Var("sharer"), context_.Number(half)),
                                sem::MakeStore("partial", type.element, item, joined)));
     body.push_back(sem::MakeBarrier());
@@ -273,12 +273,11 @@ std::vector<StmtPtr> GroupReduction::Hold(size_t s) const {
   const GroupStage& stage = stages_[s];
   const std::vector<int> indices = HeldIndices(s);
   const int vector_index = stage.plan().vector_index;
-  const int64_t reduced_lanes =
-      HoldsAlongReduced(s) ? context_.split(vector_index).vector : 1;
+  const int64_t reduced_lanes = HoldsAlongReduced(s) ? context_.split(vector_index).vector : 1;
   const sem::Type type = {stage.type(), HeldLanes(s)};
   const std::string name = absl::StrCat("in", stage.access(), "_held");
-  const bool gathers_lanes = HeldLanes(s) == 1 && context_.lanes_are_output() &&
-                             !indices.empty() && indices.back() == context_.plan().lane_index;
+  const bool gathers_lanes = HeldLanes(s) == 1 && context_.lanes_are_output() && !indices.empty() &&
+                             indices.back() == context_.plan().lane_index;
   int64_t count = reduced_lanes;
   for (int i : indices) count *= context_.OwnCount(i);
   if (gathers_lanes) count *= context_.lanes();
@@ -326,8 +325,7 @@ std::vector<StmtPtr> GroupReduction::GatherLanes(size_t s, const std::vector<int
   const ExprPtr lane = context_.Var("lane");
   const int64_t stride = stage.plan().layout.LocalStride(context_.plan().lane_index);
   return {context_.ForOwn(indices, [&] {
-    const ExprPtr slot =
-        sem::Add(sem::Mul(Slot(indices), context_.Number(context_.lanes())), lane);
+    const ExprPtr slot = sem::Add(sem::Mul(Slot(indices), context_.Number(context_.lanes())), lane);
     const ExprPtr from = sem::Add(buffers_[s], sem::Mul(lane, context_.Number(stride)));
     return sem::MakeFor("lane", context_.Number(0), context_.Number(context_.lanes()),
                         sem::MakeStore(name, stage.type(), slot, stage.Read(from, 1)), 1, true);
@@ -347,8 +345,8 @@ ExprPtr GroupReduction::Held(size_t s) const {
     const int index = stage.plan().vector_index;
     const int64_t vector = context_.split(index).vector;
     const ExprPtr lane = context_.Var(absl::StrCat(context_.name(index), "_lane"));
-    return sem::LoadFrom(
-        name, stage.type(), sem::Add(sem::Mul(Slot(indices), context_.Number(vector)), lane));
+    return sem::LoadFrom(name, stage.type(),
+                         sem::Add(sem::Mul(Slot(indices), context_.Number(vector)), lane));
   }
   if (HeldLanes(s) > 1 || lanes == 1) {
     if (count == 1) return sem::Var(name, {stage.type(), lanes});

@@ -26,8 +26,8 @@ GroupStage::GroupStage(const GroupContext& context, const plan::StagedAccess& ac
     lane_dim_ = static_cast<int>(d);
     lanes_ = static_cast<int>(layout_.dims[d].vector);
   }
-  stores_vectors_ = lanes_ > 1 && layout_.dims[lane_dim_].local_stride == 1 &&
-                    layout_.size % lanes_ == 0;
+  stores_vectors_ =
+      lanes_ > 1 && layout_.dims[lane_dim_].local_stride == 1 && layout_.size % lanes_ == 0;
   for (size_t d = 0; d < layout_.dims.size(); ++d) {
     if (static_cast<int>(d) == lane_dim_) continue;
     stores_vectors_ &= layout_.dims[d].local_stride % lanes_ == 0;
@@ -38,9 +38,7 @@ std::string GroupStage::Name(const char* what) const {
   return absl::StrCat("in", access_.access, "_", what);
 }
 
-std::string GroupStage::RoundName(size_t dim) const {
-  return absl::StrCat(Name("round"), dim);
-}
+std::string GroupStage::RoundName(size_t dim) const { return absl::StrCat(Name("round"), dim); }
 
 ExprPtr GroupStage::Round(size_t dim) const {
   return layout_.dims[dim].Rounds() > 1 ? context_.Var(RoundName(dim)) : context_.Number(0);
@@ -116,7 +114,8 @@ ExprPtr GroupStage::Clamped(ExprPtr index) const {
     greatest += (last - dim.origin) * dim.global_stride;
   }
   if (least < 0) index = sem::Max(std::move(index), context_.Number(0));
-  if (greatest > count_ - lanes_) index = sem::Min(std::move(index), context_.Number(count_ - lanes_));
+  if (greatest > count_ - lanes_)
+    index = sem::Min(std::move(index), context_.Number(count_ - lanes_));
   return index;
 }
 
@@ -170,8 +169,8 @@ StmtPtr GroupStage::ForEachElement(const std::string& suffix, const ExprPtr& buf
     const plan::TileDim& dim = layout_.dims[d];
     const int64_t step = dim.threads * dim.vector;
     if (element.from != nullptr) {
-      element.from = sem::Add(element.from,
-                              sem::Mul(Round(d), context_.Number(step * dim.global_stride)));
+      element.from =
+          sem::Add(element.from, sem::Mul(Round(d), context_.Number(step * dim.global_stride)));
     }
     if (element.to != nullptr) {
       element.to =
@@ -197,21 +196,20 @@ StmtPtr GroupStage::ForEachElement(const std::string& suffix, const ExprPtr& buf
   StmtPtr statement = body(element);
   for (size_t d = layout_.dims.size(); d-- > 0;) {
     if (layout_.dims[d].Rounds() == 1) continue;
-    statement = sem::MakeFor(RoundName(d), context_.Number(0),
-                             context_.Number(layout_.dims[d].Rounds()), std::move(statement), 1,
-                             true);
+    statement =
+        sem::MakeFor(RoundName(d), context_.Number(0), context_.Number(layout_.dims[d].Rounds()),
+                     std::move(statement), 1, true);
   }
   return statement;
 }
 
 ExprPtr GroupStage::Loaded(const Element& element) const {
-  const std::string buffer =
-      absl::StrCat("in", context_.flat().accesses[access_.access].tensor);
+  const std::string buffer = absl::StrCat("in", context_.flat().accesses[access_.access].tensor);
   ExprPtr value = sem::LoadFrom(buffer, stored_, element.from, lanes_, lanes_ > 1);
   if (element.valid == nullptr) return value;
   const double fill = access_.fill.value_or(0);
-  const ExprPtr filled = IsFloat(type_) ? sem::Float(fill, type_)
-                                        : sem::Int(static_cast<int64_t>(fill), type_);
+  const ExprPtr filled =
+      IsFloat(type_) ? sem::Float(fill, type_) : sem::Int(static_cast<int64_t>(fill), type_);
   return sem::Select(element.valid, value, sem::Splat(filled, lanes_));
 }
 

@@ -36,11 +36,11 @@ class GroupStage {
 
  private:
   struct Element {
-    sem::ExprPtr from;     // in memory
-    sem::ExprPtr to;       // in the tile
-    sem::ExprPtr slot;     // among the work-item's own
-    sem::ExprPtr within;   // the element is one of the tile; null: true
-    sem::ExprPtr valid;    // it is not to be filled in; null: true
+    sem::ExprPtr from;    // in memory
+    sem::ExprPtr to;      // in the tile
+    sem::ExprPtr slot;    // among the work-item's own
+    sem::ExprPtr within;  // the element is one of the tile; null: true
+    sem::ExprPtr valid;   // it is not to be filled in; null: true
   };
   template <class Body>
   sem::StmtPtr ForEachElement(const std::string& suffix, const sem::ExprPtr& buffer,

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kLongReduction = 4096;  // points per output element worth a second kernel
 constexpr int64_t kShortestRun = 256;
-constexpr int64_t kGroupsPerUnit = 8;     // that keep a compute unit busy
+constexpr int64_t kGroupsPerUnit = 8;  // that keep a compute unit busy
 
 // One output element per work-item.
 PlannedKernel PlainPlan(const poly::FlatContraction& flat, const HardwareSettings& settings) {
@@ -60,8 +60,7 @@ std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const 
   const int64_t length = ((range + runs - 1) / runs + line - 1) / line * line;
   poly::SplitKernel split = poly::SplitReduction(flat, index, length);
   split.total = poly::MergeIndices(std::move(split.total));
-  std::vector<GroupPlan> partial =
-      SearchGroupPlans(poly::MergeIndices(split.partial), settings, 1);
+  std::vector<GroupPlan> partial = SearchGroupPlans(poly::MergeIndices(split.partial), settings, 1);
   std::vector<GroupPlan> total = SearchGroupPlans(split.total, settings, 1);
   if (partial.empty() || total.empty()) return std::nullopt;
   const double microseconds = partial[0].cost.microseconds + total[0].cost.microseconds;

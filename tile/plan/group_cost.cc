@@ -10,26 +10,26 @@ namespace tartan::plan {
 namespace {
 
 // Figures of NVIDIA's compute units, which the others resemble.
-constexpr double kWarp = 32;             // work-items that execute together
-constexpr double kSchedulers = 4;        // warps that issue an instruction in a cycle
-constexpr double kCacheBytesPerCycle = 40;   // a compute unit's share of the L2 cache
-constexpr double kSectorBytes = 32;      // of a memory transaction
-constexpr double kMemoryLatency = 1000;   // cycles
+constexpr double kWarp = 32;                   // work-items that execute together
+constexpr double kSchedulers = 4;              // warps that issue an instruction in a cycle
+constexpr double kCacheBytesPerCycle = 40;     // a compute unit's share of the L2 cache
+constexpr double kSectorBytes = 32;            // of a memory transaction
+constexpr double kMemoryLatency = 1000;        // cycles
 constexpr double kMemoryBytesPerCycle = 11.5;  // a compute unit's share of memory
-constexpr double kIssueRate = 0.95;      // instructions per cycle with very many warps
+constexpr double kIssueRate = 0.95;            // instructions per cycle with very many warps
 constexpr double kStalledWarps = 0.6;
-constexpr double kGroupCycles = 160;     // between the starts of two groups
+constexpr double kGroupCycles = 160;  // between the starts of two groups
 constexpr double kOverlapLoss = 0.15;
-constexpr double kStepLatency = 100;     // tile to local memory, barrier, first reads
-constexpr double kRoundLatency = 200;      // of a loop that is not unrolled
-constexpr double kConditionalLoad = 2.5;   // registers per register loaded
-constexpr double kCheckInstructions = 3;   // of a constraint, per point
+constexpr double kStepLatency = 100;      // tile to local memory, barrier, first reads
+constexpr double kRoundLatency = 200;     // of a loop that is not unrolled
+constexpr double kConditionalLoad = 2.5;  // registers per register loaded
+constexpr double kCheckInstructions = 3;  // of a constraint, per point
 constexpr double kCachedInstructions = 1500;
 constexpr double kLoadedRegisters = 32;  // loads under way in a copy
 constexpr double kBarrierLatency = 40;
 constexpr double kResidentItems = 2048;  // per compute unit
 constexpr double kResidentGroups = 32;
-constexpr double kMaxRegisters = 240;    // of 255: estimates are not exact
+constexpr double kMaxRegisters = 240;  // of 255: estimates are not exact
 constexpr double kOverheadRegisters = 28;
 constexpr double kLaunchMicroseconds = 2;
 
@@ -97,10 +97,10 @@ double Sectors(const std::vector<int64_t>& addresses, double element_bytes, int6
 
 // What one group does, per step or at its end.
 struct Work {
-  double instructions = 0;   // per work-item
-  double local_cycles = 0;   // of the compute unit's local memory
-  double bytes = 0;          // through the L2 cache
-  double latency = 0;        // of a group by itself, beside its instructions
+  double instructions = 0;      // per work-item
+  double local_cycles = 0;      // of the compute unit's local memory
+  double bytes = 0;             // through the L2 cache
+  double latency = 0;           // of a group by itself, beside its instructions
   double loaded_registers = 0;  // what copies to local memory pass through, per work-item
 };
 
@@ -118,7 +118,8 @@ class Model {
       std::array<int64_t, 32> at = {};
       for (const ThreadPart& part : plan.thread_parts) {
         if (part.index == static_cast<int>(i)) {
-          for (int64_t item = 0; item < items; ++item) at[item] += item / below % part.count * scale;
+          for (int64_t item = 0; item < items; ++item)
+            at[item] += item / below % part.count * scale;
           scale *= part.count;
         }
         below *= part.count;
@@ -256,8 +257,7 @@ class Model {
     for (size_t i = 0; i < plan_.splits.size(); ++i) {
       if (access.flat.strides[i] != 0) elements *= Held(plan_, i);
     }
-    const int64_t lanes =
-        staged.vector_index < 0 ? 1 : plan_.splits[staged.vector_index].vector;
+    const int64_t lanes = staged.vector_index < 0 ? 1 : plan_.splits[staged.vector_index].vector;
     const double reads = elements / static_cast<double>(lanes);
     work->instructions += reads;
     std::vector<int64_t> strides;
@@ -306,8 +306,8 @@ class Model {
       distinct *= static_cast<double>(dim.range);
     }
     const double nearest = NearStride(access.flat, tile);
-    work->bytes += std::min(all.bytes, distinct * std::min(nearest, kSectorBytes /
-                                                           ByteWidth(access.type)));
+    work->bytes +=
+        std::min(all.bytes, distinct * std::min(nearest, kSectorBytes / ByteWidth(access.type)));
   }
 
   // The least step between elements of a tile.
@@ -386,8 +386,8 @@ class Model {
   }
 
   double ResidentGroups(const GroupCost& cost) const {
-    // The register file is four times what one group's accumulators may take, and local memory about
-    // four times what one group may have.
+    // The register file is four times what one group's accumulators may take, and local memory
+    // about four times what one group may have.
     const double registers = static_cast<double>(settings_.register_bytes);  // of 4 bytes
     const double rounded = std::ceil(std::min(cost.registers, 255.0) / 8) * 8;
     const double by_registers = std::floor(registers / (rounded * warps_ * kWarp));

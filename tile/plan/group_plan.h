@@ -55,17 +55,17 @@ enum class Buffering : uint8_t {
 
 // The terms of a plan's cost.
 struct GroupCost {
-  double flops = 0;          // of the whole kernel
-  double groups = 0;         // work-groups
-  double steps = 0;          // of each group
-  double group_bytes = 0;    // read and written by one group through the L2 cache
-  double dram_bytes = 0;     // by the kernel, with what caches catch taken off
-  double local_bytes = 0;    // of local memory per group
-  double local_reads = 0;    // local memory instructions per multiply-add
-  double registers = 0;      // 32-bit, per work-item
-  double occupancy = 0;      // work-items per compute unit, of those it can hold
-  double waste = 1;          // work done / work that counts: edges and idle lanes
-  double microseconds = 0;   // what the model makes of it
+  double flops = 0;         // of the whole kernel
+  double groups = 0;        // work-groups
+  double steps = 0;         // of each group
+  double group_bytes = 0;   // read and written by one group through the L2 cache
+  double dram_bytes = 0;    // by the kernel, with what caches catch taken off
+  double local_bytes = 0;   // of local memory per group
+  double local_reads = 0;   // local memory instructions per multiply-add
+  double registers = 0;     // 32-bit, per work-item
+  double occupancy = 0;     // work-items per compute unit, of those it can hold
+  double waste = 1;         // work done / work that counts: edges and idle lanes
+  double microseconds = 0;  // what the model makes of it
   std::string ToString() const;
   bool operator==(const GroupCost&) const = default;
 };
@@ -79,12 +79,12 @@ struct Unrolling {
 };
 
 struct GroupPlan {
-  std::vector<std::string> names;       // of the indices, for dumps
-  std::vector<int64_t> ranges;          // of the indices
-  std::vector<IndexSplit> splits;       // per index
-  std::vector<ThreadPart> thread_parts; // those of the lowest work-items first
-  std::vector<int> grid_order;          // output indices; the first varies fastest over work-groups
-  std::vector<int> step_order;          // reduced indices; the first varies fastest over steps
+  std::vector<std::string> names;        // of the indices, for dumps
+  std::vector<int64_t> ranges;           // of the indices
+  std::vector<IndexSplit> splits;        // per index
+  std::vector<ThreadPart> thread_parts;  // those of the lowest work-items first
+  std::vector<int> grid_order;  // output indices; the first varies fastest over work-groups
+  std::vector<int> step_order;  // reduced indices; the first varies fastest over steps
   std::vector<StagedAccess> staged;
   // The index along which values are computed in vectors of splits[…].vector lanes: an output index
   // (vector stores), or a reduced one (whose lanes are then aggregated); -1: scalars.

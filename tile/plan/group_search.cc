@@ -11,13 +11,13 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int kMaxEvaluations = 700;   // keeps planning under 20 ms
+constexpr int kMaxEvaluations = 700;    // keeps planning under 20 ms
 constexpr int kPatience = 48;           // expansions without progress before a start is given up
 constexpr int64_t kManyOutputs = 2048;  // per compute unit: as many work-items as it holds
 constexpr int64_t kMaxHeld = 16;        // values of an index per work-item
 constexpr int64_t kMaxHeldAlone = 8;    // where work-items share nothing
 constexpr int64_t kMaxStepAlone = 32;
-constexpr int64_t kMaxStep = 64;        // values of a reduced index per step
+constexpr int64_t kMaxStep = 64;  // values of a reduced index per step
 
 std::vector<int64_t> Key(const GroupPlan& plan) {
   std::vector<int64_t> key = {plan.lane_index};
@@ -41,8 +41,7 @@ std::vector<ThreadPart> OrderThreads(const GroupProblem& problem, const GroupPla
     left[i] /= taken;
   };
   // Work-items that share an element are neighbours; along a contiguous index, the nearest.
-  const bool partial_first =
-      plan.lane_index >= 0 && !problem.is_output(plan.lane_index);
+  const bool partial_first = plan.lane_index >= 0 && !problem.is_output(plan.lane_index);
   auto take_partial = [&] {
     if (plan.lane_index >= problem.flat().output_index_count) take(plan.lane_index, INT64_MAX);
     for (int i = problem.flat().output_index_count; i < count; ++i) take(i, INT64_MAX);
@@ -200,11 +199,9 @@ class Search {
       }
     }
     // Where most of what is read is used once, it is read as it lies.
-    const bool streams =
-        std::any_of(problem_.accesses().begin(), problem_.accesses().end(),
-                    [&](const GroupProblem::Access& access) {
-                      return access.in_body && !IsShared(access);
-                    });
+    const bool streams = std::any_of(
+        problem_.accesses().begin(), problem_.accesses().end(),
+        [&](const GroupProblem::Access& access) { return access.in_body && !IsShared(access); });
     if (flat.is_reduction() && streams) {
       for (int i = flat.output_index_count; i < problem_.index_count(); ++i) {
         if (!IsContiguousReduced(i) || Range(i) < 4) continue;
@@ -329,7 +326,8 @@ class Search {
     if (threads * 2 > settings_.threads) return false;
     if (problem_.is_output(i)) return true;
     // Partial results: where there are few outputs, and along one reduced index.
-    if (problem_.flat().output_point_count() >= kManyOutputs * settings_.compute_units) return false;
+    if (problem_.flat().output_point_count() >= kManyOutputs * settings_.compute_units)
+      return false;
     for (int r = problem_.flat().output_index_count; r < problem_.index_count(); ++r) {
       if (r != i && plan.splits[r].threads > 1) return false;
     }

@@ -88,10 +88,9 @@ bool LoadsVectors(const GroupProblem::Access& access, const GroupPlan& plan,
   for (size_t i = 0; i < tile.size(); ++i) {
     const int64_t stride = access.flat.strides[i];
     if (stride == 0) continue;
-    const bool is_member =
-        std::any_of(dim.members.begin(), dim.members.end(), [&](const TileDim::Member& member) {
-          return member.index == static_cast<int>(i);
-        });
+    const bool is_member = std::any_of(
+        dim.members.begin(), dim.members.end(),
+        [&](const TileDim::Member& member) { return member.index == static_cast<int>(i); });
     // Where a tile begins; other dimensions also step by it.
     const int64_t step = is_member ? stride * tile[i] : stride;
     if (step % lanes != 0 && !(is_member && tile[i] >= plan.ranges[i])) return false;
@@ -150,12 +149,13 @@ class Stager {
     const int contiguous = ChooseVectorIndex(access, dims, &staged);
     const int64_t read_lanes =
         staged.vector_index < 0 ? 1 : plan_->splits[staged.vector_index].vector;
-    if (load_dim >= 0 && load_dim != contiguous && dims[load_dim].range % widest != 0) load_dim = -1;
+    if (load_dim >= 0 && load_dim != contiguous && dims[load_dim].range % widest != 0)
+      load_dim = -1;
     if (load_dim >= 0) dims[load_dim].vector = widest;
     if (contiguous >= 0) {
       const bool both = load_dim == contiguous;
-      staged.layout =
-          VectorLayout(std::move(dims), contiguous, both ? std::max(widest, read_lanes) : read_lanes);
+      staged.layout = VectorLayout(std::move(dims), contiguous,
+                                   both ? std::max(widest, read_lanes) : read_lanes);
     } else if (load_dim >= 0 && problem_.flat().is_reduction()) {
       staged.layout = VectorLayout(std::move(dims), load_dim, widest);
     } else {
@@ -174,7 +174,8 @@ class Stager {
     return power;
   }
 
-  static bool IsSeenBy(const GroupProblem::Access& access, const math::RangeConstraint& constraint) {
+  static bool IsSeenBy(const GroupProblem::Access& access,
+                       const math::RangeConstraint& constraint) {
     for (size_t i = 0; i < access.flat.strides.size(); ++i) {
       if (!constraint.poly.coefficient(static_cast<int>(i)).is_zero() &&
           access.flat.strides[i] == 0) {
@@ -189,8 +190,8 @@ class Stager {
   int ChooseVectorIndex(const GroupProblem::Access& access, const std::vector<TileDim>& dims,
                         StagedAccess* staged) const {
     const int lane_index = plan_->lane_index;
-    const bool has_lanes = lane_index >= 0 && problem_.is_output(lane_index) &&
-                           access.flat.strides[lane_index] != 0;
+    const bool has_lanes =
+        lane_index >= 0 && problem_.is_output(lane_index) && access.flat.strides[lane_index] != 0;
     for (int i = 0; i < problem_.index_count(); ++i) {
       if (plan_->splits[i].vector == 1 || (has_lanes && i != lane_index)) continue;
       if (!problem_.flat().is_reduction() && i != lane_index) continue;
@@ -278,8 +279,8 @@ void StageAccesses(const GroupProblem& problem, GroupPlan* plan) {
 }
 
 // A range's constraint must be absorbed by every input that depends on it: what lies behind the
-// range is no element of the kernel, and 0 times it need not be 0. Another constraint is absorbed by
-// one; the others must at least be staged, where they are read within their tensors.
+// range is no element of the kernel, and 0 times it need not be 0. Another constraint is absorbed
+// by one; the others must at least be staged, where they are read within their tensors.
 std::vector<bool> FilledConstraints(const GroupProblem& problem, const GroupPlan& plan) {
   const std::vector<math::RangeConstraint> constraints =
       TileConstraints(problem.flat(), plan.Tile());
@@ -296,12 +297,12 @@ std::vector<bool> FilledConstraints(const GroupProblem& problem, const GroupPlan
         depends |= access.flat.strides[i] != 0 && !constraints[c].poly.coefficient(i).is_zero();
       }
       if (!depends) continue;
-      const auto staged = std::find_if(
-          plan.staged.begin(), plan.staged.end(),
-          [&](const StagedAccess& s) { return s.access == static_cast<int>(a); });
-      const bool absorbs = staged != plan.staged.end() && staged->fill &&
-                           std::count(staged->absorbed.begin(), staged->absorbed.end(),
-                                      static_cast<int>(c)) > 0;
+      const auto staged =
+          std::find_if(plan.staged.begin(), plan.staged.end(),
+                       [&](const StagedAccess& s) { return s.access == static_cast<int>(a); });
+      const bool absorbs =
+          staged != plan.staged.end() && staged->fill &&
+          std::count(staged->absorbed.begin(), staged->absorbed.end(), static_cast<int>(c)) > 0;
       any |= absorbs;
       all &= absorbs || (!is_range && staged != plan.staged.end());
     }

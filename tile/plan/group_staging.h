@@ -54,8 +54,8 @@ class GroupProblem {
 // elements several work-items use, or that memory would give to neighbours one by one.
 void StageAccesses(const GroupProblem& problem, GroupPlan* plan);
 
-// Which of TileConstraints need no check because where one fails the inputs read as values that leave
-// the accumulator alone.
+// Which of TileConstraints need no check because where one fails the inputs read as values that
+// leave the accumulator alone.
 std::vector<bool> FilledConstraints(const GroupProblem& problem, const GroupPlan& plan);
 
 // What LowerGroupKernel relies on, for plans made by hand; "" or what is wrong.

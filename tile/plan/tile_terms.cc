@@ -24,22 +24,19 @@ int64_t LineElements(const TileDevice& device, DataType type) {
 }  // namespace
 
 std::string TileTerms::ToString() const {
-  return absl::StrCat("to=", total_operations, " wg=", work_groups, " il=", inner_loops,
-                      " sm=", local_bytes, " or=", accumulator_bytes, " mr=", read_bytes,
-                      " mw=", write_bytes, " op=", operations, " rp=", rollups,
-                      " tu=", threads_used,
-                      over_memory      ? " over memory"
-                      : over_registers ? " over regs"
-                                       : absl::StrCat(" flops_per_byte=", flops_per_byte,
-                                                      " occupancy=", occupancy,
-                                                      " roof_ratio=", roof_ratio,
-                                                      " occ_ratio=", occupancy_ratio,
-                                                      " thread_ratio=", thread_ratio,
-                                                      " score=", score()));
+  return absl::StrCat(
+      "to=", total_operations, " wg=", work_groups, " il=", inner_loops, " sm=", local_bytes,
+      " or=", accumulator_bytes, " mr=", read_bytes, " mw=", write_bytes, " op=", operations,
+      " rp=", rollups, " tu=", threads_used,
+      over_memory      ? " over memory"
+      : over_registers ? " over regs"
+                       : absl::StrCat(" flops_per_byte=", flops_per_byte, " occupancy=", occupancy,
+                                      " roof_ratio=", roof_ratio, " occ_ratio=", occupancy_ratio,
+                                      " thread_ratio=", thread_ratio, " score=", score()));
 }
 
-TileLayout ReadPlan(const poly::FlatContraction& flat, int access,
-                    const std::vector<int64_t>& tile, const TileDevice& device) {
+TileLayout ReadPlan(const poly::FlatContraction& flat, int access, const std::vector<int64_t>& tile,
+                    const TileDevice& device) {
   const poly::TensorAccess& read = flat.accesses[access];
   const TensorShape& shape = flat.tensors[read.tensor].shape;
   const poly::FlatAccess flattened =
@@ -51,8 +48,8 @@ TileLayout ReadPlan(const poly::FlatContraction& flat, int access,
 
 std::vector<int64_t> OutputThreads(const poly::FlatContraction& flat,
                                    const std::vector<int64_t>& tile, const TileDevice& device) {
-  const poly::FlatAccess output = poly::Flatten(flat.output_coords, flat.output_dims,
-                                                static_cast<int>(flat.indices.size()));
+  const poly::FlatAccess output =
+      poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()));
   std::vector<int64_t> threads(flat.output_index_count, 1);
   if (threads.empty()) return threads;
   std::vector<int> order(threads.size());
@@ -85,8 +82,8 @@ TileTerms ComputeTileTerms(const poly::FlatContraction& flat, const std::vector<
   if (flat.is_reduction()) per_point += 1 + OperationCount(flat.body);
   terms.total_operations = flat.point_count() * per_point;
   const std::vector<int64_t> threads = OutputThreads(flat, tile, device);
-  const poly::FlatAccess output = poly::Flatten(flat.output_coords, flat.output_dims,
-                                                static_cast<int>(flat.indices.size()));
+  const poly::FlatAccess output =
+      poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()));
   const int64_t line = LineElements(device, flat.outputs[0].shape.type);
   int64_t points = 1, outputs = 1, lines = 1, held = 1, used = 1;
   for (size_t i = 0; i < flat.indices.size(); ++i) {
@@ -123,7 +120,8 @@ TileTerms ComputeTileTerms(const poly::FlatContraction& flat, const std::vector<
   terms.occupancy = static_cast<double>(std::min(terms.work_groups, device.goal_groups));
   terms.roof_ratio = std::min(terms.flops_per_byte / device.goal_flops_per_byte, 1.0);
   terms.occupancy_ratio = terms.occupancy / static_cast<double>(device.goal_groups);
-  terms.thread_ratio = static_cast<double>(terms.threads_used) / static_cast<double>(device.threads);
+  terms.thread_ratio =
+      static_cast<double>(terms.threads_used) / static_cast<double>(device.threads);
   terms.over_memory = terms.local_bytes > device.local_bytes;
   terms.over_registers = terms.accumulator_bytes > device.register_bytes;
   return terms;

@@ -1,5 +1,5 @@
-// One kernel of each form that GPUs get, on the OpenCL device at hand (any device has work-groups and
-// local memory), against the naive evaluator. scripts/oclgrind.sh runs it under oclgrind, too.
+// One kernel of each form that GPUs get, on the OpenCL device at hand (any device has work-groups
+// and local memory), against the naive evaluator. scripts/oclgrind.sh runs it under oclgrind, too.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -54,7 +54,8 @@ std::vector<Form> Forms() {
       {{"Columns", "function (I[M, N]) -> (O) { O[n : N] = >(I[m, n]); }", {F32({130, 12})}}},
       {{"TwoKernels", "function (I[M]) -> (O) { O[] = +(I[m]); }", {F32({9001})}}},
       {{"Elementwise", "function (A, B) -> (O) { O = A * B + 1; }", {F32({5, 12}), F32({12})}}},
-      {{"Transposed", "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
+      {{"Transposed",
+        "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
         {F32({37, 20})}}},
   };
 }

@@ -45,12 +45,9 @@ std::vector<TestProgram> Programs() {
       {"MatMulTransposed",
        "function (A[L, M], B[N, L]) -> (C) { C[i, j : M, N] = +(A[k, i] * B[j, k]); }",
        {F32({17, 12}), F32({20, 17})}},
-      {"MatMulOfIntegers", matmul,
-       {{DataType::kInt32, {9, 11}}, {DataType::kInt32, {11, 12}}}},
-      {"MatMulOfHalves", matmul,
-       {{DataType::kFloat16, {9, 12}}, {DataType::kFloat16, {12, 16}}}},
-      {"MatMulOfDoubles", matmul,
-       {{DataType::kFloat64, {9, 12}}, {DataType::kFloat64, {12, 16}}}},
+      {"MatMulOfIntegers", matmul, {{DataType::kInt32, {9, 11}}, {DataType::kInt32, {11, 12}}}},
+      {"MatMulOfHalves", matmul, {{DataType::kFloat16, {9, 12}}, {DataType::kFloat16, {12, 16}}}},
+      {"MatMulOfDoubles", matmul, {{DataType::kFloat64, {9, 12}}, {DataType::kFloat64, {12, 16}}}},
       {"MatMulWithBias",
        "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); S = P + C; "
        "O = (S > 0 ? S : 0); }",
@@ -66,7 +63,8 @@ std::vector<TestProgram> Programs() {
        "- 1), Ly - 3 * (LKy - 1), CO] = +(I[n, x + 2 * kx, y + 3 * ky, ci] * K[kx, ky, ci, co]); }",
        {F32({1, 9, 10, 4}), F32({3, 2, 4, 8})}},
       {"FlippedConvolution",
-       "function (D[N, CI], K[I, CI, CO]) -> (R) { R[n, co : N, CO] = +(D[n - i + 1, ci] * K[i, ci, "
+       "function (D[N, CI], K[I, CI, CO]) -> (R) { R[n, co : N, CO] = +(D[n - i + 1, ci] * K[i, "
+       "ci, "
        "co]); }",
        {F32({11, 5}), F32({3, 5, 8})}},
       {"TransposedConvolution",
@@ -87,10 +85,15 @@ std::vector<TestProgram> Programs() {
        "function (I[N, X, C]) -> (O) { O[n, x, c : N, (X + 1) / 2, C] = >(I[n, 2 * x + k - 1, c]), "
        "k < 3; }",
        {F32({2, 11, 8})}},
-      {"MinimumOfIntegers", "function (I[M, N]) -> (O) { O[m : M] = <(I[m, n]); }",
-       {{DataType::kInt32, {5, 131}}}, -1000, 1000},
+      {"MinimumOfIntegers",
+       "function (I[M, N]) -> (O) { O[m : M] = <(I[m, n]); }",
+       {{DataType::kInt32, {5, 131}}},
+       -1000,
+       1000},
       {"SumOfRows", "function (I[M, N]) -> (O) { O[m : M] = +(I[m, n]); }", {F32({3, 1031})}},
-      {"SumOfAlignedRows", "function (I[M, N]) -> (O) { O[m : M] = +(I[m, n]); }", {F32({3, 1028})}},
+      {"SumOfAlignedRows",
+       "function (I[M, N]) -> (O) { O[m : M] = +(I[m, n]); }",
+       {F32({3, 1028})}},
       {"SumOfColumns", "function (I[M, N]) -> (O) { O[n : N] = +(I[m, n]); }", {F32({257, 12})}},
       {"SumOfAll", "function (I[M]) -> (O) { O[] = +(I[m]); }", {F32({1009})}},
       {"LongSum", "function (I[M]) -> (O) { O[] = +(I[m]); }", {F32({9001})}},
@@ -98,19 +101,23 @@ std::vector<TestProgram> Programs() {
        "function (I[M, N], B) -> (O) { S[m : M] = +(I[m, n] * I[m, n]); O = S + B; }",
        {F32({3, 5000}), F32({3})}},
       {"LongMaximum", "function (I[N, M]) -> (O) { O[m : M] = >(I[n, m]); }", {F32({4501, 4})}},
-      {"LongMatMul", "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
+      {"LongMatMul",
+       "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
        {F32({3, 4100}), F32({4100, 8})}},
-      {"SumOfExponentials", "function (I[M, N]) -> (O) { E = exp(I); O[m : M] = +(E[m, n]); }",
+      {"SumOfExponentials",
+       "function (I[M, N]) -> (O) { E = exp(I); O[m : M] = +(E[m, n]); }",
        {F32({6, 77})}},
       {"Elementwise", "function (A, B) -> (O) { O = A * B + 1; }", {F32({5, 7, 3}), F32({7, 3})}},
       {"Transpose", "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }", {F32({37, 21})}},
-      {"TransposeOfVectors", "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
+      {"TransposeOfVectors",
+       "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
        {F32({36, 20})}},
       {"TransposeThenAdd",
        "function (A[M, N], B) -> (O) { T[j, i : N, M] = =(A[i, j]); O = T + B; }",
        {F32({33, 18}), F32({18, 33})}},
       {"Concatenation",
-       "function (A[M, N], B[M, P]) -> (O) { L[i, j : M, N + P] = =(A[i, j]); O[i, N + j : M, N + P] "
+       "function (A[M, N], B[M, P]) -> (O) { L[i, j : M, N + P] = =(A[i, j]); O[i, N + j : M, N + "
+       "P] "
        "= =(B[i, j]) default L; }",
        {F32({13, 4}), F32({13, 5})}},
       {"Comparison", "function (A, B) -> (O) { O = A < B; }", {F32({9, 8}), F32({9, 8})}},
@@ -136,8 +143,7 @@ class GroupKernelTest : public testing::TestWithParam<TestProgram> {
     options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
       auto planned = plan::PlanCandidates(flat, Gpu(), constant, kCandidates);
       found |= static_cast<int>(planned.size()) > candidate;
-      plan::PlannedKernel kernel =
-          planned[std::min<size_t>(candidate, planned.size() - 1)];
+      plan::PlannedKernel kernel = planned[std::min<size_t>(candidate, planned.size() - 1)];
       if (kernel.plan.group) {
         kernel.plan.group->buffering = buffering;
         EXPECT_EQ(plan::WhatIsWrong(kernel.flat, *kernel.plan.group, Gpu()), "");
@@ -167,8 +173,8 @@ TEST_P(GroupKernelTest, EqualsTheNaiveEvaluatorForTheBestPlans) {
 }
 
 TEST(GpuPlans, SplitsLongReductionsIntoFewElements) {
-  const TestProgram test = {"LongSum", "function (I[M]) -> (O) { O[] = +(I[m]); }",
-                            {F32({100000})}};
+  const TestProgram test = {
+      "LongSum", "function (I[M]) -> (O) { O[] = +(I[m]); }", {F32({100000})}};
   compiler::CompileOptions options;
   options.settings = Gpu();
   const auto list = compiler::Compile(BindTestProgram(test), options);

@@ -71,20 +71,38 @@ TEST(SeedConvolution, FlattensToTheTable) {
   const poly::FlatContraction flat = SeedKernel();
   Sizes ranges;
   for (const poly::Index& index : flat.indices) ranges[index.name] = index.range;
-  EXPECT_EQ(ranges, (Sizes{{"ci", 64}, {"co", 64}, {"i", 3}, {"j", 3}, {"n", 32}, {"x", 224},
-                           {"y", 224}}));
+  EXPECT_EQ(ranges,
+            (Sizes{{"ci", 64}, {"co", 64}, {"i", 3}, {"j", 3}, {"n", 32}, {"x", 224}, {"y", 224}}));
   const int count = static_cast<int>(flat.indices.size());
   const auto access = [&](int a) {
     const poly::TensorAccess& read = flat.accesses[a];
     return Strides(flat, poly::Flatten(read.coords, flat.tensors[read.tensor].shape.dims, count));
   };
   EXPECT_EQ(Strides(flat, poly::Flatten(flat.output_coords, flat.output_dims, count)),
-            (Sizes{{"ci", 0}, {"co", 1}, {"i", 0}, {"j", 0}, {"n", 3211264}, {"x", 14336},
-                   {"y", 64}, {"off", 0}}));
-  EXPECT_EQ(access(0), (Sizes{{"ci", 1}, {"co", 0}, {"i", 14336}, {"j", 64}, {"n", 3211264},
-                              {"x", 14336}, {"y", 64}, {"off", -14400}}));
-  EXPECT_EQ(access(1), (Sizes{{"ci", 1}, {"co", 64}, {"i", 12288}, {"j", 4096}, {"n", 0},
-                              {"x", 0}, {"y", 0}, {"off", 0}}));
+            (Sizes{{"ci", 0},
+                   {"co", 1},
+                   {"i", 0},
+                   {"j", 0},
+                   {"n", 3211264},
+                   {"x", 14336},
+                   {"y", 64},
+                   {"off", 0}}));
+  EXPECT_EQ(access(0), (Sizes{{"ci", 1},
+                              {"co", 0},
+                              {"i", 14336},
+                              {"j", 64},
+                              {"n", 3211264},
+                              {"x", 14336},
+                              {"y", 64},
+                              {"off", -14400}}));
+  EXPECT_EQ(access(1), (Sizes{{"ci", 1},
+                              {"co", 64},
+                              {"i", 12288},
+                              {"j", 4096},
+                              {"n", 0},
+                              {"x", 0},
+                              {"y", 0},
+                              {"off", 0}}));
 }
 
 TEST(SeedConvolution, HasTheFourConstraints) {
@@ -119,9 +137,8 @@ TEST(SeedConvolution, LaysTilesOutInOddStrides) {
                                        {"n", {16, 3211264, 3, 16}}}));
   EXPECT_EQ(image.size, 1572);
   const TileLayout weights = ReadPlan(flat, 1, tile, TileDevice());
-  EXPECT_EQ(RowsOf(flat, weights), (Rows{{"i_j", {6, 4096, 265, 1}},
-                                         {"ci", {8, 1, 33, 8}},
-                                         {"co", {32, 64, 1, 32}}}));
+  EXPECT_EQ(RowsOf(flat, weights),
+            (Rows{{"i_j", {6, 4096, 265, 1}}, {"ci", {8, 1, 33, 8}}, {"co", {32, 64, 1, 32}}}));
   EXPECT_EQ(weights.size, 1590);
 }
 
