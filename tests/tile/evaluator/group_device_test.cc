@@ -64,7 +64,7 @@ std::vector<Form> Forms() {
 class ListRunner {
  public:
   ListRunner(const compiler::KernelList& list, hal::Device& device)
-      : list_(list), device_(device), queue_(*device.CreateQueue(false)) {
+      : list_(list), queue_(*device.CreateQueue(false)) {
     const codegen::Dialect dialect = opencl::OpenClDialect();
     codegen::ProgramText text = codegen::WriteProgramParts(list.kernels, dialect);
     hal::ExecutableSource source;
@@ -105,7 +105,6 @@ class ListRunner {
   }
 
   const compiler::KernelList& list_;
-  hal::Device& device_;
   std::unique_ptr<hal::Queue> queue_;
   hal::ExecutablePtr executable_;
   std::vector<hal::BufferPtr> buffers_;
