@@ -21,6 +21,9 @@ elseif(TARTAN_LINKER MATCHES "lld$")
   add_link_options(-fuse-ld=lld)
 endif()
 
+# Compiled programs on disk are taken by the build that wrote them alone (tile/evaluator/build_identity.h).
+add_link_options(-Wl,--build-id)
+
 set(TARTAN_WARNINGS -Wall -Wextra -Wno-unused-parameter)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports members of moved-from std::variant and std::optional that are never read.

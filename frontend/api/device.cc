@@ -24,8 +24,8 @@ std::unique_ptr<hal::Driver> MakeDriver(const DeviceOptions& options) {
   opencl::OpenClOptions opencl_options;
   opencl_options.use_disk_cache = options.use_disk_cache;
   opencl_options.verbose = options.verbose;
-  opencl_options.calibrations = options.calibrate_again ? opencl::Calibrations::kAgain
-                                                        : opencl::Calibrations::kOnce;
+  opencl_options.calibrations =
+      options.calibrate_again ? opencl::Calibrations::kAgain : opencl::Calibrations::kOnce;
   return opencl::MakeOpenClDriver(opencl_options);
 }
 
@@ -68,6 +68,9 @@ Device::Device(hal::DevicePtr hal, std::unique_ptr<opencl::DiskCache> cache)
       cache_(std::move(cache)),
       programs_(std::make_unique<evaluator::ProgramCache>(hal_, opencl::OpenClDialect())) {
   if (cache_ != nullptr) {
+    programs_->SetStore(
+        {[this](absl::string_view key) { return cache_->Load(key); },
+         [this](absl::string_view key, absl::string_view bytes) { cache_->Store(key, bytes); }});
     if (const auto stored = opencl::LoadPlans(*cache_, info()); stored.has_value()) {
       plans_ = std::make_shared<plan::PlanBook>(plan::PlanBook::Parse(*stored));
       programs_->SetPlans(plans_);
@@ -100,9 +103,9 @@ absl::Status Device::UpdatePlans(const std::function<void(plan::PlanBook*)>& cha
   }
   programs_->SetPlans(plans_);
   if (written) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat("the plans cannot be kept: the disk cache ", opencl::DefaultCacheDirectory(),
-                   " cannot be written"));
+  return absl::PermissionDeniedError(absl::StrCat("the plans cannot be kept: the disk cache ",
+                                                  opencl::DefaultCacheDirectory(),
+                                                  " cannot be written"));
 }
 
 absl::StatusOr<std::shared_ptr<Device>> Device::Open(absl::string_view selector,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "tile/base/match.h"
@@ -17,7 +18,8 @@ namespace {
 using compiler::BufferKind;
 
 absl::StatusOr<ir::Program> Bind(const proto::Program& program) {
-  TARTAN_ASSIGN_OR_RETURN(const lang::Function function, lang::Parse(program.code(), program.name()));
+  TARTAN_ASSIGN_OR_RETURN(const lang::Function function,
+                          lang::Parse(program.code(), program.name()));
   std::vector<TensorShape> shapes;
   lang::BindOptions options;
   options.file = program.name();
@@ -35,28 +37,49 @@ absl::StatusOr<ir::Program> Bind(const proto::Program& program) {
   return bound;
 }
 
-absl::StatusOr<hal::ExecutablePtr> CompileKernels(const compiler::KernelList& list,
-                                                  const codegen::Dialect& dialect,
-                                                  const compiler::CompileOptions& options,
-                                                  hal::Device& device) {
-  if (list.kernels.empty()) return hal::ExecutablePtr();
+absl::StatusOr<compiler::KernelList> MakeList(const proto::Program& program,
+                                              const hal::DeviceInfo& info,
+                                              compiler::CompileOptions options) {
+  TARTAN_ASSIGN_OR_RETURN(const ir::Program bound, Bind(program));
+  options.settings = info.settings;
+  return compiler::Compile(bound, options);
+}
+
+hal::ExecutableSource WriteSource(const compiler::KernelList& list,
+                                  const codegen::Dialect& dialect) {
   hal::ExecutableSource source;
   source.format = dialect.format;
   source.options = dialect.compiler_options;
-  if (options.dump) options.dump("source", codegen::WriteProgram(list.kernels, dialect));
   codegen::ProgramText text = codegen::WriteProgramParts(list.kernels, dialect);
   source.prologue = std::move(text.prologue);
   for (size_t k = 0; k < list.kernels.size(); ++k) {
     source.kernels.push_back({list.kernels[k].name, std::move(text.kernels[k])});
   }
-  return device.Compile(source);
+  return source;
+}
+
+absl::StatusOr<ProgramSource> MakeSource(const proto::Program& program, const hal::DeviceInfo& info,
+                                         const codegen::Dialect& dialect,
+                                         const compiler::CompileOptions& options) {
+  ProgramSource made;
+  TARTAN_ASSIGN_OR_RETURN(made.list, MakeList(program, info, options));
+  if (options.dump) options.dump("source", codegen::WriteProgram(made.list.kernels, dialect));
+  made.source = WriteSource(made.list, dialect);
+  return made;
+}
+
+double MillisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 std::vector<int> BuffersOf(const compiler::Step& step) {
   return Match(
       step, [](const compiler::LaunchStep& launch) { return launch.buffers; },
       [](const compiler::FillStep& fill) { return std::vector<int>{fill.buffer}; },
-      [](const compiler::CopyStep& copy) { return std::vector<int>{copy.from, copy.to}; });
+      [](const compiler::CopyStep& copy) {
+        return std::vector<int>{copy.from, copy.to};
+      });
 }
 
 absl::StatusOr<CompiledProgram::Region> PlanRegion(const compiler::KernelList& list, bool resident,
@@ -88,8 +111,7 @@ absl::StatusOr<CompiledProgram::Region> PlanRegion(const compiler::KernelList& l
   for (int output : list.outputs) {
     if (region.slot[output] >= 0) lifetimes[region.slot[output]].last = kForever;
   }
-  const Sharing sharing =
-      info.sub_buffers_may_overlap ? Sharing::kAnywhere : Sharing::kWholePieces;
+  const Sharing sharing = info.sub_buffers_may_overlap ? Sharing::kAnywhere : Sharing::kWholePieces;
   TARTAN_ASSIGN_OR_RETURN(region.plan, PlanMemory(lifetimes, info.buffer_alignment,
                                                   info.max_allocation_bytes, sharing));
   return region;
@@ -97,39 +119,55 @@ absl::StatusOr<CompiledProgram::Region> PlanRegion(const compiler::KernelList& l
 
 }  // namespace
 
-absl::Status CompiledProgram::MakePlan(const proto::Program& program, const hal::DeviceInfo& info,
-                                       compiler::CompileOptions options) {
-  TARTAN_ASSIGN_OR_RETURN(const ir::Program bound, Bind(program));
-  options.settings = info.settings;
-  TARTAN_ASSIGN_OR_RETURN(list_, compiler::Compile(bound, options));
-  return PlanBuffers(info);
-}
-
 absl::Status CompiledProgram::PlanBuffers(const hal::DeviceInfo& info) {
   TARTAN_ASSIGN_OR_RETURN(resident_, PlanRegion(list_, true, info));
   TARTAN_ASSIGN_OR_RETURN(frame_, PlanRegion(list_, false, info));
   return absl::OkStatus();
 }
 
+absl::Status CompiledProgram::BuildKernels(hal::DevicePtr device,
+                                           const hal::ExecutableSource& source) {
+  TARTAN_RETURN_IF_ERROR(PlanBuffers(device->info()));
+  if (!source.kernels.empty()) {
+    TARTAN_ASSIGN_OR_RETURN(executable_, device->Compile(source));
+  }
+  device_ = std::move(device);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Plan(
     const proto::Program& program, const hal::DeviceInfo& info, compiler::CompileOptions options) {
   std::shared_ptr<CompiledProgram> planned(new CompiledProgram());
-  TARTAN_RETURN_IF_ERROR(planned->MakePlan(program, info, std::move(options)));
+  TARTAN_ASSIGN_OR_RETURN(planned->list_, MakeList(program, info, std::move(options)));
+  TARTAN_RETURN_IF_ERROR(planned->PlanBuffers(info));
   return planned;
 }
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(
     const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
     compiler::CompileOptions options) {
+  return Restore(program, std::move(device), dialect, std::move(options), {}, "");
+}
+
+absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
+    const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
+    compiler::CompileOptions options, const ProgramStore& store, absl::string_view key) {
   const auto start = std::chrono::steady_clock::now();
+  std::optional<ProgramSource> made;
+  if (store.load) {
+    if (const std::optional<std::string> stored = store.load(key)) made = ParseProgram(*stored);
+  }
+  if (made.has_value()) {
+    made->source.format = dialect.format;
+    made->source.options = dialect.compiler_options;
+  } else {
+    TARTAN_ASSIGN_OR_RETURN(made, MakeSource(program, device->info(), dialect, options));
+    if (store.store) store.store(key, SerializeProgram(*made));
+  }
   std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
-  TARTAN_RETURN_IF_ERROR(compiled->MakePlan(program, device->info(), options));
-  TARTAN_ASSIGN_OR_RETURN(compiled->executable_,
-                          CompileKernels(compiled->list_, dialect, options, *device));
-  compiled->device_ = std::move(device);
-  const std::chrono::duration<double, std::milli> elapsed =
-      std::chrono::steady_clock::now() - start;
-  compiled->compile_ms_ = elapsed.count();
+  compiled->list_ = std::move(made->list);
+  TARTAN_RETURN_IF_ERROR(compiled->BuildKernels(std::move(device), made->source));
+  compiled->compile_ms_ = MillisecondsSince(start);
   return compiled;
 }
 
@@ -137,9 +175,8 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Build(
     compiler::KernelList list, hal::DevicePtr device, const codegen::Dialect& dialect) {
   std::shared_ptr<CompiledProgram> built(new CompiledProgram());
   built->list_ = std::move(list);
-  TARTAN_RETURN_IF_ERROR(built->PlanBuffers(device->info()));
-  TARTAN_ASSIGN_OR_RETURN(built->executable_, CompileKernels(built->list_, dialect, {}, *device));
-  built->device_ = std::move(device);
+  TARTAN_RETURN_IF_ERROR(
+      built->BuildKernels(std::move(device), WriteSource(built->list_, dialect)));
   return built;
 }
 

@@ -13,6 +13,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/compiler/kernel_list.h"
 #include "tile/evaluator/memory_plan.h"
+#include "tile/evaluator/stored_program.h"
 
 namespace tartan::evaluator {
 
@@ -28,13 +29,20 @@ class CompiledProgram {
       const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
       compiler::CompileOptions options);
 
+  // The same, but what the compiler makes is taken from the store, or put there, under a key that
+  // tells everything it depends on.
+  static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Restore(
+      const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
+      compiler::CompileOptions options, const ProgramStore& store, absl::string_view key);
+
   // Builds kernels that are made already.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Build(
       compiler::KernelList list, hal::DevicePtr device, const codegen::Dialect& dialect);
 
   const compiler::KernelList& list() const { return list_; }
   const hal::DevicePtr& device() const { return device_; }
-  const hal::ExecutablePtr& executable() const { return executable_; }  // null without kernels or after Plan
+  // Null without kernels or after Plan.
+  const hal::ExecutablePtr& executable() const { return executable_; }
   double compile_ms() const { return compile_ms_; }
   // Its kernels were compiled now, not taken from the disk.
   bool is_newly_compiled() const {
@@ -53,9 +61,9 @@ class CompiledProgram {
 
  private:
   CompiledProgram() = default;
-  absl::Status MakePlan(const proto::Program& program, const hal::DeviceInfo& info,
-                        compiler::CompileOptions options);
   absl::Status PlanBuffers(const hal::DeviceInfo& info);
+  // Builds the kernels of a list whose buffers are planned.
+  absl::Status BuildKernels(hal::DevicePtr device, const hal::ExecutableSource& source);
 
   compiler::KernelList list_;
   hal::DevicePtr device_;

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tile/evaluator/build_identity.h"
 
 namespace tartan::evaluator {
 namespace {
@@ -18,6 +20,17 @@ std::string KeyOf(const proto::Program& program) {
   return key;
 }
 
+std::string ToString(const HardwareSettings& s) {
+  return absl::StrCat(
+      absl::StrJoin(
+          {s.threads, s.vector_width, int64_t{s.has_local_memory}, s.local_memory_bytes, s.l1_bytes,
+           s.l2_bytes, s.cache_line_bytes, s.register_bytes, s.compute_units, s.max_work_group_size,
+           s.max_work_item_sizes[0], s.max_work_item_sizes[1], s.max_work_item_sizes[2],
+           int64_t{s.has_float16}, int64_t{s.has_float64}, s.clock_mhz},
+          ","),
+      ",", s.gflops, ",", s.gbps, ",", s.launch_us);
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
@@ -26,7 +39,9 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
   const std::shared_ptr<Entry> entry = Find(key);
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
-  auto compiled = CompiledProgram::Create(program, device_, dialect_, OptionsNow());
+  Request request = RequestNow(key);
+  auto compiled = CompiledProgram::Restore(program, device_, dialect_, std::move(request.options),
+                                           request.store, request.store_key);
   if (!compiled.ok()) {
     Forget(key, entry);
     return compiled.status();
@@ -61,22 +76,40 @@ void ProgramCache::Forget(const std::string& key, const std::shared_ptr<Entry>& 
   slots_.erase(it);
 }
 
-compiler::CompileOptions ProgramCache::OptionsNow() const {
+ProgramCache::Request ProgramCache::RequestNow(const std::string& key) const {
+  static const auto& build = *new std::string(BuildIdentity());
   std::lock_guard<std::mutex> lock(mutex_);
-  compiler::CompileOptions options = options_;
-  if (plans_ == nullptr || plans_->size() == 0 || options.planner) return options;
-  options.planner = [plans = plans_, settings = device_->info().settings](
-                        const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-    return plan::PlanKernel(flat, settings, is_constant, *plans);
-  };
-  return options;
+  Request request;
+  request.options = options_;
+  const HardwareSettings& settings = device_->info().settings;
+  const bool can_be_stored = !build.empty() && !options_.dump && !options_.planner;
+  if (can_be_stored && store_.load) {
+    request.store = store_;
+    request.store_key =
+        absl::StrCat("program\n", build, "\n", dialect_.format, "\n", ToString(settings), "\n",
+                     options_.force_64bit_indices, options_.fuse, options_.pad_inputs, "\n",
+                     plans_bytes_.size(), ":", plans_bytes_, "\n", key);
+  }
+  if (plans_ != nullptr && plans_->size() > 0 && !options_.planner) {
+    request.options.planner = [plans = plans_, settings](const poly::FlatContraction& flat,
+                                                         const std::vector<bool>& is_constant) {
+      return plan::PlanKernel(flat, settings, is_constant, *plans);
+    };
+  }
+  return request;
 }
 
 void ProgramCache::SetPlans(std::shared_ptr<const plan::PlanBook> plans) {
   std::lock_guard<std::mutex> lock(mutex_);
   plans_ = std::move(plans);
+  plans_bytes_ = plans_ == nullptr ? "" : plans_->Serialize();
   slots_.clear();
   order_.clear();
+}
+
+void ProgramCache::SetStore(ProgramStore store) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  store_ = std::move(store);
 }
 
 void ProgramCache::SetOptions(compiler::CompileOptions options) {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "tile/evaluator/compiled_program.h"
+#include "tile/evaluator/stored_program.h"
 #include "tile/plan/plan_book.h"
 
 namespace tartan::evaluator {
@@ -34,6 +35,9 @@ class ProgramCache {
   // Plans that kernels are given instead of the cost model's choice, unless the options have a
   // planner. Programs that were compiled without them are compiled again when next asked for.
   void SetPlans(std::shared_ptr<const plan::PlanBook> plans);
+  // Where what is compiled from now on is kept for later processes; programs with dumps or a
+  // planner of the options' own are not.
+  void SetStore(ProgramStore store);
   ProgramCacheStatistics statistics() const;
 
  private:
@@ -42,7 +46,13 @@ class ProgramCache {
     std::shared_ptr<const CompiledProgram> program;  // null until compiled
   };
   std::shared_ptr<Entry> Find(const std::string& key);
-  compiler::CompileOptions OptionsNow() const;
+  // What a program is compiled with, and where it is kept: under a key that holds `key`.
+  struct Request {
+    compiler::CompileOptions options;
+    ProgramStore store;
+    std::string store_key;
+  };
+  Request RequestNow(const std::string& key) const;
   void Forget(const std::string& key, const std::shared_ptr<Entry>& entry);
 
   const hal::DevicePtr device_;
@@ -57,6 +67,8 @@ class ProgramCache {
   std::unordered_map<std::string, Slot> slots_;
   compiler::CompileOptions options_;
   std::shared_ptr<const plan::PlanBook> plans_;  // may be null
+  std::string plans_bytes_;
+  ProgramStore store_;
   ProgramCacheStatistics statistics_;
 };
 

@@ -1,0 +1,151 @@
+#include "tile/evaluator/stored_program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proto/program.pb.h"
+#include "tile/base/match.h"
+
+namespace tartan::evaluator {
+namespace {
+
+using compiler::BufferInfo;
+using compiler::BufferKind;
+using compiler::CopyStep;
+using compiler::FillStep;
+using compiler::KernelList;
+using compiler::LaunchStep;
+using compiler::Step;
+
+void SetShape(const TensorShape& shape, proto::TensorShape* stored) {
+  stored->set_type(static_cast<proto::DataType>(shape.type));
+  for (int64_t dim : shape.dims) stored->add_dims(dim);
+}
+
+TensorShape ShapeOf(const proto::TensorShape& stored) {
+  TensorShape shape;
+  shape.type = static_cast<DataType>(stored.type());
+  shape.dims.assign(stored.dims().begin(), stored.dims().end());
+  return shape;
+}
+
+void SetStep(const Step& step, proto::StoredProgram::Step* stored) {
+  Match(
+      step,
+      [&](const LaunchStep& launch) {
+        proto::StoredProgram::Launch* to = stored->mutable_launch();
+        to->set_kernel(launch.kernel);
+        for (int buffer : launch.buffers) to->add_buffers(buffer);
+        to->set_description(launch.description);
+        to->set_flops(launch.flops);
+        to->set_bytes(launch.bytes);
+      },
+      [&](const FillStep& fill) {
+        stored->mutable_fill()->set_buffer(fill.buffer);
+        stored->mutable_fill()->set_type(static_cast<proto::DataType>(fill.type));
+        stored->mutable_fill()->set_value(fill.value);
+      },
+      [&](const CopyStep& copy) {
+        stored->mutable_copy()->set_from(copy.from);
+        stored->mutable_copy()->set_to(copy.to);
+      });
+}
+
+Step StepOf(const proto::StoredProgram::Step& stored) {
+  if (stored.has_fill()) {
+    return FillStep{stored.fill().buffer(), static_cast<DataType>(stored.fill().type()),
+                    stored.fill().value()};
+  }
+  if (stored.has_copy()) return CopyStep{stored.copy().from(), stored.copy().to()};
+  LaunchStep launch;
+  launch.kernel = stored.launch().kernel();
+  launch.buffers.assign(stored.launch().buffers().begin(), stored.launch().buffers().end());
+  launch.description = stored.launch().description();
+  launch.flops = stored.launch().flops();
+  launch.bytes = stored.launch().bytes();
+  return launch;
+}
+
+// Everything that refers to a kernel or a buffer by its position refers to one that is there.
+bool IsWhole(const KernelList& list) {
+  const auto is_buffer = [&](int buffer) {
+    return buffer >= 0 && buffer < static_cast<int>(list.buffers.size());
+  };
+  const auto is_step = [&](const Step& step) {
+    return Match(
+        step,
+        [&](const LaunchStep& launch) {
+          return launch.kernel >= 0 && launch.kernel < static_cast<int>(list.kernels.size()) &&
+                 std::all_of(launch.buffers.begin(), launch.buffers.end(), is_buffer);
+        },
+        [&](const FillStep& fill) { return is_buffer(fill.buffer); },
+        [&](const CopyStep& copy) { return is_buffer(copy.from) && is_buffer(copy.to); });
+  };
+  return list.outputs.size() == list.output_shapes.size() &&
+         std::all_of(list.setup.begin(), list.setup.end(), is_step) &&
+         std::all_of(list.steps.begin(), list.steps.end(), is_step) &&
+         std::all_of(list.inputs.begin(), list.inputs.end(), is_buffer) &&
+         std::all_of(list.outputs.begin(), list.outputs.end(), is_buffer);
+}
+
+}  // namespace
+
+std::string SerializeProgram(const ProgramSource& program) {
+  const KernelList& list = program.list;
+  proto::StoredProgram stored;
+  stored.set_name(list.name);
+  stored.set_prologue(program.source.prologue);
+  for (size_t k = 0; k < list.kernels.size(); ++k) {
+    proto::StoredProgram::Kernel* kernel = stored.add_kernels();
+    kernel->set_name(list.kernels[k].name);
+    kernel->set_source(program.source.kernels[k].source);
+    for (int64_t size : list.kernels[k].local_size) kernel->add_local_size(size);
+    for (int64_t size : list.kernels[k].global_size) kernel->add_global_size(size);
+  }
+  for (const BufferInfo& info : list.buffers) {
+    proto::StoredProgram::Buffer* buffer = stored.add_buffers();
+    buffer->set_name(info.name);
+    buffer->set_kind(static_cast<int>(info.kind));
+    SetShape(info.shape, buffer->mutable_shape());
+    buffer->set_bytes(info.bytes);
+  }
+  for (const Step& step : list.setup) SetStep(step, stored.add_setup());
+  for (const Step& step : list.steps) SetStep(step, stored.add_steps());
+  for (int input : list.inputs) stored.add_inputs(input);
+  for (int output : list.outputs) stored.add_outputs(output);
+  for (const TensorShape& shape : list.output_shapes) SetShape(shape, stored.add_output_shapes());
+  return stored.SerializeAsString();
+}
+
+std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
+  proto::StoredProgram stored;
+  if (!stored.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return std::nullopt;
+  ProgramSource program;
+  KernelList& list = program.list;
+  list.name = stored.name();
+  program.source.prologue = stored.prologue();
+  for (const proto::StoredProgram::Kernel& from : stored.kernels()) {
+    if (from.local_size_size() != 3 || from.global_size_size() != 3) return std::nullopt;
+    sem::Kernel kernel;
+    kernel.name = from.name();
+    std::copy_n(from.local_size().begin(), 3, kernel.local_size);
+    std::copy_n(from.global_size().begin(), 3, kernel.global_size);
+    program.source.kernels.push_back({from.name(), from.source()});
+    list.kernels.push_back(std::move(kernel));
+  }
+  for (const proto::StoredProgram::Buffer& buffer : stored.buffers()) {
+    list.buffers.push_back({buffer.name(), static_cast<BufferKind>(buffer.kind()),
+                            ShapeOf(buffer.shape()), buffer.bytes()});
+  }
+  for (const proto::StoredProgram::Step& step : stored.setup()) list.setup.push_back(StepOf(step));
+  for (const proto::StoredProgram::Step& step : stored.steps()) list.steps.push_back(StepOf(step));
+  list.inputs.assign(stored.inputs().begin(), stored.inputs().end());
+  list.outputs.assign(stored.outputs().begin(), stored.outputs().end());
+  for (const proto::TensorShape& shape : stored.output_shapes()) {
+    list.output_shapes.push_back(ShapeOf(shape));
+  }
+  if (!IsWhole(list)) return std::nullopt;
+  return program;
+}
+
+}  // namespace tartan::evaluator
