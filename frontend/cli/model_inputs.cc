@@ -44,9 +44,20 @@ absl::Status FixShape(const std::vector<int64_t>& dims, TensorSpec* spec) {
 
 std::string ListInputs(const std::vector<TensorSpec>& inputs) {
   if (inputs.empty()) return "no inputs";
-  return absl::StrJoin(inputs, ", ", [](std::string* out, const TensorSpec& spec) {
-    absl::StrAppend(out, spec.ToString());
-  });
+  std::vector<std::string> texts;
+  size_t optional = 0;
+  for (const TensorSpec& spec : inputs) {
+    if (spec.is_optional) {
+      ++optional;
+    } else {
+      texts.push_back(spec.ToString());
+    }
+  }
+  if (optional > 0) {
+    texts.push_back(absl::StrCat(optional, optional == 1 ? " input" : " inputs",
+                                 " with a value in the model"));
+  }
+  return absl::StrJoin(texts, ", ");
 }
 
 absl::StatusOr<std::vector<TensorSpec>> FixShapes(const std::vector<TensorSpec>& inputs,

@@ -28,7 +28,8 @@ absl::StatusOr<std::vector<api::TensorSpec>> FixShapes(const std::vector<api::Te
 absl::StatusOr<std::map<std::string, HostTensor>> MakeInputs(
     const std::vector<api::TensorSpec>& inputs, const InputOptions& options);
 
-// One line of help for the user of a model: "x: float32[N, 3, 224, 224], mask: bool[N]".
+// One line of help for the user of a model: "x: float32[N, 3, 224, 224], mask: bool[N]", and how many
+// inputs need not be given.
 std::string ListInputs(const std::vector<api::TensorSpec>& inputs);
 
 }  // namespace tartan::cli

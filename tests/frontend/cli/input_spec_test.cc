@@ -132,6 +132,12 @@ TEST(MakeInputs, NamesTheInputsThatThereAre) {
               HasSubstr("no input 'z'; there is x: float32[?, 3], ids: int64[2]"));
 }
 
+TEST(MakeInputs, CountsTheInputsThatNeedNotBeGiven) {
+  std::vector<TensorSpec> inputs = TwoInputs();
+  inputs[1].is_optional = true;
+  EXPECT_EQ(ListInputs(inputs), "x: float32[?, 3], 1 input with a value in the model");
+}
+
 TEST(MakeInputs, AMissingInputIsAnErrorUnlessRandom) {
   InputOptions options;
   options.shapes = {"x=4x3"};
