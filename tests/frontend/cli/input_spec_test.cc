@@ -133,7 +133,7 @@ TEST(MakeInputs, NamesTheInputsThatThereAre) {
 }
 
 TEST(MakeInputs, CountsTheInputsThatNeedNotBeGiven) {
-  std::vector<TensorSpec> inputs = TwoInputs();
+  std::vector<api::TensorSpec> inputs = TwoInputs();
   inputs[1].is_optional = true;
   EXPECT_EQ(ListInputs(inputs), "x: float32[?, 3], 1 input with a value in the model");
 }
