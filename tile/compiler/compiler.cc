@@ -180,15 +180,25 @@ absl::Status CompileSpecial(const ir::Program& program, const ir::KernelGroup& g
   } else if (lowered.zero_filled) {
     AddPrefill(group, value.shape, ir::kNoValue, list);
   }
-  for (sem::Kernel& kernel : lowered.kernels) {
+  const bool is_setup = list->IsSetup(group);
+  std::vector<int> buffers = {list->BufferOf(group.root)};
+  for (ValueId operand : special.operands) buffers.push_back(list->BufferOf(operand));
+  for (const lower::ScratchBuffer& scratch : lowered.scratch) {
+    const bool is_fixed = scratch.value.has_value();
+    buffers.push_back(list->AddBuffer(absl::StrCat(value.name, "_scratch"), scratch.shape,
+                                      is_setup || is_fixed));
+    if (is_fixed) {
+      list->AddStep(true, FillStep{buffers.back(), scratch.shape.type, *scratch.value});
+    }
+  }
+  for (lower::SpecialLaunch& launch : lowered.launches) {
     LaunchStep step;
-    step.buffers = {list->BufferOf(group.root)};
-    for (ValueId operand : special.operands) step.buffers.push_back(list->BufferOf(operand));
+    for (int buffer : launch.buffers) step.buffers.push_back(buffers[buffer]);
     step.description = absl::StrCat(Name(special.kind), " ", Describe(program, group));
     step.bytes = bytes;
-    Dump(options, "sem", [&] { return sem::ToString(kernel); });
-    step.kernel = list->AddKernel(sem::Simplify(kernel));
-    list->AddStep(list->IsSetup(group), std::move(step));
+    Dump(options, "sem", [&] { return sem::ToString(launch.kernel); });
+    step.kernel = list->AddKernel(sem::Simplify(launch.kernel));
+    list->AddStep(is_setup, std::move(step));
   }
   return absl::OkStatus();
 }

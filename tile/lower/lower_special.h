@@ -9,13 +9,13 @@
 #include "tile/base/shape.h"
 #include "tile/ir/program.h"
 #include "tile/lower/lower_kernel.h"
-#include "tile/sem/sem.h"
+#include "tile/lower/special_context.h"
 
 namespace tartan::lower {
 
 struct SpecialKernels {
-  // Run one after the other. Parameters: the result ("out0"), then the operands in order ("in0" …).
-  std::vector<sem::Kernel> kernels;
+  std::vector<SpecialLaunch> launches;  // run one after the other
+  std::vector<ScratchBuffer> scratch;
   // The operand whose elements the result starts with; -1: none, the kernels write every element.
   int copied_operand = -1;
   // The result starts as zeros.

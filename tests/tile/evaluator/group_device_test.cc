@@ -57,6 +57,14 @@ std::vector<Form> Forms() {
       {{"Transposed",
         "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
         {F32({37, 20})}}},
+      // Special operations: sorted runs and merges, updates sorted by target, running sums in parts.
+      {{"Sorted", "function (X) -> (O) { O = argsort(round(X), 1, 1); }", {F32({2, 99})}}},
+      {{"Scattered",
+        "function (E, I, V) -> (O) { O = scatter(E, I, V); }",
+        {F32({70, 3}), {DataType::kInt64, {70}}, F32({20})},
+        -25,
+        25}},
+      {{"RunningSum", "function (X) -> (O) { O = cumsum(X, 1, 0, 1); }", {F32({2, 260})}}},
   };
 }
 
@@ -84,13 +92,29 @@ class ListRunner {
     for (size_t i = 0; i < inputs.size(); ++i) {
       EXPECT_TRUE(queue_->Write(buffers_[list_.inputs[i]], 0, inputs[i].bytes()).ok());
     }
-    for (const compiler::Step& step : list_.steps) Launch(std::get<compiler::LaunchStep>(step));
+    for (const auto* steps : {&list_.setup, &list_.steps}) {
+      for (const compiler::Step& step : *steps) Do(step);
+    }
     std::vector<uint8_t> bytes(list_.output_shapes[0].byte_size());
     EXPECT_TRUE(queue_->Read(buffers_[list_.outputs[0]], 0, absl::MakeSpan(bytes)).ok());
     return HostTensor(list_.output_shapes[0], bytes);
   }
 
  private:
+  void Do(const compiler::Step& step) {
+    Match(
+        step, [&](const compiler::LaunchStep& launch) { Launch(launch); },
+        [&](const compiler::FillStep& fill) {
+          const TensorShape& shape = list_.buffers[fill.buffer].shape;
+          std::vector<uint8_t> bytes(shape.byte_size());
+          for (int64_t i = 0; i < shape.element_count(); ++i) {
+            StoreElement(fill.type, fill.value, i, bytes.data());
+          }
+          EXPECT_TRUE(queue_->Write(buffers_[fill.buffer], 0, bytes).ok());
+        },
+        [&](const compiler::CopyStep&) { ADD_FAILURE() << "no form copies"; });
+  }
+
   void Launch(const compiler::LaunchStep& step) {
     const sem::Kernel& kernel = list_.kernels[step.kernel];
     hal::Launch launch;
