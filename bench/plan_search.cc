@@ -83,6 +83,11 @@ int MainKernel(const std::vector<PlannedCall>& calls) {
   return static_cast<int>(main - calls.begin());
 }
 
+double MillisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
 // At most `most` of `count` positions: the first half of them at the beginning, the rest spread.
 std::vector<size_t> Sample(size_t count, size_t most) {
   std::vector<size_t> positions;
@@ -93,6 +98,16 @@ std::vector<size_t> Sample(size_t count, size_t most) {
   return positions;
 }
 
+double PlanningMs(const PlannedCall& call, const HardwareSettings& settings) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto start = std::chrono::steady_clock::now();
+    plan::PlanKernel(call.flat, settings, call.is_constant);
+    least = std::min(least, MillisecondsSince(start));
+  }
+  return least;
+}
+
 // The least time of a run, among short turns: enough to tell which plans deserve more.
 absl::StatusOr<double> LeastMs(Engine& engine) {
   double least = std::numeric_limits<double>::infinity();
@@ -101,9 +116,8 @@ absl::StatusOr<double> LeastMs(Engine& engine) {
   for (int turn = 0; turn < 20; ++turn) {
     const auto start = std::chrono::steady_clock::now();
     TARTAN_RETURN_IF_ERROR(engine.Run(1));
-    const auto end = std::chrono::steady_clock::now();
-    least = std::min(least, std::chrono::duration<double, std::milli>(end - start).count());
-    if (turn >= 2 && end - begin > std::chrono::milliseconds(100)) break;
+    least = std::min(least, MillisecondsSince(start));
+    if (turn >= 2 && MillisecondsSince(begin) > 100) break;
   }
   return least;
 }
@@ -119,6 +133,7 @@ absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most,
   if (subject.calls().empty()) return result;  // nothing is planned
   const int kernel = MainKernel(subject.calls());
   const PlannedCall call = subject.calls()[static_cast<size_t>(kernel)];
+  result.planning_ms = PlanningMs(call, subject.settings());
   const std::vector<plan::PlannedKernel> plans =
       plan::PlanCandidates(call.flat, subject.settings(), call.is_constant, kAllPlans);
   result.plans = static_cast<int64_t>(plans.size());
@@ -156,8 +171,9 @@ absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most,
 
 std::string PlanSearchTable(absl::Span<const PlanSearchResult> results) {
   std::string text =
-      "| problem | plans | tried | chosen ms | best ms | ratio | best is number | best plan |\n"
-      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n";
+      "| problem | planned in ms | plans | tried | chosen ms | best ms | ratio | best is number | "
+      "best plan |\n"
+      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n";
   int measured = 0, within_15 = 0, within_35 = 0;
   for (const PlanSearchResult& result : results) {
     if (result.trials.empty()) continue;
@@ -165,9 +181,9 @@ std::string PlanSearchTable(absl::Span<const PlanSearchResult> results) {
     ++measured;
     within_15 += ratio <= 1.15;
     within_35 += ratio <= 1.35;
-    absl::StrAppendFormat(&text, "| `%s` | %d | %d | %.4g | %.4g | %.2f | %d | %s |\n", result.spec,
-                          result.plans, result.trials.size(), result.chosen_ms, result.best_ms,
-                          ratio, result.best + 1,
+    absl::StrAppendFormat(&text, "| `%s` | %.1f | %d | %d | %.4g | %.4g | %.2f | %d | %s |\n",
+                          result.spec, result.planning_ms, result.plans, result.trials.size(),
+                          result.chosen_ms, result.best_ms, ratio, result.best + 1,
                           result.trials[static_cast<size_t>(result.best)].plan);
   }
   if (measured == 0) return text;

@@ -18,6 +18,7 @@ struct PlanTrial {
 
 struct PlanSearchResult {
   std::string spec;
+  double planning_ms = 0;         // of the kernel, the least of three times
   int64_t plans = 0;              // that the planner knows; `trials` may be fewer
   std::vector<PlanTrial> trials;  // the planner's choice first, then in its order
   // Of the choice and of the best trial, measured in turns; the best is the choice itself where no
