@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "backend_opencl/opencl_types.h"
+#include "backend_opencl/vector_functions.h"
 
 namespace tartan::opencl {
 namespace {
@@ -130,34 +131,6 @@ constexpr Helper kFloatVectorHelpers[] = {
 )"},
 };
 
-// Drivers for CPUs compute erf one lane at a time. x + x * p(x^2) near zero, 1 - exp(q(|x|)) beyond,
-// with polynomials fitted by least squares at Chebyshev nodes: off by at most 3 ulp, 1 with fused
-// steps.
-constexpr absl::string_view kVectorErf = R"(static inline $T tt_erf_$T($T x) {
-  const $T s = x * x;
-  $T p = ($T)(8.534120570e-05f);
-  p = mad(p, s, ($T)(-8.180781151e-04f));
-  p = mad(p, s, ($T)(5.204331595e-03f));
-  p = mad(p, s, ($T)(-2.686070837e-02f));
-  p = mad(p, s, ($T)(1.128371879e-01f));
-  p = mad(p, s, ($T)(-3.761263490e-01f));
-  p = mad(p, s, ($T)(1.283791661e-01f));
-  const $T near = mad(x, p, x);
-  const $T size = fabs(x);
-  const $T t = select(size, ($T)(4.0f), size > 4.0f);
-  $T q = ($T)(8.776183904e-07f);
-  q = mad(q, t, ($T)(-3.374122025e-05f));
-  q = mad(q, t, ($T)(5.117844557e-04f));
-  q = mad(q, t, ($T)(-4.433299415e-03f));
-  q = mad(q, t, ($T)(2.565947361e-02f));
-  q = mad(q, t, ($T)(-1.089722663e-01f));
-  q = mad(q, t, ($T)(-6.328071356e-01f));
-  q = mad(q, t, ($T)(-1.129749298e+00f));
-  q = mad(q, t, ($T)(2.181192103e-04f));
-  return select(copysign(1.0f - exp(q), x), near, size < 0.9f);
-}
-)";
-
 constexpr absl::string_view kFromBFloat16 = R"(static inline $F tt_from_bfloat16_$H($H bits) {
   return as_$F(convert_$I(bits) << 16);
 }
@@ -216,7 +189,7 @@ std::string LaneByLane(absl::string_view name, const Type& type) {
 }
 
 std::string ArithmeticHelper(absl::string_view name, const Type& type) {
-  if (name == "erf") return Substitute(kVectorErf, type);
+  if (std::string function = VectorFunction(name, type); !function.empty()) return function;
   if (IsFloat(type.element)) {
     const std::string scalar = FindHelper(kFloatHelpers, name, Type{type.element, 1});
     if (type.lanes == 1 || scalar.empty()) return scalar;

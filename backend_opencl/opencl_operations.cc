@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/opencl_expressions.h"
 #include "backend_opencl/opencl_types.h"
+#include "backend_opencl/vector_functions.h"
 
 namespace tartan::opencl {
 namespace {
@@ -171,6 +172,7 @@ Code ApplyInfix(ScalarOp op, const Type& type, const Type& result, absl::Span<co
 }
 
 Code ApplyFloat(ScalarOp op, const Type& type, absl::Span<const Code> x) {
+  if (HasVectorFunction(op, type)) return CallHelper(Name(op), type, x);
   const Code one = FloatLiteral(1, Type{type.element, 1});
   switch (op) {
     case ScalarOp::kNeg:
@@ -184,9 +186,6 @@ Code ApplyFloat(ScalarOp op, const Type& type, absl::Span<const Code> x) {
       const Code sum = Infix("+", Precedence::kAdditive, one, power);
       return Infix("/", Precedence::kMultiplicative, one, sum);
     }
-    case ScalarOp::kErf:
-      if (type.lanes > 1 && type.element == DataType::kFloat32) return CallHelper("erf", type, x);
-      return Call("erf", x);
     case ScalarOp::kMax:
       return CallHelper("max", type, x);
     case ScalarOp::kMin:

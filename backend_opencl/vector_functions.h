@@ -1,0 +1,21 @@
+// Exponential functions of float32 vectors in OpenCL C. Drivers for CPUs compute some of them lane
+// by lane and others with more care than their speed allows; these are as quick as memory.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "tile/base/scalar_op.h"
+#include "tile/sem/sem.h"
+
+namespace tartan::opencl {
+
+// Whether tt_<name of the operation>_<type> is a function of this file.
+bool HasVectorFunction(ScalarOp op, const sem::Type& type);
+
+// The definition of tt_<name>_<type>, or "". Zeros, infinities, NaN and subnormal numbers are as
+// the functions of OpenCL have them. Errors in units in the last place, at most: exp 1, log 2,
+// sigmoid 3, erf 5, tanh 6.
+std::string VectorFunction(absl::string_view name, const sem::Type& type);
+
+}  // namespace tartan::opencl

@@ -1,0 +1,132 @@
+// The functions of vector_functions.h all over the range of float32, against those of the host in
+// double precision.
+#include "backend_opencl/vector_functions.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "opencl_runner.h"
+#include "tile/base/scalar_op.h"
+#include "tile/sem/build.h"
+
+namespace tartan::opencl {
+namespace {
+
+constexpr int kLanes = 8;
+constexpr int64_t kChunk = 256;  // vectors that a work-item takes
+
+struct Case {
+  ScalarOp op;
+  double ulps;  // what the header promises
+};
+
+// Every 499th float, NaN and infinities among them, and every one of a few where functions turn.
+std::vector<float> Samples() {
+  std::vector<float> samples;
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 499) {
+    samples.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  }
+  for (float turn : {0.0f, 0x1p-126f, 0x1p-149f, 1.0f, 0.70710678f, 1.41421356f, 0.34657359f, 3.93f,
+                     9.02f, 87.336544f, 88.722839f, 89.0f, 89.5f, 103.97208f, 104.0f,
+                     std::numeric_limits<float>::max(), std::numeric_limits<float>::infinity()}) {
+    const uint32_t bits = std::bit_cast<uint32_t>(turn);
+    for (uint32_t sign : {0u, 0x80000000u}) {
+      for (uint32_t step = 0; step < 64; ++step) {
+        samples.push_back(std::bit_cast<float>((bits + step - 32) ^ sign));
+      }
+    }
+  }
+  while (samples.size() % (kLanes * kChunk) != 0) samples.push_back(1.0f);
+  return samples;
+}
+
+double Reference(ScalarOp op, double x) {
+  switch (op) {
+    case ScalarOp::kExp:
+      return std::exp(x);
+    case ScalarOp::kLog:
+      return std::log(x);
+    case ScalarOp::kTanh:
+      return std::tanh(x);
+    case ScalarOp::kErf:
+      return std::erf(x);
+    default:
+      return 1 / (1 + std::exp(-x));
+  }
+}
+
+// How far `actual` is from the value in units in the last place of the float32 nearest to it;
+// infinite where one of them only is NaN or infinite.
+double ErrorInUlps(float actual, double value) {
+  const auto rounded = static_cast<float>(value);
+  if (std::isnan(actual) || std::isnan(rounded)) {
+    return std::isnan(actual) && std::isnan(rounded) ? 0 : HUGE_VAL;
+  }
+  if (std::isinf(actual) || std::isinf(rounded)) return actual == rounded ? 0 : HUGE_VAL;
+  if (rounded == 0 && actual == 0)
+    return std::signbit(rounded) == std::signbit(actual) ? 0 : HUGE_VAL;
+  const int exponent = std::max(rounded == 0 ? -126 : std::ilogb(rounded), -126);
+  return std::abs(actual - value) / std::ldexp(1.0, exponent - 23);
+}
+
+class VectorFunctions : public testing::TestWithParam<Case> {};
+
+TEST_P(VectorFunctions, AreAsExactAsPromised) {
+  const auto [op, ulps] = GetParam();
+  const std::vector<float> samples = Samples();
+  sem::Kernel kernel;
+  kernel.name = "function";
+  kernel.parameters = {{"y", DataType::kFloat32, true}, {"x", DataType::kFloat32}};
+  kernel.global_size[0] = static_cast<int64_t>(samples.size()) / (kLanes * kChunk);
+  const sem::Type index{DataType::kInt32, 1};
+  const sem::ExprPtr at = sem::Mul(
+      sem::Add(sem::Mul(sem::Var("item", index), sem::Int(kChunk)), sem::Var("step", index)),
+      sem::Int(kLanes));
+  const sem::ExprPtr x = sem::LoadFrom("x", DataType::kFloat32, at, kLanes);
+  kernel.body = sem::MakeBlock(
+      {sem::MakeDeclare(index, "item", sem::Work(sem::WorkId::kGlobal, 0)),
+       sem::MakeFor("step", sem::Int(0), sem::Int(kChunk),
+                    sem::MakeStore("y", DataType::kFloat32, at, sem::ApplyOp(op, {x})))});
+  std::vector<std::vector<uint8_t>> buffers(2,
+                                            std::vector<uint8_t>(samples.size() * sizeof(float)));
+  std::memcpy(buffers[1].data(), samples.data(), buffers[1].size());
+  OpenClRunner runner({&kernel, 1});
+  ASSERT_EQ(runner.Run(kernel, absl::MakeSpan(buffers)).message(), "");
+  double worst = 0;
+  int failures = 0;
+  for (size_t i = 0; i < samples.size() && failures < 8; ++i) {
+    float actual;
+    std::memcpy(&actual, buffers[0].data() + i * sizeof(float), sizeof(float));
+    const double value = Reference(op, samples[i]);
+    // As 1 / (1 + exp(-x)) in float32 has it, where exp(-x) is infinite.
+    if (op == ScalarOp::kSigmoid && samples[i] < -88.7f && actual == 0) continue;
+    const double error = ErrorInUlps(actual, value);
+    worst = std::max(worst, error);
+    if (error <= ulps) continue;
+    ++failures;
+    ADD_FAILURE() << op << "(" << absl::StrCat(samples[i]) << ") = " << absl::StrCat(actual)
+                  << ", not " << absl::StrCat(value) << ": " << error << " ulp";
+  }
+  RecordProperty("worst_ulps_in_hundredths", static_cast<int>(worst * 100));
+}
+
+INSTANTIATE_TEST_SUITE_P(EachOne, VectorFunctions,
+                         testing::Values(Case{ScalarOp::kExp, 1}, Case{ScalarOp::kLog, 2},
+                                         Case{ScalarOp::kSigmoid, 3}, Case{ScalarOp::kTanh, 6},
+                                         Case{ScalarOp::kErf, 5}),
+                         [](const auto& info) { return std::string(Name(info.param.op)); });
+
+TEST(VectorFunctionNames, AreThoseOfFloat32VectorsAlone) {
+  EXPECT_TRUE(HasVectorFunction(ScalarOp::kExp, {DataType::kFloat32, 8}));
+  EXPECT_FALSE(HasVectorFunction(ScalarOp::kExp, {DataType::kFloat32, 1}));
+  EXPECT_FALSE(HasVectorFunction(ScalarOp::kExp, {DataType::kFloat64, 4}));
+  EXPECT_FALSE(HasVectorFunction(ScalarOp::kSin, {DataType::kFloat32, 8}));
+}
+
+}  // namespace
+}  // namespace tartan::opencl
