@@ -65,11 +65,18 @@ class Search {
       plan.vector_index = v;
       plan.lanes = lanes;
       if (v >= flat_.output_index_count) MoveLast(v, &plan.reduction_order);
-      for (int64_t vectors = 1; vectors <= 4 && vectors * lanes <= Range(v); ++vectors) {
+      for (int64_t vectors = 1; vectors <= MostVectors() && vectors * lanes <= Range(v); ++vectors) {
         plan.unroll[v] = vectors * lanes;
         if (only < 0 || plan.unroll[v] == Range(v)) Rows(plan);
       }
     }
+  }
+
+  // The compiler interleaves what is done to vectors side by side: with much to do, registers run
+  // short. Where nothing is accumulated the processor overlaps one vector after the other anyway.
+  int64_t MostVectors() const {
+    constexpr double kManyOperations = 16;
+    return !flat_.is_reduction() && kernel_.epilogue_operations > kManyOperations ? 1 : 4;
   }
 
   void Rows(const KernelPlan& plan) {
