@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/graph/channels_last.h"
 #include "tile/graph/group.h"
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/widen_halves.h"
@@ -296,6 +297,7 @@ absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces&
 absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOptions& options) {
   Dump(options, "program", [&] { return ir::ToString(bound); });
   ir::Program program = graph::WidenHalves(ir::WithoutCustomGradients(bound));
+  if (options.channels_last) program = graph::MoveChannelsLast(program);
   TARTAN_ASSIGN_OR_RETURN(poly::ProgramSpaces spaces, poly::AnalyzeProgram(program));
   if (options.pad_inputs && options.settings.threads == 1) {
     ir::Program padded = graph::PadInputs(program, spaces);

@@ -24,6 +24,7 @@ struct CompileOptions {
   bool force_64bit_indices = false;
   bool fuse = true;
   bool pad_inputs = true;
+  bool channels_last = true;
 };
 
 absl::StatusOr<KernelList> Compile(const ir::Program& program, const CompileOptions& options);

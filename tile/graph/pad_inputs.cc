@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tile/base/match.h"
+#include "tile/ir/renumber.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::graph {
@@ -65,7 +65,8 @@ class Padder {
 
   ir::Program Run() {
     for (size_t v = 0; v < program_.values.size(); ++v) {
-      ir::Value value = Renumbered(program_.values[v]);
+      ir::Value value = program_.values[v];
+      ir::RenumberOperands(value.op, numbers_);
       if (auto* contraction = std::get_if<ir::Contraction>(&value.op)) {
         Pad(static_cast<ValueId>(v), value.shape, contraction);
       }
@@ -82,25 +83,6 @@ class Padder {
   ValueId Append(ir::Value value) {
     result_.values.push_back(std::move(value));
     return static_cast<ValueId>(result_.values.size()) - 1;
-  }
-
-  ir::Value Renumbered(ir::Value value) const {
-    Match(
-        value.op,
-        [&](ir::Elementwise& elementwise) {
-          for (ValueId& operand : elementwise.operands) operand = numbers_[operand];
-        },
-        [&](ir::Special& special) {
-          for (ValueId& operand : special.operands) operand = numbers_[operand];
-        },
-        [&](ir::Contraction& contraction) {
-          for (ir::Access& access : contraction.inputs) access.tensor = numbers_[access.tensor];
-          if (contraction.default_value != ir::kNoValue) {
-            contraction.default_value = numbers_[contraction.default_value];
-          }
-        },
-        [](auto&) {});
-    return value;
   }
 
   // Replaces the inputs of `contraction` that are read beyond their edges, where it pays.
@@ -146,8 +128,7 @@ class Padder {
 
 }  // namespace
 
-ir::Program PadInputs(const ir::Program& program,
-                      const poly::ProgramSpaces& spaces) {
+ir::Program PadInputs(const ir::Program& program, const poly::ProgramSpaces& spaces) {
   return Padder(program, spaces).Run();
 }
 

@@ -55,6 +55,13 @@ const std::vector<TestProgram>& TestPrograms() {
        "function (D[N, C, Y, X], K[O, C, I, J], B) -> (R) { P[n, o, y, x : N, O, Y, X] = "
        "+(D[n, c, y+i-1, x+j-1] * K[o, c, i, j]); R = tanh(P + reshape(B, 6, 1, 1)); }",
        {F32({2, 5, 6, 37}), F32({6, 5, 3, 3}), F32({6})}},
+      {"ConvolutionsInARow",
+       "function (D[N, C, Y, X], K[O, C, I, J], B, L[M, O, A, E]) -> (R) { P[n, o, y, x : N, O, Y, X] "
+       "= +(D[n, c, y+i-1, x+j-1] * K[o, c, i, j]); S = P + reshape(B, 9, 1, 1); T = S > 0 ? S : 0; "
+       "U[n, o, y, x : N, O, Y/2, X/2] = >(T[n, o, 2*y+i, 2*x+j]), i < 2, j < 2; "
+       "V[n, m, y, x : N, M, Y/2, X/2] = +(U[n, o, y, x] * L[m, o, 0, 0]); "
+       "R = reshape(V, 2, 7*3*3); }",
+       {F32({2, 3, 6, 7}), F32({9, 3, 3, 3}), F32({9}), F32({7, 9, 1, 1})}},
       {"DepthwiseConvolution",
        "function (D[N, C, Y, X], K[C, I, J]) -> (R) { R[n, c, y, x : N, C, Y, X] = "
        "+(D[n, c, y+i-1, x+j-1] * K[c, i, j]); }",

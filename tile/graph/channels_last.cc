@@ -1,0 +1,236 @@
+#include "tile/graph/channels_last.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+
+namespace tartan::graph {
+namespace {
+
+using ir::ValueId;
+using math::Affine;
+
+constexpr int64_t kLeastChannels = 8;
+
+bool ShareVariable(const Affine& a, const Affine& b) {
+  const size_t count = std::min(a.coefficients.size(), b.coefficients.size());
+  for (size_t i = 0; i < count; ++i) {
+    if (!a.coefficients[i].is_zero() && !b.coefficients[i].is_zero()) return true;
+  }
+  return false;
+}
+
+template <class T>
+std::vector<T> ChannelsLast(std::vector<T> dims) {
+  std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+  return dims;
+}
+
+// The channels of `output` are those of `input`, and so is dimension 0.
+bool KeepsChannels(const ir::Access& output, const ir::Access& input) {
+  return input.indices.size() == output.indices.size() &&
+         ShareVariable(output.indices[0], input.indices[0]) &&
+         ShareVariable(output.indices[1], input.indices[1]);
+}
+
+// The output walks over all dimensions of `data` but the channels, which `weights` alone bring.
+bool IsConvolutionOf(const ir::Access& output, const ir::Access& data, const ir::Access& weights) {
+  const auto depends_on_weights = [&](const Affine& poly) {
+    return std::any_of(weights.indices.begin(), weights.indices.end(),
+                       [&](const Affine& index) { return ShareVariable(poly, index); });
+  };
+  const size_t rank = output.indices.size();
+  if (data.indices.size() != rank || !depends_on_weights(output.indices[1])) return false;
+  for (size_t d = 0; d < rank; ++d) {
+    if (d != 1 && !ShareVariable(output.indices[d], data.indices[d])) return false;
+  }
+  return true;
+}
+
+bool IsConvolution(const ir::Value& value) {
+  const auto* contraction = std::get_if<ir::Contraction>(&value.op);
+  if (contraction == nullptr || contraction->aggregation != Aggregation::kSum ||
+      contraction->combination != Combination::kMultiply || contraction->inputs.size() != 2) {
+    return false;
+  }
+  const ir::Access& a = contraction->inputs[0];
+  const ir::Access& b = contraction->inputs[1];
+  return IsConvolutionOf(contraction->output, a, b) || IsConvolutionOf(contraction->output, b, a);
+}
+
+// A gather along one dimension by a list of positions.
+const ir::Special* AsListGather(const ir::Program& program, const ir::Value& value) {
+  const auto* special = std::get_if<ir::Special>(&value.op);
+  const bool is_list = special != nullptr && special->kind == ir::SpecialKind::kGather &&
+                       program.values[special->operands[1]].shape.rank() == 1;
+  return is_list ? special : nullptr;
+}
+
+class Mover {
+ public:
+  explicit Mover(const ir::Program& program)
+      : program_(program),
+        is_last_(program.values.size(), false),
+        original_copy_(program.values.size(), ir::kNoValue) {}
+
+  ir::Program Run() {
+    Choose();
+    if (std::find(is_last_.begin(), is_last_.end(), true) == is_last_.end()) return program_;
+    for (size_t v = 0; v < program_.values.size(); ++v) {
+      numbers_.push_back(Append(Rewritten(static_cast<ValueId>(v))));
+    }
+    result_.name = program_.name;
+    result_.output_names = program_.output_names;
+    for (ValueId input : program_.inputs) result_.inputs.push_back(numbers_[input]);
+    for (ValueId output : program_.outputs) result_.outputs.push_back(numbers_[output]);
+    return std::move(result_);
+  }
+
+ private:
+  const ir::Value& value(ValueId v) const { return program_.values[v]; }
+  const std::vector<int64_t>& dims(ValueId v) const { return value(v).shape.dims; }
+
+  void Choose() {
+    const size_t size = program_.values.size();
+    std::vector<bool> is_output(size, false);
+    for (ValueId output : program_.outputs) is_output[output] = true;
+    for (size_t v = 0; v < size; ++v) {
+      is_last_[v] = !is_output[v] && HasChannels(program_.values[v].shape) &&
+                    (IsConvolution(program_.values[v]) || Follows(program_.values[v]));
+    }
+    // Whether something reads a value that can do so in either order.
+    std::vector<bool> is_wanted(size, false);
+    for (size_t v = size; v-- > 0;) {
+      if (!is_wanted[v]) is_last_[v] = false;
+      const ir::Op& op = program_.values[v].op;
+      const bool takes_either = std::holds_alternative<ir::Contraction>(op) || is_last_[v];
+      if (!takes_either) continue;
+      for (ValueId operand : ir::Operands(op)) is_wanted[operand] = true;
+    }
+  }
+
+  static bool HasChannels(const TensorShape& shape) {
+    return shape.rank() >= 3 && shape.dims[1] >= kLeastChannels && shape.dims[0] > 0 &&
+           shape.element_count() > shape.dims[0] * shape.dims[1];
+  }
+
+  // The operation hands channels on, and an operand has them last.
+  bool Follows(const ir::Value& value) const {
+    return Match(
+        value.op,
+        [&](const ir::Elementwise& elementwise) {
+          return std::any_of(elementwise.operands.begin(), elementwise.operands.end(),
+                             [&](ValueId v) { return is_last_[v] && dims(v) == value.shape.dims; });
+        },
+        [&](const ir::Contraction& contraction) {
+          return std::any_of(
+              contraction.inputs.begin(), contraction.inputs.end(), [&](const ir::Access& input) {
+                return is_last_[input.tensor] && KeepsChannels(contraction.output, input);
+              });
+        },
+        [&](const ir::Special& special) {
+          return AsListGather(program_, value) != nullptr && is_last_[special.operands[0]];
+        },
+        [](const auto&) { return false; });
+  }
+
+  ValueId Append(ir::Value value) {
+    result_.values.push_back(std::move(value));
+    return static_cast<ValueId>(result_.values.size()) - 1;
+  }
+
+  ir::Value Rewritten(ValueId v) {
+    ir::Value rewritten = value(v);
+    if (is_last_[v]) rewritten.shape.dims = ChannelsLast(std::move(rewritten.shape.dims));
+    Match(
+        rewritten.op,
+        [&](ir::Elementwise& elementwise) {
+          const size_t rank = dims(v).size();
+          for (ValueId& operand : elementwise.operands) {
+            operand = is_last_[v] ? Last(operand, rank) : Original(operand);
+          }
+        },
+        [&](ir::Contraction& contraction) {
+          for (ir::Access& input : contraction.inputs) {
+            if (is_last_[input.tensor]) input.indices = ChannelsLast(std::move(input.indices));
+            input.tensor = numbers_[input.tensor];
+          }
+          ValueId& fallback = contraction.default_value;
+          if (is_last_[v]) {
+            contraction.output.indices = ChannelsLast(std::move(contraction.output.indices));
+            if (fallback != ir::kNoValue) fallback = Last(fallback, dims(v).size());
+          } else if (fallback != ir::kNoValue) {
+            fallback = Original(fallback);
+          }
+        },
+        [&](ir::Special& special) {
+          if (!is_last_[v]) {
+            for (ValueId& operand : special.operands) operand = Original(operand);
+            return;
+          }
+          const auto rank = static_cast<int64_t>(dims(v).size());
+          int64_t& axis = special.params[0];
+          axis = axis == 0 ? 0 : axis == 1 ? rank - 1 : axis - 1;
+          special.operands = {Last(special.operands[0], dims(v).size()),
+                              Original(special.operands[1])};
+        },
+        [](auto&) {});
+    return rewritten;
+  }
+
+  // The value in the order that the program gave it.
+  ValueId Original(ValueId v) {
+    if (!is_last_[v]) return numbers_[v];
+    if (original_copy_[v] != ir::kNoValue) return original_copy_[v];
+    ir::Contraction copy = Copy(dims(v).size());
+    copy.inputs[0].tensor = numbers_[v];
+    copy.inputs[0].indices = ChannelsLast(copy.output.indices);
+    original_copy_[v] =
+        Append({absl::StrCat(value(v).name, "_channels_first"), value(v).shape, std::move(copy)});
+    return original_copy_[v];
+  }
+
+  // What broadcasts to a value of `rank` dimensions with channels last as `v` does to one in the
+  // program's order.
+  ValueId Last(ValueId v, size_t rank) {
+    if (is_last_[v] && dims(v).size() == rank) return numbers_[v];
+    if (value(v).shape.element_count() == 1) return Original(v);
+    const size_t missing = rank - dims(v).size();
+    ir::Contraction copy = Copy(rank);
+    TensorShape shape = value(v).shape;
+    shape.dims.insert(shape.dims.begin(), missing, 1);
+    copy.inputs[0].tensor = Original(v);
+    copy.inputs[0].indices.assign(copy.output.indices.begin() + static_cast<int64_t>(missing),
+                                  copy.output.indices.end());
+    copy.output.indices = ChannelsLast(std::move(copy.output.indices));
+    shape.dims = ChannelsLast(std::move(shape.dims));
+    return Append({absl::StrCat(value(v).name, "_channels_last"), shape, std::move(copy)});
+  }
+
+  // Both accesses to be finished: the output's indices are one variable each.
+  static ir::Contraction Copy(size_t rank) {
+    ir::Contraction copy;
+    copy.aggregation = Aggregation::kAssign;
+    for (size_t d = 0; d < rank; ++d) {
+      copy.index_names.push_back(absl::StrCat("i", d));
+      copy.output.indices.push_back(Affine::Variable(static_cast<int>(d)));
+    }
+    copy.inputs.emplace_back();
+    return copy;
+  }
+
+  const ir::Program& program_;
+  std::vector<bool> is_last_;
+  ir::Program result_;
+  std::vector<ValueId> numbers_;        // of the original values in the result
+  std::vector<ValueId> original_copy_;  // of values with channels last, once made
+};
+
+}  // namespace
+
+ir::Program MoveChannelsLast(const ir::Program& program) { return Mover(program).Run(); }
+
+}  // namespace tartan::graph
