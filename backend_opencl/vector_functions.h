@@ -6,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "tile/base/scalar_op.h"
-#include "tile/sem/sem.h"
+#include "tile/codegen/dialect.h"
 
 namespace tartan::opencl {
 
