@@ -207,13 +207,26 @@ class Grouper {
         reads_[v] += reads_[operand];
       }
       const bool costly = operations_[v] > options_.max_inlined_operations ||
-                          reads_[v] > options_.max_inlined_reads;
+                          reads_[v] > options_.max_inlined_reads || IsDoneAtLoad(v);
       if (costly && kind_[v] == Kind::kPointwise && region_[v] == ir::kNoValue) {
         in_memory_[v] = true;
         operations_[v] = 0;
         reads_[v] = 1;
       }
     }
+  }
+
+  // Several operations on constants, whose result every run would need for many elements: the scale
+  // and shift of a normalisation.
+  bool IsDoneAtLoad(ValueId v) const {
+    constexpr int kWorthAKernel = 2;
+    if (!options_.fuse || !constant_[v] || reads_[v] == 0 || operations_[v] < kWorthAKernel) {
+      return false;
+    }
+    const int64_t count = value(v).shape.element_count();
+    return std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
+      return !constant_[user] && value(user).shape.element_count() >= 2 * count;
+    });
   }
 
   int OwnOperations(ValueId v) const {

@@ -125,5 +125,28 @@ TEST(Compile, DoesWorkOnConstantsOnce) {
   EXPECT_FALSE(list->setup.empty());
 }
 
+TEST(Compile, ScalesAndShiftsByValuesMadeAtLoad) {
+  ir::Program program = BindTestProgram(
+      {"Normalise",
+       "function (X, G, B, M, V) -> (O) { S = G / sqrt(V + 1.0e-5); O = X * S + (B - M * S); }",
+       {{DataType::kFloat32, {20, 6}},
+        {DataType::kFloat32, {6}},
+        {DataType::kFloat32, {6}},
+        {DataType::kFloat32, {6}},
+        {DataType::kFloat32, {6}}}});
+  const auto of_variables = Compile(program, ForCpu());
+  ASSERT_TRUE(of_variables.ok()) << of_variables.status();
+  EXPECT_TRUE(of_variables->setup.empty());
+  for (size_t i = 1; i < program.inputs.size(); ++i) {
+    std::get<ir::Input>(program.values[program.inputs[i]].op).is_constant = true;
+  }
+  const auto list = Compile(program, ForCpu());
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->setup.size(), 2u);
+  ASSERT_EQ(list->steps.size(), 1u);
+  // X, the scale, the shift and the output.
+  EXPECT_EQ(std::get<LaunchStep>(list->steps[0]).buffers.size(), 4u);
+}
+
 }  // namespace
 }  // namespace tartan::compiler
