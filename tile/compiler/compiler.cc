@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/row_chains.h"
 #include "tile/graph/channels_last.h"
 #include "tile/graph/group.h"
 #include "tile/graph/pad_inputs.h"
@@ -24,13 +25,26 @@ namespace {
 
 using ir::ValueId;
 
+// A value is constant when nothing it depends on is given at run time.
+std::vector<bool> FindConstants(const ir::Program& program) {
+  std::vector<bool> is_constant;
+  for (const ir::Value& value : program.values) {
+    const auto* input = std::get_if<ir::Input>(&value.op);
+    is_constant.push_back(input == nullptr || input->is_constant);
+    for (ValueId operand : ir::Operands(value.op)) {
+      if (!is_constant[operand]) is_constant.back() = false;
+    }
+  }
+  return is_constant;
+}
+
 // Puts kernels, buffers and steps of one program together.
 class ListBuilder {
  public:
-  ListBuilder(const ir::Program& program, const ir::Grouping& grouping)
-      : program_(program), grouping_(grouping) {
+  ListBuilder(const ir::Program& program, const ir::Grouping& grouping,
+              const std::vector<bool>& is_constant)
+      : program_(program), grouping_(grouping), constant_(is_constant) {
     list_.name = program.name;
-    FindConstants();
     MakeBuffers();
   }
 
@@ -74,16 +88,6 @@ class ListBuilder {
   }
 
  private:
-  // A value is constant when nothing it depends on is given at run time.
-  void FindConstants() {
-    for (const ir::Value& value : program_.values) {
-      bool constant = true;
-      if (const auto* input = std::get_if<ir::Input>(&value.op)) constant = input->is_constant;
-      for (ValueId operand : ir::Operands(value.op)) constant &= constant_[operand];
-      constant_.push_back(constant);
-    }
-  }
-
   void MakeBuffers() {
     std::vector<bool> is_output(program_.values.size(), false);
     for (ValueId output : program_.outputs) is_output[grouping_.storage[output]] = true;
@@ -104,8 +108,8 @@ class ListBuilder {
 
   const ir::Program& program_;
   const ir::Grouping& grouping_;
+  const std::vector<bool>& constant_;
   KernelList list_;
-  std::vector<bool> constant_;
   std::map<ValueId, int> buffer_;
   std::map<std::string, int> numbers_;
 };
@@ -292,6 +296,28 @@ absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces&
   return absl::OkStatus();
 }
 
+void CompileChain(const ir::Program& program, const ir::Grouping& grouping,
+                  const graph::RowChain& chain, const CompileOptions& options, ListBuilder* list) {
+  LaunchStep step;
+  std::vector<std::string> descriptions;
+  graph::RowChain described = chain;
+  for (size_t k = 0; k < chain.groups.size(); ++k) {
+    descriptions.push_back(Describe(program, grouping.groups[chain.groups[k]]));
+    described.kernels[k].flat.comments.push_back(descriptions.back());
+    step.flops += Flops(chain.kernels[k].flat);
+  }
+  const std::string name = KernelName(list->kernel_count(), chain.kernels.back().flat.name);
+  lower::RowChainKernel lowered = CompileRowChain(
+      described, options.settings, name, {options.force_64bit_indices}, options.dump);
+  for (ValueId value : lowered.parameters) {
+    step.buffers.push_back(list->BufferOf(value));
+    step.bytes += static_cast<double>(program.values[value].shape.byte_size());
+  }
+  step.description = absl::StrJoin(descriptions, "; ");
+  step.kernel = list->AddKernel(std::move(lowered.kernel));
+  list->AddStep(/*is_setup=*/false, std::move(step));
+}
+
 }  // namespace
 
 absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOptions& options) {
@@ -310,15 +336,33 @@ absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOption
   Dump(options, "graph", [&] { return ir::ToString(program); });
   graph::GroupOptions group_options;
   group_options.fuse = options.fuse;
-  const ir::Grouping grouping = graph::GroupIntoKernels(program, spaces, group_options);
-  ListBuilder list(program, grouping);
-  for (const ir::KernelGroup& group : grouping.groups) {
+  const std::vector<bool> is_constant = FindConstants(program);
+  ChainedGroups divided;
+  if (options.fuse && options.chain_rows && options.settings.threads == 1) {
+    TARTAN_ASSIGN_OR_RETURN(
+        divided, GroupWithChains(program, spaces, is_constant, group_options, options.settings));
+  } else {
+    divided.grouping = graph::GroupIntoKernels(program, spaces, group_options);
+    divided.order = graph::OrderWithChains(program, divided.grouping, {});
+  }
+  std::vector<const graph::RowChain*> chain_of(divided.grouping.groups.size(), nullptr);
+  for (const graph::RowChain& chain : divided.chains) {
+    for (int group : chain.groups) chain_of[group] = &chain;
+  }
+  ListBuilder list(program, divided.grouping, is_constant);
+  for (int g : divided.order) {
+    const ir::KernelGroup& group = divided.grouping.groups[g];
     if (program.values[group.outputs.front()].shape.element_count() == 0) continue;
+    if (chain_of[g] != nullptr) {
+      if (chain_of[g]->groups.front() != g) continue;
+      CompileChain(program, divided.grouping, *chain_of[g], options, &list);
+      continue;
+    }
     const bool is_special = group.root != ir::kNoValue &&
                             std::holds_alternative<ir::Special>(program.values[group.root].op);
     TARTAN_RETURN_IF_ERROR(
         is_special ? CompileSpecial(program, group, options, &list)
-                   : CompileGroup(program, spaces, grouping, group, options, &list));
+                   : CompileGroup(program, spaces, divided.grouping, group, options, &list));
   }
   return std::move(list).Finish();
 }

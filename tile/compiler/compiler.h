@@ -23,6 +23,7 @@ struct CompileOptions {
       planner;
   bool force_64bit_indices = false;
   bool fuse = true;
+  bool chain_rows = true;  // one launch for kernels that follow each other on the same rows
   bool pad_inputs = true;
   bool channels_last = true;
 };

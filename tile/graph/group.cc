@@ -150,6 +150,7 @@ class Grouper {
 
   // Values that something can only read from memory.
   void MarkNeeded() {
+    for (ValueId v : options_.held) in_memory_[v] = true;
     for (size_t v = 0; v < size_; ++v) {
       const ir::Value& user = program_.values[v];
       if (kind_[v] == Kind::kInput) in_memory_[v] = true;

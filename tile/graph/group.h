@@ -3,6 +3,8 @@
 // unless that would repeat much work.
 #pragma once
 
+#include <vector>
+
 #include "tile/ir/kernel_group.h"
 #include "tile/ir/program.h"
 #include "tile/poly/build_kernel.h"
@@ -17,6 +19,8 @@ struct GroupOptions {
   int max_inlined_operations = 48;
   int max_inlined_reads = 20;
   int max_epilogue_operations = 64;
+  // Elementwise values that are held in memory in any case.
+  std::vector<ir::ValueId> held = {};
 };
 
 ir::Grouping GroupIntoKernels(const ir::Program& program, const poly::ProgramSpaces& spaces,

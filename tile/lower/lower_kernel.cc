@@ -17,16 +17,6 @@ namespace {
 using sem::ExprPtr;
 using sem::StmtPtr;
 
-bool NeedsWideIndices(const poly::FlatContraction& flat) {
-  const int64_t limit = int64_t{1} << 31;
-  bool wide = TensorShape{DataType::kBool, flat.output_dims}.element_count() >= limit ||
-              flat.output_point_count() >= limit;
-  for (const poly::Tensor& tensor : flat.tensors) {
-    wide |= tensor.shape.element_count() >= limit;
-  }
-  return wide;
-}
-
 // An underscore keeps names from Tile apart from keywords, functions and parameters.
 std::vector<std::string> UniqueNames(const poly::FlatContraction& flat) {
   std::vector<std::string> names;
@@ -71,6 +61,11 @@ class KernelLowerer {
     kernel.global_size[0] = (items + plan_.threads - 1) / plan_.threads * plan_.threads;
     kernel.body = Body(items);
     return kernel;
+  }
+
+  StmtPtr LowerTask(const std::vector<ExprPtr>& begins) {
+    begin_ = begins;
+    return OutputLoops(0);
   }
 
  private:
@@ -396,10 +391,25 @@ class KernelLowerer {
 
 }  // namespace
 
+bool NeedsWideIndices(const poly::FlatContraction& flat) {
+  const int64_t limit = int64_t{1} << 31;
+  bool wide = TensorShape{DataType::kBool, flat.output_dims}.element_count() >= limit ||
+              flat.output_point_count() >= limit;
+  for (const poly::Tensor& tensor : flat.tensors) {
+    wide |= tensor.shape.element_count() >= limit;
+  }
+  return wide;
+}
+
 sem::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
                         const std::string& name, const LowerOptions& options) {
   if (plan.group) return LowerGroupKernel(flat, *plan.group, name, options);
   return KernelLowerer(flat, plan, options).Lower(name);
+}
+
+sem::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                       const std::vector<ExprPtr>& begins, const LowerOptions& options) {
+  return KernelLowerer(flat, plan, options).LowerTask(begins);
 }
 
 }  // namespace tartan::lower

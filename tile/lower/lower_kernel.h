@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "tile/plan/kernel_plan.h"
@@ -18,5 +19,13 @@ struct LowerOptions {
 // flat.outputs and flat.tensors. Index arithmetic is 32-bit unless a tensor has 2^31 elements.
 sem::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
                         const std::string& name, const LowerOptions& options);
+
+// The statements for one task that begins at `begins` in the output indices. Parameters are called
+// as above; the plan has no `group`.
+sem::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                       const std::vector<sem::ExprPtr>& begins, const LowerOptions& options);
+
+// Some tensor is too large for 32-bit index arithmetic.
+bool NeedsWideIndices(const poly::FlatContraction& flat);
 
 }  // namespace tartan::lower

@@ -141,19 +141,33 @@ bool SeenAsOne(const std::vector<Affine>& polys, int outer, int inner, int64_t i
   return true;
 }
 
-bool MergeOnePair(FlatContraction* flat) {
+bool Contains(const std::vector<int>& indices, int index) {
+  return std::find(indices.begin(), indices.end(), index) != indices.end();
+}
+
+// Drops an index that is none of `kept`, whose positions follow.
+void DropIndex(int dropped, FlatContraction* flat, std::vector<int>* kept) {
+  *flat = DropIndex(*flat, dropped);
+  for (int& index : *kept) {
+    if (index > dropped) --index;
+  }
+}
+
+bool MergeOnePair(FlatContraction* flat, std::vector<int>* kept) {
   const std::vector<Affine> polys = AllPolys(*flat);
   const int count = static_cast<int>(flat->indices.size());
   for (int inner = 0; inner < count; ++inner) {
     const bool is_output = inner < flat->output_index_count;
+    if (Contains(*kept, inner)) continue;
     for (int outer = 0; outer < count; ++outer) {
       if (outer == inner || (outer < flat->output_index_count) != is_output) continue;
+      if (Contains(*kept, outer)) continue;
       const int64_t range = flat->indices[inner].range;
       if (!SeenAsOne(polys, outer, inner, range)) continue;
       flat->indices[inner] = {
           absl::StrCat(flat->indices[outer].name, "_", flat->indices[inner].name),
           flat->indices[outer].range * range};
-      *flat = DropIndex(*flat, outer);
+      DropIndex(outer, flat, kept);
       return true;
     }
   }
@@ -185,12 +199,14 @@ FlatContraction MapPolys(const FlatContraction& flat, const PolyMap& map) {
   return result;
 }
 
-FlatContraction MergeIndices(FlatContraction flat) {
+FlatContraction MergeIndices(FlatContraction flat, std::vector<int>* kept) {
+  std::vector<int> none;
+  if (kept == nullptr) kept = &none;
   FlattenTensors(&flat);
   for (int i = static_cast<int>(flat.indices.size()); i-- > 0;) {
-    if (flat.indices[i].range == 1) flat = DropIndex(flat, i);
+    if (flat.indices[i].range == 1 && !Contains(*kept, i)) DropIndex(i, &flat, kept);
   }
-  while (MergeOnePair(&flat)) {
+  while (MergeOnePair(&flat, kept)) {
   }
   return flat;
 }
@@ -212,14 +228,12 @@ FlatContraction SplitIndex(const FlatContraction& flat, int index, int64_t size)
   result.indices.insert(result.indices.begin() + lane, {absl::StrCat(split.name, "_lane"), size});
   ++result.output_index_count;
   if (split.range % size == 0) return result;
-  const RangeConstraint within{Affine::Variable(index, size) + Affine::Variable(lane),
-                               split.range};
+  const RangeConstraint within{Affine::Variable(index, size) + Affine::Variable(lane), split.range};
   result.store_guard.push_back(within);
   for (TensorAccess& access : result.accesses) {
     const bool follows =
-        std::any_of(access.coords.begin(), access.coords.end(), [&](const Affine& coord) {
-          return !coord.coefficient(index).is_zero();
-        });
+        std::any_of(access.coords.begin(), access.coords.end(),
+                    [&](const Affine& coord) { return !coord.coefficient(index).is_zero(); });
     if (follows) access.guard.push_back(within);
   }
   return result;

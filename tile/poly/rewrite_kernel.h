@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "tile/poly/flat_contraction.h"
 
@@ -18,8 +19,9 @@ void VisitExprs(const FlatContraction& flat, const std::function<void(const Expr
 
 // Tensors become sequences of elements (but for those read at computed coordinates), indices of
 // range 1 vanish, and two indices that every affine function of the kernel sees as one (a whole run
-// of the inner for each step of the outer) become one.
-FlatContraction MergeIndices(FlatContraction flat);
+// of the inner for each step of the outer) become one. The indices `kept` stay as they are; their
+// positions are replaced by those in the result (-1 stays).
+FlatContraction MergeIndices(FlatContraction flat, std::vector<int>* kept = nullptr);
 
 // Replaces output index `index` by `index / size` (at its position) and `index % size` (after the
 // other output indices), names with "_block" and "_lane" added. Where `size` does not divide the

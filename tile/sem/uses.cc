@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
+#include "tile/sem/rename.h"
 
 namespace tartan::sem {
 namespace {
@@ -108,89 +109,6 @@ class UseFinder {
   int loop_depth_ = 0;
 };
 
-using Renaming = std::unordered_map<std::string, std::string>;
-
-class Renamer {
- public:
-  explicit Renamer(const Renaming& renaming) : renaming_(renaming) {}
-
-  StmtPtr Apply(const StmtPtr& stmt) {
-    if (stmt == nullptr) return nullptr;
-    Stmt result = *stmt;
-    Match(
-        result.node,
-        [&](Block& block) {
-          for (StmtPtr& child : block.statements) child = Apply(child);
-        },
-        [&](Declare& declare) {
-          declare.name = NewName(declare.name);
-          if (declare.value != nullptr) declare.value = Apply(declare.value);
-        },
-        [&](DeclareArray& array) { array.name = NewName(array.name); },
-        [&](Assign& assign) {
-          assign.name = NewName(assign.name);
-          assign.value = Apply(assign.value);
-        },
-        [&](Store& store) {
-          store.buffer = NewName(store.buffer);
-          store.index = Apply(store.index);
-          store.value = Apply(store.value);
-        },
-        [&](For& loop) {
-          loop.begin = Apply(loop.begin);
-          loop.end = Apply(loop.end);
-          loop.body = Apply(loop.body);
-        },
-        [&](If& branch) {
-          branch.condition = Apply(branch.condition);
-          branch.then = Apply(branch.then);
-          branch.otherwise = Apply(branch.otherwise);
-        },
-        [](Barrier&) {},
-        [&](AtomicUpdate& update) {
-          update.buffer = NewName(update.buffer);
-          update.index = Apply(update.index);
-          update.value = Apply(update.value);
-        },
-        [](Comment&) {});
-    return std::make_shared<const Stmt>(std::move(result));
-  }
-
- private:
-  ExprPtr Apply(const ExprPtr& expr) {
-    ExprPtr& known = renamed_[expr.get()];
-    if (known != nullptr) return known;
-    Expr result = *expr;
-    Match(
-        result.node, [](IntLiteral&) {}, [](FloatLiteral&) {},
-        [&](Variable& variable) { variable.name = NewName(variable.name); },
-        [&](Load& load) {
-          load.buffer = NewName(load.buffer);
-          load.index = Apply(load.index);
-        },
-        [&](sem::Apply& apply) {
-          for (ExprPtr& operand : apply.operands) operand = Apply(operand);
-        },
-        [&](MultiplyAdd& sum) {
-          sum.a = Apply(sum.a);
-          sum.b = Apply(sum.b);
-          sum.accumulator = Apply(sum.accumulator);
-        },
-        [](WorkIndex&) {}, [&](Lane& lane) { lane.vector = Apply(lane.vector); });
-    ExprPtr made = std::make_shared<const Expr>(std::move(result));
-    renamed_[expr.get()] = made;
-    return made;
-  }
-
-  std::string NewName(const std::string& name) const {
-    const auto found = renaming_.find(name);
-    return found == renaming_.end() ? name : found->second;
-  }
-
-  const Renaming& renaming_;
-  std::unordered_map<const Expr*, ExprPtr> renamed_;
-};
-
 void CollectDeclared(const StmtPtr& stmt, std::vector<std::string>* names) {
   if (const auto* block = std::get_if<Block>(&stmt->node)) {
     for (const StmtPtr& child : block->statements) CollectDeclared(child, names);
@@ -236,7 +154,7 @@ StmtPtr RenameShared(const StmtPtr& stmt, std::unordered_map<std::string, int>* 
     (*declarations)[fresh] = 1;
     renaming[name] = fresh;
   }
-  return renaming.empty() ? stmt : Renamer(renaming).Apply(stmt);
+  return renaming.empty() ? stmt : Rename(stmt, renaming);
 }
 
 }  // namespace tartan::sem

@@ -115,12 +115,12 @@ TEST(LoadedProgram, RefusesInputsOfOtherShapes) {
 }
 
 TEST(LoadedProgram, TimesEveryKernel) {
-  const TestProgram& program = Find("Softmax");
+  const TestProgram& program = Find("ResidualBlock");
   const auto loaded = LoadedProgram::Load(*TestProgramCache().Get(ToProto(program)), {});
   ASSERT_TRUE(loaded.ok());
   std::vector<KernelTime> profile;
   ASSERT_TRUE((*loaded)->Run(RandomInputs(program, 3), &profile).ok());
-  ASSERT_EQ(profile.size(), 3u);
+  ASSERT_EQ(profile.size(), 2u);
   for (const KernelTime& time : profile) {
     EXPECT_GT(time.ms, 0) << time.kernel;
     EXPECT_GT(time.flops, 0) << time.kernel;

@@ -1,0 +1,116 @@
+// Chains of kernels over the same rows: which are made, and that they compute what the naive
+// evaluator does.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/row_programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan::compiler {
+namespace {
+
+CompileOptions ForCpu() {
+  CompileOptions options;
+  options.settings.compute_units = 2;
+  return options;
+}
+
+class RowChainTest : public testing::TestWithParam<RowProgram> {
+ protected:
+  void Check(const CompileOptions& options, const std::vector<HostTensor>& inputs) {
+    const ir::Program program = BindTestProgram(GetParam().program);
+    const auto expected = ir::EvaluateNaively(program, inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const auto list = Compile(program, options);
+    ASSERT_TRUE(list.ok()) << list.status();
+    EXPECT_EQ(static_cast<int>(list->steps.size()), GetParam().launches);
+    const auto actual = InterpretList(*list, inputs);
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    const bool half = inputs[0].type() == DataType::kFloat16;
+    for (size_t o = 0; o < actual->size(); ++o) {
+      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], half ? 1e-2 : 1e-5), "")
+          << "output " << o;
+    }
+  }
+};
+
+TEST_P(RowChainTest, EqualsTheNaiveEvaluatorOnACpuPlan) {
+  Check(ForCpu(), RandomInputs(GetParam().program, 1));
+}
+
+TEST_P(RowChainTest, EqualsTheNaiveEvaluatorWithWideIndicesAndShortVectors) {
+  CompileOptions options = ForCpu();
+  options.force_64bit_indices = true;
+  options.settings.vector_width = 4;
+  Check(options, RandomInputs(GetParam().program, 2));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RowChainTest, testing::ValuesIn(RowPrograms()),
+                         [](const auto& info) { return info.param.program.name; });
+
+int LaunchCount(const TestProgram& program, const CompileOptions& options) {
+  const auto list = Compile(BindTestProgram(program), options);
+  EXPECT_TRUE(list.ok()) << list.status();
+  return list.ok() ? static_cast<int>(list->steps.size()) : -1;
+}
+
+TEST(RowChains, AreOneLaunchWhereRowsAreManyAndLong) {
+  EXPECT_EQ(LaunchCount(SoftmaxOf(4096, 4096), ForCpu()), 1);
+  EXPECT_EQ(LaunchCount(LayerNormalizationOf(16384, 1024), ForCpu()), 1);
+}
+
+TEST(RowChains, AreNotMadeWhereRowsDoNotEmployTheCores) {
+  CompileOptions options = ForCpu();
+  options.settings.compute_units = 8;
+  EXPECT_EQ(LaunchCount(SoftmaxOf(8, 100000), options), 1);
+  EXPECT_GT(LaunchCount(SoftmaxOf(4, 100000), options), 1);
+  EXPECT_EQ(LaunchCount(SoftmaxOf(4, 1000), options), 1);
+}
+
+TEST(RowChains, AreNotMadeOfRowsThatNoCacheHolds) {
+  EXPECT_GT(LaunchCount(SoftmaxOf(64, 1 << 20), ForCpu()), 1);
+}
+
+TEST(RowChains, CanBeForbidden) {
+  CompileOptions options = ForCpu();
+  options.chain_rows = false;
+  EXPECT_EQ(LaunchCount(SoftmaxOf(64, 128), options), 3);
+}
+
+TEST(RowChains, KeepNotANumberAndInfinityWithinTheirRows) {
+  const TestProgram test = SoftmaxOf(5, 37);
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values(5 * 37);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 11) * 0.25f;
+  values[37 + 4] = std::nanf("");
+  values[2 * 37 + 36] = -infinity;
+  values[3 * 37] = infinity;
+  const std::vector<HostTensor> inputs = {HostTensor::FromVector(test.inputs[0], values)};
+  const ir::Program program = BindTestProgram(test);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  const auto list = Compile(program, ForCpu());
+  ASSERT_TRUE(expected.ok() && list.ok());
+  const auto actual = InterpretList(*list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 1e-5), "");
+  EXPECT_TRUE(std::isnan((*actual)[0].GetDouble(37)));
+  EXPECT_FALSE(std::isnan((*actual)[0].GetDouble(0)));
+  EXPECT_EQ((*actual)[0].GetDouble(2 * 37 + 36), 0);
+}
+
+TEST(RowChains, NeedNoKernelWithoutElements) {
+  EXPECT_EQ(LaunchCount(SoftmaxOf(0, 16), ForCpu()), 0);
+}
+
+TEST(RowChains, HoldRowsOfTheirOwnInNoBuffer) {
+  const auto list = Compile(BindTestProgram(SoftmaxOf(64, 128)), ForCpu());
+  ASSERT_TRUE(list.ok());
+  EXPECT_EQ(std::get<LaunchStep>(list->steps[0]).buffers.size(), 2u);
+}
+
+}  // namespace
+}  // namespace tartan::compiler

@@ -1,0 +1,475 @@
+#include "tile/graph/chain_groups.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "tile/graph/group_graph.h"
+#include "tile/poly/coords.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::graph {
+namespace {
+
+using ir::ValueId;
+using math::Affine;
+using poly::FlatContraction;
+
+constexpr size_t kMostKernels = 12;  // of a chain: drivers take their time to compile long ones
+constexpr int64_t kLittleWork = 1 << 15;  // index points that one core does as soon as it is asked
+
+// The row axis of each dimension of what a kernel writes; nothing where an axis is no dimension of
+// its own.
+std::optional<std::vector<int>> WrittenAxes(const FlatContraction& flat,
+                                            const std::vector<int>& axes) {
+  std::vector<int> of_dims(flat.output_coords.size(), -1);
+  for (size_t a = 0; a < axes.size(); ++a) {
+    int found = 0;
+    for (size_t d = 0; d < of_dims.size(); ++d) {
+      if (flat.output_coords[d].coefficient(axes[a]).is_zero()) continue;
+      if (!(flat.output_coords[d] == Affine::Variable(axes[a]))) return std::nullopt;
+      of_dims[d] = static_cast<int>(a);
+      ++found;
+    }
+    if (found != 1) return std::nullopt;
+  }
+  return of_dims;
+}
+
+bool IsRow(const std::vector<int>& axes, int index) {
+  return std::find(axes.begin(), axes.end(), index) != axes.end();
+}
+
+// The tensors that are read at computed coordinates.
+std::set<int> ReadAnywhere(const FlatContraction& flat) {
+  std::set<int> tensors;
+  poly::VisitExprs(flat, [&](const poly::Expr& expr) {
+    if (const auto* read = std::get_if<poly::ReadAt>(&expr.node)) tensors.insert(read->tensor);
+  });
+  return tensors;
+}
+
+// How what a kernel reads and writes lies in memory.
+enum class Layout : uint8_t {
+  kNone,    // nothing has both rows and elements of a row
+  kAlong,   // elements of a row are neighbours, or nearer to each other than rows
+  kAcross,  // rows are
+  kMixed,
+};
+
+// A chain while it grows.
+struct Growing {
+  Layout layout = Layout::kNone;
+  std::map<int, std::vector<int>> axes;  // per group: the output index of each row axis
+  std::vector<int64_t> rows;
+  std::map<ValueId, poly::RowTensor> written;  // by the chain's kernels
+  std::set<int> after;                         // groups that are not in the chain and wait for it
+};
+
+class ChainFinder {
+ public:
+  ChainFinder(const ir::Program& program, const ir::Grouping& grouping, const GroupKernels& kernels,
+              const ChainOptions& options)
+      : program_(program),
+        grouping_(grouping),
+        kernels_(kernels),
+        options_(options),
+        graph_(program, grouping),
+        in_chain_(kernels.size(), false) {
+    for (ValueId output : program.outputs) outputs_.insert(grouping.storage[output]);
+  }
+
+  std::vector<RowChain> Run() {
+    std::vector<RowChain> chains;
+    for (int g = 0; g < graph_.group_count(); ++g) {
+      if (in_chain_[g] || !kernels_[g] || !kernels_[g]->is_reduction()) continue;
+      Growing growing;
+      if (!Start(g, &growing)) continue;
+      for (int h = g + 1; h < graph_.group_count(); ++h) AddAfter(h, &growing);
+      for (int p = growing.axes.rbegin()->first; p-- > 0;) AddBefore(p, &growing);
+      if (growing.axes.size() < 2 || !IsWorthIt(growing)) continue;
+      chains.push_back(Finish(growing));
+      for (int group : chains.back().groups) in_chain_[group] = true;
+    }
+    return chains;
+  }
+
+ private:
+  const FlatContraction& kernel(int g) const { return *kernels_[g]; }
+  ValueId StorageOf(const FlatContraction& flat, int tensor) const {
+    return grouping_.storage[flat.tensors[tensor].value];
+  }
+
+  bool Start(int g, Growing* growing) const {
+    std::vector<int> axes;
+    for (int i = 0; i < kernel(g).output_index_count; ++i) {
+      axes.push_back(i);
+      growing->rows.push_back(kernel(g).indices[i].range);
+    }
+    return Add(g, std::move(axes), growing);
+  }
+
+  static Layout LayoutOf(const FlatContraction& flat, const std::vector<int>& axes) {
+    Layout layout = Layout::kNone;
+    const auto add = [&](const std::vector<Affine>& coords, const std::vector<int64_t>& dims) {
+      constexpr int64_t kFar = int64_t{1} << 62;
+      int64_t along = kFar;
+      int64_t across = kFar;
+      const std::vector<int64_t> strides =
+          poly::Flatten(coords, dims, static_cast<int>(flat.indices.size())).strides;
+      for (size_t i = 0; i < strides.size(); ++i) {
+        if (strides[i] == 0 || flat.indices[i].range == 1) continue;
+        int64_t& least = IsRow(axes, static_cast<int>(i)) ? across : along;
+        least = std::min(least, std::abs(strides[i]));
+      }
+      if (along == kFar || across == kFar) return;
+      layout = Join(layout, along <= across ? Layout::kAlong : Layout::kAcross);
+    };
+    for (const poly::TensorAccess& access : flat.accesses) {
+      add(access.coords, flat.tensors[access.tensor].shape.dims);
+    }
+    add(flat.output_coords, flat.output_dims);
+    return layout;
+  }
+
+  static Layout Join(Layout a, Layout b) {
+    if (a == Layout::kNone) return b;
+    return b == Layout::kNone || a == b ? a : Layout::kMixed;
+  }
+
+  // A reduction that uses what it reads of a row more than once, like a product of matrices, is
+  // better off with tiles of its own.
+  static bool IsRowWork(const FlatContraction& flat, const std::vector<int>& axes) {
+    if (!flat.is_reduction()) return true;
+    if (axes.empty()) return flat.point_count() <= kLittleWork;
+    int64_t elements = 0;
+    for (const poly::TensorAccess& access : flat.accesses) {
+      const bool follows_rows = std::all_of(axes.begin(), axes.end(), [&](int row) {
+        return std::any_of(access.coords.begin(), access.coords.end(),
+                           [&](const Affine& coord) { return !coord.coefficient(row).is_zero(); });
+      });
+      const int64_t count = flat.tensors[access.tensor].shape.element_count();
+      if (follows_rows) elements = std::max(elements, count);
+    }
+    return 2 * flat.point_count() <= 3 * elements;
+  }
+
+  bool Add(int g, std::vector<int> axes, Growing* growing) const {
+    const FlatContraction& flat = kernel(g);
+    if (!IsRowWork(flat, axes)) return false;
+    // A kernel that transposes has its own ways.
+    const Layout layout = Join(growing->layout, LayoutOf(flat, axes));
+    const auto written = WrittenAxes(flat, axes);
+    if (!written || layout == Layout::kMixed) return false;
+    growing->layout = layout;
+    for (const poly::Output& output : flat.outputs) {
+      growing->written[output.value] = {output.value, flat.output_dims, *written};
+    }
+    growing->axes[g] = std::move(axes);
+    return true;
+  }
+
+  static bool Touches(const std::set<int>& groups, const std::set<int>& others) {
+    return std::any_of(groups.begin(), groups.end(),
+                       [&](int group) { return others.count(group) > 0; });
+  }
+
+  // A later group joins, or has to wait.
+  void AddAfter(int g, Growing* growing) const {
+    const std::set<int>& producers = graph_.producers(g);
+    const bool waits = Touches(producers, growing->after);
+    const bool reads = std::any_of(producers.begin(), producers.end(),
+                                   [&](int producer) { return growing->axes.count(producer) > 0; });
+    if (!waits && !reads) return;
+    const bool may_join = reads && !waits && !in_chain_[g] && kernels_[g].has_value() &&
+                          growing->axes.size() < kMostKernels;
+    if (may_join) {
+      auto axes = RowsRead(kernel(g), *growing);
+      if (axes && Add(g, *std::move(axes), growing)) return;
+    }
+    growing->after.insert(g);
+  }
+
+  // The indices at which a kernel reads the rows of what the chain writes; nothing where it reads
+  // another row, too.
+  std::optional<std::vector<int>> RowsRead(const FlatContraction& flat,
+                                           const Growing& growing) const {
+    std::vector<int> axes(growing.rows.size(), -1);
+    const std::set<int> anywhere = ReadAnywhere(flat);
+    for (int tensor : anywhere) {
+      if (growing.written.count(StorageOf(flat, tensor)) > 0) return std::nullopt;
+    }
+    for (const poly::TensorAccess& access : flat.accesses) {
+      const auto found = growing.written.find(StorageOf(flat, access.tensor));
+      if (found == growing.written.end()) continue;
+      const poly::RowTensor& tensor = found->second;
+      const auto coords = poly::ReshapeCoords(access.coords, flat.tensors[access.tensor].shape.dims,
+                                              tensor.dims, flat.indices);
+      if (!coords) return std::nullopt;
+      for (size_t d = 0; d < coords->size(); ++d) {
+        const int axis = tensor.axes[d];
+        if (axis < 0) continue;
+        const int index = (*coords)[d].single_variable();
+        if (index < 0 || index >= flat.output_index_count ||
+            !((*coords)[d] == Affine::Variable(index)) ||
+            flat.indices[index].range != growing.rows[axis] ||
+            (axes[axis] >= 0 && axes[axis] != index)) {
+          return std::nullopt;
+        }
+        axes[axis] = index;
+      }
+    }
+    std::set<int> distinct(axes.begin(), axes.end());
+    if (distinct.size() != axes.size() || distinct.count(-1) > 0) return std::nullopt;
+    return axes;
+  }
+
+  // An elementwise kernel before the chain that gives it rows joins, too.
+  void AddBefore(int p, Growing* growing) const {
+    if (growing->axes.count(p) > 0 || in_chain_[p] || !kernels_[p] || kernel(p).is_reduction() ||
+        growing->axes.size() >= kMostKernels || growing->after.count(p) > 0 ||
+        growing->rows.empty() || !FeedsDirectly(p, *growing)) {
+      return;
+    }
+    auto axes = RowsGiven(p, *growing);
+    if (axes && ReadAnywhere(kernel(p)).empty()) Add(p, *std::move(axes), growing);
+  }
+
+  // Some kernel of the chain reads what the group gives, and none does so by way of another.
+  bool FeedsDirectly(int p, const Growing& growing) const {
+    std::set<int> reached;
+    std::vector<int> open;
+    bool feeds = false;
+    for (int consumer : graph_.consumers(p)) {
+      if (growing.axes.count(consumer) > 0) {
+        feeds = true;
+      } else if (reached.insert(consumer).second) {
+        open.push_back(consumer);
+      }
+    }
+    while (!open.empty()) {
+      const int group = open.back();
+      open.pop_back();
+      for (int consumer : graph_.consumers(group)) {
+        if (growing.axes.count(consumer) > 0) return false;
+        if (reached.insert(consumer).second) open.push_back(consumer);
+      }
+    }
+    return feeds;
+  }
+
+  // The kernel's own indices for the rows at which the chain reads its result.
+  std::optional<std::vector<int>> RowsGiven(int p, const Growing& growing) const {
+    const FlatContraction& given = kernel(p);
+    std::vector<int> axes(growing.rows.size(), -1);
+    for (const auto& [group, group_axes] : growing.axes) {
+      const FlatContraction& flat = kernel(group);
+      for (int tensor : ReadAnywhere(flat)) {
+        if (StorageOf(flat, tensor) == given.outputs[0].value) return std::nullopt;
+      }
+      for (const poly::TensorAccess& access : flat.accesses) {
+        if (StorageOf(flat, access.tensor) != given.outputs[0].value) continue;
+        const auto coords = poly::ReshapeCoords(
+            access.coords, flat.tensors[access.tensor].shape.dims, given.output_dims, flat.indices);
+        if (!coords) return std::nullopt;
+        for (size_t a = 0; a < axes.size(); ++a) {
+          int index = -1;
+          for (size_t d = 0; d < coords->size(); ++d) {
+            if ((*coords)[d].coefficient(group_axes[a]).is_zero()) continue;
+            if (index >= 0 || !((*coords)[d] == Affine::Variable(group_axes[a]))) {
+              return std::nullopt;
+            }
+            index = given.output_coords[d].single_variable();
+          }
+          if (index < 0 || given.indices[index].range != growing.rows[a] ||
+              (axes[a] >= 0 && axes[a] != index)) {
+            return std::nullopt;
+          }
+          axes[a] = index;
+        }
+      }
+    }
+    return axes;
+  }
+
+  bool IsWorthIt(const Growing& growing) const {
+    int64_t points = 0;
+    int64_t count = 1;
+    for (int64_t rows : growing.rows) count *= rows;
+    for (const auto& [group, axes] : growing.axes) {
+      points += std::max(kernel(group).point_count(), kernel(group).output_point_count());
+    }
+    if (count < options_.cores && points > kLittleWork) return false;
+    return RowBytes(growing) <= options_.row_bytes;
+  }
+
+  // What is touched of all tensors for one row.
+  int64_t RowBytes(const Growing& growing) const {
+    std::map<ValueId, int64_t> bytes;
+    for (const auto& [group, axes] : growing.axes) {
+      const FlatContraction& flat = kernel(group);
+      const auto add = [&](ValueId value, DataType type, const std::vector<Affine>& coords) {
+        int64_t size = ByteWidth(type);
+        for (size_t i = 0; i < flat.indices.size(); ++i) {
+          const int index = static_cast<int>(i);
+          const bool follows = std::any_of(coords.begin(), coords.end(), [&](const Affine& coord) {
+            return !coord.coefficient(index).is_zero();
+          });
+          if (follows && !IsRow(axes, index)) size *= flat.indices[i].range;
+        }
+        bytes[value] = std::max(bytes[value], size);
+      };
+      for (const poly::TensorAccess& access : flat.accesses) {
+        add(StorageOf(flat, access.tensor), flat.tensors[access.tensor].shape.type, access.coords);
+      }
+      for (const poly::Output& output : flat.outputs) {
+        add(output.value, output.shape.type, flat.output_coords);
+      }
+    }
+    int64_t sum = 0;
+    for (const auto& [value, size] : bytes) sum += size;
+    return sum;
+  }
+
+  RowChain Finish(const Growing& growing) const {
+    RowChain chain;
+    chain.rows = growing.rows;
+    chain.row_bytes = RowBytes(growing);
+    std::map<ValueId, int> kept;
+    int64_t left = options_.local_bytes;
+    std::map<int, int> kept_by;
+    for (const auto& [group, axes] : growing.axes) {
+      if (!IsReadWithin(group, growing)) continue;
+      const poly::RowTensor& tensor = growing.written.at(kernel(group).outputs[0].value);
+      const DataType type = kernel(group).outputs[0].shape.type;
+      const int64_t bytes =
+          tensor.Shape(type, std::vector<int64_t>(chain.rows.size(), 1)).byte_size();
+      if (bytes > left) continue;
+      left -= bytes;
+      kept[tensor.value] = kept_by[group] = static_cast<int>(chain.tensors.size());
+      chain.tensors.push_back(tensor);
+    }
+    for (const auto& [group, axes] : growing.axes) {
+      poly::RowKernel row_kernel = {kernel(group), axes, {}, -1};
+      for (size_t t = 0; t < row_kernel.flat.tensors.size(); ++t) {
+        const auto found = kept.find(StorageOf(row_kernel.flat, static_cast<int>(t)));
+        row_kernel.tensors.push_back(found == kept.end() ? -1 : found->second);
+        row_kernel.flat.tensors[t].value = StorageOf(row_kernel.flat, static_cast<int>(t));
+      }
+      const auto found = kept_by.find(group);
+      if (found != kept_by.end()) row_kernel.output = found->second;
+      chain.groups.push_back(group);
+      chain.kernels.push_back(std::move(row_kernel));
+    }
+    return chain;
+  }
+
+  // What the group stores is a single tensor that only the chain reads.
+  bool IsReadWithin(int group, const Growing& growing) const {
+    const std::vector<poly::Output>& outputs = kernel(group).outputs;
+    const DataType type = outputs[0].shape.type;
+    if (outputs.size() != 1 || outputs_.count(outputs[0].value) > 0) return false;
+    if (type == DataType::kBool || ComputeType(type) != type) return false;
+    const std::set<int>& consumers = graph_.consumers(group);
+    return std::all_of(consumers.begin(), consumers.end(),
+                       [&](int consumer) { return growing.axes.count(consumer) > 0; });
+  }
+
+  const ir::Program& program_;
+  const ir::Grouping& grouping_;
+  const GroupKernels& kernels_;
+  const ChainOptions& options_;
+  const GroupGraph graph_;
+  std::vector<bool> in_chain_;
+  std::set<ValueId> outputs_;
+};
+
+// What takes many instructions an element.
+bool IsCostly(const ir::Value& value) {
+  const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
+  if (elementwise == nullptr) return false;
+  switch (elementwise->op) {
+    case ScalarOp::kExp:
+    case ScalarOp::kExpm1:
+    case ScalarOp::kLog:
+    case ScalarOp::kLog1p:
+    case ScalarOp::kSigmoid:
+    case ScalarOp::kTanh:
+    case ScalarOp::kErf:
+    case ScalarOp::kPow:
+    case ScalarOp::kSin:
+    case ScalarOp::kCos:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::vector<RowChain> FindRowChains(const ir::Program& program, const ir::Grouping& grouping,
+                                    const GroupKernels& kernels, const ChainOptions& options) {
+  return ChainFinder(program, grouping, kernels, options).Run();
+}
+
+std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping& grouping,
+                                 const std::vector<RowChain>& chains) {
+  const GroupGraph graph(program, grouping);
+  std::vector<std::vector<int>> together(grouping.groups.size());
+  for (int g = 0; g < graph.group_count(); ++g) together[g] = {g};
+  for (const RowChain& chain : chains) {
+    for (int group : chain.groups) together[group] = chain.groups;
+  }
+  std::vector<int> order;
+  std::vector<bool> placed(grouping.groups.size(), false);
+  const std::function<void(int)> place = [&](int group) {
+    if (placed[group]) return;
+    for (int member : together[group]) placed[member] = true;
+    for (int member : together[group]) {
+      for (int producer : graph.producers(member)) place(producer);
+    }
+    order.insert(order.end(), together[group].begin(), together[group].end());
+  };
+  for (int g = 0; g < graph.group_count(); ++g) place(g);
+  return order;
+}
+
+std::vector<ValueId> RepeatedInChains(const ir::Program& program, const ir::Grouping& grouping,
+                                      const std::vector<RowChain>& chains) {
+  const GroupGraph graph(program, grouping);
+  std::vector<bool> is_costly(program.values.size(), false);  // itself or something it is made of
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    is_costly[v] = IsCostly(program.values[v]);
+    if (grouping.in_memory[v]) continue;
+    for (ValueId operand : ir::Operands(program.values[v].op)) {
+      if (!grouping.in_memory[operand] && is_costly[operand]) is_costly[v] = true;
+    }
+  }
+  std::set<ValueId> repeated;
+  for (const RowChain& chain : chains) {
+    std::map<ValueId, int> kernels;
+    for (int group : chain.groups) {
+      for (ValueId value : graph.computed(group)) ++kernels[value];
+    }
+    const auto is_repeated = [&](ValueId v) {
+      const auto found = kernels.find(v);
+      return found != kernels.end() && found->second > 1 && is_costly[v] &&
+             std::holds_alternative<ir::Elementwise>(program.values[v].op);
+    };
+    // Of what is made of each other the last.
+    std::set<ValueId> inner;
+    for (const auto& [value, count] : kernels) {
+      if (!is_repeated(value)) continue;
+      for (ValueId operand : ir::Operands(program.values[value].op)) inner.insert(operand);
+    }
+    for (const auto& [value, count] : kernels) {
+      if (is_repeated(value) && inner.count(value) == 0) repeated.insert(value);
+    }
+  }
+  return {repeated.begin(), repeated.end()};
+}
+
+}  // namespace tartan::graph

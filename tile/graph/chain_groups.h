@@ -1,0 +1,53 @@
+// Kernels over the same rows that can run in one launch, one after the other for each block of
+// rows: softmax, normalisations, their gradients, and whatever else is a chain of reductions along
+// rows and elementwise operations on what they give.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tile/graph/group.h"
+#include "tile/ir/kernel_group.h"
+#include "tile/ir/program.h"
+#include "tile/poly/flat_contraction.h"
+#include "tile/poly/row_block.h"
+
+namespace tartan::graph {
+
+struct ChainOptions {
+  int64_t cores = 1;              // a chain has rows for all of them, or little work
+  int64_t row_bytes = 1 << 20;    // that a row's tensors may take
+  int64_t local_bytes = 1 << 17;  // that may be kept for a block of rows, for one row
+};
+
+// Row axes are output indices of the first reduction. Every kernel of a chain has each of them as
+// an output index of its own, and reads what others of the chain write at its own row alone.
+struct RowChain {
+  std::vector<int> groups;    // positions in Grouping::groups, in order
+  std::vector<int64_t> rows;  // range of each row axis
+  // Per group; their tensors' values are those that hold the elements.
+  std::vector<poly::RowKernel> kernels;
+  std::vector<poly::RowTensor> tensors;  // that only the chain reads, and that are not in memory
+  int64_t row_bytes = 0;                 // of all tensors, for one row
+};
+
+// The kernels of each group; nothing for those that no chain may have: special operations, kernels
+// that do not write all of their output, and what depends on constants alone.
+using GroupKernels = std::vector<std::optional<poly::FlatContraction>>;
+
+// Chains have two kernels at least and no kernel in common. What a chain reads, and does not
+// compute, never depends on it.
+std::vector<RowChain> FindRowChains(const ir::Program& program, const ir::Grouping& grouping,
+                                    const GroupKernels& kernels, const ChainOptions& options);
+
+// An order in which the groups can run with those of a chain one behind the other.
+std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping& grouping,
+                                 const std::vector<RowChain>& chains);
+
+// Values that several kernels of one chain compute each for itself and that cost much: held in
+// memory, they are computed once.
+std::vector<ir::ValueId> RepeatedInChains(const ir::Program& program, const ir::Grouping& grouping,
+                                          const std::vector<RowChain>& chains);
+
+}  // namespace tartan::graph

@@ -1,0 +1,25 @@
+// A chain of kernels over the same rows becomes one kernel.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tile/lower/lower_kernel.h"
+#include "tile/plan/row_plan.h"
+#include "tile/poly/row_block.h"
+#include "tile/sem/sem.h"
+
+namespace tartan::lower {
+
+struct RowChainKernel {
+  sem::Kernel kernel;
+  std::vector<ir::ValueId> parameters;  // the value that each parameter holds
+};
+
+// `kernels` and `tensors` are what the plan was made for. Values that the chain writes are outputs,
+// also where it reads them again.
+RowChainKernel LowerRowChain(const std::vector<poly::RowKernel>& kernels,
+                             const std::vector<poly::RowTensor>& tensors, const plan::RowPlan& plan,
+                             const std::string& name, const LowerOptions& options);
+
+}  // namespace tartan::lower

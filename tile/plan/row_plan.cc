@@ -1,0 +1,122 @@
+#include "tile/plan/row_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "tile/plan/cpu_plan.h"
+
+namespace tartan::plan {
+namespace {
+
+// Blocks that have so many rows are tried.
+constexpr int64_t kBlocks[] = {1, 4, 16, 64};
+constexpr int64_t kBlocksPerCore = 4;
+constexpr double kCachedBytesPerCycle = 14;  // from the second cache
+
+// About `count` rows, neighbours in the last axes.
+std::vector<int64_t> BlockOf(const std::vector<int64_t>& rows, int64_t count) {
+  std::vector<int64_t> block(rows.size(), 1);
+  for (size_t a = rows.size(); a-- > 0;) {
+    block[a] = std::min(rows[a], count);
+    if (block[a] < rows[a]) break;
+    count /= block[a];
+  }
+  return block;
+}
+
+// A reduced index that its vectors do not divide ends in a loop over single elements.
+bool HasTail(const poly::FlatContraction& flat, const KernelPlan& plan) {
+  return plan.vector_index >= flat.output_index_count &&
+         flat.indices[plan.vector_index].range % plan.unroll[plan.vector_index] != 0;
+}
+
+// The best plan that has one work-item and reads operands as they lie. One without a tail is as
+// good where the model sees little difference.
+PlannedKernel PlanStage(const poly::RowBlock& block, const HardwareSettings& settings) {
+  poly::FlatContraction flat = block.flat;
+  for (int origin : block.origins) {
+    if (origin >= 0) flat.indices[origin].range = 1;
+  }
+  HardwareSettings alone = settings;
+  alone.compute_units = 0;
+  constexpr int kCandidates = 16;
+  constexpr double kTailCost = 1.3;
+  PlannedKernel best = {flat, ScalarPlan(flat, 1), {}, 0, ""};
+  double least = std::numeric_limits<double>::infinity();
+  const std::vector<bool> is_constant(flat.tensors.size(), false);
+  for (PlannedKernel& planned : CpuPlans(flat, alone, is_constant, kCandidates)) {
+    const double cost = planned.predicted * (HasTail(flat, planned.plan) ? kTailCost : 1);
+    if (!planned.packed.empty() || cost >= least) continue;
+    least = cost;
+    best = std::move(planned);
+  }
+  for (int i = 0; i < flat.output_index_count; ++i) best.plan.task[i] = flat.indices[i].range;
+  return best;
+}
+
+RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
+                   const std::vector<poly::RowKernel>& kernels,
+                   const std::vector<poly::RowTensor>& tensors, int64_t row_bytes,
+                   const HardwareSettings& settings) {
+  RowPlan plan = {rows, std::move(block), {}, 0};
+  int64_t count = 1;
+  for (int64_t size : plan.block) count *= size;
+  const double bytes = static_cast<double>(row_bytes * count);
+  double cycles = 0;
+  for (const poly::RowKernel& kernel : kernels) {
+    poly::RowBlock cut = poly::CutRows(kernel, plan.block, tensors);
+    PlannedKernel planned = PlanStage(cut, settings);
+    cycles += planned.predicted;
+    if (bytes > 0.8 * static_cast<double>(settings.l1_bytes)) {
+      cycles += bytes / kCachedBytesPerCycle;
+    }
+    plan.stages.push_back({std::move(cut), std::move(planned.plan)});
+  }
+  plan.predicted = cycles * static_cast<double>(plan.ItemCount());
+  return plan;
+}
+
+}  // namespace
+
+int64_t RowPlan::BlockCount(int axis) const { return (rows[axis] + block[axis] - 1) / block[axis]; }
+
+int64_t RowPlan::ItemCount() const {
+  int64_t items = 1;
+  for (size_t a = 0; a < rows.size(); ++a) items *= BlockCount(static_cast<int>(a));
+  return items;
+}
+
+std::string RowPlan::ToString() const {
+  std::vector<std::string> lines = {absl::StrFormat(
+      "blocks of [%s] rows of [%s], %d work-items, cycles %.3g", absl::StrJoin(block, ", "),
+      absl::StrJoin(rows, ", "), ItemCount(), predicted)};
+  for (const RowStage& stage : stages) {
+    lines.push_back(
+        absl::StrCat("  ", stage.block.flat.name, ": ", stage.plan.ToString(stage.block.flat)));
+  }
+  return absl::StrJoin(lines, "\n");
+}
+
+RowPlan PlanRows(const std::vector<int64_t>& rows, const std::vector<poly::RowKernel>& kernels,
+                 const std::vector<poly::RowTensor>& tensors, int64_t row_bytes,
+                 const HardwareSettings& settings) {
+  int64_t all = 1;
+  for (int64_t range : rows) all *= range;
+  RowPlan best;
+  for (int64_t count : kBlocks) {
+    const bool is_first = best.stages.empty();
+    if (!is_first && (count * kBlocksPerCore * settings.compute_units > all ||
+                      2 * count * row_bytes > settings.l2_bytes)) {
+      break;
+    }
+    RowPlan plan = PlanBlocks(rows, BlockOf(rows, count), kernels, tensors, row_bytes, settings);
+    if (is_first || plan.predicted < best.predicted) best = std::move(plan);
+  }
+  return best;
+}
+
+}  // namespace tartan::plan

@@ -1,0 +1,37 @@
+// How a chain of kernels over the same rows is divided: work-items have a block of rows each and
+// run the kernels on it one after the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tile/base/hardware_settings.h"
+#include "tile/plan/kernel_plan.h"
+#include "tile/poly/row_block.h"
+
+namespace tartan::plan {
+
+// One kernel of the chain for one block. Its plan's tasks are the whole block.
+struct RowStage {
+  poly::RowBlock block;
+  KernelPlan plan;
+};
+
+struct RowPlan {
+  std::vector<int64_t> rows;   // range of each row axis
+  std::vector<int64_t> block;  // values of each row axis in a block
+  std::vector<RowStage> stages;
+  double predicted = 0;  // cycles of one core, for all blocks
+
+  int64_t BlockCount(int axis) const;
+  int64_t ItemCount() const;
+  std::string ToString() const;  // one line for the blocks and one for each stage
+};
+
+// For CPU devices. `row_bytes` is what all tensors have of one row.
+RowPlan PlanRows(const std::vector<int64_t>& rows, const std::vector<poly::RowKernel>& kernels,
+                 const std::vector<poly::RowTensor>& tensors, int64_t row_bytes,
+                 const HardwareSettings& settings);
+
+}  // namespace tartan::plan

@@ -1,0 +1,126 @@
+#include "tile/poly/row_block.h"
+
+#include <utility>
+
+#include "tile/poly/coords.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::poly {
+namespace {
+
+using math::Affine;
+
+// Where the indices of a kernel are in its blocks: an index that is cut goes on from its origin, a
+// new index behind the other output indices.
+class Cut {
+ public:
+  Cut(const RowKernel& kernel, const std::vector<int64_t>& block)
+      : flat_(kernel.flat), origins_(block.size(), -1), axis_(kernel.flat.indices.size(), -1) {
+    int added = 0;
+    for (size_t a = 0; a < block.size(); ++a) {
+      const int index = kernel.axes[a];
+      axis_[index] = static_cast<int>(a);
+      if (block[a] == flat_.indices[index].range) continue;
+      origins_[a] = block[a] == 1 ? index : flat_.output_index_count + added++;
+    }
+    added_ = added;
+  }
+
+  const std::vector<int>& origins() const { return origins_; }
+
+  Affine Map(const Affine& poly) const {
+    Affine mapped = Affine::Constant(poly.constant);
+    for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
+      const math::Rational coefficient = poly.coefficient(i);
+      if (coefficient.is_zero()) continue;
+      mapped.set_coefficient(i < flat_.output_index_count ? i : i + added_, coefficient);
+      const int origin = axis_[i] < 0 ? -1 : origins_[axis_[i]];
+      if (origin >= 0) mapped.set_coefficient(origin, coefficient);
+    }
+    return mapped;
+  }
+
+  // The position of a row within its block.
+  Affine Within(int axis, int index) const {
+    return origins_[axis] == index ? Affine::Constant(0) : Affine::Variable(index);
+  }
+
+  void AddIndices(const RowKernel& kernel, const std::vector<int64_t>& block,
+                  FlatContraction* flat) const {
+    for (size_t a = 0; a < block.size(); ++a) {
+      const int index = kernel.axes[a];
+      if (origins_[a] < 0 || origins_[a] == index) continue;
+      const Index rows = flat->indices[index];
+      flat->indices[index].range = block[a];
+      flat->indices.insert(flat->indices.begin() + origins_[a],
+                           {rows.name + "_origin", rows.range - block[a] + 1});
+      ++flat->output_index_count;
+    }
+  }
+
+ private:
+  const FlatContraction& flat_;
+  std::vector<int> origins_;  // per row axis
+  std::vector<int> axis_;     // per index
+  int added_ = 0;
+};
+
+}  // namespace
+
+TensorShape RowTensor::Shape(DataType type, const std::vector<int64_t>& block) const {
+  TensorShape shape = {type, dims};
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (axes[d] >= 0) shape.dims[d] = block[axes[d]];
+  }
+  return shape;
+}
+
+std::optional<std::vector<Affine>> RowCoords(const FlatContraction& flat,
+                                             const TensorAccess& access, const RowTensor& tensor,
+                                             const std::vector<int>& axes) {
+  auto coords = ReshapeCoords(access.coords, flat.tensors[access.tensor].shape.dims, tensor.dims,
+                              flat.indices);
+  if (!coords) return std::nullopt;
+  for (size_t d = 0; d < tensor.dims.size(); ++d) {
+    if (tensor.axes[d] < 0) continue;
+    if (!((*coords)[d] == Affine::Variable(axes[tensor.axes[d]]))) return std::nullopt;
+  }
+  return coords;
+}
+
+RowBlock CutRows(const RowKernel& kernel, const std::vector<int64_t>& block,
+                 const std::vector<RowTensor>& tensors) {
+  const FlatContraction& flat = kernel.flat;
+  const Cut cut(kernel, block);
+  const auto keep_block = [&](const RowTensor& tensor, std::vector<Affine>* coords) {
+    for (size_t d = 0; d < coords->size(); ++d) {
+      const int axis = tensor.axes[d];
+      (*coords)[d] = axis < 0 ? cut.Map((*coords)[d]) : cut.Within(axis, kernel.axes[axis]);
+    }
+  };
+  FlatContraction result = MapPolys(flat, [&](const Affine& poly) { return cut.Map(poly); });
+  for (size_t a = 0; a < flat.accesses.size(); ++a) {
+    const TensorAccess& access = flat.accesses[a];
+    const int kept = kernel.tensors[access.tensor];
+    if (kept < 0) continue;
+    result.accesses[a].coords = *RowCoords(flat, access, tensors[kept], kernel.axes);
+    keep_block(tensors[kept], &result.accesses[a].coords);
+  }
+  for (size_t t = 0; t < flat.tensors.size(); ++t) {
+    if (kernel.tensors[t] < 0) continue;
+    result.tensors[t].shape = tensors[kernel.tensors[t]].Shape(flat.tensors[t].shape.type, block);
+  }
+  if (kernel.output >= 0) {
+    const RowTensor& tensor = tensors[kernel.output];
+    result.output_coords = flat.output_coords;
+    keep_block(tensor, &result.output_coords);
+    for (Output& output : result.outputs) output.shape = tensor.Shape(output.shape.type, block);
+    result.output_dims = tensor.Shape(DataType::kBool, block).dims;
+  }
+  cut.AddIndices(kernel, block, &result);
+  RowBlock cut_kernel = {{}, cut.origins()};
+  cut_kernel.flat = MergeIndices(std::move(result), &cut_kernel.origins);
+  return cut_kernel;
+}
+
+}  // namespace tartan::poly
