@@ -158,6 +158,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.constant_qualifier = "const ";
   dialect.restrict_qualifier = "restrict ";
   dialect.barrier = "barrier(CLK_LOCAL_MEM_FENCE);";
+  dialect.global_barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);";
   dialect.unroll = "#pragma unroll";
   dialect.aligned_array = " __attribute__((aligned(64)))";
   dialect.type_name = TypeName;

@@ -67,7 +67,8 @@ struct Dialect {
 
   std::string kernel_qualifier;  // "__kernel"
   std::string global_space, local_space, constant_qualifier, restrict_qualifier;
-  std::string barrier;  // statement
+  std::string barrier;         // statement
+  std::string global_barrier;  // of buffers, too
   std::string unroll;   // before a loop that is to be unrolled
   std::string aligned_array;  // after the name of an array that vectors are loaded from
   // Of variables, and of elements in memory.

@@ -77,7 +77,9 @@ class Writer {
         },
         [&](const sem::For& loop) { WriteFor(loop); },
         [&](const sem::If& branch) { WriteIf(branch, "if ("); },
-        [&](const sem::Barrier&) { Line(dialect_.barrier); },
+        [&](const sem::Barrier& barrier) {
+          Line(barrier.is_global ? dialect_.global_barrier : dialect_.barrier);
+        },
         [&](const sem::AtomicUpdate& update) {
           const Place place = MakePlace(update.buffer, update.stored, update.index);
           Line(absl::StrCat(

@@ -338,7 +338,7 @@ absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOption
   group_options.fuse = options.fuse;
   const std::vector<bool> is_constant = FindConstants(program);
   ChainedGroups divided;
-  if (options.fuse && options.chain_rows && options.settings.threads == 1) {
+  if (options.fuse && options.chain_rows) {
     TARTAN_ASSIGN_OR_RETURN(
         divided, GroupWithChains(program, spaces, is_constant, group_options, options.settings));
   } else {

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"
+#include "tile/lower/row_group_kernel.h"
+#include "tile/plan/row_group_plan.h"
 #include "tile/plan/row_plan.h"
 #include "tile/poly/build_kernel.h"
 #include "tile/sem/simplify.h"
@@ -13,6 +15,22 @@ namespace tartan::compiler {
 namespace {
 
 using ir::ValueId;
+
+constexpr int64_t kGpuRowBytes = 1 << 19;  // of which the second cache holds one for each unit
+
+bool IsGpu(const HardwareSettings& settings) { return settings.threads > 1; }
+
+graph::ChainOptions ChainOptionsFor(const HardwareSettings& settings) {
+  graph::ChainOptions options;
+  options.cores = settings.compute_units;
+  if (IsGpu(settings)) {
+    // Even a quarter of the units is as quick as three launches.
+    options.cores = std::max<int64_t>(settings.compute_units / 4, 1);
+    options.row_bytes = kGpuRowBytes;
+    options.local_bytes = settings.local_memory_bytes / 2;
+  }
+  return options;
+}
 
 // Kernels that write the whole of their output at every run.
 absl::StatusOr<graph::GroupKernels> BuildKernels(const ir::Program& program,
@@ -43,18 +61,23 @@ absl::StatusOr<ChainedGroups> GroupWithChains(const ir::Program& program,
                                               const std::vector<bool>& is_constant,
                                               const graph::GroupOptions& group_options,
                                               const HardwareSettings& settings) {
-  graph::ChainOptions chain_options;
-  chain_options.cores = settings.compute_units;
+  const graph::ChainOptions chain_options = ChainOptionsFor(settings);
   const auto divide = [&](const graph::GroupOptions& options) -> absl::StatusOr<ChainedGroups> {
     ChainedGroups divided;
     divided.grouping = graph::GroupIntoKernels(program, spaces, options);
     TARTAN_ASSIGN_OR_RETURN(const graph::GroupKernels kernels,
                             BuildKernels(program, spaces, divided.grouping, is_constant));
     divided.chains = graph::FindRowChains(program, divided.grouping, kernels, chain_options);
+    std::erase_if(divided.chains, [&](const graph::RowChain& chain) {
+      return IsGpu(settings) &&
+             !plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings);
+    });
     divided.order = graph::OrderWithChains(program, divided.grouping, divided.chains);
     return divided;
   };
   TARTAN_ASSIGN_OR_RETURN(ChainedGroups divided, divide(group_options));
+  // GPUs compute faster than they remember.
+  if (IsGpu(settings)) return divided;
   graph::GroupOptions holding = group_options;
   holding.held = graph::RepeatedInChains(program, divided.grouping, divided.chains);
   if (holding.held.empty()) return divided;
@@ -70,11 +93,17 @@ lower::RowChainKernel CompileRowChain(
   for (const poly::RowKernel& kernel : chain.kernels) {
     if (dump) dump("flat", poly::ToString(kernel.flat));
   }
-  const plan::RowPlan plan =
-      plan::PlanRows(chain.rows, chain.kernels, chain.tensors, chain.row_bytes, settings);
-  if (dump) dump("plan", absl::StrCat(plan.ToString(), "\n"));
-  lower::RowChainKernel lowered =
-      lower::LowerRowChain(chain.kernels, chain.tensors, plan, name, options);
+  lower::RowChainKernel lowered;
+  if (IsGpu(settings)) {
+    const auto plan = plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings);
+    if (dump) dump("plan", absl::StrCat(plan->ToString(), "\n"));
+    lowered = lower::LowerRowGroups(chain.kernels, chain.tensors, *plan, name, options);
+  } else {
+    const plan::RowPlan plan =
+        plan::PlanRows(chain.rows, chain.kernels, chain.tensors, chain.row_bytes, settings);
+    if (dump) dump("plan", absl::StrCat(plan.ToString(), "\n"));
+    lowered = lower::LowerRowChain(chain.kernels, chain.tensors, plan, name, options);
+  }
   if (dump) dump("sem", sem::ToString(lowered.kernel));
   lowered.kernel = sem::Simplify(lowered.kernel);
   if (dump) dump("simplified", sem::ToString(lowered.kernel));

@@ -87,7 +87,8 @@ ProgramCache::Request ProgramCache::RequestNow(const std::string& key) const {
     request.store = store_;
     request.store_key =
         absl::StrCat("program\n", build, "\n", dialect_.format, "\n", ToString(settings), "\n",
-                     options_.force_64bit_indices, options_.fuse, options_.pad_inputs, options_.channels_last, "\n",
+                     options_.force_64bit_indices, options_.fuse, options_.pad_inputs,
+                     options_.channels_last, options_.chain_rows, "\n",
                      plans_bytes_.size(), ":", plans_bytes_, "\n", key);
   }
   if (plans_ != nullptr && plans_->size() > 0 && !options_.planner) {

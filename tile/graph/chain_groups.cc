@@ -302,7 +302,7 @@ class ChainFinder {
     for (const auto& [group, axes] : growing.axes) {
       points += std::max(kernel(group).point_count(), kernel(group).output_point_count());
     }
-    if (count < options_.cores && points > kLittleWork) return false;
+    if ((count == 1 || count < options_.cores) && points > kLittleWork) return false;
     return RowBytes(growing) <= options_.row_bytes;
   }
 

@@ -32,11 +32,10 @@ std::vector<std::string> UniqueNames(const poly::FlatContraction& flat) {
 class KernelLowerer {
  public:
   KernelLowerer(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
-                const LowerOptions& options)
+                DataType index_type)
       : flat_(flat),
         plan_(plan),
-        indices_(flat, options.force_64bit_indices || NeedsWideIndices(flat) ? DataType::kInt64
-                                                                             : DataType::kInt32),
+        indices_(flat, index_type),
         names_(UniqueNames(flat)),
         positions_(OutputPositions(flat, plan)) {
     output_poly_ = poly::Flatten(flat.output_coords, flat.output_dims,
@@ -404,12 +403,13 @@ bool NeedsWideIndices(const poly::FlatContraction& flat) {
 sem::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
                         const std::string& name, const LowerOptions& options) {
   if (plan.group) return LowerGroupKernel(flat, *plan.group, name, options);
-  return KernelLowerer(flat, plan, options).Lower(name);
+  const bool is_wide = options.force_64bit_indices || NeedsWideIndices(flat);
+  return KernelLowerer(flat, plan, is_wide ? DataType::kInt64 : DataType::kInt32).Lower(name);
 }
 
 sem::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
-                       const std::vector<ExprPtr>& begins, const LowerOptions& options) {
-  return KernelLowerer(flat, plan, options).LowerTask(begins);
+                       const std::vector<ExprPtr>& begins, DataType index_type) {
+  return KernelLowerer(flat, plan, index_type).LowerTask(begins);
 }
 
 }  // namespace tartan::lower

@@ -21,9 +21,9 @@ sem::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPla
                         const std::string& name, const LowerOptions& options);
 
 // The statements for one task that begins at `begins` in the output indices. Parameters are called
-// as above; the plan has no `group`.
+// as above; the plan has no `group`. Index arithmetic is done in `index_type`.
 sem::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
-                       const std::vector<sem::ExprPtr>& begins, const LowerOptions& options);
+                       const std::vector<sem::ExprPtr>& begins, DataType index_type);
 
 // Some tensor is too large for 32-bit index arithmetic.
 bool NeedsWideIndices(const poly::FlatContraction& flat);

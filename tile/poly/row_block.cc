@@ -89,7 +89,7 @@ std::optional<std::vector<Affine>> RowCoords(const FlatContraction& flat,
 }
 
 RowBlock CutRows(const RowKernel& kernel, const std::vector<int64_t>& block,
-                 const std::vector<RowTensor>& tensors) {
+                 const std::vector<RowTensor>& tensors, bool keep_rows) {
   const FlatContraction& flat = kernel.flat;
   const Cut cut(kernel, block);
   const auto keep_block = [&](const RowTensor& tensor, std::vector<Affine>* coords) {
@@ -118,9 +118,15 @@ RowBlock CutRows(const RowKernel& kernel, const std::vector<int64_t>& block,
     result.output_dims = tensor.Shape(DataType::kBool, block).dims;
   }
   cut.AddIndices(kernel, block, &result);
-  RowBlock cut_kernel = {{}, cut.origins()};
-  cut_kernel.flat = MergeIndices(std::move(result), &cut_kernel.origins);
-  return cut_kernel;
+  std::vector<int> kept = cut.origins();
+  for (size_t a = 0; a < block.size(); ++a) {
+    kept.push_back(keep_rows && block[a] > 1 ? kernel.axes[a] : -1);
+  }
+  RowBlock row_block;
+  row_block.flat = MergeIndices(std::move(result), &kept);
+  row_block.origins.assign(kept.begin(), kept.begin() + static_cast<int64_t>(block.size()));
+  row_block.rows.assign(kept.begin() + static_cast<int64_t>(block.size()), kept.end());
+  return row_block;
 }
 
 }  // namespace tartan::poly

@@ -41,11 +41,13 @@ struct RowBlock {
   // Per row axis: the output index that says where the block begins, and which is the same for all
   // of it; -1 where a block has the whole axis. The kernel's own index goes on from there.
   std::vector<int> origins;
+  // Per row axis: that index; -1 where a block has one row, or where indices were merged.
+  std::vector<int> rows;
 };
 
 // The kernel for blocks of `block[a]` values of each row axis a, which are at least 1 and at most
-// its range.
+// its range. With `keep_rows` rows are not merged with other indices.
 RowBlock CutRows(const RowKernel& kernel, const std::vector<int64_t>& block,
-                 const std::vector<RowTensor>& tensors);
+                 const std::vector<RowTensor>& tensors, bool keep_rows = false);
 
 }  // namespace tartan::poly

@@ -293,7 +293,7 @@ StmtPtr MakeIf(ExprPtr condition, StmtPtr then, StmtPtr otherwise) {
   return MakeStmt(If{std::move(condition), std::move(then), std::move(otherwise)});
 }
 
-StmtPtr MakeBarrier() { return MakeStmt(Barrier{}); }
+StmtPtr MakeBarrier(bool is_global) { return MakeStmt(Barrier{is_global}); }
 
 StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprPtr index,
                          ExprPtr value) {

@@ -51,7 +51,7 @@ StmtPtr MakeStore(std::string buffer, DataType stored, ExprPtr index, ExprPtr va
 StmtPtr MakeFor(std::string name, ExprPtr begin, ExprPtr end, StmtPtr body, int64_t step = 1,
                 bool unroll = false);  // the variable has the type of `end`
 StmtPtr MakeIf(ExprPtr condition, StmtPtr then, StmtPtr otherwise = nullptr);
-StmtPtr MakeBarrier();
+StmtPtr MakeBarrier(bool is_global = false);
 StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprPtr index,
                          ExprPtr value);
 StmtPtr MakeComment(std::string text);

@@ -77,7 +77,7 @@ bool Same(const If& a, const If& b) {
          Equal(a.otherwise, b.otherwise);
 }
 
-bool Same(const Barrier&, const Barrier&) { return true; }
+bool Same(const Barrier& a, const Barrier& b) { return a.is_global == b.is_global; }
 
 bool Same(const AtomicUpdate& a, const AtomicUpdate& b) {
   return a.buffer == b.buffer && a.stored == b.stored && a.op == b.op && Equal(a.index, b.index) &&

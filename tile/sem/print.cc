@@ -105,7 +105,7 @@ class StatementPrinter {
           Line("else");
           PrintInside(branch.otherwise);
         },
-        [&](const Barrier&) { Line("barrier"); },
+        [&](const Barrier& barrier) { Line(barrier.is_global ? "global barrier" : "barrier"); },
         [&](const AtomicUpdate& update) {
           Line("atomic ", update.buffer, "[", ToString(update.index),
                "]:", tartan::Name(update.stored), " = ", tartan::Name(update.op), "(old, ",

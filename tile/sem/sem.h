@@ -121,7 +121,11 @@ struct If {
   StmtPtr then;
   StmtPtr otherwise;  // may be null
 };
-struct Barrier {};  // all work-items of the group, local memory
+// All work-items of the group wait for each other, and see what the others wrote to local memory and,
+// where is_global, to buffers.
+struct Barrier {
+  bool is_global = false;
+};
 // buffer[index] = op(buffer[index], value) as one indivisible step between work-items.
 struct AtomicUpdate {
   std::string buffer;

@@ -19,6 +19,16 @@ CompileOptions ForCpu() {
   return options;
 }
 
+CompileOptions ForGpu(int64_t threads) {
+  CompileOptions options;
+  options.settings.threads = threads;
+  options.settings.vector_width = 1;
+  options.settings.has_local_memory = true;
+  options.settings.max_work_group_size = threads;
+  options.settings.compute_units = 2;
+  return options;
+}
+
 class RowChainTest : public testing::TestWithParam<RowProgram> {
  protected:
   void Check(const CompileOptions& options, const std::vector<HostTensor>& inputs) {
@@ -49,6 +59,14 @@ TEST_P(RowChainTest, EqualsTheNaiveEvaluatorWithWideIndicesAndShortVectors) {
   Check(options, RandomInputs(GetParam().program, 2));
 }
 
+TEST_P(RowChainTest, EqualsTheNaiveEvaluatorOnAGpuPlan) {
+  Check(ForGpu(64), RandomInputs(GetParam().program, 3));
+}
+
+TEST_P(RowChainTest, EqualsTheNaiveEvaluatorOnAGpuPlanOfFewWorkItems) {
+  Check(ForGpu(2), RandomInputs(GetParam().program, 4));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, RowChainTest, testing::ValuesIn(RowPrograms()),
                          [](const auto& info) { return info.param.program.name; });
 
@@ -61,6 +79,8 @@ int LaunchCount(const TestProgram& program, const CompileOptions& options) {
 TEST(RowChains, AreOneLaunchWhereRowsAreManyAndLong) {
   EXPECT_EQ(LaunchCount(SoftmaxOf(4096, 4096), ForCpu()), 1);
   EXPECT_EQ(LaunchCount(LayerNormalizationOf(16384, 1024), ForCpu()), 1);
+  EXPECT_EQ(LaunchCount(SoftmaxOf(4096, 4096), ForGpu(256)), 1);
+  EXPECT_EQ(LaunchCount(LayerNormalizationOf(16384, 1024), ForGpu(256)), 1);
 }
 
 TEST(RowChains, AreNotMadeWhereRowsDoNotEmployTheCores) {

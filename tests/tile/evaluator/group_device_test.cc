@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/opencl_dialect.h"
 #include "tests/tile/compiler/programs.h"
+#include "tests/tile/compiler/row_programs.h"
 #include "tests/tile/evaluator/device.h"
 #include "tile/base/match.h"
 #include "tile/codegen/write_kernel.h"
@@ -160,6 +161,39 @@ TEST_P(GroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GroupDeviceTest, testing::ValuesIn(Forms()),
+                         [](const auto& info) { return info.param.program.name; });
+
+class RowGroupDeviceTest : public testing::TestWithParam<RowProgram> {};
+
+TEST_P(RowGroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const TestProgram& test = GetParam().program;
+  const ir::Program program = BindTestProgram(test);
+  const std::vector<HostTensor> inputs = RandomInputs(test, 5);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  compiler::CompileOptions options;
+  options.settings = Gpu();
+  const auto list = compiler::Compile(program, options);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(static_cast<int>(list->steps.size()), GetParam().launches);
+  const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
+  EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "");
+}
+
+// The forms of chains: one row for a group and several, rows as neighbours, results in buffers.
+std::vector<RowProgram> RowForms() {
+  std::vector<RowProgram> forms;
+  for (const RowProgram& row_program : RowPrograms()) {
+    for (const char* name : {"Softmax3x131", "LayerNormalization37x16", "SoftmaxOverChannels",
+                             "IntermediateIsAnOutput", "FirstElementwise"}) {
+      if (row_program.program.name == name) forms.push_back(row_program);
+    }
+  }
+  return forms;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RowGroupDeviceTest, testing::ValuesIn(RowForms()),
                          [](const auto& info) { return info.param.program.name; });
 
 }  // namespace

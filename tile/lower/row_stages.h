@@ -1,0 +1,58 @@
+// What the kernels of chains have in common, on any device: parameters, what is kept for a block of
+// rows, and the names of it all.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tile/lower/row_kernel.h"
+#include "tile/poly/row_block.h"
+#include "tile/sem/build.h"
+
+namespace tartan::lower {
+
+class RowStages {
+ public:
+  // The chain's kernels in order. The arguments outlive the object.
+  RowStages(const std::vector<poly::RowKernel>& kernels,
+            const std::vector<poly::RowTensor>& tensors, DataType index_type);
+
+  // Comments, parameters (what is written first), index type and which values they are.
+  RowChainKernel Begin(const std::string& name, const std::string& plan) const;
+
+  // Declares where a block begins, as RowName(a) for every row axis with several blocks; the last
+  // varies fastest. The last block is drawn back over its neighbour where blocks do not divide an
+  // axis.
+  std::vector<sem::StmtPtr> DeclareRows(const sem::ExprPtr& number,
+                                        const std::vector<int64_t>& rows,
+                                        const std::vector<int64_t>& block) const;
+  // Declares the arrays that hold a block of what only the chain reads.
+  std::vector<sem::StmtPtr> DeclareKept(const std::vector<int64_t>& block, sem::Space space) const;
+
+  // A kernel's statements, written with the names that LowerKernel gives parameters, in the names
+  // of the chain.
+  sem::StmtPtr Named(size_t stage, const sem::StmtPtr& statement) const;
+
+  // What the stage stores is in buffers, and a later stage reads it.
+  bool IsReadFromBuffers(size_t stage) const;
+
+  sem::ExprPtr Number(int64_t value) const { return sem::Int(value, index_type_); }
+  sem::Type IndexType() const { return {index_type_, 1}; }
+  sem::ExprPtr Var(const std::string& name) const { return sem::Var(name, IndexType()); }
+  static std::string RowName(size_t axis);
+
+ private:
+  const std::vector<poly::RowKernel>& kernels_;
+  const std::vector<poly::RowTensor>& tensors_;
+  const DataType index_type_;
+  std::map<ir::ValueId, std::string> names_;  // of parameters
+  std::vector<sem::Parameter> parameters_;
+  std::vector<ir::ValueId> values_;  // of parameters
+};
+
+// 64-bit where some kernel, or some block of one, needs it.
+DataType RowIndexType(const std::vector<poly::RowKernel>& kernels, const LowerOptions& options);
+
+}  // namespace tartan::lower
