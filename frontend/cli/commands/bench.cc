@@ -12,6 +12,7 @@
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/latency.h"
+#include "frontend/cli/profile.h"
 #include "frontend/cli/stopwatch.h"
 #include "frontend/cli/terminal.h"
 #include "proto/report.pb.h"
@@ -28,6 +29,7 @@ struct BenchOptions {
   int64_t count = 0;  // 0: as many as fit into `seconds`
   std::vector<int64_t> batches;
   int threads = 0;  // 0: as many as the device takes
+  bool profile = false;
 };
 
 constexpr int64_t kMaxSamples = 10'000'000;
@@ -81,7 +83,7 @@ absl::Status Bench(api::Session& session, const BenchOptions& options, int64_t b
   report->mutable_cache()->set_misses(first.cache_misses);
   report->set_peak_device_bytes(session.device().hal()->statistics().peak_allocated_bytes);
   report->set_peak_host_bytes(PeakHostBytes());
-  return absl::OkStatus();
+  return options.profile ? Profile(session, inputs, report) : absl::OkStatus();
 }
 
 std::string BatchText(const proto::BenchReport& report) {
@@ -98,7 +100,9 @@ std::string BatchText(const proto::BenchReport& report) {
   table.AddRow({"kernels", absl::StrCat(report.kernels())});
   table.AddRow({"device memory", FormatBytes(report.peak_device_bytes())});
   table.AddRow({"host memory", FormatBytes(report.peak_host_bytes())});
-  return table.ToString("  ");
+  std::string text = table.ToString("  ");
+  if (!report.profile().empty()) absl::StrAppend(&text, ProfileText(report));
+  return text;
 }
 
 std::string ToText(const proto::BenchReport& report) {
@@ -166,6 +170,7 @@ Command AddBench(CLI::App& app) {
       ->check(CLI::Range(1, 1000000));
   command->add_option("--threads", options->threads, "Threads of a CPU device, each on a processor")
       ->check(CLI::Range(1, 1024));
+  command->add_flag("--profile", options->profile, "Time every kernel, too");
   const Command op = AddBenchOp(*command);
   command->footer(
       "Inputs not named are random; sizes the model leaves open are 1 unless --shape or --batch\n"

@@ -113,6 +113,23 @@ TEST(Program, BenchReportsJson) {
   EXPECT_EQ(report.batches_size(), 2);
 }
 
+TEST(Program, BenchTimesEveryKernel) {
+  const auto result =
+      RunTartan({"bench", Digits(), "--count", "2", "--profile", "--format", "json"});
+  const auto report = ParseJson<proto::BenchReport>(result);
+  ASSERT_EQ(report.profile_size(), report.kernels());
+  double share = 0;
+  for (const auto& kernel : report.profile()) {
+    EXPECT_GT(kernel.ms(), 0);
+    EXPECT_THAT(kernel.kernel(), StartsWith("k"));
+    ASSERT_EQ(kernel.nodes_size(), 1);
+    share += kernel.share();
+  }
+  EXPECT_NEAR(share, 1, 1e-6);
+  const auto text = RunTartan({"bench", Digits(), "--count", "2", "--profile"});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("roofline"), HasSubstr(report.profile(0).kernel())));
+}
+
 TEST(Program, ASecondProcessCompilesNothing) {
   const std::vector<std::string> arguments = {"run",   Digits(),   "--input",
                                               Seven(), "--format", "json"};
