@@ -71,8 +71,7 @@ class Writer {
         [&](const sem::DeclareArray& array) { WriteArray(array); },
         [&](const sem::Assign& assign) { WriteAssign(assign); },
         [&](const sem::Store& store) {
-          const Place place =
-              MakePlace(store.buffer, store.stored, store.index, store.is_aligned);
+          const Place place = MakePlace(store.buffer, store.stored, store.index, store.is_aligned);
           Line(absl::StrCat(dialect_.store(place, store.value->type, Print(store.value)), ";"));
         },
         [&](const sem::For& loop) { WriteFor(loop); },
@@ -112,10 +111,12 @@ class Writer {
     const bool local = array.space == sem::Space::kLocal;
     const MemorySpace space = local ? MemorySpace::kLocal : MemorySpace::kPrivate;
     memory_[array.name] = Memory{space, array.type.lanes};
+    // Large private arrays are memory, small ones registers.
+    constexpr int64_t kInMemory = 256;
+    const bool is_aligned = array.type.lanes == 1 && (local || array.size >= kInMemory);
     Line(absl::StrCat(local ? dialect_.local_space : "",
                       dialect_.stored_type_name(array.type, space), " ", array.name, "[",
-                      array.size, "]", local && array.type.lanes == 1 ? dialect_.aligned_array : "",
-                      ";"));
+                      array.size, "]", is_aligned ? dialect_.aligned_array : "", ";"));
   }
 
   // x = x + y is written x += y.

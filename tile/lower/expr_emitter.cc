@@ -18,13 +18,9 @@ bool IsMask(const sem::ExprPtr& value) {
   return value->type.element == DataType::kBool && value->type.lanes > 1;
 }
 
-sem::ExprPtr One(DataType type) {
-  return IsFloat(type) ? sem::Float(1, type) : sem::Int(1, type);
-}
+sem::ExprPtr One(DataType type) { return IsFloat(type) ? sem::Float(1, type) : sem::Int(1, type); }
 
-sem::ExprPtr Zero(DataType type) {
-  return IsFloat(type) ? sem::Float(0, type) : sem::Int(0, type);
-}
+sem::ExprPtr Zero(DataType type) { return IsFloat(type) ? sem::Float(0, type) : sem::Int(0, type); }
 
 // A flag as one per lane.
 sem::ExprPtr AsMask(const sem::ExprPtr& value, int lanes) {
@@ -52,8 +48,7 @@ sem::ExprPtr IndexEmitter::Emit(const math::Affine& poly) const {
   return sum == nullptr ? constant : sem::Add(sum, constant);
 }
 
-sem::ExprPtr IndexEmitter::Condition(const math::RangeConstraint& constraint,
-                                     int64_t shift) const {
+sem::ExprPtr IndexEmitter::Condition(const math::RangeConstraint& constraint, int64_t shift) const {
   const auto [least, greatest] = poly::ValueRange(constraint.poly, flat_.indices);
   const sem::ExprPtr value = Emit(constraint.poly + math::Affine::Constant(shift));
   sem::ExprPtr condition;
@@ -206,8 +201,10 @@ sem::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
       },
       [&](const poly::Read& read) {
         const auto provided = provided_.find(read.access);
-        return provided != provided_.end() ? provided->second
-                                           : EmitRead(expr, flat_.accesses[read.access]);
+        if (provided != provided_.end()) return provided->second;
+        const auto staged = staged_.find(read.access);
+        return staged != staged_.end() ? EmitStaged(staged->second)
+                                       : EmitRead(expr, flat_.accesses[read.access]);
       },
       [&](const poly::Accumulator&) { return accumulator_; },
       [&](const poly::Coordinate& coordinate) {
@@ -265,8 +262,7 @@ sem::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstraint
   if (auto it = conditions_.find(key); it != conditions_.end()) return it->second;
   sem::ExprPtr all;
   for (const math::RangeConstraint& constraint : constraints) {
-    sem::ExprPtr condition =
-        indices_.Condition(constraint, ShiftAt(constraint.poly, position_));
+    sem::ExprPtr condition = indices_.Condition(constraint, ShiftAt(constraint.poly, position_));
     if (condition == nullptr) continue;
     all = all == nullptr ? condition : sem::And(all, condition);
   }
@@ -299,6 +295,12 @@ sem::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tensor
                         flat_.tensors[access.tensor].shape.element_count() >= vector_.lanes;
   if (together && expr->type != DataType::kBool) return emit(vector_.lanes);
   return LaneByLane(expr->type, [&] { return emit(1); });
+}
+
+sem::ExprPtr ExprEmitter::EmitStaged(const StagedRead& read) const {
+  const math::Affine loops = read.loops + math::Affine::Constant(ShiftAt(read.tile, position_));
+  return sem::LoadFrom(read.array, read.type, sem::Add(read.base, indices_.Emit(loops)),
+                       VariesByLane(DependenceOf(read.tile)) ? vector_.lanes : 1);
 }
 
 std::vector<math::RangeConstraint> ExprEmitter::Unproven(
@@ -339,8 +341,8 @@ sem::ExprPtr ExprEmitter::EmitReadAt(const poly::ExprPtr& expr, const poly::Read
   const auto emit = [&](int lanes) {
     sem::ExprPtr index = indices_.Number(0);
     for (size_t d = 0; d < strides.size(); ++d) {
-      const sem::ExprPtr coordinate = sem::Cast(
-          AtFirstLane([&] { return Emit(read.coordinates[d]); }), indices_.type());
+      const sem::ExprPtr coordinate =
+          sem::Cast(AtFirstLane([&] { return Emit(read.coordinates[d]); }), indices_.type());
       index = sem::Add(index, sem::Mul(coordinate, indices_.Number(strides[d])));
     }
     return Load(read.tensor, std::move(index), lanes, Unproven(read.guard));

@@ -49,6 +49,16 @@ struct VectorShape {
   int lanes = 1;
 };
 
+// Elements of an access that lie in an array instead of the tensor: the one at a position of the
+// tile is at base + loops + what `tile` gains there.
+struct StagedRead {
+  std::string array;
+  DataType type = DataType::kInvalid;
+  sem::ExprPtr base;
+  math::Affine loops;  // of the reduced indices
+  math::Affine tile;   // of the output indices; along vectors 1
+};
+
 // Emits into one block of straight-line code: declarations of shared values are appended to it.
 class ExprEmitter {
  public:
@@ -65,6 +75,8 @@ class ExprEmitter {
   // The value that reads through an access have at every position, instead of that in memory: a
   // vector where it differs along the vector index.
   void Provide(int access, sem::ExprPtr value) { provided_[access] = std::move(value); }
+  // Reads through an access are of that array.
+  void ReadStaged(int access, StagedRead read) { staged_[access] = std::move(read); }
   // The vector index is a multiple of the lanes wherever the block is emitted.
   void AssumeAlignedLanes() { lanes_are_aligned_ = true; }
   // Counts uses, so that what is used more than once gets a variable. Call for every root first.
@@ -90,6 +102,7 @@ class ExprEmitter {
   sem::ExprPtr EmitNew(const poly::ExprPtr& expr);
   sem::ExprPtr EmitApply(const poly::Apply& apply, DataType type);
   sem::ExprPtr EmitRead(const poly::ExprPtr& expr, const poly::TensorAccess& access);
+  sem::ExprPtr EmitStaged(const StagedRead& read) const;
   sem::ExprPtr EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read);
   // True where the lanes of a read at computed coordinates are neighbours in memory.
   bool IsContiguous(const poly::ReadAt& read);
@@ -115,6 +128,7 @@ class ExprEmitter {
   std::vector<math::RangeConstraint> assumed_;
   std::vector<math::RangeConstraint> checked_;
   std::map<int, sem::ExprPtr> provided_;
+  std::map<int, StagedRead> staged_;
   bool lanes_are_aligned_ = false;
   Position position_;
   sem::ExprPtr accumulator_;

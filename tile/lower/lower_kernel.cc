@@ -9,6 +9,7 @@
 #include "tile/lower/expr_emitter.h"
 #include "tile/lower/group_kernel.h"
 #include "tile/lower/reduction.h"
+#include "tile/lower/task_block.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {
@@ -38,9 +39,12 @@ class KernelLowerer {
         indices_(flat, index_type),
         names_(UniqueNames(flat)),
         positions_(OutputPositions(flat, plan)) {
-    output_poly_ = poly::Flatten(flat.output_coords, flat.output_dims,
-                                 static_cast<int>(flat.indices.size()));
-    if (flat.is_reduction()) reduction_.emplace(flat, plan, indices_, names_);
+    output_poly_ =
+        poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()));
+    if (plan.block) block_.emplace(flat, plan, indices_, names_);
+    if (flat.is_reduction()) {
+      reduction_.emplace(flat, plan, indices_, names_, block_ ? &*block_ : nullptr);
+    }
   }
 
   sem::Kernel Lower(const std::string& name) {
@@ -73,9 +77,12 @@ class KernelLowerer {
 
   StmtPtr Body(int64_t items) {
     const ExprPtr item = sem::Var("item", IndexType());
-    std::vector<StmtPtr> statements = {sem::MakeDeclare(
-        IndexType(), "item", sem::Work(sem::WorkId::kGlobal, 0, indices_.type()))};
+    std::vector<StmtPtr> statements = {
+        sem::MakeDeclare(IndexType(), "item", sem::Work(sem::WorkId::kGlobal, 0, indices_.type()))};
     std::vector<StmtPtr> work = DecodeItem(item, items);
+    if (block_) {
+      for (StmtPtr& array : block_->Arrays()) work.push_back(std::move(array));
+    }
     work.push_back(OutputLoops(0));
     StmtPtr block = sem::MakeBlock(std::move(work));
     if (items % plan_.threads != 0) {
@@ -97,10 +104,9 @@ class KernelLowerer {
       if (tasks <= 1) continue;
       ExprPtr position = sem::Div(item, Number(below));
       if (below * tasks < items) position = sem::Mod(position, Number(tasks));
-      const std::string name =
-          plan_.task[i] == 1 ? names_[i] : absl::StrCat(names_[i], "task");
-      statements.push_back(sem::MakeDeclare(IndexType(), name,
-                                            sem::Mul(position, Number(plan_.task[i]))));
+      const std::string name = plan_.task[i] == 1 ? names_[i] : absl::StrCat(names_[i], "task");
+      statements.push_back(
+          sem::MakeDeclare(IndexType(), name, sem::Mul(position, Number(plan_.task[i]))));
       begin_[i] = sem::Var(name, IndexType());
       below *= tasks;
     }
@@ -116,18 +122,30 @@ class KernelLowerer {
     return sem::Select(sem::Less(end, Number(range)), end, Number(range));
   }
 
-  // The loops of a work-item; the last tile of an index is drawn back so that it is whole.
+  // The loops of a work-item from `level` on, with what the plan's block puts around its own.
   StmtPtr OutputLoops(size_t level) {
+    if (!block_ || level != static_cast<size_t>(plan_.block->level)) return LoopsFrom(level);
+    std::vector<TaskBlock::Task> tasks;
+    for (int i = 0; i < flat_.output_index_count; ++i) tasks.push_back({begin_[i], End(i)});
+    return block_->Emit(tasks, [&] { return LoopsFrom(level); });
+  }
+
+  // The last tile of an index is drawn back so that it is whole.
+  StmtPtr LoopsFrom(size_t level) {
     if (level == plan_.order.size()) return Tile();
     const int i = plan_.order[level];
     const int64_t range = flat_.indices[i].range;
     const int64_t step = plan_.unroll[i];
-    if (plan_.task[i] <= step) return WithTileAt(i, begin_[i], names_[i] + "at", level);
+    if (plan_.task[i] <= step) {
+      if (block_) block_->SetOffset(i, Number(0));
+      return WithTileAt(i, begin_[i], names_[i] + "at", level);
+    }
+    const std::string counter = range % step == 0 ? names_[i] : absl::StrCat(names_[i], "step");
+    if (block_) block_->SetOffset(i, sem::Sub(sem::Var(counter, IndexType()), begin_[i]));
     if (range % step == 0) {
       indices_.Set(i, sem::Var(names_[i], IndexType()));
       return sem::MakeFor(names_[i], begin_[i], End(i), OutputLoops(level + 1), step);
     }
-    const std::string counter = absl::StrCat(names_[i], "step");
     return sem::MakeFor(counter, begin_[i], End(i),
                         WithTileAt(i, sem::Var(counter, IndexType()), names_[i], level), step);
   }
@@ -141,36 +159,41 @@ class KernelLowerer {
     }
     const ExprPtr last = Number(range - step);
     indices_.Set(i, sem::Var(name, IndexType()));
-    return sem::MakeBlock({sem::MakeDeclare(IndexType(), name,
-                                            sem::Select(sem::Less(begin, last), begin, last)),
-                           OutputLoops(level + 1)});
+    return sem::MakeBlock(
+        {sem::MakeDeclare(IndexType(), name, sem::Select(sem::Less(begin, last), begin, last)),
+         OutputLoops(level + 1)});
   }
 
   // Everything for one register tile. Where conditions on the outputs differ between lanes, the
   // tiles in which all of them hold are computed in vectors, the others lane by lane.
   StmtPtr Tile() {
     std::vector<StmtPtr> statements;
-    if (reduction_) statements = reduction_->Emit();
-    const std::vector<math::RangeConstraint> varying = ConstraintsThatVaryByLane();
-    if (varying.empty()) {
-      statements.push_back(StoreTile(flat_.store_guard, false));
-    } else {
-      std::vector<math::RangeConstraint> assumed = flat_.store_guard;
-      for (const math::RangeConstraint& constraint : varying) {
-        if (std::find(assumed.begin(), assumed.end(), constraint) == assumed.end()) {
-          assumed.push_back(constraint);
-        }
-      }
-      statements.push_back(
-          sem::MakeIf(HoldsAllOver(assumed), StoreTile(assumed, true), StoreLanes()));
+    if (block_) statements = block_->Places();
+    if (reduction_) statements.push_back(sem::MakeBlock(reduction_->Emit()));
+    StmtPtr results = Results();
+    if (block_ && block_->has_runs()) {
+      results = sem::MakeIf(block_->IsLastRun(), std::move(results),
+                            sem::MakeBlock(reduction_->Suspend()));
     }
+    statements.push_back(std::move(results));
     return sem::MakeBlock(std::move(statements));
+  }
+
+  StmtPtr Results() {
+    const std::vector<math::RangeConstraint> varying = ConstraintsThatVaryByLane();
+    if (varying.empty()) return StoreTile(flat_.store_guard, false);
+    std::vector<math::RangeConstraint> assumed = flat_.store_guard;
+    for (const math::RangeConstraint& constraint : varying) {
+      if (std::find(assumed.begin(), assumed.end(), constraint) == assumed.end()) {
+        assumed.push_back(constraint);
+      }
+    }
+    return sem::MakeIf(HoldsAllOver(assumed), StoreTile(assumed, true), StoreLanes());
   }
 
   // The vectors that outputs are computed in.
   VectorShape VectorOutput() const {
-    const bool is_output =
-        plan_.vector_index >= 0 && plan_.vector_index < flat_.output_index_count;
+    const bool is_output = plan_.vector_index >= 0 && plan_.vector_index < flat_.output_index_count;
     return is_output ? VectorShape{plan_.vector_index, plan_.lanes} : VectorShape{};
   }
 
@@ -249,8 +272,8 @@ class KernelLowerer {
   // One position of the tile, where the guard lets it be stored; outside nothing is read either.
   StmtPtr StoreGuarded(size_t p) {
     std::vector<StmtPtr> statements;
-    ExprEmitter emitter(flat_, indices_, VectorOutput(), {positions_[p]},
-                        absl::StrCat("e", p, "_"), &statements);
+    ExprEmitter emitter(flat_, indices_, VectorOutput(), {positions_[p]}, absl::StrCat("e", p, "_"),
+                        &statements);
     emitter.Assume(flat_.store_guard);
     CountRoots(&emitter);
     ExprPtr total = reduction_ ? reduction_->Total(static_cast<int>(p), &statements) : nullptr;
@@ -332,7 +355,8 @@ class KernelLowerer {
       value = sem::Select(reduction_->Hit(), value, sem::Splat(empty, value->type.lanes));
     }
     if (std::holds_alternative<sem::Variable>(value->node)) return value;
-    const std::string name = absl::StrCat("result", positions_.size() > 1 ? absl::StrCat(position) : "");
+    const std::string name =
+        absl::StrCat("result", positions_.size() > 1 ? absl::StrCat(position) : "");
     const sem::Type type = value->type;
     statements->push_back(sem::MakeDeclare(type, name, std::move(value)));
     return sem::Var(name, type);
@@ -348,8 +372,7 @@ class KernelLowerer {
       if (output_poly_.strides[i] == 0) continue;
       poly.set_coefficient(static_cast<int>(i), output_poly_.strides[i]);
     }
-    const ExprPtr index =
-        indices_.Emit(poly + math::Affine::Constant(ShiftAt(poly, position)));
+    const ExprPtr index = indices_.Emit(poly + math::Affine::Constant(ShiftAt(poly, position)));
     if (lanes == 1) return {sem::MakeStore(name, stored, index, value)};
     const int64_t stride = output_poly_.strides[plan_.vector_index];
     ExprPtr vector = value;
@@ -384,6 +407,7 @@ class KernelLowerer {
   const std::vector<std::string> names_;
   const std::vector<Position> positions_;
   poly::FlatAccess output_poly_;
+  std::optional<TaskBlock> block_;
   std::optional<Reduction> reduction_;
   std::vector<ExprPtr> begin_;  // of the work-item's task, per output index
 };

@@ -79,11 +79,13 @@ std::vector<Position> OutputPositions(const poly::FlatContraction& flat,
 }
 
 Reduction::Reduction(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
-                     IndexEmitter& indices, const std::vector<std::string>& names)
+                     IndexEmitter& indices, const std::vector<std::string>& names,
+                     const TaskBlock* block)
     : flat_(flat),
       plan_(plan),
       indices_(indices),
       names_(names),
+      block_(block),
       positions_(OutputPositions(flat, plan)) {
   for (const math::RangeConstraint& constraint : flat_.constraints) {
     if (!DependsOnTile(constraint)) continue;
@@ -114,6 +116,16 @@ std::string Reduction::AccumulatorName(size_t position, int64_t partial, bool is
   return absl::StrCat("acc", position, partials() == 1 ? "" : absl::StrCat("_", partial));
 }
 
+std::vector<std::string> Reduction::AccumulatorNames() const {
+  std::vector<std::string> names;
+  for (size_t p = 0; p < positions_.size(); ++p) names.push_back(AccumulatorName(p, 0, false));
+  return names;
+}
+
+std::vector<StmtPtr> Reduction::Suspend() const {
+  return block_->Suspend(positions_, AccumulatorNames());
+}
+
 std::vector<StmtPtr> Reduction::Emit() {
   std::vector<StmtPtr> statements;
   const ExprPtr identity = Identity(flat_.aggregation, flat_.accumulator_type);
@@ -129,16 +141,17 @@ std::vector<StmtPtr> Reduction::Emit() {
     }
   }
   if (flat_.needs_hits()) {
-    statements.push_back(
-        sem::MakeDeclare({DataType::kInt32, 1}, "hit", sem::Int(0), true));
+    statements.push_back(sem::MakeDeclare({DataType::kInt32, 1}, "hit", sem::Int(0), true));
+  }
+  if (block_ != nullptr && block_->has_runs()) {
+    statements.push_back(block_->Resume(positions_, AccumulatorNames()));
   }
   statements.push_back(Loops(0, false));
   return statements;
 }
 
 ExprPtr Reduction::Hit() const {
-  return sem::ApplyOp(ScalarOp::kNotEqual,
-                      {sem::Var("hit", {DataType::kInt32, 1}), sem::Int(0)});
+  return sem::ApplyOp(ScalarOp::kNotEqual, {sem::Var("hit", {DataType::kInt32, 1}), sem::Int(0)});
 }
 
 // The position in the loop order of the last reduced index the constraint needs, plus 1.
@@ -185,7 +198,9 @@ StmtPtr Reduction::Loop(int level, bool checked) {
   indices_.Set(i, sem::Var(names_[i], type));
   const ExprPtr zero = indices_.Number(0);
   if (i != plan_.vector_index) {
-    return sem::MakeFor(names_[i], zero, indices_.Number(range), Loops(level + 1, checked));
+    const ExprPtr begin = block_ != nullptr ? block_->Begin(i) : zero;
+    const ExprPtr end = block_ != nullptr ? block_->End(i) : indices_.Number(range);
+    return sem::MakeFor(names_[i], begin, end, Loops(level + 1, checked));
   }
   const int64_t step = plan_.unroll[i];
   const ExprPtr whole = indices_.Number(range / step * step);
@@ -209,6 +224,9 @@ StmtPtr Reduction::Accumulate(bool checked, bool is_tail) {
   const VectorShape vector = {plan_.vector_index, is_tail ? 1 : plan_.lanes};
   ExprEmitter emitter(flat_, indices_, vector, positions, "t", &statements);
   if (checked) emitter.CheckReads(tile_constraints_);
+  if (block_ != nullptr) {
+    for (auto& [access, read] : block_->Reads()) emitter.ReadStaged(access, read);
+  }
   emitter.Count(flat_.body);
   const int64_t count = is_tail ? 1 : partials();
   for (size_t n = 0; n < positions.size(); ++n) {
@@ -278,8 +296,8 @@ ExprPtr Reduction::Total(int output_position, std::vector<StmtPtr>* block) const
     }
   }
   if (!HasTail()) return parts[0];
-  return sem::ApplyOp(op,
-                      {parts[0], sem::Var(AccumulatorName(position, 0, true), AccumulatorType(true))});
+  return sem::ApplyOp(
+      op, {parts[0], sem::Var(AccumulatorName(position, 0, true), AccumulatorType(true))});
 }
 
 }  // namespace tartan::lower

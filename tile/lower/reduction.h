@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tile/lower/expr_emitter.h"
+#include "tile/lower/task_block.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/poly/flat_contraction.h"
 #include "tile/sem/sem.h"
@@ -15,12 +16,14 @@ namespace tartan::lower {
 class Reduction {
  public:
   // `indices` has the begins of the tile along the output indices; `names` are those of loop
-  // variables.
+  // variables. `block` is that of the plan, or null.
   Reduction(const poly::FlatContraction& flat, const plan::KernelPlan& plan, IndexEmitter& indices,
-            const std::vector<std::string>& names);
+            const std::vector<std::string>& names, const TaskBlock* block = nullptr);
 
-  // Declares the accumulators and aggregates into them.
+  // Declares the accumulators and aggregates into them, in runs from where the last one stopped.
   std::vector<sem::StmtPtr> Emit();
+  // Keeps the accumulators for the next run.
+  std::vector<sem::StmtPtr> Suspend() const;
   // The aggregated value at an output position of the tile, a vector where the vector index is an
   // output index. Declarations it needs are appended to `block`.
   sem::ExprPtr Total(int output_position, std::vector<sem::StmtPtr>* block) const;
@@ -33,6 +36,7 @@ class Reduction {
   int64_t partials() const;
   sem::Type AccumulatorType(bool is_tail) const;
   std::string AccumulatorName(size_t position, int64_t partial, bool is_tail) const;
+  std::vector<std::string> AccumulatorNames() const;
 
   sem::StmtPtr Loops(int level, bool checked);
   sem::StmtPtr Loop(int level, bool checked);
@@ -47,6 +51,7 @@ class Reduction {
   const plan::KernelPlan& plan_;
   IndexEmitter& indices_;
   const std::vector<std::string>& names_;
+  const TaskBlock* const block_;
   std::vector<Position> positions_;  // over the output indices
   std::vector<math::RangeConstraint> tile_constraints_;
   int tile_level_ = -1;  // the level at which all of them are known

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tile/plan/block_layout.h"
 #include "tile/plan/cpu_cost.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -29,6 +30,10 @@ class PlanCheck {
     for (int i = 0; i < IndexCount(); ++i) {
       const std::string index = CheckIndex(kernel, i);
       if (!index.empty()) return absl::StrCat("index ", flat_.indices[i].name, ": ", index);
+    }
+    if (plan_.block) {
+      const std::string block = CheckBlock();
+      if (!block.empty()) return block;
     }
     return FitsRegisters(kernel, plan_) ? "" : "the tile does not fit into registers";
   }
@@ -99,6 +104,32 @@ class PlanCheck {
       return absl::StrCat("a task of ", task, " in tiles of ", unroll);
     }
     return "";
+  }
+
+  // Requires: the rest of the plan is right.
+  std::string CheckBlock() const {
+    const BlockPlan& block = *plan_.block;
+    if (!flat_.is_reduction() || plan_.vector_index >= flat_.output_index_count) {
+      return "a block of no reduction into vectors of results";
+    }
+    if (block.level < 0 || block.level > flat_.output_index_count) return "a block of no loops";
+    if (block.run_index >= 0) {
+      if (block.run_index < flat_.output_index_count || block.run_index >= IndexCount() ||
+          block.run < 1 || block.run >= flat_.indices[block.run_index].range) {
+        return absl::StrCat("runs of ", block.run, " along no reduced index");
+      }
+      if (!CanWalkInRuns(flat_)) return "partial results cannot wait";
+    } else if (block.run_index != -1 || block.run != 0) {
+      return "runs along no index";
+    }
+    for (size_t s = 0; s < block.staged.size(); ++s) {
+      const int access = block.staged[s];
+      if (access < 0 || access >= static_cast<int>(flat_.accesses.size()) ||
+          (s > 0 && access <= block.staged[s - 1]) || !CanStage(flat_, access)) {
+        return absl::StrCat("access ", access, " cannot be staged");
+      }
+    }
+    return PrivateBytes(flat_, plan_) <= kMostPrivateBytes ? "" : "too much private memory";
   }
 
   const poly::FlatContraction& flat_;

@@ -16,13 +16,16 @@ namespace {
 // A core of the last ten years: two fused multiply-adds and two loads a cycle.
 constexpr double kOperationsPerCycle = 2;
 constexpr double kLoadsPerCycle = 2;
-constexpr double kLoadShare = 0.35;       // of the time of loads that arithmetic does not hide
-constexpr double kLatency = 4;            // cycles from one accumulation to the next
-constexpr double kLaneCycles = 2.5;       // to move one lane in or out of a vector
-constexpr double kLoopCycles = 3;         // to enter and leave a loop
-constexpr double kStepCycles = 0.5;       // a step of the innermost loop
-constexpr double kLastLevelBytes = 16.0 * 1024 * 1024;  // of the third cache, that a kernel may hope for
-constexpr std::array<double, 3> kBytesPerCycle = {32, 14, 5};  // into L1, into L2, from memory
+constexpr double kLoadShare = 0.2;   // of the time of loads that arithmetic does not hide
+constexpr double kLatency = 4.5;     // cycles from one accumulation to the next, delays included
+constexpr double kLaneCycles = 2.5;  // to move one lane in or out of a vector
+constexpr double kLoopCycles = 3;    // to enter and leave a loop
+// What a core finds without delay, and the delay.
+constexpr double kPageBytes = 4096;
+constexpr double kPagesKnown = 48;
+constexpr double kPageCycles = 2;
+constexpr double kStreamCycles = 0.2;
+constexpr double kStepCycles = 0.5;  // a step of the innermost loop
 
 // Vector instructions, roughly.
 double OperationWeight(ScalarOp op) {
@@ -67,7 +70,7 @@ class Surveyor {
         [&](const poly::Read& read) {
           const poly::TensorAccess& access = flat_.accesses[read.access];
           AddRead(access.tensor, FlatStrides(access.coords, access.tensor),
-                  Conditions(access.guard));
+                  Conditions(access.guard), read.access);
         },
         [&](const poly::Coordinate& coordinate) { AddIrregular(coordinate.poly); },
         [&](const poly::Apply& apply) {
@@ -117,14 +120,14 @@ class Surveyor {
     return std::vector<bool>(flat_.indices.size(), false);
   }
 
-  void AddRead(int tensor, std::vector<int64_t> strides, std::vector<bool> irregular) {
+  void AddRead(int tensor, std::vector<int64_t> strides, std::vector<bool> irregular,
+               int access = -1) {
     kernel_->reads.push_back({std::move(strides), ByteWidth(flat_.tensors[tensor].shape.type),
-                              std::move(irregular), in_body_});
+                              std::move(irregular), in_body_, access});
   }
 
   void AddIrregular(const math::Affine& poly) {
-    std::vector<int>& irregular =
-        in_body_ ? kernel_->body_irregular : kernel_->epilogue_irregular;
+    std::vector<int>& irregular = in_body_ ? kernel_->body_irregular : kernel_->epilogue_irregular;
     for (size_t i = 0; i < irregular.size(); ++i) {
       if (!poly.coefficient(static_cast<int>(i)).is_zero()) ++irregular[i];
     }
@@ -178,8 +181,8 @@ int64_t Accumulators(const KernelPlan& plan) {
 }
 
 // Cycles' worth of loads, per value of those the tile reads, that one access takes.
-double AccessLoads(const CpuKernel& kernel, const KernelPlan& plan,
-                   const CpuKernel::Access& access, bool is_store) {
+double AccessLoads(const CpuKernel& kernel, const KernelPlan& plan, const CpuKernel::Access& access,
+                   bool is_store) {
   double count = 1;
   for (size_t i = 0; i < plan.unroll.size(); ++i) {
     const bool follows = access.strides[i] != 0 || access.irregular[i];
@@ -187,10 +190,37 @@ double AccessLoads(const CpuKernel& kernel, const KernelPlan& plan,
   }
   const int v = plan.vector_index;
   if (plan.lanes == 1 || v < 0) return count;
+  if (IsStaged(plan, access))
+    return count * (access.strides[v] == 0 ? 1 : RegistersPerValue(kernel, plan));
   if (access.irregular[v]) return count * plan.lanes * 2 * kLaneCycles * kLoadsPerCycle;
   if (access.strides[v] == 0 && !is_store) return count;
   if (access.strides[v] == 1) return count * RegistersPerValue(kernel, plan);
   return count * plan.lanes * kLaneCycles * kLoadsPerCycle;
+}
+
+// Cycles of a step in which an access comes to a page that was not there a while ago.
+double PageCycles(const CpuKernel& kernel, const KernelPlan& plan,
+                  const CpuKernel::Access& access) {
+  if (IsStaged(plan, access)) return 0;
+  const int last = plan.reduction_order.back();
+  const int64_t range = plan.block && plan.block->run_index == last
+                            ? plan.block->run
+                            : kernel.flat.indices[last].range;
+  const double step = static_cast<double>(std::abs(access.strides[last]) * access.bytes);
+  if (step * static_cast<double>(range) < kPageBytes * kPagesKnown) return 0;
+  return kPageCycles * std::min(1.0, step / kPageBytes);
+}
+
+// Cycles of a step for rows of vectors beside the first, each of which has to be fetched ahead.
+double StreamCycles(const CpuKernel& kernel, const KernelPlan& plan,
+                    const CpuKernel::Access& access) {
+  const int v = plan.vector_index;
+  if (v < 0 || access.strides[v] != 1 || IsStaged(plan, access)) return 0;
+  double streams = 1;
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    if (i != v && access.strides[i] != 0) streams *= static_cast<double>(plan.unroll[i]);
+  }
+  return kStreamCycles * (streams - 1);
 }
 
 // The share of tiles in which a constraint on a tile's index has to be checked.
@@ -204,57 +234,6 @@ double EdgeShare(const CpuKernel& kernel, const KernelPlan& plan) {
   return 1 - inside;
 }
 
-// Lines that are far from each other arrive so much slower than neighbours, which the processor
-// fetches ahead.
-constexpr double kScatteredLines = 2.5;
-constexpr double kScatteredRunBytes = 256;
-
-struct Touched {
-  double bytes = 0;  // of cache lines
-  double moved = 0;  // weighted by how slowly they arrive
-};
-
-// What an access touches while each index runs over its extent.
-Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& extent,
-                 double line_bytes) {
-  std::array<std::pair<int64_t, int64_t>, 16> steps;  // stride, extent
-  size_t count = 0;
-  for (size_t i = 0; i < extent.size() && count < steps.size(); ++i) {
-    if (access.strides[i] != 0 && extent[i] > 1) {
-      steps[count++] = {std::abs(access.strides[i]), extent[i]};
-    }
-  }
-  std::sort(steps.begin(), steps.begin() + count);
-  double span = 1;  // elements of a run without gaps
-  double runs = 1;
-  for (size_t s = 0; s < count; ++s) {
-    const double stride = static_cast<double>(steps[s].first);
-    const double gap_free = std::max(span, line_bytes / static_cast<double>(access.bytes) / 2);
-    if (stride <= gap_free && runs == 1) {
-      span += stride * static_cast<double>(steps[s].second - 1);
-    } else {
-      runs *= static_cast<double>(steps[s].second);
-    }
-  }
-  double bytes = span * static_cast<double>(access.bytes);
-  if (runs > 1) bytes = std::ceil(bytes / line_bytes) * line_bytes;
-  const bool scattered = runs > 8 && bytes < kScatteredRunBytes;
-  return {runs * bytes, runs * bytes * (scattered ? kScatteredLines : 1)};
-}
-
-Touched Footprints(const CpuKernel& kernel, const std::vector<int64_t>& extent) {
-  const double line = static_cast<double>(kernel.settings.cache_line_bytes);
-  Touched all;
-  for (const auto* accesses : {&kernel.reads, &kernel.writes}) {
-    for (const CpuKernel::Access& access : *accesses) {
-      const Touched touched = Footprint(access, extent, line);
-      all.bytes += touched.bytes;
-      all.moved += touched.moved;
-    }
-  }
-  return all;
-}
-
 // Rows of the tile whose elements are apart by a multiple of this share a few lines of the first
 // cache, which then forgets them between two uses.
 constexpr int64_t kConflictBytes = 4096;
@@ -262,6 +241,7 @@ constexpr double kWays = 7;
 constexpr double kConflictCost = 4;
 
 double ConflictFactor(const KernelPlan& plan, const CpuKernel::Access& access) {
+  if (IsStaged(plan, access)) return 1;
   double rows = 1;
   double sets = 1;
   for (size_t i = 0; i < plan.unroll.size(); ++i) {
@@ -277,6 +257,12 @@ double ConflictFactor(const KernelPlan& plan, const CpuKernel::Access& access) {
 
 }  // namespace
 
+bool IsStaged(const KernelPlan& plan, const CpuKernel::Access& read) {
+  return plan.block && read.in_body &&
+         std::find(plan.block->staged.begin(), plan.block->staged.end(), read.access) !=
+             plan.block->staged.end();
+}
+
 CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSettings& hardware)
     : flat(kernel_flat), settings(hardware) {
   const size_t count = flat.indices.size();
@@ -289,15 +275,15 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
       if (!constraint.poly.coefficient(static_cast<int>(i)).is_zero()) constrained[i] = true;
     }
   }
-  registers = std::max(
-      8.0, static_cast<double>(hardware.register_bytes) /
-               static_cast<double>(std::max<int64_t>(hardware.vector_width, 1) * 4));
+  registers =
+      std::max(8.0, static_cast<double>(hardware.register_bytes) /
+                        static_cast<double>(std::max<int64_t>(hardware.vector_width, 1) * 4));
   if (flat.is_reduction()) {
     Surveyor(flat, this, true).Visit(flat.body);
     const auto* apply = std::get_if<poly::Apply>(&flat.body->node);
     // A product is added in one instruction.
-    const bool fused = apply != nullptr && apply->op == ScalarOp::kMul &&
-                       flat.aggregation == Aggregation::kSum;
+    const bool fused =
+        apply != nullptr && apply->op == ScalarOp::kMul && flat.aggregation == Aggregation::kSum;
     if (!fused) body_operations += 1;
   }
   Surveyor epilogue(flat, this, false);
@@ -329,7 +315,8 @@ bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan) {
   // Vectors that several rows of the tile use stay loaded; everything else takes one at a time.
   int64_t operands = 1;
   for (const CpuKernel::Access& access : kernel.reads) {
-    if (!access.in_body || plan.vector_index < 0 || access.strides[plan.vector_index] == 0) continue;
+    if (!access.in_body || plan.vector_index < 0 || access.strides[plan.vector_index] == 0)
+      continue;
     int64_t distinct = 1;
     for (size_t i = 0; i < plan.unroll.size(); ++i) {
       if (access.strides[i] != 0) distinct *= Values(plan, static_cast<int>(i));
@@ -358,8 +345,8 @@ double StatementCount(const CpuKernel& kernel, const KernelPlan& plan) {
   for (const CpuKernel::Access& access : kernel.writes) count(access, true);
   const double accumulators = static_cast<double>(Accumulators(plan));
   if (plan.lanes > 1) {
-    statements += accumulators * plan.lanes *
-                  (kernel.body_irregular[v] + kernel.epilogue_irregular[v]);
+    statements +=
+        accumulators * plan.lanes * (kernel.body_irregular[v] + kernel.epilogue_irregular[v]);
   }
   // Where constraints cross the tile, its steps are there twice.
   for (size_t i = 0; i < plan.unroll.size(); ++i) {
@@ -389,21 +376,24 @@ CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
       steps *= CeilDiv(flat.indices[i].range, plan.unroll[i]);
     }
     double loads = 0;
+    double fetches = 0;
     for (const CpuKernel::Access& access : kernel.reads) {
       if (!access.in_body) continue;
+      if (!plan.reduction_order.empty()) fetches += PageCycles(kernel, plan, access);
+      fetches += StreamCycles(kernel, plan, access);
       loads += AccessLoads(kernel, plan, access, false) * ConflictFactor(plan, access);
     }
     const double arithmetic = accumulators * per_value * kernel.body_operations;
     double step = std::max({arithmetic / kOperationsPerCycle, loads / kLoadsPerCycle, kLatency});
-    step += kStepCycles + kLoadShare * loads / kLoadsPerCycle;
+    step += kStepCycles + fetches + kLoadShare * loads / kLoadsPerCycle;
     if (plan.lanes > 1) step += accumulators * kernel.body_irregular[v] * plan.lanes * kLaneCycles;
-    const double checked = accumulators * (plan.lanes > 1 && kernel.constrained[v]
-                                               ? 4.0 * plan.lanes
-                                               : 3.0);
+    const double checked =
+        accumulators * (plan.lanes > 1 && kernel.constrained[v] ? 4.0 * plan.lanes : 3.0);
     cost.compute = tiles * steps * (step + EdgeShare(kernel, plan) * checked);
-    const int64_t inner = plan.reduction_order.empty()
-                              ? 1
-                              : flat.indices[plan.reduction_order.back()].range;
+    const int last = plan.reduction_order.empty() ? -1 : plan.reduction_order.back();
+    const int64_t inner = last < 0                                      ? 1
+                          : plan.block && plan.block->run_index == last ? plan.block->run
+                                                                        : flat.indices[last].range;
     cost.epilogue += tiles * steps / static_cast<double>(std::max<int64_t>(inner, 1)) * kLoopCycles;
     if (vector_is_reduced) cost.epilogue += tiles * accumulators * (2.0 * plan.lanes + 8);
   }
@@ -415,9 +405,9 @@ CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
   for (const CpuKernel::Access& access : kernel.reads) {
     if (!access.in_body) loads += AccessLoads(kernel, plan, access, false);
   }
-  double tile = std::max(output_values * per_value * kernel.epilogue_operations /
-                             kOperationsPerCycle,
-                         stores + loads / kLoadsPerCycle);
+  double tile =
+      std::max(output_values * per_value * kernel.epilogue_operations / kOperationsPerCycle,
+               stores + loads / kLoadsPerCycle);
   if (plan.lanes > 1) {
     tile += output_values * kernel.epilogue_irregular[v] * plan.lanes * kLaneCycles;
     if (kernel.epilogue_inside[v] < 1) {
@@ -430,48 +420,6 @@ CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
   }
   cost.epilogue += tiles * (tile + kLoopCycles);
   return cost;
-}
-
-void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cost) {
-  const poly::FlatContraction& flat = kernel.flat;
-  // The nest from the inside: a tile's whole reduction, the loops of a task, the tasks.
-  std::vector<int64_t> extent = plan.unroll;
-  for (size_t i = flat.output_index_count; i < extent.size(); ++i) {
-    extent[i] = flat.indices[i].range;
-  }
-  std::vector<Touched> touched = {Footprints(kernel, extent)};
-  std::vector<double> repeats = {1};
-  double outside = 1;
-  for (int part = 0; part < 2; ++part) {
-    for (size_t level = plan.order.size(); level-- > 0;) {
-      const int i = plan.order[level];
-      const int64_t to = part == 0 ? std::min(plan.task[i], flat.indices[i].range)
-                                   : flat.indices[i].range;
-      if (to <= extent[i]) continue;
-      const double count = CeilDiv(to, extent[i]);
-      extent[i] = to;
-      touched.push_back(Footprints(kernel, extent));
-      repeats.push_back(count);
-      outside *= count;
-    }
-  }
-  const std::array<double, 3> sizes = {
-      0.8 * static_cast<double>(kernel.settings.l1_bytes),
-      0.8 * static_cast<double>(kernel.settings.l2_bytes), kLastLevelBytes};
-  for (size_t cache = 0; cache < sizes.size(); ++cache) {
-    double times = outside;
-    double moved = touched[0].moved * times;
-    for (size_t level = 1; level < touched.size() && touched[level].bytes <= sizes[cache]; ++level) {
-      times /= repeats[level];
-      moved = std::min(moved, touched[level].moved * times);
-    }
-    cost->memory[cache] = moved / kBytesPerCycle[cache];
-  }
-  const double items = static_cast<double>(plan.ItemCount(flat));
-  const double cores = static_cast<double>(std::max<int64_t>(kernel.settings.compute_units, 1));
-  cost->imbalance = std::ceil(items / cores) * cores / std::max(items, 1.0);
-  const double start_cycles = 150 * items;
-  cost->epilogue += start_cycles;
 }
 
 }  // namespace tartan::plan

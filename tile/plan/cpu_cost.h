@@ -20,6 +20,7 @@ struct CpuKernel {
     // coordinate depends on them.
     std::vector<bool> irregular;
     bool in_body = true;
+    int access = -1;  // its position in flat.accesses; -1: at computed coordinates
   };
 
   CpuKernel(const poly::FlatContraction& flat, const HardwareSettings& settings);
@@ -51,9 +52,11 @@ struct CpuCost {
   std::string ToString() const;
 };
 
+// The plan has a copy of what the access reads.
+bool IsStaged(const KernelPlan& plan, const CpuKernel::Access& read);
 // The register tile alone.
 CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan);
-// Adds the terms that depend on tasks and on the order of loops.
+// Adds the terms that depend on tasks, on the order of loops and on the block.
 void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cost);
 // The accumulators and operands of the tile fit into registers.
 bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan);

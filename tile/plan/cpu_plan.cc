@@ -1,10 +1,13 @@
 #include "tile/plan/cpu_plan.h"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "tile/plan/block_layout.h"
+#include "tile/plan/cpu_blocks.h"
 #include "tile/plan/cpu_cost.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -21,21 +24,28 @@ struct Candidate {
 constexpr double kPackCycles = 2;
 constexpr double kLaunchCycles = 20000;
 // A packed constant costs a kernel to compile: small gains and small kernels are not worth it.
-constexpr double kPackedConstantFactor = 1.05;
+constexpr double kPackedConstantFactor = 1.01;
 constexpr double kPackedConstantCycles = 50000;
 // A copy at every run pays where each element is read so many times.
 constexpr double kReuseWorthPacking = 24;
+
+// The forms that are tried with blocks, and of each the register tiles.
+constexpr size_t kBlockedForms = 3;
+constexpr size_t kBlockedTiles = 2;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class Search {
  public:
   Search(const poly::FlatContraction& flat, const HardwareSettings& settings)
-      : flat_(flat), kernel_(flat, settings), scalar_(ScalarPlan(flat, settings.threads)) {}
+      : flat_(flat),
+        kernel_(flat, settings),
+        scalar_(ScalarPlan(flat, settings.threads)),
+        choices_(flat) {}
 
   // The best order of loops for each of the `count` best register tiles. With `vector_index` given,
   // only plans with vectors along the whole of it.
-  std::vector<Candidate> Run(size_t count, int vector_index = -1) {
+  std::vector<Candidate> Plain(size_t count, int vector_index = -1) {
     RegisterTiles(vector_index);
     std::stable_sort(tiles_.begin(), tiles_.end(), [](const Candidate& a, const Candidate& b) {
       return a.cost.total() < b.cost.total();
@@ -44,8 +54,23 @@ class Search {
     std::vector<Candidate> found;
     for (const Candidate& tile : tiles_) {
       best_ = {};
-      Loops(tile);
+      Loops(tile, false);
       found.push_back(best_);
+    }
+    plain_ = found;
+    return found;
+  }
+
+  // The same of the first tiles with blocks, where they may be worth it. After Plain.
+  std::vector<Candidate> Blocked() {
+    std::vector<Candidate> found;
+    for (size_t t = 0; t < std::min(tiles_.size(), kBlockedTiles); ++t) {
+      if (!IsWorthBlocks(tiles_[t])) continue;
+      best_ = {};
+      Loops(tiles_[t], true);
+      const std::vector<int>& order = plain_[t].plan.order;
+      Order(tiles_[t], order, order, true);
+      if (!best_.plan.task.empty()) found.push_back(best_);
     }
     return found;
   }
@@ -65,7 +90,8 @@ class Search {
       plan.vector_index = v;
       plan.lanes = lanes;
       if (v >= flat_.output_index_count) MoveLast(v, &plan.reduction_order);
-      for (int64_t vectors = 1; vectors <= MostVectors() && vectors * lanes <= Range(v); ++vectors) {
+      for (int64_t vectors = 1; vectors <= MostVectors() && vectors * lanes <= Range(v);
+           ++vectors) {
         plan.unroll[v] = vectors * lanes;
         if (only < 0 || plan.unroll[v] == Range(v)) Rows(plan);
       }
@@ -139,42 +165,57 @@ class Search {
     order->push_back(index);
   }
 
-  // The order of loops and the size of tasks for one register tile.
-  void Loops(const Candidate& tile) {
+  // There is enough arithmetic for caches to matter.
+  bool IsWorthBlocks(const Candidate& tile) const {
+    constexpr double kWorthCycles = 100000;
+    return flat_.is_reduction() && tile.plan.vector_index >= 0 &&
+           tile.plan.vector_index < flat_.output_index_count && tile.cost.compute > kWorthCycles;
+  }
+
+  // The order of loops and the size of tasks for one register tile; with blocks, those that have
+  // one.
+  void Loops(const Candidate& tile, bool blocks) {
     std::vector<int> loops;
     for (int i = 0; i < flat_.output_index_count; ++i) {
       if (Range(i) > tile.plan.unroll[i]) loops.push_back(i);
     }
     std::sort(loops.begin(), loops.end());
-    constexpr size_t kPermuted = 4;
+    const size_t permuted = blocks ? 3 : 4;  // there are many blocks of each order
     std::vector<int> outer;
-    while (loops.size() > kPermuted) {
+    while (loops.size() > permuted) {
       outer.push_back(loops.front());
       loops.erase(loops.begin());
     }
     do {
-      KernelPlan plan = tile.plan;
-      plan.order = outer;
-      plan.order.insert(plan.order.end(), loops.begin(), loops.end());
-      for (int i = 0; i < flat_.output_index_count; ++i) {
-        plan.task[i] = std::max<int64_t>(Range(i), 1);
-        if (std::find(plan.order.begin(), plan.order.end(), i) == plan.order.end()) {
-          plan.order.push_back(i);
-        }
-      }
-      Tasks(plan, tile.cost);
-      for (int i : loops) {
-        for (int64_t tiles = 1; tiles * plan.unroll[i] < Range(i); tiles *= 2) {
-          KernelPlan blocked = plan;
-          blocked.task[i] = tiles * plan.unroll[i];
-          Tasks(blocked, tile.cost);
-        }
-      }
+      std::vector<int> order = outer;
+      order.insert(order.end(), loops.begin(), loops.end());
+      Order(tile, std::move(order), loops, blocks);
     } while (std::next_permutation(loops.begin(), loops.end()));
   }
 
+  // Whole tasks, and one of the loops `cut` in parts.
+  void Order(const Candidate& tile, std::vector<int> order, const std::vector<int>& cut,
+             bool blocks) {
+    KernelPlan plan = tile.plan;
+    plan.order = std::move(order);
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      plan.task[i] = std::max<int64_t>(Range(i), 1);
+      if (std::find(plan.order.begin(), plan.order.end(), i) == plan.order.end()) {
+        plan.order.push_back(i);
+      }
+    }
+    Tasks(plan, tile.cost, blocks);
+    for (int i : cut) {
+      for (int64_t tiles = 1; tiles * plan.unroll[i] < Range(i); tiles *= 2) {
+        KernelPlan part = plan;
+        part.task[i] = tiles * plan.unroll[i];
+        Tasks(part, tile.cost, blocks);
+      }
+    }
+  }
+
   // Cuts the outermost loops until there is work for every core.
-  void Tasks(KernelPlan plan, CpuCost cost) {
+  void Tasks(KernelPlan plan, const CpuCost& cost, bool blocks) {
     constexpr double kTaskCycles = 40000;  // for which starting a work-item does not matter
     const double work = cost.compute + cost.epilogue;
     const auto wanted = static_cast<int64_t>(
@@ -187,15 +228,40 @@ class Search {
       const int64_t parts = std::min(steps, CeilDiv(wanted, std::max<int64_t>(items, 1)));
       if (parts > 1) plan.task[i] = CeilDiv(steps, parts) * plan.unroll[i];
     }
+    if (!blocks) return Cost(plan, cost);
+    TryBlocks(kernel_, choices_, std::move(plan),
+              [&](const KernelPlan& block) { Cost(block, ComputeCost(kernel_, block)); });
+  }
+
+  void Cost(const KernelPlan& plan, CpuCost cost) {
     AddMemoryCost(kernel_, plan, &cost);
-    if (best_.plan.task.empty() || cost.total() < best_.cost.total()) best_ = {plan, cost};
+    if (!best_.plan.task.empty() && cost.total() >= best_.cost.total()) return;
+    if (plan.block && PrivateBytes(flat_, plan) > kMostPrivateBytes) return;
+    best_ = {plan, cost};
   }
 
   const poly::FlatContraction& flat_;
   const CpuKernel kernel_;
   const KernelPlan scalar_;
+  const BlockChoices choices_;
   std::vector<Candidate> tiles_;
+  std::vector<Candidate> plain_;  // the best of each tile without a block
   Candidate best_;
+};
+
+// The kernel as it is, or with an operand packed, and what packing costs.
+struct Form {
+  Form(poly::FlatContraction kernel, const HardwareSettings& settings)
+      : flat(std::move(kernel)), search(flat, settings) {}
+
+  double CostOf(const CpuCost& cost) const { return cost.total() * factor + cycles; }
+
+  const poly::FlatContraction flat;
+  Search search;
+  std::vector<PackedOperand> packed;
+  double factor = 1;
+  double cycles = 0;
+  double least = 0;  // of its plans without a block
 };
 
 // Plans with and without operands packed along an output index.
@@ -206,9 +272,8 @@ class PackingSearch {
       : flat_(flat), settings_(settings), is_constant_(is_constant), tiles_(tiles) {}
 
   std::vector<PlannedKernel> Run() {
-    for (const Candidate& plain : Search(flat_, settings_).Run(tiles_)) {
-      found_.push_back({flat_, plain.plan, {}, plain.cost.total(), plain.cost.ToString()});
-    }
+    forms_.push_back(std::make_unique<Form>(flat_, settings_));
+    Add(forms_.back()->search.Plain(tiles_), *forms_.back());
     if (flat_.is_reduction()) {
       for (int access = 0; access < static_cast<int>(flat_.accesses.size()); ++access) {
         for (int i = 0; i < flat_.output_index_count; ++i) {
@@ -216,17 +281,28 @@ class PackingSearch {
         }
       }
     }
-    std::stable_sort(found_.begin(), found_.end(),
-                     [](const PlannedKernel& a, const PlannedKernel& b) {
-                       return a.predicted < b.predicted;
-                     });
+    std::stable_sort(forms_.begin(), forms_.end(),
+                     [](const auto& a, const auto& b) { return a->least < b->least; });
+    for (size_t form = 0; form < std::min(forms_.size(), kBlockedForms); ++form) {
+      Add(forms_[form]->search.Blocked(), *forms_[form]);
+    }
+    std::stable_sort(
+        found_.begin(), found_.end(),
+        [](const PlannedKernel& a, const PlannedKernel& b) { return a.predicted < b.predicted; });
     return std::move(found_);
   }
 
  private:
+  void Add(const std::vector<Candidate>& candidates, Form& form) {
+    for (const Candidate& candidate : candidates) {
+      const double total = form.CostOf(candidate.cost);
+      form.least = form.least == 0 ? total : std::min(form.least, total);
+      found_.push_back({form.flat, candidate.plan, form.packed, total, candidate.cost.ToString()});
+    }
+  }
+
   double Elements(int access) const {
-    return static_cast<double>(
-        flat_.tensors[flat_.accesses[access].tensor].shape.element_count());
+    return static_cast<double>(flat_.tensors[flat_.accesses[access].tensor].shape.element_count());
   }
 
   bool IsWorthCopying(int access) const {
@@ -241,17 +317,16 @@ class PackingSearch {
       const int64_t block = vectors * settings_.vector_width;
       if (block >= range + settings_.vector_width) continue;
       if (range % block != 0 && ReadsAtComputed()) continue;
-      const poly::PackedKernel packed = poly::PackRead(flat_, access, index, block);
+      poly::PackedKernel packed = poly::PackRead(flat_, access, index, block);
       const int lane = packed.kernel.output_index_count - 1;
-      for (const Candidate& plan : Search(packed.kernel, settings_).Run(tiles_, lane)) {
-        const double total = plan.cost.total() +
-                             (is_constant_[tensor]
-                                  ? (kPackedConstantFactor - 1) * plan.cost.total() + kPackedConstantCycles
-                                  : kLaunchCycles + kPackCycles * Elements(access));
-        found_.push_back({packed.kernel, plan.plan, {}, total, plan.cost.ToString()});
-        found_.back().packed.push_back(
-            {tensor, flat_.tensors[tensor].value, packed.copy, access, index, block});
-      }
+      forms_.push_back(std::make_unique<Form>(std::move(packed.kernel), settings_));
+      Form& form = *forms_.back();
+      form.packed.push_back(
+          {tensor, flat_.tensors[tensor].value, std::move(packed.copy), access, index, block});
+      form.factor = is_constant_[tensor] ? kPackedConstantFactor : 1;
+      form.cycles = is_constant_[tensor] ? kPackedConstantCycles
+                                         : kLaunchCycles + kPackCycles * Elements(access);
+      Add(form.search.Plain(tiles_, lane), form);
     }
   }
 
@@ -267,6 +342,7 @@ class PackingSearch {
   const HardwareSettings& settings_;
   const std::vector<bool>& is_constant_;
   const size_t tiles_;  // register tiles to look at for each form
+  std::vector<std::unique_ptr<Form>> forms_;
   std::vector<PlannedKernel> found_;
 };
 
@@ -275,7 +351,8 @@ class PackingSearch {
 std::vector<PlannedKernel> CpuPlans(const poly::FlatContraction& flat,
                                     const HardwareSettings& settings,
                                     const std::vector<bool>& is_constant, int count) {
-  if (flat.output_point_count() == 0) return {{flat, ScalarPlan(flat, settings.threads), {}, 0, ""}};
+  if (flat.output_point_count() == 0)
+    return {{flat, ScalarPlan(flat, settings.threads), {}, 0, ""}};
   constexpr int kTiles = 4;
   std::vector<PlannedKernel> plans =
       PackingSearch(flat, settings, is_constant, std::max(count, kTiles)).Run();

@@ -7,6 +7,26 @@
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
+namespace {
+
+std::string BlockText(const poly::FlatContraction& flat, const KernelPlan& plan) {
+  const BlockPlan& block = *plan.block;
+  std::vector<std::string> inside;
+  for (size_t level = block.level; level < plan.order.size(); ++level) {
+    inside.push_back(flat.indices[plan.order[level]].name);
+  }
+  std::string text = absl::StrCat(", block [", absl::StrJoin(inside, ", "), "]");
+  if (block.run_index >= 0) {
+    absl::StrAppend(&text, " in runs of ", block.run, " ", flat.indices[block.run_index].name);
+  }
+  for (int access : block.staged) {
+    absl::StrAppend(&text, " with in", flat.accesses[access].tensor, " staged");
+  }
+  return text;
+}
+
+}  // namespace
+
 int64_t KernelPlan::TaskCount(const poly::FlatContraction& flat, int i) const {
   return (flat.indices[i].range + task[i] - 1) / task[i];
 }
@@ -32,6 +52,7 @@ std::string KernelPlan::ToString(const poly::FlatContraction& flat) const {
   if (lanes > 1) {
     absl::StrAppend(&text, ", vectors of ", lanes, " along ", flat.indices[vector_index].name);
   }
+  if (block) absl::StrAppend(&text, BlockText(flat, *this));
   absl::StrAppend(&text, ", ", ItemCount(flat), " work-items in groups of ", threads);
   return text;
 }

@@ -12,6 +12,18 @@
 
 namespace tartan::plan {
 
+// The loops of a work-item from `level` of its order on, as a block with private memory. All tiles
+// of the block are computed for one run of a reduced index before the next, so that what a run
+// reads stays in a cache; between runs a tile's accumulators wait in memory.
+struct BlockPlan {
+  int level = 0;
+  int run_index = -1;       // reduced index; -1: it is not divided, and the block is walked once
+  int64_t run = 0;          // its values in a run, fewer than its range
+  std::vector<int> staged;  // accesses whose elements are copied for the block and run, ascending
+
+  bool operator==(const BlockPlan&) const = default;
+};
+
 // A work-item computes a box of output elements, task[i] values of each output index i, and walks
 // it in register tiles: unroll[i] values of each index i side by side, each of an accumulator of
 // its own, or `lanes` of them in one along vector_index. Where unroll[i] does not divide an output
@@ -25,6 +37,8 @@ struct KernelPlan {
   std::vector<int> reduction_order;
   int vector_index = -1;
   int lanes = 1;
+  // Of a reduction without a reduced vector_index.
+  std::optional<BlockPlan> block;
   // Work-items in a work-group.
   int64_t threads = 1;
   // On devices with work-items for lanes: the kernel is made from this, and nothing above counts.
@@ -41,9 +55,9 @@ struct KernelPlan {
 // One output element per work-item and no vectors: right for every kernel on every device.
 KernelPlan ScalarPlan(const poly::FlatContraction& flat, int64_t threads);
 
-// A tensor of the kernel that another kernel computes ahead. It is a copy of one tensor's elements in
-// another order (the copy's only tensor stands for `source`), or partial results of a reduction (then
-// `source` is kNoValue, and the tensors read have values of their own).
+// A tensor of the kernel that another kernel computes ahead. It is a copy of one tensor's elements
+// in another order (the copy's only tensor stands for `source`), or partial results of a reduction
+// (then `source` is kNoValue, and the tensors read have values of their own).
 struct PackedOperand {
   int tensor = 0;  // position in `flat.tensors`, where it has no value
   ir::ValueId source = ir::kNoValue;

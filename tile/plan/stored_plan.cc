@@ -106,6 +106,13 @@ proto::StoredPlan ToProto(const PlannedKernel& planned) {
   stored.set_vector_index(plan.vector_index);
   stored.set_lanes(plan.lanes);
   stored.set_threads(plan.threads);
+  if (plan.block) {
+    proto::StoredPlan::Block* block = stored.mutable_block();
+    block->set_level(plan.block->level);
+    block->set_run_index(plan.block->run_index);
+    block->set_run(plan.block->run);
+    block->mutable_staged()->Add(plan.block->staged.begin(), plan.block->staged.end());
+  }
   for (const PackedOperand& packed : planned.packed) {
     proto::StoredPlan::Packing* packing = stored.add_packed();
     packing->set_access(packed.access);
@@ -130,6 +137,13 @@ std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,
   plan.vector_index = stored.vector_index();
   plan.lanes = stored.lanes();
   plan.threads = stored.threads();
+  if (stored.has_block()) {
+    const proto::StoredPlan::Block& block = stored.block();
+    plan.block = BlockPlan{block.level(),
+                           block.run_index(),
+                           block.run(),
+                           {block.staged().begin(), block.staged().end()}};
+  }
   if (!WhatIsWrong(planned.flat, plan, settings).empty()) return std::nullopt;
   return planned;
 }

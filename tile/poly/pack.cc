@@ -1,6 +1,7 @@
 #include "tile/poly/pack.h"
 
 #include <functional>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -112,6 +113,9 @@ PackedKernel PackRead(const FlatContraction& flat, int access_number, int index,
   read.tensor = packed.tensor = original.tensor;
   kernel.tensors[original.tensor] = {ir::kNoValue, shape};
   kernel.accesses[access_number] = std::move(read);
+  std::vector<int> outputs(kernel.output_index_count);
+  std::iota(outputs.begin(), outputs.end(), 0);
+  kernel = MergeIndices(std::move(kernel), &outputs);
   return packed;
 }
 

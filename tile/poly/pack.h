@@ -13,6 +13,7 @@ bool CanPack(const FlatContraction& flat, int access, int index);
 
 struct PackedKernel {
   // `index` of the original is split in blocks; `access` reads `tensor`, which has no value now.
+  // Reduced indices that are one in the packed order are merged.
   FlatContraction kernel;
   int tensor = 0;
   // Writes the packed tensor [other output indices] [blocks] [reduced indices] [block]; its only

@@ -11,6 +11,7 @@
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
+#include "tile/plan/block_layout.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/rewrite_kernel.h"
 
@@ -103,7 +104,25 @@ class RandomPlanner {
       plan.task[i] = std::min(range, plan.unroll[i] * (1 + Below(4)));
     }
     std::shuffle(plan.order.begin(), plan.order.end(), random_);
+    if (flat.is_reduction() && !(plan.lanes > 1 && reduced) && Below(2) == 0) {
+      plan.block = RandomBlock(flat);
+    }
     return plan;
+  }
+
+  plan::BlockPlan RandomBlock(const poly::FlatContraction& flat) {
+    plan::BlockPlan block;
+    block.level = static_cast<int>(Below(flat.output_index_count + 1));
+    for (int i = flat.output_index_count; i < static_cast<int>(flat.indices.size()); ++i) {
+      const int64_t range = flat.indices[i].range;
+      if (range < 2 || !plan::CanWalkInRuns(flat) || Below(2) == 0) continue;
+      block.run_index = i;
+      block.run = 1 + Below(range - 1);
+    }
+    for (int access = 0; access < static_cast<int>(flat.accesses.size()); ++access) {
+      if (plan::CanStage(flat, access) && Below(2) == 0) block.staged.push_back(access);
+    }
+    return block;
   }
 
   static bool MayUnroll(const poly::FlatContraction& flat, int i) {
@@ -129,8 +148,8 @@ TEST_P(PlanTest, ProposedPlansComputeTheSame) {
         const size_t last = plans.size() - 1;
         return plans[std::min<size_t>(choice, last)];
       };
-      Check(options, " with vectors of " + std::to_string(width) + ", plan " +
-                         std::to_string(choice));
+      Check(options,
+            " with vectors of " + std::to_string(width) + ", plan " + std::to_string(choice));
     }
   }
 }

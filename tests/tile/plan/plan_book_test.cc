@@ -189,6 +189,36 @@ TEST(StoredPlan, IsRefusedWhereItCannotBe) {
   EXPECT_TRUE(refused([](auto* s) { s->add_packed()->set_block(0); }));
 }
 
+TEST(StoredPlan, KeepsABlockAndRefusesOneThatCannotBe) {
+  const Kernel kernel = ProductKernel();
+  const poly::FlatContraction merged = poly::MergeIndices(kernel.flat);
+  KernelPlan plan = ScalarPlan(merged, 1);
+  plan.vector_index = 1;
+  plan.lanes = 8;
+  plan.unroll[1] = 16;
+  plan.task = {24, 32};
+  plan.block = BlockPlan{1, 2, 12, {0, 1}};
+  const proto::StoredPlan right = ToProto({merged, plan, {}, 0, ""});
+  const auto found = FromProto(right, merged, Cpu());
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->plan, plan);
+  const auto refused = [&](const std::function<void(proto::StoredPlan::Block*)>& change) {
+    proto::StoredPlan stored = right;
+    change(stored.mutable_block());
+    return !FromProto(stored, merged, Cpu()).has_value();
+  };
+  EXPECT_TRUE(refused([](auto* b) { b->set_level(-1); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_level(3); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_run_index(1); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_run_index(3); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_run_index(-1); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_run(0); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_run(40); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_staged(0, 1); }));
+  EXPECT_TRUE(refused([](auto* b) { b->set_staged(1, 2); }));
+  EXPECT_TRUE(refused([](auto* b) { b->add_staged(-1); }));
+}
+
 // Any field anything: what is accepted all the same computes what it should.
 TEST(StoredPlan, ComputesTheSameWhateverItSays) {
   constexpr int kTrials = 3000;
@@ -208,7 +238,7 @@ TEST(StoredPlan, ComputesTheSameWhateverItSays) {
     proto::StoredPlan stored = ToProto(candidates[below(static_cast<int>(candidates.size()))]);
     for (int change = 1 + below(2); change > 0; --change) {
       const int value = below(4) == 0 ? below(64) - 16 : (1 << below(6));
-      switch (below(7)) {
+      switch (below(8)) {
         case 0:
           stored.set_task(below(stored.task_size()), value);
           break;
@@ -232,6 +262,12 @@ TEST(StoredPlan, ComputesTheSameWhateverItSays) {
           stored.add_packed()->set_access(below(3));
           stored.mutable_packed(0)->set_index(below(3));
           stored.mutable_packed(0)->set_block(value);
+          break;
+        case 7:
+          stored.mutable_block()->set_level(below(3));
+          stored.mutable_block()->set_run_index(below(4) - 1);
+          stored.mutable_block()->set_run(value);
+          stored.mutable_block()->add_staged(below(2));
           break;
       }
     }

@@ -1,0 +1,42 @@
+// Where values of a block (kernel_plan.h) lie in a work-item's private memory: partial results of
+// its tiles, and copies of operands in the order in which tiles read them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tile/plan/kernel_plan.h"
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::plan {
+
+// Private arrays of a work-item together take no more: they lie on a thread's stack.
+inline constexpr int64_t kMostPrivateBytes = 1 << 20;
+
+// An array over the tiles of a block. The element at a tile that begins `d[i]` values into the
+// task along output index i, at position p within the tile and run, is
+// sum(tile_strides[i] * d[i]) + sum(strides[i] * p[i]); d[i] is a multiple of unroll[i].
+struct BlockArray {
+  std::vector<int64_t> tile_strides;  // per output index
+  std::vector<int64_t> strides;       // per index
+  int64_t size = 0;                   // elements
+};
+
+// Partial results: a tile's accumulators are neighbours, those of a vector above all.
+BlockArray PartialsOf(const poly::FlatContraction& flat, const KernelPlan& plan);
+
+// The elements that an access reads for a block and run. The vector index, where the access follows
+// it, is the innermost, otherwise the reduced indices are.
+BlockArray StagedOf(const poly::FlatContraction& flat, const KernelPlan& plan, int access);
+
+// The body reads a tensor's element for each value of its indices, whatever the constraints say,
+// one of them is reduced, and the copy would hold hardly more elements than the tensor.
+bool CanStage(const poly::FlatContraction& flat, int access);
+
+// The reduction may stop between values of a reduced index and go on later.
+bool CanWalkInRuns(const poly::FlatContraction& flat);
+
+// Bytes of a work-item's private arrays. Requires: a plan with a block.
+int64_t PrivateBytes(const poly::FlatContraction& flat, const KernelPlan& plan);
+
+}  // namespace tartan::plan
