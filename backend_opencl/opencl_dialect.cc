@@ -1,5 +1,8 @@
 #include "backend_opencl/opencl_dialect.h"
 
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "backend_opencl/opencl_expressions.h"
@@ -93,6 +96,11 @@ std::string StoreValue(const Place& place, const Type& type, const Code& value) 
   Code converted = ConvertValue(value, type, raw);
   if (place.lanes > 1) return absl::StrCat(Element(place).text, " = ", converted.text);
   if (IsAlignedVector(place, type.lanes)) {
+    if (place.is_streamed && place.space == MemorySpace::kGlobal) {
+      const std::string vector = TypeName(raw);
+      return absl::StrCat("tt_stream_", vector, "((__global ", vector, "*)(",
+                          Address(place.buffer, place.index), "), ", converted.text, ")");
+    }
     return absl::StrCat(AlignedVector(place, type.lanes, "").text, " = ", converted.text);
   }
   if (place.stored == DataType::kFloat16) {
@@ -127,6 +135,18 @@ std::string AtomicUpdate(const Place& place, ScalarOp op, const Type& type, cons
   const char* space = place.space == MemorySpace::kLocal ? "local" : "global";
   return absl::StrCat("tt_atomic_", Name(op), "_", stored_name, "_", space, "(", address, ", ",
                       converted.text, ")");
+}
+
+// Element by element: compilers find the pattern.
+Code ShuffledVector(const Code& a, const Code& b, absl::Span<const int> lanes, const Type& type) {
+  const std::string sources[] = {Parenthesized(a, Precedence::kPrimary),
+                                 Parenthesized(b, Precedence::kPrimary)};
+  std::vector<std::string> elements;
+  for (int lane : lanes) {
+    elements.push_back(absl::StrCat(sources[lane / type.lanes], ".", LaneName(lane % type.lanes)));
+  }
+  return Code{absl::StrCat("(", TypeName(type), ")(", absl::StrJoin(elements, ", "), ")"),
+              Precedence::kUnary};
 }
 
 Code WorkIndexCall(sem::WorkId id, int dimension, DataType type) {
@@ -177,6 +197,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.lane = [](const Code& vector, int lane) {
     return Code{absl::StrCat(Parenthesized(vector, Precedence::kPrimary), ".", LaneName(lane))};
   };
+  dialect.shuffle = ShuffledVector;
   dialect.attributes = Attributes;
   return dialect;
 }

@@ -131,6 +131,17 @@ constexpr Helper kFloatVectorHelpers[] = {
 )"},
 };
 
+constexpr absl::string_view kStream = R"(static inline void tt_stream_$T(__global $T* to, $T value) {
+#ifdef __has_builtin
+#if __has_builtin(__builtin_nontemporal_store)
+  __builtin_nontemporal_store(value, to);
+  return;
+#endif
+#endif
+  *to = value;
+}
+)";
+
 constexpr absl::string_view kFromBFloat16 = R"(static inline $F tt_from_bfloat16_$H($H bits) {
   return as_$F(convert_$I(bits) << 16);
 }
@@ -189,6 +200,7 @@ std::string LaneByLane(absl::string_view name, const Type& type) {
 }
 
 std::string ArithmeticHelper(absl::string_view name, const Type& type) {
+  if (name == "stream") return Substitute(kStream, type);
   if (std::string function = VectorFunction(name, type); !function.empty()) return function;
   if (IsFloat(type.element)) {
     const std::string scalar = FindHelper(kFloatHelpers, name, Type{type.element, 1});

@@ -53,6 +53,7 @@ struct Place {
   MemorySpace space = MemorySpace::kGlobal;
   Code index;
   bool is_aligned = false;  // a vector of elements is on a boundary of such vectors
+  bool is_streamed = false;
 };
 
 struct Dialect {
@@ -93,6 +94,9 @@ struct Dialect {
   std::function<Code(const Code& a, const Code& b, const Code& accumulator, const sem::Type& type)>
       multiply_add;
   std::function<Code(const Code& vector, int lane)> lane;
+  std::function<Code(const Code& a, const Code& b, absl::Span<const int> lanes,
+                     const sem::Type& type)>
+      shuffle;
   // After the kernel's qualifier: its fixed work-group size.
   std::function<std::string(const sem::Kernel&)> attributes;
 };

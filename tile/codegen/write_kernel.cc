@@ -71,7 +71,8 @@ class Writer {
         [&](const sem::DeclareArray& array) { WriteArray(array); },
         [&](const sem::Assign& assign) { WriteAssign(assign); },
         [&](const sem::Store& store) {
-          const Place place = MakePlace(store.buffer, store.stored, store.index, store.is_aligned);
+          Place place = MakePlace(store.buffer, store.stored, store.index, store.is_aligned);
+          place.is_streamed = store.is_streamed;
           Line(absl::StrCat(dialect_.store(place, store.value->type, Print(store.value)), ";"));
         },
         [&](const sem::For& loop) { WriteFor(loop); },
@@ -164,7 +165,8 @@ class Writer {
                   bool is_aligned = false) {
     const auto found = memory_.find(buffer);
     const Memory memory = found == memory_.end() ? Memory{MemorySpace::kGlobal, 1} : found->second;
-    return Place{buffer, stored, memory.lanes, memory.space, Print(index), is_aligned};
+    return Place{buffer, stored, memory.lanes, memory.space, Print(index), is_aligned,
+                 /*is_streamed=*/false};
   }
 
   Code Print(const ExprPtr& expr) {
@@ -196,6 +198,11 @@ class Writer {
         [&](const sem::Lane& lane) {
           const Code vector = Print(lane.vector);
           return Marked(dialect_.lane(vector, lane.lane), vector.is_data);
+        },
+        [&](const sem::Shuffle& shuffle) {
+          const Code a = Print(shuffle.a);
+          const Code b = Print(shuffle.b);
+          return Marked(dialect_.shuffle(a, b, shuffle.lanes, type), a.is_data || b.is_data);
         });
   }
 

@@ -294,6 +294,9 @@ sem::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tensor
                         !VariesByLane(DependenceOf(guard)) &&
                         flat_.tensors[access.tensor].shape.element_count() >= vector_.lanes;
   if (together && expr->type != DataType::kBool) return emit(vector_.lanes);
+  if (const int row = TurnedIndex(expr, flat, access); row >= 0) {
+    return EmitTurned(expr, flat, row);
+  }
   return LaneByLane(expr->type, [&] { return emit(1); });
 }
 
@@ -301,6 +304,54 @@ sem::ExprPtr ExprEmitter::EmitStaged(const StagedRead& read) const {
   const math::Affine loops = read.loops + math::Affine::Constant(ShiftAt(read.tile, position_));
   return sem::LoadFrom(read.array, read.type, sem::Add(read.base, indices_.Emit(loops)),
                        VariesByLane(DependenceOf(read.tile)) ? vector_.lanes : 1);
+}
+
+int ExprEmitter::TurnedIndex(const poly::ExprPtr& expr, const math::Affine& flat,
+                             const poly::TensorAccess& access) {
+  if (tile_sizes_.empty() || expr->type == DataType::kBool) return -1;
+  const Dependence guard = DependenceOf(Unproven(access.guard));
+  if (VariesByLane(guard)) return -1;
+  for (int i = 0; i < flat_.output_index_count; ++i) {
+    const bool is_whole = i != vector_.index && tile_sizes_[i] % vector_.lanes == 0;
+    if (is_whole && flat.coefficient(i) == math::Rational(1) && (guard & Bit(i)) == 0) return i;
+  }
+  return -1;
+}
+
+sem::ExprPtr ExprEmitter::EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat,
+                                     int row) {
+  const auto& access = flat_.accesses[std::get<poly::Read>(expr->node).access];
+  const int lanes = vector_.lanes;
+  const int64_t line = position_[row] % lanes;
+  const Position saved = position_;
+  position_[row] -= line;
+  std::vector<sem::ExprPtr>& square = squares_[{expr.get(), position_}];
+  if (square.empty()) {
+    for (int i = 0; i < lanes; ++i) {
+      const math::Affine shifted = flat + math::Affine::Constant(ShiftAt(flat, position_));
+      square.push_back(Name(Load(access.tensor, indices_.Emit(shifted), lanes,
+                                 Unproven(access.guard))));
+      ++position_[vector_.index];
+    }
+    // Halves change places, then halves of halves, until lines are columns.
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+      std::vector<int> low, high;
+      for (int i = 0; i < lanes; ++i) {
+        const bool is_first = (i & distance) == 0;
+        low.push_back(is_first ? i : lanes + i - distance);
+        high.push_back(is_first ? i + distance : lanes + i);
+      }
+      for (int i = 0; i < lanes; ++i) {
+        if ((i & distance) != 0) continue;
+        const sem::ExprPtr a = square[i];
+        const sem::ExprPtr b = square[i + distance];
+        square[i] = Name(sem::MakeShuffle(a, b, low));
+        square[i + distance] = Name(sem::MakeShuffle(a, b, high));
+      }
+    }
+  }
+  position_ = saved;
+  return square[line];
 }
 
 std::vector<math::RangeConstraint> ExprEmitter::Unproven(

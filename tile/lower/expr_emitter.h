@@ -79,6 +79,10 @@ class ExprEmitter {
   void ReadStaged(int access, StagedRead read) { staged_[access] = std::move(read); }
   // The vector index is a multiple of the lanes wherever the block is emitted.
   void AssumeAlignedLanes() { lanes_are_aligned_ = true; }
+  // The block will be emitted for every position of a register tile of this size per index, all of
+  // them within the ranges: reads whose neighbours lie along an index other than the vector's may
+  // load squares of the tile and turn them.
+  void AssumeWholeTile(std::vector<int64_t> sizes) { tile_sizes_ = std::move(sizes); }
   // Counts uses, so that what is used more than once gets a variable. Call for every root first.
   void Count(const poly::ExprPtr& expr);
   void MoveTo(const Position& position, sem::ExprPtr accumulator = nullptr);
@@ -108,6 +112,10 @@ class ExprEmitter {
   bool IsContiguous(const poly::ReadAt& read);
   sem::ExprPtr Load(int tensor, sem::ExprPtr index, int lanes,
                     const std::vector<math::RangeConstraint>& guard, bool is_aligned = false);
+  // The index along which the read's neighbours lie where it can be loaded in squares; -1: none.
+  int TurnedIndex(const poly::ExprPtr& expr, const math::Affine& flat, const poly::TensorAccess& access);
+  // The vector at the current position, from a square of the tile that is loaded along `row`.
+  sem::ExprPtr EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat, int row);
   // Vectors at the polynomial are on a boundary of vectors.
   bool IsAligned(const math::Affine& flat) const;
   // Computes each lane by itself and puts them together.
@@ -136,6 +144,9 @@ class ExprEmitter {
   std::unordered_map<const poly::Expr*, Dependence> dependence_;
   std::map<Key, sem::ExprPtr> emitted_;
   std::map<std::string, sem::ExprPtr> conditions_;
+  std::vector<int64_t> tile_sizes_;
+  // By expression and the position of a square's first element: its vectors.
+  std::map<Key, std::vector<sem::ExprPtr>> squares_;
   int next_name_ = 0;
 };
 

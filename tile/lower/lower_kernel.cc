@@ -10,6 +10,7 @@
 #include "tile/lower/group_kernel.h"
 #include "tile/lower/reduction.h"
 #include "tile/lower/task_block.h"
+#include "tile/plan/streamed_stores.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {
@@ -261,6 +262,7 @@ class KernelLowerer {
     std::vector<StmtPtr> statements;
     ExprEmitter emitter(flat_, indices_, VectorOutput(), positions_, "e", &statements);
     emitter.Assume(assumed);
+    emitter.AssumeWholeTile(plan_.unroll);
     CountRoots(&emitter);
     for (size_t p = 0; p < positions_.size(); ++p) {
       ExprPtr total = reduction_ ? reduction_->Total(static_cast<int>(p), &statements) : nullptr;
@@ -372,7 +374,8 @@ class KernelLowerer {
       if (output_poly_.strides[i] == 0) continue;
       poly.set_coefficient(static_cast<int>(i), output_poly_.strides[i]);
     }
-    const ExprPtr index = indices_.Emit(poly + math::Affine::Constant(ShiftAt(poly, position)));
+    poly = poly + math::Affine::Constant(ShiftAt(poly, position));
+    const ExprPtr index = indices_.Emit(poly);
     if (lanes == 1) return {sem::MakeStore(name, stored, index, value)};
     const int64_t stride = output_poly_.strides[plan_.vector_index];
     ExprPtr vector = value;
@@ -387,7 +390,9 @@ class KernelLowerer {
       vector = sem::Var(variable, type);
     }
     if (stride == 1 && stored != DataType::kBool) {
-      return {sem::MakeStore(name, stored, index, sem::Splat(vector, lanes))};
+      const bool streamed = IsStreamed(output, poly);
+      return {sem::MakeStore(name, stored, index, sem::Splat(vector, lanes),
+                             /*is_aligned=*/streamed, streamed)};
     }
     std::vector<StmtPtr> stores;
     for (int lane = 0; lane < lanes; ++lane) {
@@ -399,6 +404,26 @@ class KernelLowerer {
           sem::MakeStore(name, stored, sem::Add(index, Number(lane * stride)), element));
     }
     return stores;
+  }
+
+  // Vectors stored at the polynomial go past the caches: memory is what the kernel waits for, the
+  // output is larger than caches are, whole lines are written one after the other, and vectors lie on
+  // their boundaries.
+  bool IsStreamed(size_t output, const math::Affine& poly) const {
+    constexpr int64_t kLineBytes = 64;
+    const TensorShape& shape = flat_.outputs[output].shape;
+    const int v = plan_.vector_index;
+    if (flat_.is_reduction() || shape.byte_size() < plan::kStreamedBytes ||
+        flat_.indices[v].range % plan_.unroll[v] != 0) {
+      return false;
+    }
+    const bool is_row = positions_.size() == static_cast<size_t>(plan_.unroll[v] / plan_.lanes);
+    const bool has_whole_lines = plan_.unroll[v] * ByteWidth(shape.type) % kLineBytes == 0;
+    if (!has_whole_lines && !(is_row && plan_.order.back() == v)) return false;
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      if (i != v && poly.coefficient(i).numerator() % plan_.lanes != 0) return false;
+    }
+    return poly.constant.numerator() % plan_.lanes == 0;
   }
 
   const poly::FlatContraction& flat_;

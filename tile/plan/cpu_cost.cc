@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "tile/base/match.h"
+#include "tile/plan/cpu_transpose.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::plan {
@@ -310,7 +311,9 @@ std::string CpuCost::ToString() const {
 
 bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan) {
   const int64_t accumulators = Accumulators(plan);
-  if (!kernel.flat.is_reduction()) return accumulators <= 4;
+  if (!kernel.flat.is_reduction()) {
+    return accumulators <= 4 || IsTransposingTile(kernel, plan);
+  }
   if (accumulators == 1) return true;
   // Vectors that several rows of the tile use stay loaded; everything else takes one at a time.
   int64_t operands = 1;

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "tile/plan/block_layout.h"
 #include "tile/plan/cpu_blocks.h"
 #include "tile/plan/cpu_cost.h"
+#include "tile/plan/cpu_transpose.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/rewrite_kernel.h"
 
@@ -356,6 +358,11 @@ std::vector<PlannedKernel> CpuPlans(const poly::FlatContraction& flat,
   constexpr int kTiles = 4;
   std::vector<PlannedKernel> plans =
       PackingSearch(flat, settings, is_constant, std::max(count, kTiles)).Run();
+  const CpuKernel kernel(flat, settings);
+  if (const std::optional<KernelPlan> plan = TransposingPlan(kernel)) {
+    const CpuCost cost = TransposingCost(kernel, *plan);
+    plans.insert(plans.begin(), {flat, *plan, {}, cost.total(), cost.ToString()});
+  }
   if (static_cast<int>(plans.size()) > count) plans.resize(count);
   return plans;
 }

@@ -247,6 +247,11 @@ ExprPtr LaneOf(ExprPtr vector, int lane) {
   return MakeExpr(type, Lane{std::move(vector), lane});
 }
 
+ExprPtr MakeShuffle(ExprPtr a, ExprPtr b, std::vector<int> lanes) {
+  const Type type{a->type.element, static_cast<int>(lanes.size())};
+  return MakeExpr(type, Shuffle{std::move(a), std::move(b), std::move(lanes)});
+}
+
 ExprPtr Work(WorkId id, int dimension, DataType index_type) {
   return MakeExpr(Type{index_type, 1}, WorkIndex{id, dimension});
 }
@@ -278,8 +283,9 @@ StmtPtr MakeAssign(std::string name, ExprPtr value) {
 }
 
 StmtPtr MakeStore(std::string buffer, DataType stored, ExprPtr index, ExprPtr value,
-                  bool is_aligned) {
-  return MakeStmt(Store{std::move(buffer), stored, std::move(index), std::move(value), is_aligned});
+                  bool is_aligned, bool is_streamed) {
+  return MakeStmt(Store{std::move(buffer), stored, std::move(index), std::move(value), is_aligned,
+                        is_streamed});
 }
 
 StmtPtr MakeFor(std::string name, ExprPtr begin, ExprPtr end, StmtPtr body, int64_t step,

@@ -40,6 +40,7 @@ ExprPtr MulAdd(ExprPtr a, ExprPtr b, ExprPtr accumulator);
 ExprPtr Cast(ExprPtr value, DataType type);  // keeps the lanes
 ExprPtr Splat(ExprPtr scalar, int lanes);    // a vector of equal elements
 ExprPtr LaneOf(ExprPtr vector, int lane);
+ExprPtr MakeShuffle(ExprPtr a, ExprPtr b, std::vector<int> lanes);
 ExprPtr Work(WorkId id, int dimension, DataType index_type = DataType::kInt32);
 
 StmtPtr MakeBlock(std::vector<StmtPtr> statements);  // nested blocks are joined
@@ -47,7 +48,7 @@ StmtPtr MakeDeclare(Type type, std::string name, ExprPtr value, bool is_mutable 
 StmtPtr MakeArray(Type type, std::string name, int64_t size, Space space = Space::kPrivate);
 StmtPtr MakeAssign(std::string name, ExprPtr value);
 StmtPtr MakeStore(std::string buffer, DataType stored, ExprPtr index, ExprPtr value,
-                  bool is_aligned = false);
+                  bool is_aligned = false, bool is_streamed = false);
 StmtPtr MakeFor(std::string name, ExprPtr begin, ExprPtr end, StmtPtr body, int64_t step = 1,
                 bool unroll = false);  // the variable has the type of `end`
 StmtPtr MakeIf(ExprPtr condition, StmtPtr then, StmtPtr otherwise = nullptr);

@@ -48,6 +48,9 @@ bool Same(const WorkIndex& a, const WorkIndex& b) {
 }
 
 bool Same(const Lane& a, const Lane& b) { return a.lane == b.lane && Equal(a.vector, b.vector); }
+bool Same(const Shuffle& a, const Shuffle& b) {
+  return a.lanes == b.lanes && Equal(a.a, b.a) && Equal(a.b, b.b);
+}
 
 bool Same(const Block& a, const Block& b) { return AllEqual(a.statements, b.statements); }
 
@@ -64,6 +67,7 @@ bool Same(const Assign& a, const Assign& b) { return a.name == b.name && Equal(a
 
 bool Same(const Store& a, const Store& b) {
   return a.buffer == b.buffer && a.stored == b.stored && a.is_aligned == b.is_aligned &&
+         a.is_streamed == b.is_streamed &&
          Equal(a.index, b.index) && Equal(a.value, b.value);
 }
 

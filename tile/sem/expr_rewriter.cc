@@ -238,6 +238,12 @@ ExprPtr ExprRewriter::RewriteInner(const ExprPtr& expr) {
           return splat->operands[0];
         }
         return vector == lane.vector ? expr : Make(type, Lane{std::move(vector), lane.lane});
+      },
+      [&](const Shuffle& shuffle) {
+        ExprPtr a = RewriteNode(shuffle.a);
+        ExprPtr b = RewriteNode(shuffle.b);
+        const bool same = a == shuffle.a && b == shuffle.b;
+        return same ? expr : Make(type, Shuffle{std::move(a), std::move(b), shuffle.lanes});
       });
 }
 

@@ -281,7 +281,15 @@ class Group {
         [&](const WorkIndex& work) {
           return Value{Scalar{EvaluateWorkIndex(work, item), 0}};
         },
-        [&](const Lane& lane) { return Value{Evaluate(lane.vector, item)[lane.lane]}; });
+        [&](const Lane& lane) { return Value{Evaluate(lane.vector, item)[lane.lane]}; },
+        [&](const Shuffle& shuffle) {
+          Value both = Evaluate(shuffle.a, item);
+          const Value b = Evaluate(shuffle.b, item);
+          both.insert(both.end(), b.begin(), b.end());
+          Value result;
+          for (int lane : shuffle.lanes) result.push_back(both[lane]);
+          return result;
+        });
   }
 
   Value EvaluateLoad(const Load& load, const Type& type, int item) {

@@ -90,7 +90,8 @@ class StatementPrinter {
         [&](const Assign& assign) { Line(assign.name, " = ", ToString(assign.value)); },
         [&](const Store& store) {
           Line(store.buffer, "[", ToString(store.index), "]:", tartan::Name(store.stored),
-               store.is_aligned ? " aligned" : "", " = ", ToString(store.value));
+               store.is_aligned ? " aligned" : "",
+               store.is_streamed ? " streamed" : "", " = ", ToString(store.value));
         },
         [&](const For& loop) {
           Line("for ", loop.name, " in ", ToString(loop.begin), " .. ", ToString(loop.end),
@@ -157,7 +158,11 @@ std::string ToString(const ExprPtr& expr) {
                             ToString(sum.b), ")");
       },
       [](const WorkIndex& work) { return absl::StrCat(Name(work.id), "(", work.dimension, ")"); },
-      [](const Lane& lane) { return absl::StrCat(ToString(lane.vector), ".", lane.lane); });
+      [](const Lane& lane) { return absl::StrCat(ToString(lane.vector), ".", lane.lane); },
+      [](const Shuffle& shuffle) {
+        return absl::StrCat("shuffle(", ToString(shuffle.a), ", ", ToString(shuffle.b), "; ",
+                            absl::StrJoin(shuffle.lanes, " "), ")");
+      });
 }
 
 std::string ToString(const Kernel& kernel) {

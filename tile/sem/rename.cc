@@ -74,7 +74,11 @@ class Renamer {
           sum.b = Apply(sum.b);
           sum.accumulator = Apply(sum.accumulator);
         },
-        [](WorkIndex&) {}, [&](Lane& lane) { lane.vector = Apply(lane.vector); });
+        [](WorkIndex&) {}, [&](Lane& lane) { lane.vector = Apply(lane.vector); },
+        [&](Shuffle& shuffle) {
+          shuffle.a = Apply(shuffle.a);
+          shuffle.b = Apply(shuffle.b);
+        });
     ExprPtr made = std::make_shared<const Expr>(std::move(result));
     renamed_[expr.get()] = made;
     return made;

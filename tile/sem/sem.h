@@ -68,10 +68,18 @@ struct Lane {  // one element of a vector value
   ExprPtr vector;
   int lane;
 };
+// A vector of elements of two vectors of its type: lane i is element lanes[i] of `a` and `b` side by
+// side.
+struct Shuffle {
+  ExprPtr a, b;
+  std::vector<int> lanes;
+};
 
 struct Expr {
   Type type;
-  std::variant<IntLiteral, FloatLiteral, Variable, Load, Apply, MultiplyAdd, WorkIndex, Lane> node;
+  std::variant<IntLiteral, FloatLiteral, Variable, Load, Apply, MultiplyAdd, WorkIndex, Lane,
+               Shuffle>
+      node;
 };
 
 struct Stmt;
@@ -101,13 +109,15 @@ struct Assign {
   ExprPtr value;
 };
 // buffer[index] = value, converted to `stored`; a vector value stores consecutive elements (aligned
-// as in Load), or one element of an array declared with its type.
+// as in Load), or one element of an array declared with its type. A store that is streamed goes past
+// the caches where the device can do that: what is stored is not soon read again.
 struct Store {
   std::string buffer;
   DataType stored;
   ExprPtr index;
   ExprPtr value;
   bool is_aligned = false;
+  bool is_streamed = false;  // aligned vectors in buffers only
 };
 struct For {  // for (name = begin; name < end; name += step)
   std::string name;

@@ -72,7 +72,7 @@ class StmtRewriter {
           ExprPtr value = expressions_.Rewrite(store.value);
           if (index == store.index && value == store.value) return stmt;
           return MakeStore(store.buffer, store.stored, std::move(index), std::move(value),
-                           store.is_aligned);
+                           store.is_aligned, store.is_streamed);
         },
         [&](const For& loop) { return RewriteFor(stmt, loop); },
         [&](const If& branch) { return RewriteIf(stmt, branch); },

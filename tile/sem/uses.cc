@@ -92,7 +92,14 @@ class UseFinder {
           VisitExpr(sum.b);
           VisitExpr(sum.accumulator);
         },
-        [](const WorkIndex&) {}, [&](const Lane& lane) { VisitExpr(lane.vector); });
+        [](const WorkIndex&) {}, [&](const Lane& lane) { VisitExpr(lane.vector); },
+        [&](const Shuffle& shuffle) {
+          // Each operand is printed for many of the lanes.
+          for (int time = 0; time < 2; ++time) {
+            VisitExpr(shuffle.a);
+            VisitExpr(shuffle.b);
+          }
+        });
   }
 
   void Read(const std::string& name) {
@@ -135,7 +142,7 @@ bool IsMovable(const ExprPtr& expr, const std::unordered_set<std::string>& mutab
         return true;
       },
       [](const MultiplyAdd&) { return false; }, [](const WorkIndex&) { return true; },
-      [](const Lane&) { return false; });
+      [](const Lane&) { return false; }, [](const Shuffle&) { return false; });
 }
 
 StmtPtr RenameShared(const StmtPtr& stmt, std::unordered_map<std::string, int>* declarations) {

@@ -1,5 +1,7 @@
 #include "tile/sem/verify.h"
 
+#include <algorithm>
+
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -277,7 +279,21 @@ class Verifier {
             return absl::OkStatus();
           }
           return Wrong("no such lane", expr);
-        });
+        },
+        [&](const Shuffle& shuffle) { return CheckShuffle(shuffle, expr); });
+  }
+
+  absl::Status CheckShuffle(const Shuffle& shuffle, const ExprPtr& expr) {
+    TARTAN_RETURN_IF_ERROR(CheckExpr(shuffle.a));
+    TARTAN_RETURN_IF_ERROR(CheckExpr(shuffle.b));
+    const Type& type = expr->type;
+    const bool is_valid = type.lanes > 1 && !IsMask(type) && shuffle.a->type == type &&
+                          shuffle.b->type == type &&
+                          static_cast<int>(shuffle.lanes.size()) == type.lanes &&
+                          std::all_of(shuffle.lanes.begin(), shuffle.lanes.end(), [&](int lane) {
+                            return lane >= 0 && lane < 2 * type.lanes;
+                          });
+    return is_valid ? absl::OkStatus() : Wrong("no such shuffle", expr);
   }
 
   absl::Status CheckApply(const Apply& apply, const ExprPtr& expr) {

@@ -142,6 +142,39 @@ TEST(OpenClArrays, MoveVectors) {
   ExpectSame(kernels, buffers);
 }
 
+TEST(OpenClStores, StreamAlignedVectors) {
+  std::vector<Kernel> kernels;
+  std::vector<std::vector<std::vector<uint8_t>>> buffers;
+  for (DataType type : {kF16, kF32, DataType::kFloat64, DataType::kInt8}) {
+    Kernel kernel;
+    kernel.name = absl::StrCat("streamed_", Name(type));
+    kernel.parameters = {{"y", type, true}, {"x", type}};
+    const ExprPtr i = Var("i", kInt);
+    kernel.body = MakeFor("i", Int(0), Int(16),
+                          MakeStore("y", type, i, LoadFrom("x", type, Add(i, Int(1)), 8),
+                                    /*is_aligned=*/true, /*is_streamed=*/true),
+                          8);
+    kernels.push_back(kernel);
+    buffers.push_back({SmallNumbers(type, 17), SmallNumbers(type, 17)});
+  }
+  ExpectSame(kernels, buffers);
+}
+
+TEST(OpenClVectors, AreShuffled) {
+  Kernel kernel;
+  kernel.name = "shuffled_vectors";
+  kernel.parameters = {{"y", kF32, true}, {"x", kF32}};
+  const ExprPtr a = Var("a", Type{kF32, 4});
+  const ExprPtr b = Var("b", Type{kF32, 4});
+  kernel.body = MakeBlock({MakeDeclare(a->type, "a", LoadFrom("x", kF32, Int(1), 4)),
+                           MakeDeclare(b->type, "b", LoadFrom("x", kF32, Int(4), 4)),
+                           MakeStore("y", kF32, Int(0), MakeShuffle(a, b, {6, 0, 3, 6})),
+                           MakeStore("y", kF32, Int(4), MakeShuffle(b, Add(a, b), {7, 4, 1, 2}))});
+  std::vector<uint8_t> x(8 * sizeof(float));
+  for (int i = 0; i < 8; ++i) StoreElement(kF32, static_cast<double>(i * i), i, x.data());
+  ExpectSame({&kernel, 1}, {{SmallNumbers(kF32, 8), x}});
+}
+
 // A vector condition may select between values of another width than it compared.
 TEST(OpenClSelect, WidensMasks) {
   Kernel kernel;

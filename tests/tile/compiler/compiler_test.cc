@@ -1,13 +1,18 @@
 #include "tile/compiler/compiler.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/ir/naive_evaluator.h"
 
 namespace tartan::compiler {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 CompileOptions ForCpu() { return CompileOptions(); }
 
@@ -100,6 +105,36 @@ TEST(Fusion, InputsAndEmptyTensorsNeedNoKernel) {
   EXPECT_EQ(KernelCount("EmptyOutput"), 0);
 }
 
+std::string KernelsOf(const TestProgram& program) {
+  std::string text;
+  CompileOptions options = ForCpu();
+  options.dump = [&](absl::string_view stage, absl::string_view dump) {
+    if (stage == "simplified") absl::StrAppend(&text, dump);
+  };
+  EXPECT_TRUE(Compile(BindTestProgram(program), options).ok());
+  return text;
+}
+
+TEST(Stores, GoPastTheCachesWhereTheOutputIsLargerThanTheyAre) {
+  const std::string code = "function (A) -> (O) { O = exp(A) * 2; }";
+  EXPECT_THAT(KernelsOf({"Large", code, {{DataType::kFloat32, {4096, 4096}}}}),
+              HasSubstr("aligned streamed"));
+  EXPECT_THAT(KernelsOf({"Small", code, {{DataType::kFloat32, {1024, 1024}}}}),
+              Not(HasSubstr("streamed")));
+  // Vectors are not on their boundaries.
+  EXPECT_THAT(KernelsOf({"Ragged", code, {{DataType::kFloat32, {4095, 4095}}}}),
+              Not(HasSubstr("streamed")));
+}
+
+TEST(Transposes, LoadSquaresAndTurnThem) {
+  const std::string code = "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }";
+  const std::string text = KernelsOf({"Square", code, {{DataType::kFloat32, {64, 64}}}});
+  EXPECT_THAT(text, HasSubstr("shuffle("));
+  EXPECT_THAT(
+      KernelsOf({"Copy", "function (A) -> (O) { O = A + 1; }", {{DataType::kFloat32, {64, 64}}}}),
+      Not(HasSubstr("shuffle(")));
+}
+
 TEST(Compile, IsDeterministic) {
   for (const TestProgram& program : TestPrograms()) {
     std::string first, second;
@@ -115,9 +150,11 @@ TEST(Compile, IsDeterministic) {
 }
 
 TEST(Compile, DoesWorkOnConstantsOnce) {
-  ir::Program program = BindTestProgram(
-      {"Setup", "function (A, B) -> (O) { S = exp(B) * 2; T[i, j : 3, 2] = +(S[k, j] * S[k, i]); O = A + T; }",
-       {{DataType::kFloat32, {3, 2}}, {DataType::kFloat32, {4, 3}}}});
+  ir::Program program =
+      BindTestProgram({"Setup",
+                       "function (A, B) -> (O) { S = exp(B) * 2; T[i, j : 3, 2] = +(S[k, j] * S[k, "
+                       "i]); O = A + T; }",
+                       {{DataType::kFloat32, {3, 2}}, {DataType::kFloat32, {4, 3}}}});
   std::get<ir::Input>(program.values[program.inputs[1]].op).is_constant = true;
   const auto list = Compile(program, ForCpu());
   ASSERT_TRUE(list.ok()) << list.status();

@@ -176,7 +176,7 @@ class Generator {
     if (depth == 0) return Leaf(kFloat);
     constexpr ScalarOp kOps[] = {ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul,
                                  ScalarOp::kDiv, ScalarOp::kMin, ScalarOp::kMax};
-    switch (Pick(8)) {
+    switch (Pick(9)) {
       case 0:
         return Leaf(kFloat);
       case 1:
@@ -190,7 +190,12 @@ class Generator {
         return LoadFrom(arrays_[Pick(static_cast<int>(arrays_.size()))], kF32, InRange(4));
       case 5:
         return LaneOf(Add(LoadFrom("x", kF32, Int(Pick(8)), 4), Real(depth - 1)), Pick(4));
-      case 6:
+      case 6: {
+        const ExprPtr a = Add(LoadFrom("x", kF32, Int(Pick(8)), 4), Real(depth - 1));
+        const ExprPtr b = LoadFrom("x", kF32, Int(Pick(8)), 4);
+        return LaneOf(MakeShuffle(a, b, {Pick(8), Pick(8), Pick(8), Pick(8)}), Pick(4));
+      }
+      case 7:
         return MulAdd(Real(depth - 1), Real(depth - 1), Real(depth - 1));
       default:
         return ApplyOp(kOps[Pick(6)], {Real(depth - 1), Real(depth - 1)});
