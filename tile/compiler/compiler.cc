@@ -13,6 +13,7 @@
 #include "tile/graph/channels_last.h"
 #include "tile/graph/group.h"
 #include "tile/graph/pad_inputs.h"
+#include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
 #include "tile/lower/lower_kernel.h"
 #include "tile/lower/lower_special.h"
@@ -323,7 +324,16 @@ void CompileChain(const ir::Program& program, const ir::Grouping& grouping,
 absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOptions& options) {
   Dump(options, "program", [&] { return ir::ToString(bound); });
   ir::Program program = graph::WidenHalves(ir::WithoutCustomGradients(bound));
-  if (options.channels_last) program = graph::MoveChannelsLast(program);
+  graph::GroupOptions group_options;
+  group_options.fuse = options.fuse;
+  if (options.channels_last) {
+    program = graph::MoveChannelsLast(program);
+    if (options.settings.threads > 1) {
+      graph::MovedWeights moved = graph::MoveOutputChannelsLast(program);
+      program = std::move(moved.program);
+      group_options.held = std::move(moved.copies);
+    }
+  }
   TARTAN_ASSIGN_OR_RETURN(poly::ProgramSpaces spaces, poly::AnalyzeProgram(program));
   if (options.pad_inputs && options.settings.threads == 1) {
     ir::Program padded = graph::PadInputs(program, spaces);
@@ -334,8 +344,6 @@ absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOption
     }
   }
   Dump(options, "graph", [&] { return ir::ToString(program); });
-  graph::GroupOptions group_options;
-  group_options.fuse = options.fuse;
   const std::vector<bool> is_constant = FindConstants(program);
   ChainedGroups divided;
   if (options.fuse && options.chain_rows) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
+#include "tile/graph/convolution.h"
 
 namespace tartan::graph {
 namespace {
@@ -14,14 +15,6 @@ using ir::ValueId;
 using math::Affine;
 
 constexpr int64_t kLeastChannels = 8;
-
-bool ShareVariable(const Affine& a, const Affine& b) {
-  const size_t count = std::min(a.coefficients.size(), b.coefficients.size());
-  for (size_t i = 0; i < count; ++i) {
-    if (!a.coefficients[i].is_zero() && !b.coefficients[i].is_zero()) return true;
-  }
-  return false;
-}
 
 template <class T>
 std::vector<T> ChannelsLast(std::vector<T> dims) {
@@ -34,31 +27,6 @@ bool KeepsChannels(const ir::Access& output, const ir::Access& input) {
   return input.indices.size() == output.indices.size() &&
          ShareVariable(output.indices[0], input.indices[0]) &&
          ShareVariable(output.indices[1], input.indices[1]);
-}
-
-// The output walks over all dimensions of `data` but the channels, which `weights` alone bring.
-bool IsConvolutionOf(const ir::Access& output, const ir::Access& data, const ir::Access& weights) {
-  const auto depends_on_weights = [&](const Affine& poly) {
-    return std::any_of(weights.indices.begin(), weights.indices.end(),
-                       [&](const Affine& index) { return ShareVariable(poly, index); });
-  };
-  const size_t rank = output.indices.size();
-  if (data.indices.size() != rank || !depends_on_weights(output.indices[1])) return false;
-  for (size_t d = 0; d < rank; ++d) {
-    if (d != 1 && !ShareVariable(output.indices[d], data.indices[d])) return false;
-  }
-  return true;
-}
-
-bool IsConvolution(const ir::Value& value) {
-  const auto* contraction = std::get_if<ir::Contraction>(&value.op);
-  if (contraction == nullptr || contraction->aggregation != Aggregation::kSum ||
-      contraction->combination != Combination::kMultiply || contraction->inputs.size() != 2) {
-    return false;
-  }
-  const ir::Access& a = contraction->inputs[0];
-  const ir::Access& b = contraction->inputs[1];
-  return IsConvolutionOf(contraction->output, a, b) || IsConvolutionOf(contraction->output, b, a);
 }
 
 // A gather along one dimension by a list of positions.
@@ -99,7 +67,7 @@ class Mover {
     for (ValueId output : program_.outputs) is_output[output] = true;
     for (size_t v = 0; v < size; ++v) {
       is_last_[v] = !is_output[v] && HasChannels(program_.values[v].shape) &&
-                    (IsConvolution(program_.values[v]) || Follows(program_.values[v]));
+                    (AsConvolution(program_.values[v]) || Follows(program_.values[v]));
     }
     // Whether something reads a value that can do so in either order.
     std::vector<bool> is_wanted(size, false);
