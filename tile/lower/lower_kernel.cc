@@ -452,7 +452,9 @@ bool NeedsWideIndices(const poly::FlatContraction& flat) {
 sem::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
                         const std::string& name, const LowerOptions& options) {
   if (plan.group) return LowerGroupKernel(flat, *plan.group, name, options);
-  const bool is_wide = options.force_64bit_indices || NeedsWideIndices(flat);
+  // Where a loop is over a part of an index alone, LLVM extends every 32-bit position to 64 bits
+  // within the loop.
+  const bool is_wide = options.force_64bit_indices || plan.block || NeedsWideIndices(flat);
   return KernelLowerer(flat, plan, is_wide ? DataType::kInt64 : DataType::kInt32).Lower(name);
 }
 

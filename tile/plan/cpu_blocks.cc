@@ -10,7 +10,6 @@ namespace {
 // Steps of the reduction in a run: enough that storing and loading a tile's results between runs
 // does not matter, and few enough that what they read stays in the first cache.
 constexpr int64_t kStepsInRun[] = {256, 512};
-constexpr int kMostLevels = 2;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -52,7 +51,9 @@ void TryBlocks(const CpuKernel& kernel, const BlockChoices& choices, KernelPlan 
   const poly::FlatContraction& flat = kernel.flat;
   int loops = 0;
   for (int i : plan.order) loops += flat.indices[i].range > plan.unroll[i];
-  for (int level = 0; level < std::min(loops, kMostLevels); ++level) {
+  // All loops, or the inner ones.
+  for (int level : {0, std::max(1, loops - 2)}) {
+    if (level >= loops) continue;
     for (const BlockChoices::Run& run : choices.runs) {
       for (const std::vector<int>& staged : choices.staged) {
         if (run.index < 0 && staged.empty()) continue;

@@ -299,7 +299,8 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
 
 double CpuCost::total() const {
   const double slowest = std::max({compute + epilogue, memory[0], memory[1], memory[2]});
-  return (slowest + 0.2 * (memory[0] + memory[1] + memory[2])) * imbalance;
+  // What is not hidden behind the rest.
+  return (slowest + 0.4 * memory[0] + 0.2 * (memory[1] + memory[2])) * imbalance;
 }
 
 std::string CpuCost::ToString() const {

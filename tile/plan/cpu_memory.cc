@@ -23,12 +23,15 @@ constexpr double kCopiedVector = 4;
 constexpr double kFarLine = 24;
 constexpr double kNearLine = 6;
 constexpr int64_t kPageBytes = 4096;
+// To store into another page, and a line of a tile that is far from the last tile's.
+constexpr double kStoredPage = 3;
+constexpr double kStoredFarLine = 1.5;
 // Cycles of a tile that stops and goes on: its branches are hard to foretell.
-constexpr double kResumeCycles = 24;
+constexpr double kResumeCycles = 16;
 // And for each line of partial results, by where they wait.
 constexpr double kLineInL1 = 1;
-constexpr double kLineInL2 = 2;
-constexpr double kLineBeyond = 6;
+constexpr double kLineInL2 = 1.5;
+constexpr double kLineBeyond = 4;
 
 // Lines that are far from each other arrive so much slower than neighbours, which the processor
 // fetches ahead.
@@ -117,6 +120,30 @@ class Nest {
       moved = std::min(moved, levels_[level].touched.moved * times);
     }
     return level > block_levels_ ? moved : moved + ends_.moved * blocks_;
+  }
+
+  // Cycles to store results in several pages, and at each step of the innermost loop in others.
+  double StoreCycles() const {
+    double cycles = 0;
+    for (const CpuKernel::Access& write : kernel_.writes) {
+      double pages = 1;
+      double lines = static_cast<double>(write.bytes) / Line();
+      for (int i = 0; i < kernel_.flat.output_index_count; ++i) {
+        lines *= static_cast<double>(plan_.unroll[i]);
+        if (std::abs(write.strides[i]) * write.bytes >= kPageBytes) {
+          pages *= static_cast<double>(plan_.unroll[i]);
+        }
+      }
+      cycles += (pages - 1) * kStoredPage;
+      for (size_t level = plan_.order.size(); level-- > 0;) {
+        const int i = plan_.order[level];
+        if (std::min(plan_.task[i], kernel_.flat.indices[i].range) <= plan_.unroll[i]) continue;
+        const int64_t step = std::abs(write.strides[i]) * plan_.unroll[i] * write.bytes;
+        if (step >= kPageBytes) cycles += lines * kStoredFarLine;
+        break;
+      }
+    }
+    return cycles * tiles_ * blocks_;
   }
 
   // Cycles to copy into private memory, and to keep partial results.
@@ -258,7 +285,7 @@ void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cos
   for (size_t cache = 0; cache < sizes.size(); ++cache) {
     cost->memory[cache] = nest.Moved(sizes[cache], cache < 2) / kBytesPerCycle[cache];
   }
-  cost->epilogue += nest.BlockCycles();
+  cost->epilogue += nest.BlockCycles() + (kernel.flat.is_reduction() ? nest.StoreCycles() : 0);
   const double items = static_cast<double>(plan.ItemCount(kernel.flat));
   const double cores = static_cast<double>(std::max<int64_t>(kernel.settings.compute_units, 1));
   cost->imbalance = std::ceil(items / cores) * cores / std::max(items, 1.0);

@@ -23,7 +23,7 @@ struct Candidate {
 };
 
 // Cycles to copy an element that is packed at every run, and to start the kernel that does it.
-constexpr double kPackCycles = 2;
+constexpr double kPackCycles = 3;
 constexpr double kLaunchCycles = 20000;
 // A packed constant costs a kernel to compile: small gains and small kernels are not worth it.
 constexpr double kPackedConstantFactor = 1.01;

@@ -50,7 +50,7 @@ PlannedKernel PlanStage(const poly::RowBlock& block, const HardwareSettings& set
   const std::vector<bool> is_constant(flat.tensors.size(), false);
   for (PlannedKernel& planned : CpuPlans(flat, alone, is_constant, kCandidates)) {
     const double cost = planned.predicted * (HasTail(flat, planned.plan) ? kTailCost : 1);
-    if (!planned.packed.empty() || cost >= least) continue;
+    if (!planned.packed.empty() || planned.plan.block || cost >= least) continue;
     least = cost;
     best = std::move(planned);
   }
