@@ -14,7 +14,8 @@ namespace {
 
 // Blocks that have so many rows are tried.
 constexpr int64_t kBlocks[] = {1, 4, 16, 64};
-constexpr int64_t kBlocksPerCore = 4;
+constexpr int64_t kItemsPerCore = 8;
+constexpr double kItemCycles = 50000;        // for which starting a work-item does not matter
 constexpr double kCachedBytesPerCycle = 14;  // from the second cache
 
 // About `count` rows, neighbours in the last axes.
@@ -62,7 +63,9 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
                    const std::vector<poly::RowKernel>& kernels,
                    const std::vector<poly::RowTensor>& tensors, int64_t row_bytes,
                    const HardwareSettings& settings) {
-  RowPlan plan = {rows, std::move(block), {}, 0};
+  RowPlan plan;
+  plan.rows = rows;
+  plan.block = std::move(block);
   int64_t count = 1;
   for (int64_t size : plan.block) count *= size;
   const double bytes = static_cast<double>(row_bytes * count);
@@ -76,24 +79,24 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
     }
     plan.stages.push_back({std::move(cut), std::move(planned.plan)});
   }
-  plan.predicted = cycles * static_cast<double>(plan.ItemCount());
+  plan.predicted = cycles * static_cast<double>(plan.BlockCount());
   return plan;
 }
 
 }  // namespace
 
-int64_t RowPlan::BlockCount(int axis) const { return (rows[axis] + block[axis] - 1) / block[axis]; }
-
-int64_t RowPlan::ItemCount() const {
-  int64_t items = 1;
-  for (size_t a = 0; a < rows.size(); ++a) items *= BlockCount(static_cast<int>(a));
-  return items;
+int64_t RowPlan::BlockCount() const {
+  int64_t blocks = 1;
+  for (size_t a = 0; a < rows.size(); ++a) blocks *= (rows[a] + block[a] - 1) / block[a];
+  return blocks;
 }
+
+int64_t RowPlan::ItemCount() const { return (BlockCount() + item_blocks - 1) / item_blocks; }
 
 std::string RowPlan::ToString() const {
   std::vector<std::string> lines = {absl::StrFormat(
-      "blocks of [%s] rows of [%s], %d work-items, cycles %.3g", absl::StrJoin(block, ", "),
-      absl::StrJoin(rows, ", "), ItemCount(), predicted)};
+      "blocks of [%s] rows of [%s], %d for each of %d work-items, cycles %.3g",
+      absl::StrJoin(block, ", "), absl::StrJoin(rows, ", "), item_blocks, ItemCount(), predicted)};
   for (const RowStage& stage : stages) {
     lines.push_back(
         absl::StrCat("  ", stage.block.flat.name, ": ", stage.plan.ToString(stage.block.flat)));
@@ -109,13 +112,18 @@ RowPlan PlanRows(const std::vector<int64_t>& rows, const std::vector<poly::RowKe
   RowPlan best;
   for (int64_t count : kBlocks) {
     const bool is_first = best.stages.empty();
-    if (!is_first && (count * kBlocksPerCore * settings.compute_units > all ||
+    if (!is_first && (count * kItemsPerCore * settings.compute_units > all ||
                       2 * count * row_bytes > settings.l2_bytes)) {
       break;
     }
     RowPlan plan = PlanBlocks(rows, BlockOf(rows, count), kernels, tensors, row_bytes, settings);
     if (is_first || plan.predicted < best.predicted) best = std::move(plan);
   }
+  const int64_t blocks = best.BlockCount();
+  const double block_cycles = best.predicted / static_cast<double>(blocks);
+  const auto wanted = static_cast<int64_t>(kItemCycles / std::max(block_cycles, 1.0));
+  best.item_blocks = std::clamp<int64_t>(
+      wanted, 1, std::max<int64_t>(blocks / (kItemsPerCore * settings.compute_units), 1));
   return best;
 }
 

@@ -21,10 +21,11 @@ struct RowStage {
 struct RowPlan {
   std::vector<int64_t> rows;   // range of each row axis
   std::vector<int64_t> block;  // values of each row axis in a block
+  int64_t item_blocks = 1;  // that a work-item does, one after the other; the last has what is left
   std::vector<RowStage> stages;
   double predicted = 0;  // cycles of one core, for all blocks
 
-  int64_t BlockCount(int axis) const;
+  int64_t BlockCount() const;
   int64_t ItemCount() const;
   std::string ToString() const;  // one line for the blocks and one for each stage
 };

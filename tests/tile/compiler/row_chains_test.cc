@@ -95,6 +95,20 @@ TEST(RowChains, AreNotMadeOfRowsThatNoCacheHolds) {
   EXPECT_GT(LaunchCount(SoftmaxOf(64, 1 << 20), ForCpu()), 1);
 }
 
+TEST(RowChains, GiveAWorkItemSeveralBlocksOfRowsWhereTheyAreShort) {
+  const TestProgram test = LayerNormalizationOf(1023, 9);
+  const ir::Program program = BindTestProgram(test);
+  const std::vector<HostTensor> inputs = RandomInputs(test, 3);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  const auto list = Compile(program, ForCpu());
+  ASSERT_TRUE(expected.ok() && list.ok());
+  ASSERT_EQ(list->kernels.size(), 1u);
+  EXPECT_LT(list->kernels[0].global_size[0], 64);
+  const auto actual = InterpretList(*list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 1e-5), "");
+}
+
 TEST(RowChains, CanBeForbidden) {
   CompileOptions options = ForCpu();
   options.chain_rows = false;
