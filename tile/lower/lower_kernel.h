@@ -21,7 +21,7 @@ sem::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPla
                         const std::string& name, const LowerOptions& options);
 
 // The statements for one task that begins at `begins` in the output indices. Parameters are called
-// as above; the plan has no `group`. Index arithmetic is done in `index_type`.
+// as above; the plan has no `block` and no `group`. Index arithmetic is done in `index_type`.
 sem::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
                        const std::vector<sem::ExprPtr>& begins, DataType index_type);
 

@@ -51,6 +51,7 @@ PlannedKernel PlanStage(const poly::RowBlock& block, const HardwareSettings& set
   const std::vector<bool> is_constant(flat.tensors.size(), false);
   for (PlannedKernel& planned : CpuPlans(flat, alone, is_constant, kCandidates)) {
     const double cost = planned.predicted * (HasTail(flat, planned.plan) ? kTailCost : 1);
+    // A block's private memory has a place in whole kernels only.
     if (!planned.packed.empty() || planned.plan.block || cost >= least) continue;
     least = cost;
     best = std::move(planned);
