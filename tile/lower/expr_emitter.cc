@@ -284,16 +284,27 @@ sem::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tensor
   const std::vector<int64_t> strides = RowMajorStrides(flat_.tensors[access.tensor].shape.dims);
   for (size_t d = 0; d < strides.size(); ++d) flat = flat + access.coords[d] * strides[d];
   const std::vector<math::RangeConstraint> guard = Unproven(access.guard);
-  const auto emit = [&](int lanes) {
-    const math::Affine shifted = flat + math::Affine::Constant(ShiftAt(flat, position_));
+  const auto emit = [&](int lanes, int64_t offset = 0) {
+    const math::Affine shifted = flat + math::Affine::Constant(ShiftAt(flat, position_) + offset);
     return Load(access.tensor, indices_.Emit(shifted), lanes, guard,
                 lanes > 1 && IsAligned(shifted));
   };
   if (!VariesByLane(DependenceOf(expr))) return emit(1);
-  const bool together = flat.coefficient(vector_.index) == math::Rational(1) &&
-                        !VariesByLane(DependenceOf(guard)) &&
+  const bool together = expr->type != DataType::kBool && !VariesByLane(DependenceOf(guard)) &&
                         flat_.tensors[access.tensor].shape.element_count() >= vector_.lanes;
-  if (together && expr->type != DataType::kBool) return emit(vector_.lanes);
+  const math::Rational stride = flat.coefficient(vector_.index);
+  if (together && stride == math::Rational(1)) return emit(vector_.lanes);
+  // Every other element out of two vectors that overlap in one, so that nothing is read behind the
+  // last of them.
+  constexpr int kWideLanes = 8;  // as CPUs have them; GPUs load elements one by one
+  if (together && stride == math::Rational(2) && vector_.lanes >= kWideLanes) {
+    const int lanes = vector_.lanes;
+    const sem::ExprPtr low = Name(emit(lanes));
+    const sem::ExprPtr high = Name(emit(lanes, lanes - 1));
+    std::vector<int> evens;
+    for (int i = 0; i < lanes; ++i) evens.push_back(2 * i < lanes ? 2 * i : 2 * i + 1);
+    return sem::MakeShuffle(low, high, evens);
+  }
   if (const int row = TurnedIndex(expr, flat, access); row >= 0) {
     return EmitTurned(expr, flat, row);
   }
@@ -318,8 +329,7 @@ int ExprEmitter::TurnedIndex(const poly::ExprPtr& expr, const math::Affine& flat
   return -1;
 }
 
-sem::ExprPtr ExprEmitter::EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat,
-                                     int row) {
+sem::ExprPtr ExprEmitter::EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat, int row) {
   const auto& access = flat_.accesses[std::get<poly::Read>(expr->node).access];
   const int lanes = vector_.lanes;
   const int64_t line = position_[row] % lanes;
@@ -329,8 +339,8 @@ sem::ExprPtr ExprEmitter::EmitTurned(const poly::ExprPtr& expr, const math::Affi
   if (square.empty()) {
     for (int i = 0; i < lanes; ++i) {
       const math::Affine shifted = flat + math::Affine::Constant(ShiftAt(flat, position_));
-      square.push_back(Name(Load(access.tensor, indices_.Emit(shifted), lanes,
-                                 Unproven(access.guard))));
+      square.push_back(
+          Name(Load(access.tensor, indices_.Emit(shifted), lanes, Unproven(access.guard))));
       ++position_[vector_.index];
     }
     // Halves change places, then halves of halves, until lines are columns.

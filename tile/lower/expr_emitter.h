@@ -113,7 +113,8 @@ class ExprEmitter {
   sem::ExprPtr Load(int tensor, sem::ExprPtr index, int lanes,
                     const std::vector<math::RangeConstraint>& guard, bool is_aligned = false);
   // The index along which the read's neighbours lie where it can be loaded in squares; -1: none.
-  int TurnedIndex(const poly::ExprPtr& expr, const math::Affine& flat, const poly::TensorAccess& access);
+  int TurnedIndex(const poly::ExprPtr& expr, const math::Affine& flat,
+                  const poly::TensorAccess& access);
   // The vector at the current position, from a square of the tile that is loaded along `row`.
   sem::ExprPtr EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat, int row);
   // Vectors at the polynomial are on a boundary of vectors.

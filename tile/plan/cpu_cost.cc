@@ -17,10 +17,11 @@ namespace {
 // A core of the last ten years: two fused multiply-adds and two loads a cycle.
 constexpr double kOperationsPerCycle = 2;
 constexpr double kLoadsPerCycle = 2;
-constexpr double kLoadShare = 0.2;   // of the time of loads that arithmetic does not hide
-constexpr double kLatency = 4.5;     // cycles from one accumulation to the next, delays included
-constexpr double kLaneCycles = 2.5;  // to move one lane in or out of a vector
-constexpr double kLoopCycles = 3;    // to enter and leave a loop
+constexpr double kLoadShare = 0.2;      // of the time of loads that arithmetic does not hide
+constexpr double kLatency = 4.5;        // cycles from one accumulation to the next, delays included
+constexpr double kEveryOtherLoads = 5;  // as many loads take as long as one of elements two apart
+constexpr double kLaneCycles = 2.5;     // to move one lane in or out of a vector
+constexpr double kLoopCycles = 3;       // to enter and leave a loop
 // What a core finds without delay, and the delay.
 constexpr double kPageBytes = 4096;
 constexpr double kPagesKnown = 48;
@@ -181,6 +182,12 @@ int64_t Accumulators(const KernelPlan& plan) {
   return count;
 }
 
+// Elements two apart come out of two vectors in wide ones.
+bool IsEveryOther(const KernelPlan& plan, const CpuKernel::Access& access) {
+  constexpr int kWideLanes = 8;
+  return access.strides[plan.vector_index] == 2 && plan.lanes >= kWideLanes;
+}
+
 // Cycles' worth of loads, per value of those the tile reads, that one access takes.
 double AccessLoads(const CpuKernel& kernel, const KernelPlan& plan, const CpuKernel::Access& access,
                    bool is_store) {
@@ -196,6 +203,7 @@ double AccessLoads(const CpuKernel& kernel, const KernelPlan& plan, const CpuKer
   if (access.irregular[v]) return count * plan.lanes * 2 * kLaneCycles * kLoadsPerCycle;
   if (access.strides[v] == 0 && !is_store) return count;
   if (access.strides[v] == 1) return count * RegistersPerValue(kernel, plan);
+  if (IsEveryOther(plan, access) && !is_store) return count * kEveryOtherLoads;
   return count * plan.lanes * kLaneCycles * kLoadsPerCycle;
 }
 
@@ -341,8 +349,10 @@ double StatementCount(const CpuKernel& kernel, const KernelPlan& plan) {
       const bool follows = access.strides[i] != 0 || access.irregular[i];
       if (follows || is_store) places *= static_cast<double>(Values(plan, static_cast<int>(i)));
     }
-    const bool by_lane = plan.lanes > 1 && (access.irregular[v] || access.strides[v] > 1 ||
-                                            (is_store && access.strides[v] != 1));
+    const bool by_lane =
+        plan.lanes > 1 &&
+        (access.irregular[v] || (access.strides[v] > 1 && !IsEveryOther(plan, access)) ||
+         (is_store && access.strides[v] != 1));
     statements += places * (by_lane ? plan.lanes : 1);
   };
   for (const CpuKernel::Access& access : kernel.reads) count(access, false);

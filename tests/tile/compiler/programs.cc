@@ -126,6 +126,13 @@ const std::vector<TestProgram>& TestPrograms() {
        "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); R = reshape(P, "
        "1, 48); O = tanh(R + C); }",
        {F32({6, 5}), F32({5, 8}), F32({48})}},
+      {"EveryOtherElement", "function (A[N]) -> (O) { O[i : 19] = =(A[2 * i + 1]); }", {F32({39})}},
+      {"WindowsTwoApart",
+       "function (A[C, Y, X]) -> (O) { O[c, y, x : C, 5, 18] = >(A[c, 2*y + j - 1, 2*x + i - 1]), i < "
+       "3, j < 3; }",
+       {F32({2, 9, 36})}},
+      {"SumsOfPairs",
+       "function (A[C, X]) -> (O) { O[c, x : C, 17] = +(A[c, 2*x + i]), i < 2; }", {F32({3, 34})}},
       {"TransposedMatrix", "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
        {F32({37, 43})}},
       {"TransposedSum",
