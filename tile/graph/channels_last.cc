@@ -1,6 +1,7 @@
 #include "tile/graph/channels_last.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,11 @@ bool KeepsChannels(const ir::Access& output, const ir::Access& input) {
   return input.indices.size() == output.indices.size() &&
          ShareVariable(output.indices[0], input.indices[0]) &&
          ShareVariable(output.indices[1], input.indices[1]);
+}
+
+bool IsConvolution(const ir::Value& value) {
+  const std::optional<Convolution> convolution = AsConvolution(value);
+  return convolution.has_value() && convolution->channels == 1;
 }
 
 // A gather along one dimension by a list of positions.
@@ -67,7 +73,7 @@ class Mover {
     for (ValueId output : program_.outputs) is_output[output] = true;
     for (size_t v = 0; v < size; ++v) {
       is_last_[v] = !is_output[v] && HasChannels(program_.values[v].shape) &&
-                    (AsConvolution(program_.values[v]) || Follows(program_.values[v]));
+                    (IsConvolution(program_.values[v]) || Follows(program_.values[v]));
     }
     // Whether something reads a value that can do so in either order.
     std::vector<bool> is_wanted(size, false);

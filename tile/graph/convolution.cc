@@ -5,17 +5,16 @@
 namespace tartan::graph {
 namespace {
 
-bool IsConvolutionOf(const ir::Access& output, const ir::Access& data, const ir::Access& weights) {
+bool IsConvolutionOf(const ir::Access& output, const ir::Access& data, const ir::Access& weights,
+                     size_t channels) {
   const auto depends_on_weights = [&](const math::Affine& poly) {
     return std::any_of(weights.indices.begin(), weights.indices.end(),
                        [&](const math::Affine& index) { return ShareVariable(poly, index); });
   };
   const size_t rank = output.indices.size();
-  if (rank < 3 || data.indices.size() != rank || !depends_on_weights(output.indices[1])) {
-    return false;
-  }
+  if (data.indices.size() != rank || !depends_on_weights(output.indices[channels])) return false;
   for (size_t d = 0; d < rank; ++d) {
-    if (d != 1 && !ShareVariable(output.indices[d], data.indices[d])) return false;
+    if (d != channels && !ShareVariable(output.indices[d], data.indices[d])) return false;
   }
   return true;
 }
@@ -37,9 +36,14 @@ std::optional<Convolution> AsConvolution(const ir::Value& value) {
     return std::nullopt;
   }
   const std::vector<ir::Access>& inputs = contraction->inputs;
-  for (const int data : {0, 1}) {
-    if (IsConvolutionOf(contraction->output, inputs[data], inputs[1 - data])) {
-      return Convolution{contraction, data, 1 - data};
+  const int rank = static_cast<int>(contraction->output.indices.size());
+  if (rank < 3) return std::nullopt;
+  for (const int channels : {1, rank - 1}) {
+    for (const int data : {0, 1}) {
+      if (IsConvolutionOf(contraction->output, inputs[data], inputs[1 - data],
+                          static_cast<size_t>(channels))) {
+        return Convolution{contraction, data, 1 - data, channels};
+      }
     }
   }
   return std::nullopt;

@@ -12,13 +12,14 @@ bool ShareVariable(const math::Affine& a, const math::Affine& b);
 
 struct Convolution {
   const ir::Contraction* contraction = nullptr;
-  int data = 0;     // position among its inputs
-  int weights = 1;  // of the other input
+  int data = 0;      // position among its inputs
+  int weights = 1;   // of the other input
+  int channels = 1;  // the dimension that they are in the data and in the result
 };
 
-// A sum of products that runs over every dimension of one factor, the data, but dimension 1, the
-// channels, which the other factor brings: dense, grouped, depthwise and transposed convolutions of
-// any number of spatial dimensions, and their gradients by the data.
+// A sum of products that runs over every dimension of one factor, the data, but the channels, which
+// are dimension 1 or the last and which the other factor brings: dense, grouped, depthwise and
+// transposed convolutions of any number of spatial dimensions, and their gradients by the data.
 std::optional<Convolution> AsConvolution(const ir::Value& value);
 
 }  // namespace tartan::graph

@@ -20,10 +20,11 @@ std::vector<int> OrderOf(const Convolution& convolution) {
   const ir::Contraction& contraction = *convolution.contraction;
   const ir::Access& data = contraction.inputs[convolution.data];
   const ir::Access& weights = contraction.inputs[convolution.weights];
+  const int channels = convolution.channels;
   const auto place = [&](int d) {
     const Affine& index = weights.indices[d];
-    if (ShareVariable(index, contraction.output.indices[1])) return 2;
-    return ShareVariable(index, data.indices[1]) ? 1 : 0;
+    if (ShareVariable(index, contraction.output.indices[channels])) return 2;
+    return ShareVariable(index, data.indices[channels]) ? 1 : 0;
   };
   std::vector<int> order(weights.indices.size());
   std::iota(order.begin(), order.end(), 0);

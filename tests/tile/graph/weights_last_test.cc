@@ -42,6 +42,17 @@ TEST(WeightsLast, TurnsConstantWeightsOnce) {
   EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 0), "");
 }
 
+TEST(WeightsLast, TurnsThoseOfImagesWithChannelsLast) {
+  const TestProgram test = {
+      "ChannelsLast",
+      "function (X[N, Y, X0, C], K[O, C, I, J]) -> (R) { R[n, y, x, o : N, Y, X0, O] = "
+      "+(X[n, y+i-1, x+j, c] * K[o, c, i, j]); }",
+      {{DataType::kFloat32, {1, 5, 3, 4}}, {DataType::kFloat32, {7, 4, 3, 2}}}};
+  const MovedWeights moved = MoveOutputChannelsLast(WithConstant(BindTestProgram(test), 1));
+  ASSERT_THAT(moved.copies, SizeIs(1));
+  EXPECT_THAT(moved.program.values[moved.copies[0]].shape.dims, ElementsAre(3, 2, 4, 7));
+}
+
 TEST(WeightsLast, LeavesWeightsOfARunAlone) {
   const ir::Program program = BindTestProgram(TwoConvolutions());
   const MovedWeights moved = MoveOutputChannelsLast(program);
