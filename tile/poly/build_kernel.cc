@@ -12,6 +12,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/ir/type_rules.h"
 #include "tile/poly/coords.h"
+#include "tile/poly/logistic.h"
 
 namespace tartan::poly {
 namespace {
@@ -154,7 +155,8 @@ class ExprBuilder {
     }
     if (elementwise.op == ScalarOp::kIdentity) return operands[0];
     if (elementwise.op == ScalarOp::kCast) return Convert(operands[0], shape.type);
-    return MakeApply(elementwise.op, ComputeType(shape.type), std::move(operands));
+    return WithLogisticFunction(
+        MakeApply(elementwise.op, ComputeType(shape.type), std::move(operands)));
   }
 
   absl::StatusOr<ExprPtr> EvalMove(ir::ValueId id, const ir::Contraction& contraction,

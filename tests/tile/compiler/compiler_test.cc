@@ -126,6 +126,16 @@ TEST(Stores, GoPastTheCachesWhereTheOutputIsLargerThanTheyAre) {
               Not(HasSubstr("streamed")));
 }
 
+TEST(Logistic, IsFoundInQuotients) {
+  const TensorShape shape{DataType::kFloat32, {64}};
+  EXPECT_THAT(KernelsOf({"Sigmoid", "function (A) -> (O) { O = 1 / (1 + exp(-A)); }", {shape}}),
+              HasSubstr("sigmoid("));
+  EXPECT_THAT(KernelsOf({"Swish", "function (A) -> (O) { O = A / (exp(-A) + 1); }", {shape}}),
+              HasSubstr("sigmoid("));
+  EXPECT_THAT(KernelsOf({"Other", "function (A) -> (O) { O = A / (2 + exp(-A)); }", {shape}}),
+              Not(HasSubstr("sigmoid(")));
+}
+
 TEST(Transposes, LoadSquaresAndTurnThem) {
   const std::string code = "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }";
   const std::string text = KernelsOf({"Square", code, {{DataType::kFloat32, {64, 64}}}});

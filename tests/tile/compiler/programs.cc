@@ -133,6 +133,10 @@ const std::vector<TestProgram>& TestPrograms() {
        {F32({2, 9, 36})}},
       {"SumsOfPairs",
        "function (A[C, X]) -> (O) { O[c, x : C, 17] = +(A[c, 2*x + i]), i < 2; }", {F32({3, 34})}},
+      {"Logistic",
+       "function (A) -> (O, P, Q) { O = 1 / (1 + exp(-A)); P = A / (exp(-A) + 1); Q = A / (2 + "
+       "exp(-A)); }",
+       {F32({41})}, -120, 120},
       {"TransposedMatrix", "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
        {F32({37, 43})}},
       {"TransposedSum",
