@@ -12,8 +12,7 @@
 namespace tartan::plan {
 namespace {
 
-constexpr double kLastLevelBytes =
-    16.0 * 1024 * 1024;  // of the third cache, that a kernel may hope for
+constexpr double kLastLevelBytes = 4 << 20;  // of the third cache, that a kernel may hope for
 constexpr std::array<double, 3> kBytesPerCycle = {32, 28, 5};  // into L1, into L2, from memory
 
 // Cycles to copy an element into private memory alone, and a vector of them.
@@ -37,6 +36,7 @@ constexpr double kLineBeyond = 4;
 // fetches ahead.
 constexpr double kScatteredLines = 2.5;
 constexpr double kScatteredRunBytes = 256;
+constexpr double kScatteredStoreBytes = 1024;  // a store fetches what it writes to
 
 double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
 
@@ -46,13 +46,15 @@ constexpr int64_t kWayBytes = 4096;
 
 struct Touched {
   double bytes = 0;  // of cache lines
-  double held = 0;   // of the first two caches, with what conflicts make useless
+  // Of the first and the second cache, with what conflicts make useless.
+  std::array<double, 2> held = {0, 0};
   double moved = 0;  // of cache lines, weighted by how slowly they arrive
 };
 
 // What an access touches while each index runs over its extent.
 Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& extent,
-                  double line_bytes) {
+                  double line_bytes, const std::array<double, 2>& cache_bytes,
+                  double scattered_below = kScatteredRunBytes) {
   std::array<std::pair<int64_t, int64_t>, 16> steps;  // stride, extent
   size_t count = 0;
   for (size_t i = 0; i < extent.size() && count < steps.size(); ++i) {
@@ -76,9 +78,20 @@ Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& e
   }
   double bytes = span * static_cast<double>(access.bytes);
   if (runs > 1) bytes = std::ceil(bytes / line_bytes) * line_bytes;
-  const bool scattered = runs > 8 && bytes < kScatteredRunBytes;
-  const double held = runs > 1 ? std::max(bytes, static_cast<double>(apart)) : bytes;
-  return {runs * bytes, runs * held, runs * bytes * (scattered ? kScatteredLines : 1)};
+  const bool scattered = runs > 8 && bytes < scattered_below;
+  Touched touched = {runs * bytes, {}, runs * bytes * (scattered ? kScatteredLines : 1)};
+  // Conflicts matter where there are more rows than the sets they share can hold.
+  const double spread = runs * std::max(bytes, static_cast<double>(apart));
+  for (size_t cache = 0; cache < 2; ++cache) {
+    touched.held[cache] = runs > 1 && spread > cache_bytes[cache] ? spread : runs * bytes;
+  }
+  return touched;
+}
+
+// Of the first and the second cache, which a core may share with another thread.
+std::array<double, 2> UsableBytes(const HardwareSettings& settings) {
+  return {0.75 * static_cast<double>(settings.l1_bytes),
+          0.5 * static_cast<double>(settings.l2_bytes)};
 }
 
 // A kernel's loops from the inside: a tile and its reduction, the loops of a task, the tasks.
@@ -107,15 +120,15 @@ class Nest {
     }
   }
 
-  // Bytes into a cache of that size, while the whole kernel runs. What two steps of a loop share
-  // stays in the cache where one of them fits.
-  double Moved(double cache_bytes, bool has_conflicts) const {
+  // Bytes into cache number `cache`, of that size, while the whole kernel runs. What two steps of a
+  // loop share stays in the cache where one of them fits.
+  double Moved(double cache_bytes, size_t cache) const {
     double times = outside_;
     double moved = levels_[0].touched.moved * times;
     size_t level = 1;
     for (; level < levels_.size(); ++level) {
       const Touched& step = levels_[level - 1].touched;
-      if ((has_conflicts ? step.held : step.bytes) > cache_bytes) break;
+      if ((cache < 2 ? step.held[cache] : step.bytes) > cache_bytes) break;
       times /= levels_[level].repeats;
       moved = std::min(moved, levels_[level].touched.moved * times);
     }
@@ -161,6 +174,7 @@ class Nest {
   };
 
   bool HasRuns() const { return plan_.block->run_index >= 0; }
+  std::array<double, 2> Caches() const { return UsableBytes(kernel_.settings); }
   double Line() const { return static_cast<double>(kernel_.settings.cache_line_bytes); }
 
   double Elements(const CpuKernel::Access& read) const {
@@ -183,27 +197,27 @@ class Nest {
     Touched all;
     const auto add = [&](const Touched& touched) {
       all.bytes += touched.bytes;
-      all.held += touched.held;
+      for (size_t cache = 0; cache < 2; ++cache) all.held[cache] += touched.held[cache];
       all.moved += touched.moved;
     };
     for (const CpuKernel::Access& read : kernel_.reads) {
       if (in_block_ && IsStaged(plan_, read)) {
         const double bytes = Elements(read) * static_cast<double>(read.bytes);
-        add({bytes, bytes, bytes});
+        add({bytes, {bytes, bytes}, bytes});
       } else {
-        add(Footprint(read, extent_, Line()));
+        add(Footprint(read, extent_, Line(), Caches()));
       }
     }
     if (in_block_ && HasRuns()) {
       const double bytes = Tile() * static_cast<double>(kernel_.element_bytes);
-      add({bytes, bytes, 2 * bytes});
+      add({bytes, {bytes, bytes}, 2 * bytes});
     } else {
       for (const CpuKernel::Access& write : kernel_.writes) {
-        add(Footprint(write, extent_, Line()));
+        add(Footprint(write, extent_, Line(), Caches(), kScatteredStoreBytes));
       }
     }
     all.bytes += private_bytes_;
-    all.held += private_bytes_;
+    for (double& held : all.held) held += private_bytes_;
     return all;
   }
 
@@ -221,7 +235,7 @@ class Nest {
     for (const CpuKernel::Access& read : kernel_.reads) {
       if (!IsStaged(plan_, read)) continue;
       private_bytes_ += Elements(read) * static_cast<double>(read.bytes);
-      ends_.moved += Footprint(read, extent_, Line()).moved;
+      ends_.moved += Footprint(read, extent_, Line(), Caches()).moved;
       copies_ += CopyCycles(read);
     }
     block_levels_ = levels_.size();
@@ -238,7 +252,7 @@ class Nest {
     runs_ = CeilDiv(kernel_.flat.indices[run_index].range, plan_.block->run);
     ends_.moved *= runs_;
     for (const CpuKernel::Access& write : kernel_.writes) {
-      ends_.moved += Footprint(write, extent_, Line()).moved;
+      ends_.moved += Footprint(write, extent_, Line(), Caches(), kScatteredStoreBytes).moved;
     }
     extent_[run_index] = kernel_.flat.indices[run_index].range;
     levels_.push_back({Footprints(), runs_});
@@ -251,7 +265,7 @@ class Nest {
     const int last = plan_.reduction_order.back();
     if (v >= 0 && read.strides[v] == 1) {
       const bool is_far = std::abs(read.strides[last]) * read.bytes >= kPageBytes;
-      const double lines = Footprint(read, extent_, Line()).bytes / Line();
+      const double lines = Footprint(read, extent_, Line(), Caches()).bytes / Line();
       return Elements(read) / static_cast<double>(plan_.lanes) * kCopiedVector +
              lines * (is_far ? kFarLine : kNearLine);
     }
@@ -279,11 +293,10 @@ class Nest {
 
 void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cost) {
   const Nest nest(kernel, plan);
-  const std::array<double, 3> sizes = {0.75 * static_cast<double>(kernel.settings.l1_bytes),
-                                       0.5 * static_cast<double>(kernel.settings.l2_bytes),
-                                       kLastLevelBytes};
+  const std::array<double, 2> caches = UsableBytes(kernel.settings);
+  const std::array<double, 3> sizes = {caches[0], caches[1], kLastLevelBytes};
   for (size_t cache = 0; cache < sizes.size(); ++cache) {
-    cost->memory[cache] = nest.Moved(sizes[cache], cache < 2) / kBytesPerCycle[cache];
+    cost->memory[cache] = nest.Moved(sizes[cache], cache) / kBytesPerCycle[cache];
   }
   cost->epilogue += nest.BlockCycles() + (kernel.flat.is_reduction() ? nest.StoreCycles() : 0);
   const double items = static_cast<double>(plan.ItemCount(kernel.flat));

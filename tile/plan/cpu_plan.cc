@@ -23,7 +23,7 @@ struct Candidate {
 };
 
 // Cycles to copy an element that is packed at every run, and to start the kernel that does it.
-constexpr double kPackCycles = 3;
+constexpr double kPackCycles = 6;
 constexpr double kLaunchCycles = 20000;
 // A packed constant costs a kernel to compile: small gains and small kernels are not worth it.
 constexpr double kPackedConstantFactor = 1.01;
@@ -63,10 +63,17 @@ class Search {
     return found;
   }
 
-  // The same of the first tiles with blocks, where they may be worth it. After Plain.
+  // The same with blocks of the tiles that are best without, where they may be worth it. After
+  // Plain.
   std::vector<Candidate> Blocked() {
+    std::vector<size_t> by_cost(tiles_.size());
+    std::iota(by_cost.begin(), by_cost.end(), size_t{0});
+    std::stable_sort(by_cost.begin(), by_cost.end(), [&](size_t a, size_t b) {
+      return plain_[a].cost.total() < plain_[b].cost.total();
+    });
+    if (by_cost.size() > kBlockedTiles) by_cost.resize(kBlockedTiles);
     std::vector<Candidate> found;
-    for (size_t t = 0; t < std::min(tiles_.size(), kBlockedTiles); ++t) {
+    for (size_t t : by_cost) {
       if (!IsWorthBlocks(tiles_[t])) continue;
       best_ = {};
       Loops(tiles_[t], true);
@@ -283,7 +290,8 @@ class PackingSearch {
         }
       }
     }
-    std::stable_sort(forms_.begin(), forms_.end(),
+    // The kernel as it is among them: its operands may be staged.
+    std::stable_sort(forms_.begin() + 1, forms_.end(),
                      [](const auto& a, const auto& b) { return a->least < b->least; });
     for (size_t form = 0; form < std::min(forms_.size(), kBlockedForms); ++form) {
       Add(forms_[form]->search.Blocked(), *forms_[form]);
