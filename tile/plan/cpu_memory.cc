@@ -107,6 +107,11 @@ class Nest {
       if (HasRuns()) extent_[plan.block->run_index] = plan.block->run;
       in_block_ = true;
     }
+    for (const CpuKernel::Access& read : kernel.reads) {
+      const Touched touched = Footprint(read, extent_, Line(), Caches());
+      scattered_.push_back(kernel.flat.is_reduction() && read.in_body &&
+                           touched.moved > touched.bytes);
+    }
     levels_.push_back({Footprints(), 1});
     for (size_t level = plan.order.size(); level-- > 0;) {
       if (in_block_ && static_cast<int>(level) < plan.block->level) LeaveBlock();
@@ -200,13 +205,16 @@ class Nest {
       for (size_t cache = 0; cache < 2; ++cache) all.held[cache] += touched.held[cache];
       all.moved += touched.moved;
     };
-    for (const CpuKernel::Access& read : kernel_.reads) {
+    for (size_t r = 0; r < kernel_.reads.size(); ++r) {
+      const CpuKernel::Access& read = kernel_.reads[r];
       if (in_block_ && IsStaged(plan_, read)) {
         const double bytes = Elements(read) * static_cast<double>(read.bytes);
         add({bytes, {bytes, bytes}, bytes});
-      } else {
-        add(Footprint(read, extent_, Line(), Caches()));
+        continue;
       }
+      Touched touched = Footprint(read, extent_, Line(), Caches());
+      if (scattered_[r] && !IsStaged(plan_, read)) touched.moved = touched.bytes * kScatteredLines;
+      add(touched);
     }
     if (in_block_ && HasRuns()) {
       const double bytes = Tile() * static_cast<double>(kernel_.element_bytes);
@@ -276,6 +284,7 @@ class Nest {
   const CpuKernel& kernel_;
   const KernelPlan& plan_;
   std::vector<int64_t> extent_;  // of every index
+  std::vector<bool> scattered_;  // reads whose lines a tile asks for one by one, whoever is next
   bool in_block_ = false;
   double private_bytes_ = 0;
   std::vector<Level> levels_;
