@@ -212,7 +212,8 @@ struct Form {
 
 constexpr Form kForms[] = {
     {"matmul", "matmul:[b12]m128n128k64", 1, ParseMatmul, true, true},
-    {"conv", "conv:n1c64h56w56k64r3[s1][p1][g64][d2][:nhwc]", 1, ParseConvolution, true, true},
+    {"conv", "conv:n1c64h56w56k64r3[s1][p1][g64][d2][:nhwc][:direct|:winograd]", 1,
+     ParseConvolution, true, true},
     {"pool", "pool:max|avg:n1c64h112w112r3[s2][p1]", 2, ParsePool, true, false},
     {"reduce", "reduce:sum|mean|max|min:1024x1024:axis1|all", 3, ParseReduce, true, false},
     {"softmax", "softmax:128x1024", 1, ParseSoftmax, true, false},
@@ -243,6 +244,14 @@ absl::StatusOr<Direction> ParseDirection(absl::string_view text, const Form& for
   return Invalid("there is no ':", text, "'");
 }
 
+// Whether the modifier names an algorithm, the first one that does.
+bool TakeAlgorithm(absl::string_view modifier, ConvolutionProblem* problem) {
+  if (problem->algorithm != ConvolutionAlgorithm::kChosen) return false;
+  if (modifier == "direct") problem->algorithm = ConvolutionAlgorithm::kDirect;
+  if (modifier == "winograd") problem->algorithm = ConvolutionAlgorithm::kWinograd;
+  return problem->algorithm != ConvolutionAlgorithm::kChosen;
+}
+
 absl::StatusOr<Problem> ParseWithForm(const Form& form, Parts parts) {
   Problem problem;
   Parts modifiers;
@@ -256,6 +265,9 @@ absl::StatusOr<Problem> ParseWithForm(const Form& form, Parts parts) {
   for (size_t i = 0; i < modifiers.size(); ++i) {
     if (convolution != nullptr && i == 0 && modifiers[i] == "nhwc") {
       convolution->channels_last = true;
+    } else if (convolution != nullptr && problem.direction == Direction::kForward &&
+               TakeAlgorithm(modifiers[i], convolution)) {
+      continue;
     } else if (problem.direction != Direction::kForward) {
       return Invalid("nothing follows the direction, but there is ':", modifiers[i], "'");
     } else {

@@ -20,6 +20,10 @@ struct MatmulProblem {
   int64_t k = 0;
 };
 
+// What the compiler may use for a convolution: whatever it takes for fastest; anything but
+// Winograd's algorithm; that one wherever it applies.
+enum class ConvolutionAlgorithm : uint8_t { kChosen, kDirect, kWinograd };
+
 struct ConvolutionProblem {
   int64_t batch = 0;
   int64_t channels = 0;
@@ -32,6 +36,7 @@ struct ConvolutionProblem {
   int64_t groups = 1;
   int64_t dilation = 1;
   bool channels_last = false;  // of data and output; weights are [outputs, channels, r, r] always
+  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kChosen;
 
   int64_t output_height() const { return Positions(height); }
   int64_t output_width() const { return Positions(width); }

@@ -11,6 +11,7 @@
 #include "bench/peer_engine.h"
 #include "bench/tartan_engine.h"
 #include "tile/base/status_macros.h"
+#include "tile/evaluator/program_cache.h"
 
 namespace tartan::bench {
 namespace {
@@ -53,6 +54,30 @@ double LeastMilliseconds(const Workload& work, const HardwareSettings& settings)
   return std::max(work.flops / settings.gflops, work.bytes / settings.gbps) * 1e-6;
 }
 
+namespace {
+
+// The program of a problem, compiled with the algorithm that it names.
+absl::StatusOr<std::unique_ptr<Engine>> CompileProblem(const Problem& problem,
+                                                       const WorkloadProgram& program,
+                                                       absl::Span<const HostTensor> values,
+                                                       api::Device& device) {
+  const auto* convolution = std::get_if<ConvolutionProblem>(&problem.op);
+  if (convolution == nullptr || convolution->algorithm == ConvolutionAlgorithm::kChosen) {
+    return MakeTartanEngine(program, values, device);
+  }
+  const compiler::CompileOptions usual = device.programs().options();
+  compiler::CompileOptions options = usual;
+  options.winograd = convolution->algorithm == ConvolutionAlgorithm::kDirect
+                         ? plan::Winograd::kNever
+                         : plan::Winograd::kAlways;
+  device.programs().SetOptions(std::move(options));
+  auto engine = MakeTartanEngine(program, values, device);
+  device.programs().SetOptions(usual);
+  return engine;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<ProblemRun>> ProblemRun::Create(const Problem& problem,
                                                                api::Device& device) {
   std::unique_ptr<ProblemRun> run(new ProblemRun(problem, device));
@@ -60,7 +85,7 @@ absl::StatusOr<std::unique_ptr<ProblemRun>> ProblemRun::Create(const Problem& pr
   run->values_ = RandomValues(program.inputs);
   const auto start = std::chrono::steady_clock::now();
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Engine> tartan,
-                          MakeTartanEngine(program, run->values_, device));
+                          CompileProblem(problem, program, run->values_, device));
   TARTAN_RETURN_IF_ERROR(tartan->Run(1));
   const std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;

@@ -76,11 +76,15 @@ Device::Device(hal::DevicePtr hal, std::unique_ptr<opencl::DiskCache> cache)
       programs_->SetPlans(plans_);
     }
   }
+  compiler::CompileOptions options;
   if (const char* directory = std::getenv("TARTAN_DUMP_DIR"); directory != nullptr) {
-    compiler::CompileOptions options;
     options.dump = compiler::DumpToDirectory(directory);
-    programs_->SetOptions(std::move(options));
   }
+  if (const char* winograd = std::getenv("TARTAN_WINOGRAD"); winograd != nullptr) {
+    options.winograd =
+        absl::string_view(winograd) == "0" ? plan::Winograd::kNever : plan::Winograd::kWhereFaster;
+  }
+  programs_->SetOptions(std::move(options));
 }
 
 Device::~Device() = default;

@@ -30,7 +30,7 @@ absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice() const {
                           At(Stage::kDevice, api::Device::Open(options_.device, device_options)));
   Detail(absl::StrCat("device: ", Describe(device->info())));
   if (options_.verbosity > 1) {
-    compiler::CompileOptions compile_options;
+    compiler::CompileOptions compile_options = device->programs().options();
     compile_options.dump = [](absl::string_view stage, absl::string_view text) {
       WriteLine(absl::StrCat("==== ", stage, "\n", text));
     };

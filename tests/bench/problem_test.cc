@@ -60,6 +60,19 @@ TEST(ParseProblem, ReadsEverythingAConvolutionMayHave) {
   EXPECT_EQ(problem->direction, Direction::kBackwardWeights);
 }
 
+TEST(ParseProblem, ReadsTheAlgorithmOfAConvolution) {
+  EXPECT_EQ(ParseAs<ConvolutionProblem>("conv:n1c8h8w8k8r3").algorithm,
+            ConvolutionAlgorithm::kChosen);
+  EXPECT_EQ(ParseAs<ConvolutionProblem>("conv:n1c8h8w8k8r3:nhwc:direct").algorithm,
+            ConvolutionAlgorithm::kDirect);
+  const auto gradient = ParseProblem("conv:n1c8h8w8k8r3:winograd:bwd_data");
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  EXPECT_EQ(std::get<ConvolutionProblem>(gradient->op).algorithm, ConvolutionAlgorithm::kWinograd);
+  EXPECT_EQ(gradient->direction, Direction::kBackwardData);
+  EXPECT_FALSE(ParseProblem("conv:n1c8h8w8k8r3:direct:winograd").ok());
+  EXPECT_FALSE(ParseProblem("matmul:m8n8k8:winograd").ok());
+}
+
 TEST(ParseProblem, ReadsTheOtherOperators) {
   EXPECT_EQ(ParseAs<PoolProblem>("pool:avg:n1c2h8w8r2s2").kind, PoolKind::kAverage);
   EXPECT_EQ(ParseAs<PoolProblem>("pool:max:n1c64h112w112r3s2p1").output_height(), 56);

@@ -1,7 +1,7 @@
 #include "tile/compiler/compiler.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/list_builder.h"
 #include "tile/compiler/row_chains.h"
 #include "tile/graph/channels_last.h"
 #include "tile/graph/group.h"
@@ -19,6 +20,7 @@
 #include "tile/lower/lower_special.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/poly/build_kernel.h"
+#include "tile/poly/winograd.h"
 #include "tile/sem/simplify.h"
 
 namespace tartan::compiler {
@@ -39,82 +41,6 @@ std::vector<bool> FindConstants(const ir::Program& program) {
   return is_constant;
 }
 
-// Puts kernels, buffers and steps of one program together.
-class ListBuilder {
- public:
-  ListBuilder(const ir::Program& program, const ir::Grouping& grouping,
-              const std::vector<bool>& is_constant)
-      : program_(program), grouping_(grouping), constant_(is_constant) {
-    list_.name = program.name;
-    MakeBuffers();
-  }
-
-  // Where a group's steps belong: done once when all it reads is constant.
-  bool IsSetup(const ir::KernelGroup& group) const { return constant_[group.outputs.front()]; }
-  bool IsConstant(ValueId value) const { return constant_[value]; }
-
-  int BufferOf(ValueId value) const { return buffer_.at(grouping_.storage[value]); }
-
-  // A buffer that belongs to no value of the program.
-  int AddBuffer(std::string name, const TensorShape& shape, bool is_setup) {
-    const BufferKind kind = is_setup ? BufferKind::kPersistent : BufferKind::kTemporary;
-    list_.buffers.push_back({std::move(name), kind, shape, shape.byte_size()});
-    return static_cast<int>(list_.buffers.size()) - 1;
-  }
-
-  void AddStep(bool is_setup, Step step) {
-    (is_setup ? list_.setup : list_.steps).push_back(std::move(step));
-  }
-
-  // Kernels that differ in name and comments only are one.
-  int AddKernel(sem::Kernel kernel) {
-    sem::Kernel anonymous = kernel;
-    anonymous.name.clear();
-    anonymous.comments.clear();
-    const std::string key = sem::ToString(anonymous);
-    const auto [it, is_new] = numbers_.emplace(key, static_cast<int>(list_.kernels.size()));
-    if (is_new) list_.kernels.push_back(std::move(kernel));
-    return it->second;
-  }
-
-  int kernel_count() const { return static_cast<int>(list_.kernels.size()); }
-
-  KernelList Finish() && {
-    for (ValueId input : program_.inputs) list_.inputs.push_back(buffer_.at(input));
-    for (ValueId output : program_.outputs) {
-      list_.outputs.push_back(BufferOf(output));
-      list_.output_shapes.push_back(program_.values[output].shape);
-    }
-    return std::move(list_);
-  }
-
- private:
-  void MakeBuffers() {
-    std::vector<bool> is_output(program_.values.size(), false);
-    for (ValueId output : program_.outputs) is_output[grouping_.storage[output]] = true;
-    for (size_t i = 0; i < program_.values.size(); ++i) {
-      const ValueId v = static_cast<ValueId>(i);
-      if (grouping_.storage[v] != v) continue;
-      const ir::Value& value = program_.values[v];
-      BufferKind kind = is_output[v] ? BufferKind::kOutput : BufferKind::kTemporary;
-      if (const auto* input = std::get_if<ir::Input>(&value.op)) {
-        kind = input->is_constant ? BufferKind::kConstant : BufferKind::kInput;
-      } else if (constant_[v]) {
-        kind = BufferKind::kPersistent;
-      }
-      buffer_[v] = static_cast<int>(list_.buffers.size());
-      list_.buffers.push_back({value.name, kind, value.shape, value.shape.byte_size()});
-    }
-  }
-
-  const ir::Program& program_;
-  const ir::Grouping& grouping_;
-  const std::vector<bool>& constant_;
-  KernelList list_;
-  std::map<ValueId, int> buffer_;
-  std::map<std::string, int> numbers_;
-};
-
 void Dump(const CompileOptions& options, absl::string_view stage,
           const std::function<std::string()>& text) {
   if (options.dump) options.dump(stage, text());
@@ -123,8 +49,8 @@ void Dump(const CompileOptions& options, absl::string_view stage,
 std::string Describe(const ir::Program& program, const ir::KernelGroup& group) {
   std::vector<std::string> names;
   for (ValueId output : group.outputs) {
-    names.push_back(absl::StrCat(program.values[output].name, " ",
-                                 program.values[output].shape.ToString()));
+    names.push_back(
+        absl::StrCat(program.values[output].name, " ", program.values[output].shape.ToString()));
   }
   return absl::StrJoin(names, ", ");
 }
@@ -176,11 +102,10 @@ absl::Status CompileSpecial(const ir::Program& program, const ir::KernelGroup& g
     operands.push_back(program.values[operand].shape);
     bytes += static_cast<double>(operands.back().byte_size());
   }
-  TARTAN_ASSIGN_OR_RETURN(
-      lower::SpecialKernels lowered,
-      lower::LowerSpecial(special, operands, value.shape, options.settings,
-                          KernelName(list->kernel_count(), value.name),
-                          {options.force_64bit_indices}));
+  TARTAN_ASSIGN_OR_RETURN(lower::SpecialKernels lowered,
+                          lower::LowerSpecial(special, operands, value.shape, options.settings,
+                                              KernelName(list->kernel_count(), value.name),
+                                              {options.force_64bit_indices}));
   if (lowered.copied_operand >= 0) {
     AddPrefill(group, value.shape, special.operands[lowered.copied_operand], list);
   } else if (lowered.zero_filled) {
@@ -191,8 +116,8 @@ absl::Status CompileSpecial(const ir::Program& program, const ir::KernelGroup& g
   for (ValueId operand : special.operands) buffers.push_back(list->BufferOf(operand));
   for (const lower::ScratchBuffer& scratch : lowered.scratch) {
     const bool is_fixed = scratch.value.has_value();
-    buffers.push_back(list->AddBuffer(absl::StrCat(value.name, "_scratch"), scratch.shape,
-                                      is_setup || is_fixed));
+    buffers.push_back(
+        list->AddBuffer(absl::StrCat(value.name, "_scratch"), scratch.shape, is_setup || is_fixed));
     if (is_fixed) {
       list->AddStep(true, FillStep{buffers.back(), scratch.shape.type, *scratch.value});
     }
@@ -225,8 +150,8 @@ int AddPlanned(const plan::PlannedKernel& planned, const CompileOptions& options
 }
 
 // The step that computes an operand ahead of its kernel; returns the operand's buffer.
-int AddPacking(const ir::Program& program, const plan::PackedOperand& packed,
-               const CompileOptions& options, ListBuilder* list) {
+int AddPacking(const plan::PackedOperand& packed, const CompileOptions& options,
+               ListBuilder* list) {
   const bool is_packed = packed.source != ir::kNoValue;
   std::vector<bool> is_constant;
   bool is_setup = true;
@@ -234,10 +159,8 @@ int AddPacking(const ir::Program& program, const plan::PackedOperand& packed,
     is_constant.push_back(list->IsConstant(is_packed ? packed.source : tensor.value));
     is_setup = is_setup && is_constant.back();
   }
-  const plan::PlannedKernel planned =
-      plan::PlanKernel(packed.copy, options.settings, is_constant);
-  const int buffer =
-      list->AddBuffer(packed.copy.name, packed.copy.outputs.front().shape, is_setup);
+  const plan::PlannedKernel planned = plan::PlanKernel(packed.copy, options.settings, is_constant);
+  const int buffer = list->AddBuffer(packed.copy.name, packed.copy.outputs.front().shape, is_setup);
   LaunchStep step;
   step.buffers = {buffer};
   for (const poly::Tensor& tensor : packed.copy.tensors) {
@@ -245,15 +168,72 @@ int AddPacking(const ir::Program& program, const plan::PackedOperand& packed,
   }
   for (const plan::PackedOperand& nested : planned.packed) {
     step.buffers.resize(std::max<size_t>(step.buffers.size(), 2 + nested.tensor));
-    step.buffers[1 + nested.tensor] = AddPacking(program, nested, options, list);
+    step.buffers[1 + nested.tensor] = AddPacking(nested, options, list);
   }
-  step.description = is_packed ? absl::StrCat("packed ", program.values[packed.source].name)
-                               : packed.copy.name;
+  step.description =
+      is_packed ? absl::StrCat("packed ", list->NameOf(packed.source)) : packed.copy.name;
   step.flops = is_packed ? 0 : Flops(packed.copy);
   step.bytes = Bytes(packed.copy);
   step.kernel = AddPlanned(planned, options, list);
   list->AddStep(is_setup, std::move(step));
   return buffer;
+}
+
+std::vector<bool> ConstantTensors(const poly::FlatContraction& flat, const ListBuilder& list) {
+  std::vector<bool> is_constant;
+  for (const poly::Tensor& tensor : flat.tensors) {
+    is_constant.push_back(list.IsConstant(tensor.value));
+  }
+  return is_constant;
+}
+
+void CompileFlat(const poly::FlatContraction& flat, std::string description, bool is_setup,
+                 const CompileOptions& options, ListBuilder* list) {
+  const std::vector<bool> is_constant = ConstantTensors(flat, *list);
+  const plan::PlannedKernel planned = options.planner
+                                          ? options.planner(flat, is_constant)
+                                          : plan::PlanKernel(flat, options.settings, is_constant);
+  LaunchStep step;
+  for (const poly::Output& output : flat.outputs) {
+    step.buffers.push_back(list->BufferOf(output.value));
+  }
+  const size_t first_tensor = step.buffers.size();
+  for (const poly::Tensor& tensor : planned.flat.tensors) {
+    step.buffers.push_back(tensor.value == ir::kNoValue ? -1 : list->BufferOf(tensor.value));
+  }
+  for (const plan::PackedOperand& packed : planned.packed) {
+    step.buffers[first_tensor + packed.tensor] = AddPacking(packed, options, list);
+  }
+  step.description = std::move(description);
+  // Where the kernel adds up partial results, those did the rest of the work.
+  const bool is_split =
+      std::any_of(planned.packed.begin(), planned.packed.end(),
+                  [](const plan::PackedOperand& packed) { return packed.source == ir::kNoValue; });
+  step.flops = Flops(is_split ? planned.flat : flat);
+  step.bytes = is_split ? 0 : Bytes(flat);
+  step.kernel = AddPlanned(planned, options, list);
+  list->AddStep(is_setup, std::move(step));
+}
+
+void CompileWinograd(poly::WinogradKernels kernels, const std::string& description, bool is_setup,
+                     const CompileOptions& options, ListBuilder* list) {
+  // Compiles a kernel whose result is for others.
+  const auto compile = [&](poly::FlatContraction* flat) {
+    const std::vector<bool> constants = ConstantTensors(*flat, *list);
+    const bool is_constant =
+        std::find(constants.begin(), constants.end(), false) == constants.end();
+    poly::Output& output = flat->outputs.front();
+    output.value = list->AddValue(flat->name, output.shape, is_constant);
+    Dump(options, "flat", [&] { return poly::ToString(*flat); });
+    CompileFlat(*flat, flat->name, is_constant, options, list);
+    return output.value;
+  };
+  if (kernels.padded) kernels.data.tensors.back().value = compile(&*kernels.padded);
+  kernels.products.tensors[0].value = compile(&kernels.data);
+  kernels.products.tensors[1].value = compile(&kernels.weights);
+  kernels.result.tensors.back().value = compile(&kernels.products);
+  Dump(options, "flat", [&] { return poly::ToString(kernels.result); });
+  CompileFlat(kernels.result, description, is_setup, options, list);
 }
 
 absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces& spaces,
@@ -267,33 +247,14 @@ absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces&
     const auto& contraction = std::get<ir::Contraction>(program.values[group.root].op);
     AddPrefill(group, program.values[group.root].shape, contraction.default_value, list);
   }
-  std::vector<bool> is_constant;
-  for (const poly::Tensor& tensor : flat.tensors) {
-    is_constant.push_back(list->IsConstant(tensor.value));
+  const auto winograd =
+      plan::ChooseWinograd(flat, options.settings, ConstantTensors(flat, *list), options.winograd);
+  if (winograd) {
+    CompileWinograd(poly::MakeWinograd(flat, winograd->correlation, winograd->tile),
+                    Describe(program, group), list->IsSetup(group), options, list);
+  } else {
+    CompileFlat(flat, Describe(program, group), list->IsSetup(group), options, list);
   }
-  const plan::PlannedKernel planned =
-      options.planner ? options.planner(flat, is_constant)
-                      : plan::PlanKernel(flat, options.settings, is_constant);
-  LaunchStep step;
-  for (const poly::Output& output : flat.outputs) {
-    step.buffers.push_back(list->BufferOf(output.value));
-  }
-  const size_t first_tensor = step.buffers.size();
-  for (const poly::Tensor& tensor : planned.flat.tensors) {
-    step.buffers.push_back(tensor.value == ir::kNoValue ? -1 : list->BufferOf(tensor.value));
-  }
-  for (const plan::PackedOperand& packed : planned.packed) {
-    step.buffers[first_tensor + packed.tensor] = AddPacking(program, packed, options, list);
-  }
-  step.description = Describe(program, group);
-  // Where the kernel adds up partial results, those did the rest of the work.
-  const bool is_split = std::any_of(
-      planned.packed.begin(), planned.packed.end(),
-      [](const plan::PackedOperand& packed) { return packed.source == ir::kNoValue; });
-  step.flops = Flops(is_split ? planned.flat : flat);
-  step.bytes = is_split ? 0 : Bytes(flat);
-  step.kernel = AddPlanned(planned, options, list);
-  list->AddStep(list->IsSetup(group), std::move(step));
   return absl::OkStatus();
 }
 
@@ -319,6 +280,30 @@ void CompileChain(const ir::Program& program, const ir::Grouping& grouping,
   list->AddStep(/*is_setup=*/false, std::move(step));
 }
 
+// The contractions that Winograd's algorithm will compute, which sees to edges by itself.
+absl::StatusOr<std::set<ValueId>> FindWinograd(const ir::Program& program,
+                                               const poly::ProgramSpaces& spaces,
+                                               const ir::Grouping& grouping,
+                                               const CompileOptions& options) {
+  const std::vector<bool> constants = FindConstants(program);
+  std::set<ValueId> found;
+  for (const ir::KernelGroup& group : grouping.groups) {
+    if (group.root == ir::kNoValue || !spaces[group.root] ||
+        spaces[group.root]->constraints.empty() ||
+        program.values[group.root].shape.element_count() == 0) {
+      continue;
+    }
+    TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
+                            poly::BuildKernel(program, spaces, grouping, group));
+    std::vector<bool> is_constant;
+    for (const poly::Tensor& tensor : flat.tensors) is_constant.push_back(constants[tensor.value]);
+    if (plan::ChooseWinograd(flat, options.settings, is_constant, options.winograd)) {
+      found.insert(group.root);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOptions& options) {
@@ -336,7 +321,11 @@ absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOption
   }
   TARTAN_ASSIGN_OR_RETURN(poly::ProgramSpaces spaces, poly::AnalyzeProgram(program));
   if (options.pad_inputs && options.settings.threads == 1) {
-    ir::Program padded = graph::PadInputs(program, spaces);
+    TARTAN_ASSIGN_OR_RETURN(
+        const std::set<ValueId> kept,
+        FindWinograd(program, spaces, graph::GroupIntoKernels(program, spaces, group_options),
+                     options));
+    ir::Program padded = graph::PadInputs(program, spaces, kept);
     // Every padded input is a value more; without one the analysis still holds.
     if (padded.values.size() != program.values.size()) {
       program = std::move(padded);

@@ -9,6 +9,7 @@
 #include "tile/compiler/kernel_list.h"
 #include "tile/ir/program.h"
 #include "tile/plan/kernel_plan.h"
+#include "tile/plan/winograd_choice.h"
 
 namespace tartan::compiler {
 
@@ -26,6 +27,8 @@ struct CompileOptions {
   bool chain_rows = true;  // one launch for kernels that follow each other on the same rows
   bool pad_inputs = true;
   bool channels_last = true;
+  // Winograd's algorithm for 3x3 convolutions with unit stride, on CPU devices.
+  plan::Winograd winograd = plan::Winograd::kSmallTiles;
 };
 
 absl::StatusOr<KernelList> Compile(const ir::Program& program, const CompileOptions& options);

@@ -35,7 +35,7 @@ std::string ToString(const HardwareSettings& s) {
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
     const proto::Program& program) {
-  const std::string key = KeyOf(program);
+  const std::string key = absl::StrCat(static_cast<int>(options().winograd), "|", KeyOf(program));
   const std::shared_ptr<Entry> entry = Find(key);
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;

@@ -26,10 +26,11 @@ class ProgramCache {
   ProgramCache(hal::DevicePtr device, codegen::Dialect dialect, size_t capacity = 500)
       : device_(std::move(device)), dialect_(std::move(dialect)), capacity_(capacity) {}
 
-  // A program equal in code, input shapes and input flags is compiled once. A failure is not kept.
+  // A program equal in code, input shapes and input flags is compiled once for each
+  // CompileOptions::winograd. A failure is not kept.
   absl::StatusOr<std::shared_ptr<const CompiledProgram>> Get(const proto::Program& program);
 
-  // Applies to programs compiled from now on.
+  // Apply to programs compiled from now on.
   void SetOptions(compiler::CompileOptions options);
   compiler::CompileOptions options() const;
   // Plans that kernels are given instead of the cost model's choice, unless the options have a

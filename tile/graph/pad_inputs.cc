@@ -60,14 +60,16 @@ ir::Value PadValue(const ir::Value& value, ValueId id, const std::vector<Margin>
 
 class Padder {
  public:
-  Padder(const ir::Program& program, const poly::ProgramSpaces& spaces)
-      : program_(program), spaces_(spaces) {}
+  Padder(const ir::Program& program, const poly::ProgramSpaces& spaces,
+         const std::set<ValueId>& kept)
+      : program_(program), spaces_(spaces), kept_(kept) {}
 
   ir::Program Run() {
     for (size_t v = 0; v < program_.values.size(); ++v) {
       ir::Value value = program_.values[v];
       ir::RenumberOperands(value.op, numbers_);
-      if (auto* contraction = std::get_if<ir::Contraction>(&value.op)) {
+      auto* contraction = std::get_if<ir::Contraction>(&value.op);
+      if (contraction != nullptr && kept_.count(static_cast<ValueId>(v)) == 0) {
         Pad(static_cast<ValueId>(v), value.shape, contraction);
       }
       numbers_.push_back(Append(std::move(value)));
@@ -122,14 +124,16 @@ class Padder {
 
   const ir::Program& program_;
   const poly::ProgramSpaces& spaces_;
+  const std::set<ValueId>& kept_;
   ir::Program result_;
   std::vector<ValueId> numbers_;  // of the original values in the result
 };
 
 }  // namespace
 
-ir::Program PadInputs(const ir::Program& program, const poly::ProgramSpaces& spaces) {
-  return Padder(program, spaces).Run();
+ir::Program PadInputs(const ir::Program& program, const poly::ProgramSpaces& spaces,
+                      const std::set<ValueId>& kept) {
+  return Padder(program, spaces, kept).Run();
 }
 
 }  // namespace tartan::graph

@@ -2,6 +2,8 @@
 // convolution), the input is first copied into a larger tensor with zeros around it.
 #pragma once
 
+#include <set>
+
 #include "tile/ir/program.h"
 #include "tile/poly/build_kernel.h"
 
@@ -10,7 +12,9 @@ namespace tartan::graph {
 // Applies to sums of one input or of products, when afterwards no condition is left, the larger
 // tensor has at most twice the elements, and each is read at least eight times. A zero contributes
 // nothing to such a sum, except beside an infinite or NaN factor at a point that was outside.
-// `spaces` are those of `program`; the result needs an analysis of its own.
-ir::Program PadInputs(const ir::Program& program, const poly::ProgramSpaces& spaces);
+// `spaces` are those of `program`; the result needs an analysis of its own. Contractions of `kept`
+// are left as they are.
+ir::Program PadInputs(const ir::Program& program, const poly::ProgramSpaces& spaces,
+                      const std::set<ir::ValueId>& kept = {});
 
 }  // namespace tartan::graph

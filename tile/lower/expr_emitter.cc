@@ -90,6 +90,8 @@ void ExprEmitter::Count(const poly::ExprPtr& expr) {
     for (const poly::ExprPtr& operand : apply->operands) Count(operand);
   } else if (const auto* read = std::get_if<poly::ReadAt>(&expr->node)) {
     for (const poly::ExprPtr& coordinate : read->coordinates) Count(coordinate);
+  } else if (const auto* choice = std::get_if<poly::Choice>(&expr->node)) {
+    for (const poly::ExprPtr& value : choice->values) Count(value);
   }
 }
 
@@ -147,6 +149,11 @@ ExprEmitter::Dependence ExprEmitter::DependenceOf(const poly::ExprPtr& expr) {
       [&](const poly::ReadAt& read) {
         Dependence sum = DependenceOf(Unproven(read.guard)) | DependenceOf(checked_);
         for (const poly::ExprPtr& coordinate : read.coordinates) sum |= DependenceOf(coordinate);
+        return sum;
+      },
+      [&](const poly::Choice& choice) {
+        Dependence sum = DependenceOf(choice.poly);
+        for (const poly::ExprPtr& value : choice.values) sum |= DependenceOf(value);
         return sum;
       });
   dependence_.emplace(expr.get(), dependence);
@@ -220,7 +227,25 @@ sem::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
         sem::ExprPtr condition = EmitConditions(in_range.constraints);
         return condition == nullptr ? sem::Bool(true) : condition;
       },
-      [&](const poly::ReadAt& read) { return EmitReadAt(expr, read); });
+      [&](const poly::ReadAt& read) { return EmitReadAt(expr, read); },
+      [&](const poly::Choice& choice) {
+        if (!VariesByLane(DependenceOf(choice.poly))) return EmitChoice(choice);
+        return LaneByLane(expr->type, [&] { return EmitChoice(choice); });
+      });
+}
+
+sem::ExprPtr ExprEmitter::EmitChoice(const poly::Choice& choice) {
+  const int64_t shift = ShiftAt(choice.poly, position_);
+  const sem::ExprPtr chosen = indices_.Emit(choice.poly + math::Affine::Constant(shift));
+  if (const auto number = sem::LiteralValue(chosen)) return Emit(choice.values[*number]);
+  sem::ExprPtr value = Emit(choice.values.back());
+  for (size_t v = choice.values.size() - 1; v-- > 0;) {
+    const sem::ExprPtr other = Emit(choice.values[v]);
+    const int lanes = std::max(value->type.lanes, other->type.lanes);
+    value = sem::Select(sem::Equals(chosen, indices_.Number(static_cast<int64_t>(v))),
+                        sem::Splat(other, lanes), sem::Splat(value, lanes));
+  }
+  return value;
 }
 
 sem::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {

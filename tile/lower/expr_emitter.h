@@ -107,6 +107,7 @@ class ExprEmitter {
   sem::ExprPtr EmitApply(const poly::Apply& apply, DataType type);
   sem::ExprPtr EmitRead(const poly::ExprPtr& expr, const poly::TensorAccess& access);
   sem::ExprPtr EmitStaged(const StagedRead& read) const;
+  sem::ExprPtr EmitChoice(const poly::Choice& choice);
   sem::ExprPtr EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read);
   // True where the lanes of a read at computed coordinates are neighbours in memory.
   bool IsContiguous(const poly::ReadAt& read);

@@ -85,7 +85,13 @@ class Surveyor {
           if (!in_body_) return;
           for (const math::RangeConstraint& c : in_range.constraints) AddIrregular(c.poly);
         },
-        [&](const poly::ReadAt& read) { VisitReadAt(read); });
+        [&](const poly::ReadAt& read) { VisitReadAt(read); },
+        [&](const poly::Choice& choice) {
+          for (const poly::ExprPtr& value : choice.values) Visit(value);
+          for (size_t i = 0; i < flat_.indices.size(); ++i) {
+            if (!choice.poly.coefficient(static_cast<int>(i)).is_zero()) kernel_->chosen[i] = true;
+          }
+        });
   }
 
  private:
@@ -188,6 +194,15 @@ bool IsEveryOther(const KernelPlan& plan, const CpuKernel::Access& access) {
   return access.strides[plan.vector_index] == 2 && plan.lanes >= kWideLanes;
 }
 
+// Values of the tile along the indices that choices depend on.
+int64_t ChosenValues(const CpuKernel& kernel, const KernelPlan& plan) {
+  int64_t count = 1;
+  for (size_t i = 0; i < plan.unroll.size(); ++i) {
+    if (kernel.chosen[i]) count *= Values(plan, static_cast<int>(i));
+  }
+  return count;
+}
+
 // Cycles' worth of loads, per value of those the tile reads, that one access takes.
 double AccessLoads(const CpuKernel& kernel, const KernelPlan& plan, const CpuKernel::Access& access,
                    bool is_store) {
@@ -279,6 +294,7 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
   epilogue_irregular.assign(count, 0);
   epilogue_inside.assign(count, 1);
   constrained.assign(count, false);
+  chosen.assign(count, false);
   for (const math::RangeConstraint& constraint : flat.constraints) {
     for (size_t i = 0; i < count; ++i) {
       if (!constraint.poly.coefficient(static_cast<int>(i)).is_zero()) constrained[i] = true;
@@ -303,6 +319,12 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
     writes.push_back({strides, ByteWidth(output.shape.type), std::vector<bool>(count, false)});
   }
   epilogue.Visit(flat.empty_value);
+  // The operations behind a choice are those of all of its values together.
+  for (size_t i = 0; i < count; ++i) {
+    if (!chosen[i]) continue;
+    (flat.is_reduction() ? body_operations : epilogue_operations) /=
+        static_cast<double>(flat.indices[i].range);
+  }
 }
 
 double CpuCost::total() const {
@@ -318,8 +340,14 @@ std::string CpuCost::ToString() const {
       total(), compute, epilogue, memory[0], memory[1], memory[2], imbalance);
 }
 
+bool HasChoices(const CpuKernel& kernel) {
+  return std::find(kernel.chosen.begin(), kernel.chosen.end(), true) != kernel.chosen.end();
+}
+
 bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan) {
   const int64_t accumulators = Accumulators(plan);
+  // The values of choices share more than registers hold as it is.
+  if (HasChoices(kernel)) return accumulators == ChosenValues(kernel, plan);
   if (!kernel.flat.is_reduction()) {
     return accumulators <= 4 || IsTransposingTile(kernel, plan);
   }

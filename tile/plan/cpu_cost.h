@@ -37,9 +37,13 @@ struct CpuKernel {
   // The share of elements at which all conditions of the epilogue hold that differ along the index.
   std::vector<double> epilogue_inside;
   std::vector<bool> constrained;  // an index that a constraint of the reduction depends on
+  std::vector<bool> chosen;       // an index that a choice depends on: plans unroll all of it
   int64_t element_bytes = 4;      // of what is computed with
   double registers = 16;          // vectors that a core holds
 };
+
+// Some index is chosen by.
+bool HasChoices(const CpuKernel& kernel);
 
 // Cycles of one core for the whole kernel.
 struct CpuCost {

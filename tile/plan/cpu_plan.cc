@@ -42,7 +42,7 @@ class Search {
   Search(const poly::FlatContraction& flat, const HardwareSettings& settings)
       : flat_(flat),
         kernel_(flat, settings),
-        scalar_(ScalarPlan(flat, settings.threads)),
+        scalar_(StartPlan(kernel_)),
         choices_(flat) {}
 
   // The best order of loops for each of the `count` best register tiles. With `vector_index` given,
@@ -85,6 +85,15 @@ class Search {
   }
 
  private:
+  // Nothing side by side but what a choice tells apart.
+  static KernelPlan StartPlan(const CpuKernel& kernel) {
+    KernelPlan plan = ScalarPlan(kernel.flat, kernel.settings.threads);
+    for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+      if (kernel.chosen[i]) plan.unroll[i] = plan.task[i] = kernel.flat.indices[i].range;
+    }
+    return plan;
+  }
+
   int64_t Range(int i) const { return flat_.indices[i].range; }
   int IndexCount() const { return static_cast<int>(flat_.indices.size()); }
 
@@ -149,7 +158,9 @@ class Search {
   void Consider(KernelPlan plan) {
     constexpr double kMostStatements = 64;
     if (!FitsRegisters(kernel_, plan)) return;
-    if (plan.lanes > 1 && StatementCount(kernel_, plan) > kMostStatements) return;
+    if (plan.lanes > 1 && !HasChoices(kernel_) && StatementCount(kernel_, plan) > kMostStatements) {
+      return;
+    }
     const CpuCost cost = ComputeCost(kernel_, plan);
     tiles_.push_back({std::move(plan), cost});
   }
@@ -167,7 +178,9 @@ class Search {
     if (flat_.is_reduction() && flat_.accumulator_type == DataType::kBool) return false;
     return MayUnroll(i);
   }
-  bool MayUnroll(int i) const { return !flat_.needs_hits() || !kernel_.constrained[i]; }
+  bool MayUnroll(int i) const {
+    return !kernel_.chosen[i] && (!flat_.needs_hits() || !kernel_.constrained[i]);
+  }
 
   static void MoveLast(int index, std::vector<int>* order) {
     order->erase(std::find(order->begin(), order->end(), index));
@@ -177,7 +190,7 @@ class Search {
   // There is enough arithmetic for caches to matter.
   bool IsWorthBlocks(const Candidate& tile) const {
     constexpr double kWorthCycles = 100000;
-    return flat_.is_reduction() && tile.plan.vector_index >= 0 &&
+    return flat_.is_reduction() && !HasChoices(kernel_) && tile.plan.vector_index >= 0 &&
            tile.plan.vector_index < flat_.output_index_count && tile.cost.compute > kWorthCycles;
   }
 

@@ -81,8 +81,8 @@ bool IsTransposingTile(const CpuKernel& kernel, const KernelPlan& plan) {
 
 std::optional<KernelPlan> TransposingPlan(const CpuKernel& kernel) {
   const poly::FlatContraction& flat = kernel.flat;
-  if (flat.is_reduction() || !flat.store_guard.empty() || kernel.writes.size() != 1 ||
-      kernel.epilogue_operations > kMostOperations) {
+  if (flat.is_reduction() || HasChoices(kernel) || !flat.store_guard.empty() ||
+      kernel.writes.size() != 1 || kernel.epilogue_operations > kMostOperations) {
     return std::nullopt;
   }
   const int v = IndexOfNeighbours(kernel, kernel.writes[0]);

@@ -41,6 +41,10 @@ class ExprPrinter {
         },
         [&](const ReadAt& read) {
           return absl::StrCat("t", read.tensor, "[", PrintAll(read.coordinates), "]");
+        },
+        [&](const Choice& choice) {
+          return absl::StrCat("choose(", choice.poly.ToString(names_), ": ",
+                              PrintAll(choice.values), ")");
         });
   }
 
@@ -70,6 +74,8 @@ int64_t CountOperations(const ExprPtr& expr, std::unordered_set<const Expr*>* se
     for (const ExprPtr& operand : apply->operands) count += CountOperations(operand, seen);
   } else if (const auto* read = std::get_if<ReadAt>(&expr->node)) {
     for (const ExprPtr& coordinate : read->coordinates) count += CountOperations(coordinate, seen);
+  } else if (const auto* choice = std::get_if<Choice>(&expr->node)) {
+    for (const ExprPtr& value : choice->values) count += CountOperations(value, seen);
   }
   return count;
 }

@@ -43,11 +43,17 @@ struct ReadAt {
   std::vector<ExprPtr> coordinates;
   std::vector<math::RangeConstraint> guard;
 };
+// values[poly]: one of several expressions, told by indices that a plan unrolls, so that all of
+// them are computed side by side and share what they have in common. 0 <= poly < values.size().
+struct Choice {
+  math::Affine poly;
+  std::vector<ExprPtr> values;
+};
 
 // `type` is a type of computation: never a 16-bit float.
 struct Expr {
   DataType type;
-  std::variant<Literal, Read, Accumulator, Coordinate, Apply, InRange, ReadAt> node;
+  std::variant<Literal, Read, Accumulator, Coordinate, Apply, InRange, ReadAt, Choice> node;
 };
 
 // A read of a tensor. Where a guard does not hold nothing is read and the value is unspecified

@@ -43,6 +43,9 @@ class ExprMapper {
           return MakeExpr(expr->type, ReadAt{read.tensor, MapAll(read.coordinates),
                                              MapConstraints(read.guard, map_)});
         },
+        [&](const Choice& choice) {
+          return MakeExpr(expr->type, Choice{map_(choice.poly), MapAll(choice.values)});
+        },
         [&](const auto&) { return expr; });
     done_.emplace(expr.get(), mapped);
     return mapped;
@@ -67,6 +70,8 @@ void Visit(const ExprPtr& expr, std::set<const Expr*>* seen,
     for (const ExprPtr& operand : apply->operands) Visit(operand, seen, visit);
   } else if (const auto* read = std::get_if<ReadAt>(&expr->node)) {
     for (const ExprPtr& coordinate : read->coordinates) Visit(coordinate, seen, visit);
+  } else if (const auto* choice = std::get_if<Choice>(&expr->node)) {
+    for (const ExprPtr& value : choice->values) Visit(value, seen, visit);
   }
 }
 
@@ -112,6 +117,8 @@ std::vector<Affine> AllPolys(const FlatContraction& flat) {
       add(in_range->constraints);
     } else if (const auto* read = std::get_if<ReadAt>(&expr.node)) {
       add(read->guard);
+    } else if (const auto* choice = std::get_if<Choice>(&expr.node)) {
+      polys.push_back(choice->poly);
     }
   });
   return polys;

@@ -27,7 +27,7 @@ CompileOptions ForGpu() {
 class CompiledProgramTest : public testing::TestWithParam<TestProgram> {
  protected:
   // Compiles, interprets the kernels and compares with the naive evaluator.
-  void Check(const CompileOptions& options) {
+  void Check(const CompileOptions& options, double tolerance = 1e-5) {
     const ir::Program program = BindTestProgram(GetParam());
     const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 1);
     const auto expected = ir::EvaluateNaively(program, inputs);
@@ -40,7 +40,7 @@ class CompiledProgramTest : public testing::TestWithParam<TestProgram> {
     const bool half = GetParam().inputs[0].type == DataType::kFloat16 ||
                       GetParam().inputs[0].type == DataType::kBFloat16;
     for (size_t o = 0; o < actual->size(); ++o) {
-      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], half ? 1e-2 : 1e-5), "")
+      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], half ? 1e-2 : tolerance), "")
           << "output " << o << " of\n"
           << ir::ToString(program);
     }
@@ -55,6 +55,12 @@ TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithWideIndices) {
   CompileOptions options = ForCpu();
   options.force_64bit_indices = true;
   Check(options);
+}
+
+TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithWinogradsAlgorithm) {
+  CompileOptions options = ForCpu();
+  options.winograd = plan::Winograd::kAlways;
+  Check(options, 1e-4);
 }
 
 TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithoutFusion) {

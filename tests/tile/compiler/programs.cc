@@ -62,6 +62,14 @@ const std::vector<TestProgram>& TestPrograms() {
        "V[n, m, y, x : N, M, Y/2, X/2] = +(U[n, o, y, x] * L[m, o, 0, 0]); "
        "R = reshape(V, 2, 7*3*3); }",
        {F32({2, 3, 6, 7}), F32({9, 3, 3, 3}), F32({9}), F32({7, 9, 1, 1})}},
+      {"ResidualConvolution",
+       "function (D[N, Y, X, C], K[I, J, C, C]) -> (R) { P[n, y, x, k : N, Y, X, C] = "
+       "+(D[n, y+i-1, x+j-1, c] * K[i, j, c, k]); R = relu(P) + D; }",
+       {F32({2, 6, 9, 10}), F32({3, 3, 10, 10})}},
+      {"ConvolutionGradient",
+       "function (D[N, K, Y, X], W[K, C, I, J]) -> (R) { R[n, c, y + i - 1, x + j - 1 : N, C, Y, X]"
+       " = +(D[n, k, y, x] * W[k, c, i, j]); }",
+       {F32({1, 9, 5, 11}), F32({9, 8, 3, 3})}},
       {"DepthwiseConvolution",
        "function (D[N, C, Y, X], K[C, I, J]) -> (R) { R[n, c, y, x : N, C, Y, X] = "
        "+(D[n, c, y+i-1, x+j-1] * K[c, i, j]); }",

@@ -61,6 +61,20 @@ TEST(ProgramCache, CompilesEqualProgramsOnce) {
   EXPECT_EQ(cache.statistics().misses, 2);
 }
 
+TEST(ProgramCache, KeepsProgramsApartThatMayUseDifferentAlgorithms) {
+  ProgramCache cache(TestDevice(), opencl::OpenClDialect());
+  const proto::Program program = ToProto(Find("Relu"));
+  const auto usual = cache.Get(program);
+  compiler::CompileOptions options;
+  options.winograd = plan::Winograd::kNever;
+  cache.SetOptions(options);
+  const auto direct = cache.Get(program);
+  ASSERT_TRUE(usual.ok() && direct.ok());
+  EXPECT_NE(*usual, *direct);
+  cache.SetOptions({});
+  EXPECT_EQ(*cache.Get(program), *usual);
+}
+
 TEST(ProgramCache, ForgetsTheLeastRecentlyUsed) {
   ProgramCache cache(TestDevice(), opencl::OpenClDialect(), 1);
   ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());
