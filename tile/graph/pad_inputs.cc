@@ -30,6 +30,23 @@ std::vector<Margin> MarginsOf(const ir::Access& access, const std::vector<int64_
   return margins;
 }
 
+// Sizes of windows rather than of images, and ranges of indices within them.
+constexpr int64_t kShortSize = 8;
+constexpr int64_t kShortRange = 4;
+
+// Conditions along such indices are the same all over a tile, and save the work that they exclude.
+bool AreShort(const poly::IndexSpace& space) {
+  for (const math::RangeConstraint& constraint : space.constraints) {
+    for (size_t i = 0; i < space.indices.size(); ++i) {
+      if (space.indices[i].range > kShortRange &&
+          !constraint.poly.coefficient(static_cast<int>(i)).is_zero()) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 bool IsNeeded(const std::vector<Margin>& margins) {
   return std::any_of(margins.begin(), margins.end(),
                      [](const Margin& m) { return m.before > 0 || m.after > 0; });
@@ -95,6 +112,13 @@ class Padder {
                       (contraction->combination == Combination::kNone ||
                        contraction->combination == Combination::kMultiply);
     if (!sums || space.constraints.empty() || poly::MovesElements(space)) return;
+    if (!PadDims(kShortSize, space, shape, contraction)) PadDims(0, space, shape, contraction);
+  }
+
+  // Replaces the inputs; along dimensions of up to `short_size` what was outside is left out of the
+  // sum all the same. False where conditions on long indices remain or it does not pay.
+  bool PadDims(int64_t short_size, const poly::IndexSpace& space, const TensorShape& shape,
+               ir::Contraction* contraction) {
     int64_t points = 1;
     for (const poly::Index& index : space.indices) points *= index.range;
     ir::Contraction padded = *contraction;
@@ -107,19 +131,27 @@ class Padder {
       if (!IsNeeded(margins.back())) continue;
       const int64_t before = TensorShape{DataType::kBool, dims}.element_count();
       const int64_t after = TensorShape{DataType::kBool, input_dims.back()}.element_count();
-      if (after > 2 * before || points < 8 * after) return;
+      // Where rows are read whole, vectors do not meet conditions and a copy costs more than they.
+      const bool whole_rows = margins.back().back().before == 0 && margins.back().back().after == 0;
+      if (after > 2 * before || points < (whole_rows ? 16 : 8) * after) return false;
       for (size_t d = 0; d < dims.size(); ++d) {
-        access.indices[d] = access.indices[d] + Affine::Constant(margins.back()[d].before);
+        const Margin& margin = margins.back()[d];
+        if (dims[d] <= short_size && (margin.before > 0 || margin.after > 0)) {
+          padded.constraints.push_back({access.indices[d], dims[d]});
+        }
+        access.indices[d] = access.indices[d] + Affine::Constant(margin.before);
       }
     }
     const auto analysed = poly::AnalyzeContraction(padded, shape.dims, input_dims);
-    if (!analysed.ok() || !analysed->constraints.empty()) return;
+    if (!analysed.ok() || !AreShort(*analysed)) return false;
+    if (short_size == 0 && !analysed->constraints.empty()) return false;
     for (size_t i = 0; i < padded.inputs.size(); ++i) {
       if (!IsNeeded(margins[i])) continue;
       const ValueId input = padded.inputs[i].tensor;
       padded.inputs[i].tensor = Append(PadValue(result_.values[input], input, margins[i]));
     }
     *contraction = std::move(padded);
+    return true;
   }
 
   const ir::Program& program_;
