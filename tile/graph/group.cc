@@ -157,11 +157,11 @@ class Grouper {
       if (kind_[v] == Kind::kRoot && (region_[v] == ir::kNoValue || UsedOutsideRegion(v))) {
         in_memory_[v] = true;
       }
-      if (kind_[v] == Kind::kPointwise &&
-          (RoundsInMemory(user) || !options_.fuse ||
-           (region_[v] != ir::kNoValue && UsedOutsideRegion(v)))) {
+      if (kind_[v] == Kind::kPointwise && (RoundsInMemory(user) || !options_.fuse)) {
         in_memory_[v] = true;
       }
+      const bool is_epilogue = kind_[v] == Kind::kPointwise || kind_[v] == Kind::kReshape;
+      if (is_epilogue && region_[v] != ir::kNoValue && UsedOutsideRegion(v)) in_memory_[v] = true;
       if (is_output_[v]) Need(static_cast<ValueId>(v));
       const auto* special = std::get_if<ir::Special>(&user.op);
       if (special == nullptr || special->kind == ir::SpecialKind::kIndex) continue;

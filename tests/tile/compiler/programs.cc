@@ -55,6 +55,10 @@ const std::vector<TestProgram>& TestPrograms() {
        "function (D[N, C, Y, X], K[O, C, I, J], B) -> (R) { P[n, o, y, x : N, O, Y, X] = "
        "+(D[n, c, y+i-1, x+j-1] * K[o, c, i, j]); R = tanh(P + reshape(B, 6, 1, 1)); }",
        {F32({2, 5, 6, 37}), F32({6, 5, 3, 3}), F32({6})}},
+      {"ReshapeUsedInItsKernelAndOutside",
+       "function (A[L, M, N]) -> (O) { S[i : L] = >(A[i, j, k]); R = reshape(S, 2, 1, 1); "
+       "E = R == 0; D = A / R; O = E ? 0 : D; }",
+       {F32({2, 5, 7})}},
       {"ConvolutionsInARow",
        "function (D[N, C, Y, X], K[O, C, I, J], B, L[M, O, A, E]) -> (R) { P[n, o, y, x : N, O, Y, X] "
        "= +(D[n, c, y+i-1, x+j-1] * K[o, c, i, j]); S = P + reshape(B, 9, 1, 1); T = S > 0 ? S : 0; "
