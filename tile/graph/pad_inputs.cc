@@ -133,7 +133,7 @@ class Padder {
       const int64_t after = TensorShape{DataType::kBool, input_dims.back()}.element_count();
       // Where rows are read whole, vectors do not meet conditions and a copy costs more than they.
       const bool whole_rows = margins.back().back().before == 0 && margins.back().back().after == 0;
-      if (after > 2 * before || points < (whole_rows ? 16 : 8) * after) return false;
+      if (after > 2 * before || points < (whole_rows ? 16 : 2) * after) return false;
       for (size_t d = 0; d < dims.size(); ++d) {
         const Margin& margin = margins.back()[d];
         if (dims[d] <= short_size && (margin.before > 0 || margin.after > 0)) {

@@ -11,7 +11,7 @@ namespace tartan::graph {
 
 // Applies to sums of one input or of products, when afterwards no condition is left but those of
 // places in a small window, the larger tensor has at most twice the elements, and each is read at
-// least eight times (sixteen, where conditions do not concern its last dimension: then they do not
+// least twice (sixteen times, where conditions do not concern its last dimension: then they do not
 // differ between the lanes of vectors). A zero contributes
 // nothing to such a sum, except beside an infinite or NaN factor at a point that was outside.
 // `spaces` are those of `program`; the result needs an analysis of its own. Contractions of `kept`
