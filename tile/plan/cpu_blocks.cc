@@ -13,6 +13,13 @@ constexpr int64_t kStepsInRun[] = {256, 512};
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// Elements are read more than once, so that a copy nearby, or a second reading soon after the first,
+// can pay.
+bool IsReused(const poly::FlatContraction& flat, int access) {
+  const poly::Tensor& tensor = flat.tensors[flat.accesses[access].tensor];
+  return flat.point_count() >= 2 * tensor.shape.element_count();
+}
+
 void AddRun(BlockChoices::Run run, std::vector<BlockChoices::Run>* runs) {
   const bool known = std::any_of(runs->begin(), runs->end(), [&](const BlockChoices::Run& other) {
     return other.index == run.index && other.length == run.length;
@@ -26,7 +33,12 @@ BlockChoices::BlockChoices(const poly::FlatContraction& flat) : runs(1), staged(
   const int first = flat.output_index_count;
   int64_t steps = 1;
   for (size_t i = first; i < flat.indices.size(); ++i) steps *= flat.indices[i].range;
-  if (steps == 0) return;
+  const auto count = static_cast<int>(flat.accesses.size());
+  std::vector<int> reused;
+  for (int access = 0; access < count; ++access) {
+    if (IsReused(flat, access)) reused.push_back(access);
+  }
+  if (steps == 0 || reused.empty()) return;
   for (size_t i = first; CanWalkInRuns(flat) && i < flat.indices.size(); ++i) {
     const int64_t range = flat.indices[i].range;
     for (int64_t wanted : kStepsInRun) {
@@ -39,7 +51,7 @@ BlockChoices::BlockChoices(const poly::FlatContraction& flat) : runs(1), staged(
     }
   }
   std::vector<int> stageable;
-  for (int access = 0; access < static_cast<int>(flat.accesses.size()); ++access) {
+  for (int access : reused) {
     if (CanStage(flat, access)) stageable.push_back(access);
   }
   for (int access : stageable) staged.push_back({access});
