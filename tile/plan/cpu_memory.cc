@@ -35,6 +35,8 @@ constexpr double kLineBeyond = 4;
 // Lines that are far from each other arrive so much slower than neighbours, which the processor
 // fetches ahead.
 constexpr double kScatteredLines = 2.5;
+// Of kernels that read everything once, where nothing else decides: by the length of the run.
+constexpr double kScatteredRunCost = 96;
 constexpr double kScatteredRunBytes = 256;
 constexpr double kScatteredStoreBytes = 1024;  // a store fetches what it writes to
 
@@ -109,8 +111,9 @@ class Nest {
     }
     for (const CpuKernel::Access& read : kernel.reads) {
       const Touched touched = Footprint(read, extent_, Line(), Caches());
-      scattered_.push_back(kernel.flat.is_reduction() && read.in_body &&
-                           touched.moved > touched.bytes);
+      const bool scattered =
+          kernel.flat.is_reduction() && read.in_body && touched.moved > touched.bytes;
+      slowness_.push_back(scattered ? Slowness(read) : 1);
     }
     levels_.push_back({Footprints(), 1});
     for (size_t level = plan.order.size(); level-- > 0;) {
@@ -182,6 +185,17 @@ class Nest {
   std::array<double, 2> Caches() const { return UsableBytes(kernel_.settings); }
   double Line() const { return static_cast<double>(kernel_.settings.cache_line_bytes); }
 
+  // Of a read whose tile is made of short runs.
+  double Slowness(const CpuKernel::Access& read) const {
+    const int v = plan_.vector_index;
+    if (read.access < 0 || v < 0 || read.strides[v] != 1) return kScatteredLines;
+    const poly::FlatContraction& flat = kernel_.flat;
+    const poly::Tensor& tensor = flat.tensors[flat.accesses[read.access].tensor];
+    if (flat.point_count() > tensor.shape.element_count()) return kScatteredLines;
+    const double run = static_cast<double>(plan_.unroll[v] * read.bytes);
+    return 1 + kScatteredRunCost / std::max(run, Line());
+  }
+
   double Elements(const CpuKernel::Access& read) const {
     double elements = 1;
     for (size_t i = 0; i < extent_.size(); ++i) {
@@ -213,7 +227,7 @@ class Nest {
         continue;
       }
       Touched touched = Footprint(read, extent_, Line(), Caches());
-      if (scattered_[r] && !IsStaged(plan_, read)) touched.moved = touched.bytes * kScatteredLines;
+      if (slowness_[r] > 1 && !IsStaged(plan_, read)) touched.moved = touched.bytes * slowness_[r];
       add(touched);
     }
     if (in_block_ && HasRuns()) {
@@ -284,7 +298,9 @@ class Nest {
   const CpuKernel& kernel_;
   const KernelPlan& plan_;
   std::vector<int64_t> extent_;  // of every index
-  std::vector<bool> scattered_;  // reads whose lines a tile asks for one by one, whoever is next
+  // Of each read: by how much its lines arrive slower where a tile asks for them one by one,
+  // whoever is next.
+  std::vector<double> slowness_;
   bool in_block_ = false;
   double private_bytes_ = 0;
   std::vector<Level> levels_;
