@@ -73,8 +73,7 @@ class ChainFinder {
  public:
   ChainFinder(const ir::Program& program, const ir::Grouping& grouping, const GroupKernels& kernels,
               const ChainOptions& options)
-      : program_(program),
-        grouping_(grouping),
+      : grouping_(grouping),
         kernels_(kernels),
         options_(options),
         graph_(program, grouping),
@@ -309,8 +308,9 @@ class ChainFinder {
   // What is touched of all tensors for one row.
   int64_t RowBytes(const Growing& growing) const {
     std::map<ValueId, int64_t> bytes;
-    for (const auto& [group, axes] : growing.axes) {
-      const FlatContraction& flat = kernel(group);
+    for (const auto& member : growing.axes) {
+      const FlatContraction& flat = kernel(member.first);
+      const std::vector<int>& axes = member.second;
       const auto add = [&](ValueId value, DataType type, const std::vector<Affine>& coords) {
         int64_t size = ByteWidth(type);
         for (size_t i = 0; i < flat.indices.size(); ++i) {
@@ -378,7 +378,6 @@ class ChainFinder {
                        [&](int consumer) { return growing.axes.count(consumer) > 0; });
   }
 
-  const ir::Program& program_;
   const ir::Grouping& grouping_;
   const GroupKernels& kernels_;
   const ChainOptions& options_;
