@@ -12,6 +12,7 @@
 #include "tile/compiler/list_builder.h"
 #include "tile/compiler/row_chains.h"
 #include "tile/graph/channels_last.h"
+#include "tile/graph/constants.h"
 #include "tile/graph/group.h"
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/weights_last.h"
@@ -27,19 +28,6 @@ namespace tartan::compiler {
 namespace {
 
 using ir::ValueId;
-
-// A value is constant when nothing it depends on is given at run time.
-std::vector<bool> FindConstants(const ir::Program& program) {
-  std::vector<bool> is_constant;
-  for (const ir::Value& value : program.values) {
-    const auto* input = std::get_if<ir::Input>(&value.op);
-    is_constant.push_back(input == nullptr || input->is_constant);
-    for (ValueId operand : ir::Operands(value.op)) {
-      if (!is_constant[operand]) is_constant.back() = false;
-    }
-  }
-  return is_constant;
-}
 
 void Dump(const CompileOptions& options, absl::string_view stage,
           const std::function<std::string()>& text) {
@@ -285,7 +273,7 @@ absl::StatusOr<std::set<ValueId>> FindWinograd(const ir::Program& program,
                                                const poly::ProgramSpaces& spaces,
                                                const ir::Grouping& grouping,
                                                const CompileOptions& options) {
-  const std::vector<bool> constants = FindConstants(program);
+  const std::vector<bool> constants = graph::FindConstants(program);
   std::set<ValueId> found;
   for (const ir::KernelGroup& group : grouping.groups) {
     if (group.root == ir::kNoValue || !spaces[group.root] ||
@@ -333,7 +321,7 @@ absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOption
     }
   }
   Dump(options, "graph", [&] { return ir::ToString(program); });
-  const std::vector<bool> is_constant = FindConstants(program);
+  const std::vector<bool> is_constant = graph::FindConstants(program);
   ChainedGroups divided;
   if (options.fuse && options.chain_rows) {
     TARTAN_ASSIGN_OR_RETURN(

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/graph/convolution.h"
+#include "tile/graph/rewriter.h"
 
 namespace tartan::graph {
 namespace {
@@ -47,6 +48,7 @@ class Mover {
  public:
   explicit Mover(const ir::Program& program)
       : program_(program),
+        rewriter_(program),
         is_last_(program.values.size(), false),
         original_copy_(program.values.size(), ir::kNoValue) {}
 
@@ -54,18 +56,15 @@ class Mover {
     Choose();
     if (std::find(is_last_.begin(), is_last_.end(), true) == is_last_.end()) return program_;
     for (size_t v = 0; v < program_.values.size(); ++v) {
-      numbers_.push_back(Append(Rewritten(static_cast<ValueId>(v))));
+      rewriter_.Replace(Rewritten(static_cast<ValueId>(v)));
     }
-    result_.name = program_.name;
-    result_.output_names = program_.output_names;
-    for (ValueId input : program_.inputs) result_.inputs.push_back(numbers_[input]);
-    for (ValueId output : program_.outputs) result_.outputs.push_back(numbers_[output]);
-    return std::move(result_);
+    return std::move(rewriter_).Finish();
   }
 
  private:
   const ir::Value& value(ValueId v) const { return program_.values[v]; }
   const std::vector<int64_t>& dims(ValueId v) const { return value(v).shape.dims; }
+  ValueId Number(ValueId v) const { return rewriter_.numbers()[v]; }
 
   void Choose() {
     const size_t size = program_.values.size();
@@ -111,11 +110,6 @@ class Mover {
         [](const auto&) { return false; });
   }
 
-  ValueId Append(ir::Value value) {
-    result_.values.push_back(std::move(value));
-    return static_cast<ValueId>(result_.values.size()) - 1;
-  }
-
   ir::Value Rewritten(ValueId v) {
     ir::Value rewritten = value(v);
     if (is_last_[v]) rewritten.shape.dims = ChannelsLast(std::move(rewritten.shape.dims));
@@ -130,7 +124,7 @@ class Mover {
         [&](ir::Contraction& contraction) {
           for (ir::Access& input : contraction.inputs) {
             if (is_last_[input.tensor]) input.indices = ChannelsLast(std::move(input.indices));
-            input.tensor = numbers_[input.tensor];
+            input.tensor = Number(input.tensor);
           }
           ValueId& fallback = contraction.default_value;
           if (is_last_[v]) {
@@ -157,49 +151,35 @@ class Mover {
 
   // The value in the order that the program gave it.
   ValueId Original(ValueId v) {
-    if (!is_last_[v]) return numbers_[v];
+    if (!is_last_[v]) return Number(v);
     if (original_copy_[v] != ir::kNoValue) return original_copy_[v];
-    ir::Contraction copy = Copy(dims(v).size());
-    copy.inputs[0].tensor = numbers_[v];
+    ir::Contraction copy = IdentityCopy(Number(v), dims(v).size());
     copy.inputs[0].indices = ChannelsLast(copy.output.indices);
-    original_copy_[v] =
-        Append({absl::StrCat(value(v).name, "_channels_first"), value(v).shape, std::move(copy)});
+    original_copy_[v] = rewriter_.Append(
+        {absl::StrCat(value(v).name, "_channels_first"), value(v).shape, std::move(copy)});
     return original_copy_[v];
   }
 
   // What broadcasts to a value of `rank` dimensions with channels last as `v` does to one in the
   // program's order.
   ValueId Last(ValueId v, size_t rank) {
-    if (is_last_[v] && dims(v).size() == rank) return numbers_[v];
+    if (is_last_[v] && dims(v).size() == rank) return Number(v);
     if (value(v).shape.element_count() == 1) return Original(v);
     const size_t missing = rank - dims(v).size();
-    ir::Contraction copy = Copy(rank);
+    ir::Contraction copy = IdentityCopy(Original(v), rank);
     TensorShape shape = value(v).shape;
     shape.dims.insert(shape.dims.begin(), missing, 1);
-    copy.inputs[0].tensor = Original(v);
-    copy.inputs[0].indices.assign(copy.output.indices.begin() + static_cast<int64_t>(missing),
-                                  copy.output.indices.end());
+    std::vector<Affine>& read = copy.inputs[0].indices;
+    read.erase(read.begin(), read.begin() + static_cast<int64_t>(missing));
     copy.output.indices = ChannelsLast(std::move(copy.output.indices));
     shape.dims = ChannelsLast(std::move(shape.dims));
-    return Append({absl::StrCat(value(v).name, "_channels_last"), shape, std::move(copy)});
-  }
-
-  // Both accesses to be finished: the output's indices are one variable each.
-  static ir::Contraction Copy(size_t rank) {
-    ir::Contraction copy;
-    copy.aggregation = Aggregation::kAssign;
-    for (size_t d = 0; d < rank; ++d) {
-      copy.index_names.push_back(absl::StrCat("i", d));
-      copy.output.indices.push_back(Affine::Variable(static_cast<int>(d)));
-    }
-    copy.inputs.emplace_back();
-    return copy;
+    return rewriter_.Append(
+        {absl::StrCat(value(v).name, "_channels_last"), shape, std::move(copy)});
   }
 
   const ir::Program& program_;
+  Rewriter rewriter_;
   std::vector<bool> is_last_;
-  ir::Program result_;
-  std::vector<ValueId> numbers_;        // of the original values in the result
   std::vector<ValueId> original_copy_;  // of values with channels last, once made
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tile/base/match.h"
+#include "tile/graph/constants.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::graph {
@@ -79,18 +80,16 @@ class Grouper {
     latest_root_.assign(size_, -1);
     region_.assign(size_, ir::kNoValue);
     in_memory_.assign(size_, false);
+    constant_ = FindConstants(program_);
     is_output_.assign(size_, false);
     for (ValueId v : program_.outputs) is_output_[v] = true;
     for (size_t v = 0; v < size_; ++v) {
       kind_.push_back(KindOf(program_.values[v], spaces_[v]));
-      const auto* input = std::get_if<ir::Input>(&program_.values[v].op);
-      constant_.push_back(input == nullptr || input->is_constant);
       for (ValueId operand : ir::Operands(program_.values[v].op)) {
         if (users_[operand].empty() || users_[operand].back() != static_cast<ValueId>(v)) {
           users_[operand].push_back(static_cast<ValueId>(v));
         }
         latest_root_[v] = std::max(latest_root_[v], latest_root_[operand]);
-        if (!constant_[operand]) constant_[v] = false;
       }
       if (kind_[v] == Kind::kRoot) latest_root_[v] = static_cast<ValueId>(v);
     }

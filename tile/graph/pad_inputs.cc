@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/graph/rewriter.h"
 #include "tile/ir/renumber.h"
 #include "tile/poly/coords.h"
 
@@ -59,17 +60,11 @@ std::vector<int64_t> PaddedDims(std::vector<int64_t> dims, const std::vector<Mar
 
 // The copy of `value` into the middle of a larger tensor.
 ir::Value PadValue(const ir::Value& value, ValueId id, const std::vector<Margin>& margins) {
-  ir::Contraction copy;
-  copy.aggregation = Aggregation::kAssign;
-  ir::Access input;
-  input.tensor = id;
+  ir::Contraction copy = IdentityCopy(id, margins.size());
   for (size_t d = 0; d < margins.size(); ++d) {
-    const int index = static_cast<int>(d);
-    copy.index_names.push_back(absl::StrCat("i", d));
-    input.indices.push_back(Affine::Variable(index));
-    copy.output.indices.push_back(Affine::Variable(index) + Affine::Constant(margins[d].before));
+    Affine& written = copy.output.indices[d];
+    written = written + Affine::Constant(margins[d].before);
   }
-  copy.inputs.push_back(std::move(input));
   return {absl::StrCat(value.name, "_padded"),
           {value.shape.type, PaddedDims(value.shape.dims, margins)},
           std::move(copy)};
@@ -79,31 +74,22 @@ class Padder {
  public:
   Padder(const ir::Program& program, const poly::ProgramSpaces& spaces,
          const std::set<ValueId>& kept)
-      : program_(program), spaces_(spaces), kept_(kept) {}
+      : program_(program), spaces_(spaces), kept_(kept), rewriter_(program) {}
 
   ir::Program Run() {
     for (size_t v = 0; v < program_.values.size(); ++v) {
       ir::Value value = program_.values[v];
-      ir::RenumberOperands(value.op, numbers_);
+      ir::RenumberOperands(value.op, rewriter_.numbers());
       auto* contraction = std::get_if<ir::Contraction>(&value.op);
       if (contraction != nullptr && kept_.count(static_cast<ValueId>(v)) == 0) {
         Pad(static_cast<ValueId>(v), value.shape, contraction);
       }
-      numbers_.push_back(Append(std::move(value)));
+      rewriter_.Replace(std::move(value));
     }
-    result_.name = program_.name;
-    result_.output_names = program_.output_names;
-    for (ValueId input : program_.inputs) result_.inputs.push_back(numbers_[input]);
-    for (ValueId output : program_.outputs) result_.outputs.push_back(numbers_[output]);
-    return std::move(result_);
+    return std::move(rewriter_).Finish();
   }
 
  private:
-  ValueId Append(ir::Value value) {
-    result_.values.push_back(std::move(value));
-    return static_cast<ValueId>(result_.values.size()) - 1;
-  }
-
   // Replaces the inputs of `contraction` that are read beyond their edges, where it pays.
   void Pad(ValueId original, const TensorShape& shape, ir::Contraction* contraction) {
     const poly::IndexSpace& space = *spaces_[original];
@@ -125,7 +111,7 @@ class Padder {
     std::vector<std::vector<Margin>> margins;
     std::vector<std::vector<int64_t>> input_dims;
     for (ir::Access& access : padded.inputs) {
-      const std::vector<int64_t>& dims = result_.values[access.tensor].shape.dims;
+      const std::vector<int64_t>& dims = rewriter_.value(access.tensor).shape.dims;
       margins.push_back(MarginsOf(access, dims, space));
       input_dims.push_back(PaddedDims(dims, margins.back()));
       if (!IsNeeded(margins.back())) continue;
@@ -148,7 +134,8 @@ class Padder {
     for (size_t i = 0; i < padded.inputs.size(); ++i) {
       if (!IsNeeded(margins[i])) continue;
       const ValueId input = padded.inputs[i].tensor;
-      padded.inputs[i].tensor = Append(PadValue(result_.values[input], input, margins[i]));
+      padded.inputs[i].tensor =
+          rewriter_.Append(PadValue(rewriter_.value(input), input, margins[i]));
     }
     *contraction = std::move(padded);
     return true;
@@ -157,8 +144,7 @@ class Padder {
   const ir::Program& program_;
   const poly::ProgramSpaces& spaces_;
   const std::set<ValueId>& kept_;
-  ir::Program result_;
-  std::vector<ValueId> numbers_;  // of the original values in the result
+  Rewriter rewriter_;
 };
 
 }  // namespace

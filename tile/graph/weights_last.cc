@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/graph/constants.h"
 #include "tile/graph/convolution.h"
+#include "tile/graph/rewriter.h"
 #include "tile/ir/renumber.h"
 
 namespace tartan::graph {
@@ -41,36 +43,20 @@ std::vector<T> Reordered(const std::vector<T>& values, const std::vector<int>& o
 
 class WeightMover {
  public:
-  explicit WeightMover(const ir::Program& program) : program_(program) {}
+  explicit WeightMover(const ir::Program& program)
+      : program_(program), is_constant_(FindConstants(program)), rewriter_(program) {}
 
   MovedWeights Run() {
     for (const ir::Value& original : program_.values) {
-      is_constant_.push_back(IsConstant(original.op));
       ir::Value value = original;
-      ir::RenumberOperands(value.op, numbers_);
+      ir::RenumberOperands(value.op, rewriter_.numbers());
       if (const auto convolution = AsConvolution(original)) Move(*convolution, &value);
-      numbers_.push_back(Append(std::move(value)));
+      rewriter_.Replace(std::move(value));
     }
-    result_.program.name = program_.name;
-    result_.program.output_names = program_.output_names;
-    for (ValueId input : program_.inputs) result_.program.inputs.push_back(numbers_[input]);
-    for (ValueId output : program_.outputs) result_.program.outputs.push_back(numbers_[output]);
-    return std::move(result_);
+    return {std::move(rewriter_).Finish(), std::move(held_)};
   }
 
  private:
-  bool IsConstant(const ir::Op& op) const {
-    if (const auto* input = std::get_if<ir::Input>(&op)) return input->is_constant;
-    const std::vector<ValueId> operands = ir::Operands(op);
-    return std::all_of(operands.begin(), operands.end(),
-                       [&](ValueId v) { return is_constant_[v]; });
-  }
-
-  ValueId Append(ir::Value value) {
-    result_.program.values.push_back(std::move(value));
-    return static_cast<ValueId>(result_.program.values.size()) - 1;
-  }
-
   void Move(const Convolution& convolution, ir::Value* value) {
     const ValueId weights = convolution.contraction->inputs[convolution.weights].tensor;
     const ValueId data = convolution.contraction->inputs[convolution.data].tensor;
@@ -89,28 +75,20 @@ class WeightMover {
     const auto [it, is_new] = copies_.try_emplace({original, order}, ir::kNoValue);
     if (!is_new) return it->second;
     const ir::Value& value = program_.values[original];
-    ir::Contraction copy;
-    copy.aggregation = Aggregation::kAssign;
-    ir::Access input;
-    input.tensor = numbers_[original];
-    for (size_t d = 0; d < order.size(); ++d) {
-      copy.index_names.push_back(absl::StrCat("i", d));
-      input.indices.push_back(Affine::Variable(static_cast<int>(d)));
-    }
-    copy.output.indices = Reordered(input.indices, order);
-    copy.inputs.push_back(std::move(input));
-    it->second = Append({absl::StrCat(value.name, "_output_channels_last"),
-                         {value.shape.type, Reordered(value.shape.dims, order)},
-                         std::move(copy)});
-    result_.copies.push_back(it->second);
+    ir::Contraction copy = IdentityCopy(rewriter_.numbers()[original], order.size());
+    copy.output.indices = Reordered(copy.output.indices, order);
+    it->second = rewriter_.Append({absl::StrCat(value.name, "_output_channels_last"),
+                                   {value.shape.type, Reordered(value.shape.dims, order)},
+                                   std::move(copy)});
+    held_.push_back(it->second);
     return it->second;
   }
 
   const ir::Program& program_;
-  std::vector<bool> is_constant_;
-  std::vector<ValueId> numbers_;  // of the original values in the result
+  const std::vector<bool> is_constant_;
+  Rewriter rewriter_;
   std::map<std::pair<ValueId, std::vector<int>>, ValueId> copies_;
-  MovedWeights result_;
+  std::vector<ValueId> held_;  // the copies, in order
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "backend_opencl/opencl_dialect.h"
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/evaluator/device.h"
+#include "tests/tile/evaluator/expect_naive.h"
 #include "tile/evaluator/loaded_program.h"
 #include "tile/evaluator/program_cache.h"
 #include "tile/ir/naive_evaluator.h"
@@ -17,24 +18,9 @@ namespace {
 class EvaluatorTest : public testing::TestWithParam<TestProgram> {};
 
 TEST_P(EvaluatorTest, EqualsTheNaiveEvaluatorOnTheDevice) {
-  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
-  const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 7);
-  const auto expected = ir::EvaluateNaively(BindTestProgram(GetParam()), inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
-  const auto compiled = TestProgramCache().Get(ToProto(GetParam()));
-  ASSERT_TRUE(compiled.ok()) << compiled.status();
-  const auto loaded = LoadedProgram::Load(*compiled, {});
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  for (int repeat = 0; repeat < 2; ++repeat) {
-    const auto actual = (*loaded)->Run(inputs);
-    ASSERT_TRUE(actual.ok()) << actual.status();
-    const bool half = GetParam().inputs[0].type == DataType::kFloat16 ||
-                      GetParam().inputs[0].type == DataType::kBFloat16;
-    for (size_t o = 0; o < expected->size(); ++o) {
-      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], half ? 1e-2 : 2e-5), "")
-          << "output " << o;
-    }
-  }
+  const DataType type = GetParam().inputs[0].type;
+  const bool half = type == DataType::kFloat16 || type == DataType::kBFloat16;
+  ExpectNaiveResults(GetParam(), 7, half ? 1e-2 : 2e-5, /*runs=*/2);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EvaluatorTest, testing::ValuesIn(TestPrograms()),

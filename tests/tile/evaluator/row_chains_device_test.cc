@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tile/compiler/row_programs.h"
-#include "tests/tile/evaluator/device.h"
-#include "tile/evaluator/loaded_program.h"
-#include "tile/ir/naive_evaluator.h"
+#include "tests/tile/evaluator/expect_naive.h"
 
 namespace tartan::evaluator {
 namespace {
@@ -24,21 +22,8 @@ std::vector<TestProgram> Programs() {
 class RowChainDeviceTest : public testing::TestWithParam<TestProgram> {};
 
 TEST_P(RowChainDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
-  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
-  const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 11);
-  const auto expected = ir::EvaluateNaively(BindTestProgram(GetParam()), inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
-  const auto compiled = TestProgramCache().Get(ToProto(GetParam()));
-  ASSERT_TRUE(compiled.ok()) << compiled.status();
-  const auto loaded = LoadedProgram::Load(*compiled, {});
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  const auto actual = (*loaded)->Run(inputs);
-  ASSERT_TRUE(actual.ok()) << actual.status();
   const bool half = GetParam().inputs[0].type == DataType::kFloat16;
-  for (size_t o = 0; o < expected->size(); ++o) {
-    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], half ? 1e-2 : 2e-5), "")
-        << "output " << o;
-  }
+  ExpectNaiveResults(GetParam(), 11, half ? 1e-2 : 2e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RowChainDeviceTest, testing::ValuesIn(Programs()),

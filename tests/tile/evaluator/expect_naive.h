@@ -1,0 +1,33 @@
+// A program on the test device, against the naive evaluator.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "tests/tile/evaluator/device.h"
+#include "tile/evaluator/loaded_program.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan::evaluator {
+
+// Runs a program `runs` times on random inputs; every output is the naive evaluator's within
+// `tolerance` (FirstDifference).
+inline void ExpectNaiveResults(const TestProgram& program, uint64_t seed, double tolerance,
+                               int runs = 1) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const std::vector<HostTensor> inputs = RandomInputs(program, seed);
+  const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto compiled = TestProgramCache().Get(ToProto(program));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const auto loaded = LoadedProgram::Load(*compiled, {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  for (int run = 0; run < runs; ++run) {
+    const auto actual = (*loaded)->Run(inputs);
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    for (size_t o = 0; o < expected->size(); ++o) {
+      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], tolerance), "") << "output " << o;
+    }
+  }
+}
+
+}  // namespace tartan::evaluator
