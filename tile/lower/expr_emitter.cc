@@ -49,8 +49,12 @@ sem::ExprPtr IndexEmitter::Emit(const math::Affine& poly) const {
 }
 
 sem::ExprPtr IndexEmitter::Condition(const math::RangeConstraint& constraint, int64_t shift) const {
+  return Condition(constraint, Emit(constraint.poly + math::Affine::Constant(shift)));
+}
+
+sem::ExprPtr IndexEmitter::Condition(const math::RangeConstraint& constraint,
+                                     const sem::ExprPtr& value) const {
   const auto [least, greatest] = poly::ValueRange(constraint.poly, flat_.indices);
-  const sem::ExprPtr value = Emit(constraint.poly + math::Affine::Constant(shift));
   sem::ExprPtr condition;
   if (least < 0) condition = sem::ApplyOp(ScalarOp::kGreaterEqual, {value, Number(0)});
   if (greatest >= constraint.range) {
@@ -254,6 +258,10 @@ sem::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
   bool has_mask = false;
   for (const poly::ExprPtr& operand : apply.operands) {
     operands.push_back(Emit(operand));
+    // What is decided already leaves no trace of the other value.
+    const bool is_condition = apply.op == ScalarOp::kSelect && operands.size() == 1;
+    const auto decided = is_condition ? sem::LiteralValue(operands[0]) : std::nullopt;
+    if (decided && operands[0]->type.lanes == 1) return Emit(apply.operands[*decided ? 1 : 2]);
     lanes = std::max(lanes, operands.back()->type.lanes);
     has_mask |= IsMask(operands.back());
   }
@@ -275,6 +283,7 @@ sem::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstraint
     if (!Contains(assumed_, constraint)) constraints.push_back(constraint);
   }
   if (VariesByLane(DependenceOf(constraints))) {
+    if (masks_lanes_ && indices_.type() == DataType::kInt32) return EmitMasks(constraints);
     return LaneByLane(DataType::kBool, [&] {
       const sem::ExprPtr condition = EmitConditions(constraints);
       return condition == nullptr ? sem::Bool(true) : condition;
@@ -291,9 +300,42 @@ sem::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstraint
     if (condition == nullptr) continue;
     all = all == nullptr ? condition : sem::And(all, condition);
   }
-  if (all != nullptr) all = Name(all);
+  const auto decided = all == nullptr ? std::nullopt : sem::LiteralValue(all);
+  if (all != nullptr && !decided) all = Name(all);
+  if (decided && *decided != 0) all = nullptr;
   conditions_.emplace(key, all);
   return all;
+}
+
+sem::ExprPtr ExprEmitter::EmitMasks(const std::vector<math::RangeConstraint>& constraints) {
+  std::vector<math::RangeConstraint> same;  // in all lanes
+  for (const math::RangeConstraint& constraint : constraints) {
+    if (!VariesByLane(DependenceOf(constraint.poly))) same.push_back(constraint);
+  }
+  const sem::ExprPtr condition = EmitConditions(same);
+  if (condition != nullptr && sem::LiteralValue(condition)) return condition;
+  sem::ExprPtr mask;
+  if (condition != nullptr) mask = AsMask(condition, vector_.lanes);
+  for (const math::RangeConstraint& constraint : constraints) {
+    if (!VariesByLane(DependenceOf(constraint.poly))) continue;
+    const sem::ExprPtr lanes = EmitMask(constraint);
+    if (lanes != nullptr) mask = mask == nullptr ? lanes : sem::And(mask, lanes);
+  }
+  return mask;
+}
+
+sem::ExprPtr ExprEmitter::EmitMask(const math::RangeConstraint& constraint) {
+  const int lanes = vector_.lanes;
+  if (lane_numbers_ == nullptr) {
+    int64_t lane = 0;
+    lane_numbers_ = Name(LaneByLane(DataType::kInt32, [&] { return sem::Int(lane++); }));
+  }
+  const int64_t shift = ShiftAt(constraint.poly, position_);
+  const sem::ExprPtr first = indices_.Emit(constraint.poly + math::Affine::Constant(shift));
+  const int64_t step = constraint.poly.coefficient(vector_.index).numerator();
+  const sem::ExprPtr values = sem::Add(sem::Mul(lane_numbers_, sem::Splat(sem::Int(step), lanes)),
+                                       sem::Splat(first, lanes));
+  return indices_.Condition(constraint, values);
 }
 
 bool ExprEmitter::IsAligned(const math::Affine& flat) const {

@@ -31,6 +31,8 @@ class IndexEmitter {
   // 0 <= poly < range, without the sides the index ranges imply; null where both are. `shift` is
   // added to the polynomial.
   sem::ExprPtr Condition(const math::RangeConstraint& constraint, int64_t shift = 0) const;
+  // The same of the polynomial's value, which may be a vector.
+  sem::ExprPtr Condition(const math::RangeConstraint& constraint, const sem::ExprPtr& value) const;
 
  private:
   const poly::FlatContraction& flat_;
@@ -83,6 +85,8 @@ class ExprEmitter {
   // them within the ranges: reads whose neighbours lie along an index other than the vector's may
   // load squares of the tile and turn them.
   void AssumeWholeTile(std::vector<int64_t> sizes) { tile_sizes_ = std::move(sizes); }
+  // Conditions that differ between lanes are computed as vectors where they can be.
+  void MaskLanes() { masks_lanes_ = true; }
   // Counts uses, so that what is used more than once gets a variable. Call for every root first.
   void Count(const poly::ExprPtr& expr);
   void MoveTo(const Position& position, sem::ExprPtr accumulator = nullptr);
@@ -120,6 +124,9 @@ class ExprEmitter {
   sem::ExprPtr EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat, int row);
   // Vectors at the polynomial are on a boundary of vectors.
   bool IsAligned(const math::Affine& flat) const;
+  // All of the constraints, some of which differ between lanes, as a vector; null: true.
+  sem::ExprPtr EmitMasks(const std::vector<math::RangeConstraint>& constraints);
+  sem::ExprPtr EmitMask(const math::RangeConstraint& constraint);
   // Computes each lane by itself and puts them together.
   sem::ExprPtr LaneByLane(DataType type, const std::function<sem::ExprPtr()>& emit);
   sem::ExprPtr AtFirstLane(const std::function<sem::ExprPtr()>& emit);
@@ -140,6 +147,8 @@ class ExprEmitter {
   std::map<int, sem::ExprPtr> provided_;
   std::map<int, StagedRead> staged_;
   bool lanes_are_aligned_ = false;
+  bool masks_lanes_ = false;
+  sem::ExprPtr lane_numbers_;  // 0, 1, 2 …; null where none were needed yet
   Position position_;
   sem::ExprPtr accumulator_;
   std::unordered_map<const poly::Expr*, int> uses_;

@@ -10,7 +10,7 @@
 #include "tile/lower/group_kernel.h"
 #include "tile/lower/reduction.h"
 #include "tile/lower/task_block.h"
-#include "tile/plan/streamed_stores.h"
+#include "tile/lower/tile_store.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {
@@ -39,9 +39,8 @@ class KernelLowerer {
         plan_(plan),
         indices_(flat, index_type),
         names_(UniqueNames(flat)),
-        positions_(OutputPositions(flat, plan)) {
-    output_poly_ =
-        poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()));
+        positions_(OutputPositions(flat, plan)),
+        store_(flat, plan, indices_) {
     if (plan.block) block_.emplace(flat, plan, indices_, names_);
     if (flat.is_reduction()) {
       reduction_.emplace(flat, plan, indices_, names_, block_ ? &*block_ : nullptr);
@@ -217,7 +216,7 @@ class KernelLowerer {
       if (const auto* read = std::get_if<poly::Read>(&expr.node)) {
         add(flat_.accesses[read->access].guard);
       } else if (const auto* in_range = std::get_if<poly::InRange>(&expr.node)) {
-        add(in_range->constraints);
+        if (!plan_.masks_lanes) add(in_range->constraints);
       } else if (const auto* read_at = std::get_if<poly::ReadAt>(&expr.node)) {
         add(read_at->guard);
       }
@@ -263,11 +262,14 @@ class KernelLowerer {
     ExprEmitter emitter(flat_, indices_, VectorOutput(), positions_, "e", &statements);
     emitter.Assume(assumed);
     emitter.AssumeWholeTile(plan_.unroll);
+    if (plan_.masks_lanes) emitter.MaskLanes();
     CountRoots(&emitter);
+    store_.BeginTile();
     for (size_t p = 0; p < positions_.size(); ++p) {
       ExprPtr total = reduction_ ? reduction_->Total(static_cast<int>(p), &statements) : nullptr;
       StorePosition(p, VectorOutput().lanes, std::move(total), &emitter, &statements);
     }
+    store_.EndTile();
     return sem::MakeBlock(std::move(statements));
   }
 
@@ -314,14 +316,14 @@ class KernelLowerer {
 
   // Computes the outputs at a position and stores them.
   void StorePosition(size_t p, int lanes, ExprPtr total, ExprEmitter* emitter,
-                     std::vector<StmtPtr>* statements) const {
+                     std::vector<StmtPtr>* statements) {
     emitter->MoveTo(positions_[p]);
     if (total != nullptr) total = Result(std::move(total), p, emitter, statements);
     emitter->MoveTo(positions_[p], total);
     std::vector<StmtPtr> stores;
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
       const ExprPtr value = emitter->Emit(flat_.outputs[o].expr);
-      for (StmtPtr& store : Store(o, positions_[p], lanes, value, statements)) {
+      for (StmtPtr& store : store_.Emit(o, positions_[p], lanes, value, statements)) {
         stores.push_back(std::move(store));
       }
     }
@@ -364,74 +366,12 @@ class KernelLowerer {
     return sem::Var(name, type);
   }
 
-  // One output's elements at a position: `lanes` of them.
-  std::vector<StmtPtr> Store(size_t output, const Position& position, int lanes,
-                             const ExprPtr& value, std::vector<StmtPtr>* before) const {
-    const std::string name = absl::StrCat("out", output);
-    const DataType stored = flat_.outputs[output].shape.type;
-    math::Affine poly = math::Affine::Constant(output_poly_.offset);
-    for (size_t i = 0; i < output_poly_.strides.size(); ++i) {
-      if (output_poly_.strides[i] == 0) continue;
-      poly.set_coefficient(static_cast<int>(i), output_poly_.strides[i]);
-    }
-    poly = poly + math::Affine::Constant(ShiftAt(poly, position));
-    const ExprPtr index = indices_.Emit(poly);
-    if (lanes == 1) return {sem::MakeStore(name, stored, index, value)};
-    const int64_t stride = output_poly_.strides[plan_.vector_index];
-    ExprPtr vector = value;
-    const bool is_bool = value->type.element == DataType::kBool;
-    if (is_bool && value->type.lanes > 1) {
-      vector = sem::Select(value, sem::Splat(sem::Int(1), lanes), sem::Int(0));
-    }
-    if (vector->type.lanes > 1 && !std::holds_alternative<sem::Variable>(vector->node)) {
-      const std::string variable = absl::StrCat("v", output, "_", before->size());
-      const sem::Type type = vector->type;
-      before->push_back(sem::MakeDeclare(type, variable, vector));
-      vector = sem::Var(variable, type);
-    }
-    if (stride == 1 && stored != DataType::kBool) {
-      const bool streamed = IsStreamed(output, poly);
-      return {sem::MakeStore(name, stored, index, sem::Splat(vector, lanes),
-                             /*is_aligned=*/streamed, streamed)};
-    }
-    std::vector<StmtPtr> stores;
-    for (int lane = 0; lane < lanes; ++lane) {
-      ExprPtr element = vector->type.lanes > 1 ? sem::LaneOf(vector, lane) : vector;
-      if (is_bool && vector->type.lanes > 1) {
-        element = sem::ApplyOp(ScalarOp::kNotEqual, {element, sem::Int(0)});
-      }
-      stores.push_back(
-          sem::MakeStore(name, stored, sem::Add(index, Number(lane * stride)), element));
-    }
-    return stores;
-  }
-
-  // Vectors stored at the polynomial go past the caches: memory is what the kernel waits for, the
-  // output is larger than caches are, whole lines are written one after the other, and vectors lie on
-  // their boundaries.
-  bool IsStreamed(size_t output, const math::Affine& poly) const {
-    constexpr int64_t kLineBytes = 64;
-    const TensorShape& shape = flat_.outputs[output].shape;
-    const int v = plan_.vector_index;
-    if (flat_.is_reduction() || shape.byte_size() < plan::kStreamedBytes ||
-        flat_.indices[v].range % plan_.unroll[v] != 0) {
-      return false;
-    }
-    const bool is_row = positions_.size() == static_cast<size_t>(plan_.unroll[v] / plan_.lanes);
-    const bool has_whole_lines = plan_.unroll[v] * ByteWidth(shape.type) % kLineBytes == 0;
-    if (!has_whole_lines && !(is_row && plan_.order.back() == v)) return false;
-    for (int i = 0; i < flat_.output_index_count; ++i) {
-      if (i != v && poly.coefficient(i).numerator() % plan_.lanes != 0) return false;
-    }
-    return poly.constant.numerator() % plan_.lanes == 0;
-  }
-
   const poly::FlatContraction& flat_;
   const plan::KernelPlan& plan_;
   IndexEmitter indices_;
   const std::vector<std::string> names_;
   const std::vector<Position> positions_;
-  poly::FlatAccess output_poly_;
+  TileStore store_;
   std::optional<TaskBlock> block_;
   std::optional<Reduction> reduction_;
   std::vector<ExprPtr> begin_;  // of the work-item's task, per output index

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "tile/plan/cpu_plan.h"
 #include "tile/plan/gpu_plans.h"
+#include "tile/plan/window_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
@@ -52,6 +53,7 @@ std::string KernelPlan::ToString(const poly::FlatContraction& flat) const {
   if (lanes > 1) {
     absl::StrAppend(&text, ", vectors of ", lanes, " along ", flat.indices[vector_index].name);
   }
+  if (masks_lanes) absl::StrAppend(&text, ", lanes masked");
   if (block) absl::StrAppend(&text, BlockText(flat, *this));
   absl::StrAppend(&text, ", ", ItemCount(flat), " work-items in groups of ", threads);
   return text;
@@ -78,7 +80,16 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
                                           const std::vector<bool>& is_constant, int count) {
   const poly::FlatContraction merged = poly::MergeIndices(flat);
   if (settings.threads > 1) return GpuPlans(merged, settings, count);
-  return CpuPlans(merged, settings, is_constant, count);
+  std::vector<PlannedKernel> plans = CpuPlans(merged, settings, is_constant, count);
+  if (std::optional<PlannedKernel> window = WindowPlan(merged, settings)) {
+    if (window->predicted < plans.front().predicted) {
+      plans.insert(plans.begin(), *std::move(window));
+    } else {
+      plans.push_back(*std::move(window));
+    }
+    if (static_cast<int>(plans.size()) > count) plans.resize(count);
+  }
+  return plans;
 }
 
 }  // namespace tartan::plan

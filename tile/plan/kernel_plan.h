@@ -37,6 +37,9 @@ struct KernelPlan {
   std::vector<int> reduction_order;
   int vector_index = -1;
   int lanes = 1;
+  // Where conditions in the outputs' expressions differ between lanes, vectors compute both sides
+  // and choose. Without, such tiles are computed lane by lane.
+  bool masks_lanes = false;
   // Of a reduction without a reduced vector_index.
   std::optional<BlockPlan> block;
   // Work-items in a work-group.
@@ -75,6 +78,7 @@ struct PlannedKernel {
   std::vector<PackedOperand> packed;
   double predicted = 0;  // by the cost model, in cycles of one core; 0 where there is no model
   std::string cost;      // its terms, for dumps
+  bool is_written_out = false;  // `flat` is poly::WriteOut of the kernel
 };
 
 // The best plan that the device's cost model finds; never fails. CPU devices are those with

@@ -8,6 +8,7 @@
 #include "tile/plan/check_plan.h"
 #include "tile/plan/gpu_plans.h"
 #include "tile/poly/pack.h"
+#include "tile/poly/written_out.h"
 
 namespace tartan::plan {
 namespace {
@@ -113,6 +114,8 @@ proto::StoredPlan ToProto(const PlannedKernel& planned) {
     block->set_run(plan.block->run);
     block->mutable_staged()->Add(plan.block->staged.begin(), plan.block->staged.end());
   }
+  stored.set_masks_lanes(plan.masks_lanes);
+  stored.set_is_written_out(planned.is_written_out);
   for (const PackedOperand& packed : planned.packed) {
     proto::StoredPlan::Packing* packing = stored.add_packed();
     packing->set_access(packed.access);
@@ -128,6 +131,11 @@ std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,
   if (stored.has_group()) return FindGroup(stored.group(), merged, settings);
   PlannedKernel planned;
   planned.flat = merged;
+  if (stored.is_written_out()) {
+    if (!poly::CanWriteOut(merged)) return std::nullopt;
+    planned.flat = poly::WriteOut(merged);
+    planned.is_written_out = true;
+  }
   if (!Pack(stored, settings, &planned)) return std::nullopt;
   KernelPlan& plan = planned.plan;
   plan.task.assign(stored.task().begin(), stored.task().end());
@@ -137,6 +145,7 @@ std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,
   plan.vector_index = stored.vector_index();
   plan.lanes = stored.lanes();
   plan.threads = stored.threads();
+  plan.masks_lanes = stored.masks_lanes();
   if (stored.has_block()) {
     const proto::StoredPlan::Block& block = stored.block();
     plan.block = BlockPlan{block.level(),

@@ -14,6 +14,7 @@
 #include "tile/plan/block_layout.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/rewrite_kernel.h"
+#include "tile/poly/written_out.h"
 
 namespace tartan::compiler {
 namespace {
@@ -74,6 +75,10 @@ class RandomPlanner {
       flat = std::move(packed.kernel);
       break;
     }
+    if (planned.packed.empty() && poly::CanWriteOut(flat) && Below(2) == 0) {
+      flat = poly::WriteOut(flat);
+      planned.is_written_out = true;
+    }
     planned.plan = RandomPlan(flat);
     planned.flat = std::move(flat);
     return planned;
@@ -104,6 +109,7 @@ class RandomPlanner {
       if (i != v && MayUnroll(flat, i)) plan.unroll[i] = 1 + Below(std::min<int64_t>(range, 3));
       plan.task[i] = std::min(range, plan.unroll[i] * (1 + Below(4)));
     }
+    plan.masks_lanes = Below(2) == 0;
     std::shuffle(plan.order.begin(), plan.order.end(), random_);
     if (flat.is_reduction() && !(plan.lanes > 1 && reduced) && Below(2) == 0) {
       plan.block = RandomBlock(flat);

@@ -101,6 +101,28 @@ const std::vector<TestProgram>& TestPrograms() {
        "c]), p < 3; }",
        {F32({9, 3}), F32({5, 3}), F32({5, 3})},
        1, 1},
+      {"OverlappingMaxPool",
+       "function (D[N, C, Y, X]) -> (O) { O[n, c, y, x : N, C, (Y+1)/2, (X+1)/2] = "
+       ">(D[n, c, 2*y+i-1, 2*x+j-1]), i < 3, j < 3; }",
+       {F32({2, 3, 9, 71})}},
+      {"OverlappingMaxPoolGradient",
+       "function (D[N, C, Y, X], P, Q) -> (O) { O[n, c, 2*y+i-1, 2*x+j-1 : N, C, Y, X] = "
+       "+(D[n, c, 2*y+i-1, 2*x+j-1] == P[n, c, y, x] ? Q[n, c, y, x]), i < 3, j < 3; }",
+       {F32({2, 3, 8, 70}), F32({2, 3, 4, 35}), F32({2, 3, 4, 35})},
+       1, 1},
+      {"MinimumOfDoublesInWindows",
+       "function (D[N, Y, X]) -> (O) { O[n, y, x : N, Y, X] = <(D[n, y+i-1, x+2*j-2]), i < 3, j < 3;"
+       " }",
+       {Of(DataType::kFloat64, {2, 5, 21})}},
+      {"IntegersInWindows",
+       "function (D[N, Y, X]) -> (O) { S[n, y, x : N, Y, X] = +(D[n, y+i-1, x+j-1]), i < 3, j < 3; "
+       "O = S * 2; }",
+       {Of(DataType::kInt16, {2, 5, 41})},
+       -9, 9},
+      {"AveragePoolGradient",
+       "function (Q[N, C, Y, X]) -> (O) { O[n, c, 2*y+i, 2*x+j : N, C, 2*Y, 2*X] = "
+       "+(Q[n, c, y, x]), i < 2, j < 2; }",
+       {F32({1, 3, 4, 35})}},
       {"TransposeThenAdd",
        "function (A[M, N], B) -> (O) { T[j, i : N, M] = =(A[i, j]); O = T + B; }",
        {F32({5, 7}), F32({7, 5})}},

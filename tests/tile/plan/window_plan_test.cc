@@ -1,0 +1,77 @@
+#include "tile/plan/window_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/poly/rewrite_kernel.h"
+#include "tile/poly/written_out.h"
+
+namespace tartan::plan {
+namespace {
+
+// The only kernel of a test program, as the planner is given it.
+poly::FlatContraction KernelOf(const std::string& name) {
+  poly::FlatContraction kernel;
+  compiler::CompileOptions options;
+  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+    kernel = poly::MergeIndices(flat);
+    return PlanKernel(flat, HardwareSettings(), is_constant);
+  };
+  for (const TestProgram& program : TestPrograms()) {
+    if (program.name == name) {
+      EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options).ok());
+    }
+  }
+  EXPECT_FALSE(kernel.indices.empty()) << "there is no program " << name;
+  return kernel;
+}
+
+TEST(WriteOut, LeavesOnlyOutputIndices) {
+  const poly::FlatContraction kernel = KernelOf("OverlappingMaxPool");
+  ASSERT_TRUE(poly::CanWriteOut(kernel));
+  const poly::FlatContraction written = poly::WriteOut(kernel);
+  EXPECT_FALSE(written.is_reduction());
+  EXPECT_EQ(static_cast<int>(written.indices.size()), kernel.output_index_count);
+  EXPECT_EQ(written.accesses.size(), 9u);  // one for each point of the window
+}
+
+TEST(WriteOut, IsNotForManyPoints) { EXPECT_FALSE(poly::CanWriteOut(KernelOf("SumOverLastAxis"))); }
+
+TEST(WriteOut, IsNotForElementsThatMayHaveNoPoint) {
+  EXPECT_FALSE(poly::CanWriteOut(KernelOf("EmptyMaximum")));
+}
+
+TEST(WindowPlan, MasksTheEdgesOfAPool) {
+  const poly::FlatContraction kernel = KernelOf("OverlappingMaxPool");
+  HardwareSettings settings;
+  settings.vector_width = 8;
+  const auto planned = WindowPlan(kernel, settings);
+  ASSERT_TRUE(planned.has_value());
+  EXPECT_TRUE(planned->is_written_out);
+  EXPECT_TRUE(planned->plan.masks_lanes);
+  EXPECT_EQ(planned->plan.lanes, 8);
+}
+
+// Each of the four neighbours in a square of the input has windows of its own.
+TEST(WindowPlan, ComputesNeighboursOfAPoolsGradientSideBySide) {
+  const poly::FlatContraction kernel = KernelOf("OverlappingMaxPoolGradient");
+  HardwareSettings settings;
+  settings.vector_width = 8;
+  const auto planned = WindowPlan(kernel, settings);
+  ASSERT_TRUE(planned.has_value());
+  EXPECT_EQ(std::count(planned->plan.unroll.begin(), planned->plan.unroll.end(), 2), 2);
+}
+
+TEST(WindowPlan, LeavesProductsToRegisterTiles) {
+  EXPECT_FALSE(WindowPlan(KernelOf("DepthwiseConvolution"), HardwareSettings()).has_value());
+}
+
+TEST(WindowPlan, LeavesRowsTooShortForVectors) {
+  EXPECT_FALSE(WindowPlan(KernelOf("MaxPool"), HardwareSettings()).has_value());
+}
+
+}  // namespace
+}  // namespace tartan::plan
