@@ -48,6 +48,30 @@ bool AreShort(const poly::IndexSpace& space) {
   return true;
 }
 
+// All that is summed is a small window that slides over an input: plans unroll it, and tell the
+// edges from the middle.
+bool IsSmallWindow(const ir::Contraction& contraction, const poly::IndexSpace& space) {
+  constexpr int64_t kLargestWindow = 7;
+  const int count = static_cast<int>(space.indices.size());
+  std::vector<bool> slides(count, false);
+  for (const ir::Access& access : contraction.inputs) {
+    for (const Affine& index : access.indices) {
+      const Affine place = index.Substitute(space.original);
+      bool has_output = false;
+      for (int i = 0; i < space.output_index_count; ++i) {
+        has_output |= !place.coefficient(i).is_zero();
+      }
+      for (int r = space.output_index_count; r < count; ++r) {
+        if (has_output && !place.coefficient(r).is_zero()) slides[r] = true;
+      }
+    }
+  }
+  for (int r = space.output_index_count; r < count; ++r) {
+    if (!slides[r] || space.indices[r].range > kLargestWindow) return false;
+  }
+  return true;
+}
+
 bool IsNeeded(const std::vector<Margin>& margins) {
   return std::any_of(margins.begin(), margins.end(),
                      [](const Margin& m) { return m.before > 0 || m.after > 0; });
@@ -98,6 +122,7 @@ class Padder {
                       (contraction->combination == Combination::kNone ||
                        contraction->combination == Combination::kMultiply);
     if (!sums || space.constraints.empty() || poly::MovesElements(space)) return;
+    if (IsSmallWindow(*contraction, space)) return;
     if (!PadDims(kShortSize, space, shape, contraction)) PadDims(0, space, shape, contraction);
   }
 

@@ -1,6 +1,7 @@
 #include "tile/lower/expr_emitter.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
@@ -78,6 +79,7 @@ ExprEmitter::ExprEmitter(const poly::FlatContraction& flat, const IndexEmitter& 
     : flat_(flat),
       indices_(indices),
       vector_(vector),
+      positions_(positions),
       prefix_(std::move(prefix)),
       block_(block),
       position_(flat.indices.size(), 0) {
@@ -214,8 +216,9 @@ sem::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
         const auto provided = provided_.find(read.access);
         if (provided != provided_.end()) return provided->second;
         const auto staged = staged_.find(read.access);
-        return staged != staged_.end() ? EmitStaged(staged->second)
-                                       : EmitRead(expr, flat_.accesses[read.access]);
+        if (staged != staged_.end()) return EmitStaged(staged->second);
+        return IsSliding(read.access) ? EmitSliding(expr, read.access)
+                                      : EmitRead(expr, flat_.accesses[read.access]);
       },
       [&](const poly::Accumulator&) { return accumulator_; },
       [&](const poly::Coordinate& coordinate) {
@@ -346,6 +349,47 @@ bool ExprEmitter::IsAligned(const math::Affine& flat) const {
   return true;
 }
 
+bool ExprEmitter::IsSliding(int access) {
+  if (auto it = sliding_.find(access); it != sliding_.end()) return it->second;
+  const poly::TensorAccess& read = flat_.accesses[access];
+  const std::vector<int64_t> strides =
+      poly::Flatten(read.coords, flat_.tensors[read.tensor].shape.dims,
+                    static_cast<int>(flat_.indices.size()))
+          .strides;
+  std::set<int64_t> places;
+  std::set<Position> projections;  // of positions, onto the indices that move the read
+  for (const Position& position : positions_) {
+    Position projection = position;
+    int64_t place = 0;
+    for (size_t i = 0; i < strides.size(); ++i) {
+      place += strides[i] * position[i];
+      if (strides[i] == 0) projection[i] = 0;
+    }
+    places.insert(place);
+    projections.insert(std::move(projection));
+  }
+  const bool is_sliding = places.size() < projections.size();
+  sliding_.emplace(access, is_sliding);
+  return is_sliding;
+}
+
+sem::ExprPtr ExprEmitter::EmitSliding(const poly::ExprPtr& expr, int access) {
+  const poly::TensorAccess& read = flat_.accesses[access];
+  const poly::FlatAccess flat = poly::Flatten(read.coords, flat_.tensors[read.tensor].shape.dims,
+                                              static_cast<int>(flat_.indices.size()));
+  Key key = {expr.get(), {vector_.lanes, 0}};
+  for (size_t i = 0; i < flat.strides.size(); ++i) {
+    key.second[1] += flat.strides[i] * position_[i];
+  }
+  for (const math::RangeConstraint& constraint : Unproven(read.guard)) {
+    key.second.push_back(ShiftAt(constraint.poly, position_));
+  }
+  if (auto it = places_.find(key); it != places_.end()) return it->second;
+  const sem::ExprPtr value = Name(EmitRead(expr, read));
+  places_.emplace(std::move(key), value);
+  return value;
+}
+
 sem::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::TensorAccess& access) {
   math::Affine flat;
   const std::vector<int64_t> strides = RowMajorStrides(flat_.tensors[access.tensor].shape.dims);
@@ -379,7 +423,8 @@ sem::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tensor
 }
 
 sem::ExprPtr ExprEmitter::EmitStaged(const StagedRead& read) const {
-  const math::Affine loops = read.loops + math::Affine::Constant(ShiftAt(read.tile, position_));
+  const int64_t shift = ShiftAt(read.tile, position_) + ShiftAt(read.loops, position_);
+  const math::Affine loops = read.loops + math::Affine::Constant(shift);
   return sem::LoadFrom(read.array, read.type, sem::Add(read.base, indices_.Emit(loops)),
                        VariesByLane(DependenceOf(read.tile)) ? vector_.lanes : 1);
 }

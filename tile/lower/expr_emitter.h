@@ -110,6 +110,9 @@ class ExprEmitter {
   sem::ExprPtr EmitNew(const poly::ExprPtr& expr);
   sem::ExprPtr EmitApply(const poly::Apply& apply, DataType type);
   sem::ExprPtr EmitRead(const poly::ExprPtr& expr, const poly::TensorAccess& access);
+  // The read where positions along several indices of the tile may have the same element.
+  sem::ExprPtr EmitSliding(const poly::ExprPtr& expr, int access);
+  bool IsSliding(int access);
   sem::ExprPtr EmitStaged(const StagedRead& read) const;
   sem::ExprPtr EmitChoice(const poly::Choice& choice);
   sem::ExprPtr EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read);
@@ -139,6 +142,7 @@ class ExprEmitter {
   const poly::FlatContraction& flat_;
   const IndexEmitter& indices_;
   VectorShape vector_;
+  const std::vector<Position> positions_;
   Dependence tile_ = 0;  // the indices along which positions differ
   const std::string prefix_;
   std::vector<sem::StmtPtr>* block_;
@@ -154,6 +158,8 @@ class ExprEmitter {
   std::unordered_map<const poly::Expr*, int> uses_;
   std::unordered_map<const poly::Expr*, Dependence> dependence_;
   std::map<Key, sem::ExprPtr> emitted_;
+  std::map<int, bool> sliding_;         // by access
+  std::map<Key, sem::ExprPtr> places_;  // by expression and place in memory
   std::map<std::string, sem::ExprPtr> conditions_;
   std::vector<int64_t> tile_sizes_;
   // By expression and the position of a square's first element: its vectors.

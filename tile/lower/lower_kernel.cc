@@ -11,6 +11,7 @@
 #include "tile/lower/reduction.h"
 #include "tile/lower/task_block.h"
 #include "tile/lower/tile_store.h"
+#include "tile/plan/sliding_window.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {
@@ -140,6 +141,10 @@ class KernelLowerer {
       if (block_) block_->SetOffset(i, Number(0));
       return WithTileAt(i, begin_[i], names_[i] + "at", level);
     }
+    const bool is_whole = plan_.task[i] >= range && sem::LiteralValue(begin_[i]) == 0;
+    if (const auto inner = plan::InnerTiles(flat_, plan_, i); inner && is_whole) {
+      return DividedLoop(level, *inner);
+    }
     const std::string counter = range % step == 0 ? names_[i] : absl::StrCat(names_[i], "step");
     if (block_) block_->SetOffset(i, sem::Sub(sem::Var(counter, IndexType()), begin_[i]));
     if (range % step == 0) {
@@ -148,6 +153,38 @@ class KernelLowerer {
     }
     return sem::MakeFor(counter, begin_[i], End(i),
                         WithTileAt(i, sem::Var(counter, IndexType()), names_[i], level), step);
+  }
+
+  // The tiles at whose edges a window leaves the data stand by themselves, at places that are
+  // numbers: there it is known which points count. The others need no check.
+  StmtPtr DividedLoop(size_t level, const plan::TileRange& inner) {
+    const int i = plan_.order[level];
+    const int64_t range = flat_.indices[i].range;
+    const int64_t step = plan_.unroll[i];
+    std::vector<StmtPtr> parts;
+    const auto edge = [&](int64_t at) {
+      if (block_) block_->SetOffset(i, Number(at));
+      indices_.Set(i, Number(std::min(at, range - step)));
+      parts.push_back(
+          sem::MakeFor(names_[i], Number(at), Number(at + step), OutputLoops(level + 1), step));
+    };
+    for (int64_t tile = 0; tile < inner.begin; ++tile) edge(tile * step);
+    if (inner.begin < inner.end) {
+      const ExprPtr at = sem::Var(names_[i], IndexType());
+      if (block_) block_->SetOffset(i, at);
+      indices_.Set(i, at);
+      const size_t before = assumed_.size();
+      for (math::RangeConstraint& constraint : plan::WindowConstraints(flat_, plan_, i)) {
+        assumed_.push_back(std::move(constraint));
+      }
+      reduction_->Assume(assumed_);
+      parts.push_back(sem::MakeFor(names_[i], Number(inner.begin * step), Number(inner.end * step),
+                                   OutputLoops(level + 1), step));
+      assumed_.resize(before);
+      reduction_->Assume(assumed_);
+    }
+    for (int64_t at = inner.end * step; at < range; at += step) edge(at);
+    return sem::MakeBlock(std::move(parts));
   }
 
   StmtPtr WithTileAt(int i, const ExprPtr& begin, const std::string& name, size_t level) {
@@ -375,6 +412,8 @@ class KernelLowerer {
   std::optional<TaskBlock> block_;
   std::optional<Reduction> reduction_;
   std::vector<ExprPtr> begin_;  // of the work-item's task, per output index
+  // Constraints that hold in the tiles that are being emitted.
+  std::vector<math::RangeConstraint> assumed_;
 };
 
 }  // namespace
@@ -392,9 +431,10 @@ bool NeedsWideIndices(const poly::FlatContraction& flat) {
 sem::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
                         const std::string& name, const LowerOptions& options) {
   if (plan.group) return LowerGroupKernel(flat, *plan.group, name, options);
-  // Where a loop is over a part of an index alone, LLVM extends every 32-bit position to 64 bits
-  // within the loop.
-  const bool is_wide = options.force_64bit_indices || plan.block || NeedsWideIndices(flat);
+  // Where a loop is over a part of an index alone, or much is loaded between two steps of it, LLVM
+  // extends every 32-bit position to 64 bits within the loop.
+  const bool extends = plan.block || plan::HasWindow(flat, plan);
+  const bool is_wide = options.force_64bit_indices || extends || NeedsWideIndices(flat);
   return KernelLowerer(flat, plan, is_wide ? DataType::kInt64 : DataType::kInt32).Lower(name);
 }
 

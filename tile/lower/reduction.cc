@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/lower/valid_lanes.h"
+#include "tile/plan/sliding_window.h"
 
 namespace tartan::lower {
 namespace {
@@ -146,6 +149,9 @@ std::vector<StmtPtr> Reduction::Emit() {
   if (block_ != nullptr && block_->has_runs()) {
     statements.push_back(block_->Resume(positions_, AccumulatorNames()));
   }
+  for (int i : plan_.reduction_order) {
+    if (plan::IsUnrolled(flat_, plan_, i)) indices_.Set(i, indices_.Number(0));
+  }
   statements.push_back(Loops(0, false));
   return statements;
 }
@@ -154,11 +160,12 @@ ExprPtr Reduction::Hit() const {
   return sem::ApplyOp(ScalarOp::kNotEqual, {sem::Var("hit", {DataType::kInt32, 1}), sem::Int(0)});
 }
 
-// The position in the loop order of the last reduced index the constraint needs, plus 1.
+// The position in the loop order of the last looped index the constraint needs, plus 1.
 int Reduction::LevelOf(const math::RangeConstraint& constraint) const {
   int level = 0;
   for (size_t l = 0; l < plan_.reduction_order.size(); ++l) {
-    if (!constraint.poly.coefficient(plan_.reduction_order[l]).is_zero()) {
+    const int i = plan_.reduction_order[l];
+    if (!constraint.poly.coefficient(i).is_zero() && !plan::IsUnrolled(flat_, plan_, i)) {
       level = static_cast<int>(l) + 1;
     }
   }
@@ -182,7 +189,12 @@ StmtPtr Reduction::Loops(int level, bool checked) {
   }
   StmtPtr inner;
   if (level == tile_level_ && !checked) {
-    inner = sem::MakeIf(HoldsEverywhere(tile_constraints_), Loop(level, false), Loop(level, true));
+    const ExprPtr everywhere = HoldsEverywhere(OpenConstraints());
+    if (const auto decided = sem::LiteralValue(everywhere)) {
+      inner = Loop(level, *decided == 0);
+    } else {
+      inner = sem::MakeIf(everywhere, Loop(level, false), Loop(level, true));
+    }
   } else {
     inner = Loop(level, checked);
   }
@@ -195,6 +207,7 @@ StmtPtr Reduction::Loop(int level, bool checked) {
   const int i = plan_.reduction_order[level];
   const int64_t range = flat_.indices[i].range;
   const sem::Type type = {indices_.type(), 1};
+  if (plan::IsUnrolled(flat_, plan_, i)) return Loops(level + 1, checked);
   indices_.Set(i, sem::Var(names_[i], type));
   const ExprPtr zero = indices_.Number(0);
   if (i != plan_.vector_index) {
@@ -212,39 +225,140 @@ StmtPtr Reduction::Loop(int level, bool checked) {
                                                           Accumulate(check_tail, true))});
 }
 
-StmtPtr Reduction::Accumulate(bool checked, bool is_tail) {
-  std::vector<StmtPtr> statements;
-  std::vector<Position> positions;
-  for (const Position& position : positions_) {
+std::vector<Reduction::Point> Reduction::Points(bool is_tail) const {
+  std::vector<Point> points;
+  for (size_t p = 0; p < positions_.size(); ++p) {
     for (int64_t partial = 0; partial < (is_tail ? 1 : partials()); ++partial) {
-      positions.push_back(position);
-      if (VectorIsReduced()) positions.back()[plan_.vector_index] = partial * plan_.lanes;
+      points.push_back({positions_[p], AccumulatorName(p, partial, is_tail)});
+      if (VectorIsReduced()) points.back().position[plan_.vector_index] = partial * plan_.lanes;
     }
   }
-  const VectorShape vector = {plan_.vector_index, is_tail ? 1 : plan_.lanes};
-  ExprEmitter emitter(flat_, indices_, vector, positions, "t", &statements);
-  if (checked) emitter.CheckReads(tile_constraints_);
-  if (block_ != nullptr) {
-    for (auto& [access, read] : block_->Reads()) emitter.ReadStaged(access, read);
-  }
-  emitter.Count(flat_.body);
-  const int64_t count = is_tail ? 1 : partials();
-  for (size_t n = 0; n < positions.size(); ++n) {
-    emitter.MoveTo(positions[n]);
-    const std::string name = AccumulatorName(n / count, static_cast<int64_t>(n) % count, is_tail);
-    ExprPtr value = emitter.Emit(flat_.body);
-    if (checked) {
-      if (const ExprPtr valid = emitter.EmitConditions(tile_constraints_); valid != nullptr) {
-        const ExprPtr identity = Identity(flat_.aggregation, flat_.accumulator_type);
-        const int lanes = std::max(valid->type.lanes, value->type.lanes);
-        value = sem::Select(valid, sem::Splat(value, lanes), sem::Splat(identity, lanes));
+  bool has_unrolled = false;
+  for (int i : plan_.reduction_order) {
+    if (!plan::IsUnrolled(flat_, plan_, i)) continue;
+    has_unrolled = true;
+    std::vector<Point> spread;
+    for (int64_t value = 0; value < plan_.unroll[i]; ++value) {
+      for (const Point& point : points) {
+        spread.push_back(point);
+        spread.back().position[i] = value;
       }
     }
-    statements.push_back(
-        sem::MakeAssign(name, Aggregate(sem::Var(name, AccumulatorType(is_tail)), value)));
+    points = std::move(spread);
+  }
+  if (has_unrolled) PutNextToEachOther(&points);
+  return points;
+}
+
+// Points that read the same element one after the other: it need not stay in a register for longer.
+void Reduction::PutNextToEachOther(std::vector<Point>* points) const {
+  const int count = static_cast<int>(flat_.indices.size());
+  for (const poly::TensorAccess& access : flat_.accesses) {
+    const std::vector<int64_t> strides =
+        poly::Flatten(access.coords, flat_.tensors[access.tensor].shape.dims, count).strides;
+    bool slides = false;
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      for (int reduced : plan_.reduction_order) {
+        slides |= plan_.unroll[i] > (i == plan_.vector_index ? plan_.lanes : 1) &&
+                  plan::IsUnrolled(flat_, plan_, reduced) &&
+                  plan::Slides(flat_, strides, i, reduced);
+      }
+    }
+    if (!slides) continue;
+    const auto place = [&](const Point& point) {
+      int64_t sum = 0;
+      for (size_t i = 0; i < strides.size(); ++i) sum += strides[i] * point.position[i];
+      return sum;
+    };
+    std::stable_sort(points->begin(), points->end(),
+                     [&](const Point& a, const Point& b) { return place(a) < place(b); });
+    return;
+  }
+}
+
+StmtPtr Reduction::Accumulate(bool checked, bool is_tail) {
+  std::vector<StmtPtr> statements;
+  const std::vector<Point> points = Points(is_tail);
+  std::vector<Position> positions;
+  for (const Point& point : points) positions.push_back(point.position);
+  const VectorShape vector = {plan_.vector_index, is_tail ? 1 : plan_.lanes};
+  std::vector<math::RangeConstraint> decided;
+  std::vector<math::RangeConstraint> others;
+  if (checked) {
+    for (const math::RangeConstraint& constraint : OpenConstraints()) {
+      (IsDecided(indices_, constraint) ? decided : others).push_back(constraint);
+    }
+  }
+  const auto make_emitter = [&](const char* prefix) {
+    auto emitter =
+        std::make_unique<ExprEmitter>(flat_, indices_, vector, positions, prefix, &statements);
+    if (block_ != nullptr) {
+      for (auto& [access, read] : block_->Reads()) emitter->ReadStaged(access, read);
+    }
+    emitter->Count(flat_.body);
+    return emitter;
+  };
+  const auto emitter = make_emitter("t");
+  emitter->CheckReads(others);
+  const auto careful = make_emitter("c");  // for points that decided constraints leave out in part
+  if (!decided.empty()) careful->CheckReads(OpenConstraints());
+  for (const Point& point : points) {
+    const ExprPtr value = decided.empty() ? Checked(point.position, others, emitter.get())
+                                          : Decided(point.position, vector, decided, others,
+                                                    emitter.get(), careful.get());
+    if (value == nullptr) continue;
+    const ExprPtr old = sem::Var(point.accumulator, AccumulatorType(is_tail));
+    statements.push_back(sem::MakeAssign(point.accumulator, Aggregate(old, value)));
   }
   if (flat_.needs_hits()) statements.push_back(sem::MakeAssign("hit", sem::Int(1)));
   return sem::MakeBlock(std::move(statements));
+}
+
+ExprPtr Reduction::Checked(const Position& position,
+                           const std::vector<math::RangeConstraint>& constraints,
+                           ExprEmitter* emitter) const {
+  emitter->MoveTo(position);
+  ExprPtr value = emitter->Emit(flat_.body);
+  const ExprPtr valid = emitter->EmitConditions(constraints);
+  if (valid == nullptr) return value;
+  const ExprPtr identity = Identity(flat_.aggregation, flat_.accumulator_type);
+  const int lanes = std::max(valid->type.lanes, value->type.lanes);
+  return sem::Select(valid, sem::Splat(value, lanes), sem::Splat(identity, lanes));
+}
+
+// A vector that is valid in part is computed where all of it is, and its lanes moved.
+ExprPtr Reduction::Decided(const Position& position, const VectorShape& vector,
+                           const std::vector<math::RangeConstraint>& decided,
+                           const std::vector<math::RangeConstraint>& others, ExprEmitter* emitter,
+                           ExprEmitter* careful) const {
+  const LaneRange valid = ValidLanes(indices_, decided, vector, position);
+  if (valid.empty()) return nullptr;
+  if (valid.begin == 0 && valid.end == vector.lanes) {
+    return Checked(position, others, emitter);
+  }
+  const auto distance = DistanceToValid(flat_, indices_, decided, vector, position);
+  if (!distance) return Checked(position, OpenConstraints(), careful);
+  Position moved = position;
+  moved[vector.index] += *distance;
+  std::vector<int> lanes;
+  for (int lane = 0; lane < vector.lanes; ++lane) {
+    const bool is_valid = lane >= valid.begin && lane < valid.end;
+    lanes.push_back(is_valid ? lane - *distance : vector.lanes + lane);
+  }
+  return sem::MakeShuffle(
+      sem::Splat(Checked(moved, others, emitter), vector.lanes),
+      sem::Splat(Identity(flat_.aggregation, flat_.accumulator_type), vector.lanes),
+      std::move(lanes));
+}
+
+std::vector<math::RangeConstraint> Reduction::OpenConstraints() const {
+  std::vector<math::RangeConstraint> open;
+  for (const math::RangeConstraint& constraint : tile_constraints_) {
+    if (std::find(assumed_.begin(), assumed_.end(), constraint) == assumed_.end()) {
+      open.push_back(constraint);
+    }
+  }
+  return open;
 }
 
 ExprPtr Reduction::Aggregate(const ExprPtr& old, const ExprPtr& value) const {

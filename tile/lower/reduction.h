@@ -20,6 +20,8 @@ class Reduction {
   Reduction(const poly::FlatContraction& flat, const plan::KernelPlan& plan, IndexEmitter& indices,
             const std::vector<std::string>& names, const TaskBlock* block = nullptr);
 
+  // Constraints that hold in the tiles emitted from now on.
+  void Assume(std::vector<math::RangeConstraint> constraints) { assumed_ = std::move(constraints); }
   // Declares the accumulators and aggregates into them, in runs from where the last one stopped.
   std::vector<sem::StmtPtr> Emit();
   // Keeps the accumulators for the next run.
@@ -40,12 +42,30 @@ class Reduction {
 
   sem::StmtPtr Loops(int level, bool checked);
   sem::StmtPtr Loop(int level, bool checked);
+  // A point of the tile: an output position, values of unrolled indices, and a partial result.
+  struct Point {
+    Position position;
+    std::string accumulator;
+  };
+  std::vector<Point> Points(bool is_tail) const;
+  void PutNextToEachOther(std::vector<Point>* points) const;
   sem::StmtPtr Accumulate(bool checked, bool is_tail);
+  // The body at a point, the identity where the open constraints do not hold.
+  sem::ExprPtr Checked(const Position& position,
+                       const std::vector<math::RangeConstraint>& constraints,
+                       ExprEmitter* emitter) const;
+  // The same where constraints are decided; null where they hold nowhere.
+  sem::ExprPtr Decided(const Position& position, const VectorShape& vector,
+                       const std::vector<math::RangeConstraint>& decided,
+                       const std::vector<math::RangeConstraint>& others, ExprEmitter* emitter,
+                       ExprEmitter* careful) const;
   sem::ExprPtr Aggregate(const sem::ExprPtr& old, const sem::ExprPtr& value) const;
   int LevelOf(const math::RangeConstraint& constraint) const;
   bool DependsOnTile(const math::RangeConstraint& constraint) const;
   // Holds at every position of the tile.
   sem::ExprPtr HoldsEverywhere(const std::vector<math::RangeConstraint>& constraints) const;
+  // Those of the tile that are not assumed.
+  std::vector<math::RangeConstraint> OpenConstraints() const;
 
   const poly::FlatContraction& flat_;
   const plan::KernelPlan& plan_;
@@ -54,6 +74,7 @@ class Reduction {
   const TaskBlock* const block_;
   std::vector<Position> positions_;  // over the output indices
   std::vector<math::RangeConstraint> tile_constraints_;
+  std::vector<math::RangeConstraint> assumed_;
   int tile_level_ = -1;  // the level at which all of them are known
 };
 

@@ -97,7 +97,8 @@ class PlanCheck {
       return "elements without a valid point are told tile by tile";
     }
     if (!IsOutput(i)) {
-      return unroll == 1 || i == plan_.vector_index ? "" : "partial results without a vector";
+      const bool fits = unroll == 1 || unroll == range || i == plan_.vector_index;
+      return fits ? "" : "a part of its values side by side without vectors";
     }
     const int64_t task = plan_.task[i];
     if (task < 1 || task >= range + unroll || (task < range && task % unroll != 0)) {
@@ -115,7 +116,8 @@ class PlanCheck {
     if (block.level < 0 || block.level > flat_.output_index_count) return "a block of no loops";
     if (block.run_index >= 0) {
       if (block.run_index < flat_.output_index_count || block.run_index >= IndexCount() ||
-          block.run < 1 || block.run >= flat_.indices[block.run_index].range) {
+          block.run < 1 || block.run >= flat_.indices[block.run_index].range ||
+          plan_.unroll[block.run_index] > 1) {
         return absl::StrCat("runs of ", block.run, " along no reduced index");
       }
       if (!CanWalkInRuns(flat_)) return "partial results cannot wait";

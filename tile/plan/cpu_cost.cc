@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "tile/base/match.h"
 #include "tile/plan/cpu_transpose.h"
+#include "tile/plan/sliding_window.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::plan {
@@ -182,10 +183,34 @@ int64_t Values(const KernelPlan& plan, int i) {
   return i == plan.vector_index ? plan.unroll[i] / plan.lanes : plan.unroll[i];
 }
 
-int64_t Accumulators(const KernelPlan& plan) {
+int64_t Accumulators(const CpuKernel& kernel, const KernelPlan& plan) {
   int64_t count = 1;
-  for (size_t i = 0; i < plan.unroll.size(); ++i) count *= Values(plan, static_cast<int>(i));
+  for (int i = 0; i < static_cast<int>(plan.unroll.size()); ++i) {
+    if (!IsUnrolled(kernel.flat, plan, i)) count *= Values(plan, i);
+  }
   return count;
+}
+
+// Points of a tile that are added to the same accumulator.
+int64_t WindowPoints(const CpuKernel& kernel, const KernelPlan& plan) {
+  int64_t count = 1;
+  for (int i = kernel.flat.output_index_count; i < static_cast<int>(plan.unroll.size()); ++i) {
+    if (IsUnrolled(kernel.flat, plan, i)) count *= plan.unroll[i];
+  }
+  return count;
+}
+
+// Different places within a tile read the same element.
+bool IsSliding(const CpuKernel& kernel, const KernelPlan& plan, const CpuKernel::Access& access) {
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    if (plan.unroll[i] == 1) continue;
+    for (int r = kernel.flat.output_index_count; r < static_cast<int>(plan.unroll.size()); ++r) {
+      if (IsUnrolled(kernel.flat, plan, r) && Slides(kernel.flat, access.strides, i, r)) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 // Elements two apart come out of two vectors in wide ones.
@@ -209,7 +234,13 @@ double AccessLoads(const CpuKernel& kernel, const KernelPlan& plan, const CpuKer
   double count = 1;
   for (size_t i = 0; i < plan.unroll.size(); ++i) {
     const bool follows = access.strides[i] != 0 || access.irregular[i];
-    if (follows || is_store) count *= static_cast<double>(Values(plan, static_cast<int>(i)));
+    const bool is_reduced = static_cast<int>(i) >= kernel.flat.output_index_count;
+    if (follows || (is_store && !is_reduced)) {
+      count *= static_cast<double>(Values(plan, static_cast<int>(i)));
+    }
+  }
+  if (!is_store && WindowPoints(kernel, plan) > 1) {
+    count = static_cast<double>(DistinctElements(plan, access.strides));
   }
   const int v = plan.vector_index;
   if (plan.lanes == 1 || v < 0) return count;
@@ -247,11 +278,17 @@ double StreamCycles(const CpuKernel& kernel, const KernelPlan& plan,
   return kStreamCycles * (streams - 1);
 }
 
+// A constraint on the index crosses tiles, and is not decided when code is generated.
+bool HasCheckedTiles(const CpuKernel& kernel, const KernelPlan& plan, int i) {
+  return kernel.constrained[i] && plan.unroll[i] > 1 && !IsUnrolled(kernel.flat, plan, i) &&
+         WindowConstraints(kernel.flat, plan, i).empty();
+}
+
 // The share of tiles in which a constraint on a tile's index has to be checked.
 double EdgeShare(const CpuKernel& kernel, const KernelPlan& plan) {
   double inside = 1;
   for (size_t i = 0; i < plan.unroll.size(); ++i) {
-    if (!kernel.constrained[i] || plan.unroll[i] == 1) continue;
+    if (!HasCheckedTiles(kernel, plan, static_cast<int>(i))) continue;
     const double tiles = CeilDiv(kernel.flat.indices[i].range, plan.unroll[i]);
     inside *= std::max(0.0, 1 - 1.4 / tiles);
   }
@@ -277,6 +314,36 @@ double ConflictFactor(const KernelPlan& plan, const CpuKernel::Access& access) {
     sets = std::max(sets, std::min(values, static_cast<double>(places)));
   }
   return rows / sets > kWays ? kConflictCost : 1;
+}
+
+// Of the innermost loop over a reduced index.
+double InnermostSteps(const CpuKernel& kernel, const KernelPlan& plan) {
+  for (size_t at = plan.reduction_order.size(); at-- > 0;) {
+    const int i = plan.reduction_order[at];
+    if (IsUnrolled(kernel.flat, plan, i)) continue;
+    const bool is_run = plan.block && plan.block->run_index == i;
+    const int64_t steps = is_run ? plan.block->run : kernel.flat.indices[i].range;
+    return static_cast<double>(std::max<int64_t>(steps, 1));
+  }
+  return 1;
+}
+
+std::vector<CpuKernel::Window> FindWindows(const CpuKernel& kernel) {
+  constexpr int64_t kLargestWindow = 7;
+  const poly::FlatContraction& flat = kernel.flat;
+  std::vector<CpuKernel::Window> windows;
+  for (int r = flat.output_index_count; r < static_cast<int>(flat.indices.size()); ++r) {
+    const size_t before = windows.size();
+    for (int i = 0; i < flat.output_index_count; ++i) {
+      const bool slides =
+          std::any_of(kernel.reads.begin(), kernel.reads.end(), [&](const CpuKernel::Access& read) {
+            return read.in_body && Slides(flat, read.strides, i, r);
+          });
+      if (slides) windows.push_back({i, r});
+    }
+    if (flat.indices[r].range > kLargestWindow || windows.size() == before) return {};
+  }
+  return windows;
 }
 
 }  // namespace
@@ -319,6 +386,7 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
     writes.push_back({strides, ByteWidth(output.shape.type), std::vector<bool>(count, false)});
   }
   epilogue.Visit(flat.empty_value);
+  windows = FindWindows(*this);
   // The operations behind a choice are those of all of its values together.
   for (size_t i = 0; i < count; ++i) {
     if (!chosen[i]) continue;
@@ -345,7 +413,7 @@ bool HasChoices(const CpuKernel& kernel) {
 }
 
 bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan) {
-  const int64_t accumulators = Accumulators(plan);
+  const int64_t accumulators = Accumulators(kernel, plan);
   // The values of choices share more than registers hold as it is.
   if (HasChoices(kernel)) return accumulators == ChosenValues(kernel, plan);
   if (!kernel.flat.is_reduction()) {
@@ -353,8 +421,15 @@ bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan) {
   }
   if (accumulators == 1) return true;
   // Vectors that several rows of the tile use stay loaded; everything else takes one at a time.
+  const int64_t points = WindowPoints(kernel, plan);
   int64_t operands = 1;
   for (const CpuKernel::Access& access : kernel.reads) {
+    if (access.in_body && points > 1) {
+      const int64_t distinct = DistinctElements(plan, access.strides);
+      const bool is_kept = !IsSliding(kernel, plan, access) && distinct < accumulators * points;
+      operands += is_kept ? distinct : 0;
+      continue;
+    }
     if (!access.in_body || plan.vector_index < 0 || access.strides[plan.vector_index] == 0)
       continue;
     int64_t distinct = 1;
@@ -370,12 +445,19 @@ bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan) {
 
 double StatementCount(const CpuKernel& kernel, const KernelPlan& plan) {
   const int v = plan.vector_index;
+  const int64_t points = WindowPoints(kernel, plan);
   double statements = 0;
   const auto count = [&](const CpuKernel::Access& access, bool is_store) {
     double places = 1;
     for (size_t i = 0; i < plan.unroll.size(); ++i) {
       const bool follows = access.strides[i] != 0 || access.irregular[i];
-      if (follows || is_store) places *= static_cast<double>(Values(plan, static_cast<int>(i)));
+      const bool is_reduced = static_cast<int>(i) >= kernel.flat.output_index_count;
+      if (follows || (is_store && !is_reduced)) {
+        places *= static_cast<double>(Values(plan, static_cast<int>(i)));
+      }
+    }
+    if (!is_store && points > 1) {
+      places = static_cast<double>(DistinctElements(plan, access.strides));
     }
     const bool by_lane =
         plan.lanes > 1 &&
@@ -385,16 +467,26 @@ double StatementCount(const CpuKernel& kernel, const KernelPlan& plan) {
   };
   for (const CpuKernel::Access& access : kernel.reads) count(access, false);
   for (const CpuKernel::Access& access : kernel.writes) count(access, true);
-  const double accumulators = static_cast<double>(Accumulators(plan));
+  const double accumulators = static_cast<double>(Accumulators(kernel, plan));
+  if (points > 1) statements += accumulators * static_cast<double>(points);
   if (plan.lanes > 1) {
     statements +=
         accumulators * plan.lanes * (kernel.body_irregular[v] + kernel.epilogue_irregular[v]);
   }
   // Where constraints cross the tile, its steps are there twice.
   for (size_t i = 0; i < plan.unroll.size(); ++i) {
-    if (kernel.constrained[i] && plan.unroll[i] > 1) {
+    if (HasCheckedTiles(kernel, plan, static_cast<int>(i))) {
       statements += accumulators * (static_cast<int>(i) == v ? 3.0 * plan.lanes : 3.0);
     }
+  }
+  // And where windows leave the data, tiles stand by themselves.
+  for (int i = 0; i < kernel.flat.output_index_count && points > 1; ++i) {
+    const int64_t tiles =
+        static_cast<int64_t>(CeilDiv(kernel.flat.indices[i].range, plan.unroll[i]));
+    const auto inner = InnerTiles(kernel.flat, plan, i);
+    if (!inner || tiles == 1) continue;
+    const int64_t edges = tiles - (inner->end - inner->begin);
+    statements *= static_cast<double>(edges + (edges < tiles ? 1 : 0));
   }
   return statements;
 }
@@ -402,7 +494,7 @@ double StatementCount(const CpuKernel& kernel, const KernelPlan& plan) {
 CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
   const poly::FlatContraction& flat = kernel.flat;
   const double per_value = RegistersPerValue(kernel, plan);
-  const double accumulators = static_cast<double>(Accumulators(plan));
+  const double accumulators = static_cast<double>(Accumulators(kernel, plan));
   const bool vector_is_reduced = plan.vector_index >= flat.output_index_count;
   double tiles = 1;
   double output_values = 1;
@@ -425,18 +517,16 @@ CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
       fetches += StreamCycles(kernel, plan, access);
       loads += AccessLoads(kernel, plan, access, false) * ConflictFactor(plan, access);
     }
-    const double arithmetic = accumulators * per_value * kernel.body_operations;
-    double step = std::max({arithmetic / kOperationsPerCycle, loads / kLoadsPerCycle, kLatency});
+    const double points = static_cast<double>(WindowPoints(kernel, plan));
+    const double arithmetic = accumulators * per_value * kernel.body_operations * points;
+    double step =
+        std::max({arithmetic / kOperationsPerCycle, loads / kLoadsPerCycle, kLatency * points});
     step += kStepCycles + fetches + kLoadShare * loads / kLoadsPerCycle;
     if (plan.lanes > 1) step += accumulators * kernel.body_irregular[v] * plan.lanes * kLaneCycles;
     const double checked =
         accumulators * (plan.lanes > 1 && kernel.constrained[v] ? 4.0 * plan.lanes : 3.0);
     cost.compute = tiles * steps * (step + EdgeShare(kernel, plan) * checked);
-    const int last = plan.reduction_order.empty() ? -1 : plan.reduction_order.back();
-    const int64_t inner = last < 0                                      ? 1
-                          : plan.block && plan.block->run_index == last ? plan.block->run
-                                                                        : flat.indices[last].range;
-    cost.epilogue += tiles * steps / static_cast<double>(std::max<int64_t>(inner, 1)) * kLoopCycles;
+    cost.epilogue += tiles * steps / InnermostSteps(kernel, plan) * kLoopCycles;
     if (vector_is_reduced) cost.epilogue += tiles * accumulators * (2.0 * plan.lanes + 8);
   }
   double stores = 0;

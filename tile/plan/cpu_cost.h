@@ -39,6 +39,13 @@ struct CpuKernel {
   std::vector<bool> constrained;  // an index that a constraint of the reduction depends on
   std::vector<bool> chosen;       // an index that a choice depends on: plans unroll all of it
   int64_t element_bytes = 4;      // of what is computed with
+  // Small windows that reads slide by, where nothing else is reduced: what neighbouring outputs
+  // share of them can be loaded once.
+  struct Window {
+    int output = 0;
+    int reduced = 0;
+  };
+  std::vector<Window> windows;
   double registers = 16;          // vectors that a core holds
 };
 

@@ -111,8 +111,8 @@ class Nest {
     }
     for (const CpuKernel::Access& read : kernel.reads) {
       const Touched touched = Footprint(read, extent_, Line(), Caches());
-      const bool scattered =
-          kernel.flat.is_reduction() && read.in_body && touched.moved > touched.bytes;
+      const bool scattered = kernel.flat.is_reduction() && read.in_body &&
+                             touched.moved > touched.bytes && kernel.windows.empty();
       slowness_.push_back(scattered ? Slowness(read) : 1);
     }
     levels_.push_back({Footprints(), 1});
@@ -142,6 +142,9 @@ class Nest {
     }
     return level > block_levels_ ? moved : moved + ends_.moved * blocks_;
   }
+
+  // Of all that the kernel reads and writes.
+  double bytes() const { return levels_.back().touched.bytes; }
 
   // Cycles to store results in several pages, and at each step of the innermost loop in others.
   double StoreCycles() const {
@@ -323,6 +326,8 @@ void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cos
   for (size_t cache = 0; cache < sizes.size(); ++cache) {
     cost->memory[cache] = nest.Moved(sizes[cache], cache) / kBytesPerCycle[cache];
   }
+  // Where little is computed with each element it matters that a kernel before has just written it.
+  if (!kernel.windows.empty() && nest.bytes() <= kLastLevelBytes) cost->memory[2] = 0;
   cost->epilogue += nest.BlockCycles() + (kernel.flat.is_reduction() ? nest.StoreCycles() : 0);
   const double items = static_cast<double>(plan.ItemCount(kernel.flat));
   const double cores = static_cast<double>(std::max<int64_t>(kernel.settings.compute_units, 1));

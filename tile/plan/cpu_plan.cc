@@ -11,6 +11,7 @@
 #include "tile/plan/cpu_blocks.h"
 #include "tile/plan/cpu_cost.h"
 #include "tile/plan/cpu_transpose.h"
+#include "tile/plan/sliding_window.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/rewrite_kernel.h"
 
@@ -40,10 +41,7 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 class Search {
  public:
   Search(const poly::FlatContraction& flat, const HardwareSettings& settings)
-      : flat_(flat),
-        kernel_(flat, settings),
-        scalar_(StartPlan(kernel_)),
-        choices_(flat) {}
+      : flat_(flat), kernel_(flat, settings), scalar_(StartPlan(kernel_)), choices_(flat) {}
 
   // The best order of loops for each of the `count` best register tiles. With `vector_index` given,
   // only plans with vectors along the whole of it.
@@ -120,6 +118,7 @@ class Search {
   // short. Where nothing is accumulated the processor overlaps one vector after the other anyway.
   int64_t MostVectors() const {
     constexpr double kManyOperations = 16;
+    if (!kernel_.windows.empty()) return 7;
     return !flat_.is_reduction() && kernel_.epilogue_operations > kManyOperations ? 1 : 4;
   }
 
@@ -155,14 +154,32 @@ class Search {
                        });
   }
 
-  void Consider(KernelPlan plan) {
+  void Consider(const KernelPlan& plan) {
     constexpr double kMostStatements = 64;
+    constexpr double kMostWindowStatements = 192;
+    Consider(plan, kMostStatements);
+    KernelPlan unrolled = plan;
+    for (const CpuKernel::Window& window : kernel_.windows) {
+      if (plan.unroll[window.output] > 1 && window.reduced != plan.vector_index &&
+          MayUnroll(window.reduced)) {
+        unrolled.unroll[window.reduced] = Range(window.reduced);
+      }
+    }
+    if (unrolled == plan) return;
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      const bool has_many_edges =
+          !WindowConstraints(flat_, unrolled, i).empty() && !InnerTiles(flat_, unrolled, i);
+      if (has_many_edges) return;
+    }
+    Consider(unrolled, kMostWindowStatements);
+  }
+
+  void Consider(const KernelPlan& plan, double most_statements) {
     if (!FitsRegisters(kernel_, plan)) return;
-    if (plan.lanes > 1 && !HasChoices(kernel_) && StatementCount(kernel_, plan) > kMostStatements) {
+    if (plan.lanes > 1 && !HasChoices(kernel_) && StatementCount(kernel_, plan) > most_statements) {
       return;
     }
-    const CpuCost cost = ComputeCost(kernel_, plan);
-    tiles_.push_back({std::move(plan), cost});
+    tiles_.push_back({plan, ComputeCost(kernel_, plan)});
   }
 
   // The widest vector that fits the index's range.
@@ -228,12 +245,18 @@ class Search {
     }
     Tasks(plan, tile.cost, blocks);
     for (int i : cut) {
+      if (!MayCut(plan, i)) continue;
       for (int64_t tiles = 1; tiles * plan.unroll[i] < Range(i); tiles *= 2) {
         KernelPlan part = plan;
         part.task[i] = tiles * plan.unroll[i];
         Tasks(part, tile.cost, blocks);
       }
     }
+  }
+
+  // The edges of windows are told where a work-item walks the whole range.
+  bool MayCut(const KernelPlan& plan, int i) const {
+    return kernel_.windows.empty() || WindowConstraints(flat_, plan, i).empty();
   }
 
   // Cuts the outermost loops until there is work for every core.
@@ -246,6 +269,7 @@ class Search {
       const int i = plan.order[level];
       const int64_t items = plan.ItemCount(flat_);
       if (items >= wanted) break;
+      if (!MayCut(plan, i)) continue;
       const int64_t steps = CeilDiv(plan.task[i], plan.unroll[i]);
       const int64_t parts = std::min(steps, CeilDiv(wanted, std::max<int64_t>(items, 1)));
       if (parts > 1) plan.task[i] = CeilDiv(steps, parts) * plan.unroll[i];

@@ -25,15 +25,16 @@ struct BlockPlan {
 };
 
 // A work-item computes a box of output elements, task[i] values of each output index i, and walks
-// it in register tiles: unroll[i] values of each index i side by side, each of an accumulator of
-// its own, or `lanes` of them in one along vector_index. Where unroll[i] does not divide an output
+// it in register tiles: unroll[i] values of each index i side by side, those of output indices and
+// of vector_index each in an accumulator of its own, or `lanes` of them in one along vector_index. Where unroll[i] does not divide an output
 // index's range, its last tile is drawn back over its neighbour.
 struct KernelPlan {
   std::vector<int64_t> task;    // per output index; a multiple of unroll[i], or the whole range
-  std::vector<int64_t> unroll;  // per index; of the reduced ones only vector_index has more than 1
+  // Per index; of a reduced one but vector_index 1, or all of its values (tile/plan/sliding_window.h).
+  std::vector<int64_t> unroll;
   std::vector<int> order;       // the loops of a work-item over output indices, outermost first
-  // The loops over reduced indices, outermost first; vector_index, where reduced, is the last: its
-  // accumulators are partial results, joined at the end.
+  // The loops over reduced indices, outermost first, where those unrolled have none; vector_index,
+  // where reduced, is the last: its accumulators are partial results, joined at the end.
   std::vector<int> reduction_order;
   int vector_index = -1;
   int lanes = 1;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
@@ -149,6 +151,54 @@ TEST(Transposes, LoadSquaresAndTurnThem) {
   EXPECT_THAT(
       KernelsOf({"Copy", "function (A) -> (O) { O = A + 1; }", {{DataType::kFloat32, {64, 64}}}}),
       Not(HasSubstr("shuffle(")));
+}
+
+TEST(Windows, LeaveNoConditionInsideButThatOfTheirRows) {
+  const TestProgram last = {
+      "Last",
+      "function (D[N, Y, X, C], K[I, J, C]) -> (R) { R[n, y, x, c : N, Y, X, C] = "
+      "+(D[n, y+i-1, x+j-1, c] * K[i, j, c]); }",
+      {{DataType::kFloat32, {1, 28, 28, 64}}, {DataType::kFloat32, {3, 3, 64}}}};
+  EXPECT_THAT(KernelsOf(last), Not(HasSubstr("+ cond(")));
+  const TestProgram first = {
+      "First",
+      "function (D[N, C, Y, X], K[C, I, J]) -> (R) { R[n, c, y, x : N, C, Y, X] = "
+      "+(D[n, c, y+i-1, x+j-1] * K[c, i, j]); }",
+      {{DataType::kFloat32, {1, 64, 28, 28}}, {DataType::kFloat32, {64, 3, 3}}}};
+  const std::string text = KernelsOf(first);
+  EXPECT_THAT(text, Not(HasSubstr("+ cond(")));
+  // The vectors that a window leaves in part.
+  EXPECT_THAT(text, HasSubstr("shuffle("));
+}
+
+TEST(Windows, KeepInfiniteFactorsOutsideThePictureOut) {
+  for (const char* code : {"function (D[Y, X, C], K[I, J, C]) -> (R) { R[y, x, c : Y, X, C] = "
+                           "+(D[y+i-1, x+j-1, c] * K[i, j, c]); }",
+                           "function (D[C, Y, X], K[C, I, J]) -> (R) { R[c, y, x : C, Y, X] = "
+                           "+(D[c, y+i-1, x+j-1] * K[c, i, j]); }"}) {
+    const bool is_last = std::string(code).find("D[Y") != std::string::npos;
+    TestProgram test = {"Infinite", code, {}};
+    if (is_last) {
+      test.inputs = {{DataType::kFloat32, {9, 19, 16}}, {DataType::kFloat32, {3, 3, 16}}};
+    } else {
+      test.inputs = {{DataType::kFloat32, {16, 9, 19}}, {DataType::kFloat32, {16, 3, 3}}};
+    }
+    const ir::Program program = BindTestProgram(test);
+    std::vector<HostTensor> inputs = RandomInputs(test, 1);
+    // Of the first channel's window the left column.
+    std::vector<float> window(144, 1);
+    for (int i = 0; i < 3; ++i) {
+      window[is_last ? i * 48 : i * 3] = std::numeric_limits<float>::infinity();
+    }
+    inputs[1] = HostTensor::FromVector(test.inputs[1], window);
+    const auto expected = ir::EvaluateNaively(program, inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const auto list = Compile(program, ForCpu());
+    ASSERT_TRUE(list.ok()) << list.status();
+    const auto actual = InterpretList(*list, inputs);
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 1e-5), "") << code;
+  }
 }
 
 TEST(Compile, IsDeterministic) {

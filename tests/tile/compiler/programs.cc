@@ -78,6 +78,26 @@ const std::vector<TestProgram>& TestPrograms() {
        "function (D[N, C, Y, X], K[C, I, J]) -> (R) { R[n, c, y, x : N, C, Y, X] = "
        "+(D[n, c, y+i-1, x+j-1] * K[c, i, j]); }",
        {F32({1, 3, 8, 29}), F32({3, 3, 3})}},
+      {"StridedDepthwiseConvolution",
+       "function (D[N, C, Y, X], K[C, I, J]) -> (R) { R[n, c, y, x : N, C, (Y+1)/2, (X+1)/2] = "
+       "+(D[n, c, 2*y+i-1, 2*x+j-1] * K[c, i, j]); }",
+       {F32({1, 3, 9, 37}), F32({3, 3, 3})}},
+      {"DepthwiseConvolutionOfNarrowImages",
+       "function (D[N, C, Y, X], K[C, I, J]) -> (R) { R[n, c, y, x : N, C, Y, X] = "
+       "+(D[n, c, y+i-2, x+j-3] * K[c, i, j]); }",
+       {F32({2, 5, 6, 5}), F32({5, 5, 7})}},
+      {"ChannelsLastDepthwiseConvolution",
+       "function (D[N, Y, X, C], K[C, I, J], B) -> (R) { P[n, y, x, c : N, Y, X, C] = "
+       "+(D[n, y+i-1, x+j-2, c] * K[c, i, j]); R = relu(P + B); }",
+       {F32({1, 9, 15, 19}), F32({19, 3, 5}), F32({19})}},
+      {"DepthwiseConvolutionGradient",
+       "function (D[N, C, Y, X], K[C, I, J]) -> (R) { R[n, c, y + i - 1, x + j - 1 : N, C, Y, X] = "
+       "+(D[n, c, y, x] * K[c, i, j]); }",
+       {F32({1, 3, 7, 21}), F32({3, 3, 3})}},
+      {"PaddedAveragePool",
+       "function (D[N, Y, X, C]) -> (R) { S[n, y, x, c : N, (Y+1)/2, (X+1)/2, C] = "
+       "+(D[n, 2*y+i-1, 2*x+j-1, c]), i < 3, j < 3; R = S / 9; }",
+       {F32({1, 9, 13, 8})}},
       {"ContiguousDotProducts",
        "function (A[M, K], B[N, K], C) -> (O) { P[m, n : M, N] = +(A[m, k] * B[n, k]); O = P - C; }",
        {F32({6, 43}), F32({9, 43}), F32({9})}},
