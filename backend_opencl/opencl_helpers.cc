@@ -112,13 +112,15 @@ constexpr Helper kFloatHelpers[] = {
 )"},
 };
 
+// The selection in max and min is one instruction of x86, which gives b where either is NaN; all bits
+// set are a NaN, too.
 constexpr Helper kFloatVectorHelpers[] = {
     {"max", R"(static inline $T tt_max_$T($T a, $T b) {
-  return select(b, a, (a > b) | (a != a));
+  return as_$T(as_$S(a > b ? a : b) | (a != a));
 }
 )"},
     {"min", R"(static inline $T tt_min_$T($T a, $T b) {
-  return select(b, a, (a < b) | (a != a));
+  return as_$T(as_$S(a < b ? a : b) | (a != a));
 }
 )"},
     {"relu", R"(static inline $T tt_relu_$T($T x) {
@@ -175,6 +177,7 @@ constexpr absl::string_view kAtomicLoop =
 
 std::string Substitute(absl::string_view text, const Type& type) {
   return absl::StrReplaceAll(text, {{"$T", TypeName(type)},
+                                    {"$S", SignedTypeName(type)},
                                     {"$U", UnsignedTypeName(type)},
                                     {"$W", absl::StrCat(8 * ByteWidth(type.element))}});
 }

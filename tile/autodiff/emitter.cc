@@ -1,5 +1,6 @@
 #include "tile/autodiff/emitter.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -57,6 +58,7 @@ ValueId Emitter::Fill(ValueId scalar, const std::vector<int64_t>& dims) {
 }
 
 ValueId Emitter::Transpose(ValueId x, absl::Span<const int64_t> order) {
+  if (std::is_sorted(order.begin(), order.end())) return x;
   const std::vector<int64_t> from = shape(x).dims;
   ir::Contraction transpose;
   transpose.aggregation = Aggregation::kAssign;

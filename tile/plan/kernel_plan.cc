@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tile/plan/column_plan.h"
 #include "tile/plan/cpu_plan.h"
 #include "tile/plan/gpu_plans.h"
 #include "tile/plan/window_plan.h"
@@ -81,6 +82,10 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
   const poly::FlatContraction merged = poly::MergeIndices(flat);
   if (settings.threads > 1) return GpuPlans(merged, settings, count);
   std::vector<PlannedKernel> plans = CpuPlans(merged, settings, is_constant, count);
+  if (std::optional<KernelPlan> columns = ColumnPlan(merged, settings)) {
+    plans.insert(plans.begin(), {merged, *std::move(columns), {}, plans.front().predicted, "rows"});
+    if (static_cast<int>(plans.size()) > count) plans.resize(count);
+  }
   if (std::optional<PlannedKernel> window = WindowPlan(merged, settings)) {
     if (window->predicted < plans.front().predicted) {
       plans.insert(plans.begin(), *std::move(window));
