@@ -18,6 +18,8 @@ struct DriverQuirks {
   std::optional<int64_t> max_local_memory_bytes;
   // The driver crashes in releasing sub-buffers that overlap in part.
   bool overlapping_sub_buffers_crash = false;
+  // Buffers are filled pattern by pattern, but in one sweep where the pattern is a byte.
+  bool fills_bytes_faster = false;
 };
 
 DriverQuirks QuirksOf(const hal::DeviceInfo& info);

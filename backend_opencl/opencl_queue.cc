@@ -118,6 +118,11 @@ absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset
 
 absl::Status OpenClQueue::DoFill(const hal::BufferPtr& buffer, int64_t offset, int64_t size,
                                  absl::Span<const uint8_t> pattern) {
+  const bool is_one_byte = std::all_of(pattern.begin(), pattern.end(),
+                                       [&](uint8_t byte) { return byte == pattern[0]; });
+  if (is_one_byte && static_cast<const OpenClDevice&>(*device()).quirks().fills_bytes_faster) {
+    pattern = pattern.first(1);
+  }
   TARTAN_RETURN_IF_ERROR(
       CheckEnqueued(clEnqueueFillBuffer(queue_.get(), MemoryOf(buffer), pattern.data(),
                                         pattern.size(), offset, size, 0, nullptr, nullptr),
