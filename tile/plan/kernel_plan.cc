@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "tile/plan/column_plan.h"
 #include "tile/plan/cpu_plan.h"
+#include "tile/plan/gather_plan.h"
 #include "tile/plan/gpu_plans.h"
 #include "tile/plan/window_plan.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -82,18 +83,18 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
   const poly::FlatContraction merged = poly::MergeIndices(flat);
   if (settings.threads > 1) return GpuPlans(merged, settings, count);
   std::vector<PlannedKernel> plans = CpuPlans(merged, settings, is_constant, count);
+  const auto prefer = [&](PlannedKernel planned) {
+    plans.insert(plans.begin(), std::move(planned));
+  };
+  const double predicted = plans.front().predicted;
   if (std::optional<KernelPlan> columns = ColumnPlan(merged, settings)) {
-    plans.insert(plans.begin(), {merged, *std::move(columns), {}, plans.front().predicted, "rows"});
-    if (static_cast<int>(plans.size()) > count) plans.resize(count);
+    prefer({merged, *std::move(columns), {}, predicted, "rows along all columns"});
+  } else if (std::optional<KernelPlan> gather = GatherPlan(merged, settings)) {
+    prefer({merged, *std::move(gather), {}, predicted, "rows share positions"});
+  } else if (std::optional<PlannedKernel> window = WindowPlan(merged, settings)) {
+    if (window->predicted < predicted) prefer(*std::move(window));
   }
-  if (std::optional<PlannedKernel> window = WindowPlan(merged, settings)) {
-    if (window->predicted < plans.front().predicted) {
-      plans.insert(plans.begin(), *std::move(window));
-    } else {
-      plans.push_back(*std::move(window));
-    }
-    if (static_cast<int>(plans.size()) > count) plans.resize(count);
-  }
+  if (static_cast<int>(plans.size()) > count) plans.resize(count);
   return plans;
 }
 
