@@ -3,10 +3,40 @@
 #include "absl/strings/str_cat.h"
 
 namespace tartan::api {
+namespace {
+
+// Whether a tensor, or each element of a sequence, is what is declared.
+bool Fits(const TensorSpec& spec, const HostValue& value, int sequence_depth) {
+  if (value.is_nothing()) return spec.may_be_empty;
+  if (sequence_depth > 0) {
+    if (!value.is_sequence()) return false;
+    for (const HostValue& element : value.elements()) {
+      if (!Fits(spec, element, sequence_depth - 1)) return false;
+    }
+    return true;
+  }
+  if (!value.is_tensor() || value.element() != spec.element) return false;
+  const TensorShape& shape = value.tensor().shape();
+  bool fits = spec.type == DataType::kInvalid || spec.type == shape.type;
+  if (spec.has_rank) {
+    fits &= spec.dims.size() == shape.dims.size();
+    for (size_t d = 0; fits && d < spec.dims.size(); ++d) {
+      fits &= spec.dims[d] < 0 || spec.dims[d] == shape.dims[d];
+    }
+  }
+  return fits;
+}
+
+}  // namespace
 
 std::string TensorSpec::ToString() const {
-  std::string text = absl::StrCat(name, ": ");
-  if (type != DataType::kInvalid) absl::StrAppend(&text, tartan::Name(type));
+  std::string text = absl::StrCat(name, ": ", may_be_empty ? "optional " : "");
+  for (int d = 0; d < sequence_depth; ++d) absl::StrAppend(&text, "sequence of ");
+  if (element != Element::kPlain) {
+    absl::StrAppend(&text, api::Name(element));
+  } else if (type != DataType::kInvalid) {
+    absl::StrAppend(&text, tartan::Name(type));
+  }
   if (!has_rank) return absl::StrCat(text, "[any rank]");
   absl::StrAppend(&text, "[");
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -19,6 +49,12 @@ std::string TensorSpec::ToString() const {
     }
   }
   return absl::StrCat(text, "]");
+}
+
+absl::Status CheckAgainstSpec(const TensorSpec& spec, const HostValue& value) {
+  if (Fits(spec, value, spec.sequence_depth)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "' is ", Describe(value),
+                                                 " but the model declares ", spec.ToString()));
 }
 
 }  // namespace tartan::api

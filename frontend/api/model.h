@@ -6,26 +6,34 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "frontend/api/resolver.h"
 #include "frontend/api/tensor.h"
+#include "frontend/api/value.h"
 
 namespace tartan::api {
 
-// A declared input or output.
+// A declared input or output: a tensor, or a sequence of such tensors.
 struct TensorSpec {
   std::string name;
-  DataType type = DataType::kInvalid;  // kInvalid: any
+  DataType type = DataType::kInvalid;  // kInvalid: any; of the storage where `element` is not plain
   bool has_rank = true;
   std::vector<int64_t> dims;           // -1: not fixed by the model
   std::vector<std::string> dim_names;  // symbol of each dimension, or empty
   bool is_optional = false;            // has a default value (an initialiser of the same name)
+  Element element = Element::kPlain;
+  int sequence_depth = 0;     // 1: a sequence of tensors
+  bool may_be_empty = false;  // an optional, which may hold nothing
 
-  std::string ToString() const;  // "x: float32[N, 3, 224, 224]"
+  bool is_tensor() const { return sequence_depth == 0 && !may_be_empty; }
+  // "x: float32[N, 3, 224, 224]", "y: sequence of string[?]"
+  std::string ToString() const;
 };
 
 struct InputBinding {
-  TensorShape shape;
-  // Set where the model asked for the value (BoundGraph::needed_values) or it is known to be fixed.
-  const HostTensor* value = nullptr;
+  TensorShape shape;  // of a tensor
+  // Set where the model asked for the value (BoundGraph::needed_values), it is known to be fixed or
+  // it is no tensor of plain elements.
+  const HostValue* value = nullptr;
   bool given = true;  // false: an optional input left out
 };
 
@@ -34,7 +42,7 @@ struct BoundGraph {
   // Bind is to be called again with them.
   std::vector<int> needed_values;
   std::vector<Tensor> placeholders;  // one per input; undefined for those bound by value
-  std::vector<Tensor> outputs;       // in the order of outputs()
+  std::vector<Value> outputs;        // in the order of outputs()
 };
 
 class Model {
@@ -43,8 +51,18 @@ class Model {
   virtual const std::string& name() const = 0;
   virtual const std::vector<TensorSpec>& inputs() const = 0;
   virtual const std::vector<TensorSpec>& outputs() const = 0;
-  // `bindings` in the order of inputs(). Thread-safe.
-  virtual absl::StatusOr<BoundGraph> Bind(absl::Span<const InputBinding> bindings) const = 0;
+  // `bindings` in the order of inputs(). Values that decide the graph are asked of `resolver`, in an
+  // order that depends on bindings and answers alone; outputs then depend on the placeholders of
+  // its answers too. Without a resolver, and for small inputs that hold sizes, they are
+  // needed_values. Thread-safe.
+  virtual absl::StatusOr<BoundGraph> Bind(absl::Span<const InputBinding> bindings,
+                                          Resolver* resolver) const = 0;
+  absl::StatusOr<BoundGraph> Bind(absl::Span<const InputBinding> bindings) const {
+    return Bind(bindings, nullptr);
+  }
 };
+
+// InvalidArgument, naming the input, where `value` is not what `spec` declares.
+absl::Status CheckAgainstSpec(const TensorSpec& spec, const HostValue& value);
 
 }  // namespace tartan::api

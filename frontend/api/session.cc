@@ -1,5 +1,6 @@
 #include "frontend/api/session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <list>
 #include <mutex>
@@ -7,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/api/load.h"
+#include "frontend/api/stage.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::api {
@@ -19,26 +20,32 @@ double Milliseconds(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
 }
 
-// A model bound to one signature, compiled and loaded.
-struct Bound {
-  std::vector<int> runtime_inputs;        // model inputs that are program inputs, in order
-  std::vector<HostTensor> fixed_outputs;  // per output: set where the value is known from binding
-  std::vector<bool> is_fixed;
-  std::shared_ptr<evaluator::LoadedProgram> loaded;  // null when every output is fixed
-};
+// More stages than this are of no use: a run's way depends on its values too much to come again.
+constexpr int kMaxStages = 1 << 13;
 
-absl::Status CheckAgainstSpec(const TensorSpec& spec, const HostTensor& value) {
-  const TensorShape& shape = value.shape();
-  bool fits = spec.type == DataType::kInvalid || spec.type == shape.type;
-  if (spec.has_rank) {
-    fits &= spec.dims.size() == shape.dims.size();
-    for (size_t d = 0; fits && d < spec.dims.size(); ++d) {
-      fits &= spec.dims[d] < 0 || spec.dims[d] == shape.dims[d];
-    }
+int CountStages(const Stage& root) {
+  int count = 0;
+  std::vector<const Stage*> waiting = {&root};
+  while (!waiting.empty()) {
+    const Stage* stage = waiting.back();
+    waiting.pop_back();
+    ++count;
+    for (const auto& [key, next] : stage->next) waiting.push_back(next.get());
   }
-  if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "' is ", shape.ToString(),
-                                                 " but the model declares ", spec.ToString()));
+  return count;
+}
+
+using StagePtr = std::shared_ptr<Stage>;
+using StageList = std::list<std::pair<std::string, StagePtr>>;
+
+// The stage under a key, which becomes the most recently used; null when there is none.
+StagePtr FindStage(StageList& stages, const std::string& key) {
+  for (auto it = stages.begin(); it != stages.end(); ++it) {
+    if (it->first != key) continue;
+    stages.splice(stages.begin(), stages, it);
+    return stages.front().second;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -49,28 +56,30 @@ struct Session::Impl {
   SessionOptions options;
 
   std::mutex mutex;
-  // Model inputs whose values decide shapes, found while binding.
+  // Model inputs whose values decide shapes: found while binding, or no tensors of plain numbers.
   std::vector<bool> by_value;
-  struct Entry {
-    std::string signature;
-    std::shared_ptr<const Bound> bound;
-  };
-  std::list<Entry> bound;  // most recently used first
+  StageList roots;  // by signature
 
-  absl::StatusOr<std::vector<const HostTensor*>> Arrange(
-      const std::map<std::string, HostTensor>& inputs) const;
-  std::string Signature(absl::Span<const HostTensor* const> values) const;
-  absl::StatusOr<std::shared_ptr<const Bound>> Find(absl::Span<const HostTensor* const> values,
-                                                    RunStatistics* statistics);
-  absl::StatusOr<std::shared_ptr<const Bound>> Bind(absl::Span<const HostTensor* const> values,
-                                                    RunStatistics* statistics);
-  absl::Status Load(const BoundGraph& graph, Bound* bound, RunStatistics* statistics) const;
+  using Values = std::vector<const HostValue*>;  // by input; null for one left out
+
+  absl::StatusOr<Values> Arrange(const std::map<std::string, HostValue>& inputs) const;
+  std::string Signature(const Values& values) const;
+  // The stage after `last` (the first one if null), bound if it is new; then the state is that of a
+  // run that has reached the last stage, which is returned. Null where the run has to begin again,
+  // because more values decide shapes than was known.
+  absl::StatusOr<StagePtr> Next(const Values& values, const StagePtr& last, RunState* state,
+                                RunStatistics* statistics);
+  absl::StatusOr<StagePtr> Bind(const Values& values, const StagePtr& last, RunState* state,
+                                RunStatistics* statistics);
+  void Keep(StageList& list, const std::string& key, StagePtr stage);
+  absl::StatusOr<std::vector<HostValue>> Run(const Values& values, RunStatistics* statistics,
+                                             std::vector<KernelProfile>* profile);
 };
 
-absl::StatusOr<std::vector<const HostTensor*>> Session::Impl::Arrange(
-    const std::map<std::string, HostTensor>& inputs) const {
+absl::StatusOr<Session::Impl::Values> Session::Impl::Arrange(
+    const std::map<std::string, HostValue>& inputs) const {
   const std::vector<TensorSpec>& specs = model->inputs();
-  std::vector<const HostTensor*> values(specs.size(), nullptr);
+  Values values(specs.size(), nullptr);
   size_t used = 0;
   for (size_t i = 0; i < specs.size(); ++i) {
     const auto it = inputs.find(specs[i].name);
@@ -97,85 +106,104 @@ absl::StatusOr<std::vector<const HostTensor*>> Session::Impl::Arrange(
   return values;
 }
 
-// Shapes of all inputs, and the bytes of those whose values decide shapes.
-std::string Session::Impl::Signature(absl::Span<const HostTensor* const> values) const {
+// Shapes of all inputs, and the values of those that decide shapes.
+std::string Session::Impl::Signature(const Values& values) const {
   std::string signature;
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] == nullptr) {
       absl::StrAppend(&signature, "-;");
-      continue;
-    }
-    absl::StrAppend(&signature, values[i]->shape().ToString(), ";");
-    if (by_value[i]) {
-      signature.append(reinterpret_cast<const char*>(values[i]->bytes().data()),
-                       values[i]->bytes().size());
+    } else if (by_value[i]) {
+      AppendKey(*values[i], &signature);
+    } else {
+      absl::StrAppend(&signature, values[i]->tensor().shape().ToString(), ";");
     }
   }
   return signature;
 }
 
-absl::StatusOr<std::shared_ptr<const Bound>> Session::Impl::Find(
-    absl::Span<const HostTensor* const> values, RunStatistics* statistics) {
+absl::StatusOr<StagePtr> Session::Impl::Next(const Values& values, const StagePtr& last,
+                                             RunState* state, RunStatistics* statistics) {
   std::lock_guard<std::mutex> lock(mutex);
-  const std::string signature = Signature(values);
-  for (auto it = bound.begin(); it != bound.end(); ++it) {
-    if (it->signature != signature) continue;
-    bound.splice(bound.begin(), bound, it);
-    return bound.front().bound;
-  }
-  TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<const Bound> made, Bind(values, statistics));
-  // Binding may have found that more values decide shapes.
-  bound.push_front({Signature(values), made});
-  if (static_cast<int>(bound.size()) > options.max_signatures) bound.pop_back();
-  return made;
+  const std::string key = last == nullptr ? Signature(values) : state->steps.back().Key();
+  StageList& list = last == nullptr ? roots : last->next;
+  if (StagePtr found = FindStage(list, key); found != nullptr) return found;
+  return Bind(values, last, state, statistics);
 }
 
-absl::StatusOr<std::shared_ptr<const Bound>> Session::Impl::Bind(
-    absl::Span<const HostTensor* const> values, RunStatistics* statistics) {
+absl::StatusOr<StagePtr> Session::Impl::Bind(const Values& values, const StagePtr& last,
+                                             RunState* state, RunStatistics* statistics) {
   const auto start = Clock::now();
-  BoundGraph graph;
-  while (true) {
-    std::vector<InputBinding> bindings(values.size());
-    for (size_t i = 0; i < values.size(); ++i) {
-      bindings[i].given = values[i] != nullptr;
-      if (values[i] == nullptr) continue;
-      bindings[i].shape = values[i]->shape();
-      if (by_value[i]) bindings[i].value = values[i];
-    }
-    TARTAN_ASSIGN_OR_RETURN(graph, model->Bind(bindings));
-    if (graph.needed_values.empty()) break;
-    bool more = false;
-    for (int input : graph.needed_values) {
-      more |= !by_value[input];
-      by_value[input] = true;
-    }
-    if (!more) return absl::InternalError("the model asks again for values it has");
+  const double others_ms = statistics->compile_ms + statistics->setup_ms;
+  std::vector<InputBinding> bindings(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    bindings[i].given = values[i] != nullptr;
+    if (values[i] == nullptr) continue;
+    bindings[i].shape = values[i]->tensor().shape();
+    if (by_value[i]) bindings[i].value = values[i];
   }
-  auto bound_model = std::make_shared<Bound>();
-  statistics->bind_ms += Milliseconds(start);
-  TARTAN_RETURN_IF_ERROR(Load(graph, bound_model.get(), statistics));
-  return bound_model;
+  StageRecorder recorder(*device, model->name(), *state, last, statistics);
+  TARTAN_ASSIGN_OR_RETURN(BoundGraph graph, model->Bind(bindings, &recorder));
+  statistics->bind_ms +=
+      Milliseconds(start) - (statistics->compile_ms + statistics->setup_ms - others_ms);
+  bool more = false;
+  for (int input : graph.needed_values) {
+    more |= !by_value[static_cast<size_t>(input)];
+    by_value[static_cast<size_t>(input)] = true;
+  }
+  if (more) return StagePtr();
+  if (!graph.needed_values.empty()) {
+    return absl::InternalError("the model asks again for values it has");
+  }
+  if (recorder.state().placeholders.empty()) recorder.Begin(graph.placeholders);
+  TARTAN_ASSIGN_OR_RETURN(StagePtr first, recorder.Finish(std::move(graph.outputs)));
+  if (last == nullptr) {
+    Keep(roots, Signature(values), std::move(first));
+  } else {
+    Keep(last->next, state->steps.back().Key(), std::move(first));
+  }
+  *state = recorder.state();
+  return recorder.last();
 }
 
-absl::Status Session::Impl::Load(const BoundGraph& graph, Bound* made,
-                                 RunStatistics* statistics) const {
-  std::vector<Tensor> placeholders;
-  for (size_t i = 0; i < graph.placeholders.size(); ++i) {
-    if (!graph.placeholders[i].defined()) continue;
-    made->runtime_inputs.push_back(static_cast<int>(i));
-    placeholders.push_back(graph.placeholders[i]);
+void Session::Impl::Keep(StageList& list, const std::string& key, StagePtr stage) {
+  list.emplace_front(key, std::move(stage));
+  if (static_cast<int>(list.size()) > options.max_signatures) list.pop_back();
+  int count = 0;
+  for (const auto& [signature, root] : roots) count += CountStages(*root);
+  if (count > kMaxStages) roots.clear();
+}
+
+absl::StatusOr<std::vector<HostValue>> Session::Impl::Run(const Values& values,
+                                                          RunStatistics* statistics,
+                                                          std::vector<KernelProfile>* profile) {
+  RunState state;
+  const auto begin = [&] {
+    state = {};
+    for (const HostValue* value : values) {
+      state.values.push_back(value == nullptr ? HostTensor() : value->tensor());
+    }
+  };
+  begin();
+  StagePtr stage;
+  const double before_ms = statistics->bind_ms + statistics->compile_ms + statistics->setup_ms;
+  const auto start = Clock::now();
+  while (true) {
+    TARTAN_ASSIGN_OR_RETURN(StagePtr next, Next(values, stage, &state, statistics));
+    if (next == nullptr) {
+      begin();
+      stage = nullptr;
+      continue;
+    }
+    stage = std::move(next);
+    if (stage->is_last) break;
+    TARTAN_RETURN_IF_ERROR(RunStage(*stage, &state, statistics, profile));
   }
-  std::vector<Tensor> computed;
-  for (const Tensor& output : graph.outputs) {
-    const HostTensor* value = output.constant();
-    made->is_fixed.push_back(value != nullptr);
-    made->fixed_outputs.push_back(value != nullptr ? *value : HostTensor());
-    if (value == nullptr) computed.push_back(output);
-  }
-  if (computed.empty()) return absl::OkStatus();
-  TARTAN_ASSIGN_OR_RETURN(made->loaded,
-                          api::Load(*device, placeholders, computed, model->name(), statistics));
-  return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(std::vector<HostValue> outputs,
+                          RunLastStage(*stage, state, statistics, profile));
+  const double prepared_ms =
+      statistics->bind_ms + statistics->compile_ms + statistics->setup_ms - before_ms;
+  statistics->latency_ms = std::max(0.0, Milliseconds(start) - prepared_ms);
+  return outputs;
 }
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -188,41 +216,39 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
                                                          std::shared_ptr<Device> device,
                                                          SessionOptions options) {
   auto impl = std::make_unique<Impl>();
-  impl->by_value.assign(model->inputs().size(), false);
+  for (const TensorSpec& spec : model->inputs()) {
+    impl->by_value.push_back(!spec.is_tensor() || spec.element != Element::kPlain);
+  }
   impl->model = std::move(model);
   impl->device = std::move(device);
   impl->options = options;
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
-absl::StatusOr<std::vector<HostTensor>> Session::Run(
-    const std::map<std::string, HostTensor>& inputs, RunStatistics* statistics,
+absl::StatusOr<std::vector<HostValue>> Session::RunValues(
+    const std::map<std::string, HostValue>& inputs, RunStatistics* statistics,
     std::vector<KernelProfile>* profile) {
   RunStatistics ignored;
   if (statistics == nullptr) statistics = &ignored;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<const HostTensor*> values, impl_->Arrange(inputs));
-  TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<const Bound> bound,
-                          impl_->Find(values, statistics));
-  const auto start = Clock::now();
-  std::vector<HostTensor> outputs = bound->fixed_outputs;
-  if (bound->loaded != nullptr) {
-    std::vector<HostTensor> runtime;
-    for (int input : bound->runtime_inputs) runtime.push_back(*values[input]);
-    std::vector<evaluator::KernelTime> times;
-    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> computed,
-                            bound->loaded->Run(runtime, profile == nullptr ? nullptr : &times));
-    size_t next = 0;
-    for (size_t o = 0; o < outputs.size(); ++o) {
-      if (!bound->is_fixed[o]) outputs[o] = std::move(computed[next++]);
+  TARTAN_ASSIGN_OR_RETURN(const Impl::Values values, impl_->Arrange(inputs));
+  return impl_->Run(values, statistics, profile);
+}
+
+absl::StatusOr<std::vector<HostTensor>> Session::Run(
+    const std::map<std::string, HostTensor>& inputs, RunStatistics* statistics,
+    std::vector<KernelProfile>* profile) {
+  TARTAN_ASSIGN_OR_RETURN(
+      const std::vector<HostValue> values,
+      RunValues({inputs.begin(), inputs.end()}, statistics, profile));
+  std::vector<HostTensor> outputs;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!values[i].is_tensor() || values[i].element() != Element::kPlain) {
+      return absl::FailedPreconditionError(absl::StrCat("output '", model().outputs()[i].name,
+                                                        "' is ", Describe(values[i]),
+                                                        ", no tensor of numbers"));
     }
-    if (profile != nullptr) {
-      for (const evaluator::KernelTime& time : times) {
-        profile->push_back({time.kernel, time.description, time.ms, time.flops, time.bytes});
-      }
-    }
-    statistics->kernels = bound->loaded->program().launches_per_run();
+    outputs.push_back(values[i].tensor());
   }
-  statistics->latency_ms = Milliseconds(start);
   return outputs;
 }
 

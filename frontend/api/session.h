@@ -1,5 +1,6 @@
 // Runs a model on a device: binds it to the shapes it is given, compiles once per signature, keeps
-// weights on the device.
+// weights on the device. A model whose graph depends on values computed on the way runs as several
+// programs, each compiled once for each way its run has taken.
 #pragma once
 
 #include <map>
@@ -15,7 +16,9 @@
 namespace tartan::api {
 
 struct SessionOptions {
-  int max_signatures = 16;  // compiled signatures kept; the least recently used goes
+  // Compiled signatures kept, and ways on from any point where values decide; the least recently
+  // used goes.
+  int max_signatures = 16;
 };
 
 // Thread-safe: runs of one signature share its compiled program, each with its own memory.
@@ -36,6 +39,11 @@ class Session {
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
                                               RunStatistics* statistics = nullptr,
                                               std::vector<KernelProfile>* profile = nullptr);
+
+  // The same for models with inputs or outputs that are no tensors of plain numbers.
+  absl::StatusOr<std::vector<HostValue>> RunValues(const std::map<std::string, HostValue>& inputs,
+                                                   RunStatistics* statistics = nullptr,
+                                                   std::vector<KernelProfile>* profile = nullptr);
 
  private:
   struct Impl;

@@ -56,6 +56,8 @@ const HostTensor* Tensor::constant() const {
 
 bool Tensor::is_placeholder() const { return std::holds_alternative<PlaceholderNode>(node_->kind); }
 
+bool Tensor::depends_on_placeholder() const { return node_->placeholder != nullptr; }
+
 absl::Span<const Tensor> InputsOf(const TensorNode& node) {
   const auto* application = std::get_if<ApplicationNode>(&node.kind);
   if (application == nullptr) return {};

@@ -39,6 +39,8 @@ class Tensor {
   // The value, if it is a constant; null otherwise.
   const HostTensor* constant() const;
   bool is_placeholder() const;
+  // It is a placeholder or computed from one: its value is known at run time only.
+  bool depends_on_placeholder() const;
 
   const std::shared_ptr<const TensorNode>& node() const { return node_; }
   int result() const { return result_; }

@@ -68,4 +68,55 @@ Comparison Compare(const HostTensor& actual, const HostTensor& expected, Toleran
   return result;
 }
 
+namespace {
+
+Comparison Differs(std::string message) {
+  Comparison result;
+  result.equal = false;
+  result.max_abs_error = result.max_rel_error = kInfinity;
+  result.message = std::move(message);
+  return result;
+}
+
+Comparison CompareStrings(const api::HostValue& actual, const api::HostValue& expected) {
+  const std::vector<std::string> a = api::StringsOf(actual);
+  const std::vector<std::string> e = api::StringsOf(expected);
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == e[i]) continue;
+    return Differs(absl::StrCat("element ", i, " is \"", a[i], "\", expected \"", e[i], "\""));
+  }
+  return {};
+}
+
+Comparison CompareElements(const api::HostValue& actual, const api::HostValue& expected,
+                           Tolerance tolerance) {
+  Comparison result;
+  for (size_t i = 0; i < expected.elements().size(); ++i) {
+    const Comparison element = Compare(actual.elements()[i], expected.elements()[i], tolerance);
+    result.max_abs_error = std::max(result.max_abs_error, element.max_abs_error);
+    result.max_rel_error = std::max(result.max_rel_error, element.max_rel_error);
+    if (element.equal || !result.equal) continue;
+    result.equal = false;
+    result.message = absl::StrCat("element ", i, " of the sequence ", element.message);
+  }
+  return result;
+}
+
+}  // namespace
+
+Comparison Compare(const api::HostValue& actual, const api::HostValue& expected,
+                   Tolerance tolerance) {
+  const bool alike = actual.kind() == expected.kind() && actual.element() == expected.element() &&
+                     (!actual.is_sequence() ||
+                      actual.elements().size() == expected.elements().size());
+  if (!alike) {
+    return Differs(absl::StrCat("is ", Describe(actual), ", expected ", Describe(expected)));
+  }
+  if (actual.is_nothing()) return {};
+  if (actual.is_sequence()) return CompareElements(actual, expected, tolerance);
+  const bool same_shape = actual.tensor().shape() == expected.tensor().shape();
+  if (actual.is_strings() && same_shape) return CompareStrings(actual, expected);
+  return Compare(actual.tensor(), expected.tensor(), tolerance);
+}
+
 }  // namespace tartan::cli

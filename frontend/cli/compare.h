@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tile/base/host_tensor.h"
+#include "frontend/api/value.h"
 
 namespace tartan::cli {
 
@@ -23,5 +23,9 @@ struct Comparison {
 // fits when |actual - expected| <= absolute + relative * |expected|; NaN fits NaN, an infinity
 // itself.
 Comparison Compare(const HostTensor& actual, const HostTensor& expected, Tolerance tolerance);
+// The same for any values: strings must be equal, narrow numbers in every bit but for NaN; sequences
+// element by element.
+Comparison Compare(const api::HostValue& actual, const api::HostValue& expected,
+                   Tolerance tolerance);
 
 }  // namespace tartan::cli

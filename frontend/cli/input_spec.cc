@@ -11,6 +11,7 @@
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/picture.h"
 #include "frontend/onnx/mapped_file.h"
+#include "frontend/onnx/value_proto.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {
@@ -157,6 +158,28 @@ absl::StatusOr<HostTensor> ReadInput(const FileInput& file, const api::TensorSpe
   return tensor;
 }
 
+// Strings, narrow numbers, sequences and optionals.
+absl::StatusOr<api::HostValue> MakeSpecial(const InputSpec& spec, const api::TensorSpec& input) {
+  if (const auto* file = std::get_if<FileInput>(&spec.value)) {
+    if (Extension(file->path) != ".pb") {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file->path, ": a file for ", input.ToString(), " is .pb"));
+    }
+    TARTAN_ASSIGN_OR_RETURN(api::HostValue value,
+                            At(Stage::kFile, onnx::ReadValueFile(file->path, input)));
+    TARTAN_RETURN_IF_ERROR(api::CheckAgainstSpec(input, value));
+    return value;
+  }
+  if (input.may_be_empty) return api::HostValue();
+  if (input.sequence_depth > 0) return api::HostValue::Sequence({});
+  TARTAN_ASSIGN_OR_RETURN(const TensorShape shape, ClosedShape(input));
+  if (input.element == api::Element::kString) {
+    return api::HostStrings(
+        shape.dims, std::vector<std::string>(static_cast<size_t>(shape.element_count())));
+  }
+  return api::HostValue(HostTensor::Zeros(shape), input.element);
+}
+
 }  // namespace
 
 absl::StatusOr<NamedText> SplitNamed(absl::string_view text, absl::string_view expected) {
@@ -212,7 +235,10 @@ absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text) {
   return dims;
 }
 
-absl::StatusOr<HostTensor> MakeInput(const InputSpec& spec, const api::TensorSpec& input) {
+absl::StatusOr<api::HostValue> MakeInput(const InputSpec& spec, const api::TensorSpec& input) {
+  if (!input.is_tensor() || input.element != api::Element::kPlain) {
+    return MakeSpecial(spec, input);
+  }
   if (const auto* file = std::get_if<FileInput>(&spec.value)) return ReadInput(*file, input);
   if (const auto* random = std::get_if<RandomInput>(&spec.value)) return MakeRandom(*random, input);
   return MakeFilled(std::get<NumberInput>(spec.value), input);

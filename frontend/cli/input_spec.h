@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "frontend/api/model.h"
-#include "tile/base/host_tensor.h"
+#include "frontend/api/value.h"
 
 namespace tartan::cli {
 
@@ -44,9 +44,10 @@ absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text);
 absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text);
 
 // The value for `input`, whose open sizes the file decides (.npy, .pb, .png, and .bin where one is
-// open) or are an error. An open type is that of a .npy or .pb file, else float32. A type or size
+// open) or are an error. What is no tensor of plain numbers comes from a .pb file; made up, it is
+// empty. An open type is that of a .npy or .pb file, else float32. A type or size
 // that differs from the input's is InvalidArgument with both; errors of files are marked as such
 // (exit_code.h).
-absl::StatusOr<HostTensor> MakeInput(const InputSpec& spec, const api::TensorSpec& input);
+absl::StatusOr<api::HostValue> MakeInput(const InputSpec& spec, const api::TensorSpec& input);
 
 }  // namespace tartan::cli

@@ -13,7 +13,7 @@
 #include "absl/strings/strip.h"
 #include "frontend/cli/stopwatch.h"
 #include "frontend/onnx/onnx_model.h"
-#include "frontend/onnx/tensor_proto.h"
+#include "frontend/onnx/value_proto.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {
@@ -65,43 +65,25 @@ std::vector<std::string> NumberedFiles(const fs::path& folder, absl::string_view
   }
 }
 
-struct NamedTensor {
-  std::string name;
-  HostTensor value;
-};
-
-absl::StatusOr<std::vector<NamedTensor>> ReadAll(const std::vector<std::string>& files) {
-  std::vector<NamedTensor> tensors;
-  for (const std::string& file : files) {
-    NamedTensor& tensor = tensors.emplace_back();
-    TARTAN_ASSIGN_OR_RETURN(tensor.value, onnx::ReadTensorFile(file, &tensor.name));
-  }
-  return tensors;
-}
-
-// NumPy has no bfloat16, so published data holds its bits as uint16; the model says what is meant.
-HostTensor AsDeclared(const HostTensor& value, const api::TensorSpec& spec) {
-  if (spec.type != DataType::kBFloat16 || value.type() != DataType::kUInt16) return value;
-  return HostTensor({spec.type, value.shape().dims}, value.bytes());
-}
-
-// For each tensor of a data set the position of its declaration: by name where every tensor bears
-// the name of another one, else by order, optional inputs last.
-absl::StatusOr<std::vector<size_t>> Assign(const std::vector<NamedTensor>& tensors,
+// For each file of a data set the position of its declaration: by name where every message bears
+// the name of another one, else by order, optional inputs last. All messages have the number of
+// their name in common with TensorProto.
+absl::StatusOr<std::vector<size_t>> Assign(const std::vector<std::string>& files,
                                            const std::vector<api::TensorSpec>& specs) {
   std::map<std::string, size_t> by_name;
   for (size_t i = 0; i < specs.size(); ++i) by_name[specs[i].name] = i;
   std::vector<size_t> positions;
   std::set<size_t> used;
-  for (const NamedTensor& tensor : tensors) {
-    const auto it = by_name.find(tensor.name);
+  for (const std::string& file : files) {
+    TARTAN_ASSIGN_OR_RETURN(const std::string name, onnx::ReadValueName(file));
+    const auto it = by_name.find(name);
     if (it == by_name.end() || !used.insert(it->second).second) break;
     positions.push_back(it->second);
   }
-  if (positions.size() == tensors.size()) return positions;
-  if (tensors.size() > specs.size()) {
+  if (positions.size() == files.size()) return positions;
+  if (files.size() > specs.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the data set has ", tensors.size(), " tensors, but the model declares ", specs.size()));
+        "the data set has ", files.size(), " values, but the model declares ", specs.size()));
   }
   std::vector<size_t> order;
   for (const bool optional : {false, true}) {
@@ -109,47 +91,49 @@ absl::StatusOr<std::vector<size_t>> Assign(const std::vector<NamedTensor>& tenso
       if (specs[i].is_optional == optional) order.push_back(i);
     }
   }
-  order.resize(tensors.size());
+  order.resize(files.size());
   return order;
 }
 
-absl::Status CompareOutputs(const std::vector<HostTensor>& actual,
-                            const std::vector<NamedTensor>& expected,
+absl::Status CompareOutputs(const std::vector<api::HostValue>& actual,
+                            const std::vector<std::string>& files,
                             const std::vector<api::TensorSpec>& specs, Tolerance tolerance,
                             CaseResult* result) {
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions, Assign(expected, specs));
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const HostTensor wanted = AsDeclared(expected[i].value, specs[positions[i]]);
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions, Assign(files, specs));
+  for (size_t i = 0; i < files.size(); ++i) {
+    const api::TensorSpec& spec = specs[positions[i]];
+    TARTAN_ASSIGN_OR_RETURN(const api::HostValue wanted, onnx::ReadValueFile(files[i], spec));
     const Comparison comparison = Compare(actual[positions[i]], wanted, tolerance);
     result->max_abs_error = std::max(result->max_abs_error, comparison.max_abs_error);
     result->max_rel_error = std::max(result->max_rel_error, comparison.max_rel_error);
     if (comparison.equal || result->status == CaseStatus::kFail) continue;
     result->status = CaseStatus::kFail;
-    result->message = absl::StrCat(specs[positions[i]].name, ": ", comparison.message);
+    result->message = absl::StrCat(spec.name, ": ", comparison.message);
   }
   return absl::OkStatus();
 }
 
 absl::Status RunDataSet(const fs::path& folder, api::Session& session, Tolerance tolerance,
                         CaseResult* result) {
+  const std::vector<std::string> input_files = NumberedFiles(folder, "input");
   const std::vector<std::string> output_files = NumberedFiles(folder, "output");
   if (output_files.empty()) {
     return absl::NotFoundError(absl::StrCat(folder.string(), ": no output_0.pb"));
   }
-  TARTAN_ASSIGN_OR_RETURN(const auto inputs, ReadAll(NumberedFiles(folder, "input")));
-  TARTAN_ASSIGN_OR_RETURN(const auto expected, ReadAll(output_files));
   const api::Model& model = session.model();
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions, Assign(inputs, model.inputs()));
-  std::map<std::string, HostTensor> values;
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions,
+                          Assign(input_files, model.inputs()));
+  std::map<std::string, api::HostValue> values;
+  for (size_t i = 0; i < input_files.size(); ++i) {
     const api::TensorSpec& spec = model.inputs()[positions[i]];
-    values[spec.name] = AsDeclared(inputs[i].value, spec);
+    TARTAN_ASSIGN_OR_RETURN(values[spec.name], onnx::ReadValueFile(input_files[i], spec));
   }
   api::RunStatistics statistics;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> outputs, session.Run(values, &statistics));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> outputs,
+                          session.RunValues(values, &statistics));
   result->cache_hits += statistics.cache_hits;
   result->cache_misses += statistics.cache_misses;
-  return CompareOutputs(outputs, expected, model.outputs(), tolerance, result);
+  return CompareOutputs(outputs, output_files, model.outputs(), tolerance, result);
 }
 
 absl::Status RunDataSets(const ModelCase& model_case, const std::shared_ptr<api::Device>& device,

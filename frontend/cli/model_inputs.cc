@@ -80,11 +80,11 @@ absl::StatusOr<std::vector<TensorSpec>> FixShapes(const std::vector<TensorSpec>&
   return fixed;
 }
 
-absl::StatusOr<std::map<std::string, HostTensor>> MakeInputs(const std::vector<TensorSpec>& inputs,
-                                                             const InputOptions& options) {
+absl::StatusOr<std::map<std::string, api::HostValue>> MakeInputs(
+    const std::vector<TensorSpec>& inputs, const InputOptions& options) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<TensorSpec> fixed,
                           At(Stage::kUsage, FixShapes(inputs, options)));
-  std::map<std::string, HostTensor> values;
+  std::map<std::string, api::HostValue> values;
   for (const std::string& text : options.inputs) {
     TARTAN_ASSIGN_OR_RETURN(const NamedText named,
                             At(Stage::kUsage, SplitNamed(text, "NAME=SPEC, as x=@picture.png")));

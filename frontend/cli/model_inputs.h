@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/api/model.h"
-#include "tile/base/host_tensor.h"
+#include "frontend/api/value.h"
 
 namespace tartan::cli {
 
@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<api::TensorSpec>> FixShapes(const std::vector<api::Te
                                                        const InputOptions& options);
 
 // Values for all inputs but optional ones that are not named. Errors carry their stage.
-absl::StatusOr<std::map<std::string, HostTensor>> MakeInputs(
+absl::StatusOr<std::map<std::string, api::HostValue>> MakeInputs(
     const std::vector<api::TensorSpec>& inputs, const InputOptions& options);
 
 // One line of help for the user of a model: "x: float32[N, 3, 224, 224], mask: bool[N]", and how many

@@ -16,6 +16,7 @@ namespace {
 constexpr int64_t kMaxReportedElements = 1024;
 constexpr int64_t kMaxElementsInLine = 16;
 constexpr int64_t kMaxRows = 16;
+constexpr size_t kMaxStringsText = 512;
 
 std::string ElementText(const HostTensor& value, int64_t i) {
   if (IsFloat(value.type())) return absl::StrFormat("%.6g", value.GetDouble(i));
@@ -30,6 +31,22 @@ std::string LineText(const HostTensor& value, int64_t begin, int64_t count) {
     absl::StrAppend(&line, " ", ElementText(value, i));
   }
   return line;
+}
+
+std::string TensorText(const HostTensor& value) {
+  const int64_t count = value.element_count();
+  const int64_t row = value.shape().rank() > 0 ? value.shape().dims.back() : 1;
+  if (value.shape().rank() < 2 || count == 0 || row > kMaxElementsInLine ||
+      count > kMaxRows * row) {
+    const int64_t shown = std::min(count, kMaxElementsInLine);
+    const std::string rest = shown < count ? absl::StrCat(" … (", count, " elements)") : "";
+    return absl::StrCat(LineText(value, 0, shown), rest, "\n");
+  }
+  std::string text;
+  for (int64_t begin = 0; begin < count; begin += row) {
+    absl::StrAppend(&text, LineText(value, begin, row), "\n");
+  }
+  return text;
 }
 
 }  // namespace
@@ -54,29 +71,37 @@ absl::StatusOr<std::map<size_t, std::string>> ParseOutputFiles(
   return files;
 }
 
-void FillOutput(const std::string& name, const HostTensor& value,
+void FillOutput(const std::string& name, const api::HostValue& value,
                 proto::RunReport::Output* output) {
   output->set_name(name);
-  output->set_type(std::string(Name(value.type())));
-  for (const int64_t dim : value.shape().dims) output->add_shape(static_cast<double>(dim));
-  if (value.element_count() > kMaxReportedElements) return;
-  for (const double element : value.ToDoubles()) output->add_data(element);
+  if (!value.is_tensor()) {
+    output->set_type(value.is_sequence() ? "sequence" : "nothing");
+    return;
+  }
+  const HostTensor& tensor = value.tensor();
+  const bool is_plain = value.element() == api::Element::kPlain;
+  output->set_type(std::string(is_plain ? Name(tensor.type()) : api::Name(value.element())));
+  for (const int64_t dim : tensor.shape().dims) output->add_shape(static_cast<double>(dim));
+  if (tensor.element_count() > kMaxReportedElements || value.is_strings()) return;
+  for (const double element : tensor.ToDoubles()) output->add_data(element);
 }
 
-std::string ValueText(const HostTensor& value) {
-  const int64_t count = value.element_count();
-  const int64_t row = value.shape().rank() > 0 ? value.shape().dims.back() : 1;
-  if (value.shape().rank() < 2 || count == 0 || row > kMaxElementsInLine ||
-      count > kMaxRows * row) {
-    const int64_t shown = std::min(count, kMaxElementsInLine);
-    const std::string rest = shown < count ? absl::StrCat(" … (", count, " elements)") : "";
-    return absl::StrCat(LineText(value, 0, shown), rest, "\n");
+std::string ValueText(const api::HostValue& value) {
+  if (value.is_nothing()) return "\n";
+  if (value.is_sequence()) {
+    std::string text;
+    for (const api::HostValue& element : value.elements()) {
+      absl::StrAppend(&text, "  ", Describe(element), "\n");
+    }
+    return text;
   }
-  std::string text;
-  for (int64_t begin = 0; begin < count; begin += row) {
-    absl::StrAppend(&text, LineText(value, begin, row), "\n");
+  if (!value.is_strings()) return TensorText(value.tensor());
+  std::string text = " ";
+  for (const std::string& string : api::StringsOf(value)) {
+    if (text.size() > kMaxStringsText) return absl::StrCat(text, " …\n");
+    absl::StrAppend(&text, " \"", string, "\"");
   }
-  return text;
+  return absl::StrCat(text, "\n");
 }
 
 }  // namespace tartan::cli

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "tile/base/host_tensor.h"
+#include "frontend/api/value.h"
 
 namespace tartan::cli {
 
@@ -16,10 +16,12 @@ namespace tartan::cli {
 absl::StatusOr<std::map<size_t, std::string>> ParseOutputFiles(
     const std::vector<std::string>& texts, const std::vector<std::string>& names);
 
-// Name, type, shape, and the elements where they are few.
-void FillOutput(const std::string& name, const HostTensor& value, proto::RunReport::Output* output);
+// Name, type, shape, and the elements where they are few numbers.
+void FillOutput(const std::string& name, const api::HostValue& value,
+                proto::RunReport::Output* output);
 
-// The first elements for a person, indented: one line, or a line for every row of a small tensor.
-std::string ValueText(const HostTensor& value);
+// The first elements for a person, indented: one line, or a line for every row of a small tensor;
+// for a sequence what its elements are.
+std::string ValueText(const api::HostValue& value);
 
 }  // namespace tartan::cli

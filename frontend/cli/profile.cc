@@ -23,13 +23,13 @@ double Milliseconds(double amount, double giga_per_second) {
 
 }  // namespace
 
-absl::Status Profile(api::Session& session, const std::map<std::string, HostTensor>& inputs,
+absl::Status Profile(api::Session& session, const std::map<std::string, api::HostValue>& inputs,
                      proto::BenchReport* report) {
   std::vector<std::vector<double>> times;
   std::vector<api::KernelProfile> kernels;
   for (int run = 0; run < kRuns; ++run) {
     kernels.clear();
-    TARTAN_RETURN_IF_ERROR(session.Run(inputs, nullptr, &kernels).status());
+    TARTAN_RETURN_IF_ERROR(session.RunValues(inputs, nullptr, &kernels).status());
     times.resize(kernels.size());
     for (size_t k = 0; k < kernels.size(); ++k) times[k].push_back(kernels[k].ms);
   }

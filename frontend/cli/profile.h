@@ -14,7 +14,7 @@ class BenchReport;
 namespace tartan::cli {
 
 // Fills report->profile() with the kernels of runs on `inputs`.
-absl::Status Profile(api::Session& session, const std::map<std::string, HostTensor>& inputs,
+absl::Status Profile(api::Session& session, const std::map<std::string, api::HostValue>& inputs,
                      proto::BenchReport* report);
 
 // The kernels that take longest, longest first; the rest as one line.

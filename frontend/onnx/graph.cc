@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/onnx/value_proto.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 
@@ -37,7 +38,7 @@ class GraphBuilder {
   template <class Proto>
   absl::Status AddInitializer(const std::string& name, const Proto& proto) {
     if (name.empty()) return absl::InvalidArgumentError("an initialiser has no name");
-    absl::StatusOr<HostTensor> value = ToHostTensor(proto, source_);
+    absl::StatusOr<api::HostValue> value = Read(proto);
     if (!value.ok()) return Prefixed(absl::StrCat("tensor '", name, "'"), value.status());
     return AddConstant(name, *std::move(value), absl::StrCat("initialiser '", name, "'"));
   }
@@ -65,13 +66,26 @@ class GraphBuilder {
     graph_->name = std::move(name);
     graph_->outputs = std::move(outputs);
     TARTAN_RETURN_IF_ERROR(SortNodes());
+    for (size_t i = 0; i < graph_->nodes.size(); ++i) {
+      for (const std::string& read : NamesRead(*graph_->nodes[i])) {
+        graph_->last_use[read] = static_cast<int>(i);
+      }
+    }
     for (const std::string& output : graph_->outputs) {
       if (!IsDefined(output)) graph_->captured.emplace(output, "the graph's output");
+      graph_->last_use[output] = static_cast<int>(graph_->nodes.size());
     }
     return std::unique_ptr<const Graph>(std::move(graph_));
   }
 
  private:
+  absl::StatusOr<api::HostValue> Read(const TensorProto& proto) const {
+    return ToHostValue(proto, source_);
+  }
+  absl::StatusOr<api::HostValue> Read(const SparseTensorProto& proto) const {
+    return ToHostTensor(proto, source_);
+  }
+
   bool IsDefined(const std::string& name) const {
     return inputs_.count(name) > 0 || producer_.count(name) > 0 ||
            graph_->constants.count(name) > 0;
@@ -84,9 +98,9 @@ class GraphBuilder {
         absl::StrCat("'", name, "' is defined twice: by ", found->second, " and by ", by));
   }
 
-  absl::Status AddConstant(const std::string& name, HostTensor value, std::string by) {
+  absl::Status AddConstant(const std::string& name, const api::HostValue& value, std::string by) {
     TARTAN_RETURN_IF_ERROR(CheckNewName(name, by));
-    graph_->constants.emplace(name, api::Tensor::Constant(std::move(value), name));
+    graph_->constants.emplace(name, api::ToLazy(value, name));
     defined_by_.emplace(name, std::move(by));
     return absl::OkStatus();
   }
@@ -109,7 +123,7 @@ class GraphBuilder {
                              node.attribute_size() == 1 && node.output_size() == 1 &&
                              node.attribute(0).ref_attr_name().empty();
     if (!is_constant) return false;
-    absl::StatusOr<HostTensor> value = ConstantFromAttribute(node.attribute(0), source_);
+    absl::StatusOr<api::HostValue> value = ConstantFromAttribute(node.attribute(0), source_);
     if (absl::IsUnimplemented(value.status())) return false;
     if (!value.ok()) return Prefixed(Describe(node), value.status());
     TARTAN_RETURN_IF_ERROR(AddConstant(node.output(0), *std::move(value), Describe(node)));
@@ -270,10 +284,10 @@ absl::string_view NormalDomain(absl::string_view domain) {
   return domain == "ai.onnx" ? absl::string_view() : domain;
 }
 
-absl::StatusOr<HostTensor> ConstantFromAttribute(const AttributeProto& attribute,
-                                                 const TensorSource& source) {
+absl::StatusOr<api::HostValue> ConstantFromAttribute(const AttributeProto& attribute,
+                                                     const TensorSource& source) {
   const std::string& name = attribute.name();
-  if (name == "value") return ToHostTensor(attribute.t(), source);
+  if (name == "value") return ToHostValue(attribute.t(), source);
   if (name == "sparse_value") return ToHostTensor(attribute.sparse_tensor(), source);
   const bool is_scalar = name == "value_float" || name == "value_int";
   if (name == "value_float" || name == "value_floats") {
@@ -286,8 +300,10 @@ absl::StatusOr<HostTensor> ConstantFromAttribute(const AttributeProto& attribute
     if (is_scalar) values = {attribute.i()};
     return VectorTensor(DataType::kInt64, values, is_scalar);
   }
-  if (name == "value_string" || name == "value_strings") {
-    return absl::UnimplementedError("constants of strings");
+  if (name == "value_string") return api::HostStrings({}, {attribute.s()});
+  if (name == "value_strings") {
+    const std::vector<std::string> strings(attribute.strings().begin(), attribute.strings().end());
+    return api::HostStrings({static_cast<int64_t>(strings.size())}, strings);
   }
   return absl::InvalidArgumentError(absl::StrCat("attribute '", name, "' is no constant"));
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "frontend/api/tensor.h"
+#include "frontend/api/value.h"
 #include "frontend/onnx/tensor_proto.h"
 
 namespace tartan::onnx {
@@ -24,10 +24,14 @@ struct Graph {
   std::string name;
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
-  // Operands come before their users. Constant nodes of tensors are in `constants` instead.
+  // Operands come before their users. Constant nodes with a value of their own are in `constants`
+  // instead.
   std::vector<const NodeProto*> nodes;
   // Initialisers and Constant nodes. An input of the same name takes precedence.
-  std::unordered_map<std::string, api::Tensor> constants;
+  std::unordered_map<std::string, api::Value> constants;
+  // The position of the last node that reads a name, nested graphs included; nodes.size() for an
+  // output. Names that nothing reads are not there.
+  std::unordered_map<std::string, int> last_use;
   // Names read here or in a nested graph but defined outside, with the node that reads them.
   std::map<std::string, std::string> captured;
   // The graphs in attributes of `nodes`.
@@ -53,8 +57,8 @@ std::string LabelOf(const NodeProto& node);
 // "ai.onnx" and "" are one domain, written "".
 absl::string_view NormalDomain(absl::string_view domain);
 
-// The tensor a Constant node stands for. Unimplemented for strings.
-absl::StatusOr<HostTensor> ConstantFromAttribute(const AttributeProto& attribute,
+// The tensor a Constant node stands for.
+absl::StatusOr<api::HostValue> ConstantFromAttribute(const AttributeProto& attribute,
                                                  const TensorSource& source);
 
 }  // namespace tartan::onnx

@@ -15,6 +15,7 @@ namespace tartan::onnx {
 namespace {
 
 using api::Tensor;
+using api::Value;
 
 // Results of constants up to this size are computed at once: the arithmetic of sizes.
 constexpr int64_t kMaxFoldedElements = 4096;
@@ -43,9 +44,11 @@ std::string WhatWeHave(const NodeProto& node) {
   return absl::StrCat("supported from opset ", absl::StrJoin(versions, ", "), " on");
 }
 
-absl::Status CheckArity(const OperatorRow& row, absl::Span<const Tensor> inputs) {
+absl::Status CheckArity(const OperatorRow& row, absl::Span<const Value> inputs) {
   for (int i = 0; i < row.arity.least; ++i) {
-    if (i >= static_cast<int>(inputs.size()) || !inputs[i].defined()) {
+    // An empty optional is an operand too, for those who know optionals.
+    if (i >= static_cast<int>(inputs.size()) ||
+        (inputs[i].is_nothing() && row.value_handler == nullptr)) {
       return Invalid("operand ", i, " is missing");
     }
   }
@@ -80,25 +83,48 @@ std::map<std::string, std::string> MissingOperators(const ModelParts& model) {
   return missing;
 }
 
-}  // namespace
+// A tensor of strings over other words.
+absl::StatusOr<Value> WithWords(NodeContext& context, const Value& value, const api::Words& words) {
+  if (value.words() == words) return value;
+  const std::vector<int64_t> positions = api::PositionsIn(words, value.words());
+  if (positions.empty()) return Value(value.tensor(), value.element(), words);
+  TARTAN_ASSIGN_OR_RETURN(
+      Tensor tensor, context.ApplyOne("function (W, X) -> (Y) { Y = gather(W, X); }",
+                                      {ConstantInts(positions), value.tensor()}));
+  return Value(std::move(tensor), value.element(), words);
+}
 
-// Names to tensors. A name without a tensor waits for a value that Bind has yet to ask for.
-struct Importer::Scope {
-  const Scope* outer = nullptr;
-  const Graph* graph = nullptr;
-  std::unordered_map<std::string, Tensor> values;
-
-  const Tensor* Find(const std::string& name) const {
-    for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
-      if (const auto found = scope->values.find(name); found != scope->values.end()) {
-        return &found->second;
-      }
-      const auto constant = scope->graph->constants.find(name);
-      if (constant != scope->graph->constants.end()) return &constant->second;
+// Checks operands that are not plain numbers and gives strings one list of words. Returns the
+// operand whose elements the outputs have, or -1 where all are plain.
+absl::StatusOr<int> PrepareElements(const OperatorRow& row, NodeContext& context) {
+  int special = -1;
+  for (int i = 0; i < context.input_count(); ++i) {
+    const Value& value = context.value(i);
+    if (value.is_sequence()) return Unsupported("operand ", i, " is a sequence");
+    if (!value.is_tensor() || value.element() == api::Element::kPlain) continue;
+    if (row.elements == ElementUse::kRefused) {
+      return Unsupported("operand ", i, " has elements of type ", api::Name(value.element()));
     }
-    return nullptr;
+    if (special >= 0 && context.value(special).element() != value.element()) {
+      return Invalid("operand ", i, " has elements of type ", api::Name(value.element()), ", operand ",
+                     special, " of type ", api::Name(context.value(special).element()));
+    }
+    if (special < 0) special = i;
   }
-};
+  if (special < 0 || !context.value(special).is_strings()) return special;
+  api::Words words = context.value(special).words();
+  for (int i = special + 1; i < context.input_count(); ++i) {
+    if (context.value(i).is_strings()) words = api::Merge(words, context.value(i).words());
+  }
+  for (int i = 0; i < context.input_count(); ++i) {
+    if (!context.value(i).is_strings()) continue;
+    TARTAN_ASSIGN_OR_RETURN(Value value, WithWords(context, context.value(i), words));
+    context.SetInput(i, std::move(value));
+  }
+  return special;
+}
+
+}  // namespace
 
 // What holds for all nodes of one function body, or of the model's graph.
 struct Importer::Frame {
@@ -125,61 +151,62 @@ absl::Status CheckOperators(const ModelParts& model) {
   return absl::UnimplementedError(absl::StrJoin(missing, "\n", line));
 }
 
-absl::StatusOr<std::vector<Tensor>> Importer::Import(absl::Span<const Tensor> inputs) {
+absl::StatusOr<std::vector<Value>> Importer::Import(absl::Span<const Value> inputs) {
+  for (const Value& input : inputs) {
+    if (input.is_tensor() && input.tensor().is_placeholder()) inputs_.push_back(input.tensor());
+  }
   Frame frame;
   frame.opsets = &model_.opsets;
-  return ImportGraph(*model_.graph, inputs, nullptr, frame);
+  Scope scope;
+  return ImportGraph(*model_.graph, inputs, scope, frame);
 }
 
-absl::StatusOr<std::vector<Tensor>> Importer::ImportGraph(const Graph& graph,
-                                                          absl::Span<const Tensor> inputs,
-                                                          const Scope* outer, const Frame& frame) {
+absl::StatusOr<std::vector<Value>> Importer::ImportGraph(const Graph& graph,
+                                                         absl::Span<const Value> inputs,
+                                                         Scope& scope, const Frame& frame) {
   if (inputs.size() > graph.inputs.size()) {
     return Invalid("graph '", graph.name, "' takes ", graph.inputs.size(), " inputs, got ",
                    inputs.size());
   }
-  Scope scope;
-  scope.outer = outer;
   scope.graph = &graph;
+  scope.caller = current_scope_;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const std::string& name = graph.inputs[i];
-    if (i < inputs.size() && inputs[i].defined()) {
-      scope.values[name] = inputs[i];
+    if (i < inputs.size() && (!inputs[i].is_nothing() || graph.constants.count(name) == 0)) {
+      scope.slots[name].value = inputs[i];
     } else if (graph.constants.count(name) == 0 && frame.attributes == nullptr) {
       return Invalid("input '", name, "' of graph '", graph.name, "' is missing");
     }
   }
-  for (const NodeProto* node : graph.nodes) {
-    TARTAN_RETURN_IF_ERROR(ImportNode(*node, frame, scope));
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    scope.position = static_cast<int>(i);
+    TARTAN_RETURN_IF_ERROR(ImportNode(*graph.nodes[i], frame, scope));
   }
-  std::vector<Tensor> outputs;
+  std::vector<Value> outputs;
   for (const std::string& name : graph.outputs) {
-    const Tensor* value = scope.Find(name);
-    if (value == nullptr) return Invalid("output '", name, "' is made by no node");
-    outputs.push_back(*value);
+    const std::unique_ptr<Slot> slot = scope.Find(name);
+    if (slot == nullptr) return Invalid("output '", name, "' is made by no node");
+    outputs.push_back(slot->value);
   }
   return outputs;
 }
 
 absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Scope& scope) {
-  std::vector<Tensor> inputs;
+  std::vector<Value> inputs;
   bool waits = false;
   for (const std::string& name : node.input()) {
-    const Tensor* value = name.empty() ? nullptr : scope.Find(name);
-    inputs.push_back(value == nullptr ? Tensor() : *value);
-    waits |= value != nullptr && !value->defined();
+    const std::unique_ptr<Slot> slot = name.empty() ? nullptr : scope.Find(name);
+    inputs.push_back(slot == nullptr ? Value() : slot->value);
+    waits |= slot != nullptr && slot->waits;
   }
-  while (!inputs.empty() && !inputs.back().defined()) inputs.pop_back();
   const int unanswered = unanswered_;
-  absl::StatusOr<std::vector<Tensor>> outputs = std::vector<Tensor>();
+  absl::StatusOr<std::vector<Value>> outputs = std::vector<Value>();
   if (!waits) {
-    const Graph* graph = std::exchange(current_graph_, scope.graph);
-    const Scope* outer = std::exchange(current_scope_, &scope);
-    const Frame* caller = std::exchange(current_frame_, &frame);
+    Scope* const outer = std::exchange(current_scope_, &scope);
+    const Frame* const caller = std::exchange(current_frame_, &frame);
     const LocalFunction* function = FindFunction(model_, node);
     outputs = function != nullptr ? CallFunction(*function, node, inputs, frame)
                                   : ImportOperator(node, std::move(inputs), frame);
-    current_graph_ = graph;
     current_scope_ = outer;
     current_frame_ = caller;
     waits = unanswered_ > unanswered;
@@ -194,46 +221,63 @@ absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Sco
     const std::string& name = node.output(i);
     if (name.empty()) continue;
     const bool is_made = !waits && i < static_cast<int>(outputs->size());
-    if (!waits && (!is_made || !(*outputs)[i].defined())) {
+    if (!waits && !is_made) {
       return Unsupported(Describe(node), ": output ", i, " ('", name, "')");
     }
-    scope.values[name] = is_made ? (*outputs)[i] : Tensor();
+    scope.slots[name] = {is_made ? (*outputs)[i] : Value(), waits};
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Tensor>> Importer::ImportOperator(const NodeProto& node,
-                                                             std::vector<Tensor> inputs,
-                                                             const Frame& frame) {
+absl::StatusOr<std::vector<Value>> Importer::ImportOperator(const NodeProto& node,
+                                                            std::vector<Value> inputs,
+                                                            const Frame& frame) {
   const int64_t opset = OpsetOf(*frame.opsets, node.domain());
   const OperatorRow* row = FindOperator(NormalDomain(node.domain()), node.op_type(), opset);
   if (row == nullptr) return absl::UnimplementedError(WhatWeHave(node));
+  // Handlers of values tell an operand left out at the end from an empty optional.
+  while (!inputs.empty() && inputs.back().is_nothing() &&
+         (row->value_handler == nullptr || node.input(inputs.size() - 1).empty())) {
+    inputs.pop_back();
+  }
   TARTAN_RETURN_IF_ERROR(CheckArity(*row, inputs));
   NodeContext context(node, opset, inputs, frame.attributes, this);
   // All at once, so that one more Bind suffices.
   absl::Status host_status;
   for (int i = 0; i < context.input_count() && i < 32; ++i) {
-    if ((row->host_operands >> i & 1) == 0 || !context.HasInput(i)) continue;
+    if ((row->host_operands >> i & 1) == 0 || !context.value(i).is_tensor()) continue;
     absl::StatusOr<HostTensor> value = context.HostValue(i);
     if (value.ok()) {
-      context.SetInput(i, Tensor::Constant(*std::move(value)));
+      context.SetInput(i, context.value(i).With(Tensor::Constant(*std::move(value))));
     } else {
       host_status.Update(value.status());
     }
   }
   TARTAN_RETURN_IF_ERROR(host_status);
+  if (row->value_handler != nullptr) return row->value_handler(context);
+  TARTAN_ASSIGN_OR_RETURN(const int special, PrepareElements(*row, context));
   if (row->lift != nullptr) TARTAN_RETURN_IF_ERROR(row->lift(context));
-  absl::StatusOr<std::vector<Tensor>> outputs =
-      row->tile != nullptr ? context.Apply(row->tile) : row->handler(context);
-  if (!outputs.ok()) return outputs;
-  for (Tensor& output : *outputs) output = Fold(std::move(output), inputs);
+  TARTAN_ASSIGN_OR_RETURN(
+      std::vector<Tensor> made,
+      row->tile != nullptr ? context.Apply(row->tile) : row->handler(context));
+  std::vector<Value> outputs;
+  for (Tensor& tensor : made) {
+    if (!tensor.defined()) {
+      outputs.push_back(Value());
+      continue;
+    }
+    Tensor folded = Fold(std::move(tensor), inputs);
+    const bool is_moved = special >= 0 && row->elements == ElementUse::kMoved;
+    outputs.push_back(is_moved ? context.value(special).With(std::move(folded))
+                               : Value(std::move(folded)));
+  }
   return outputs;
 }
 
-absl::StatusOr<std::vector<Tensor>> Importer::CallFunction(const LocalFunction& function,
-                                                           const NodeProto& node,
-                                                           absl::Span<const Tensor> inputs,
-                                                           const Frame& frame) {
+absl::StatusOr<std::vector<Value>> Importer::CallFunction(const LocalFunction& function,
+                                                          const NodeProto& node,
+                                                          absl::Span<const Value> inputs,
+                                                          const Frame& frame) {
   for (const Frame* outer = &frame; outer != nullptr; outer = outer->caller) {
     if (outer->function == &function) return Invalid("the function calls itself");
   }
@@ -261,42 +305,34 @@ absl::StatusOr<std::vector<Tensor>> Importer::CallFunction(const LocalFunction& 
   callee.function = &function;
   callee.caller = &frame;
   callee.depth = frame.depth + 1;
-  return ImportGraph(*function.body, inputs, nullptr, callee);
+  Scope scope;
+  return ImportGraph(*function.body, inputs, scope, callee);
 }
 
-Tensor Importer::Fold(Tensor tensor, absl::Span<const Tensor> inputs) const {
-  if (!tensor.defined() || tensor.constant() != nullptr || tensor.is_placeholder()) return tensor;
+Tensor Importer::Fold(Tensor tensor, absl::Span<const Value> inputs) const {
+  if (tensor.constant() != nullptr || tensor.is_placeholder()) return tensor;
   if (inputs.empty()) return tensor;
   if (tensor.shape().element_count() > kMaxFoldedElements) return tensor;
-  for (const Tensor& input : inputs) {
-    if (!input.defined()) continue;
-    if (input.constant() == nullptr) return tensor;
-    if (input.shape().element_count() > kMaxFoldedOperand) return tensor;
+  for (const Value& input : inputs) {
+    if (!input.is_tensor()) continue;
+    if (input.tensor().constant() == nullptr) return tensor;
+    if (input.tensor().shape().element_count() > kMaxFoldedOperand) return tensor;
   }
   absl::StatusOr<HostTensor> value = api::EvaluateOnHost(tensor);
   return value.ok() ? Tensor::Constant(*std::move(value)) : tensor;
 }
 
-absl::StatusOr<HostTensor> Importer::HostValue(const Tensor& tensor) {
-  if (tensor.constant() != nullptr) return *tensor.constant();
-  const std::vector<Tensor> placeholders = api::PlaceholdersOf(tensor);
-  if (placeholders.empty()) return api::EvaluateOnHost(tensor);
-  ++unanswered_;
-  for (const Tensor& placeholder : placeholders) {
-    if (std::find(needed_.begin(), needed_.end(), placeholder) == needed_.end()) {
-      needed_.push_back(placeholder);
-    }
-  }
-  return absl::FailedPreconditionError("a value decides shapes and is not known yet");
-}
-
-absl::StatusOr<std::vector<Tensor>> Importer::ImportSubgraph(const GraphProto& graph,
-                                                             absl::Span<const Tensor> inputs) {
-  const auto found = current_graph_->subgraphs.find(&graph);
-  if (found == current_graph_->subgraphs.end()) {
+absl::StatusOr<std::vector<Value>> Importer::ImportNested(const GraphProto& graph,
+                                                          absl::Span<const Value> inputs,
+                                                          LoopBody* captures) {
+  const auto found = current_scope_->graph->subgraphs.find(&graph);
+  if (found == current_scope_->graph->subgraphs.end()) {
     return Unsupported("a graph passed to a function as an attribute");
   }
-  return ImportGraph(*found->second, inputs, current_scope_, *current_frame_);
+  Scope scope;
+  scope.outer = current_scope_;
+  scope.captures = captures;
+  return ImportGraph(*found->second, inputs, scope, *current_frame_);
 }
 
 }  // namespace tartan::onnx

@@ -3,15 +3,18 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "frontend/api/tensor.h"
+#include "frontend/api/resolver.h"
+#include "frontend/api/value.h"
 #include "frontend/onnx/graph.h"
 #include "frontend/onnx/node_context.h"
+#include "frontend/onnx/scope.h"
 
 namespace tartan::onnx {
 
@@ -47,44 +50,68 @@ absl::Status CheckOperators(const ModelParts& model);
 
 class Importer : private NodeServices {
  public:
-  explicit Importer(const ModelParts& model) : model_(model) {}
+  // `resolver` may be null.
+  Importer(const ModelParts& model, api::Resolver* resolver)
+      : model_(model), resolver_(resolver) {}
 
-  // `inputs` by position; an undefined one takes the graph's constant of that name. When
+  // `inputs` by position; nothing for one that takes the graph's constant of that name. When
   // needed_values() is not empty afterwards the outputs mean nothing.
-  absl::StatusOr<std::vector<api::Tensor>> Import(absl::Span<const api::Tensor> inputs);
+  absl::StatusOr<std::vector<api::Value>> Import(absl::Span<const api::Value> inputs);
 
-  // Placeholders whose values decided something.
+  // Inputs whose values decided something.
   const std::vector<api::Tensor>& needed_values() const { return needed_; }
 
  private:
-  struct Scope;
   struct Frame;
 
-  absl::StatusOr<std::vector<api::Tensor>> ImportGraph(const Graph& graph,
-                                                       absl::Span<const api::Tensor> inputs,
-                                                       const Scope* outer, const Frame& frame);
+  absl::StatusOr<std::vector<api::Value>> ImportGraph(const Graph& graph,
+                                                      absl::Span<const api::Value> inputs,
+                                                      Scope& scope, const Frame& frame);
   absl::Status ImportNode(const NodeProto& node, const Frame& frame, Scope& scope);
-  absl::StatusOr<std::vector<api::Tensor>> ImportOperator(const NodeProto& node,
-                                                          std::vector<api::Tensor> inputs,
-                                                          const Frame& frame);
-  absl::StatusOr<std::vector<api::Tensor>> CallFunction(const LocalFunction& function,
-                                                        const NodeProto& node,
-                                                        absl::Span<const api::Tensor> inputs,
-                                                        const Frame& frame);
-  api::Tensor Fold(api::Tensor tensor, absl::Span<const api::Tensor> inputs) const;
+  absl::StatusOr<std::vector<api::Value>> ImportOperator(const NodeProto& node,
+                                                         std::vector<api::Value> inputs,
+                                                         const Frame& frame);
+  absl::StatusOr<std::vector<api::Value>> CallFunction(const LocalFunction& function,
+                                                       const NodeProto& node,
+                                                       absl::Span<const api::Value> inputs,
+                                                       const Frame& frame);
+  absl::StatusOr<std::vector<api::Value>> ImportNested(const GraphProto& graph,
+                                                       absl::Span<const api::Value> inputs,
+                                                       LoopBody* captures);
+  api::Tensor Fold(api::Tensor tensor, absl::Span<const api::Value> inputs) const;
 
+  // --- importer_questions.cc
   absl::StatusOr<HostTensor> HostValue(const api::Tensor& tensor) override;
-  absl::StatusOr<std::vector<api::Tensor>> ImportSubgraph(
-      const GraphProto& graph, absl::Span<const api::Tensor> inputs) override;
+  absl::StatusOr<std::vector<api::Tensor>> Run(const std::string& name,
+                                               std::vector<api::Tensor> operands,
+                                               std::shared_ptr<const api::Call> call) override;
+  bool CanAsk() const override { return resolver_ != nullptr; }
+  absl::StatusOr<std::vector<api::Value>> ImportSubgraph(
+      const GraphProto& graph, absl::Span<const api::Value> inputs) override;
+  absl::StatusOr<std::optional<LoopBody>> ImportLoopBody(
+      const GraphProto& graph, absl::Span<const api::Value> inputs) override;
+  void Hold(std::vector<api::Value>* values) override { held_.push_back(values); }
+  void Release() override { held_.pop_back(); }
   const TensorSource& tensor_source() const override { return model_.source; }
 
+  absl::Status Wait(absl::Span<const api::Tensor> placeholders);
+  absl::StatusOr<std::vector<api::Tensor>> Ask(const std::string& name,
+                                               std::vector<api::Tensor> operands,
+                                               std::shared_ptr<const api::Call> call);
+  std::vector<api::Tensor> TensorsToKeep() const;
+  void ReplaceKept(absl::Span<const api::Tensor> tensors, absl::Span<const api::Tensor> by);
+
   const ModelParts& model_;
+  api::Resolver* const resolver_;
+  std::vector<api::Tensor> inputs_;  // placeholders among the inputs of Import
   std::vector<api::Tensor> needed_;
-  int unanswered_ = 0;  // host values asked for and not known
+  int unanswered_ = 0;  // values asked for and not known
   int64_t nodes_of_calls_ = 0;
+  std::vector<std::vector<api::Value>*> held_;
+  int body_depth_ = 0;         // bodies of loops being imported, one in the other
+  bool body_is_open_ = false;  // the innermost one needs a value that is not known
   // The node being imported, for its subgraphs.
-  const Graph* current_graph_ = nullptr;
-  const Scope* current_scope_ = nullptr;
+  Scope* current_scope_ = nullptr;
   const Frame* current_frame_ = nullptr;
 };
 

@@ -81,7 +81,7 @@ absl::Status TilesToRepeats(NodeContext& context) {
   std::vector<int64_t> repeats(static_cast<size_t>(rank), 1);
   repeats[static_cast<size_t>(axis)] = static_cast<int64_t>(tiles);
   context.SetInput(1, ConstantInts(repeats));
-  context.SetInput(2, api::Tensor());
+  context.SetInput(2, api::Value());
   return absl::OkStatus();
 }
 

@@ -55,15 +55,30 @@ auto ReadAttribute(const NodeContext& context, absl::string_view name, int kind,
   return get(*attribute);
 }
 
+// A function of values on the host.
+class HostCall final : public api::Call {
+ public:
+  explicit HostCall(NodeContext::HostFunction function) : function_(std::move(function)) {}
+  absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> operands,
+                                              api::CallRunner& /*runner*/) const override {
+    return function_(operands);
+  }
+
+ private:
+  const NodeContext::HostFunction function_;
+};
+
 }  // namespace
 
-NodeContext::NodeContext(const NodeProto& node, int64_t opset, std::vector<api::Tensor> inputs,
+NodeContext::NodeContext(const NodeProto& node, int64_t opset, std::vector<api::Value> inputs,
                          const AttributeMap* function_attributes, NodeServices* services)
     : node_(node),
       opset_(opset),
-      inputs_(std::move(inputs)),
+      values_(std::move(inputs)),
       function_attributes_(function_attributes),
-      services_(services) {}
+      services_(services) {
+  for (const api::Value& value : values_) inputs_.push_back(value.tensor());
+}
 
 absl::string_view NodeContext::op_type() const { return node_.op_type(); }
 
@@ -187,12 +202,24 @@ absl::StatusOr<DataType> NodeContext::Type(absl::string_view name, DataType othe
   return Type(name);
 }
 
-absl::StatusOr<std::vector<api::Tensor>> NodeContext::ImportSubgraph(
-    absl::string_view name, absl::Span<const api::Tensor> inputs) {
-  TARTAN_ASSIGN_OR_RETURN(const GraphProto* graph,
-                          ReadAttribute(*this, name, Attribute::GRAPH,
-                                        [](const Attribute& a) { return &a.g(); }));
+absl::StatusOr<const GraphProto*> NodeContext::Graph(absl::string_view name) const {
+  return ReadAttribute(*this, name, Attribute::GRAPH, [](const Attribute& a) { return &a.g(); });
+}
+
+absl::StatusOr<std::vector<api::Value>> NodeContext::ImportSubgraph(
+    absl::string_view name, absl::Span<const api::Value> inputs) {
+  TARTAN_ASSIGN_OR_RETURN(const GraphProto* graph, Graph(name));
   return services_->ImportSubgraph(*graph, inputs);
+}
+
+absl::StatusOr<std::vector<api::Tensor>> NodeContext::Run(std::vector<api::Tensor> operands,
+                                                          std::shared_ptr<const api::Call> call) {
+  return services_->Run(LabelOf(node_), std::move(operands), std::move(call));
+}
+
+absl::StatusOr<std::vector<api::Tensor>> NodeContext::RunOnHost(std::vector<api::Tensor> operands,
+                                                                HostFunction function) {
+  return Run(std::move(operands), std::make_shared<HostCall>(std::move(function)));
 }
 
 absl::StatusOr<std::vector<api::Tensor>> NodeContext::Apply(
@@ -212,9 +239,14 @@ absl::StatusOr<api::Tensor> NodeContext::ApplyOne(absl::string_view text,
   return outputs[0];
 }
 
-void NodeContext::SetInput(int i, api::Tensor tensor) {
-  if (i >= input_count()) inputs_.resize(static_cast<size_t>(i) + 1);
-  inputs_[static_cast<size_t>(i)] = std::move(tensor);
+void NodeContext::SetInput(int i, api::Value value) {
+  const size_t position = static_cast<size_t>(i);
+  if (i >= input_count()) {
+    values_.resize(position + 1);
+    inputs_.resize(position + 1);
+  }
+  inputs_[position] = value.tensor();
+  values_[position] = std::move(value);
 }
 
 absl::StatusOr<int64_t> NormalAxis(int64_t axis, int64_t rank) {

@@ -2,7 +2,9 @@
 // Messages of errors need not name the node: the importer puts "conv1 (Conv, opset 13): " in front.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,7 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "frontend/api/tensor.h"
+#include "frontend/api/resolver.h"
+#include "frontend/api/value.h"
 #include "frontend/onnx/tensor_proto.h"
 
 namespace tartan::onnx {
@@ -19,16 +22,36 @@ class AttributeProto;
 class GraphProto;
 class NodeProto;
 
+// The body of a loop in terms of placeholders, and what it reads of the graphs around it.
+struct LoopBody {
+  std::vector<api::Value> outputs;
+  std::vector<api::Tensor> captured;      // tensors of outer graphs, none of them constant
+  std::vector<api::Tensor> placeholders;  // what stands for each of them
+};
+
 // The importer's side of a context.
 class NodeServices {
  public:
   virtual ~NodeServices() = default;
-  // The value of a tensor that depends on no placeholder. When it does depend on some, notes that
-  // their values are needed and fails; Bind then asks for them.
+  // The value of a tensor, asked for where it depends on placeholders. Fails where there is nobody
+  // to ask; then it is noted which inputs' values are needed, and Bind asks for them.
   virtual absl::StatusOr<HostTensor> HostValue(const api::Tensor& tensor) = 0;
+  // What `call` makes of the operands: at once where they are known, else as for HostValue.
+  virtual absl::StatusOr<std::vector<api::Tensor>> Run(const std::string& name,
+                                                       std::vector<api::Tensor> operands,
+                                                       std::shared_ptr<const api::Call> call) = 0;
+  // Whether a call's operands may be unknown while the graph is imported.
+  virtual bool CanAsk() const = 0;
   // Imports a graph in an attribute of the node; names of the outer graphs are visible in it.
-  virtual absl::StatusOr<std::vector<api::Tensor>> ImportSubgraph(
-      const GraphProto& graph, absl::Span<const api::Tensor> inputs) = 0;
+  virtual absl::StatusOr<std::vector<api::Value>> ImportSubgraph(
+      const GraphProto& graph, absl::Span<const api::Value> inputs) = 0;
+  // The same for a body that is to run many times: `inputs` are placeholders. Nothing where the
+  // body must know the value of one of them.
+  virtual absl::StatusOr<std::optional<LoopBody>> ImportLoopBody(
+      const GraphProto& graph, absl::Span<const api::Value> inputs) = 0;
+  // Values a handler needs after it has imported something: answers may replace their tensors.
+  virtual void Hold(std::vector<api::Value>* values) = 0;
+  virtual void Release() = 0;  // what was held last
   virtual const TensorSource& tensor_source() const = 0;
 };
 
@@ -37,7 +60,7 @@ using AttributeMap = std::map<std::string, const AttributeProto*>;
 
 class NodeContext {
  public:
-  NodeContext(const NodeProto& node, int64_t opset, std::vector<api::Tensor> inputs,
+  NodeContext(const NodeProto& node, int64_t opset, std::vector<api::Value> inputs,
               const AttributeMap* function_attributes, NodeServices* services);
 
   const NodeProto& node() const { return node_; }
@@ -48,9 +71,12 @@ class NodeContext {
 
   // --- Operands. Those the operator's row requires are always there.
   int input_count() const { return static_cast<int>(inputs_.size()); }
-  bool HasInput(int i) const { return i < input_count() && inputs_[i].defined(); }
+  bool HasInput(int i) const { return i < input_count() && !values_[i].is_nothing(); }
   const api::Tensor& input(int i) const { return inputs_[i]; }
   absl::Span<const api::Tensor> inputs() const { return inputs_; }
+  // For handlers of values; Nothing for an operand that is left out.
+  const api::Value& value(int i) const { return i < input_count() ? values_[i] : nothing_; }
+  absl::Span<const api::Value> values() const { return values_; }
 
   // The value of an operand that decides shapes. Fails where it is known at run time only, and
   // makes it known at the next Bind: return the error as it is.
@@ -79,9 +105,20 @@ class NodeContext {
   // The attribute itself, for what is not listed here; null when it is not there.
   const AttributeProto* Find(absl::string_view name) const;
 
+  absl::StatusOr<const GraphProto*> Graph(absl::string_view name) const;
   // Imports the graph in attribute `name` with `inputs` for its inputs.
-  absl::StatusOr<std::vector<api::Tensor>> ImportSubgraph(absl::string_view name,
-                                                          absl::Span<const api::Tensor> inputs);
+  absl::StatusOr<std::vector<api::Value>> ImportSubgraph(absl::string_view name,
+                                                         absl::Span<const api::Value> inputs);
+
+  // What `call` makes of tensors, between two programs; its results have the sizes it gives them.
+  absl::StatusOr<std::vector<api::Tensor>> Run(std::vector<api::Tensor> operands,
+                                               std::shared_ptr<const api::Call> call);
+  // The same for a function that needs no device.
+  using HostFunction = std::function<absl::StatusOr<std::vector<HostTensor>>(
+      absl::Span<const HostTensor> operands)>;
+  absl::StatusOr<std::vector<api::Tensor>> RunOnHost(std::vector<api::Tensor> operands,
+                                                     HostFunction function);
+  NodeServices& services() { return *services_; }
 
   // --- Results.
   // Applies a Tile function under the node's name.
@@ -93,13 +130,15 @@ class NodeContext {
                                        absl::Span<const api::Tensor> inputs) const;
 
   // --- For lift.h: gives an operand the node's old form wrote as an attribute.
-  void SetInput(int i, api::Tensor tensor);
+  void SetInput(int i, api::Value value);
   const TensorSource& tensor_source() const { return services_->tensor_source(); }
 
  private:
   const NodeProto& node_;
   int64_t opset_;
-  std::vector<api::Tensor> inputs_;
+  std::vector<api::Value> values_;
+  std::vector<api::Tensor> inputs_;  // the tensors of values_; undefined for others
+  const api::Value nothing_;
   const AttributeMap* function_attributes_;
   NodeServices* services_;
 };

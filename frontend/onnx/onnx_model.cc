@@ -8,6 +8,7 @@
 #include "frontend/onnx/importer.h"
 #include "frontend/onnx/model_reader.h"
 #include "frontend/onnx/operator_table.h"
+#include "frontend/onnx/value_proto.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 
@@ -30,35 +31,10 @@ Opsets ReadOpsets(const Imports& imports) {
   return opsets;
 }
 
-absl::string_view KindOf(const TypeProto& type) {
-  switch (type.value_case()) {
-    case TypeProto::kSequenceType:
-      return "a sequence";
-    case TypeProto::kOptionalType:
-      return "an optional";
-    case TypeProto::kMapType:
-      return "a map";
-    case TypeProto::kSparseTensorType:
-      return "a sparse tensor";
-    default:
-      return "of no known type";
-  }
-}
-
 absl::StatusOr<api::TensorSpec> ReadSpec(const ValueInfoProto& value) {
   api::TensorSpec spec;
   spec.name = value.name();
-  if (!value.type().has_tensor_type()) {
-    return absl::UnimplementedError(absl::StrCat("it is ", KindOf(value.type())));
-  }
-  const TypeProto::Tensor& type = value.type().tensor_type();
-  TARTAN_ASSIGN_OR_RETURN(spec.type, DataTypeFromOnnx(type.elem_type()));
-  spec.has_rank = type.has_shape();
-  for (const TensorShapeProto::Dimension& dim : type.shape().dim()) {
-    const bool is_fixed = dim.has_dim_value() && dim.dim_value() >= 0;
-    spec.dims.push_back(is_fixed ? dim.dim_value() : -1);
-    spec.dim_names.push_back(dim.dim_param());
-  }
+  TARTAN_RETURN_IF_ERROR(FillSpec(value.type(), &spec));
   return spec;
 }
 
@@ -154,12 +130,20 @@ absl::StatusOr<ModelParts> BuildParts(const std::shared_ptr<const ModelProto>& p
   return parts;
 }
 
+bool IsPlainTensor(const api::TensorSpec& spec) {
+  return spec.is_tensor() && spec.element == api::Element::kPlain;
+}
+
 absl::Status CheckBinding(const api::TensorSpec& spec, const api::InputBinding& binding) {
   const auto fail = [&](const auto&... parts) {
     return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "': ", parts...));
   };
   if (!binding.given) {
     return spec.is_optional ? absl::OkStatus() : fail("it is missing and has no default");
+  }
+  if (!IsPlainTensor(spec)) {
+    if (binding.value == nullptr) return fail("its value is needed");
+    return api::CheckAgainstSpec(spec, *binding.value);
   }
   if (binding.shape.type != spec.type) {
     return fail("expected ", Name(spec.type), ", got ", binding.shape.ToString());
@@ -227,7 +211,8 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::FromFile(ModelFile f
   impl->producer = absl::StrCat(proto.producer_name(), proto.producer_version().empty() ? "" : " ",
                                 proto.producer_version());
   for (const TensorProto& tensor : proto.graph().initializer()) {
-    impl->parameter_count += impl->parts.graph->constants.at(tensor.name()).shape().element_count();
+    impl->parameter_count +=
+        impl->parts.graph->constants.at(tensor.name()).tensor().shape().element_count();
   }
   impl->operators = CountOperators(proto.graph(), impl->parts);
   impl->operators_status = CheckOperators(impl->parts);
@@ -245,8 +230,8 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::LoadBytes(
   return FromFile(std::move(file));
 }
 
-absl::StatusOr<api::BoundGraph> OnnxModel::Bind(
-    absl::Span<const api::InputBinding> bindings) const {
+absl::StatusOr<api::BoundGraph> OnnxModel::Bind(absl::Span<const api::InputBinding> bindings,
+                                                api::Resolver* resolver) const {
   TARTAN_RETURN_IF_ERROR(impl_->operators_status);
   const std::vector<api::TensorSpec>& specs = impl_->inputs.specs;
   if (bindings.size() != specs.size()) {
@@ -254,7 +239,7 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Bind(
         absl::StrCat(bindings.size(), " inputs are bound, the model has ", specs.size()));
   }
   api::BoundGraph bound;
-  std::vector<api::Tensor> inputs(impl_->parts.graph->inputs.size());
+  std::vector<api::Value> inputs(impl_->parts.graph->inputs.size());
   for (size_t i = 0; i < specs.size(); ++i) {
     const api::InputBinding& binding = bindings[i];
     TARTAN_RETURN_IF_ERROR(CheckBinding(specs[i], binding));
@@ -262,12 +247,13 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Bind(
     bound.placeholders.push_back(is_placeholder
                                      ? api::Tensor::Placeholder(specs[i].name, binding.shape)
                                      : api::Tensor());
-    inputs[impl_->inputs.positions[i]] =
-        binding.given && binding.value != nullptr
-            ? api::Tensor::Constant(*binding.value, specs[i].name)
-            : bound.placeholders.back();
+    if (!binding.given) continue;
+    inputs[impl_->inputs.positions[i]] = is_placeholder
+                                             ? api::Value(bound.placeholders.back())
+                                             : api::ToLazy(*binding.value, specs[i].name);
   }
-  Importer importer(impl_->parts);
+  if (resolver != nullptr) resolver->Begin(bound.placeholders);
+  Importer importer(impl_->parts, resolver);
   TARTAN_ASSIGN_OR_RETURN(bound.outputs, importer.Import(inputs));
   if (importer.needed_values().empty()) return bound;
   api::BoundGraph request;

@@ -36,8 +36,9 @@ class OnnxModel final : public api::Model {
   const std::vector<api::TensorSpec>& outputs() const override;
   // InvalidArgument for bindings that do not fit inputs(); Unimplemented lists every operator that
   // is missing.
-  absl::StatusOr<api::BoundGraph> Bind(
-      absl::Span<const api::InputBinding> bindings) const override;
+  absl::StatusOr<api::BoundGraph> Bind(absl::Span<const api::InputBinding> bindings,
+                                       api::Resolver* resolver) const override;
+  using api::Model::Bind;
 
   int64_t ir_version() const;
   const std::string& producer() const;                  // "pytorch 2.1"

@@ -10,11 +10,12 @@ namespace {
 using Family = absl::Span<const OperatorRow> (*)();
 
 constexpr Family kFamilies[] = {
-    ActivationOperators, ConstantOperators, ControlFlowOperators, ConvOperators, EinsumOperators,
+    ActivationOperators, ConstantOperators, ControlFlowOperators, ConvOperators, DataDependentOperators,
+    EinsumOperators,
     IndexingOperators, LinearOperators, LogicOperators, LossOperators, MathOperators,
     MicrosoftQuantizationOperators, MovementOperators, NormalizationOperators, PaddingOperators,
-    PoolingOperators, QuantizationOperators, ReductionOperators, ResizeOperators,
-    SelectionOperators, ShapeOperators, SoftmaxOperators, WindowOperators,
+    PoolingOperators, QuantizationOperators, RecurrentOperators, ReductionOperators, ResizeOperators,
+    SelectionOperators, SequenceOperators, ShapeOperators, SoftmaxOperators, WindowOperators,
 };
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name

@@ -15,6 +15,8 @@ namespace tartan::onnx {
 
 // Makes the node's outputs, in order; may leave out trailing ones that nothing wants.
 using Handler = absl::StatusOr<std::vector<api::Tensor>> (*)(NodeContext& context);
+// The same for operators of strings, sequences and optionals: they see and make values.
+using ValueHandler = absl::StatusOr<std::vector<api::Value>> (*)(NodeContext& context);
 // Rewrites an old form of the node into the one its handler knows.
 using Lift = absl::Status (*)(NodeContext& context);
 
@@ -25,23 +27,53 @@ struct Arity {
 };
 inline constexpr int kAnyNumber = 1 << 30;
 
+// What an operator does with operands that are not plain numbers but represented by some
+// (api/element.h). Strings among its operands have one list of words when it sees them.
+enum class ElementUse : uint8_t {
+  kRefused,
+  kMoved,  // it moves elements only: its outputs are such elements too
+  kRead,   // it looks at shapes, or compares elements for being equal or less: outputs are plain
+};
+
 struct OperatorRow {
   absl::string_view name;
   // The operator set that introduced this form. It holds until the next row of the same name.
   int since_version = 1;
   Arity arity;
-  // Exactly one of the two: a handler, or a Tile function applied to the operands.
+  // Exactly one of the three: a handler, a Tile function applied to the operands, value_handler.
   Handler handler = nullptr;
   const char* tile = nullptr;
   Lift lift = nullptr;
   // Bit i: operand i decides shapes, so its value is asked for before the handler is called.
   uint32_t host_operands = 0;
   absl::string_view domain = "";
+  ElementUse elements = ElementUse::kRefused;
+  ValueHandler value_handler = nullptr;
 };
 
 constexpr OperatorRow TileRow(absl::string_view name, int since_version, int operands,
                               const char* tile) {
   return {name, since_version, {operands, operands}, nullptr, tile};
+}
+
+constexpr OperatorRow ValueRow(absl::string_view name, int since_version, Arity arity,
+                               ValueHandler handler, uint32_t host_operands = 0,
+                               absl::string_view domain = "") {
+  OperatorRow row{name, since_version, arity};
+  row.value_handler = handler;
+  row.host_operands = host_operands;
+  row.domain = domain;
+  return row;
+}
+
+// The row of an operator that only moves elements, or only looks at them.
+constexpr OperatorRow Moving(OperatorRow row) {
+  row.elements = ElementUse::kMoved;
+  return row;
+}
+constexpr OperatorRow Reading(OperatorRow row) {
+  row.elements = ElementUse::kRead;
+  return row;
 }
 
 constexpr uint32_t HostOperands() { return 0; }
@@ -64,6 +96,7 @@ absl::Span<const OperatorRow> PoolingOperators();
 absl::Span<const OperatorRow> NormalizationOperators();
 absl::Span<const OperatorRow> SoftmaxOperators();
 absl::Span<const OperatorRow> ReductionOperators();
+absl::Span<const OperatorRow> DataDependentOperators();
 absl::Span<const OperatorRow> EinsumOperators();
 absl::Span<const OperatorRow> LossOperators();
 absl::Span<const OperatorRow> QuantizationOperators();
@@ -73,6 +106,8 @@ absl::Span<const OperatorRow> WindowOperators();
 absl::Span<const OperatorRow> SelectionOperators();
 absl::Span<const OperatorRow> IndexingOperators();
 absl::Span<const OperatorRow> ControlFlowOperators();
+absl::Span<const OperatorRow> RecurrentOperators();
+absl::Span<const OperatorRow> SequenceOperators();
 
 // The row of the highest since_version up to `opset`; null when there is none.
 const OperatorRow* FindOperator(absl::string_view domain, absl::string_view name, int64_t opset);

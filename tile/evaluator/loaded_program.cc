@@ -10,15 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/evaluator/frame.h"
 
 namespace tartan::evaluator {
 namespace {
 
 using compiler::BufferKind;
-using Buffers = std::vector<hal::BufferPtr>;
-
-// A run of launches without anything between them, or a fill or copy.
-using Command = std::variant<hal::RecordingPtr, compiler::FillStep, compiler::CopyStep>;
 
 // Sub-buffers of fresh arenas for every buffer of a region, one per piece; others stay null.
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
@@ -107,12 +104,6 @@ absl::Status Upload(hal::Queue& queue, const hal::BufferPtr& buffer, const HostT
 }
 
 }  // namespace
-
-struct LoadedProgram::Frame {
-  Buffers buffers;  // per buffer of the list, resident ones too
-  std::unique_ptr<hal::Queue> queue;
-  std::vector<Command> commands;
-};
 
 LoadedProgram::LoadedProgram(std::shared_ptr<const CompiledProgram> program)
     : program_(std::move(program)) {}

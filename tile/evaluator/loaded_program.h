@@ -44,6 +44,7 @@ class LoadedProgram {
 
  private:
   friend class PreparedRun;
+  friend class Repetition;
   struct Frame;
   explicit LoadedProgram(std::shared_ptr<const CompiledProgram> program);
 

@@ -41,17 +41,17 @@ double PeakHostBytes() {
 }
 
 absl::StatusOr<std::vector<double>> Measure(api::Session& session,
-                                            const std::map<std::string, HostTensor>& inputs,
+                                            const std::map<std::string, api::HostValue>& inputs,
                                             const BenchOptions& options) {
   for (int64_t i = 0; i < options.warmup; ++i) {
-    TARTAN_RETURN_IF_ERROR(session.Run(inputs).status());
+    TARTAN_RETURN_IF_ERROR(session.RunValues(inputs).status());
   }
   std::vector<double> samples;
   const int64_t most = options.count > 0 ? options.count : kMaxSamples;
   const Stopwatch total;
   do {
     const Stopwatch one;
-    TARTAN_RETURN_IF_ERROR(session.Run(inputs).status());
+    TARTAN_RETURN_IF_ERROR(session.RunValues(inputs).status());
     samples.push_back(one.Milliseconds());
   } while (static_cast<int64_t>(samples.size()) < most &&
            (options.count > 0 || total.Milliseconds() < 1000 * options.seconds));
@@ -65,7 +65,7 @@ absl::Status Bench(api::Session& session, const BenchOptions& options, int64_t b
   input_options.batch = batch;
   TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeInputs(session.model().inputs(), input_options));
   api::RunStatistics first;
-  TARTAN_RETURN_IF_ERROR(session.Run(inputs, &first).status());
+  TARTAN_RETURN_IF_ERROR(session.RunValues(inputs, &first).status());
   TARTAN_ASSIGN_OR_RETURN(const std::vector<double> samples, Measure(session, inputs, options));
   const LatencySummary summary = Summarize(samples);
   report->set_batch(batch);

@@ -1,5 +1,6 @@
 // tartan inspect: what is in a model and what Tartan makes of it.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -23,7 +24,8 @@ struct InspectOptions {
 
 void FillDeclaration(const api::TensorSpec& spec, proto::TensorDeclaration* declaration) {
   declaration->set_name(spec.name);
-  declaration->set_type(std::string(Name(spec.type)));
+  const bool is_plain = spec.element == api::Element::kPlain;
+  declaration->set_type(std::string(is_plain ? Name(spec.type) : api::Name(spec.element)));
   for (const int64_t dim : spec.dims) declaration->add_shape(dim);
   for (const std::string& name : spec.dim_names) declaration->add_dim_names(name);
   declaration->set_optional(spec.is_optional);
@@ -55,7 +57,9 @@ absl::StatusOr<api::BoundGraph> Bind(const onnx::OnnxModel& model, const InputOp
     const auto value = values.find(spec.name);
     api::InputBinding& binding = bindings.emplace_back();
     binding.given = value != values.end();
-    if (binding.given) binding.shape = value->second.shape();
+    if (!binding.given) continue;
+    binding.shape = value->second.tensor().shape();
+    if (!spec.is_tensor() || spec.element != api::Element::kPlain) binding.value = &value->second;
   }
   while (true) {
     TARTAN_ASSIGN_OR_RETURN(api::BoundGraph graph, model.Bind(bindings));
@@ -91,9 +95,10 @@ absl::Status Compile(const onnx::OnnxModel& model, const InspectOptions& options
     if (tensor.defined()) placeholders.push_back(tensor);
   }
   std::vector<api::Tensor> outputs;
-  for (const api::Tensor& tensor : graph.outputs) {
-    if (tensor.constant() == nullptr) outputs.push_back(tensor);
-  }
+  for (const api::Value& value : graph.outputs) AppendTensors(value, &outputs);
+  outputs.erase(std::remove_if(outputs.begin(), outputs.end(),
+                               [](const api::Tensor& t) { return t.constant() != nullptr; }),
+                outputs.end());
   if (outputs.empty()) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(const api::ComposedProgram composed,
                           api::Compose(placeholders, outputs, model.name()));

@@ -31,10 +31,10 @@ struct RunOptions {
   std::string labels;
 };
 
-void AddTopScores(const HostTensor& value, const RunOptions& options,
+void AddTopScores(const api::HostValue& value, const RunOptions& options,
                   const std::vector<std::string>& labels, proto::RunReport::Output* output) {
-  if (options.topk <= 0) return;
-  for (const TopScore& score : TopScores(value, options.topk, kMaxTopRows)) {
+  if (options.topk <= 0 || !value.is_tensor() || value.element() != api::Element::kPlain) return;
+  for (const TopScore& score : TopScores(value.tensor(), options.topk, kMaxTopRows)) {
     proto::TopEntry* entry = output->add_top();
     entry->set_row(score.row);
     entry->set_index(score.index);
@@ -62,13 +62,13 @@ std::string TopText(const proto::RunReport::Output& output, bool probabilities, 
   return table.ToString();
 }
 
-std::string ToText(const proto::RunReport& report, const std::vector<HostTensor>& values) {
+std::string ToText(const proto::RunReport& report, const std::vector<api::HostValue>& values) {
   std::string text;
   for (int o = 0; o < report.outputs_size(); ++o) {
     const proto::RunReport::Output& output = report.outputs(o);
-    absl::StrAppend(&text, output.name(), ": ", values[o].shape().ToString(), "\n",
+    absl::StrAppend(&text, output.name(), ": ", Describe(values[o]), "\n",
                     output.top_size() > 0
-                        ? TopText(output, AreProbabilities(values[o]), HasColor(1))
+                        ? TopText(output, AreProbabilities(values[o].tensor()), HasColor(1))
                         : ValueText(values[o]));
   }
   Table table({Table::Align::kLeft, Table::Align::kLeft});
@@ -83,11 +83,12 @@ std::string ToText(const proto::RunReport& report, const std::vector<HostTensor>
 }
 
 // The first run, and a second for the latency of a program that is warm.
-absl::StatusOr<std::vector<HostTensor>> RunTwice(api::Session& session,
-                                                 const std::map<std::string, HostTensor>& inputs,
+absl::StatusOr<std::vector<api::HostValue>> RunTwice(api::Session& session,
+                                                 const std::map<std::string, api::HostValue>& inputs,
                                                  proto::RunReport* report) {
   api::RunStatistics statistics;
-  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> values, session.Run(inputs, &statistics));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<api::HostValue> values,
+                          session.RunValues(inputs, &statistics));
   report->set_bind_ms(statistics.bind_ms);
   report->set_compile_ms(statistics.compile_ms);
   report->set_setup_ms(statistics.setup_ms);
@@ -98,7 +99,7 @@ absl::StatusOr<std::vector<HostTensor>> RunTwice(api::Session& session,
   report->mutable_cache()->set_misses(statistics.cache_misses);
   if (statistics.latency_ms < kLongRunMs) {
     api::RunStatistics second;
-    TARTAN_RETURN_IF_ERROR(session.Run(inputs, &second).status());
+    TARTAN_RETURN_IF_ERROR(session.RunValues(inputs, &second).status());
     report->set_latency_ms(second.latency_ms);
   }
   return values;
@@ -123,7 +124,7 @@ absl::StatusOr<ExitCode> Run(const RunOptions& options, const Context& context) 
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   report.set_device(Describe(device->info()));
   TARTAN_ASSIGN_OR_RETURN(const auto session, At(Stage::kRun, api::Session::Create(model, device)));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values,
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> values,
                           At(Stage::kRun, RunTwice(*session, inputs, &report)));
 
   for (size_t o = 0; o < values.size(); ++o) {
@@ -132,8 +133,13 @@ absl::StatusOr<ExitCode> Run(const RunOptions& options, const Context& context) 
     AddTopScores(values[o], options, labels, output);
   }
   for (const auto& [position, path] : files) {
+    if (!values[position].is_tensor() || values[position].element() != api::Element::kPlain) {
+      return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
+                                   "output '", output_names[position], "' is ",
+                                   Describe(values[position]), ": only numbers are written")));
+    }
     TARTAN_RETURN_IF_ERROR(
-        At(Stage::kFile, WriteTensor(path, output_names[position], values[position])));
+        At(Stage::kFile, WriteTensor(path, output_names[position], values[position].tensor())));
     context.Detail(absl::StrCat("wrote ", path));
   }
   TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report, values)));

@@ -200,7 +200,9 @@ absl::StatusOr<ExitCode> Run(TileOptions options, const Context& context) {
                           At(Stage::kModel, api::Function::FromFile(options.file)));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::TensorSpec> specs,
                           At(Stage::kUsage, InputsOf(function, options.types)));
-  TARTAN_ASSIGN_OR_RETURN(const api::NamedTensors inputs, MakeInputs(specs, options.inputs));
+  TARTAN_ASSIGN_OR_RETURN(const auto values, MakeInputs(specs, options.inputs));
+  api::NamedTensors inputs;
+  for (const auto& [name, value] : values) inputs[name] = value.tensor();
   api::NamedShapes shapes;
   for (const auto& [name, value] : inputs) shapes[name] = value.shape();
   TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, CheckSizes(specs, shapes)));

@@ -24,7 +24,7 @@
 namespace tartan::cli {
 namespace {
 
-using Inputs = std::map<std::string, HostTensor>;
+using Inputs = std::map<std::string, api::HostValue>;
 
 struct TuneFlags {
   std::string model;
@@ -60,7 +60,7 @@ absl::StatusOr<std::vector<FoundKernel>> FindKernels(api::Session& session, cons
     return plan::PlanKernel(flat, settings, is_constant);
   };
   programs.SetOptions(options);
-  const absl::Status run = session.Run(inputs).status();
+  const absl::Status run = session.RunValues(inputs).status();
   programs.SetOptions(usual);
   TARTAN_RETURN_IF_ERROR(run);
   return found;
@@ -99,15 +99,15 @@ absl::Status CompareRuns(api::Session& before, api::Session& after, const Inputs
   constexpr int kLeastTurns = 5;
   constexpr int kMostTurns = 200;
   constexpr double kMostMs = 2000;
-  TARTAN_RETURN_IF_ERROR(before.Run(inputs).status());
-  TARTAN_RETURN_IF_ERROR(after.Run(inputs).status());
+  TARTAN_RETURN_IF_ERROR(before.RunValues(inputs).status());
+  TARTAN_RETURN_IF_ERROR(after.RunValues(inputs).status());
   std::vector<double> samples[2];
   const Stopwatch total;
   for (int turn = 0; turn < kMostTurns; ++turn) {
     if (turn >= kLeastTurns && total.Milliseconds() > kMostMs) break;
     for (int which : {0, 1}) {
       const Stopwatch one;
-      TARTAN_RETURN_IF_ERROR((which == 0 ? before : after).Run(inputs).status());
+      TARTAN_RETURN_IF_ERROR((which == 0 ? before : after).RunValues(inputs).status());
       samples[which].push_back(one.Milliseconds());
     }
   }

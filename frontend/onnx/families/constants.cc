@@ -19,17 +19,17 @@ using api::Tensor;
 // Larger results are made by the device.
 constexpr int64_t kMaxHostBytes = int64_t{1} << 24;
 
-// Constants of tensors never come here: the graph holds them. What does takes its value from a
-// function's attribute or is of a kind that is not supported.
-Outputs Constant(NodeContext& context) {
+// Constants with a value of their own never come here: the graph holds them. What does takes its
+// value from a function's attribute.
+absl::StatusOr<std::vector<api::Value>> Constant(NodeContext& context) {
   for (const AttributeProto& attribute : context.node().attribute()) {
     const AttributeProto* value = context.Find(attribute.name());
     if (value == nullptr) continue;
     AttributeProto renamed = *value;
     renamed.set_name(attribute.name());
-    TARTAN_ASSIGN_OR_RETURN(HostTensor tensor,
+    TARTAN_ASSIGN_OR_RETURN(const api::HostValue constant,
                             ConstantFromAttribute(renamed, {nullptr, nullptr}));
-    return std::vector<Tensor>{Tensor::Constant(std::move(tensor))};
+    return std::vector<api::Value>{api::ToLazy(constant)};
   }
   return Invalid("it has no value");
 }
@@ -108,12 +108,12 @@ Outputs Size(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"Constant", 1, {0, 0}, Constant},
+    ValueRow("Constant", 1, {0, 0}, Constant),
     {"ConstantOfShape", 9, {1, 1}, ConstantOfShape, nullptr, nullptr, HostOperands(0)},
     {"EyeLike", 9, {1, 1}, EyeLike},
     {"Range", 11, {3, 3}, Range, nullptr, nullptr, HostOperands(0, 1, 2)},
-    {"Shape", 1, {1, 1}, Shape},
-    {"Size", 1, {1, 1}, Size},
+    Reading({"Shape", 1, {1, 1}, Shape}),
+    Reading({"Size", 1, {1, 1}, Size}),
 };
 
 }  // namespace

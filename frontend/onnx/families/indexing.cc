@@ -80,12 +80,12 @@ Outputs ReverseSequence(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"GatherElements", 11, {2, 2}, GatherElements},
-    {"GatherND", 11, {2, 2}, GatherNd},
-    {"ReverseSequence", 10, {2, 2}, ReverseSequence},
-    {"Scatter", 9, {3, 3}, ScatterElements},
-    {"ScatterElements", 11, {3, 3}, ScatterElements},
-    {"ScatterND", 11, {3, 3}, ScatterNd},
+    Moving({"GatherElements", 11, {2, 2}, GatherElements}),
+    Moving({"GatherND", 11, {2, 2}, GatherNd}),
+    Moving({"ReverseSequence", 10, {2, 2}, ReverseSequence}),
+    Moving({"Scatter", 9, {3, 3}, ScatterElements}),
+    Moving({"ScatterElements", 11, {3, 3}, ScatterElements}),
+    Moving({"ScatterND", 11, {3, 3}, ScatterNd}),
 };
 
 }  // namespace

@@ -196,16 +196,16 @@ Outputs Gather(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"Concat", 1, {1, kAnyNumber}, Concat},
-    {"Expand", 8, {2, 2}, Expand, nullptr, nullptr, HostOperands(1)},
-    {"Gather", 1, {2, 2}, Gather},
-    {"Slice", 1, {1, 1}, Slice, nullptr, SliceToOperands},
-    {"Slice", 10, {3, 5}, Slice, nullptr, nullptr, HostOperands(1, 2, 3, 4)},
-    {"Split", 1, {1, 2}, Split, nullptr, SplitToOperand, HostOperands(1)},
-    {"Split", 13, {1, 2}, Split, nullptr, nullptr, HostOperands(1)},
-    {"Tile", 1, {3, 3}, TileOperator, nullptr, TilesToRepeats, HostOperands(1, 2)},
-    {"Tile", 6, {2, 2}, TileOperator, nullptr, nullptr, HostOperands(1)},
-    {"Transpose", 1, {1, 1}, TransposeOperator},
+    Moving({"Concat", 1, {1, kAnyNumber}, Concat}),
+    Moving({"Expand", 8, {2, 2}, Expand, nullptr, nullptr, HostOperands(1)}),
+    Moving({"Gather", 1, {2, 2}, Gather}),
+    Moving({"Slice", 1, {1, 1}, Slice, nullptr, SliceToOperands}),
+    Moving({"Slice", 10, {3, 5}, Slice, nullptr, nullptr, HostOperands(1, 2, 3, 4)}),
+    Moving({"Split", 1, {1, 2}, Split, nullptr, SplitToOperand, HostOperands(1)}),
+    Moving({"Split", 13, {1, 2}, Split, nullptr, nullptr, HostOperands(1)}),
+    Moving({"Tile", 1, {3, 3}, TileOperator, nullptr, TilesToRepeats, HostOperands(1, 2)}),
+    Moving({"Tile", 6, {2, 2}, TileOperator, nullptr, nullptr, HostOperands(1)}),
+    Moving({"Transpose", 1, {1, 1}, TransposeOperator}),
 };
 
 }  // namespace

@@ -39,8 +39,22 @@ Outputs TopK(NodeContext& context) {
   return std::vector<Tensor>{values, positions};
 }
 
-// How many elements are left depends on the condition, so its value is needed on the host. Without
-// an axis the operand is flat.
+using HostTensors = absl::StatusOr<std::vector<HostTensor>>;
+
+HostTensor HostInts(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
+  return HostTensor::FromVector(TensorShape{DataType::kInt64, std::move(dims)}, values);
+}
+
+// Positions of elements that are not 0, flat.
+std::vector<int64_t> FindNonZero(const HostTensor& x) {
+  std::vector<int64_t> found;
+  for (int64_t i = 0; i < x.element_count(); ++i) {
+    if (x.GetDouble(i) != 0) found.push_back(i);
+  }
+  return found;
+}
+
+// How many elements are left depends on the condition. Without an axis the operand is flat.
 Outputs Compress(NodeContext& context) {
   Tensor x = context.input(0);
   int64_t axis = 0;
@@ -50,34 +64,33 @@ Outputs Compress(NodeContext& context) {
   } else {
     TARTAN_ASSIGN_OR_RETURN(x, Reshape(context, x, {x.shape().element_count()}));
   }
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> condition, context.HostInts(1));
   const int64_t size = x.dims()[static_cast<size_t>(axis)];
-  if (static_cast<int64_t>(condition.size()) > size) {
-    return Invalid(condition.size(), " conditions for a size of ", size);
-  }
-  std::vector<int64_t> kept;
-  for (size_t i = 0; i < condition.size(); ++i) {
-    if (condition[i] != 0) kept.push_back(static_cast<int64_t>(i));
-  }
-  TARTAN_ASSIGN_OR_RETURN(Tensor result, TakeOf(context, x, ConstantInts(kept), axis));
+  const int64_t conditions = context.input(1).shape().element_count();
+  if (conditions > size) return Invalid(conditions, " conditions for a size of ", size);
+  const auto find = [](absl::Span<const HostTensor> operands) -> HostTensors {
+    const std::vector<int64_t> kept = FindNonZero(operands[0]);
+    return std::vector<HostTensor>{HostInts({static_cast<int64_t>(kept.size())}, kept)};
+  };
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> kept,
+                          context.RunOnHost({context.input(1)}, find));
+  TARTAN_ASSIGN_OR_RETURN(Tensor result, TakeOf(context, x, kept[0], axis));
   return std::vector<Tensor>{std::move(result)};
 }
 
 // The coordinates of elements that are not 0: one row per dimension, one column per element.
 Outputs NonZero(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const HostTensor x, context.HostValue(0));
-  const std::vector<int64_t> strides = RowMajorStrides(x.shape().dims);
-  std::vector<int64_t> found;
-  for (int64_t i = 0; i < x.element_count(); ++i) {
-    if (x.GetDouble(i) != 0) found.push_back(i);
-  }
-  std::vector<int64_t> coordinates;
-  for (size_t d = 0; d < strides.size(); ++d) {
-    for (int64_t i : found) coordinates.push_back(i / strides[d] % x.shape().dims[d]);
-  }
-  const TensorShape shape{DataType::kInt64,
-                          {x.shape().rank(), static_cast<int64_t>(found.size())}};
-  return std::vector<Tensor>{Tensor::Constant(HostTensor::FromVector(shape, coordinates))};
+  const auto find = [](absl::Span<const HostTensor> operands) -> HostTensors {
+    const HostTensor& x = operands[0];
+    const std::vector<int64_t> strides = RowMajorStrides(x.shape().dims);
+    const std::vector<int64_t> found = FindNonZero(x);
+    std::vector<int64_t> coordinates;
+    for (size_t d = 0; d < strides.size(); ++d) {
+      for (int64_t i : found) coordinates.push_back(i / strides[d] % x.shape().dims[d]);
+    }
+    return std::vector<HostTensor>{
+        HostInts({x.shape().rank(), static_cast<int64_t>(found.size())}, coordinates)};
+  };
+  return context.RunOnHost({context.input(0)}, find);
 }
 
 // Indices, depth, values (off, on): a new axis of size depth that is on where the index says.
@@ -125,8 +138,8 @@ Outputs Trilu(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"Compress", 9, {2, 2}, Compress, nullptr, nullptr, HostOperands(1)},
-    {"NonZero", 9, {1, 1}, NonZero, nullptr, nullptr, HostOperands(0)},
+    Moving({"Compress", 9, {2, 2}, Compress}),
+    {"NonZero", 9, {1, 1}, NonZero},
     {"OneHot", 9, {3, 3}, OneHot, nullptr, nullptr, HostOperands(1)},
     {"TopK", 1, {1, 1}, TopK, nullptr, KToOperand},
     {"TopK", 10, {2, 2}, TopK, nullptr, nullptr, HostOperands(1)},

@@ -98,8 +98,6 @@ Outputs Unsqueeze(NodeContext& context) {
   return One(Reshape(context, x, dims));
 }
 
-Outputs Identity(NodeContext& context) { return std::vector<Tensor>{context.input(0)}; }
-
 // Inference: the operand itself and a mask that drops nothing.
 Outputs Dropout(NodeContext& context) {
   const Tensor& x = context.input(0);
@@ -123,14 +121,13 @@ Outputs Dropout(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     {"Dropout", 1, {1, 3}, Dropout, nullptr, nullptr, HostOperands(2)},
-    {"Flatten", 1, {1, 1}, Flatten},
-    {"Identity", 1, {1, 1}, Identity},
-    {"Reshape", 1, {1, 1}, ReshapeOperator, nullptr, ShapeToOperand},
-    {"Reshape", 5, {2, 2}, ReshapeOperator, nullptr, nullptr, HostOperands(1)},
-    {"Squeeze", 1, {1, 1}, Squeeze, nullptr, AxesToOperand},
-    {"Squeeze", 13, {1, 2}, Squeeze, nullptr, nullptr, HostOperands(1)},
-    {"Unsqueeze", 1, {1, 1}, Unsqueeze, nullptr, AxesToOperand},
-    {"Unsqueeze", 13, {2, 2}, Unsqueeze, nullptr, nullptr, HostOperands(1)},
+    Moving({"Flatten", 1, {1, 1}, Flatten}),
+    Moving({"Reshape", 1, {1, 1}, ReshapeOperator, nullptr, ShapeToOperand}),
+    Moving({"Reshape", 5, {2, 2}, ReshapeOperator, nullptr, nullptr, HostOperands(1)}),
+    Moving({"Squeeze", 1, {1, 1}, Squeeze, nullptr, AxesToOperand}),
+    Moving({"Squeeze", 13, {1, 2}, Squeeze, nullptr, nullptr, HostOperands(1)}),
+    Moving({"Unsqueeze", 1, {1, 1}, Unsqueeze, nullptr, AxesToOperand}),
+    Moving({"Unsqueeze", 13, {2, 2}, Unsqueeze, nullptr, nullptr, HostOperands(1)}),
 };
 
 }  // namespace

@@ -18,7 +18,8 @@ class Affine : public Model {
   const std::string& name() const override { return name_; }
   const std::vector<TensorSpec>& inputs() const override { return inputs_; }
   const std::vector<TensorSpec>& outputs() const override { return outputs_; }
-  absl::StatusOr<BoundGraph> Bind(absl::Span<const InputBinding> bindings) const override {
+  absl::StatusOr<BoundGraph> Bind(absl::Span<const InputBinding> bindings,
+                                 Resolver* /*resolver*/) const override {
     BoundGraph graph;
     graph.placeholders = {Tensor::Placeholder("x", bindings[0].shape)};
     TARTAN_ASSIGN_OR_RETURN(Tensor y,

@@ -32,7 +32,9 @@ const std::vector<api::TensorSpec>& TwoInputs() {
 absl::StatusOr<HostTensor> Make(const std::string& text, const api::TensorSpec& input) {
   const auto spec = ParseInputSpec(text);
   if (!spec.ok()) return spec.status();
-  return MakeInput(*spec, input);
+  const auto value = MakeInput(*spec, input);
+  if (!value.ok()) return value.status();
+  return value->tensor();
 }
 
 struct TemporaryFile {
@@ -147,7 +149,7 @@ TEST(MakeInputs, AMissingInputIsAnErrorUnlessRandom) {
   options.random = true;
   const auto made = MakeInputs(TwoInputs(), options);
   ASSERT_TRUE(made.ok()) << made.status();
-  EXPECT_THAT(made->at("x").shape().dims, ElementsAre(4, 3));
+  EXPECT_THAT(made->at("x").tensor().shape().dims, ElementsAre(4, 3));
 }
 
 TEST(MakeInputs, RefusesSizesThatContradictTheModel) {
@@ -163,8 +165,8 @@ TEST(MakeInputs, BatchFixesOnlyOpenFirstSizes) {
   options.batch = 16;
   const auto made = MakeInputs(TwoInputs(), options);
   ASSERT_TRUE(made.ok()) << made.status();
-  EXPECT_THAT(made->at("x").shape().dims, ElementsAre(16, 3));
-  EXPECT_THAT(made->at("ids").shape().dims, ElementsAre(2));
+  EXPECT_THAT(made->at("x").tensor().shape().dims, ElementsAre(16, 3));
+  EXPECT_THAT(made->at("ids").tensor().shape().dims, ElementsAre(2));
 }
 
 TEST(MakeInputs, RefusesAnInputGivenTwice) {

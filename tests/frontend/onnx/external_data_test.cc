@@ -49,7 +49,7 @@ class ExternalDataTest : public testing::Test {
     if (!model.ok()) return model.status();
     const auto bound = (*model)->Bind({});
     if (!bound.ok()) return bound.status();
-    value_ = *bound->outputs.at(0).constant();
+    value_ = *bound->outputs.at(0).tensor().constant();
     return absl::OkStatus();
   }
 

@@ -52,7 +52,8 @@ absl::StatusOr<std::vector<HostTensor>> Apply(const std::string& op, int opset,
   const auto bound = (*model)->Bind({});
   if (!bound.ok()) return bound.status();
   std::vector<HostTensor> values;
-  for (const api::Tensor& output : bound->outputs) {
+  for (const api::Value& value : bound->outputs) {
+    const api::Tensor& output = value.tensor();
     if (output.constant() == nullptr) return absl::InternalError("an output was not folded");
     values.push_back(*output.constant());
   }

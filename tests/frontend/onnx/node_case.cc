@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/composer.h"
 #include "frontend/onnx/onnx_model.h"
-#include "frontend/onnx/tensor_proto.h"
+#include "frontend/onnx/value_proto.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/lang/binder.h"
@@ -18,16 +18,15 @@ namespace {
 
 constexpr int64_t kMaxPoints = int64_t{1} << 27;
 
-absl::StatusOr<std::vector<HostTensor>> ReadTensors(const std::string& folder,
-                                                    const std::string& prefix,
-                                                    const std::vector<api::TensorSpec>& specs) {
-  std::vector<HostTensor> tensors;
+absl::StatusOr<std::vector<api::HostValue>> ReadValues(const std::string& folder,
+                                                       const std::string& prefix,
+                                                       const std::vector<api::TensorSpec>& specs) {
+  std::vector<api::HostValue> values;
   for (size_t i = 0;; ++i) {
     const std::string path = absl::StrCat(folder, "/test_data_set_0/", prefix, "_", i, ".pb");
-    if (!std::filesystem::exists(path)) return tensors;
-    TARTAN_ASSIGN_OR_RETURN(HostTensor tensor, ReadTensorFile(path));
-    const DataType declared = i < specs.size() ? specs[i].type : tensor.type();
-    tensors.push_back(AsDeclared(tensor, declared));
+    if (!std::filesystem::exists(path)) return values;
+    if (i >= specs.size()) return absl::DataLossError(absl::StrCat(path, " has no declaration"));
+    TARTAN_ASSIGN_OR_RETURN(values.emplace_back(), ReadValueFile(path, specs[i]));
   }
 }
 
@@ -76,29 +75,67 @@ absl::Status CompareTensors(const HostTensor& actual, const HostTensor& expected
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<api::HostValue>> EvaluateValues(const std::vector<api::Value>& values) {
+  std::vector<api::Tensor> tensors;
+  for (const api::Value& value : values) AppendTensors(value, &tensors);
+  std::vector<HostTensor> results;
+  if (!tensors.empty()) {
+    TARTAN_ASSIGN_OR_RETURN(results, Evaluate(tensors));
+  }
+  absl::Span<const HostTensor> rest = results;
+  std::vector<api::HostValue> evaluated;
+  for (const api::Value& value : values) evaluated.push_back(Replace(value, &rest));
+  return evaluated;
+}
+
+absl::Status CompareValues(const api::HostValue& actual, const api::HostValue& expected,
+                           const Tolerance& tolerance) {
+  const bool alike = actual.kind() == expected.kind() && actual.element() == expected.element() &&
+                     (!actual.is_sequence() ||
+                      actual.elements().size() == expected.elements().size());
+  if (!alike) {
+    return absl::DataLossError(
+        absl::StrCat("got ", Describe(actual), ", expected ", Describe(expected)));
+  }
+  if (actual.is_nothing()) return absl::OkStatus();
+  if (actual.is_tensor() && !actual.is_strings()) {
+    return CompareTensors(actual.tensor(), expected.tensor(), tolerance);
+  }
+  if (actual.is_strings()) {
+    const bool equal = actual.tensor().shape() == expected.tensor().shape() &&
+                       StringsOf(actual) == StringsOf(expected);
+    return equal ? absl::OkStatus() : absl::DataLossError("strings differ");
+  }
+  for (size_t i = 0; i < expected.elements().size(); ++i) {
+    TARTAN_RETURN_IF_ERROR(
+        CompareValues(actual.elements()[i], expected.elements()[i], tolerance));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RunNodeCase(const std::string& folder, const Tolerance& tolerance) {
   TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<const OnnxModel> model,
                           OnnxModel::Load(folder + "/model.onnx"));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> inputs,
-                          ReadTensors(folder, "input", model->inputs()));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> expected,
-                          ReadTensors(folder, "output", model->outputs()));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> inputs,
+                          ReadValues(folder, "input", model->inputs()));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> expected,
+                          ReadValues(folder, "output", model->outputs()));
   std::vector<api::InputBinding> bindings(model->inputs().size());
   for (size_t i = 0; i < bindings.size(); ++i) {
     bindings[i].given = i < inputs.size();
     if (!bindings[i].given) continue;
-    bindings[i].shape = inputs[i].shape();
+    bindings[i].shape = inputs[i].tensor().shape();
     bindings[i].value = &inputs[i];
   }
   TARTAN_ASSIGN_OR_RETURN(const api::BoundGraph bound, model->Bind(bindings));
   if (!bound.needed_values.empty()) return absl::InternalError("every value was given");
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> actual, Evaluate(bound.outputs));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> actual, EvaluateValues(bound.outputs));
   if (actual.size() != expected.size()) {
     return absl::DataLossError(
         absl::StrCat(actual.size(), " outputs, expected ", expected.size()));
   }
   for (size_t i = 0; i < expected.size(); ++i) {
-    const absl::Status status = CompareTensors(actual[i], expected[i], tolerance);
+    const absl::Status status = CompareValues(actual[i], expected[i], tolerance);
     if (!status.ok()) {
       return absl::Status(status.code(), absl::StrCat("output ", i, ": ", status.message()));
     }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "tile/base/host_tensor.h"
+#include "frontend/api/value.h"
 
 namespace tartan::onnx {
 
@@ -27,6 +27,13 @@ absl::Status RunNodeCase(const std::string& folder, const Tolerance& tolerance =
 // Ok when types, shapes and values agree: NaN equals NaN, an infinity itself.
 absl::Status CompareTensors(const HostTensor& actual, const HostTensor& expected,
                             const Tolerance& tolerance);
+
+// The same for values of any kind.
+absl::Status CompareValues(const api::HostValue& actual, const api::HostValue& expected,
+                           const Tolerance& tolerance);
+
+// Values that depend on no placeholder, computed by the naive evaluator.
+absl::StatusOr<std::vector<api::HostValue>> EvaluateValues(const std::vector<api::Value>& values);
 
 // The case folders of a group ("node", "simple" …), by name.
 std::vector<std::string> ListCases(const std::string& group);

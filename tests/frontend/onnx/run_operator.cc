@@ -4,29 +4,31 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/composer.h"
 #include "frontend/onnx/onnx_model.h"
-#include "frontend/onnx/tensor_proto.h"
+#include "frontend/onnx/value_proto.h"
 #include "tests/frontend/onnx/model_text.h"
+#include "tests/frontend/onnx/node_case.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
 
-absl::StatusOr<std::vector<HostTensor>> RunOperator(const OperatorCall& call) {
+absl::StatusOr<std::vector<api::HostValue>> RunOperatorValues(const OperatorCall& call) {
   std::string node = absl::StrCat("node { name: 'n' op_type: '", call.op, "' domain: '",
                                   call.domain, "' ", call.fields);
   std::string graph;
   std::vector<api::InputBinding> bindings;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
-    const HostTensor& input = call.inputs[i];
-    if (input.type() == DataType::kInvalid) {
+    const api::HostValue& input = call.inputs[i];
+    if (input.is_nothing() || input.tensor().type() == DataType::kInvalid) {
       node += " input: ''";
       continue;
     }
     const std::string name = absl::StrCat("x", i);
     absl::StrAppend(&node, " input: '", name, "'");
-    graph += ValueText("input", name, DataTypeToOnnx(input.type()),
-                       absl::StrJoin(input.shape().dims, " "));
+    graph += ValueText("input", name,
+                       ElementToOnnx({input.tensor().type(), input.element()}),
+                       absl::StrJoin(input.tensor().shape().dims, " "));
     api::InputBinding binding;
-    binding.shape = input.shape();
+    binding.shape = input.tensor().shape();
     binding.value = &input;
     bindings.push_back(binding);
   }
@@ -43,12 +45,17 @@ absl::StatusOr<std::vector<HostTensor>> RunOperator(const OperatorCall& call) {
       const std::shared_ptr<const OnnxModel> model,
       OnnxModel::LoadBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "m"));
   TARTAN_ASSIGN_OR_RETURN(const api::BoundGraph bound, model->Bind(bindings));
-  std::vector<HostTensor> outputs;
-  for (const api::Tensor& output : bound.outputs) {
-    TARTAN_ASSIGN_OR_RETURN(HostTensor value, api::EvaluateOnHost(output));
-    outputs.push_back(std::move(value));
+  return EvaluateValues(bound.outputs);
+}
+
+absl::StatusOr<std::vector<HostTensor>> RunOperator(const OperatorCall& call) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> values, RunOperatorValues(call));
+  std::vector<HostTensor> tensors;
+  for (const api::HostValue& value : values) {
+    if (!value.is_tensor()) return absl::InternalError(Describe(value));
+    tensors.push_back(value.tensor());
   }
-  return outputs;
+  return tensors;
 }
 
 std::string Attribute(const std::string& name, int64_t value) {

@@ -5,20 +5,22 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tile/base/host_tensor.h"
+#include "frontend/api/value.h"
 
 namespace tartan::onnx {
 
 struct OperatorCall {
   std::string op;
   int opset = 13;
-  std::vector<HostTensor> inputs = {};  // an empty one (no type) is left out
+  std::vector<api::HostValue> inputs = {};  // nothing, or a tensor without a type, is left out
   // Fields of the NodeProto as protobuf text: Attribute(…) makes them.
   std::string fields = "";
   int outputs = 1;
   std::string domain = "";
 };
 
+absl::StatusOr<std::vector<api::HostValue>> RunOperatorValues(const OperatorCall& call);
+// The same where all outputs are tensors of numbers.
 absl::StatusOr<std::vector<HostTensor>> RunOperator(const OperatorCall& call);
 
 // "attribute { name: 'axis' type: INT i: 1 }" and the like.

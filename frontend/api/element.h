@@ -1,0 +1,36 @@
+// Elements that Tile does not compute with, each kept in tensors of a type it does: strings and the
+// narrow numbers of quantised models. Operators that only move elements need not know.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "tile/base/data_type.h"
+
+namespace tartan::api {
+
+enum class Element : uint8_t {
+  kPlain,           // what the tensor's own type says
+  kString,          // int64: positions in a sorted list of words
+  kFloat8E4M3FN,    // uint8: bit patterns, as for all floats below
+  kFloat8E4M3FNUZ,
+  kFloat8E5M2,
+  kFloat8E5M2FNUZ,
+  kFloat8E8M0,
+  kFloat4E2M1,
+  kInt4,            // int8: the values, as for all integers below
+  kUInt4,           // uint8
+  kInt2,            // int8
+  kUInt2,           // uint8
+};
+
+// The type of the tensor that holds such elements; kInvalid for kPlain.
+DataType StorageType(Element element);
+
+// "string", "float8e4m3fn" …; empty for kPlain.
+absl::string_view Name(Element element);
+
+// Bits of an element in a file where they are packed, or 8; 0 for kPlain and kString.
+int PackedBits(Element element);
+
+}  // namespace tartan::api

@@ -1,0 +1,78 @@
+#include "frontend/api/fetch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "frontend/api/composer.h"
+#include "frontend/api/load.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::api {
+
+absl::StatusOr<Fetch> Fetch::Make(const Device& device, absl::Span<const Tensor> placeholders,
+                                  absl::Span<const Tensor> wanted, absl::string_view name,
+                                  RunStatistics* statistics) {
+  Fetch fetch;
+  std::vector<Tensor> computed;
+  std::vector<Tensor> read;
+  for (const Tensor& tensor : wanted) {
+    Source& source = fetch.sources_.emplace_back();
+    if (tensor.constant() != nullptr) {
+      source.constant = *tensor.constant();
+    } else if (tensor.is_placeholder()) {
+      source.from = From::kPlaceholder;
+      source.placeholder = static_cast<int>(
+          std::find(placeholders.begin(), placeholders.end(), tensor) - placeholders.begin());
+    } else {
+      source.from = From::kProgram;
+      computed.push_back(tensor);
+      for (Tensor& placeholder : PlaceholdersOf(tensor)) read.push_back(std::move(placeholder));
+    }
+  }
+  if (computed.empty()) return fetch;
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < placeholders.size(); ++i) {
+    const bool is_read = std::find(read.begin(), read.end(), placeholders[i]) != read.end();
+    if (!placeholders[i].defined() || !is_read) continue;
+    inputs.push_back(placeholders[i]);
+    fetch.inputs_.push_back(static_cast<int>(i));
+  }
+  TARTAN_ASSIGN_OR_RETURN(fetch.program_, Load(device, inputs, computed, name, statistics));
+  return fetch;
+}
+
+absl::StatusOr<std::vector<HostTensor>> Fetch::Run(absl::Span<const HostTensor> values,
+                                                   RunStatistics* statistics,
+                                                   std::vector<KernelProfile>* profile) const {
+  std::vector<HostTensor> computed;
+  if (program_ != nullptr) {
+    std::vector<HostTensor> inputs;
+    for (int input : inputs_) inputs.push_back(values[static_cast<size_t>(input)]);
+    std::vector<evaluator::KernelTime> times;
+    TARTAN_ASSIGN_OR_RETURN(computed, program_->Run(inputs, profile == nullptr ? nullptr : &times));
+    if (profile != nullptr) {
+      for (const evaluator::KernelTime& time : times) {
+        profile->push_back({time.kernel, time.description, time.ms, time.flops, time.bytes});
+      }
+    }
+    statistics->kernels += program_->program().launches_per_run();
+  }
+  std::vector<HostTensor> results;
+  size_t next = 0;
+  for (const Source& source : sources_) {
+    switch (source.from) {
+      case From::kConstant:
+        results.push_back(source.constant);
+        break;
+      case From::kPlaceholder:
+        results.push_back(values[static_cast<size_t>(source.placeholder)]);
+        break;
+      case From::kProgram:
+        results.push_back(std::move(computed[next++]));
+        break;
+    }
+  }
+  return results;
+}
+
+}  // namespace tartan::api

@@ -1,0 +1,39 @@
+// Tensors computed from placeholders by one program on a device. Internal to frontend/api.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "frontend/api/device.h"
+#include "frontend/api/run_statistics.h"
+#include "frontend/api/tensor.h"
+#include "tile/evaluator/loaded_program.h"
+
+namespace tartan::api {
+
+class Fetch {
+ public:
+  // `placeholders` with undefined ones among them, for which there will be no value.
+  static absl::StatusOr<Fetch> Make(const Device& device, absl::Span<const Tensor> placeholders,
+                                    absl::Span<const Tensor> wanted, absl::string_view name,
+                                    RunStatistics* statistics);
+
+  // The wanted tensors, in order; `values` by placeholder. Adds kernels to `statistics`.
+  absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> values,
+                                              RunStatistics* statistics,
+                                              std::vector<KernelProfile>* profile) const;
+
+ private:
+  // A constant, a placeholder's value, or the next output of the program.
+  enum class From : uint8_t { kConstant, kPlaceholder, kProgram };
+  struct Source {
+    From from = From::kConstant;
+    HostTensor constant;
+    int placeholder = 0;
+  };
+  std::vector<Source> sources_;  // per wanted tensor
+  std::vector<int> inputs_;      // placeholders the program reads
+  std::shared_ptr<evaluator::LoadedProgram> program_;  // null when there is nothing to compute
+};
+
+}  // namespace tartan::api

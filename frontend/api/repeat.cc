@@ -1,0 +1,65 @@
+#include "frontend/api/repeat.h"
+
+#include <algorithm>
+
+#include "frontend/api/composer.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::api {
+namespace {
+
+// Index points of one turn.
+constexpr int64_t kMaxPoints = int64_t{1} << 24;
+
+HostTensor RowOf(const HostTensor& whole, int64_t row, const TensorShape& shape) {
+  const size_t bytes = static_cast<size_t>(shape.byte_size());
+  return HostTensor(shape, whole.bytes().subspan(static_cast<size_t>(row) * bytes, bytes));
+}
+
+HostTensor Stack(const std::vector<HostTensor>& rows, TensorShape shape) {
+  shape.dims.insert(shape.dims.begin(), static_cast<int64_t>(rows.size()));
+  std::vector<uint8_t> bytes;
+  for (const HostTensor& row : rows) {
+    bytes.insert(bytes.end(), row.bytes().begin(), row.bytes().end());
+  }
+  return HostTensor(shape, bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<HostTensor>> NaiveRunner::Repeat(const RepeatBody& body,
+                                                            absl::Span<const HostTensor> operands) {
+  const size_t count = body.states.size();
+  std::vector<HostTensor> states(operands.begin(), operands.begin() + static_cast<int64_t>(count));
+  const absl::Span<const HostTensor> scanned = operands.subspan(count, body.slices.size());
+  const absl::Span<const HostTensor> invariants = operands.subspan(count + body.slices.size());
+  std::vector<Tensor> placeholders = body.states;
+  placeholders.insert(placeholders.end(), body.slices.begin(), body.slices.end());
+  placeholders.insert(placeholders.end(), body.invariants.begin(), body.invariants.end());
+  if (body.turn.defined()) placeholders.push_back(body.turn);
+  std::vector<Tensor> outputs = body.next_states;
+  outputs.insert(outputs.end(), body.rows.begin(), body.rows.end());
+  if (body.goes_on.defined()) outputs.push_back(body.goes_on);
+  std::vector<std::vector<HostTensor>> rows(body.rows.size());
+  for (int64_t turn = 0; turn < body.turns; ++turn) {
+    std::vector<HostTensor> values = states;
+    for (size_t i = 0; i < body.slices.size(); ++i) {
+      values.push_back(RowOf(scanned[i], turn, body.slices[i].shape()));
+    }
+    values.insert(values.end(), invariants.begin(), invariants.end());
+    if (body.turn.defined()) {
+      values.push_back(HostTensor::FromVector(body.turn.shape(), std::vector<int64_t>{turn}));
+    }
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> made,
+                            EvaluateByDefinition(placeholders, values, outputs, kMaxPoints));
+    std::copy_n(made.begin(), count, states.begin());
+    for (size_t i = 0; i < rows.size(); ++i) rows[i].push_back(made[count + i]);
+    if (body.goes_on.defined() && made.back().GetInt(0) == 0) break;
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    states.push_back(Stack(rows[i], body.rows[i].shape()));
+  }
+  return states;
+}
+
+}  // namespace tartan::api

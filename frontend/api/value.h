@@ -1,0 +1,92 @@
+// What a model takes and gives: a tensor (of numbers, strings or narrow numbers), a sequence of
+// values, or nothing, which is also what an empty optional is.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "frontend/api/element.h"
+#include "frontend/api/tensor.h"
+#include "tile/base/host_tensor.h"
+
+namespace tartan::api {
+
+// Sorted, each once.
+using Words = std::shared_ptr<const std::vector<std::string>>;
+
+// T is Tensor while a model is imported and HostTensor when it runs. Cheap to copy.
+template <class T>
+class ValueOf {
+ public:
+  enum class Kind : uint8_t { kNothing, kTensor, kSequence };
+
+  ValueOf() = default;
+  ValueOf(T tensor) : kind_(Kind::kTensor), tensor_(std::move(tensor)) {}
+  // `tensor` is of StorageType(element); `words` for strings.
+  ValueOf(T tensor, Element element, Words words = nullptr)
+      : kind_(Kind::kTensor),
+        tensor_(std::move(tensor)),
+        element_(element),
+        words_(std::move(words)) {}
+  static ValueOf Sequence(std::vector<ValueOf> elements) {
+    ValueOf value;
+    value.kind_ = Kind::kSequence;
+    value.elements_ = std::make_shared<const std::vector<ValueOf>>(std::move(elements));
+    return value;
+  }
+
+  Kind kind() const { return kind_; }
+  bool is_nothing() const { return kind_ == Kind::kNothing; }
+  bool is_tensor() const { return kind_ == Kind::kTensor; }
+  bool is_sequence() const { return kind_ == Kind::kSequence; }
+  bool is_strings() const { return is_tensor() && element_ == Element::kString; }
+
+  // For a tensor; for strings and narrow numbers what represents them.
+  const T& tensor() const { return tensor_; }
+  Element element() const { return element_; }
+  const Words& words() const { return words_; }
+  // The same elements, computed from this value's tensor by moving them about.
+  ValueOf With(T tensor) const { return ValueOf(std::move(tensor), element_, words_); }
+
+  // For a sequence.
+  const std::vector<ValueOf>& elements() const { return *elements_; }
+
+ private:
+  Kind kind_ = Kind::kNothing;
+  T tensor_;
+  Element element_ = Element::kPlain;
+  Words words_;
+  std::shared_ptr<const std::vector<ValueOf>> elements_;
+};
+
+using Value = ValueOf<Tensor>;
+using HostValue = ValueOf<HostTensor>;
+
+// A tensor of strings, row-major.
+HostValue HostStrings(std::vector<int64_t> dims, absl::Span<const std::string> strings);
+// The strings of such a tensor, row-major.
+std::vector<std::string> StringsOf(const HostValue& value);
+
+// "float32[2, 3]", "string[4]", "sequence of 3", "nothing".
+std::string Describe(const HostValue& value);
+
+// A known value as a lazy one.
+Value ToLazy(const HostValue& value, const std::string& name = "");
+
+// Every tensor in the value, in order.
+void AppendTensors(const Value& value, std::vector<Tensor>* tensors);
+// `value` with its tensors exchanged for the next of `tensors`, which are taken from its front.
+HostValue Replace(const Value& value, absl::Span<const HostTensor>* tensors);
+Value Replace(const Value& value, absl::Span<const Tensor>* tensors);
+
+// Two tensors of strings over one list of words: positions in `words` for those in `from`.
+Words Merge(const Words& a, const Words& b);
+std::vector<int64_t> PositionsIn(const Words& words, const Words& from);
+
+// Appends to `key` what tells the value from any other.
+void AppendKey(const HostValue& value, std::string* key);
+
+}  // namespace tartan::api

@@ -1,0 +1,214 @@
+#include "frontend/onnx/value_proto.h"
+
+#include <array>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/external_data.h"
+#include "frontend/onnx/mapped_file.h"
+#include "proto/onnx.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using api::Element;
+using api::HostValue;
+
+struct ElementRow {
+  int32_t onnx_type;
+  Element element;
+};
+constexpr std::array<ElementRow, 11> kElements = {{
+    {8, Element::kString},
+    {17, Element::kFloat8E4M3FN},
+    {18, Element::kFloat8E4M3FNUZ},
+    {19, Element::kFloat8E5M2},
+    {20, Element::kFloat8E5M2FNUZ},
+    {21, Element::kUInt4},
+    {22, Element::kInt4},
+    {23, Element::kFloat4E2M1},
+    {24, Element::kFloat8E8M0},
+    {25, Element::kUInt2},
+    {26, Element::kInt2},
+}};
+
+// Sequences in sequences and optionals of optionals, deeper than any model has them.
+constexpr int kMaxDepth = 8;
+
+absl::StatusOr<HostValue> StringTensor(const TensorProto& proto) {
+  const TensorShape shape{DataType::kInt64, {proto.dims().begin(), proto.dims().end()}};
+  TARTAN_RETURN_IF_ERROR(CheckShape(shape));
+  if (proto.string_data_size() != shape.element_count()) {
+    return absl::InvalidArgumentError(absl::StrCat("string_data holds ", proto.string_data_size(),
+                                                   " where ", shape.element_count(),
+                                                   " are declared"));
+  }
+  const std::vector<std::string> strings(proto.string_data().begin(), proto.string_data().end());
+  return api::HostStrings(shape.dims, strings);
+}
+
+// The bytes of a packed tensor, wherever the message keeps them.
+absl::StatusOr<std::vector<uint8_t>> PackedBytes(const TensorProto& proto, int64_t size,
+                                                 const TensorSource& source) {
+  std::vector<uint8_t> bytes;
+  if (proto.data_location() == TensorProto::EXTERNAL) {
+    if (source.external == nullptr) {
+      return absl::InvalidArgumentError("external data is not allowed here");
+    }
+    TARTAN_ASSIGN_OR_RETURN(const ExternalData::Bytes data, source.external->Read(proto, size));
+    bytes.assign(data.bytes.begin(), data.bytes.end());
+  } else if (proto.has_raw_data()) {
+    bytes.assign(proto.raw_data().begin(), proto.raw_data().end());
+  } else {
+    for (int32_t value : proto.int32_data()) bytes.push_back(static_cast<uint8_t>(value));
+  }
+  if (static_cast<int64_t>(bytes.size()) == size) return bytes;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the data holds ", bytes.size(), " bytes where ", size, " are declared"));
+}
+
+// Numbers of 8 bits and less: one to a byte afterwards, those with a sign extended.
+absl::StatusOr<HostValue> NarrowTensor(const TensorProto& proto, Element element,
+                                       const TensorSource& source) {
+  const DataType type = api::StorageType(element);
+  const TensorShape shape{type, {proto.dims().begin(), proto.dims().end()}};
+  TARTAN_RETURN_IF_ERROR(CheckShape(shape));
+  const int bits = api::PackedBits(element);
+  const int64_t count = shape.element_count();
+  const int64_t in_byte = 8 / bits;
+  const int64_t size = count / in_byte + (count % in_byte != 0);
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<uint8_t> packed, PackedBytes(proto, size, source));
+  std::vector<uint8_t> values(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    const int at = static_cast<int>(i % in_byte) * bits;
+    const int value = packed[static_cast<size_t>(i / in_byte)] >> at & ((1 << bits) - 1);
+    const bool is_negative = type == DataType::kInt8 && (value >> (bits - 1) & 1) != 0;
+    values[static_cast<size_t>(i)] = static_cast<uint8_t>(is_negative ? value - (1 << bits) : value);
+  }
+  return HostValue(HostTensor(shape, values), element);
+}
+
+absl::StatusOr<HostValue> ToHostValue(const SequenceProto& proto, int depth);
+
+absl::StatusOr<HostValue> ToHostValue(const OptionalProto& proto, int depth) {
+  if (depth > kMaxDepth) return absl::InvalidArgumentError("it is nested too deeply");
+  if (proto.has_tensor_value()) return ToHostValue(proto.tensor_value(), TensorSource());
+  if (proto.has_sequence_value()) return ToHostValue(proto.sequence_value(), depth + 1);
+  if (proto.has_optional_value()) return ToHostValue(proto.optional_value(), depth + 1);
+  return HostValue();
+}
+
+absl::StatusOr<HostValue> ToHostValue(const SequenceProto& proto, int depth) {
+  if (depth > kMaxDepth) return absl::InvalidArgumentError("it is nested too deeply");
+  std::vector<HostValue> elements;
+  for (const TensorProto& tensor : proto.tensor_values()) {
+    TARTAN_ASSIGN_OR_RETURN(elements.emplace_back(), ToHostValue(tensor, TensorSource()));
+  }
+  for (const SequenceProto& sequence : proto.sequence_values()) {
+    TARTAN_ASSIGN_OR_RETURN(elements.emplace_back(), ToHostValue(sequence, depth + 1));
+  }
+  for (const OptionalProto& optional : proto.optional_values()) {
+    TARTAN_ASSIGN_OR_RETURN(elements.emplace_back(), ToHostValue(optional, depth + 1));
+  }
+  return HostValue::Sequence(std::move(elements));
+}
+
+absl::StatusOr<HostValue> ToHostValue(const TensorProto& proto, int /*depth*/) {
+  return ToHostValue(proto, TensorSource());
+}
+
+template <class Message>
+bool ParseMessage(absl::Span<const uint8_t> bytes, Message* proto) {
+  return bytes.size() <= static_cast<size_t>(std::numeric_limits<int>::max()) &&
+         proto->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+template <class Message>
+absl::StatusOr<HostValue> Parse(absl::Span<const uint8_t> bytes) {
+  Message proto;
+  if (ParseMessage(bytes, &proto)) return ToHostValue(proto, 0);
+  return absl::InvalidArgumentError("it is no serialised ONNX value, or it is cut off");
+}
+
+HostValue WithDeclaredType(const HostValue& value, const api::TensorSpec& spec) {
+  if (!value.is_tensor() || value.element() != Element::kPlain) return value;
+  return HostValue(AsDeclared(value.tensor(), spec.type));
+}
+
+}  // namespace
+
+absl::StatusOr<ElementType> ElementFromOnnx(int32_t onnx_type) {
+  for (const ElementRow& row : kElements) {
+    if (row.onnx_type == onnx_type) return ElementType{api::StorageType(row.element), row.element};
+  }
+  TARTAN_ASSIGN_OR_RETURN(const DataType type, DataTypeFromOnnx(onnx_type));
+  return ElementType{type, Element::kPlain};
+}
+
+int32_t ElementToOnnx(const ElementType& type) {
+  for (const ElementRow& row : kElements) {
+    if (row.element == type.element) return row.onnx_type;
+  }
+  return DataTypeToOnnx(type.type);
+}
+
+absl::StatusOr<HostValue> ToHostValue(const TensorProto& proto, const TensorSource& source) {
+  TARTAN_ASSIGN_OR_RETURN(const ElementType type, ElementFromOnnx(proto.data_type()));
+  if (type.element == Element::kString) return StringTensor(proto);
+  if (type.element != Element::kPlain) return NarrowTensor(proto, type.element, source);
+  TARTAN_ASSIGN_OR_RETURN(HostTensor tensor, ToHostTensor(proto, source));
+  return HostValue(std::move(tensor));
+}
+
+absl::Status FillSpec(const TypeProto& type, api::TensorSpec* spec) {
+  const TypeProto* inner = &type;
+  for (int depth = 0; depth < kMaxDepth; ++depth) {
+    if (inner->has_sequence_type()) {
+      ++spec->sequence_depth;
+      inner = &inner->sequence_type().elem_type();
+    } else if (inner->has_optional_type()) {
+      spec->may_be_empty = true;
+      inner = &inner->optional_type().elem_type();
+    }
+  }
+  if (inner->has_map_type()) return absl::UnimplementedError("it is a map");
+  if (inner->has_sparse_tensor_type()) return absl::UnimplementedError("it is a sparse tensor");
+  if (!inner->has_tensor_type()) {
+    if (spec->may_be_empty || spec->sequence_depth > 0) {  // elements of any type
+      spec->has_rank = false;
+      return absl::OkStatus();
+    }
+    return absl::UnimplementedError("it is of no known type");
+  }
+  const TypeProto::Tensor& tensor = inner->tensor_type();
+  TARTAN_ASSIGN_OR_RETURN(const ElementType element, ElementFromOnnx(tensor.elem_type()));
+  spec->type = element.type;
+  spec->element = element.element;
+  spec->has_rank = tensor.has_shape();
+  for (const TensorShapeProto::Dimension& dim : tensor.shape().dim()) {
+    const bool is_fixed = dim.has_dim_value() && dim.dim_value() >= 0;
+    spec->dims.push_back(is_fixed ? dim.dim_value() : -1);
+    spec->dim_names.push_back(dim.dim_param());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HostValue> ReadValueFile(const std::string& path, const api::TensorSpec& spec) {
+  TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  const absl::Span<const uint8_t> bytes = file->bytes();
+  absl::StatusOr<HostValue> value =
+      spec.may_be_empty         ? Parse<OptionalProto>(bytes)
+      : spec.sequence_depth > 0 ? Parse<SequenceProto>(bytes)
+                                : Parse<TensorProto>(bytes);
+  if (value.ok()) return WithDeclaredType(*value, spec);
+  return absl::Status(value.status().code(), absl::StrCat(path, ": ", value.status().message()));
+}
+
+absl::StatusOr<std::string> ReadValueName(const std::string& path) {
+  TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  TensorProto proto;
+  return ParseMessage(file->bytes(), &proto) ? proto.name() : std::string();
+}
+
+}  // namespace tartan::onnx

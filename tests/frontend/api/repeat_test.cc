@@ -1,0 +1,147 @@
+// Bodies repeated on a device, beside the same by the definition of Tile.
+#include "frontend/api/repeat.h"
+
+#include "frontend/api/device_runner.h"
+#include "frontend/api/function.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tartan::api {
+namespace {
+
+using ::testing::ElementsAre;
+
+HostTensor Floats(std::vector<int64_t> dims, const std::vector<float>& values) {
+  return HostTensor::FromVector(TensorShape{DataType::kFloat32, std::move(dims)}, values);
+}
+
+Tensor FloatPlaceholder(const std::string& name, std::vector<int64_t> dims) {
+  return Tensor::Placeholder(name, TensorShape{DataType::kFloat32, std::move(dims)});
+}
+
+class Repeating : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto device = Device::Open();
+    if (!device.ok()) GTEST_SKIP() << device.status();
+    device_ = *std::move(device);
+  }
+
+  // The results on the device, which must be those of the definition.
+  std::vector<HostTensor> Run(const RepeatBody& body, const std::vector<HostTensor>& operands) {
+    DeviceRunner runner(*device_, nullptr);
+    NaiveRunner naive;
+    const auto expected = naive.Repeat(body, operands);
+    EXPECT_TRUE(expected.ok()) << expected.status();
+    std::vector<HostTensor> results;
+    for (int time = 0; time < 2; ++time) {  // the second time with the memory of the first
+      const auto actual = runner.Repeat(body, operands);
+      EXPECT_TRUE(actual.ok()) << actual.status();
+      if (!actual.ok() || !expected.ok()) return {};
+      EXPECT_EQ(actual->size(), expected->size());
+      for (size_t i = 0; i < actual->size(); ++i) {
+        EXPECT_EQ(actual->at(i).shape(), expected->at(i).shape());
+        EXPECT_EQ(actual->at(i).ToDoubles(), expected->at(i).ToDoubles()) << "result " << i;
+      }
+      results = *actual;
+    }
+    return results;
+  }
+
+  // One tensor, as a list.
+  std::vector<Tensor> Apply(const std::string& text, const std::vector<Tensor>& inputs) {
+    const auto outputs = api::Apply(text, inputs);
+    EXPECT_TRUE(outputs.ok()) << outputs.status();
+    return {outputs.ok() ? *outputs : Tensor()};
+  }
+
+  std::shared_ptr<Device> device_;
+};
+
+TEST_F(Repeating, HandsStatesOnAndStacksRows) {
+  RepeatBody body;
+  body.states = {FloatPlaceholder("s", {3})};
+  body.slices = {FloatPlaceholder("x", {3})};
+  body.invariants = {FloatPlaceholder("w", {3})};
+  body.next_states = Apply("function (S, X, W) -> (N) { N = S * W + X; }",
+                           {body.states[0], body.slices[0], body.invariants[0]});
+  body.rows = Apply("function (N) -> (R) { R = N * 2; }", body.next_states);
+  body.turns = 5;
+  std::vector<float> x;
+  for (int i = 0; i < 15; ++i) x.push_back(static_cast<float>(i));
+  const auto results = Run(body, {Floats({3}, {1, 2, 3}), Floats({5, 3}, x),
+                                  Floats({3}, {1, 0.5f, -1})});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[1].shape().dims, (std::vector<int64_t>{5, 3}));
+  EXPECT_EQ(results[0].GetDouble(0), 1 + 0 + 3 + 6 + 9 + 12);
+}
+
+TEST_F(Repeating, ExchangesStatesThatAreEachOthersNext) {
+  RepeatBody body;
+  body.states = {FloatPlaceholder("a", {2}), FloatPlaceholder("b", {2}), FloatPlaceholder("c", {2})};
+  body.next_states = {body.states[1], body.states[2], body.states[0]};
+  body.turns = 7;
+  const auto results =
+      Run(body, {Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {5, 6})});
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_THAT(results[0].ToDoubles(), ElementsAre(3, 4));
+  EXPECT_THAT(results[1].ToDoubles(), ElementsAre(5, 6));
+  EXPECT_THAT(results[2].ToDoubles(), ElementsAre(1, 2));
+}
+
+TEST_F(Repeating, EndsWhereTheConditionSaysSo) {
+  RepeatBody body;
+  body.turn = Tensor::Placeholder("t", TensorShape{DataType::kInt64, {}});
+  body.states = {FloatPlaceholder("s", {})};
+  body.next_states = Apply("function (S) -> (N) { N = S * 2; }", body.states);
+  body.goes_on = Apply("function (N) -> (G) { G = N < 1000; }", body.next_states)[0];
+  body.rows = Apply("function (T) -> (R) { R = T * T; }", {body.turn});
+  body.turns = INT64_MAX;
+  const auto results = Run(body, {Floats({}, {1})});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_THAT(results[0].ToDoubles(), ElementsAre(1024));
+  EXPECT_EQ(results[1].element_count(), 10);
+  EXPECT_EQ(results[1].GetInt(9), 81);
+}
+
+TEST_F(Repeating, KeepsMoreRowsThanWereReserved) {
+  RepeatBody body;
+  body.states = {FloatPlaceholder("s", {})};
+  body.next_states = Apply("function (S) -> (N) { N = S + 1; }", body.states);
+  body.goes_on = Apply("function (N) -> (G) { G = N < 1000; }", body.next_states)[0];
+  body.rows = body.next_states;
+  body.turns = 5000;
+  const auto results = Run(body, {Floats({}, {0})});
+  ASSERT_EQ(results.size(), 2u);
+  ASSERT_EQ(results[1].element_count(), 1000);
+  EXPECT_EQ(results[1].GetDouble(999), 1000);
+}
+
+TEST_F(Repeating, ReturnsTheStatesWithoutATurn) {
+  RepeatBody body;
+  body.states = {FloatPlaceholder("s", {2})};
+  body.next_states = Apply("function (S) -> (N) { N = S + 1; }", body.states);
+  body.rows = body.next_states;
+  body.turns = 0;
+  const auto results = Run(body, {Floats({2}, {7, 8})});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_THAT(results[0].ToDoubles(), ElementsAre(7, 8));
+  EXPECT_EQ(results[1].shape().dims, (std::vector<int64_t>{0, 2}));
+}
+
+TEST_F(Repeating, TakesEmptyTensors) {
+  RepeatBody body;
+  body.states = {FloatPlaceholder("s", {0}), FloatPlaceholder("n", {})};
+  body.slices = {FloatPlaceholder("x", {0, 4})};
+  body.next_states = {body.states[0],
+                      Apply("function (S) -> (N) { N = S + 1; }", {body.states[1]})[0]};
+  body.rows = {body.slices[0]};
+  body.turns = 3;
+  const auto results = Run(body, {Floats({0}, {}), Floats({}, {0}), Floats({3, 0, 4}, {})});
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_THAT(results[1].ToDoubles(), ElementsAre(3));
+  EXPECT_EQ(results[2].shape().dims, (std::vector<int64_t>{3, 0, 4}));
+}
+
+}  // namespace
+}  // namespace tartan::api

@@ -1,0 +1,228 @@
+#include "tile/evaluator/repetition.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/status_macros.h"
+#include "tile/evaluator/frame.h"
+
+namespace tartan::evaluator {
+namespace {
+
+using compiler::BufferKind;
+
+// Rows reserved at first where nobody knows how many there will be.
+constexpr int64_t kFirstRows = 64;
+
+}  // namespace
+
+class Repetition {
+ public:
+  Repetition(LoadedProgram& program, const RepetitionForm& form)
+      : program_(program), list_(program.program().list()), form_(form) {}
+
+  absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> operands) {
+    TARTAN_RETURN_IF_ERROR(Prepare(operands));
+    bool goes_on = form_.turns > 0;
+    while (goes_on) {
+      TARTAN_RETURN_IF_ERROR(BeginTurn());
+      TARTAN_RETURN_IF_ERROR(program_.Execute(*frame_, nullptr));
+      TARTAN_RETURN_IF_ERROR(EndTurn());
+      ++turn_;
+      TARTAN_ASSIGN_OR_RETURN(goes_on, GoesOn());
+    }
+    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, ReadResults());
+    TARTAN_RETURN_IF_ERROR(frame_->queue->Finish());
+    program_.ReturnFrame(std::move(frame_));
+    return results;
+  }
+
+ private:
+  struct Rows {
+    hal::BufferPtr buffer;  // null for rows without elements
+    int64_t row_bytes = 0;
+    int64_t capacity = 0;
+  };
+
+  int64_t Bytes(int buffer) const { return list_.buffers[static_cast<size_t>(buffer)].bytes; }
+  const hal::BufferPtr& Memory(int buffer) const {
+    return frame_->buffers[static_cast<size_t>(buffer)];
+  }
+  int FirstState() const { return form_.has_turn ? 1 : 0; }
+  int FirstSlice() const { return FirstState() + form_.states; }
+  int FirstStateOut() const { return form_.has_condition ? 1 : 0; }
+  int FirstSliceOut() const { return FirstStateOut() + form_.states; }
+  // Buffers of the program's inputs and outputs, by position in the form.
+  int Input(int i) const { return inputs_[static_cast<size_t>(i)]; }
+  int Output(int i) const { return list_.outputs[static_cast<size_t>(i)]; }
+
+  absl::Status Prepare(absl::Span<const HostTensor> operands) {
+    for (int input : list_.inputs) {
+      const bool is_input =
+          list_.buffers[static_cast<size_t>(input)].kind == BufferKind::kInput;
+      if (is_input) inputs_.push_back(input);
+    }
+    TARTAN_ASSIGN_OR_RETURN(frame_, program_.TakeFrame());
+    size_t next = 0;
+    for (int i = FirstState(); i < static_cast<int>(inputs_.size()); ++i) {
+      const HostTensor& operand = operands[next++];
+      const bool is_slice = i >= FirstSlice() && i < FirstSlice() + form_.slices_in;
+      if (is_slice) {
+        TARTAN_RETURN_IF_ERROR(UploadRows(operand, Input(i)));
+      } else if (!operand.bytes().empty()) {
+        TARTAN_RETURN_IF_ERROR(frame_->queue->Write(Memory(Input(i)), 0, operand.bytes()));
+      }
+    }
+    for (int i = 0; i < form_.slices_out; ++i) {
+      Rows& rows = rows_out_.emplace_back();
+      rows.row_bytes = Bytes(Output(FirstSliceOut() + i));
+      TARTAN_RETURN_IF_ERROR(Reserve(rows, std::min(form_.turns, kFirstRows)));
+    }
+    if (!form_.has_condition) {
+      for (Rows& rows : rows_out_) TARTAN_RETURN_IF_ERROR(Reserve(rows, form_.turns));
+    }
+    return AllocateBackups();
+  }
+
+  absl::Status UploadRows(const HostTensor& whole, int input) {
+    Rows& rows = rows_in_.emplace_back();
+    rows.row_bytes = Bytes(input);
+    if (whole.bytes().empty()) return absl::OkStatus();
+    TARTAN_ASSIGN_OR_RETURN(rows.buffer,
+                            Device()->Allocate(static_cast<int64_t>(whole.bytes().size())));
+    return frame_->queue->Write(rows.buffer, 0, whole.bytes());
+  }
+
+  // A state that is handed on from the input of another would be overwritten before it is read.
+  absl::Status AllocateBackups() {
+    backups_.resize(static_cast<size_t>(form_.states));
+    for (int i = 0; i < form_.states; ++i) {
+      const hal::BufferPtr& made = Memory(Output(FirstStateOut() + i));
+      for (int j = 0; j < form_.states; ++j) {
+        if (j == i || Memory(Input(FirstState() + j)) != made) continue;
+        TARTAN_ASSIGN_OR_RETURN(backups_[static_cast<size_t>(i)],
+                                Device()->Allocate(std::max<int64_t>(1, made->size())));
+        break;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const hal::DevicePtr& Device() const { return program_.program().device(); }
+
+  absl::Status Reserve(Rows& rows, int64_t count) {
+    if (rows.row_bytes == 0 || count <= rows.capacity) return absl::OkStatus();
+    if (count > Device()->info().max_allocation_bytes / rows.row_bytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the results of ", count, " turns of ", rows.row_bytes,
+                       " bytes each do not fit the device's memory"));
+    }
+    TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr larger, Device()->Allocate(count * rows.row_bytes));
+    if (rows.buffer != nullptr) {
+      TARTAN_RETURN_IF_ERROR(
+          frame_->queue->Copy(rows.buffer, 0, larger, 0, rows.capacity * rows.row_bytes));
+    }
+    rows.buffer = larger;
+    rows.capacity = count;
+    return absl::OkStatus();
+  }
+
+  absl::Status BeginTurn() {
+    if (form_.has_turn) {
+      const absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(&turn_),
+                                            sizeof(turn_));
+      TARTAN_RETURN_IF_ERROR(frame_->queue->Write(Memory(Input(0)), 0, bytes));
+    }
+    for (int i = 0; i < form_.slices_in; ++i) {
+      const Rows& rows = rows_in_[static_cast<size_t>(i)];
+      if (rows.row_bytes == 0) continue;
+      TARTAN_RETURN_IF_ERROR(frame_->queue->Copy(rows.buffer, turn_ * rows.row_bytes,
+                                                 Memory(Input(FirstSlice() + i)), 0,
+                                                 rows.row_bytes));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status EndTurn() {
+    for (int i = 0; i < form_.slices_out; ++i) {
+      Rows& rows = rows_out_[static_cast<size_t>(i)];
+      if (rows.row_bytes == 0) continue;
+      if (turn_ >= rows.capacity) {
+        TARTAN_RETURN_IF_ERROR(Reserve(rows, std::min(form_.turns, 2 * rows.capacity)));
+      }
+      TARTAN_RETURN_IF_ERROR(frame_->queue->Copy(Memory(Output(FirstSliceOut() + i)), 0,
+                                                 rows.buffer, turn_ * rows.row_bytes,
+                                                 rows.row_bytes));
+    }
+    for (int i = 0; i < form_.states; ++i) {
+      const hal::BufferPtr& backup = backups_[static_cast<size_t>(i)];
+      if (backup == nullptr) continue;
+      TARTAN_RETURN_IF_ERROR(Copy(Memory(Output(FirstStateOut() + i)), backup, StateBytes(i)));
+    }
+    for (int i = 0; i < form_.states; ++i) {
+      const hal::BufferPtr& backup = backups_[static_cast<size_t>(i)];
+      TARTAN_RETURN_IF_ERROR(Copy(backup != nullptr ? backup : Memory(Output(FirstStateOut() + i)),
+                                  Memory(Input(FirstState() + i)), StateBytes(i)));
+    }
+    return absl::OkStatus();
+  }
+
+  int64_t StateBytes(int i) const { return Bytes(Input(FirstState() + i)); }
+
+  absl::Status Copy(const hal::BufferPtr& from, const hal::BufferPtr& to, int64_t bytes) {
+    if (from == to || bytes == 0) return absl::OkStatus();
+    return frame_->queue->Copy(from, 0, to, 0, bytes);
+  }
+
+  absl::StatusOr<bool> GoesOn() {
+    if (turn_ >= form_.turns) return false;
+    if (!form_.has_condition) return true;
+    uint8_t goes_on = 0;
+    TARTAN_RETURN_IF_ERROR(frame_->queue->Read(Memory(Output(0)), 0, absl::MakeSpan(&goes_on, 1)));
+    return goes_on != 0;
+  }
+
+  absl::StatusOr<std::vector<HostTensor>> ReadResults() {
+    std::vector<HostTensor> results;
+    for (int i = 0; i < form_.states; ++i) {
+      const int input = Input(FirstState() + i);
+      TARTAN_ASSIGN_OR_RETURN(
+          results.emplace_back(),
+          Read(Memory(input), list_.buffers[static_cast<size_t>(input)].shape));
+    }
+    for (int i = 0; i < form_.slices_out; ++i) {
+      TensorShape shape = list_.output_shapes[static_cast<size_t>(FirstSliceOut() + i)];
+      shape.dims.insert(shape.dims.begin(), turn_);
+      TARTAN_ASSIGN_OR_RETURN(results.emplace_back(),
+                              Read(rows_out_[static_cast<size_t>(i)].buffer, shape));
+    }
+    return results;
+  }
+
+  absl::StatusOr<HostTensor> Read(const hal::BufferPtr& buffer, const TensorShape& shape) {
+    auto bytes = std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(shape.byte_size()));
+    if (!bytes->empty()) {
+      TARTAN_RETURN_IF_ERROR(frame_->queue->Read(buffer, 0, absl::MakeSpan(*bytes)));
+    }
+    const absl::Span<const uint8_t> view = *bytes;
+    return HostTensor(shape, view, std::move(bytes));
+  }
+
+  LoadedProgram& program_;
+  const compiler::KernelList& list_;
+  const RepetitionForm form_;
+  std::unique_ptr<LoadedProgram::Frame> frame_;
+  std::vector<int> inputs_;  // buffers
+  std::vector<Rows> rows_in_;
+  std::vector<Rows> rows_out_;
+  std::vector<hal::BufferPtr> backups_;
+  int64_t turn_ = 0;
+};
+
+absl::StatusOr<std::vector<HostTensor>> Repeat(LoadedProgram& program, const RepetitionForm& form,
+                                               absl::Span<const HostTensor> operands) {
+  return Repetition(program, form).Run(operands);
+}
+
+}  // namespace tartan::evaluator

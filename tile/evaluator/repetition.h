@@ -1,0 +1,31 @@
+// A program run again and again on a device: what one turn makes is what the next one reads.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tile/evaluator/loaded_program.h"
+
+namespace tartan::evaluator {
+
+// How inputs and outputs of a program belong together. Inputs in order: the number of the turn
+// (int64, a scalar) if it is wanted, states, slices, what stays the same. Outputs in order: whether
+// another turn follows (bool, a scalar) if that is decided by values, states, slices; then the
+// inputs but slices again, so that their memory serves for nothing else during a turn.
+struct RepetitionForm {
+  bool has_turn = false;
+  bool has_condition = false;
+  int states = 0;
+  int slices_in = 0;   // each turn reads the next row of a tensor, along its first dimension
+  int slices_out = 0;  // each turn makes the next row of a tensor
+  int64_t turns = 0;   // at most
+};
+
+// `operands`: states, whole tensors for slices_in, what stays the same. Returns the states after the
+// last turn, then the whole tensors of slices_out. Nothing leaves the device between turns but the
+// condition. With no turn the states are returned as they are. ResourceExhausted where the rows of
+// an unbounded repetition do not fit.
+absl::StatusOr<std::vector<HostTensor>> Repeat(LoadedProgram& program, const RepetitionForm& form,
+                                               absl::Span<const HostTensor> operands);
+
+}  // namespace tartan::evaluator
