@@ -328,6 +328,16 @@ double InnermostSteps(const CpuKernel& kernel, const KernelPlan& plan) {
   return 1;
 }
 
+std::vector<int> ByStride(const std::vector<int64_t>& strides) {
+  std::vector<int> indices;
+  for (size_t i = 0; i < strides.size(); ++i) {
+    if (strides[i] != 0) indices.push_back(static_cast<int>(i));
+  }
+  std::stable_sort(indices.begin(), indices.end(),
+                   [&](int a, int b) { return std::abs(strides[a]) < std::abs(strides[b]); });
+  return indices;
+}
+
 std::vector<CpuKernel::Window> FindWindows(const CpuKernel& kernel) {
   constexpr int64_t kLargestWindow = 7;
   const poly::FlatContraction& flat = kernel.flat;
@@ -387,6 +397,9 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
   }
   epilogue.Visit(flat.empty_value);
   windows = FindWindows(*this);
+  for (std::vector<Access>* accesses : {&reads, &writes}) {
+    for (Access& access : *accesses) access.by_stride = ByStride(access.strides);
+  }
   // The operations behind a choice are those of all of its values together.
   for (size_t i = 0; i < count; ++i) {
     if (!chosen[i]) continue;

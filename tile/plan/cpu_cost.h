@@ -20,7 +20,8 @@ struct CpuKernel {
     // coordinate depends on them.
     std::vector<bool> irregular;
     bool in_body = true;
-    int access = -1;  // its position in flat.accesses; -1: at computed coordinates
+    int access = -1;                  // its position in flat.accesses; -1: at computed coordinates
+    std::vector<int> by_stride = {};  // the indices that move it, the least distance first
   };
 
   CpuKernel(const poly::FlatContraction& flat, const HardwareSettings& settings);
@@ -46,7 +47,7 @@ struct CpuKernel {
     int reduced = 0;
   };
   std::vector<Window> windows;
-  double registers = 16;          // vectors that a core holds
+  double registers = 16;  // vectors that a core holds
 };
 
 // Some index is chosen by.

@@ -57,25 +57,19 @@ struct Touched {
 Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& extent,
                   double line_bytes, const std::array<double, 2>& cache_bytes,
                   double scattered_below = kScatteredRunBytes) {
-  std::array<std::pair<int64_t, int64_t>, 16> steps;  // stride, extent
-  size_t count = 0;
-  for (size_t i = 0; i < extent.size() && count < steps.size(); ++i) {
-    if (access.strides[i] != 0 && extent[i] > 1) {
-      steps[count++] = {std::abs(access.strides[i]), extent[i]};
-    }
-  }
-  std::sort(steps.begin(), steps.begin() + count);
   double span = 1;  // elements of a run without gaps
   double runs = 1;
   int64_t apart = kWayBytes;  // what the distances of runs have in common
-  for (size_t s = 0; s < count; ++s) {
-    const double stride = static_cast<double>(steps[s].first);
+  for (const int i : access.by_stride) {
+    if (extent[i] <= 1) continue;
+    const int64_t step = std::abs(access.strides[i]);
+    const double stride = static_cast<double>(step);
     const double gap_free = std::max(span, line_bytes / static_cast<double>(access.bytes) / 2);
     if (stride <= gap_free && runs == 1) {
-      span += stride * static_cast<double>(steps[s].second - 1);
+      span += stride * static_cast<double>(extent[i] - 1);
     } else {
-      runs *= static_cast<double>(steps[s].second);
-      apart = std::gcd(apart, steps[s].first * access.bytes);
+      runs *= static_cast<double>(extent[i]);
+      apart = std::gcd(apart, step * access.bytes);
     }
   }
   double bytes = span * static_cast<double>(access.bytes);
@@ -109,10 +103,12 @@ class Nest {
       if (HasRuns()) extent_[plan.block->run_index] = plan.block->run;
       in_block_ = true;
     }
-    for (const CpuKernel::Access& read : kernel.reads) {
-      const Touched touched = Footprint(read, extent_, Line(), Caches());
-      const bool scattered = kernel.flat.is_reduction() && read.in_body &&
-                             touched.moved > touched.bytes && kernel.windows.empty();
+    touched_.resize(kernel.reads.size() + kernel.writes.size());
+    Touch(-1);
+    for (size_t r = 0; r < kernel.reads.size(); ++r) {
+      const CpuKernel::Access& read = kernel.reads[r];
+      const bool scattered = kernel.flat.is_reduction() && read.in_body && kernel.windows.empty() &&
+                             touched_[r].moved > touched_[r].bytes;
       slowness_.push_back(scattered ? Slowness(read) : 1);
     }
     levels_.push_back({Footprints(), 1});
@@ -215,6 +211,19 @@ class Nest {
     return elements;
   }
 
+  // Counts anew what accesses touch that follow the index; -1: all.
+  void Touch(int index) {
+    const auto count = [&](const CpuKernel::Access& access, double scattered_below, size_t at) {
+      if (index >= 0 && access.strides[index] == 0) return;
+      touched_[at] = Footprint(access, extent_, Line(), Caches(), scattered_below);
+    };
+    const size_t reads = kernel_.reads.size();
+    for (size_t r = 0; r < reads; ++r) count(kernel_.reads[r], kScatteredRunBytes, r);
+    for (size_t w = 0; w < kernel_.writes.size(); ++w) {
+      count(kernel_.writes[w], kScatteredStoreBytes, reads + w);
+    }
+  }
+
   Touched Footprints() const {
     Touched all;
     const auto add = [&](const Touched& touched) {
@@ -229,7 +238,7 @@ class Nest {
         add({bytes, {bytes, bytes}, bytes});
         continue;
       }
-      Touched touched = Footprint(read, extent_, Line(), Caches());
+      Touched touched = touched_[r];
       if (slowness_[r] > 1 && !IsStaged(plan_, read)) touched.moved = touched.bytes * slowness_[r];
       add(touched);
     }
@@ -237,9 +246,7 @@ class Nest {
       const double bytes = Tile() * static_cast<double>(kernel_.element_bytes);
       add({bytes, {bytes, bytes}, 2 * bytes});
     } else {
-      for (const CpuKernel::Access& write : kernel_.writes) {
-        add(Footprint(write, extent_, Line(), Caches(), kScatteredStoreBytes));
-      }
+      for (size_t w = 0; w < kernel_.writes.size(); ++w) add(touched_[kernel_.reads.size() + w]);
     }
     all.bytes += private_bytes_;
     for (double& held : all.held) held += private_bytes_;
@@ -250,6 +257,7 @@ class Nest {
     if (to <= extent_[index]) return;
     const double count = CeilDiv(to, extent_[index]);
     extent_[index] = to;
+    Touch(index);
     levels_.push_back({Footprints(), count});
     outside_ *= count;
     (in_block_ ? tiles_ : blocks_) *= count;
@@ -257,10 +265,11 @@ class Nest {
 
   // What is copied is read from the tensors once, and results leave once.
   void LeaveBlock() {
-    for (const CpuKernel::Access& read : kernel_.reads) {
+    for (size_t r = 0; r < kernel_.reads.size(); ++r) {
+      const CpuKernel::Access& read = kernel_.reads[r];
       if (!IsStaged(plan_, read)) continue;
       private_bytes_ += Elements(read) * static_cast<double>(read.bytes);
-      ends_.moved += Footprint(read, extent_, Line(), Caches()).moved;
+      ends_.moved += touched_[r].moved;
       copies_ += CopyCycles(read);
     }
     block_levels_ = levels_.size();
@@ -276,10 +285,11 @@ class Nest {
     const int run_index = plan_.block->run_index;
     runs_ = CeilDiv(kernel_.flat.indices[run_index].range, plan_.block->run);
     ends_.moved *= runs_;
-    for (const CpuKernel::Access& write : kernel_.writes) {
-      ends_.moved += Footprint(write, extent_, Line(), Caches(), kScatteredStoreBytes).moved;
+    for (size_t w = 0; w < kernel_.writes.size(); ++w) {
+      ends_.moved += touched_[kernel_.reads.size() + w].moved;
     }
     extent_[run_index] = kernel_.flat.indices[run_index].range;
+    Touch(run_index);
     levels_.push_back({Footprints(), runs_});
     outside_ *= runs_;
   }
@@ -300,7 +310,8 @@ class Nest {
 
   const CpuKernel& kernel_;
   const KernelPlan& plan_;
-  std::vector<int64_t> extent_;  // of every index
+  std::vector<int64_t> extent_;   // of every index
+  std::vector<Touched> touched_;  // by reads, then by writes, at that extent
   // Of each read: by how much its lines arrive slower where a tile asks for them one by one,
   // whoever is next.
   std::vector<double> slowness_;

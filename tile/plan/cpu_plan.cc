@@ -32,6 +32,8 @@ constexpr double kPackedConstantCycles = 50000;
 // A copy at every run pays where each element is read so many times.
 constexpr double kReuseWorthPacking = 24;
 
+// Register tiles of each form whose loops are looked at.
+constexpr size_t kTiles = 4;
 // The forms that are tried with blocks, and of each the register tiles.
 constexpr size_t kBlockedForms = 3;
 constexpr size_t kBlockedTiles = 2;
@@ -51,14 +53,20 @@ class Search {
       return a.cost.total() < b.cost.total();
     });
     if (tiles_.size() > count) tiles_.resize(count);
-    std::vector<Candidate> found;
-    for (const Candidate& tile : tiles_) {
+    plain_.clear();
+    double least = 0;
+    for (size_t t = 0; t < tiles_.size(); ++t) {
+      // Memory only adds to what a tile costs by itself, and the next ones cost more.
+      if (t >= kBlockedTiles && count <= kTiles && tiles_[t].cost.total() >= least) {
+        tiles_.resize(t);
+        break;
+      }
       best_ = {};
-      Loops(tile, false);
-      found.push_back(best_);
+      Loops(tiles_[t], false);
+      plain_.push_back(best_);
+      least = t == 0 ? best_.cost.total() : std::min(least, best_.cost.total());
     }
-    plain_ = found;
-    return found;
+    return plain_;
   }
 
   // The same with blocks of the tiles that are best without, where they may be worth it. After
@@ -400,9 +408,8 @@ std::vector<PlannedKernel> CpuPlans(const poly::FlatContraction& flat,
                                     const std::vector<bool>& is_constant, int count) {
   if (flat.output_point_count() == 0)
     return {{flat, ScalarPlan(flat, settings.threads), {}, 0, ""}};
-  constexpr int kTiles = 4;
   std::vector<PlannedKernel> plans =
-      PackingSearch(flat, settings, is_constant, std::max(count, kTiles)).Run();
+      PackingSearch(flat, settings, is_constant, std::max<size_t>(count, kTiles)).Run();
   const CpuKernel kernel(flat, settings);
   if (const std::optional<KernelPlan> plan = TransposingPlan(kernel)) {
     const CpuCost cost = TransposingCost(kernel, *plan);
