@@ -35,6 +35,9 @@ absl::Status LimitThreads(int count) {
   for (const char* name : {"POCL_MAX_PTHREAD_COUNT", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) {
     setenv(name, text.c_str(), 1);
   }
+  // OpenMP's threads spin for milliseconds after their engine's turn, and would take the next one's
+  // processors.
+  setenv("GOMP_SPINCOUNT", "1000", 1);
   return absl::OkStatus();
 }
 
