@@ -120,6 +120,10 @@ std::string StoreValue(const Place& place, const Type& type, const Code& value) 
                       Address(place.buffer, place.index), ")");
 }
 
+std::string Prefetch(const Place& place) {
+  return absl::StrCat("tt_prefetch(", Address(place.buffer, place.index), ")");
+}
+
 std::string AtomicUpdate(const Place& place, ScalarOp op, const Type& type, const Code& value) {
   const DataType stored = place.stored;
   const Code converted = ConvertValue(value, type, Type{ComputeType(stored), 1});
@@ -188,6 +192,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.load = LoadValue;
   dialect.store = StoreValue;
   dialect.atomic_update = AtomicUpdate;
+  dialect.prefetch = Prefetch;
   dialect.float_literal = FloatLiteral;
   dialect.int_literal = IntLiteral;
   dialect.multiply_add = [has_fma = options.has_fma](const Code& a, const Code& b, const Code& sum,

@@ -133,7 +133,8 @@ constexpr Helper kFloatVectorHelpers[] = {
 )"},
 };
 
-constexpr absl::string_view kStream = R"(static inline void tt_stream_$T(__global $T* to, $T value) {
+constexpr absl::string_view kStream =
+    R"(static inline void tt_stream_$T(__global $T* to, $T value) {
 #ifdef __has_builtin
 #if __has_builtin(__builtin_nontemporal_store)
   __builtin_nontemporal_store(value, to);
@@ -141,6 +142,15 @@ constexpr absl::string_view kStream = R"(static inline void tt_stream_$T(__globa
 #endif
 #endif
   *to = value;
+}
+)";
+
+// OpenCL's own function does nothing in drivers for CPUs.
+constexpr absl::string_view kPrefetch =
+    R"(static inline void tt_prefetch(const __global void* at) {
+#if defined(__x86_64__) || defined(__aarch64__)
+  __builtin_prefetch((const void*)(size_t)at);
+#endif
 }
 )";
 
@@ -320,6 +330,7 @@ std::string Definition(absl::string_view identifier) {
   }
   absl::string_view name = identifier;
   if (!absl::ConsumePrefix(&name, "tt_")) return "";
+  if (name == "prefetch") return std::string(kPrefetch);
   if (absl::StartsWith(name, "atomic_")) return AtomicHelper(identifier);
   if (absl::ConsumePrefix(&name, "saturate_")) return SaturateHelper(name);
   if (absl::ConsumePrefix(&name, "from_bfloat16_")) {

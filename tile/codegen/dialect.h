@@ -57,8 +57,8 @@ struct Place {
 };
 
 struct Dialect {
-  std::string name;    // "opencl-c-1.2"
-  std::string format;  // what a hal::ExecutableSource calls it: "opencl-c"
+  std::string name;              // "opencl-c-1.2"
+  std::string format;            // what a hal::ExecutableSource calls it: "opencl-c"
   std::string compiler_options;  // for the device's compiler
   // The first lines of every program.
   std::string prologue;
@@ -70,8 +70,8 @@ struct Dialect {
   std::string global_space, local_space, constant_qualifier, restrict_qualifier;
   std::string barrier;         // statement
   std::string global_barrier;  // of buffers, too
-  std::string unroll;   // before a loop that is to be unrolled
-  std::string aligned_array;  // after the name of an array that vectors are loaded from
+  std::string unroll;          // before a loop that is to be unrolled
+  std::string aligned_array;   // after the name of an array that vectors are loaded from
   // Of variables, and of elements in memory.
   std::function<std::string(const sem::Type&)> type_name;
   std::function<std::string(const sem::Type&, MemorySpace)> stored_type_name;
@@ -89,6 +89,8 @@ struct Dialect {
   std::function<std::string(const Place& place, ScalarOp op, const sem::Type& type,
                             const Code& value)>
       atomic_update;
+  // A statement without its semicolon.
+  std::function<std::string(const Place& place)> prefetch;
   std::function<Code(double value, const sem::Type& type)> float_literal;
   std::function<Code(int64_t value, const sem::Type& type)> int_literal;
   std::function<Code(const Code& a, const Code& b, const Code& accumulator, const sem::Type& type)>

@@ -86,6 +86,10 @@ class Writer {
               dialect_.atomic_update(place, update.op, update.value->type, Print(update.value)),
               ";"));
         },
+        [&](const sem::Prefetch& prefetch) {
+          Line(absl::StrCat(
+              dialect_.prefetch(MakePlace(prefetch.buffer, prefetch.stored, prefetch.index)), ";"));
+        },
         [&](const sem::Comment& comment) { Line(absl::StrCat("// ", comment.text)); });
   }
 
@@ -165,7 +169,12 @@ class Writer {
                   bool is_aligned = false) {
     const auto found = memory_.find(buffer);
     const Memory memory = found == memory_.end() ? Memory{MemorySpace::kGlobal, 1} : found->second;
-    return Place{buffer, stored, memory.lanes, memory.space, Print(index), is_aligned,
+    return Place{buffer,
+                 stored,
+                 memory.lanes,
+                 memory.space,
+                 Print(index),
+                 is_aligned,
                  /*is_streamed=*/false};
   }
 

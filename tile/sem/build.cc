@@ -154,8 +154,7 @@ ExprPtr Bool(bool value) { return Int(value ? 1 : 0, DataType::kBool); }
 
 ExprPtr Var(std::string name, Type type) { return MakeExpr(type, Variable{std::move(name)}); }
 
-ExprPtr LoadFrom(std::string buffer, DataType stored, ExprPtr index, int lanes,
-                 bool is_aligned) {
+ExprPtr LoadFrom(std::string buffer, DataType stored, ExprPtr index, int lanes, bool is_aligned) {
   return MakeExpr(Type{ComputeType(stored), lanes},
                   Load{std::move(buffer), stored, std::move(index), is_aligned});
 }
@@ -304,6 +303,10 @@ StmtPtr MakeBarrier(bool is_global) { return MakeStmt(Barrier{is_global}); }
 StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprPtr index,
                          ExprPtr value) {
   return MakeStmt(AtomicUpdate{std::move(buffer), stored, op, std::move(index), std::move(value)});
+}
+
+StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index) {
+  return MakeStmt(Prefetch{std::move(buffer), stored, std::move(index)});
 }
 
 StmtPtr MakeComment(std::string text) { return MakeStmt(Comment{std::move(text)}); }

@@ -67,8 +67,7 @@ bool Same(const Assign& a, const Assign& b) { return a.name == b.name && Equal(a
 
 bool Same(const Store& a, const Store& b) {
   return a.buffer == b.buffer && a.stored == b.stored && a.is_aligned == b.is_aligned &&
-         a.is_streamed == b.is_streamed &&
-         Equal(a.index, b.index) && Equal(a.value, b.value);
+         a.is_streamed == b.is_streamed && Equal(a.index, b.index) && Equal(a.value, b.value);
 }
 
 bool Same(const For& a, const For& b) {
@@ -86,6 +85,10 @@ bool Same(const Barrier& a, const Barrier& b) { return a.is_global == b.is_globa
 bool Same(const AtomicUpdate& a, const AtomicUpdate& b) {
   return a.buffer == b.buffer && a.stored == b.stored && a.op == b.op && Equal(a.index, b.index) &&
          Equal(a.value, b.value);
+}
+
+bool Same(const Prefetch& a, const Prefetch& b) {
+  return a.buffer == b.buffer && a.stored == b.stored && Equal(a.index, b.index);
 }
 
 bool Same(const Comment& a, const Comment& b) { return a.text == b.text; }

@@ -174,6 +174,7 @@ class Group {
           RunAtomicUpdate(update, items);
           return absl::OkStatus();
         },
+        [&](const Prefetch&) { return absl::OkStatus(); },
         [&](const Comment&) { return absl::OkStatus(); }));
     return status_;
   }
@@ -256,9 +257,9 @@ class Group {
       return nullptr;
     }
     if (is_aligned && unit % lanes != 0) {
-      status_ = absl::OutOfRangeError(absl::StrCat("kernel ", kernel_.name, ": index ", unit,
-                                                   " of '", buffer, "' is not aligned for ", lanes,
-                                                   " lanes"));
+      status_ =
+          absl::OutOfRangeError(absl::StrCat("kernel ", kernel_.name, ": index ", unit, " of '",
+                                             buffer, "' is not aligned for ", lanes, " lanes"));
       return nullptr;
     }
     return bytes.data() + unit * memory.lanes * ByteWidth(memory.stored);

@@ -90,8 +90,8 @@ class StatementPrinter {
         [&](const Assign& assign) { Line(assign.name, " = ", ToString(assign.value)); },
         [&](const Store& store) {
           Line(store.buffer, "[", ToString(store.index), "]:", tartan::Name(store.stored),
-               store.is_aligned ? " aligned" : "",
-               store.is_streamed ? " streamed" : "", " = ", ToString(store.value));
+               store.is_aligned ? " aligned" : "", store.is_streamed ? " streamed" : "", " = ",
+               ToString(store.value));
         },
         [&](const For& loop) {
           Line("for ", loop.name, " in ", ToString(loop.begin), " .. ", ToString(loop.end),
@@ -111,6 +111,10 @@ class StatementPrinter {
           Line("atomic ", update.buffer, "[", ToString(update.index),
                "]:", tartan::Name(update.stored), " = ", tartan::Name(update.op), "(old, ",
                ToString(update.value), ")");
+        },
+        [&](const Prefetch& prefetch) {
+          Line("prefetch ", prefetch.buffer, "[", ToString(prefetch.index),
+               "]:", tartan::Name(prefetch.stored));
         },
         [&](const Comment& comment) { Line("// ", comment.text); });
   }

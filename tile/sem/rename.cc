@@ -50,6 +50,10 @@ class Renamer {
           update.index = Apply(update.index);
           update.value = Apply(update.value);
         },
+        [&](Prefetch& prefetch) {
+          prefetch.buffer = NewName(prefetch.buffer);
+          prefetch.index = Apply(prefetch.index);
+        },
         [](Comment&) {});
     return std::make_shared<const Stmt>(std::move(result));
   }

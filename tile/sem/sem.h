@@ -68,8 +68,8 @@ struct Lane {  // one element of a vector value
   ExprPtr vector;
   int lane;
 };
-// A vector of elements of two vectors of its type: lane i is element lanes[i] of `a` and `b` side by
-// side.
+// A vector of elements of two vectors of its type: lane i is element lanes[i] of `a` and `b` side
+// by side.
 struct Shuffle {
   ExprPtr a, b;
   std::vector<int> lanes;
@@ -109,8 +109,8 @@ struct Assign {
   ExprPtr value;
 };
 // buffer[index] = value, converted to `stored`; a vector value stores consecutive elements (aligned
-// as in Load), or one element of an array declared with its type. A store that is streamed goes past
-// the caches where the device can do that: what is stored is not soon read again.
+// as in Load), or one element of an array declared with its type. A store that is streamed goes
+// past the caches where the device can do that: what is stored is not soon read again.
 struct Store {
   std::string buffer;
   DataType stored;
@@ -131,8 +131,8 @@ struct If {
   StmtPtr then;
   StmtPtr otherwise;  // may be null
 };
-// All work-items of the group wait for each other, and see what the others wrote to local memory and,
-// where is_global, to buffers.
+// All work-items of the group wait for each other, and see what the others wrote to local memory
+// and, where is_global, to buffers.
 struct Barrier {
   bool is_global = false;
 };
@@ -144,12 +144,20 @@ struct AtomicUpdate {
   ExprPtr index;
   ExprPtr value;
 };
+// The cache line of buffer[index] is fetched ahead where the device can do that; the index may lie
+// outside the buffer, and nothing is read.
+struct Prefetch {
+  std::string buffer;
+  DataType stored;
+  ExprPtr index;
+};
 struct Comment {
   std::string text;
 };
 
 struct Stmt {
-  std::variant<Block, Declare, DeclareArray, Assign, Store, For, If, Barrier, AtomicUpdate, Comment>
+  std::variant<Block, Declare, DeclareArray, Assign, Store, For, If, Barrier, AtomicUpdate,
+               Prefetch, Comment>
       node;
 };
 

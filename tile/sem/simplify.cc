@@ -85,6 +85,11 @@ class StmtRewriter {
           return MakeAtomicUpdate(update.buffer, update.stored, update.op, std::move(index),
                                   std::move(value));
         },
+        [&](const Prefetch& prefetch) -> StmtPtr {
+          ExprPtr index = expressions_.Rewrite(prefetch.index);
+          if (index == prefetch.index) return stmt;
+          return MakePrefetch(prefetch.buffer, prefetch.stored, std::move(index));
+        },
         [&](const Comment&) { return stmt; });
   }
 

@@ -59,7 +59,7 @@ class UseFinder {
           VisitRoot(update.index);
           VisitRoot(update.value);
         },
-        [&](const Comment&) {});
+        [&](const Prefetch& prefetch) { VisitRoot(prefetch.index); }, [&](const Comment&) {});
   }
 
   // A later declaration of a name in a sibling scope takes the name over.

@@ -1,7 +1,6 @@
 #include "tile/sem/verify.h"
 
 #include <algorithm>
-
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -115,6 +114,7 @@ class Verifier {
           }
           return CheckStore(update.buffer, update.stored, update.index, update.value);
         },
+        [&](const Prefetch& prefetch) { return CheckPrefetch(prefetch); },
         [&](const Comment&) { return absl::OkStatus(); });
   }
 
@@ -180,6 +180,18 @@ class Verifier {
       return Wrong(absl::StrCat("store to the input '", buffer, "'"), value);
     }
     return CheckPlace(buffer, stored, index, value);
+  }
+
+  absl::Status CheckPrefetch(const Prefetch& prefetch) {
+    TARTAN_RETURN_IF_ERROR(CheckRoot(prefetch.index));
+    const auto found = names_.find(prefetch.buffer);
+    const bool is_buffer = found != names_.end() && (found->second.kind == Name::Kind::kInput ||
+                                                     found->second.kind == Name::Kind::kOutput);
+    if (!is_buffer || found->second.type.element != prefetch.stored ||
+        !IsIndex(prefetch.index->type)) {
+      return Wrong(absl::StrCat("no element of '", prefetch.buffer, "' to fetch"), prefetch.index);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckFor(const For& loop) {
@@ -290,9 +302,8 @@ class Verifier {
     const bool is_valid = type.lanes > 1 && !IsMask(type) && shuffle.a->type == type &&
                           shuffle.b->type == type &&
                           static_cast<int>(shuffle.lanes.size()) == type.lanes &&
-                          std::all_of(shuffle.lanes.begin(), shuffle.lanes.end(), [&](int lane) {
-                            return lane >= 0 && lane < 2 * type.lanes;
-                          });
+                          std::all_of(shuffle.lanes.begin(), shuffle.lanes.end(),
+                                      [&](int lane) { return lane >= 0 && lane < 2 * type.lanes; });
     return is_valid ? absl::OkStatus() : Wrong("no such shuffle", expr);
   }
 

@@ -53,6 +53,13 @@ TEST(Verify, RefusesASecondDeclaration) {
               HasSubstr("'a' is declared twice"));
 }
 
+TEST(Verify, RefusesToFetchWhatIsNoBuffer) {
+  EXPECT_EQ(Message(MakePrefetch("x", kF32, Int(64))), "");
+  EXPECT_THAT(Message(MakePrefetch("x", kI32, Int(64))), HasSubstr("no element of 'x' to fetch"));
+  EXPECT_THAT(Message(MakeBlock({MakeArray(kFloat, "a", 4), MakePrefetch("a", kF32, Int(0))})),
+              HasSubstr("no element of 'a' to fetch"));
+}
+
 TEST(Verify, RefusesWrites) {
   EXPECT_THAT(Message(MakeStore("x", kF32, Int(0), Float(0))), HasSubstr("store to the input 'x'"));
   EXPECT_THAT(Message(MakeBlock({MakeDeclare(kInt, "a", Int(1)), MakeAssign("a", Int(2))})),
