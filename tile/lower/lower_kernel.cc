@@ -72,6 +72,26 @@ class KernelLowerer {
     return OutputLoops(0);
   }
 
+  VectorLoop LowerVectorLoop(const std::vector<ExprPtr>& begins, const ExprPtr& position) {
+    for (int i = 0; i < flat_.output_index_count; ++i) indices_.Set(i, begins[i]);
+    const int v = plan_.vector_index;
+    indices_.Set(v, position);
+    VectorLoop loop;
+    if (reduction_) {
+      loop.before = reduction_->DeclareAccumulators();
+      loop.body = reduction_->AggregateTile();
+      loop.after = {reduction_->AggregateTail(), Results()};
+      return loop;
+    }
+    loop.body = Results();
+    const int64_t range = flat_.indices[v].range;
+    if (range % plan_.unroll[v] != 0) {
+      indices_.Set(v, Number(range - plan_.unroll[v]));
+      loop.after.push_back(Results());
+    }
+    return loop;
+  }
+
  private:
   ExprPtr Number(int64_t value) const { return indices_.Number(value); }
   sem::Type IndexType() const { return {indices_.type(), 1}; }
@@ -436,6 +456,11 @@ sem::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPla
   const bool extends = plan.block || plan::HasWindow(flat, plan);
   const bool is_wide = options.force_64bit_indices || extends || NeedsWideIndices(flat);
   return KernelLowerer(flat, plan, is_wide ? DataType::kInt64 : DataType::kInt32).Lower(name);
+}
+
+VectorLoop LowerVectorLoop(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                           const std::vector<ExprPtr>& begins, const ExprPtr& position) {
+  return KernelLowerer(flat, plan, position->type.element).LowerVectorLoop(begins, position);
 }
 
 sem::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPlan& plan,

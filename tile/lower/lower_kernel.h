@@ -25,6 +25,19 @@ sem::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPla
 sem::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
                        const std::vector<sem::ExprPtr>& begins, DataType index_type);
 
+// A kernel's part in a loop along one index that several kernels walk together.
+struct VectorLoop {
+  std::vector<sem::StmtPtr> before;  // accumulators
+  sem::StmtPtr body;                 // the plan's tile at a position of the index
+  std::vector<sem::StmtPtr> after;   // elements that fill no tile, and what is aggregated
+};
+
+// The loop along plan.vector_index of a kernel for which plan::CanWalk holds, in steps of its tile
+// as far as whole tiles go; `position` is the loop's variable. The other indices are at `begins`
+// (per output index).
+VectorLoop LowerVectorLoop(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                           const std::vector<sem::ExprPtr>& begins, const sem::ExprPtr& position);
+
 // Some tensor is too large for 32-bit index arithmetic.
 bool NeedsWideIndices(const poly::FlatContraction& flat);
 

@@ -130,6 +130,18 @@ std::vector<StmtPtr> Reduction::Suspend() const {
 }
 
 std::vector<StmtPtr> Reduction::Emit() {
+  std::vector<StmtPtr> statements = DeclareAccumulators();
+  if (block_ != nullptr && block_->has_runs()) {
+    statements.push_back(block_->Resume(positions_, AccumulatorNames()));
+  }
+  for (int i : plan_.reduction_order) {
+    if (plan::IsUnrolled(flat_, plan_, i)) indices_.Set(i, indices_.Number(0));
+  }
+  statements.push_back(Loops(0, false));
+  return statements;
+}
+
+std::vector<StmtPtr> Reduction::DeclareAccumulators() const {
   std::vector<StmtPtr> statements;
   const ExprPtr identity = Identity(flat_.aggregation, flat_.accumulator_type);
   for (size_t p = 0; p < positions_.size(); ++p) {
@@ -146,14 +158,16 @@ std::vector<StmtPtr> Reduction::Emit() {
   if (flat_.needs_hits()) {
     statements.push_back(sem::MakeDeclare({DataType::kInt32, 1}, "hit", sem::Int(0), true));
   }
-  if (block_ != nullptr && block_->has_runs()) {
-    statements.push_back(block_->Resume(positions_, AccumulatorNames()));
-  }
-  for (int i : plan_.reduction_order) {
-    if (plan::IsUnrolled(flat_, plan_, i)) indices_.Set(i, indices_.Number(0));
-  }
-  statements.push_back(Loops(0, false));
   return statements;
+}
+
+StmtPtr Reduction::AggregateTail() {
+  if (!HasTail()) return sem::MakeBlock({});
+  const int i = plan_.vector_index;
+  const int64_t range = flat_.indices[i].range;
+  indices_.Set(i, sem::Var(names_[i], {indices_.type(), 1}));
+  return sem::MakeFor(names_[i], indices_.Number(range / plan_.unroll[i] * plan_.unroll[i]),
+                      indices_.Number(range), Accumulate(false, true));
 }
 
 ExprPtr Reduction::Hit() const {

@@ -24,6 +24,12 @@ class Reduction {
   void Assume(std::vector<math::RangeConstraint> constraints) { assumed_ = std::move(constraints); }
   // Declares the accumulators and aggregates into them, in runs from where the last one stopped.
   std::vector<sem::StmtPtr> Emit();
+  // The parts of Emit for the loop over the only reduced index, which is the vector index, written
+  // by others: what is before it, what is done for the tile where `indices` has that index, and the
+  // elements that fill no tile. Without constraints.
+  std::vector<sem::StmtPtr> DeclareAccumulators() const;
+  sem::StmtPtr AggregateTile() { return Accumulate(false, false); }
+  sem::StmtPtr AggregateTail();
   // Keeps the accumulators for the next run.
   std::vector<sem::StmtPtr> Suspend() const;
   // The aggregated value at an output position of the tile, a vector where the vector index is an

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tile/sem/forward_stores.h"
 #include "tile/sem/rename.h"
 
 namespace tartan::lower {
@@ -92,21 +93,50 @@ std::vector<StmtPtr> RowStages::DeclareKept(const std::vector<int64_t>& block,
   return arrays;
 }
 
-StmtPtr RowStages::Named(size_t stage, const StmtPtr& statement) const {
+std::string RowStages::NameOf(size_t stage, size_t tensor) const {
+  const poly::RowKernel& kernel = kernels_[stage];
+  return kernel.tensors[tensor] >= 0 ? KeptName(kernel.tensors[tensor])
+                                     : names_.at(kernel.flat.tensors[tensor].value);
+}
+
+sem::Renaming RowStages::Names(size_t stage, const std::set<std::string>& declared) const {
   const poly::RowKernel& kernel = kernels_[stage];
   sem::Renaming names;
-  for (const std::string& declared : sem::DeclaredNames(statement)) {
-    names[declared] = absl::StrCat("s", stage, "_", declared);
-  }
+  for (const std::string& name : declared) names[name] = absl::StrCat("s", stage, "_", name);
   for (size_t t = 0; t < kernel.flat.tensors.size(); ++t) {
-    names[absl::StrCat("in", t)] = kernel.tensors[t] >= 0 ? KeptName(kernel.tensors[t])
-                                                          : names_.at(kernel.flat.tensors[t].value);
+    names[absl::StrCat("in", t)] = NameOf(stage, t);
   }
   for (size_t o = 0; o < kernel.flat.outputs.size(); ++o) {
     names[absl::StrCat("out", o)] =
         kernel.output >= 0 ? KeptName(kernel.output) : names_.at(kernel.flat.outputs[o].value);
   }
-  return sem::MakeBlock({sem::MakeComment(kernel.flat.name), sem::Rename(statement, names)});
+  return names;
+}
+
+StmtPtr RowStages::Named(size_t stage, const StmtPtr& statement) const {
+  const sem::Renaming names = Names(stage, sem::DeclaredNames(statement));
+  return sem::MakeBlock(
+      {sem::MakeComment(kernels_[stage].flat.name), sem::Rename(statement, names)});
+}
+
+VectorLoop RowStages::Named(size_t stage, const VectorLoop& loop) const {
+  const StmtPtr before = sem::MakeBlock(loop.before);
+  const StmtPtr after = sem::MakeBlock(loop.after);
+  const sem::Renaming names =
+      Names(stage, sem::DeclaredNames(sem::MakeBlock({before, loop.body, after})));
+  const StmtPtr comment = sem::MakeComment(kernels_[stage].flat.name);
+  return {{sem::Rename(before, names)},
+          sem::MakeBlock({comment, sem::Rename(loop.body, names)}),
+          {sem::Rename(after, names)}};
+}
+
+StmtPtr RowStages::WithoutReloads(const StmtPtr& statements) const {
+  std::set<std::string> kept;
+  for (const poly::RowKernel& kernel : kernels_) {
+    if (kernel.output >= 0) kept.insert(KeptName(kernel.output));
+  }
+  return sem::ForwardStores(statements,
+                            [&](const std::string& buffer) { return kept.count(buffer) > 0; });
 }
 
 bool RowStages::IsReadFromBuffers(size_t stage) const {

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "tile/lower/lower_kernel.h"
 #include "tile/lower/row_kernel.h"
 #include "tile/poly/row_block.h"
 #include "tile/sem/build.h"
+#include "tile/sem/rename.h"
 
 namespace tartan::lower {
 
@@ -31,9 +34,16 @@ class RowStages {
   // Declares the arrays that hold a block of what only the chain reads.
   std::vector<sem::StmtPtr> DeclareKept(const std::vector<int64_t>& block, sem::Space space) const;
 
+  // What a tensor that a stage reads is called.
+  std::string NameOf(size_t stage, size_t tensor) const;
   // A kernel's statements, written with the names that LowerKernel gives parameters, in the names
   // of the chain.
   sem::StmtPtr Named(size_t stage, const sem::StmtPtr& statement) const;
+  VectorLoop Named(size_t stage, const VectorLoop& loop) const;
+
+  // The statements of several stages for one place of the row, in which what one has computed for
+  // the chain is not loaded again by the next.
+  sem::StmtPtr WithoutReloads(const sem::StmtPtr& statements) const;
 
   // What the stage stores is in buffers, and a later stage reads it.
   bool IsReadFromBuffers(size_t stage) const;
@@ -44,6 +54,9 @@ class RowStages {
   static std::string RowName(size_t axis);
 
  private:
+  // The chain's names of a kernel's parameters and of what its statements declare.
+  sem::Renaming Names(size_t stage, const std::set<std::string>& declared) const;
+
   const std::vector<poly::RowKernel>& kernels_;
   const std::vector<poly::RowTensor>& tensors_;
   const DataType index_type_;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "tile/plan/cpu_plan.h"
+#include "tile/plan/row_loops.h"
 
 namespace tartan::plan {
 namespace {
@@ -17,6 +18,7 @@ constexpr int64_t kBlocks[] = {1, 4, 16, 64};
 constexpr int64_t kItemsPerCore = 8;
 constexpr double kItemCycles = 50000;        // for which starting a work-item does not matter
 constexpr double kCachedBytesPerCycle = 14;  // from the second cache
+constexpr double kJoinedFactor = 0.3;        // what is left of a stage's cost within another's loop
 
 // About `count` rows, neighbours in the last axes.
 std::vector<int64_t> BlockOf(const std::vector<int64_t>& rows, int64_t count) {
@@ -69,18 +71,38 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
   plan.block = std::move(block);
   int64_t count = 1;
   for (int64_t size : plan.block) count *= size;
-  const double bytes = static_cast<double>(row_bytes * count);
-  double cycles = 0;
+  std::vector<double> costs;
   for (const poly::RowKernel& kernel : kernels) {
     poly::RowBlock cut = poly::CutRows(kernel, plan.block, tensors);
     PlannedKernel planned = PlanStage(cut, settings);
-    cycles += planned.predicted;
-    if (bytes > 0.8 * static_cast<double>(settings.l1_bytes)) {
-      cycles += bytes / kCachedBytesPerCycle;
-    }
+    costs.push_back(planned.predicted);
     plan.stages.push_back({std::move(cut), std::move(planned.plan)});
   }
+  if (count == 1) {
+    plan.loops = JoinStages(&plan.stages);
+  } else {
+    for (int s = 0; s < static_cast<int>(kernels.size()); ++s) {
+      plan.loops.push_back({{s}, 0, 0, {}});
+    }
+  }
+  const double bytes = static_cast<double>(row_bytes * count);
+  double cycles = 0;
+  double most = 0;
+  RowLoop* longest = nullptr;
+  for (RowLoop& loop : plan.loops) {
+    double cost = 0;
+    for (int s : loop.stages) cost += costs[s] * (s == loop.stages[0] ? 1 : kJoinedFactor);
+    if (bytes > 0.8 * static_cast<double>(settings.l1_bytes)) cost += bytes / kCachedBytesPerCycle;
+    cycles += cost;
+    if (loop.length == 0 || cost < most) continue;
+    most = cost;
+    longest = &loop;
+  }
   plan.predicted = cycles * static_cast<double>(plan.BlockCount());
+  // While most is computed memory has time to bring the next row.
+  if (longest != nullptr && row_bytes * plan.BlockCount() > settings.l2_bytes) {
+    longest->ahead = ReadsAhead(*longest, plan.stages, kernels);
+  }
   return plan;
 }
 
@@ -101,6 +123,14 @@ std::string RowPlan::ToString() const {
   for (const RowStage& stage : stages) {
     lines.push_back(
         absl::StrCat("  ", stage.block.flat.name, ": ", stage.plan.ToString(stage.block.flat)));
+  }
+  for (const RowLoop& loop : loops) {
+    if (loop.length == 0) continue;
+    std::vector<std::string> names;
+    for (int s : loop.stages) names.push_back(stages[s].block.flat.name);
+    lines.push_back(absl::StrFormat("  loop of %d in steps of %d: %s%s", loop.length, loop.step,
+                                    absl::StrJoin(names, ", "),
+                                    loop.ahead.empty() ? "" : ", fetching the next row"));
   }
   return absl::StrJoin(lines, "\n");
 }

@@ -18,16 +18,34 @@ struct RowStage {
   KernelPlan plan;
 };
 
+// An access of a stage's kernel.
+struct RowRead {
+  int stage = 0;
+  int access = 0;
+};
+
+// Stages that walk a row together, each doing its tile of it before the next tile is begun: one
+// that aggregates what another computes need not read it again.
+struct RowLoop {
+  std::vector<int> stages;  // ascending
+  int64_t length = 0;  // of the row, in steps of `step`; 0: one stage, whose plan has its loops
+  int64_t step = 0;
+  // Reads of what other memory has of the row, of which the same part of the next row is fetched
+  // ahead.
+  std::vector<RowRead> ahead;
+};
+
 struct RowPlan {
   std::vector<int64_t> rows;   // range of each row axis
   std::vector<int64_t> block;  // values of each row axis in a block
   int64_t item_blocks = 1;  // that a work-item does, one after the other; the last has what is left
   std::vector<RowStage> stages;
-  double predicted = 0;  // cycles of one core, for all blocks
+  std::vector<RowLoop> loops;  // in order, each stage in one of them
+  double predicted = 0;        // cycles of one core, for all blocks
 
   int64_t BlockCount() const;
   int64_t ItemCount() const;
-  std::string ToString() const;  // one line for the blocks and one for each stage
+  std::string ToString() const;  // one line for the blocks, one for each stage and each loop
 };
 
 // For CPU devices. `row_bytes` is what all tensors have of one row.

@@ -109,6 +109,30 @@ TEST(RowChains, GiveAWorkItemSeveralBlocksOfRowsWhereTheyAreShort) {
   EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 1e-5), "");
 }
 
+int CountInFirstKernel(const TestProgram& program, const std::string& what) {
+  const auto list = Compile(BindTestProgram(program), ForCpu());
+  EXPECT_TRUE(list.ok() && list->kernels.size() == 1) << list.status();
+  if (!list.ok() || list->kernels.empty()) return -1;
+  const std::string text = sem::ToString(list->kernels[0]);
+  int count = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+TEST(RowChains, SumWhatTheyComputeInTheSameLoop) {
+  // The greatest, exponentials and their sum, quotients.
+  EXPECT_EQ(CountInFirstKernel(SoftmaxOf(512, 1024), "for at"), 3);
+  EXPECT_EQ(CountInFirstKernel(SoftmaxOf(512, 1024), "for s"), 0);
+  // What fills no vectors is aggregated by itself.
+  EXPECT_EQ(CountInFirstKernel(SoftmaxOf(512, 1027), "for at"), 3);
+  EXPECT_EQ(CountInFirstKernel(SoftmaxOf(512, 1027), "for s"), 2);
+}
+
+TEST(RowChains, FetchTheNextRowAheadWhereCachesDoNotHoldTheTensors) {
+  EXPECT_GT(CountInFirstKernel(SoftmaxOf(512, 1024), "prefetch in0["), 0);
+  EXPECT_EQ(CountInFirstKernel(SoftmaxOf(32, 512), "prefetch"), 0);
+}
+
 TEST(RowChains, CanBeForbidden) {
   CompileOptions options = ForCpu();
   options.chain_rows = false;
