@@ -1,5 +1,8 @@
 #include "frontend/api/device_runner.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "frontend/api/load.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/repetition.h"
@@ -38,6 +41,7 @@ absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> DeviceRunner::Program(
 
 absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Repeat(
     const RepeatBody& body, absl::Span<const HostTensor> operands) {
+  if (body.turns > kMaxTurns && !body.goes_on.defined()) return TooManyTurns();
   TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<evaluator::LoadedProgram> program, Program(body));
   evaluator::RepetitionForm form;
   form.has_turn = body.turn.defined();
@@ -45,8 +49,11 @@ absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Repeat(
   form.states = static_cast<int>(body.states.size());
   form.slices_in = static_cast<int>(body.slices.size());
   form.slices_out = static_cast<int>(body.rows.size());
-  form.turns = body.turns;
-  return evaluator::Repeat(*program, form, operands);
+  form.turns = std::min(body.turns, kMaxTurns);
+  TARTAN_ASSIGN_OR_RETURN(evaluator::RepetitionResult result,
+                          evaluator::Repeat(*program, form, operands));
+  if (result.goes_on && body.turns > form.turns) return TooManyTurns();
+  return std::move(result.tensors);
 }
 
 }  // namespace tartan::api

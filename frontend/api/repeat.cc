@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/api/composer.h"
 #include "tile/base/status_macros.h"
 
@@ -27,6 +28,11 @@ HostTensor Stack(const std::vector<HostTensor>& rows, TensorShape shape) {
 
 }  // namespace
 
+absl::Status TooManyTurns() {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("a loop has not ended after ", kMaxTurns, " turns"));
+}
+
 absl::StatusOr<std::vector<HostTensor>> NaiveRunner::Repeat(const RepeatBody& body,
                                                             absl::Span<const HostTensor> operands) {
   const size_t count = body.states.size();
@@ -42,6 +48,7 @@ absl::StatusOr<std::vector<HostTensor>> NaiveRunner::Repeat(const RepeatBody& bo
   if (body.goes_on.defined()) outputs.push_back(body.goes_on);
   std::vector<std::vector<HostTensor>> rows(body.rows.size());
   for (int64_t turn = 0; turn < body.turns; ++turn) {
+    if (turn == kMaxTurns) return TooManyTurns();
     std::vector<HostTensor> values = states;
     for (size_t i = 0; i < body.slices.size(); ++i) {
       values.push_back(RowOf(scanned[i], turn, body.slices[i].shape()));

@@ -9,18 +9,23 @@
 
 namespace tartan::api {
 
+// Whoever runs a body gives up after so many turns: a model that asks for more has no end.
+inline constexpr int64_t kMaxTurns = 10'000'000;
+absl::Status TooManyTurns();  // ResourceExhausted
+
 // All of the first group are placeholders; what the body computes depends on nothing else.
 struct RepeatBody {
-  Tensor turn;                     // int64, a scalar: counts from 0; undefined where it is not read
+  Tensor turn;  // int64, a scalar: counts from 0; undefined where it is not read
   std::vector<Tensor> states;
-  std::vector<Tensor> slices;      // the turn's row of an operand, along its first dimension
+  std::vector<Tensor> slices;  // the turn's row of an operand, along its first dimension
   std::vector<Tensor> invariants;
 
-  Tensor goes_on;                  // bool, a scalar; undefined: for all turns
-  std::vector<Tensor> next_states; // of the states' shapes
-  std::vector<Tensor> rows;        // stacked along a new first dimension
+  Tensor goes_on;                   // bool, a scalar; undefined: for all turns
+  std::vector<Tensor> next_states;  // of the states' shapes
+  std::vector<Tensor> rows;         // stacked along a new first dimension
 
-  int64_t turns = 0;               // at most
+  // At most; beyond kMaxTurns it is an error if the condition has not ended them before.
+  int64_t turns = 0;
 };
 
 // Operands: the states before the first turn, the tensors whose rows are slices, the invariants.

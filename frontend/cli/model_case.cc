@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "frontend/api/composer.h"
 #include "frontend/cli/stopwatch.h"
 #include "frontend/onnx/onnx_model.h"
 #include "frontend/onnx/value_proto.h"
@@ -113,21 +114,27 @@ absl::Status CompareOutputs(const std::vector<api::HostValue>& actual,
   return absl::OkStatus();
 }
 
+using NamedValues = std::map<std::string, api::HostValue>;
+
+absl::StatusOr<NamedValues> ReadInputs(const fs::path& folder, const api::Model& model) {
+  const std::vector<std::string> files = NumberedFiles(folder, "input");
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions, Assign(files, model.inputs()));
+  NamedValues values;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const api::TensorSpec& spec = model.inputs()[positions[i]];
+    TARTAN_ASSIGN_OR_RETURN(values[spec.name], onnx::ReadValueFile(files[i], spec));
+  }
+  return values;
+}
+
 absl::Status RunDataSet(const fs::path& folder, api::Session& session, Tolerance tolerance,
                         CaseResult* result) {
-  const std::vector<std::string> input_files = NumberedFiles(folder, "input");
   const std::vector<std::string> output_files = NumberedFiles(folder, "output");
   if (output_files.empty()) {
     return absl::NotFoundError(absl::StrCat(folder.string(), ": no output_0.pb"));
   }
   const api::Model& model = session.model();
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions,
-                          Assign(input_files, model.inputs()));
-  std::map<std::string, api::HostValue> values;
-  for (size_t i = 0; i < input_files.size(); ++i) {
-    const api::TensorSpec& spec = model.inputs()[positions[i]];
-    TARTAN_ASSIGN_OR_RETURN(values[spec.name], onnx::ReadValueFile(input_files[i], spec));
-  }
+  TARTAN_ASSIGN_OR_RETURN(const NamedValues values, ReadInputs(folder, model));
   api::RunStatistics statistics;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> outputs,
                           session.RunValues(values, &statistics));
@@ -157,7 +164,74 @@ absl::Status RunDataSets(const ModelCase& model_case, const std::shared_ptr<api:
   return absl::OkStatus();
 }
 
+// The model's outputs in lazy tensors that depend on nothing.
+absl::StatusOr<std::vector<api::Value>> BindByValue(const api::Model& model,
+                                                    const NamedValues& values) {
+  std::vector<api::InputBinding> bindings;
+  for (const api::TensorSpec& spec : model.inputs()) {
+    const auto value = values.find(spec.name);
+    api::InputBinding& binding = bindings.emplace_back();
+    binding.given = value != values.end();
+    if (!binding.given) continue;
+    binding.shape = value->second.tensor().shape();
+    binding.value = &value->second;
+  }
+  TARTAN_ASSIGN_OR_RETURN(api::BoundGraph bound, model.Bind(bindings));
+  return std::move(bound.outputs);
+}
+
+// Operands of later values are remembered, so each is computed once.
+absl::StatusOr<api::HostValue> EvaluateNaively(const api::Value& value) {
+  std::vector<api::Tensor> tensors;
+  AppendTensors(value, &tensors);
+  std::vector<HostTensor> results;
+  for (const api::Tensor& tensor : tensors) {
+    TARTAN_ASSIGN_OR_RETURN(results.emplace_back(), api::EvaluateOnHost(tensor));
+  }
+  absl::Span<const HostTensor> rest = results;
+  return Replace(value, &rest);
+}
+
 }  // namespace
+
+absl::StatusOr<std::string> FindDeparture(const ModelCase& model_case,
+                                          const std::shared_ptr<api::Device>& device,
+                                          Tolerance tolerance) {
+  const fs::path folder = model_case.folder;
+  onnx::LoadOptions options;
+  options.all_values = true;
+  TARTAN_ASSIGN_OR_RETURN(const auto model,
+                          onnx::OnnxModel::Load((folder / kModelFile).string(), options));
+  TARTAN_ASSIGN_OR_RETURN(const NamedValues inputs, ReadInputs(folder / "test_data_set_0", *model));
+  TARTAN_ASSIGN_OR_RETURN(const auto session, api::Session::Create(model, device));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> actual, session->RunValues(inputs));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::Value> lazy, BindByValue(*model, inputs));
+  // The model's own outputs come first; in the order of the nodes, they come where they are made.
+  std::vector<size_t> order;
+  for (size_t i = 0; i < lazy.size(); ++i) order.push_back(i);
+  std::map<std::string, size_t> node_order;
+  for (const std::string& value : model->ValuesInOrder())
+    node_order.emplace(value, node_order.size());
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return node_order[model->outputs()[a].name] < node_order[model->outputs()[b].name];
+  });
+  for (size_t i : order) {
+    const std::string& name = model->outputs()[i].name;
+    const std::string producer = model->ProducerOf(name);
+    const absl::StatusOr<api::HostValue> expected = EvaluateNaively(lazy[i]);
+    if (absl::IsResourceExhausted(expected.status())) {
+      return absl::StrCat("no node before ", producer,
+                          " departs from the naive evaluator, for which its result '", name,
+                          "' is too much work");
+    }
+    TARTAN_RETURN_IF_ERROR(expected.status());
+    const Comparison comparison = Compare(actual[i], *expected, tolerance);
+    if (comparison.equal) continue;
+    return absl::StrCat("the first node that departs from the naive evaluator is ", producer, ": '",
+                        name, "' ", comparison.message);
+  }
+  return "no node departs from the naive evaluator where every value is kept";
+}
 
 absl::StatusOr<std::vector<ModelCase>> FindCases(const std::string& path) {
   std::vector<ModelCase> cases;

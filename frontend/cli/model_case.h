@@ -41,4 +41,11 @@ struct CaseResult {
 CaseResult RunCase(const ModelCase& model_case, const std::shared_ptr<api::Device>& device,
                    Tolerance tolerance);
 
+// Which node is the first whose result on the device departs from the naive evaluator's, for the
+// first data set: a sentence for people. Every value of the model is computed, so that fewer nodes
+// are joined in a kernel than when the model runs.
+absl::StatusOr<std::string> FindDeparture(const ModelCase& model_case,
+                                          const std::shared_ptr<api::Device>& device,
+                                          Tolerance tolerance);
+
 }  // namespace tartan::cli

@@ -1,5 +1,6 @@
 #include "frontend/onnx/onnx_model.h"
 
+#include <set>
 #include <tuple>
 
 #include "absl/strings/match.h"
@@ -156,6 +157,20 @@ absl::Status CheckBinding(const api::TensorSpec& spec, const api::InputBinding& 
   return CheckShape(binding.shape);
 }
 
+// The model with every value of its graph for an output.
+std::shared_ptr<const ModelProto> WithAllValues(const ModelProto& model) {
+  auto copy = std::make_shared<ModelProto>(model);
+  GraphProto* graph = copy->mutable_graph();
+  std::set<std::string> outputs;
+  for (const ValueInfoProto& output : graph->output()) outputs.insert(output.name());
+  for (const NodeProto& node : graph->node()) {
+    for (const std::string& value : node.output()) {
+      if (!value.empty() && outputs.insert(value).second) graph->add_output()->set_name(value);
+    }
+  }
+  return copy;
+}
+
 int IndexOf(absl::Span<const api::Tensor> tensors, const api::Tensor& tensor) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i] == tensor) return static_cast<int>(i);
@@ -190,10 +205,30 @@ const std::map<std::string, int64_t>& OnnxModel::opsets() const { return impl_->
 int64_t OnnxModel::parameter_count() const { return impl_->parameter_count; }
 const std::vector<OperatorCount>& OnnxModel::operators() const { return impl_->operators; }
 
-absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::FromFile(ModelFile file) {
+std::vector<std::string> OnnxModel::ValuesInOrder() const {
+  std::vector<std::string> values;
+  for (const NodeProto* node : impl_->parts.graph->nodes) {
+    for (const std::string& value : node->output()) {
+      if (!value.empty()) values.push_back(value);
+    }
+  }
+  return values;
+}
+
+std::string OnnxModel::ProducerOf(absl::string_view value) const {
+  for (const NodeProto& node : impl_->proto->graph().node()) {
+    for (const std::string& output : node.output()) {
+      if (output == value) return Describe(node);
+    }
+  }
+  return "";
+}
+
+absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::FromFile(ModelFile file,
+                                                                     const LoadOptions& options) {
   auto impl = std::make_unique<Impl>();
   impl->name = file.name;
-  impl->proto = std::move(file.proto);
+  impl->proto = options.all_values ? WithAllValues(*file.proto) : std::move(file.proto);
   const ModelProto& proto = *impl->proto;
   ExternalData external(file.folder);
   absl::StatusOr<ModelParts> parts = BuildParts(impl->proto, &external);
@@ -219,15 +254,16 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::FromFile(ModelFile f
   return std::shared_ptr<const OnnxModel>(new OnnxModel(std::move(impl)));
 }
 
-absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Load(const std::string& path) {
+absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Load(const std::string& path,
+                                                                 const LoadOptions& options) {
   TARTAN_ASSIGN_OR_RETURN(ModelFile file, ReadModelFile(path));
-  return FromFile(std::move(file));
+  return FromFile(std::move(file), options);
 }
 
 absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::LoadBytes(
     absl::Span<const uint8_t> bytes, absl::string_view name) {
   TARTAN_ASSIGN_OR_RETURN(ModelFile file, ReadModelBytes(bytes, name));
-  return FromFile(std::move(file));
+  return FromFile(std::move(file), {});
 }
 
 absl::StatusOr<api::BoundGraph> OnnxModel::Bind(absl::Span<const api::InputBinding> bindings,
@@ -244,9 +280,8 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Bind(absl::Span<const api::InputBindi
     const api::InputBinding& binding = bindings[i];
     TARTAN_RETURN_IF_ERROR(CheckBinding(specs[i], binding));
     const bool is_placeholder = binding.given && binding.value == nullptr;
-    bound.placeholders.push_back(is_placeholder
-                                     ? api::Tensor::Placeholder(specs[i].name, binding.shape)
-                                     : api::Tensor());
+    bound.placeholders.push_back(
+        is_placeholder ? api::Tensor::Placeholder(specs[i].name, binding.shape) : api::Tensor());
     if (!binding.given) continue;
     inputs[impl_->inputs.positions[i]] = is_placeholder
                                              ? api::Value(bound.placeholders.back())

@@ -15,17 +15,24 @@ struct ModelFile;
 struct OperatorCount {
   std::string domain;  // "" is ai.onnx
   std::string name;
-  int64_t opset = 0;        // the model's, of this domain
-  int since_version = 0;    // of the row that imports it; 0 when there is none
-  int64_t count = 0;        // nodes in the graph and in graphs inside it
-  bool supported = false;   // by a row or a function of the model
+  int64_t opset = 0;       // the model's, of this domain
+  int since_version = 0;   // of the row that imports it; 0 when there is none
+  int64_t count = 0;       // nodes in the graph and in graphs inside it
+  bool supported = false;  // by a row or a function of the model
+};
+
+struct LoadOptions {
+  // Every value that a node of the graph makes is an output too, after the model's own, in the
+  // order of the nodes.
+  bool all_values = false;
 };
 
 class OnnxModel final : public api::Model {
  public:
   // Errors name the file and, where there is one, the tensor, node or input at fault. A model with
   // operators we lack loads; Bind reports them.
-  static absl::StatusOr<std::shared_ptr<const OnnxModel>> Load(const std::string& path);
+  static absl::StatusOr<std::shared_ptr<const OnnxModel>> Load(const std::string& path,
+                                                               const LoadOptions& options = {});
   // `name` stands for the file in messages. Without external data.
   static absl::StatusOr<std::shared_ptr<const OnnxModel>> LoadBytes(absl::Span<const uint8_t> bytes,
                                                                     absl::string_view name);
@@ -41,15 +48,19 @@ class OnnxModel final : public api::Model {
   using api::Model::Bind;
 
   int64_t ir_version() const;
-  const std::string& producer() const;                  // "pytorch 2.1"
+  const std::string& producer() const;                   // "pytorch 2.1"
   const std::map<std::string, int64_t>& opsets() const;  // "ai.onnx" -> 17
-  int64_t parameter_count() const;                      // elements of initialisers
-  const std::vector<OperatorCount>& operators() const;  // sorted by domain and name
+  int64_t parameter_count() const;                       // elements of initialisers
+  const std::vector<OperatorCount>& operators() const;   // sorted by domain and name
+  std::vector<std::string> ValuesInOrder() const;        // what nodes make, operands first
+  // "conv1 (Conv)": the node of the graph that makes a value; empty where none does.
+  std::string ProducerOf(absl::string_view value) const;
 
  private:
   struct Impl;
   explicit OnnxModel(std::unique_ptr<Impl> impl);
-  static absl::StatusOr<std::shared_ptr<const OnnxModel>> FromFile(ModelFile file);
+  static absl::StatusOr<std::shared_ptr<const OnnxModel>> FromFile(ModelFile file,
+                                                                   const LoadOptions& options);
 
   std::unique_ptr<Impl> impl_;
 };

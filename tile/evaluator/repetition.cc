@@ -22,20 +22,22 @@ class Repetition {
   Repetition(LoadedProgram& program, const RepetitionForm& form)
       : program_(program), list_(program.program().list()), form_(form) {}
 
-  absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> operands) {
+  absl::StatusOr<RepetitionResult> Run(absl::Span<const HostTensor> operands) {
     TARTAN_RETURN_IF_ERROR(Prepare(operands));
-    bool goes_on = form_.turns > 0;
-    while (goes_on) {
+    bool goes_on = true;
+    while (goes_on && turn_ < form_.turns) {
       TARTAN_RETURN_IF_ERROR(BeginTurn());
       TARTAN_RETURN_IF_ERROR(program_.Execute(*frame_, nullptr));
       TARTAN_RETURN_IF_ERROR(EndTurn());
       ++turn_;
       TARTAN_ASSIGN_OR_RETURN(goes_on, GoesOn());
     }
-    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, ReadResults());
+    RepetitionResult result;
+    result.goes_on = goes_on;
+    TARTAN_ASSIGN_OR_RETURN(result.tensors, ReadResults());
     TARTAN_RETURN_IF_ERROR(frame_->queue->Finish());
     program_.ReturnFrame(std::move(frame_));
-    return results;
+    return result;
   }
 
  private:
@@ -59,8 +61,7 @@ class Repetition {
 
   absl::Status Prepare(absl::Span<const HostTensor> operands) {
     for (int input : list_.inputs) {
-      const bool is_input =
-          list_.buffers[static_cast<size_t>(input)].kind == BufferKind::kInput;
+      const bool is_input = list_.buffers[static_cast<size_t>(input)].kind == BufferKind::kInput;
       if (is_input) inputs_.push_back(input);
     }
     TARTAN_ASSIGN_OR_RETURN(frame_, program_.TakeFrame());
@@ -118,7 +119,8 @@ class Repetition {
           absl::StrCat("the results of ", count, " turns of ", rows.row_bytes,
                        " bytes each do not fit the device's memory"));
     }
-    TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr larger, Device()->Allocate(count * rows.row_bytes));
+    TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr larger,
+                            Device()->Allocate(count * rows.row_bytes));
     if (rows.buffer != nullptr) {
       TARTAN_RETURN_IF_ERROR(
           frame_->queue->Copy(rows.buffer, 0, larger, 0, rows.capacity * rows.row_bytes));
@@ -137,9 +139,8 @@ class Repetition {
     for (int i = 0; i < form_.slices_in; ++i) {
       const Rows& rows = rows_in_[static_cast<size_t>(i)];
       if (rows.row_bytes == 0) continue;
-      TARTAN_RETURN_IF_ERROR(frame_->queue->Copy(rows.buffer, turn_ * rows.row_bytes,
-                                                 Memory(Input(FirstSlice() + i)), 0,
-                                                 rows.row_bytes));
+      TARTAN_RETURN_IF_ERROR(frame_->queue->Copy(
+          rows.buffer, turn_ * rows.row_bytes, Memory(Input(FirstSlice() + i)), 0, rows.row_bytes));
     }
     return absl::OkStatus();
   }
@@ -176,7 +177,6 @@ class Repetition {
   }
 
   absl::StatusOr<bool> GoesOn() {
-    if (turn_ >= form_.turns) return false;
     if (!form_.has_condition) return true;
     uint8_t goes_on = 0;
     TARTAN_RETURN_IF_ERROR(frame_->queue->Read(Memory(Output(0)), 0, absl::MakeSpan(&goes_on, 1)));
@@ -187,9 +187,8 @@ class Repetition {
     std::vector<HostTensor> results;
     for (int i = 0; i < form_.states; ++i) {
       const int input = Input(FirstState() + i);
-      TARTAN_ASSIGN_OR_RETURN(
-          results.emplace_back(),
-          Read(Memory(input), list_.buffers[static_cast<size_t>(input)].shape));
+      TARTAN_ASSIGN_OR_RETURN(results.emplace_back(),
+                              Read(Memory(input), list_.buffers[static_cast<size_t>(input)].shape));
     }
     for (int i = 0; i < form_.slices_out; ++i) {
       TensorShape shape = list_.output_shapes[static_cast<size_t>(FirstSliceOut() + i)];
@@ -220,8 +219,8 @@ class Repetition {
   int64_t turn_ = 0;
 };
 
-absl::StatusOr<std::vector<HostTensor>> Repeat(LoadedProgram& program, const RepetitionForm& form,
-                                               absl::Span<const HostTensor> operands) {
+absl::StatusOr<RepetitionResult> Repeat(LoadedProgram& program, const RepetitionForm& form,
+                                        absl::Span<const HostTensor> operands) {
   return Repetition(program, form).Run(operands);
 }
 

@@ -21,11 +21,16 @@ struct RepetitionForm {
   int64_t turns = 0;   // at most
 };
 
-// `operands`: states, whole tensors for slices_in, what stays the same. Returns the states after the
-// last turn, then the whole tensors of slices_out. Nothing leaves the device between turns but the
-// condition. With no turn the states are returned as they are. ResourceExhausted where the rows of
-// an unbounded repetition do not fit.
-absl::StatusOr<std::vector<HostTensor>> Repeat(LoadedProgram& program, const RepetitionForm& form,
-                                               absl::Span<const HostTensor> operands);
+struct RepetitionResult {
+  std::vector<HostTensor>
+      tensors;           // the states after the last turn, the whole tensors of slices_out
+  bool goes_on = false;  // the condition after the last turn, where there is one
+};
+
+// `operands`: states, whole tensors for slices_in, what stays the same. Nothing leaves the device
+// between turns but the condition. With no turn the states are returned as they are.
+// ResourceExhausted where the rows of an unbounded repetition do not fit.
+absl::StatusOr<RepetitionResult> Repeat(LoadedProgram& program, const RepetitionForm& form,
+                                        absl::Span<const HostTensor> operands);
 
 }  // namespace tartan::evaluator

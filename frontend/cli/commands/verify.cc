@@ -28,6 +28,7 @@ struct VerifyOptions {
   std::string expect;
   std::string write_expect;
   int jobs = 0;  // 0: one per core
+  bool bisect = false;
 };
 
 absl::StatusOr<std::regex> ParseMatch(const std::string& match) {
@@ -82,6 +83,18 @@ std::vector<CaseResult> RunAll(const std::vector<ModelCase>& cases,
   work();
   for (std::thread& thread : threads) thread.join();
   return results;
+}
+
+// Adds to the message of each case that failed where its values begin to be wrong.
+void Bisect(const std::vector<ModelCase>& cases, const std::shared_ptr<api::Device>& device,
+            Tolerance tolerance, std::vector<CaseResult>* results) {
+  for (size_t i = 0; i < cases.size(); ++i) {
+    CaseResult& result = (*results)[i];
+    if (result.status != CaseStatus::kFail) continue;
+    const absl::StatusOr<std::string> found = FindDeparture(cases[i], device, tolerance);
+    absl::StrAppend(&result.message, "; ",
+                    found.ok() ? *found : absl::StrCat("bisecting: ", found.status().message()));
+  }
 }
 
 void FillReport(const std::vector<ModelCase>& cases, const std::vector<CaseResult>& results,
@@ -196,7 +209,9 @@ absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& contex
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   proto::VerifyReport report;
   report.set_device(Describe(device->info()));
-  FillReport(cases, RunAll(cases, device, options, context), &report);
+  std::vector<CaseResult> results = RunAll(cases, device, options, context);
+  if (options.bisect) Bisect(cases, device, options.tolerance, &results);
+  FillReport(cases, results, &report);
   report.set_total_ms(total.Milliseconds());
   const bool has_list = !options.expect.empty();
   if (has_list) TARTAN_RETURN_IF_ERROR(CompareWithList(options, match, &report));
@@ -231,6 +246,8 @@ Command AddVerify(CLI::App& app) {
       ->type_name("FILE");
   command->add_option("--write-expect", options->write_expect, "Write that list")
       ->type_name("FILE");
+  command->add_flag("--bisect", options->bisect,
+                    "Name the first node of a failing case that departs from the naive evaluator");
   command->add_option("--jobs", options->jobs, "Cases at once; default: one per core")
       ->check(CLI::Range(1, 1024));
   command->footer("Example:\n  tartan verify models/ --atol 1e-5 --match 'conv|pool'");

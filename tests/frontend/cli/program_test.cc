@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "frontend/cli/file_io.h"
@@ -168,9 +169,8 @@ TEST(Program, TuneReportsJsonAndChangesNoAnswer) {
     EXPECT_LE(kernel.after_ms(), kernel.before_ms());
     EXPECT_EQ(kernel.problems_size(), 0) << kernel.problems(0);
   }
-  const auto run =
-      ParseJson<proto::RunReport>(RunTartan({"run", Digits(), "--input", Seven(), "--topk", "1",
-                                             "--format", "json"}, own));
+  const auto run = ParseJson<proto::RunReport>(
+      RunTartan({"run", Digits(), "--input", Seven(), "--topk", "1", "--format", "json"}, own));
   EXPECT_EQ(run.outputs(0).top(0).index(), 7);
 }
 
@@ -210,6 +210,16 @@ TEST(Program, MissingDevicesEndWith4) {
   ExpectFailure(RunTartan({"devices"}, no_platform), 4, "apt-get install pocl-opencl-icd");
   const ProgramOptions by_name{{"TARTAN_DEVICE=99"}, "", false, 0, ""};
   ExpectFailure(RunTartan({"run", Digits(), "--input", Seven()}, by_name), 4, "'99'");
+}
+
+TEST(Program, VerifyNamesTheFirstNodeThatDeparts) {
+  const std::string folder = "/usr/share/libonnx-testdata/data/node/test_exp";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  // No tolerance at all: a device's exponential function is not exact to the last bit.
+  const ProgramResult result =
+      RunTartan({"verify", folder, "--rtol", "0", "--atol", "0", "--bisect"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("departs from the naive evaluator is -> y (Exp)"));
 }
 
 TEST(Program, FilesThatCannotBeReadOrWrittenEndWith6) {
@@ -256,8 +266,8 @@ TEST(Program, AnInterruptEndsWith130) {
 }
 
 TEST(Program, HelpShowsAnExample) {
-  for (const std::string command : {"devices", "inspect", "run", "verify", "bench", "tune",
-                                    "cache"}) {
+  for (const std::string command :
+       {"devices", "inspect", "run", "verify", "bench", "tune", "cache"}) {
     const auto result = RunTartan({command, "--help"});
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_THAT(result.out, HasSubstr("Usage: tartan " + command + " [OPTIONS]"));
