@@ -1,14 +1,12 @@
-#Completion of `tartan` for bash.
+# Completion of `tartan` for bash.
 
 _tartan() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local commands="devices inspect run verify bench tune tile cache"
   local global="--format --device -v -vv --quiet --no-cache --help --version"
   local command="" word
-  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}";
-  do
-    if
-      [[" $commands " == *" $word " * ]]; then
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    if [[ " $commands " == *" $word "* ]]; then
       command=$word
       break
     fi
@@ -16,67 +14,56 @@ _tartan() {
 
   COMPREPLY=()
   case $previous in
-    --format) COMPREPLY=($(compgen -W "text json" -- "$current"));
-  return;
-  ;
-    --ties) COMPREPLY=($(compgen -W "share first" -- "$current"));
-    return;
-    ;
+    --format) COMPREPLY=($(compgen -W "text json" -- "$current")); return ;;
+    --ties) COMPREPLY=($(compgen -W "share first" -- "$current")); return ;;
     --dump)
       COMPREPLY=($(compgen -W "program graph flat plan sem simplified source" -- "$current"))
       return
-      ;
-    ;
+      ;;
     --against)
       COMPREPLY=($(compgen -W "onednn onednn-auto openblas clblast copy" -- "$current"))
       return
-      ;
-    ;
+      ;;
     --device | --threads | --input | --shape | --type | --grad | --of | --topk | --rtol | --atol | \
       --match | --jobs | --warmup | --time | \
-      --count | --batch | --top | --limit) return ;
-    ;
+      --count | --batch | --top | --limit) return ;;
     --labels | --expect | --write-expect | --output)
       compopt -o filenames
       COMPREPLY=($(compgen -f -- "$current"))
       return
-      ;
-    ;
+      ;;
   esac
 
   local options=""
   case $command in
-    "") COMPREPLY=($(compgen -W "$commands $global" -- "$current"));
-  return;
-  ;
-    inspect) options="--input --shape" ;
-    ;
-    run) options="--input --shape --random --output --topk --labels" ;
-    ;
-    verify) options="--rtol --atol --match --expect --write-expect --jobs --bisect" ;
-    ;
-    devices) options="--calibrate" ;
-    ;
+    "") COMPREPLY=($(compgen -W "$commands $global" -- "$current")); return ;;
+    inspect) options="--input --shape" ;;
+    run) options="--input --shape --random --output --topk --labels" ;;
+    verify) options="--rtol --atol --match --expect --write-expect --jobs --bisect" ;;
+    devices) options="--calibrate" ;;
     bench)
-      if [[ " ${COMP_WORDS[*]} " == *" op "* ]];
-    then options = "--against --time --count --threads" else options =
-        "--input --shape --warmup --time --count --batch --threads" fi;
-    ;
-    tune) options="--input --shape --batch --top --time --count" ;
-    ;
+      if [[ " ${COMP_WORDS[*]} " == *" op "* ]]; then
+        options="--against --time --count --threads"
+      else
+        options="--input --shape --warmup --time --count --batch --threads"
+      fi
+      ;;
+    tune) options="--input --shape --batch --top --time --count" ;;
     tile)
       options="--input --shape --type --random --output --grad --of --ties --dump --naive --check"
       options+=" --rtol --atol"
-      ;
-    ;
+      ;;
     cache)
       COMPREPLY=($(compgen -W "show verify prune clear --limit $global" -- "$current"))
       return
-      ;
-    ;
-    esac if [[$current == -*]];
-    then COMPREPLY = ($(compgen - W "$options $global" --"$current")) elif [[$command != devices]];
-    then compopt - o filenames COMPREPLY = ($(compgen - f-- "$current")) fi
+      ;;
+  esac
+  if [[ $current == -* ]]; then
+    COMPREPLY=($(compgen -W "$options $global" -- "$current"))
+  elif [[ $command != devices ]]; then
+    compopt -o filenames
+    COMPREPLY=($(compgen -f -- "$current"))
+  fi
 }
 
-complete - F _tartan tartan
+complete -F _tartan tartan
