@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "frontend/api/composer.h"
-#include "frontend/api/load.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::api {
 
 absl::StatusOr<Fetch> Fetch::Make(const Device& device, absl::Span<const Tensor> placeholders,
                                   absl::Span<const Tensor> wanted, absl::string_view name,
-                                  RunStatistics* statistics) {
+                                  RunStatistics* statistics, LoadedPrograms* shared) {
   Fetch fetch;
   std::vector<Tensor> computed;
   std::vector<Tensor> read;
@@ -37,7 +36,7 @@ absl::StatusOr<Fetch> Fetch::Make(const Device& device, absl::Span<const Tensor>
     inputs.push_back(placeholders[i]);
     fetch.inputs_.push_back(static_cast<int>(i));
   }
-  TARTAN_ASSIGN_OR_RETURN(fetch.program_, Load(device, inputs, computed, name, statistics));
+  TARTAN_ASSIGN_OR_RETURN(fetch.program_, Load(device, inputs, computed, name, statistics, shared));
   return fetch;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "frontend/api/device.h"
+#include "frontend/api/load.h"
 #include "frontend/api/run_statistics.h"
 #include "frontend/api/tensor.h"
 #include "tile/evaluator/loaded_program.h"
@@ -16,7 +17,7 @@ class Fetch {
   // `placeholders` with undefined ones among them, for which there will be no value.
   static absl::StatusOr<Fetch> Make(const Device& device, absl::Span<const Tensor> placeholders,
                                     absl::Span<const Tensor> wanted, absl::string_view name,
-                                    RunStatistics* statistics);
+                                    RunStatistics* statistics, LoadedPrograms* shared);
 
   // The wanted tensors, in order; `values` by placeholder. Adds kernels to `statistics`.
   absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> values,
@@ -31,8 +32,8 @@ class Fetch {
     HostTensor constant;
     int placeholder = 0;
   };
-  std::vector<Source> sources_;  // per wanted tensor
-  std::vector<int> inputs_;      // placeholders the program reads
+  std::vector<Source> sources_;                        // per wanted tensor
+  std::vector<int> inputs_;                            // placeholders the program reads
   std::shared_ptr<evaluator::LoadedProgram> program_;  // null when there is nothing to compute
 };
 

@@ -1,5 +1,6 @@
 #include "frontend/api/load.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -16,11 +17,36 @@ double Milliseconds(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
 }
 
+bool AreSame(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const HostTensor& x, const HostTensor& y) {
+                      return x.shape() == y.shape() && x.bytes().data() == y.bytes().data();
+                    });
+}
+
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> LoadedPrograms::Get(
+    std::shared_ptr<const evaluator::CompiledProgram> program,
+    const std::vector<HostTensor>& constants) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  entries_.erase(std::remove_if(entries_.begin(), entries_.end(),
+                                [](const Entry& entry) { return entry.loaded.expired(); }),
+                 entries_.end());
+  for (const Entry& entry : entries_) {
+    if (entry.program != program.get() || !AreSame(entry.constants, constants)) continue;
+    if (auto loaded = entry.loaded.lock(); loaded != nullptr) return loaded;
+  }
+  const evaluator::CompiledProgram* const key = program.get();
+  TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<evaluator::LoadedProgram> loaded,
+                          evaluator::LoadedProgram::Load(std::move(program), constants));
+  entries_.push_back({key, constants, loaded});
+  return loaded;
+}
 
 absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Load(
     const Device& device, absl::Span<const Tensor> placeholders, absl::Span<const Tensor> outputs,
-    absl::string_view name, RunStatistics* statistics) {
+    absl::string_view name, RunStatistics* statistics, LoadedPrograms* shared) {
   const auto compile_start = Clock::now();
   TARTAN_ASSIGN_OR_RETURN(const ComposedProgram composed, Compose(placeholders, outputs, name));
   TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<const evaluator::CompiledProgram> compiled,
@@ -36,7 +62,9 @@ absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Load(
     if (input.constant() != nullptr) constants.push_back(*input.constant());
   }
   TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<evaluator::LoadedProgram> loaded,
-                          evaluator::LoadedProgram::Load(std::move(compiled), constants));
+                          shared != nullptr
+                              ? shared->Get(std::move(compiled), constants)
+                              : evaluator::LoadedProgram::Load(std::move(compiled), constants));
   statistics->setup_ms += Milliseconds(setup_start);
   const auto warm_up_start = Clock::now();
   if (loaded->program().is_newly_compiled()) TARTAN_RETURN_IF_ERROR(loaded->WarmUp());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "frontend/api/device.h"
@@ -11,10 +12,28 @@
 
 namespace tartan::api {
 
+// Programs that are loaded now, so that the same program with the same constants is loaded once:
+// the turns of a loop that is imported turn by turn. Thread-safe.
+class LoadedPrograms {
+ public:
+  absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Get(
+      std::shared_ptr<const evaluator::CompiledProgram> program,
+      const std::vector<HostTensor>& constants);
+
+ private:
+  struct Entry {
+    const evaluator::CompiledProgram* program;
+    std::vector<HostTensor> constants;  // keep the memory they are told by
+    std::weak_ptr<evaluator::LoadedProgram> loaded;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
 // Composes, compiles, sends constants to the device. Its inputs are `placeholders`, in that order.
-// Adds to `statistics` what that took.
+// Adds to `statistics` what that took. `shared` may be null.
 absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Load(
     const Device& device, absl::Span<const Tensor> placeholders, absl::Span<const Tensor> outputs,
-    absl::string_view name, RunStatistics* statistics);
+    absl::string_view name, RunStatistics* statistics, LoadedPrograms* shared = nullptr);
 
 }  // namespace tartan::api

@@ -59,6 +59,7 @@ struct Session::Impl {
   // Model inputs whose values decide shapes: found while binding, or no tensors of plain numbers.
   std::vector<bool> by_value;
   StageList roots;  // by signature
+  LoadedPrograms programs;
 
   using Values = std::vector<const HostValue*>;  // by input; null for one left out
 
@@ -141,7 +142,7 @@ absl::StatusOr<StagePtr> Session::Impl::Bind(const Values& values, const StagePt
     bindings[i].shape = values[i]->tensor().shape();
     if (by_value[i]) bindings[i].value = values[i];
   }
-  StageRecorder recorder(*device, model->name(), *state, last, statistics);
+  StageRecorder recorder(*device, programs, model->name(), *state, last, statistics);
   TARTAN_ASSIGN_OR_RETURN(BoundGraph graph, model->Bind(bindings, &recorder));
   statistics->bind_ms +=
       Milliseconds(start) - (statistics->compile_ms + statistics->setup_ms - others_ms);
@@ -237,9 +238,8 @@ absl::StatusOr<std::vector<HostValue>> Session::RunValues(
 absl::StatusOr<std::vector<HostTensor>> Session::Run(
     const std::map<std::string, HostTensor>& inputs, RunStatistics* statistics,
     std::vector<KernelProfile>* profile) {
-  TARTAN_ASSIGN_OR_RETURN(
-      const std::vector<HostValue> values,
-      RunValues({inputs.begin(), inputs.end()}, statistics, profile));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostValue> values,
+                          RunValues({inputs.begin(), inputs.end()}, statistics, profile));
   std::vector<HostTensor> outputs;
   for (size_t i = 0; i < values.size(); ++i) {
     if (!values[i].is_tensor() || values[i].element() != Element::kPlain) {

@@ -78,9 +78,8 @@ absl::StatusOr<Answer> StageRecorder::Ask(const Question& question) {
   stage->runner = std::make_unique<DeviceRunner>(device_, statistics_);
   std::vector<Tensor> wanted = question.operands;
   wanted.insert(wanted.end(), question.kept.begin(), question.kept.end());
-  TARTAN_ASSIGN_OR_RETURN(
-      stage->fetch, Fetch::Make(device_, state_.placeholders, wanted,
-                                absl::StrCat(name_, ".", index), statistics_));
+  TARTAN_ASSIGN_OR_RETURN(stage->fetch, Fetch::Make(device_, state_.placeholders, wanted, name_,
+                                                    statistics_, &programs_));
   Append(stage);
   TARTAN_RETURN_IF_ERROR(RunStage(*stage, &state_, statistics_, nullptr));
   return MakeAnswer(state_.steps.back(), name);
@@ -93,7 +92,7 @@ absl::StatusOr<std::shared_ptr<Stage>> StageRecorder::Finish(std::vector<Value> 
   for (const Value& output : outputs) AppendTensors(output, &wanted);
   stage->outputs = std::move(outputs);
   TARTAN_ASSIGN_OR_RETURN(stage->fetch, Fetch::Make(device_, state_.placeholders, wanted, name_,
-                                                    statistics_));
+                                                    statistics_, &programs_));
   Append(std::move(stage));
   return first_made_;
 }

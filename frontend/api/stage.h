@@ -37,8 +37,8 @@ struct Step {
 
 // Values while a run goes from stage to stage.
 struct RunState {
-  std::vector<HostTensor> values;        // by placeholder
-  std::vector<Tensor> placeholders;      // only while binding
+  std::vector<HostTensor> values;    // by placeholder
+  std::vector<Tensor> placeholders;  // only while binding
   std::vector<Step> steps;
 };
 
@@ -54,10 +54,12 @@ absl::StatusOr<std::vector<HostValue>> RunLastStage(const Stage& stage, const Ru
 // stage and running it.
 class StageRecorder final : public Resolver {
  public:
-  // `last`: the stage whose answer is the last of the state's steps; null at the beginning of a run.
-  StageRecorder(Device& device, std::string name, RunState state, std::shared_ptr<Stage> last,
-                RunStatistics* statistics)
+  // `last`: the stage whose answer is the last of the state's steps; null at the beginning of a
+  // run.
+  StageRecorder(const Device& device, LoadedPrograms& programs, std::string name, RunState state,
+                std::shared_ptr<Stage> last, RunStatistics* statistics)
       : device_(device),
+        programs_(programs),
         name_(std::move(name)),
         state_(std::move(state)),
         known_(state_.steps.size()),
@@ -80,7 +82,8 @@ class StageRecorder final : public Resolver {
   void Append(std::shared_ptr<Stage> stage);
   Answer MakeAnswer(const Step& step, const std::string& name);
 
-  Device& device_;
+  const Device& device_;
+  LoadedPrograms& programs_;
   const std::string name_;
   RunState state_;
   const size_t known_;  // steps that are answers already
