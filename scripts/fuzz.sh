@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# Fuzzes the parser, the binder and the printers of Tile under address and undefined-behaviour
-# sanitizers, beginning with the examples and the programs that must fail.
-# Usage: scripts/fuzz.sh [SECONDS] [SEED]     (600 seconds, seed 1)
-# The build is in build-fuzz/. A text that fails is left in build-fuzz/crashes/, and the script
-# says where.
+# Fuzzes under address and undefined-behaviour sanitizers.
+# Usage: scripts/fuzz.sh [SECONDS] [SEED] [tile|models]     (600 seconds, seed 1, tile)
+#   tile:    the parser, the binder and the printers of Tile, beginning with the examples and the
+#            programs that must fail
+#   models:  loading and binding of ONNX models, beginning with the official cases
+# The build is in build-fuzz-WHAT/. What fails is left in its crashes/, and the script says where.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 seconds=${1:-600}
 seed=${2:-1}
-build=${TARTAN_FUZZ_BUILD:-build-fuzz}
+what=${3:-tile}
+build=${TARTAN_FUZZ_BUILD:-build-fuzz}-$what
 sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
 
 engine=loop
 compiler=${CXX:-c++}
-if echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
+if [[ $what == tile ]] && echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
   clang++ -x c++ -fsanitize=fuzzer,address - -o /dev/null 2>/dev/null; then
   engine=libfuzzer
   compiler=clang++
@@ -23,10 +25,22 @@ fi
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER="$compiler" \
   -DCMAKE_CXX_FLAGS="$sanitizers" -DTARTAN_FUZZ="$engine" -DTARTAN_BUILD_BENCHMARKS=OFF >/dev/null
-cmake --build "$build" --target fuzz_tile
-target=$(find "$build" -name fuzz_tile -type f -perm -u+x | head -1)
+cmake --build "$build" --target "fuzz_$what"
+target=$(find "$build" -name "fuzz_$what" -type f -perm -u+x | head -1)
 
 mkdir -p "$build/corpus" "$build/crashes"
+if [[ $what == models ]]; then
+  export ASAN_OPTIONS=max_allocation_size_mb=2048:allocator_may_return_null=0
+  export UBSAN_OPTIONS=print_stacktrace=1
+  model="$build/crashes/model.onnx"
+  if ! "$target" "$seconds" "$seed" "$model" 2>"$build/models.log"; then
+    grep -v "^\[libprotobuf" "$build/models.log" >&2 || true
+    echo "a model failed: $model" >&2
+    exit 1
+  fi
+  echo "nothing was found"
+  exit 0
+fi
 cp examples/tile/*.tile tests/tile/lang/bad/*.tile "$build/corpus/"
 
 echo "fuzzing for $seconds seconds with $engine, seed $seed"

@@ -1,0 +1,37 @@
+// Damaged models end in an error, or are right after all: a seeded share of what scripts/fuzz.sh
+// does for longer and with sanitizers.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/frontend/onnx/model_fuzzer.h"
+
+namespace tartan::onnx {
+namespace {
+
+TEST(DamagedModels, EndInOneError) {
+  std::vector<std::string> corpus = ReadSmallModels(1 << 13);
+  if (corpus.empty()) GTEST_SKIP() << "libonnx-testdata is not there";
+  ModelFuzzer fuzzer(std::move(corpus), 5);
+  int refused = 0;
+  for (int i = 0; i < 1500; ++i) {
+    const absl::Status status = LoadAndBind(fuzzer.Next());
+    EXPECT_NE(status.code(), absl::StatusCode::kInternal) << status;
+    if (!status.ok()) {
+      ++refused;
+      EXPECT_FALSE(status.message().empty());
+    }
+  }
+  // Both must happen, or the models are not what they should be.
+  EXPECT_GT(refused, 150);
+  EXPECT_LT(refused, 1350);
+}
+
+TEST(DamagedModels, AreTheSameForTheSameSeed) {
+  const std::vector<std::string> corpus = {ReadSmallModels(1 << 13)};
+  if (corpus.empty()) GTEST_SKIP() << "libonnx-testdata is not there";
+  ModelFuzzer one(corpus, 7);
+  ModelFuzzer other(corpus, 7);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(one.Next(), other.Next());
+}
+
+}  // namespace
+}  // namespace tartan::onnx
