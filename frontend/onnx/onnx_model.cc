@@ -205,6 +205,17 @@ const std::map<std::string, int64_t>& OnnxModel::opsets() const { return impl_->
 int64_t OnnxModel::parameter_count() const { return impl_->parameter_count; }
 const std::vector<OperatorCount>& OnnxModel::operators() const { return impl_->operators; }
 
+std::vector<NodeSummary> OnnxModel::Nodes() const {
+  std::vector<NodeSummary> nodes;
+  for (const NodeProto* node : impl_->parts.graph->nodes) {
+    nodes.push_back({LabelOf(*node),
+                     node->op_type(),
+                     {node->input().begin(), node->input().end()},
+                     {node->output().begin(), node->output().end()}});
+  }
+  return nodes;
+}
+
 std::vector<std::string> OnnxModel::ValuesInOrder() const {
   std::vector<std::string> values;
   for (const NodeProto* node : impl_->parts.graph->nodes) {

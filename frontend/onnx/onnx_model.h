@@ -21,6 +21,14 @@ struct OperatorCount {
   bool supported = false;  // by a row or a function of the model
 };
 
+// A node of the model's graph, as listings show it.
+struct NodeSummary {
+  std::string label;  // its name, or that of its first output
+  std::string op;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+};
+
 struct LoadOptions {
   // Every value that a node of the graph makes is an output too, after the model's own, in the
   // order of the nodes.
@@ -52,6 +60,7 @@ class OnnxModel final : public api::Model {
   const std::map<std::string, int64_t>& opsets() const;  // "ai.onnx" -> 17
   int64_t parameter_count() const;                       // elements of initialisers
   const std::vector<OperatorCount>& operators() const;   // sorted by domain and name
+  std::vector<NodeSummary> Nodes() const;                // operands first, without constants
   std::vector<std::string> ValuesInOrder() const;        // what nodes make, operands first
   // "conv1 (Conv)": the node of the graph that makes a value; empty where none does.
   std::string ProducerOf(absl::string_view value) const;

@@ -9,6 +9,8 @@
 #include "frontend/api/composer.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
+#include "frontend/cli/file_io.h"
+#include "frontend/cli/model_page.h"
 #include "frontend/cli/terminal.h"
 #include "proto/report.pb.h"
 #include "tile/base/status_macros.h"
@@ -19,6 +21,7 @@ namespace {
 
 struct InspectOptions {
   std::string model;
+  std::string html;  // the file for a page; empty: none
   InputOptions inputs;
 };
 
@@ -85,8 +88,11 @@ void FillCost(const evaluator::CompiledProgram& program, proto::InspectReport* r
                          program.frame().plan.total_bytes());
 }
 
-absl::Status Compile(const onnx::OnnxModel& model, const InspectOptions& options,
-                     const Context& context, proto::InspectReport* report) {
+using ProgramPtr = std::shared_ptr<const evaluator::CompiledProgram>;
+
+// Null where every output is known without a kernel.
+absl::StatusOr<ProgramPtr> Compile(const onnx::OnnxModel& model, const InspectOptions& options,
+                                   const Context& context, proto::InspectReport* report) {
   TARTAN_ASSIGN_OR_RETURN(const api::BoundGraph graph, Bind(model, options.inputs));
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   report->set_device(Describe(device->info()));
@@ -99,13 +105,13 @@ absl::Status Compile(const onnx::OnnxModel& model, const InspectOptions& options
   outputs.erase(std::remove_if(outputs.begin(), outputs.end(),
                                [](const api::Tensor& t) { return t.constant() != nullptr; }),
                 outputs.end());
-  if (outputs.empty()) return absl::OkStatus();
+  if (outputs.empty()) return ProgramPtr();
   TARTAN_ASSIGN_OR_RETURN(const api::ComposedProgram composed,
                           api::Compose(placeholders, outputs, model.name()));
-  TARTAN_ASSIGN_OR_RETURN(
-      const auto program, evaluator::CompiledProgram::Plan(composed.program, device->info(), {}));
+  TARTAN_ASSIGN_OR_RETURN(const auto program,
+                          evaluator::CompiledProgram::Plan(composed.program, device->info(), {}));
   FillCost(*program, report);
-  return absl::OkStatus();
+  return program;
 }
 
 std::string OperatorTable(const proto::InspectReport& report) {
@@ -146,11 +152,15 @@ absl::StatusOr<ExitCode> Run(InspectOptions options, const Context& context) {
   proto::InspectReport report;
   report.set_model(options.model);
   FillModel(*model, &report);
-  const absl::Status compiled = Compile(*model, options, context, &report);
+  const absl::StatusOr<ProgramPtr> compiled = Compile(*model, options, context, &report);
   if (!compiled.ok()) {
-    if (ExitCodeFor(compiled) == ExitCode::kUsage) return compiled;
-    report.set_problem(std::string(compiled.message()));
-    context.Note(absl::StrCat("tartan: cannot be compiled: ", compiled.message()));
+    if (ExitCodeFor(compiled.status()) == ExitCode::kUsage) return compiled.status();
+    report.set_problem(std::string(compiled.status().message()));
+    context.Note(absl::StrCat("tartan: cannot be compiled: ", compiled.status().message()));
+  }
+  if (!options.html.empty()) {
+    const std::string page = ModelPage(*model, report, compiled.ok() ? compiled->get() : nullptr);
+    TARTAN_RETURN_IF_ERROR(At(Stage::kFile, WriteFile(options.html, page)));
   }
   TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(*model, report)));
   return ExitCode::kDone;
@@ -162,6 +172,10 @@ Command AddInspect(CLI::App& app) {
   CLI::App* command = app.add_subcommand("inspect", "Show what is in a model");
   auto options = std::make_shared<InspectOptions>();
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
+  command
+      ->add_option("--html", options->html,
+                   "Write one page with the graph, the kernels and the memory they use")
+      ->type_name("FILE");
   AddInputFlags(command, &options->inputs);
   command->footer(
       "Kernels, work and memory are those of the shapes given; sizes left open count as 1.\n\n"

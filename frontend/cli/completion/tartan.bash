@@ -37,7 +37,7 @@ _tartan() {
   local options=""
   case $command in
     "") COMPREPLY=($(compgen -W "$commands $global" -- "$current")); return ;;
-    inspect) options="--input --shape" ;;
+    inspect) options="--input --shape --html" ;;
     run) options="--input --shape --random --output --topk --labels" ;;
     verify) options="--rtol --atol --match --expect --write-expect --jobs --bisect" ;;
     devices) options="--calibrate" ;;

@@ -18,6 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string Digits() { return SourcePath("examples/digits/digits.onnx"); }
@@ -210,6 +211,18 @@ TEST(Program, MissingDevicesEndWith4) {
   ExpectFailure(RunTartan({"devices"}, no_platform), 4, "apt-get install pocl-opencl-icd");
   const ProgramOptions by_name{{"TARTAN_DEVICE=99"}, "", false, 0, ""};
   ExpectFailure(RunTartan({"run", Digits(), "--input", Seven()}, by_name), 4, "'99'");
+}
+
+TEST(Program, InspectWritesAPageThatNeedsNothingElse) {
+  const std::string path = ::testing::TempDir() + "program_test_page.html";
+  EXPECT_EQ(RunTartan({"inspect", Digits(), "--html", path}).exit_code, 0);
+  std::ifstream file(path);
+  const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  for (const char* part : {"<!doctype html>", "<h2>Graph", ">Conv</text>", "<h2>Kernels", "<h2>Memory",
+                           "</html>"}) {
+    EXPECT_THAT(page, HasSubstr(part));
+  }
+  EXPECT_THAT(page, Not(HasSubstr("http")));
 }
 
 TEST(Program, VerifyNamesTheFirstNodeThatDeparts) {

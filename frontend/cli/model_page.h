@@ -1,0 +1,17 @@
+// A model as one web page that needs nothing beside it.
+#pragma once
+
+#include <string>
+
+#include "frontend/onnx/onnx_model.h"
+#include "proto/report.pb.h"
+#include "tile/evaluator/compiled_program.h"
+
+namespace tartan::cli {
+
+// What `inspect` says, the graph as a drawing, the kernels and where their buffers lie in memory.
+// `program` is null where the model could not be compiled.
+std::string ModelPage(const onnx::OnnxModel& model, const proto::InspectReport& report,
+                      const evaluator::CompiledProgram* program);
+
+}  // namespace tartan::cli
