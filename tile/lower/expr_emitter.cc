@@ -170,6 +170,24 @@ bool ExprEmitter::VariesByLane(Dependence dependence) const {
   return vector_.lanes > 1 && (dependence & Bit(vector_.index)) != 0;
 }
 
+bool ExprEmitter::VaryByLane(const std::vector<math::RangeConstraint>& constraints) const {
+  const auto is_multiple = [&](const math::Rational& value) {
+    return value.numerator() % vector_.lanes == 0;
+  };
+  return std::any_of(
+      constraints.begin(), constraints.end(), [&](const math::RangeConstraint& constraint) {
+        if (!VariesByLane(DependenceOf(constraint.poly))) return false;
+        // Vectors that begin at multiples of their lanes end before the next multiple.
+        bool is_same = lanes_are_aligned_ && constraint.range % vector_.lanes == 0 &&
+                       is_multiple(constraint.poly.constant) &&
+                       constraint.poly.coefficient(vector_.index) == math::Rational(1);
+        for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
+          is_same = is_same && (i == vector_.index || is_multiple(constraint.poly.coefficient(i)));
+        }
+        return !is_same;
+      });
+}
+
 bool ExprEmitter::IsShared(Dependence dependence) const { return (tile_ & ~dependence) != 0; }
 
 std::string ExprEmitter::NewName() { return absl::StrCat(prefix_, next_name_++); }
@@ -285,7 +303,7 @@ sem::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstraint
   for (const math::RangeConstraint& constraint : all_of) {
     if (!Contains(assumed_, constraint)) constraints.push_back(constraint);
   }
-  if (VariesByLane(DependenceOf(constraints))) {
+  if (VaryByLane(constraints)) {
     if (masks_lanes_ && indices_.type() == DataType::kInt32) return EmitMasks(constraints);
     return LaneByLane(DataType::kBool, [&] {
       const sem::ExprPtr condition = EmitConditions(constraints);
@@ -401,10 +419,24 @@ sem::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tensor
                 lanes > 1 && IsAligned(shifted));
   };
   if (!VariesByLane(DependenceOf(expr))) return emit(1);
-  const bool together = expr->type != DataType::kBool && !VariesByLane(DependenceOf(guard)) &&
+  const bool together = expr->type != DataType::kBool && !VaryByLane(guard) &&
                         flat_.tensors[access.tensor].shape.element_count() >= vector_.lanes;
   const math::Rational stride = flat.coefficient(vector_.index);
-  if (together && stride == math::Rational(1)) return emit(vector_.lanes);
+  if (together && stride == math::Rational(1)) {
+    // GPUs load vectors that begin anywhere one by one: so that each element is loaded once where
+    // vectors overlap, these are elements from the beginning.
+    const math::Affine first = flat + math::Affine::Constant(ShiftAt(flat, position_));
+    if (!lanes_are_aligned_ || IsAligned(first)) return emit(vector_.lanes);
+    const std::string name = NewName();
+    std::vector<sem::ExprPtr> elements;
+    for (int lane = 0; lane < vector_.lanes; ++lane) elements.push_back(Name(emit(1, lane)));
+    block_->push_back(sem::MakeArray({expr->type, 1}, name, vector_.lanes));
+    for (int lane = 0; lane < vector_.lanes; ++lane) {
+      block_->push_back(
+          sem::MakeStore(name, expr->type, indices_.Number(lane), std::move(elements[lane])));
+    }
+    return sem::LoadFrom(name, expr->type, indices_.Number(0), vector_.lanes);
+  }
   // Every other element out of two vectors that overlap in one, so that nothing is read behind the
   // last of them.
   constexpr int kWideLanes = 8;  // as CPUs have them; GPUs load elements one by one
@@ -496,7 +528,7 @@ sem::ExprPtr ExprEmitter::Load(int tensor, sem::ExprPtr index, int lanes,
 }
 
 bool ExprEmitter::IsContiguous(const poly::ReadAt& read) {
-  if (VariesByLane(DependenceOf(Unproven(read.guard)))) return false;
+  if (VaryByLane(Unproven(read.guard))) return false;
   const TensorShape& shape = flat_.tensors[read.tensor].shape;
   const std::vector<int64_t> strides = RowMajorStrides(shape.dims);
   int64_t step = 0;

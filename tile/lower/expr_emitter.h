@@ -104,6 +104,8 @@ class ExprEmitter {
   Dependence DependenceOf(const std::vector<math::RangeConstraint>& constraints) const;
   Dependence DependenceOf(const poly::ExprPtr& expr);
   bool VariesByLane(Dependence dependence) const;
+  // Not all lanes of a vector are on the same side of some constraint.
+  bool VaryByLane(const std::vector<math::RangeConstraint>& constraints) const;
   // Several positions of the tile have the same value.
   bool IsShared(Dependence dependence) const;
 

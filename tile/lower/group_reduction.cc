@@ -81,12 +81,14 @@ StmtPtr GroupReduction::Step(const std::vector<ExprPtr>& buffers) const {
   return sem::MakeIf(StepIsInside(), Loops(0, false), Loops(0, true));
 }
 
-// No point of the step violates a constraint that is not filled in.
+// No point of the step violates a constraint that is not filled in, or is beyond the output.
 ExprPtr GroupReduction::StepIsInside() const {
   IndexEmitter bases(context_.padded(), context_.index_type());
   for (int i = 0; i < context_.index_count(); ++i) bases.Set(i, context_.Base(i));
   ExprPtr inside = sem::Bool(true);
-  for (const math::RangeConstraint& constraint : unfilled_) {
+  std::vector<math::RangeConstraint> constraints = unfilled_;
+  for (const math::RangeConstraint& range : context_.OutputRanges()) constraints.push_back(range);
+  for (const math::RangeConstraint& constraint : constraints) {
     int64_t below = 0;
     int64_t above = 0;
     for (int i = 0; i < context_.index_count(); ++i) {
@@ -170,7 +172,8 @@ StmtPtr GroupReduction::Accumulate(bool checked) const {
   ExprEmitter emitter(context_.padded(), indices, vector, {here}, "t", &statements);
   emitter.AssumeAlignedLanes();
   for (size_t s = 0; s < stages_.size(); ++s) emitter.Provide(stages_[s].access(), Held(s));
-  std::vector<math::RangeConstraint> checks = context_.OutputRanges();
+  std::vector<math::RangeConstraint> checks;
+  if (checked || unfilled_.empty()) checks = context_.OutputRanges();
   if (checked) checks.insert(checks.end(), unfilled_.begin(), unfilled_.end());
   emitter.CheckReads(checks);
   emitter.Count(context_.flat().body);

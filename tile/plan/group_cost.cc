@@ -1,26 +1,28 @@
 #include "tile/plan/group_cost.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
+
+#include "tile/plan/group_traffic.h"
+#include "tile/poly/coords.h"
 
 namespace tartan::plan {
 namespace {
 
 // Figures of NVIDIA's compute units, which the others resemble.
-constexpr double kWarp = 32;                   // work-items that execute together
 constexpr double kSchedulers = 4;              // warps that issue an instruction in a cycle
 constexpr double kCacheBytesPerCycle = 40;     // a compute unit's share of the L2 cache
-constexpr double kSectorBytes = 32;            // of a memory transaction
 constexpr double kMemoryLatency = 1000;        // cycles
+constexpr double kLoadedLatency = 1500;        // cycles, of busy memory
+constexpr double kLoadsAhead = 4;              // that a work-item has under way
 constexpr double kMemoryBytesPerCycle = 11.5;  // a compute unit's share of memory
 constexpr double kIssueRate = 0.95;            // instructions per cycle with very many warps
 constexpr double kStalledWarps = 0.6;
 constexpr double kGroupCycles = 160;  // between the starts of two groups
 constexpr double kOverlapLoss = 0.15;
-constexpr double kStepLatency = 100;      // tile to local memory, barrier, first reads
+constexpr double kStepLatency = 140;      // tile to local memory, barrier, first reads
 constexpr double kRoundLatency = 200;     // of a loop that is not unrolled
 constexpr double kConditionalLoad = 2.5;  // registers per register loaded
 constexpr double kCheckInstructions = 3;  // of a constraint, per point
@@ -31,6 +33,8 @@ constexpr double kResidentItems = 2048;  // per compute unit
 constexpr double kResidentGroups = 32;
 constexpr double kMaxRegisters = 240;  // of 255: estimates are not exact
 constexpr double kOverheadRegisters = 28;
+constexpr double kRaggedTiles = 0.15;   // of the time, measured, per index with such tiles
+constexpr double kSpilledRegister = 2;  // a register more than there are, as a share of the work
 constexpr double kLaunchMicroseconds = 2;
 
 double Held(const GroupPlan& plan, size_t i) { return static_cast<double>(plan.splits[i].held()); }
@@ -64,69 +68,12 @@ double CountRegisters(const GroupProblem& problem, const GroupPlan& plan, double
   return words;
 }
 
-// Cycles of a warp's read from local memory at `addresses`, `lanes` elements each: its banks give
-// one unit of that size at a time.
-double BankCycles(const std::vector<int64_t>& addresses, int64_t lanes) {
-  const int64_t banks = std::max<int64_t>(32 / lanes, 1);
-  std::array<std::array<int64_t, 32>, 32> units;
-  std::array<int, 32> counts = {};
-  int most = static_cast<int>(lanes);  // a warp of vectors takes several turns
-  for (int64_t address : addresses) {
-    const int64_t unit = address / lanes;
-    const int64_t bank = ((unit % banks) + banks) % banks;
-    const auto end = units[bank].begin() + counts[bank];
-    if (std::find(units[bank].begin(), end, unit) != end) continue;
-    units[bank][counts[bank]++] = unit;
-    most = std::max(most, counts[bank]);
-  }
-  return most;
-}
-
-// Memory sectors that a warp touches at `addresses`, `lanes` elements each.
-double Sectors(const std::vector<int64_t>& addresses, double element_bytes, int64_t lanes) {
-  std::vector<int64_t> sectors;
-  for (int64_t address : addresses) {
-    for (int64_t lane : {int64_t{0}, lanes - 1}) {
-      sectors.push_back(static_cast<int64_t>(
-          std::floor(static_cast<double>(address + lane) * element_bytes / kSectorBytes)));
-    }
-  }
-  std::sort(sectors.begin(), sectors.end());
-  return static_cast<double>(std::unique(sectors.begin(), sectors.end()) - sectors.begin());
-}
-
-// What one group does, per step or at its end.
-struct Work {
-  double instructions = 0;      // per work-item
-  double local_cycles = 0;      // of the compute unit's local memory
-  double bytes = 0;             // through the L2 cache
-  double latency = 0;           // of a group by itself, beside its instructions
-  double loaded_registers = 0;  // what copies to local memory pass through, per work-item
-};
-
 class Model {
  public:
   Model(const GroupProblem& problem, const GroupPlan& plan, const HardwareSettings& settings)
-      : problem_(problem), plan_(plan), settings_(settings) {
+      : problem_(problem), plan_(plan), settings_(settings), traffic_(problem, plan) {
     threads_ = static_cast<double>(plan.threads());
     warps_ = std::ceil(threads_ / kWarp);
-    // Where the first warp's work-items are along each index.
-    const int64_t items = std::min<int64_t>(plan.threads(), 32);
-    for (size_t i = 0; i < plan.splits.size(); ++i) {
-      int64_t below = 1;
-      int64_t scale = plan.splits[i].vector;
-      std::array<int64_t, 32> at = {};
-      for (const ThreadPart& part : plan.thread_parts) {
-        if (part.index == static_cast<int>(i)) {
-          for (int64_t item = 0; item < items; ++item)
-            at[item] += item / below % part.count * scale;
-          scale *= part.count;
-        }
-        below *= part.count;
-      }
-      warp_.push_back(at);
-    }
-    warp_size_ = static_cast<int>(items);
   }
 
   GroupCost Estimate() {
@@ -134,10 +81,11 @@ class Model {
     GroupCost cost;
     cost.groups = static_cast<double>(plan_.GroupCount(flat));
     cost.steps = static_cast<double>(plan_.StepCount(flat));
-    cost.registers = RegisterCount(problem_, plan_);
+    cost.registers = RegisterCount(problem_, plan_) + traffic_.WindowRegisters();
     cost.local_bytes = LocalBytes();
-    const Work step = flat.is_reduction() ? StepWork(&cost) : Work{};
-    const Work end = EndWork();
+    resident_ = ResidentGroups(cost);
+    const GroupWork step = flat.is_reduction() ? StepWork(&cost) : GroupWork{};
+    const GroupWork end = EndWork();
     double operations = flat.is_reduction() ? static_cast<double>(problem_.operations() + 1) : 1;
     cost.flops = static_cast<double>(flat.point_count()) * operations;
     double done = 1;
@@ -148,7 +96,7 @@ class Model {
     cost.waste = done / static_cast<double>(flat.point_count());
     cost.group_bytes = step.bytes * cost.steps + end.bytes;
     cost.dram_bytes = UniqueBytes();
-    const double resident = ResidentGroups(cost);
+    const double resident = resident_;
     cost.occupancy = resident * threads_ / kResidentItems;
     const double units = static_cast<double>(std::max<int64_t>(settings_.compute_units, 1));
     const double waves = std::floor(cost.groups / (units * resident));
@@ -159,10 +107,15 @@ class Model {
     const double bandwidth =
         settings_.gbps > 0 ? settings_.gbps * 1e3 : units * clock * kMemoryBytesPerCycle;
     const double computing = cycles / clock;
-    const double moving = cost.dram_bytes / bandwidth;
+    const double moving = cost.dram_bytes / bandwidth * Starvation(step, bandwidth / units, clock);
     // Neither hides the other entirely.
     cost.microseconds = kLaunchMicroseconds + std::max(computing, moving) +
                         kOverlapLoss * std::min(computing, moving);
+    // Work-items that read memory themselves are slower in tiles that stick out.
+    if (step.bytes_ahead > 0) cost.microseconds *= 1 + kRaggedTiles * RaggedOutputs();
+    // Beyond what there is, values wait in memory.
+    cost.microseconds += std::max(cost.registers - kMaxRegisters, 0.0) * kSpilledRegister *
+                         (computing / kMaxRegisters);
     const bool fits = NeededRegisters() <= kMaxRegisters && resident >= 1 &&
                       cost.local_bytes <= static_cast<double>(settings_.local_memory_bytes);
     if (!fits) cost.microseconds = std::numeric_limits<double>::infinity();
@@ -170,14 +123,22 @@ class Model {
   }
 
  private:
-  // Of the first warp's work-items, with the given strides of the indices.
-  std::vector<int64_t> Addresses(const std::vector<int64_t>& strides) const {
-    std::vector<int64_t> addresses(warp_size_, 0);
-    for (size_t i = 0; i < strides.size(); ++i) {
-      if (strides[i] == 0 || plan_.splits[i].threads == 1) continue;
-      for (int item = 0; item < warp_size_; ++item) addresses[item] += strides[i] * warp_[i][item];
+  // Output indices with several tiles, the last of which is not full.
+  double RaggedOutputs() const {
+    double count = 0;
+    for (int i = 0; i < problem_.flat().output_index_count; ++i) {
+      const int64_t tile = plan_.splits[i].tile();
+      const int64_t range = problem_.flat().indices[i].range;
+      count += range > tile && range % tile != 0 ? 1 : 0;
     }
-    return addresses;
+    return count;
+  }
+
+  // How much slower than it could memory gives what a unit reads by itself, for want of requests.
+  double Starvation(const GroupWork& step, double unit_bandwidth, double clock) const {
+    if (step.bytes_ahead == 0) return 1;
+    const double wanted = unit_bandwidth * kLoadedLatency / clock;
+    return std::max(wanted / (resident_ * step.bytes_ahead), 1.0);
   }
 
   double NeededRegisters() const { return CountRegisters(problem_, plan_, 1); }
@@ -199,30 +160,39 @@ class Model {
   }
 
   // Per work-item, everything that happens for one step.
-  Work StepWork(GroupCost* cost) const {
-    Work work;
+  GroupWork StepWork(GroupCost* cost) const {
+    GroupWork work;
     double updates = 1;
     for (size_t i = 0; i < plan_.splits.size(); ++i) updates *= Held(plan_, i);
     const double operations = static_cast<double>(std::max<int64_t>(problem_.operations(), 1));
     work.instructions = updates * operations + 20;
     double reads = 0;
     for (const StagedAccess& staged : plan_.staged) {
-      reads += AddStaged(staged, &work);
+      reads += traffic_.AddStaged(staged, &work);
     }
     cost->local_reads = reads / updates;
-    const std::vector<bool> filled = FilledConstraints(problem_, plan_);
-    const auto checks = static_cast<double>(std::count(filled.begin(), filled.end(), false));
-    work.instructions += updates * checks * kCheckInstructions;
+    const Checks checks = CountChecks();
+    double loads = 0;
+    for (size_t a = 0; a < problem_.accesses().size(); ++a) {
+      if (problem_.accesses()[a].in_body && !traffic_.IsStaged(static_cast<int>(a))) {
+        loads += traffic_.AddDirect(problem_.accesses()[a], true, resident_, &work);
+      }
+    }
+    const bool has_direct = loads > 0;
+    // The compiler starts some loads before it waits for the first.
+    if (has_direct) {
+      work.bytes_ahead = warps_ * work.bytes_asked / loads * std::min(loads, kLoadsAhead);
+      // Tiles that do not divide an index: positions are compared with its range.
+      work.instructions +=
+          loads * kCheckInstructions * RaggedOutputs() * (checks.count > 0 ? checks.share : 1);
+    }
+    // A position is checked once where it is loaded, and what it adds to is chosen each time.
+    const double checked = has_direct ? loads * kCheckInstructions * checks.count + updates
+                                      : updates * kCheckInstructions * checks.count;
+    work.instructions += checked * checks.share;
     // Code that does not fit the instruction cache.
     if (work.instructions > kCachedInstructions) {
-      work.instructions += (work.instructions - kCachedInstructions) * checks;
-    }
-    bool has_direct = false;
-    for (size_t a = 0; a < problem_.accesses().size(); ++a) {
-      if (problem_.accesses()[a].in_body && !IsStaged(static_cast<int>(a))) {
-        AddDirect(problem_.accesses()[a], true, &work);
-        has_direct = true;
-      }
+      work.instructions += (work.instructions - kCachedInstructions) * checks.count * checks.share;
     }
     if (!plan_.staged.empty()) {
       work.latency += kStepLatency;
@@ -237,6 +207,39 @@ class Model {
     return work;
   }
 
+  // Constraints that no tile is filled for, and the share of groups that must look at them.
+  struct Checks {
+    double count = 0;
+    double share = 0;
+  };
+  Checks CountChecks() const {
+    const poly::FlatContraction& flat = problem_.flat();
+    const std::vector<math::RangeConstraint> constraints = TileConstraints(flat, plan_.Tile());
+    const std::vector<bool> filled = FilledConstraints(problem_, plan_);
+    Checks checks;
+    double unchecked = 1;
+    for (size_t c = 0; c < constraints.size(); ++c) {
+      if (filled[c]) continue;
+      double tiles = 1;
+      for (int i = 0; i < flat.output_index_count; ++i) {
+        if (constraints[c].poly.coefficient(i).is_zero()) continue;
+        tiles *= std::ceil(static_cast<double>(flat.indices[i].range) /
+                           static_cast<double>(plan_.splits[i].tile()));
+      }
+      const auto [least, greatest] = poly::ValueRange(constraints[c].poly, flat.indices);
+      const double edges = (least < 0 ? 1 : 0) + (greatest >= constraints[c].range ? 1 : 0);
+      unchecked *= 1 - std::min(edges / tiles, 1.0);
+      ++checks.count;
+    }
+    for (int i = 0; i < flat.output_index_count && checks.count > 0; ++i) {
+      const int64_t tile = plan_.splits[i].tile();
+      const int64_t range = flat.indices[i].range;
+      if (range % tile != 0) unchecked *= 1 - 1 / std::ceil(static_cast<double>(range) / tile);
+    }
+    checks.share = 1 - unchecked;
+    return checks;
+  }
+
   // Several work-groups read the same elements.
   bool IsShared(const GroupProblem::Access& access) const {
     for (int i = 0; i < problem_.flat().output_index_count; ++i) {
@@ -245,108 +248,24 @@ class Model {
     return false;
   }
 
-  bool IsStaged(int access) const {
-    return std::any_of(plan_.staged.begin(), plan_.staged.end(),
-                       [=](const StagedAccess& staged) { return staged.access == access; });
-  }
-
-  // Returns the reads from local memory per work-item.
-  double AddStaged(const StagedAccess& staged, Work* work) const {
-    const GroupProblem::Access& access = problem_.accesses()[staged.access];
-    double elements = 1;
-    for (size_t i = 0; i < plan_.splits.size(); ++i) {
-      if (access.flat.strides[i] != 0) elements *= Held(plan_, i);
-    }
-    const int64_t lanes = staged.vector_index < 0 ? 1 : plan_.splits[staged.vector_index].vector;
-    const double reads = elements / static_cast<double>(lanes);
-    work->instructions += reads;
-    std::vector<int64_t> strides;
-    for (size_t i = 0; i < plan_.splits.size(); ++i) {
-      strides.push_back(staged.layout.LocalStride(static_cast<int>(i)));
-    }
-    work->local_cycles += reads * warps_ * BankCycles(Addresses(strides), lanes);
-    // The copy.
-    double rounds = 1;
-    double load_lanes = 1;
-    double store_lanes = 1;
-    for (const TileDim& dim : staged.layout.dims) {
-      rounds *= static_cast<double>(dim.Rounds());
-      if (dim.vector == 1) continue;
-      load_lanes = static_cast<double>(dim.vector);
-      if (dim.local_stride == 1) store_lanes = load_lanes;
-    }
-    const double stores = rounds * load_lanes / store_lanes;
-    work->loaded_registers += rounds * load_lanes;
-    const double conditions = static_cast<double>(staged.absorbed.size());
-    work->instructions += rounds * (4 + 3 * conditions) + stores;
-    work->local_cycles += stores * warps_ * (store_lanes > 1 ? 4 : 2);
-    const double bytes = static_cast<double>(ByteWidth(access.type));
-    const auto line = static_cast<int64_t>(kSectorBytes / bytes);
-    work->bytes += LoadCount(staged.layout, line) * kSectorBytes;
-    return reads;
-  }
-
-  // Accesses of memory by every work-item, at every position in the step or at the end.
-  void AddDirect(const GroupProblem::Access& access, bool in_step, Work* work) const {
-    double elements = 1;
-    for (size_t i = 0; i < plan_.splits.size(); ++i) {
-      const bool counts = in_step || problem_.is_output(static_cast<int>(i));
-      if (counts && access.flat.strides[i] != 0) elements *= Held(plan_, i);
-    }
-    Work all;
-    AddMemory(access.flat, ByteWidth(access.type), elements, &all);
-    work->instructions += all.instructions;
-    work->local_cycles += all.local_cycles;
-    // What work-items share comes from the cache beside them.
-    std::vector<int64_t> tile = plan_.Tile();
-    if (!in_step) tile.resize(problem_.flat().output_index_count);
-    tile.resize(plan_.splits.size(), 1);
-    double distinct = static_cast<double>(ByteWidth(access.type));
-    for (const TileDim& dim : MergeTileDims(access.flat, tile, {})) {
-      distinct *= static_cast<double>(dim.range);
-    }
-    const double nearest = NearStride(access.flat, tile);
-    work->bytes +=
-        std::min(all.bytes, distinct * std::min(nearest, kSectorBytes / ByteWidth(access.type)));
-  }
-
-  // The least step between elements of a tile.
-  static double NearStride(const poly::FlatAccess& access, const std::vector<int64_t>& tile) {
-    int64_t nearest = INT64_MAX;
-    for (size_t i = 0; i < tile.size(); ++i) {
-      const int64_t stride = access.strides[i] < 0 ? -access.strides[i] : access.strides[i];
-      if (tile[i] > 1 && stride != 0) nearest = std::min(nearest, stride);
-    }
-    return nearest == INT64_MAX ? 1 : static_cast<double>(nearest);
-  }
-
-  void AddMemory(const poly::FlatAccess& access, double element_bytes, double elements,
-                 Work* work) const {
-    int64_t lanes = 1;
-    if (plan_.lane_index >= 0 && access.strides[plan_.lane_index] == 1) {
-      lanes = plan_.splits[plan_.lane_index].vector;
-    }
-    const double accesses = std::max(elements / static_cast<double>(lanes), 1.0);
-    const double sectors = Sectors(Addresses(access.strides), element_bytes, lanes);
-    work->instructions += accesses * 3;
-    work->local_cycles += accesses * warps_ * std::max(sectors * kSectorBytes / 128, 1.0);
-    work->bytes += accesses * warps_ * sectors * kSectorBytes;
-  }
-
-  Work EndWork() const {
-    Work work;
+  GroupWork EndWork() const {
+    GroupWork work;
     double elements = 1;
     for (int i = 0; i < problem_.flat().output_index_count; ++i) elements *= Held(plan_, i);
     for (const poly::Output& output : problem_.flat().outputs) {
       work.instructions += elements * static_cast<double>(OperationCount(output.expr));
-      AddMemory(problem_.output(), ByteWidth(output.shape.type), elements, &work);
+      const int lane = plan_.lane_index;
+      const bool has_lanes = lane >= 0 && problem_.output().strides[lane] == 1;
+      traffic_.AddMemory(problem_.output(), ByteWidth(output.shape.type), elements,
+                         has_lanes ? plan_.splits[lane].vector : 1, &work);
     }
     for (size_t a = 0; a < problem_.accesses().size(); ++a) {
       const GroupProblem::Access& access = problem_.accesses()[a];
-      if (access.in_outputs && !IsStaged(static_cast<int>(a))) AddDirect(access, false, &work);
+      if (access.in_outputs && !traffic_.IsStaged(static_cast<int>(a)))
+        traffic_.AddDirect(access, false, resident_, &work);
     }
     if (!problem_.flat().is_reduction()) {
-      for (const StagedAccess& staged : plan_.staged) AddStaged(staged, &work);
+      for (const StagedAccess& staged : plan_.staged) traffic_.AddStaged(staged, &work);
     }
     const double sharers = static_cast<double>(plan_.partial_threads(problem_.flat()));
     if (sharers > 1) {
@@ -401,8 +320,9 @@ class Model {
   }
 
   // Cycles in which a compute unit does `count` groups side by side.
-  double GroupCycles(double count, const Work& step, const Work& end, double steps) const {
-    auto cycles = [&](const Work& work) {
+  double GroupCycles(double count, const GroupWork& step, const GroupWork& end,
+                     double steps) const {
+    auto cycles = [&](const GroupWork& work) {
       // Warps of a scheduler; the more, the fewer cycles in which none of them can issue.
       const double warps = std::ceil(count * warps_ / kSchedulers);
       const double issue = work.instructions * (warps + kStalledWarps) / kIssueRate;
@@ -417,10 +337,10 @@ class Model {
   const GroupProblem& problem_;
   const GroupPlan& plan_;
   const HardwareSettings& settings_;
+  const GroupTraffic traffic_;
   double threads_;
   double warps_;
-  std::vector<std::array<int64_t, 32>> warp_;  // per index
-  int warp_size_ = 0;
+  double resident_ = 1;  // groups that a compute unit has at a time
 };
 
 }  // namespace

@@ -17,7 +17,8 @@ constexpr int64_t kManyOutputs = 2048;  // per compute unit: as many work-items 
 constexpr int64_t kMaxHeld = 16;        // values of an index per work-item
 constexpr int64_t kMaxHeldAlone = 8;    // where work-items share nothing
 constexpr int64_t kMaxStepAlone = 32;
-constexpr int64_t kMaxStep = 64;  // values of a reduced index per step
+constexpr int64_t kMaxWindow = 32;  // points of a window that are one step
+constexpr int64_t kMaxStep = 64;    // values of a reduced index per step
 
 std::vector<int64_t> Key(const GroupPlan& plan) {
   std::vector<int64_t> key = {plan.lane_index};
@@ -154,6 +155,21 @@ class Search {
     return false;
   }
 
+  // Where vectors along the output would begin anywhere: windows.
+  bool ReadsLanesApart() const {
+    const int lane = problem_.contiguous_output();
+    return std::any_of(problem_.accesses().begin(), problem_.accesses().end(),
+                       [&](const GroupProblem::Access& access) {
+                         if (!access.in_body || IsShared(access)) return false;
+                         if (lane < 0 || access.flat.strides[lane] != 1) return false;
+                         for (int r = problem_.flat().output_index_count;
+                              r < problem_.index_count(); ++r) {
+                           if (access.flat.strides[r] % 2 != 0) return true;
+                         }
+                         return false;
+                       });
+  }
+
   // All accesses step along a reduced index by one element, or stay.
   bool IsContiguousReduced(int i) const {
     bool any = false;
@@ -187,7 +203,7 @@ class Search {
       with.splits[with.lane_index].vector = width;
       lanes.push_back(with);
     }
-    if (lanes.empty() || !HasSharedAccess()) lanes.push_back(plain);
+    if (lanes.empty() || !HasSharedAccess() || ReadsLanesApart()) lanes.push_back(plain);
     for (const GroupPlan& lane : lanes) {
       starts.push_back(lane);
       if (!flat.is_reduction() || !HasSharedAccess()) continue;
@@ -210,7 +226,10 @@ class Search {
         starts.back().splits[i].vector = 4;
       }
     }
-    for (GroupPlan& start : starts) Enlarge(&start);
+    for (GroupPlan& start : starts) {
+      Enlarge(&start);
+      if (streams) TakeWindow(&start);
+    }
     return starts;
   }
 
@@ -242,6 +261,19 @@ class Search {
       held *= plan->splits[i].held();
     }
     for (int i = problem_.index_count(); i-- > count;) grow(i, 1, 8);
+  }
+
+  // A small window is one step, so that work-items read what they share with themselves once.
+  void TakeWindow(GroupPlan* plan) const {
+    int64_t window = 1;
+    for (int i = problem_.flat().output_index_count; i < problem_.index_count(); ++i) {
+      window *= Range(i);
+      if (plan->splits[i].vector > 1) return;
+    }
+    if (window > kMaxWindow) return;
+    for (int i = problem_.flat().output_index_count; i < problem_.index_count(); ++i) {
+      plan->splits[i].blocks = Range(i);
+    }
   }
 
   // Some access has neighbours along the index.
