@@ -54,6 +54,18 @@ absl::StatusOr<graph::GroupKernels> BuildKernels(const ir::Program& program,
   return kernels;
 }
 
+// What the chains read of themselves is in registers, but for single elements.
+bool AreHeldInRegisters(const std::vector<graph::RowChain>& chains,
+                        const HardwareSettings& settings) {
+  for (const graph::RowChain& chain : chains) {
+    const auto plan = plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings);
+    for (size_t s = 0; s < plan->stages.size(); ++s) {
+      if (chain.kernels[s].output >= 0 && plan->stages[s].stores) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<ChainedGroups> GroupWithChains(const ir::Program& program,
@@ -61,7 +73,7 @@ absl::StatusOr<ChainedGroups> GroupWithChains(const ir::Program& program,
                                               const std::vector<bool>& is_constant,
                                               const graph::GroupOptions& group_options,
                                               const HardwareSettings& settings) {
-  const graph::ChainOptions chain_options = ChainOptionsFor(settings);
+  graph::ChainOptions chain_options = ChainOptionsFor(settings);
   const auto divide = [&](const graph::GroupOptions& options) -> absl::StatusOr<ChainedGroups> {
     ChainedGroups divided;
     divided.grouping = graph::GroupIntoKernels(program, spaces, options);
@@ -76,12 +88,14 @@ absl::StatusOr<ChainedGroups> GroupWithChains(const ir::Program& program,
     return divided;
   };
   TARTAN_ASSIGN_OR_RETURN(ChainedGroups divided, divide(group_options));
-  // GPUs compute faster than they remember.
-  if (IsGpu(settings)) return divided;
   graph::GroupOptions holding = group_options;
   holding.held = graph::RepeatedInChains(program, divided.grouping, divided.chains);
   if (holding.held.empty()) return divided;
+  // What registers hold needs no local memory.
+  if (IsGpu(settings)) chain_options.local_bytes = 4 * settings.local_memory_bytes;
   TARTAN_ASSIGN_OR_RETURN(ChainedGroups held, divide(holding));
+  // GPUs compute faster than they remember, but in registers.
+  if (IsGpu(settings) && !AreHeldInRegisters(held.chains, settings)) return divided;
   // Rows with one tensor more may be too long for a chain.
   return held.chains.size() < divided.chains.size() ? std::move(divided) : std::move(held);
 }

@@ -1,11 +1,14 @@
 #include "tile/lower/row_group_kernel.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tile/lower/expr_emitter.h"
 #include "tile/lower/reduction.h"
+#include "tile/lower/row_partials.h"
 #include "tile/lower/row_stages.h"
 
 namespace tartan::lower {
@@ -16,7 +19,7 @@ using sem::StmtPtr;
 
 constexpr int64_t kMostUnrolled = 8;
 
-std::string PartialName(DataType type) { return absl::StrCat("partial_", Name(type)); }
+std::string HeldName(int number) { return absl::StrCat("held", number); }
 
 void Append(std::vector<StmtPtr> from, std::vector<StmtPtr>* to) {
   for (StmtPtr& statement : from) to->push_back(std::move(statement));
@@ -25,12 +28,14 @@ void Append(std::vector<StmtPtr> from, std::vector<StmtPtr>* to) {
 // One kernel of the chain, for the work-item "lane" of the block's row "row".
 class StageLowerer {
  public:
+  // `is_odd`: see PartialResults.
   StageLowerer(const RowStages& stages, const plan::RowGroupPlan& plan,
-               const plan::RowGroupStage& stage)
+               const plan::RowGroupStage& stage, bool is_odd)
       : stages_(stages),
         plan_(plan),
         stage_(stage),
         flat_(stage.block.flat),
+        is_odd_(is_odd),
         indices_(flat_, stages.IndexType().element),
         here_(flat_.indices.size(), 0) {
     for (size_t a = 0; a < stage.block.origins.size(); ++a) {
@@ -42,38 +47,77 @@ class StageLowerer {
   }
 
   StmtPtr Lower() {
-    if (!flat_.is_reduction()) return ForOwnElements([&] { return StoreElements(); });
+    if (!flat_.is_reduction()) {
+      if (stage_.inner.empty()) return StoreElement();
+      return ForOwnElements([&] { return StoreElements(); });
+    }
     const sem::Type type = {flat_.accumulator_type, stage_.lanes};
     const ExprPtr identity = Identity(flat_.aggregation, type.element);
     std::vector<StmtPtr> statements = {
         sem::MakeDeclare(type, "acc", sem::Splat(identity, type.lanes), true)};
     statements.push_back(ForOwnElements([&] { return Accumulate(type); }));
-    Append(JoinLanes(type), &statements);
-    Append(JoinPartials(), &statements);
-    statements.push_back(OnFirst(StoreResult()));
+    statements.push_back(JoinLanes(type));
+    if (plan_.row_threads > 1) {
+      const PartialResults partials(stages_, plan_, type.element);
+      Append(partials.Join(flat_.aggregation, is_odd_), &statements);
+    } else {
+      statements.push_back(
+          sem::MakeDeclare({type.element, 1}, "result", sem::Var("sum", {type.element, 1})));
+    }
+    statements.push_back(StoreElement(sem::Var("result", {type.element, 1})));
     return sem::MakeBlock(std::move(statements));
+  }
+
+  // Loads what an access reads into registers.
+  StmtPtr Fetch(int access, int number) {
+    return ForOwnElements([&] {
+      std::vector<StmtPtr> body;
+      const DataType type = plan_.held[number].type;
+      ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "t", &body);
+      emitter.AssumeAlignedLanes();
+      emitter.MoveTo(here_);
+      body.push_back(Hold(number, emitter.Emit(poly::MakeExpr(type, poly::Read{access}))));
+      return sem::MakeBlock(std::move(body));
+    });
   }
 
  private:
   ExprPtr Number(int64_t value) const { return stages_.Number(value); }
 
-  StmtPtr OnFirst(StmtPtr statement) const {
-    if (plan_.row_threads == 1) return statement;
-    return sem::MakeIf(sem::Equals(stages_.Var("lane"), Number(0)), std::move(statement));
-  }
-
   // The elements of the row that are the work-item's, `lanes` at a time.
   template <class Body>
   StmtPtr ForOwnElements(Body body) {
-    if (stage_.inner.empty()) return OnFirst(body());
-    const int64_t elements = stage_.Elements();
-    const int64_t vectors = elements / stage_.lanes;
-    const int64_t turns = (vectors + plan_.row_threads - 1) / plan_.row_threads;
-    std::vector<StmtPtr> statements = {
-        sem::MakeDeclare(stages_.IndexType(), "at",
-                         sem::Mul(sem::Add(sem::Mul(stages_.Var("turn"), Number(plan_.row_threads)),
-                                           plan_.row_threads > 1 ? stages_.Var("lane") : Number(0)),
-                                  Number(stage_.lanes)))};
+    if (stage_.inner.empty()) return body();
+    const int64_t vectors = stage_.Elements() / stage_.lanes;
+    const int64_t full = vectors / plan_.row_threads;
+    const bool holds = std::any_of(stage_.held_reads.begin(), stage_.held_reads.end(),
+                                   [&](int held) { return held >= 0; }) ||
+                       stage_.held_result >= 0;
+    const int64_t turns = stage_.Turns(plan_.row_threads);
+    std::vector<StmtPtr> statements;
+    turn_ = stages_.Var("turn");
+    if (full > 0) {
+      statements.push_back(sem::MakeFor("turn", Number(0), Number(full), AtTurn(body), 1,
+                                        turns > 1 && (holds || turns <= kMostUnrolled)));
+    }
+    if (full < turns) {
+      turn_ = Number(full);
+      StmtPtr last = AtTurn(body);
+      statements.push_back(
+          sem::MakeIf(sem::Less(FirstElement(), Number(stage_.Elements())), std::move(last)));
+    }
+    return sem::MakeBlock(std::move(statements));
+  }
+
+  ExprPtr FirstElement() const {
+    const ExprPtr before = sem::Mul(turn_, Number(plan_.row_threads));
+    const ExprPtr vector = plan_.row_threads > 1 ? sem::Add(before, stages_.Var("lane")) : before;
+    return sem::Mul(vector, Number(stage_.lanes));
+  }
+
+  template <class Body>
+  StmtPtr AtTurn(Body body) {
+    std::vector<StmtPtr> statements = {sem::MakeDeclare(stages_.IndexType(), "at", FirstElement())};
     int64_t below = 1;
     for (size_t n = stage_.inner.size(); n-- > 0;) {
       const int64_t range = flat_.indices[stage_.inner[n]].range;
@@ -82,23 +126,39 @@ class StageLowerer {
       indices_.Set(stage_.inner[n], std::move(digit));
       below *= range;
     }
-    StmtPtr inside = body();
-    if (vectors % plan_.row_threads != 0) {
-      inside = sem::MakeIf(sem::Less(stages_.Var("at"), Number(elements)), std::move(inside));
-    }
-    statements.push_back(std::move(inside));
-    return sem::MakeFor("turn", Number(0), Number(turns), sem::MakeBlock(std::move(statements)), 1,
-                        turns > 1 && turns <= kMostUnrolled);
+    statements.push_back(body());
+    return sem::MakeBlock(std::move(statements));
   }
 
   VectorShape Vector() const {
     return stage_.lanes > 1 ? VectorShape{stage_.inner.back(), stage_.lanes} : VectorShape{};
   }
 
+  ExprPtr HeldAt(int number) const {
+    const plan::HeldValue& value = plan_.held[number];
+    if (value.turns == 0) return sem::Var(HeldName(number), {value.type, 1});
+    return sem::LoadFrom(HeldName(number), value.type, turn_, value.lanes);
+  }
+
+  StmtPtr Hold(int number, ExprPtr vector) const {
+    const plan::HeldValue& value = plan_.held[number];
+    if (value.turns == 0) return sem::MakeAssign(HeldName(number), std::move(vector));
+    return sem::MakeStore(HeldName(number), value.type, turn_,
+                          sem::Splat(std::move(vector), value.lanes));
+  }
+
+  void ProvideHeld(ExprEmitter* emitter) const {
+    for (size_t a = 0; a < stage_.held_reads.size(); ++a) {
+      const int number = stage_.held_reads[a];
+      if (number >= 0) emitter->Provide(static_cast<int>(a), HeldAt(number));
+    }
+  }
+
   StmtPtr Accumulate(const sem::Type& type) {
     std::vector<StmtPtr> body;
     ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "t", &body);
     emitter.AssumeAlignedLanes();
+    ProvideHeld(&emitter);
     emitter.Count(flat_.body);
     emitter.MoveTo(here_);
     const ExprPtr value = sem::Splat(emitter.Emit(flat_.body), type.lanes);
@@ -118,58 +178,30 @@ class StageLowerer {
   }
 
   // Declares "sum", the work-item's partial result.
-  std::vector<StmtPtr> JoinLanes(const sem::Type& type) const {
+  StmtPtr JoinLanes(const sem::Type& type) const {
     const ExprPtr acc = sem::Var("acc", type);
     std::vector<ExprPtr> parts;
     if (type.lanes == 1) parts.push_back(acc);
     for (int lane = 0; type.lanes > 1 && lane < type.lanes; ++lane) {
       parts.push_back(sem::LaneOf(acc, lane));
     }
-    for (; parts.size() > 1; parts.resize(parts.size() / 2)) {
-      for (size_t i = 0; i < parts.size() / 2; ++i) {
-        parts[i] =
-            sem::ApplyOp(AggregationOp(flat_.aggregation), {parts[i], parts[i + parts.size() / 2]});
-      }
-    }
-    return {sem::MakeDeclare({type.element, 1}, "sum", parts[0])};
+    return sem::MakeDeclare({type.element, 1}, "sum",
+                            PartialResults::Tree(flat_.aggregation, std::move(parts)));
   }
 
-  ExprPtr Partial(const ExprPtr& item) const {
-    return sem::LoadFrom(PartialName(flat_.accumulator_type), flat_.accumulator_type, item);
-  }
-
-  StmtPtr SetPartial(ExprPtr value) const {
-    return sem::MakeStore(PartialName(flat_.accumulator_type), flat_.accumulator_type,
-                          stages_.Var("item"), std::move(value));
-  }
-
-  // A tree: in each round the first half of those that share a row take the other half's.
-  std::vector<StmtPtr> JoinPartials() const {
-    if (plan_.row_threads == 1) return {};
-    const int64_t distance = plan_.rows_first ? plan_.BlockRows() : 1;
-    const ExprPtr item = stages_.Var("item");
-    std::vector<StmtPtr> statements = {SetPartial(sem::Var("sum", {flat_.accumulator_type, 1})),
-                                       sem::MakeBarrier()};
-    for (int64_t half = plan_.row_threads / 2; half > 0; half /= 2) {
-      const ExprPtr other = Partial(sem::Add(item, Number(half * distance)));
-      statements.push_back(sem::MakeIf(
-          sem::Less(stages_.Var("lane"), Number(half)),
-          SetPartial(sem::ApplyOp(AggregationOp(flat_.aggregation), {Partial(item), other}))));
-      // The first reads what it has written itself.
-      if (half > 1) statements.push_back(sem::MakeBarrier());
-    }
-    return statements;
-  }
-
-  StmtPtr StoreResult() {
+  // Of a row that has one element: all its work-items compute it, the first stores it.
+  StmtPtr StoreElement(ExprPtr total = nullptr) {
     std::vector<StmtPtr> body;
     ExprEmitter emitter(flat_, indices_, {}, {here_}, "e", &body);
+    ProvideHeld(&emitter);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
-    const sem::Type type = {flat_.accumulator_type, 1};
-    ExprPtr total = plan_.row_threads == 1 ? sem::Var("sum", type) : Partial(stages_.Var("item"));
-    body.push_back(sem::MakeDeclare(type, "result", std::move(total)));
-    emitter.MoveTo(here_, sem::Var("result", type));
-    StoreOutputs(&emitter, 1, &body);
+    emitter.MoveTo(here_, std::move(total));
+    std::vector<StmtPtr> stores = StoreOutputs(&emitter, 1, &body);
+    StmtPtr store = sem::MakeBlock(std::move(stores));
+    if (plan_.row_threads > 1) {
+      store = sem::MakeIf(sem::Equals(stages_.Var("lane"), Number(0)), std::move(store));
+    }
+    if (stage_.stores) body.push_back(std::move(store));
     return sem::MakeBlock(std::move(body));
   }
 
@@ -177,13 +209,17 @@ class StageLowerer {
     std::vector<StmtPtr> body;
     ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "e", &body);
     emitter.AssumeAlignedLanes();
+    ProvideHeld(&emitter);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here_);
-    StoreOutputs(&emitter, stage_.lanes, &body);
+    std::vector<StmtPtr> stores = StoreOutputs(&emitter, stage_.lanes, &body);
+    if (stage_.stores) Append(std::move(stores), &body);
     return sem::MakeBlock(std::move(body));
   }
 
-  void StoreOutputs(ExprEmitter* emitter, int lanes, std::vector<StmtPtr>* body) const {
+  // The stores; `body` computes, and holds what is to be held.
+  std::vector<StmtPtr> StoreOutputs(ExprEmitter* emitter, int lanes,
+                                    std::vector<StmtPtr>* body) const {
     const poly::FlatAccess flat = poly::Flatten(flat_.output_coords, flat_.output_dims,
                                                 static_cast<int>(flat_.indices.size()));
     math::Affine poly = math::Affine::Constant(flat.offset);
@@ -198,19 +234,25 @@ class StageLowerer {
     std::vector<StmtPtr> stores;
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
       ExprPtr value = emitter->Emit(flat_.outputs[o].expr);
+      if (stage_.held_result >= 0) {
+        body->push_back(Hold(stage_.held_result, std::move(value)));
+        value = HeldAt(stage_.held_result);
+      }
       stores.push_back(sem::MakeStore(absl::StrCat("out", o), flat_.outputs[o].shape.type,
                                       indices_.Emit(poly), sem::Splat(std::move(value), lanes),
                                       lanes > 1 && is_aligned));
     }
-    Append(std::move(stores), body);
+    return stores;
   }
 
   const RowStages& stages_;
   const plan::RowGroupPlan& plan_;
   const plan::RowGroupStage& stage_;
   const poly::FlatContraction& flat_;
+  const bool is_odd_;
   IndexEmitter indices_;
   const Position here_;
+  ExprPtr turn_;  // that statements are made for
 };
 
 // Which row of the block a work-item is for, and which of the row's it is.
@@ -231,6 +273,39 @@ std::vector<StmtPtr> DeclareItem(const RowStages& stages, const plan::RowGroupPl
   return statements;
 }
 
+// In local memory: what is kept of a block, and partial results.
+std::vector<StmtPtr> DeclareArrays(const RowStages& stages, const plan::RowGroupPlan& plan) {
+  std::vector<StmtPtr> arrays;
+  std::set<DataType> partial_types;
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    if (plan.stages[s].stores) {
+      if (StmtPtr kept = stages.DeclareKept(s, plan.block, sem::Space::kLocal)) {
+        arrays.push_back(std::move(kept));
+      }
+    }
+    const poly::FlatContraction& flat = plan.stages[s].block.flat;
+    if (!flat.is_reduction() || plan.row_threads == 1) continue;
+    if (!partial_types.insert(flat.accumulator_type).second) continue;
+    Append(PartialResults(stages, plan, flat.accumulator_type).Declare(), &arrays);
+  }
+  return arrays;
+}
+
+std::vector<StmtPtr> DeclareHeld(const plan::RowGroupPlan& plan) {
+  std::vector<StmtPtr> statements;
+  for (size_t h = 0; h < plan.held.size(); ++h) {
+    const plan::HeldValue& held = plan.held[h];
+    const std::string name = HeldName(static_cast<int>(h));
+    if (held.turns > 0) {
+      statements.push_back(sem::MakeArray({held.type, held.lanes}, name, held.turns));
+    } else {
+      const ExprPtr zero = IsFloat(held.type) ? sem::Float(0, held.type) : sem::Int(0, held.type);
+      statements.push_back(sem::MakeDeclare({held.type, 1}, name, zero, true));
+    }
+  }
+  return statements;
+}
+
 }  // namespace
 
 RowChainKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
@@ -242,21 +317,24 @@ RowChainKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
   RowChainKernel chain = stages.Begin(name, plan.ToString());
   chain.kernel.local_size[0] = plan.Threads();
   chain.kernel.global_size[0] = plan.Threads() * plan.GroupCount();
-  std::vector<StmtPtr> statements = stages.DeclareKept(plan.block, sem::Space::kLocal);
-  std::set<DataType> partial_types;
-  for (const plan::RowGroupStage& stage : plan.stages) {
-    const DataType type = stage.block.flat.accumulator_type;
-    if (!stage.block.flat.is_reduction() || plan.row_threads == 1) continue;
-    if (!partial_types.insert(type).second) continue;
-    statements.push_back(
-        sem::MakeArray({type, 1}, PartialName(type), plan.Threads(), sem::Space::kLocal));
-  }
+  std::vector<StmtPtr> statements = DeclareArrays(stages, plan);
   Append(DeclareItem(stages, plan), &statements);
   Append(stages.DeclareRows(sem::Work(sem::WorkId::kGroup, 0, index_type), plan.rows, plan.block),
          &statements);
+  Append(DeclareHeld(plan), &statements);
+  for (size_t h = 0; h < plan.held.size(); ++h) {
+    const plan::HeldValue& held = plan.held[h];
+    if (!held.is_fetched) continue;
+    StageLowerer lowerer(stages, plan, plan.stages[held.stage], false);
+    statements.push_back(stages.Named(held.stage, lowerer.Fetch(held.access, static_cast<int>(h))));
+  }
+  std::map<DataType, bool> is_odd;
   for (size_t s = 0; s < plan.stages.size(); ++s) {
-    statements.push_back(stages.Named(s, StageLowerer(stages, plan, plan.stages[s]).Lower()));
-    if (s + 1 == plan.stages.size() || plan.Threads() == 1) continue;
+    const plan::RowGroupStage& stage = plan.stages[s];
+    const bool odd = is_odd[stage.block.flat.accumulator_type];
+    if (stage.block.flat.is_reduction()) is_odd[stage.block.flat.accumulator_type] = !odd;
+    statements.push_back(stages.Named(s, StageLowerer(stages, plan, stage, odd).Lower()));
+    if (!stage.is_read_from_memory || plan.Threads() == 1) continue;
     statements.push_back(sem::MakeBarrier(stages.IsReadFromBuffers(s)));
   }
   chain.kernel.body = sem::MakeBlock(std::move(statements));

@@ -80,15 +80,19 @@ std::vector<StmtPtr> RowStages::DeclareRows(const ExprPtr& number, const std::ve
   return statements;
 }
 
+StmtPtr RowStages::DeclareKept(size_t stage, const std::vector<int64_t>& block,
+                               sem::Space space) const {
+  const poly::RowKernel& kernel = kernels_[stage];
+  if (kernel.output < 0) return nullptr;
+  const TensorShape shape = tensors_[kernel.output].Shape(kernel.flat.outputs[0].shape.type, block);
+  return sem::MakeArray({shape.type, 1}, KeptName(kernel.output), shape.element_count(), space);
+}
+
 std::vector<StmtPtr> RowStages::DeclareKept(const std::vector<int64_t>& block,
                                             sem::Space space) const {
   std::vector<StmtPtr> arrays;
-  for (const poly::RowKernel& kernel : kernels_) {
-    if (kernel.output < 0) continue;
-    const TensorShape shape =
-        tensors_[kernel.output].Shape(kernel.flat.outputs[0].shape.type, block);
-    arrays.push_back(
-        sem::MakeArray({shape.type, 1}, KeptName(kernel.output), shape.element_count(), space));
+  for (size_t s = 0; s < kernels_.size(); ++s) {
+    if (StmtPtr array = DeclareKept(s, block, space)) arrays.push_back(std::move(array));
   }
   return arrays;
 }

@@ -31,7 +31,9 @@ class RowStages {
   std::vector<sem::StmtPtr> DeclareRows(const sem::ExprPtr& number,
                                         const std::vector<int64_t>& rows,
                                         const std::vector<int64_t>& block) const;
-  // Declares the arrays that hold a block of what only the chain reads.
+  // Declares the array that holds a block of a stage's result; null where that is in buffers.
+  sem::StmtPtr DeclareKept(size_t stage, const std::vector<int64_t>& block, sem::Space space) const;
+  // Those of all stages.
   std::vector<sem::StmtPtr> DeclareKept(const std::vector<int64_t>& block, sem::Space space) const;
 
   // What a tensor that a stage reads is called.

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tile/plan/row_registers.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
@@ -88,10 +90,11 @@ class RowGroupPlanner {
     if (rows_first) {
       while (row_threads > 1 && row_threads * block > threads) row_threads /= 2;
     }
-    if (!FitsLocalMemory(block)) return std::nullopt;
     RowGroupPlan plan = WithBlock(block);
     plan.row_threads = row_threads;
     plan.rows_first = rows_first;
+    HoldRows(kernels_, settings_, &plan);
+    if (!FitsLocalMemory(block, &plan)) return std::nullopt;
     return plan;
   }
 
@@ -119,14 +122,20 @@ class RowGroupPlanner {
     return block == 1 || groups / block >= kGroupsPerUnit * settings_.compute_units;
   }
 
-  // What is kept of a block, and an accumulator of each work-item.
-  bool FitsLocalMemory(int64_t block) const {
-    int64_t bytes = MostThreads() * 8;
-    for (const poly::RowKernel& kernel : kernels_) {
-      if (kernel.output < 0) continue;
-      bytes += tensors_[kernel.output]
-                   .Shape(kernel.flat.outputs[0].shape.type, Block(block))
-                   .byte_size();
+  // Two partial results of each work-item and what is kept of a block: all of it, or what a plan
+  // holds in no registers.
+  bool FitsLocalMemory(int64_t block, const RowGroupPlan* plan = nullptr) const {
+    int64_t bytes = 0;
+    std::set<DataType> partial_types;
+    for (size_t k = 0; k < kernels_.size(); ++k) {
+      const poly::FlatContraction& flat = kernels_[k].flat;
+      const DataType type = flat.accumulator_type;
+      if (flat.is_reduction() && partial_types.insert(type).second) {
+        bytes += 2 * MostThreads() * ByteWidth(type);
+      }
+      const int output = kernels_[k].output;
+      if (output < 0 || (plan != nullptr && !plan->stages[k].stores)) continue;
+      bytes += tensors_[output].Shape(flat.outputs[0].shape.type, Block(block)).byte_size();
     }
     return bytes <= settings_.local_memory_bytes;
   }
@@ -206,6 +215,11 @@ int64_t RowGroupStage::Elements() const {
   return elements;
 }
 
+int64_t RowGroupStage::Turns(int64_t row_threads) const {
+  const int64_t vectors = Elements() / lanes;
+  return (vectors + row_threads - 1) / row_threads;
+}
+
 int64_t RowGroupPlan::GroupCount() const {
   int64_t groups = 1;
   for (size_t a = 0; a < rows.size(); ++a) groups *= rows[a] / block[a];
@@ -219,7 +233,13 @@ std::string RowGroupPlan::ToString() const {
       ", ", GroupCount(), " groups of ", Threads())};
   for (const RowGroupStage& stage : stages) {
     lines.push_back(absl::StrCat("  ", stage.block.flat.name, ": ", stage.Elements(),
-                                 " elements of a row in vectors of ", stage.lanes));
+                                 " elements of a row in vectors of ", stage.lanes,
+                                 stage.held_result >= 0 ? ", held in registers" : ""));
+  }
+  for (const HeldValue& value : held) {
+    if (!value.is_fetched) continue;
+    lines.push_back(absl::StrCat("  ", value.turns, " vectors of a tensor of ",
+                                 stages[value.stage].block.flat.name, " fetched first"));
   }
   return absl::StrJoin(lines, "\n");
 }

@@ -12,14 +12,32 @@
 
 namespace tartan::plan {
 
+// A value that the work-items of a row have in registers: a vector of each of their turns.
+struct HeldValue {
+  DataType type = DataType::kFloat32;
+  int lanes = 1;
+  int64_t turns = 0;  // 0: one element, the same in all work-items of the row
+  // The stage whose result it is; or, fetched before the first stage, what an access of it reads.
+  int stage = 0;
+  bool is_fetched = false;
+  int access = -1;
+  bool operator==(const HeldValue&) const = default;
+};
+
 // One kernel of the chain for one block. The elements of a row are numbered by the kernel's other
 // indices, reduced or not; work-item t of a row has `lanes` neighbours from t * lanes on, and so on
 // in strides of all work-items of the row.
 struct RowGroupStage {
   poly::RowBlock block;
-  std::vector<int> inner;  // those indices, the last varies fastest
-  int lanes = 1;           // along the last
+  std::vector<int> inner;           // those indices, the last varies fastest
+  int lanes = 1;                    // along the last
+  std::vector<int> held_reads;      // per access: which of the held values it reads; -1: memory
+  int held_result = -1;             // which of the held values the stage makes; -1: none
+  bool stores = true;               // the result goes into a buffer or an array of the block
+  bool is_read_from_memory = true;  // by later stages
   int64_t Elements() const;
+  // Vectors that each of so many work-items has of a row, the last of them perhaps of none.
+  int64_t Turns(int64_t row_threads) const;
 };
 
 struct RowGroupPlan {
@@ -28,6 +46,7 @@ struct RowGroupPlan {
   int64_t row_threads = 1;     // work-items of a row, a power of two
   bool rows_first = false;     // neighbouring work-items are of neighbouring rows
   std::vector<RowGroupStage> stages;
+  std::vector<HeldValue> held;
 
   int64_t BlockRows() const { return block.empty() ? 1 : block.back(); }
   int64_t Threads() const { return row_threads * BlockRows(); }

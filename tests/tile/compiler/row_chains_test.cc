@@ -19,12 +19,14 @@ CompileOptions ForCpu() {
   return options;
 }
 
-CompileOptions ForGpu(int64_t threads) {
+// With `registers` on a compute unit, for all work-items.
+CompileOptions ForGpu(int64_t threads, int64_t registers = 65536) {
   CompileOptions options;
   options.settings.threads = threads;
   options.settings.vector_width = 1;
   options.settings.has_local_memory = true;
   options.settings.max_work_group_size = threads;
+  options.settings.register_bytes = registers;
   options.settings.compute_units = 2;
   return options;
 }
@@ -65,6 +67,14 @@ TEST_P(RowChainTest, EqualsTheNaiveEvaluatorOnAGpuPlan) {
 
 TEST_P(RowChainTest, EqualsTheNaiveEvaluatorOnAGpuPlanOfFewWorkItems) {
   Check(ForGpu(2), RandomInputs(GetParam().program, 4));
+}
+
+TEST_P(RowChainTest, EqualsTheNaiveEvaluatorOnAGpuPlanWithoutRegistersForRows) {
+  Check(ForGpu(64, 0), RandomInputs(GetParam().program, 5));
+}
+
+TEST_P(RowChainTest, EqualsTheNaiveEvaluatorOnAGpuPlanWithFewRegisters) {
+  Check(ForGpu(32, 32 * 1024), RandomInputs(GetParam().program, 6));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RowChainTest, testing::ValuesIn(RowPrograms()),
