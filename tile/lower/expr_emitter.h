@@ -10,41 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "tile/lower/index_emitter.h"
 #include "tile/poly/flat_contraction.h"
 #include "tile/sem/build.h"
 
 namespace tartan::lower {
-
-// Index arithmetic of one kernel: polynomials over index variables as expressions.
-class IndexEmitter {
- public:
-  IndexEmitter(const poly::FlatContraction& flat, DataType index_type)
-      : flat_(flat), index_type_(index_type), values_(flat.indices.size()) {}
-
-  DataType type() const { return index_type_; }
-  sem::ExprPtr Number(int64_t value) const { return sem::Int(value, index_type_); }
-  // The expression that holds the current value of an index.
-  void Set(int index, sem::ExprPtr value) { values_[index] = std::move(value); }
-  const sem::ExprPtr& value(int index) const { return values_[index]; }
-
-  sem::ExprPtr Emit(const math::Affine& poly) const;
-  // 0 <= poly < range, without the sides the index ranges imply; null where both are. `shift` is
-  // added to the polynomial.
-  sem::ExprPtr Condition(const math::RangeConstraint& constraint, int64_t shift = 0) const;
-  // The same of the polynomial's value, which may be a vector.
-  sem::ExprPtr Condition(const math::RangeConstraint& constraint, const sem::ExprPtr& value) const;
-
- private:
-  const poly::FlatContraction& flat_;
-  const DataType index_type_;
-  std::vector<sem::ExprPtr> values_;
-};
-
-// Where in a register tile: the distance of each index from the value that `IndexEmitter` has.
-using Position = std::vector<int64_t>;
-
-// What the polynomial gains at a position.
-int64_t ShiftAt(const math::Affine& poly, const Position& position);
 
 struct VectorShape {
   int index = -1;  // of the kernel's indices; -1: scalars
@@ -99,6 +69,7 @@ class ExprEmitter {
   // What a value depends on: a bit per index, kAccumulatorBit for the accumulator.
   using Dependence = uint64_t;
   using Key = std::pair<const poly::Expr*, std::vector<int64_t>>;
+  static Dependence BitOf(int index);  // 0 for no index
 
   Dependence DependenceOf(const math::Affine& poly) const;
   Dependence DependenceOf(const std::vector<math::RangeConstraint>& constraints) const;

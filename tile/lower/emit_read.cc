@@ -1,0 +1,225 @@
+// Reads of an ExprEmitter: from memory in vectors, squares or lane by lane, from staged arrays, and
+// from what neighbours in a tile have read.
+#include <algorithm>
+#include <set>
+
+#include "tile/lower/expr_emitter.h"
+#include "tile/poly/coords.h"
+
+namespace tartan::lower {
+
+bool ExprEmitter::IsAligned(const math::Affine& flat) const {
+  if (!lanes_are_aligned_ || !(flat.constant.numerator() % vector_.lanes == 0)) return false;
+  for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
+    if (i != vector_.index && flat.coefficient(i).numerator() % vector_.lanes != 0) return false;
+  }
+  return true;
+}
+
+bool ExprEmitter::IsSliding(int access) {
+  if (auto it = sliding_.find(access); it != sliding_.end()) return it->second;
+  const poly::TensorAccess& read = flat_.accesses[access];
+  const std::vector<int64_t> strides =
+      poly::Flatten(read.coords, flat_.tensors[read.tensor].shape.dims,
+                    static_cast<int>(flat_.indices.size()))
+          .strides;
+  std::set<int64_t> places;
+  std::set<Position> projections;  // of positions, onto the indices that move the read
+  for (const Position& position : positions_) {
+    Position projection = position;
+    int64_t place = 0;
+    for (size_t i = 0; i < strides.size(); ++i) {
+      place += strides[i] * position[i];
+      if (strides[i] == 0) projection[i] = 0;
+    }
+    places.insert(place);
+    projections.insert(std::move(projection));
+  }
+  const bool is_sliding = places.size() < projections.size();
+  sliding_.emplace(access, is_sliding);
+  return is_sliding;
+}
+
+sem::ExprPtr ExprEmitter::EmitSliding(const poly::ExprPtr& expr, int access) {
+  const poly::TensorAccess& read = flat_.accesses[access];
+  const poly::FlatAccess flat = poly::Flatten(read.coords, flat_.tensors[read.tensor].shape.dims,
+                                              static_cast<int>(flat_.indices.size()));
+  Key key = {expr.get(), {vector_.lanes, 0}};
+  for (size_t i = 0; i < flat.strides.size(); ++i) {
+    key.second[1] += flat.strides[i] * position_[i];
+  }
+  for (const math::RangeConstraint& constraint : Unproven(read.guard)) {
+    key.second.push_back(ShiftAt(constraint.poly, position_));
+  }
+  if (auto it = places_.find(key); it != places_.end()) return it->second;
+  const sem::ExprPtr value = Name(EmitRead(expr, read));
+  places_.emplace(std::move(key), value);
+  return value;
+}
+
+sem::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::TensorAccess& access) {
+  math::Affine flat;
+  const std::vector<int64_t> strides = RowMajorStrides(flat_.tensors[access.tensor].shape.dims);
+  for (size_t d = 0; d < strides.size(); ++d) flat = flat + access.coords[d] * strides[d];
+  const std::vector<math::RangeConstraint> guard = Unproven(access.guard);
+  const auto emit = [&](int lanes, int64_t offset = 0) {
+    const math::Affine shifted = flat + math::Affine::Constant(ShiftAt(flat, position_) + offset);
+    return Load(access.tensor, indices_.Emit(shifted), lanes, guard,
+                lanes > 1 && IsAligned(shifted));
+  };
+  if (!VariesByLane(DependenceOf(expr))) return emit(1);
+  const bool together = expr->type != DataType::kBool && !VaryByLane(guard) &&
+                        flat_.tensors[access.tensor].shape.element_count() >= vector_.lanes;
+  const math::Rational stride = flat.coefficient(vector_.index);
+  if (together && stride == math::Rational(1)) {
+    // GPUs load vectors that begin anywhere one by one: so that each element is loaded once where
+    // vectors overlap, these are elements from the beginning.
+    const math::Affine first = flat + math::Affine::Constant(ShiftAt(flat, position_));
+    if (!lanes_are_aligned_ || IsAligned(first)) return emit(vector_.lanes);
+    const std::string name = NewName();
+    std::vector<sem::ExprPtr> elements;
+    for (int lane = 0; lane < vector_.lanes; ++lane) elements.push_back(Name(emit(1, lane)));
+    block_->push_back(sem::MakeArray({expr->type, 1}, name, vector_.lanes));
+    for (int lane = 0; lane < vector_.lanes; ++lane) {
+      block_->push_back(
+          sem::MakeStore(name, expr->type, indices_.Number(lane), std::move(elements[lane])));
+    }
+    return sem::LoadFrom(name, expr->type, indices_.Number(0), vector_.lanes);
+  }
+  // Every other element out of two vectors that overlap in one, so that nothing is read behind the
+  // last of them.
+  constexpr int kWideLanes = 8;  // as CPUs have them; GPUs load elements one by one
+  if (together && stride == math::Rational(2) && vector_.lanes >= kWideLanes) {
+    const int lanes = vector_.lanes;
+    const sem::ExprPtr low = Name(emit(lanes));
+    const sem::ExprPtr high = Name(emit(lanes, lanes - 1));
+    std::vector<int> evens;
+    for (int i = 0; i < lanes; ++i) evens.push_back(2 * i < lanes ? 2 * i : 2 * i + 1);
+    return sem::MakeShuffle(low, high, evens);
+  }
+  if (const int row = TurnedIndex(expr, flat, access); row >= 0) {
+    return EmitTurned(expr, flat, row);
+  }
+  return LaneByLane(expr->type, [&] { return emit(1); });
+}
+
+sem::ExprPtr ExprEmitter::EmitStaged(const StagedRead& read) const {
+  const int64_t shift = ShiftAt(read.tile, position_) + ShiftAt(read.loops, position_);
+  const math::Affine loops = read.loops + math::Affine::Constant(shift);
+  return sem::LoadFrom(read.array, read.type, sem::Add(read.base, indices_.Emit(loops)),
+                       VariesByLane(DependenceOf(read.tile)) ? vector_.lanes : 1);
+}
+
+int ExprEmitter::TurnedIndex(const poly::ExprPtr& expr, const math::Affine& flat,
+                             const poly::TensorAccess& access) {
+  if (tile_sizes_.empty() || expr->type == DataType::kBool) return -1;
+  const Dependence guard = DependenceOf(Unproven(access.guard));
+  if (VariesByLane(guard)) return -1;
+  for (int i = 0; i < flat_.output_index_count; ++i) {
+    const bool is_whole = i != vector_.index && tile_sizes_[i] % vector_.lanes == 0;
+    if (is_whole && flat.coefficient(i) == math::Rational(1) && (guard & BitOf(i)) == 0) return i;
+  }
+  return -1;
+}
+
+sem::ExprPtr ExprEmitter::EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat, int row) {
+  const auto& access = flat_.accesses[std::get<poly::Read>(expr->node).access];
+  const int lanes = vector_.lanes;
+  const int64_t line = position_[row] % lanes;
+  const Position saved = position_;
+  position_[row] -= line;
+  std::vector<sem::ExprPtr>& square = squares_[{expr.get(), position_}];
+  if (square.empty()) {
+    for (int i = 0; i < lanes; ++i) {
+      const math::Affine shifted = flat + math::Affine::Constant(ShiftAt(flat, position_));
+      square.push_back(
+          Name(Load(access.tensor, indices_.Emit(shifted), lanes, Unproven(access.guard))));
+      ++position_[vector_.index];
+    }
+    // Halves change places, then halves of halves, until lines are columns.
+    for (int distance = lanes / 2; distance > 0; distance /= 2) {
+      std::vector<int> low, high;
+      for (int i = 0; i < lanes; ++i) {
+        const bool is_first = (i & distance) == 0;
+        low.push_back(is_first ? i : lanes + i - distance);
+        high.push_back(is_first ? i + distance : lanes + i);
+      }
+      for (int i = 0; i < lanes; ++i) {
+        if ((i & distance) != 0) continue;
+        const sem::ExprPtr a = square[i];
+        const sem::ExprPtr b = square[i + distance];
+        square[i] = Name(sem::MakeShuffle(a, b, low));
+        square[i + distance] = Name(sem::MakeShuffle(a, b, high));
+      }
+    }
+  }
+  position_ = saved;
+  return square[line];
+}
+
+sem::ExprPtr ExprEmitter::Load(int tensor, sem::ExprPtr index, int lanes,
+                               const std::vector<math::RangeConstraint>& guard, bool is_aligned) {
+  // Outside the guard the first elements are read instead: a load is never out of bounds.
+  if (const sem::ExprPtr condition = EmitConditions(guard); condition != nullptr) {
+    index = sem::Select(condition, index, indices_.Number(0));
+  }
+  return sem::LoadFrom(absl::StrCat("in", tensor), flat_.tensors[tensor].shape.type,
+                       std::move(index), lanes, is_aligned);
+}
+
+bool ExprEmitter::IsContiguous(const poly::ReadAt& read) {
+  if (VaryByLane(Unproven(read.guard))) return false;
+  const TensorShape& shape = flat_.tensors[read.tensor].shape;
+  const std::vector<int64_t> strides = RowMajorStrides(shape.dims);
+  int64_t step = 0;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    if (!VariesByLane(DependenceOf(read.coordinates[d]))) continue;
+    const auto* coordinate = std::get_if<poly::Coordinate>(&read.coordinates[d]->node);
+    if (coordinate == nullptr) return false;
+    step += coordinate->poly.coefficient(vector_.index).numerator() * strides[d];
+  }
+  return step == 1 && shape.element_count() >= vector_.lanes;
+}
+
+sem::ExprPtr ExprEmitter::EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read) {
+  const std::vector<int64_t> strides = RowMajorStrides(flat_.tensors[read.tensor].shape.dims);
+  const auto emit = [&](int lanes) {
+    sem::ExprPtr index = indices_.Number(0);
+    for (size_t d = 0; d < strides.size(); ++d) {
+      const sem::ExprPtr coordinate =
+          sem::Cast(AtFirstLane([&] { return Emit(read.coordinates[d]); }), indices_.type());
+      index = sem::Add(index, sem::Mul(coordinate, indices_.Number(strides[d])));
+    }
+    return Load(read.tensor, std::move(index), lanes, Unproven(read.guard));
+  };
+  if (!VariesByLane(DependenceOf(expr))) return emit(1);
+  if (IsContiguous(read) && expr->type != DataType::kBool) return emit(vector_.lanes);
+  return LaneByLane(expr->type, [&] { return emit(1); });
+}
+
+sem::ExprPtr ExprEmitter::AtFirstLane(const std::function<sem::ExprPtr()>& emit) {
+  const int lanes = std::exchange(vector_.lanes, 1);
+  sem::ExprPtr value = emit();
+  vector_.lanes = lanes;
+  return value;
+}
+
+sem::ExprPtr ExprEmitter::LaneByLane(DataType type, const std::function<sem::ExprPtr()>& emit) {
+  const int lanes = vector_.lanes;
+  const bool is_bool = type == DataType::kBool;
+  const DataType held = is_bool ? DataType::kInt32 : type;
+  const std::string name = NewName();
+  block_->push_back(sem::MakeArray({held, 1}, name, lanes));
+  for (int lane = 0; lane < lanes; ++lane) {
+    sem::ExprPtr value = AtFirstLane(emit);
+    if (is_bool) value = sem::Select(value, sem::Int(1), sem::Int(0));
+    block_->push_back(sem::MakeStore(name, held, indices_.Number(lane), std::move(value)));
+    ++position_[vector_.index];
+  }
+  position_[vector_.index] -= lanes;
+  sem::ExprPtr vector = sem::LoadFrom(name, held, indices_.Number(0), lanes);
+  if (!is_bool) return vector;
+  return sem::ApplyOp(ScalarOp::kNotEqual, {std::move(vector), sem::Int(0)});
+}
+
+}  // namespace tartan::lower
