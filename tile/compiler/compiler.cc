@@ -11,6 +11,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/compiler/list_builder.h"
 #include "tile/compiler/row_chains.h"
+#include "tile/graph/chain_effects.h"
 #include "tile/graph/channels_last.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/group.h"

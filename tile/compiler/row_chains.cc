@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"
+#include "tile/graph/chain_effects.h"
 #include "tile/lower/row_group_kernel.h"
 #include "tile/plan/row_group_plan.h"
 #include "tile/plan/row_plan.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -386,89 +385,11 @@ class ChainFinder {
   std::set<ValueId> outputs_;
 };
 
-// What takes many instructions an element.
-bool IsCostly(const ir::Value& value) {
-  const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
-  if (elementwise == nullptr) return false;
-  switch (elementwise->op) {
-    case ScalarOp::kExp:
-    case ScalarOp::kExpm1:
-    case ScalarOp::kLog:
-    case ScalarOp::kLog1p:
-    case ScalarOp::kSigmoid:
-    case ScalarOp::kTanh:
-    case ScalarOp::kErf:
-    case ScalarOp::kPow:
-    case ScalarOp::kSin:
-    case ScalarOp::kCos:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 std::vector<RowChain> FindRowChains(const ir::Program& program, const ir::Grouping& grouping,
                                     const GroupKernels& kernels, const ChainOptions& options) {
   return ChainFinder(program, grouping, kernels, options).Run();
-}
-
-std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping& grouping,
-                                 const std::vector<RowChain>& chains) {
-  const GroupGraph graph(program, grouping);
-  std::vector<std::vector<int>> together(grouping.groups.size());
-  for (int g = 0; g < graph.group_count(); ++g) together[g] = {g};
-  for (const RowChain& chain : chains) {
-    for (int group : chain.groups) together[group] = chain.groups;
-  }
-  std::vector<int> order;
-  std::vector<bool> placed(grouping.groups.size(), false);
-  const std::function<void(int)> place = [&](int group) {
-    if (placed[group]) return;
-    for (int member : together[group]) placed[member] = true;
-    for (int member : together[group]) {
-      for (int producer : graph.producers(member)) place(producer);
-    }
-    order.insert(order.end(), together[group].begin(), together[group].end());
-  };
-  for (int g = 0; g < graph.group_count(); ++g) place(g);
-  return order;
-}
-
-std::vector<ValueId> RepeatedInChains(const ir::Program& program, const ir::Grouping& grouping,
-                                      const std::vector<RowChain>& chains) {
-  const GroupGraph graph(program, grouping);
-  std::vector<bool> is_costly(program.values.size(), false);  // itself or something it is made of
-  for (size_t v = 0; v < program.values.size(); ++v) {
-    is_costly[v] = IsCostly(program.values[v]);
-    if (grouping.in_memory[v]) continue;
-    for (ValueId operand : ir::Operands(program.values[v].op)) {
-      if (!grouping.in_memory[operand] && is_costly[operand]) is_costly[v] = true;
-    }
-  }
-  std::set<ValueId> repeated;
-  for (const RowChain& chain : chains) {
-    std::map<ValueId, int> kernels;
-    for (int group : chain.groups) {
-      for (ValueId value : graph.computed(group)) ++kernels[value];
-    }
-    const auto is_repeated = [&](ValueId v) {
-      const auto found = kernels.find(v);
-      return found != kernels.end() && found->second > 1 && is_costly[v] &&
-             std::holds_alternative<ir::Elementwise>(program.values[v].op);
-    };
-    // Of what is made of each other the last.
-    std::set<ValueId> inner;
-    for (const auto& [value, count] : kernels) {
-      if (!is_repeated(value)) continue;
-      for (ValueId operand : ir::Operands(program.values[value].op)) inner.insert(operand);
-    }
-    for (const auto& [value, count] : kernels) {
-      if (is_repeated(value) && inner.count(value) == 0) repeated.insert(value);
-    }
-  }
-  return {repeated.begin(), repeated.end()};
 }
 
 }  // namespace tartan::graph

@@ -41,13 +41,4 @@ using GroupKernels = std::vector<std::optional<poly::FlatContraction>>;
 std::vector<RowChain> FindRowChains(const ir::Program& program, const ir::Grouping& grouping,
                                     const GroupKernels& kernels, const ChainOptions& options);
 
-// An order in which the groups can run with those of a chain one behind the other.
-std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping& grouping,
-                                 const std::vector<RowChain>& chains);
-
-// Values that several kernels of one chain compute each for itself and that cost much: held in
-// memory, they are computed once.
-std::vector<ir::ValueId> RepeatedInChains(const ir::Program& program, const ir::Grouping& grouping,
-                                          const std::vector<RowChain>& chains);
-
 }  // namespace tartan::graph
