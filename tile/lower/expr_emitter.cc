@@ -13,8 +13,6 @@ namespace {
 constexpr uint64_t kAccumulatorBit = uint64_t{1} << 63;
 constexpr uint64_t kAnyIndex = kAccumulatorBit - 1;
 
-uint64_t BitOf(int index) { return index < 0 ? 0 : uint64_t{1} << std::min(index, 62); }
-
 bool IsMask(const sem::ExprPtr& value) {
   return value->type.element == DataType::kBool && value->type.lanes > 1;
 }
