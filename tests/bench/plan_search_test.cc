@@ -28,6 +28,7 @@ TEST(PlanSearchTable, CountsChoicesThatAreNearTheBest) {
   PlanSearchResult good;
   good.spec = "good";
   good.plans = 7;
+  good.planning_ms = 2.5;
   good.trials = {{"first", 1, 1.0}};
   good.chosen_ms = good.best_ms = 1;
   PlanSearchResult fair = good;
@@ -37,8 +38,8 @@ TEST(PlanSearchTable, CountsChoicesThatAreNearTheBest) {
   fair.chosen_ms = 1.25;
   PlanSearchResult nothing;
   const std::string table = PlanSearchTable({good, fair, nothing});
-  EXPECT_THAT(table, HasSubstr("| `good` | 7 | 1 | 1 | 1 | 1.00 | 1 | first |\n"));
-  EXPECT_THAT(table, HasSubstr("| `fair` | 7 | 2 | 1.25 | 1 | 1.25 | 2 | second |\n"));
+  EXPECT_THAT(table, HasSubstr("| `good` | 2.5 | 7 | 1 | 1 | 1 | 1.00 | 1 | first |\n"));
+  EXPECT_THAT(table, HasSubstr("| `fair` | 2.5 | 7 | 2 | 1.25 | 1 | 1.25 | 2 | second |\n"));
   EXPECT_THAT(table, HasSubstr("within 15 % of the best on 1 of 2 problems (50 %), "
                                "within 35 % on 2 (100 %)"));
 }
