@@ -16,6 +16,7 @@ constexpr Family kFamilies[] = {
     MicrosoftQuantizationOperators, MovementOperators, NormalizationOperators, PaddingOperators,
     PoolingOperators, QuantizationOperators, RecurrentOperators, ReductionOperators, ResizeOperators,
     SelectionOperators, SequenceOperators, ShapeOperators, SoftmaxOperators, WindowOperators,
+    SamplingOperators, RegionOperators, SpectrumOperators,
 };
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name

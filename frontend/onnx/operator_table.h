@@ -108,6 +108,9 @@ absl::Span<const OperatorRow> IndexingOperators();
 absl::Span<const OperatorRow> ControlFlowOperators();
 absl::Span<const OperatorRow> RecurrentOperators();
 absl::Span<const OperatorRow> SequenceOperators();
+absl::Span<const OperatorRow> SamplingOperators();
+absl::Span<const OperatorRow> RegionOperators();
+absl::Span<const OperatorRow> SpectrumOperators();
 
 // The row of the highest since_version up to `opset`; null when there is none.
 const OperatorRow* FindOperator(absl::string_view domain, absl::string_view name, int64_t opset);
