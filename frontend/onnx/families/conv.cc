@@ -1,4 +1,4 @@
-// Convolutions and transposed convolutions, each one contraction.
+// Convolutions, transposed convolutions and blocks put back into an image, each one contraction.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -98,7 +98,54 @@ Outputs ConvTranspose(NodeContext& context) {
   return WithBias(context, statement, groups * w[1]);
 }
 
+// Blocks [batch, channels * kernel, positions] added up where a window at each position lies in the
+// image: operands 1 and 2 are the sizes of the image and of a block.
+Outputs Col2Im(NodeContext& context) {
+  const api::Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(const Sizes image, context.HostInts(1));
+  TARTAN_ASSIGN_OR_RETURN(Sizes block, context.HostInts(2));
+  if (x.rank() != 3 || image.empty() || image.size() != block.size()) {
+    return Invalid("blocks ", DimsToString(block), " in ", x.shape().ToString(),
+                   " for an image of ", DimsToString(image));
+  }
+  TARTAN_ASSIGN_OR_RETURN(const SlidingWindow window,
+                          ReadWindowAttributes(context, std::move(block)));
+  int64_t elements = 1;
+  int64_t positions = 1;
+  Sizes apart = {x.dims()[0], 0};
+  Sizes counts;
+  for (size_t d = 0; d < image.size(); ++d) {
+    const int64_t room = image[d] + window.before[d] + window.after[d] - window.extent(d);
+    counts.push_back(room < 0 ? 0 : room / window.strides[d] + 1);
+    elements *= window.kernel[d];
+    positions *= counts.back();
+    if (elements > x.dims()[1] || positions > x.dims()[2]) break;
+  }
+  if (x.dims()[1] % elements != 0 || positions != x.dims()[2] || positions == 0) {
+    return Invalid("blocks ", x.shape().ToString(), " do not cover an image of ",
+                   DimsToString(image), " with ", DimsToString(window.kernel), " elements each");
+  }
+  Sizes dims = {x.dims()[0], x.dims()[1] / elements};
+  apart[1] = dims[1];
+  apart.insert(apart.end(), window.kernel.begin(), window.kernel.end());
+  apart.insert(apart.end(), counts.begin(), counts.end());
+  dims.insert(dims.end(), image.begin(), image.end());
+  TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{x.type(), dims}));
+  std::vector<std::string> indices = {"n", "c"};
+  for (const char* name : {"k", "y"}) {
+    for (const std::string& index : IndexNames(static_cast<int64_t>(image.size()), name)) {
+      indices.push_back(index);
+    }
+  }
+  return context.Apply(TileFunction("X", "O",
+                                    {absl::StrCat("B = ", ReshapeCall("X", apart)),
+                                     absl::StrCat(Write("O", WindowIndices(window, "c"), dims),
+                                                  " = +(", Read("B", indices), ")")}),
+                       {x});
+}
+
 constexpr OperatorRow kOperators[] = {
+    {"Col2Im", 18, {3, 3}, Col2Im, nullptr, nullptr, HostOperands(1, 2)},
     {"Conv", 1, {2, 3}, Conv},
     {"ConvTranspose", 1, {2, 3}, ConvTranspose},
 };

@@ -1,4 +1,4 @@
-// Pad in all its modes, and the rearrangements between depth and space.
+// Pad in all its modes, CenterCropPad, and the rearrangements between depth and space.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -61,8 +61,8 @@ Outputs PadConstant(NodeContext& context, const Pads& pads) {
   const std::vector<std::string> names = IndexNames(x.rank());
   std::vector<std::string> indices;
   for (size_t d = 0; d < names.size(); ++d) {
-    indices.push_back(absl::StrCat(names[d], pads.before[d] > 0 ? " - " : " + ",
-                                   std::abs(pads.before[d])));
+    indices.push_back(
+        absl::StrCat(names[d], pads.before[d] > 0 ? " - " : " + ", std::abs(pads.before[d])));
   }
   const std::string inside =
       absl::StrCat(Write("O", names, pads.dims), " = =(", Read("X", indices), ")");
@@ -74,11 +74,10 @@ Outputs PadConstant(NodeContext& context, const Pads& pads) {
                    Name(x.type()));
   }
   TARTAN_ASSIGN_OR_RETURN(const Tensor value, Reshape(context, context.input(2), {}));
-  return context.Apply(
-      TileFunction("X, V", "O",
-                   {absl::StrCat(Write("AROUND", names, pads.dims), " = =(V[])"),
-                    absl::StrCat(inside, " default AROUND")}),
-      {x, value});
+  return context.Apply(TileFunction("X, V", "O",
+                                    {absl::StrCat(Write("AROUND", names, pads.dims), " = =(V[])"),
+                                     absl::StrCat(inside, " default AROUND")}),
+                       {x, value});
 }
 
 // The position in a dimension of `size` that a position outside it stands for.
@@ -120,6 +119,32 @@ Outputs Pad(NodeContext& context) {
   return Invalid("attribute 'mode': expected constant, reflect, edge or wrap, got ", mode);
 }
 
+// Operand 1: the new sizes of the axes. What is cut off or added is split evenly; the odd element
+// is the last.
+Outputs CenterCropPad(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, context.HostInts(1));
+  std::vector<int64_t> axes;
+  for (int64_t d = 0; d < x.rank(); ++d) axes.push_back(d);
+  TARTAN_ASSIGN_OR_RETURN(axes, context.Ints("axes", axes));
+  TARTAN_RETURN_IF_ERROR(NormalAxes(axes, x.rank()).status());
+  if (sizes.size() != axes.size()) {
+    return Invalid(sizes.size(), " sizes for ", axes.size(), " axes of ", x.shape().ToString());
+  }
+  const std::vector<int64_t> none(static_cast<size_t>(x.rank()), 0);
+  Pads pads{none, none, x.dims()};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t axis = static_cast<size_t>(axes[i] < 0 ? axes[i] + x.rank() : axes[i]);
+    if (sizes[i] < 0) return Invalid("the sizes are ", DimsToString(sizes));
+    const int64_t more = sizes[i] - x.dims()[axis];
+    pads.before[axis] = more / 2;
+    pads.after[axis] = more - more / 2;
+    pads.dims[axis] = sizes[i];
+  }
+  TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{x.type(), pads.dims}));
+  return PadConstant(context, pads);
+}
+
 // `apart`: the sizes of the operand with block dimensions of their own; then transposed, then
 // merged again.
 Outputs Rearrange(NodeContext& context, const std::vector<int64_t>& apart,
@@ -148,8 +173,10 @@ Outputs DepthToSpace(NodeContext& context) {
   }
   const int64_t c = x[1] / (b * b);
   const std::vector<int64_t> dims = {x[0], c, x[2] * b, x[3] * b};
-  if (mode == "DCR") return Rearrange(context, {x[0], b, b, c, x[2], x[3]}, {0, 3, 4, 1, 5, 2}, dims);
-  if (mode == "CRD") return Rearrange(context, {x[0], c, b, b, x[2], x[3]}, {0, 1, 4, 2, 5, 3}, dims);
+  if (mode == "DCR")
+    return Rearrange(context, {x[0], b, b, c, x[2], x[3]}, {0, 3, 4, 1, 5, 2}, dims);
+  if (mode == "CRD")
+    return Rearrange(context, {x[0], c, b, b, x[2], x[3]}, {0, 1, 4, 2, 5, 3}, dims);
   return Invalid("attribute 'mode': expected DCR or CRD, got ", mode);
 }
 
@@ -164,6 +191,7 @@ Outputs SpaceToDepth(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
+    {"CenterCropPad", 18, {2, 2}, CenterCropPad, nullptr, nullptr, HostOperands(1)},
     {"DepthToSpace", 1, {1, 1}, DepthToSpace},
     {"Pad", 1, {1, 1}, Pad, nullptr, PadsToOperands},
     {"Pad", 11, {2, 4}, Pad, nullptr, nullptr, HostOperands(1, 3)},

@@ -1,5 +1,5 @@
-// Fourier transforms of any length, and what turns spectra into mel bands. A transform is a
-// contraction with a table of the unit circle; long ones are split into short ones.
+// Fourier transforms of any length. A transform is a contraction with a table of the unit circle;
+// long ones are split into short ones.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -367,62 +367,8 @@ Outputs Stft(NodeContext& context) {
                 x.type());
 }
 
-// --- MelWeightMatrix
-
-// The spectrum bins where the mel bands begin, peak and end: band i has edges i, i + 1, i + 2.
-std::vector<int64_t> BandEdges(int64_t bands, int64_t length, double rate, double low,
-                               double high) {
-  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
-  const double step = (mel(high) - mel(low)) / static_cast<double>(bands + 2);
-  std::vector<int64_t> edges;
-  for (int64_t i = 0; i < bands + 2; ++i) {
-    const double hertz =
-        700 * (std::pow(10, (mel(low) + step * static_cast<double>(i)) / 2595) - 1);
-    const double edge = std::floor(static_cast<double>(length + 1) * hertz / rate);
-    edges.push_back(static_cast<int64_t>(std::min(std::max(edge, -1e15), 1e15)));
-  }
-  return edges;
-}
-
-// How much spectrum bin `bin` counts in a band: a triangle, or 1 at the peak of one without width.
-double BandWeight(int64_t bin, int64_t start, int64_t peak, int64_t end) {
-  if (start == peak && bin == peak && peak == end) return 1;
-  if (bin >= peak && bin < end) {
-    return static_cast<double>(end - bin) / static_cast<double>(end - peak);
-  }
-  if (bin == peak) return 1;
-  if (bin < start || bin > peak) return 0;
-  return static_cast<double>(bin - start) / static_cast<double>(peak - start);
-}
-
-// Bands, length of the transform, sample rate, lowest and highest frequency.
-Outputs MelWeightMatrix(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const int64_t bands, context.HostInt(0));
-  TARTAN_ASSIGN_OR_RETURN(const int64_t length, context.HostInt(1));
-  TARTAN_ASSIGN_OR_RETURN(const int64_t rate, context.HostInt(2));
-  TARTAN_ASSIGN_OR_RETURN(const double low, context.HostFloat(3));
-  TARTAN_ASSIGN_OR_RETURN(const double high, context.HostFloat(4));
-  TARTAN_ASSIGN_OR_RETURN(const DataType type, context.Type("output_datatype", DataType::kFloat32));
-  constexpr int64_t kMaxSize = int64_t{1} << 16;
-  if (bands < 0 || bands > kMaxSize || length < 0 || length > kMaxSize || rate < 1 ||
-      !(low > -700) || !(high > -700)) {
-    return Invalid(bands, " bands from ", low, " to ", high, " Hz of a transform of ", length,
-                   " elements at ", rate, " Hz");
-  }
-  const int64_t bins = length / 2 + 1;
-  const std::vector<int64_t> edges = BandEdges(bands, length, static_cast<double>(rate), low, high);
-  std::vector<double> weights;
-  for (int64_t bin = 0; bin < bins; ++bin) {
-    for (size_t i = 0; i < static_cast<size_t>(bands); ++i) {
-      weights.push_back(BandWeight(bin, edges[i], edges[i + 1], edges[i + 2]));
-    }
-  }
-  return std::vector<Tensor>{ConstantOf(type, weights, {bins, bands})};
-}
-
 constexpr OperatorRow kOperators[] = {
     {"DFT", 17, {1, 3}, Dft, nullptr, nullptr, HostOperands(1, 2)},
-    {"MelWeightMatrix", 17, {5, 5}, MelWeightMatrix, nullptr, nullptr, HostOperands(0, 1, 2, 3, 4)},
     {"STFT", 17, {2, 4}, Stft, nullptr, nullptr, HostOperands(1, 3)},
 };
 
