@@ -14,7 +14,7 @@ namespace tartan::onnx {
 class ModelProto;
 
 // The newest format and operator set of the default domain that this importer was written for.
-inline constexpr int kNewestIrVersion = 13;
+inline constexpr int kNewestIrVersion = 14;
 inline constexpr int kNewestOpset = 28;
 
 struct ModelFile {
