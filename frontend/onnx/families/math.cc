@@ -25,11 +25,21 @@ Outputs Pow(NodeContext& context) {
   return context.Apply(absl::StrCat("function (A, B) -> (C) { C = ", value, "; }"));
 }
 
+// The remainder of a floored quotient from that of a truncated one, a zero and an infinite divisor
+// included.
+std::string FlooredModulus(DataType type) {
+  return TileFunction(
+      "A, B", "C",
+      {"R = fmod(A, B)", "F = R == 0 ? (B < 0 ? -0.0 : 0.0) : ((R < 0) == (B < 0) ? R : R + B)",
+       absl::StrCat("C = ", Cast("F", type))});
+}
+
 // fmod 0: the result has the sign of the divisor; 1: that of the dividend.
 Outputs Mod(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t fmod, context.Int("fmod", 0));
   if (fmod == 0 && IsFloat(context.input(0).type())) {
-    return Invalid("attribute 'fmod' must be 1 for floats");
+    if (context.opset() < 28) return Invalid("attribute 'fmod' must be 1 for floats");
+    return context.Apply(FlooredModulus(context.input(0).type()));
   }
   return context.Apply(fmod == 0 ? "function (A, B) -> (C) { C = mod(A, B); }"
                                  : "function (A, B) -> (C) { C = fmod(A, B); }");

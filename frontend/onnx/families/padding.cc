@@ -186,8 +186,12 @@ Outputs SpaceToDepth(NodeContext& context) {
   if (x[2] % b != 0 || x[3] % b != 0) {
     return Invalid("sizes ", x[2], " and ", x[3], " are not divisible by ", b);
   }
-  return Rearrange(context, {x[0], x[1], x[2] / b, b, x[3] / b, b}, {0, 3, 5, 1, 2, 4},
-                   {x[0], x[1] * b * b, x[2] / b, x[3] / b});
+  const std::vector<int64_t> apart = {x[0], x[1], x[2] / b, b, x[3] / b, b};
+  const std::vector<int64_t> dims = {x[0], x[1] * b * b, x[2] / b, x[3] / b};
+  TARTAN_ASSIGN_OR_RETURN(const std::string mode, context.String("mode", "DCR"));
+  if (mode == "DCR") return Rearrange(context, apart, {0, 3, 5, 1, 2, 4}, dims);
+  if (mode == "CRD") return Rearrange(context, apart, {0, 1, 3, 5, 2, 4}, dims);
+  return Invalid("attribute 'mode': expected DCR or CRD, got ", mode);
 }
 
 constexpr OperatorRow kOperators[] = {

@@ -397,5 +397,27 @@ TEST(BatchNormalization, MovesTheRunningStatisticsInTraining) {
   ExpectNear(Evaluate(call, 2), {0.5});
 }
 
+TEST(Mod, FloorsTheQuotientOfFloats) {
+  const HostTensor c = Evaluate({"Mod",
+                                 28,
+                                 {Values({5}, {-4.5, 4.5, 6, -1, 1}),
+                                  Values({5}, {2, -2, 3, kInfinity, kInfinity})}});
+  EXPECT_THAT(c.ToDoubles(), ElementsAre(1.5, -1.5, 0, kInfinity, 1));
+  EXPECT_THAT(Error({"Mod", 13, {Values({1}, {1}), Values({1}, {1})}}),
+              HasSubstr("attribute 'fmod' must be 1 for floats"));
+}
+
+TEST(SpaceToDepth, KeepsTheBlocksOfAChannelTogetherInTheOtherMode) {
+  const HostTensor x = Values({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const std::string size = Attribute("blocksize", int64_t{2});
+  EXPECT_THAT(Evaluate({"SpaceToDepth", 28, {x}, size}).ToDoubles(),
+              ElementsAre(1, 5, 2, 6, 3, 7, 4, 8));
+  EXPECT_THAT(
+      Evaluate({"SpaceToDepth", 28, {x}, size + Attribute("mode", std::string("CRD"))}).ToDoubles(),
+      ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(Error({"SpaceToDepth", 28, {x}, size + Attribute("mode", std::string("DRC"))}),
+              HasSubstr("expected DCR or CRD, got DRC"));
+}
+
 }  // namespace
 }  // namespace tartan::onnx
