@@ -10,6 +10,7 @@ namespace {
 using Family = absl::Span<const OperatorRow> (*)();
 
 constexpr Family kFamilies[] = {
+    AttentionOperators, LinearAttentionOperators,
     ActivationOperators, ConstantOperators, ControlFlowOperators, ConvOperators, DataDependentOperators,
     EinsumOperators,
     IndexingOperators, LinearOperators, LogicOperators, LossOperators, MathOperators,

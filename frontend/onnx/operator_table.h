@@ -86,6 +86,8 @@ constexpr uint32_t HostOperands(int first, Rest... rest) {
 absl::Span<const OperatorRow> MathOperators();
 absl::Span<const OperatorRow> LogicOperators();
 absl::Span<const OperatorRow> ActivationOperators();
+absl::Span<const OperatorRow> AttentionOperators();
+absl::Span<const OperatorRow> LinearAttentionOperators();
 absl::Span<const OperatorRow> ConstantOperators();
 absl::Span<const OperatorRow> ShapeOperators();
 absl::Span<const OperatorRow> MovementOperators();

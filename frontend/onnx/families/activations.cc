@@ -78,6 +78,16 @@ Outputs Swish(NodeContext& context) {
   return MapWith(context, "X * sigmoid($0 * X)", "alpha", 1.0f);
 }
 
+Outputs SwiGlu(NodeContext& context) {
+  if (context.input(0).dims() != context.input(1).dims()) {
+    return Invalid("a gate ", context.input(0).shape().ToString(), " for ",
+                   context.input(1).shape().ToString());
+  }
+  TARTAN_ASSIGN_OR_RETURN(const float alpha, context.Float("alpha", 1.0f));
+  return context.Apply(absl::Substitute(
+      "function (A, B) -> (Y) { Y = A * sigmoid($0 * A) * B; }", Literal(alpha)));
+}
+
 Outputs ThresholdedRelu(NodeContext& context) {
   return MapWith(context, "X > $0 ? X : 0", "alpha", 1.0f);
 }
@@ -100,6 +110,7 @@ constexpr OperatorRow kOperators[] = {
     TileRow("Sigmoid", 1, 1, kSigmoid),
     TileRow("Softplus", 1, 1, "function (X) -> (Y) { Y = max(X, 0) + log1p(exp(-abs(X))); }"),
     TileRow("Softsign", 1, 1, "function (X) -> (Y) { Y = X / (1 + abs(X)); }"),
+    {"SwiGLU", 28, {2, 2}, SwiGlu},
     {"Swish", 24, {1, 1}, Swish},
     {"ThresholdedRelu", 10, {1, 1}, ThresholdedRelu},
 };
