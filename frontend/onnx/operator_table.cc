@@ -10,7 +10,8 @@ namespace {
 using Family = absl::Span<const OperatorRow> (*)();
 
 constexpr Family kFamilies[] = {
-    AttentionOperators, LinearAttentionOperators,
+    AttentionOperators, LinearAttentionOperators, MicrosoftAttentionOperators,
+    MicrosoftTransformerOperators,
     ActivationOperators, ConstantOperators, ControlFlowOperators, ConvOperators, DataDependentOperators,
     EinsumOperators,
     IndexingOperators, LinearOperators, LogicOperators, LossOperators, MathOperators,

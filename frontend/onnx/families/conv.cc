@@ -25,11 +25,14 @@ absl::Status CheckBias(const NodeContext& context, int64_t channels) {
 // `statement` makes O; the bias comes on top.
 Outputs WithBias(const NodeContext& context, const std::string& statement, int64_t channels) {
   TARTAN_RETURN_IF_ERROR(CheckBias(context, channels));
-  if (!context.HasInput(2)) return context.Apply(TileFunction("X, W", "O", {statement}));
-  const size_t spatial_rank = static_cast<size_t>(context.input(0).rank() - 2);
+  const api::Tensor& x = context.input(0);
+  const api::Tensor& w = context.input(1);
+  if (!context.HasInput(2)) return context.Apply(TileFunction("X, W", "O", {statement}), {x, w});
+  const size_t spatial_rank = static_cast<size_t>(x.rank() - 2);
   return context.Apply(
       TileFunction("X, W, B", "Y",
-                   {statement, absl::StrCat("Y = O + ", PerChannel("B", channels, spatial_rank))}));
+                   {statement, absl::StrCat("Y = O + ", PerChannel("B", channels, spatial_rank))}),
+      {x, w, context.input(2)});
 }
 
 Outputs Conv(NodeContext& context) {

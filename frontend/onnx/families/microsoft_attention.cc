@@ -1,0 +1,541 @@
+// Microsoft's operators of attention: heads, masks and caches in their forms, on the attention of
+// attention.h.
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/attention.h"
+#include "frontend/onnx/movement.h"
+#include "frontend/onnx/operator_table.h"
+#include "frontend/onnx/rotation.h"
+#include "frontend/onnx/tile_text.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
+using api::Tensor;
+
+constexpr char kDomain[] = "com.microsoft";
+
+// Unsupported for an attribute that is not 0.
+absl::Status RefuseAttributes(const NodeContext& context,
+                              std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    TARTAN_ASSIGN_OR_RETURN(const int64_t value, context.Int(name, 0));
+    if (value != 0) return Unsupported("attribute '", name, "' is ", value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RefuseOperands(const NodeContext& context, std::initializer_list<int> operands) {
+  for (int i : operands) {
+    if (context.HasInput(i)) return Unsupported("operand ", i);
+  }
+  return absl::OkStatus();
+}
+
+// Elements [start, start + size) along `axis`.
+absl::StatusOr<Tensor> Part(const NodeContext& context, const Tensor& x, int64_t axis,
+                            int64_t start, int64_t size) {
+  Window window = WholeOf(x);
+  window.start[static_cast<size_t>(axis)] = start;
+  window.sizes[static_cast<size_t>(axis)] = size;
+  return SliceOf(context, x, window);
+}
+
+// Entry `at` along `axis`, without that axis.
+absl::StatusOr<Tensor> Entry(const NodeContext& context, const Tensor& x, int64_t axis,
+                             int64_t at) {
+  TARTAN_ASSIGN_OR_RETURN(const Tensor slice, Part(context, x, axis, at, 1));
+  std::vector<int64_t> dims = x.dims();
+  dims.erase(dims.begin() + axis);
+  return Reshape(context, slice, dims);
+}
+
+absl::StatusOr<Tensor> Sum(const NodeContext& context, const Tensor& a, const Tensor& b) {
+  if (!a.defined()) return b;
+  if (!b.defined()) return a;
+  return context.ApplyOne(TileFunction("A, B", "C", {"C = A + B"}), {a, b});
+}
+
+absl::StatusOr<double> ReadScale(const NodeContext& context, const AttentionCall& call) {
+  TARTAN_ASSIGN_OR_RETURN(const float scale, context.Float("scale", 0.0f));
+  if (scale != 0) return scale;
+  return 1 / std::sqrt(static_cast<double>(call.query.dims()[3]));
+}
+
+// --- Masks
+
+// What a mask adds to scores [batch, 1, queries, keys]: nothing, or `filter` where it hides a key.
+// It says for keys, or for queries and keys, whether they are seen (not 0); or for each sample
+// where its keys end; or, behind all ends, where they begin. Queries stand at the end of the keys.
+absl::StatusOr<Tensor> MaskBias(const NodeContext& context, const Tensor& mask,
+                                const AttentionCall& call, float filter) {
+  const std::vector<int64_t>& dims = mask.dims();
+  const int64_t batch = call.query.dims()[0];
+  const int64_t queries = call.query.dims()[2];
+  const int64_t keys = call.key.dims()[2];
+  const std::string seen = absl::StrCat(" ? 0.0 : ", Literal(static_cast<double>(filter)));
+  const auto raw = [&](const std::vector<int64_t>& as) {
+    return context.ApplyOne(
+        TileFunction("M", "Y",
+                     {absl::StrCat("S = ", ReshapeCall("M", as)), absl::StrCat("Y = S > 0", seen)}),
+        {mask});
+  };
+  if (dims == std::vector<int64_t>{batch, keys}) return raw({batch, 1, 1, keys});
+  if (dims == std::vector<int64_t>{batch, queries, keys}) return raw({batch, 1, queries, keys});
+  if (dims.size() == 4 && dims[0] == batch && dims[1] == 1 && dims[2] >= keys && dims[3] >= keys) {
+    return context.ApplyOne(
+        TileFunction("M", "Y",
+                     {absl::StrCat(Write("S", {"b", "h", "i", "j"}, {batch, 1, queries, keys}),
+                                   " = =(M[b, h, i + ", keys - queries, ", j])"),
+                      absl::StrCat("Y = S > 0", seen)}),
+        {mask});
+  }
+  const bool has_starts = dims.size() == 1 && dims[0] == 2 * batch;
+  if (dims.size() == 1 && (dims[0] == batch || has_starts)) {
+    std::vector<std::string> statements = {
+        absl::StrCat(Write("ZEROS", {"j"}, {keys}), " = +(M[j + ", dims[0], "])"),
+        "K = index(ZEROS, 0)", absl::StrCat(Write("ENDS", {"b", "0"}, {batch, 1}), " = =(M[b])")};
+    std::string is_seen = "K < ENDS";
+    if (has_starts) {
+      statements.push_back(
+          absl::StrCat(Write("STARTS", {"b", "0"}, {batch, 1}), " = =(M[b + ", batch, "])"));
+      is_seen += " && K >= STARTS";
+    }
+    statements.push_back(absl::StrCat("S = ", is_seen, seen));
+    statements.push_back(absl::StrCat("Y = ", ReshapeCall("S", {batch, 1, 1, keys})));
+    return context.ApplyOne(TileFunction("M", "Y", statements), {mask});
+  }
+  return Unsupported("a mask of ", mask.shape().ToString(), " for ", batch, " samples of ", queries,
+                     " queries and ", keys, " keys");
+}
+
+// Sets scale, masks and direction. `mask` and `bias` are operands, which may be left out.
+absl::Status ReadScores(const NodeContext& context, int mask, int bias, AttentionCall* call) {
+  TARTAN_ASSIGN_OR_RETURN(call->scale, ReadScale(context, *call));
+  TARTAN_ASSIGN_OR_RETURN(const float filter, context.Float("mask_filter_value", -10000.0f));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t unidirectional, context.Int("unidirectional", 0));
+  if (unidirectional != 0) call->right = 0;
+  if (context.HasInput(mask)) {
+    TARTAN_ASSIGN_OR_RETURN(call->bias, MaskBias(context, context.input(mask), *call, filter));
+  }
+  if (context.HasInput(bias)) {
+    TARTAN_ASSIGN_OR_RETURN(call->bias, Sum(context, call->bias, context.input(bias)));
+  }
+  return absl::OkStatus();
+}
+
+// --- Attention
+
+// Heads of query, key and value in `projected` [batch, positions, query | key | value], behind the
+// past that operand `past` [2, batch, heads, positions, size] holds; then the attention, and key
+// and value as such a past.
+Outputs AttendProjected(NodeContext& context, const Tensor& projected, int mask, int past,
+                        int bias) {
+  TARTAN_RETURN_IF_ERROR(RefuseAttributes(context, {"do_rotary", "past_present_share_buffer"}));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t heads, context.Int("num_heads"));
+  const int64_t third = projected.dims()[2] / 3;
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes,
+                          context.Ints("qkv_hidden_sizes", {third, third, third}));
+  if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != projected.dims()[2]) {
+    return Invalid("the weights give ", projected.dims()[2], " elements, expected ",
+                   DimsToString(sizes));
+  }
+  AttentionCall call;
+  call.joins_heads = true;
+  int64_t start = 0;
+  Tensor* const parts[] = {&call.query, &call.key, &call.value};
+  for (size_t i = 0; i < 3; ++i) {
+    TARTAN_ASSIGN_OR_RETURN(const Tensor part, Part(context, projected, 2, start, sizes[i]));
+    TARTAN_ASSIGN_OR_RETURN(*parts[i], SplitHeads(context, part, heads));
+    start += sizes[i];
+  }
+  if (context.HasInput(past)) {
+    const std::vector<int64_t>& dims = context.input(past).dims();
+    const std::vector<int64_t>& k = call.key.dims();
+    if (dims.size() != 5 || dims[0] != 2 || dims[1] != k[0] || dims[2] != k[1] || dims[4] != k[3]) {
+      return Invalid("operand ", past, " is ", context.input(past).shape().ToString(),
+                     ", to go before ", call.key.shape().ToString());
+    }
+    call.offset = dims[3];
+    for (int i = 0; i < 2; ++i) {
+      TARTAN_ASSIGN_OR_RETURN(const Tensor before, Entry(context, context.input(past), 0, i));
+      TARTAN_ASSIGN_OR_RETURN(*parts[i + 1], ConcatOf(context, {before, *parts[i + 1]}, 2));
+    }
+  }
+  TARTAN_RETURN_IF_ERROR(ReadScores(context, mask, bias, &call));
+  TARTAN_ASSIGN_OR_RETURN(const AttentionResult result, Attend(context, call));
+  std::vector<Tensor> outputs = {result.output};
+  if (!context.WantsOutput(1)) return outputs;
+  std::vector<Tensor> present;
+  for (const Tensor& part : {call.key, call.value}) {
+    std::vector<int64_t> dims = part.dims();
+    dims.insert(dims.begin(), 1);
+    TARTAN_ASSIGN_OR_RETURN(present.emplace_back(), Reshape(context, part, dims));
+  }
+  TARTAN_ASSIGN_OR_RETURN(outputs.emplace_back(), ConcatOf(context, present, 0));
+  return outputs;
+}
+
+// Sizes of [batch, positions, inputs] times [inputs, outputs].
+absl::StatusOr<std::vector<int64_t>> ProjectedDims(const NodeContext& context) {
+  const Tensor& x = context.input(0);
+  const Tensor& w = context.input(1);
+  if (x.rank() != 3 || w.rank() != 2 || w.dims()[0] != x.dims()[2]) {
+    return Invalid("weights ", w.shape().ToString(), " for ", x.shape().ToString());
+  }
+  return std::vector<int64_t>{x.dims()[0], x.dims()[1], w.dims()[1]};
+}
+
+// Operands: input, weights, bias, mask, past, bias of the scores, length of the past.
+Outputs Attention(NodeContext& context) {
+  TARTAN_RETURN_IF_ERROR(RefuseOperands(context, {6}));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, ProjectedDims(context));
+  std::vector<Tensor> operands = {context.input(0), context.input(1)};
+  std::vector<std::string> statements = {Write("P", {"b", "s", "o"}, dims) +
+                                         " = +(X[b, s, i] * W[i, o])"};
+  const bool has_bias = context.HasInput(2);
+  if (has_bias) operands.push_back(context.input(2));
+  statements.push_back(has_bias ? "Y = P + B" : "Y = P");
+  TARTAN_ASSIGN_OR_RETURN(
+      const Tensor projected,
+      context.ApplyOne(TileFunction(has_bias ? "X, W, B" : "X, W", "Y", statements), operands));
+  return AttendProjected(context, projected, 3, 4, 5);
+}
+
+// Operands: input, weights, bias, scale of the input, of the weights, mask, zero point of the
+// input, of the weights, past.
+Outputs QAttention(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, ProjectedDims(context));
+  std::vector<Tensor> operands = {context.input(0), context.input(1), context.input(2),
+                                  context.input(3), context.input(4)};
+  std::string names = "X, W, B, XS, WS";
+  const auto integer = [&](const std::string& name, int zero) {
+    const std::string value = Cast(name, DataType::kInt32);
+    if (!context.HasInput(zero)) return absl::StrCat(name, "I = ", value);
+    operands.push_back(context.input(zero));
+    absl::StrAppend(&names, ", ", name, "Z");
+    return absl::StrCat(name, "I = ", value, " - ",
+                        Cast(absl::StrCat(name, "Z"), DataType::kInt32));
+  };
+  const std::vector<std::string> statements = {
+      integer("X", 6), integer("W", 7),
+      Write("P", {"b", "s", "o"}, dims) + " = +(XI[b, s, i] * WI[i, o])",
+      absl::StrCat("Y = ", Cast("P", DataType::kFloat32), " * (XS * WS) + B")};
+  TARTAN_ASSIGN_OR_RETURN(const Tensor projected,
+                          context.ApplyOne(TileFunction(names, "Y", statements), operands));
+  return AttendProjected(context, projected, 5, 8, kAnyNumber);
+}
+
+// --- MultiHeadAttention
+
+// Operands: query, key, value, bias of the three, mask, bias of the scores, past key, past value.
+absl::Status ReadHeads(const NodeContext& context, int64_t heads, AttentionCall* call) {
+  const auto packed = [&](const Tensor& x, int64_t at) -> absl::StatusOr<Tensor> {
+    TARTAN_ASSIGN_OR_RETURN(const Tensor entry, Entry(context, x, 3, at));
+    return Transpose(context, entry, {0, 2, 1, 3});
+  };
+  const Tensor& query = context.input(0);
+  if (query.rank() == 5) {
+    if (query.dims()[3] != 3 || query.dims()[2] != heads) {
+      return Invalid("expected ", heads, " heads of query, key and value, got ",
+                     query.shape().ToString());
+    }
+    TARTAN_ASSIGN_OR_RETURN(call->query, packed(query, 0));
+    TARTAN_ASSIGN_OR_RETURN(call->key, packed(query, 1));
+    TARTAN_ASSIGN_OR_RETURN(call->value, packed(query, 2));
+    return absl::OkStatus();
+  }
+  TARTAN_ASSIGN_OR_RETURN(call->query, SplitHeads(context, query, heads));
+  if (!context.HasInput(1)) return Invalid("there is no key");
+  const Tensor& key = context.input(1);
+  if (key.rank() == 5) {
+    if (key.dims()[3] != 2 || key.dims()[2] != heads) {
+      return Invalid("expected ", heads, " heads of key and value, got ", key.shape().ToString());
+    }
+    TARTAN_ASSIGN_OR_RETURN(call->key, packed(key, 0));
+    TARTAN_ASSIGN_OR_RETURN(call->value, packed(key, 1));
+    return absl::OkStatus();
+  }
+  if (!context.HasInput(2)) return Invalid("there is no value");
+  call->key = key;
+  call->value = context.input(2);
+  if (key.rank() == 4) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(call->key, SplitHeads(context, key, heads));
+  TARTAN_ASSIGN_OR_RETURN(call->value, SplitHeads(context, call->value, heads));
+  return absl::OkStatus();
+}
+
+// Adds part of the bias, from `*start` on, to heads [batch, heads, positions, size].
+absl::Status AddHeadBias(const NodeContext& context, const Tensor& bias, int64_t* start,
+                         Tensor* heads) {
+  const std::vector<int64_t>& dims = heads->dims();
+  TARTAN_ASSIGN_OR_RETURN(const Tensor part, Part(context, bias, 0, *start, dims[1] * dims[3]));
+  *start += dims[1] * dims[3];
+  TARTAN_ASSIGN_OR_RETURN(const Tensor placed, Reshape(context, part, {dims[1], 1, dims[3]}));
+  TARTAN_ASSIGN_OR_RETURN(*heads, Sum(context, *heads, placed));
+  return absl::OkStatus();
+}
+
+absl::Status AddBiases(const NodeContext& context, AttentionCall* call) {
+  if (!context.HasInput(3)) return absl::OkStatus();
+  const Tensor& bias = context.input(3);
+  const int64_t queries = call->heads() * call->query.dims()[3];
+  const int64_t values = call->value.rank() == 4 ? call->heads() * call->value.dims()[3] : 0;
+  if (bias.rank() != 1 || bias.dims()[0] != 2 * queries + values) {
+    return Invalid("operand 3 is ", bias.shape().ToString(), ", expected ", 2 * queries + values,
+                   " elements");
+  }
+  int64_t start = 0;
+  TARTAN_RETURN_IF_ERROR(AddHeadBias(context, bias, &start, &call->query));
+  // Keys and values that come as heads have theirs already.
+  if (context.HasInput(1) && context.input(1).rank() == 4) return absl::OkStatus();
+  TARTAN_RETURN_IF_ERROR(AddHeadBias(context, bias, &start, &call->key));
+  return AddHeadBias(context, bias, &start, &call->value);
+}
+
+Outputs MultiHeadAttention(NodeContext& context) {
+  TARTAN_RETURN_IF_ERROR(RefuseOperands(context, {8, 9}));
+  if (context.WantsOutput(3)) return Unsupported("output 3");
+  TARTAN_ASSIGN_OR_RETURN(const int64_t heads, context.Int("num_heads"));
+  AttentionCall call;
+  call.joins_heads = true;
+  TARTAN_RETURN_IF_ERROR(ReadHeads(context, heads, &call));
+  TARTAN_RETURN_IF_ERROR(AddBiases(context, &call));
+  if (context.HasInput(6) != context.HasInput(7)) {
+    return Invalid("past key and past value come together");
+  }
+  if (context.HasInput(6)) {
+    for (int i : {6, 7}) {
+      Tensor& now = i == 6 ? call.key : call.value;
+      const Tensor& before = context.input(i);
+      bool fits = before.rank() == 4 && now.rank() == 4;
+      for (size_t d : {0, 1, 3}) fits = fits && before.dims()[d] == now.dims()[d];
+      if (!fits) {
+        return Invalid("operand ", i, " is ", before.shape().ToString(), ", to go before ",
+                       now.shape().ToString());
+      }
+      TARTAN_ASSIGN_OR_RETURN(now, ConcatOf(context, {before, now}, 2));
+    }
+    call.offset = context.input(6).dims()[2];
+  }
+  if (call.key.rank() != 4) return Invalid("a key of ", call.key.shape().ToString());
+  TARTAN_RETURN_IF_ERROR(ReadScores(context, 4, 5, &call));
+  TARTAN_ASSIGN_OR_RETURN(const AttentionResult result, Attend(context, call));
+  return std::vector<Tensor>{result.output, call.key, call.value};
+}
+
+// --- GroupQueryAttention
+
+// Operands: query (or all three), key, value, past key, past value, lengths less one, greatest
+// length, cosines, sines, positions, bias of the scores, sinks.
+struct GroupedLayer {
+  int64_t heads = 0;
+  int64_t key_heads = 0;
+  int64_t total = 0;      // keys of the longest sample
+  int64_t past = 0;       // positions of the cache that is given
+  bool is_plain = false;  // one sample whose keys follow its past without a gap
+  Tensor starts;          // int32 [batch]: where each sample's new keys go
+};
+
+absl::Status ReadGroupedHeads(const NodeContext& context, GroupedLayer* layer,
+                              AttentionCall* call) {
+  TARTAN_ASSIGN_OR_RETURN(layer->heads, context.Int("num_heads"));
+  TARTAN_ASSIGN_OR_RETURN(layer->key_heads, context.Int("kv_num_heads"));
+  Tensor query = context.input(0);
+  if (context.HasInput(1) && context.HasInput(2)) {
+    TARTAN_ASSIGN_OR_RETURN(call->key, SplitHeads(context, context.input(1), layer->key_heads));
+    TARTAN_ASSIGN_OR_RETURN(call->value, SplitHeads(context, context.input(2), layer->key_heads));
+  } else {
+    TARTAN_ASSIGN_OR_RETURN(const Tensor all,
+                            SplitHeads(context, query, layer->heads + 2 * layer->key_heads));
+    TARTAN_ASSIGN_OR_RETURN(call->query, Part(context, all, 1, 0, layer->heads));
+    TARTAN_ASSIGN_OR_RETURN(call->key, Part(context, all, 1, layer->heads, layer->key_heads));
+    TARTAN_ASSIGN_OR_RETURN(
+        call->value, Part(context, all, 1, layer->heads + layer->key_heads, layer->key_heads));
+    return absl::OkStatus();
+  }
+  TARTAN_ASSIGN_OR_RETURN(call->query, SplitHeads(context, query, layer->heads));
+  return absl::OkStatus();
+}
+
+// Turns query and key by the positions of their sample.
+absl::Status RotateHeads(const NodeContext& context, const GroupedLayer& layer,
+                         AttentionCall* call) {
+  TARTAN_ASSIGN_OR_RETURN(const int64_t rotates, context.Int("do_rotary", 0));
+  if (rotates == 0) return absl::OkStatus();
+  if (!context.HasInput(7) || !context.HasInput(8)) return Invalid("there are no angles");
+  Rotation rotation;
+  rotation.cosines = context.input(7);
+  rotation.sines = context.input(8);
+  if (rotation.cosines.rank() == 2) rotation.size = 2 * rotation.cosines.dims()[1];
+  TARTAN_ASSIGN_OR_RETURN(const int64_t interleaved, context.Int("rotary_interleaved", 0));
+  rotation.is_interleaved = interleaved != 0;
+  if (context.HasInput(9)) {
+    rotation.positions = context.input(9);
+  } else {
+    const std::vector<int64_t> dims = {call->query.dims()[0], call->query.dims()[2]};
+    TARTAN_ASSIGN_OR_RETURN(
+        rotation.positions,
+        context.ApplyOne(TileFunction("S", "P",
+                                      {Write("ALL", {"b", "s"}, dims) + " = =(S[b])",
+                                       "P = ALL + index(ALL, 1)"}),
+                         {layer.starts}));
+  }
+  TARTAN_ASSIGN_OR_RETURN(call->query, Rotate(context, call->query, rotation));
+  TARTAN_ASSIGN_OR_RETURN(call->key, Rotate(context, call->key, rotation));
+  return absl::OkStatus();
+}
+
+// The cache in operand `past` with `x` written to where each sample's keys start.
+absl::StatusOr<Tensor> Cached(const NodeContext& context, const GroupedLayer& layer, int past,
+                              const Tensor& x) {
+  std::vector<int64_t> dims = x.dims();
+  if (context.HasInput(past)) {
+    const Tensor& cache = context.input(past);
+    bool fits = cache.rank() == 4 && cache.type() == x.type();
+    for (size_t d : {0, 1, 3}) fits = fits && cache.dims()[d] == dims[d];
+    if (!fits) {
+      return Unsupported("a cache of ", cache.shape().ToString(), " for ", x.shape().ToString());
+    }
+  }
+  if (layer.is_plain) {
+    return context.HasInput(past) ? ConcatOf(context, {context.input(past), x}, 2) : x;
+  }
+  dims[2] = std::max(layer.past, layer.total);
+  std::vector<Tensor> operands = {x, layer.starts};
+  std::string names = "X, STARTS";
+  const std::vector<std::string> indices = IndexNames(4);
+  // Positions of no key are 0.
+  std::string cache =
+      Write("C", indices, dims) + " = =(X[i0, i1, i2 + " + absl::StrCat(x.dims()[2]) + ", i3])";
+  if (context.HasInput(past)) {
+    operands.push_back(context.input(past));
+    names += ", PAST";
+    cache = Write("C", indices, dims) + " = =(" + Read("PAST", indices) + ")";
+  }
+  return context.ApplyOne(
+      TileFunction(
+          names, "Y",
+          {cache, absl::StrCat("AT = index(X, 2) + ", ReshapeCall("STARTS", {dims[0], 1, 1, 1})),
+           "Y = scatter_elements(C, AT, X, 2)"}),
+      operands);
+}
+
+absl::Status ReadGroupedScores(const NodeContext& context, const GroupedLayer& layer,
+                               AttentionCall* call) {
+  TARTAN_ASSIGN_OR_RETURN(call->scale, ReadScale(context, *call));
+  TARTAN_ASSIGN_OR_RETURN(call->softcap, context.Float("softcap", 0.0f));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t causal, context.Int("causal", 1));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t window, context.Int("local_window_size", -1));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t smooth, context.Int("smooth_softmax", 0));
+  if (causal != 0) call->right = 0;
+  if (window > 0) call->left = window - 1;  // the query's own position is one of them
+  if (layer.is_plain) {
+    call->offset = layer.past;
+  } else {
+    call->offsets = layer.starts;
+    TARTAN_ASSIGN_OR_RETURN(
+        call->lengths, context.ApplyOne(TileFunction("N", "L", {"L = N + 1"}), {context.input(5)}));
+  }
+  if (context.HasInput(10)) call->bias = context.input(10);
+  if (context.HasInput(11)) {
+    call->sink = context.input(11);
+  } else if (smooth > 0) {
+    call->sink =
+        Tensor::Constant(HostTensor::Zeros(TensorShape{call->query.type(), {layer.heads}}));
+  }
+  return absl::OkStatus();
+}
+
+Outputs GroupQueryAttention(NodeContext& context) {
+  TARTAN_RETURN_IF_ERROR(RefuseAttributes(context, {"sliding_window_cache", "qk_output"}));
+  TARTAN_RETURN_IF_ERROR(RefuseOperands(context, {12, 13, 14, 15}));
+  if (!context.HasInput(5) || !context.HasInput(6)) return Invalid("there are no lengths");
+  GroupedLayer layer;
+  AttentionCall call;
+  call.joins_heads = true;
+  TARTAN_ASSIGN_OR_RETURN(layer.total, context.HostInt(6));
+  TARTAN_RETURN_IF_ERROR(ReadGroupedHeads(context, &layer, &call));
+  const int64_t queries = call.query.dims()[2];
+  if (context.HasInput(3) && context.input(3).rank() == 4) layer.past = context.input(3).dims()[2];
+  layer.is_plain = call.query.dims()[0] == 1 && layer.past + queries == layer.total;
+  // The first call starts everywhere at 0: shorter samples are filled up behind their keys.
+  TARTAN_ASSIGN_OR_RETURN(
+      layer.starts, context.ApplyOne(TileFunction("N", "S",
+                                                  {queries == layer.total
+                                                       ? std::string("S = N * 0")
+                                                       : absl::StrCat("S = N - ", queries - 1)}),
+                                     {context.input(5)}));
+  TARTAN_RETURN_IF_ERROR(RotateHeads(context, layer, &call));
+  TARTAN_ASSIGN_OR_RETURN(call.key, Cached(context, layer, 3, call.key));
+  TARTAN_ASSIGN_OR_RETURN(call.value, Cached(context, layer, 4, call.value));
+  TARTAN_RETURN_IF_ERROR(ReadGroupedScores(context, layer, &call));
+  TARTAN_ASSIGN_OR_RETURN(const AttentionResult result, Attend(context, call));
+  return std::vector<Tensor>{result.output, call.key, call.value};
+}
+
+// --- RotaryEmbedding
+
+// Operands: input, positions (of each element, or of the first), cosines, sines.
+Outputs RotaryEmbedding(NodeContext& context) {
+  TARTAN_RETURN_IF_ERROR(RefuseAttributes(context, {"is_packed_batching"}));
+  const Tensor& x = context.input(0);
+  const Tensor& at = context.input(1);
+  Rotation rotation;
+  rotation.cosines = context.input(2);
+  rotation.sines = context.input(3);
+  TARTAN_ASSIGN_OR_RETURN(int64_t heads, context.Int("num_heads", 0));
+  TARTAN_ASSIGN_OR_RETURN(rotation.size, context.Int("rotary_embedding_dim", 0));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t interleaved, context.Int("interleaved", 0));
+  TARTAN_ASSIGN_OR_RETURN(const float scale, context.Float("scale", 1.0f));
+  if (scale != 1) return Unsupported("attribute 'scale' is ", scale);
+  rotation.is_interleaved = interleaved != 0;
+  Tensor split = x;
+  if (x.rank() == 3) {
+    // Without a number of heads, the angles are for a whole head.
+    const bool is_known = rotation.cosines.rank() == 2 && rotation.cosines.dims()[1] > 0;
+    if (heads == 0 && is_known) heads = x.dims()[2] / (2 * rotation.cosines.dims()[1]);
+    TARTAN_ASSIGN_OR_RETURN(split, SplitHeads(context, x, heads));
+  }
+  if (split.rank() != 4)
+    return Invalid("expected three or four dimensions, got ", x.shape().ToString());
+  rotation.positions = at;
+  if (at.shape().element_count() == 1) {
+    TARTAN_ASSIGN_OR_RETURN(
+        rotation.positions,
+        context.ApplyOne(
+            TileFunction(
+                "P", "Y",
+                {absl::StrCat("FIRST = ", ReshapeCall("P", {})),
+                 Write("ALL", {"b", "s"}, {split.dims()[0], split.dims()[2]}) + " = =(FIRST[])",
+                 "Y = ALL + index(ALL, 1)"}),
+            {at}));
+  }
+  TARTAN_ASSIGN_OR_RETURN(Tensor turned, Rotate(context, split, rotation));
+  if (x.rank() == 3) {
+    TARTAN_ASSIGN_OR_RETURN(turned, JoinHeads(context, turned));
+  }
+  return std::vector<Tensor>{turned};
+}
+
+constexpr OperatorRow Row(absl::string_view name, Arity arity, Handler handler,
+                          uint32_t host_operands = 0) {
+  return {name, 1, arity, handler, nullptr, nullptr, host_operands, kDomain};
+}
+
+constexpr OperatorRow kOperators[] = {
+    Row("Attention", {2, 7}, Attention),
+    Row("GroupQueryAttention", {1, 16}, GroupQueryAttention, HostOperands(6)),
+    Row("MultiHeadAttention", {1, 10}, MultiHeadAttention),
+    Row("QAttention", {5, 9}, QAttention),
+    Row("RotaryEmbedding", {4, 4}, RotaryEmbedding),
+};
+
+}  // namespace
+
+absl::Span<const OperatorRow> MicrosoftAttentionOperators() { return kOperators; }
+
+}  // namespace tartan::onnx

@@ -1,0 +1,150 @@
+// Microsoft's operators around the attention, on numbers that can be followed by hand.
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/frontend/onnx/run_operator.h"
+
+namespace tartan::onnx {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+const HostTensor kNone;
+
+std::string Int(const std::string& name, int64_t value) { return Attribute(name, value); }
+
+OperatorCall Call(const std::string& op, std::vector<api::HostValue> inputs,
+                  const std::string& fields = "", int outputs = 1) {
+  return {op, 1, std::move(inputs), fields, outputs, "com.microsoft"};
+}
+
+std::vector<double> Evaluate(const OperatorCall& call, size_t i = 0) {
+  const auto outputs = RunOperator(call);
+  if (!outputs.ok()) {
+    ADD_FAILURE() << outputs.status();
+    return {};
+  }
+  return outputs->at(i).ToDoubles();
+}
+
+std::string Error(const OperatorCall& call) {
+  return std::string(RunOperator(call).status().message());
+}
+
+TEST(EmbedLayerNormalization, AddsItsTablesAndCountsTheMask) {
+  const HostTensor table = Values({2, 2}, {1, 2, 10, 20});
+  const OperatorCall call =
+      Call("EmbedLayerNormalization",
+           {Values({1, 2}, {1, 0}, DataType::kInt32), Values({1, 2}, {0, 1}, DataType::kInt32),
+            table, Values({2, 2}, {0, 3, 5, 0}), Values({2, 2}, {0, 0, 100, 100}),
+            Values({2}, {2, 2}), Values({2}, {1, 1}), Values({1, 2}, {1, 0}, DataType::kInt32)},
+           Attribute("epsilon", 0.0f), 3);
+  EXPECT_THAT(Evaluate(call, 2), ElementsAre(10, 23, 106, 102));
+  EXPECT_THAT(Evaluate(call), Pointwise(DoubleNear(1e-5), {-1.0, 3.0, 3.0, -1.0}));
+  EXPECT_THAT(Evaluate(call, 1), ElementsAre(1));
+}
+
+TEST(EmbedLayerNormalization, NamesAnOperandThatIsMissing) {
+  EXPECT_THAT(Error(Call("EmbedLayerNormalization",
+                         {Values({1, 1}, {0}, DataType::kInt32), kNone, Values({1, 1}, {0})})),
+              HasSubstr("operand 3 is missing"));
+}
+
+TEST(Gelus, TakeABias) {
+  const HostTensor x = Values({1, 2}, {0, 1});
+  const HostTensor bias = Values({2}, {1, -2});
+  const auto normal = [](double v) { return 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))); };
+  EXPECT_THAT(Evaluate(Call("BiasGelu", {x, bias})),
+              Pointwise(DoubleNear(1e-5), {normal(1), normal(-1)}));
+  EXPECT_THAT(Evaluate(Call("FastGelu", {x, bias})),
+              Pointwise(DoubleNear(1e-3), {normal(1), normal(-1)}));
+  EXPECT_THAT(Evaluate(Call("QuickGelu", {x}, Attribute("alpha", 2.0f))),
+              Pointwise(DoubleNear(1e-5), {0.0, 1 / (1 + std::exp(-2.0))}));
+}
+
+TEST(FusedConv, AddsASumAndFollowsWithItsActivation) {
+  const std::vector<api::HostValue> inputs = {Values({1, 1, 3}, {1, -2, 3}), Values({1, 1, 1}, {2}),
+                                              Values({1}, {1}), Values({1, 1, 3}, {0, 0, -10})};
+  EXPECT_THAT(Evaluate(Call("FusedConv", inputs, Attribute("activation", std::string("Relu")))),
+              ElementsAre(3, 0, 0));
+  EXPECT_THAT(Error(Call("FusedConv", inputs, Attribute("activation", std::string("Wiggle")))),
+              HasSubstr("activation 'Wiggle'"));
+}
+
+TEST(FusedGemm, FollowsWithItsActivation) {
+  EXPECT_THAT(Evaluate(Call("FusedGemm", {Values({1, 1}, {-2}), Values({1, 2}, {1, -1})},
+                            Attribute("activation", std::string("LeakyRelu")) +
+                                Attribute("activation_alpha", 0.5f))),
+              ElementsAre(-1, 2));
+}
+
+// K of 18 makes two blocks of 16, the second of which is mostly padding.
+constexpr int64_t kInner = 18;
+constexpr int64_t kBlock = 16;
+
+TEST(MatMulNBits, ReadsFourBitsWithTheLowestFirst) {
+  // Byte j holds 2j and 2j + 1 (modulo 16): weight k is k % 16.
+  std::vector<double> bytes;
+  for (int64_t j = 0; j < kBlock; ++j) {
+    bytes.push_back(static_cast<double>(2 * j % 16 + 16 * ((2 * j + 1) % 16)));
+  }
+  std::vector<double> a(kInner, 0);
+  a[3] = 1;
+  a[17] = 100;
+  const std::string fields = Int("K", kInner) + Int("N", 1) + Int("block_size", kBlock);
+  const HostTensor weights = Values({1, 2, 8}, bytes, DataType::kUInt8);
+  const HostTensor scales = Values({1, 2}, {2, 0.5});
+  const HostTensor x = Values({1, kInner}, a);
+  // Without zero points 8 is zero.
+  EXPECT_THAT(Evaluate(Call("MatMulNBits", {x, weights, scales}, fields)),
+              ElementsAre(2 * (3 - 8) + 100 * 0.5 * (1 - 8)));
+  // Zero points 1 and 4 in one byte.
+  EXPECT_THAT(
+      Evaluate(Call("MatMulNBits",
+                    {x, weights, scales, Values({1, 1}, {1 + 16 * 4}, DataType::kUInt8)}, fields)),
+      ElementsAre(2 * (3 - 1) + 100 * 0.5 * (1 - 4)));
+  EXPECT_THAT(Evaluate(Call("MatMulNBits",
+                            {x, weights, scales, Values({1, 2}, {0.5, 1}), kNone, Values({1}, {7})},
+                            fields)),
+              ElementsAre(2 * (3 - 0.5) + 0 + 7));
+}
+
+TEST(MatMulNBits, ReadsEightAndTwoBits) {
+  std::vector<double> a(kBlock, 0);
+  a[5] = 1;
+  std::vector<double> bytes(kBlock, 0);
+  bytes[5] = 200;
+  const HostTensor x = Values({1, kBlock}, a);
+  const std::string fields = Int("K", kBlock) + Int("N", 1) + Int("block_size", kBlock);
+  EXPECT_THAT(
+      Evaluate(Call("MatMulNBits",
+                    {x, Values({1, 1, kBlock}, bytes, DataType::kUInt8), Values({1}, {0.5})},
+                    fields + Int("bits", 8))),
+      ElementsAre(36));
+  EXPECT_THAT(
+      Evaluate(Call("MatMulNBits",
+                    {x, Values({1, 1, 4}, {0, 3 << 2, 0, 0}, DataType::kUInt8), Values({1}, {10})},
+                    fields + Int("bits", 2))),
+      ElementsAre(10));
+}
+
+TEST(MatMulNBits, RefusesSizesThatDoNotFit) {
+  const std::string fields = Int("K", kBlock) + Int("N", 2) + Int("block_size", kBlock);
+  EXPECT_THAT(
+      Error(Call("MatMulNBits",
+                 {Values({1, 2}, {0, 0}), Values({1}, {0}, DataType::kUInt8), Values({1}, {0})},
+                 fields)),
+      HasSubstr("operand 0 is float32[1, 2], expected rows of 16"));
+  EXPECT_THAT(
+      Error(Call("MatMulNBits",
+                 {Values({1, 2}, {0, 0}), Values({1}, {0}, DataType::kUInt8), Values({1}, {0})},
+                 Int("K", 2) + Int("N", 1) + Int("block_size", 3))),
+      HasSubstr("in blocks of 3"));
+}
+
+}  // namespace
+}  // namespace tartan::onnx
