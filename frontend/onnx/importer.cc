@@ -22,9 +22,6 @@ constexpr int64_t kMaxFoldedElements = 4096;
 // Operands beyond this size mark work on weights, which belongs to the device.
 constexpr int64_t kMaxFoldedOperand = 1 << 16;
 constexpr int kMaxCallDepth = 64;
-// Functions that call functions grow exponentially; this many nodes of bodies is more than any
-// model needs.
-constexpr int64_t kMaxNodesOfCalls = 1 << 18;
 
 int64_t OpsetOf(const Opsets& opsets, absl::string_view domain) {
   const auto found = opsets.find(NormalDomain(domain));

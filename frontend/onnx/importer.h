@@ -63,6 +63,9 @@ class Importer : private NodeServices {
 
  private:
   struct Frame;
+  // Functions that call functions grow exponentially, as do derivatives of derivatives; this many
+  // nodes are more than any model needs.
+  static constexpr int64_t kMaxNodesOfCalls = 1 << 18;
 
   absl::StatusOr<std::vector<api::Value>> ImportGraph(const Graph& graph,
                                                       absl::Span<const api::Value> inputs,
@@ -90,6 +93,9 @@ class Importer : private NodeServices {
       const GraphProto& graph, absl::Span<const api::Value> inputs) override;
   absl::StatusOr<std::optional<LoopBody>> ImportLoopBody(
       const GraphProto& graph, absl::Span<const api::Value> inputs) override;
+  absl::StatusOr<uint32_t> NextStream() override;
+  absl::StatusOr<api::Value> Reimport(const std::string& name,
+                                      const std::map<std::string, api::Value>& given) override;
   void Hold(std::vector<api::Value>* values) override { held_.push_back(values); }
   void Release() override { held_.pop_back(); }
   const TensorSource& tensor_source() const override { return model_.source; }
@@ -107,6 +113,7 @@ class Importer : private NodeServices {
   std::vector<api::Tensor> needed_;
   int unanswered_ = 0;  // values asked for and not known
   int64_t nodes_of_calls_ = 0;
+  uint32_t streams_ = 0;
   std::vector<std::vector<api::Value>*> held_;
   int body_depth_ = 0;         // bodies of loops being imported, one in the other
   bool body_is_open_ = false;  // the innermost one needs a value that is not known

@@ -1,5 +1,6 @@
 // Values that the import needs and does not know: who is asked, and what is kept meanwhile.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "frontend/api/composer.h"
@@ -160,6 +161,54 @@ absl::StatusOr<std::optional<LoopBody>> Importer::ImportLoopBody(
   TARTAN_RETURN_IF_ERROR(outputs.status());
   body.outputs = *std::move(outputs);
   return std::optional<LoopBody>(std::move(body));
+}
+
+absl::StatusOr<uint32_t> Importer::NextStream() {
+  if (body_depth_ > 0) {
+    body_is_open_ = true;
+    return absl::FailedPreconditionError("random numbers differ from turn to turn");
+  }
+  return streams_++;
+}
+
+absl::StatusOr<Value> Importer::Reimport(const std::string& name,
+                                         const std::map<std::string, Value>& given) {
+  const Graph& graph = *current_scope_->graph;
+  std::set<std::string> wanted = {name};
+  std::vector<int> positions;  // of the nodes between, the last first
+  for (int i = current_scope_->position - 1; i >= 0; --i) {
+    const NodeProto& node = *graph.nodes[static_cast<size_t>(i)];
+    const bool is_between =
+        std::any_of(node.output().begin(), node.output().end(), [&](const std::string& output) {
+          return wanted.count(output) != 0 && given.count(output) == 0;
+        });
+    if (!is_between) continue;
+    positions.push_back(i);
+    wanted.insert(node.input().begin(), node.input().end());
+    for (const AttributeProto& attribute : node.attribute()) {
+      const auto nested = graph.subgraphs.find(&attribute.g());
+      if (nested == graph.subgraphs.end()) continue;
+      for (const auto& [captured, reader] : nested->second->captured) wanted.insert(captured);
+    }
+  }
+  nodes_of_calls_ += static_cast<int64_t>(positions.size());
+  if (nodes_of_calls_ > kMaxNodesOfCalls) {
+    return absl::ResourceExhaustedError("nodes are imported again too often");
+  }
+  Scope scope;
+  scope.outer = current_scope_;
+  scope.caller = current_scope_;
+  scope.graph = &graph;
+  for (const auto& [key, value] : given) scope.slots[key] = {value};
+  for (auto i = positions.rbegin(); i != positions.rend(); ++i) {
+    scope.position = *i;
+    TARTAN_RETURN_IF_ERROR(ImportNode(*graph.nodes[static_cast<size_t>(*i)], *current_frame_, scope));
+    for (const auto& [key, value] : given) scope.slots[key] = {value};
+  }
+  const std::unique_ptr<Slot> slot = scope.Find(name);
+  if (slot == nullptr) return Invalid("there is no tensor '", name, "' before this node");
+  if (slot->waits) return absl::FailedPreconditionError("a value is not known yet");
+  return slot->value;
 }
 
 }  // namespace tartan::onnx

@@ -49,6 +49,13 @@ class NodeServices {
   // body must know the value of one of them.
   virtual absl::StatusOr<std::optional<LoopBody>> ImportLoopBody(
       const GraphProto& graph, absl::Span<const api::Value> inputs) = 0;
+  // A number that no other call within one import gets. Fails in the body of a loop, which is then
+  // imported anew for each turn.
+  virtual absl::StatusOr<uint32_t> NextStream() = 0;
+  // The tensor `name` of the graph the node is in, as it would be if those in `given` had other
+  // values: the nodes between are imported again.
+  virtual absl::StatusOr<api::Value> Reimport(const std::string& name,
+                                              const std::map<std::string, api::Value>& given) = 0;
   // Values a handler needs after it has imported something: answers may replace their tensors.
   virtual void Hold(std::vector<api::Value>* values) = 0;
   virtual void Release() = 0;  // what was held last

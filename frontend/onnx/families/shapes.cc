@@ -98,29 +98,7 @@ Outputs Unsqueeze(NodeContext& context) {
   return One(Reshape(context, x, dims));
 }
 
-// Inference: the operand itself and a mask that drops nothing.
-Outputs Dropout(NodeContext& context) {
-  const Tensor& x = context.input(0);
-  if (context.HasInput(2)) {
-    TARTAN_ASSIGN_OR_RETURN(const int64_t is_training, context.HostInt(2));
-    double ratio = 0.5;
-    if (context.HasInput(1)) {
-      TARTAN_ASSIGN_OR_RETURN(ratio, context.HostFloat(1));
-    }
-    if (is_training != 0 && ratio != 0) return Unsupported("training mode with ratio ", ratio);
-  }
-  std::vector<Tensor> outputs = {x};
-  if (context.WantsOutput(1)) {
-    // Before opset 10 the mask has the type of the operand.
-    const DataType type = context.opset() < 10 ? x.type() : DataType::kBool;
-    TARTAN_ASSIGN_OR_RETURN(Tensor mask, Fill(context, ConstantScalar(type, 1), x.dims()));
-    outputs.push_back(std::move(mask));
-  }
-  return outputs;
-}
-
 constexpr OperatorRow kOperators[] = {
-    {"Dropout", 1, {1, 3}, Dropout, nullptr, nullptr, HostOperands(2)},
     Moving({"Flatten", 1, {1, 1}, Flatten}),
     Moving({"Reshape", 1, {1, 1}, ReshapeOperator, nullptr, ShapeToOperand}),
     Moving({"Reshape", 5, {2, 2}, ReshapeOperator, nullptr, nullptr, HostOperands(1)}),
