@@ -144,9 +144,12 @@ absl::Status RunNodeCase(const std::string& folder, const Tolerance& tolerance) 
 }
 
 std::vector<std::string> ListCases(const std::string& group) {
+  return ListCasesIn(std::string(kTestDataFolder) + "/" + group);
+}
+
+std::vector<std::string> ListCasesIn(const std::string& root) {
   std::vector<std::string> folders;
   std::error_code error;
-  const std::filesystem::path root = std::filesystem::path(kTestDataFolder) / group;
   for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
     if (std::filesystem::exists(entry.path() / "model.onnx")) {
       folders.push_back(entry.path().string());

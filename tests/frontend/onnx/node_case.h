@@ -37,5 +37,7 @@ absl::StatusOr<std::vector<api::HostValue>> EvaluateValues(const std::vector<api
 
 // The case folders of a group ("node", "simple" …), by name.
 std::vector<std::string> ListCases(const std::string& group);
+// The same for any folder of case folders.
+std::vector<std::string> ListCasesIn(const std::string& root);
 
 }  // namespace tartan::onnx
