@@ -1,0 +1,23 @@
+// The page of operators says what is so.
+#include "tests/frontend/onnx/operator_list.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "gtest/gtest.h"
+
+namespace tartan::onnx {
+namespace {
+
+TEST(OperatorList, IsWhatTheTableAndTheCasesSay) {
+  const absl::StatusOr<std::string> page = OperatorList();
+  if (absl::IsNotFound(page.status())) GTEST_SKIP() << page.status();
+  ASSERT_TRUE(page.ok()) << page.status();
+  std::ifstream file(kOperatorListFile);
+  std::ostringstream written;
+  written << file.rdbuf();
+  EXPECT_EQ(written.str(), *page) << "write it again: onnx_operator_list " << kOperatorListFile;
+}
+
+}  // namespace
+}  // namespace tartan::onnx
