@@ -149,8 +149,8 @@ absl::StatusOr<std::vector<Value>> Importer::ImportSubgraph(const GraphProto& gr
   return ImportNested(graph, inputs, nullptr);
 }
 
-absl::StatusOr<std::optional<LoopBody>> Importer::ImportLoopBody(
-    const GraphProto& graph, absl::Span<const Value> inputs) {
+absl::StatusOr<std::optional<LoopBody>> Importer::ImportLoopBody(const GraphProto& graph,
+                                                                 absl::Span<const Value> inputs) {
   LoopBody body;
   const bool was_open = std::exchange(body_is_open_, false);
   ++body_depth_;
@@ -202,7 +202,8 @@ absl::StatusOr<Value> Importer::Reimport(const std::string& name,
   for (const auto& [key, value] : given) scope.slots[key] = {value};
   for (auto i = positions.rbegin(); i != positions.rend(); ++i) {
     scope.position = *i;
-    TARTAN_RETURN_IF_ERROR(ImportNode(*graph.nodes[static_cast<size_t>(*i)], *current_frame_, scope));
+    TARTAN_RETURN_IF_ERROR(
+        ImportNode(*graph.nodes[static_cast<size_t>(*i)], *current_frame_, scope));
     for (const auto& [key, value] : given) scope.slots[key] = {value};
   }
   const std::unique_ptr<Slot> slot = scope.Find(name);
