@@ -91,7 +91,7 @@ def compare(name, make, arguments):
         try:
             results = reference(name, recipe, opset)
             model = make_model(name, arrays, results, attributes, opset, outputs)
-            onnx.checker.check_model(model)
+            onnx.checker.check_model(model, full_check=True)  # results of a wrong shape or type too
             save(arguments.folder / f"{name}_{number:03}", model, arrays, results)
             written += 1
         except Exception as error:  # whatever the evaluator stumbles over

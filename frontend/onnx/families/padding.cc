@@ -157,7 +157,8 @@ Outputs Rearrange(NodeContext& context, const std::vector<int64_t>& apart,
 
 absl::StatusOr<int64_t> BlockSize(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t block, context.Int("blocksize"));
-  if (block < 1) return Invalid("attribute 'blocksize' is ", block);
+  constexpr int64_t kMaxBlock = 1 << 16;
+  if (block < 1 || block > kMaxBlock) return Invalid("attribute 'blocksize' is ", block);
   if (context.input(0).rank() != 4) {
     return Invalid("operand 0: expected rank 4, got ", context.input(0).shape().ToString());
   }
@@ -168,7 +169,7 @@ Outputs DepthToSpace(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t b, BlockSize(context));
   TARTAN_ASSIGN_OR_RETURN(const std::string mode, context.String("mode", "DCR"));
   const std::vector<int64_t>& x = context.input(0).dims();
-  if (b > x[1] || x[1] % (b * b) != 0) {
+  if (x[1] % (b * b) != 0) {
     return Invalid("channels ", x[1], " are not divisible by ", b, " * ", b);
   }
   const int64_t c = x[1] / (b * b);
