@@ -107,7 +107,9 @@ absl::StatusOr<SlidingWindow> ReadSlidingWindow(const NodeContext& context,
     return Invalid("attribute 'auto_pad': expected NOTSET, SAME_UPPER, SAME_LOWER or VALID, got ",
                    auto_pad);
   }
-  TARTAN_RETURN_IF_ERROR(SetOutputs(input, ceil != 0, &window));
+  // Without explicit padding the windows that fit are the same either way.
+  const bool is_explicit = auto_pad == "NOTSET" || auto_pad.empty();
+  TARTAN_RETURN_IF_ERROR(SetOutputs(input, is_explicit && ceil != 0, &window));
   return window;
 }
 

@@ -87,7 +87,8 @@ absl::Status ApplySizes(const std::vector<int64_t>& sizes, const std::vector<int
   std::vector<double> scales;
   for (size_t i = 0; i < axes.size(); ++i) {
     ResizeAxis& axis = plan->axes[static_cast<size_t>(axes[i])];
-    if (sizes[i] < 0 || axis.size == 0) return Invalid("size ", axis.size, " cannot become ", sizes[i]);
+    if (sizes[i] < 0 || axis.size == 0)
+      return Invalid("size ", axis.size, " cannot become ", sizes[i]);
     axis.new_size = sizes[i];
     axis.length = static_cast<double>(sizes[i]);
     axis.scale = axis.length / static_cast<double>(axis.size);
@@ -95,15 +96,17 @@ absl::Status ApplySizes(const std::vector<int64_t>& sizes, const std::vector<int
   }
   if (policy == "stretch" || scales.empty()) return absl::OkStatus();
   if (policy != "not_larger" && policy != "not_smaller") {
-    return Invalid("attribute 'keep_aspect_ratio_policy': expected stretch, not_larger or "
-                   "not_smaller, got ", policy);
+    return Invalid(
+        "attribute 'keep_aspect_ratio_policy': expected stretch, not_larger or "
+        "not_smaller, got ",
+        policy);
   }
   const double scale = policy == "not_larger" ? *std::min_element(scales.begin(), scales.end())
                                               : *std::max_element(scales.begin(), scales.end());
   for (int64_t named : axes) {
     ResizeAxis& axis = plan->axes[static_cast<size_t>(named)];
-    axis.new_size = static_cast<int64_t>(scale * static_cast<double>(axis.size) + 0.5);
-    axis.length = static_cast<double>(axis.new_size);
+    axis.length = scale * static_cast<double>(axis.size);
+    axis.new_size = static_cast<int64_t>(axis.length + 0.5);
     axis.scale = scale;
   }
   return absl::OkStatus();
@@ -206,9 +209,9 @@ absl::StatusOr<Tensor> Interpolate(const NodeContext& context, const Tensor& x, 
 absl::StatusOr<Tensor> Extrapolate(const NodeContext& context, const Tensor& x, size_t axis,
                                    const std::vector<double>& inside, double value) {
   const Tensor mask = AlongAxis(DataType::kBool, inside, axis, x.rank());
-  return context.ApplyOne(absl::StrCat("function (X, INSIDE) -> (Y) { Y = INSIDE ? X : ",
-                                       Literal(value), "; }"),
-                          {x, mask});
+  return context.ApplyOne(
+      absl::StrCat("function (X, INSIDE) -> (Y) { Y = INSIDE ? X : ", Literal(value), "; }"),
+      {x, mask});
 }
 
 Outputs ResizeBy(NodeContext& context, const Plan& plan) {
@@ -234,8 +237,7 @@ Outputs ResizeBy(NodeContext& context, const Plan& plan) {
   }
   for (size_t d = 0; d < inside.size(); ++d) {
     if (inside[d].empty()) continue;
-    TARTAN_ASSIGN_OR_RETURN(x,
-                            Extrapolate(context, x, d, inside[d], plan.options.extrapolation));
+    TARTAN_ASSIGN_OR_RETURN(x, Extrapolate(context, x, d, inside[d], plan.options.extrapolation));
   }
   return std::vector<Tensor>{x};
 }
