@@ -28,24 +28,30 @@ class Writer {
 
   std::string Write(const sem::Kernel& kernel) {
     for (const std::string& line : kernel.comments) absl::StrAppend(&text_, "// ", line, "\n");
+    for (const sem::Parameter& parameter : kernel.parameters) {
+      memory_[parameter.name] = Memory{MemorySpace::kGlobal, 1};
+    }
+    const std::string comments = std::exchange(text_, "");
+    WriteScope(kernel.body);
     std::vector<std::string> parameters;
     for (const sem::Parameter& parameter : kernel.parameters) {
       parameters.push_back(WriteParameter(parameter));
-      memory_[parameter.name] = Memory{MemorySpace::kGlobal, 1};
     }
-    absl::StrAppend(&text_, dialect_.kernel_qualifier, " ", dialect_.attributes(kernel), "void ",
-                    kernel.name, "(", absl::StrJoin(parameters, ", "), ") {\n");
-    WriteScope(kernel.body);
-    absl::StrAppend(&text_, "}\n");
-    return std::move(text_);
+    return absl::StrCat(comments, dialect_.kernel_qualifier, " ", dialect_.attributes(kernel),
+                        "void ", kernel.name, "(", absl::StrJoin(parameters, ", "), ") {\n", text_,
+                        "}\n");
   }
 
  private:
+  // Call when the body is written.
   std::string WriteParameter(const sem::Parameter& parameter) const {
+    // Compilers move reads through a restricted pointer over barriers, since no other item is
+    // supposed to write there.
+    const bool is_restricted = !parameter.is_output || !hands_on_;
     return absl::StrCat(dialect_.global_space,
                         parameter.is_output ? "" : dialect_.constant_qualifier,
                         dialect_.stored_type_name(Type{parameter.stored, 1}, MemorySpace::kGlobal),
-                        "* ", dialect_.restrict_qualifier, parameter.name);
+                        "* ", is_restricted ? dialect_.restrict_qualifier : "", parameter.name);
   }
 
   void Line(absl::string_view line) {
@@ -78,6 +84,7 @@ class Writer {
         [&](const sem::For& loop) { WriteFor(loop); },
         [&](const sem::If& branch) { WriteIf(branch, "if ("); },
         [&](const sem::Barrier& barrier) {
+          hands_on_ |= barrier.is_global;
           Line(barrier.is_global ? dialect_.global_barrier : dialect_.barrier);
         },
         [&](const sem::AtomicUpdate& update) {
@@ -253,6 +260,7 @@ class Writer {
 
   const Dialect& dialect_;
   std::string text_;
+  bool hands_on_ = false;  // items read from memory what others of their group have written
   int depth_ = 0;
   std::map<std::string, Memory> memory_;
   std::set<std::string> data_;  // variables whose value may come from memory

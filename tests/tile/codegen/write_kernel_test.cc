@@ -109,6 +109,19 @@ TEST(WriteKernel, WritesBranchesArraysAndBarriers) {
 )");
 }
 
+TEST(WriteKernel, RestrictsNoOutputThatItemsHandOnThroughMemory) {
+  Kernel kernel;
+  kernel.name = "k";
+  kernel.parameters = {{"out", kF32, true}, {"in", kF32}};
+  const StmtPtr store = MakeStore("out", kF32, Int(0), LoadFrom("in", kF32, Int(0)));
+  kernel.body = MakeBlock({store, MakeBarrier()});
+  EXPECT_THAT(WriteKernel(kernel, opencl::OpenClDialect()), HasSubstr("float* restrict out"));
+  kernel.body = MakeBlock({store, MakeBarrier(true)});
+  const std::string text = WriteKernel(kernel, opencl::OpenClDialect());
+  EXPECT_THAT(text, HasSubstr("__global float* out"));
+  EXPECT_THAT(text, HasSubstr("float* restrict in"));
+}
+
 TEST(WriteKernel, PutsParenthesesOnlyWhereTheyAreNeeded) {
   EXPECT_EQ(Printed(Add(Mul(I("a"), I("b")), I("c"))), "a * b + c");
   EXPECT_EQ(Printed(Mul(Add(I("a"), I("b")), I("c"))), "(a + b) * c");

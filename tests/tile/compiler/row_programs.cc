@@ -80,6 +80,13 @@ const std::vector<RowProgram>& RowPrograms() {
          "S[m, 0 : M, 1] = +(E[m, n]); O = E / S; }",
          {F32({7, 18})}},
         1);
+    // What all items of a row read is an output, too.
+    add({"RowScalarsAreOutputs",
+         "function (X[M, N], G, B) -> (O, A, I) { S[m, 0 : M, 1] = +(X[m, n]); A = S / N; "
+         "C = X - A; Q = C * C; V[m, 0 : M, 1] = +(Q[m, n]); I = 1 / sqrt(V / N + 0.1); "
+         "O = C * I * G + B; }",
+         {F32({24, 5}), F32({5}), F32({5})}},
+        1);
     add({"TwoConsumers",
          "function (X[M, N]) -> (O, P, Q) { H[m, 0 : M, 1] = >(X[m, n]); O = exp(X - H); "
          "P = X * H; Q[n : N] = +(P[m, n]); }",
