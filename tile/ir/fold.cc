@@ -53,14 +53,16 @@ Literal FoldLiterals(ScalarOp op, absl::Span<const Literal> operands) {
   const DataType type = is_weak ? Widest(common) : common;
   std::vector<Literal> converted;
   for (const Literal& x : operands) converted.push_back(ConvertLiteral(x, ComputeType(type)));
+  // Values of 16-bit types are rounded where they are stored, not between two operations.
   if (op == ScalarOp::kSelect) {
     const bool condition = AsInteger(ConvertLiteral(operands[0], DataType::kBool)) != 0;
-    Literal chosen = ConvertLiteral(operands[condition ? 1 : 2], type);
+    Literal chosen = ConvertLiteral(operands[condition ? 1 : 2], ComputeType(type));
+    chosen.type = type;
     chosen.constant.weak = is_weak;
     return chosen;
   }
   Literal result = Fold(op, ComputeType(type), converted);
-  if (!ReturnsBool(op)) result = ConvertLiteral(result, type);
+  if (!ReturnsBool(op)) result.type = type;
   result.constant.weak = is_weak && result.type != DataType::kBool;
   return result;
 }
