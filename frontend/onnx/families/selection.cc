@@ -131,10 +131,10 @@ Outputs Trilu(NodeContext& context) {
   // Beyond the corners all k are alike; within 32 bits, as the coordinates are.
   const int64_t most = int64_t{1} << 30;
   k = std::min(std::max(k, -most), most);
-  return context.Apply(
-      absl::StrCat("function (X) -> (Y) { Y = index(X, ", x.rank() - 1, ") - index(X, ",
-                   x.rank() - 2, ") ", upper != 0 ? ">=" : "<=", " ", Literal(k), " ? X : 0; }"),
-      {x});
+  const std::string value =
+      absl::StrCat("index(X, ", x.rank() - 1, ") - index(X, ", x.rank() - 2, ") ",
+                   upper != 0 ? ">=" : "<=", " ", Literal(k), " ? X : 0");
+  return context.Apply(TileFunction("X", "Y", {"Y = " + Cast(value, x.type())}), {x});
 }
 
 constexpr OperatorRow kOperators[] = {

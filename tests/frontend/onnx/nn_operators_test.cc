@@ -398,10 +398,10 @@ TEST(BatchNormalization, MovesTheRunningStatisticsInTraining) {
 }
 
 TEST(Mod, FloorsTheQuotientOfFloats) {
-  const HostTensor c = Evaluate({"Mod",
-                                 28,
-                                 {Values({5}, {-4.5, 4.5, 6, -1, 1}),
-                                  Values({5}, {2, -2, 3, kInfinity, kInfinity})}});
+  const HostTensor c = Evaluate(
+      {"Mod",
+       28,
+       {Values({5}, {-4.5, 4.5, 6, -1, 1}), Values({5}, {2, -2, 3, kInfinity, kInfinity})}});
   EXPECT_THAT(c.ToDoubles(), ElementsAre(1.5, -1.5, 0, kInfinity, 1));
   EXPECT_THAT(Error({"Mod", 13, {Values({1}, {1}), Values({1}, {1})}}),
               HasSubstr("attribute 'fmod' must be 1 for floats"));
@@ -417,6 +417,29 @@ TEST(SpaceToDepth, KeepsTheBlocksOfAChannelTogetherInTheOtherMode) {
       ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
   EXPECT_THAT(Error({"SpaceToDepth", 28, {x}, size + Attribute("mode", std::string("DRC"))}),
               HasSubstr("expected DCR or CRD, got DRC"));
+}
+
+TEST(Trilu, OfBoolsIsBool) {
+  const auto y = RunOperator({"Trilu",
+                              14,
+                              {Values({2, 3}, {1, 1, 1, 1, 1, 1}, DataType::kBool)},
+                              Attribute("upper", int64_t{0})});
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ((*y)[0].type(), DataType::kBool);
+  EXPECT_EQ((*y)[0].ToInts(), (std::vector<int64_t>{1, 0, 0, 1, 1, 0}));
+}
+
+TEST(DepthToSpace, TakesNoChannels) {
+  const auto y = RunOperator(
+      {"DepthToSpace", 13, {Values({2, 0, 3, 1}, {})}, Attribute("blocksize", int64_t{2})});
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ((*y)[0].shape().dims, (std::vector<int64_t>{2, 0, 6, 2}));
+}
+
+TEST(Gelu, OfAFloat16ScalarIsRoundedOnce) {
+  const auto y = RunOperator({"Gelu", 20, {Values({}, {-3.447265625}, DataType::kFloat16)}});
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_NEAR((*y)[0].GetDouble(0), -9.7609e-4, 1e-6);
 }
 
 }  // namespace
