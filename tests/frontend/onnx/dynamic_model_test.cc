@@ -1,4 +1,5 @@
 // Models whose graph depends on values computed on the way, run on a device.
+#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -187,6 +188,18 @@ TEST_F(DynamicModel, RunsTurnsWhoseStatesGrow) {
        Node("Loop", {"turns", "", "x"}, {"y"}, GraphAttribute("body", body)) + Output("y"));
   EXPECT_EQ(Run({{"x", Vector({1, 2})}}).at(0).element_count(), 14);
   EXPECT_THAT(Run({{"x", Vector({5})}}).at(0).ToDoubles(), ElementsAre(5, 5, 5, 5, 5, 5, 5));
+}
+
+TEST_F(DynamicModel, DrawsRandomNumbersAnewInEachTurn) {
+  const std::string body =
+      ValueText("input", "turn", kInt64, "") + ValueText("input", "goes_on", kBool, "") +
+      Node("RandomUniformLike", {"x"}, {"drawn"}) + Node("Identity", {"goes_on"}, {"still"}) +
+      Output("still") + Output("drawn");
+  Load(Input("x") + IntTensor("turns", 3) +
+       Node("Loop", {"turns", ""}, {"y"}, GraphAttribute("body", body)) + Output("y"));
+  const std::vector<double> drawn = Run({{"x", Vector({0, 0})}}).at(0).ToDoubles();
+  ASSERT_EQ(drawn.size(), 6);
+  EXPECT_EQ(std::set<double>(drawn.begin(), drawn.end()).size(), 6);
 }
 
 TEST_F(DynamicModel, RefusesALoopWithoutAnEnd) {
