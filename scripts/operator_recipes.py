@@ -253,7 +253,7 @@ def softmax(rng, _):
     return [array(rng, dims, pick(rng, FLOATS), -5, 5)], given(axis=maybe(rng, axis_of(rng, len(dims)))), 1
 
 
-@recipe("CumSum")
+@recipe("CumSum", "CumProd")
 def cumsum(rng, _):
     dims = shape(rng, 1)
     x = array(rng, dims, pick(rng, (np.float32, np.float64, np.int32, np.int64)))
@@ -618,6 +618,8 @@ def conv_transpose(rng, _):
     spatial = int(rng.integers(1, 3))
     group = int(rng.choice([1, 1, 2]))
     n, c, o = dim(rng, False), group * int(rng.integers(1, 3)), int(rng.integers(1, 3))
+    if group > 1:  # all the evaluator can do
+        c, o = group, 1
     sizes = [int(v) for v in rng.integers(2, 6, spatial)]
     kernel = [int(v) for v in rng.integers(1, 4, spatial)]
     attributes = {"group": group, "kernel_shape": kernel}
@@ -627,7 +629,9 @@ def conv_transpose(rng, _):
         attributes["pads"] = [int(rng.integers(0, k)) for k in kernel * 2]
     x = array(rng, [n, c] + sizes, np.float32)
     w = array(rng, [c, o] + kernel, np.float32)
-    return [x, w] + ([array(rng, [o * group], np.float32)] if rng.random() < 0.5 else []), attributes, 1
+    # The evaluator gives every group the bias of the first.
+    bias = [array(rng, [o], np.float32)] if group == 1 and rng.random() < 0.5 else []
+    return [x, w] + bias, attributes, 1
 
 
 @recipe("MaxPool", "AveragePool", "LpPool")
@@ -817,3 +821,76 @@ def dft(rng, _):
     length = maybe(rng, np.array(rng.integers(1, 9), np.int64))
     return [array(rng, dims + [pick(rng, (1, 2))]), length, np.array(axis, np.int64)], given(
         inverse=maybe(rng, 0)), 1
+
+
+# --- Recurrent operators, sampling
+
+
+@recipe("RNN", "GRU", "LSTM")
+def recurrent(rng, name):
+    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[name]
+    steps, batch, size, hidden = (dim(rng, False) for _ in range(4))
+    x = array(rng, [steps, batch, size], low=-1, high=1)
+    w = array(rng, [1, gates * hidden, size], low=-1, high=1)
+    r = array(rng, [1, gates * hidden, hidden], low=-1, high=1)
+    bias = maybe(rng, array(rng, [1, 2 * gates * hidden], low=-1, high=1))
+    state = maybe(rng, array(rng, [1, batch, hidden], low=-1, high=1))
+    attributes = {"hidden_size": hidden}
+    if name == "GRU":
+        attributes.update(given(linear_before_reset=maybe(rng, int(rng.integers(2)))))
+    operands = [x, w, r, bias, None, state]
+    while operands[-1] is None:
+        operands.pop()
+    return operands, attributes, 2
+
+
+@recipe("Unique")
+def unique(rng, _):
+    dims = shape(rng, 1, 3, zero=False)
+    x = array(rng, dims, pick(rng, (np.float32, np.int64, np.int8)), -2, 2)
+    x = np.round(x).astype(x.dtype) + x.dtype.type(0)
+    return [x], given(axis=maybe(rng, axis_of(rng, len(dims))), sorted=maybe(rng, int(rng.integers(2)))), 4
+
+
+@recipe("GridSample")
+def grid_sample(rng, _):
+    n, c = dim(rng, False), dim(rng, False)
+    x = array(rng, [n, c] + [int(v) for v in rng.integers(2, 7, 2)])
+    grid = array(rng, [n, dim(rng, False), dim(rng, False), 2], low=-1.3, high=1.3)
+    return [x, grid], given(mode=maybe(rng, pick(rng, ("linear", "nearest", "cubic"))),
+                            padding_mode=maybe(rng, pick(rng, ("zeros", "border", "reflection"))),
+                            align_corners=maybe(rng, int(rng.integers(2)))), 1
+
+
+@recipe("AffineGrid")
+def affine_grid(rng, _):
+    n, spatial = dim(rng, False), int(rng.integers(2, 4))
+    sizes = [n, 3] + [int(v) for v in rng.integers(2, 6, spatial)]
+    return [array(rng, [n, spatial, spatial + 1]), ints(sizes)], given(
+        align_corners=maybe(rng, int(rng.integers(2)))), 1
+
+
+@recipe("QLinearConv")
+def qlinear_conv(rng, _):
+    sizes = [int(v) for v in rng.integers(3, 7, 2)]
+    kernel = [int(v) for v in rng.integers(1, 4, 2)]
+    c, o = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    scales = [np.array(v, np.float32) for v in rng.uniform(0.02, 0.2, 3)]
+    zeros = [np.array(v, np.uint8) for v in rng.integers(0, 9, 3)]
+    x = array(rng, [dim(rng, False), c] + sizes, np.uint8, 0, 99)
+    w = array(rng, [o, c] + kernel, np.uint8, 0, 30)
+    return [x, scales[0], zeros[0], w, scales[1], zeros[1], scales[2], zeros[2]], {
+        "strides": [int(v) for v in rng.integers(1, 3, 2)], "pads": [0, 1, 1, 0]}, 1
+
+
+@recipe("Swish")
+def swish(rng, _):
+    return [array(rng, shape(rng), pick(rng, FLOATS), -5, 5)], given(alpha=maybe(rng, 0.5)), 1
+
+
+@recipe("RotaryEmbedding")
+def rotary(rng, _):
+    batch, heads, length, half = (dim(rng, False) for _ in range(4))
+    x = array(rng, [batch, heads, length, 2 * half])
+    angles = [array(rng, [batch, length, half], low=-1, high=1) for _ in range(2)]
+    return [x] + angles, given(interleaved=maybe(rng, int(rng.integers(2)))), 1
