@@ -251,7 +251,13 @@ absl::StatusOr<std::vector<Value>> Importer::ImportOperator(const NodeProto& nod
     }
   }
   TARTAN_RETURN_IF_ERROR(host_status);
-  if (row->value_handler != nullptr) return row->value_handler(context);
+  if (row->value_handler != nullptr) {
+    TARTAN_ASSIGN_OR_RETURN(std::vector<Value> values, row->value_handler(context));
+    for (Value& value : values) {
+      if (value.is_tensor()) value = value.With(Fold(value.tensor(), inputs));
+    }
+    return values;
+  }
   TARTAN_ASSIGN_OR_RETURN(const int special, PrepareElements(*row, context));
   if (row->lift != nullptr) TARTAN_RETURN_IF_ERROR(row->lift(context));
   TARTAN_ASSIGN_OR_RETURN(
@@ -308,7 +314,7 @@ absl::StatusOr<std::vector<Value>> Importer::CallFunction(const LocalFunction& f
 
 Tensor Importer::Fold(Tensor tensor, absl::Span<const Value> inputs) const {
   if (tensor.constant() != nullptr || tensor.is_placeholder()) return tensor;
-  if (inputs.empty()) return tensor;
+  if (inputs.empty() || tensor.depends_on_placeholder()) return tensor;
   if (tensor.shape().element_count() > kMaxFoldedElements) return tensor;
   for (const Value& input : inputs) {
     if (!input.is_tensor()) continue;

@@ -4,6 +4,7 @@
 
 #include "frontend/api/function.h"
 #include "frontend/onnx/graph.h"
+#include "frontend/onnx/value_proto.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 
@@ -183,10 +184,16 @@ absl::StatusOr<std::vector<std::string>> NodeContext::Strings(absl::string_view 
 }
 
 absl::StatusOr<HostTensor> NodeContext::TensorValue(absl::string_view name) const {
+  TARTAN_ASSIGN_OR_RETURN(const api::HostValue value, ConstantValue(name));
+  if (value.element() == api::Element::kPlain) return value.tensor();
+  return Unsupported("attribute '", name, "': elements of type ", api::Name(value.element()));
+}
+
+absl::StatusOr<api::HostValue> NodeContext::ConstantValue(absl::string_view name) const {
   TARTAN_ASSIGN_OR_RETURN(const TensorProto* proto,
                           ReadAttribute(*this, name, Attribute::TENSOR,
                                         [](const Attribute& a) { return &a.t(); }));
-  absl::StatusOr<HostTensor> value = ToHostTensor(*proto, tensor_source());
+  absl::StatusOr<api::HostValue> value = ToHostValue(*proto, tensor_source());
   if (value.ok()) return value;
   return absl::Status(value.status().code(),
                       absl::StrCat("attribute '", name, "': ", value.status().message()));

@@ -106,6 +106,7 @@ class NodeContext {
   absl::StatusOr<std::vector<float>> Floats(absl::string_view name) const;
   absl::StatusOr<std::vector<std::string>> Strings(absl::string_view name) const;
   absl::StatusOr<HostTensor> TensorValue(absl::string_view name) const;
+  absl::StatusOr<api::HostValue> ConstantValue(absl::string_view name) const;  // of any elements
   // An element type, as in Cast.
   absl::StatusOr<DataType> Type(absl::string_view name) const;
   absl::StatusOr<DataType> Type(absl::string_view name, DataType otherwise) const;

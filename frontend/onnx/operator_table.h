@@ -90,6 +90,7 @@ absl::Span<const OperatorRow> AttentionOperators();
 absl::Span<const OperatorRow> LinearAttentionOperators();
 absl::Span<const OperatorRow> MicrosoftAttentionOperators();
 absl::Span<const OperatorRow> MicrosoftTransformerOperators();
+absl::Span<const OperatorRow> CastOperators();
 absl::Span<const OperatorRow> ConstantOperators();
 absl::Span<const OperatorRow> ShapeOperators();
 absl::Span<const OperatorRow> MovementOperators();

@@ -22,10 +22,15 @@ absl::StatusOr<std::vector<api::Tensor>> FunctionText::Apply(absl::string_view o
 }
 
 std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type) {
+  return Quantized(expr, zero_point, type, {MinInteger(type), MaxInteger(type)});
+}
+
+std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type,
+                      const IntegerLimits& limits) {
   std::string value = absl::StrCat("round(", expr, ")");
   if (!zero_point.empty()) absl::StrAppend(&value, " + ", zero_point);
-  return Cast(absl::StrCat("min(max(", value, ", ", Literal(MinInteger(type)), "), ",
-                           Literal(MaxInteger(type)), ")"),
+  return Cast(absl::StrCat("min(max(", value, ", ", Literal(limits.least), "), ",
+                           Literal(limits.greatest), ")"),
               type);
 }
 

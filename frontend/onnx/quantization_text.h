@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "frontend/onnx/narrow_numbers.h"
 #include "frontend/onnx/node_context.h"
 
 namespace tartan::onnx {
@@ -32,8 +33,10 @@ class FunctionText {
 };
 
 // `expr`, a float32, rounded to the nearest integer (ties to even), shifted by the zero point
-// ("": none) and cut off at the ends of `type`, an integer.
+// ("": none) and cut off at the ends of `type`, an integer, or at narrower limits.
 std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type);
+std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type,
+                      const IntegerLimits& limits);
 
 // Operand `i`, a scalar or a vector, as text that broadcasts along dimension `axis` of a tensor of
 // sizes `dims`. InvalidArgument for a vector of another length.

@@ -34,20 +34,20 @@ absl::StatusOr<std::vector<api::Value>> Constant(NodeContext& context) {
   return Invalid("it has no value");
 }
 
-Outputs ConstantOfShape(NodeContext& context) {
+absl::StatusOr<std::vector<api::Value>> ConstantOfShape(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, context.HostInts(0));
-  HostTensor value = HostTensor::Zeros(TensorShape{DataType::kFloat32, {}});
+  api::HostValue value(HostTensor::Zeros(TensorShape{DataType::kFloat32, {}}));
   if (context.HasAttribute("value")) {
-    TARTAN_ASSIGN_OR_RETURN(value, context.TensorValue("value"));
-    if (value.element_count() != 1) {
-      return Invalid("attribute 'value': expected one element, got ", value.shape().ToString());
+    TARTAN_ASSIGN_OR_RETURN(value, context.ConstantValue("value"));
+    if (value.tensor().element_count() != 1) {
+      return Invalid("attribute 'value': expected one element, got ", Describe(value));
     }
   }
-  const TensorShape shape{value.type(), dims};
+  const TensorShape shape{value.tensor().type(), dims};
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
-  TARTAN_ASSIGN_OR_RETURN(Tensor result,
-                          Fill(context, Tensor::Constant(value.Reshaped({})), dims));
-  return std::vector<Tensor>{std::move(result)};
+  TARTAN_ASSIGN_OR_RETURN(
+      Tensor result, Fill(context, Tensor::Constant(value.tensor().Reshaped({})), dims));
+  return std::vector<api::Value>{api::ToLazy(value).With(std::move(result))};
 }
 
 Outputs EyeLike(NodeContext& context) {
@@ -109,7 +109,7 @@ Outputs Size(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     ValueRow("Constant", 1, {0, 0}, Constant),
-    {"ConstantOfShape", 9, {1, 1}, ConstantOfShape, nullptr, nullptr, HostOperands(0)},
+    ValueRow("ConstantOfShape", 9, {1, 1}, ConstantOfShape, HostOperands(0)),
     {"EyeLike", 9, {1, 1}, EyeLike},
     {"Range", 11, {3, 3}, Range, nullptr, nullptr, HostOperands(0, 1, 2)},
     Reading({"Shape", 1, {1, 1}, Shape}),

@@ -1,4 +1,4 @@
-// Comparisons, logic, bits, selection and conversion of types.
+// Comparisons, logic, bits and selection.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/lift.h"
 #include "frontend/onnx/operator_table.h"
@@ -16,19 +16,6 @@ constexpr char kXor[] = "function (A, B) -> (C) { C = A != B; }";
 constexpr char kEqual[] = "function (A, B) -> (C) { C = A == B; }";
 constexpr char kGreater[] = "function (A, B) -> (C) { C = A > B; }";
 constexpr char kLess[] = "function (A, B) -> (C) { C = A < B; }";
-
-Outputs CastTo(NodeContext& context, DataType type) {
-  if (context.input(0).type() == type) return std::vector<api::Tensor>{context.input(0)};
-  return context.Apply(absl::StrCat("function (X) -> (Y) { Y = ", Cast("X", type), "; }"),
-                       {context.input(0)});
-}
-
-Outputs CastOperator(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const DataType type, context.Type("to"));
-  return CastTo(context, type);
-}
-
-Outputs CastLike(NodeContext& context) { return CastTo(context, context.input(1).type()); }
 
 Outputs BitShift(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::string direction, context.String("direction"));
@@ -54,8 +41,6 @@ constexpr OperatorRow kOperators[] = {
     TileRow("BitwiseNot", 18, 1, "function (X) -> (Y) { Y = ~X; }"),
     TileRow("BitwiseOr", 18, 2, "function (A, B) -> (C) { C = A | B; }"),
     TileRow("BitwiseXor", 18, 2, "function (A, B) -> (C) { C = A ^ B; }"),
-    {"Cast", 6, {1, 1}, CastOperator},
-    {"CastLike", 15, {2, 2}, CastLike},
     Reading({"Equal", 1, {2, 2}, nullptr, kEqual, AxisBroadcast}),
     Reading(TileRow("Equal", 7, 2, kEqual)),
     Reading({"Greater", 1, {2, 2}, nullptr, kGreater, AxisBroadcast}),

@@ -112,7 +112,13 @@ Outputs PadFromInside(NodeContext& context, const Pads& pads, absl::string_view 
 Outputs Pad(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::string mode, context.String("mode", "constant"));
   TARTAN_ASSIGN_OR_RETURN(const Pads pads, ReadPads(context));
-  if (mode == "constant") return PadConstant(context, pads);
+  if (mode == "constant") {
+    // All narrow numbers keep 0 as 0; the position 0 is some word.
+    if (context.value(0).is_strings() && !context.HasInput(2)) {
+      return Unsupported("padding strings without a string to pad with");
+    }
+    return PadConstant(context, pads);
+  }
   if (mode == "reflect" || mode == "edge" || mode == "wrap") {
     return PadFromInside(context, pads, mode);
   }
@@ -197,10 +203,10 @@ Outputs SpaceToDepth(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     {"CenterCropPad", 18, {2, 2}, CenterCropPad, nullptr, nullptr, HostOperands(1)},
-    {"DepthToSpace", 1, {1, 1}, DepthToSpace},
+    Moving({"DepthToSpace", 1, {1, 1}, DepthToSpace}),
     {"Pad", 1, {1, 1}, Pad, nullptr, PadsToOperands},
-    {"Pad", 11, {2, 4}, Pad, nullptr, nullptr, HostOperands(1, 3)},
-    {"SpaceToDepth", 1, {1, 1}, SpaceToDepth},
+    Moving({"Pad", 11, {2, 4}, Pad, nullptr, nullptr, HostOperands(1, 3)}),
+    Moving({"SpaceToDepth", 1, {1, 1}, SpaceToDepth}),
 };
 
 }  // namespace
