@@ -40,6 +40,12 @@ if(NOT XXHASH_INCLUDE_DIR)
   message(FATAL_ERROR "Tartan needs xxHash, which was not found. "
                       "On Debian or Ubuntu:  apt-get install libxxhash-dev")
 endif()
+find_path(RE2_INCLUDE_DIR re2/re2.h)
+find_library(RE2_LIBRARY re2)
+if(NOT RE2_INCLUDE_DIR OR NOT RE2_LIBRARY)
+  message(FATAL_ERROR "Tartan needs RE2, which was not found. "
+                      "On Debian or Ubuntu:  apt-get install libre2-dev")
+endif()
 if(NOT TARTAN_STATIC)
   # ONNX's package file uses protobuf's targets without finding them: Protobuf comes first.
   tartan_require(ONNX libonnx-dev)

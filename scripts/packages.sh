@@ -4,7 +4,7 @@
 build_packages=(
   cmake ninja-build g++ pkg-config flex libfl-dev bison
   protobuf-compiler libprotobuf-dev libabsl-dev libonnx-dev
-  libcli11-dev libpng-dev zlib1g-dev libxxhash-dev
+  libcli11-dev libpng-dev zlib1g-dev libxxhash-dev libre2-dev
   ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
 )
 test_packages=(libgtest-dev libgmock-dev libonnx-testdata)

@@ -13,7 +13,7 @@ constexpr Family kFamilies[] = {
     AttentionOperators, LinearAttentionOperators, MicrosoftAttentionOperators,
     MicrosoftTransformerOperators,
     ActivationOperators, ConstantOperators, ControlFlowOperators, ConvOperators, DataDependentOperators,
-    CastOperators, EinsumOperators,
+    CastOperators, EinsumOperators, StringOperators, TextFeatureOperators,
     IndexingOperators, LinearOperators, LogicOperators, LossOperators, MathOperators,
     MicrosoftQuantizationOperators, MovementOperators, NormalizationOperators, PaddingOperators,
     PoolingOperators, QuantizationOperators, RecurrentOperators, ReductionOperators, ResizeOperators,

@@ -113,6 +113,8 @@ absl::Span<const OperatorRow> IndexingOperators();
 absl::Span<const OperatorRow> ControlFlowOperators();
 absl::Span<const OperatorRow> RecurrentOperators();
 absl::Span<const OperatorRow> SequenceOperators();
+absl::Span<const OperatorRow> StringOperators();
+absl::Span<const OperatorRow> TextFeatureOperators();
 absl::Span<const OperatorRow> SamplingOperators();
 absl::Span<const OperatorRow> RegionOperators();
 absl::Span<const OperatorRow> SpectrumOperators();
