@@ -14,6 +14,7 @@ constexpr Family kFamilies[] = {
     MicrosoftTransformerOperators,
     ActivationOperators, ConstantOperators, ControlFlowOperators, ConvOperators, DataDependentOperators,
     CastOperators, EinsumOperators, StringOperators, TextFeatureOperators,
+    MlEncodingOperators, MlFeatureOperators, MlLinearOperators, MlTreeOperators,
     IndexingOperators, LinearOperators, LogicOperators, LossOperators, MathOperators,
     MicrosoftQuantizationOperators, MovementOperators, NormalizationOperators, PaddingOperators,
     PoolingOperators, QuantizationOperators, RecurrentOperators, ReductionOperators, ResizeOperators,

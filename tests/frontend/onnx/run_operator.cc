@@ -38,7 +38,8 @@ absl::StatusOr<std::vector<api::HostValue>> RunOperatorValues(const OperatorCall
   }
   const std::string opset = call.domain.empty() ? ""
                                                 : absl::StrCat("opset_import { domain: '",
-                                                               call.domain, "' version: 1 } ");
+                                                               call.domain, "' version: ",
+                                                               call.domain_opset, " } ");
   const std::string bytes =
       ModelBytes(absl::StrCat(opset, "graph { ", node, " } ", graph, " }"), call.opset);
   TARTAN_ASSIGN_OR_RETURN(

@@ -17,6 +17,7 @@ struct OperatorCall {
   std::string fields = "";
   int outputs = 1;
   std::string domain = "";
+  int domain_opset = 1;
 };
 
 absl::StatusOr<std::vector<api::HostValue>> RunOperatorValues(const OperatorCall& call);
