@@ -11,7 +11,7 @@ using Family = absl::Span<const OperatorRow> (*)();
 
 constexpr Family kFamilies[] = {
     AttentionOperators, LinearAttentionOperators, MicrosoftAttentionOperators,
-    MicrosoftTransformerOperators,
+    MicrosoftFormOperators, MicrosoftGroupedAttentionOperators, MicrosoftTransformerOperators,
     ActivationOperators, ConstantOperators, ControlFlowOperators, ConvOperators, DataDependentOperators,
     CastOperators, EinsumOperators, StringOperators, TextFeatureOperators,
     MlEncodingOperators, MlFeatureOperators, MlLinearOperators, MlTreeOperators,

@@ -7,6 +7,7 @@
 #include "absl/strings/substitute.h"
 #include "frontend/onnx/constant_tensors.h"
 #include "frontend/onnx/matmul_text.h"
+#include "frontend/onnx/microsoft_operators.h"
 #include "frontend/onnx/movement.h"
 #include "frontend/onnx/operator_table.h"
 #include "frontend/onnx/quantization_text.h"
@@ -20,7 +21,8 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-constexpr char kDomain[] = "com.microsoft";
+// The operator set of ONNX whose forms these operators share.
+constexpr int kOnnxForm = 13;
 
 // --- Activations
 
@@ -44,6 +46,29 @@ Outputs QuickGelu(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const float alpha, context.Float("alpha", 1.702f));
   return MapSum(context, absl::Substitute("Z * sigmoid($0 * Z)", Literal(alpha)));
 }
+
+// Halves of the last dimension: the first times the Gelu of the second.
+Outputs BiasSplitGelu(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  if (x.rank() < 1 || x.dims().back() % 2 != 0) {
+    return Invalid("cannot halve the last dimension of ", x.shape().ToString());
+  }
+  const std::vector<std::string> indices = IndexNames(x.rank());
+  std::vector<int64_t> dims = x.dims();
+  dims.back() /= 2;
+  std::vector<std::string> behind = indices;
+  behind.back() = absl::StrCat(indices.back(), " + ", dims.back());
+  FunctionText text(context);
+  const std::string sum = text.Operand(0);
+  text.Add("SUM", absl::StrCat(sum, " + ", text.Operand(1)));
+  text.Add(absl::StrCat(Write("LEFT", indices, dims), " = =(", Read("SUM", indices), ")"));
+  text.Add(absl::StrCat(Write("Z", indices, dims), " = =(", Read("SUM", behind), ")"));
+  text.Add("Y", Cast(absl::StrCat("LEFT * (", kGelu, ")"), x.type()));
+  return text.Apply("Y");
+}
+
+// Operands: X [batch, positions, channels], bias [channels], what is added besides.
+constexpr char kBiasAdd[] = "function (X, B, SKIP) -> (Y) { Y = X + B + SKIP; }";
 
 Outputs GemmFastGelu(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(
@@ -102,24 +127,16 @@ Outputs Follow(const NodeContext& context, const Tensor& x, const Tensor& added,
                        operands);
 }
 
-// What ONNX's operator of this name makes of the same node.
-absl::StatusOr<Tensor> AsOnnx(NodeContext& context, absl::string_view name) {
-  constexpr int kOpset = 13;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made,
-                          FindOperator("", name, kOpset)->handler(context));
-  return made[0];
-}
-
 Outputs FusedConv(NodeContext& context) {
   const Tensor added = context.HasInput(3) ? context.input(3) : Tensor();
   if (added.defined()) context.SetInput(3, api::Value());
-  TARTAN_ASSIGN_OR_RETURN(const Tensor y, AsOnnx(context, "Conv"));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made, ApplyOnnx(context, "Conv", kOnnxForm));
   TARTAN_ASSIGN_OR_RETURN(const std::string name, context.String("activation", ""));
   std::vector<float> parameters;
   if (context.HasAttribute("activation_params")) {
     TARTAN_ASSIGN_OR_RETURN(parameters, context.Floats("activation_params"));
   }
-  return Follow(context, y, added, name, parameters);
+  return Follow(context, made[0], added, name, parameters);
 }
 
 Outputs FollowedByAttributes(NodeContext& context, const Tensor& y) {
@@ -133,13 +150,13 @@ Outputs FollowedByAttributes(NodeContext& context, const Tensor& y) {
 }
 
 Outputs FusedGemm(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const Tensor y, AsOnnx(context, "Gemm"));
-  return FollowedByAttributes(context, y);
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made, ApplyOnnx(context, "Gemm", kOnnxForm));
+  return FollowedByAttributes(context, made[0]);
 }
 
 Outputs FusedMatMulActivation(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made,
-                          FindOperator(kDomain, "FusedMatMul", 1)->handler(context));
+                          FindOperator(kMicrosoftDomain, "FusedMatMul", 1)->handler(context));
   return FollowedByAttributes(context, made[0]);
 }
 
@@ -293,31 +310,19 @@ Outputs MatMulNBits(NodeContext& context) {
                        operands);
 }
 
-// As ONNX's, but that without an axis there is one scale.
-Outputs QuantizeLinear(NodeContext& context) {
-  return FindOperator("", "QuantizeLinear", 13)->handler(context);
-}
-Outputs DequantizeLinear(NodeContext& context) {
-  return FindOperator("", "DequantizeLinear", 13)->handler(context);
-}
-
-constexpr OperatorRow Row(absl::string_view name, Arity arity, Handler handler) {
-  return {name, 1, arity, handler, nullptr, nullptr, 0, kDomain};
-}
-
 constexpr OperatorRow kOperators[] = {
-    Row("BiasGelu", {2, 2}, Gelu),
-    Row("DequantizeLinear", {2, 3}, DequantizeLinear),
-    Row("EmbedLayerNormalization", {1, 9}, EmbedLayerNormalization),
-    Row("FastGelu", {1, 2}, FastGelu),
-    Row("FusedConv", {2, 4}, FusedConv),
-    Row("FusedGemm", {2, 3}, FusedGemm),
-    Row("FusedMatMulActivation", {2, 2}, FusedMatMulActivation),
-    Row("Gelu", {1, 1}, Gelu),
-    Row("GemmFastGelu", {2, 3}, GemmFastGelu),
-    Row("MatMulNBits", {3, 6}, MatMulNBits),
-    Row("QuantizeLinear", {2, 3}, QuantizeLinear),
-    Row("QuickGelu", {1, 1}, QuickGelu),
+    {"BiasAdd", 1, {3, 3}, nullptr, kBiasAdd, nullptr, 0, kMicrosoftDomain},
+    MicrosoftRow("BiasGelu", {2, 2}, Gelu),
+    MicrosoftRow("BiasSplitGelu", {2, 2}, BiasSplitGelu),
+    MicrosoftRow("EmbedLayerNormalization", {1, 9}, EmbedLayerNormalization),
+    MicrosoftRow("FastGelu", {1, 2}, FastGelu),
+    MicrosoftRow("FusedConv", {2, 4}, FusedConv),
+    MicrosoftRow("FusedGemm", {2, 3}, FusedGemm),
+    MicrosoftRow("FusedMatMulActivation", {2, 2}, FusedMatMulActivation),
+    MicrosoftRow("Gelu", {1, 1}, Gelu),
+    MicrosoftRow("GemmFastGelu", {2, 3}, GemmFastGelu),
+    MicrosoftRow("MatMulNBits", {3, 6}, MatMulNBits),
+    MicrosoftRow("QuickGelu", {1, 1}, QuickGelu),
 };
 
 }  // namespace

@@ -146,5 +146,41 @@ TEST(MatMulNBits, RefusesSizesThatDoNotFit) {
       HasSubstr("in blocks of 3"));
 }
 
+TEST(BiasSplitGelu, GatesTheFirstHalfByTheSecond) {
+  const double gelu = 0.5 * (1 + std::erf(1 / std::sqrt(2.0)));
+  EXPECT_THAT(Evaluate(Call("BiasSplitGelu",
+                            {Values({1, 1, 4}, {1, 2, 0, 3}), Values({4}, {2, 0, 1, -3})})),
+              Pointwise(DoubleNear(1e-5), {3 * gelu, 0.0}));
+  EXPECT_THAT(Error(Call("BiasSplitGelu", {Values({1, 1, 1}, {1}), Values({1}, {2})})),
+              HasSubstr("cannot halve the last dimension of float32[1, 1, 1]"));
+}
+
+TEST(GroupNorm, NormalizesTheSameWhereverTheChannelsAre) {
+  const std::string fields = Int("groups", 2) + Int("activation", 0) + Attribute("epsilon", 0.0f);
+  const HostTensor gamma = Values({2}, {1, 10});
+  const HostTensor beta = Values({2}, {0, 5});
+  EXPECT_THAT(Evaluate(Call("GroupNorm", {Values({1, 2, 2}, {1, 7, 3, 9}), gamma, beta}, fields)),
+              Pointwise(DoubleNear(1e-5), {-1.0, -5.0, 1.0, 15.0}));
+  EXPECT_THAT(Evaluate(Call("GroupNorm", {Values({1, 2, 2}, {1, 3, 7, 9}), gamma, beta},
+                            fields + Int("channels_last", 0))),
+              Pointwise(DoubleNear(1e-5), {-1.0, 1.0, -5.0, 15.0}));
+  EXPECT_THAT(Error(Call("GroupNorm", {Values({1, 1, 3}, {1, 2, 3}), gamma, beta}, fields)),
+              HasSubstr("groups 2 do not divide channels 3"));
+}
+
+TEST(MicrosoftForms, AreThoseOfOnnx) {
+  const HostTensor x = Values({2, 2}, {1, 2, 3, 4});
+  EXPECT_THAT(Evaluate(Call("Trilu", {x})), ElementsAre(1, 2, 0, 4));
+  EXPECT_THAT(Evaluate(Call("GatherND", {x, Values({1, 2}, {1, 0}, DataType::kInt64)})),
+              ElementsAre(3));
+  EXPECT_THAT(
+      Evaluate(Call("DequantizeLinear", {Values({2}, {7, 3}, DataType::kUInt8), Values({}, {0.5}),
+                                         Values({}, {5}, DataType::kUInt8)})),
+      ElementsAre(1, -1));
+  const auto expanded = RunOperator(Call("ExpandDims", {x, Values({}, {1}, DataType::kInt32)}));
+  ASSERT_TRUE(expanded.ok()) << expanded.status();
+  EXPECT_THAT(expanded->at(0).shape().dims, ElementsAre(2, 1, 2));
+}
+
 }  // namespace
 }  // namespace tartan::onnx
