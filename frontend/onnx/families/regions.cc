@@ -250,7 +250,7 @@ Outputs RoiAlign(NodeContext& context) {
   text.AddOperand("X", x);
   text.AddOperand("REGIONS", context.input(1));
   text.AddOperand("IMAGES", context.input(2));
-  text.AddOperand("SIDE", Positions(DataType::kInt8, 2));
+  text.AddOperand("SIDE", Positions(DataType::kInt32, 2));
   AddSamplesAlong("Y", how, x.dims()[2], dims[2], 1, samples, &text);
   AddSamplesAlong("X", how, x.dims()[3], dims[3], 0, samples, &text);
   const auto down = [&](const char* of) { return ReshapeCall(of, {dims[0], dims[2], 1, rows, 1}); };
