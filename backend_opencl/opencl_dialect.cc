@@ -39,9 +39,10 @@ std::string StoredTypeName(const Type& type, MemorySpace space) {
   return MemoryTypeName(type.element);
 }
 
-std::string HalfPointer(const Place& place, absl::string_view qualifier) {
-  if (place.space == MemorySpace::kGlobal) return place.buffer;
-  return absl::StrCat("(", qualifier, SpaceName(place.space), "half*)", place.buffer);
+// An array of 16-bit floats as one of "half" or "ushort".
+std::string PointerTo(absl::string_view type, const Place& place, absl::string_view qualifier) {
+  if (StoredTypeName(Type{place.stored, 1}, place.space) == type) return place.buffer;
+  return absl::StrCat("(", qualifier, SpaceName(place.space), type, "*)", place.buffer);
 }
 
 // buffer + index, or the buffer itself.
@@ -74,9 +75,13 @@ Code LoadRaw(const Place& place, int lanes) {
   if (IsAlignedVector(place, lanes)) return AlignedVector(place, lanes, "const ");
   const std::string count = lanes == 1 ? "" : absl::StrCat(lanes);
   if (place.stored == DataType::kFloat16) {
-    const std::string pointer = HalfPointer(place, "const ");
-    if (lanes == 1) return Code{absl::StrCat("vload_half(", place.index.text, ", ", pointer, ")")};
-    return Code{absl::StrCat("vload_half", lanes, "(0, ", Address(pointer, place.index), ")")};
+    if (lanes == 1) {
+      return Code{absl::StrCat("vload_half(", place.index.text, ", ",
+                               PointerTo("half", place, "const "), ")")};
+    }
+    const std::string pointer = PointerTo("ushort", place, "const ");
+    return Call(absl::StrCat("tt_from_half_ushort", lanes),
+                {Code{absl::StrCat("vload", lanes, "(0, ", Address(pointer, place.index), ")")}});
   }
   Code loaded = Element(place);
   if (lanes > 1) {
@@ -104,13 +109,12 @@ std::string StoreValue(const Place& place, const Type& type, const Code& value) 
     return absl::StrCat(AlignedVector(place, type.lanes, "").text, " = ", converted.text);
   }
   if (place.stored == DataType::kFloat16) {
-    const std::string pointer = HalfPointer(place, "");
     if (type.lanes == 1) {
-      return absl::StrCat("vstore_half_rte(", converted.text, ", ", place.index.text, ", ", pointer,
-                          ")");
+      return absl::StrCat("vstore_half_rte(", converted.text, ", ", place.index.text, ", ",
+                          PointerTo("half", place, ""), ")");
     }
-    return absl::StrCat("vstore_half", type.lanes, "_rte(", converted.text, ", 0, ",
-                        Address(pointer, place.index), ")");
+    return absl::StrCat("vstore", type.lanes, "(tt_to_half_float", type.lanes, "(", converted.text,
+                        "), 0, ", Address(PointerTo("ushort", place, ""), place.index), ")");
   }
   if (place.stored == DataType::kBFloat16) {
     converted = Call(absl::StrCat("tt_to_bfloat16_", TypeName(raw)), {converted});

@@ -112,8 +112,8 @@ constexpr Helper kFloatHelpers[] = {
 )"},
 };
 
-// The selection in max and min is one instruction of x86, which gives b where either is NaN; all bits
-// set are a NaN, too.
+// The selection in max and min is one instruction of x86, which gives b where either is NaN; all
+// bits set are a NaN, too.
 constexpr Helper kFloatVectorHelpers[] = {
     {"max", R"(static inline $T tt_max_$T($T a, $T b) {
   return as_$T(as_$S(a > b ? a : b) | (a != a));
@@ -164,6 +164,19 @@ constexpr absl::string_view kToBFloat16 = R"(static inline $H tt_to_bfloat16_$F(
   const $I bits = as_$I(x);
   const $I rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return convert_$H(x != x ? (bits >> 16) | 0x40u : rounded);
+}
+)";
+
+// PoCL takes the memory of vload_half and vstore_half to be on a boundary of vectors, whatever its
+// address: the bits are moved apart from their conversion.
+constexpr absl::string_view kFromHalf = R"(static inline $F tt_from_half_$H($H bits) {
+  return vload_half$N(0, (const half*)&bits);
+}
+)";
+constexpr absl::string_view kToHalf = R"(static inline $H tt_to_half_$F($F x) {
+  $H bits;
+  vstore_half$N_rte(x, 0, (half*)&bits);
+  return bits;
 }
 )";
 
@@ -227,9 +240,11 @@ std::string ArithmeticHelper(absl::string_view name, const Type& type) {
   return type.lanes == 1 || scalar.empty() ? scalar : LaneByLane(name, type);
 }
 
-std::string BFloat16Helper(absl::string_view text, int lanes) {
+// Between float32 and the bits of a 16-bit float.
+std::string NarrowFloatHelper(absl::string_view text, int lanes) {
   const std::string count = lanes == 1 ? "" : absl::StrCat(lanes);
   return absl::StrReplaceAll(text, {{"$F", absl::StrCat("float", count)},
+                                    {"$N", count},
                                     {"$H", absl::StrCat("ushort", count)},
                                     {"$I", absl::StrCat("uint", count)}});
 }
@@ -333,11 +348,17 @@ std::string Definition(absl::string_view identifier) {
   if (name == "prefetch") return std::string(kPrefetch);
   if (absl::StartsWith(name, "atomic_")) return AtomicHelper(identifier);
   if (absl::ConsumePrefix(&name, "saturate_")) return SaturateHelper(name);
+  if (absl::ConsumePrefix(&name, "from_half_")) {
+    return NarrowFloatHelper(kFromHalf, TypeFromName(name).lanes);
+  }
+  if (absl::ConsumePrefix(&name, "to_half_")) {
+    return NarrowFloatHelper(kToHalf, TypeFromName(name).lanes);
+  }
   if (absl::ConsumePrefix(&name, "from_bfloat16_")) {
-    return BFloat16Helper(kFromBFloat16, TypeFromName(name).lanes);
+    return NarrowFloatHelper(kFromBFloat16, TypeFromName(name).lanes);
   }
   if (absl::ConsumePrefix(&name, "to_bfloat16_")) {
-    return BFloat16Helper(kToBFloat16, TypeFromName(name).lanes);
+    return NarrowFloatHelper(kToBFloat16, TypeFromName(name).lanes);
   }
   const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(name, '_');
   const Type type = TypeFromName(parts.second);
