@@ -1,12 +1,13 @@
 // Operators of strings. What is said of a string alone becomes a table over the words; operators
 // that make new strings need to know theirs.
+#include <re2/re2.h>
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/operator_table.h"
 #include "frontend/onnx/text_case.h"
 #include "frontend/onnx/words.h"
-#include "re2/re2.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
