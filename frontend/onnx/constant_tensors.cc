@@ -38,4 +38,8 @@ api::Tensor Positions(DataType type, int64_t n) {
   return ConstantOf(type, CountFrom(0, TensorShape{type, {n}}), {n});
 }
 
+HostTensor HostInts(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
+  return HostTensor::FromVector(TensorShape{DataType::kInt64, std::move(dims)}, values);
+}
+
 }  // namespace tartan::onnx

@@ -19,4 +19,7 @@ api::Tensor CountUp(std::vector<int64_t> dims);
 // 0, 1, … n - 1.
 api::Tensor Positions(DataType type, int64_t n);
 
+// An int64 tensor on the host.
+HostTensor HostInts(std::vector<int64_t> dims, const std::vector<int64_t>& values);
+
 }  // namespace tartan::onnx

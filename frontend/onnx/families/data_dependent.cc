@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/constant_tensors.h"
 #include "frontend/onnx/operator_table.h"
 #include "tile/base/status_macros.h"
 
@@ -17,10 +18,6 @@ using api::Tensor;
 using api::Value;
 using HostTensors = absl::StatusOr<std::vector<HostTensor>>;
 using Outputs = absl::StatusOr<std::vector<Tensor>>;
-
-HostTensor HostInts(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
-  return HostTensor::FromVector(TensorShape{DataType::kInt64, std::move(dims)}, values);
-}
 
 // --- NonMaxSuppression
 
@@ -158,9 +155,8 @@ std::vector<HostTensor> FindUnique(const HostTensor& x, const Slices& slices, in
                                    bool sorted) {
   std::vector<int64_t> order(static_cast<size_t>(slices.count));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return CompareSlices(x, slices, a, b) < 0;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return CompareSlices(x, slices, a, b) < 0; });
   std::vector<std::vector<int64_t>> groups;  // slices that are equal, ascending
   for (int64_t s : order) {
     if (groups.empty() || CompareSlices(x, slices, groups.back()[0], s) != 0) groups.push_back({});
@@ -196,8 +192,8 @@ std::vector<HostTensor> FindUnique(const HostTensor& x, const Slices& slices, in
                   width);
     }
   }
-  return {HostTensor(shape, bytes), HostInts({count}, first),
-          HostInts({slices.count}, inverse), HostInts({count}, counts)};
+  return {HostTensor(shape, bytes), HostInts({count}, first), HostInts({slices.count}, inverse),
+          HostInts({count}, counts)};
 }
 
 // Strings are compared through their positions in a sorted list.

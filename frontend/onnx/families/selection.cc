@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/constant_tensors.h"
 #include "frontend/onnx/lift.h"
 #include "frontend/onnx/movement.h"
 #include "frontend/onnx/operator_table.h"
@@ -40,10 +41,6 @@ Outputs TopK(NodeContext& context) {
 }
 
 using HostTensors = absl::StatusOr<std::vector<HostTensor>>;
-
-HostTensor HostInts(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
-  return HostTensor::FromVector(TensorShape{DataType::kInt64, std::move(dims)}, values);
-}
 
 // Positions of elements that are not 0, flat.
 std::vector<int64_t> FindNonZero(const HostTensor& x) {
@@ -112,10 +109,11 @@ Outputs OneHot(NodeContext& context) {
   std::vector<int64_t> apart = indices.dims();
   apart.insert(apart.begin() + axis, 1);
   return context.Apply(
-      TileFunction("I, K, V", "Y",
-                   {"OFF[] = =(V[0])", "ON[] = =(V[1])", absl::StrCat("J = ", ReshapeCall("I", apart)),
-                    absl::StrCat("P = ", ReshapeCall("K", along)),
-                    absl::StrCat("Y = (J < 0 ? J + ", positions.size(), " : J) == P ? ON : OFF")}),
+      TileFunction(
+          "I, K, V", "Y",
+          {"OFF[] = =(V[0])", "ON[] = =(V[1])", absl::StrCat("J = ", ReshapeCall("I", apart)),
+           absl::StrCat("P = ", ReshapeCall("K", along)),
+           absl::StrCat("Y = (J < 0 ? J + ", positions.size(), " : J) == P ? ON : OFF")}),
       {indices, ConstantInts(positions), values});
 }
 

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/frontend/onnx/run_operator.h"
+#include "tests/frontend/onnx/operator_results.h"
 
 namespace tartan::onnx {
 namespace {
@@ -15,19 +15,6 @@ using ::testing::HasSubstr;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
 const HostTensor kNone;
-
-std::vector<double> Evaluate(const OperatorCall& call, size_t i = 0) {
-  const auto outputs = RunOperator(call);
-  if (!outputs.ok()) {
-    ADD_FAILURE() << outputs.status();
-    return {};
-  }
-  return outputs->at(i).ToDoubles();
-}
-
-std::string Error(const OperatorCall& call) {
-  return std::string(RunOperator(call).status().message());
-}
 
 HostTensor Zeros(std::vector<int64_t> dims) {
   return HostTensor::Zeros(TensorShape{DataType::kFloat32, std::move(dims)});

@@ -3,7 +3,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/frontend/onnx/run_operator.h"
+#include "tests/frontend/onnx/operator_results.h"
 
 namespace tartan::onnx {
 namespace {
@@ -20,19 +20,6 @@ std::string Int(const std::string& name, int64_t value) { return Attribute(name,
 OperatorCall Call(const std::string& op, std::vector<api::HostValue> inputs,
                   const std::string& fields = "", int outputs = 1) {
   return {op, 1, std::move(inputs), fields, outputs, "com.microsoft"};
-}
-
-std::vector<double> Evaluate(const OperatorCall& call, size_t i = 0) {
-  const auto outputs = RunOperator(call);
-  if (!outputs.ok()) {
-    ADD_FAILURE() << outputs.status();
-    return {};
-  }
-  return outputs->at(i).ToDoubles();
-}
-
-std::string Error(const OperatorCall& call) {
-  return std::string(RunOperator(call).status().message());
 }
 
 TEST(EmbedLayerNormalization, AddsItsTablesAndCountsTheMask) {

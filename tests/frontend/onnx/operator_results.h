@@ -1,0 +1,32 @@
+// What operators give in tests that fail where they give nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/frontend/onnx/run_operator.h"
+
+namespace tartan::onnx {
+
+// Output `i`; an empty tensor, with a failure, where the operator cannot be run.
+inline HostTensor EvaluateTensor(const OperatorCall& call, size_t i = 0) {
+  const auto outputs = RunOperator(call);
+  if (!outputs.ok()) {
+    ADD_FAILURE() << outputs.status();
+    return Values({0}, {});
+  }
+  return outputs->at(i);
+}
+
+// Its elements.
+inline std::vector<double> Evaluate(const OperatorCall& call, size_t i = 0) {
+  return EvaluateTensor(call, i).ToDoubles();
+}
+
+// The message of its error; empty where it can be run.
+inline std::string Error(const OperatorCall& call) {
+  return std::string(RunOperator(call).status().message());
+}
+
+}  // namespace tartan::onnx
