@@ -6,6 +6,7 @@ build_packages=(
   protobuf-compiler libprotobuf-dev libabsl-dev libonnx-dev
   libcli11-dev libpng-dev zlib1g-dev libxxhash-dev libre2-dev
   ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
+  liblept5
 )
 test_packages=(libgtest-dev libgmock-dev libonnx-testdata)
 # What is measured beside is optional: what is not there is left out.

@@ -20,7 +20,7 @@ constexpr Family kFamilies[] = {
     PoolingOperators, QuantizationOperators, RecurrentOperators, ReductionOperators, ResizeOperators,
     SelectionOperators, SequenceOperators, ShapeOperators, SoftmaxOperators, WindowOperators,
     SamplingOperators, RegionOperators, SpectrumOperators,
-    RandomOperators, TrainingOperators,
+    RandomOperators, TrainingOperators, ImageOperators,
 };
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name

@@ -126,6 +126,7 @@ absl::Span<const OperatorRow> RegionOperators();
 absl::Span<const OperatorRow> SpectrumOperators();
 absl::Span<const OperatorRow> RandomOperators();
 absl::Span<const OperatorRow> TrainingOperators();
+absl::Span<const OperatorRow> ImageOperators();
 
 // The row of the highest since_version up to `opset`; null when there is none.
 const OperatorRow* FindOperator(absl::string_view domain, absl::string_view name, int64_t opset);
