@@ -11,7 +11,7 @@
 
 namespace tartan::onnx {
 
-inline constexpr char kMicrosoftDomain[] = "com.microsoft";
+inline constexpr absl::string_view kMicrosoftDomain = "com.microsoft";
 
 constexpr OperatorRow MicrosoftRow(absl::string_view name, Arity arity, Handler handler,
                                    uint32_t host_operands = 0) {
