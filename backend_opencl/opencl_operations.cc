@@ -304,20 +304,14 @@ Code ApplyLogic(ScalarOp op, const Type& type, absl::Span<const Code> x) {
                 : Infix("|", Precedence::kBitOr, x[0], x[1]);
 }
 
-Code ApplySelect(const Type& type, const Type& result, absl::Span<const Code> x) {
+Code ApplySelect(const Type& type, absl::Span<const Code> x) {
   if (type.lanes == 1) {
     return Code{absl::StrCat(Parenthesized(x[0], Precedence::kLogicalOr), " ? ",
                              Parenthesized(x[1], Precedence::kLogicalOr), " : ",
                              Parenthesized(x[2], Precedence::kConditional)),
                 Precedence::kConditional};
   }
-  // select takes a mask as wide as its values.
-  const Type& values = IsBool(result) ? type : result;
-  Code mask = x[0];
-  if (ByteWidth(values.element) != ByteWidth(type.element)) {
-    mask = Call(absl::StrCat("convert_", SignedTypeName(values)), {mask});
-  }
-  return Call("select", {x[2], x[1], mask});
+  return Call("select", {x[2], x[1], x[0]});
 }
 
 }  // namespace
@@ -335,7 +329,7 @@ Code Apply(ScalarOp op, const Type& type, const Type& result, absl::Span<const C
     case ScalarOp::kCast:
       return ConvertValue(operands[0], type, result);
     case ScalarOp::kSelect:
-      return ApplySelect(type, result, operands);
+      return ApplySelect(type, operands);
     case ScalarOp::kLogicalNot:
     case ScalarOp::kLogicalAnd:
     case ScalarOp::kLogicalOr:

@@ -77,8 +77,9 @@ struct Dialect {
   std::function<std::string(const sem::Type&, MemorySpace)> stored_type_name;
   std::function<Code(sem::WorkId, int dimension, DataType type)> work_index;
   // A function of printed operands; `type` is the operands' type, `result` the result's. Vector
-  // conditions are masks as wide as what was compared: for logic and kSelect `type` is the type
-  // compared (bool where the condition is scalar).
+  // conditions are masks, signed integers of 0 and -1: a comparison makes them as wide as what it
+  // compares, kSelect takes them as wide as what they choose between and kCast converts them. For
+  // logic and kSelect `type` is the masks' (bool where the condition is scalar).
   std::function<Code(ScalarOp op, const sem::Type& type, const sem::Type& result,
                      absl::Span<const Code> operands)>
       apply;

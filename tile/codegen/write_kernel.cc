@@ -1,5 +1,7 @@
 #include "tile/codegen/write_kernel.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
@@ -228,19 +230,25 @@ class Writer {
   }
 
   Code PrintApply(const sem::Apply& apply, const Type& type) {
+    const ExprPtr& first = apply.operands[0];
+    if (IsMask(type)) return PrintMask(apply, type, WidthsOf(apply).greatest);
     std::vector<Code> operands;
     bool is_data = IsFloat(apply.operands.back()->type.element);
     for (const ExprPtr& operand : apply.operands) {
-      operands.push_back(Print(operand));
+      operands.push_back(IsMask(operand->type) ? PrintMask(operand, ByteWidth(type.element))
+                                               : Print(operand));
       is_data = is_data || operands.back().is_data;
     }
-    if (apply.op == ScalarOp::kCast && IsMask(apply.operands[0]->type) && !IsMask(type)) {
+    if (!IsMask(first->type)) {
+      return Marked(dialect_.apply(apply.op, first->type, type, operands), is_data);
+    }
+    if (apply.op == ScalarOp::kCast) {
       operands.push_back(PrintNumber(1, type));
       operands.push_back(PrintNumber(0, type));
-      return Marked(dialect_.apply(ScalarOp::kSelect, MaskType(apply.operands[0]), type, operands),
-                    is_data);
     }
-    return Marked(dialect_.apply(apply.op, MaskType(apply.operands[0]), type, operands), is_data);
+    return Marked(dialect_.apply(ScalarOp::kSelect, MaskType(ByteWidth(type.element), type.lanes),
+                                 type, operands),
+                  is_data);
   }
 
   Code PrintNumber(int64_t value, const Type& type) {
@@ -250,12 +258,72 @@ class Writer {
 
   static bool IsMask(const Type& type) { return type.element == DataType::kBool && type.lanes > 1; }
 
-  // The type itself, or for a vector condition the type whose comparison made it.
-  static Type MaskType(const ExprPtr& expr) {
-    if (!IsMask(expr->type)) return expr->type;
-    const auto* apply = std::get_if<sem::Apply>(&expr->node);
-    if (apply == nullptr) return Type{DataType::kInt32, expr->type.lanes};
-    return MaskType(apply->operands.back());
+  // A comparison makes a mask as wide as what it compares.
+  static Type MaskType(int64_t width, int lanes) {
+    switch (width) {
+      case 1:
+        return Type{DataType::kInt8, lanes};
+      case 2:
+        return Type{DataType::kInt16, lanes};
+      case 4:
+        return Type{DataType::kInt32, lanes};
+      default:
+        return Type{DataType::kInt64, lanes};
+    }
+  }
+
+  // Bytes of what the comparisons in a vector condition compare.
+  struct Widths {
+    int64_t least = INT64_MAX;
+    int64_t greatest = 0;
+
+    void Add(const Widths& other) {
+      least = std::min(least, other.least);
+      greatest = std::max(greatest, other.greatest);
+    }
+  };
+
+  static Widths WidthsOf(const sem::Apply& apply) {
+    Widths widths;
+    for (const ExprPtr& operand : apply.operands) {
+      const auto* condition = std::get_if<sem::Apply>(&operand->node);
+      if (!IsMask(operand->type)) {
+        const int64_t width = ByteWidth(operand->type.element);
+        if (operand->type.lanes > 1) widths.Add({width, width});
+      } else if (condition != nullptr) {
+        widths.Add(WidthsOf(*condition));
+      }
+    }
+    return widths;
+  }
+
+  // A vector condition as a mask of so many bytes to a lane.
+  Code PrintMask(const ExprPtr& expr, int64_t width) {
+    if (const auto* apply = std::get_if<sem::Apply>(&expr->node)) {
+      return PrintMask(*apply, expr->type, width);
+    }
+    const bool is_true = std::get<sem::IntLiteral>(expr->node).value != 0;
+    return dialect_.int_literal(is_true ? -1 : 0, MaskType(width, expr->type.lanes));
+  }
+
+  Code PrintMask(const sem::Apply& apply, const Type& type, int64_t width) {
+    const Widths widths = WidthsOf(apply);
+    // Conditions of one width are joined before they are converted.
+    const int64_t own = widths.least == widths.greatest ? widths.least : width;
+    bool is_comparison = true;
+    std::vector<Code> operands;
+    for (const ExprPtr& operand : apply.operands) {
+      const bool is_mask = IsMask(operand->type);
+      operands.push_back(is_mask ? PrintMask(operand, own) : Print(operand));
+      is_comparison = is_comparison && !is_mask;
+    }
+    const Type mask = MaskType(own, type.lanes);
+    const Type& compared = apply.operands[0]->type;  // or a scalar condition between masks
+    const bool is_of_masks = !is_comparison && IsMask(compared);
+    const Code code = dialect_.apply(apply.op, is_of_masks ? mask : compared, type, operands);
+    if (own == width) return Marked(code, true);
+    return Marked(dialect_.apply(ScalarOp::kCast, mask, MaskType(width, type.lanes), {{code}}),
+                  true);
   }
 
   const Dialect& dialect_;

@@ -340,7 +340,10 @@ class Verifier {
           absl::StrCat(tartan::Name(apply.op), " is not defined for ", tartan::Name(type.element)),
           expr);
     }
-    return IsMask(type) ? CheckMasks(apply, expr) : absl::OkStatus();
+    if (IsMask(type) && !IsLogic(apply.op) && apply.op != ScalarOp::kSelect) {
+      return Wrong("operation on bool vectors that is no logic", expr);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckCast(const Type& from, const ExprPtr& expr) {
@@ -349,27 +352,6 @@ class Verifier {
     }
     return IsMask(expr->type) && from.lanes == 1 ? Wrong("splat to a bool vector", expr)
                                                  : absl::OkStatus();
-  }
-
-  // Bytes of the elements whose comparison made a vector condition.
-  static int64_t MaskWidth(const ExprPtr& expr) {
-    if (!IsMask(expr->type)) return ByteWidth(expr->type.element);
-    const auto* apply = std::get_if<Apply>(&expr->node);
-    return apply == nullptr ? 0 : MaskWidth(apply->operands.back());
-  }
-
-  static absl::Status CheckMasks(const Apply& apply, const ExprPtr& expr) {
-    if (!IsLogic(apply.op) && apply.op != ScalarOp::kSelect) {
-      return Wrong("operation on bool vectors that is no logic", expr);
-    }
-    for (const ExprPtr& operand : apply.operands) {
-      const int64_t width = MaskWidth(operand);
-      const bool scalar_condition = operand->type.lanes == 1;
-      if (width == 0 || (!scalar_condition && width != MaskWidth(apply.operands.back()))) {
-        return Wrong("vector conditions of different widths", expr);
-      }
-    }
-    return absl::OkStatus();
   }
 
   static absl::Status Wrong(absl::string_view what, const ExprPtr& expr) {

@@ -182,6 +182,25 @@ TEST(WriteKernel, ConvertsVectorMasksToTheWidthOfTheValues) {
   EXPECT_EQ(Printed(Cast(less, kF32)), "select((float4)(0.0f), (float4)(1.0f), a < b)");
 }
 
+TEST(WriteKernel, JoinsVectorMasksAtTheWidthOfTheValues) {
+  const ExprPtr narrow =
+      Less(Var("a", Type{DataType::kInt8, 4}), Var("b", Type{DataType::kInt8, 4}));
+  const DataType kF64 = DataType::kFloat64;
+  const ExprPtr wide = Less(Var("p", Type{kF64, 4}), Var("q", Type{kF64, 4}));
+  const ExprPtr x = Var("x", Type{kF32, 4});
+  const ExprPtr y = Var("y", Type{kF32, 4});
+  EXPECT_EQ(Printed(Select(And(narrow, wide), x, y)),
+            "select(y, x, convert_int4(a < b) & convert_int4(p < q))");
+  // Of one width: joined first.
+  EXPECT_EQ(Printed(Select(Not(And(wide, wide)), x, y)),
+            "select(y, x, convert_int4(!((p < q) & (p < q))))");
+  // A condition that chooses between conditions.
+  EXPECT_EQ(Printed(Select(Select(narrow, wide, Less(x, y)), x, y)),
+            "select(y, x, select(x < y, convert_int4(p < q), convert_int4(a < b)))");
+  EXPECT_EQ(Printed(Cast(And(narrow, wide), DataType::kInt8)),
+            "select((char4)(0), (char4)(1), (a < b) & convert_char4(p < q))");
+}
+
 TEST(WriteProgram, AsksForDoubleOnlyWhereItIsUsed) {
   Kernel kernel;
   kernel.name = "k";
