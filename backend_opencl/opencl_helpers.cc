@@ -154,6 +154,18 @@ constexpr absl::string_view kPrefetch =
 }
 )";
 
+constexpr absl::string_view kDot16 = R"(static inline $T tt_dot16_$T($T a, $T b) {$X86
+  const $T low = (as_$T(as_$U(a) << 16) >> 16) * (as_$T(as_$U(b) << 16) >> 16);
+  return as_$T(as_$U(low) + as_$U((a >> 16) * (b >> 16)));
+}
+)";
+// LLVM does not find the instruction in that. $M is Clang's macro for processors that have it for
+// as many bits, $H the vector of int16 with twice the lanes.
+constexpr absl::string_view kDot16OfX86 = R"(
+#ifdef $M
+  return as_$T(__builtin_ia32_pmaddwd$B(as_$H(a), as_$H(b)));
+#endif)";
+
 constexpr absl::string_view kFromBFloat16 = R"(static inline $F tt_from_bfloat16_$H($H bits) {
   return as_$F(convert_$I(bits) << 16);
 }
@@ -225,8 +237,23 @@ std::string LaneByLane(absl::string_view name, const Type& type) {
                     type);
 }
 
+std::string Dot16(const Type& type) {
+  std::string macro;
+  if (type.lanes == 4) macro = "__SSE2__";
+  if (type.lanes == 8) macro = "__AVX2__";
+  if (type.lanes == 16) macro = "__AVX512BW__";
+  const std::string bits = absl::StrCat(32 * type.lanes);
+  const std::string halves = absl::StrCat("short", 2 * type.lanes);
+  const std::string x86 =
+      macro.empty()
+          ? ""
+          : absl::StrReplaceAll(kDot16OfX86, {{"$M", macro}, {"$B", bits}, {"$H", halves}});
+  return Substitute(absl::StrReplaceAll(kDot16, {{"$X86", x86}}), type);
+}
+
 std::string ArithmeticHelper(absl::string_view name, const Type& type) {
   if (name == "stream") return Substitute(kStream, type);
+  if (name == "dot16") return Dot16(type);
   if (std::string function = VectorFunction(name, type); !function.empty()) return function;
   if (IsFloat(type.element)) {
     const std::string scalar = FindHelper(kFloatHelpers, name, Type{type.element, 1});

@@ -284,6 +284,8 @@ Code ApplyInteger(ScalarOp op, const Type& type, absl::Span<const Code> x) {
     case ScalarOp::kShiftLeft:
     case ScalarOp::kShiftRight:
       return ApplyShift(op, type, x);
+    case ScalarOp::kDot16:
+      return CallHelper("dot16", type, x);
     case ScalarOp::kIsNan:
     case ScalarOp::kIsInf:
       return type.lanes == 1 ? Code{"0"}

@@ -62,6 +62,7 @@ enum class ScalarOp : uint8_t {
   kBitXor,
   kShiftLeft,
   kShiftRight,
+  kDot16,  // of int32: low half times low half plus high half times high half, signed
   kLogicalAnd,
   kLogicalOr,
   kEqual,

@@ -1,6 +1,8 @@
 #include "tile/compiler/compiler.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -15,12 +17,14 @@
 #include "tile/graph/channels_last.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/group.h"
+#include "tile/graph/integer_factors.h"
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
 #include "tile/lower/lower_kernel.h"
 #include "tile/lower/lower_special.h"
 #include "tile/plan/kernel_plan.h"
+#include "tile/plan/pair_choice.h"
 #include "tile/poly/build_kernel.h"
 #include "tile/poly/winograd.h"
 #include "tile/sem/simplify.h"
@@ -204,25 +208,43 @@ void CompileFlat(const poly::FlatContraction& flat, std::string description, boo
   list->AddStep(is_setup, std::move(step));
 }
 
+// Compiles a kernel whose result is for others alone, once where all it reads is constant.
+ValueId CompilePart(poly::FlatContraction* flat, const CompileOptions& options, ListBuilder* list) {
+  const std::vector<bool> constants = ConstantTensors(*flat, *list);
+  const bool is_constant = std::find(constants.begin(), constants.end(), false) == constants.end();
+  poly::Output& output = flat->outputs.front();
+  output.value = list->AddValue(flat->name, output.shape, is_constant);
+  Dump(options, "flat", [&] { return poly::ToString(*flat); });
+  CompileFlat(*flat, flat->name, is_constant, options, list);
+  return output.value;
+}
+
 void CompileWinograd(poly::WinogradKernels kernels, const std::string& description, bool is_setup,
                      const CompileOptions& options, ListBuilder* list) {
-  // Compiles a kernel whose result is for others.
-  const auto compile = [&](poly::FlatContraction* flat) {
-    const std::vector<bool> constants = ConstantTensors(*flat, *list);
-    const bool is_constant =
-        std::find(constants.begin(), constants.end(), false) == constants.end();
-    poly::Output& output = flat->outputs.front();
-    output.value = list->AddValue(flat->name, output.shape, is_constant);
-    Dump(options, "flat", [&] { return poly::ToString(*flat); });
-    CompileFlat(*flat, flat->name, is_constant, options, list);
-    return output.value;
-  };
-  if (kernels.padded) kernels.data.tensors.back().value = compile(&*kernels.padded);
-  kernels.products.tensors[0].value = compile(&kernels.data);
-  kernels.products.tensors[1].value = compile(&kernels.weights);
-  kernels.result.tensors.back().value = compile(&kernels.products);
+  if (kernels.padded) {
+    kernels.data.tensors.back().value = CompilePart(&*kernels.padded, options, list);
+  }
+  kernels.products.tensors[0].value = CompilePart(&kernels.data, options, list);
+  kernels.products.tensors[1].value = CompilePart(&kernels.weights, options, list);
+  kernels.result.tensors.back().value = CompilePart(&kernels.products, options, list);
   Dump(options, "flat", [&] { return poly::ToString(kernels.result); });
   CompileFlat(kernels.result, description, is_setup, options, list);
+}
+
+void CompilePaired(poly::PairedProduct kernels, const std::string& description, bool is_setup,
+                   const CompileOptions& options, ListBuilder* list) {
+  poly::FlatContraction& products = kernels.products;
+  const size_t first = products.tensors.size() - 2;
+  products.tensors[first].value = CompilePart(&kernels.left, options, list);
+  products.tensors[first + 1].value = CompilePart(&kernels.right, options, list);
+  Dump(options, "flat", [&] { return poly::ToString(products); });
+  CompileFlat(products, description, is_setup, options, list);
+}
+
+std::optional<poly::PairedProduct> PairWorthwhile(const poly::FlatContraction& flat,
+                                                  const CompileOptions& options) {
+  if (!options.pair_products || options.planner) return std::nullopt;
+  return plan::ChoosePairs(flat, options.settings);
 }
 
 absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces& spaces,
@@ -241,6 +263,9 @@ absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces&
   if (winograd) {
     CompileWinograd(poly::MakeWinograd(flat, winograd->correlation, winograd->tile),
                     Describe(program, group), list->IsSetup(group), options, list);
+  } else if (auto paired = PairWorthwhile(flat, options)) {
+    CompilePaired(*std::move(paired), Describe(program, group), list->IsSetup(group), options,
+                  list);
   } else {
     CompileFlat(flat, Describe(program, group), list->IsSetup(group), options, list);
   }
@@ -258,8 +283,8 @@ void CompileChain(const ir::Program& program, const ir::Grouping& grouping,
     step.flops += Flops(chain.kernels[k].flat);
   }
   const std::string name = KernelName(list->kernel_count(), chain.kernels.back().flat.name);
-  lower::RowChainKernel lowered = CompileRowChain(
-      described, options.settings, name, {options.force_64bit_indices}, options.dump);
+  lower::RowChainKernel lowered = CompileRowChain(described, options.settings, name,
+                                                  {options.force_64bit_indices}, options.dump);
   for (ValueId value : lowered.parameters) {
     step.buffers.push_back(list->BufferOf(value));
     step.bytes += static_cast<double>(program.values[value].shape.byte_size());
@@ -293,6 +318,31 @@ absl::StatusOr<std::set<ValueId>> FindWinograd(const ir::Program& program,
   return found;
 }
 
+// What lies between narrow integers and the products that are computed in pairs of them: the pairs
+// are made from the narrow ones.
+absl::StatusOr<std::vector<ValueId>> FindFactors(const ir::Program& program,
+                                                 const poly::ProgramSpaces& spaces,
+                                                 const graph::GroupOptions& group_options,
+                                                 const CompileOptions& options) {
+  std::map<ValueId, std::vector<ValueId>> factors = graph::FindIntegerFactors(program, spaces);
+  if (factors.empty()) return std::vector<ValueId>();
+  graph::GroupOptions inlining = group_options;
+  for (const auto& [root, values] : factors) {
+    inlining.inlined.insert(inlining.inlined.end(), values.begin(), values.end());
+  }
+  const ir::Grouping grouping = graph::GroupIntoKernels(program, spaces, inlining);
+  std::vector<ValueId> found;
+  for (const ir::KernelGroup& group : grouping.groups) {
+    const auto it = factors.find(group.root);
+    if (it == factors.end() || program.values[group.root].shape.element_count() == 0) continue;
+    TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
+                            poly::BuildKernel(program, spaces, grouping, group));
+    if (!PairWorthwhile(flat, options)) continue;
+    found.insert(found.end(), it->second.begin(), it->second.end());
+  }
+  return found;
+}
+
 }  // namespace
 
 absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOptions& options) {
@@ -322,6 +372,8 @@ absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOption
     }
   }
   Dump(options, "graph", [&] { return ir::ToString(program); });
+  TARTAN_ASSIGN_OR_RETURN(group_options.inlined,
+                          FindFactors(program, spaces, group_options, options));
   const std::vector<bool> is_constant = graph::FindConstants(program);
   ChainedGroups divided;
   if (options.fuse && options.chain_rows) {

@@ -80,6 +80,8 @@ class Grouper {
     latest_root_.assign(size_, -1);
     region_.assign(size_, ir::kNoValue);
     in_memory_.assign(size_, false);
+    inlined_.assign(size_, false);
+    for (ValueId v : options_.inlined) inlined_[v] = true;
     constant_ = FindConstants(program_);
     is_output_.assign(size_, false);
     for (ValueId v : program_.outputs) is_output_[v] = true;
@@ -115,9 +117,8 @@ class Grouper {
     // A reshape at the region's end is a view of what is stored.
     for (size_t m = members.size(); m-- > 1;) {
       const ValueId member = members[m];
-      const bool used_inside =
-          std::any_of(users_[member].begin(), users_[member].end(),
-                      [&](ValueId user) { return region_[user] == root; });
+      const bool used_inside = std::any_of(users_[member].begin(), users_[member].end(),
+                                           [&](ValueId user) { return region_[user] == root; });
       if (kind_[member] == Kind::kReshape && !used_inside) region_[member] = ir::kNoValue;
     }
   }
@@ -125,6 +126,7 @@ class Grouper {
   bool FitsRegion(ValueId root, ValueId candidate) const {
     const bool is_elementwise = std::holds_alternative<ir::Elementwise>(value(candidate).op);
     if (!is_elementwise && kind_[candidate] != Kind::kReshape) return false;
+    if (inlined_[candidate]) return false;
     // A reduction of constants is done once; what follows on values of a run is not.
     if (constant_[root] != constant_[candidate]) return false;
     const TensorShape& shape = value(candidate).shape;
@@ -142,9 +144,9 @@ class Grouper {
     const poly::IndexSpace& space = *spaces_[root];
     const auto coords =
         poly::ReshapeCoords(space.output_coords, value(root).shape.dims, shape.dims, space.indices);
-    return coords.has_value() && poly::ReshapeCoords(*coords, shape.dims, value(root).shape.dims,
-                                                     space.indices)
-                                     .has_value();
+    return coords.has_value() &&
+           poly::ReshapeCoords(*coords, shape.dims, value(root).shape.dims, space.indices)
+               .has_value();
   }
 
   // Values that something can only read from memory.
@@ -167,8 +169,8 @@ class Grouper {
       if (IsGather(special->kind)) {
         Need(special->operands[0]);
       } else if (special->kind == ir::SpecialKind::kReshape) {
-        const bool readable_anywhere = poly::ReshapeMergesOnly(
-            user.shape.dims, value(special->operands[0]).shape.dims);
+        const bool readable_anywhere =
+            poly::ReshapeMergesOnly(user.shape.dims, value(special->operands[0]).shape.dims);
         if (!readable_anywhere && region_[v] == ir::kNoValue) Need(special->operands[0]);
       } else {
         for (ValueId operand : special->operands) Need(operand);
@@ -208,7 +210,7 @@ class Grouper {
       }
       const bool costly = operations_[v] > options_.max_inlined_operations ||
                           reads_[v] > options_.max_inlined_reads || IsDoneAtLoad(v);
-      if (costly && kind_[v] == Kind::kPointwise && region_[v] == ir::kNoValue) {
+      if (costly && kind_[v] == Kind::kPointwise && region_[v] == ir::kNoValue && !inlined_[v]) {
         in_memory_[v] = true;
         operations_[v] = 0;
         reads_[v] = 1;
@@ -236,9 +238,9 @@ class Grouper {
           return elementwise.op == ScalarOp::kIdentity || elementwise.op == ScalarOp::kCast ? 0 : 1;
         },
         [&](const ir::Contraction&) {
-          const bool free = spaces_[v]->constraints.empty() &&
-                            std::get<ir::Contraction>(value(v).op).combination ==
-                                Combination::kNone;
+          const bool free =
+              spaces_[v]->constraints.empty() &&
+              std::get<ir::Contraction>(value(v).op).combination == Combination::kNone;
           return free ? 0 : 1;
         },
         [](const ir::Special& special) { return IsGather(special.kind) ? 2 : 0; },
@@ -250,7 +252,7 @@ class Grouper {
     constexpr size_t kManySinks = 4;
     constexpr int kCheapOperations = 4;
     constexpr int kCheapReads = 2;
-    std::vector<std::set<ValueId>> sinks(size_);   // kernels that would compute the value
+    std::vector<std::set<ValueId>> sinks(size_);  // kernels that would compute the value
     std::vector<bool> reused(size_, false);  // one of them would do so more than twice an element
     for (size_t i = size_; i-- > 0;) {
       const ValueId v = static_cast<ValueId>(i);
@@ -268,6 +270,7 @@ class Grouper {
         }
       }
       if (kind_[v] != Kind::kPointwise || region_[v] != ir::kNoValue || in_memory_[v]) continue;
+      if (inlined_[v]) continue;
       const bool cheap = operations_[v] <= kCheapOperations && reads_[v] <= kCheapReads;
       if ((sinks[v].size() > 1 && (!cheap || sinks[v].size() > kManySinks)) ||
           (reused[v] && operations_[v] > 0)) {
@@ -336,6 +339,7 @@ class Grouper {
   std::vector<ValueId> latest_root_;  // the last root a value depends on; -1: none
   std::vector<ValueId> region_;       // the root whose kernel computes the value as an epilogue
   std::vector<bool> in_memory_;
+  std::vector<bool> inlined_;
   std::vector<bool> is_output_;
   std::vector<int> operations_;
   std::vector<int> reads_;

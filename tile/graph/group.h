@@ -21,6 +21,8 @@ struct GroupOptions {
   int max_epilogue_operations = 64;
   // Elementwise values that are held in memory in any case.
   std::vector<ir::ValueId> held = {};
+  // Elementwise values that are computed where they are read, whatever that repeats.
+  std::vector<ir::ValueId> inlined = {};
 };
 
 ir::Grouping GroupIntoKernels(const ir::Program& program, const poly::ProgramSpaces& spaces,

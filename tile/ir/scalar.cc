@@ -54,6 +54,13 @@ uint64_t ShiftLeft(int64_t a, int64_t count, DataType type) {
   return count < 0 || count >= BitWidth(type) ? 0 : static_cast<uint64_t>(a) << count;
 }
 
+// The halves of a times those of b, both as signed numbers.
+uint64_t Dot16(int64_t a, int64_t b) {
+  const int64_t low = int64_t{static_cast<int16_t>(a)} * static_cast<int16_t>(b);
+  const int64_t high = int64_t{static_cast<int16_t>(a >> 16)} * static_cast<int16_t>(b >> 16);
+  return static_cast<uint64_t>(low + high);
+}
+
 uint64_t ShiftRight(int64_t a, int64_t count, DataType type) {
   if (count < 0 || count >= BitWidth(type))
     return IsSignedInteger(type) && a < 0 ? ~uint64_t{0} : 0;
@@ -105,6 +112,8 @@ uint64_t ApplyBits(ScalarOp op, int64_t a, int64_t b, DataType type) {
       return ShiftLeft(a, b, type);
     case ScalarOp::kShiftRight:
       return ShiftRight(a, b, type);
+    case ScalarOp::kDot16:
+      return Dot16(a, b);
     default:  // kIdentity, kCeil, kFloor, kRound, kTrunc
       return x;
   }

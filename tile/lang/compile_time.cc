@@ -119,6 +119,8 @@ Folded FoldIntegers(ScalarOp op, int64_t a, int64_t b) {
       return ShiftLeft(a, b);
     case ScalarOp::kShiftRight:
       return Integer(ShiftRight(a, b));
+    case ScalarOp::kDot16:
+      return std::nullopt;  // sizes are no pairs of numbers
     default:
       return FoldComparison(op, a, b);
   }

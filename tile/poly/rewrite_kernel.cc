@@ -61,6 +61,60 @@ class ExprMapper {
   std::unordered_map<const Expr*, ExprPtr> done_;
 };
 
+// Replaces the numbers of accesses and tensors.
+class ReadMapper {
+ public:
+  using Numbers = std::function<int(int)>;
+  ReadMapper(Numbers access, Numbers tensor)
+      : access_(std::move(access)), tensor_(std::move(tensor)) {}
+
+  ExprPtr Map(const ExprPtr& expr) {
+    if (expr == nullptr) return nullptr;
+    if (auto it = done_.find(expr.get()); it != done_.end()) return it->second;
+    ExprPtr mapped = Match(
+        expr->node,
+        [&](const Read& read) { return MakeExpr(expr->type, Read{access_(read.access)}); },
+        [&](const Apply& apply) {
+          return MakeExpr(expr->type, Apply{apply.op, MapAll(apply.operands)});
+        },
+        [&](const ReadAt& read) {
+          return MakeExpr(expr->type,
+                          ReadAt{tensor_(read.tensor), MapAll(read.coordinates), read.guard});
+        },
+        [&](const Choice& choice) {
+          return MakeExpr(expr->type, Choice{choice.poly, MapAll(choice.values)});
+        },
+        [&](const auto&) { return expr; });
+    done_.emplace(expr.get(), mapped);
+    return mapped;
+  }
+
+ private:
+  std::vector<ExprPtr> MapAll(std::vector<ExprPtr> exprs) {
+    for (ExprPtr& expr : exprs) expr = Map(expr);
+    return exprs;
+  }
+
+  Numbers access_;
+  Numbers tensor_;
+  std::unordered_map<const Expr*, ExprPtr> done_;
+};
+
+// New numbers in the order in which old ones are asked for.
+class Renumbering {
+ public:
+  int operator()(int old) {
+    const auto [it, is_new] = number_.emplace(old, static_cast<int>(kept_.size()));
+    if (is_new) kept_.push_back(old);
+    return it->second;
+  }
+  const std::vector<int>& kept() const { return kept_; }
+
+ private:
+  std::unordered_map<int, int> number_;
+  std::vector<int> kept_;
+};
+
 // Visits every expression below `expr` once.
 void Visit(const ExprPtr& expr, std::set<const Expr*>* seen,
            const std::function<void(const Expr&)>& visit) {
@@ -204,6 +258,33 @@ FlatContraction MapPolys(const FlatContraction& flat, const PolyMap& map) {
   result.empty_value = exprs.Map(flat.empty_value);
   for (Output& output : result.outputs) output.expr = exprs.Map(output.expr);
   return result;
+}
+
+ExprPtr MapReads(const ExprPtr& expr, const std::function<int(int)>& map) {
+  return ReadMapper(map, [](int tensor) { return tensor; }).Map(expr);
+}
+
+void DropUnread(FlatContraction* flat) {
+  Renumbering accesses;
+  Renumbering tensors;
+  ReadMapper mapper(
+      [&](int access) {
+        tensors(flat->accesses[access].tensor);
+        return accesses(access);
+      },
+      [&](int tensor) { return tensors(tensor); });
+  for (Output& output : flat->outputs) output.expr = mapper.Map(output.expr);
+  flat->empty_value = mapper.Map(flat->empty_value);
+  flat->body = mapper.Map(flat->body);
+  std::vector<TensorAccess> kept_accesses;
+  for (int access : accesses.kept()) {
+    kept_accesses.push_back(std::move(flat->accesses[access]));
+    kept_accesses.back().tensor = tensors(kept_accesses.back().tensor);
+  }
+  std::vector<Tensor> kept_tensors;
+  for (int tensor : tensors.kept()) kept_tensors.push_back(std::move(flat->tensors[tensor]));
+  flat->accesses = std::move(kept_accesses);
+  flat->tensors = std::move(kept_tensors);
 }
 
 FlatContraction MergeIndices(FlatContraction flat, std::vector<int>* kept) {

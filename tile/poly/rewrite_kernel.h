@@ -17,6 +17,14 @@ FlatContraction MapPolys(const FlatContraction& flat,
 // Visits every expression of the kernel once, also those within others.
 void VisitExprs(const FlatContraction& flat, const std::function<void(const Expr&)>& visit);
 
+// An expression with every read's access replaced by the `map`ped one; not those at computed
+// coordinates.
+ExprPtr MapReads(const ExprPtr& expr, const std::function<int(int)>& map);
+
+// Keeps the accesses that expressions read, and the tensors, in the order in which they come up:
+// first in outputs, last in the body.
+void DropUnread(FlatContraction* flat);
+
 // Tensors become sequences of elements (but for those read at computed coordinates), indices of
 // range 1 vanish, and two indices that every affine function of the kernel sees as one (a whole run
 // of the inner for each step of the outer) become one. The indices `kept` stay as they are; their

@@ -1,11 +1,9 @@
 #include "tile/poly/winograd.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tile/base/match.h"
 #include "tile/poly/rewrite_kernel.h"
 #include "tile/poly/winograd_transform.h"
 
@@ -19,65 +17,6 @@ using math::Affine;
 constexpr int64_t kRowGap = 16;
 
 ExprPtr ReadOf(int access) { return MakeExpr(DataType::kFloat32, Read{access}); }
-
-// Keeps the reads that outputs make, with their tensors, and adds `added` as the last tensor. An
-// access keeps its place among those kept.
-class ReadFilter {
- public:
-  explicit ReadFilter(FlatContraction* flat) : flat_(flat) {
-    for (Output& output : flat_->outputs) output.expr = Map(output.expr);
-    flat_->accesses = std::move(accesses_);
-    flat_->tensors = std::move(tensors_);
-  }
-
- private:
-  int TensorNumber(int tensor) {
-    const auto [it, is_new] = tensor_.emplace(tensor, static_cast<int>(tensors_.size()));
-    if (is_new) tensors_.push_back(flat_->tensors[tensor]);
-    return it->second;
-  }
-
-  int AccessNumber(int access) {
-    const auto [it, is_new] = access_.emplace(access, static_cast<int>(accesses_.size()));
-    if (is_new) {
-      accesses_.push_back(flat_->accesses[access]);
-      accesses_.back().tensor = TensorNumber(accesses_.back().tensor);
-    }
-    return it->second;
-  }
-
-  ExprPtr Map(const ExprPtr& expr) {
-    if (auto it = done_.find(expr.get()); it != done_.end()) return it->second;
-    ExprPtr mapped = Match(
-        expr->node,
-        [&](const Read& read) { return MakeExpr(expr->type, Read{AccessNumber(read.access)}); },
-        [&](const Apply& apply) {
-          return MakeExpr(expr->type, Apply{apply.op, MapAll(apply.operands)});
-        },
-        [&](const ReadAt& read) {
-          return MakeExpr(expr->type,
-                          ReadAt{TensorNumber(read.tensor), MapAll(read.coordinates), read.guard});
-        },
-        [&](const Choice& choice) {
-          return MakeExpr(expr->type, Choice{choice.poly, MapAll(choice.values)});
-        },
-        [&](const auto&) { return expr; });
-    done_.emplace(expr.get(), mapped);
-    return mapped;
-  }
-
-  std::vector<ExprPtr> MapAll(std::vector<ExprPtr> exprs) {
-    for (ExprPtr& expr : exprs) expr = Map(expr);
-    return exprs;
-  }
-
-  FlatContraction* flat_;
-  std::vector<Tensor> tensors_;
-  std::vector<TensorAccess> accesses_;
-  std::map<int, int> tensor_;
-  std::map<int, int> access_;
-  std::map<const Expr*, ExprPtr> done_;
-};
 
 class Maker {
  public:
@@ -304,7 +243,7 @@ class Maker {
     kernel.body = nullptr;
     kernel.constraints.clear();
     kernel.may_be_empty = false;
-    ReadFilter filter(&kernel);
+    DropUnread(&kernel);
     kernel = MapPolys(kernel, [&](const Affine& poly) { return poly.Substitute(place); });
     kernel.indices.resize(outputs);
     for (size_t d = 0; d < 2; ++d) {

@@ -93,6 +93,12 @@ uint64_t Shift(ScalarOp op, int64_t value, int64_t count, DataType type) {
   return in_range ? static_cast<uint64_t>(value) >> count : 0;
 }
 
+uint64_t Dot16(int64_t a, int64_t b) {
+  const int64_t low = int64_t{static_cast<int16_t>(a)} * static_cast<int16_t>(b);
+  const int64_t high = int64_t{static_cast<int16_t>(a >> 16)} * static_cast<int16_t>(b >> 16);
+  return static_cast<uint64_t>(low + high);
+}
+
 // The bits of an operation on integers or bool before wrapping.
 uint64_t EvaluateInteger(ScalarOp op, DataType type, int64_t a, int64_t b) {
   const auto x = static_cast<uint64_t>(a);
@@ -140,6 +146,8 @@ uint64_t EvaluateInteger(ScalarOp op, DataType type, int64_t a, int64_t b) {
     case ScalarOp::kShiftLeft:
     case ScalarOp::kShiftRight:
       return Shift(op, a, b, type);
+    case ScalarOp::kDot16:
+      return Dot16(a, b);
     default:  // kIdentity and the roundings: the value itself
       return x;
   }
@@ -344,6 +352,8 @@ bool IsDefined(ScalarOp op, DataType type) {
     case ScalarOp::kShiftLeft:
     case ScalarOp::kShiftRight:
       return IsInteger(type);
+    case ScalarOp::kDot16:
+      return type == DataType::kInt32;
     default:
       return IsFloat(type) || !IsFloatFunction(op);
   }

@@ -108,6 +108,13 @@ TEST(Fusion, RowWiseNormalisationsTakeOneKernel) {
   EXPECT_EQ(KernelCount("LayerNormalization"), 1);
 }
 
+TEST(Fusion, FactorsOfNarrowProductsAreMadeByAKernelEach) {
+  EXPECT_EQ(KernelCount("NarrowProduct"), 3);
+  EXPECT_EQ(KernelCount("NarrowProductsWithZeroPointsOfRowsAndColumns"), 3);
+  EXPECT_EQ(KernelCount("ProductOfInt16"), 3);
+  EXPECT_EQ(KernelCount("NarrowConvolutionInGroupsWithStridesAndDilation"), 3);
+}
+
 TEST(Fusion, InputsAndEmptyTensorsNeedNoKernel) {
   EXPECT_EQ(KernelCount("PassThrough"), 1);
   EXPECT_EQ(KernelCount("EmptyOutput"), 0);

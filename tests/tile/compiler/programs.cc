@@ -339,6 +339,42 @@ const std::vector<TestProgram>& TestPrograms() {
        "function (A[M, N]) -> (O) { E = exp(A) + log(abs(A) + 1); S[m, 0 : M, 1] = +(E[m, n]); T[0, n "
        ": 1, N] = +(E[m, n]); O = E / (S + T); }",
        {F32({6, 7})}},
+      {"NarrowProduct",
+       "function (A[M, L], Z, B[L, N]) -> (C) { X = as_int(A, 32) - as_int(Z, 32); Y = as_int(B, "
+       "32); C[i, j : M, N] = +(X[i, k] * Y[k, j]); }",
+       {Of(DataType::kUInt8, {33, 37}), Of(DataType::kUInt8, {}), Of(DataType::kInt8, {37, 65})},
+       -128,
+       255},
+      {"NarrowProductsWithZeroPointsOfRowsAndColumns",
+       "function (A[P, M, L], ZA, B[L, N], ZB) -> (O) { X = as_int(A, 32) - as_int(ZA, 32); Y = "
+       "as_int(B, 32) - as_int(ZB, 32); C[p, i, j : P, M, N] = +(X[p, i, k] * Y[k, j]); "
+       "O = as_float(C, 32) * 0.5 + as_float(ZB, 32); }",
+       {Of(DataType::kInt8, {3, 21, 40}), Of(DataType::kInt8, {21, 1}),
+        Of(DataType::kUInt8, {40, 66}), Of(DataType::kUInt8, {66})},
+       -128,
+       255},
+      {"ProductOfInt16",
+       "function (A[M, L], B[N, L]) -> (C) { X = as_int(A, 32); Y = as_int(B, 32); C[i, j : M, N] = "
+       "+(X[i, k] * Y[j, k]); }",
+       {Of(DataType::kInt16, {40, 41}), Of(DataType::kInt16, {64, 41})},
+       -32768,
+       32767},
+      {"NarrowConvolution",
+       "function (D[N, C, Y, X], Z, W[K, C, I, J]) -> (O) { E = as_int(D, 32) - as_int(Z, 32); V = "
+       "as_int(W, 32); O[n, k, y, x : N, K, Y, X] = +(E[n, c, y + i - 1, x + j - 1] * V[k, c, i, "
+       "j]); }",
+       {Of(DataType::kUInt8, {2, 7, 9, 11}), Of(DataType::kUInt8, {}),
+        Of(DataType::kInt8, {24, 7, 3, 3})},
+       -128,
+       255},
+      {"NarrowConvolutionInGroupsWithStridesAndDilation",
+       "function (D[N, G, C, Y, X], W[G, K, C, I, J], ZW) -> (O) { E = as_int(D, 32); V = as_int(W, "
+       "32) - as_int(ZW, 32); O[n, g, k, y, x : N, G, K, (Y + 1) / 2, X - 2] = "
+       "+(E[n, g, c, 2 * y + 2 * i - 2, x + j] * V[g, k, c, i, j]); }",
+       {Of(DataType::kInt8, {1, 2, 6, 15, 13}), Of(DataType::kInt8, {2, 20, 6, 3, 3}),
+        Of(DataType::kInt8, {2, 20, 1, 1, 1})},
+       -128,
+       127},
       {"NotANumberMaximum",
        "function (A[M, N]) -> (O) { B = A / (A - A); O[m : M] = >(B[m, n]); }", {F32({2, 3})}},
   };
