@@ -47,6 +47,13 @@ hal::DeviceType TypeOf(cl_device_type type) {
   return hal::DeviceType::kOther;
 }
 
+// Compute capability 6.1, of cl_nv_device_attribute_query, brought dp4a.
+bool HasDp4a(cl_device_id device) {
+  constexpr cl_device_info kMajor = 0x4000;  // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
+  constexpr cl_device_info kMinor = 0x4001;
+  return Query<cl_uint>(device, kMajor) * 10 + Query<cl_uint>(device, kMinor) >= 61;
+}
+
 ReportedHardware Probe(cl_device_id device, hal::DeviceType type) {
   ReportedHardware reported;
   reported.type = type;
@@ -69,20 +76,24 @@ ReportedHardware Probe(cl_device_id device, hal::DeviceType type) {
     reported.host_l2_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   }
 #endif
+  reported.has_dot8 = HasDp4a(device);
   const std::string extensions = QueryText(clGetDeviceInfo, device, CL_DEVICE_EXTENSIONS);
   for (absl::string_view extension : absl::StrSplit(extensions, ' ')) {
     reported.has_float16 |= extension == "cl_khr_fp16";
+    reported.has_dot8 |= extension == "cl_khr_integer_dot_product";
     reported.has_float64 |= extension == "cl_khr_fp64";
   }
   reported.has_float64 |= Query<cl_device_fp_config>(device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   return reported;
 }
 
-// Division may be off by 2.5 ulp otherwise: rounding such a quotient can give another integer.
+// Quotients may be off by 2.5 ulp unless they are to be rounded: rounding one can give another
+// integer.
 std::string BuildOptions(cl_device_id device) {
   const auto config = Query<cl_device_fp_config>(device, CL_DEVICE_SINGLE_FP_CONFIG);
   const bool can_round = (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
-  return can_round ? "-cl-fp32-correctly-rounded-divide-sqrt " : "";
+  return absl::StrCat(can_round ? "-cl-fp32-correctly-rounded-divide-sqrt " : "",
+                      HasDp4a(device) ? "-DTARTAN_DP4A " : "");
 }
 
 FoundDevice Describe(cl_platform_id platform, cl_device_id device) {

@@ -8,6 +8,13 @@ namespace {
 constexpr int64_t kKiB = 1024;
 constexpr int64_t kMiB = 1024 * kKiB;
 
+// A CPU device is the host's processor; every x86 with vectors has pmaddwd.
+#if defined(__x86_64__) || defined(__i386__)
+constexpr int64_t kHostPackedProducts = 2;
+#else
+constexpr int64_t kHostPackedProducts = 1;
+#endif
+
 int64_t OrDefault(int64_t reported, int64_t fallback) { return reported > 0 ? reported : fallback; }
 
 bool IsPowerOfTwo(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
@@ -26,6 +33,7 @@ int64_t CacheLine(int64_t reported, int64_t fallback) {
 // explicit vectors, and local memory is only a piece of the cached memory.
 void FillCpu(const ReportedHardware& reported, HardwareSettings* settings) {
   settings->threads = 1;
+  settings->packed_products = reported.type == hal::DeviceType::kCpu ? kHostPackedProducts : 1;
   int64_t width =
       std::max(reported.native_float_vector_width, reported.preferred_float_vector_width);
   // 1 is what drivers answer that vectorise work-items themselves; explicit vectors still pay.
@@ -36,8 +44,7 @@ void FillCpu(const ReportedHardware& reported, HardwareSettings* settings) {
   // The level of the cache that OpenCL reports is not told: the host knows better, and the first
   // two levels hardly vary among CPUs.
   settings->l1_bytes = std::clamp(OrDefault(reported.host_l1_bytes, 32 * kKiB), 8 * kKiB, kMiB);
-  const int64_t guessed =
-      std::clamp(OrDefault(reported.cache_bytes, 512 * kKiB), 256 * kKiB, kMiB);
+  const int64_t guessed = std::clamp(OrDefault(reported.cache_bytes, 512 * kKiB), 256 * kKiB, kMiB);
   settings->l2_bytes =
       std::clamp(OrDefault(reported.host_l2_bytes, guessed), settings->l1_bytes, 64 * kMiB);
   // 16 vector registers with AVX, 32 with AVX-512.
@@ -49,6 +56,7 @@ void FillGpu(const ReportedHardware& reported, HardwareSettings* settings) {
   settings->threads = FloorPowerOfTwo(
       std::min<int64_t>({256, settings->max_work_group_size, settings->max_work_item_sizes[0]}));
   settings->vector_width = 1;
+  settings->packed_products = reported.has_dot8 ? 4 : 1;
   settings->has_local_memory =
       reported.local_memory_is_dedicated && reported.local_memory_bytes >= 4 * kKiB;
   settings->cache_line_bytes = CacheLine(reported.cache_line_bytes, 128);

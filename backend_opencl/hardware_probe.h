@@ -27,6 +27,7 @@ struct ReportedHardware {
   int64_t host_l2_bytes = 0;
   bool has_float16 = false;
   bool has_float64 = false;
+  bool has_dot8 = false;  // four products of 8-bit numbers added up by one instruction
 };
 
 // Never unusable: every size is at least 1, and a value that is missing or odd is replaced by one

@@ -166,6 +166,24 @@ constexpr absl::string_view kDot16OfX86 = R"(
   return as_$T(__builtin_ia32_pmaddwd$B(as_$H(a), as_$H(b)));
 #endif)";
 
+constexpr absl::string_view kDot8 = R"(static inline $T tt_dot8_$T($T a, $T b) {$GPU
+  const $T even = ((as_$T(as_$U(a) << 24) >> 24) * (as_$T(as_$U(b) << 24) >> 24)) +
+                  ((as_$T(as_$U(a) << 8) >> 24) * (as_$T(as_$U(b) << 8) >> 24));
+  const $T odd = ((as_$T(as_$U(a) << 16) >> 24) * (as_$T(as_$U(b) << 16) >> 24)) +
+                 ((a >> 24) * (b >> 24));
+  return even + odd;
+}
+)";
+// For single numbers; TARTAN_DP4A is a build option.
+constexpr absl::string_view kDot8OfGpus = R"(
+#if defined(__opencl_c_integer_dot_product_input_4x8bit_packed)
+  return dot_4x8packed_ss_int(as_uint(a), as_uint(b));
+#elif defined(TARTAN_DP4A)
+  int sum;
+  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(0));
+  return sum;
+#endif)";
+
 constexpr absl::string_view kFromBFloat16 = R"(static inline $F tt_from_bfloat16_$H($H bits) {
   return as_$F(convert_$I(bits) << 16);
 }
@@ -254,6 +272,10 @@ std::string Dot16(const Type& type) {
 std::string ArithmeticHelper(absl::string_view name, const Type& type) {
   if (name == "stream") return Substitute(kStream, type);
   if (name == "dot16") return Dot16(type);
+  if (name == "dot8") {
+    const absl::string_view gpu = type.lanes == 1 ? kDot8OfGpus : "";
+    return Substitute(absl::StrReplaceAll(kDot8, {{"$GPU", gpu}}), type);
+  }
   if (std::string function = VectorFunction(name, type); !function.empty()) return function;
   if (IsFloat(type.element)) {
     const std::string scalar = FindHelper(kFloatHelpers, name, Type{type.element, 1});

@@ -286,6 +286,8 @@ Code ApplyInteger(ScalarOp op, const Type& type, absl::Span<const Code> x) {
       return ApplyShift(op, type, x);
     case ScalarOp::kDot16:
       return CallHelper("dot16", type, x);
+    case ScalarOp::kDot8:
+      return CallHelper("dot8", type, x);
     case ScalarOp::kIsNan:
     case ScalarOp::kIsInf:
       return type.lanes == 1 ? Code{"0"}

@@ -21,6 +21,7 @@ struct HardwareSettings {
   std::array<int64_t, 3> max_work_item_sizes = {1, 1, 1};
   bool has_float16 = false;
   bool has_float64 = true;
+  int64_t packed_products = 1;
   int64_t clock_mhz = 0;
   double gflops = 0;
   double gbps = 0;

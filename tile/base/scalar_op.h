@@ -62,7 +62,9 @@ enum class ScalarOp : uint8_t {
   kBitXor,
   kShiftLeft,
   kShiftRight,
-  kDot16,  // of int32: low half times low half plus high half times high half, signed
+  // Of int32 that hold signed numbers, two of 16 bits or four of 8: each times the other's, added up.
+  kDot16,
+  kDot8,
   kLogicalAnd,
   kLogicalOr,
   kEqual,

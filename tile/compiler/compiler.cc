@@ -24,7 +24,7 @@
 #include "tile/lower/lower_kernel.h"
 #include "tile/lower/lower_special.h"
 #include "tile/plan/kernel_plan.h"
-#include "tile/plan/pair_choice.h"
+#include "tile/plan/packing_choice.h"
 #include "tile/poly/build_kernel.h"
 #include "tile/poly/winograd.h"
 #include "tile/sem/simplify.h"
@@ -231,20 +231,20 @@ void CompileWinograd(poly::WinogradKernels kernels, const std::string& descripti
   CompileFlat(kernels.result, description, is_setup, options, list);
 }
 
-void CompilePaired(poly::PairedProduct kernels, const std::string& description, bool is_setup,
+void CompilePacked(poly::PackedProduct kernels, const std::string& description, bool is_setup,
                    const CompileOptions& options, ListBuilder* list) {
   poly::FlatContraction& products = kernels.products;
-  const size_t first = products.tensors.size() - 2;
-  products.tensors[first].value = CompilePart(&kernels.left, options, list);
-  products.tensors[first + 1].value = CompilePart(&kernels.right, options, list);
+  for (poly::PackedProduct::Operand& operand : kernels.operands) {
+    products.tensors[operand.tensor].value = CompilePart(&operand.kernel, options, list);
+  }
   Dump(options, "flat", [&] { return poly::ToString(products); });
   CompileFlat(products, description, is_setup, options, list);
 }
 
-std::optional<poly::PairedProduct> PairWorthwhile(const poly::FlatContraction& flat,
+std::optional<poly::PackedProduct> PackWorthwhile(const poly::FlatContraction& flat,
                                                   const CompileOptions& options) {
-  if (!options.pair_products || options.planner) return std::nullopt;
-  return plan::ChoosePairs(flat, options.settings);
+  if (!options.pack_products || options.planner) return std::nullopt;
+  return plan::ChoosePacking(flat, options.settings);
 }
 
 absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces& spaces,
@@ -263,8 +263,8 @@ absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces&
   if (winograd) {
     CompileWinograd(poly::MakeWinograd(flat, winograd->correlation, winograd->tile),
                     Describe(program, group), list->IsSetup(group), options, list);
-  } else if (auto paired = PairWorthwhile(flat, options)) {
-    CompilePaired(*std::move(paired), Describe(program, group), list->IsSetup(group), options,
+  } else if (auto packed = PackWorthwhile(flat, options)) {
+    CompilePacked(*std::move(packed), Describe(program, group), list->IsSetup(group), options,
                   list);
   } else {
     CompileFlat(flat, Describe(program, group), list->IsSetup(group), options, list);
@@ -318,8 +318,8 @@ absl::StatusOr<std::set<ValueId>> FindWinograd(const ir::Program& program,
   return found;
 }
 
-// What lies between narrow integers and the products that are computed in pairs of them: the pairs
-// are made from the narrow ones.
+// What lies between narrow integers and the products that are computed several at a time: what is
+// packed is made from the narrow ones.
 absl::StatusOr<std::vector<ValueId>> FindFactors(const ir::Program& program,
                                                  const poly::ProgramSpaces& spaces,
                                                  const graph::GroupOptions& group_options,
@@ -337,7 +337,7 @@ absl::StatusOr<std::vector<ValueId>> FindFactors(const ir::Program& program,
     if (it == factors.end() || program.values[group.root].shape.element_count() == 0) continue;
     TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
                             poly::BuildKernel(program, spaces, grouping, group));
-    if (!PairWorthwhile(flat, options)) continue;
+    if (!PackWorthwhile(flat, options)) continue;
     found.insert(found.end(), it->second.begin(), it->second.end());
   }
   return found;

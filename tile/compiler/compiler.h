@@ -27,7 +27,7 @@ struct CompileOptions {
   bool chain_rows = true;  // one launch for kernels that follow each other on the same rows
   bool pad_inputs = true;
   bool channels_last = true;
-  bool pair_products = true;  // products of narrow integers two at a time, on CPU devices
+  bool pack_products = true;  // products of narrow integers several at a time
   // Winograd's algorithm for 3x3 convolutions with unit stride, on CPU devices.
   plan::Winograd winograd = plan::Winograd::kSmallTiles;
 };

@@ -54,11 +54,14 @@ uint64_t ShiftLeft(int64_t a, int64_t count, DataType type) {
   return count < 0 || count >= BitWidth(type) ? 0 : static_cast<uint64_t>(a) << count;
 }
 
-// The halves of a times those of b, both as signed numbers.
-uint64_t Dot16(int64_t a, int64_t b) {
-  const int64_t low = int64_t{static_cast<int16_t>(a)} * static_cast<int16_t>(b);
-  const int64_t high = int64_t{static_cast<int16_t>(a >> 16)} * static_cast<int16_t>(b >> 16);
-  return static_cast<uint64_t>(low + high);
+// The sum of products of signed numbers that lie in a and b, Part being the type of one.
+template <typename Part>
+uint64_t Dot(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  for (int shift = 0; shift < 32; shift += 8 * static_cast<int>(sizeof(Part))) {
+    sum += int64_t{static_cast<Part>(a >> shift)} * static_cast<Part>(b >> shift);
+  }
+  return static_cast<uint64_t>(sum);
 }
 
 uint64_t ShiftRight(int64_t a, int64_t count, DataType type) {
@@ -113,7 +116,9 @@ uint64_t ApplyBits(ScalarOp op, int64_t a, int64_t b, DataType type) {
     case ScalarOp::kShiftRight:
       return ShiftRight(a, b, type);
     case ScalarOp::kDot16:
-      return Dot16(a, b);
+      return Dot<int16_t>(a, b);
+    case ScalarOp::kDot8:
+      return Dot<int8_t>(a, b);
     default:  // kIdentity, kCeil, kFloor, kRound, kTrunc
       return x;
   }

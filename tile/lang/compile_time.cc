@@ -120,6 +120,7 @@ Folded FoldIntegers(ScalarOp op, int64_t a, int64_t b) {
     case ScalarOp::kShiftRight:
       return Integer(ShiftRight(a, b));
     case ScalarOp::kDot16:
+    case ScalarOp::kDot8:
       return std::nullopt;  // sizes are no pairs of numbers
     default:
       return FoldComparison(op, a, b);

@@ -36,6 +36,8 @@ bool IsZeroWith(const poly::ExprPtr& expr, int access) {
   if (apply == nullptr) return false;
   switch (apply->op) {
     case ScalarOp::kMul:
+    case ScalarOp::kDot16:
+    case ScalarOp::kDot8:
       return IsZeroWith(apply->operands[0], access) || IsZeroWith(apply->operands[1], access);
     case ScalarOp::kIdentity:
     case ScalarOp::kNeg:

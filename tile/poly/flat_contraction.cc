@@ -164,6 +164,10 @@ ExprPtr MakeApply(ScalarOp op, DataType type, std::vector<ExprPtr> operands) {
   return MakeExpr(type, Apply{op, std::move(operands)});
 }
 
+ExprPtr MakeNumber(int64_t value, DataType type) {
+  return Convert(MakeExpr(DataType::kInt64, Literal{value}), type);
+}
+
 ExprPtr Convert(ExprPtr expr, DataType type) {
   type = ComputeType(type);
   if (expr->type == type) return expr;

@@ -125,6 +125,8 @@ std::string ToString(const FlatContraction& flat);
 
 ExprPtr MakeExpr(DataType type, decltype(Expr::node) node);
 ExprPtr MakeApply(ScalarOp op, DataType type, std::vector<ExprPtr> operands);
+// An integer as a number of the computation type of `type`.
+ExprPtr MakeNumber(int64_t value, DataType type);
 // Converts to the computation type of `type`; the expression itself where it has it already.
 ExprPtr Convert(ExprPtr expr, DataType type);
 

@@ -103,7 +103,7 @@ PackedKernel PackRead(const FlatContraction& flat, int access_number, int index,
   ExprPtr value = MakeExpr(type, Read{0});
   if (const int64_t range = flat.indices[index].range; range % block != 0) {
     from.guard = {{position[index] * block + position[lane], range}};
-    const ExprPtr zero = Convert(MakeExpr(DataType::kInt64, Literal{int64_t{0}}), type);
+    const ExprPtr zero = MakeNumber(0, type);
     value = MakeApply(ScalarOp::kSelect, type,
                       {MakeExpr(DataType::kBool, InRange{from.guard}), value, zero});
   }

@@ -61,19 +61,17 @@ class ExprMapper {
   std::unordered_map<const Expr*, ExprPtr> done_;
 };
 
-// Replaces the numbers of accesses and tensors.
-class ReadMapper {
+// Replaces expressions without operands, and the numbers of tensors read at computed coordinates.
+class LeafMapper {
  public:
-  using Numbers = std::function<int(int)>;
-  ReadMapper(Numbers access, Numbers tensor)
-      : access_(std::move(access)), tensor_(std::move(tensor)) {}
+  LeafMapper(std::function<ExprPtr(const ExprPtr&)> leaf, std::function<int(int)> tensor)
+      : leaf_(std::move(leaf)), tensor_(std::move(tensor)) {}
 
   ExprPtr Map(const ExprPtr& expr) {
     if (expr == nullptr) return nullptr;
     if (auto it = done_.find(expr.get()); it != done_.end()) return it->second;
     ExprPtr mapped = Match(
         expr->node,
-        [&](const Read& read) { return MakeExpr(expr->type, Read{access_(read.access)}); },
         [&](const Apply& apply) {
           return MakeExpr(expr->type, Apply{apply.op, MapAll(apply.operands)});
         },
@@ -84,7 +82,7 @@ class ReadMapper {
         [&](const Choice& choice) {
           return MakeExpr(expr->type, Choice{choice.poly, MapAll(choice.values)});
         },
-        [&](const auto&) { return expr; });
+        [&](const auto&) { return leaf_(expr); });
     done_.emplace(expr.get(), mapped);
     return mapped;
   }
@@ -95,8 +93,8 @@ class ReadMapper {
     return exprs;
   }
 
-  Numbers access_;
-  Numbers tensor_;
+  std::function<ExprPtr(const ExprPtr&)> leaf_;
+  std::function<int(int)> tensor_;
   std::unordered_map<const Expr*, ExprPtr> done_;
 };
 
@@ -260,17 +258,19 @@ FlatContraction MapPolys(const FlatContraction& flat, const PolyMap& map) {
   return result;
 }
 
-ExprPtr MapReads(const ExprPtr& expr, const std::function<int(int)>& map) {
-  return ReadMapper(map, [](int tensor) { return tensor; }).Map(expr);
+ExprPtr MapLeaves(const ExprPtr& expr, const std::function<ExprPtr(const ExprPtr&)>& map) {
+  return LeafMapper(map, [](int tensor) { return tensor; }).Map(expr);
 }
 
-void DropUnread(FlatContraction* flat) {
+std::vector<int> DropUnread(FlatContraction* flat) {
   Renumbering accesses;
   Renumbering tensors;
-  ReadMapper mapper(
-      [&](int access) {
-        tensors(flat->accesses[access].tensor);
-        return accesses(access);
+  LeafMapper mapper(
+      [&](const ExprPtr& leaf) {
+        const auto* read = std::get_if<Read>(&leaf->node);
+        if (read == nullptr) return leaf;
+        tensors(flat->accesses[read->access].tensor);
+        return MakeExpr(leaf->type, Read{accesses(read->access)});
       },
       [&](int tensor) { return tensors(tensor); });
   for (Output& output : flat->outputs) output.expr = mapper.Map(output.expr);
@@ -281,10 +281,15 @@ void DropUnread(FlatContraction* flat) {
     kept_accesses.push_back(std::move(flat->accesses[access]));
     kept_accesses.back().tensor = tensors(kept_accesses.back().tensor);
   }
+  std::vector<int> numbers(flat->tensors.size(), -1);
   std::vector<Tensor> kept_tensors;
-  for (int tensor : tensors.kept()) kept_tensors.push_back(std::move(flat->tensors[tensor]));
+  for (int tensor : tensors.kept()) {
+    numbers[tensor] = static_cast<int>(kept_tensors.size());
+    kept_tensors.push_back(std::move(flat->tensors[tensor]));
+  }
   flat->accesses = std::move(kept_accesses);
   flat->tensors = std::move(kept_tensors);
+  return numbers;
 }
 
 FlatContraction MergeIndices(FlatContraction flat, std::vector<int>* kept) {

@@ -17,13 +17,12 @@ FlatContraction MapPolys(const FlatContraction& flat,
 // Visits every expression of the kernel once, also those within others.
 void VisitExprs(const FlatContraction& flat, const std::function<void(const Expr&)>& visit);
 
-// An expression with every read's access replaced by the `map`ped one; not those at computed
-// coordinates.
-ExprPtr MapReads(const ExprPtr& expr, const std::function<int(int)>& map);
+// An expression with others in place of those without operands (reads, literals …).
+ExprPtr MapLeaves(const ExprPtr& expr, const std::function<ExprPtr(const ExprPtr&)>& map);
 
 // Keeps the accesses that expressions read, and the tensors, in the order in which they come up:
-// first in outputs, last in the body.
-void DropUnread(FlatContraction* flat);
+// first in outputs, last in the body. Returns the new number of each tensor, -1 where it is gone.
+std::vector<int> DropUnread(FlatContraction* flat);
 
 // Tensors become sequences of elements (but for those read at computed coordinates), indices of
 // range 1 vanish, and two indices that every affine function of the kernel sees as one (a whole run

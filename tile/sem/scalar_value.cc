@@ -99,6 +99,14 @@ uint64_t Dot16(int64_t a, int64_t b) {
   return static_cast<uint64_t>(low + high);
 }
 
+uint64_t Dot8(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  for (int byte = 0; byte < 4; ++byte) {
+    sum += int64_t{static_cast<int8_t>(a >> 8 * byte)} * static_cast<int8_t>(b >> 8 * byte);
+  }
+  return static_cast<uint64_t>(sum);
+}
+
 // The bits of an operation on integers or bool before wrapping.
 uint64_t EvaluateInteger(ScalarOp op, DataType type, int64_t a, int64_t b) {
   const auto x = static_cast<uint64_t>(a);
@@ -148,6 +156,8 @@ uint64_t EvaluateInteger(ScalarOp op, DataType type, int64_t a, int64_t b) {
       return Shift(op, a, b, type);
     case ScalarOp::kDot16:
       return Dot16(a, b);
+    case ScalarOp::kDot8:
+      return Dot8(a, b);
     default:  // kIdentity and the roundings: the value itself
       return x;
   }
@@ -353,6 +363,7 @@ bool IsDefined(ScalarOp op, DataType type) {
     case ScalarOp::kShiftRight:
       return IsInteger(type);
     case ScalarOp::kDot16:
+    case ScalarOp::kDot8:
       return type == DataType::kInt32;
     default:
       return IsFloat(type) || !IsFloatFunction(op);

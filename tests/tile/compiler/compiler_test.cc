@@ -16,13 +16,18 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-CompileOptions ForCpu() { return CompileOptions(); }
+CompileOptions ForCpu() {
+  CompileOptions options;
+  options.settings.packed_products = 2;
+  return options;
+}
 
 CompileOptions ForGpu() {
   CompileOptions options;
   options.settings.threads = 64;
   options.settings.vector_width = 1;
   options.settings.has_local_memory = true;
+  options.settings.packed_products = 4;
   return options;
 }
 
@@ -63,6 +68,12 @@ TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithWinogradsAlgorithm) {
   CompileOptions options = ForCpu();
   options.winograd = plan::Winograd::kAlways;
   Check(options, 1e-4);
+}
+
+TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithBytesInWords) {
+  CompileOptions options = ForCpu();
+  options.settings.packed_products = 4;
+  Check(options);
 }
 
 TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithoutFusion) {

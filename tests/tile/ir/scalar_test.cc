@@ -42,6 +42,12 @@ TEST(Scalar, RemaindersHaveTheSignTheyShould) {
   EXPECT_TRUE(std::signbit(Real(Op::kMod, 4, -2)));
 }
 
+TEST(Scalar, PartsOfWordsAreSignedAndTheirProductsAddedUp) {
+  EXPECT_EQ(I32(Op::kDot16, 0x00037fff, -2), 0x7fff * -2 + 3 * -1);
+  EXPECT_EQ(I32(Op::kDot16, INT32_C(-0x7fff8000), INT32_C(-0x7fff8000)), INT32_MIN);  // wraps
+  EXPECT_EQ(I32(Op::kDot8, 0x01027f80, 0x0304ff80), 128 * 128 - 127 + 2 * 4 + 1 * 3);
+}
+
 TEST(Scalar, ShiftsBeyondTheWidthLeaveTheSign) {
   EXPECT_EQ(I32(Op::kShiftLeft, 1, 31), INT32_MIN);
   EXPECT_EQ(I32(Op::kShiftLeft, 1, 32), 0);

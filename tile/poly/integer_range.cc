@@ -1,4 +1,4 @@
-#include "tile/poly/value_range.h"
+#include "tile/poly/integer_range.h"
 
 #include <algorithm>
 
@@ -86,7 +86,7 @@ class Ranges {
 
 }  // namespace
 
-std::optional<Interval> ValueRange(const FlatContraction& flat, const ExprPtr& expr) {
+std::optional<Interval> IntegerRange(const FlatContraction& flat, const ExprPtr& expr) {
   return Ranges(flat).Of(expr);
 }
 

@@ -10,6 +10,6 @@ namespace tartan::poly {
 
 // Empty where nothing narrower than int32 is known, or the expression is no integer. `expr` is one
 // of the kernel's.
-std::optional<math::Interval> ValueRange(const FlatContraction& flat, const ExprPtr& expr);
+std::optional<math::Interval> IntegerRange(const FlatContraction& flat, const ExprPtr& expr);
 
 }  // namespace tartan::poly

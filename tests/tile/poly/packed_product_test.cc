@@ -1,0 +1,153 @@
+#include "tile/poly/packed_product.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/tile/compiler/programs.h"
+#include "tile/graph/group.h"
+#include "tile/graph/integer_factors.h"
+#include "tile/poly/build_kernel.h"
+#include "tile/poly/integer_range.h"
+
+namespace tartan::poly {
+namespace {
+
+// The last kernel of a program, with what lies between it and narrow integers computed in it.
+FlatContraction KernelOf(const std::string& code, std::vector<TensorShape> inputs) {
+  const ir::Program program = BindTestProgram({"test", code, std::move(inputs)});
+  const ProgramSpaces spaces = AnalyzeProgram(program).value();
+  graph::GroupOptions options;
+  for (const auto& [root, factors] : graph::FindIntegerFactors(program, spaces)) {
+    options.inlined.insert(options.inlined.end(), factors.begin(), factors.end());
+  }
+  const ir::Grouping grouping = graph::GroupIntoKernels(program, spaces, options);
+  return BuildKernel(program, spaces, grouping, grouping.groups.back()).value();
+}
+
+// int32 products of two tensors of `type`.
+FlatContraction Product(DataType type, const std::string& statement, std::vector<int64_t> a,
+                        std::vector<int64_t> b) {
+  return KernelOf(
+      "function (A, B) -> (O) { X = as_int(A, 32); Y = as_int(B, 32); " + statement + " }",
+      {{type, std::move(a)}, {type, std::move(b)}});
+}
+
+std::optional<PackedProduct> Pairs(const FlatContraction& flat) { return PackProducts(flat, 2); }
+
+std::vector<int64_t> Ranges(const FlatContraction& flat) {
+  std::vector<int64_t> ranges;
+  for (const Index& index : flat.indices) ranges.push_back(index.range);
+  return ranges;
+}
+
+TEST(PackProducts, HalvesTheReducedIndexOfAProductOfMatrices) {
+  const FlatContraction flat =
+      Product(DataType::kInt8, "O[i, j : 5, 9] = +(X[i, k] * Y[k, j]);", {5, 7}, {7, 9});
+  const auto packed = Pairs(flat);
+  ASSERT_TRUE(packed.has_value());
+  EXPECT_EQ(Ranges(packed->products), (std::vector<int64_t>{5, 9, 4}));
+  EXPECT_EQ(packed->operands[0].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {5, 4}}));
+  EXPECT_EQ(packed->operands[1].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {4, 9}}));
+  EXPECT_EQ(packed->products.tensors.size(), 2u);
+  EXPECT_EQ(std::get<Apply>(packed->products.body->node).op, ScalarOp::kDot16);
+}
+
+TEST(PackProducts, MakesTensorsWithZerosAroundThemForPaddedConvolutions) {
+  const FlatContraction flat = KernelOf(
+      "function (A[C, H], B[K, C, I]) -> (O) { X = as_int(A, 32); P[c, y + 1 : C, H + 2] = =(X[c, "
+      "y]); Y = as_int(B, 32); O[k, y : K, H] = +(P[c, y + i] * Y[k, c, i]); }",
+      {{DataType::kUInt8, {6, 11}}, {DataType::kInt8, {4, 6, 3}}});
+  const auto packed = Pairs(flat);
+  ASSERT_TRUE(packed.has_value());
+  EXPECT_EQ(packed->operands[0].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {3, 13}}));
+  EXPECT_TRUE(packed->products.constraints.empty());
+}
+
+TEST(PackProducts, KeepsConditionsOfOtherIndices) {
+  const FlatContraction flat = Product(
+      DataType::kInt8, "O[k, y : 4, 11] = +(X[c, y + i - 1] * Y[k, c, i]);", {6, 11}, {4, 6, 3});
+  ASSERT_FALSE(flat.constraints.empty());
+  const auto packed = Pairs(flat);
+  ASSERT_TRUE(packed.has_value());
+  EXPECT_EQ(packed->operands[0].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {3, 11}}));
+  EXPECT_EQ(packed->products.constraints.size(), flat.constraints.size());
+}
+
+TEST(PackProducts, LeavesWideAndOtherSumsAlone) {
+  const std::string matmul = "O[i, j : 5, 9] = +(X[i, k] * Y[k, j]);";
+  EXPECT_TRUE(Pairs(Product(DataType::kInt16, matmul, {5, 7}, {7, 9})));
+  EXPECT_FALSE(Pairs(Product(DataType::kUInt16, matmul, {5, 7}, {7, 9})));
+  EXPECT_FALSE(Pairs(Product(DataType::kInt32, matmul, {5, 7}, {7, 9})));
+  EXPECT_FALSE(
+      Pairs(Product(DataType::kInt8, "O[i, j : 5, 9] = >(X[i, k] * Y[k, j]);", {5, 7}, {7, 9})));
+  EXPECT_FALSE(Pairs(
+      KernelOf("function (A[M, L], B[L, N]) -> (O) { O[i, j : M, N] = +(A[i, k] * B[k, j]); }",
+               {{DataType::kFloat32, {5, 7}}, {DataType::kFloat32, {7, 9}}})));
+}
+
+TEST(PackProducts, NeedsAReducedIndexThatBothFactorsHaveToItself) {
+  // A sliding window alone: every reduced index shares its coordinate with an output's.
+  EXPECT_FALSE(Pairs(
+      Product(DataType::kInt8, "O[c, y : 6, 9] = +(X[c, y + i] * Y[c, i]);", {6, 11}, {6, 3})));
+  // The diagonal: the index is in two coordinates.
+  EXPECT_FALSE(Pairs(Product(DataType::kInt8, "O[j : 9] = +(X[k, k] * Y[k, j]);", {7, 7}, {7, 9})));
+  // Only sums of neighbours count, which a condition says.
+  EXPECT_FALSE(Pairs(Product(DataType::kInt8, "O[i, j : 5, 9] = +(X[i, k] * Y[k, j]), i + k < 6;",
+                             {5, 7}, {7, 9})));
+}
+
+TEST(PackProducts, PutsFourBytesIntoAWord) {
+  const FlatContraction flat =
+      Product(DataType::kInt8, "O[i, j : 5, 9] = +(X[i, k] * Y[k, j]);", {5, 7}, {7, 9});
+  const auto packed = PackProducts(flat, 4);
+  ASSERT_TRUE(packed.has_value());
+  EXPECT_EQ(Ranges(packed->products), (std::vector<int64_t>{5, 9, 2}));
+  EXPECT_EQ(std::get<Apply>(packed->products.body->node).op, ScalarOp::kDot8);
+  EXPECT_EQ(packed->operands.size(), 2u);
+}
+
+TEST(PackProducts, TakesDifferencesOfWholeRowsOutOfBytes) {
+  const std::string head =
+      "function (A[M, L], Z, B[L, N]) -> (O) { X = as_int(A, 32) - as_int(Z, 32); Y = as_int(B, "
+      "32); ";
+  const auto kernel = [&](const std::string& statement, DataType right,
+                          std::vector<int64_t> zeros) {
+    return KernelOf(
+        head + statement + " }",
+        {{DataType::kUInt8, {5, 7}}, {DataType::kUInt8, std::move(zeros)}, {right, {7, 9}}});
+  };
+  const std::string matmul = "O[i, j : M, N] = +(X[i, k] * Y[k, j]);";
+  // The left factor differs from bytes with a sign: sums of the right one are needed, and where
+  // that differs as well, of both.
+  const auto left = PackProducts(kernel(matmul, DataType::kInt8, {5, 1}), 4);
+  ASSERT_TRUE(left.has_value());
+  ASSERT_EQ(left->operands.size(), 3u);
+  EXPECT_EQ(left->operands[2].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {9}}));
+  const auto both = PackProducts(kernel(matmul, DataType::kUInt8, {}), 4);
+  ASSERT_TRUE(both.has_value());
+  ASSERT_EQ(both->operands.size(), 4u);
+  EXPECT_EQ(both->operands[2].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {5}}));
+  // Zero points of columns are not the same for all that is added up.
+  EXPECT_FALSE(PackProducts(kernel(matmul, DataType::kInt8, {1, 7}), 4));
+  // Under a condition, not every sum has as many terms.
+  EXPECT_FALSE(PackProducts(
+      kernel("O[i, j : M, N] = +(X[i, k] * Y[k, j]), i + j < 8;", DataType::kInt8, {}), 4));
+}
+
+TEST(IntegerRange, FollowsConversionsAndArithmetic) {
+  const auto range = [](const std::string& expression) {
+    const FlatContraction flat = KernelOf("function (A, B) -> (O) { O = " + expression + "; }",
+                                          {{DataType::kInt8, {4}}, {DataType::kUInt8, {4}}});
+    return IntegerRange(flat, flat.outputs[0].expr);
+  };
+  EXPECT_EQ(range("as_int(A, 32)"), (math::Interval{-128, 127}));
+  EXPECT_EQ(range("as_int(A, 32) - as_int(B, 32)"), (math::Interval{-383, 127}));
+  EXPECT_EQ(range("as_int(A, 32) * as_int(B, 32)"), (math::Interval{-32640, 32385}));
+  EXPECT_EQ(range("max(as_int(A, 32), 3)"), (math::Interval{3, 127}));
+  EXPECT_EQ(range("(as_int(B, 32) > 3 ? 7 : as_int(A, 32))"), (math::Interval{-128, 127}));
+  EXPECT_EQ(range("A + A"), (math::Interval{-128, 127}));  // wraps in its type
+  EXPECT_EQ(range("as_int(A, 32) << 3"), std::nullopt);
+  EXPECT_EQ(range("as_float(A, 32)"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tartan::poly

@@ -1,0 +1,25 @@
+#include "tile/plan/packing_choice.h"
+
+namespace tartan::plan {
+namespace {
+
+// Uses of each word, and products in all, from which on two kernels more pay.
+constexpr int64_t kLeastUses = 16;
+constexpr int64_t kLeastProducts = 1 << 16;
+
+}  // namespace
+
+std::optional<poly::PackedProduct> ChoosePacking(const poly::FlatContraction& flat,
+                                                 const HardwareSettings& settings) {
+  if (settings.packed_products < 2 || !flat.is_reduction() || flat.point_count() < kLeastProducts) {
+    return std::nullopt;
+  }
+  std::optional<poly::PackedProduct> packed = poly::PackProducts(flat, settings.packed_products);
+  if (!packed) return std::nullopt;
+  const int64_t words =
+      packed->operands[0].kernel.point_count() + packed->operands[1].kernel.point_count();
+  if (packed->products.point_count() < kLeastUses * words) return std::nullopt;
+  return packed;
+}
+
+}  // namespace tartan::plan

@@ -1,0 +1,225 @@
+#include "tile/poly/packed_product.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/poly/integer_range.h"
+#include "tile/poly/packed_factor.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::poly {
+namespace {
+
+using math::Affine;
+using math::Interval;
+using math::RangeConstraint;
+
+constexpr Interval kInt16{-32768, 32767};
+constexpr Interval kInt8{-128, 127};
+constexpr Interval kUInt8{0, 255};
+
+ExprPtr Number(int64_t value) { return MakeNumber(value, DataType::kInt32); }
+
+// A factor as what is packed of it and a difference to be added; null: none.
+struct Split {
+  ExprPtr packed;
+  ExprPtr difference;
+};
+
+class Packer {
+ public:
+  Packer(const FlatContraction& flat, int64_t count) : flat_(flat), count_(count) {}
+
+  std::optional<PackedProduct> Pack() {
+    if (!FindFactors() || !FindIndex()) return std::nullopt;
+    const bool differs = factors_[0].difference != nullptr || factors_[1].difference != nullptr;
+    // Everywhere as many products are added up.
+    if (differs && !flat_.constraints.empty()) return std::nullopt;
+    PackedProduct result;
+    result.products = flat_;
+    result.products.indices[packed_].range = words_[0]->WordCount(count_);
+    std::array<ExprPtr, 2> words;
+    for (size_t f = 0; f < 2; ++f) {
+      const std::string name = absl::StrCat(flat_.name, f == 0 ? "_left" : "_right");
+      words[f] = AddOperand(words_[f]->Words(name, count_), words_[f]->WordCoords(), &result);
+    }
+    result.products.body =
+        Int32Apply(count_ == 2 ? ScalarOp::kDot16 : ScalarOp::kDot8, words[0], words[1]);
+    if (differs) AddDifferences(&result);
+    const std::vector<int> numbers = DropUnread(&result.products);
+    for (PackedProduct::Operand& operand : result.operands) {
+      operand.tensor = numbers[operand.tensor];
+    }
+    return result;
+  }
+
+ private:
+  bool FindFactors() {
+    if (!flat_.is_reduction() || flat_.aggregation != Aggregation::kSum ||
+        flat_.accumulator_type != DataType::kInt32 || flat_.point_count() == 0) {
+      return false;
+    }
+    const auto* product = std::get_if<Apply>(&flat_.body->node);
+    if (product == nullptr || product->op != ScalarOp::kMul ||
+        flat_.body->type != DataType::kInt32) {
+      return false;
+    }
+    for (size_t f = 0; f < 2; ++f) {
+      const std::optional<Split> split = SplitFactor(product->operands[f]);
+      if (!split) return false;
+      factors_[f] = *split;
+    }
+    return true;
+  }
+
+  std::optional<Split> SplitFactor(const ExprPtr& expr) const {
+    const std::optional<Interval> range = IntegerRange(flat_, expr);
+    const Interval whole = count_ == 2 ? kInt16 : kInt8;
+    if (range && whole.Contains(*range)) return Split{expr, nullptr};
+    if (count_ == 2) return std::nullopt;
+    if (range && kUInt8.Contains(*range)) {
+      return Split{Int32Apply(ScalarOp::kSub, Convert(expr, DataType::kInt32), Number(128)),
+                   Number(128)};
+    }
+    const auto* apply = std::get_if<Apply>(&expr->node);
+    if (apply == nullptr || expr->type != DataType::kInt32) return std::nullopt;
+    if (apply->op != ScalarOp::kSub || !IsFixed(apply->operands[1])) return std::nullopt;
+    std::optional<Split> split = SplitFactor(apply->operands[0]);
+    if (!split) return std::nullopt;
+    const ExprPtr before = split->difference != nullptr ? split->difference : Number(0);
+    split->difference = Int32Apply(ScalarOp::kSub, before, apply->operands[1]);
+    return split;
+  }
+
+  // Which indices an expression depends on.
+  std::vector<bool> IndicesOf(const ExprPtr& expr) const {
+    std::vector<bool> used(flat_.indices.size(), false);
+    MapPolys(ElementsOf(flat_, expr), [&](const Affine& poly) {
+      for (size_t i = 0; i < used.size(); ++i) {
+        used[i] = used[i] || !poly.coefficient(static_cast<int>(i)).is_zero();
+      }
+      return poly;
+    });
+    return used;
+  }
+
+  // The same for all values that are added up.
+  bool IsFixed(const ExprPtr& expr) const {
+    const std::vector<bool> used = IndicesOf(expr);
+    return std::find(used.begin() + flat_.output_index_count, used.end(), true) == used.end();
+  }
+
+  // The longest reduced index along which both factors can be packed.
+  bool FindIndex() {
+    for (int i = flat_.output_index_count; i < static_cast<int>(flat_.indices.size()); ++i) {
+      if (IsConstrained(i)) continue;
+      if (packed_ >= 0 && flat_.indices[i].range <= flat_.indices[packed_].range) continue;
+      std::optional<PackedFactor> left = PackedFactor::Make(flat_, factors_[0].packed, i);
+      std::optional<PackedFactor> right = PackedFactor::Make(flat_, factors_[1].packed, i);
+      if (!left || !right) continue;
+      packed_ = i;
+      words_ = {std::move(left), std::move(right)};
+    }
+    return packed_ >= 0;
+  }
+
+  bool IsConstrained(int index) const {
+    return std::any_of(flat_.constraints.begin(), flat_.constraints.end(),
+                       [&](const RangeConstraint& constraint) {
+                         return !constraint.poly.coefficient(index).is_zero();
+                       });
+  }
+
+  // The read of another kernel's result, a tensor without a value.
+  static ExprPtr AddOperand(FlatContraction kernel, std::vector<Affine> coords,
+                            PackedProduct* result) {
+    FlatContraction& products = result->products;
+    const int tensor = static_cast<int>(products.tensors.size());
+    products.tensors.push_back({ir::kNoValue, kernel.outputs[0].shape});
+    products.accesses.push_back({tensor, std::move(coords), {}});
+    result->operands.push_back({std::move(kernel), tensor});
+    return MakeExpr(DataType::kInt32, Read{static_cast<int>(products.accesses.size()) - 1});
+  }
+
+  // Sum of (a + x) * (b + y) = sum of a * b + y * sum of a + x * sum of b + count * x * y.
+  void AddDifferences(PackedProduct* result) const {
+    ExprPtr total = MakeExpr(DataType::kInt32, Accumulator{});
+    const auto add = [&](const ExprPtr& a, const ExprPtr& b) {
+      total = Int32Apply(ScalarOp::kAdd, total, Int32Apply(ScalarOp::kMul, a, b));
+    };
+    for (size_t f = 0; f < 2; ++f) {
+      const ExprPtr& difference = factors_[1 - f].difference;
+      if (difference == nullptr) continue;
+      const ExprPtr& packed = factors_[f].packed;
+      FlatContraction sums = Sums(packed, f == 0 ? "_left_sums" : "_right_sums");
+      add(difference, AddOperand(std::move(sums), SumCoords(packed), result));
+    }
+    const ExprPtr& x = factors_[0].difference;
+    const ExprPtr& y = factors_[1].difference;
+    if (x != nullptr && y != nullptr) {
+      add(Int32Apply(ScalarOp::kMul, x, y),
+          Number(flat_.point_count() / flat_.output_point_count()));
+    }
+    for (Output& output : result->products.outputs) {
+      output.expr = MapLeaves(output.expr, [&](const ExprPtr& leaf) {
+        return std::holds_alternative<Accumulator>(leaf->node) ? total : leaf;
+      });
+    }
+  }
+
+  // The expression added up over the reduced indices, for all output indices that it depends on.
+  FlatContraction Sums(const ExprPtr& expr, absl::string_view name) const {
+    FlatContraction sums = ElementsOf(flat_, expr);
+    sums.name = absl::StrCat(flat_.name, name);
+    const std::vector<bool> used = IndicesOf(expr);
+    std::vector<Affine> place(flat_.indices.size());
+    sums.indices.clear();
+    const auto keep = [&](int i) {
+      place[i] = Affine::Variable(static_cast<int>(sums.indices.size()));
+      sums.indices.push_back(flat_.indices[i]);
+    };
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      if (!used[i]) continue;
+      keep(i);
+      sums.output_coords.push_back(place[i]);
+      sums.output_dims.push_back(flat_.indices[i].range);
+    }
+    sums.output_index_count = static_cast<int>(sums.indices.size());
+    for (int i = flat_.output_index_count; i < static_cast<int>(place.size()); ++i) keep(i);
+    sums.accumulator_type = DataType::kInt32;
+    sums.body = sums.outputs[0].expr;
+    sums.outputs = {{ir::kNoValue,
+                     {DataType::kInt32, sums.output_dims},
+                     MakeExpr(DataType::kInt32, Accumulator{})}};
+    const std::vector<Affine> coords = std::move(sums.output_coords);
+    sums.output_coords.clear();
+    sums = MapPolys(sums, [&](const Affine& poly) { return poly.Substitute(place); });
+    sums.output_coords = coords;
+    return sums;
+  }
+
+  std::vector<Affine> SumCoords(const ExprPtr& expr) const {
+    const std::vector<bool> used = IndicesOf(expr);
+    std::vector<Affine> coords;
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      if (used[i]) coords.push_back(Affine::Variable(i));
+    }
+    return coords;
+  }
+
+  const FlatContraction& flat_;
+  const int64_t count_;
+  std::array<Split, 2> factors_;
+  int packed_ = -1;  // the index
+  std::array<std::optional<PackedFactor>, 2> words_;
+};
+
+}  // namespace
+
+std::optional<PackedProduct> PackProducts(const FlatContraction& flat, int64_t count) {
+  return Packer(flat, count).Pack();
+}
+
+}  // namespace tartan::poly
