@@ -174,7 +174,7 @@ constexpr absl::string_view kDot8 = R"(static inline $T tt_dot8_$T($T a, $T b) {
   return even + odd;
 }
 )";
-// For single numbers; TARTAN_DP4A is a build option.
+// TARTAN_DP4A is a build option.
 constexpr absl::string_view kDot8OfGpus = R"(
 #if defined(__opencl_c_integer_dot_product_input_4x8bit_packed)
   return dot_4x8packed_ss_int(as_uint(a), as_uint(b));
@@ -182,6 +182,10 @@ constexpr absl::string_view kDot8OfGpus = R"(
   int sum;
   asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(0));
   return sum;
+#endif)";
+constexpr absl::string_view kDot8OfLanes = R"(
+#if defined(__opencl_c_integer_dot_product_input_4x8bit_packed) || defined(TARTAN_DP4A)
+  return ($T)($CALLS);
 #endif)";
 
 constexpr absl::string_view kFromBFloat16 = R"(static inline $F tt_from_bfloat16_$H($H bits) {
@@ -242,16 +246,21 @@ std::string FindHelper(absl::Span<const Helper> helpers, absl::string_view name,
   return "";
 }
 
-// A vector function that calls the scalar one for every lane.
-std::string LaneByLane(absl::string_view name, const Type& type) {
+// The scalar function's value for every lane of a vector, separated by commas.
+std::string CallsOfLanes(absl::string_view name, const Type& type) {
   const std::string scalar = absl::StrCat("tt_", name, "_", TypeName(Type{type.element, 1}));
   std::vector<std::string> calls;
   for (int lane = 0; lane < type.lanes; ++lane) {
     const std::string element = LaneName(lane);
     calls.push_back(absl::StrCat(scalar, "(a.", element, ", b.", element, ")"));
   }
+  return absl::StrJoin(calls, ", ");
+}
+
+// A vector function that calls the scalar one for every lane.
+std::string LaneByLane(absl::string_view name, const Type& type) {
   return Substitute(absl::StrCat("static inline $T tt_", name, "_$T($T a, $T b) {\n  return ($T)(",
-                                 absl::StrJoin(calls, ", "), ");\n}\n"),
+                                 CallsOfLanes(name, type), ");\n}\n"),
                     type);
 }
 
@@ -269,13 +278,17 @@ std::string Dot16(const Type& type) {
   return Substitute(absl::StrReplaceAll(kDot16, {{"$X86", x86}}), type);
 }
 
+std::string Dot8(const Type& type) {
+  const std::string gpu =
+      type.lanes == 1 ? std::string(kDot8OfGpus)
+                      : absl::StrReplaceAll(kDot8OfLanes, {{"$CALLS", CallsOfLanes("dot8", type)}});
+  return Substitute(absl::StrReplaceAll(kDot8, {{"$GPU", gpu}}), type);
+}
+
 std::string ArithmeticHelper(absl::string_view name, const Type& type) {
   if (name == "stream") return Substitute(kStream, type);
   if (name == "dot16") return Dot16(type);
-  if (name == "dot8") {
-    const absl::string_view gpu = type.lanes == 1 ? kDot8OfGpus : "";
-    return Substitute(absl::StrReplaceAll(kDot8, {{"$GPU", gpu}}), type);
-  }
+  if (name == "dot8") return Dot8(type);
   if (std::string function = VectorFunction(name, type); !function.empty()) return function;
   if (IsFloat(type.element)) {
     const std::string scalar = FindHelper(kFloatHelpers, name, Type{type.element, 1});

@@ -1,8 +1,6 @@
 #include "tile/compiler/compiler.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -11,20 +9,19 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/contraction_forms.h"
 #include "tile/compiler/list_builder.h"
 #include "tile/compiler/row_chains.h"
 #include "tile/graph/chain_effects.h"
 #include "tile/graph/channels_last.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/group.h"
-#include "tile/graph/integer_factors.h"
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
 #include "tile/lower/lower_kernel.h"
 #include "tile/lower/lower_special.h"
 #include "tile/plan/kernel_plan.h"
-#include "tile/plan/packing_choice.h"
 #include "tile/poly/build_kernel.h"
 #include "tile/poly/winograd.h"
 #include "tile/sem/simplify.h"
@@ -241,12 +238,6 @@ void CompilePacked(poly::PackedProduct kernels, const std::string& description, 
   CompileFlat(products, description, is_setup, options, list);
 }
 
-std::optional<poly::PackedProduct> PackWorthwhile(const poly::FlatContraction& flat,
-                                                  const CompileOptions& options) {
-  if (!options.pack_products || options.planner) return std::nullopt;
-  return plan::ChoosePacking(flat, options.settings);
-}
-
 absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces& spaces,
                           const ir::Grouping& grouping, const ir::KernelGroup& group,
                           const CompileOptions& options, ListBuilder* list) {
@@ -292,55 +283,6 @@ void CompileChain(const ir::Program& program, const ir::Grouping& grouping,
   step.description = absl::StrJoin(descriptions, "; ");
   step.kernel = list->AddKernel(std::move(lowered.kernel));
   list->AddStep(/*is_setup=*/false, std::move(step));
-}
-
-// The contractions that Winograd's algorithm will compute, which sees to edges by itself.
-absl::StatusOr<std::set<ValueId>> FindWinograd(const ir::Program& program,
-                                               const poly::ProgramSpaces& spaces,
-                                               const ir::Grouping& grouping,
-                                               const CompileOptions& options) {
-  const std::vector<bool> constants = graph::FindConstants(program);
-  std::set<ValueId> found;
-  for (const ir::KernelGroup& group : grouping.groups) {
-    if (group.root == ir::kNoValue || !spaces[group.root] ||
-        spaces[group.root]->constraints.empty() ||
-        program.values[group.root].shape.element_count() == 0) {
-      continue;
-    }
-    TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
-                            poly::BuildKernel(program, spaces, grouping, group));
-    std::vector<bool> is_constant;
-    for (const poly::Tensor& tensor : flat.tensors) is_constant.push_back(constants[tensor.value]);
-    if (plan::ChooseWinograd(flat, options.settings, is_constant, options.winograd)) {
-      found.insert(group.root);
-    }
-  }
-  return found;
-}
-
-// What lies between narrow integers and the products that are computed several at a time: what is
-// packed is made from the narrow ones.
-absl::StatusOr<std::vector<ValueId>> FindFactors(const ir::Program& program,
-                                                 const poly::ProgramSpaces& spaces,
-                                                 const graph::GroupOptions& group_options,
-                                                 const CompileOptions& options) {
-  std::map<ValueId, std::vector<ValueId>> factors = graph::FindIntegerFactors(program, spaces);
-  if (factors.empty()) return std::vector<ValueId>();
-  graph::GroupOptions inlining = group_options;
-  for (const auto& [root, values] : factors) {
-    inlining.inlined.insert(inlining.inlined.end(), values.begin(), values.end());
-  }
-  const ir::Grouping grouping = graph::GroupIntoKernels(program, spaces, inlining);
-  std::vector<ValueId> found;
-  for (const ir::KernelGroup& group : grouping.groups) {
-    const auto it = factors.find(group.root);
-    if (it == factors.end() || program.values[group.root].shape.element_count() == 0) continue;
-    TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
-                            poly::BuildKernel(program, spaces, grouping, group));
-    if (!PackWorthwhile(flat, options)) continue;
-    found.insert(found.end(), it->second.begin(), it->second.end());
-  }
-  return found;
 }
 
 }  // namespace
