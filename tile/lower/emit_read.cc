@@ -211,6 +211,7 @@ sem::ExprPtr ExprEmitter::LaneByLane(DataType type, const std::function<sem::Exp
   const std::string name = NewName();
   block_->push_back(sem::MakeArray({held, 1}, name, lanes));
   for (int lane = 0; lane < lanes; ++lane) {
+    lane_ = lane;
     sem::ExprPtr value = AtFirstLane(emit);
     if (is_bool) value = sem::Select(value, sem::Int(1), sem::Int(0));
     block_->push_back(sem::MakeStore(name, held, indices_.Number(lane), std::move(value)));

@@ -198,7 +198,10 @@ sem::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
       },
       [&](const poly::Read& read) {
         const auto provided = provided_.find(read.access);
-        if (provided != provided_.end()) return provided->second;
+        if (provided != provided_.end()) {
+          const bool is_one_lane = provided->second->type.lanes > vector_.lanes;
+          return is_one_lane ? sem::LaneOf(provided->second, lane_) : provided->second;
+        }
         const auto staged = staged_.find(read.access);
         if (staged != staged_.end()) return EmitStaged(staged->second);
         return IsSliding(read.access) ? EmitSliding(expr, read.access)

@@ -127,6 +127,7 @@ class ExprEmitter {
   bool masks_lanes_ = false;
   sem::ExprPtr lane_numbers_;  // 0, 1, 2 …; null where none were needed yet
   Position position_;
+  int lane_ = 0;  // of a vector, where lanes are computed one by one
   sem::ExprPtr accumulator_;
   std::unordered_map<const poly::Expr*, int> uses_;
   std::unordered_map<const poly::Expr*, Dependence> dependence_;

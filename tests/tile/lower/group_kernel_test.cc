@@ -120,6 +120,13 @@ std::vector<TestProgram> Programs() {
        "P] "
        "= =(B[i, j]) default L; }",
        {F32({13, 4}), F32({13, 5})}},
+      {"MaximaOfRowsAtSumsOfPositions",
+       "function (D, R, C) -> (O) { A = reshape(R, 3, 3, 1, 2, 1); B = reshape(C, 3, 1, 2, 1, 2); "
+       "T = A >= 0 && B >= 0; I = (T ? A * 5 + B : 40); G = gather(D, I); E = (reshape(T, 3, 3, 2, "
+       "2, 2, 1) ? G : -9); O[r, c, p, q : 3, 4, 3, 2] = >(E[r, p, q, a, b, c]); }",
+       {F32({41, 4}), {DataType::kInt32, {3, 3, 2}}, {DataType::kInt32, {3, 2, 2}}},
+       -1,
+       4},
       {"Comparison", "function (A, B) -> (O) { O = A < B; }", {F32({9, 8}), F32({9, 8})}},
   };
 }
