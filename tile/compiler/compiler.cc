@@ -52,12 +52,20 @@ double Bytes(const poly::FlatContraction& flat) {
   return bytes;
 }
 
+// Products that an evaluation of the body adds up: several where they are packed in words.
+double ProductCount(const poly::ExprPtr& body) {
+  const auto* apply = std::get_if<poly::Apply>(&body->node);
+  if (apply == nullptr) return 1;
+  return apply->op == ScalarOp::kDot16 ? 2 : apply->op == ScalarOp::kDot8 ? 4 : 1;
+}
+
 double Flops(const poly::FlatContraction& flat) {
   double per_element = 0;
   for (const poly::Output& output : flat.outputs) per_element += OperationCount(output.expr);
   double flops = per_element * static_cast<double>(flat.output_point_count());
   if (flat.is_reduction()) {
-    flops += static_cast<double>(flat.point_count()) * (1.0 + OperationCount(flat.body));
+    flops += static_cast<double>(flat.point_count()) * ProductCount(flat.body) *
+             (1.0 + OperationCount(flat.body));
   }
   return flops;
 }
