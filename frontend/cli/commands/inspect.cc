@@ -1,12 +1,14 @@
 // tartan inspect: what is in a model and what Tartan makes of it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/composer.h"
+#include "frontend/api/session.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/file_io.h"
@@ -52,9 +54,12 @@ void FillModel(const onnx::OnnxModel& model, proto::InspectReport* report) {
   }
 }
 
-// The model bound to the shapes asked for; values are made up for inputs that decide shapes.
-absl::StatusOr<api::BoundGraph> Bind(const onnx::OnnxModel& model, const InputOptions& options) {
-  TARTAN_ASSIGN_OR_RETURN(const auto values, MakeInputs(model.inputs(), options));
+using InputValues = std::map<std::string, api::HostValue>;
+
+// The model bound to the shapes of `values`; `asks` tells whether it depends on their elements.
+absl::StatusOr<api::BoundGraph> Bind(const onnx::OnnxModel& model, const InputValues& values,
+                                     bool* asks) {
+  *asks = false;
   std::vector<api::InputBinding> bindings;
   for (const api::TensorSpec& spec : model.inputs()) {
     const auto value = values.find(spec.name);
@@ -67,6 +72,7 @@ absl::StatusOr<api::BoundGraph> Bind(const onnx::OnnxModel& model, const InputOp
   while (true) {
     TARTAN_ASSIGN_OR_RETURN(api::BoundGraph graph, model.Bind(bindings));
     if (graph.needed_values.empty()) return graph;
+    *asks = true;
     for (const int input : graph.needed_values) {
       const auto value = values.find(model.inputs()[input].name);
       if (bindings[input].value != nullptr || value == values.end()) {
@@ -88,12 +94,33 @@ void FillCost(const evaluator::CompiledProgram& program, proto::InspectReport* r
                          program.frame().plan.total_bytes());
 }
 
+// What a run does between whose programs values decide how it goes on.
+absl::Status FillCostOfARun(std::shared_ptr<const onnx::OnnxModel> model,
+                            std::shared_ptr<api::Device> device, const InputValues& values,
+                            proto::InspectReport* report) {
+  TARTAN_ASSIGN_OR_RETURN(const auto session, api::Session::Create(std::move(model), device));
+  // The first run finds the programs, and profiles only the last of them.
+  TARTAN_RETURN_IF_ERROR(session->RunValues(values).status());
+  std::vector<api::KernelProfile> profile;
+  TARTAN_RETURN_IF_ERROR(session->RunValues(values, nullptr, &profile).status());
+  double flops = 0;
+  for (const api::KernelProfile& kernel : profile) flops += kernel.flops;
+  report->set_flops(flops);
+  report->set_kernels(static_cast<int>(profile.size()));
+  report->set_peak_bytes(device->hal()->statistics().peak_allocated_bytes);
+  return absl::OkStatus();
+}
+
 using ProgramPtr = std::shared_ptr<const evaluator::CompiledProgram>;
 
-// Null where every output is known without a kernel.
-absl::StatusOr<ProgramPtr> Compile(const onnx::OnnxModel& model, const InspectOptions& options,
-                                   const Context& context, proto::InspectReport* report) {
-  TARTAN_ASSIGN_OR_RETURN(const api::BoundGraph graph, Bind(model, options.inputs));
+// The program that computes the outputs from what decides the graph on; null where they are known
+// without a kernel.
+absl::StatusOr<ProgramPtr> Compile(const std::shared_ptr<const onnx::OnnxModel>& model,
+                                   const InspectOptions& options, const Context& context,
+                                   proto::InspectReport* report) {
+  TARTAN_ASSIGN_OR_RETURN(const InputValues values, MakeInputs(model->inputs(), options.inputs));
+  bool asks = false;
+  TARTAN_ASSIGN_OR_RETURN(const api::BoundGraph graph, Bind(*model, values, &asks));
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   report->set_device(Describe(device->info()));
   std::vector<api::Tensor> placeholders;
@@ -105,12 +132,13 @@ absl::StatusOr<ProgramPtr> Compile(const onnx::OnnxModel& model, const InspectOp
   outputs.erase(std::remove_if(outputs.begin(), outputs.end(),
                                [](const api::Tensor& t) { return t.constant() != nullptr; }),
                 outputs.end());
+  if (asks) TARTAN_RETURN_IF_ERROR(FillCostOfARun(model, device, values, report));
   if (outputs.empty()) return ProgramPtr();
   TARTAN_ASSIGN_OR_RETURN(const api::ComposedProgram composed,
-                          api::Compose(placeholders, outputs, model.name()));
+                          api::Compose(placeholders, outputs, model->name()));
   TARTAN_ASSIGN_OR_RETURN(const auto program,
                           evaluator::CompiledProgram::Plan(composed.program, device->info(), {}));
-  FillCost(*program, report);
+  if (!asks) FillCost(*program, report);
   return program;
 }
 
@@ -152,7 +180,7 @@ absl::StatusOr<ExitCode> Run(InspectOptions options, const Context& context) {
   proto::InspectReport report;
   report.set_model(options.model);
   FillModel(*model, &report);
-  const absl::StatusOr<ProgramPtr> compiled = Compile(*model, options, context, &report);
+  const absl::StatusOr<ProgramPtr> compiled = Compile(model, options, context, &report);
   if (!compiled.ok()) {
     if (ExitCodeFor(compiled.status()) == ExitCode::kUsage) return compiled.status();
     report.set_problem(std::string(compiled.status().message()));
@@ -178,7 +206,9 @@ Command AddInspect(CLI::App& app) {
       ->type_name("FILE");
   AddInputFlags(command, &options->inputs);
   command->footer(
-      "Kernels, work and memory are those of the shapes given; sizes left open count as 1.\n\n"
+      "Kernels, work and memory are those of the shapes given; sizes left open count as 1. Where\n"
+      "values decide how a model goes on, they are those of one run, with random values for\n"
+      "inputs that are not given.\n\n"
       "Example:\n  tartan inspect examples/digits/digits.onnx --shape x=8x1x28x28");
   return {command, [options](const Context& context) { return Run(*options, context); }};
 }
