@@ -25,6 +25,10 @@ ElementRow RowOf(Element element) {
       return {"float8e5m2fnuz", DataType::kUInt8, 8};
     case Element::kFloat8E8M0:
       return {"float8e8m0", DataType::kUInt8, 8};
+    case Element::kFloat6E2M3:
+      return {"float6e2m3", DataType::kUInt8, 6};
+    case Element::kFloat6E3M2:
+      return {"float6e3m2", DataType::kUInt8, 6};
     case Element::kFloat4E2M1:
       return {"float4e2m1", DataType::kUInt8, 4};
     case Element::kInt4:

@@ -17,6 +17,8 @@ enum class Element : uint8_t {
   kFloat8E5M2,
   kFloat8E5M2FNUZ,
   kFloat8E8M0,
+  kFloat6E2M3,
+  kFloat6E3M2,
   kFloat4E2M1,
   kInt4,            // int8: the values, as for all integers below
   kUInt4,           // uint8

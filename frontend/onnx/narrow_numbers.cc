@@ -40,7 +40,12 @@ FloatFormat FormatOf(Element element) {
       return {2, -14, 0x7B, 0x7C, 0x7E, 0x80, true, 16};
     case Element::kFloat8E5M2FNUZ:
       return {2, -15, 0x7F, 0x80, 0x80, 0x80, false, 16};
-    default:  // kFloat4E2M1, which has neither infinity nor NaN: NaN becomes a zero
+    // The others have neither infinity nor NaN: NaN becomes a zero.
+    case Element::kFloat6E2M3:
+      return {3, 0, 0x1F, 0x1F, 0x20, 0x20, true, 2};
+    case Element::kFloat6E3M2:
+      return {2, -2, 0x1F, 0x1F, 0x20, 0x20, true, 4};
+    default:  // kFloat4E2M1
       return {1, 0, 0x7, 0x7, 0x8, 0x8, true, 2};
   }
 }

@@ -19,7 +19,7 @@ struct ElementRow {
   int32_t onnx_type;
   Element element;
 };
-constexpr std::array<ElementRow, 11> kElements = {{
+constexpr std::array<ElementRow, 13> kElements = {{
     {8, Element::kString},
     {17, Element::kFloat8E4M3FN},
     {18, Element::kFloat8E4M3FNUZ},
@@ -31,6 +31,8 @@ constexpr std::array<ElementRow, 11> kElements = {{
     {24, Element::kFloat8E8M0},
     {25, Element::kUInt2},
     {26, Element::kInt2},
+    {27, Element::kFloat6E2M3},
+    {28, Element::kFloat6E3M2},
 }};
 
 // Sequences in sequences and optionals of optionals, deeper than any model has them.
@@ -68,6 +70,14 @@ absl::StatusOr<std::vector<uint8_t>> PackedBytes(const TensorProto& proto, int64
       absl::StrCat("the data holds ", bytes.size(), " bytes where ", size, " are declared"));
 }
 
+// Number `i` of a stream of numbers of `bits` bits, the lowest bits of each byte first.
+int NumberAt(absl::Span<const uint8_t> stream, int64_t i, int bits) {
+  const size_t byte = static_cast<size_t>(i / 8 * bits + i % 8 * bits / 8);
+  int value = stream[byte];
+  if (byte + 1 < stream.size()) value |= stream[byte + 1] << 8;
+  return value >> (i % 8 * bits % 8) & ((1 << bits) - 1);
+}
+
 // Numbers of 8 bits and less: one to a byte afterwards, those with a sign extended.
 absl::StatusOr<HostValue> NarrowTensor(const TensorProto& proto, Element element,
                                        const TensorSource& source) {
@@ -76,15 +86,17 @@ absl::StatusOr<HostValue> NarrowTensor(const TensorProto& proto, Element element
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
   const int bits = api::PackedBits(element);
   const int64_t count = shape.element_count();
-  const int64_t in_byte = 8 / bits;
-  const int64_t size = count / in_byte + (count % in_byte != 0);
+  // Fields of integers hold bytes as packed, but a number of 6 bits each.
+  const bool is_packed =
+      bits != 6 || proto.has_raw_data() || proto.data_location() == TensorProto::EXTERNAL;
+  const int64_t size = is_packed ? count / 8 * bits + (count % 8 * bits + 7) / 8 : count;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<uint8_t> packed, PackedBytes(proto, size, source));
   std::vector<uint8_t> values(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    const int at = static_cast<int>(i % in_byte) * bits;
-    const int value = packed[static_cast<size_t>(i / in_byte)] >> at & ((1 << bits) - 1);
+    const int value = NumberAt(packed, i, is_packed ? bits : 8) & ((1 << bits) - 1);
     const bool is_negative = type == DataType::kInt8 && (value >> (bits - 1) & 1) != 0;
-    values[static_cast<size_t>(i)] = static_cast<uint8_t>(is_negative ? value - (1 << bits) : value);
+    values[static_cast<size_t>(i)] =
+        static_cast<uint8_t>(is_negative ? value - (1 << bits) : value);
   }
   return HostValue(HostTensor(shape, values), element);
 }

@@ -62,6 +62,8 @@ constexpr Format kFormats[] = {
     {Element::kFloat8E4M3FNUZ, 18, 0x7F, 240, 0x1p-10},
     {Element::kFloat8E5M2, 19, 0x7B, 57344, 0x1p-16},
     {Element::kFloat8E5M2FNUZ, 20, 0x7F, 57344, 0x1p-17},
+    {Element::kFloat6E2M3, 27, 0x1F, 7.5, 0.125},
+    {Element::kFloat6E3M2, 28, 0x1F, 28, 0.0625},
     {Element::kFloat4E2M1, 23, 0x7, 6, 0.5},
 };
 
