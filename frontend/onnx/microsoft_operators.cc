@@ -41,6 +41,21 @@ absl::StatusOr<std::vector<Tensor>> ApplyOnnx(NodeContext& context, absl::string
   return tensors;
 }
 
+absl::StatusOr<Tensor> ChannelsFirst(const NodeContext& context, const Tensor& x) {
+  if (x.rank() < 3) return Invalid("expected rank 3 or more, got ", x.shape().ToString());
+  std::vector<int64_t> order = {0, x.rank() - 1};
+  for (int64_t d = 1; d < x.rank() - 1; ++d) order.push_back(d);
+  return Transpose(context, x, order);
+}
+
+absl::StatusOr<Tensor> ChannelsLast(const NodeContext& context, const Tensor& x) {
+  if (x.rank() < 3) return Invalid("expected rank 3 or more, got ", x.shape().ToString());
+  std::vector<int64_t> order = {0};
+  for (int64_t d = 2; d < x.rank(); ++d) order.push_back(d);
+  order.push_back(1);
+  return Transpose(context, x, order);
+}
+
 absl::StatusOr<Tensor> PartOf(const NodeContext& context, const Tensor& x, int64_t axis,
                               int64_t start, int64_t size) {
   Window window = WholeOf(x);

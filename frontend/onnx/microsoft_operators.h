@@ -26,6 +26,11 @@ absl::Status RefuseOperands(const NodeContext& context, std::initializer_list<in
 absl::StatusOr<std::vector<api::Tensor>> ApplyOnnx(NodeContext& context, absl::string_view name,
                                                    int opset);
 
+// Channels from behind the spatial dimensions to before them, and back. InvalidArgument below
+// rank 3.
+absl::StatusOr<api::Tensor> ChannelsFirst(const NodeContext& context, const api::Tensor& x);
+absl::StatusOr<api::Tensor> ChannelsLast(const NodeContext& context, const api::Tensor& x);
+
 // Elements [start, start + size) along `axis`.
 absl::StatusOr<api::Tensor> PartOf(const NodeContext& context, const api::Tensor& x, int64_t axis,
                                    int64_t start, int64_t size);

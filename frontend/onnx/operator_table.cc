@@ -21,6 +21,7 @@ constexpr Family kFamilies[] = {
     SelectionOperators, SequenceOperators, ShapeOperators, SoftmaxOperators, WindowOperators,
     SamplingOperators, RegionOperators, SpectrumOperators,
     RandomOperators, TrainingOperators, ImageOperators,
+    MicrosoftQuantizedLayerOperators,
 };
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name

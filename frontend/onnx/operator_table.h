@@ -108,6 +108,7 @@ absl::Span<const OperatorRow> EinsumOperators();
 absl::Span<const OperatorRow> LossOperators();
 absl::Span<const OperatorRow> QuantizationOperators();
 absl::Span<const OperatorRow> MicrosoftQuantizationOperators();
+absl::Span<const OperatorRow> MicrosoftQuantizedLayerOperators();
 absl::Span<const OperatorRow> ResizeOperators();
 absl::Span<const OperatorRow> WindowOperators();
 absl::Span<const OperatorRow> SelectionOperators();

@@ -1,6 +1,8 @@
-// Microsoft's operators that are ONNX's of the same form, some under another name, and group
-// normalization in Microsoft's form.
+// Microsoft's operators that are ONNX's of the same form, some under another name; group
+// normalization in Microsoft's form, distances and inverses.
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/microsoft_operators.h"
@@ -70,15 +72,90 @@ Outputs GroupNorm(NodeContext& context) {
   return context.Apply(TileFunction("X, A, B", "Y", statements));
 }
 
+// Distances between rows.
+Outputs CDist(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const std::string metric, context.String("metric", "sqeuclidean"));
+  if (metric != "euclidean" && metric != "sqeuclidean") {
+    return Invalid("attribute 'metric' is ", metric);
+  }
+  for (int i : {0, 1}) {
+    if (context.input(i).rank() == 2) continue;
+    return Invalid("operand ", i, ": expected rows, got ", context.input(i).shape().ToString());
+  }
+  return context.Apply(absl::StrCat(
+      "function (A[N, F], B[M, F]) -> (Y) { D = reshape(A, N, 1, F) - reshape(B, 1, M, F); "
+      "Q = D * D; S[n, m : N, M] = +(Q[n, m, f]); Y = ",
+      metric == "euclidean" ? "sqrt(S)" : "S", "; }"));
+}
+
+// The inverse of the n x n matrix `a`, by Gauss and Jordan's elimination with the greatest pivots
+// of columns. Infinities and NaN where there is none.
+std::vector<double> InverseOf(std::vector<double> a, size_t n) {
+  std::vector<double> inverse(n * n);
+  for (size_t i = 0; i < n; ++i) inverse[i * n + i] = 1;
+  for (size_t k = 0; k < n; ++k) {
+    size_t pivot = k;
+    for (size_t i = k + 1; i < n; ++i) {
+      if (std::abs(a[i * n + k]) > std::abs(a[pivot * n + k])) pivot = i;
+    }
+    const double scale = 1 / a[pivot * n + k];
+    for (std::vector<double>* matrix : {&a, &inverse}) {
+      auto row = matrix->begin() + static_cast<ptrdiff_t>(k * n);
+      auto other = matrix->begin() + static_cast<ptrdiff_t>(pivot * n);
+      if (pivot != k) std::swap_ranges(row, row + static_cast<ptrdiff_t>(n), other);
+      for (size_t j = 0; j < n; ++j) row[static_cast<ptrdiff_t>(j)] *= scale;
+    }
+    for (size_t i = 0; i < n; ++i) {
+      const double factor = a[i * n + k];
+      if (i == k || factor == 0) continue;
+      for (size_t j = 0; j < n; ++j) {
+        a[i * n + j] -= factor * a[k * n + j];
+        inverse[i * n + j] -= factor * inverse[k * n + j];
+      }
+    }
+  }
+  return inverse;
+}
+
+// Of square matrices in the last two dimensions.
+Outputs Inverse(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  const int64_t n = x.rank() < 2 ? 0 : x.dims().back();
+  if (x.rank() < 2 || x.dims()[static_cast<size_t>(x.rank()) - 2] != n) {
+    return Invalid("square matrices are expected, got ", x.shape().ToString());
+  }
+  return context.RunOnHost(
+      {x}, [n](absl::Span<const HostTensor> operands) -> absl::StatusOr<std::vector<HostTensor>> {
+        const HostTensor& all = operands[0];
+        const std::vector<double> values = all.ToDoubles();
+        std::vector<uint8_t> bytes(all.bytes().size());
+        int64_t at = 0;
+        for (auto matrix = values.begin(); matrix != values.end(); matrix += n * n) {
+          for (const double value : InverseOf({matrix, matrix + n * n}, static_cast<size_t>(n))) {
+            StoreElement(all.type(), value, at++, bytes.data());
+          }
+        }
+        return std::vector<HostTensor>{HostTensor(all.shape(), bytes)};
+      });
+}
+
+Outputs TransposeMatMul(NodeContext& context) {
+  return FindOperator(kMicrosoftDomain, "FusedMatMul", 1)->handler(context);
+}
+
 constexpr OperatorRow kOperators[] = {
+    MicrosoftRow("CDist", {2, 2}, CDist),
     MicrosoftRow("DequantizeLinear", {2, 3}, Same<13>),
     MicrosoftRow("ExpandDims", {2, 2}, ExpandDims, HostOperands(1)),
     MicrosoftRow("GatherND", {2, 2}, Same<13>),
+    MicrosoftRow("GridSample", {2, 2}, Same<16>),
     MicrosoftRow("GroupNorm", {3, 3}, GroupNorm),
+    MicrosoftRow("Inverse", {1, 1}, Inverse),
     MicrosoftRow("LinearAttention", {3, 6}, LinearAttention),
     MicrosoftRow("Pad", {2, 3}, Same<13>, HostOperands(1)),
     MicrosoftRow("QuantizeLinear", {2, 3}, Same<13>),
     MicrosoftRow("Range", {3, 3}, Same<13>, HostOperands(0, 1, 2)),
+    MicrosoftRow("TransposeMatMul", {2, 2}, TransposeMatMul),
     MicrosoftRow("Trilu", {1, 2}, Same<14>, HostOperands(1)),
 };
 

@@ -96,20 +96,20 @@ absl::StatusOr<Tensor> Cached(const NodeContext& context, const GroupedLayer& la
   std::vector<Tensor> operands = {x, layer.starts};
   std::string names = "X, STARTS";
   const std::vector<std::string> indices = IndexNames(4);
-  // Positions of no key are 0.
-  std::string cache =
-      Write("C", indices, dims) + " = =(X[i0, i1, i2 + " + absl::StrCat(x.dims()[2]) + ", i3])";
+  // Positions of no key are 0, whatever a shorter sample's past holds there.
+  std::vector<std::string> statements = {"START = " + ReshapeCall("STARTS", {dims[0], 1, 1, 1})};
   if (context.HasInput(past)) {
     operands.push_back(context.input(past));
     names += ", PAST";
-    cache = Write("C", indices, dims) + " = =(" + Read("PAST", indices) + ")";
+    statements.push_back(Write("ALL", indices, dims) + " = =(" + Read("PAST", indices) + ")");
+    statements.push_back("C = index(ALL, 2) < START ? ALL : 0");
+  } else {
+    statements.push_back(Write("C", indices, dims) + " = =(X[i0, i1, i2 + " +
+                         absl::StrCat(x.dims()[2]) + ", i3])");
   }
-  return context.ApplyOne(
-      TileFunction(
-          names, "Y",
-          {cache, absl::StrCat("AT = index(X, 2) + ", ReshapeCall("STARTS", {dims[0], 1, 1, 1})),
-           "Y = scatter_elements(C, AT, X, 2)"}),
-      operands);
+  statements.push_back("AT = index(X, 2) + START");
+  statements.push_back("Y = scatter_elements(C, AT, X, 2)");
+  return context.ApplyOne(TileFunction(names, "Y", statements), operands);
 }
 
 absl::Status ReadGroupedScores(const NodeContext& context, const GroupedLayer& layer,

@@ -2,6 +2,7 @@
 // with the real numbers that their operands stand for and round once, at the end.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/matmul_text.h"
+#include "frontend/onnx/microsoft_operators.h"
 #include "frontend/onnx/operator_table.h"
 #include "frontend/onnx/quantization_text.h"
 #include "frontend/onnx/reduction_text.h"
@@ -101,15 +102,20 @@ Outputs QLinearSoftmax(NodeContext& context) {
 Outputs Pool(NodeContext& context, absl::string_view name) {
   TARTAN_RETURN_IF_ERROR(CheckOperands(context, {1, 3}));
   TARTAN_ASSIGN_OR_RETURN(const int64_t channels_last, context.Int("channels_last", 0));
-  if (channels_last != 0) return Unsupported("attribute 'channels_last'");
   const Tensor x = context.input(0);
   FunctionText real(context);
   real.Add("Y", Real(real, 0));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> values, real.Apply("Y"));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> values, real.Apply("Y"));
+  if (channels_last != 0) {
+    TARTAN_ASSIGN_OR_RETURN(values[0], ChannelsFirst(context, values[0]));
+  }
   context.SetInput(0, values[0]);
   constexpr int kOpset = 19;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> pooled,
+  TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> pooled,
                           FindOperator("", name, kOpset)->handler(context));
+  if (channels_last != 0) {
+    TARTAN_ASSIGN_OR_RETURN(pooled[0], ChannelsLast(context, pooled[0]));
+  }
   const bool has_zero = context.HasInput(4);
   const std::string value = Quantized(absl::StrCat("X / ", ReshapeCall("SCALE", {})),
                                       has_zero ? ReshapeCall("ZERO", {}) : "", x.type());
