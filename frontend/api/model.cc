@@ -5,9 +5,18 @@
 namespace tartan::api {
 namespace {
 
+// Whether a map, or several with the same keys, is what is declared.
+bool MapFits(const TensorSpec& spec, const HostValue& value, int sequence_depth) {
+  const bool is_one = value.values().tensor().shape().rank() == 1;
+  return is_one == (sequence_depth == 0) && sequence_depth <= 1 &&
+         value.keys().element() == *spec.map_keys && value.values().element() == spec.element &&
+         value.values().tensor().type() == spec.type;
+}
+
 // Whether a tensor, or each element of a sequence, is what is declared.
 bool Fits(const TensorSpec& spec, const HostValue& value, int sequence_depth) {
   if (value.is_nothing()) return spec.may_be_empty;
+  if (value.is_map()) return spec.map_keys.has_value() && MapFits(spec, value, sequence_depth);
   if (sequence_depth > 0) {
     if (!value.is_sequence()) return false;
     for (const HostValue& element : value.elements()) {
@@ -15,7 +24,7 @@ bool Fits(const TensorSpec& spec, const HostValue& value, int sequence_depth) {
     }
     return true;
   }
-  if (!value.is_tensor() || value.element() != spec.element) return false;
+  if (!value.is_tensor() || spec.map_keys || value.element() != spec.element) return false;
   const TensorShape& shape = value.tensor().shape();
   bool fits = spec.type == DataType::kInvalid || spec.type == shape.type;
   if (spec.has_rank) {
@@ -32,11 +41,15 @@ bool Fits(const TensorSpec& spec, const HostValue& value, int sequence_depth) {
 std::string TensorSpec::ToString() const {
   std::string text = absl::StrCat(name, ": ", may_be_empty ? "optional " : "");
   for (int d = 0; d < sequence_depth; ++d) absl::StrAppend(&text, "sequence of ");
+  if (map_keys) {
+    absl::StrAppend(&text, "map of ", *map_keys == Element::kString ? "string" : "int64", " to ");
+  }
   if (element != Element::kPlain) {
     absl::StrAppend(&text, api::Name(element));
   } else if (type != DataType::kInvalid) {
     absl::StrAppend(&text, tartan::Name(type));
   }
+  if (map_keys) return text;
   if (!has_rank) return absl::StrCat(text, "[any rank]");
   absl::StrAppend(&text, "[");
   for (size_t d = 0; d < dims.size(); ++d) {

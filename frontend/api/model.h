@@ -2,6 +2,7 @@
 // outputs come about. The ONNX importer implements it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@
 
 namespace tartan::api {
 
-// A declared input or output: a tensor, or a sequence of such tensors.
+// A declared input or output: a tensor, a map, or a sequence of either.
 struct TensorSpec {
   std::string name;
   DataType type = DataType::kInvalid;  // kInvalid: any; of the storage where `element` is not plain
@@ -23,9 +24,11 @@ struct TensorSpec {
   Element element = Element::kPlain;
   int sequence_depth = 0;     // 1: a sequence of tensors
   bool may_be_empty = false;  // an optional, which may hold nothing
+  // Of a map, whose values' type is above: kString, or kPlain for keys of int64.
+  std::optional<Element> map_keys;
 
-  bool is_tensor() const { return sequence_depth == 0 && !may_be_empty; }
-  // "x: float32[N, 3, 224, 224]", "y: sequence of string[?]"
+  bool is_tensor() const { return sequence_depth == 0 && !may_be_empty && !map_keys; }
+  // "x: float32[N, 3, 224, 224]", "y: sequence of string[?]", "z: map of string to float32"
   std::string ToString() const;
 };
 
@@ -51,8 +54,8 @@ class Model {
   virtual const std::string& name() const = 0;
   virtual const std::vector<TensorSpec>& inputs() const = 0;
   virtual const std::vector<TensorSpec>& outputs() const = 0;
-  // `bindings` in the order of inputs(). Values that decide the graph are asked of `resolver`, in an
-  // order that depends on bindings and answers alone; outputs then depend on the placeholders of
+  // `bindings` in the order of inputs(). Values that decide the graph are asked of `resolver`, in
+  // an order that depends on bindings and answers alone; outputs then depend on the placeholders of
   // its answers too. Without a resolver, and for small inputs that hold sizes, they are
   // needed_values. Thread-safe.
   virtual absl::StatusOr<BoundGraph> Bind(absl::Span<const InputBinding> bindings,

@@ -31,7 +31,20 @@ ValueOf<To> ReplaceTensors(const Value& value, absl::Span<const To>* tensors) {
   for (const Value& element : value.elements()) {
     elements.push_back(ReplaceTensors(element, tensors));
   }
+  if (value.is_map()) return ValueOf<To>::Map(elements[0], elements[1]);
   return ValueOf<To>::Sequence(std::move(elements));
+}
+
+std::string ElementName(const HostValue& tensor) {
+  return std::string(tensor.element() == Element::kPlain ? tartan::Name(tensor.tensor().type())
+                                                         : Name(tensor.element()));
+}
+
+std::string DescribeMap(const HostValue& map) {
+  const std::vector<int64_t>& dims = map.values().tensor().shape().dims;
+  return absl::StrCat(dims.size() == 2 ? absl::StrCat("sequence of ", dims[0], " maps") : "map",
+                      " of ", map.keys().tensor().element_count(), " from ",
+                      ElementName(map.keys()), " to ", ElementName(map.values()));
 }
 
 }  // namespace
@@ -55,6 +68,7 @@ std::vector<std::string> StringsOf(const HostValue& value) {
 std::string Describe(const HostValue& value) {
   if (value.is_nothing()) return "nothing";
   if (value.is_sequence()) return absl::StrCat("sequence of ", value.elements().size());
+  if (value.is_map()) return DescribeMap(value);
   const TensorShape& shape = value.tensor().shape();
   if (value.element() == Element::kPlain) return shape.ToString();
   return absl::StrCat(Name(value.element()), DimsToString(shape.dims));
@@ -67,12 +81,13 @@ Value ToLazy(const HostValue& value, const std::string& name) {
   }
   std::vector<Value> elements;
   for (const HostValue& element : value.elements()) elements.push_back(ToLazy(element, name));
+  if (value.is_map()) return Value::Map(elements[0], elements[1]);
   return Value::Sequence(std::move(elements));
 }
 
 void AppendTensors(const Value& value, std::vector<Tensor>* tensors) {
   if (value.is_tensor()) tensors->push_back(value.tensor());
-  if (!value.is_sequence()) return;
+  if (!value.is_sequence() && !value.is_map()) return;
   for (const Value& element : value.elements()) AppendTensors(element, tensors);
 }
 
@@ -99,7 +114,7 @@ std::vector<int64_t> PositionsIn(const Words& words, const Words& from) {
 
 void AppendKey(const HostValue& value, std::string* key) {
   absl::StrAppend(key, Describe(value), ":");
-  if (value.is_sequence()) {
+  if (value.is_sequence() || value.is_map()) {
     for (const HostValue& element : value.elements()) AppendKey(element, key);
     return;
   }

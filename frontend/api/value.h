@@ -1,5 +1,5 @@
 // What a model takes and gives: a tensor (of numbers, strings or narrow numbers), a sequence of
-// values, or nothing, which is also what an empty optional is.
+// values, maps, or nothing, which is also what an empty optional is.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ using Words = std::shared_ptr<const std::vector<std::string>>;
 template <class T>
 class ValueOf {
  public:
-  enum class Kind : uint8_t { kNothing, kTensor, kSequence };
+  enum class Kind : uint8_t { kNothing, kTensor, kSequence, kMap };
 
   ValueOf() = default;
   ValueOf(T tensor) : kind_(Kind::kTensor), tensor_(std::move(tensor)) {}
@@ -37,11 +37,19 @@ class ValueOf {
     value.elements_ = std::make_shared<const std::vector<ValueOf>>(std::move(elements));
     return value;
   }
+  // `keys`: a vector of int64 or strings, each once. `values`: a vector beside it, or a row for
+  // each map of a sequence of maps with the same keys, which is how classifiers give their scores.
+  static ValueOf Map(ValueOf keys, ValueOf values) {
+    ValueOf value = Sequence({std::move(keys), std::move(values)});
+    value.kind_ = Kind::kMap;
+    return value;
+  }
 
   Kind kind() const { return kind_; }
   bool is_nothing() const { return kind_ == Kind::kNothing; }
   bool is_tensor() const { return kind_ == Kind::kTensor; }
   bool is_sequence() const { return kind_ == Kind::kSequence; }
+  bool is_map() const { return kind_ == Kind::kMap; }
   bool is_strings() const { return is_tensor() && element_ == Element::kString; }
 
   // For a tensor; for strings and narrow numbers what represents them.
@@ -51,8 +59,10 @@ class ValueOf {
   // The same elements, computed from this value's tensor by moving them about.
   ValueOf With(T tensor) const { return ValueOf(std::move(tensor), element_, words_); }
 
-  // For a sequence.
+  // For a sequence; for a map its keys and its values.
   const std::vector<ValueOf>& elements() const { return *elements_; }
+  const ValueOf& keys() const { return (*elements_)[0]; }
+  const ValueOf& values() const { return (*elements_)[1]; }
 
  private:
   Kind kind_ = Kind::kNothing;
@@ -70,7 +80,8 @@ HostValue HostStrings(std::vector<int64_t> dims, absl::Span<const std::string> s
 // The strings of such a tensor, row-major.
 std::vector<std::string> StringsOf(const HostValue& value);
 
-// "float32[2, 3]", "string[4]", "sequence of 3", "nothing".
+// "float32[2, 3]", "string[4]", "sequence of 3", "map of 2 from string to float32", "sequence of 4
+// maps of 2 from int64 to float32", "nothing".
 std::string Describe(const HostValue& value);
 
 // A known value as a lazy one.

@@ -97,7 +97,9 @@ Comparison CompareElements(const api::HostValue& actual, const api::HostValue& e
     result.max_rel_error = std::max(result.max_rel_error, element.max_rel_error);
     if (element.equal || !result.equal) continue;
     result.equal = false;
-    result.message = absl::StrCat("element ", i, " of the sequence ", element.message);
+    result.message = actual.is_map()
+                         ? absl::StrCat(i == 0 ? "the keys: " : "the values: ", element.message)
+                         : absl::StrCat("element ", i, " of the sequence ", element.message);
   }
   return result;
 }
@@ -106,14 +108,14 @@ Comparison CompareElements(const api::HostValue& actual, const api::HostValue& e
 
 Comparison Compare(const api::HostValue& actual, const api::HostValue& expected,
                    Tolerance tolerance) {
-  const bool alike = actual.kind() == expected.kind() && actual.element() == expected.element() &&
-                     (!actual.is_sequence() ||
-                      actual.elements().size() == expected.elements().size());
+  const bool alike =
+      actual.kind() == expected.kind() && actual.element() == expected.element() &&
+      (!actual.is_sequence() || actual.elements().size() == expected.elements().size());
   if (!alike) {
     return Differs(absl::StrCat("is ", Describe(actual), ", expected ", Describe(expected)));
   }
   if (actual.is_nothing()) return {};
-  if (actual.is_sequence()) return CompareElements(actual, expected, tolerance);
+  if (actual.is_sequence() || actual.is_map()) return CompareElements(actual, expected, tolerance);
   const bool same_shape = actual.tensor().shape() == expected.tensor().shape();
   if (actual.is_strings() && same_shape) return CompareStrings(actual, expected);
   return Compare(actual.tensor(), expected.tensor(), tolerance);

@@ -172,6 +172,10 @@ absl::StatusOr<api::HostValue> MakeSpecial(const InputSpec& spec, const api::Ten
   }
   if (input.may_be_empty) return api::HostValue();
   if (input.sequence_depth > 0) return api::HostValue::Sequence({});
+  if (input.map_keys) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", input.name, "' is a map: give a .pb file"));
+  }
   TARTAN_ASSIGN_OR_RETURN(const TensorShape shape, ClosedShape(input));
   if (input.element == api::Element::kString) {
     return api::HostStrings(

@@ -33,6 +33,34 @@ std::string LineText(const HostTensor& value, int64_t begin, int64_t count) {
   return line;
 }
 
+std::vector<std::string> KeyTexts(const api::HostValue& map) {
+  if (map.keys().is_strings()) return api::StringsOf(map.keys());
+  std::vector<std::string> texts;
+  for (const int64_t key : map.keys().tensor().ToInts()) texts.push_back(absl::StrCat(key));
+  return texts;
+}
+
+// A line for each map.
+std::string MapText(const api::HostValue& map) {
+  const std::vector<std::string> keys = KeyTexts(map);
+  const int64_t count = static_cast<int64_t>(keys.size());
+  const HostTensor& values = map.values().tensor();
+  std::vector<std::string> words;
+  if (map.values().is_strings()) words = api::StringsOf(map.values());
+  const int64_t rows = values.shape().rank() == 2 ? values.shape().dims[0] : 1;
+  std::string text;
+  for (int64_t r = 0; r < std::min(rows, kMaxRows); ++r) {
+    absl::StrAppend(&text, " ");
+    for (int64_t k = 0; k < std::min(count, kMaxElementsInLine); ++k) {
+      const int64_t at = r * count + k;
+      absl::StrAppend(&text, " ", keys[static_cast<size_t>(k)], ": ",
+                      words.empty() ? ElementText(values, at) : words[static_cast<size_t>(at)]);
+    }
+    absl::StrAppend(&text, count > kMaxElementsInLine ? " …\n" : "\n");
+  }
+  return rows > kMaxRows ? absl::StrCat(text, "  … (", rows, " maps)\n") : text;
+}
+
 std::string TensorText(const HostTensor& value) {
   const int64_t count = value.element_count();
   const int64_t row = value.shape().rank() > 0 ? value.shape().dims.back() : 1;
@@ -74,6 +102,12 @@ absl::StatusOr<std::map<size_t, std::string>> ParseOutputFiles(
 void FillOutput(const std::string& name, const api::HostValue& value,
                 proto::RunReport::Output* output) {
   output->set_name(name);
+  if (value.is_map()) {
+    FillOutput(name, value.values(), output);
+    output->set_type("map");
+    for (std::string& key : KeyTexts(value)) output->add_keys(std::move(key));
+    return;
+  }
   if (!value.is_tensor()) {
     output->set_type(value.is_sequence() ? "sequence" : "nothing");
     return;
@@ -95,6 +129,7 @@ std::string ValueText(const api::HostValue& value) {
     }
     return text;
   }
+  if (value.is_map()) return MapText(value);
   if (!value.is_strings()) return TensorText(value.tensor());
   std::string text = " ";
   for (const std::string& string : api::StringsOf(value)) {

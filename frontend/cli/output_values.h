@@ -21,7 +21,7 @@ void FillOutput(const std::string& name, const api::HostValue& value,
                 proto::RunReport::Output* output);
 
 // The first elements for a person, indented: one line, or a line for every row of a small tensor;
-// for a sequence what its elements are.
+// for a sequence what its elements are, for maps a line each.
 std::string ValueText(const api::HostValue& value);
 
 }  // namespace tartan::cli

@@ -98,6 +98,7 @@ absl::StatusOr<int> PrepareElements(const OperatorRow& row, NodeContext& context
   for (int i = 0; i < context.input_count(); ++i) {
     const Value& value = context.value(i);
     if (value.is_sequence()) return Unsupported("operand ", i, " is a sequence");
+    if (value.is_map()) return Unsupported("operand ", i, " is a map");
     if (!value.is_tensor() || value.element() == api::Element::kPlain) continue;
     if (row.elements == ElementUse::kRefused) {
       return Unsupported("operand ", i, " has elements of type ", api::Name(value.element()));

@@ -88,6 +88,20 @@ absl::StatusOr<Tensor> AsReal(const NodeContext& context, const Tensor& x) {
   return context.ApplyOne("function (X) -> (Y) { Y = as_float(X, 32); }", {x});
 }
 
+absl::StatusOr<Tensor> RowsOf(const NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const Tensor x, AsReal(context, context.input(0)));
+  if (x.rank() == 2) return x;
+  if (x.rank() != 1) return Invalid("operand 0 is ", x.shape().ToString(), ", expected [N, F]");
+  return context.ApplyOne(TileFunction("X", "Y", {"Y = " + ReshapeCall("X", {1, x.dims()[0]})}),
+                          {x});
+}
+
+absl::StatusOr<std::vector<double>> Reals(const NodeContext& context, absl::string_view name) {
+  if (!context.HasAttribute(name)) return std::vector<double>();
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<float> values, context.Floats(name));
+  return std::vector<double>(values.begin(), values.end());
+}
+
 Tensor ConstantReals(DataType type, std::vector<int64_t> dims, const std::vector<double>& values) {
   const TensorShape shape{type, std::move(dims)};
   std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));

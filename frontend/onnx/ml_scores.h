@@ -29,6 +29,12 @@ absl::StatusOr<api::Tensor> GreatestOf(const NodeContext& context, const api::Te
 // Plain numbers as float32, or as they are if they are float64.
 absl::StatusOr<api::Tensor> AsReal(const NodeContext& context, const api::Tensor& x);
 
+// Operand 0 as rows [N, F] of floats; a vector is one row. InvalidArgument for other ranks.
+absl::StatusOr<api::Tensor> RowsOf(const NodeContext& context);
+
+// An attribute of floats; empty where it is not there.
+absl::StatusOr<std::vector<double>> Reals(const NodeContext& context, absl::string_view name);
+
 // A float vector as a constant of a float type under the sizes `dims`.
 api::Tensor ConstantReals(DataType type, std::vector<int64_t> dims,
                           const std::vector<double>& values);

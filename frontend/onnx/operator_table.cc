@@ -20,7 +20,7 @@ constexpr Family kFamilies[] = {
     PoolingOperators, QuantizationOperators, RecurrentOperators, ReductionOperators, ResizeOperators,
     SelectionOperators, SequenceOperators, ShapeOperators, SoftmaxOperators, WindowOperators,
     SamplingOperators, RegionOperators, SpectrumOperators,
-    RandomOperators, TrainingOperators, ImageOperators,
+    RandomOperators, TrainingOperators, ImageOperators, MlMapOperators, MlSvmOperators,
     MicrosoftQuantizedLayerOperators,
 };
 

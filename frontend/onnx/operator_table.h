@@ -121,6 +121,8 @@ absl::Span<const OperatorRow> TextFeatureOperators();
 absl::Span<const OperatorRow> MlEncodingOperators();
 absl::Span<const OperatorRow> MlFeatureOperators();
 absl::Span<const OperatorRow> MlLinearOperators();
+absl::Span<const OperatorRow> MlMapOperators();
+absl::Span<const OperatorRow> MlSvmOperators();
 absl::Span<const OperatorRow> MlTreeOperators();
 absl::Span<const OperatorRow> SamplingOperators();
 absl::Span<const OperatorRow> RegionOperators();

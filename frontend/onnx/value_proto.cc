@@ -103,6 +103,78 @@ absl::StatusOr<HostValue> NarrowTensor(const TensorProto& proto, Element element
 
 absl::StatusOr<HostValue> ToHostValue(const SequenceProto& proto, int depth);
 
+// Tensors of one element each, side by side under the sizes `dims`.
+absl::StatusOr<HostValue> JoinScalars(absl::Span<const HostValue> scalars,
+                                      std::vector<int64_t> dims) {
+  if (scalars.empty()) return absl::InvalidArgumentError("a map without elements");
+  std::vector<std::string> strings;
+  std::vector<uint8_t> bytes;
+  for (const HostValue& scalar : scalars) {
+    if (!scalar.is_tensor() || scalar.tensor().element_count() != 1 ||
+        scalar.tensor().type() != scalars[0].tensor().type() ||
+        scalar.element() != scalars[0].element()) {
+      return absl::InvalidArgumentError("the values of a map are not single elements of one type");
+    }
+    if (scalar.is_strings()) {
+      strings.push_back(api::StringsOf(scalar)[0]);
+    } else {
+      bytes.insert(bytes.end(), scalar.tensor().bytes().begin(), scalar.tensor().bytes().end());
+    }
+  }
+  if (scalars[0].is_strings()) return api::HostStrings(std::move(dims), strings);
+  return HostValue(HostTensor({scalars[0].tensor().type(), std::move(dims)}, bytes),
+                   scalars[0].element());
+}
+
+// Values are written one tensor to a key, or as a single tensor of all.
+absl::StatusOr<HostValue> ToHostValue(const MapProto& proto, int depth) {
+  const bool has_words = proto.string_keys_size() > 0;
+  const int64_t count = has_words ? proto.string_keys_size() : proto.keys_size();
+  HostValue keys =
+      has_words ? api::HostStrings({count}, std::vector<std::string>(proto.string_keys().begin(),
+                                                                     proto.string_keys().end()))
+                : HostValue(HostTensor::FromVector(
+                      {DataType::kInt64, {count}},
+                      std::vector<int64_t>(proto.keys().begin(), proto.keys().end())));
+  TARTAN_ASSIGN_OR_RETURN(const HostValue listed, ToHostValue(proto.values(), depth + 1));
+  if (!listed.is_sequence()) return absl::InvalidArgumentError("a map to maps");
+  const std::vector<HostValue>& values = listed.elements();
+  if (values.size() == 1 && values[0].is_tensor() &&
+      values[0].tensor().shape().dims == std::vector<int64_t>{count}) {
+    return HostValue::Map(std::move(keys), values[0]);
+  }
+  if (static_cast<int64_t>(values.size()) != count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a map of ", count, " keys and ", values.size(), " values"));
+  }
+  TARTAN_ASSIGN_OR_RETURN(HostValue joined, JoinScalars(values, {count}));
+  return HostValue::Map(std::move(keys), std::move(joined));
+}
+
+// The maps of a sequence, one row each; all must have the keys of the first.
+absl::StatusOr<HostValue> JoinMaps(const SequenceProto& proto, int depth) {
+  std::vector<uint8_t> bytes;
+  std::vector<HostValue> maps;
+  for (const MapProto& map : proto.map_values()) {
+    TARTAN_ASSIGN_OR_RETURN(maps.emplace_back(), ToHostValue(map, depth + 1));
+    const HostValue& last = maps.back();
+    std::string keys[2];
+    AppendKey(maps[0].keys(), &keys[0]);
+    AppendKey(last.keys(), &keys[1]);
+    if (keys[0] != keys[1] || last.values().tensor().shape() != maps[0].values().tensor().shape() ||
+        !last.values().is_tensor() || last.values().is_strings()) {
+      return absl::UnimplementedError(
+          "it is a sequence of maps with different keys, or of strings");
+    }
+    const absl::Span<const uint8_t> row = last.values().tensor().bytes();
+    bytes.insert(bytes.end(), row.begin(), row.end());
+  }
+  const TensorShape& row = maps[0].values().tensor().shape();
+  const TensorShape shape{row.type, {static_cast<int64_t>(maps.size()), row.dims[0]}};
+  return HostValue::Map(maps[0].keys(),
+                        HostValue(HostTensor(shape, bytes), maps[0].values().element()));
+}
+
 absl::StatusOr<HostValue> ToHostValue(const OptionalProto& proto, int depth) {
   if (depth > kMaxDepth) return absl::InvalidArgumentError("it is nested too deeply");
   if (proto.has_tensor_value()) return ToHostValue(proto.tensor_value(), TensorSource());
@@ -113,6 +185,7 @@ absl::StatusOr<HostValue> ToHostValue(const OptionalProto& proto, int depth) {
 
 absl::StatusOr<HostValue> ToHostValue(const SequenceProto& proto, int depth) {
   if (depth > kMaxDepth) return absl::InvalidArgumentError("it is nested too deeply");
+  if (proto.map_values_size() > 0) return JoinMaps(proto, depth);
   std::vector<HostValue> elements;
   for (const TensorProto& tensor : proto.tensor_values()) {
     TARTAN_ASSIGN_OR_RETURN(elements.emplace_back(), ToHostValue(tensor, TensorSource()));
@@ -184,7 +257,18 @@ absl::Status FillSpec(const TypeProto& type, api::TensorSpec* spec) {
       inner = &inner->optional_type().elem_type();
     }
   }
-  if (inner->has_map_type()) return absl::UnimplementedError("it is a map");
+  if (inner->has_map_type()) {
+    const TypeProto::Map& map = inner->map_type();
+    TARTAN_ASSIGN_OR_RETURN(const ElementType key, ElementFromOnnx(map.key_type()));
+    if (key.element != Element::kString && key != ElementType{DataType::kInt64}) {
+      return absl::UnimplementedError("it is a map of keys that are neither int64 nor strings");
+    }
+    spec->map_keys = key.element;
+    inner = &map.value_type();
+    if (!inner->has_tensor_type()) {
+      return absl::UnimplementedError("it is a map to what is no tensor");
+    }
+  }
   if (inner->has_sparse_tensor_type()) return absl::UnimplementedError("it is a sparse tensor");
   if (!inner->has_tensor_type()) {
     if (spec->may_be_empty || spec->sequence_depth > 0) {  // elements of any type
@@ -209,10 +293,11 @@ absl::Status FillSpec(const TypeProto& type, api::TensorSpec* spec) {
 absl::StatusOr<HostValue> ReadValueFile(const std::string& path, const api::TensorSpec& spec) {
   TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   const absl::Span<const uint8_t> bytes = file->bytes();
-  absl::StatusOr<HostValue> value =
-      spec.may_be_empty         ? Parse<OptionalProto>(bytes)
-      : spec.sequence_depth > 0 ? Parse<SequenceProto>(bytes)
-                                : Parse<TensorProto>(bytes);
+  const bool is_map = spec.map_keys.has_value() && spec.sequence_depth == 0;
+  absl::StatusOr<HostValue> value = spec.may_be_empty         ? Parse<OptionalProto>(bytes)
+                                    : is_map                  ? Parse<MapProto>(bytes)
+                                    : spec.sequence_depth > 0 ? Parse<SequenceProto>(bytes)
+                                                              : Parse<TensorProto>(bytes);
   if (value.ok()) return WithDeclaredType(*value, spec);
   return absl::Status(value.status().code(), absl::StrCat(path, ": ", value.status().message()));
 }

@@ -29,11 +29,12 @@ int32_t ElementToOnnx(const ElementType& type);
 // As ToHostTensor, of any element type; packed numbers are unpacked.
 absl::StatusOr<api::HostValue> ToHostValue(const TensorProto& proto, const TensorSource& source);
 
-// Fills `spec` but its name. Unimplemented for maps and sparse tensors.
+// Fills `spec` but its name. Unimplemented for sparse tensors.
 absl::Status FillSpec(const TypeProto& type, api::TensorSpec* spec);
 
-// A file that holds what `spec` declares, as a serialised TensorProto, SequenceProto or
-// OptionalProto. bfloat16 that test data holds as uint16 becomes what the model declares.
+// A file that holds what `spec` declares, as a serialised TensorProto, SequenceProto, MapProto or
+// OptionalProto; a sequence of maps must have the same keys in all of them. bfloat16 that test data
+// holds as uint16 becomes what the model declares.
 absl::StatusOr<api::HostValue> ReadValueFile(const std::string& path, const api::TensorSpec& spec);
 
 // The name of the tensor in such a file; empty where it has none, or holds something else.

@@ -30,7 +30,9 @@ struct InspectOptions {
 void FillDeclaration(const api::TensorSpec& spec, proto::TensorDeclaration* declaration) {
   declaration->set_name(spec.name);
   const bool is_plain = spec.element == api::Element::kPlain;
-  declaration->set_type(std::string(is_plain ? Name(spec.type) : api::Name(spec.element)));
+  declaration->set_type(std::string(spec.map_keys ? "map"
+                                    : is_plain    ? Name(spec.type)
+                                                  : api::Name(spec.element)));
   for (const int64_t dim : spec.dims) declaration->add_shape(dim);
   for (const std::string& name : spec.dim_names) declaration->add_dim_names(name);
   declaration->set_optional(spec.is_optional);

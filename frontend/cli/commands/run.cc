@@ -133,13 +133,16 @@ absl::StatusOr<ExitCode> Run(const RunOptions& options, const Context& context) 
     AddTopScores(values[o], options, labels, output);
   }
   for (const auto& [position, path] : files) {
-    if (!values[position].is_tensor() || values[position].element() != api::Element::kPlain) {
+    // Of maps their values: the keys are in the report.
+    const api::HostValue& value =
+        values[position].is_map() ? values[position].values() : values[position];
+    if (!value.is_tensor() || value.element() != api::Element::kPlain) {
       return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
                                    "output '", output_names[position], "' is ",
                                    Describe(values[position]), ": only numbers are written")));
     }
     TARTAN_RETURN_IF_ERROR(
-        At(Stage::kFile, WriteTensor(path, output_names[position], values[position].tensor())));
+        At(Stage::kFile, WriteTensor(path, output_names[position], value.tensor())));
     context.Detail(absl::StrCat("wrote ", path));
   }
   TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report, values)));

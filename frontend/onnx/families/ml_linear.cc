@@ -1,6 +1,4 @@
-// ai.onnx.ml: linear models and support vectors.
-#include <algorithm>
-
+// ai.onnx.ml: linear models.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/ml_scores.h"
 #include "frontend/onnx/narrow_numbers.h"
@@ -17,21 +15,6 @@ using Outputs = absl::StatusOr<std::vector<Tensor>>;
 using Values = absl::StatusOr<std::vector<Value>>;
 
 constexpr absl::string_view kDomain = "ai.onnx.ml";
-
-// Operand 0 as rows [N, F]; a vector is one row.
-absl::StatusOr<Tensor> RowsOf(const NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const Tensor x, AsReal(context, context.input(0)));
-  if (x.rank() == 2) return x;
-  if (x.rank() != 1) return Invalid("operand 0 is ", x.shape().ToString(), ", expected [N, F]");
-  return context.ApplyOne(TileFunction("X", "Y", {"Y = " + ReshapeCall("X", {1, x.dims()[0]})}),
-                          {x});
-}
-
-absl::StatusOr<std::vector<double>> Reals(const NodeContext& context, absl::string_view name) {
-  if (!context.HasAttribute(name)) return std::vector<double>();
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<float> values, context.Floats(name));
-  return std::vector<double>(values.begin(), values.end());
-}
 
 // Rows times 'coefficients' [targets, F], plus 'intercepts'.
 absl::StatusOr<Tensor> LinearScores(const NodeContext& context, int64_t targets) {
@@ -106,64 +89,9 @@ Values LinearClassifier(NodeContext& context) {
   return std::vector<Value>{std::move(label), Value(std::move(transformed))};
 }
 
-// Kernels of the rows X [N, F] with the vectors V [M, F] as P [N, M].
-absl::StatusOr<std::vector<std::string>> KernelLines(const NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const std::string kind, context.String("kernel_type", "LINEAR"));
-  TARTAN_ASSIGN_OR_RETURN(std::vector<double> numbers, Reals(context, "kernel_params"));
-  numbers.resize(3);  // gamma, coef0, degree
-  const std::string gamma = Literal(numbers[0]);
-  const std::string shifted = absl::StrCat(gamma, " * D + ", Literal(numbers[1]));
-  const std::string products = "D[n, m : N, M] = +(X[n, f] * V[m, f])";
-  if (kind == "LINEAR") return std::vector<std::string>{products, "P = D"};
-  if (kind == "SIGMOID") return std::vector<std::string>{products, "P = tanh(" + shifted + ")"};
-  if (kind == "POLY") {
-    return std::vector<std::string>{
-        products, absl::StrCat("P = pow(", shifted, ", ", Literal(numbers[2]), ")")};
-  }
-  if (kind != "RBF") return Invalid("attribute 'kernel_type': there is no ", kind);
-  return std::vector<std::string>{"E = reshape(X, N, 1, F) - reshape(V, 1, M, F)", "Q = E * E",
-                                  "D[n, m : N, M] = +(Q[n, m, f])",
-                                  absl::StrCat("P = exp(-(", gamma, " * D))")};
-}
-
-Outputs SvmRegressor(NodeContext& context) {
-  TARTAN_ASSIGN_OR_RETURN(const int64_t supports, context.Int("n_supports", 0));
-  TARTAN_ASSIGN_OR_RETURN(const int64_t one_class, context.Int("one_class", 0));
-  TARTAN_ASSIGN_OR_RETURN(const std::string transform, context.String("post_transform", "NONE"));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<double> factors, Reals(context, "coefficients"));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<double> rho, Reals(context, "rho"));
-  TARTAN_ASSIGN_OR_RETURN(std::vector<double> vectors, Reals(context, "support_vectors"));
-  TARTAN_ASSIGN_OR_RETURN(std::vector<std::string> lines, KernelLines(context));
-  TARTAN_ASSIGN_OR_RETURN(const Tensor x, RowsOf(context));
-  const int64_t features = x.dims()[1];
-  const int64_t count = static_cast<int64_t>(factors.size());
-  if (supports > 0) {
-    if (count != supports || static_cast<int64_t>(vectors.size()) != supports * features) {
-      return Invalid(count, " coefficients and ", vectors.size(), " numbers of vectors for ",
-                     supports, " vectors of ", features);
-    }
-    lines.push_back("S[n, z : N, 1] = +(P[n, m] * C[m, z])");
-  } else {  // the coefficients are those of the features
-    if (count != features) return Invalid(count, " coefficients for ", features, " features");
-    vectors.assign(static_cast<size_t>(features), 0);
-    lines = {"S[n, z : N, 1] = +(X[n, f] * C[f, z])"};
-  }
-  const std::string score = absl::StrCat("S + ", Literal(rho.empty() ? 0.0 : rho[0]));
-  lines.push_back(one_class != 0 ? absl::StrCat("Y = ", score, " > 0 ? 1.0 : -1.0")
-                                 : absl::StrCat("Y = ", score));
-  const int64_t rows = static_cast<int64_t>(vectors.size()) / std::max<int64_t>(features, 1);
-  TARTAN_ASSIGN_OR_RETURN(Tensor scores,
-                          context.ApplyOne(TileFunction("X[N, F], V[M, F], C", "Y", lines),
-                                           {x, ConstantReals(x.type(), {rows, features}, vectors),
-                                            ConstantReals(x.type(), {count, 1}, factors)}));
-  TARTAN_ASSIGN_OR_RETURN(scores, PostTransformed(context, scores, transform));
-  return std::vector<Tensor>{std::move(scores)};
-}
-
 constexpr OperatorRow kOperators[] = {
     ValueRow("LinearClassifier", 1, {1, 1}, LinearClassifier, 0, kDomain),
     {"LinearRegressor", 1, {1, 1}, LinearRegressor, nullptr, nullptr, 0, kDomain},
-    {"SVMRegressor", 1, {1, 1}, SvmRegressor, nullptr, nullptr, 0, kDomain},
 };
 
 }  // namespace

@@ -123,6 +123,7 @@ std::string ReadFile(const std::filesystem::path& path) {
 absl::StatusOr<api::HostValue> MakeInput(const api::TensorSpec& spec) {
   if (spec.may_be_empty) return api::HostValue();
   if (spec.sequence_depth > 0) return api::HostValue::Sequence({});
+  if (spec.map_keys) return api::HostValue();
   TensorShape shape{spec.type == DataType::kInvalid ? DataType::kFloat32 : spec.type, spec.dims};
   for (int64_t& dim : shape.dims) dim = dim < 0 ? 2 : dim;
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));

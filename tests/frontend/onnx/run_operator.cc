@@ -10,6 +10,20 @@
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
+namespace {
+
+int32_t OnnxTypeOf(const api::HostValue& tensor) {
+  return ElementToOnnx({tensor.tensor().type(), tensor.element()});
+}
+
+// A graph input that is a map.
+std::string MapText(const std::string& name, const api::HostValue& map) {
+  return absl::StrCat(
+      "input { name: '", name, "' type { map_type { key_type: ", OnnxTypeOf(map.keys()),
+      " value_type { tensor_type { elem_type: ", OnnxTypeOf(map.values()), " } } } } } ");
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<api::HostValue>> RunOperatorValues(const OperatorCall& call) {
   std::string node = absl::StrCat("node { name: 'n' op_type: '", call.op, "' domain: '",
@@ -18,14 +32,18 @@ absl::StatusOr<std::vector<api::HostValue>> RunOperatorValues(const OperatorCall
   std::vector<api::InputBinding> bindings;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const api::HostValue& input = call.inputs[i];
-    if (input.is_nothing() || input.tensor().type() == DataType::kInvalid) {
+    if (input.is_nothing() || (input.is_tensor() && input.tensor().type() == DataType::kInvalid)) {
       node += " input: ''";
       continue;
     }
     const std::string name = absl::StrCat("x", i);
     absl::StrAppend(&node, " input: '", name, "'");
-    graph += ValueText("input", name,
-                       ElementToOnnx({input.tensor().type(), input.element()}),
+    if (input.is_map()) {
+      graph += MapText(name, input);
+      bindings.emplace_back().value = &input;
+      continue;
+    }
+    graph += ValueText("input", name, OnnxTypeOf(input),
                        absl::StrJoin(input.tensor().shape().dims, " "));
     api::InputBinding binding;
     binding.shape = input.tensor().shape();
@@ -36,10 +54,10 @@ absl::StatusOr<std::vector<api::HostValue>> RunOperatorValues(const OperatorCall
     absl::StrAppend(&node, " output: 'y", i, "'");
     absl::StrAppend(&graph, " output { name: 'y", i, "' }");
   }
-  const std::string opset = call.domain.empty() ? ""
-                                                : absl::StrCat("opset_import { domain: '",
-                                                               call.domain, "' version: ",
-                                                               call.domain_opset, " } ");
+  const std::string opset = call.domain.empty()
+                                ? ""
+                                : absl::StrCat("opset_import { domain: '", call.domain,
+                                               "' version: ", call.domain_opset, " } ");
   const std::string bytes =
       ModelBytes(absl::StrCat(opset, "graph { ", node, " } ", graph, " }"), call.opset);
   TARTAN_ASSIGN_OR_RETURN(

@@ -1,0 +1,41 @@
+// Outputs that are maps, as they are shown and reported.
+#include "frontend/cli/output_values.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tartan::cli {
+namespace {
+
+using api::HostValue;
+using ::testing::ElementsAre;
+
+HostTensor Scores(std::vector<int64_t> dims) {
+  return HostTensor::FromVector({DataType::kFloat32, std::move(dims)},
+                                std::vector<float>{0.25f, 0.75f, 1.0f, 0.0f});
+}
+
+const std::vector<std::string> kNames = {"no", "yes"};
+
+TEST(Maps, AreShownOneToALine) {
+  const HostValue maps = HostValue::Map(api::HostStrings({2}, kNames), HostValue(Scores({2, 2})));
+  EXPECT_EQ(ValueText(maps), "  no: 0.25 yes: 0.75\n  no: 1 yes: 0\n");
+  const HostValue one = HostValue::Map(
+      HostTensor::FromVector({DataType::kInt64, {4}}, std::vector<int64_t>{7, -1, 0, 3}),
+      HostValue(Scores({4})));
+  EXPECT_EQ(ValueText(one), "  7: 0.25 -1: 0.75 0: 1 3: 0\n");
+}
+
+TEST(Maps, AreReportedAsRowsUnderTheirKeys) {
+  proto::RunReport::Output output;
+  FillOutput("p", HostValue::Map(api::HostStrings({2}, kNames), HostValue(Scores({2, 2}))),
+             &output);
+  EXPECT_EQ(output.name(), "p");
+  EXPECT_EQ(output.type(), "map");
+  EXPECT_THAT(output.shape(), ElementsAre(2, 2));
+  EXPECT_THAT(output.keys(), ElementsAre("no", "yes"));
+  EXPECT_THAT(output.data(), ElementsAre(0.25, 0.75, 1, 0));
+}
+
+}  // namespace
+}  // namespace tartan::cli
