@@ -1,21 +1,34 @@
 #!/usr/bin/env python3
 """Writes random single-node models with the results of ONNX's reference evaluator.
 
-    pip install onnx numpy
-    scripts/compare_operators.py FOLDER [--match REGEX] [--cases 200] [--seed 0] [--opset 22]
-    build/tests/onnx_node_cases FOLDER        # the naive evaluator on each, without a device
-    build/tartan verify FOLDER --match Conv   # the compiler and a device
+    pip install onnx numpy [onnxruntime]
+    scripts/compare_operators.py FOLDER [--match REGEX] [--cases 200] [--seed 0]
+    build/tests/onnx_node_cases FOLDER                   # the naive evaluator, without a device
+    build/tartan verify FOLDER --jobs 12 --quiet         # the compiler and a device
+    scripts/compare_operators.py FOLDER --device build/tartan --share 12
 
-Attributes, shapes (zeros and ones among them) and element types are random; the same seed gives the
-same cases. FOLDER/OPERATOR_N/model.onnx and FOLDER/OPERATOR_N/test_data_set_0/{input,output}_N.pb.
-A case that the reference evaluator refuses, or answers with something that is no tensor, is not
-written; how many is printed. Float16 cases are computed in float32 and rounded at the end.
-operator_recipes.py says what is random of each operator.
+Attributes, shapes (zeros and ones among them), element types and operator sets (the newest, and at
+times an older form) are random; the same seed gives the same cases. Folders are
+FOLDER/OPERATOR_N/model.onnx and FOLDER/OPERATOR_N/test_data_set_0/{input,output}_N.pb.
+
+A case that the reference evaluator refuses, or whose answer ONNX's own shape inference contradicts,
+is not written; others are drawn in its place. 16-bit floats are computed in float32 and rounded at
+the end. A case whose results hang on how float32 rounds is not written either. Where the evaluator
+lacks something or errs, onnxruntime says what an operator means: recipes name the reason.
+operator_recipes/ says what is random of each operator, and its exceptions.py which operators are
+not compared, and why.
+
+With --device nothing is written: the first SHARE cases of each operator in FOLDER are run by that
+program, one process for each operator, and what fails is printed.
 """
 
 import argparse
+import collections
+import dataclasses
+import json
 import pathlib
 import re
+import subprocess
 import sys
 import warnings
 import zlib
@@ -25,83 +38,269 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from operator_recipes import RECIPES
+from operator_recipes import (
+    BFLOAT16,
+    DOMAINS,
+    EXCEPTIONS,
+    ML,
+    RECIPES,
+    Case,
+    at_version,
+    with_other_type,
+)
+
+HALVES = (np.dtype(np.float16), np.dtype(BFLOAT16))
+BESIDE_OTHER_DOMAINS = 17  # the operator set of ai.onnx in models of other domains
+KEEP_TYPE = ("Cast", "CastLike", "BitCast", "QuantizeLinear", "DequantizeLinear")
 
 
-def make_model(name, arrays, results, attributes, opset, outputs):
-    """A model of one node; `arrays` has None for an operand that is left out."""
-    inputs = []
-    names = []
-    for i, array in enumerate(arrays):
-        names.append("" if array is None else f"x{i}")
-        if array is not None:
-            kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-            inputs.append(helper.make_tensor_value_info(f"x{i}", kind, array.shape))
-    declared = []
-    for i in range(outputs):
-        if results is None:
-            declared.append(helper.make_value_info(f"y{i}", onnx.TypeProto()))
-        else:
-            kind = helper.np_dtype_to_tensor_dtype(results[i].dtype)
-            declared.append(helper.make_tensor_value_info(f"y{i}", kind, results[i].shape))
-    node = helper.make_node(name, names, [f"y{i}" for i in range(outputs)], **attributes)
-    graph = helper.make_graph([node], name, inputs, declared)
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10
+def is_half(value):
+    return isinstance(value, np.ndarray) and value.dtype in HALVES
+
+
+def cast_all(values, condition, dtype):
+    """The values, sequences too, of which those that meet the condition have another type."""
+    cast = []
+    for value in values:
+        if isinstance(value, list):
+            value = cast_all(value, condition, dtype)
+        elif isinstance(value, np.ndarray) and condition(value):
+            value = value.astype(dtype)
+        cast.append(value)
+    return cast
+
+
+def is_float(value):
+    return isinstance(value, np.ndarray) and (value.dtype.kind == "f" or is_half(value))
+
+
+def flattened(values):
+    for value in values:
+        yield from flattened(value) if isinstance(value, list) else (value,)
+
+
+def declare(name, value):
+    if isinstance(value, list):
+        kind = helper.np_dtype_to_tensor_dtype(value[0].dtype) if value else onnx.TensorProto.FLOAT
+        return helper.make_tensor_sequence_value_info(name, kind, None)
+    return helper.make_tensor_value_info(
+        name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
     )
 
 
-def evaluate(model, arrays):
-    feeds = {f"x{i}": array for i, array in enumerate(arrays) if array is not None}
-    return [np.asarray(value) for value in ReferenceEvaluator(model).run(None, feeds)]
+def make_model(key, case, operands, results, opset, constants=()):
+    """A model of the case; operands numbered in `constants` are initializers."""
+    domain, name = key
+    names = ["" if value is None else f"x{i}" for i, value in enumerate(operands)]
+    there = [(i, value) for i, value in enumerate(operands) if value is not None]
+    inputs = [declare(f"x{i}", value) for i, value in there if i not in constants]
+    fixed = [numpy_helper.from_array(value, f"x{i}") for i, value in there if i in constants]
+    asked = [f"y{i}" for i in range(case.outputs) if i not in case.left_out]
+    if results is None:
+        outputs = [helper.make_value_info(y, onnx.TypeProto()) for y in asked]
+    else:
+        outputs = [declare(y, value) for y, value in zip(asked, results)]
+    made = ["" if i in case.left_out else f"y{i}" for i in range(case.outputs)]
+    nodes = case.nodes or [helper.make_node(name, names, made, domain=domain, **case.attributes)]
+    sets = {"": BESIDE_OTHER_DOMAINS, domain: opset}
+    graph = helper.make_graph(nodes, name, inputs, outputs, initializer=fixed)
+    imports = [helper.make_opsetid(*item) for item in sets.items()]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10 if opset < 25 else 13)
 
 
-def reference(name, recipe, opset):
-    """The results of one recipe by the reference evaluator."""
-    arrays, attributes, outputs = recipe
-    half = any(a is not None and a.dtype == np.float16 for a in arrays)
-    wide = [a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in arrays]
-    results = evaluate(make_model(name, wide, None, attributes, opset, outputs), wide)
-    keeps_type = name in ("QuantizeLinear", "DequantizeLinear", "Cast", "CastLike")
-    if half and keeps_type:
-        return evaluate(make_model(name, arrays, None, attributes, opset, outputs), arrays)
-    return [r.astype(np.float16) if half and r.dtype == np.float32 else r for r in results]
+def evaluate(key, case, operands, opset):
+    if case.oracle_attributes is not None:
+        case = dataclasses.replace(case, attributes=case.oracle_attributes)
+    model = make_model(key, case, operands, None, opset)
+    feeds = {f"x{i}": value for i, value in enumerate(operands) if value is not None}
+    if case.oracle == "onnxruntime":
+        return run_onnxruntime(model, feeds)
+    results = [tidy(value) for value in ReferenceEvaluator(model).run(None, feeds)]
+    return case.finish(results) if case.finish else results
 
 
-def save(folder, model, arrays, results):
+def run_onnxruntime(model, feeds):
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    return [tidy(value) for value in session.run(None, feeds)]
+
+
+def tidy(value):
+    if isinstance(value, list):
+        return [tidy(v) for v in value]
+    value = np.asarray(value)
+    return value.astype(object) if value.dtype.kind in "UT" else value
+
+
+def reference(key, case, opset):
+    """The results of a case by its oracle."""
+    if key[0] == ML:  # floats are float32 at the end whatever the operands are
+        kinds = [o.type_str for o in onnx.defs.get_schema(key[1], opset, ML).outputs]
+        results = evaluate(key, case, case.operands, opset)
+        return [r.astype(np.float32) if k == "tensor(float)" else r for r, k in zip(results, kinds)]
+    halves = {v.dtype for v in flattened(case.operands) if is_half(v)}
+    if case.exact or not halves or key[1] in KEEP_TYPE or case.oracle != "onnx":
+        return evaluate(key, case, case.operands, opset)
+    wide = cast_all(case.operands, is_half, np.float32)
+    results = evaluate(key, case, wide, opset)
+    return cast_all(results, lambda v: v.dtype == np.float32, halves.pop())
+
+
+def check_condition(key, case, results, opset):
+    """Refuses a case whose results hang on how float32 rounds, or that leaves all measure."""
+    for value in flattened(results):
+        if not is_float(value) or value.size == 0:
+            continue
+        runaway = case.oracle != "onnx" and not np.isfinite(value).all()
+        if runaway or np.abs(np.nan_to_num(value, posinf=0, neginf=0)).max() > 1e12:
+            raise ValueError("results beyond all measure")
+        size = np.abs(value.astype(np.float64))
+        if case.oracle != "onnx" and np.any((size > 0) & (size < 2e-4 * size.max())):
+            raise ValueError("results hang on rounding")  # what is left of sums of greater terms
+    if key[1] in KEEP_TYPE or case.oracle != "onnx":
+        return
+    singles = (np.dtype(np.float32), *HALVES)
+    if not any(getattr(v, "dtype", None) in singles for v in flattened(case.operands)):
+        return
+    try:
+        wide = cast_all(case.operands, lambda v: v.dtype in singles, np.float64)
+        precise = list(flattened(evaluate(key, case, wide, opset)))
+        if any(is_half(v) for v in flattened(results)):
+            single = evaluate(key, case, cast_all(case.operands, is_half, np.float32), opset)
+            results = list(flattened(results)) + list(flattened(single))
+            precise = precise * 2
+    except Exception:  # not an operator of float64
+        return
+    for value, better in zip(flattened(results), precise):
+        if value.dtype == object or value.shape != better.shape:
+            continue
+        if is_half(value):  # must round to the same from both sides
+            ends = [(better * (1 + e)).astype(value.dtype) for e in (-4e-6, 4e-6)]
+            if (
+                value.dtype == np.dtype(BFLOAT16)
+                and np.any(ends[0] != ends[1])
+                and np.all(ends[0] == ends[0])
+            ):
+                raise ValueError("results hang on rounding")
+            better = better.astype(value.dtype)
+        difference = np.abs(value.astype(np.float64) - better.astype(np.float64))
+        if np.any(difference > 2.5e-8 + 2.5e-4 * np.abs(better.astype(np.float64))):
+            raise ValueError("results hang on rounding")
+
+
+def save(folder, model, case, results, constants):
     data = folder / "test_data_set_0"
     data.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
-    given = [a for a in arrays if a is not None]
-    for prefix, values in (("input", given), ("output", results)):
+    inputs = [v for i, v in enumerate(case.operands) if v is not None and i not in constants]
+    for prefix, values in (("input", inputs), ("output", results)):
         for number, value in enumerate(values):
-            path = data / f"{prefix}_{number}.pb"
-            path.write_bytes(numpy_helper.from_array(value).SerializeToString())
+            write = numpy_helper.from_list if isinstance(value, list) else numpy_helper.from_array
+            (data / f"{prefix}_{number}.pb").write_bytes(write(value).SerializeToString())
 
 
-def compare(name, make, arguments):
-    """Writes the cases of one operator; returns how many the reference evaluator refused."""
-    opset = arguments.opset
-    refused = {}
+def folder_name(key, number):
+    domain, name = key
+    short = domain.split(".")[-1]
+    return f"{short}.{name}_{number:03}" if short else f"{name}_{number:03}"
+
+
+def versions_of(key):
+    domain, name = key
+    newest = DOMAINS[domain]
+    found = [
+        schema.since_version
+        for schema in onnx.defs.get_all_schemas_with_history()
+        if schema.name == name and schema.domain == domain and schema.since_version <= newest
+    ]
+    return sorted(found)
+
+
+def draw(key, make, rng, versions):
+    """A case and its operator set: mostly the newest, at times one of an older form."""
+    case = make(rng)
+    case = case if isinstance(case, Case) else Case(*case)
+    newest = DOMAINS[key[0]]
+    older = [v - 1 for v in versions[1:] if key[0] or v > 8]
+    if case.opset:
+        return case, case.opset
+    if rng.random() < 0.3:
+        case = with_other_type(key, case, newest, rng)
+    if older and not case.nodes and rng.random() < 0.3:
+        opset = older[rng.integers(len(older))]
+        form = at_version(key, case, opset)
+        if form is not None:
+            return form, opset
+    return case, newest
+
+
+def write_one(key, make, rng, versions, folder):
+    case, opset = draw(key, make, rng, versions)
+    constants = set()
+    if rng.random() < 0.25:  # operands that are part of the model
+        constants = {i for i, v in enumerate(case.operands) if i > 0 and isinstance(v, np.ndarray)}
+    results = reference(key, case, opset)
+    check_condition(key, case, results, opset)
+    model = make_model(key, case, case.operands, results, opset, constants)
+    if key[0] != "com.microsoft" and case.oracle == "onnx":
+        onnx.checker.check_model(model, full_check=True)  # results of a wrong shape or type too
+    save(folder, model, case, results, constants)
+
+
+def compare(key, make, arguments):
+    """Writes the cases of one operator and prints how many."""
+    refused = collections.Counter()
     written = 0
-    for number in range(arguments.cases):
-        key = zlib.crc32(f"{name} {number} {arguments.seed}".encode())
-        recipe = make(np.random.default_rng(key))
-        arrays, attributes, outputs = recipe
+    versions = versions_of(key)
+    for number in range(3 * arguments.cases):
+        seed = zlib.crc32(f"{folder_name(key, number)} {arguments.seed}".encode())
+        folder = arguments.folder / folder_name(key, written)
         try:
-            results = reference(name, recipe, opset)
-            model = make_model(name, arrays, results, attributes, opset, outputs)
-            onnx.checker.check_model(model, full_check=True)  # results of a wrong shape or type too
-            save(arguments.folder / f"{name}_{number:03}", model, arrays, results)
+            write_one(key, make, np.random.default_rng(seed), versions, folder)
             written += 1
         except Exception as error:  # whatever the evaluator stumbles over
             words = str(error).strip().splitlines() or [type(error).__name__]
-            refused.setdefault(words[-1][:100], number)
-    print(f"{name}: {written} cases")
+            refused[f"{type(error).__name__}: {words[-1][:120]}"] += 1
+        if written == arguments.cases:
+            break
+    print(f"{folder_name(key, 0)[:-4]}: {written} cases, {sum(refused.values())} refused")
     if arguments.verbose:
-        for message, number in refused.items():
-            print(f"    refused, as {number}: {message}")
+        for message, count in refused.most_common(6):
+            print(f"    {count} refused: {message}")
     sys.stdout.flush()
+
+
+def run_on_device(arguments):
+    """The first cases of each operator, one process an operator: a crash ends that one only."""
+    operators = collections.defaultdict(int)
+    for folder in arguments.folder.iterdir():
+        operators[folder.name.rpartition("_")[0]] += 1
+    totals = collections.Counter()
+    for name in sorted(operators):
+        if not re.search(arguments.match, name):
+            continue
+        numbers = "|".join(f"{n:03}" for n in range(arguments.share))
+        command = [arguments.device, "--quiet", "--format", "json", "verify", str(arguments.folder)]
+        command += ["--match", f"(^|/){re.escape(name)}_({numbers})$"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        try:
+            report = json.loads(done.stdout)
+        except json.JSONDecodeError:
+            print(f"{name}: ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+            totals["ended"] += 1
+            continue
+        for case in report.get("cases", []):
+            totals[case["status"]] += 1
+            if case["status"] != "pass":
+                print(f"{case['status']} {case['name']}: {case.get('message', '')[:300]}")
+        sys.stdout.flush()
+    print(", ".join(f"{count} {status}" for status, count in totals.most_common()))
 
 
 def main():
@@ -112,18 +311,25 @@ def main():
     parser.add_argument("--match", default="", help="only operators whose name holds a match")
     parser.add_argument("--cases", type=int, default=200, help="cases for each operator (200)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--opset", type=int, default=22, help="operator set of the models (22)")
-    parser.add_argument("--verbose", action="store_true", help="what the evaluator refused, and why")
+    parser.add_argument("--verbose", action="store_true", help="what was refused, and why")
+    parser.add_argument(
+        "--device", metavar="TARTAN", help="run the cases of FOLDER with this program"
+    )
+    parser.add_argument(
+        "--share", type=int, default=12, help="with --device, cases of each operator"
+    )
     arguments = parser.parse_args()
+    if arguments.device:
+        run_on_device(arguments)
+        return
     warnings.filterwarnings("ignore")
     np.seterr(all="ignore")
-    for name in sorted(RECIPES):
-        if not re.search(arguments.match, name):
-            continue
-        if not onnx.defs.has(name, arguments.opset):
-            print(f"{name}: not in operator set {arguments.opset}")
-            continue
-        compare(name, RECIPES[name], arguments)
+    for key in sorted(RECIPES):
+        if re.search(arguments.match, folder_name(key, 0)[:-4]):
+            compare(key, RECIPES[key], arguments)
+    for name, reason in EXCEPTIONS.items():
+        if re.search(arguments.match, name):
+            print(f"{name}: not compared: {reason}")
 
 
 if __name__ == "__main__":

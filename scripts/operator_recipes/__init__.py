@@ -1,0 +1,12 @@
+"""What is random of each operator, for compare_operators.py, by family."""
+
+# Importing a family registers its recipes.
+from . import attention, boxes, casts, control_flow, elementwise, indexing  # noqa: F401
+from . import learning, losses, microsoft, movement, normalization, products  # noqa: F401
+from . import quantization, random_numbers, recurrent, reductions, sampling  # noqa: F401
+from . import sequences, signals, text, trees, windows  # noqa: F401
+from .draw import BFLOAT16, MICROSOFT, ML, RECIPES, TRAINING, Case  # noqa: F401
+from .exceptions import EXCEPTIONS  # noqa: F401
+from .other_forms import at_version, with_other_type  # noqa: F401
+
+DOMAINS = {"": 28, ML: 5, TRAINING: 1, MICROSOFT: 1, "ai.onnx.preview": 1}

@@ -1,0 +1,24 @@
+"""Operators that are not compared, each with the reason."""
+
+EXCEPTIONS = {
+    "Bernoulli": '"This operator is non-deterministic and may not produce the same values in different '
+    'implementations (even if a seed is specified)"; tests check the distribution',
+    "Multinomial": "random, and the evaluator has no implementation; tests check the distribution",
+    "ImageDecoder": "pictures are no random bytes; a test of its own compares decoded ones",
+    "training.Gradient": "the evaluator has no implementation; tests compare with differences of values",
+    **{
+        f"microsoft.{name}": "onnxruntime has it for GPUs alone; a test of its own says what it means"
+        for name in (
+            "BiasAdd",
+            "BiasSplitGelu",
+            "FusedMatMulActivation",
+            "GemmFastGelu",
+            "GroupNorm",
+        )
+    },
+    **{
+        f"microsoft.{name}": "onnxruntime has it in its default domain alone, which is compared"
+        for name in ("LayerNormalization", "SimplifiedLayerNormalization")
+    },
+    "microsoft.QAttention": "onnxruntime's kernel packs constants ahead; a test of its own says what it means",
+}
