@@ -19,15 +19,15 @@ using api::Tensor;
 constexpr int64_t kMaxJoinedSteps = 4;
 
 constexpr ActivationForm kActivations[] = {
-    {"Affine", "$a * $x + $b", 1, 0, true, true},
+    {"Affine", "($a * $x + $b)", 1, 0, true, true},
     {"Elu", "($x >= 0 ? $x : $a * expm1($x))", 1, 0, true, false},
     {"HardSigmoid", "max(0, min(1, $a * $x + $b))", 0.2f, 0.5f, true, true},
     {"LeakyRelu", "($x >= 0 ? $x : $a * $x)", 0.01f, 0, true, false},
     {"Relu", "max($x, 0)"},
-    {"ScaledTanh", "$a * tanh($b * $x)", 1, 1, true, true},
+    {"ScaledTanh", "($a * tanh($b * $x))", 1, 1, true, true},
     {"Sigmoid", "sigmoid($x)"},
     {"Softplus", "(max($x, 0) + log1p(exp(-abs($x))))"},
-    {"Softsign", "$x / (1 + abs($x))"},
+    {"Softsign", "($x / (1 + abs($x)))"},
     {"Tanh", "tanh($x)"},
     {"ThresholdedRelu", "($x > $a ? $x : 0)", 1, 0, true, false},
 };
@@ -37,8 +37,8 @@ class StepWriter {
  public:
   StepWriter(const RecurrentStep& step, int64_t batch) : step_(step), batch_(batch) {}
 
-  // The step's Tile function of X (a row of the projection), H, C (LSTM), T (the turn, for lengths),
-  // R, B, P, LENGTHS; of its results HN, CN and Y, which is HN or 0.
+  // The step's Tile function of X (a row of the projection), H, C (LSTM), T (the turn, for
+  // lengths), R, B, P, LENGTHS; of its results HN, CN and Y, which is HN or 0.
   std::string Write() {
     switch (step_.cell) {
       case Cell::kRnn:
@@ -66,8 +66,8 @@ class StepWriter {
 
   // Columns of gate `gate` of a row [batch, gates * hidden].
   void Columns(const std::string& name, const std::string& from, int64_t gate) {
-    Add(absl::StrCat(onnx::Write(name, {"b", "h"}, {batch_, step_.hidden}), " = =(", from, "[b, h + ",
-                     gate * step_.hidden, "])"));
+    Add(absl::StrCat(onnx::Write(name, {"b", "h"}, {batch_, step_.hidden}), " = =(", from,
+                     "[b, h + ", gate * step_.hidden, "])"));
   }
   // Part `part` of a vector of parts of the hidden size.
   void Part(const std::string& name, const std::string& from, int64_t part) {
@@ -194,8 +194,8 @@ absl::StatusOr<std::vector<Tensor>> JoinSteps(const NodeContext& context, const 
     states.assign(made.begin() + 1, made.end());
   }
   if (rows.empty()) {
-    rows.push_back(Tensor::Constant(HostTensor::Zeros(
-        TensorShape{operands.projected.type(), {0, dims[1], step.hidden}})));
+    rows.push_back(Tensor::Constant(
+        HostTensor::Zeros(TensorShape{operands.projected.type(), {0, dims[1], step.hidden}})));
   }
   Tensor joined = rows[0];
   if (rows.size() > 1) {
