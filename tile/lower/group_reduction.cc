@@ -210,7 +210,7 @@ ExprPtr GroupReduction::Aggregate(const ExprPtr& old, const ExprPtr& value) cons
       apply->op == ScalarOp::kMul) {
     return sem::MulAdd(apply->operands[0], apply->operands[1], old);
   }
-  return sem::ApplyOp(AggregationOp(flat.aggregation), {old, value});
+  return sem::ApplyOp(poly::AggregationOp(flat.aggregation), {old, value});
 }
 
 // A tree: in each round the first half of those that share an element take the other half's.
@@ -232,8 +232,8 @@ std::vector<StmtPtr> GroupReduction::JoinPartials() const {
                                sem::MakeBarrier()};
   for (int64_t half = sharers / 2; half > 0; half /= 2) {
     const ExprPtr other = sem::Add(item, context_.Number(half * distance));
-    const ExprPtr joined =
-        sem::ApplyOp(AggregationOp(context_.flat().aggregation), {partial(item), partial(other)});
+    const ExprPtr joined = sem::ApplyOp(poly::AggregationOp(context_.flat().aggregation),
+                                        {partial(item), partial(other)});
     body.push_back(sem::MakeIf(sem::Less(context_.Var("sharer"), context_.Number(half)),
                                sem::MakeStore("partial", type.element, item, joined)));
     body.push_back(sem::MakeBarrier());

@@ -17,19 +17,6 @@ using sem::StmtPtr;
 
 }  // namespace
 
-ScalarOp AggregationOp(Aggregation aggregation) {
-  switch (aggregation) {
-    case Aggregation::kProduct:
-      return ScalarOp::kMul;
-    case Aggregation::kMax:
-      return ScalarOp::kMax;
-    case Aggregation::kMin:
-      return ScalarOp::kMin;
-    default:
-      return ScalarOp::kAdd;
-  }
-}
-
 ExprPtr Identity(Aggregation aggregation, DataType type) {
   const double infinity = std::numeric_limits<double>::infinity();
   auto number = [type](int64_t value) {
@@ -381,7 +368,7 @@ ExprPtr Reduction::Aggregate(const ExprPtr& old, const ExprPtr& value) const {
       apply != nullptr && apply->op == ScalarOp::kMul) {
     return sem::MulAdd(apply->operands[0], apply->operands[1], old);
   }
-  return sem::ApplyOp(AggregationOp(flat_.aggregation), {old, value});
+  return sem::ApplyOp(poly::AggregationOp(flat_.aggregation), {old, value});
 }
 
 ExprPtr Reduction::HoldsEverywhere(const std::vector<math::RangeConstraint>& constraints) const {
@@ -405,7 +392,7 @@ ExprPtr Reduction::HoldsEverywhere(const std::vector<math::RangeConstraint>& con
 
 ExprPtr Reduction::Total(int output_position, std::vector<StmtPtr>* block) const {
   const size_t position = static_cast<size_t>(output_position);
-  const ScalarOp op = AggregationOp(flat_.aggregation);
+  const ScalarOp op = poly::AggregationOp(flat_.aggregation);
   ExprPtr sum = sem::Var(AccumulatorName(position, 0, false), AccumulatorType(false));
   for (int64_t partial = 1; partial < partials(); ++partial) {
     sum = sem::ApplyOp(

@@ -91,9 +91,6 @@ std::vector<Position> OutputPositions(const poly::FlatContraction& flat,
 // The value that changes nothing when aggregated.
 sem::ExprPtr Identity(Aggregation aggregation, DataType type);
 
-// How two values are aggregated.
-ScalarOp AggregationOp(Aggregation aggregation);
-
 // The conjunction; null where nothing is to be checked.
 sem::ExprPtr All(const IndexEmitter& indices,
                  const std::vector<math::RangeConstraint>& constraints);

@@ -174,7 +174,7 @@ class StageLowerer {
         apply != nullptr && apply->op == ScalarOp::kMul) {
       return sem::MulAdd(apply->operands[0], apply->operands[1], old);
     }
-    return sem::ApplyOp(AggregationOp(flat_.aggregation), {old, value});
+    return sem::ApplyOp(poly::AggregationOp(flat_.aggregation), {old, value});
   }
 
   // Declares "sum", the work-item's partial result.

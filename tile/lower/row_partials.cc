@@ -58,7 +58,7 @@ ExprPtr PartialResults::Tree(Aggregation aggregation, std::vector<ExprPtr> parts
   while (parts.size() > 1) {
     const size_t half = (parts.size() + 1) / 2;
     for (size_t i = 0; i + half < parts.size(); ++i) {
-      parts[i] = sem::ApplyOp(AggregationOp(aggregation), {parts[i], parts[i + half]});
+      parts[i] = sem::ApplyOp(poly::AggregationOp(aggregation), {parts[i], parts[i + half]});
     }
     parts.resize(half);
   }

@@ -108,6 +108,19 @@ FlatAccess Flatten(absl::Span<const math::Affine> coords, absl::Span<const int64
   return flat;
 }
 
+ScalarOp AggregationOp(Aggregation aggregation) {
+  switch (aggregation) {
+    case Aggregation::kProduct:
+      return ScalarOp::kMul;
+    case Aggregation::kMax:
+      return ScalarOp::kMax;
+    case Aggregation::kMin:
+      return ScalarOp::kMin;
+    default:
+      return ScalarOp::kAdd;
+  }
+}
+
 int64_t OperationCount(const ExprPtr& expr) {
   if (expr == nullptr) return 0;
   std::unordered_set<const Expr*> seen;

@@ -117,6 +117,9 @@ struct FlatAccess {
 FlatAccess Flatten(absl::Span<const math::Affine> coords, absl::Span<const int64_t> dims,
                    int index_count);
 
+// The function of an accumulator and the next value. kAssign sees one value and adds it to 0.
+ScalarOp AggregationOp(Aggregation aggregation);
+
 // Number of scalar operations per evaluation, shared subexpressions once.
 int64_t OperationCount(const ExprPtr& expr);
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tile/base/match.h"
+#include "tile/poly/expr_mapper.h"
 
 namespace tartan::poly {
 namespace {
@@ -15,88 +15,21 @@ using math::Affine;
 using math::RangeConstraint;
 using PolyMap = std::function<Affine(const Affine&)>;
 
-std::vector<RangeConstraint> MapConstraints(std::vector<RangeConstraint> constraints,
-                                            const PolyMap& map) {
-  for (RangeConstraint& constraint : constraints) constraint.poly = map(constraint.poly);
-  return constraints;
+// The mapper of affine functions.
+ExprMapper PolyMapper(const PolyMap& map) {
+  ExprMapper::Parts parts;
+  parts.poly = map;
+  parts.leaf = [&map](const ExprPtr& expr) {
+    if (const auto* coordinate = std::get_if<Coordinate>(&expr->node)) {
+      return MakeExpr(expr->type, Coordinate{map(coordinate->poly)});
+    }
+    if (const auto* in_range = std::get_if<InRange>(&expr->node)) {
+      return MakeExpr(expr->type, InRange{MapConstraints(in_range->constraints, map)});
+    }
+    return expr;
+  };
+  return ExprMapper(std::move(parts));
 }
-
-class ExprMapper {
- public:
-  explicit ExprMapper(const PolyMap& map) : map_(map) {}
-
-  ExprPtr Map(const ExprPtr& expr) {
-    if (expr == nullptr) return nullptr;
-    if (auto it = done_.find(expr.get()); it != done_.end()) return it->second;
-    ExprPtr mapped = Match(
-        expr->node,
-        [&](const Coordinate& coordinate) {
-          return MakeExpr(expr->type, Coordinate{map_(coordinate.poly)});
-        },
-        [&](const Apply& apply) {
-          return MakeExpr(expr->type, Apply{apply.op, MapAll(apply.operands)});
-        },
-        [&](const InRange& in_range) {
-          return MakeExpr(expr->type, InRange{MapConstraints(in_range.constraints, map_)});
-        },
-        [&](const ReadAt& read) {
-          return MakeExpr(expr->type, ReadAt{read.tensor, MapAll(read.coordinates),
-                                             MapConstraints(read.guard, map_)});
-        },
-        [&](const Choice& choice) {
-          return MakeExpr(expr->type, Choice{map_(choice.poly), MapAll(choice.values)});
-        },
-        [&](const auto&) { return expr; });
-    done_.emplace(expr.get(), mapped);
-    return mapped;
-  }
-
- private:
-  std::vector<ExprPtr> MapAll(std::vector<ExprPtr> exprs) {
-    for (ExprPtr& expr : exprs) expr = Map(expr);
-    return exprs;
-  }
-
-  const PolyMap& map_;
-  std::unordered_map<const Expr*, ExprPtr> done_;
-};
-
-// Replaces expressions without operands, and the numbers of tensors read at computed coordinates.
-class LeafMapper {
- public:
-  LeafMapper(std::function<ExprPtr(const ExprPtr&)> leaf, std::function<int(int)> tensor)
-      : leaf_(std::move(leaf)), tensor_(std::move(tensor)) {}
-
-  ExprPtr Map(const ExprPtr& expr) {
-    if (expr == nullptr) return nullptr;
-    if (auto it = done_.find(expr.get()); it != done_.end()) return it->second;
-    ExprPtr mapped = Match(
-        expr->node,
-        [&](const Apply& apply) {
-          return MakeExpr(expr->type, Apply{apply.op, MapAll(apply.operands)});
-        },
-        [&](const ReadAt& read) {
-          return MakeExpr(expr->type,
-                          ReadAt{tensor_(read.tensor), MapAll(read.coordinates), read.guard});
-        },
-        [&](const Choice& choice) {
-          return MakeExpr(expr->type, Choice{choice.poly, MapAll(choice.values)});
-        },
-        [&](const auto&) { return leaf_(expr); });
-    done_.emplace(expr.get(), mapped);
-    return mapped;
-  }
-
- private:
-  std::vector<ExprPtr> MapAll(std::vector<ExprPtr> exprs) {
-    for (ExprPtr& expr : exprs) expr = Map(expr);
-    return exprs;
-  }
-
-  std::function<ExprPtr(const ExprPtr&)> leaf_;
-  std::function<int(int)> tensor_;
-  std::unordered_map<const Expr*, ExprPtr> done_;
-};
 
 // New numbers in the order in which old ones are asked for.
 class Renumbering {
@@ -244,7 +177,7 @@ void VisitExprs(const FlatContraction& flat, const std::function<void(const Expr
 
 FlatContraction MapPolys(const FlatContraction& flat, const PolyMap& map) {
   FlatContraction result = flat;
-  ExprMapper exprs(map);
+  ExprMapper exprs = PolyMapper(map);
   for (TensorAccess& access : result.accesses) {
     for (Affine& coord : access.coords) coord = map(coord);
     access.guard = MapConstraints(std::move(access.guard), map);
@@ -259,20 +192,23 @@ FlatContraction MapPolys(const FlatContraction& flat, const PolyMap& map) {
 }
 
 ExprPtr MapLeaves(const ExprPtr& expr, const std::function<ExprPtr(const ExprPtr&)>& map) {
-  return LeafMapper(map, [](int tensor) { return tensor; }).Map(expr);
+  ExprMapper::Parts parts;
+  parts.leaf = map;
+  return ExprMapper(std::move(parts)).Map(expr);
 }
 
 std::vector<int> DropUnread(FlatContraction* flat) {
   Renumbering accesses;
   Renumbering tensors;
-  LeafMapper mapper(
-      [&](const ExprPtr& leaf) {
-        const auto* read = std::get_if<Read>(&leaf->node);
-        if (read == nullptr) return leaf;
-        tensors(flat->accesses[read->access].tensor);
-        return MakeExpr(leaf->type, Read{accesses(read->access)});
-      },
-      [&](int tensor) { return tensors(tensor); });
+  ExprMapper::Parts parts;
+  parts.leaf = [&](const ExprPtr& leaf) {
+    const auto* read = std::get_if<Read>(&leaf->node);
+    if (read == nullptr) return leaf;
+    tensors(flat->accesses[read->access].tensor);
+    return MakeExpr(leaf->type, Read{accesses(read->access)});
+  };
+  parts.tensor = [&](int tensor) { return tensors(tensor); };
+  ExprMapper mapper(std::move(parts));
   for (Output& output : flat->outputs) output.expr = mapper.Map(output.expr);
   flat->empty_value = mapper.Map(flat->empty_value);
   flat->body = mapper.Map(flat->body);

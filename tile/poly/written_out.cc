@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
 #include <utility>
 
-#include "tile/base/match.h"
 #include "tile/poly/coords.h"
+#include "tile/poly/expr_mapper.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::poly {
@@ -37,55 +36,15 @@ ExprPtr Identity(Aggregation aggregation, DataType type) {
   }
 }
 
-ScalarOp Operation(Aggregation aggregation) {
-  switch (aggregation) {
-    case Aggregation::kProduct:
-      return ScalarOp::kMul;
-    case Aggregation::kMax:
-      return ScalarOp::kMax;
-    case Aggregation::kMin:
-      return ScalarOp::kMin;
-    default:
-      return ScalarOp::kAdd;
-  }
+// Puts `accesses` in place of reads and `total`, which may be null, in place of the accumulator.
+ExprMapper PointMapper(std::vector<ExprPtr> accesses, ExprPtr total) {
+  ExprMapper::Parts parts;
+  parts.leaf = [accesses = std::move(accesses), total = std::move(total)](const ExprPtr& leaf) {
+    if (const auto* read = std::get_if<Read>(&leaf->node)) return accesses[read->access];
+    return std::holds_alternative<Accumulator>(leaf->node) ? total : leaf;
+  };
+  return ExprMapper(std::move(parts));
 }
-
-// An expression of one point: reads and the accumulator replaced, the rest shared where it is.
-class PointExprs {
- public:
-  // `accesses`: what reads become; `total`: what the accumulator is, may be null.
-  PointExprs(std::vector<ExprPtr> accesses, ExprPtr total)
-      : accesses_(std::move(accesses)), total_(std::move(total)) {}
-
-  ExprPtr Map(const ExprPtr& expr) {
-    if (auto it = done_.find(expr.get()); it != done_.end()) return it->second;
-    ExprPtr mapped = Match(
-        expr->node, [&](const Read& read) { return accesses_[read.access]; },
-        [&](const Accumulator&) { return total_; },
-        [&](const Apply& apply) {
-          return MakeExpr(expr->type, Apply{apply.op, MapAll(apply.operands)});
-        },
-        [&](const ReadAt& read) {
-          return MakeExpr(expr->type, ReadAt{read.tensor, MapAll(read.coordinates), read.guard});
-        },
-        [&](const Choice& choice) {
-          return MakeExpr(expr->type, Choice{choice.poly, MapAll(choice.values)});
-        },
-        [&](const auto&) { return expr; });
-    done_.emplace(expr.get(), mapped);
-    return mapped;
-  }
-
- private:
-  std::vector<ExprPtr> MapAll(std::vector<ExprPtr> exprs) {
-    for (ExprPtr& expr : exprs) expr = Map(expr);
-    return exprs;
-  }
-
-  const std::vector<ExprPtr> accesses_;
-  const ExprPtr total_;
-  std::unordered_map<const Expr*, ExprPtr> done_;
-};
 
 class Rewriter {
  public:
@@ -112,7 +71,7 @@ class Rewriter {
       is_left = i >= flat_.output_index_count;
     }
     const FlatContraction epilogue = At(std::vector<int64_t>(count, 0));
-    PointExprs exprs(Accesses(epilogue, OutputReads()), std::move(total));
+    ExprMapper exprs = PointMapper(Accesses(epilogue, OutputReads()), std::move(total));
     for (size_t o = 0; o < result_.outputs.size(); ++o) {
       result_.outputs[o].expr = exprs.Map(epilogue.outputs[o].expr);
     }
@@ -163,8 +122,8 @@ class Rewriter {
       if (least < 0 || greatest >= constraint.range) valid.constraints.push_back(constraint);
     }
     const DataType type = flat_.accumulator_type;
-    PointExprs exprs(Accesses(at, ReadsOf(at)), nullptr);
-    ExprPtr sum = MakeApply(Operation(flat_.aggregation), type, {total, exprs.Map(at.body)});
+    ExprMapper exprs = PointMapper(Accesses(at, ReadsOf(at)), nullptr);
+    ExprPtr sum = MakeApply(AggregationOp(flat_.aggregation), type, {total, exprs.Map(at.body)});
     if (valid.constraints.empty()) return sum;
     return MakeApply(
         ScalarOp::kSelect, type,
