@@ -188,7 +188,7 @@ Values GatherBlockQuantized(NodeContext& context) {
   std::string zero = is_bytes ? absl::StrCat(int64_t{1} << (bits - 1)) : "0";
   const std::vector<std::string> written = IndexNames(numbers.rank());
   std::vector<std::string> read = written;
-  read[along] = "b";
+  read[along] = std::string("b");
   const std::string within = absl::StrCat(", ", written[along], " - ", block, " * b < ", block);
   std::vector<std::string> statements = {
       absl::StrCat(Write("SCALE", written, dims), " = =(", Read("S", read), ")", within)};

@@ -106,7 +106,7 @@ Outputs Normalizer(NodeContext& context) {
   std::vector<std::string> kept = IndexNames(x.rank());
   std::vector<int64_t> dims = x.dims();
   const std::vector<std::string> all = kept;
-  kept.back() = "z";
+  kept.back() = std::string("z");
   dims.back() = 1;
   const auto over = [&](const char* aggregation, const char* of) {
     return absl::StrCat(Write("D", kept, dims), " = ", aggregation, "(", Read(of, all), "), z < 1");

@@ -31,7 +31,7 @@ std::string AddRepeated(FunctionText& text, absl::string_view target, const std:
                         size_t axis, int64_t block, const Sizes& dims) {
   const std::vector<std::string> written = IndexNames(static_cast<int64_t>(dims.size()));
   std::vector<std::string> read = written;
-  read[axis] = "b";
+  read[axis] = std::string("b");
   text.Add(absl::StrCat(Write(target, written, dims), " = =(", Read(name, read), "), ",
                         written[axis], " - ", block, " * b < ", block));
   return std::string(target);
