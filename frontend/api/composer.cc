@@ -186,38 +186,63 @@ absl::StatusOr<ComposedProgram> Compose(absl::Span<const Tensor> placeholders,
   return result;
 }
 
+absl::StatusOr<Definition> Definition::Make(absl::Span<const Tensor> placeholders,
+                                            absl::Span<const Tensor> outputs) {
+  const ComposedFunction composed = ComposeFunction(placeholders, outputs);
+  Definition definition;
+  definition.placeholders_ = placeholders.size();
+  std::vector<TensorShape> shapes;
+  for (size_t i = 0; i < composed.inputs.size(); ++i) {
+    const Tensor& input = composed.inputs[i];
+    shapes.push_back(input.shape());
+    if (i < placeholders.size()) continue;
+    if (input.constant() == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("nothing is given for the placeholder '", input.node()->name, "'"));
+    }
+    definition.constants_.push_back(*input.constant());
+  }
+  TARTAN_ASSIGN_OR_RETURN(definition.program_, lang::Bind(composed.function, shapes, {}));
+  return definition;
+}
+
+absl::StatusOr<std::vector<HostTensor>> Definition::Evaluate(absl::Span<const HostTensor> values,
+                                                             int64_t* points) const {
+  if (values.size() != placeholders_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(values.size(), " values for ", placeholders_, " placeholders"));
+  }
+  std::vector<HostTensor> inputs(values.begin(), values.end());
+  inputs.insert(inputs.end(), constants_.begin(), constants_.end());
+  ir::NaiveOptions options;
+  options.max_points = *points;
+  options.points_left = points;
+  return ir::EvaluateNaively(program_, inputs, options);
+}
+
 absl::StatusOr<std::vector<HostTensor>> EvaluateByDefinition(absl::Span<const Tensor> placeholders,
                                                              absl::Span<const HostTensor> values,
                                                              absl::Span<const Tensor> outputs,
                                                              int64_t max_points) {
-  const ComposedFunction composed = ComposeFunction(placeholders, outputs);
-  std::vector<TensorShape> shapes;
-  std::vector<HostTensor> inputs;
-  for (size_t i = 0; i < composed.inputs.size(); ++i) {
-    const HostTensor* constant = composed.inputs[i].constant();
-    if (constant == nullptr && i >= values.size()) {
-      return absl::FailedPreconditionError(absl::StrCat("nothing is given for the placeholder '",
-                                                        composed.inputs[i].node()->name, "'"));
-    }
-    shapes.push_back(composed.inputs[i].shape());
-    inputs.push_back(constant != nullptr ? *constant : values[i]);
-  }
-  TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(composed.function, shapes, {}));
-  ir::NaiveOptions options;
-  options.max_points = max_points;
-  return ir::EvaluateNaively(program, inputs, options);
+  TARTAN_ASSIGN_OR_RETURN(const Definition definition, Definition::Make(placeholders, outputs));
+  return definition.Evaluate(values, &max_points);
 }
 
-absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor) {
+absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor, int64_t* points) {
   if (std::optional<HostTensor> known = KnownValue(tensor); known.has_value()) return *known;
   if (const TensorNode* placeholder = tensor.node()->placeholder; placeholder != nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("the value depends on the input '", placeholder->name, "'"));
   }
-  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
-                          EvaluateByDefinition({}, {}, {&tensor, 1}, kMaxHostPoints));
+  TARTAN_ASSIGN_OR_RETURN(const Definition definition, Definition::Make({}, {&tensor, 1}));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, definition.Evaluate({}, points));
   RememberValue(tensor, results[0]);
   return std::move(results[0]);
+}
+
+absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor) {
+  int64_t points = kMaxHostPoints;
+  return EvaluateOnHost(tensor, &points);
 }
 
 std::vector<Tensor> PlaceholdersOf(const Tensor& tensor) {

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/api/tensor.h"
 #include "proto/tile.pb.h"
+#include "tile/ir/program.h"
 
 namespace tartan::api {
 
@@ -23,9 +24,25 @@ absl::StatusOr<ComposedProgram> Compose(absl::Span<const Tensor> placeholders,
                                         absl::Span<const Tensor> outputs,
                                         absl::string_view name = "program");
 
-// The values of `outputs` by the definition of Tile: the naive evaluator on the host, slow.
-// `values` are those of `placeholders`, which are all that the outputs depend on. ResourceExhausted
-// when a contraction has more than `max_points` index points.
+// What lazy tensors are by the definition of Tile: a program for the naive evaluator on the host,
+// slow.
+class Definition {
+ public:
+  // FailedPrecondition where `outputs` depend on a placeholder that is none of `placeholders`.
+  static absl::StatusOr<Definition> Make(absl::Span<const Tensor> placeholders,
+                                         absl::Span<const Tensor> outputs);
+  // The values of the outputs; `values` are those of the placeholders. Visits at most `*points`
+  // index points and takes them off it; ResourceExhausted, and 0 there, where they do not suffice.
+  absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const HostTensor> values,
+                                                   int64_t* points) const;
+
+ private:
+  ir::Program program_;
+  size_t placeholders_ = 0;
+  std::vector<HostTensor> constants_;  // the inputs after the placeholders
+};
+
+// The same at once.
 absl::StatusOr<std::vector<HostTensor>> EvaluateByDefinition(absl::Span<const Tensor> placeholders,
                                                              absl::Span<const HostTensor> values,
                                                              absl::Span<const Tensor> outputs,
@@ -33,7 +50,8 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateByDefinition(absl::Span<const Te
 
 // The value of a tensor that depends on no placeholder, computed on the host by the naive
 // evaluator: for size arithmetic. FailedPrecondition naming the placeholder it depends on;
-// ResourceExhausted when it is no small computation.
+// ResourceExhausted when it is no small computation: more than `*points` index points, as above.
+absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor, int64_t* points);
 absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor);
 
 // Every placeholder the tensor depends on.

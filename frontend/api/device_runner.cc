@@ -41,7 +41,7 @@ absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> DeviceRunner::Program(
 
 absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Repeat(
     const RepeatBody& body, absl::Span<const HostTensor> operands) {
-  if (body.turns > kMaxTurns && !body.goes_on.defined()) return TooManyTurns();
+  if (body.turns > kMaxTurns && !body.goes_on.defined()) return TooManyTurns(kMaxTurns);
   TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<evaluator::LoadedProgram> program, Program(body));
   evaluator::RepetitionForm form;
   form.has_turn = body.turn.defined();
@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Repeat(
   form.turns = std::min(body.turns, kMaxTurns);
   TARTAN_ASSIGN_OR_RETURN(evaluator::RepetitionResult result,
                           evaluator::Repeat(*program, form, operands));
-  if (result.goes_on && body.turns > form.turns) return TooManyTurns();
+  if (result.goes_on && body.turns > form.turns) return TooManyTurns(form.turns);
   return std::move(result.tensors);
 }
 

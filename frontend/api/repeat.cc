@@ -9,9 +9,6 @@
 namespace tartan::api {
 namespace {
 
-// Index points of one turn.
-constexpr int64_t kMaxPoints = int64_t{1} << 24;
-
 HostTensor RowOf(const HostTensor& whole, int64_t row, const TensorShape& shape) {
   const size_t bytes = static_cast<size_t>(shape.byte_size());
   return HostTensor(shape, whole.bytes().subspan(static_cast<size_t>(row) * bytes, bytes));
@@ -28,9 +25,8 @@ HostTensor Stack(const std::vector<HostTensor>& rows, TensorShape shape) {
 
 }  // namespace
 
-absl::Status TooManyTurns() {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("a loop has not ended after ", kMaxTurns, " turns"));
+absl::Status TooManyTurns(int64_t turns) {
+  return absl::ResourceExhaustedError(absl::StrCat("a loop has not ended after ", turns, " turns"));
 }
 
 absl::StatusOr<std::vector<HostTensor>> NaiveRunner::Repeat(const RepeatBody& body,
@@ -47,8 +43,10 @@ absl::StatusOr<std::vector<HostTensor>> NaiveRunner::Repeat(const RepeatBody& bo
   outputs.insert(outputs.end(), body.rows.begin(), body.rows.end());
   if (body.goes_on.defined()) outputs.push_back(body.goes_on);
   std::vector<std::vector<HostTensor>> rows(body.rows.size());
+  TARTAN_ASSIGN_OR_RETURN(const Definition definition, Definition::Make(placeholders, outputs));
   for (int64_t turn = 0; turn < body.turns; ++turn) {
-    if (turn == kMaxTurns) return TooManyTurns();
+    if (turns_ == 0) return TooManyTurns(turn);
+    --turns_;
     std::vector<HostTensor> values = states;
     for (size_t i = 0; i < body.slices.size(); ++i) {
       values.push_back(RowOf(scanned[i], turn, body.slices[i].shape()));
@@ -58,7 +56,7 @@ absl::StatusOr<std::vector<HostTensor>> NaiveRunner::Repeat(const RepeatBody& bo
       values.push_back(HostTensor::FromVector(body.turn.shape(), std::vector<int64_t>{turn}));
     }
     TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> made,
-                            EvaluateByDefinition(placeholders, values, outputs, kMaxPoints));
+                            definition.Evaluate(values, &points_));
     std::copy_n(made.begin(), count, states.begin());
     for (size_t i = 0; i < rows.size(); ++i) rows[i].push_back(made[count + i]);
     if (body.goes_on.defined() && made.back().GetInt(0) == 0) break;

@@ -11,7 +11,7 @@ namespace tartan::api {
 
 // Whoever runs a body gives up after so many turns: a model that asks for more has no end.
 inline constexpr int64_t kMaxTurns = 10'000'000;
-absl::Status TooManyTurns();  // ResourceExhausted
+absl::Status TooManyTurns(int64_t turns);  // ResourceExhausted
 
 // All of the first group are placeholders; what the body computes depends on nothing else.
 struct RepeatBody {
@@ -42,11 +42,22 @@ class RepeatCall final : public Call {
   const RepeatBody body_;
 };
 
-// Repeats by the definition of Tile, on the host.
+// Repeats by the definition of Tile, on the host: ResourceExhausted after so many turns or index
+// points in all.
 class NaiveRunner final : public CallRunner {
  public:
+  explicit NaiveRunner(int64_t max_turns = kMaxTurns, int64_t max_points = int64_t{1} << 36)
+      : turns_(max_turns), points_(max_points) {}
   absl::StatusOr<std::vector<HostTensor>> Repeat(const RepeatBody& body,
                                                  absl::Span<const HostTensor> operands) override;
+
+  // What is left.
+  int64_t turns() const { return turns_; }
+  int64_t points() const { return points_; }
+
+ private:
+  int64_t turns_;
+  int64_t points_;
 };
 
 }  // namespace tartan::api

@@ -21,6 +21,12 @@ using api::Value;
 constexpr int64_t kMaxFoldedElements = 4096;
 // Operands beyond this size mark work on weights, which belongs to the device.
 constexpr int64_t kMaxFoldedOperand = 1 << 16;
+constexpr int64_t kMaxFoldedPoints = 1 << 18;
+// What importing may cost, as an honest model never does: seconds.
+constexpr int64_t kMaxRepeatedNodes = 1 << 15;  // besides so many times the model's own
+constexpr int64_t kMaxRepetition = 16;
+constexpr int64_t kMaxHostPoints = 1 << 25;
+constexpr int64_t kMaxHostTurns = 1 << 14;
 constexpr int kMaxCallDepth = 64;
 
 int64_t OpsetOf(const Opsets& opsets, absl::string_view domain) {
@@ -85,9 +91,9 @@ absl::StatusOr<Value> WithWords(NodeContext& context, const Value& value, const 
   if (value.words() == words) return value;
   const std::vector<int64_t> positions = api::PositionsIn(words, value.words());
   if (positions.empty()) return Value(value.tensor(), value.element(), words);
-  TARTAN_ASSIGN_OR_RETURN(
-      Tensor tensor, context.ApplyOne("function (W, X) -> (Y) { Y = gather(W, X); }",
-                                      {ConstantInts(positions), value.tensor()}));
+  TARTAN_ASSIGN_OR_RETURN(Tensor tensor,
+                          context.ApplyOne("function (W, X) -> (Y) { Y = gather(W, X); }",
+                                           {ConstantInts(positions), value.tensor()}));
   return Value(std::move(tensor), value.element(), words);
 }
 
@@ -104,8 +110,9 @@ absl::StatusOr<int> PrepareElements(const OperatorRow& row, NodeContext& context
       return Unsupported("operand ", i, " has elements of type ", api::Name(value.element()));
     }
     if (special >= 0 && context.value(special).element() != value.element()) {
-      return Invalid("operand ", i, " has elements of type ", api::Name(value.element()), ", operand ",
-                     special, " of type ", api::Name(context.value(special).element()));
+      return Invalid("operand ", i, " has elements of type ", api::Name(value.element()),
+                     ", operand ", special, " of type ",
+                     api::Name(context.value(special).element()));
     }
     if (special < 0) special = i;
   }
@@ -147,6 +154,24 @@ absl::Status CheckOperators(const ModelParts& model) {
     absl::StrAppend(out, entry.second, " ", entry.first);
   };
   return absl::UnimplementedError(absl::StrJoin(missing, "\n", line));
+}
+
+Importer::Importer(const ModelParts& model, api::Resolver* resolver)
+    : model_(model),
+      resolver_(resolver),
+      repeated_nodes_left_(kMaxRepeatedNodes),
+      host_points_left_(kMaxHostPoints),
+      host_turns_left_(kMaxHostTurns) {
+  size_t nodes = model.graph->nodes.size();
+  for (const auto& [key, function] : model.functions) nodes += function.body->nodes.size();
+  repeated_nodes_left_ += kMaxRepetition * static_cast<int64_t>(nodes);
+}
+
+absl::Status Importer::CountRepeated(int64_t nodes) {
+  repeated_nodes_left_ -= nodes;
+  if (repeated_nodes_left_ >= 0) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      "the graph grows too large: functions that call functions, or turns of loops");
 }
 
 absl::StatusOr<std::vector<Value>> Importer::Import(absl::Span<const Value> inputs) {
@@ -261,9 +286,8 @@ absl::StatusOr<std::vector<Value>> Importer::ImportOperator(const NodeProto& nod
   }
   TARTAN_ASSIGN_OR_RETURN(const int special, PrepareElements(*row, context));
   if (row->lift != nullptr) TARTAN_RETURN_IF_ERROR(row->lift(context));
-  TARTAN_ASSIGN_OR_RETURN(
-      std::vector<Tensor> made,
-      row->tile != nullptr ? context.Apply(row->tile) : row->handler(context));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> made,
+                          row->tile != nullptr ? context.Apply(row->tile) : row->handler(context));
   std::vector<Value> outputs;
   for (Tensor& tensor : made) {
     if (!tensor.defined()) {
@@ -288,11 +312,7 @@ absl::StatusOr<std::vector<Value>> Importer::CallFunction(const LocalFunction& f
   if (frame.depth >= kMaxCallDepth) {
     return Unsupported("functions call each other more than ", kMaxCallDepth, " deep");
   }
-  nodes_of_calls_ += static_cast<int64_t>(function.body->nodes.size());
-  if (nodes_of_calls_ > kMaxNodesOfCalls) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the model's functions grow to more than ", kMaxNodesOfCalls, " nodes"));
-  }
+  TARTAN_RETURN_IF_ERROR(CountRepeated(static_cast<int64_t>(function.body->nodes.size())));
   AttributeMap attributes;
   for (const AttributeProto& attribute : function.proto->attribute_proto()) {
     attributes[attribute.name()] = &attribute;
@@ -313,7 +333,7 @@ absl::StatusOr<std::vector<Value>> Importer::CallFunction(const LocalFunction& f
   return ImportGraph(*function.body, inputs, scope, callee);
 }
 
-Tensor Importer::Fold(Tensor tensor, absl::Span<const Value> inputs) const {
+Tensor Importer::Fold(Tensor tensor, absl::Span<const Value> inputs) {
   if (tensor.constant() != nullptr || tensor.is_placeholder()) return tensor;
   if (inputs.empty() || tensor.depends_on_placeholder()) return tensor;
   if (tensor.shape().element_count() > kMaxFoldedElements) return tensor;
@@ -322,7 +342,7 @@ Tensor Importer::Fold(Tensor tensor, absl::Span<const Value> inputs) const {
     if (input.tensor().constant() == nullptr) return tensor;
     if (input.tensor().shape().element_count() > kMaxFoldedOperand) return tensor;
   }
-  absl::StatusOr<HostTensor> value = api::EvaluateOnHost(tensor);
+  absl::StatusOr<HostTensor> value = Evaluate(tensor, kMaxFoldedPoints);
   return value.ok() ? Tensor::Constant(*std::move(value)) : tensor;
 }
 
@@ -333,6 +353,7 @@ absl::StatusOr<std::vector<Value>> Importer::ImportNested(const GraphProto& grap
   if (found == current_scope_->graph->subgraphs.end()) {
     return Unsupported("a graph passed to a function as an attribute");
   }
+  TARTAN_RETURN_IF_ERROR(CountRepeated(static_cast<int64_t>(found->second->nodes.size())));
   Scope scope;
   scope.outer = current_scope_;
   scope.captures = captures;

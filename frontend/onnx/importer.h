@@ -51,8 +51,7 @@ absl::Status CheckOperators(const ModelParts& model);
 class Importer : private NodeServices {
  public:
   // `resolver` may be null.
-  Importer(const ModelParts& model, api::Resolver* resolver)
-      : model_(model), resolver_(resolver) {}
+  Importer(const ModelParts& model, api::Resolver* resolver);
 
   // `inputs` by position; nothing for one that takes the graph's constant of that name. When
   // needed_values() is not empty afterwards the outputs mean nothing.
@@ -63,9 +62,6 @@ class Importer : private NodeServices {
 
  private:
   struct Frame;
-  // Functions that call functions grow exponentially, as do derivatives of derivatives; this many
-  // nodes are more than any model needs.
-  static constexpr int64_t kMaxNodesOfCalls = 1 << 18;
 
   absl::StatusOr<std::vector<api::Value>> ImportGraph(const Graph& graph,
                                                       absl::Span<const api::Value> inputs,
@@ -81,7 +77,10 @@ class Importer : private NodeServices {
   absl::StatusOr<std::vector<api::Value>> ImportNested(const GraphProto& graph,
                                                        absl::Span<const api::Value> inputs,
                                                        LoopBody* captures);
-  api::Tensor Fold(api::Tensor tensor, absl::Span<const api::Value> inputs) const;
+  api::Tensor Fold(api::Tensor tensor, absl::Span<const api::Value> inputs);
+  // Nodes that are imported because others call them, or once more. Functions that call functions
+  // grow exponentially, as do loops in loops and derivatives of derivatives.
+  absl::Status CountRepeated(int64_t nodes);
 
   // --- importer_questions.cc
   absl::StatusOr<HostTensor> HostValue(const api::Tensor& tensor) override;
@@ -101,6 +100,15 @@ class Importer : private NodeServices {
   const TensorSource& tensor_source() const override { return model_.source; }
 
   absl::Status Wait(absl::Span<const api::Tensor> placeholders);
+  // On the host, with at most so many index points; ResourceExhausted also where all evaluations
+  // together have had their share.
+  absl::StatusOr<HostTensor> Evaluate(const api::Tensor& tensor, int64_t max_points);
+  // Whether what was too much for the host may be left to whoever answers questions.
+  bool CanBeAsked(const absl::Status& status) const {
+    return resolver_ != nullptr && absl::IsResourceExhausted(status);
+  }
+  absl::StatusOr<std::vector<api::Tensor>> RunOnHost(absl::Span<const api::Tensor> operands,
+                                                     const api::Call& call);
   absl::StatusOr<std::vector<api::Tensor>> Ask(const std::string& name,
                                                std::vector<api::Tensor> operands,
                                                std::shared_ptr<const api::Call> call);
@@ -112,7 +120,9 @@ class Importer : private NodeServices {
   std::vector<api::Tensor> inputs_;  // placeholders among the inputs of Import
   std::vector<api::Tensor> needed_;
   int unanswered_ = 0;  // values asked for and not known
-  int64_t nodes_of_calls_ = 0;
+  int64_t repeated_nodes_left_;
+  int64_t host_points_left_;
+  int64_t host_turns_left_;
   uint32_t streams_ = 0;
   std::vector<std::vector<api::Value>*> held_;
   int body_depth_ = 0;         // bodies of loops being imported, one in the other

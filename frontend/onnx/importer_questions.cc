@@ -17,6 +17,10 @@ using api::Value;
 
 // Inputs of at most as many integers or bools may be sizes: the model is bound to their values.
 constexpr int64_t kMaxSizes = 64;
+// Index points of a value computed on the host: more is work for a device.
+constexpr int64_t kMaxPointsOfValue = 1 << 22;
+// As many are always allowed: arithmetic of sizes.
+constexpr int64_t kPointsOfSizes = 1 << 14;
 
 bool MayHoldSizes(const Tensor& input) {
   return !IsFloat(input.type()) && input.shape().element_count() <= kMaxSizes;
@@ -62,9 +66,13 @@ absl::Status Importer::Wait(absl::Span<const Tensor> placeholders) {
 absl::StatusOr<HostTensor> Importer::HostValue(const Tensor& tensor) {
   if (tensor.constant() != nullptr) return *tensor.constant();
   const std::vector<Tensor> placeholders = api::PlaceholdersOf(tensor);
-  if (placeholders.empty()) return api::EvaluateOnHost(tensor);
-  const bool are_inputs = std::all_of(placeholders.begin(), placeholders.end(),
-                                      [&](const Tensor& p) { return Contains(inputs_, p); });
+  if (placeholders.empty()) {
+    absl::StatusOr<HostTensor> value = Evaluate(tensor, kMaxPointsOfValue);
+    if (!CanBeAsked(value.status())) return value;
+  }
+  const bool are_inputs =
+      !placeholders.empty() && std::all_of(placeholders.begin(), placeholders.end(),
+                                           [&](const Tensor& p) { return Contains(inputs_, p); });
   const bool are_sizes =
       are_inputs && std::all_of(placeholders.begin(), placeholders.end(), MayHoldSizes);
   if (body_depth_ > 0 && !are_sizes) {
@@ -76,20 +84,37 @@ absl::StatusOr<HostTensor> Importer::HostValue(const Tensor& tensor) {
   return *answer[0].constant();
 }
 
+absl::StatusOr<HostTensor> Importer::Evaluate(const Tensor& tensor, int64_t max_points) {
+  const int64_t given = std::max(std::min(max_points, host_points_left_), kPointsOfSizes);
+  int64_t points = given;
+  absl::StatusOr<HostTensor> value = api::EvaluateOnHost(tensor, &points);
+  host_points_left_ = std::max<int64_t>(host_points_left_ - (given - points), 0);
+  return value;
+}
+
+absl::StatusOr<std::vector<Tensor>> Importer::RunOnHost(absl::Span<const Tensor> operands,
+                                                        const api::Call& call) {
+  std::vector<HostTensor> values;
+  for (const Tensor& operand : operands) {
+    TARTAN_ASSIGN_OR_RETURN(values.emplace_back(), Evaluate(operand, kMaxPointsOfValue));
+  }
+  api::NaiveRunner runner(host_turns_left_, host_points_left_);
+  const absl::StatusOr<std::vector<HostTensor>> results = call.Run(values, runner);
+  host_turns_left_ = runner.turns();
+  host_points_left_ = runner.points();
+  TARTAN_RETURN_IF_ERROR(results.status());
+  std::vector<Tensor> constants;
+  for (const HostTensor& result : *results) constants.push_back(Tensor::Constant(result));
+  return constants;
+}
+
 absl::StatusOr<std::vector<Tensor>> Importer::Run(const std::string& name,
                                                   std::vector<Tensor> operands,
                                                   std::shared_ptr<const api::Call> call) {
   const std::vector<Tensor> placeholders = PlaceholdersOf(operands);
   if (placeholders.empty()) {
-    std::vector<HostTensor> values;
-    for (const Tensor& operand : operands) {
-      TARTAN_ASSIGN_OR_RETURN(values.emplace_back(), api::EvaluateOnHost(operand));
-    }
-    api::NaiveRunner runner;
-    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, call->Run(values, runner));
-    std::vector<Tensor> constants;
-    for (HostTensor& result : results) constants.push_back(Tensor::Constant(std::move(result)));
-    return constants;
+    absl::StatusOr<std::vector<Tensor>> results = RunOnHost(operands, *call);
+    if (!CanBeAsked(results.status())) return results;
   }
   if (body_depth_ > 0) {
     body_is_open_ = true;
@@ -191,10 +216,7 @@ absl::StatusOr<Value> Importer::Reimport(const std::string& name,
       for (const auto& [captured, reader] : nested->second->captured) wanted.insert(captured);
     }
   }
-  nodes_of_calls_ += static_cast<int64_t>(positions.size());
-  if (nodes_of_calls_ > kMaxNodesOfCalls) {
-    return absl::ResourceExhaustedError("nodes are imported again too often");
-  }
+  TARTAN_RETURN_IF_ERROR(CountRepeated(static_cast<int64_t>(positions.size())));
   Scope scope;
   scope.outer = current_scope_;
   scope.caller = current_scope_;

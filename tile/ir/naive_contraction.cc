@@ -15,6 +15,15 @@
 namespace tartan::ir {
 namespace {
 
+// Modulo 2^64: parts of an offset may be beyond int64 where the offset of an element is not, and
+// where there is no element they do not count.
+int64_t WrappingSum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t WrappingProduct(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
 // Flat offset of an access as a function of the index variables.
 class AccessOffset {
  public:
@@ -27,9 +36,10 @@ class AccessOffset {
         fractions_.push_back({poly, strides[d]});
         continue;
       }
-      constant_ += poly.constant.numerator() * strides[d];
+      constant_ = WrappingSum(constant_, WrappingProduct(poly.constant.numerator(), strides[d]));
       for (size_t i = 0; i < poly.coefficients.size() && i < variables; ++i) {
-        steps_[i] += poly.coefficients[i].numerator() * strides[d];
+        steps_[i] =
+            WrappingSum(steps_[i], WrappingProduct(poly.coefficients[i].numerator(), strides[d]));
       }
     }
   }
@@ -40,11 +50,13 @@ class AccessOffset {
   // The offset at an index point; -1 where an index is no integer.
   int64_t At(absl::Span<const int64_t> point) const {
     int64_t offset = constant_;
-    for (size_t i = 0; i < steps_.size(); ++i) offset += steps_[i] * point[i];
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      offset = WrappingSum(offset, WrappingProduct(steps_[i], point[i]));
+    }
     for (const Fraction& fraction : fractions_) {
       const math::Rational index = fraction.poly.Evaluate(point);
       if (!index.is_integer()) return -1;
-      offset += index.numerator() * fraction.stride;
+      offset = WrappingSum(offset, WrappingProduct(index.numerator(), fraction.stride));
     }
     return offset;
   }
@@ -98,10 +110,10 @@ int64_t Arithmetic(ScalarOp op, int64_t a, int64_t b, DataType type) {
 
 class Evaluation {
  public:
-  Evaluation(const Contraction& contraction, const TensorShape& shape, int64_t max_points)
+  Evaluation(const Contraction& contraction, const TensorShape& shape, int64_t* points)
       : contraction_(contraction),
         shape_(shape),
-        max_points_(max_points),
+        points_(*points),
         names_(contraction.index_names),
         hits_(shape.element_count()) {
     // A point needs a coordinate, even where there is nothing to count.
@@ -126,7 +138,9 @@ class Evaluation {
     TARTAN_ASSIGN_OR_RETURN(const IndexScan scan, IndexScan::Create(constraints_, names_));
     bool is_linear = true;
     for (const AccessOffset& access : accesses_) is_linear = is_linear && access.is_linear();
-    return scan.ForEachRun(max_points_, [&](absl::Span<int64_t> point, int64_t begin, int64_t end) {
+    const int64_t max_points = points_;
+    return scan.ForEachRun(max_points, [&](absl::Span<int64_t> point, int64_t begin, int64_t end) {
+      points_ -= end - begin;
       return is_linear ? AddRun(result, body, point, begin, end)
                        : AddPoints(result, body, point, begin, end);
     });
@@ -147,7 +161,7 @@ class Evaluation {
     }
     for (int64_t x = begin; x < end; ++x) {
       if (!Add(result, offsets[0], body(offsets))) return AssignedTwice(offsets[0]);
-      for (size_t a = 0; a < offsets.size(); ++a) offsets[a] += steps[a];
+      for (size_t a = 0; a < offsets.size(); ++a) offsets[a] = WrappingSum(offsets[a], steps[a]);
     }
     return absl::OkStatus();
   }
@@ -189,7 +203,7 @@ class Evaluation {
 
   const Contraction& contraction_;
   const TensorShape& shape_;
-  int64_t max_points_;
+  int64_t& points_;  // that may still be visited
   std::vector<std::string> names_;
   std::vector<AccessOffset> accesses_;  // the output's first
   std::vector<math::RangeConstraint> constraints_;
@@ -245,9 +259,9 @@ absl::StatusOr<NaiveTensor> EvaluateContraction(const Program& program,
                                                 const Contraction& contraction,
                                                 const TensorShape& shape,
                                                 absl::Span<const NaiveTensor> values,
-                                                int64_t max_points) {
+                                                int64_t* points) {
   const ContractionTypes types = TypesOf(program, contraction);
-  Evaluation evaluation(contraction, shape, max_points);
+  Evaluation evaluation(contraction, shape, points);
   evaluation.AddAccess(contraction.output, shape.dims);
   std::array<NaiveTensor, 3> storage;
   std::vector<const NaiveTensor*> inputs;
@@ -258,9 +272,11 @@ absl::StatusOr<NaiveTensor> EvaluateContraction(const Program& program,
     evaluation.AddAccess(contraction.inputs[i], input.shape.dims);
   }
   NaiveTensor result(shape);
-  TARTAN_RETURN_IF_ERROR(
+  const absl::Status status =
       result.is_real() ? Combine(contraction, shape.type, inputs, evaluation, result.reals)
-                       : Combine(contraction, shape.type, inputs, evaluation, result.integers));
+                       : Combine(contraction, shape.type, inputs, evaluation, result.integers);
+  if (absl::IsResourceExhausted(status)) *points = 0;
+  TARTAN_RETURN_IF_ERROR(status);
   for (double& value : result.reals) value = RoundReal(value, ComputeType(shape.type));
   if (contraction.default_value == kNoValue) return result;
   const NaiveTensor otherwise = Cast(values[contraction.default_value], shape.type);

@@ -9,11 +9,12 @@
 namespace tartan::ir {
 
 // `values` are those of the program so far. Sums and products of floats are accumulated in double
-// and rounded to the result's type once.
+// and rounded to the result's type once. At most `*points` index points are visited, and taken off
+// it; ResourceExhausted, and 0 there, where they do not suffice.
 absl::StatusOr<NaiveTensor> EvaluateContraction(const Program& program,
                                                 const Contraction& contraction,
                                                 const TensorShape& shape,
                                                 absl::Span<const NaiveTensor> values,
-                                                int64_t max_points);
+                                                int64_t* points);
 
 }  // namespace tartan::ir

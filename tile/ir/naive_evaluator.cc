@@ -26,7 +26,7 @@ NaiveTensor EvaluateConstant(const Constant& constant, const TensorShape& shape)
 class Evaluator {
  public:
   Evaluator(const Program& program, const NaiveOptions& options)
-      : program_(program), options_(options), values_(program.values.size()) {}
+      : program_(program), points_(options.max_points), values_(program.values.size()) {}
 
   absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const HostTensor> inputs) {
     TARTAN_RETURN_IF_ERROR(SetInputs(inputs));
@@ -49,6 +49,8 @@ class Evaluator {
     return outputs;
   }
 
+  int64_t points_left() const { return points_; }
+
  private:
   absl::Status SetInputs(absl::Span<const HostTensor> inputs) {
     if (inputs.size() != program_.inputs.size()) {
@@ -70,16 +72,19 @@ class Evaluator {
   absl::StatusOr<NaiveTensor> EvaluateValue(ValueId id) {
     using Result = absl::StatusOr<NaiveTensor>;
     const Value& value = program_.values[id];
-    if (value.shape.element_count() > options_.max_points) {
+    const int64_t elements = value.shape.element_count();
+    if (elements > points_) {
+      points_ = 0;
       return absl::ResourceExhaustedError(
           absl::StrCat(value.shape.ToString(), " has too many elements"));
     }
+    if (!std::holds_alternative<Contraction>(value.op)) points_ -= elements;
     return Match(
         value.op, [](const Input&) -> Result { return absl::InternalError("an input"); },
         [&](const Constant& x) -> Result { return EvaluateConstant(x, value.shape); },
         [&](const Elementwise&) -> Result { return EvaluateElementwise(program_, id, values_); },
         [&](const Contraction& x) -> Result {
-          return EvaluateContraction(program_, x, value.shape, values_, options_.max_points);
+          return EvaluateContraction(program_, x, value.shape, values_, &points_);
         },
         [&](const Special& x) -> Result {
           std::vector<const NaiveTensor*> operands;
@@ -89,7 +94,7 @@ class Evaluator {
   }
 
   const Program& program_;
-  const NaiveOptions& options_;
+  int64_t points_;  // that may still be visited
   std::vector<NaiveTensor> values_;
 };
 
@@ -98,7 +103,10 @@ class Evaluator {
 absl::StatusOr<std::vector<HostTensor>> EvaluateNaively(const Program& program,
                                                         absl::Span<const HostTensor> inputs,
                                                         const NaiveOptions& options) {
-  return Evaluator(program, options).Evaluate(inputs);
+  Evaluator evaluator(program, options);
+  absl::StatusOr<std::vector<HostTensor>> outputs = evaluator.Evaluate(inputs);
+  if (options.points_left != nullptr) *options.points_left = evaluator.points_left();
+  return outputs;
 }
 
 }  // namespace tartan::ir

@@ -13,8 +13,11 @@
 namespace tartan::ir {
 
 struct NaiveOptions {
-  // ResourceExhausted when a contraction would visit more index points than this.
-  int64_t max_points = int64_t{1} << 32;
+  // ResourceExhausted when the program visits more index points than this; an element of another
+  // value counts as one.
+  int64_t max_points = int64_t{1} << 36;
+  // Where given: set to how many of them are left, 0 where they did not suffice.
+  int64_t* points_left = nullptr;
 };
 
 // `inputs` in the order of program.inputs, with equal shapes; returns the outputs in order.

@@ -209,6 +209,18 @@ TEST(EvaluateOnHost, RefusesLargeComputations) {
   EXPECT_EQ(value.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST(EvaluateOnHost, CountsIndexPointsOfAllTogether) {
+  const Tensor c = Const<float>(DataType::kFloat32, {100}, std::vector<float>(100, 1));
+  const Tensor sum = Call("function (A[N]) -> (O) { O[] = +(A[i]); }", {Call(kAdd, {c, c})});
+  int64_t points = 250;
+  ASSERT_TRUE(EvaluateOnHost(sum, &points).ok());
+  EXPECT_EQ(points, 50);
+  points = 150;  // for one of the two
+  const Tensor again = Call("function (A[N]) -> (O) { O[] = +(A[i]); }", {Call(kAdd, {c, c})});
+  EXPECT_EQ(EvaluateOnHost(again, &points).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(points, 0);
+}
+
 TEST(PlaceholdersOf, FindsEachOnce) {
   const Tensor x = Input("x", {1});
   const Tensor y = Input("y", {1});

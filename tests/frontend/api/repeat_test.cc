@@ -117,6 +117,25 @@ TEST_F(Repeating, KeepsMoreRowsThanWereReserved) {
   EXPECT_EQ(results[1].GetDouble(999), 1000);
 }
 
+TEST(NaiveRunner, GivesUpAfterItsTurnsAndIndexPoints) {
+  RepeatBody body;
+  body.states = {FloatPlaceholder("s", {10})};
+  const auto next = api::Apply("function (S) -> (N) { N = S + 1; }", body.states);
+  ASSERT_TRUE(next.ok()) << next.status();
+  body.next_states = {*next};
+  body.turns = 40;
+  const std::vector<HostTensor> operands = {Floats({10}, std::vector<float>(10, 0))};
+  NaiveRunner enough(100, 1000);
+  ASSERT_TRUE(enough.Repeat(body, operands).ok());
+  EXPECT_EQ(enough.turns(), 60);
+  EXPECT_GT(enough.points(), 0);
+  // All loops together.
+  EXPECT_TRUE(enough.Repeat(body, operands).ok());
+  EXPECT_EQ(enough.Repeat(body, operands).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(NaiveRunner(100, 399).Repeat(body, operands).status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
 TEST_F(Repeating, ReturnsTheStatesWithoutATurn) {
   RepeatBody body;
   body.states = {FloatPlaceholder("s", {2})};
