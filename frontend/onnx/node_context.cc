@@ -69,6 +69,12 @@ class HostCall final : public api::Call {
   const NodeContext::HostFunction function_;
 };
 
+// Handlers of values may be given sequences and empty optionals.
+absl::Status CheckTensor(const api::Value& value, int i) {
+  if (value.is_nothing()) return Invalid("operand ", i, " is missing");
+  return value.is_tensor() ? absl::OkStatus() : Invalid("operand ", i, " is no tensor");
+}
+
 }  // namespace
 
 NodeContext::NodeContext(const NodeProto& node, int64_t opset, std::vector<api::Value> inputs,
@@ -101,12 +107,12 @@ const AttributeProto* NodeContext::Find(absl::string_view name) const {
 }
 
 absl::StatusOr<HostTensor> NodeContext::HostValue(int i) {
-  if (!HasInput(i)) return Invalid("operand ", i, " is missing");
+  TARTAN_RETURN_IF_ERROR(CheckTensor(value(i), i));
   return services_->HostValue(inputs_[i]);
 }
 
 absl::StatusOr<std::vector<int64_t>> NodeContext::HostInts(int i) {
-  if (!HasInput(i)) return Invalid("operand ", i, " is missing");
+  TARTAN_RETURN_IF_ERROR(CheckTensor(value(i), i));
   if (!IsInteger(inputs_[i].type()) && inputs_[i].type() != DataType::kBool) {
     return Invalid("operand ", i, ": expected integers, got ", inputs_[i].shape().ToString());
   }
@@ -123,7 +129,8 @@ absl::StatusOr<int64_t> NodeContext::HostInt(int i) {
 }
 
 absl::StatusOr<double> NodeContext::HostFloat(int i) {
-  if (HasInput(i) && inputs_[i].shape().element_count() != 1) {
+  TARTAN_RETURN_IF_ERROR(CheckTensor(value(i), i));
+  if (inputs_[i].shape().element_count() != 1) {
     return Invalid("operand ", i, ": expected one number, got ", inputs_[i].shape().ToString());
   }
   TARTAN_ASSIGN_OR_RETURN(const HostTensor value, HostValue(i));
@@ -190,9 +197,9 @@ absl::StatusOr<HostTensor> NodeContext::TensorValue(absl::string_view name) cons
 }
 
 absl::StatusOr<api::HostValue> NodeContext::ConstantValue(absl::string_view name) const {
-  TARTAN_ASSIGN_OR_RETURN(const TensorProto* proto,
-                          ReadAttribute(*this, name, Attribute::TENSOR,
-                                        [](const Attribute& a) { return &a.t(); }));
+  TARTAN_ASSIGN_OR_RETURN(
+      const TensorProto* proto,
+      ReadAttribute(*this, name, Attribute::TENSOR, [](const Attribute& a) { return &a.t(); }));
   absl::StatusOr<api::HostValue> value = ToHostValue(*proto, tensor_source());
   if (value.ok()) return value;
   return absl::Status(value.status().code(),

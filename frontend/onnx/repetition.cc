@@ -24,9 +24,7 @@ bool IsPlain(const Value& value) {
   return value.is_tensor() && value.element() == api::Element::kPlain;
 }
 
-Value True() {
-  return Value(ConstantScalar(DataType::kBool, 1));
-}
+Value True() { return Value(ConstantScalar(DataType::kBool, 1)); }
 
 TensorShape RowShape(const Tensor& x) {
   TensorShape shape = x.shape();
@@ -56,6 +54,13 @@ absl::StatusOr<Tensor> StackOf(const NodeContext& context, const std::vector<Ten
   return ConcatOf(context, parts, 0);
 }
 
+absl::Status CheckCondition(const Value& condition) {
+  if (condition.is_tensor() && condition.tensor().shape().element_count() == 1) {
+    return absl::OkStatus();
+  }
+  return Invalid("the body's condition is no single bool");
+}
+
 // The body in terms of placeholders, with its own shapes for states and rows.
 struct Trial {
   api::RepeatBody body;
@@ -80,14 +85,16 @@ absl::StatusOr<std::optional<Trial>> TryBody(NodeContext& context, const Repetit
     body.slices.push_back(Tensor::Placeholder("row", RowShape(scanned)));
     inputs.push_back(body.slices.back());
   }
-  TARTAN_ASSIGN_OR_RETURN(
-      std::optional<LoopBody> imported,
-      context.services().ImportLoopBody(*repetition.graph, inputs));
+  TARTAN_ASSIGN_OR_RETURN(std::optional<LoopBody> imported,
+                          context.services().ImportLoopBody(*repetition.graph, inputs));
   if (!imported.has_value()) return std::optional<Trial>();
   body.invariants = imported->placeholders;
   trial.captured = std::move(imported->captured);
   size_t next = 0;
-  if (repetition.has_turn) body.goes_on = imported->outputs[next++].tensor();
+  if (repetition.has_turn) {
+    TARTAN_RETURN_IF_ERROR(CheckCondition(imported->outputs[next]));
+    body.goes_on = imported->outputs[next++].tensor();
+  }
   for (const Tensor& state : body.states) {
     const Value& made = imported->outputs[next++];
     if (!IsPlain(made) || made.tensor().shape() != state.shape()) return std::optional<Trial>();
@@ -131,11 +138,8 @@ absl::StatusOr<RepetitionResult> RunBody(NodeContext& context, const Repetition&
 
 // The condition after a turn; an error where it waits for values.
 absl::StatusOr<bool> GoesOn(NodeContext& context, const Value& condition) {
-  if (!condition.is_tensor() || condition.tensor().shape().element_count() != 1) {
-    return Invalid("the body's condition is no single bool");
-  }
-  TARTAN_ASSIGN_OR_RETURN(const HostTensor value,
-                          context.services().HostValue(condition.tensor()));
+  TARTAN_RETURN_IF_ERROR(CheckCondition(condition));
+  TARTAN_ASSIGN_OR_RETURN(const HostTensor value, context.services().HostValue(condition.tensor()));
   return value.GetInt(0) != 0;
 }
 
@@ -150,8 +154,8 @@ absl::StatusOr<RepetitionResult> RunTurns(NodeContext& context, const Repetition
     bool goes_on = repetition.turns > 0;
     for (int64_t turn = 0; goes_on && turn < repetition.turns; ++turn) {
       if (turn >= kMaxImportedTurns) {
-        return absl::ResourceExhaustedError(
-            absl::StrCat("a loop whose turns differ takes more than ", kMaxImportedTurns, " turns"));
+        return absl::ResourceExhaustedError(absl::StrCat(
+            "a loop whose turns differ takes more than ", kMaxImportedTurns, " turns"));
       }
       std::vector<Value> inputs;
       if (repetition.has_turn) inputs = {Value(ConstantInt(turn)), True()};
@@ -249,8 +253,8 @@ absl::StatusOr<RepetitionResult> Repeat(NodeContext& context, const Repetition& 
   if (!trial.has_value()) return RunTurns(context, repetition, rows_per_turn);
   trial->body.turns = repetition.turns;
   DropKnownCondition(&trial->body);
-  const bool is_endless = !trial->body.goes_on.defined() &&
-                          trial->body.turns == std::numeric_limits<int64_t>::max();
+  const bool is_endless =
+      !trial->body.goes_on.defined() && trial->body.turns == std::numeric_limits<int64_t>::max();
   if (is_endless) return Invalid("the loop never ends");
   return RunBody(context, repetition, *std::move(trial));
 }

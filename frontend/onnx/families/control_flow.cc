@@ -104,12 +104,15 @@ absl::StatusOr<Tensor> OfBatch(const NodeContext& context, const Tensor& x, int6
 // Operator set 8: lengths of the sequences, then states and scanned tensors with a batch first.
 Values Scan8(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t scanned, context.Int("num_scan_inputs"));
+  if (scanned < 1 || scanned >= context.input_count()) {
+    return Invalid("num_scan_inputs is ", scanned, " of ", context.input_count(), " operands");
+  }
   const int states = context.input_count() - 1 - static_cast<int>(scanned);
-  if (scanned < 1 || states < 0) return Invalid("num_scan_inputs is ", scanned);
   TARTAN_ASSIGN_OR_RETURN(const auto backwards,
                           PerTensor(context, "directions", static_cast<size_t>(scanned)));
   for (int i = 1; i < context.input_count(); ++i) {
-    const bool fits = context.HasInput(i) && context.input(i).rank() >= (i > states ? 2 : 1) &&
+    const bool fits = context.value(i).is_tensor() &&
+                      context.input(i).rank() >= (i > states ? 2 : 1) &&
                       context.input(i).dims()[0] == context.input(1).dims()[0];
     if (!fits) return Invalid("operand ", i, " has no batch, or one of another size");
   }
@@ -142,6 +145,7 @@ Values Scan8(NodeContext& context) {
     const std::vector<Value> joined = Joined(std::move(result));
     outputs.resize(joined.size());
     for (size_t i = 0; i < joined.size(); ++i) {
+      if (!joined[i].is_tensor()) return Invalid("output ", i, " of the body is no tensor");
       std::vector<int64_t> dims = joined[i].tensor().dims();
       dims.insert(dims.begin(), 1);
       TARTAN_ASSIGN_OR_RETURN(outputs[i].emplace_back(),

@@ -23,6 +23,13 @@ absl::StatusOr<std::vector<Value>> SequenceOperand(const NodeContext& context, i
   return Invalid("operand ", i, " is no sequence");
 }
 
+// Sequences hold tensors; those of sequences would double with each node.
+absl::Status CheckElements(absl::Span<const Value> elements) {
+  const bool fits = std::all_of(elements.begin(), elements.end(),
+                                [](const Value& element) { return element.is_tensor(); });
+  return fits ? absl::OkStatus() : Invalid("an element of a sequence is no tensor");
+}
+
 // The position in operand `i`, from 0; those below 0 count from the end.
 absl::StatusOr<size_t> Position(NodeContext& context, int i, size_t size, size_t end) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t position, context.HostInt(i));
@@ -33,6 +40,7 @@ absl::StatusOr<size_t> Position(NodeContext& context, int i, size_t size, size_t
 }
 
 Values SequenceConstruct(NodeContext& context) {
+  TARTAN_RETURN_IF_ERROR(CheckElements(context.values()));
   return One(Value::Sequence({context.values().begin(), context.values().end()}));
 }
 
@@ -52,6 +60,7 @@ Values SequenceInsert(NodeContext& context) {
   if (context.HasInput(2)) {
     TARTAN_ASSIGN_OR_RETURN(position, Position(context, 2, elements.size(), elements.size() + 1));
   }
+  TARTAN_RETURN_IF_ERROR(CheckElements({context.value(1)}));
   elements.insert(elements.begin() + static_cast<int64_t>(position), context.value(1));
   return One(Value::Sequence(std::move(elements)));
 }
@@ -112,7 +121,14 @@ Values ConcatFromSequence(NodeContext& context) {
 
 // Sizes of the parts along an axis of `size`: operand 1 is one size for all, or one for each.
 absl::StatusOr<std::vector<int64_t>> PartSizes(NodeContext& context, int64_t size) {
-  if (!context.HasInput(1)) return std::vector<int64_t>(static_cast<size_t>(size), 1);
+  constexpr int64_t kMaxParts = 1 << 14;
+  const auto too_many = [](int64_t parts) {
+    return absl::ResourceExhaustedError(absl::StrCat("a sequence of ", parts, " parts"));
+  };
+  if (!context.HasInput(1)) {
+    if (size > kMaxParts) return too_many(size);
+    return std::vector<int64_t>(static_cast<size_t>(size), 1);
+  }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, context.HostInts(1));
   if (context.input(1).rank() > 0) {
     int64_t rest = size;
@@ -124,6 +140,7 @@ absl::StatusOr<std::vector<int64_t>> PartSizes(NodeContext& context, int64_t siz
     return sizes;
   }
   if (sizes[0] <= 0) return Invalid("parts of size ", sizes[0]);
+  if (size / sizes[0] > kMaxParts) return too_many(size / sizes[0]);
   std::vector<int64_t> parts;
   for (int64_t begin = 0; begin < size; begin += sizes[0]) {
     parts.push_back(std::min(sizes[0], size - begin));
@@ -170,6 +187,7 @@ Values SequenceMap(NodeContext& context) {
     }
     TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> outputs,
                             context.ImportSubgraph("body", inputs));
+    TARTAN_RETURN_IF_ERROR(CheckElements(outputs));
     for (size_t o = 0; o < made.size(); ++o) made[o].push_back(outputs[o]);
   }
   std::vector<Value> sequences;

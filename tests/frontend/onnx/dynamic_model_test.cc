@@ -202,6 +202,49 @@ TEST_F(DynamicModel, DrawsRandomNumbersAnewInEachTurn) {
   EXPECT_EQ(std::set<double>(drawn.begin(), drawn.end()).size(), 6);
 }
 
+TEST_F(DynamicModel, RefusesASequenceAsACondition) {
+  Load(Input("x") + Node("SequenceConstruct", {"x"}, {"s"}) +
+       Node("If", {"s"}, {"y"}, GraphAttribute("then_branch", Output("x")) +
+                                    GraphAttribute("else_branch", Output("x"))) +
+       Output("y"));
+  EXPECT_THAT(session_->Run({{"x", Vector({1})}}).status().message(),
+              HasSubstr("operand 0 is no tensor"));
+}
+
+TEST_F(DynamicModel, RefusesSequencesInSequences) {
+  Load(Input("x") + Node("SequenceConstruct", {"x"}, {"s"}) +
+       Node("SequenceConstruct", {"s", "s"}, {"t"}) + Output("t"));
+  EXPECT_THAT(session_->Run({{"x", Vector({1})}}).status().message(), HasSubstr("no tensor"));
+}
+
+// Nothing in it is an input, yet it is too much for the host.
+TEST_F(DynamicModel, LeavesLongLoopsOverConstantsToTheDevice) {
+  const std::string body = DoublingBody(Node("Identity", {"goes_on"}, {"still"}));
+  Load(Input("x") + FloatTensor("factor", 1) + FloatTensor("start", 3) +
+       IntTensor("turns", 40000) +
+       Node("Loop", {"turns", "", "start"}, {"last", "rows"}, GraphAttribute("body", body)) +
+       Node("Add", {"last", "x"}, {"y"}) + Output("y"));
+  EXPECT_THAT(Run({{"x", Vector({1, 2})}}).at(0).ToDoubles(), ElementsAre(4, 5));
+}
+
+TEST_F(DynamicModel, RefusesLoopsInLoopsThatNobodyWaitsFor) {
+  // Turns that are imported one by one, since the state grows.
+  const auto body = [](const std::string& inner) {
+    return ValueText("input", "turn", kInt64, "") + ValueText("input", "goes_on", kBool, "") +
+           Input("s") + inner +
+           Node("Concat", {"s", "t"}, {"next"}, "attribute { name: 'axis' type: INT i: 0 }") +
+           Node("Identity", {"goes_on"}, {"still"}) + Output("still") + Output("next");
+  };
+  const std::string inside = body(Node("Identity", {"one"}, {"t"}));
+  const std::string outside =
+      body(Node("Loop", {"turns", "", "x"}, {"t"}, GraphAttribute("body", inside)));
+  Load(Input("x") + IntTensor("turns", 20000) +
+       " initializer { name: 'one' data_type: 1 dims: 1 float_data: 1 } " +
+       Node("Loop", {"turns", "", "x"}, {"y"}, GraphAttribute("body", outside)) + Output("y"));
+  EXPECT_EQ(session_->Run({{"x", Vector({1})}}).status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
 TEST_F(DynamicModel, RefusesALoopWithoutAnEnd) {
   const std::string body = DoublingBody(Node("Identity", {"goes_on"}, {"still"}));
   Load(Input("x") + FloatTensor("factor", 2) +
