@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
 namespace tartan::onnx {
 namespace {
 
@@ -13,6 +16,19 @@ std::vector<double> CountFrom(double first, const TensorShape& shape) {
 }
 
 }  // namespace
+
+absl::Status CheckTable(absl::Span<const int64_t> sizes) {
+  constexpr int64_t kMaxElements = int64_t{1} << 24;
+  int64_t elements = 1;
+  for (int64_t size : sizes) {
+    if (size > kMaxElements || elements * size > kMaxElements) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a table of ", absl::StrJoin(sizes, " x "), " elements"));
+    }
+    elements *= size;
+  }
+  return absl::OkStatus();
+}
 
 api::Tensor ConstantOf(DataType type, absl::Span<const double> values, std::vector<int64_t> dims) {
   const TensorShape shape{type, std::move(dims)};

@@ -3,10 +3,15 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "frontend/api/tensor.h"
 
 namespace tartan::onnx {
+
+// ResourceExhausted where the product of `sizes` is more than such an operand should have: a few
+// numbers of a model can make shapes as large as they like.
+absl::Status CheckTable(absl::Span<const int64_t> sizes);
 
 // The values in row-major order, rounded to `type`; their number is the product of `dims`.
 api::Tensor ConstantOf(DataType type, absl::Span<const double> values, std::vector<int64_t> dims);

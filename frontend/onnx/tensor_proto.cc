@@ -162,8 +162,11 @@ absl::StatusOr<HostTensor> ToHostTensor(const SparseTensorProto& proto,
   TARTAN_ASSIGN_OR_RETURN(const HostTensor values, ToHostTensor(proto.values(), source));
   TARTAN_ASSIGN_OR_RETURN(const HostTensor indices, ToHostTensor(proto.indices(), source));
   TARTAN_ASSIGN_OR_RETURN(const TensorShape shape, ShapeOf(proto.dims(), values.type()));
-  constexpr int64_t kMaxElements = int64_t{1} << 30;
-  if (shape.element_count() > kMaxElements) {
+  // A small file must not become gigabytes.
+  constexpr int64_t kMaxBytes = int64_t{1} << 20;
+  constexpr int64_t kMaxGrowth = 256;
+  const int64_t given = values.shape().byte_size() + indices.shape().byte_size();
+  if (shape.byte_size() > kMaxBytes && shape.byte_size() / kMaxGrowth > given) {
     return absl::ResourceExhaustedError(
         absl::StrCat("a sparse tensor of ", shape.ToString(), " is too large as a dense one"));
   }

@@ -18,7 +18,7 @@ using api::Tensor;
 // Deeper trees are walked by one body repeated.
 constexpr int64_t kMaxStepsInProgram = 12;
 // Of tables of sets and votes, which have one row per node.
-constexpr int64_t kMaxTable = int64_t{1} << 26;
+constexpr int64_t kMaxTable = int64_t{1} << 24;
 
 bool IsLeaf(const TreeEnsemble& trees, int64_t i) {
   const TreeNode& node = trees.nodes[static_cast<size_t>(i)];

@@ -45,8 +45,8 @@ absl::StatusOr<std::vector<api::Value>> ConstantOfShape(NodeContext& context) {
   }
   const TensorShape shape{value.tensor().type(), dims};
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
-  TARTAN_ASSIGN_OR_RETURN(
-      Tensor result, Fill(context, Tensor::Constant(value.tensor().Reshaped({})), dims));
+  TARTAN_ASSIGN_OR_RETURN(Tensor result,
+                          Fill(context, Tensor::Constant(value.tensor().Reshaped({})), dims));
   return std::vector<api::Value>{api::ToLazy(value).With(std::move(result))};
 }
 
@@ -57,17 +57,15 @@ Outputs EyeLike(NodeContext& context) {
   if (x.rank() != 2) return Invalid("a matrix is expected, got ", x.shape().ToString());
   // Beyond the corners all k are alike; within the sizes they fit the coordinates' type.
   k = std::min(std::max(k, -x.dims()[0]), x.dims()[1]);
-  const std::string value =
-      Cast(absl::StrCat("index(X, 1) - index(X, 0) == ", Literal(k)), type);
+  const std::string value = Cast(absl::StrCat("index(X, 1) - index(X, 0) == ", Literal(k)), type);
   return context.Apply(absl::StrCat("function (X) -> (Y) { Y = ", value, "; }"));
 }
 
-template <class T>
-Outputs RangeOf(DataType type, T start, T delta, int64_t count) {
+// `element(i)` for each of `count` positions.
+template <class Element>
+Outputs RangeOf(DataType type, int64_t count, Element element) {
   std::vector<uint8_t> bytes(static_cast<size_t>(count * ByteWidth(type)));
-  for (int64_t i = 0; i < count; ++i) {
-    StoreElement(type, static_cast<T>(start + static_cast<T>(i) * delta), i, bytes.data());
-  }
+  for (int64_t i = 0; i < count; ++i) StoreElement(type, element(i), i, bytes.data());
   return std::vector<Tensor>{Tensor::Constant(HostTensor(TensorShape{type, {count}}, bytes))};
 }
 
@@ -83,10 +81,17 @@ Outputs Range(NodeContext& context) {
   if (count * static_cast<double>(ByteWidth(type)) > kMaxHostBytes) {
     return absl::ResourceExhaustedError(absl::StrCat("a range of ", count, " numbers"));
   }
-  if (IsFloat(type)) return RangeOf<double>(type, start, delta, static_cast<int64_t>(count));
+  if (IsFloat(type)) {
+    return RangeOf(type, static_cast<int64_t>(count),
+                   [&](int64_t i) { return start + static_cast<double>(i) * delta; });
+  }
   TARTAN_ASSIGN_OR_RETURN(const int64_t from, context.HostInt(0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t by, context.HostInt(2));
-  return RangeOf<int64_t>(type, from, by, static_cast<int64_t>(count));
+  // The product may be beyond int64 where the sum is not.
+  return RangeOf(type, static_cast<int64_t>(count), [&](int64_t i) {
+    return static_cast<int64_t>(static_cast<uint64_t>(from) +
+                                static_cast<uint64_t>(i) * static_cast<uint64_t>(by));
+  });
 }
 
 // Elements [start, end) of the sizes; both count from the end when negative, and are clamped.

@@ -83,6 +83,7 @@ absl::Status AppendLoss(const NodeContext& context, std::vector<std::string>* st
 Outputs ApplyLoss(const NodeContext& context, const std::string& outputs,
                   const std::vector<std::string>& statements) {
   const Tensor& target = context.input(1);
+  TARTAN_RETURN_IF_ERROR(CheckTable({context.input(0).dims()[1]}));
   std::vector<Tensor> operands = {context.input(0), target,
                                   Positions(target.type(), context.input(0).dims()[1])};
   if (!context.HasInput(2)) {

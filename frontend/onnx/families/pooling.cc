@@ -107,6 +107,7 @@ Outputs AveragePool(NodeContext& context) {
   std::vector<std::string> factors;
   double count = 1;
   for (size_t d = 0; d < window.rank(); ++d) {
+    TARTAN_RETURN_IF_ERROR(CheckTable({window.output[d], window.kernel[d]}));
     const std::vector<double> counts = WindowCounts(window, d, x.dims()[d + 2], include_pad != 0);
     if (std::all_of(counts.begin(), counts.end(), [&](double c) { return c == counts[0]; })) {
       count *= counts.empty() ? 1 : counts[0];
@@ -120,10 +121,10 @@ Outputs AveragePool(NodeContext& context) {
   }
   factors.push_back(Literal(count));
   const std::string mean = absl::StrCat("S / (", absl::StrJoin(factors, " * "), ")");
-  return context.Apply(TileFunction(names, "Y",
-                                    {PoolStatement("S", '+', "X", x, window),
-                                     absl::StrCat("Y = ", mean)}),
-                       operands);
+  return context.Apply(
+      TileFunction(names, "Y",
+                   {PoolStatement("S", '+', "X", x, window), absl::StrCat("Y = ", mean)}),
+      operands);
 }
 
 // The attribute p: a float in opset 1, an integer later.
@@ -178,8 +179,7 @@ Outputs GlobalPool(NodeContext& context, const std::string& term, char aggregati
 Outputs GlobalAveragePool(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const Sizes spatial, SpatialDims(x));
-  return GlobalPool(context, "X", '+',
-                    absl::StrCat("S / ", Product(spatial)));
+  return GlobalPool(context, "X", '+', absl::StrCat("S / ", Product(spatial)));
 }
 
 Outputs GlobalMaxPool(NodeContext& context) { return GlobalPool(context, "X", '>', "S"); }

@@ -21,7 +21,7 @@ using api::Tensor;
 using Outputs = absl::StatusOr<std::vector<Tensor>>;
 
 // Beyond this many elements those of a seed are made on the device too, by its own generator.
-constexpr int64_t kMaxHostElements = int64_t{1} << 26;
+constexpr int64_t kMaxHostElements = int64_t{1} << 24;
 // The second word of the keys of nodes without a seed; it is 0 in those of a seed.
 constexpr uint32_t kOwnStream = 0x7a7a2a01;
 

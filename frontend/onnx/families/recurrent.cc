@@ -102,6 +102,10 @@ absl::StatusOr<Layer> ReadLayer(NodeContext& context, Cell cell) {
   layer.batch = x.dims()[layer.batch_first ? 0 : 1];
   layer.inputs = x.dims()[2];
   TARTAN_ASSIGN_OR_RETURN(layer.step.hidden, context.Int("hidden_size", context.input(2).dims()[2]));
+  constexpr int64_t kMaxHidden = int64_t{1} << 32;
+  if (layer.step.hidden < 0 || layer.step.hidden > kMaxHidden) {
+    return Invalid("hidden_size is ", layer.step.hidden);
+  }
   TARTAN_ASSIGN_OR_RETURN(const std::string direction, context.String("direction", "forward"));
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     return Invalid("direction '", direction, "'");

@@ -148,6 +148,7 @@ Outputs ArgExtreme(NodeContext& context, char aggregation) {
   if (size == 0) return Invalid("axis ", axis, " of ", x.shape().ToString(), " is empty");
   std::vector<int64_t> mark_dims(x.dims().size(), 1);
   mark_dims[static_cast<size_t>(axis)] = size;
+  TARTAN_RETURN_IF_ERROR(CheckTable(mark_dims));
   const Tensor marks = last != 0 ? CountUp(mark_dims) : Countdown(mark_dims);
   const char* is_extreme = IsFloat(x.type()) ? "X == M || isnan(X)" : "X == M";
   const auto reduce = keep != 0 ? &ReduceStatement : &DropStatement;

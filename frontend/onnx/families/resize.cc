@@ -231,6 +231,12 @@ Outputs ResizeBy(NodeContext& context, const Plan& plan) {
     if (axis.new_size > kMaxAxis) {
       return absl::ResourceExhaustedError(absl::StrCat("an axis of ", axis.new_size, " elements"));
     }
+    // Antialiasing reads as many elements as the axis shrinks by, and more.
+    constexpr double kMaxShrinking = 1000;
+    if (plan.options.antialias && axis.scale * kMaxShrinking < 1) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("antialiasing where an axis shrinks to ", axis.scale, " of its size"));
+    }
     ResizeTaps taps = MakeTaps(axis, plan.options);
     TARTAN_ASSIGN_OR_RETURN(x, Interpolate(context, x, d, taps));
     inside[d] = std::move(taps.inside);

@@ -136,6 +136,7 @@ Outputs AffineGrid(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{theta.type(), dims}));
   if (Product(dims) == 0) return Zeros(context, theta.type(), dims);
   const Sizes column = Joined(Joined({size[0]}, Sizes(places.size(), 1)), {axes});
+  TARTAN_RETURN_IF_ERROR(CheckTable(places));
   TileBuilder text;
   text.AddOperand("THETA", theta);
   std::string sum;
@@ -261,6 +262,7 @@ Outputs DeformConv(NodeContext& context) {
   if (x.shape().element_count() == 0) {
     return Invalid("there is nothing to sample in ", x.shape().ToString());
   }
+  TARTAN_RETURN_IF_ERROR(CheckTable({d.kernel, d.points}));
   TileBuilder text;
   text.AddOperand("X", x);
   text.AddOperand("W", context.input(1));

@@ -53,6 +53,7 @@ Outputs Hardmax(NodeContext& context) {
   for (int64_t axis : axes) {
     mark_dims[static_cast<size_t>(axis)] = x.dims()[static_cast<size_t>(axis)];
   }
+  TARTAN_RETURN_IF_ERROR(CheckTable(mark_dims));
   return context.Apply(
       TileFunction("X, MARKS", "Y",
                    {ReduceStatement("M", '>', "X", x.dims(), axes), "HIT = X == M ? MARKS : 0",

@@ -35,6 +35,10 @@ Values RegexFullMatch(NodeContext& context) {
   return std::vector<Value>{Value(std::move(y))};
 }
 
+// Results beyond this are a mistake of the model, or meant to be one.
+constexpr int64_t kMaxStrings = 1 << 22;
+constexpr size_t kMaxCharacters = size_t{1} << 28;
+
 // Position in a tensor of `dims` of element `i` of one of `wide`, to which it broadcasts.
 int64_t BroadcastPosition(int64_t i, const std::vector<int64_t>& wide,
                           const std::vector<int64_t>& dims) {
@@ -59,12 +63,20 @@ Values StringConcat(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, BroadcastDims(a_dims, b_dims));
   const TensorShape shape{DataType::kInt64, dims};
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
+  if (shape.element_count() > kMaxStrings) {
+    return absl::ResourceExhaustedError(absl::StrCat("strings ", DimsToString(dims)));
+  }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> a, StringsOf(context, 0));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> b, StringsOf(context, 1));
   std::vector<std::string> joined;
+  size_t characters = 0;
   for (int64_t i = 0; i < shape.element_count(); ++i) {
     joined.push_back(absl::StrCat(a[static_cast<size_t>(BroadcastPosition(i, dims, a_dims))],
                                   b[static_cast<size_t>(BroadcastPosition(i, dims, b_dims))]));
+    characters += joined.back().size();
+    if (characters > kMaxCharacters) {
+      return absl::ResourceExhaustedError("the joined strings are too long");
+    }
   }
   return std::vector<Value>{StringsValue(dims, joined)};
 }
@@ -120,6 +132,10 @@ Values StringSplit(NodeContext& context) {
     parts.push_back(delimiter.empty() ? SplitAtSpaces(text, most) : SplitAt(text, delimiter, most));
     counts.push_back(static_cast<int64_t>(parts.back().size()));
     width = std::max(width, parts.back().size());
+  }
+  if (texts.size() * width > static_cast<size_t>(kMaxStrings)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(texts.size(), " strings of up to ", width, " parts"));
   }
   std::vector<std::string> filled;
   for (std::vector<std::string>& row : parts) {

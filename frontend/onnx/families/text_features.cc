@@ -17,7 +17,7 @@ using api::Value;
 using HostTensors = absl::StatusOr<std::vector<HostTensor>>;
 
 // Results beyond this size are a mistake of the model.
-constexpr int64_t kMaxResult = int64_t{1} << 28;
+constexpr int64_t kMaxResult = int64_t{1} << 26;
 
 using Gram = std::vector<int64_t>;
 

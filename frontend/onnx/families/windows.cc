@@ -82,6 +82,7 @@ Outputs MelWeightMatrix(NodeContext& context) {
                    " elements at ", rate, " Hz");
   }
   const int64_t bins = length / 2 + 1;
+  TARTAN_RETURN_IF_ERROR(CheckTable({bins, bands}));
   const std::vector<int64_t> edges = BandEdges(bands, length, static_cast<double>(rate), low, high);
   std::vector<double> weights;
   for (int64_t bin = 0; bin < bins; ++bin) {

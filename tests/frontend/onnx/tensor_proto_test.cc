@@ -95,6 +95,18 @@ TEST(TensorProto, MakesSparseTensorsDense) {
   EXPECT_THAT(ToHostTensor(sparse, {}).status().message(), HasSubstr("outside"));
 }
 
+TEST(TensorProto, RefusesSparseTensorsThatAreGigabytesOfZeros) {
+  SparseTensorProto sparse;
+  *sparse.mutable_values() = Proto(TensorProto::FLOAT, {1});
+  sparse.mutable_values()->add_float_data(5);
+  *sparse.mutable_indices() = Proto(TensorProto::INT64, {1});
+  sparse.mutable_indices()->add_int64_data(3);
+  sparse.add_dims(1 << 15);
+  ASSERT_TRUE(ToHostTensor(sparse, {}).ok());
+  sparse.add_dims(1 << 13);
+  EXPECT_EQ(ToHostTensor(sparse, {}).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(TensorFile, IsNoSequence) {
   SequenceProto sequence;
   sequence.set_elem_type(SequenceProto::TENSOR);
