@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Fuzzes under address and undefined-behaviour sanitizers.
-# Usage: scripts/fuzz.sh [SECONDS] [SEED] [tile|models]     (600 seconds, seed 1, tile)
+# Usage: scripts/fuzz.sh [SECONDS] [SEED] [tile|models] [CASES...]     (600 seconds, seed 1, tile)
 #   tile:    the parser, the binder and the printers of Tile, beginning with the examples and the
 #            programs that must fail
-#   models:  loading and binding of ONNX models, beginning with the official cases
+#   models:  loading, binding and naive evaluation of ONNX models, beginning with the official cases
+#            and those in the folders CASES (scripts/write_onnx_cases.py writes the newest)
 # The build is in build-fuzz-WHAT/. What fails is left in its crashes/, and the script says where.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -30,12 +31,15 @@ target=$(find "$build" -name "fuzz_$what" -type f -perm -u+x | head -1)
 
 mkdir -p "$build/corpus" "$build/crashes"
 if [[ $what == models ]]; then
-  export ASAN_OPTIONS=max_allocation_size_mb=2048:allocator_may_return_null=0
+  # Gigabytes are a failure too.
+  ASAN_OPTIONS=max_allocation_size_mb=1024:hard_rss_limit_mb=3072:allocator_may_return_null=0
+  export ASAN_OPTIONS+=:quarantine_size_mb=64:handle_abort=1:malloc_context_size=4
   export UBSAN_OPTIONS=print_stacktrace=1
-  model="$build/crashes/model.onnx"
-  if ! "$target" "$seconds" "$seed" "$model" 2>"$build/models.log"; then
-    grep -v "^\[libprotobuf" "$build/models.log" >&2 || true
-    echo "a model failed: $model" >&2
+  folder="$build/crashes/$seed"
+  mkdir -p "$folder"
+  if ! "$target" "$seconds" "$seed" "$folder" "${@:4}" 2>"$folder/log"; then
+    grep -v "^\[libprotobuf" "$folder/log" >&2 || true
+    echo "a model failed: $folder/model; '$target $folder/model' tries it again" >&2
     exit 1
   fi
   echo "nothing was found"

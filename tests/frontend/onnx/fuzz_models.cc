@@ -1,39 +1,131 @@
-// fuzz_models SECONDS SEED FILE: loads and binds damaged models for so long. Each model is written
-// to FILE before it is tried, so that after a crash the file holds the culprit; one that takes
-// longer than 20 seconds ends the program too.
+// fuzz_models SECONDS SEED FOLDER [CASES…]: loads, binds and runs damaged models for so long: those
+// of the official cases and of the folders CASES of such cases. Each model is written to
+// FOLDER/model before it is tried, so that after a crash that file holds the culprit; one that
+// takes 100 seconds of the processor, or ends in an error that is ours, ends the program too.
+// fuzz_models FILE tries that one.
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <map>
+#include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "tests/frontend/onnx/model_fuzzer.h"
+#include "tests/frontend/onnx/run_damaged.h"
+
+namespace {
+
+using tartan::onnx::OnnxModel;
+
+constexpr int kMaxProcessorSeconds = 100;
+constexpr unsigned kMaxSeconds = 600;
+// Models of CASES may be larger than the official cases.
+constexpr size_t kMaxBytes = 1 << 14;
+constexpr size_t kMaxBytesOfCases = 1 << 19;
+
+// What external data may be said to lie in, some of it out of bounds.
+void MakePlaces(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;  // where it is there already
+  fs::create_directories(folder / "sub", error);
+  for (const char* name : {"data", "sub/data"}) {
+    std::ofstream(folder / name) << std::string(1 << 16, '\1');
+  }
+  fs::create_symlink("/etc/passwd", folder / "link", error);
+  fs::create_directory_symlink("/etc", folder / "sub/link", error);
+  fs::create_symlink("/dev/zero", folder / "zeros", error);
+  fs::create_symlink("loop", folder / "loop", error);
+  mkfifo((folder / "pipe").c_str(), 0600);
+}
+
+// SIGPROF, or SIGALRM where it waits, after that much time; never for 0.
+void SetTimers(int processor_seconds, unsigned seconds) {
+  itimerval timer = {};
+  timer.it_value.tv_sec = processor_seconds;
+  setitimer(ITIMER_PROF, &timer, nullptr);
+  alarm(seconds);
+}
+
+absl::Status Try(const std::string& path, const std::string& bytes) {
+  SetTimers(kMaxProcessorSeconds, kMaxSeconds);
+  const auto run = [&]() -> absl::Status {
+    const absl::StatusOr<std::shared_ptr<const OnnxModel>> model = OnnxModel::Load(path);
+    if (!model.ok()) return model.status();
+    return tartan::onnx::RunDamaged(**model, tartan::onnx::SeedOf(bytes));
+  };
+  absl::Status status = run();
+  SetTimers(0, 0);
+  return status;
+}
+
+bool IsOurs(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kInternal ||
+         status.code() == absl::StatusCode::kUnknown || (!status.ok() && status.message().empty());
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream contents;
+  contents << file.rdbuf();
+  return contents.str();
+}
+
+int TryOne(const std::string& path) {
+  const absl::Status status = Try(path, ReadFile(path));
+  std::printf("%s\n", status.ToString().c_str());
+  return IsOurs(status) ? 1 : 0;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: fuzz_models SECONDS SEED FILE\n");
+  for (int signal : {SIGALRM, SIGPROF}) std::signal(signal, [](int) { std::abort(); });
+  if (argc == 2) return TryOne(argv[1]);
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: fuzz_models SECONDS SEED FOLDER [CASES...]\n");
     return 2;
   }
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(std::atoi(argv[1]));
-  std::vector<std::string> corpus = tartan::onnx::ReadSmallModels(1 << 14);
+  std::vector<std::string> corpus = tartan::onnx::ReadOfficialModels(kMaxBytes);
+  for (int i = 4; i < argc; ++i) {
+    for (std::string& bytes : tartan::onnx::ReadModels(argv[i], kMaxBytesOfCases)) {
+      corpus.push_back(std::move(bytes));
+    }
+  }
   if (corpus.empty()) {
-    std::fprintf(stderr, "there are no official cases to begin with\n");
+    std::fprintf(stderr, "there are no cases to begin with\n");
     return 2;
   }
+  std::printf("beginning with %zu models\n", corpus.size());
   tartan::onnx::ModelFuzzer fuzzer(std::move(corpus),
                                    static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10)));
+  MakePlaces(argv[3]);
+  const std::string path = absl::StrCat(argv[3], "/model");
+  std::map<std::string, long> outcomes;
   long tried = 0;
-  long fine = 0;
-  while (std::chrono::steady_clock::now() < end) {
+  for (; std::chrono::steady_clock::now() < end; ++tried) {
     const std::string bytes = fuzzer.Next();
-    std::ofstream(argv[3], std::ios::binary | std::ios::trunc)
+    std::ofstream(path, std::ios::binary | std::ios::trunc)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    alarm(20);
-    fine += tartan::onnx::LoadAndBind(bytes).ok();
-    alarm(0);
-    ++tried;
+    const absl::Status status = Try(path, bytes);
+    ++outcomes[status.ok() ? "run" : absl::StatusCodeToString(status.code())];
+    if (!IsOurs(status)) continue;
+    std::fprintf(stderr, "an error of ours: %s\n", status.ToString().c_str());
+    return 1;
   }
-  std::printf("%ld models tried, %ld of them still right\n", tried, fine);
+  std::printf("%ld models:", tried);
+  for (const auto& [name, count] : outcomes) std::printf(" %ld %s,", count, name.c_str());
+  std::printf(" by");
+  for (const auto& count : fuzzer.counts()) {
+    std::printf(" %s %ld", count.name.c_str(), static_cast<long>(count.times));
+  }
+  std::printf("\n");
   return 0;
 }

@@ -1,47 +1,46 @@
-// Damages models field by field, to see that each ends in one error.
+// Damages models, to see that each ends in one error or is right after all.
 #pragma once
 
 #include <cstdint>
-#include <random>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-
-namespace google::protobuf {
-class Message;
-}
+#include "tests/frontend/onnx/message_damage.h"
 
 namespace tartan::onnx {
 
-// Serialised models like those it is given, each with a few fields changed: numbers at their
-// limits, names exchanged, parts left out, doubled or put elsewhere; some with bytes changed as
-// well. The same seed gives the same models.
+struct Material;
+
+// Serialised models like those it is given, each damaged in a few of many ways: from numbers at
+// their limits to nests of loops and functions that call each other. The same seed gives the same
+// models.
 class ModelFuzzer {
  public:
-  ModelFuzzer(std::vector<std::string> corpus, uint32_t seed)
-      : corpus_(std::move(corpus)), random_(seed) {}
+  ModelFuzzer(std::vector<std::string> corpus, uint32_t seed);
+  ~ModelFuzzer();
   std::string Next();
 
- private:
-  size_t Below(size_t count) {
-    return std::uniform_int_distribution<size_t>(0, count - 1)(random_);
-  }
-  bool OneIn(size_t count) { return Below(count) == 0; }
-  void Change(google::protobuf::Message* root);
-  void ChangeField(google::protobuf::Message* message, const std::vector<std::string>& names);
-  int64_t OddNumber();
+  // How often each kind of damage was done.
+  struct Count {
+    std::string name;
+    int64_t times = 0;
+  };
+  const std::vector<Count>& counts() const { return counts_; }
 
+ private:
   const std::vector<std::string> corpus_;
-  std::mt19937 random_;
+  const std::unique_ptr<const Material> material_;
+  Dice dice_;
+  std::vector<Count> counts_;
 };
 
-// Loads the model and binds it to inputs of its shapes (open sizes are 2, values 0 or 1 where they
-// are needed), which imports the graph and evaluates what depends on nothing. Any error is right; a
-// crash, a hang or gigabytes are not.
-absl::Status LoadAndBind(const std::string& bytes);
+// Serialised models of the cases in the folder `root`, as far as they have at most `max_bytes` with
+// the inputs they come with: those are initialisers of the same names, so that the model knows
+// their values and they can be damaged.
+std::vector<std::string> ReadModels(const std::string& root, size_t max_bytes);
 
-// Serialised models of the official cases whose files have at most `max_bytes`.
-std::vector<std::string> ReadSmallModels(size_t max_bytes);
+// Those of the official cases.
+std::vector<std::string> ReadOfficialModels(size_t max_bytes);
 
 }  // namespace tartan::onnx

@@ -1,4 +1,7 @@
 // Operands at and beyond the limits of what an operator takes.
+#include <cmath>
+#include <cstdint>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/run_operator.h"
@@ -54,6 +57,44 @@ TEST(Sum, TakesVeryManyOperands) {
   const auto greatest = RunOperator(call);
   ASSERT_TRUE(greatest.ok()) << greatest.status();
   EXPECT_THAT(greatest->at(0).ToDoubles(), ElementsAre(1499));
+}
+
+HostTensor Integer(double value) { return Values({}, {value}, DataType::kInt64); }
+
+TEST(Range, ReachesTheEndsOfInt64) {
+  const HostTensor least =
+      HostTensor::FromVector(TensorShape{DataType::kInt64, {}}, std::vector<int64_t>{INT64_MIN});
+  const double step = 3 * std::ldexp(1, 61);
+  const auto range = RunOperator({"Range", 11, {least, Integer(step), Integer(step)}});
+  ASSERT_TRUE(range.ok()) << range.status();
+  EXPECT_THAT(range->at(0).ToInts(), ElementsAre(INT64_MIN, -(int64_t{1} << 61), int64_t{1} << 62));
+}
+
+// Each of these would take gigabytes, from a few numbers.
+TEST(LargeResults, AreRefusedBeforeTheyAreMade) {
+  const HostTensor rate = Integer(16000);
+  const api::HostValue many = api::HostStrings({3000, 1}, std::vector<std::string>(3000, "a"));
+  const api::HostValue more = api::HostStrings({1, 3000}, std::vector<std::string>(3000, "b"));
+  std::vector<std::string> texts(5000, "");
+  texts[0] = std::string(5000, ',');
+  const OperatorCall calls[] = {
+      {"MelWeightMatrix", 17, {Integer(65536), Integer(65536), rate, Values({}, {0}), rate}},
+      {"StringConcat", 20, {many, more}},
+      {"StringSplit", 20, {api::HostStrings({5000}, texts)}, Attribute("delimiter", ","), 2},
+      {"SplitToSequence", 11, {Values({20000}, std::vector<double>(20000, 0)), Integer(1)}}};
+  for (const OperatorCall& call : calls) {
+    EXPECT_EQ(RunOperatorValues(call).status().code(), absl::StatusCode::kResourceExhausted)
+        << call.op;
+  }
+}
+
+TEST(Recurrent, RefusesSizesThatOverflow) {
+  const auto result = RunOperator(
+      {"LSTM",
+       14,
+       {Values({1, 1, 1}, {1}), Values({1, 4, 1}, {1, 1, 1, 1}), Values({1, 4, 1}, {1, 1, 1, 1})},
+       Attribute("hidden_size", int64_t{1} << 61)});
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("hidden_size is"));
 }
 
 }  // namespace
