@@ -120,7 +120,8 @@ Outputs AveragePool(NodeContext& context) {
     absl::StrAppend(&names, ", COUNT", d);
   }
   factors.push_back(Literal(count));
-  const std::string mean = absl::StrCat("S / (", absl::StrJoin(factors, " * "), ")");
+  std::string mean = absl::StrCat("S / (", absl::StrJoin(factors, " * "), ")");
+  if (x.type() != type) mean = Cast(mean, x.type());  // counts are of the type computed with
   return context.Apply(
       TileFunction(names, "Y",
                    {PoolStatement("S", '+', "X", x, window), absl::StrCat("Y = ", mean)}),

@@ -240,10 +240,12 @@ void AddConvolution(const NodeContext& context, const Deformed& d, TileBuilder* 
   text->Add("WR = ", ReshapeCall("W", {c.groups, c.group_outputs, c.group_inputs, d.kernel}));
   text->Add("SUM[n, g, co, p : ", batch, ", ", c.groups, ", ", c.group_outputs, ", ", d.points,
             "] = +(SR[n, g, ci, k, p] * WR[g, co, ci, k])");
-  const std::string sum = ReshapeCall("SUM", c.dims());
-  if (!context.HasInput(3)) return text->Add("Y = ", sum);
-  text->AddOperand("B", context.input(3));
-  text->Add("Y = ", sum, " + ", PerChannel("B", c.outputs(), d.window().rank()));
+  std::string sum = ReshapeCall("SUM", c.dims());
+  if (context.HasInput(3)) {
+    text->AddOperand("B", context.input(3));
+    absl::StrAppend(&sum, " + ", PerChannel("B", c.outputs(), d.window().rank()));
+  }
+  text->Add("Y = ", Cast(sum, context.input(0).type()));  // positions are of wider floats
 }
 
 // X, weights, offsets [batch, offset groups * kernel * axes, points …], bias, mask.

@@ -125,6 +125,16 @@ TEST(AveragePool, OfHalfsDoesNotOverflow) {
   EXPECT_NEAR(y.GetDouble(0), 60000, 32);
 }
 
+TEST(AveragePool, OfHalfsIsOfHalfsWhereCountsDiffer) {
+  const HostTensor y = Evaluate({"AveragePool",
+                                 13,
+                                 {Values({1, 1, 3}, {1, 2, 4}, DataType::kFloat16)},
+                                 Attribute("kernel_shape", std::vector<int64_t>{2}) +
+                                     Attribute("pads", std::vector<int64_t>{1, 1})});
+  EXPECT_EQ(y.type(), DataType::kFloat16);
+  EXPECT_THAT(y.ToDoubles(), ElementsAre(1, 1.5, 3, 4));
+}
+
 TEST(LpPool, TakesTheRootOfTheSumOfPowers) {
   const HostTensor x = Values({1, 1, 3}, {3, -4, 0});
   const std::string kernel = Attribute("kernel_shape", std::vector<int64_t>{2});
@@ -346,6 +356,23 @@ TEST(QLinearAveragePool, PoolsTheRealNumbers) {
   all.fields = "";
   // The mean of 0, 4, 8 and 10 is 5.5, which rounds to 6.
   EXPECT_THAT(Evaluate(all).ToInts(), ElementsAre(13));
+}
+
+TEST(QLinearGlobalAveragePool, FindsChannelsLast) {
+  const auto pool = [](int64_t channels_last) {
+    return Evaluate(
+        {"QLinearGlobalAveragePool",
+         13,
+         {Values({1, 2, 3}, {0, 10, 2, 12, 4, 14}, DataType::kUInt8), Values({}, {1}),
+          Values({}, {0}, DataType::kUInt8), Values({}, {1}), Values({}, {0}, DataType::kUInt8)},
+         Attribute("channels_last", channels_last),
+         1,
+         "com.microsoft"});
+  };
+  EXPECT_EQ(pool(0).shape().dims, std::vector<int64_t>({1, 2, 1}));
+  EXPECT_THAT(pool(0).ToInts(), ElementsAre(4, 10));
+  EXPECT_EQ(pool(1).shape().dims, std::vector<int64_t>({1, 1, 3}));
+  EXPECT_THAT(pool(1).ToInts(), ElementsAre(6, 7, 8));
 }
 
 TEST(QLinearSoftmax, QuantizesProbabilities) {

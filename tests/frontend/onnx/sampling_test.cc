@@ -128,6 +128,16 @@ TEST(DeformConv, ReadsBetweenElementsAndZerosOutside) {
   ExpectNear(y, {1.5, 0, 2.25});
 }
 
+TEST(DeformConv, OfHalfsIsOfHalfs) {
+  const DataType half = DataType::kFloat16;
+  const auto y = EvaluateTensor({"DeformConv",
+                                 22,
+                                 {Values({1, 1, 3}, {1, 2, 3}, half), Values({1, 1, 1}, {1}, half),
+                                  Values({1, 1, 3}, {0.5, -3, 0.25}, half)}});
+  EXPECT_EQ(y.type(), half);
+  EXPECT_THAT(y.ToDoubles(), ElementsAre(1.5, 0, 2.25));
+}
+
 TEST(DeformConv, ChecksTheOffsets) {
   EXPECT_THAT(Error({"DeformConv",
                      19,
