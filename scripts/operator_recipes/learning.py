@@ -207,6 +207,27 @@ def svm_regressor(rng, _):
         attributes.update(n_supports=0, coefficients=reals(rng, x.shape[1]))
     return [x], attributes, 1
 
+@recipe("SVMClassifier", domain=ML)
+def svm_classifier(rng, _):
+    x = table(rng, (np.float32,))
+    kernel = pick(rng, ("LINEAR", "POLY", "RBF", "SIGMOID"))
+    classes = between(rng, 2, 4)
+    vectors = [between(rng, 1, 3) for _ in range(classes)]
+    total = sum(vectors)
+    labels = {"classlabels_ints": [int(n) for n in rng.permutation(9)[:classes]]}
+    if flip(rng):
+        labels = {"classlabels_strings": ["no", "yes", "maybe", "never"][:classes]}
+    attributes = {
+        "kernel_type": kernel,
+        "kernel_params": [real(rng, 0.1, 0.5), real(rng, 0, 1), float(between(rng, 1, 3))],
+        "vectors_per_class": vectors,
+        "coefficients": reals(rng, (classes - 1) * total),
+        "support_vectors": reals(rng, total * x.shape[1]),
+        "rho": reals(rng, classes * (classes - 1) // 2),
+        **labels,
+    }
+    return Case([x], attributes, 2, opset=1, oracle="onnxruntime")
+
 
 # --- Optimizers
 

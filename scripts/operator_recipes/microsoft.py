@@ -422,3 +422,60 @@ def gather_nd(rng, _):
     lead = shape(rng, 1, 2, zero=False)
     index = np.stack([rng.integers(0, sizes[i], lead) for i in range(depth)], axis=-1)
     return [array(rng, sizes), index.astype(np.int64)], {}, 1
+
+
+# --- Layers in other forms
+
+
+@recipe("TransposeMatMul")
+def transpose_matmul(rng, _):
+    m, k, n = dims(rng, 3)
+    turn_a, turn_b = flip(rng), flip(rng)
+    a = array(rng, [k, m] if turn_a else [m, k])
+    return [a, array(rng, [n, k] if turn_b else [k, n])], given(transA=turn_a, transB=turn_b), 1
+
+
+@recipe("CDist")
+def distances(rng, _):
+    m, n, size = dims(rng, 3)
+    metric = pick(rng, ("euclidean", "sqeuclidean"))
+    return [array(rng, [m, size]), array(rng, [n, size])], {"metric": metric}, 1
+
+
+@recipe("Inverse")
+def inverse(rng, _):
+    size = between(rng, 1, 4)
+    x = array(rng, shape(rng, 0, 2, zero=False) + [size, size], low=-1, high=1)
+    return [x + 4 * np.eye(size, dtype=np.float32)], {}, 1
+
+
+@recipe("QGemm")
+def quantized_gemm(rng, _):
+    kind = pick(rng, (np.uint8, np.int8))
+    m, k, n = dims(rng, 3)
+    turn_a, turn_b = flip(rng), flip(rng)
+    a = quantized(rng, [k, m] if turn_a else [m, k], kind)
+    b = array(rng, [n, k] if turn_b else [k, n], kind, -60, 60), *one(rng, kind)
+    bias = maybe(rng, array(rng, [n], np.int32, -99, 99))
+    ends = one(rng, kind) if flip(rng) else ()
+    return trimmed(*a, *b, bias, *ends), given(transA=turn_a, transB=turn_b), 1
+
+
+@recipe("QLinearConcat")
+def quantized_concat(rng, _):
+    kind = pick(rng, (np.uint8, np.int8))
+    sizes = shape(rng, 1, 4, zero=False)
+    axis = axis_of(rng, len(sizes))
+    operands = [*one(rng, kind)]
+    for _ in range(between(rng, 1, 3)):
+        sizes[axis] = dim(rng, False)
+        operands += quantized(rng, sizes, kind)
+    return operands, {"axis": axis}, 1
+
+
+@recipe("QLinearWhere")
+def quantized_where(rng, _):
+    kind = pick(rng, (np.uint8, np.int8))
+    sizes = shape(rng, 1, 4, zero=False)
+    operands = [array(rng, sizes, np.bool_), *quantized(rng, sizes, kind)]
+    return operands + [*quantized(rng, sizes, kind), *one(rng, kind)], {}, 1
