@@ -43,7 +43,8 @@ absl::StatusOr<Pads> ReadPads(NodeContext& context) {
     constexpr int64_t kLimit = int64_t{1} << 40;
     pads.before[axis] = values[i];
     pads.after[axis] = values[axes.size() + i];
-    if (std::abs(values[i]) > kLimit || std::abs(pads.after[axis]) > kLimit) {
+    const auto is_large = [](int64_t pad) { return pad < -kLimit || pad > kLimit; };
+    if (is_large(pads.before[axis]) || is_large(pads.after[axis])) {
       return Invalid("pads ", DimsToString(values));
     }
     pads.dims[axis] += pads.before[axis] + pads.after[axis];
@@ -66,18 +67,20 @@ Outputs PadConstant(NodeContext& context, const Pads& pads) {
   }
   const std::string inside =
       absl::StrCat(Write("O", names, pads.dims), " = =(", Read("X", indices), ")");
-  const bool has_value = context.HasInput(2) && !(context.input(2).constant() != nullptr &&
-                                                  context.input(2).constant()->GetDouble(0) == 0);
-  if (!has_value) return context.Apply(TileFunction("X", "O", {inside}), {x});
-  if (context.input(2).shape().element_count() != 1 || context.input(2).type() != x.type()) {
-    return Invalid("the value is ", context.input(2).shape().ToString(), ", expected one ",
-                   Name(x.type()));
+  if (!context.HasInput(2)) return context.Apply(TileFunction("X", "O", {inside}), {x});
+  const Tensor& value = context.input(2);
+  const bool is_one = value.shape().element_count() == 1;
+  if (is_one && value.constant() != nullptr && value.constant()->GetDouble(0) == 0) {
+    return context.Apply(TileFunction("X", "O", {inside}), {x});
   }
-  TARTAN_ASSIGN_OR_RETURN(const Tensor value, Reshape(context, context.input(2), {}));
+  if (!is_one || value.type() != x.type()) {
+    return Invalid("the value is ", value.shape().ToString(), ", expected one ", Name(x.type()));
+  }
+  TARTAN_ASSIGN_OR_RETURN(const Tensor scalar, Reshape(context, value, {}));
   return context.Apply(TileFunction("X, V", "O",
                                     {absl::StrCat(Write("AROUND", names, pads.dims), " = =(V[])"),
                                      absl::StrCat(inside, " default AROUND")}),
-                       {x, value});
+                       {x, scalar});
 }
 
 // The position in a dimension of `size` that a position outside it stands for.

@@ -88,6 +88,16 @@ TEST(LargeResults, AreRefusedBeforeTheyAreMade) {
   }
 }
 
+TEST(Pad, RefusesAValueThatIsNoneAndPadsBeyondAllSizes) {
+  const HostTensor x = Values({2}, {1, 2});
+  const auto empty = RunOperator({"Pad", 13, {x, Indices({1, 1}), Values({0}, {})}});
+  EXPECT_EQ(empty.status().code(), absl::StatusCode::kInvalidArgument);
+  const HostTensor least = HostTensor::FromVector(TensorShape{DataType::kInt64, {2}},
+                                                  std::vector<int64_t>{INT64_MIN, 0});
+  EXPECT_EQ(RunOperator({"Pad", 13, {x, least}}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(Recurrent, RefusesSizesThatOverflow) {
   const auto result = RunOperator(
       {"LSTM",
