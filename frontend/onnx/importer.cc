@@ -24,7 +24,9 @@ constexpr int64_t kMaxFoldedOperand = 1 << 16;
 constexpr int64_t kMaxFoldedPoints = 1 << 18;
 // What importing may cost, as an honest model never does: seconds.
 constexpr int64_t kMaxRepeatedNodes = 1 << 15;  // besides so many times the model's own
-constexpr int64_t kMaxRepetition = 16;
+constexpr int64_t kMaxRepetition = 128;
+constexpr int64_t kCostOfCall =
+    4;  // of a node of a function: calls grow exponentially, turns do not
 constexpr int64_t kMaxHostPoints = 1 << 25;
 constexpr int64_t kMaxHostTurns = 1 << 14;
 constexpr int kMaxCallDepth = 64;
@@ -312,7 +314,8 @@ absl::StatusOr<std::vector<Value>> Importer::CallFunction(const LocalFunction& f
   if (frame.depth >= kMaxCallDepth) {
     return Unsupported("functions call each other more than ", kMaxCallDepth, " deep");
   }
-  TARTAN_RETURN_IF_ERROR(CountRepeated(static_cast<int64_t>(function.body->nodes.size())));
+  TARTAN_RETURN_IF_ERROR(
+      CountRepeated(kCostOfCall * static_cast<int64_t>(function.body->nodes.size())));
   AttributeMap attributes;
   for (const AttributeProto& attribute : function.proto->attribute_proto()) {
     attributes[attribute.name()] = &attribute;
