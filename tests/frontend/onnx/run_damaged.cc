@@ -73,6 +73,10 @@ class NaiveResolver final : public api::Resolver {
     if (question.call != nullptr) {
       FewTurns runner;
       TARTAN_ASSIGN_OR_RETURN(results, question.call->Run(results, runner));
+      // Positions of what is not zero have positions that are not zero: chains of them grow.
+      for (const HostTensor& result : results) {
+        if (result.element_count() > kMaxPoints) return TooMuch("elements");
+      }
     }
     api::Answer answer;
     for (const HostTensor& result : results) {
