@@ -30,7 +30,13 @@ class Affine : public Model {
 
  private:
   static TensorSpec Vector(const std::string& name) {
-    return {name, DataType::kFloat32, true, {-1}, {"N"}};
+    TensorSpec spec;
+    spec.name = name;
+    spec.type = DataType::kFloat32;
+    spec.has_rank = true;
+    spec.dims = {-1};
+    spec.dim_names = {"N"};
+    return spec;
   }
 
   const std::string name_ = "affine";
