@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "backend_opencl/dot_functions.h"
 #include "backend_opencl/opencl_types.h"
 #include "backend_opencl/vector_functions.h"
 
@@ -154,40 +155,6 @@ constexpr absl::string_view kPrefetch =
 }
 )";
 
-constexpr absl::string_view kDot16 = R"(static inline $T tt_dot16_$T($T a, $T b) {$X86
-  const $T low = (as_$T(as_$U(a) << 16) >> 16) * (as_$T(as_$U(b) << 16) >> 16);
-  return as_$T(as_$U(low) + as_$U((a >> 16) * (b >> 16)));
-}
-)";
-// LLVM does not find the instruction in that. $M is Clang's macro for processors that have it for
-// as many bits, $H the vector of int16 with twice the lanes.
-constexpr absl::string_view kDot16OfX86 = R"(
-#ifdef $M
-  return as_$T(__builtin_ia32_pmaddwd$B(as_$H(a), as_$H(b)));
-#endif)";
-
-constexpr absl::string_view kDot8 = R"(static inline $T tt_dot8_$T($T a, $T b) {$GPU
-  const $T even = ((as_$T(as_$U(a) << 24) >> 24) * (as_$T(as_$U(b) << 24) >> 24)) +
-                  ((as_$T(as_$U(a) << 8) >> 24) * (as_$T(as_$U(b) << 8) >> 24));
-  const $T odd = ((as_$T(as_$U(a) << 16) >> 24) * (as_$T(as_$U(b) << 16) >> 24)) +
-                 ((a >> 24) * (b >> 24));
-  return even + odd;
-}
-)";
-// TARTAN_DP4A is a build option.
-constexpr absl::string_view kDot8OfGpus = R"(
-#if defined(__opencl_c_integer_dot_product_input_4x8bit_packed)
-  return dot_4x8packed_ss_int(as_uint(a), as_uint(b));
-#elif defined(TARTAN_DP4A)
-  int sum;
-  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(0));
-  return sum;
-#endif)";
-constexpr absl::string_view kDot8OfLanes = R"(
-#if defined(__opencl_c_integer_dot_product_input_4x8bit_packed) || defined(TARTAN_DP4A)
-  return ($T)($CALLS);
-#endif)";
-
 constexpr absl::string_view kFromBFloat16 = R"(static inline $F tt_from_bfloat16_$H($H bits) {
   return as_$F(convert_$I(bits) << 16);
 }
@@ -246,17 +213,6 @@ std::string FindHelper(absl::Span<const Helper> helpers, absl::string_view name,
   return "";
 }
 
-// The scalar function's value for every lane of a vector, separated by commas.
-std::string CallsOfLanes(absl::string_view name, const Type& type) {
-  const std::string scalar = absl::StrCat("tt_", name, "_", TypeName(Type{type.element, 1}));
-  std::vector<std::string> calls;
-  for (int lane = 0; lane < type.lanes; ++lane) {
-    const std::string element = LaneName(lane);
-    calls.push_back(absl::StrCat(scalar, "(a.", element, ", b.", element, ")"));
-  }
-  return absl::StrJoin(calls, ", ");
-}
-
 // A vector function that calls the scalar one for every lane.
 std::string LaneByLane(absl::string_view name, const Type& type) {
   return Substitute(absl::StrCat("static inline $T tt_", name, "_$T($T a, $T b) {\n  return ($T)(",
@@ -264,31 +220,9 @@ std::string LaneByLane(absl::string_view name, const Type& type) {
                     type);
 }
 
-std::string Dot16(const Type& type) {
-  std::string macro;
-  if (type.lanes == 4) macro = "__SSE2__";
-  if (type.lanes == 8) macro = "__AVX2__";
-  if (type.lanes == 16) macro = "__AVX512BW__";
-  const std::string bits = absl::StrCat(32 * type.lanes);
-  const std::string halves = absl::StrCat("short", 2 * type.lanes);
-  const std::string x86 =
-      macro.empty()
-          ? ""
-          : absl::StrReplaceAll(kDot16OfX86, {{"$M", macro}, {"$B", bits}, {"$H", halves}});
-  return Substitute(absl::StrReplaceAll(kDot16, {{"$X86", x86}}), type);
-}
-
-std::string Dot8(const Type& type) {
-  const std::string gpu =
-      type.lanes == 1 ? std::string(kDot8OfGpus)
-                      : absl::StrReplaceAll(kDot8OfLanes, {{"$CALLS", CallsOfLanes("dot8", type)}});
-  return Substitute(absl::StrReplaceAll(kDot8, {{"$GPU", gpu}}), type);
-}
-
 std::string ArithmeticHelper(absl::string_view name, const Type& type) {
   if (name == "stream") return Substitute(kStream, type);
-  if (name == "dot16") return Dot16(type);
-  if (name == "dot8") return Dot8(type);
+  if (name == "dot16" || name == "dot8") return DotFunction(name, type);
   if (std::string function = VectorFunction(name, type); !function.empty()) return function;
   if (IsFloat(type.element)) {
     const std::string scalar = FindHelper(kFloatHelpers, name, Type{type.element, 1});
@@ -397,6 +331,16 @@ std::string SaturateHelper(absl::string_view types) {
 }  // namespace
 
 std::string LaneName(int lane) { return absl::StrCat("s", absl::Hex(lane)); }
+
+std::string CallsOfLanes(absl::string_view name, const Type& type) {
+  const std::string scalar = absl::StrCat("tt_", name, "_", TypeName(Type{type.element, 1}));
+  std::vector<std::string> calls;
+  for (int lane = 0; lane < type.lanes; ++lane) {
+    const std::string element = LaneName(lane);
+    calls.push_back(absl::StrCat(scalar, "(a.", element, ", b.", element, ")"));
+  }
+  return absl::StrJoin(calls, ", ");
+}
 
 std::string Definition(absl::string_view identifier) {
   if (absl::StartsWith(identifier, "atom_")) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "tile/codegen/dialect.h"
 
 namespace tartan::opencl {
 
@@ -15,5 +16,8 @@ std::string Definition(absl::string_view identifier);
 
 // "s0" … "sf": the name of a vector's element.
 std::string LaneName(int lane);
+
+// tt_<name>_<scalar type>(a.s0, b.s0) and so on for every lane, separated by commas.
+std::string CallsOfLanes(absl::string_view name, const sem::Type& type);
 
 }  // namespace tartan::opencl
