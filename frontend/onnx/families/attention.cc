@@ -140,6 +140,9 @@ Outputs FlexAttention(NodeContext& context) {
   call.query = context.input(0);
   call.key = context.input(1);
   call.value = context.input(2);
+  if (call.query.rank() != 4) {
+    return Invalid("the query is ", call.query.shape().ToString(), ", not of rank 4");
+  }
   TARTAN_RETURN_IF_ERROR(ReadArithmetic(context, &call));
   const DataType widest =
       call.query.type() == DataType::kFloat64 ? DataType::kFloat64 : DataType::kFloat32;

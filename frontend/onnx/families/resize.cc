@@ -17,7 +17,7 @@ using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
 // The weights of an axis are made on the host.
-constexpr int64_t kMaxAxis = int64_t{1} << 24;
+constexpr int64_t kMaxAxis = int64_t{1} << 22;
 
 // What happens to each axis of the operand.
 struct Plan {

@@ -88,6 +88,23 @@ TEST(LargeResults, AreRefusedBeforeTheyAreMade) {
   }
 }
 
+TEST(Resize, RefusesAnAxisWhoseWeightsWouldTakeAGigabyte) {
+  const HostTensor sizes = Values({1}, {1 << 23}, DataType::kInt64);
+  const auto result = RunOperator({"Resize", 19, {Values({2}, {1, 2}), {}, {}, sizes}});
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("an axis of 8388608 elements"));
+}
+
+TEST(FlexAttention, RefusesAQueryOfAnotherRank) {
+  OperatorCall call{"FlexAttention", 26, {}};
+  const HostTensor key = Values({1, 1, 1, 2}, {1, 2});
+  call.inputs = {Values({1, 1, 2}, {1, 2}), key, key};
+  call.domain = "ai.onnx.preview";
+  const auto result = RunOperator(call);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("not of rank 4"));
+}
+
 TEST(Pad, RefusesAValueThatIsNoneAndPadsBeyondAllSizes) {
   const HostTensor x = Values({2}, {1, 2});
   const auto empty = RunOperator({"Pad", 13, {x, Indices({1, 1}), Values({0}, {})}});
