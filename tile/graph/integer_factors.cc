@@ -7,6 +7,10 @@ namespace {
 
 using ir::ValueId;
 
+// Differences from zero points and padding take fewer. Each might be computed twice for each that
+// reads it, so that long chains must stay in memory.
+constexpr size_t kMostValues = 12;
+
 bool IsProductSum(const ir::Value& value) {
   const auto* contraction = std::get_if<ir::Contraction>(&value.op);
   return contraction != nullptr && contraction->aggregation == Aggregation::kSum &&
@@ -36,7 +40,7 @@ std::map<ValueId, std::vector<ValueId>> FindIntegerFactors(const ir::Program& pr
       if (!IsElementwise(program, spaces, v) || !found.insert(v).second) continue;
       for (ValueId operand : ir::Operands(program.values[v].op)) open.push_back(operand);
     }
-    if (!found.empty()) factors[root] = {found.begin(), found.end()};
+    if (!found.empty() && found.size() <= kMostValues) factors[root] = {found.begin(), found.end()};
   }
   return factors;
 }

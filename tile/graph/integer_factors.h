@@ -11,7 +11,7 @@ namespace tartan::graph {
 
 // For each contraction that adds up products of int32: the int32 values that its operands are
 // computed from element by element, the operands included. Conversions from narrower integers are
-// among them, what they convert is not.
+// among them, what they convert is not. Products whose operands take many such values are left out.
 std::map<ir::ValueId, std::vector<ir::ValueId>> FindIntegerFactors(
     const ir::Program& program, const poly::ProgramSpaces& spaces);
 

@@ -126,6 +126,18 @@ TEST(Fusion, FactorsOfNarrowProductsAreMadeByAKernelEach) {
   EXPECT_EQ(KernelCount("NarrowConvolutionInGroupsWithStridesAndDilation"), 3);
 }
 
+TEST(Fusion, FactorsThatDoubleManyTimesAreNotComputedAnewForEachUse) {
+  std::string code = "function (A[M, L]) -> (C) { X0 = as_int(A, 32); ";
+  for (int i = 1; i <= 60; ++i) {
+    absl::StrAppend(&code, "X", i, " = X", i - 1, " + X", i - 1, "; ");
+  }
+  absl::StrAppend(&code, "C[i, j : M, M] = +(X60[i, k] * X60[j, k]); }");
+  const TestProgram program = {"Doubled", code, {{DataType::kInt8, {64, 64}}}};
+  const auto list = Compile(BindTestProgram(program), ForCpu());
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_LT(list->steps.size(), 20u);
+}
+
 TEST(Fusion, InputsAndEmptyTensorsNeedNoKernel) {
   EXPECT_EQ(KernelCount("PassThrough"), 1);
   EXPECT_EQ(KernelCount("EmptyOutput"), 0);
