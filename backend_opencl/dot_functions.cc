@@ -14,10 +14,12 @@ constexpr absl::string_view kDot16 = R"(static inline $T tt_dot16_$T($T a, $T b)
 }
 )";
 // LLVM does not find the instruction in that. $M is Clang's macro for processors that have it for
-// as many bits, $H the vector of int16 with twice the lanes.
+// as many bits. The language's own vectors end at 16 lanes, Clang's do not.
 constexpr absl::string_view kDot16OfX86 = R"(
 #ifdef $M
-  return as_$T(__builtin_ia32_pmaddwd$B(as_$H(a), as_$H(b)));
+  typedef short halves __attribute__((ext_vector_type($H)));
+  const halves left = __builtin_astype(a, halves), right = __builtin_astype(b, halves);
+  return __builtin_astype(__builtin_ia32_pmaddwd$B(left, right), $T);
 #endif)";
 
 constexpr absl::string_view kDot8 = R"(static inline $T tt_dot8_$T($T a, $T b) {$GPU
@@ -52,7 +54,7 @@ std::string Dot16(const sem::Type& type) {
   if (type.lanes == 8) macro = "__AVX2__";
   if (type.lanes == 16) macro = "__AVX512BW__";
   const std::string bits = absl::StrCat(32 * type.lanes);
-  const std::string halves = absl::StrCat("short", 2 * type.lanes);
+  const std::string halves = absl::StrCat(2 * type.lanes);
   const std::string x86 =
       macro.empty()
           ? ""
