@@ -1,23 +1,62 @@
 #!/usr/bin/env bash
-# Builds and runs the random tests at full length: 100,000 contractions against enumeration and
-# against isl, 2,000 gradients against central differences, 300 plans for every test program. Usage: scripts/long_tests.sh [SEED]
+# Builds and runs what is too long for every change: the random tests at full length (100,000
+# contractions against enumeration and against isl, 2,000 gradients against central differences, 300
+# plans for every test program), then the whole suite and all models on every OpenCL driver beside
+# PoCL: Intel's for CPUs, which is installed for it, and NVIDIA's where it is.
+# Usage: scripts/long_tests.sh [SEED] [random|intel|nvidia]...     (seed 1, all)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/packages.sh
 
 build=${TARTAN_BUILD:-build}
 export TARTAN_TEST_SEED=${1:-1}
-# program : test : how many
-runs=(
-  "poly_random_test:*:100000"
-  "poly_isl_test:*:100000"
-  "autodiff_test:RandomGradient*:2000"
-  "plans_test:*RandomPlans*:300"
-)
+parts=("${@:2}")
+[ ${#parts[@]} -gt 0 ] || parts=(random intel nvidia)
+
+random_tests() {
+  # program : test : how many
+  local runs=(
+    "poly_random_test:*:100000"
+    "poly_isl_test:*:100000"
+    "autodiff_test:RandomGradient*:2000"
+    "plans_test:*RandomPlans*:300"
+  )
+  local run program filter count
+  for run in "${runs[@]}"; do
+    IFS=: read -r program filter count <<<"$run"
+    cmake --build "$build" --target "$program"
+    echo "$program $filter: $count from seed $TARTAN_TEST_SEED"
+    TARTAN_LONG_TESTS=$count "$build/tests/$program" --gtest_filter="$filter" --gtest_brief=1
+  done
+}
+
+# suite_on NAME VENDORS: with the drivers alone that VENDORS names, a folder of .icd files or one.
+suite_on() {
+  cmake --build "$build"
+  echo "the whole suite on $1: $(OCL_ICD_VENDORS=$2 "$build/tartan" devices | head -n 1)"
+  local failed=0
+  OCL_ICD_VENDORS=$2 ctest --test-dir "$build" --output-on-failure || failed=1
+  if [ -d ../shared/models ]; then
+    OCL_ICD_VENDORS=$2 "$build/tartan" verify ../shared/models --quiet --atol 1e-5 \
+      --expect tests/frontend/cli/models.txt || failed=1
+  fi
+  [ "$failed" = 0 ] || fail "the suite failed on $1"
+}
 
 cmake -S . -B "$build" -G Ninja -DTARTAN_BUILD_TESTS=ON >/dev/null
-for run in "${runs[@]}"; do
-  IFS=: read -r program filter count <<<"$run"
-  cmake --build "$build" --target "$program"
-  echo "$program $filter: $count from seed $TARTAN_TEST_SEED"
-  TARTAN_LONG_TESTS=$count "$build/tests/$program" --gtest_filter="$filter" --gtest_brief=1
+for part in "${parts[@]}"; do
+  case $part in
+    random) random_tests ;;
+    intel)
+      if [ "$(uname -m)" = x86_64 ]; then suite_on "Intel's runtime" "$(scripts/intel_opencl.sh)"; fi
+      ;;
+    nvidia)
+      if [ -e /etc/OpenCL/vendors/nvidia.icd ]; then
+        suite_on "NVIDIA's driver" /etc/OpenCL/vendors/nvidia.icd
+      else
+        echo "there is no driver of NVIDIA"
+      fi
+      ;;
+    *) fail "unknown: $part (random, intel or nvidia)" ;;
+  esac
 done
