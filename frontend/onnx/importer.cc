@@ -88,6 +88,12 @@ std::map<std::string, std::string> MissingOperators(const ModelParts& model) {
   return missing;
 }
 
+std::vector<Slot> SlotsOf(absl::Span<const Value> values) {
+  std::vector<Slot> slots;
+  for (const Value& value : values) slots.push_back(Slot{value});
+  return slots;
+}
+
 // A tensor of strings over other words.
 absl::StatusOr<Value> WithWords(NodeContext& context, const Value& value, const api::Words& words) {
   if (value.words() == words) return value;
@@ -183,12 +189,16 @@ absl::StatusOr<std::vector<Value>> Importer::Import(absl::Span<const Value> inpu
   Frame frame;
   frame.opsets = &model_.opsets;
   Scope scope;
-  return ImportGraph(*model_.graph, inputs, scope, frame);
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Slot> slots,
+                          ImportGraph(*model_.graph, SlotsOf(inputs), scope, frame));
+  std::vector<Value> outputs;
+  for (const Slot& slot : slots) outputs.push_back(slot.value);
+  return outputs;
 }
 
-absl::StatusOr<std::vector<Value>> Importer::ImportGraph(const Graph& graph,
-                                                         absl::Span<const Value> inputs,
-                                                         Scope& scope, const Frame& frame) {
+absl::StatusOr<std::vector<Slot>> Importer::ImportGraph(const Graph& graph,
+                                                        absl::Span<const Slot> inputs, Scope& scope,
+                                                        const Frame& frame) {
   if (inputs.size() > graph.inputs.size()) {
     return Invalid("graph '", graph.name, "' takes ", graph.inputs.size(), " inputs, got ",
                    inputs.size());
@@ -197,9 +207,11 @@ absl::StatusOr<std::vector<Value>> Importer::ImportGraph(const Graph& graph,
   scope.caller = current_scope_;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const std::string& name = graph.inputs[i];
-    if (i < inputs.size() && (!inputs[i].is_nothing() || graph.constants.count(name) == 0)) {
-      scope.slots[name].value = inputs[i];
-    } else if (graph.constants.count(name) == 0 && frame.attributes == nullptr) {
+    const bool has_default = graph.constants.count(name) > 0;
+    const bool is_there = i < inputs.size();
+    if (is_there && (!has_default || inputs[i].waits || !inputs[i].value.is_nothing())) {
+      scope.slots[name] = inputs[i];
+    } else if (!has_default && frame.attributes == nullptr) {
       return Invalid("input '", name, "' of graph '", graph.name, "' is missing");
     }
   }
@@ -207,36 +219,27 @@ absl::StatusOr<std::vector<Value>> Importer::ImportGraph(const Graph& graph,
     scope.position = static_cast<int>(i);
     TARTAN_RETURN_IF_ERROR(ImportNode(*graph.nodes[i], frame, scope));
   }
-  std::vector<Value> outputs;
+  std::vector<Slot> outputs;
   for (const std::string& name : graph.outputs) {
     const std::unique_ptr<Slot> slot = scope.Find(name);
     if (slot == nullptr) return Invalid("output '", name, "' is made by no node");
-    outputs.push_back(slot->value);
+    outputs.push_back(*slot);
   }
   return outputs;
 }
 
 absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Scope& scope) {
-  std::vector<Value> inputs;
-  bool waits = false;
+  std::vector<Slot> inputs;
   for (const std::string& name : node.input()) {
     const std::unique_ptr<Slot> slot = name.empty() ? nullptr : scope.Find(name);
-    inputs.push_back(slot == nullptr ? Value() : slot->value);
-    waits |= slot != nullptr && slot->waits;
+    inputs.push_back(slot == nullptr ? Slot() : *slot);
   }
-  const int unanswered = unanswered_;
-  absl::StatusOr<std::vector<Value>> outputs = std::vector<Value>();
-  if (!waits) {
-    Scope* const outer = std::exchange(current_scope_, &scope);
-    const Frame* const caller = std::exchange(current_frame_, &frame);
-    const LocalFunction* function = FindFunction(model_, node);
-    outputs = function != nullptr ? CallFunction(*function, node, inputs, frame)
-                                  : ImportOperator(node, std::move(inputs), frame);
-    current_scope_ = outer;
-    current_frame_ = caller;
-    waits = unanswered_ > unanswered;
-  }
-  if (!waits && !outputs.ok()) {
+  Scope* const outer = std::exchange(current_scope_, &scope);
+  const Frame* const caller = std::exchange(current_frame_, &frame);
+  absl::StatusOr<std::vector<Slot>> outputs = ImportCall(node, inputs, frame);
+  current_scope_ = outer;
+  current_frame_ = caller;
+  if (!outputs.ok()) {
     return absl::Status(
         outputs.status().code(),
         absl::StrCat(LabelOf(node), " (", OperatorName(node, OpsetOf(*frame.opsets, node.domain())),
@@ -245,13 +248,32 @@ absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Sco
   for (int i = 0; i < node.output_size(); ++i) {
     const std::string& name = node.output(i);
     if (name.empty()) continue;
-    const bool is_made = !waits && i < static_cast<int>(outputs->size());
-    if (!waits && !is_made) {
-      return Unsupported(Describe(node), ": output ", i, " ('", name, "')");
+    if (i >= static_cast<int>(outputs->size())) {
+      return Unsupported(Describe(node), ": output ", i, " ('", name, "') is wanted, but ",
+                         outputs->size(), " are made");
     }
-    scope.slots[name] = {is_made ? (*outputs)[i] : Value(), waits};
+    scope.slots[name] = (*outputs)[i];
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Slot>> Importer::ImportCall(const NodeProto& node,
+                                                       absl::Span<const Slot> inputs,
+                                                       const Frame& frame) {
+  if (const LocalFunction* function = FindFunction(model_, node)) {
+    return CallFunction(*function, node, inputs, frame);
+  }
+  const std::vector<Slot> waiting(static_cast<size_t>(node.output_size()), Slot{Value(), true});
+  std::vector<Value> values;
+  for (const Slot& input : inputs) {
+    if (input.waits) return waiting;
+    values.push_back(input.value);
+  }
+  const int unanswered = unanswered_;
+  absl::StatusOr<std::vector<Value>> outputs = ImportOperator(node, std::move(values), frame);
+  if (unanswered_ > unanswered) return waiting;
+  TARTAN_RETURN_IF_ERROR(outputs.status());
+  return SlotsOf(*outputs);
 }
 
 absl::StatusOr<std::vector<Value>> Importer::ImportOperator(const NodeProto& node,
@@ -304,10 +326,10 @@ absl::StatusOr<std::vector<Value>> Importer::ImportOperator(const NodeProto& nod
   return outputs;
 }
 
-absl::StatusOr<std::vector<Value>> Importer::CallFunction(const LocalFunction& function,
-                                                          const NodeProto& node,
-                                                          absl::Span<const Value> inputs,
-                                                          const Frame& frame) {
+absl::StatusOr<std::vector<Slot>> Importer::CallFunction(const LocalFunction& function,
+                                                         const NodeProto& node,
+                                                         absl::Span<const Slot> inputs,
+                                                         const Frame& frame) {
   for (const Frame* outer = &frame; outer != nullptr; outer = outer->caller) {
     if (outer->function == &function) return Invalid("the function calls itself");
   }
@@ -360,7 +382,9 @@ absl::StatusOr<std::vector<Value>> Importer::ImportNested(const GraphProto& grap
   Scope scope;
   scope.outer = current_scope_;
   scope.captures = captures;
-  return ImportGraph(*found->second, inputs, scope, *current_frame_);
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Slot> outputs,
+                          ImportGraph(*found->second, SlotsOf(inputs), scope, *current_frame_));
+  return Known(outputs);
 }
 
 }  // namespace tartan::onnx

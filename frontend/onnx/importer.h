@@ -63,17 +63,19 @@ class Importer : private NodeServices {
  private:
   struct Frame;
 
-  absl::StatusOr<std::vector<api::Value>> ImportGraph(const Graph& graph,
-                                                      absl::Span<const api::Value> inputs,
-                                                      Scope& scope, const Frame& frame);
+  // What crosses the border of a graph is slots: a value that waits goes on waiting beyond it.
+  absl::StatusOr<std::vector<Slot>> ImportGraph(const Graph& graph, absl::Span<const Slot> inputs,
+                                                Scope& scope, const Frame& frame);
   absl::Status ImportNode(const NodeProto& node, const Frame& frame, Scope& scope);
+  // The slots of a node's outputs.
+  absl::StatusOr<std::vector<Slot>> ImportCall(const NodeProto& node, absl::Span<const Slot> inputs,
+                                               const Frame& frame);
   absl::StatusOr<std::vector<api::Value>> ImportOperator(const NodeProto& node,
                                                          std::vector<api::Value> inputs,
                                                          const Frame& frame);
-  absl::StatusOr<std::vector<api::Value>> CallFunction(const LocalFunction& function,
-                                                       const NodeProto& node,
-                                                       absl::Span<const api::Value> inputs,
-                                                       const Frame& frame);
+  absl::StatusOr<std::vector<Slot>> CallFunction(const LocalFunction& function,
+                                                 const NodeProto& node,
+                                                 absl::Span<const Slot> inputs, const Frame& frame);
   absl::StatusOr<std::vector<api::Value>> ImportNested(const GraphProto& graph,
                                                        absl::Span<const api::Value> inputs,
                                                        LoopBody* captures);
@@ -100,6 +102,9 @@ class Importer : private NodeServices {
   const TensorSource& tensor_source() const override { return model_.source; }
 
   absl::Status Wait(absl::Span<const api::Tensor> placeholders);
+  // The values of slots for a handler, which knows nothing of waiting: where one waits, the
+  // handler's node does.
+  absl::StatusOr<std::vector<api::Value>> Known(absl::Span<const Slot> slots);
   // On the host, with at most so many index points; ResourceExhausted also where all evaluations
   // together have had their share.
   absl::StatusOr<HostTensor> Evaluate(const api::Tensor& tensor, int64_t max_points);

@@ -63,6 +63,15 @@ absl::Status Importer::Wait(absl::Span<const Tensor> placeholders) {
   return absl::FailedPreconditionError("a value decides shapes and is not known yet");
 }
 
+absl::StatusOr<std::vector<Value>> Importer::Known(absl::Span<const Slot> slots) {
+  std::vector<Value> values;
+  for (const Slot& slot : slots) {
+    if (slot.waits) return Wait({});  // what for has been noted where it began to wait
+    values.push_back(slot.value);
+  }
+  return values;
+}
+
 absl::StatusOr<HostTensor> Importer::HostValue(const Tensor& tensor) {
   if (tensor.constant() != nullptr) return *tensor.constant();
   const std::vector<Tensor> placeholders = api::PlaceholdersOf(tensor);
@@ -230,8 +239,8 @@ absl::StatusOr<Value> Importer::Reimport(const std::string& name,
   }
   const std::unique_ptr<Slot> slot = scope.Find(name);
   if (slot == nullptr) return Invalid("there is no tensor '", name, "' before this node");
-  if (slot->waits) return absl::FailedPreconditionError("a value is not known yet");
-  return slot->value;
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> values, Known({*slot}));
+  return values[0];
 }
 
 }  // namespace tartan::onnx

@@ -29,18 +29,6 @@ HostTensor Vector(const std::vector<float>& values) {
   return Floats({static_cast<int64_t>(values.size())}, values);
 }
 
-std::string Node(const std::string& op, const std::vector<std::string>& inputs,
-                 const std::vector<std::string>& outputs, const std::string& rest = "") {
-  std::string text = absl::StrCat(" node { op_type: '", op, "'");
-  for (const std::string& input : inputs) absl::StrAppend(&text, " input: '", input, "'");
-  for (const std::string& output : outputs) absl::StrAppend(&text, " output: '", output, "'");
-  return absl::StrCat(text, " ", rest, " } ");
-}
-
-std::string GraphAttribute(const std::string& name, const std::string& graph) {
-  return absl::StrCat(" attribute { name: '", name, "' type: GRAPH g { ", graph, " } } ");
-}
-
 std::string IntTensor(const std::string& name, int64_t value) {
   return absl::StrCat(" initializer { name: '", name, "' data_type: 7 int64_data: ", value, " } ");
 }
@@ -89,9 +77,9 @@ class DynamicModel : public ::testing::Test {
 std::string NonZeroGraph() {
   return Input("x") + FloatTensor("one", 1) + FloatTensor("two", 2) +
          " initializer { name: 'flat' data_type: 7 dims: 1 int64_data: -1 } " +
-         Node("Add", {"x", "one"}, {"shifted"}) + Node("NonZero", {"shifted"}, {"where"}) +
-         Node("Reshape", {"where", "flat"}, {"positions"}) +
-         Node("Gather", {"shifted", "positions"}, {"taken"}) + Node("Mul", {"taken", "two"}, {"y"}) +
+         NodeText("Add", {"x", "one"}, {"shifted"}) + NodeText("NonZero", {"shifted"}, {"where"}) +
+         NodeText("Reshape", {"where", "flat"}, {"positions"}) +
+         NodeText("Gather", {"shifted", "positions"}, {"taken"}) + NodeText("Mul", {"taken", "two"}, {"y"}) +
          Output("y");
 }
 
@@ -125,12 +113,12 @@ TEST_F(DynamicModel, AnswersManyThreadsWithFewWaysKept) {
 }
 
 TEST_F(DynamicModel, TakesTheBranchThatAComputedConditionSelects) {
-  const std::string then_graph = Node("Add", {"sum", "x"}, {"t"}) + Output("t");
-  const std::string else_graph = Node("Neg", {"x"}, {"e"}) + Output("e");
+  const std::string then_graph = NodeText("Add", {"sum", "x"}, {"t"}) + Output("t");
+  const std::string else_graph = NodeText("Neg", {"x"}, {"e"}) + Output("e");
   Load(Input("x") + FloatTensor("zero", 0) +
-       Node("ReduceSum", {"x"}, {"sum"}, "attribute { name: 'keepdims' type: INT i: 0 }") +
-       Node("Greater", {"sum", "zero"}, {"positive"}) +
-       Node("If", {"positive"}, {"y"},
+       NodeText("ReduceSum", {"x"}, {"sum"}, "attribute { name: 'keepdims' type: INT i: 0 }") +
+       NodeText("Greater", {"sum", "zero"}, {"positive"}) +
+       NodeText("If", {"positive"}, {"y"},
             GraphAttribute("then_branch", then_graph) + GraphAttribute("else_branch", else_graph)) +
        Output("y"));
   EXPECT_THAT(Run({{"x", Vector({1, 2})}}).at(0).ToDoubles(), ElementsAre(4, 5));
@@ -141,14 +129,14 @@ TEST_F(DynamicModel, TakesTheBranchThatAComputedConditionSelects) {
 // The body of a loop: turn, condition and s go in; the condition, s * 2 and s come out.
 std::string DoublingBody(const std::string& condition) {
   return ValueText("input", "turn", kInt64, "") + ValueText("input", "goes_on", kBool, "") +
-         Input("s") + Node("Mul", {"s", "factor"}, {"next"}) + condition +
-         Node("Identity", {"s"}, {"row"}) + Output("still") + Output("next") + Output("row");
+         Input("s") + NodeText("Mul", {"s", "factor"}, {"next"}) + condition +
+         NodeText("Identity", {"s"}, {"row"}) + Output("still") + Output("next") + Output("row");
 }
 
 TEST_F(DynamicModel, RunsAThousandTurnsAsOneBody) {
-  const std::string body = DoublingBody(Node("Identity", {"goes_on"}, {"still"}));
+  const std::string body = DoublingBody(NodeText("Identity", {"goes_on"}, {"still"}));
   Load(Input("x") + FloatTensor("factor", 1.001f) + IntTensor("turns", 1000) +
-       Node("Loop", {"turns", "", "x"}, {"last", "rows"}, GraphAttribute("body", body)) +
+       NodeText("Loop", {"turns", "", "x"}, {"last", "rows"}, GraphAttribute("body", body)) +
        Output("last") + Output("rows"));
   const auto outputs = Run({{"x", Vector({1, -2})}});
   ASSERT_EQ(outputs.size(), 2u);
@@ -165,10 +153,10 @@ TEST_F(DynamicModel, RunsAThousandTurnsAsOneBody) {
 
 TEST_F(DynamicModel, LeavesALoopWhenAComputedConditionEndsIt) {
   const std::string body =
-      DoublingBody(Node("ReduceMax", {"next"}, {"most"}, "attribute { name: 'keepdims' type: INT i: 0 }") +
-                   Node("Less", {"most", "limit"}, {"still"}));
+      DoublingBody(NodeText("ReduceMax", {"next"}, {"most"}, "attribute { name: 'keepdims' type: INT i: 0 }") +
+                   NodeText("Less", {"most", "limit"}, {"still"}));
   Load(Input("x") + FloatTensor("factor", 2) + FloatTensor("limit", 100) +
-       Node("Loop", {"", "", "x"}, {"last", "rows"}, GraphAttribute("body", body)) +
+       NodeText("Loop", {"", "", "x"}, {"last", "rows"}, GraphAttribute("body", body)) +
        Output("last") + Output("rows"));
   const auto seven = Run({{"x", Vector({1, 0})}});
   EXPECT_THAT(seven.at(0).ToDoubles(), ElementsAre(128, 0));
@@ -182,10 +170,10 @@ TEST_F(DynamicModel, RunsTurnsWhoseStatesGrow) {
   const std::string body =
       ValueText("input", "turn", kInt64, "") + ValueText("input", "goes_on", kBool, "") +
       Input("s") +
-      Node("Concat", {"s", "x"}, {"next"}, "attribute { name: 'axis' type: INT i: 0 }") +
-      Node("Identity", {"goes_on"}, {"still"}) + Output("still") + Output("next");
+      NodeText("Concat", {"s", "x"}, {"next"}, "attribute { name: 'axis' type: INT i: 0 }") +
+      NodeText("Identity", {"goes_on"}, {"still"}) + Output("still") + Output("next");
   Load(Input("x") + IntTensor("turns", 6) +
-       Node("Loop", {"turns", "", "x"}, {"y"}, GraphAttribute("body", body)) + Output("y"));
+       NodeText("Loop", {"turns", "", "x"}, {"y"}, GraphAttribute("body", body)) + Output("y"));
   EXPECT_EQ(Run({{"x", Vector({1, 2})}}).at(0).element_count(), 14);
   EXPECT_THAT(Run({{"x", Vector({5})}}).at(0).ToDoubles(), ElementsAre(5, 5, 5, 5, 5, 5, 5));
 }
@@ -193,18 +181,18 @@ TEST_F(DynamicModel, RunsTurnsWhoseStatesGrow) {
 TEST_F(DynamicModel, DrawsRandomNumbersAnewInEachTurn) {
   const std::string body =
       ValueText("input", "turn", kInt64, "") + ValueText("input", "goes_on", kBool, "") +
-      Node("RandomUniformLike", {"x"}, {"drawn"}) + Node("Identity", {"goes_on"}, {"still"}) +
+      NodeText("RandomUniformLike", {"x"}, {"drawn"}) + NodeText("Identity", {"goes_on"}, {"still"}) +
       Output("still") + Output("drawn");
   Load(Input("x") + IntTensor("turns", 3) +
-       Node("Loop", {"turns", ""}, {"y"}, GraphAttribute("body", body)) + Output("y"));
+       NodeText("Loop", {"turns", ""}, {"y"}, GraphAttribute("body", body)) + Output("y"));
   const std::vector<double> drawn = Run({{"x", Vector({0, 0})}}).at(0).ToDoubles();
   ASSERT_EQ(drawn.size(), 6);
   EXPECT_EQ(std::set<double>(drawn.begin(), drawn.end()).size(), 6);
 }
 
 TEST_F(DynamicModel, RefusesASequenceAsACondition) {
-  Load(Input("x") + Node("SequenceConstruct", {"x"}, {"s"}) +
-       Node("If", {"s"}, {"y"}, GraphAttribute("then_branch", Output("x")) +
+  Load(Input("x") + NodeText("SequenceConstruct", {"x"}, {"s"}) +
+       NodeText("If", {"s"}, {"y"}, GraphAttribute("then_branch", Output("x")) +
                                     GraphAttribute("else_branch", Output("x"))) +
        Output("y"));
   EXPECT_THAT(session_->Run({{"x", Vector({1})}}).status().message(),
@@ -212,18 +200,18 @@ TEST_F(DynamicModel, RefusesASequenceAsACondition) {
 }
 
 TEST_F(DynamicModel, RefusesSequencesInSequences) {
-  Load(Input("x") + Node("SequenceConstruct", {"x"}, {"s"}) +
-       Node("SequenceConstruct", {"s", "s"}, {"t"}) + Output("t"));
+  Load(Input("x") + NodeText("SequenceConstruct", {"x"}, {"s"}) +
+       NodeText("SequenceConstruct", {"s", "s"}, {"t"}) + Output("t"));
   EXPECT_THAT(session_->Run({{"x", Vector({1})}}).status().message(), HasSubstr("no tensor"));
 }
 
 // Nothing in it is an input, yet it is too much for the host.
 TEST_F(DynamicModel, LeavesLongLoopsOverConstantsToTheDevice) {
-  const std::string body = DoublingBody(Node("Identity", {"goes_on"}, {"still"}));
+  const std::string body = DoublingBody(NodeText("Identity", {"goes_on"}, {"still"}));
   Load(Input("x") + FloatTensor("factor", 1) + FloatTensor("start", 3) +
        IntTensor("turns", 40000) +
-       Node("Loop", {"turns", "", "start"}, {"last", "rows"}, GraphAttribute("body", body)) +
-       Node("Add", {"last", "x"}, {"y"}) + Output("y"));
+       NodeText("Loop", {"turns", "", "start"}, {"last", "rows"}, GraphAttribute("body", body)) +
+       NodeText("Add", {"last", "x"}, {"y"}) + Output("y"));
   EXPECT_THAT(Run({{"x", Vector({1, 2})}}).at(0).ToDoubles(), ElementsAre(4, 5));
 }
 
@@ -232,23 +220,23 @@ TEST_F(DynamicModel, RefusesLoopsInLoopsThatNobodyWaitsFor) {
   const auto body = [](const std::string& inner) {
     return ValueText("input", "turn", kInt64, "") + ValueText("input", "goes_on", kBool, "") +
            Input("s") + inner +
-           Node("Concat", {"s", "t"}, {"next"}, "attribute { name: 'axis' type: INT i: 0 }") +
-           Node("Identity", {"goes_on"}, {"still"}) + Output("still") + Output("next");
+           NodeText("Concat", {"s", "t"}, {"next"}, "attribute { name: 'axis' type: INT i: 0 }") +
+           NodeText("Identity", {"goes_on"}, {"still"}) + Output("still") + Output("next");
   };
-  const std::string inside = body(Node("Identity", {"one"}, {"t"}));
+  const std::string inside = body(NodeText("Identity", {"one"}, {"t"}));
   const std::string outside =
-      body(Node("Loop", {"turns", "", "x"}, {"t"}, GraphAttribute("body", inside)));
+      body(NodeText("Loop", {"turns", "", "x"}, {"t"}, GraphAttribute("body", inside)));
   Load(Input("x") + IntTensor("turns", 20000) +
        " initializer { name: 'one' data_type: 1 dims: 1 float_data: 1 } " +
-       Node("Loop", {"turns", "", "x"}, {"y"}, GraphAttribute("body", outside)) + Output("y"));
+       NodeText("Loop", {"turns", "", "x"}, {"y"}, GraphAttribute("body", outside)) + Output("y"));
   EXPECT_EQ(session_->Run({{"x", Vector({1})}}).status().code(),
             absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(DynamicModel, RefusesALoopWithoutAnEnd) {
-  const std::string body = DoublingBody(Node("Identity", {"goes_on"}, {"still"}));
+  const std::string body = DoublingBody(NodeText("Identity", {"goes_on"}, {"still"}));
   Load(Input("x") + FloatTensor("factor", 2) +
-       Node("Loop", {"", "", "x"}, {"last", "rows"}, GraphAttribute("body", body)) +
+       NodeText("Loop", {"", "", "x"}, {"last", "rows"}, GraphAttribute("body", body)) +
        Output("last") + Output("rows"));
   EXPECT_THAT(session_->Run({{"x", Vector({1})}}).status().message(),
               HasSubstr("the loop never ends"));

@@ -24,13 +24,25 @@ std::string ValueText(const std::string& field, const std::string& name, int typ
   std::istringstream stream(dims);
   for (std::string dim; stream >> dim;) {
     const bool is_number = dim.find_first_not_of("0123456789") == std::string::npos;
-    absl::StrAppend(&shape, "dim { ",
-                    is_number ? absl::StrCat("dim_value: ", dim)
-                              : absl::StrCat("dim_param: '", dim, "'"),
-                    " } ");
+    absl::StrAppend(
+        &shape, "dim { ",
+        is_number ? absl::StrCat("dim_value: ", dim) : absl::StrCat("dim_param: '", dim, "'"),
+        " } ");
   }
   return absl::StrCat(field, " { name: '", name, "' type { tensor_type { elem_type: ", type,
                       " shape { ", shape, "} } } } ");
+}
+
+std::string NodeText(const std::string& op, const std::vector<std::string>& inputs,
+                     const std::vector<std::string>& outputs, const std::string& rest) {
+  std::string text = absl::StrCat(" node { op_type: '", op, "'");
+  for (const std::string& input : inputs) absl::StrAppend(&text, " input: '", input, "'");
+  for (const std::string& output : outputs) absl::StrAppend(&text, " output: '", output, "'");
+  return absl::StrCat(text, " ", rest, " } ");
+}
+
+std::string GraphAttribute(const std::string& name, const std::string& graph) {
+  return absl::StrCat(" attribute { name: '", name, "' type: GRAPH g { ", graph, " } } ");
 }
 
 }  // namespace tartan::onnx

@@ -1,8 +1,8 @@
 // Runs a case of the official ONNX backend tests on the host: model, inputs and expected outputs
-// from a folder, all inputs bound by value, the composed Tile program evaluated naively. Checks
-// what operators mean without the compiler or a device.
+// from a folder, evaluated naively. Checks what operators mean without the compiler or a device.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,9 +20,14 @@ struct Tolerance {
   double absolute = 1e-7;
 };
 
+// What the importer knows of the inputs: their values, or their shapes until it asks for values, as
+// in a session.
+enum class Inputs : uint8_t { kKnown, kUnknown };
+
 // `folder` holds model.onnx and test_data_set_0. Ok when every output agrees; DataLoss naming the
 // first element that differs; else the error of the step that failed.
-absl::Status RunNodeCase(const std::string& folder, const Tolerance& tolerance = {});
+absl::Status RunNodeCase(const std::string& folder, Inputs inputs = Inputs::kKnown,
+                         const Tolerance& tolerance = {});
 
 // Ok when types, shapes and values agree: NaN equals NaN, an infinity itself.
 absl::Status CompareTensors(const HostTensor& actual, const HostTensor& expected,

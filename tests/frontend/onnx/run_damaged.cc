@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/api/composer.h"
-#include "frontend/api/repeat.h"
-#include "frontend/api/tensor_node.h"
 #include "tests/frontend/onnx/message_damage.h"
+#include "tests/frontend/onnx/naive_resolver.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
@@ -16,97 +13,11 @@ namespace {
 
 // Inputs beyond this are not made.
 constexpr int64_t kMaxInputElements = 1 << 14;
-// Index points of a contraction; fewer where there are many.
-constexpr int64_t kMaxPoints = 1 << 18;
-constexpr int64_t kMaxPointsInAll = 1 << 22;
-constexpr int64_t kMaxTurns = 100;
-constexpr int kMaxQuestions = 50;
+constexpr NaiveLimits kLimits = {1 << 18, 1 << 22, 100, 50};
 
 absl::Status TooMuch(absl::string_view of) {
   return absl::ResourceExhaustedError(absl::StrCat("too many ", of, " to try"));
 }
-
-// What is computed for the outputs.
-int64_t CountNodes(absl::Span<const api::Tensor> outputs) {
-  std::unordered_set<const api::TensorNode*> seen;
-  std::vector<api::Tensor> stack(outputs.begin(), outputs.end());
-  while (!stack.empty()) {
-    const api::Tensor next = std::move(stack.back());
-    stack.pop_back();
-    if (!seen.insert(next.node().get()).second) continue;
-    for (const api::Tensor& input : api::InputsOf(*next.node())) stack.push_back(input);
-  }
-  return static_cast<int64_t>(seen.size());
-}
-
-// Bodies of loops by the definition, as far as they end soon.
-class FewTurns final : public api::CallRunner {
- public:
-  absl::StatusOr<std::vector<HostTensor>> Repeat(const api::RepeatBody& body,
-                                                 absl::Span<const HostTensor> operands) override {
-    if (body.turns > kMaxTurns) return TooMuch("turns");
-    return api::NaiveRunner().Repeat(body, operands);
-  }
-};
-
-// Evaluates what the importer asks for as soon as it does.
-class NaiveResolver final : public api::Resolver {
- public:
-  explicit NaiveResolver(absl::Span<const HostTensor> inputs)
-      : inputs_(inputs.begin(), inputs.end()) {}
-
-  void Begin(absl::Span<const api::Tensor> placeholders) override {
-    for (size_t i = 0; i < placeholders.size(); ++i) {
-      if (!placeholders[i].defined()) continue;
-      placeholders_.push_back(placeholders[i]);
-      values_.push_back(inputs_[i]);
-    }
-  }
-
-  absl::StatusOr<api::Answer> Ask(const api::Question& question) override {
-    if (++questions_ > kMaxQuestions) return TooMuch("questions");
-    std::vector<api::Tensor> wanted = question.operands;
-    wanted.insert(wanted.end(), question.kept.begin(), question.kept.end());
-    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> values, Evaluate(wanted));
-    const auto first_kept = values.begin() + static_cast<int64_t>(question.operands.size());
-    std::vector<HostTensor> results(values.begin(), first_kept);
-    if (question.call != nullptr) {
-      FewTurns runner;
-      TARTAN_ASSIGN_OR_RETURN(results, question.call->Run(results, runner));
-      // Positions of what is not zero have positions that are not zero: chains of them grow.
-      for (const HostTensor& result : results) {
-        if (result.element_count() > kMaxPoints) return TooMuch("elements");
-      }
-    }
-    api::Answer answer;
-    for (const HostTensor& result : results) {
-      answer.results.push_back(question.call == nullptr ? api::Tensor::Constant(result)
-                                                        : Known(question.name, result));
-    }
-    for (auto kept = first_kept; kept != values.end(); ++kept) {
-      answer.kept.push_back(Known("kept", *kept));
-    }
-    return answer;
-  }
-
-  absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const api::Tensor> tensors) const {
-    const int64_t nodes = CountNodes(tensors);
-    const int64_t points = std::min(kMaxPoints, kMaxPointsInAll / std::max<int64_t>(nodes, 1));
-    return api::EvaluateByDefinition(placeholders_, values_, tensors, points);
-  }
-
- private:
-  api::Tensor Known(const std::string& name, const HostTensor& value) {
-    placeholders_.push_back(api::Tensor::Placeholder(name, value.shape()));
-    values_.push_back(value);
-    return placeholders_.back();
-  }
-
-  const std::vector<HostTensor> inputs_;  // by the model's inputs
-  std::vector<api::Tensor> placeholders_;
-  std::vector<HostTensor> values_;  // of each placeholder
-  int questions_ = 0;
-};
 
 void StoreStrange(DataType type, int64_t i, Dice* dice, uint8_t* bytes) {
   constexpr double kReals[] = {0,
@@ -173,48 +84,25 @@ absl::StatusOr<api::HostValue> MakeInput(const api::TensorSpec& spec, Dice* dice
   return api::HostValue::Sequence(std::move(elements));
 }
 
-// Binds until no value is asked for that is an input's.
-absl::StatusOr<api::BoundGraph> Bind(const OnnxModel& model,
-                                     const std::vector<api::HostValue>& values,
-                                     std::vector<api::InputBinding>* bindings,
-                                     NaiveResolver* resolver) {
-  TARTAN_ASSIGN_OR_RETURN(api::BoundGraph bound, model.Bind(*bindings, resolver));
-  for (int input : bound.needed_values) {
-    const size_t i = static_cast<size_t>(input);
-    if ((*bindings)[i].value != nullptr) return absl::InternalError("a value is asked for again");
-    (*bindings)[i].value = &values[i];
-  }
-  return bound;
-}
-
 }  // namespace
 
 absl::Status RunDamaged(const OnnxModel& model, uint32_t seed) {
   Dice dice(seed);
   const bool is_known = dice.OneIn(2);
   std::vector<api::HostValue> values;
-  std::vector<HostTensor> tensors;
   std::vector<api::InputBinding> bindings;
   for (const api::TensorSpec& spec : model.inputs()) {
     TARTAN_ASSIGN_OR_RETURN(values.emplace_back(), MakeInput(spec, &dice));
-    tensors.push_back(values.back().tensor());
     bindings.emplace_back();
     bindings.back().given = !spec.is_optional;
-    bindings.back().shape = tensors.back().shape();
+    bindings.back().shape = values.back().tensor().shape();
   }
   for (size_t i = 0; i < values.size(); ++i) {
     const api::TensorSpec& spec = model.inputs()[i];
     const bool is_plain = spec.is_tensor() && spec.element == api::Element::kPlain;
     if (bindings[i].given && (is_known || !is_plain)) bindings[i].value = &values[i];
   }
-  while (true) {
-    NaiveResolver resolver(tensors);
-    TARTAN_ASSIGN_OR_RETURN(const api::BoundGraph bound, Bind(model, values, &bindings, &resolver));
-    if (!bound.needed_values.empty()) continue;
-    std::vector<api::Tensor> outputs;
-    for (const api::Value& output : bound.outputs) api::AppendTensors(output, &outputs);
-    return resolver.Evaluate(outputs).status();
-  }
+  return BindAndEvaluate(model, values, std::move(bindings), kLimits).status();
 }
 
 uint32_t SeedOf(absl::string_view bytes) {
