@@ -90,15 +90,30 @@ class Scatterer {
     return updates;
   }
 
-  // An index from a tensor as an index of a dimension: negative ones count from the end.
-  ExprPtr FromEnd(const ExprPtr& raw, int64_t size) const {
-    const ExprPtr index = sem::Cast(raw, context_.index_type());
-    return sem::Select(sem::Less(index, Number(0)), sem::Add(index, Number(size)), index);
+  // `raw`, an index from a tensor, as the variable `name` from 0 to size - 1; negative ones count
+  // from the end. -1 where it is out of range, which is decided in the tensor's own type: a number
+  // of 64 bits may have 32 lower ones that are an index of another element.
+  void DeclarePosition(const std::string& name, const ExprPtr& raw, int64_t size,
+                       std::vector<StmtPtr>* statements) const {
+    const DataType index_type = context_.index_type();
+    const DataType type = raw->type.element;
+    const bool is_wide = ByteWidth(type) > ByteWidth(index_type) ||
+                         (IsUnsignedInteger(type) && ByteWidth(type) == ByteWidth(index_type));
+    const DataType compared = is_wide ? DataType::kInt64 : index_type;
+    const auto number = [&](int64_t value) { return sem::Int(value, compared); };
+    const std::string given = absl::StrCat(name, "_given");
+    statements->push_back(
+        sem::MakeDeclare({compared, 1}, given, sem::Cast(raw, compared), /*is_mutable=*/false));
+    const ExprPtr index = sem::Var(given, {compared, 1});
+    const ExprPtr within =
+        sem::And(sem::LessEqual(number(-size), index), sem::Less(index, number(size)));
+    const ExprPtr position =
+        sem::Select(sem::Less(index, number(0)), sem::Add(index, number(size)), index);
+    statements->push_back(context_.DeclareIndex(
+        name, sem::Cast(sem::Select(within, position, number(-1)), index_type)));
   }
 
-  ExprPtr IsWithin(const ExprPtr& index, int64_t size) const {
-    return sem::And(sem::LessEqual(Number(0), index), sem::Less(index, Number(size)));
-  }
+  ExprPtr IsWithin(const ExprPtr& position) const { return sem::LessEqual(Number(0), position); }
 
   // Where the update numbered `update` goes.
   Target TargetOf(const ExprPtr& update) const {
@@ -114,10 +129,9 @@ class Scatterer {
 
   Target TargetOfRow(const ExprPtr& update) const {
     Target target;
-    target.statements = {
-        context_.DeclareIndex("row", FromEnd(context_.Load(1, update), updates_.targets))};
+    DeclarePosition("row", context_.Load(1, update), updates_.targets, &target.statements);
     target.number = Index("row");
-    target.is_within = IsWithin(Index("row"), updates_.targets);
+    target.is_within = IsWithin(Index("row"));
     return target;
   }
 
@@ -128,14 +142,14 @@ class Scatterer {
     const std::vector<int64_t> strides = RowMajorStrides(context_.result().dims);
     const int64_t size = context_.result().dims[axis];
     Target target;
-    target.statements = {context_.DeclareIndex("along", FromEnd(context_.Load(1, update), size))};
+    DeclarePosition("along", context_.Load(1, update), size, &target.statements);
     target.number = sem::Mul(Index("along"), Number(strides[axis]));
     for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d) {
       if (d == axis || dims[d] == 1) continue;
       const ExprPtr coord = sem::Mod(sem::Div(update, Number(from_strides[d])), Number(dims[d]));
       target.number = sem::Add(target.number, sem::Mul(coord, Number(strides[d])));
     }
-    target.is_within = IsWithin(Index("along"), size);
+    target.is_within = IsWithin(Index("along"));
     return target;
   }
 
@@ -146,12 +160,11 @@ class Scatterer {
     target.number = Number(0);
     for (int64_t k = 0; k < depth; ++k) {
       const std::string name = absl::StrCat("entry", k);
-      const int64_t size = context_.result().dims[k];
       const ExprPtr entry = context_.Load(1, sem::Add(sem::Mul(update, Number(depth)), Number(k)));
-      target.statements.push_back(context_.DeclareIndex(name, FromEnd(entry, size)));
+      DeclarePosition(name, entry, context_.result().dims[k], &target.statements);
       target.number =
           sem::Add(target.number, sem::Mul(Index(name), Number(strides[k] / updates_.slice)));
-      const ExprPtr condition = IsWithin(Index(name), size);
+      const ExprPtr condition = IsWithin(Index(name));
       target.is_within =
           target.is_within == nullptr ? condition : sem::And(target.is_within, condition);
     }

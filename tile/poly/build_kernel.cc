@@ -271,21 +271,26 @@ class ExprBuilder {
     return shape.element_count() < (int64_t{1} << 31) ? DataType::kInt32 : DataType::kInt64;
   }
 
-  // A negative index counts from the end; what is still outside is clamped.
+  // A negative index counts from the end; what is still outside is clamped. Both in a type that
+  // holds the index and the size, before the result is `type`.
   static ExprPtr Wrap(const ExprPtr& index, int64_t size, DataType type) {
-    const DataType from = index->type;
+    DataType from = index->type;
+    if (from == DataType::kUInt64) from = DataType::kInt64;
+    if (IsSignedInteger(from) && size > MaxInteger(from)) {
+      from = size > MaxInteger(DataType::kInt32) ? DataType::kInt64 : DataType::kInt32;
+    }
     auto number = [from](int64_t n) {
       return Convert(MakeExpr(DataType::kInt64, Literal{n}), from);
     };
-    ExprPtr wrapped = index;
+    ExprPtr wrapped = Convert(index, from);
     if (!IsUnsignedInteger(from)) {
-      const ExprPtr negative = MakeApply(ScalarOp::kLess, DataType::kBool, {index, number(0)});
-      const ExprPtr shifted = MakeApply(ScalarOp::kAdd, from, {index, number(size)});
-      wrapped = MakeApply(ScalarOp::kSelect, from, {negative, shifted, index});
+      const ExprPtr negative = MakeApply(ScalarOp::kLess, DataType::kBool, {wrapped, number(0)});
+      const ExprPtr shifted = MakeApply(ScalarOp::kAdd, from, {wrapped, number(size)});
+      wrapped = MakeApply(ScalarOp::kSelect, from, {negative, shifted, wrapped});
       wrapped = MakeApply(ScalarOp::kMax, from, {wrapped, number(0)});
     }
     // A size beyond the index type's range cannot be exceeded.
-    if (from == DataType::kUInt64 || size - 1 < MaxInteger(from)) {
+    if (size - 1 < MaxInteger(from)) {
       wrapped = MakeApply(ScalarOp::kMin, from, {wrapped, number(std::max<int64_t>(size - 1, 0))});
     }
     return Convert(wrapped, type);
