@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds and runs what is too long for every change: the random tests at full length (100,000
 # contractions against enumeration and against isl, 2,000 gradients against central differences, 300
-# plans for every test program), then the whole suite and all models on every OpenCL driver beside
-# PoCL: Intel's for CPUs, which is installed for it, and NVIDIA's where it is.
+# plans for every test program, 10,000 chains of operations on 16-bit floats), then the whole suite
+# and all models on every OpenCL driver beside PoCL: Intel's for CPUs, which is installed for it, and
+# NVIDIA's where it is.
 # Usage: scripts/long_tests.sh [SEED] [random|intel|nvidia]...     (seed 1, all)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -20,6 +21,8 @@ random_tests() {
     "poly_isl_test:*:100000"
     "autodiff_test:RandomGradient*:2000"
     "plans_test:*RandomPlans*:300"
+    "halves_test:RandomHalves*:10000"
+    "halves_device_test:*RandomChains*:100"
   )
   local run program filter count
   for run in "${runs[@]}"; do

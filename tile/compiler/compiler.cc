@@ -12,6 +12,7 @@
 #include "tile/compiler/contraction_forms.h"
 #include "tile/compiler/list_builder.h"
 #include "tile/compiler/row_chains.h"
+#include "tile/compiler/verify_list.h"
 #include "tile/graph/chain_effects.h"
 #include "tile/graph/channels_last.h"
 #include "tile/graph/constants.h"
@@ -19,6 +20,7 @@
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
+#include "tile/ir/verify_stored.h"
 #include "tile/lower/lower_kernel.h"
 #include "tile/lower/lower_special.h"
 #include "tile/plan/kernel_plan.h"
@@ -77,59 +79,6 @@ std::string KernelName(int number, absl::string_view value_name) {
     name.push_back(absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_');
   }
   return name;
-}
-
-// What a result holds before kernels that write only parts of it run.
-void AddPrefill(const ir::KernelGroup& group, const TensorShape& shape, ValueId copied,
-                ListBuilder* list) {
-  const int buffer = list->BufferOf(group.outputs.front());
-  if (copied == ir::kNoValue) {
-    list->AddStep(list->IsSetup(group), FillStep{buffer, shape.type, 0});
-  } else {
-    list->AddStep(list->IsSetup(group), CopyStep{list->BufferOf(copied), buffer});
-  }
-}
-
-absl::Status CompileSpecial(const ir::Program& program, const ir::KernelGroup& group,
-                            const CompileOptions& options, ListBuilder* list) {
-  const ir::Value& value = program.values[group.root];
-  const auto& special = std::get<ir::Special>(value.op);
-  std::vector<TensorShape> operands;
-  double bytes = static_cast<double>(value.shape.byte_size());
-  for (ValueId operand : special.operands) {
-    operands.push_back(program.values[operand].shape);
-    bytes += static_cast<double>(operands.back().byte_size());
-  }
-  TARTAN_ASSIGN_OR_RETURN(lower::SpecialKernels lowered,
-                          lower::LowerSpecial(special, operands, value.shape, options.settings,
-                                              KernelName(list->kernel_count(), value.name),
-                                              {options.force_64bit_indices}));
-  if (lowered.copied_operand >= 0) {
-    AddPrefill(group, value.shape, special.operands[lowered.copied_operand], list);
-  } else if (lowered.zero_filled) {
-    AddPrefill(group, value.shape, ir::kNoValue, list);
-  }
-  const bool is_setup = list->IsSetup(group);
-  std::vector<int> buffers = {list->BufferOf(group.root)};
-  for (ValueId operand : special.operands) buffers.push_back(list->BufferOf(operand));
-  for (const lower::ScratchBuffer& scratch : lowered.scratch) {
-    const bool is_fixed = scratch.value.has_value();
-    buffers.push_back(
-        list->AddBuffer(absl::StrCat(value.name, "_scratch"), scratch.shape, is_setup || is_fixed));
-    if (is_fixed) {
-      list->AddStep(true, FillStep{buffers.back(), scratch.shape.type, *scratch.value});
-    }
-  }
-  for (lower::SpecialLaunch& launch : lowered.launches) {
-    LaunchStep step;
-    for (int buffer : launch.buffers) step.buffers.push_back(buffers[buffer]);
-    step.description = absl::StrCat(Name(special.kind), " ", Describe(program, group));
-    step.bytes = bytes;
-    Dump(options, "sem", [&] { return sem::ToString(launch.kernel); });
-    step.kernel = list->AddKernel(sem::Simplify(launch.kernel));
-    list->AddStep(is_setup, std::move(step));
-  }
-  return absl::OkStatus();
 }
 
 int AddPlanned(const plan::PlannedKernel& planned, const CompileOptions& options,
@@ -213,6 +162,65 @@ void CompileFlat(const poly::FlatContraction& flat, std::string description, boo
   list->AddStep(is_setup, std::move(step));
 }
 
+// What a result holds before kernels that write only parts of it run.
+void AddPrefill(const ir::Program& program, const ir::KernelGroup& group, ValueId copied,
+                const CompileOptions& options, ListBuilder* list) {
+  const ValueId result = group.outputs.front();
+  const TensorShape& shape = program.values[result].shape;
+  if (copied == ir::kNoValue) {
+    list->AddStep(list->IsSetup(group), FillStep{list->BufferOf(result), shape.type, 0});
+  } else if (program.values[copied].shape.type == shape.type) {
+    list->AddStep(list->IsSetup(group), CopyStep{list->BufferOf(copied), list->BufferOf(result)});
+  } else {
+    const poly::FlatContraction conversion =
+        poly::BuildConversion(absl::StrCat(program.values[result].name, "_begun"),
+                              {copied, program.values[copied].shape}, {result, shape, {}});
+    CompileFlat(conversion, Describe(program, group), list->IsSetup(group), options, list);
+  }
+}
+
+absl::Status CompileSpecial(const ir::Program& program, const ir::KernelGroup& group,
+                            const CompileOptions& options, ListBuilder* list) {
+  const ir::Value& value = program.values[group.root];
+  const auto& special = std::get<ir::Special>(value.op);
+  std::vector<TensorShape> operands;
+  double bytes = static_cast<double>(value.shape.byte_size());
+  for (ValueId operand : special.operands) {
+    operands.push_back(program.values[operand].shape);
+    bytes += static_cast<double>(operands.back().byte_size());
+  }
+  TARTAN_ASSIGN_OR_RETURN(lower::SpecialKernels lowered,
+                          lower::LowerSpecial(special, operands, value.shape, options.settings,
+                                              KernelName(list->kernel_count(), value.name),
+                                              {options.force_64bit_indices}));
+  if (lowered.copied_operand >= 0) {
+    AddPrefill(program, group, special.operands[lowered.copied_operand], options, list);
+  } else if (lowered.zero_filled) {
+    AddPrefill(program, group, ir::kNoValue, options, list);
+  }
+  const bool is_setup = list->IsSetup(group);
+  std::vector<int> buffers = {list->BufferOf(group.root)};
+  for (ValueId operand : special.operands) buffers.push_back(list->BufferOf(operand));
+  for (const lower::ScratchBuffer& scratch : lowered.scratch) {
+    const bool is_fixed = scratch.value.has_value();
+    buffers.push_back(
+        list->AddBuffer(absl::StrCat(value.name, "_scratch"), scratch.shape, is_setup || is_fixed));
+    if (is_fixed) {
+      list->AddStep(true, FillStep{buffers.back(), scratch.shape.type, *scratch.value});
+    }
+  }
+  for (lower::SpecialLaunch& launch : lowered.launches) {
+    LaunchStep step;
+    for (int buffer : launch.buffers) step.buffers.push_back(buffers[buffer]);
+    step.description = absl::StrCat(Name(special.kind), " ", Describe(program, group));
+    step.bytes = bytes;
+    Dump(options, "sem", [&] { return sem::ToString(launch.kernel); });
+    step.kernel = list->AddKernel(sem::Simplify(launch.kernel));
+    list->AddStep(is_setup, std::move(step));
+  }
+  return absl::OkStatus();
+}
+
 // Compiles a kernel whose result is for others alone, once where all it reads is constant.
 ValueId CompilePart(poly::FlatContraction* flat, const CompileOptions& options, ListBuilder* list) {
   const std::vector<bool> constants = ConstantTensors(*flat, *list);
@@ -255,7 +263,7 @@ absl::Status CompileGroup(const ir::Program& program, const poly::ProgramSpaces&
   Dump(options, "flat", [&] { return poly::ToString(flat); });
   if (group.root != ir::kNoValue && !spaces[group.root]->covers_output) {
     const auto& contraction = std::get<ir::Contraction>(program.values[group.root].op);
-    AddPrefill(group, program.values[group.root].shape, contraction.default_value, list);
+    AddPrefill(program, group, contraction.default_value, options, list);
   }
   const auto winograd =
       plan::ChooseWinograd(flat, options.settings, ConstantTensors(flat, *list), options.winograd);
@@ -322,6 +330,7 @@ absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOption
     }
   }
   Dump(options, "graph", [&] { return ir::ToString(program); });
+  TARTAN_RETURN_IF_ERROR(ir::VerifyStored(program));
   TARTAN_ASSIGN_OR_RETURN(group_options.inlined,
                           FindFactors(program, spaces, group_options, options));
   const std::vector<bool> is_constant = graph::FindConstants(program);
@@ -352,7 +361,9 @@ absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOption
         is_special ? CompileSpecial(program, group, options, &list)
                    : CompileGroup(program, spaces, divided.grouping, group, options, &list));
   }
-  return std::move(list).Finish();
+  KernelList result = std::move(list).Finish();
+  TARTAN_RETURN_IF_ERROR(VerifyList(result));
+  return result;
 }
 
 }  // namespace tartan::compiler

@@ -107,7 +107,7 @@ void Update(NaiveTensor& result, int64_t i, const NaiveTensor& updates, int64_t 
   constexpr ScalarOp kOps[] = {ScalarOp::kIdentity, ScalarOp::kAdd, ScalarOp::kMul, ScalarOp::kMin,
                                ScalarOp::kMax};
   const ScalarOp op = kOps[static_cast<size_t>(mode)];
-  const DataType type = result.shape.type;
+  const DataType type = ComputeType(result.shape.type);
   if (mode == ScatterMode::kAssign) {
     result.Copy(i, updates, j);
   } else if (result.is_real()) {

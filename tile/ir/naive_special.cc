@@ -74,7 +74,7 @@ NaiveTensor Accumulate(const Special& special, const TensorShape& shape,
       const int64_t integer_before = integer;
       if (result.is_real()) {
         real = ApplyReal(op, real, tensor.reals[at]);
-        result.reals[at] = RoundReal(exclusive ? real_before : real, shape.type);
+        result.reals[at] = RoundReal(exclusive ? real_before : real, ComputeType(shape.type));
       } else {
         integer = ApplyInteger(op, integer, tensor.integers[at], shape.type);
         result.integers[at] = exclusive ? integer_before : integer;

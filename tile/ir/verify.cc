@@ -4,6 +4,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/ir/program.h"
 #include "tile/ir/shape_rules.h"
+#include "tile/ir/verify_stored.h"
 
 namespace tartan::ir {
 namespace {
@@ -89,5 +90,21 @@ class Verifier {
 }  // namespace
 
 absl::Status Verify(const Program& program) { return Verifier(program).Verify(); }
+
+absl::Status VerifyStored(const Program& program) {
+  Program computed = program;
+  for (Value& value : computed.values) value.shape.type = ComputeType(value.shape.type);
+  TARTAN_RETURN_IF_ERROR(Verify(computed));
+  for (const Value& value : program.values) {
+    const auto* special = std::get_if<Special>(&value.op);
+    if (special == nullptr || special->kind != SpecialKind::kReshape) continue;
+    const TensorShape& shown = program.values[special->operands[0]].shape;
+    if (shown.type == value.shape.type) continue;
+    return absl::InternalError(absl::StrCat("the view ", value.name, " is held as ",
+                                            Name(value.shape.type), ", but what it shows as ",
+                                            Name(shown.type)));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace tartan::ir

@@ -99,7 +99,9 @@ class Sorter {
   // Stores a key, as loaded from memory, and its position in the line at an index.
   void Put(const Lines& lines, const ExprPtr& at, const ExprPtr& key, const ExprPtr& position,
            std::vector<StmtPtr>* body) const {
-    if (lines.keys >= 0) body->push_back(sem::MakeStore("keys", stored_, at, key));
+    if (lines.keys >= 0) {
+      body->push_back(sem::MakeStore("keys", context_.shape(lines.keys).type, at, key));
+    }
     if (lines.positions >= 0) {
       const DataType stored = context_.shape(lines.positions).type;
       body->push_back(

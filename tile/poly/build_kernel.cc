@@ -405,4 +405,16 @@ absl::StatusOr<FlatContraction> BuildKernel(const ir::Program& program, const Pr
   return flat;
 }
 
+FlatContraction BuildConversion(std::string name, Tensor from, Output to) {
+  FlatContraction flat;
+  flat.name = std::move(name);
+  SetElementwiseSpace(to.shape, &flat);
+  from.shape.dims = to.shape.dims;
+  flat.accesses.push_back({0, flat.output_coords, {}});
+  to.expr = Convert(MakeExpr(ComputeType(from.shape.type), Read{0}), to.shape.type);
+  flat.tensors.push_back(std::move(from));
+  flat.outputs.push_back(std::move(to));
+  return flat;
+}
+
 }  // namespace tartan::poly

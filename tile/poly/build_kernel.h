@@ -28,4 +28,8 @@ absl::StatusOr<FlatContraction> BuildKernel(const ir::Program& program, const Pr
                                             const ir::Grouping& grouping,
                                             const ir::KernelGroup& group);
 
+// The kernel that writes a tensor's elements in another type: `to` has as many as `from`, and its
+// expression is set here.
+FlatContraction BuildConversion(std::string name, Tensor from, Output to);
+
 }  // namespace tartan::poly

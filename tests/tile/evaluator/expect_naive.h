@@ -3,18 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "tests/tile/evaluator/device.h"
 #include "tile/evaluator/loaded_program.h"
 #include "tile/ir/naive_evaluator.h"
 
 namespace tartan::evaluator {
 
-// Runs a program `runs` times on random inputs; every output is the naive evaluator's within
-// `tolerance` (FirstDifference).
-inline void ExpectNaiveResults(const TestProgram& program, uint64_t seed, double tolerance,
-                               int runs = 1) {
+// Runs a program `runs` times; every output is the naive evaluator's within `tolerance`
+// (FirstDifference).
+inline void ExpectNaiveResults(const TestProgram& program, const std::vector<HostTensor>& inputs,
+                               double tolerance, int runs = 1) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
-  const std::vector<HostTensor> inputs = RandomInputs(program, seed);
   const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
   const auto compiled = TestProgramCache().Get(ToProto(program));
@@ -28,6 +29,12 @@ inline void ExpectNaiveResults(const TestProgram& program, uint64_t seed, double
       EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], tolerance), "") << "output " << o;
     }
   }
+}
+
+// The same on random inputs.
+inline void ExpectNaiveResults(const TestProgram& program, uint64_t seed, double tolerance,
+                               int runs = 1) {
+  ExpectNaiveResults(program, RandomInputs(program, seed), tolerance, runs);
 }
 
 }  // namespace tartan::evaluator

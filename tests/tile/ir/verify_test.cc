@@ -1,6 +1,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tile/ir/program_builder.h"
+#include "tile/ir/verify_stored.h"
 
 namespace tartan::ir {
 namespace {
@@ -53,6 +54,36 @@ TEST(Verify, FindsABrokenInterface) {
   program = Negation();
   program.output_names.clear();
   EXPECT_THAT(Complaint(program), HasSubstr("names"));
+}
+
+// Y = the elements of X negated, in float16, and a view of them.
+Program NegatedHalves() {
+  ProgramBuilder builder;
+  const ValueId x = *builder.AddInput("X", {DataType::kFloat16, {2}});
+  const ValueId y = *builder.AddElementwise(ScalarOp::kNeg, {x}, "Y");
+  builder.AddOutput(*builder.AddSpecial(SpecialKind::kReshape, {y}, {1, 2}, "V"), "V");
+  return std::move(builder).Build().value();
+}
+
+TEST(VerifyStored, AcceptsHalvesHeldInFloat32) {
+  Program program = NegatedHalves();
+  EXPECT_TRUE(VerifyStored(program).ok());
+  for (ValueId v : {1, 2}) program.values[v].shape.type = DataType::kFloat32;
+  EXPECT_FALSE(Verify(program).ok());
+  EXPECT_TRUE(VerifyStored(program).ok()) << VerifyStored(program);
+}
+
+TEST(VerifyStored, FindsAViewInAnotherTypeThanWhatItShows) {
+  Program program = NegatedHalves();
+  program.values[1].shape.type = DataType::kFloat32;
+  EXPECT_THAT(VerifyStored(program).message(),
+              HasSubstr("the view V is held as float16, but what it shows as float32"));
+}
+
+TEST(VerifyStored, FindsOtherTypesThanHalvesHeldWrongly) {
+  Program program = NegatedHalves();
+  program.values[1].shape.type = DataType::kFloat64;
+  EXPECT_THAT(VerifyStored(program).message(), HasSubstr("float64"));
 }
 
 }  // namespace

@@ -1,0 +1,81 @@
+// Programs on 16-bit floats, compiled and interpreted, against the naive evaluator.
+// TARTAN_LONG_TESTS sets how many random chains (default 100), TARTAN_TEST_SEED the first seed.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/tile/compiler/half_programs.h"
+#include "tests/tile/compiler/interpret_list.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan::compiler {
+namespace {
+
+int64_t FromEnvironment(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoll(text);
+}
+
+CompileOptions ForGpu() {
+  CompileOptions options;
+  options.settings.threads = 64;
+  options.settings.vector_width = 1;
+  options.settings.has_local_memory = true;
+  return options;
+}
+
+CompileOptions WithoutFusion() {
+  CompileOptions options;
+  options.fuse = false;
+  return options;
+}
+
+void Check(const TestProgram& test, const std::vector<HostTensor>& inputs,
+           const CompileOptions& options, double tolerance) {
+  const ir::Program program = BindTestProgram(test);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto list = Compile(program, options);
+  ASSERT_TRUE(list.ok()) << list.status();
+  const auto actual = InterpretList(*list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  for (size_t o = 0; o < actual->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], tolerance), "")
+        << "output " << o << " of\n"
+        << test.code;
+  }
+}
+
+class HalvesTest : public testing::TestWithParam<TestProgram> {
+ protected:
+  // Two neighbours among the numbers of 8 bits: results are rounded once, from float32.
+  void CheckOne(const CompileOptions& options) {
+    const bool is_half = GetParam().inputs[0].type == DataType::kFloat16;
+    Check(GetParam(), RandomInputs(GetParam(), 1), options, is_half ? 0x1p-10 : 0x1p-7);
+  }
+};
+
+TEST_P(HalvesTest, EqualsTheNaiveEvaluatorOnACpuPlan) { CheckOne(CompileOptions()); }
+
+TEST_P(HalvesTest, EqualsTheNaiveEvaluatorOnAGpuPlan) { CheckOne(ForGpu()); }
+
+TEST_P(HalvesTest, EqualsTheNaiveEvaluatorWithoutFusion) { CheckOne(WithoutFusion()); }
+
+INSTANTIATE_TEST_SUITE_P(All, HalvesTest, testing::ValuesIn(HalfPrograms()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(RandomHalves, EqualTheNaiveEvaluatorToTheLastBit) {
+  const int64_t count = FromEnvironment("TARTAN_LONG_TESTS", 100);
+  const int64_t first = FromEnvironment("TARTAN_TEST_SEED", 1);
+  for (int64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(testing::Message() << "TARTAN_TEST_SEED=" << seed);
+    const HalfChain chain = RandomHalfChain(static_cast<uint64_t>(seed));
+    const CompileOptions options[] = {CompileOptions(), ForGpu(), WithoutFusion()};
+    Check(chain.program, chain.inputs, options[seed % 3], 0);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace tartan::compiler

@@ -1,0 +1,82 @@
+#include "tile/compiler/verify_list.h"
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+#include "tile/base/status_macros.h"
+#include "tile/sem/verify.h"
+
+namespace tartan::compiler {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const KernelList& list) : list_(list) {}
+
+  absl::Status Check(const Step& step) const {
+    return Match(
+        step, [&](const LaunchStep& launch) { return CheckLaunch(launch); },
+        [&](const FillStep& fill) { return CheckType(fill.buffer, fill.type, "a fill"); },
+        [&](const CopyStep& copy) { return CheckCopy(copy); });
+  }
+
+  absl::Status CheckType(int buffer, DataType type, absl::string_view user) const {
+    if (buffer < 0 || buffer >= static_cast<int>(list_.buffers.size())) {
+      return absl::InternalError(
+          absl::StrCat(user, " names buffer ", buffer, " of ", list_.buffers.size()));
+    }
+    const BufferInfo& info = list_.buffers[buffer];
+    if (info.shape.type == type) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat(user, " takes '", info.name, "', which holds ",
+                                            Name(info.shape.type), ", for ", Name(type)));
+  }
+
+ private:
+  absl::Status CheckLaunch(const LaunchStep& launch) const {
+    const sem::Kernel& kernel = list_.kernels[launch.kernel];
+    if (launch.buffers.size() != kernel.parameters.size()) {
+      return absl::InternalError(absl::StrCat("kernel ", kernel.name, " has ",
+                                              kernel.parameters.size(), " parameters, not ",
+                                              launch.buffers.size()));
+    }
+    for (size_t p = 0; p < launch.buffers.size(); ++p) {
+      TARTAN_RETURN_IF_ERROR(CheckType(launch.buffers[p], kernel.parameters[p].stored,
+                                       absl::StrCat("kernel ", kernel.name)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckCopy(const CopyStep& copy) const {
+    const BufferInfo& from = list_.buffers[copy.from];
+    const BufferInfo& to = list_.buffers[copy.to];
+    TARTAN_RETURN_IF_ERROR(CheckType(copy.from, to.shape.type, "a copy"));
+    if (from.bytes == to.bytes) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("a copy of '", from.name, "' moves ", from.bytes,
+                                            " bytes to the ", to.bytes, " of '", to.name, "'"));
+  }
+
+  const KernelList& list_;
+};
+
+}  // namespace
+
+absl::Status VerifyList(const KernelList& list) {
+  std::set<absl::string_view> names;
+  for (const sem::Kernel& kernel : list.kernels) {
+    TARTAN_RETURN_IF_ERROR(sem::Verify(kernel));
+    if (names.insert(kernel.name).second) continue;
+    return absl::InternalError(absl::StrCat("two kernels are named ", kernel.name));
+  }
+  const Verifier verifier(list);
+  for (const auto* steps : {&list.setup, &list.steps}) {
+    for (const Step& step : *steps) TARTAN_RETURN_IF_ERROR(verifier.Check(step));
+  }
+  for (size_t o = 0; o < list.outputs.size(); ++o) {
+    TARTAN_RETURN_IF_ERROR(
+        verifier.CheckType(list.outputs[o], list.output_shapes[o].type, "an output"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tartan::compiler
