@@ -1,41 +1,63 @@
 #!/usr/bin/env bash
 # Fuzzes under address and undefined-behaviour sanitizers.
-# Usage: scripts/fuzz.sh [SECONDS] [SEED] [tile|models] [CASES...]     (600 seconds, seed 1, tile)
+# Usage: scripts/fuzz.sh [SECONDS] [SEED] [WHAT] [CASES...]     (600 seconds, seed 1, tile)
 #   tile:    the parser, the binder and the printers of Tile, beginning with the examples and the
 #            programs that must fail
 #   models:  loading, binding and naive evaluation of ONNX models, beginning with the official cases
 #            and those in the folders CASES (scripts/write_onnx_cases.py writes the newest)
-# The build is in build-fuzz-WHAT/. What fails is left in its crashes/, and the script says where.
+#   npy, png, pb, cache, program: files of that kind (tests/frontend/cli/file_damage.h)
+# The build is in build-fuzz (build-fuzz-libfuzzer where Clang has that engine, for tile). What fails
+# is left in its crashes/, and the script says where.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 seconds=${1:-600}
 seed=${2:-1}
 what=${3:-tile}
-build=${TARTAN_FUZZ_BUILD:-build-fuzz}-$what
-sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+program=$what
+case $what in
+  tile | models) ;;
+  npy | png | pb | cache | program) program=files ;;
+  *) echo "unknown: $what (tile, models, npy, png, pb, cache or program)" >&2 && exit 2 ;;
+esac
+build=${TARTAN_FUZZ_BUILD:-build-fuzz}
+sanitizers="-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all"
+sanitizers+=" -fno-omit-frame-pointer"
 
 engine=loop
 compiler=${CXX:-c++}
 if [[ $what == tile ]] && echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
   clang++ -x c++ -fsanitize=fuzzer,address - -o /dev/null 2>/dev/null; then
   engine=libfuzzer
+  build+=-libfuzzer
   compiler=clang++
   sanitizers+=" -fsanitize=fuzzer-no-link"
 fi
 
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER="$compiler" \
-  -DCMAKE_CXX_FLAGS="$sanitizers" -DTARTAN_FUZZ="$engine" -DTARTAN_BUILD_BENCHMARKS=OFF >/dev/null
-cmake --build "$build" --target "fuzz_$what"
-target=$(find "$build" -name "fuzz_$what" -type f -perm -u+x | head -1)
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Fuzz -DCMAKE_CXX_COMPILER="$compiler" \
+  -DCMAKE_CXX_FLAGS="-O1 -g1 -UNDEBUG $sanitizers" -DTARTAN_FUZZ="$engine" \
+  -DTARTAN_BUILD_BENCHMARKS=OFF >/dev/null
+cmake --build "$build" --target "fuzz_$program"
+target=$(find "$build" -name "fuzz_$program" -type f -perm -u+x | head -1)
 
 mkdir -p "$build/corpus" "$build/crashes"
-if [[ $what == models ]]; then
+export UBSAN_OPTIONS=print_stacktrace=1
+if [[ $what != tile ]]; then
   # Gigabytes are a failure too.
   ASAN_OPTIONS=max_allocation_size_mb=1024:hard_rss_limit_mb=3072:allocator_may_return_null=0
   export ASAN_OPTIONS+=:quarantine_size_mb=64:handle_abort=1:malloc_context_size=4
-  export UBSAN_OPTIONS=print_stacktrace=1
-  folder="$build/crashes/$seed"
+fi
+folder="$build/crashes/$what-$seed"
+if [[ $program == files ]]; then
+  mkdir -p "$folder"
+  if ! "$target" "$what" "$seconds" "$seed" "$folder"; then
+    echo "a file failed: $folder/file; '$target $what $folder/file' tries it again" >&2
+    exit 1
+  fi
+  echo "nothing was found"
+  exit 0
+fi
+if [[ $what == models ]]; then
   mkdir -p "$folder"
   if ! "$target" "$seconds" "$seed" "$folder" "${@:4}" 2>"$folder/log"; then
     grep -v "^\[libprotobuf" "$folder/log" >&2 || true
@@ -48,7 +70,6 @@ fi
 cp examples/tile/*.tile tests/tile/lang/bad/*.tile "$build/corpus/"
 
 echo "fuzzing for $seconds seconds with $engine, seed $seed"
-export UBSAN_OPTIONS=print_stacktrace=1
 if [[ $engine == libfuzzer ]]; then
   command=("$target" "$build/corpus" -max_total_time="$seconds" -seed="$seed" -max_len=4096
     -timeout=10 -dict=tests/tile/lang/fuzz_tile.dict -artifact_prefix="$build/crashes/"
