@@ -50,7 +50,11 @@ std::string WhatWeHave(const NodeProto& node) {
 }
 
 absl::Status CheckArity(const OperatorRow& row, absl::Span<const Value> inputs) {
-  for (int i = 0; i < row.arity.least; ++i) {
+  // Those of an operator that takes any number have no meaning by position: none is left out.
+  const int least = row.arity.most == kAnyNumber
+                        ? std::max(row.arity.least, static_cast<int>(inputs.size()))
+                        : row.arity.least;
+  for (int i = 0; i < least; ++i) {
     // An empty optional is an operand too, for those who know optionals.
     if (i >= static_cast<int>(inputs.size()) ||
         (inputs[i].is_nothing() && row.value_handler == nullptr)) {

@@ -12,8 +12,6 @@ namespace {
 
 using Sizes = std::vector<int64_t>;
 
-constexpr int64_t kMaxAttribute = int64_t{1} << 31;
-
 absl::StatusOr<Sizes> ReadSizes(const NodeContext& context, absl::string_view name, size_t count,
                                 int64_t otherwise, int64_t least) {
   TARTAN_ASSIGN_OR_RETURN(Sizes values, context.Ints(name, Sizes(count, otherwise)));

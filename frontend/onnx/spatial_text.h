@@ -13,6 +13,9 @@
 
 namespace tartan::onnx {
 
+// Numbers of attributes beyond this are refused.
+inline constexpr int64_t kMaxAttribute = int64_t{1} << 31;
+
 // One entry per spatial dimension.
 struct SlidingWindow {
   std::vector<int64_t> kernel;

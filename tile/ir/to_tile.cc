@@ -5,11 +5,13 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "tile/base/match.h"
 #include "tile/ir/program.h"
 #include "tile/math/integer.h"
@@ -207,13 +209,35 @@ class TileWriter {
                         ")");
   }
 
+  // " + 0*j" for each index variable that no access depends on: Tile wants each to occur in one,
+  // and those that only constraints bound count all the same, as often as they have values.
+  static std::string Unused(const Contraction& x, absl::Span<const std::string> indices) {
+    std::vector<bool> is_used(indices.size());
+    const auto mark = [&](const Access& access) {
+      for (const math::Affine& poly : access.indices) {
+        for (size_t i = 0; i < indices.size(); ++i) {
+          if (poly.coefficient(static_cast<int>(i)) != 0) is_used[i] = true;
+        }
+      }
+    };
+    mark(x.output);
+    for (const Access& input : x.inputs) mark(input);
+    std::string text;
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (!is_used[i]) absl::StrAppend(&text, " + 0*", indices[i]);
+    }
+    return text;
+  }
+
   std::string ContractionText(ValueId id, const Contraction& x) {
     Names index_namespace;
     std::vector<std::string> indices;
     for (const std::string& name : x.index_names) indices.push_back(index_namespace.Index(name));
+    std::string unused = Unused(x, indices);
+    // The first index that there is takes them.
     const auto polynomials = [&](const Access& access) {
       return absl::StrJoin(access.indices, ", ", [&](std::string* out, const math::Affine& poly) {
-        *out += PolynomialText(poly, indices);
+        absl::StrAppend(out, PolynomialText(poly, indices), std::exchange(unused, ""));
       });
     };
     const std::vector<int64_t>& dims = program_.values[id].shape.dims;

@@ -55,6 +55,14 @@ absl::Status SetTransposedSizes(const NodeContext& context, const Sizes& input,
     return Invalid("attributes 'output_padding' and 'output_shape' have ", extra.size(), " and ",
                    wanted.size(), " numbers for ", rank, " spatial dimensions");
   }
+  for (const Sizes* sizes : {&extra, &wanted}) {
+    for (const int64_t size : *sizes) {
+      if (size < 0 || size > kMaxAttribute) {
+        return Invalid("attribute '", sizes == &extra ? "output_padding" : "output_shape", "' is ",
+                       DimsToString(*sizes));
+      }
+    }
+  }
   const bool is_same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   for (size_t d = 0; d < rank; ++d) {
     const int64_t full = (input[d] - 1) * window->strides[d] + extra[d] + window->extent(d);

@@ -55,7 +55,6 @@ Outputs Fold(NodeContext& context, std::string (*join)(const std::string&, const
   std::string value = "X0";
   std::vector<std::string> statements;
   for (int i = 1; i < count; ++i) {
-    if (!context.HasInput(i)) return Invalid("operand ", i, " is missing");
     if (i % kMaxOperandsOfExpression == 0) {
       statements.push_back(absl::StrCat("T", i, " = ", value));
       value = absl::StrCat("T", i);

@@ -42,7 +42,6 @@ Outputs Concat(NodeContext& context) {
   if (!axis.ok()) return axis.status();
   TARTAN_ASSIGN_OR_RETURN(*axis, NormalAxis(*axis, first.rank()));
   for (int i = 0; i < context.input_count(); ++i) {
-    if (!context.HasInput(i)) return Invalid("operand ", i, " is missing");
     TensorShape shape = context.input(i).shape();
     if (shape.rank() == first.rank()) {
       shape.dims[static_cast<size_t>(*axis)] = first.dims()[static_cast<size_t>(*axis)];

@@ -62,11 +62,14 @@ absl::Status CheckCount(absl::string_view what, size_t got, size_t expected) {
   return Invalid(got, " ", what, " for ", expected, " axes");
 }
 
+// Far beyond all sizes; positions on a longer axis would be no whole numbers.
+constexpr double kMaxLength = 1e12;
+
 absl::Status SetScale(double scale, ResizeAxis* axis) {
   if (!(scale > 0) || !std::isfinite(scale)) return Invalid("a scale is ", scale);
   axis->scale = scale;
   axis->length = static_cast<double>(axis->size) * scale;
-  if (axis->length > 1e12) return Invalid("scale ", scale, " is too large");
+  if (axis->length > kMaxLength) return Invalid("scale ", scale, " is too large");
   axis->new_size = static_cast<int64_t>(std::floor(axis->length));
   return absl::OkStatus();
 }
@@ -105,9 +108,8 @@ absl::Status ApplySizes(const std::vector<int64_t>& sizes, const std::vector<int
                                               : *std::max_element(scales.begin(), scales.end());
   for (int64_t named : axes) {
     ResizeAxis& axis = plan->axes[static_cast<size_t>(named)];
-    axis.length = scale * static_cast<double>(axis.size);
+    TARTAN_RETURN_IF_ERROR(SetScale(scale, &axis));
     axis.new_size = static_cast<int64_t>(axis.length + 0.5);
-    axis.scale = scale;
   }
   return absl::OkStatus();
 }
@@ -122,6 +124,9 @@ absl::Status ReadRegion(NodeContext& context, const std::vector<int64_t>& axes, 
   TARTAN_ASSIGN_OR_RETURN(const HostTensor value, context.HostValue(1));
   const std::vector<double> region = value.ToDoubles();
   TARTAN_RETURN_IF_ERROR(CheckCount("bounds of the region", region.size() / 2, axes.size()));
+  for (const double bound : region) {
+    if (!(std::abs(bound) <= kMaxLength)) return Invalid("a bound of the region is ", bound);
+  }
   for (size_t i = 0; i < axes.size(); ++i) {
     ResizeAxis& axis = plan->axes[static_cast<size_t>(axes[i])];
     axis.region_start = region[i];

@@ -95,6 +95,48 @@ TEST(Resize, RefusesAnAxisWhoseWeightsWouldTakeAGigabyte) {
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("an axis of 8388608 elements"));
 }
 
+TEST(Resize, RefusesARegionThatIsNoneAndSizesBeyondAllNumbers) {
+  const HostTensor x = Values({2}, {1, 2});
+  OperatorCall call{"Resize", 19, {x, Values({2}, {0, NAN}), Values({1}, {2})}};
+  call.fields = Attribute("coordinate_transformation_mode", std::string("tf_crop_and_resize"));
+  EXPECT_THAT(std::string(RunOperator(call).status().message()),
+              HasSubstr("a bound of the region is nan"));
+  const HostTensor far = Values({1}, {double(int64_t{1} << 62)}, DataType::kInt64);
+  OperatorCall larger{"Resize", 19, {x, {}, {}, far}};
+  larger.fields = Attribute("keep_aspect_ratio_policy", std::string("not_smaller"));
+  EXPECT_THAT(std::string(RunOperator(larger).status().message()), HasSubstr("is too large"));
+}
+
+TEST(ConvTranspose, RefusesSizesBeyondAllNumbers) {
+  const HostTensor x = Values({1, 1, 2}, {1, 2});
+  for (const char* name : {"output_padding", "output_shape"}) {
+    for (const int64_t size : {INT64_MAX, INT64_MIN, int64_t{-1}}) {
+      OperatorCall call{"ConvTranspose", 11, {x, Values({1, 1, 1}, {1})}};
+      call.fields = Attribute(name, std::vector<int64_t>{size});
+      const auto result = RunOperator(call);
+      EXPECT_THAT(std::string(result.status().message()), HasSubstr(name)) << size;
+    }
+  }
+}
+
+TEST(OperandsOfAnyNumber, AreAllThere) {
+  const HostTensor one = Values({1}, {1});
+  for (const char* op : {"Sum", "Max", "Concat"}) {
+    OperatorCall call{op, 13, {one, {}, one}};
+    if (op == std::string("Concat")) call.fields = Attribute("axis", int64_t{0});
+    EXPECT_THAT(std::string(RunOperator(call).status().message()),
+                HasSubstr("operand 1 is missing"))
+        << op;
+  }
+  OperatorCall momentum{"Momentum", 1, {one, one, one, {}, one}};
+  momentum.domain = "ai.onnx.preview.training";
+  momentum.fields = Attribute("alpha", 0.9f) + Attribute("beta", 1.0f) +
+                    Attribute("norm_coefficient", 0.0f) +
+                    Attribute("mode", std::string("standard"));
+  EXPECT_THAT(std::string(RunOperator(momentum).status().message()),
+              HasSubstr("operand 3 is missing"));
+}
+
 TEST(FlexAttention, RefusesAQueryOfAnotherRank) {
   OperatorCall call{"FlexAttention", 26, {}};
   const HostTensor key = Values({1, 1, 1, 2}, {1, 2});

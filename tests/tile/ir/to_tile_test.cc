@@ -74,6 +74,14 @@ TEST(ToTile, NamesOutputsThatAreInputsLiteralsOrRepeated) {
   EXPECT_THAT(ToTile(*program), HasSubstr("-> (O, P)"));
 }
 
+TEST(ToTile, KeepsIndicesThatOnlyConstraintsBound) {
+  const std::string printed =
+      RoundTrip("function (I[N]) -> (O) { O[i : 2] = +(I[2*i + 0*j]), j < 3; }",
+                {Floats({5}, {1, 2, 3, 4, 5})});
+  EXPECT_THAT(printed, HasSubstr("0*j"));
+  RoundTrip("function (I) -> (O) { O[0*j : 1] = +(I[]), j < 3; }", {Floats({}, {2})});
+}
+
 TEST(ToTile, MakesNamesThatTileTakes) {
   ProgramBuilder builder;
   const ValueId x = *builder.AddInput("conv1/weights:0", {DataType::kFloat32, {2}});
