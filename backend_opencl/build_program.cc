@@ -28,15 +28,16 @@ absl::StatusOr<ProgramHandle> BuildFromSource(const OpenClDevice& device, absl::
   const char* begin = source.data();
   const size_t size = source.size();
   cl_int error = CL_SUCCESS;
-  ProgramHandle program(clCreateProgramWithSource(device.context(), 1, &begin, &size, &error));
+  ProgramHandle program(
+      CreateCl(&error, clCreateProgramWithSource, device.context(), 1, &begin, &size));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateProgramWithSource"));
   const cl_device_id id = device.id();
-  error = clBuildProgram(program.get(), 1, &id, options.c_str(), nullptr, nullptr);
+  error = CallCl(clBuildProgram, program.get(), 1, &id, options.c_str(), nullptr, nullptr);
   if (error == CL_SUCCESS) return program;
-  if (IsOutOfMemory(error)) return ToStatus(error, "clBuildProgram");
-  return absl::InternalError(absl::StrCat("clBuildProgram on ", device.info().name, ": ",
-                                          ErrorName(error), "\n",
-                                          ExplainBuildLog(BuildLog(program.get(), id), source)));
+  if (IsOutOfMemory(error)) return ExplainByShortage(ToStatus(error, "clBuildProgram"));
+  return ExplainByShortage(absl::InternalError(
+      absl::StrCat("clBuildProgram on ", device.info().name, ": ", ErrorName(error), "\n",
+                   ExplainBuildLog(BuildLog(program.get(), id), source))));
 }
 
 absl::StatusOr<ProgramHandle> BuildFromBinary(const OpenClDevice& device, absl::string_view binary,
@@ -46,8 +47,8 @@ absl::StatusOr<ProgramHandle> BuildFromBinary(const OpenClDevice& device, absl::
   const cl_device_id id = device.id();
   cl_int binary_error = CL_SUCCESS;
   cl_int error = CL_SUCCESS;
-  ProgramHandle program(
-      clCreateProgramWithBinary(device.context(), 1, &id, &size, &begin, &binary_error, &error));
+  ProgramHandle program(CreateCl(&error, clCreateProgramWithBinary, device.context(), 1, &id, &size,
+                                 &begin, &binary_error));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateProgramWithBinary"));
   TARTAN_RETURN_IF_ERROR(ToStatus(binary_error, "clCreateProgramWithBinary"));
   TARTAN_CL_CALL(clBuildProgram, program.get(), 1, &id, options.c_str(), nullptr, nullptr);

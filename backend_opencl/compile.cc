@@ -10,6 +10,7 @@
 #include "backend_opencl/build_program.h"
 #include "backend_opencl/disk_cache.h"
 #include "backend_opencl/opencl_executable.h"
+#include "backend_opencl/pocl_program.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -18,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Changes whenever what is stored under a key changes its meaning.
-constexpr int kCacheFormatVersion = 1;
+constexpr int kCacheFormatVersion = 2;
 
 std::string JoinSource(const hal::ExecutableSource& source) {
   std::string text = source.prologue;
@@ -42,51 +43,42 @@ std::string CacheKey(const OpenClDevice& device, absl::string_view text,
   return key;
 }
 
-// What to store for a program that has just been built.
-std::optional<std::string> PayloadOf(const OpenClDevice& device, cl_program program) {
-  if (device.quirks().relies_on_own_cache) return PoclCacheIdentity();
-  absl::StatusOr<std::string> binary = BinaryOf(program);
-  if (!binary.ok()) return std::nullopt;  // the program itself is good
-  return *std::move(binary);
-}
+struct Built {
+  ProgramHandle program;
+  std::unique_ptr<PoclProgram> pocl_files;
+  bool from_cache = false;
+};
 
-absl::StatusOr<ProgramHandle> BuildThroughCache(const OpenClDevice& device,
-                                                const hal::ExecutableSource& source,
-                                                hal::CompileStatistics* statistics) {
+absl::StatusOr<Built> BuildThroughCache(const OpenClDevice& device,
+                                        const hal::ExecutableSource& source) {
   const std::string text = JoinSource(source);
   const std::string options = absl::StrCat(device.build_options(), source.options);
   DiskCache* cache = device.cache();
-  const std::string key = cache == nullptr ? "" : CacheKey(device, text, options);
-  std::optional<std::string> payload;
-  if (cache != nullptr) payload = cache->Load(key);
-  if (payload.has_value() && device.quirks().relies_on_own_cache) {
-    // Such a driver is given the source again and finds what it compiled.
-    if (payload == PoclCacheIdentity()) {
-      ++statistics->cache_hits;
-      return BuildFromSource(device, text, options);
-    }
-  } else if (payload.has_value()) {
+  const std::string key = CacheKey(device, text, options);
+  if (device.quirks().relies_on_own_cache) {
+    const int kernels = static_cast<int>(source.kernels.size());
+    TARTAN_ASSIGN_OR_RETURN(PoclBuild build,
+                            BuildOnPocl(device, text, options, kernels, cache, key));
+    return Built{std::move(build.program), std::move(build.files), build.from_cache};
+  }
+  if (const auto payload = cache == nullptr ? std::nullopt : cache->Load(key); payload) {
     absl::StatusOr<ProgramHandle> program = BuildFromBinary(device, *payload, options);
-    if (program.ok()) {
-      ++statistics->cache_hits;
-      return program;
-    }
+    if (program.ok()) return Built{*std::move(program), nullptr, /*from_cache=*/true};
     cache->Remove(key);
   }
-  ++statistics->cache_misses;
   TARTAN_ASSIGN_OR_RETURN(ProgramHandle program, BuildFromSource(device, text, options));
   if (cache != nullptr) {
-    payload = PayloadOf(device, program.get());
-    if (payload.has_value()) cache->Store(key, *payload);
+    const absl::StatusOr<std::string> binary = BinaryOf(program.get());
+    if (binary.ok()) cache->Store(key, *binary);  // where not, the program itself is good
   }
-  return program;
+  return Built{std::move(program), nullptr, /*from_cache=*/false};
 }
 
 // Reads what the launch checks of hal need to know of a kernel.
 absl::StatusOr<hal::EntryPoint> Inspect(cl_program program, cl_device_id device,
                                         const std::string& name) {
   cl_int error = CL_SUCCESS;
-  KernelHandle kernel(clCreateKernel(program, name.c_str(), &error));
+  KernelHandle kernel(CreateCl(&error, clCreateKernel, program, name.c_str()));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateKernel of ", name)));
   cl_uint arguments = 0;
   TARTAN_CL_CALL(clGetKernelInfo, kernel.get(), CL_KERNEL_NUM_ARGS, sizeof(arguments), &arguments,
@@ -111,16 +103,17 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(std::shared_ptr<OpenClDevic
   }
   const Clock::time_point start = Clock::now();
   hal::CompileStatistics statistics;
-  TARTAN_ASSIGN_OR_RETURN(ProgramHandle program, BuildThroughCache(*device, source, &statistics));
+  TARTAN_ASSIGN_OR_RETURN(Built built, BuildThroughCache(*device, source));
+  ++(built.from_cache ? statistics.cache_hits : statistics.cache_misses);
   std::vector<hal::EntryPoint> entry_points;
   for (const hal::KernelSource& kernel : source.kernels) {
     TARTAN_ASSIGN_OR_RETURN(hal::EntryPoint entry_point,
-                            Inspect(program.get(), device->id(), kernel.name));
+                            Inspect(built.program.get(), device->id(), kernel.name));
     entry_points.push_back(std::move(entry_point));
   }
   statistics.compile_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return std::make_shared<OpenClExecutable>(std::move(device), std::move(entry_points), statistics,
-                                            std::move(program));
+                                            std::move(built.program), std::move(built.pocl_files));
 }
 
 }  // namespace tartan::opencl

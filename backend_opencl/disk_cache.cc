@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/cache_file.h"
 #include "backend_opencl/file_io.h"
+#include "backend_opencl/scratch_folder.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -40,8 +41,8 @@ std::string KernelDirectory(absl::string_view directory) {
 
 struct StoredFile {
   fs::path path;
-  int64_t bytes = 0;
-  fs::file_time_type used;
+  int64_t bytes = 0;  // 0 for what is no file
+  fs::file_time_type used = fs::file_time_type::min();
 };
 
 struct Listing {
@@ -73,13 +74,16 @@ absl::StatusOr<Listing> List(const std::string& directory) {
     std::error_code gone;
     StoredFile file;
     file.path = it->path();
-    file.bytes = static_cast<int64_t>(it->file_size(gone));
-    if (!gone) file.used = it->last_write_time(gone);
+    const fs::file_status status = it->symlink_status(gone);
+    if (!fs::exists(status)) continue;
+    const bool is_file = fs::is_regular_file(status);
+    if (!gone && is_file) file.bytes = static_cast<int64_t>(it->file_size(gone));
+    if (!gone && is_file) file.used = it->last_write_time(gone);
     if (gone) continue;
     const std::string name = file.path.filename().string();
     if (absl::StartsWith(name, kTemporaryPrefix)) {
       listing.temporaries.push_back(std::move(file));
-    } else if (absl::EndsWith(name, kCacheFileSuffix)) {
+    } else if (absl::EndsWith(name, kCacheFileSuffix) || (name == kLockFile && !is_file)) {
       listing.entries.push_back(std::move(file));
     }
   }
@@ -87,9 +91,10 @@ absl::StatusOr<Listing> List(const std::string& directory) {
   return listing;
 }
 
+// A directory in an entry's place goes with what is in it.
 absl::Status Delete(const StoredFile& file) {
   std::error_code error;
-  fs::remove(file.path, error);
+  fs::remove_all(file.path, error);
   return error ? FileError(error, "cannot delete", file.path) : absl::OkStatus();
 }
 
@@ -148,12 +153,17 @@ std::optional<std::string> DiskCache::Load(absl::string_view key) {
   const std::string path = PathOf(key);
   std::string bytes;
   if (!ReadWholeFile(path, kMaxEntryBytes, &bytes)) {
-    if (errno != ENOENT) TellFailure("cannot read", path);
+    // Too large, or no file at all, a pipe say.
+    if (errno == EFBIG || errno == ENXIO) {
+      Remove(key);
+    } else if (errno != ENOENT) {
+      TellFailure("cannot read", path);
+    }
     return std::nullopt;
   }
   std::optional<CacheEntry> entry = DecodeCacheEntry(bytes);
   if (!entry.has_value()) {
-    unlink(path.c_str());
+    Remove(key);
     return std::nullopt;
   }
   if (entry->key != key) return std::nullopt;
@@ -186,7 +196,8 @@ bool DiskCache::Update(absl::string_view key,
 }
 
 void DiskCache::Remove(absl::string_view key) {
-  if (!directory_.empty()) unlink(PathOf(key).c_str());
+  std::error_code ignored;
+  if (!directory_.empty()) fs::remove_all(PathOf(key), ignored);
 }
 
 void DiskCache::CountStored(int64_t bytes) {
@@ -215,7 +226,10 @@ absl::StatusOr<int64_t> VerifyCache(absl::string_view directory) {
   int64_t damaged = 0;
   for (const StoredFile& file : listing.entries) {
     std::string bytes;
-    if (!ReadWholeFile(file.path.string(), kMaxEntryBytes, &bytes) && errno == ENOENT) continue;
+    if (!ReadWholeFile(file.path.string(), kMaxEntryBytes, &bytes) && errno == ENOENT &&
+        !fs::is_symlink(file.path)) {
+      continue;
+    }
     const std::optional<CacheEntry> entry = DecodeCacheEntry(bytes);
     if (entry.has_value() && CacheFileName(entry->key) == file.path.filename()) continue;
     ++damaged;
@@ -225,10 +239,12 @@ absl::StatusOr<int64_t> VerifyCache(absl::string_view directory) {
 }
 
 absl::StatusOr<CacheContents> PruneCache(absl::string_view directory, int64_t limit_bytes) {
+  if (!directory.empty()) RemoveAbandonedFolders(std::string(directory));
   return PruneDirectory(KernelDirectory(directory), limit_bytes);
 }
 
 absl::StatusOr<int64_t> ClearCache(absl::string_view directory) {
+  if (!directory.empty()) RemoveAbandonedFolders(std::string(directory));
   TARTAN_ASSIGN_OR_RETURN(const Listing listing, List(KernelDirectory(directory)));
   for (const StoredFile& file : listing.entries) TARTAN_RETURN_IF_ERROR(Delete(file));
   for (const StoredFile& file : listing.temporaries) TARTAN_RETURN_IF_ERROR(Delete(file));

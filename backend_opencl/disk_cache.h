@@ -66,9 +66,9 @@ absl::StatusOr<CacheContents> InspectCache(absl::string_view directory);
 // Deletes damaged entries and returns how many there were.
 absl::StatusOr<int64_t> VerifyCache(absl::string_view directory);
 // Deletes the least recently used entries until at most `limit_bytes` remain, and what interrupted
-// writers left; returns what remains.
+// writers and killed processes left (scratch_folder.h); returns what remains.
 absl::StatusOr<CacheContents> PruneCache(absl::string_view directory, int64_t limit_bytes);
-// Deletes every entry and returns how many there were.
+// The same with every entry; returns how many there were.
 absl::StatusOr<int64_t> ClearCache(absl::string_view directory);
 
 }  // namespace tartan::opencl

@@ -3,16 +3,15 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
-#include "absl/strings/string_view.h"
 #include "hal/device_info.h"
 
 namespace tartan::opencl {
 
 struct DriverQuirks {
   // The driver's own cache of compiled kernels makes a second build from source quick, while the
-  // binaries it hands out cost more than they save. See PoCL in README.md.
+  // binaries it hands out cost more than they save: the files of that cache are kept instead
+  // (pocl_program.h). See PoCL in README.md.
   bool relies_on_own_cache = false;
   // Upper bound of the local memory a kernel may declare, where the device reports more.
   std::optional<int64_t> max_local_memory_bytes;
@@ -23,9 +22,5 @@ struct DriverQuirks {
 };
 
 DriverQuirks QuirksOf(const hal::DeviceInfo& info);
-
-// What tells PoCL's kernel cache directory from another one, also from its successor at the same
-// path; nothing where there is none or where PoCL is told to use none.
-std::optional<std::string> PoclCacheIdentity();
 
 }  // namespace tartan::opencl

@@ -40,7 +40,8 @@ bool WriteAll(int descriptor, absl::string_view bytes) {
 }  // namespace
 
 bool ReadWholeFile(const std::string& path, int64_t max_bytes, std::string* bytes) {
-  File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A pipe in a file's place would be waited for.
+  File file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat info;
   if (file.get() < 0 || fstat(file.get(), &info) != 0) return false;
   if (!S_ISREG(info.st_mode) || info.st_size > max_bytes) {
@@ -97,14 +98,17 @@ bool MakePrivateDirectories(const std::string& path) {
   }
 }
 
-FileLock::FileLock(const std::string& path)
-    : descriptor_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+FileLock::FileLock(const std::string& path, Others others)
+    : descriptor_(
+          open(path.c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0600)) {
   if (descriptor_ < 0) return;
   int result;
   do {
-    result = flock(descriptor_, LOCK_EX);
+    result = flock(descriptor_, others == Others::kWaitFor ? LOCK_EX : LOCK_EX | LOCK_NB);
   } while (result != 0 && errno == EINTR);
-  held_ = result == 0;
+  // Another may have deleted the file between open and flock.
+  struct stat info;
+  held_ = result == 0 && fstat(descriptor_, &info) == 0 && info.st_nlink > 0;
 }
 
 FileLock::~FileLock() {

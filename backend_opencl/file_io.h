@@ -21,10 +21,13 @@ bool WriteFileByRename(const std::string& prefix, const std::string& path, absl:
 // Makes `path` and the directories above it with mode 0700, as far as they are missing.
 bool MakePrivateDirectories(const std::string& path);
 
-// An exclusive lock on a file, made if missing, for as long as the object lives; waits for others.
+// An exclusive lock on a file, made if missing, for as long as the object lives; it ends with the
+// process as well.
 class FileLock {
  public:
-  explicit FileLock(const std::string& path);
+  enum class Others : uint8_t { kWaitFor, kGiveWayTo };
+
+  explicit FileLock(const std::string& path, Others others = Others::kWaitFor);
   FileLock(const FileLock&) = delete;
   ~FileLock();
   bool held() const { return held_; }

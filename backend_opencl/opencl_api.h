@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "backend_opencl/driver_failure.h"
 
 namespace tartan::opencl {
 
@@ -26,6 +27,19 @@ absl::Status ToStatus(cl_int error, absl::string_view call);
 // As a destructor cannot return a status, it writes one line to stderr.
 void LogFailedRelease(cl_int error, absl::string_view call);
 
+// Calls a function that returns an error code; CL_OUT_OF_HOST_MEMORY where the driver is lost.
+template <class... Parameters, class... Arguments>
+cl_int CallCl(cl_int (*function)(Parameters...), Arguments... arguments) {
+  return CallDriver([&] { return function(arguments...); }, cl_int{CL_OUT_OF_HOST_MEMORY});
+}
+
+// The same for one that returns a new object, and its error code through its last parameter.
+template <class Object, class... Parameters, class... Arguments>
+Object CreateCl(cl_int* error, Object (*function)(Parameters...), Arguments... arguments) {
+  *error = CL_OUT_OF_HOST_MEMORY;
+  return CallDriver([&] { return function(arguments..., error); }, Object{nullptr});
+}
+
 // Owns one reference to an OpenCL object; moves, does not copy.
 template <class T, cl_int (*kRelease)(T)>
 class Handle {
@@ -38,7 +52,8 @@ class Handle {
     return *this;
   }
   ~Handle() {
-    if (object_ != nullptr) LogFailedRelease(kRelease(object_), "release");
+    if (object_ == nullptr || IsDriverLost()) return;
+    LogFailedRelease(CallCl(kRelease, object_), "release");
   }
 
   T get() const { return object_; }
@@ -61,4 +76,5 @@ using EventHandle = Handle<cl_event, clReleaseEvent>;
 
 // TARTAN_CL_CALL(clFinish, queue); leaves the function with the call's name when it failed.
 #define TARTAN_CL_CALL(function, ...) \
-  TARTAN_RETURN_IF_ERROR(::tartan::opencl::ToStatus(function(__VA_ARGS__), #function))
+  TARTAN_RETURN_IF_ERROR(             \
+      ::tartan::opencl::ToStatus(::tartan::opencl::CallCl(function, __VA_ARGS__), #function))

@@ -16,7 +16,8 @@ absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found,
   const cl_context_properties properties[] = {
       CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(found.platform), 0};
   cl_int error = CL_SUCCESS;
-  ContextHandle context(clCreateContext(properties, 1, &found.device, nullptr, nullptr, &error));
+  ContextHandle context(
+      CreateCl(&error, clCreateContext, properties, 1, &found.device, nullptr, nullptr));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateContext for ", found.info.name)));
   return std::make_shared<OpenClDevice>(std::move(found), std::move(context), std::move(cache));
 }
@@ -58,12 +59,12 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoAllocate(int64_t bytes) {
         absl::StrCat("allocation of ", bytes, " bytes: ", FreeMemoryText()));
   }
   cl_int error = CL_SUCCESS;
-  // A CPU computes in the host's memory: taken now, a lack of it is an error here. Drivers that take
-  // it at first use abort there.
+  // A CPU computes in the host's memory: taken now, a lack of it is an error here. Drivers that
+  // take it at first use abort there.
   const cl_mem_flags taken_now =
       info().type == hal::DeviceType::kCpu ? CL_MEM_ALLOC_HOST_PTR : cl_mem_flags{0};
   MemoryHandle memory(
-      clCreateBuffer(context(), CL_MEM_READ_WRITE | taken_now, bytes, nullptr, &error));
+      CreateCl(&error, clCreateBuffer, context(), CL_MEM_READ_WRITE | taken_now, bytes, nullptr));
   if (error != CL_SUCCESS) {
     CountReleased(bytes);
     if (!IsOutOfMemory(error)) return ToStatus(error, "clCreateBuffer");
@@ -77,8 +78,8 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoSubBuffer(const hal::BufferPtr& p
                                                          int64_t offset, int64_t size) {
   const cl_buffer_region region = {static_cast<size_t>(offset), static_cast<size_t>(size)};
   cl_int error = CL_SUCCESS;
-  MemoryHandle memory(clCreateSubBuffer(MemoryOf(parent), CL_MEM_READ_WRITE,
-                                        CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
+  MemoryHandle memory(CreateCl(&error, clCreateSubBuffer, MemoryOf(parent), CL_MEM_READ_WRITE,
+                               CL_BUFFER_CREATE_TYPE_REGION, &region));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateSubBuffer"));
   return std::make_shared<OpenClBuffer>(parent, std::move(memory), offset, size);
 }

@@ -8,6 +8,7 @@
 #include "backend_opencl/device_query.h"
 #include "backend_opencl/disk_cache.h"
 #include "backend_opencl/opencl_device.h"
+#include "backend_opencl/pocl_folder.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -15,13 +16,16 @@ namespace {
 
 class OpenClDriver : public hal::Driver {
  public:
-  OpenClDriver(std::shared_ptr<DiskCache> cache, Calibrations calibrations)
-      : cache_(std::move(cache)), calibrations_(calibrations) {}
+  OpenClDriver(std::string cache_directory, std::shared_ptr<DiskCache> cache,
+               Calibrations calibrations)
+      : cache_directory_(std::move(cache_directory)),
+        cache_(std::move(cache)),
+        calibrations_(calibrations) {}
 
   absl::string_view name() const override { return "opencl"; }
 
   absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices() override {
-    TARTAN_ASSIGN_OR_RETURN(std::vector<FoundDevice> found, FindDevices());
+    TARTAN_ASSIGN_OR_RETURN(std::vector<FoundDevice> found, Find());
     std::vector<hal::DeviceInfo> infos;
     for (FoundDevice& device : found) {
       ApplyStored(&device.info);
@@ -31,7 +35,7 @@ class OpenClDriver : public hal::Driver {
   }
 
   absl::StatusOr<hal::DevicePtr> Open(const hal::DeviceInfo& info) override {
-    TARTAN_ASSIGN_OR_RETURN(std::vector<FoundDevice> found, FindDevices());
+    TARTAN_ASSIGN_OR_RETURN(std::vector<FoundDevice> found, Find());
     for (FoundDevice& device : found) {
       if (device.info.ordinal != info.ordinal || device.info.name != info.name) continue;
       device.info.index = info.index;
@@ -44,6 +48,12 @@ class OpenClDriver : public hal::Driver {
   }
 
  private:
+  absl::StatusOr<std::vector<FoundDevice>> Find() const {
+    absl::StatusOr<std::vector<FoundDevice>> found;
+    PoclFolder::OfProcess().FindWith(cache_directory_, [&] { found = FindDevices(); });
+    return found;
+  }
+
   bool ApplyStored(hal::DeviceInfo* info) const {
     if (cache_ == nullptr) return false;
     const std::optional<Calibration> calibration = LoadCalibration(*cache_, *info);
@@ -62,6 +72,7 @@ class OpenClDriver : public hal::Driver {
     return absl::OkStatus();
   }
 
+  const std::string cache_directory_;       // empty: there is none
   const std::shared_ptr<DiskCache> cache_;  // may be null
   const Calibrations calibrations_;
 };
@@ -70,12 +81,13 @@ class OpenClDriver : public hal::Driver {
 
 std::unique_ptr<hal::Driver> MakeOpenClDriver(const OpenClOptions& options) {
   std::shared_ptr<DiskCache> cache;
+  std::string directory;
   if (options.use_disk_cache) {
-    cache = std::make_shared<DiskCache>(
-        options.cache_directory.empty() ? DefaultCacheDirectory() : options.cache_directory,
-        options.cache_limit_bytes, options.verbose);
+    directory = options.cache_directory.empty() ? DefaultCacheDirectory() : options.cache_directory;
+    cache = std::make_shared<DiskCache>(directory, options.cache_limit_bytes, options.verbose);
   }
-  return std::make_unique<OpenClDriver>(std::move(cache), options.calibrations);
+  return std::make_unique<OpenClDriver>(std::move(directory), std::move(cache),
+                                        options.calibrations);
 }
 
 }  // namespace tartan::opencl

@@ -15,11 +15,12 @@ absl::StatusOr<PreparedLaunch> Prepare(const OpenClExecutable& executable,
   PreparedLaunch prepared;
   prepared.entry_point = launch.entry_point;
   cl_int error = CL_SUCCESS;
-  prepared.kernel = KernelHandle(clCreateKernel(executable.program(), name.c_str(), &error));
+  prepared.kernel =
+      KernelHandle(CreateCl(&error, clCreateKernel, executable.program(), name.c_str()));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateKernel of ", name)));
   for (size_t i = 0; i < launch.arguments.size(); ++i) {
     const cl_mem memory = MemoryOf(launch.arguments[i]);
-    error = clSetKernelArg(prepared.kernel.get(), i, sizeof(memory), &memory);
+    error = CallCl(clSetKernelArg, prepared.kernel.get(), i, sizeof(memory), &memory);
     TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clSetKernelArg ", i, " of ", name)));
   }
   std::copy(launch.global_size.begin(), launch.global_size.end(), prepared.global_size.begin());
@@ -28,6 +29,12 @@ absl::StatusOr<PreparedLaunch> Prepare(const OpenClExecutable& executable,
 }
 
 }  // namespace
+
+std::shared_ptr<OpenClExecutable> OpenClRecording::TakeCompiling() const {
+  auto executable = std::static_pointer_cast<OpenClExecutable>(executable_);
+  if (executable->pocl_files() == nullptr || is_taken_.exchange(true)) return nullptr;
+  return executable;
+}
 
 absl::StatusOr<std::shared_ptr<OpenClRecording>> RecordLaunches(
     const hal::ExecutablePtr& executable, absl::Span<const hal::Launch> launches) {

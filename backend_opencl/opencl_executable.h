@@ -2,10 +2,13 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "backend_opencl/opencl_api.h"
+#include "backend_opencl/pocl_program.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {
@@ -13,13 +16,18 @@ namespace tartan::opencl {
 class OpenClExecutable : public hal::Executable {
  public:
   OpenClExecutable(hal::DevicePtr device, std::vector<hal::EntryPoint> entry_points,
-                   hal::CompileStatistics statistics, ProgramHandle program)
+                   hal::CompileStatistics statistics, ProgramHandle program,
+                   std::unique_ptr<PoclProgram> pocl_files)
       : Executable(std::move(device), std::move(entry_points), statistics),
+        pocl_files_(std::move(pocl_files)),
         program_(std::move(program)) {}
 
   cl_program program() const { return program_.get(); }
+  // Null on other drivers.
+  PoclProgram* pocl_files() const { return pocl_files_.get(); }
 
  private:
+  const std::unique_ptr<PoclProgram> pocl_files_;  // goes after the program
   ProgramHandle program_;
 };
 
@@ -41,6 +49,8 @@ class OpenClRecording : public hal::Recording {
         launches_(std::move(launches)) {}
 
   absl::Span<const PreparedLaunch> launches() const { return launches_; }
+  // The executable, the first time that this is called where launches make its driver compile.
+  std::shared_ptr<OpenClExecutable> TakeCompiling() const;
   absl::string_view NameOf(const PreparedLaunch& launch) const {
     return executable_->entry_points()[launch.entry_point].name;
   }
@@ -49,6 +59,7 @@ class OpenClRecording : public hal::Recording {
   hal::ExecutablePtr executable_;
   std::vector<hal::BufferPtr> buffers_;  // what the kernels' arguments refer to
   std::vector<PreparedLaunch> launches_;
+  mutable std::atomic<bool> is_taken_{false};
 };
 
 // The launches have been checked by hal.

@@ -21,8 +21,8 @@ constexpr size_t kMaxStagedWrite = size_t{64} << 10;
 
 cl_int StateOf(cl_event event) {
   cl_int state = CL_QUEUED;
-  const cl_int error =
-      clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state, nullptr);
+  const cl_int error = CallCl(clGetEventInfo, event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                              sizeof(state), &state, nullptr);
   return error == CL_SUCCESS ? state : error;
 }
 
@@ -39,7 +39,7 @@ bool IsOver(cl_event event) { return StateOf(event) <= CL_COMPLETE; }
 
 absl::Status OpenClEvent::Wait() {
   const cl_event event = event_.get();
-  const cl_int error = clWaitForEvents(1, &event);
+  const cl_int error = CallCl(clWaitForEvents, 1, &event);
   TARTAN_RETURN_IF_ERROR(FailureOf(event));
   return ToStatus(error, "clWaitForEvents");
 }
@@ -59,8 +59,8 @@ absl::StatusOr<hal::Timing> OpenClEvent::GetTiming() {
 absl::StatusOr<std::unique_ptr<hal::Queue>> OpenClQueue::Create(
     std::shared_ptr<OpenClDevice> device, bool profiling) {
   cl_int error = CL_SUCCESS;
-  QueueHandle queue(clCreateCommandQueue(device->context(), device->id(),
-                                         profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &error));
+  QueueHandle queue(CreateCl(&error, clCreateCommandQueue, device->context(), device->id(),
+                             profiling ? CL_QUEUE_PROFILING_ENABLE : 0));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateCommandQueue"));
   return std::make_unique<OpenClQueue>(std::move(device), std::move(queue), profiling);
 }
@@ -74,7 +74,7 @@ OpenClQueue::~OpenClQueue() {
 }
 
 absl::Status OpenClQueue::CheckEnqueued(cl_int error, absl::string_view call) const {
-  if (!IsOutOfMemory(error)) return ToStatus(error, call);
+  if (!IsOutOfMemory(error)) return ExplainByShortage(ToStatus(error, call));
   return absl::ResourceExhaustedError(
       absl::StrCat(call, ": ", ErrorName(error), "; ",
                    static_cast<const OpenClDevice&>(*device()).FreeMemoryText()));
@@ -83,14 +83,14 @@ absl::Status OpenClQueue::CheckEnqueued(cl_int error, absl::string_view call) co
 absl::Status OpenClQueue::DoWrite(const hal::BufferPtr& buffer, int64_t offset,
                                   absl::Span<const uint8_t> bytes) {
   if (bytes.size() > kMaxStagedWrite) {
-    return CheckEnqueued(clEnqueueWriteBuffer(queue_.get(), MemoryOf(buffer), CL_TRUE, offset,
-                                              bytes.size(), bytes.data(), 0, nullptr, nullptr),
+    return CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_TRUE,
+                                offset, bytes.size(), bytes.data(), 0, nullptr, nullptr),
                          absl::StrCat("clEnqueueWriteBuffer of ", bytes.size(), " bytes"));
   }
   auto staged = std::make_shared<std::vector<uint8_t>>(bytes.begin(), bytes.end());
   TARTAN_RETURN_IF_ERROR(
-      CheckEnqueued(clEnqueueWriteBuffer(queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
-                                         staged->size(), staged->data(), 0, nullptr, nullptr),
+      CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
+                           staged->size(), staged->data(), 0, nullptr, nullptr),
                     absl::StrCat("clEnqueueWriteBuffer of ", bytes.size(), " bytes")));
   batch_.staged_bytes += static_cast<int64_t>(staged->size());
   Keep(std::move(staged));
@@ -100,16 +100,19 @@ absl::Status OpenClQueue::DoWrite(const hal::BufferPtr& buffer, int64_t offset,
 
 absl::Status OpenClQueue::DoRead(const hal::BufferPtr& buffer, int64_t offset,
                                  absl::Span<uint8_t> bytes) {
-  return CheckEnqueued(clEnqueueReadBuffer(queue_.get(), MemoryOf(buffer), CL_TRUE, offset,
-                                           bytes.size(), bytes.data(), 0, nullptr, nullptr),
-                       absl::StrCat("clEnqueueReadBuffer of ", bytes.size(), " bytes"));
+  absl::Status status =
+      CheckEnqueued(CallCl(clEnqueueReadBuffer, queue_.get(), MemoryOf(buffer), CL_TRUE, offset,
+                           bytes.size(), bytes.data(), 0, nullptr, nullptr),
+                    absl::StrCat("clEnqueueReadBuffer of ", bytes.size(), " bytes"));
+  KeepCompiled();
+  return status;
 }
 
 absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset,
                                  const hal::BufferPtr& to, int64_t to_offset, int64_t size) {
   TARTAN_RETURN_IF_ERROR(
-      CheckEnqueued(clEnqueueCopyBuffer(queue_.get(), MemoryOf(from), MemoryOf(to), from_offset,
-                                        to_offset, size, 0, nullptr, nullptr),
+      CheckEnqueued(CallCl(clEnqueueCopyBuffer, queue_.get(), MemoryOf(from), MemoryOf(to),
+                           from_offset, to_offset, size, 0, nullptr, nullptr),
                     absl::StrCat("clEnqueueCopyBuffer of ", size, " bytes")));
   Keep(from);
   Keep(to);
@@ -124,8 +127,8 @@ absl::Status OpenClQueue::DoFill(const hal::BufferPtr& buffer, int64_t offset, i
     pattern = pattern.first(1);
   }
   TARTAN_RETURN_IF_ERROR(
-      CheckEnqueued(clEnqueueFillBuffer(queue_.get(), MemoryOf(buffer), pattern.data(),
-                                        pattern.size(), offset, size, 0, nullptr, nullptr),
+      CheckEnqueued(CallCl(clEnqueueFillBuffer, queue_.get(), MemoryOf(buffer), pattern.data(),
+                           pattern.size(), offset, size, 0, nullptr, nullptr),
                     absl::StrCat("clEnqueueFillBuffer of ", size, " bytes")));
   Keep(buffer);
   return LimitInFlight(1);
@@ -145,11 +148,14 @@ absl::Status OpenClQueue::DoReplay(const hal::RecordingPtr& recording,
   // Before the first launch: should one fail to enqueue, those before it are still in flight.
   Keep(recording);
   const auto& launches = static_cast<const OpenClRecording&>(*recording);
+  if (auto compiling = launches.TakeCompiling(); compiling != nullptr) {
+    compiling_.push_back(std::move(compiling));
+  }
   for (const PreparedLaunch& launch : launches.launches()) {
     EventHandle event;
-    const cl_int error = clEnqueueNDRangeKernel(
-        queue_.get(), launch.kernel.get(), 3, nullptr, launch.global_size.data(),
-        launch.local_size.data(), 0, nullptr, events == nullptr ? nullptr : event.Receive());
+    const cl_int error = CallCl(clEnqueueNDRangeKernel, queue_.get(), launch.kernel.get(), 3,
+                                nullptr, launch.global_size.data(), launch.local_size.data(), 0,
+                                nullptr, events == nullptr ? nullptr : event.Receive());
     if (error != CL_SUCCESS) {
       return CheckEnqueued(error,
                            absl::StrCat("clEnqueueNDRangeKernel of ", launches.NameOf(launch)));
@@ -163,19 +169,20 @@ absl::Status OpenClQueue::DoReplay(const hal::RecordingPtr& recording,
   return LimitInFlight(std::max<int64_t>(launches.launches().size(), 1));
 }
 
-absl::Status OpenClQueue::DoFlush() { return ToStatus(clFlush(queue_.get()), "clFlush"); }
+absl::Status OpenClQueue::DoFlush() { return ToStatus(CallCl(clFlush, queue_.get()), "clFlush"); }
 
 absl::Status OpenClQueue::DoFinish() {
-  const cl_int error = clFinish(queue_.get());
+  const cl_int error = CallCl(clFinish, queue_.get());
   for (const Batch& batch : closed_) NoteFailures(batch);
   NoteFailures(batch_);
   if (error != CL_SUCCESS) {
     // Drivers answer a kernel's fault with any code, CL_OUT_OF_RESOURCES as well.
-    NoteFailure(absl::InternalError(
-        absl::StrCat("work on the device failed: clFinish: ", ErrorName(error))));
+    NoteFailure(ExplainByShortage(absl::InternalError(
+        absl::StrCat("work on the device failed: clFinish: ", ErrorName(error)))));
   }
   closed_.clear();
   batch_ = Batch();
+  KeepCompiled();
   return std::exchange(failure_, absl::OkStatus());
 }
 
@@ -191,7 +198,7 @@ absl::Status OpenClQueue::LimitInFlight(int64_t commands) {
     const cl_event marker = closed_.front().marker.get();
     if (!IsOver(marker)) {
       if (closed_.size() <= kMaxClosedBatches) break;
-      clWaitForEvents(1, &marker);  // a failure is noted from the event's state
+      CallCl(clWaitForEvents, 1, &marker);  // a failure is noted from the event's state
     }
     NoteFailures(closed_.front());
     closed_.pop_front();
@@ -202,6 +209,11 @@ absl::Status OpenClQueue::LimitInFlight(int64_t commands) {
 void OpenClQueue::NoteFailures(const Batch& batch) {
   for (const auto& event : batch.events) NoteFailure(FailureOf(event->event()));
   if (batch.marker) NoteFailure(FailureOf(batch.marker.get()));
+}
+
+void OpenClQueue::KeepCompiled() {
+  for (const auto& executable : compiling_) executable->pocl_files()->KeepCompiled();
+  compiling_.clear();
 }
 
 void OpenClQueue::NoteFailure(absl::Status status) {

@@ -7,6 +7,7 @@
 
 #include "backend_opencl/opencl_api.h"
 #include "backend_opencl/opencl_device.h"
+#include "backend_opencl/opencl_executable.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {
@@ -68,12 +69,15 @@ class OpenClQueue : public hal::Queue {
   // Notes the failures of work that is done.
   void NoteFailures(const Batch& batch);
   void NoteFailure(absl::Status status);
+  // Everything enqueued has run: what drivers compiled for it is kept.
+  void KeepCompiled();
 
   const QueueHandle queue_;
   const bool profiling_;
   Batch batch_;
-  std::deque<Batch> closed_;  // oldest first
-  absl::Status failure_;      // the first since the last Finish
+  std::deque<Batch> closed_;                                  // oldest first
+  std::vector<std::shared_ptr<OpenClExecutable>> compiling_;  // launched since KeepCompiled
+  absl::Status failure_;                                      // the first since the last Finish
 };
 
 }  // namespace tartan::opencl

@@ -15,6 +15,8 @@
 #include "backend_opencl/cache_file.h"
 #include "backend_opencl/disk_cache.h"
 #include "backend_opencl/opencl_driver.h"
+#include "backend_opencl/pocl_folder.h"
+#include "proto/hal.pb.h"
 #include "tests/backend_opencl/temporary_directory.h"
 
 namespace tartan::opencl {
@@ -22,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 hal::ExecutableSource Source(const std::string& constant) {
   hal::ExecutableSource source;
@@ -61,9 +64,12 @@ class CompileTest : public testing::Test {
 
   float Run(const hal::ExecutableSource& source) {
     if (device_ == nullptr) device_ = Open();
-    const auto executable = *device_->Compile(source);
+    return Run(*device_->Compile(source));
+  }
+
+  float Run(const hal::ExecutablePtr& executable, int entry_point = 1) {
     hal::Launch launch;
-    launch.entry_point = 1;
+    launch.entry_point = entry_point;
     launch.arguments = {*device_->Allocate(4)};
     const auto queue = *device_->CreateQueue(false);
     float value = 1;
@@ -81,6 +87,17 @@ class CompileTest : public testing::Test {
       found = file.path();
     }
     return found;
+  }
+
+  // The names of the files that are kept of PoCL's only program.
+  std::vector<std::string> KeptFiles() {
+    std::ifstream file(OnlyEntry(), std::ios::binary);
+    const auto entry = DecodeCacheEntry(std::string(std::istreambuf_iterator<char>(file), {}));
+    proto::ProgramFiles kept;
+    if (!entry.has_value() || !kept.ParseFromString(entry->payload)) return {"(no entry)"};
+    std::vector<std::string> names;
+    for (const auto& part : kept.files()) names.push_back(fs::path(part.path()).filename());
+    return names;
   }
 
   TemporaryDirectory directory_;
@@ -179,6 +196,58 @@ TEST_F(CompileTest, CompilesAgainWhatTheDriverRejects) {
       .Store(entry->key, "not a program");
   EXPECT_EQ(HitsOf(Source("7.0f")), 0);
   EXPECT_EQ(HitsOf(Source("7.0f")), 1);
+}
+
+// What a killed process has not kept is compiled again: each kernel is kept soon after its launch.
+TEST_F(CompileTest, KeepsTheKernelsThatPoclCompilesAtTheirLaunch) {
+  device_ = Open();
+  if (device_->info().platform != "Portable Computing Language") return;
+  {
+    const auto executable = *device_->Compile(Source("11.0f"));
+    EXPECT_FALSE(fs::exists(directory_.path() + "/kernels"));
+    EXPECT_EQ(Run(executable, 0), 12.0f);
+    EXPECT_EQ(Run(executable, 1), 12.0f);
+    EXPECT_THAT(KeptFiles(), UnorderedElementsAre("program.bc", "first.so", "second.so"));
+  }
+  EXPECT_EQ(HitsOf(Source("11.0f")), 1);
+  EXPECT_EQ(Run(Source("11.0f")), 12.0f);
+}
+
+TEST_F(CompileTest, KeepsFewKernelsInTheEnd) {
+  device_ = Open();
+  if (device_->info().platform != "Portable Computing Language") return;
+  EXPECT_EQ(Run(*device_->Compile(Source("12.0f")), 0), 13.0f);
+  EXPECT_THAT(KeptFiles(), UnorderedElementsAre("program.bc", "first.so"));
+  EXPECT_EQ(Run(*device_->Compile(Source("12.0f")), 1), 13.0f);
+  EXPECT_THAT(KeptFiles(), UnorderedElementsAre("program.bc", "first.so", "second.so"));
+}
+
+TEST_F(CompileTest, ComputesTheSameWithTwoExecutablesOfOneSource) {
+  device_ = Open();
+  auto first = *device_->Compile(Source("13.0f"));
+  const auto second = *device_->Compile(Source("13.0f"));
+  EXPECT_EQ(Run(first, 0), 14.0f);
+  first.reset();
+  EXPECT_EQ(Run(second, 0), 14.0f);
+  EXPECT_EQ(Run(second, 1), 14.0f);
+}
+
+TEST_F(CompileTest, GoesOnWhereItsFilesAreDeletedMeanwhile) {
+  device_ = Open();
+  EXPECT_EQ(Run(Source("14.0f")), 15.0f);
+  const std::string root = PoclFolder::OfProcess().root();
+  if (root.empty()) return;
+  fs::remove_all(fs::path(root).parent_path());
+  EXPECT_EQ(Run(Source("15.0f")), 16.0f);
+  EXPECT_EQ(Run(Source("14.0f")), 15.0f);
+}
+
+TEST_F(CompileTest, LeavesTheEnvironmentAsItWas) {
+  const char* before = std::getenv("POCL_CACHE_DIR");
+  const std::string text = before == nullptr ? "(not set)" : before;
+  Open();
+  const char* after = std::getenv("POCL_CACHE_DIR");
+  EXPECT_EQ(after == nullptr ? "(not set)" : std::string(after), text);
 }
 
 TEST_F(CompileTest, ReportsCacheHitsInAnotherProcess) {

@@ -1,7 +1,9 @@
 #include "backend_opencl/disk_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,8 +12,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/cache_file.h"
@@ -98,6 +102,48 @@ TEST_F(DiskCacheTest, DeletesATruncatedOrLengthenedEntry) {
   }
   WriteFile(PathOf("key"), good + "x");
   EXPECT_EQ(Open().Load("key"), std::nullopt);
+}
+
+// A pipe that nobody writes to, and others that are no files, in the place of an entry.
+TEST_F(DiskCacheTest, GoesOnWhereAnEntryIsNoFile) {
+  const fs::path path = PathOf("key");
+  const std::vector<std::function<void()>> replacements = {
+      [&] { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); },
+      [&] { fs::create_directories(path / "with/a directory in it"); },
+      [&] { fs::create_symlink(path, path); }, [&] { fs::create_symlink("/dev/zero", path); },
+      [&] {
+        const int end = socket(AF_UNIX, SOCK_STREAM, 0);
+        sockaddr_un address = {};
+        address.sun_family = AF_UNIX;
+        ASSERT_LT(path.native().size(), sizeof(address.sun_path));
+        path.native().copy(address.sun_path, path.native().size());
+        ASSERT_EQ(bind(end, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+        close(end);
+      }};
+  for (size_t i = 0; i < replacements.size(); ++i) {
+    SCOPED_TRACE(i);
+    Open().Store("key", "payload");
+    fs::remove(path);
+    replacements[i]();
+    EXPECT_EQ(Open().Load("key"), std::nullopt);
+    EXPECT_TRUE(Open().Store("key", "payload"));
+    EXPECT_EQ(Open().Load("key"), "payload");
+    fs::remove(path);
+    replacements[i]();
+    EXPECT_EQ(InspectCache(root_)->entries, 1);
+    EXPECT_EQ(*VerifyCache(root_), 1);
+    EXPECT_FALSE(fs::exists(fs::symlink_status(path)));
+  }
+}
+
+TEST_F(DiskCacheTest, VerifyDeletesALockThatIsNoFile) {
+  Open().Store("key", "payload");
+  fs::create_directories(root_ + "/kernels/update.lock");
+  const auto change = [](std::optional<std::string>) { return std::string("changed"); };
+  EXPECT_FALSE(Open().Update("key", change));
+  EXPECT_EQ(*VerifyCache(root_), 1);
+  EXPECT_TRUE(Open().Update("key", change));
+  EXPECT_EQ(*VerifyCache(root_), 0);
 }
 
 TEST_F(DiskCacheTest, DoesNotTakeTheEntryOfAnotherKeyWithTheSameFileName) {
@@ -204,9 +250,8 @@ TEST_F(DiskCacheTest, LosesNoUpdateOfTwoProcesses) {
     DiskCache cache = Open();
     bool written = true;
     for (int i = 0; i < kUpdates; ++i) {
-      written &= cache.Update("key", [&](std::optional<std::string> stored) {
-        return stored.value_or("") + mark;
-      });
+      written &= cache.Update(
+          "key", [&](std::optional<std::string> stored) { return stored.value_or("") + mark; });
     }
     return written;
   };

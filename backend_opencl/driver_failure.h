@@ -1,0 +1,47 @@
+// Why an OpenCL driver fails where the program given to it is right: memory or disk ran out. PoCL
+// is then seen to return any error, to throw std::bad_alloc with its locks held, to raise SIGABRT
+// or SIGSEGV, and to call exit(1).
+#pragma once
+
+#include <cstdint>
+#include <new>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace tartan::opencl {
+
+enum class Shortage : uint8_t { kNone, kMemory, kDisk };
+
+// What is short now. May be called in a signal handler.
+Shortage FindShortage();
+// "no memory is left": a constant text, also for signal handlers. Empty for kNone.
+const char* Describe(Shortage shortage);
+// `failure` with the shortage as its reason, as ResourceExhausted or DataLoss; `failure` as it is
+// where nothing is short.
+absl::Status ExplainByShortage(absl::Status failure);
+
+// The folder that the driver writes to, whose disk may be full. One at a time; once it is no longer
+// watched, FindShortage knows how it was at the end.
+void WatchFolder(const std::string& folder);
+void UnwatchFolder();
+
+// A driver that threw holds locks for ever: it is lost. No call may reach it any more, and what it
+// gave out is not given back.
+bool IsDriverLost();
+void NoteDriverLost();
+
+// Calls `call`, which calls the driver. Returns `lost` where the driver is or gets lost.
+template <class Call, class Result>
+Result CallDriver(const Call& call, Result lost) {
+  if (IsDriverLost()) return lost;
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    NoteDriverLost();
+    return lost;
+  }
+}
+
+}  // namespace tartan::opencl
