@@ -31,7 +31,9 @@ bool Precedes(const NaiveTensor& tensor, int64_t a, int64_t b, bool descending) 
   }
   const double x = tensor.reals[a];
   const double y = tensor.reals[b];
-  if (std::isnan(x) || std::isnan(y)) return std::isnan(y) && !std::isnan(x);
+  if (std::isnan(x) || std::isnan(y)) {  // greater than all else
+    return descending ? std::isnan(x) && !std::isnan(y) : std::isnan(y) && !std::isnan(x);
+  }
   return descending ? x > y : x < y;
 }
 

@@ -86,7 +86,7 @@ enum class SpecialKind : uint8_t {
   // scatter_nd(D, I, U, mode), params {mode}: ONNX ScatterND.
   kScatterNd,
   // sort(T, axis, descending) values; argsort(T, axis, descending) int64 positions; params {axis,
-  // descending}. Stable either way, and NaN comes last.
+  // descending}. Stable either way; NaN is greater than all else.
   kSort,
   kArgSort,
   // cumsum(T, axis, exclusive, reverse), cumprod likewise; params in this order.

@@ -74,9 +74,12 @@ class Sorter {
   ExprPtr Before(const ExprPtr& a, const ExprPtr& b) const {
     ExprPtr less = task_.descending ? sem::Less(b, a) : sem::Less(a, b);
     if (!IsFloat(compared_)) return less;
-    const ExprPtr only_b_is_nan = sem::And(sem::ApplyOp(ScalarOp::kIsNan, {b}),
-                                           sem::Not(sem::ApplyOp(ScalarOp::kIsNan, {a})));
-    return sem::Or(less, only_b_is_nan);
+    const ExprPtr& greater = task_.descending ? a : b;
+    const ExprPtr& smaller = task_.descending ? b : a;
+    const ExprPtr only_greater_is_nan =
+        sem::And(sem::ApplyOp(ScalarOp::kIsNan, {greater}),
+                 sem::Not(sem::ApplyOp(ScalarOp::kIsNan, {smaller})));
+    return sem::Or(less, only_greater_is_nan);
   }
 
   ExprPtr NotBefore(const ExprPtr& a, const ExprPtr& b) const {

@@ -19,7 +19,7 @@ struct SortTask {
   int sorted_positions = -1;
 };
 
-// NaN comes last, and equal keys keep their order. Requires keys.
+// NaN is greater than all else, and equal keys keep their order. Requires keys.
 void AddSort(const SortTask& task, SpecialContext* context);
 
 }  // namespace tartan::lower

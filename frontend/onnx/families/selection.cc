@@ -15,7 +15,8 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-// The k first of a sorted axis and their positions; of equal elements the earlier comes first.
+// The k first of a sorted axis and their positions; of equal elements the earlier comes first. NaN is
+// the greatest, as for ArgMax.
 Outputs TopK(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
