@@ -6,6 +6,7 @@
     build/tests/onnx_node_cases FOLDER                   # the naive evaluator, without a device
     build/tartan verify FOLDER --jobs 12 --quiet         # the compiler and a device
     scripts/compare_operators.py FOLDER --device build/tartan --share 12
+    scripts/compare_operators.py FOLDER --against onnxruntime    # its results instead
 
 Attributes, shapes (zeros and ones among them), element types and operator sets (the newest, and at
 times an older form) are random; the same seed gives the same cases. Folders are
@@ -17,6 +18,10 @@ the end. A case whose results hang on how float32 rounds is not written either. 
 lacks something or errs, onnxruntime says what an operator means: recipes name the reason.
 operator_recipes/ says what is random of each operator, and its exceptions.py which operators are
 not compared, and why.
+
+With --against onnxruntime all results are its own, and cases that it does not run are not written.
+Where it and ONNX's evaluator differ, frontend/onnx/README.md has the rule, and docs/operators.md what
+was decided of each operator.
 
 With --device nothing is written: the first SHARE cases of each operator in FOLDER are run by that
 program, one process for each operator, and what fails is printed.
@@ -42,8 +47,10 @@ from operator_recipes import (
     BFLOAT16,
     DOMAINS,
     EXCEPTIONS,
+    MICROSOFT,
     ML,
     RECIPES,
+    WIDER,
     Case,
     at_version,
     with_other_type,
@@ -51,6 +58,7 @@ from operator_recipes import (
 
 HALVES = (np.dtype(np.float16), np.dtype(BFLOAT16))
 BESIDE_OTHER_DOMAINS = 17  # the operator set of ai.onnx in models of other domains
+ONNXRUNTIME_NEWEST = 26  # the operator set of ai.onnx that it takes
 KEEP_TYPE = ("Cast", "CastLike", "BitCast", "QuantizeLinear", "DequantizeLinear")
 
 
@@ -157,7 +165,7 @@ def check_condition(key, case, results, opset):
     for value in flattened(results):
         if not is_float(value) or value.size == 0:
             continue
-        runaway = case.oracle != "onnx" and not np.isfinite(value).all()
+        runaway = key[0] == MICROSOFT and not np.isfinite(value).all()
         if runaway or np.abs(np.nan_to_num(value, posinf=0, neginf=0)).max() > 1e12:
             raise ValueError("results beyond all measure")
         size = np.abs(value.astype(np.float64))
@@ -222,11 +230,14 @@ def versions_of(key):
     return sorted(found)
 
 
-def draw(key, make, rng, versions):
+def draw(key, make, rng, versions, against):
     """A case and its operator set: mostly the newest, at times one of an older form."""
     case = make(rng)
     case = case if isinstance(case, Case) else Case(*case)
     newest = DOMAINS[key[0]]
+    if against == "onnxruntime":
+        newest = min(newest, ONNXRUNTIME_NEWEST)
+        versions = [v for v in versions if v <= newest]
     older = [v - 1 for v in versions[1:] if key[0] or v > 8]
     if case.opset:
         return case, case.opset
@@ -240,15 +251,17 @@ def draw(key, make, rng, versions):
     return case, newest
 
 
-def write_one(key, make, rng, versions, folder):
-    case, opset = draw(key, make, rng, versions)
+def write_one(key, make, rng, versions, folder, against):
+    case, opset = draw(key, make, rng, versions, against)
+    if against != "onnx":
+        case = dataclasses.replace(case, oracle=against, oracle_attributes=None, finish=None)
     constants = set()
     if rng.random() < 0.25:  # operands that are part of the model
         constants = {i for i, v in enumerate(case.operands) if i > 0 and isinstance(v, np.ndarray)}
     results = reference(key, case, opset)
     check_condition(key, case, results, opset)
     model = make_model(key, case, case.operands, results, opset, constants)
-    if key[0] != "com.microsoft" and case.oracle == "onnx":
+    if key[0] != MICROSOFT and case.oracle == "onnx":
         onnx.checker.check_model(model, full_check=True)  # results of a wrong shape or type too
     save(folder, model, case, results, constants)
 
@@ -262,7 +275,7 @@ def compare(key, make, arguments):
         seed = zlib.crc32(f"{folder_name(key, number)} {arguments.seed}".encode())
         folder = arguments.folder / folder_name(key, written)
         try:
-            write_one(key, make, np.random.default_rng(seed), versions, folder)
+            write_one(key, make, np.random.default_rng(seed), versions, folder, arguments.against)
             written += 1
         except Exception as error:  # whatever the evaluator stumbles over
             words = str(error).strip().splitlines() or [type(error).__name__]
@@ -311,6 +324,12 @@ def main():
     parser.add_argument("--match", default="", help="only operators whose name holds a match")
     parser.add_argument("--cases", type=int, default=200, help="cases for each operator (200)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--against",
+        default="onnx",
+        choices=("onnx", "onnxruntime"),
+        help="whose results to write (onnx: the reference evaluator's)",
+    )
     parser.add_argument("--verbose", action="store_true", help="what was refused, and why")
     parser.add_argument(
         "--device", metavar="TARTAN", help="run the cases of FOLDER with this program"
@@ -324,9 +343,10 @@ def main():
         return
     warnings.filterwarnings("ignore")
     np.seterr(all="ignore")
-    for key in sorted(RECIPES):
+    recipes = RECIPES if arguments.against == "onnx" else {**RECIPES, **WIDER}
+    for key in sorted(recipes):
         if re.search(arguments.match, folder_name(key, 0)[:-4]):
-            compare(key, RECIPES[key], arguments)
+            compare(key, recipes[key], arguments)
     for name, reason in EXCEPTIONS.items():
         if re.search(arguments.match, name):
             print(f"{name}: not compared: {reason}")

@@ -48,34 +48,37 @@ absl::Status Choose(const Rows& rows, absl::string_view attribute, absl::string_
       absl::StrCat("attribute '", attribute, "': expected one of ", all, ", got ", name));
 }
 
-// Where element `i` of the new axis lies on the old one.
-double Coordinate(double i, const ResizeAxis& axis, Coordinates coordinates) {
-  const double size = static_cast<double>(axis.size);
-  const double half_pixel = (i + 0.5) / axis.scale - 0.5;
+// Where element `i` of the new axis lies on the old one, computed in T.
+template <class T>
+T Coordinate(size_t index, const ResizeAxis& axis, Coordinates coordinates) {
+  const T i = static_cast<T>(index);
+  const T half = static_cast<T>(0.5);
+  const T size = static_cast<T>(axis.size);
+  const T scale = static_cast<T>(axis.scale);
+  const T length = static_cast<T>(axis.length);
+  const T start = static_cast<T>(axis.region_start);
+  const T end = static_cast<T>(axis.region_end);
   switch (coordinates) {
     case Coordinates::kHalfPixel:
-      return half_pixel;
-    case Coordinates::kHalfPixelSymmetric: {
-      const double adjustment = static_cast<double>(axis.new_size) / axis.length;
-      return size / 2 * (1 - adjustment) + half_pixel;
-    }
+      return (i + half) / scale - half;
+    case Coordinates::kHalfPixelSymmetric:
+      return size / 2 * (1 - static_cast<T>(axis.new_size) / length) + (i + half) / scale - half;
     case Coordinates::kPytorchHalfPixel:
-      return axis.length > 1 ? half_pixel : 0;
+      return axis.new_size > 1 ? (i + half) / scale - half : 0;
     case Coordinates::kAlignCorners:
-      return axis.length == 1 ? 0 : i * (size - 1) / (axis.length - 1);
+      return length == 1 ? 0 : i * (size - 1) / (length - 1);
     case Coordinates::kAsymmetric:
-      return i / axis.scale;
+      return i / scale;
     case Coordinates::kTfHalfPixelForNn:
-      return (i + 0.5) / axis.scale;
+      return (i + half) / scale;
     case Coordinates::kTfCropAndResize:
-      if (axis.length <= 1) return (axis.region_start + axis.region_end) * (size - 1) / 2;
-      return axis.region_start * (size - 1) +
-             i * (axis.region_end - axis.region_start) * (size - 1) / (axis.length - 1);
+      if (length <= 1) return (start + end) * (size - 1) / 2;
+      return start * (size - 1) + i * (end - start) * (size - 1) / (length - 1);
   }
   return i;
 }
 
-double Round(double x, Rounding rounding) {
+double Round(double x, Rounding rounding, double scale) {
   switch (rounding) {
     case Rounding::kRoundPreferFloor:
       return std::ceil(x - 0.5);
@@ -85,6 +88,8 @@ double Round(double x, Rounding rounding) {
       return std::floor(x);
     case Rounding::kCeil:
       return std::ceil(x);
+    case Rounding::kFloorOrCeil:
+      return scale < 1 ? std::ceil(x) : std::floor(x);
   }
   return x;
 }
@@ -128,10 +133,13 @@ ResizeTaps MakeTaps(const ResizeAxis& axis, const ResizeOptions& options) {
   const bool crops = options.coordinates == Coordinates::kTfCropAndResize;
   if (crops) taps.inside.assign(size, 1);
   for (size_t i = 0; i < size; ++i) {
-    const double x = Coordinate(static_cast<double>(i), axis, options.coordinates);
+    // The nearest element hangs on how 1 / 0.1f rounds: to 10 in float32, as scales are given.
+    const double x = is_nearest
+                         ? static_cast<double>(Coordinate<float>(i, axis, options.coordinates))
+                         : Coordinate<double>(i, axis, options.coordinates);
     if (crops) taps.inside[i] = x >= 0 && x <= static_cast<double>(axis.size - 1);
     if (is_nearest) {
-      taps.positions[0][i] = Clamp(Round(x, options.rounding), axis.size);
+      taps.positions[0][i] = Clamp(Round(x, options.rounding, axis.scale), axis.size);
       continue;
     }
     const double floor = std::floor(x);

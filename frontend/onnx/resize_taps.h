@@ -20,7 +20,9 @@ enum class Coordinates {
   kTfHalfPixelForNn,
   kTfCropAndResize,
 };
-enum class Rounding { kRoundPreferFloor, kRoundPreferCeil, kFloor, kCeil };
+// kFloorOrCeil: down where the axis grows, up where it shrinks; what the standard's cases of operator
+// set 10 expect, which has no attribute for it.
+enum class Rounding { kRoundPreferFloor, kRoundPreferCeil, kFloor, kCeil, kFloorOrCeil };
 
 struct ResizeOptions {
   Interpolation interpolation = Interpolation::kNearest;

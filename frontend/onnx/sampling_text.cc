@@ -40,14 +40,16 @@ void AddReflection(const std::string& target, const std::string& source, const E
             "_REST) : ", source);
 }
 
-// U: the coordinate V brought into the axis, as far as it is before taps are chosen.
+// U: the coordinate V brought into the axis, as far as it is before taps are chosen. The four taps
+// of a cubic are chosen where the coordinate is, and brought into the axis each on its own.
 void AddCoordinate(const Sampling& sampling, size_t axis, TileBuilder* text) {
   const bool is_nearest = sampling.interpolation == Interpolation::kNearest;
+  const bool is_cubic = sampling.interpolation == Interpolation::kCubic;
   const Ends ends = EndsOf(sampling, axis);
   const std::string v = absl::StrCat("R", axis);
   const std::string u = absl::StrCat("U", axis);
   text->Add(v, " = ", is_nearest ? absl::StrCat("round(V", axis, ")") : absl::StrCat("V", axis));
-  switch (sampling.outside) {
+  switch (is_cubic ? Outside::kZeros : sampling.outside) {
     case Outside::kZeros:
       return text->Add(u, " = ", v);
     case Outside::kBorder:

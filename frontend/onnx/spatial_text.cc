@@ -30,11 +30,13 @@ absl::StatusOr<Sizes> ReadSizes(const NodeContext& context, absl::string_view na
 
 // SAME: as many outputs as strides fit, the padding split evenly; the odd element goes behind for
 // SAME_UPPER.
-void PadToSame(absl::Span<const int64_t> input, bool is_upper, SlidingWindow* window) {
+void PadToSame(absl::Span<const int64_t> input, bool is_upper, SamePadding same,
+               SlidingWindow* window) {
+  const int64_t least = same == SamePadding::kMayCrop ? -kMaxAttribute : 0;
   for (size_t d = 0; d < window->rank(); ++d) {
     const int64_t stride = window->strides[d];
     const int64_t count = math::CeilDiv(input[d], stride);
-    const int64_t total = std::max<int64_t>(0, (count - 1) * stride + window->extent(d) - input[d]);
+    const int64_t total = std::max(least, (count - 1) * stride + window->extent(d) - input[d]);
     window->before[d] = is_upper ? total / 2 : total - total / 2;
     window->after[d] = total - window->before[d];
   }
@@ -43,12 +45,13 @@ void PadToSame(absl::Span<const int64_t> input, bool is_upper, SlidingWindow* wi
 absl::Status SetOutputs(absl::Span<const int64_t> input, bool ceil, SlidingWindow* window) {
   for (size_t d = 0; d < window->rank(); ++d) {
     const int64_t room = input[d] + window->before[d] + window->after[d] - window->extent(d);
-    if (room < 0) {
+    const int64_t stride = window->strides[d];
+    // Rounded up, part of a window is enough.
+    if (ceil ? room <= -stride : room < 0) {
       return Invalid("a window of ", window->extent(d), " does not fit into spatial dimension ", d,
                      " of size ", input[d], " with pads ", window->before[d], " and ",
                      window->after[d]);
     }
-    const int64_t stride = window->strides[d];
     int64_t count = (ceil ? math::CeilDiv(room, stride) : room / stride) + 1;
     // A window that begins in the padding behind counts for nothing.
     if (ceil && (count - 1) * stride >= input[d] + window->before[d]) --count;
@@ -88,7 +91,8 @@ absl::StatusOr<SlidingWindow> ReadWindowAttributes(const NodeContext& context, S
 }
 
 absl::StatusOr<SlidingWindow> ReadSlidingWindow(const NodeContext& context,
-                                                absl::Span<const int64_t> input, Sizes kernel) {
+                                                absl::Span<const int64_t> input, Sizes kernel,
+                                                SamePadding same) {
   if (kernel.size() != input.size()) {
     return Invalid("a kernel of ", DimsToString(kernel), " for spatial sizes ",
                    DimsToString(input));
@@ -97,7 +101,7 @@ absl::StatusOr<SlidingWindow> ReadSlidingWindow(const NodeContext& context,
   TARTAN_ASSIGN_OR_RETURN(const std::string auto_pad, context.String("auto_pad", "NOTSET"));
   TARTAN_ASSIGN_OR_RETURN(const int64_t ceil, context.Int("ceil_mode", 0));
   if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
-    PadToSame(input, auto_pad == "SAME_UPPER", &window);
+    PadToSame(input, auto_pad == "SAME_UPPER", same, &window);
   } else if (auto_pad == "VALID") {
     window.before.assign(window.rank(), 0);
     window.after.assign(window.rank(), 0);

@@ -34,10 +34,15 @@ struct SlidingWindow {
 absl::StatusOr<SlidingWindow> ReadWindowAttributes(const NodeContext& context,
                                                    std::vector<int64_t> kernel);
 
+// What auto_pad SAME means where strides leave more of the input than windows cover. The standard's
+// formula for pools gives negative padding, which crops; convolutions pad.
+enum class SamePadding { kNeverCrops, kMayCrop };
+
 // The same with auto_pad and ceil_mode applied to an input of the spatial sizes `input`.
 absl::StatusOr<SlidingWindow> ReadSlidingWindow(const NodeContext& context,
                                                 absl::Span<const int64_t> input,
-                                                std::vector<int64_t> kernel);
+                                                std::vector<int64_t> kernel,
+                                                SamePadding same = SamePadding::kNeverCrops);
 
 // The sizes behind batch and channels; InvalidArgument where there are none.
 absl::StatusOr<std::vector<int64_t>> SpatialDims(const api::Tensor& x);

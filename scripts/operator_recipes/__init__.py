@@ -5,6 +5,7 @@ from . import attention, boxes, casts, control_flow, elementwise, indexing  # no
 from . import learning, losses, microsoft, movement, normalization, products  # noqa: F401
 from . import quantization, random_numbers, recurrent, reductions, sampling  # noqa: F401
 from . import sequences, signals, text, trees, windows  # noqa: F401
+from .wider import WIDER  # noqa: F401
 from .draw import BFLOAT16, MICROSOFT, ML, RECIPES, TRAINING, Case  # noqa: F401
 from .exceptions import EXCEPTIONS  # noqa: F401
 from .other_forms import at_version, with_other_type  # noqa: F401

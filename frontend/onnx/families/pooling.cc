@@ -26,7 +26,7 @@ int64_t Product(absl::Span<const int64_t> dims) {
 absl::StatusOr<SlidingWindow> ReadPool(const NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Sizes input, SpatialDims(context.input(0)));
   TARTAN_ASSIGN_OR_RETURN(Sizes kernel, context.Ints("kernel_shape"));
-  return ReadSlidingWindow(context, input, std::move(kernel));
+  return ReadSlidingWindow(context, input, std::move(kernel), SamePadding::kMayCrop);
 }
 
 Sizes PooledDims(const Tensor& x, const SlidingWindow& window) {
@@ -43,23 +43,34 @@ std::string PoolStatement(absl::string_view target, char aggregation, absl::stri
                       Read(source, WindowIndices(window, "c")), ")", WindowConstraints(window));
 }
 
-// "c*56*56 + …": the position of an element in the flattened tensor, from its coordinates. Column
-// major order counts the spatial dimensions the other way round.
-std::string FlatPosition(const Tensor& x, bool is_column_major) {
-  std::vector<size_t> order(x.dims().size());
-  std::iota(order.begin(), order.end(), 0);
-  if (is_column_major) std::reverse(order.begin() + 2, order.end());
+// "as_int(index(X, 0), 64) * 3136 + …": the position of an element in the flattened tensor.
+std::string FlatPosition(const Tensor& x) {
+  const std::vector<int64_t> strides = RowMajorStrides(x.dims());
   std::vector<std::string> terms;
-  int64_t stride = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    terms.push_back(absl::StrCat("as_int(index(X, ", order[i], "), 64) * ", stride));
-    stride *= x.dims()[order[i]];
+  for (size_t d = 0; d < strides.size(); ++d) {
+    terms.push_back(absl::StrCat("as_int(index(X, ", d, "), 64) * ", strides[d]));
   }
   return absl::StrJoin(terms, " + ");
 }
 
-// The second output: where each maximum lies in the operand. Of equal ones the first counts: MARK
-// is greatest there, and always greater than the 0 of elements that are no maximum.
+// The flat position that is called `name` as one where the spatial dimensions are counted the other
+// way round.
+std::string ColumnMajorPosition(const Tensor& x, absl::string_view name) {
+  const std::vector<int64_t> strides = RowMajorStrides(x.dims());
+  std::vector<std::string> terms;
+  int64_t stride = Product(absl::MakeSpan(x.dims()).subspan(2));
+  terms.push_back(absl::StrCat(name, " / ", stride, " * ", stride));
+  stride = 1;
+  for (size_t d = 2; d < strides.size(); ++d) {
+    terms.push_back(absl::StrCat(name, " / ", strides[d], " % ", x.dims()[d], " * ", stride));
+    stride *= x.dims()[d];
+  }
+  return absl::StrJoin(terms, " + ");
+}
+
+// The second output: where each maximum lies in the operand. Of equal ones, and of NaN, the first
+// in row-major order counts: MARK is greatest there, and always greater than the 0 of elements that
+// are no maximum.
 Outputs MaxPool(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(const SlidingWindow window, ReadPool(context));
@@ -69,13 +80,25 @@ Outputs MaxPool(NodeContext& context) {
   const int64_t count = x.shape().element_count();
   const std::vector<std::string> inside = WindowIndices(window, "c");
   const std::vector<std::string> outside = OutputIndices(window, "c");
-  return context.Apply(TileFunction(
-      "X", "Y, INDICES",
-      {maximum, absl::StrCat("MARK = ", count, " - (", FlatPosition(x, storage_order != 0), ")"),
-       absl::StrCat(Write("FIRST", outside, PooledDims(x, window)), " = >(", Read("X", inside),
-                    " == ", Read("Y", outside), " ? ", Read("MARK", inside), ")",
-                    WindowConstraints(window)),
-       absl::StrCat("INDICES = ", count, " - FIRST")}));
+  const Sizes dims = PooledDims(x, window);
+  const auto first_of = [&](absl::string_view name, const std::string& marks) {
+    return absl::StrCat(Write(name, outside, dims), " = >(", marks, ")", WindowConstraints(window));
+  };
+  std::vector<std::string> statements = {
+      maximum, absl::StrCat("MARK = ", count, " - (", FlatPosition(x), ")"),
+      first_of("FIRST", absl::StrCat(Read("X", inside), " == ", Read("Y", outside), " ? ",
+                                     Read("MARK", inside)))};
+  std::string first = "FIRST";
+  if (IsFloat(x.type())) {
+    statements.push_back("NAN_MARK = isnan(X) ? MARK : 0");
+    statements.push_back(first_of("FIRST_NAN", Read("NAN_MARK", inside)));
+    first = "(isnan(Y) ? FIRST_NAN : FIRST)";
+  }
+  statements.push_back(absl::StrCat("ROW_MAJOR = ", count, " - ", first));
+  statements.push_back(absl::StrCat("INDICES = ", storage_order != 0
+                                                      ? ColumnMajorPosition(x, "ROW_MAJOR")
+                                                      : std::string("ROW_MAJOR")));
+  return context.Apply(TileFunction("X", "Y, INDICES", statements));
 }
 
 // How many elements of dimension `d` the window at each output position covers: those of the

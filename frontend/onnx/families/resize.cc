@@ -29,12 +29,13 @@ absl::StatusOr<ResizeOptions> ReadOptions(NodeContext& context) {
   ResizeOptions options;
   const bool is_old = context.opset() < 11 || context.op_type() == "Upsample";
   const char* coordinates = is_old ? "asymmetric" : "half_pixel";
-  const char* nearest = is_old ? "floor" : "round_prefer_floor";
   TARTAN_ASSIGN_OR_RETURN(const std::string mode, context.String("mode", "nearest"));
   TARTAN_ASSIGN_OR_RETURN(const std::string transformation,
                           context.String("coordinate_transformation_mode", coordinates));
-  TARTAN_ASSIGN_OR_RETURN(const std::string rounding, context.String("nearest_mode", nearest));
+  TARTAN_ASSIGN_OR_RETURN(const std::string rounding,
+                          context.String("nearest_mode", "round_prefer_floor"));
   TARTAN_RETURN_IF_ERROR(options.SetModes(mode, transformation, rounding));
+  if (is_old) options.rounding = Rounding::kFloorOrCeil;
   TARTAN_ASSIGN_OR_RETURN(const float a, context.Float("cubic_coeff_a", -0.75f));
   TARTAN_ASSIGN_OR_RETURN(const int64_t exclude, context.Int("exclude_outside", 0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t antialias, context.Int("antialias", 0));
@@ -71,6 +72,12 @@ absl::Status SetScale(double scale, ResizeAxis* axis) {
   axis->length = static_cast<double>(axis->size) * scale;
   if (axis->length > kMaxLength) return Invalid("scale ", scale, " is too large");
   axis->new_size = static_cast<int64_t>(std::floor(axis->length));
+  // In float32, as scales are given: 0.7 of 10 elements are 7.
+  constexpr int64_t kExactInFloat = int64_t{1} << 24;
+  if (axis->size < kExactInFloat && axis->length < static_cast<double>(kExactInFloat)) {
+    axis->new_size = static_cast<int64_t>(
+        std::floor(static_cast<float>(axis->size) * static_cast<float>(scale)));
+  }
   return absl::OkStatus();
 }
 

@@ -243,6 +243,75 @@ TEST(ArgMax, CountsANanAsTheGreatest) {
               ElementsAre(1));
 }
 
+TEST(TopK, CountsANanAsTheGreatest) {
+  const double nan = std::nan("");
+  const HostTensor x = Values({5}, {5, nan, 9, -kInfinity, kInfinity});
+  const HostTensor k = Values({1}, {3}, DataType::kInt64);
+  EXPECT_THAT(Evaluate({"TopK", 13, {x, k}, "", 2}, 1).ToInts(), ElementsAre(1, 4, 2));
+  EXPECT_THAT(Evaluate({"TopK", 13, {x, k}, Attribute("largest", int64_t{0}), 2}, 1).ToInts(),
+              ElementsAre(3, 0, 2));
+}
+
+TEST(MaxPool, PointsAtANanAsAtAnyMaximum) {
+  const double nan = std::nan("");
+  const HostTensor x = Values({1, 1, 2, 3}, {1, 7, 2, 7, nan, nan});
+  const std::string windows = Attribute("kernel_shape", std::vector<int64_t>{2, 2});
+  EXPECT_THAT(Evaluate({"MaxPool", 12, {x}, windows, 2}, 1).ToInts(), ElementsAre(4, 4));
+  const std::string rows = Attribute("kernel_shape", std::vector<int64_t>{1, 3});
+  EXPECT_THAT(Evaluate({"MaxPool", 12, {x}, rows, 2}, 1).ToInts(), ElementsAre(1, 4));
+}
+
+// The first in row-major order, however positions are counted.
+TEST(MaxPool, TakesTheFirstOfEqualOnesInColumnMajorPositionsToo) {
+  const HostTensor x = Values({1, 2, 2, 3}, {0, 7, 0, 7, 0, 0, 0, 0, 5, 0, 5, 5});
+  const std::string fields = Attribute("kernel_shape", std::vector<int64_t>{2, 3}) +
+                             Attribute("storage_order", int64_t{1});
+  EXPECT_THAT(Evaluate({"MaxPool", 12, {x}, fields, 2}, 1).ToInts(), ElementsAre(2, 10));
+}
+
+TEST(MaxPool, RoundsUpToPartOfAWindow) {
+  const HostTensor x = Values({1, 1, 3}, {1, 3, 2});
+  const std::string fields = Attribute("kernel_shape", std::vector<int64_t>{4}) +
+                             Attribute("strides", std::vector<int64_t>{2});
+  EXPECT_THAT(
+      Evaluate({"MaxPool", 12, {x}, fields + Attribute("ceil_mode", int64_t{1})}).ToDoubles(),
+      ElementsAre(3));
+  EXPECT_FALSE(RunOperator({"MaxPool", 12, {x}, fields}).ok());
+}
+
+// By the standard's formula the padding of SAME is negative where strides leave gaps.
+TEST(MaxPool, CropsForSameWhereStridesAreWiderThanWindows) {
+  const HostTensor x = Values({1, 1, 6}, {1, 2, 3, 4, 5, 6});
+  const std::string fields = Attribute("kernel_shape", std::vector<int64_t>{1}) +
+                             Attribute("strides", std::vector<int64_t>{3}) +
+                             Attribute("auto_pad", std::string("SAME_UPPER"));
+  EXPECT_THAT(Evaluate({"MaxPool", 12, {x}, fields}).ToDoubles(), ElementsAre(2, 5));
+}
+
+// "test_resize_downsample_nearest" of ONNX 1.5.
+TEST(Resize, TakesTheNextElementWhereAnAxisShrinksInOpset10) {
+  const HostTensor x = Values({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const HostTensor scales = Values({4}, {1, 1, 0.6, 0.6});
+  const HostTensor y = Evaluate({"Resize", 10, {x, scales}});
+  EXPECT_THAT(y.shape().dims, ElementsAre(1, 1, 1, 2));
+  EXPECT_THAT(y.ToDoubles(), ElementsAre(1, 3));
+  const HostTensor row = Values({4}, {1, 2, 3, 4});
+  EXPECT_THAT(Evaluate({"Resize", 10, {row, Values({1}, {1.5})}}).ToDoubles(),
+              ElementsAre(1, 1, 2, 3, 3, 4));
+}
+
+// 0.7 as a float32 is a little less.
+TEST(Resize, CountsAndRoundsInFloat32AsScalesAreGiven) {
+  const HostTensor x = Values({10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const HostTensor y =
+      Evaluate({"Resize",
+                13,
+                {x, {}, Values({1}, {0.7})},
+                Attribute("coordinate_transformation_mode", std::string("asymmetric")) +
+                    Attribute("nearest_mode", std::string("ceil"))});
+  EXPECT_THAT(y.ToDoubles(), ElementsAre(0, 2, 3, 5, 6, 8, 9));
+}
+
 TEST(Softmax, FlattensBeforeOpset13) {
   const HostTensor x = Values({1, 2, 2}, {0, 0, 0, 0});
   EXPECT_THAT(Evaluate({"Softmax", 11, {x}}).ToDoubles(), ElementsAre(0.25, 0.25, 0.25, 0.25));

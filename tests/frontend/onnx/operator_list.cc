@@ -14,6 +14,7 @@
 #include "frontend/onnx/operator_table.h"
 #include "proto/onnx.pb.h"
 #include "tests/frontend/onnx/node_case.h"
+#include "tests/frontend/onnx/operator_notes.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
@@ -26,30 +27,6 @@ constexpr char kListOfCases[] = "tests/frontend/onnx/node_cases.txt";
 struct Count {
   int passing = 0;
   int all = 0;
-};
-
-struct Note {
-  const char* name;
-  const char* text;
-};
-
-constexpr Note kNotes[] = {
-    {"Bernoulli",
-     "other numbers than the cases expect, as the standard allows; checked by distribution"},
-    {"Dropout",
-     "in training NumPy's numbers of the seed; without one a stream that is the same in every run"},
-    {"Gradient", "of the sum of `y`'s elements; anything in Tile is differentiated"},
-    {"If", "only the branch taken is imported"},
-    {"Loop", "one program for all turns where the body's sizes stay"},
-    {"Multinomial", "checked by distribution"},
-    {"NonMaxSuppression", "on the host, between two programs"},
-    {"RandomNormal",
-     "NumPy's numbers of the seed; without one a stream that is the same in every run"},
-    {"RandomNormalLike", "as RandomNormal"},
-    {"RandomUniform",
-     "NumPy's numbers of the seed; without one a stream that is the same in every run"},
-    {"RandomUniformLike", "as RandomUniform"},
-    {"Unique", "on the host, between two programs"},
 };
 
 void AddOperators(const GraphProto& graph, std::set<Key>* operators) {
@@ -91,13 +68,6 @@ std::string Elements(const OperatorRow& row) {
   return row.elements == ElementUse::kRefused ? "numbers" : "all";
 }
 
-std::string NoteOf(const std::string& name) {
-  for (const Note& note : kNotes) {
-    if (name == note.name) return note.text;
-  }
-  return "";
-}
-
 std::string Row(const Key& key, const OperatorRow& newest, const std::map<Key, Count>& counts) {
   const auto count = counts.find(key);
   const std::string cases =
@@ -116,6 +86,17 @@ Written by `onnx_operator_list docs/operators.md`; a test holds the page to the 
 allows them for the operator; "all" are these, strings, and the narrow types (float8, float4, int4, int2 …);
 "other values" are sequences and optionals. *Cases* counts the official backend cases (`libonnx-testdata`)
 whose models use the operator, those that pass first.
+)";
+
+constexpr char kDecisionsHead[] = R"(
+## Where the standard leaves a choice
+
+The rule is that of `frontend/onnx/README.md`: the standard's text; where it is silent, what PyTorch and
+onnxruntime agree on; the reference evaluator only after that. `scripts/compare_operators.py FOLDER --against
+onnxruntime` compares the rest; its recipes leave out what is decided otherwise here.
+
+| operators | question | here | as |
+|---|---|---|---|
 )";
 
 }  // namespace
@@ -148,6 +129,11 @@ absl::StatusOr<std::string> OperatorList() {
   absl::StrAppend(
       &page, "\n## Not there\n\n",
       missing.empty() ? "Nothing that an official case uses." : absl::StrJoin(missing, ", "), "\n");
+  absl::StrAppend(&page, kDecisionsHead);
+  for (const Decision& decision : Decisions()) {
+    absl::StrAppend(&page, "| ", decision.operators, " | ", decision.question, " | ",
+                    decision.answer, " | ", decision.source, " |\n");
+  }
   return page;
 }
 

@@ -63,6 +63,25 @@ TEST(GridSample, MirrorsASingleElementOntoItself) {
   EXPECT_THAT(y.ToDoubles(), ElementsAre(7, 7));
 }
 
+// As PyTorch, which exports it: the coordinate stays where it is, each of the four taps is brought
+// into the tensor. Expected values from torch.nn.functional.grid_sample.
+TEST(GridSample, BringsEachTapOfACubicIntoTheTensor) {
+  const std::vector<double> picture = {1, 2, 4, 8, 3, 5, 7, 9, 2, 6, 1, 3};
+  const std::vector<double> places = {-1.1, -0.9, 1.2, 1.05, -1.4, 0.3, 0.2, 1.3};
+  const auto sample = [&](const char* padding, int64_t align_corners) {
+    return EvaluateTensor({"GridSample",
+                           20,
+                           {Values({1, 1, 3, 4}, picture), Values({1, 1, 4, 2}, places)},
+                           Attribute("mode", std::string("cubic")) +
+                               Attribute("padding_mode", std::string(padding)) +
+                               Attribute("align_corners", align_corners)});
+  };
+  ExpectNear(sample("border", 0), {0.736179, 2.546134, 2.760376, 1.305858});
+  ExpectNear(sample("border", 1), {1.083901, 3.017438, 2.749385, 1.263621});
+  ExpectNear(sample("reflection", 0), {0.528124, 2.035313, 3.646798, 1.122678});
+  ExpectNear(sample("reflection", 1), {1.066652, 2.463251, 4.416779, 2.732456});
+}
+
 TEST(GridSample, RepeatsTheBorder) {
   const auto y =
       EvaluateTensor(SampleRow({-9, 9}, Attribute("padding_mode", std::string("border"))));

@@ -1,0 +1,116 @@
+#include "tests/frontend/onnx/operator_notes.h"
+
+namespace tartan::onnx {
+namespace {
+
+struct Note {
+  const char* name;
+  const char* text;
+};
+
+constexpr Note kNotes[] = {
+    {"Bernoulli",
+     "other numbers than the cases expect, as the standard allows; checked by distribution"},
+    {"Dropout",
+     "in training NumPy's numbers of the seed; without one a stream that is the same in every run"},
+    {"Gradient", "of the sum of `y`'s elements; anything in Tile is differentiated"},
+    {"If", "only the branch taken is imported"},
+    {"Loop", "one program for all turns where the body's sizes stay"},
+    {"Multinomial", "checked by distribution"},
+    {"NonMaxSuppression", "on the host, between two programs"},
+    {"RandomNormal",
+     "NumPy's numbers of the seed; without one a stream that is the same in every run"},
+    {"RandomNormalLike", "as RandomNormal"},
+    {"RandomUniform",
+     "NumPy's numbers of the seed; without one a stream that is the same in every run"},
+    {"RandomUniformLike", "as RandomUniform"},
+    {"Unique", "on the host, between two programs"},
+};
+
+constexpr Decision kDecisions[] = {
+    {"ArgMax, ArgMin, TopK", "equal elements",
+     "the first, or the last with `select_last_index`; "
+     "TopK in the order of their positions",
+     "standard"},
+    {"ArgMax, ArgMin, Max, MaxPool, Min, ReduceMax, ReduceMin, TopK", "NaN",
+     "is chosen: a maximum or minimum is NaN, its position that of the first one; TopK ranks it as "
+     "the "
+     "greatest",
+     "PyTorch, NumPy; onnxruntime's answer hangs on where the NaN stands"},
+    {"AveragePool, LpPool, MaxPool", "`ceil_mode` where a window is larger than the padded input",
+     "one window of what there is; without `ceil_mode` the model is refused",
+     "standard's formula, PyTorch, onnxruntime"},
+    {"AveragePool, LpPool, MaxPool", "`auto_pad` VALID with `ceil_mode`",
+     "the standard's formula, which gives whole windows alone",
+     "standard; onnxruntime adds partial ones"},
+    {"AveragePool, LpPool, MaxPool", "`auto_pad` SAME with dilations",
+     "windows count as wide as they are dilated",
+     "standard's formula; onnxruntime ignores dilations"},
+    {"AveragePool, LpPool, MaxPool", "`auto_pad` SAME with strides wider than windows",
+     "the padding of the formula is negative and crops both ends, the odd element behind for "
+     "SAME_UPPER and "
+     "in front for SAME_LOWER",
+     "standard's formula; onnxruntime for SAME_UPPER, for SAME_LOWER it crops the "
+     "end alone"},
+    {"AveragePool", "`count_include_pad` where `ceil_mode` lets a window reach beyond the padding",
+     "counts the tensor and its padding, not what lies beyond", "PyTorch, onnxruntime"},
+    {"Conv", "`auto_pad` SAME with strides wider than windows", "no padding: it never crops",
+     "standard's \"pad\", onnxruntime"},
+    {"ConvTranspose", "`auto_pad` SAME with strides wider than windows",
+     "the result has `input * stride` elements all the same, with zeros behind",
+     "standard; onnxruntime's is "
+     "smaller"},
+    {"ConvTranspose", "the odd element of the padding that follows from `output_shape` or SAME",
+     "at the end for SAME_UPPER, at the beginning otherwise", "standard, onnxruntime"},
+    {"GridSample", "cubic, with coordinates outside under `border` or `reflection`",
+     "the coordinate stays, each of its four taps is brought into the tensor",
+     "PyTorch, onnxruntime; the "
+     "reference evaluator brings in the coordinate"},
+    {"GridSample", "nearest, halfway between two elements",
+     "rounds to the even position, then applies the padding",
+     "onnxruntime, reference evaluator; PyTorch reflects "
+     "first, which differs at these points alone"},
+    {"MaxPool", "`Indices` of equal maxima",
+     "the first in row-major order, with `storage_order` 1 too", "PyTorch, onnxruntime"},
+    {"MaxPool", "`Indices` of a window with NaN", "the first NaN, as ArgMax",
+     "NumPy's argmax; PyTorch points at "
+     "the last one"},
+    {"NonMaxSuppression", "boxes of equal scores", "in the order of their positions",
+     "onnxruntime"},
+    {"QuantizeLinear, DynamicQuantizeLinear, QLinear…", "halves, and numbers beyond the ends",
+     "round to the even number, then the zero point is added, then saturation",
+     "standard, onnxruntime"},
+    {"QuantizeLinear", "precision of the quotient",
+     "of the scale's type, or of the attribute `precision`: float16 "
+     "operands are divided in float16",
+     "standard; onnxruntime divides them in float32"},
+    {"Resize", "nearest in operator set 10, where an axis shrinks",
+     "the next element up (`ceil`); down (`floor`) where it grows. Upsample likewise",
+     "ONNX 1.5's case `test_resize_downsample_nearest`, onnxruntime"},
+    {"Resize", "size of an axis from its scale",
+     "`floor` of the product in float32: 0.7 of 10 are 7",
+     "ONNX's shape inference, PyTorch, onnxruntime"},
+    {"Resize", "nearest where a coordinate is whole or halfway but for rounding",
+     "coordinates are computed in float32, as scales are given", "onnxruntime"},
+    {"Resize", "`align_corners` with scales that make no whole size",
+     "counts the length before it is rounded down",
+     "standard's cases `resize_downsample_scales_*_align_corners`; "
+     "onnxruntime counts whole elements"},
+    {"Resize", "`pytorch_half_pixel` where one element is left of a fraction more", "position 0",
+     "standard (`length_resized > 1`), onnxruntime"},
+    {"RoiAlign", "regions turned inside out",
+     "0; before operator set 16 they are at least one element large", "onnxruntime"},
+};
+
+}  // namespace
+
+absl::string_view NoteOf(absl::string_view name) {
+  for (const Note& note : kNotes) {
+    if (name == note.name) return note.text;
+  }
+  return "";
+}
+
+absl::Span<const Decision> Decisions() { return kDecisions; }
+
+}  // namespace tartan::onnx

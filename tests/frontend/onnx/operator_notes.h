@@ -1,0 +1,21 @@
+// What docs/operators.md says of operators beside what the table of operators knows.
+#pragma once
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace tartan::onnx {
+
+// The note beside an operator's name; "" where there is none.
+absl::string_view NoteOf(absl::string_view name);
+
+// A question that the standard leaves open, or that engines answer against it.
+struct Decision {
+  const char* operators;
+  const char* question;
+  const char* answer;
+  const char* source;  // who answers it so
+};
+absl::Span<const Decision> Decisions();
+
+}  // namespace tartan::onnx
