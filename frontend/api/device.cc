@@ -63,7 +63,7 @@ absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>&
 
 absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices() { return MakeDriver({})->ListDevices(); }
 
-Device::Device(hal::DevicePtr hal, std::unique_ptr<opencl::DiskCache> cache)
+Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache)
     : hal_(std::move(hal)),
       cache_(std::move(cache)),
       programs_(std::make_unique<evaluator::ProgramCache>(hal_, opencl::OpenClDialect())) {
@@ -88,6 +88,19 @@ Device::Device(hal::DevicePtr hal, std::unique_ptr<opencl::DiskCache> cache)
 }
 
 Device::~Device() = default;
+
+absl::StatusOr<std::shared_ptr<Device>> Device::InFloat64() const {
+  if (!info().settings.has_float64) {
+    return absl::UnimplementedError(absl::StrCat(info().name, " has no float64"));
+  }
+  std::shared_ptr<Device> device(new Device(hal_, cache_));
+  compiler::CompileOptions options = programs_->options();
+  options.in_float64 = true;
+  device->programs_->SetOptions(std::move(options));
+  return device;
+}
+
+bool Device::in_float64() const { return programs_->options().in_float64; }
 
 absl::Status Device::UpdatePlans(const std::function<void(plan::PlanBook*)>& change) {
   std::lock_guard<std::mutex> lock(plans_mutex_);

@@ -50,6 +50,12 @@ class Device {
                                                       const DeviceOptions& options = {});
   ~Device();
 
+  // The same device, but models and functions run through it compute all floats in float64
+  // (ir::InFloat64) and give float64: what errors are measured against. Unimplemented where it has
+  // no float64.
+  absl::StatusOr<std::shared_ptr<Device>> InFloat64() const;
+  bool in_float64() const;
+
   const hal::DeviceInfo& info() const { return hal_->info(); }
   const hal::DevicePtr& hal() const { return hal_; }
   evaluator::ProgramCache& programs() const { return *programs_; }
@@ -60,10 +66,10 @@ class Device {
   absl::Status UpdatePlans(const std::function<void(plan::PlanBook*)>& change);
 
  private:
-  Device(hal::DevicePtr hal, std::unique_ptr<opencl::DiskCache> cache);
+  Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache);
 
   hal::DevicePtr hal_;
-  std::unique_ptr<opencl::DiskCache> cache_;  // null without one
+  std::shared_ptr<opencl::DiskCache> cache_;  // null without one
   std::mutex plans_mutex_;
   std::shared_ptr<const plan::PlanBook> plans_;  // guarded by plans_mutex_
   std::unique_ptr<evaluator::ProgramCache> programs_;

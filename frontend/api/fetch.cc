@@ -5,6 +5,7 @@
 
 #include "frontend/api/composer.h"
 #include "tile/base/status_macros.h"
+#include "tile/ir/in_float64.h"
 
 namespace tartan::api {
 
@@ -12,6 +13,7 @@ absl::StatusOr<Fetch> Fetch::Make(const Device& device, absl::Span<const Tensor>
                                   absl::Span<const Tensor> wanted, absl::string_view name,
                                   RunStatistics* statistics, LoadedPrograms* shared) {
   Fetch fetch;
+  fetch.in_float64_ = device.in_float64();
   std::vector<Tensor> computed;
   std::vector<Tensor> read;
   for (const Tensor& tensor : wanted) {
@@ -43,10 +45,13 @@ absl::StatusOr<Fetch> Fetch::Make(const Device& device, absl::Span<const Tensor>
 absl::StatusOr<std::vector<HostTensor>> Fetch::Run(absl::Span<const HostTensor> values,
                                                    RunStatistics* statistics,
                                                    std::vector<KernelProfile>* profile) const {
+  const auto in_form = [&](const HostTensor& tensor) {
+    return in_float64_ ? ir::InFloat64(tensor) : tensor;
+  };
   std::vector<HostTensor> computed;
   if (program_ != nullptr) {
     std::vector<HostTensor> inputs;
-    for (int input : inputs_) inputs.push_back(values[static_cast<size_t>(input)]);
+    for (int input : inputs_) inputs.push_back(in_form(values[static_cast<size_t>(input)]));
     std::vector<evaluator::KernelTime> times;
     TARTAN_ASSIGN_OR_RETURN(computed, program_->Run(inputs, profile == nullptr ? nullptr : &times));
     if (profile != nullptr) {
@@ -61,10 +66,10 @@ absl::StatusOr<std::vector<HostTensor>> Fetch::Run(absl::Span<const HostTensor> 
   for (const Source& source : sources_) {
     switch (source.from) {
       case From::kConstant:
-        results.push_back(source.constant);
+        results.push_back(in_form(source.constant));
         break;
       case From::kPlaceholder:
-        results.push_back(values[static_cast<size_t>(source.placeholder)]);
+        results.push_back(in_form(values[static_cast<size_t>(source.placeholder)]));
         break;
       case From::kProgram:
         results.push_back(std::move(computed[next++]));

@@ -19,7 +19,8 @@ class Fetch {
                                     absl::Span<const Tensor> wanted, absl::string_view name,
                                     RunStatistics* statistics, LoadedPrograms* shared);
 
-  // The wanted tensors, in order; `values` by placeholder. Adds kernels to `statistics`.
+  // The wanted tensors, in order; `values` by placeholder. Adds kernels to `statistics`. Where the
+  // device computes in float64, all floats that come out are float64; those that go in may be.
   absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> values,
                                               RunStatistics* statistics,
                                               std::vector<KernelProfile>* profile) const;
@@ -32,7 +33,8 @@ class Fetch {
     HostTensor constant;
     int placeholder = 0;
   };
-  std::vector<Source> sources_;                        // per wanted tensor
+  std::vector<Source> sources_;  // per wanted tensor
+  bool in_float64_ = false;
   std::vector<int> inputs_;                            // placeholders the program reads
   std::shared_ptr<evaluator::LoadedProgram> program_;  // null when there is nothing to compute
 };

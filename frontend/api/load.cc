@@ -7,6 +7,7 @@
 #include "frontend/api/composer.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/program_cache.h"
+#include "tile/ir/in_float64.h"
 
 namespace tartan::api {
 namespace {
@@ -59,7 +60,8 @@ absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Load(
   const auto setup_start = Clock::now();
   std::vector<HostTensor> constants;
   for (const Tensor& input : composed.inputs) {
-    if (input.constant() != nullptr) constants.push_back(*input.constant());
+    if (input.constant() == nullptr) continue;
+    constants.push_back(device.in_float64() ? ir::InFloat64(*input.constant()) : *input.constant());
   }
   TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<evaluator::LoadedProgram> loaded,
                           shared != nullptr

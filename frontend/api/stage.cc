@@ -5,6 +5,19 @@
 #include "tile/base/status_macros.h"
 
 namespace tartan::api {
+namespace {
+
+// A value that decides what comes next does so as the type that the model gives it.
+HostTensor InType(DataType type, const HostTensor& value) {
+  if (value.type() == type) return value;
+  std::vector<uint8_t> bytes(static_cast<size_t>(value.element_count() * ByteWidth(type)));
+  for (int64_t i = 0; i < value.element_count(); ++i) {
+    StoreElement(type, value.GetDouble(i), i, bytes.data());
+  }
+  return HostTensor({type, value.shape().dims}, bytes);
+}
+
+}  // namespace
 
 std::string Step::Key() const {
   std::string key;
@@ -46,17 +59,33 @@ absl::StatusOr<std::vector<HostValue>> RunLastStage(const Stage& stage, const Ru
   return outputs;
 }
 
-Answer StageRecorder::MakeAnswer(const Step& step, const std::string& name) {
-  const auto placeholder = [&](const HostTensor& value) {
-    state_.placeholders.push_back(Tensor::Placeholder(name, value.shape()));
+Answer StageRecorder::MakeAnswer(const Step& step, const Question& question,
+                                 const std::string& name) {
+  const auto placeholder = [&](const HostTensor& value, DataType type) {
+    state_.placeholders.push_back(Tensor::Placeholder(name, {type, value.shape().dims}));
     return state_.placeholders.back();
   };
   Answer answer;
-  for (const HostTensor& result : step.results) {
-    answer.results.push_back(step.is_call ? placeholder(result) : Tensor::Constant(result));
+  for (size_t i = 0; i < step.results.size(); ++i) {
+    const HostTensor& result = step.results[i];
+    answer.results.push_back(step.is_call
+                                 ? placeholder(result, ResultType(result.type(), question))
+                                 : Tensor::Constant(InType(question.operands[i].type(), result)));
   }
-  for (const HostTensor& value : step.kept) answer.kept.push_back(placeholder(value));
+  for (size_t i = 0; i < step.kept.size(); ++i) {
+    answer.kept.push_back(placeholder(step.kept[i], question.kept[i].type()));
+  }
   return answer;
+}
+
+// The type that a call's result has in the model: where the device computes in float64, that of the
+// first float it was given.
+DataType StageRecorder::ResultType(DataType actual, const Question& question) const {
+  if (!device_.in_float64() || actual != DataType::kFloat64) return actual;
+  for (const Tensor& operand : question.operands) {
+    if (IsFloat(operand.type())) return operand.type();
+  }
+  return DataType::kFloat32;
 }
 
 void StageRecorder::Append(std::shared_ptr<Stage> stage) {
@@ -71,7 +100,7 @@ void StageRecorder::Append(std::shared_ptr<Stage> stage) {
 absl::StatusOr<Answer> StageRecorder::Ask(const Question& question) {
   const std::string name = question.name.empty() ? "value" : question.name;
   const size_t index = asked_++;
-  if (index < known_) return MakeAnswer(state_.steps[index], name);
+  if (index < known_) return MakeAnswer(state_.steps[index], question, name);
   auto stage = std::make_shared<Stage>();
   stage->operand_count = question.operands.size();
   stage->call = question.call;
@@ -82,7 +111,7 @@ absl::StatusOr<Answer> StageRecorder::Ask(const Question& question) {
                                                     statistics_, &programs_));
   Append(stage);
   TARTAN_RETURN_IF_ERROR(RunStage(*stage, &state_, statistics_, nullptr));
-  return MakeAnswer(state_.steps.back(), name);
+  return MakeAnswer(state_.steps.back(), question, name);
 }
 
 absl::StatusOr<std::shared_ptr<Stage>> StageRecorder::Finish(std::vector<Value> outputs) {

@@ -80,7 +80,8 @@ class StageRecorder final : public Resolver {
 
  private:
   void Append(std::shared_ptr<Stage> stage);
-  Answer MakeAnswer(const Step& step, const std::string& name);
+  Answer MakeAnswer(const Step& step, const Question& question, const std::string& name);
+  DataType ResultType(DataType actual, const Question& question) const;
 
   const Device& device_;
   LoadedPrograms& programs_;

@@ -21,6 +21,7 @@
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
 #include "tile/ir/verify_stored.h"
+#include "tile/ir/in_float64.h"
 #include "tile/lower/lower_kernel.h"
 #include "tile/lower/lower_special.h"
 #include "tile/plan/kernel_plan.h"
@@ -305,7 +306,11 @@ void CompileChain(const ir::Program& program, const ir::Grouping& grouping,
 
 absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOptions& options) {
   Dump(options, "program", [&] { return ir::ToString(bound); });
-  ir::Program program = graph::WidenHalves(ir::WithoutCustomGradients(bound));
+  ir::Program program = ir::WithoutCustomGradients(bound);
+  if (options.in_float64) {
+    TARTAN_ASSIGN_OR_RETURN(program, ir::InFloat64(program));
+  }
+  program = graph::WidenHalves(program);
   graph::GroupOptions group_options;
   group_options.fuse = options.fuse;
   if (options.channels_last) {

@@ -23,6 +23,8 @@ struct CompileOptions {
                                     const std::vector<bool>& is_constant)>
       planner;
   bool force_64bit_indices = false;
+  // Computes what ir::InFloat64 makes of the program: floats go in and come out as float64.
+  bool in_float64 = false;
   bool fuse = true;
   bool chain_rows = true;  // one launch for kernels that follow each other on the same rows
   bool pad_inputs = true;

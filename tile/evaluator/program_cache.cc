@@ -35,7 +35,9 @@ std::string ToString(const HardwareSettings& s) {
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
     const proto::Program& program) {
-  const std::string key = absl::StrCat(static_cast<int>(options().winograd), "|", KeyOf(program));
+  const compiler::CompileOptions now = options();
+  const std::string key = absl::StrCat(static_cast<int>(now.winograd),
+                                       now.in_float64 ? "|float64|" : "|", KeyOf(program));
   const std::shared_ptr<Entry> entry = Find(key);
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
@@ -85,11 +87,10 @@ ProgramCache::Request ProgramCache::RequestNow(const std::string& key) const {
   const bool can_be_stored = !build.empty() && !options_.dump && !options_.planner;
   if (can_be_stored && store_.load) {
     request.store = store_;
-    request.store_key =
-        absl::StrCat("program\n", build, "\n", dialect_.format, "\n", ToString(settings), "\n",
-                     options_.force_64bit_indices, options_.fuse, options_.pad_inputs,
-                     options_.channels_last, options_.chain_rows, "\n",
-                     plans_bytes_.size(), ":", plans_bytes_, "\n", key);
+    request.store_key = absl::StrCat(
+        "program\n", build, "\n", dialect_.format, "\n", ToString(settings), "\n",
+        options_.force_64bit_indices, options_.fuse, options_.pad_inputs, options_.channels_last,
+        options_.chain_rows, "\n", plans_bytes_.size(), ":", plans_bytes_, "\n", key);
   }
   if (plans_ != nullptr && plans_->size() > 0 && !options_.planner) {
     request.options.planner = [plans = plans_, settings](const poly::FlatContraction& flat,

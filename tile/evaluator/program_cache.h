@@ -27,7 +27,7 @@ class ProgramCache {
       : device_(std::move(device)), dialect_(std::move(dialect)), capacity_(capacity) {}
 
   // A program equal in code, input shapes and input flags is compiled once for each
-  // CompileOptions::winograd. A failure is not kept.
+  // CompileOptions::winograd and in_float64. A failure is not kept.
   absl::StatusOr<std::shared_ptr<const CompiledProgram>> Get(const proto::Program& program);
 
   // Apply to programs compiled from now on.

@@ -19,7 +19,7 @@ class Affine : public Model {
   const std::vector<TensorSpec>& inputs() const override { return inputs_; }
   const std::vector<TensorSpec>& outputs() const override { return outputs_; }
   absl::StatusOr<BoundGraph> Bind(absl::Span<const InputBinding> bindings,
-                                 Resolver* /*resolver*/) const override {
+                                  Resolver* /*resolver*/) const override {
     BoundGraph graph;
     graph.placeholders = {Tensor::Placeholder("x", bindings[0].shape)};
     TARTAN_ASSIGN_OR_RETURN(Tensor y,
@@ -72,6 +72,23 @@ TEST(Session, AnswersManyThreadsOfEqualAndOfDifferentShapes) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Session, AnswersInFloat64OnADeviceThatComputesInFloat64) {
+  const auto device = Device::Open();
+  if (!device.ok()) GTEST_SKIP() << device.status();
+  const auto exact = (*device)->InFloat64();
+  ASSERT_TRUE(exact.ok()) << exact.status();
+  const HostTensor x = HostTensor::FromVector<float>({DataType::kFloat32, {1}}, {16777215});
+  for (const auto& used : {*device, *exact}) {
+    const auto session = Session::Create(std::make_shared<Affine>(), used);
+    ASSERT_TRUE(session.ok()) << session.status();
+    const auto y = (*session)->Run({{"x", x}});
+    ASSERT_TRUE(y.ok()) << y.status();
+    const bool is_exact = used == *exact;
+    EXPECT_EQ(y->at(0).type(), is_exact ? DataType::kFloat64 : DataType::kFloat32);
+    EXPECT_EQ(y->at(0).GetDouble(0) == 50331646, is_exact);
+  }
 }
 
 }  // namespace
