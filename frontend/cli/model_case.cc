@@ -9,6 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "frontend/api/composer.h"
@@ -96,24 +97,6 @@ absl::StatusOr<std::vector<size_t>> Assign(const std::vector<std::string>& files
   return order;
 }
 
-absl::Status CompareOutputs(const std::vector<api::HostValue>& actual,
-                            const std::vector<std::string>& files,
-                            const std::vector<api::TensorSpec>& specs, Tolerance tolerance,
-                            CaseResult* result) {
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions, Assign(files, specs));
-  for (size_t i = 0; i < files.size(); ++i) {
-    const api::TensorSpec& spec = specs[positions[i]];
-    TARTAN_ASSIGN_OR_RETURN(const api::HostValue wanted, onnx::ReadValueFile(files[i], spec));
-    const Comparison comparison = Compare(actual[positions[i]], wanted, tolerance);
-    result->max_abs_error = std::max(result->max_abs_error, comparison.max_abs_error);
-    result->max_rel_error = std::max(result->max_rel_error, comparison.max_rel_error);
-    if (comparison.equal || result->status == CaseStatus::kFail) continue;
-    result->status = CaseStatus::kFail;
-    result->message = absl::StrCat(spec.name, ": ", comparison.message);
-  }
-  return absl::OkStatus();
-}
-
 using NamedValues = std::map<std::string, api::HostValue>;
 
 absl::StatusOr<NamedValues> ReadInputs(const fs::path& folder, const api::Model& model) {
@@ -127,42 +110,138 @@ absl::StatusOr<NamedValues> ReadInputs(const fs::path& folder, const api::Model&
   return values;
 }
 
-absl::Status RunDataSet(const fs::path& folder, api::Session& session, Tolerance tolerance,
-                        CaseResult* result) {
-  const std::vector<std::string> output_files = NumberedFiles(folder, "output");
-  if (output_files.empty()) {
-    return absl::NotFoundError(absl::StrCat(folder.string(), ": no output_0.pb"));
-  }
-  const api::Model& model = session.model();
-  TARTAN_ASSIGN_OR_RETURN(const NamedValues values, ReadInputs(folder, model));
-  api::RunStatistics statistics;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> outputs,
-                          session.RunValues(values, &statistics));
-  result->cache_hits += statistics.cache_hits;
-  result->cache_misses += statistics.cache_misses;
-  return CompareOutputs(outputs, output_files, model.outputs(), tolerance, result);
+bool IsPlain(const api::HostValue& value) {
+  return value.is_tensor() && value.element() == api::Element::kPlain;
 }
 
-absl::Status RunDataSets(const ModelCase& model_case, const std::shared_ptr<api::Device>& device,
-                         Tolerance tolerance, CaseResult* result) {
-  const fs::path folder = model_case.folder;
-  TARTAN_ASSIGN_OR_RETURN(const auto model, onnx::OnnxModel::Load((folder / kModelFile).string()));
-  TARTAN_ASSIGN_OR_RETURN(const auto session, api::Session::Create(model, device));
-  int sets = 0;
-  for (const fs::path& entry : SortedEntries(folder)) {
-    std::error_code ignored;
-    if (!absl::StartsWith(entry.filename().string(), "test_data_set_") ||
-        !fs::is_directory(entry, ignored)) {
-      continue;
+// One case while its data sets are run.
+class CaseRun {
+ public:
+  CaseRun(const ModelCase& model_case, const CaseOptions& options, CaseResult* result)
+      : folder_(model_case.folder), options_(options), result_(*result) {}
+
+  absl::Status Run() {
+    TARTAN_ASSIGN_OR_RETURN(const auto model,
+                            onnx::OnnxModel::Load((folder_ / kModelFile).string()));
+    TARTAN_ASSIGN_OR_RETURN(session_, api::Session::Create(model, options_.device));
+    if (options_.exact_device != nullptr) {
+      TARTAN_ASSIGN_OR_RETURN(exact_session_, api::Session::Create(model, options_.exact_device));
     }
-    ++sets;
-    TARTAN_RETURN_IF_ERROR(RunDataSet(entry, *session, tolerance, result));
+    int sets = 0;
+    for (const fs::path& entry : SortedEntries(folder_)) {
+      std::error_code ignored;
+      if (!absl::StartsWith(entry.filename().string(), "test_data_set_") ||
+          !fs::is_directory(entry, ignored)) {
+        continue;
+      }
+      ++sets;
+      TARTAN_RETURN_IF_ERROR(RunDataSet(entry));
+    }
+    if (sets == 0) {
+      return absl::NotFoundError(absl::StrCat(folder_.string(), ": no folder test_data_set_0"));
+    }
+    return absl::OkStatus();
   }
-  if (sets == 0) {
-    return absl::NotFoundError(absl::StrCat(folder.string(), ": no folder test_data_set_0"));
+
+ private:
+  using Values = std::vector<api::HostValue>;
+  using Published = std::optional<api::HostValue>;
+
+  absl::Status RunDataSet(const fs::path& folder) {
+    const std::vector<std::string> files = NumberedFiles(folder, "output");
+    if (files.empty() && exact_session_ == nullptr) {
+      return absl::NotFoundError(absl::StrCat(folder.string(), ": no output_0.pb"));
+    }
+    TARTAN_ASSIGN_OR_RETURN(const NamedValues inputs, ReadInputs(folder, session_->model()));
+    api::RunStatistics statistics;
+    TARTAN_ASSIGN_OR_RETURN(const Values outputs, session_->RunValues(inputs, &statistics));
+    result_.cache_hits += statistics.cache_hits;
+    result_.cache_misses += statistics.cache_misses;
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<Published> published, ReadOutputs(files));
+    if (exact_session_ == nullptr) {
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        if (!published[i].has_value()) continue;
+        const std::string& name = specs()[i].name;
+        Note(name, Compare(outputs[i], *published[i], ToleranceOf(name, *published[i])));
+      }
+      return absl::OkStatus();
+    }
+    TARTAN_ASSIGN_OR_RETURN(const Values exact, exact_session_->RunValues(inputs));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      MeasureOutput(specs()[i].name, outputs[i], exact[i], published[i]);
+    }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
+
+  const std::vector<api::TensorSpec>& specs() const { return session_->model().outputs(); }
+
+  // By output; some may have no file.
+  absl::StatusOr<std::vector<Published>> ReadOutputs(const std::vector<std::string>& files) const {
+    std::vector<Published> published(specs().size());
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<size_t> positions, Assign(files, specs()));
+    for (size_t i = 0; i < files.size(); ++i) {
+      const size_t position = positions[i];
+      TARTAN_ASSIGN_OR_RETURN(published[position],
+                              onnx::ReadValueFile(files[i], specs()[position]));
+    }
+    return published;
+  }
+
+  // Tensors of numbers are measured, those in sequences one by one; all else has to be equal.
+  void MeasureOutput(const std::string& name, const api::HostValue& actual,
+                     const api::HostValue& exact, const Published& published) {
+    if (actual.is_sequence() && exact.is_sequence() &&
+        actual.elements().size() == exact.elements().size()) {
+      for (size_t i = 0; i < actual.elements().size(); ++i) {
+        MeasureOutput(absl::StrCat(name, "[", i, "]"), actual.elements()[i], exact.elements()[i],
+                      std::nullopt);
+      }
+      return;
+    }
+    const bool are_alike = IsPlain(actual) && IsPlain(exact) &&
+                           actual.tensor().shape().dims == exact.tensor().shape().dims;
+    if (!are_alike) return Note(name, Compare(actual, exact, options_.tolerance));
+    const Tolerance tolerance = ToleranceOf(name, actual);
+    const HostTensor& wanted = exact.tensor();
+    OutputAccuracy& row = result_.accuracy.emplace_back();
+    row.output = name;
+    row.actual = MeasureAccuracy(actual.tensor(), wanted, tolerance);
+    if (published.has_value() && IsPlain(*published) &&
+        published->tensor().shape() == actual.tensor().shape()) {
+      row.published = MeasureAccuracy(published->tensor(), wanted, tolerance);
+    }
+    Comparison comparison;
+    comparison.equal = row.actual.beyond == 0;
+    comparison.max_abs_error = row.actual.max_abs_error;
+    comparison.message = absl::StrCat("differs from float64: ", ToString(row.actual));
+    Note(name, comparison);
+  }
+
+  Tolerance ToleranceOf(const std::string& name, const api::HostValue& value) {
+    if (!IsPlain(value) || !options_.tolerance_by_type) return options_.tolerance;
+    const DataType type = value.tensor().type();
+    const Tolerance tolerance = ToleranceFor(type, ScaleOf(value.tensor()), options_.tolerance);
+    if (tolerance.relative != options_.tolerance.relative && result_.note.empty()) {
+      result_.note = absl::StrFormat("%s is %s: compared with rtol %.2g, atol %.2g", name,
+                                     tartan::Name(type), tolerance.relative, tolerance.absolute);
+    }
+    return tolerance;
+  }
+
+  void Note(const std::string& output, const Comparison& comparison) {
+    result_.max_abs_error = std::max(result_.max_abs_error, comparison.max_abs_error);
+    result_.max_rel_error = std::max(result_.max_rel_error, comparison.max_rel_error);
+    if (comparison.equal || result_.status == CaseStatus::kFail) return;
+    result_.status = CaseStatus::kFail;
+    result_.message = absl::StrCat(output, ": ", comparison.message);
+  }
+
+  const fs::path folder_;
+  const CaseOptions& options_;
+  CaseResult& result_;
+  std::unique_ptr<api::Session> session_;
+  std::unique_ptr<api::Session> exact_session_;  // null without a reference in float64
+};
 
 // The model's outputs in lazy tensors that depend on nothing.
 absl::StatusOr<std::vector<api::Value>> BindByValue(const api::Model& model,
@@ -264,13 +343,12 @@ absl::string_view Name(CaseStatus status) {
   return "";
 }
 
-CaseResult RunCase(const ModelCase& model_case, const std::shared_ptr<api::Device>& device,
-                   Tolerance tolerance) {
+CaseResult RunCase(const ModelCase& model_case, const CaseOptions& options) {
   CaseResult result;
   const Stopwatch stopwatch;
   absl::Status status;
   try {
-    status = RunDataSets(model_case, device, tolerance, &result);
+    status = CaseRun(model_case, options, &result).Run();
   } catch (const std::bad_alloc&) {
     status = absl::ResourceExhaustedError("no memory left");
   }

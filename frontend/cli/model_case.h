@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "frontend/api/session.h"
+#include "frontend/cli/accuracy.h"
 #include "frontend/cli/compare.h"
 
 namespace tartan::cli {
@@ -25,21 +27,38 @@ enum class CaseStatus { kPass, kFail, kUnsupported, kError };
 // "pass", "fail", "unsupported", "error".
 absl::string_view Name(CaseStatus status);
 
+struct OutputAccuracy {
+  std::string output;
+  Accuracy actual;
+  std::optional<Accuracy> published;  // of the data set's own outputs, where it has them
+};
+
 struct CaseResult {
   CaseStatus status = CaseStatus::kPass;
   std::string message;
+  std::string note;  // what is worth knowing of a case that passed, too
   double max_abs_error = 0;
   double max_rel_error = 0;
   double ms = 0;
   int64_t cache_hits = 0;
   int64_t cache_misses = 0;
+  std::vector<OutputAccuracy> accuracy;  // with a reference in float64
+};
+
+struct CaseOptions {
+  std::shared_ptr<api::Device> device;
+  // Where given, outputs are compared with those of a run in float64 (Device::InFloat64) instead of
+  // those that the data set has.
+  std::shared_ptr<api::Device> exact_device;
+  Tolerance tolerance;
+  // 16-bit outputs have a tolerance of their own (ToleranceFor), which the message then tells.
+  bool tolerance_by_type = true;
 };
 
 // Runs the model on each of its data sets. Unsupported: an operator, type or kind of value that
 // Tartan does not have; error: all else that kept it from running. Memory that runs out is an error
 // of the case.
-CaseResult RunCase(const ModelCase& model_case, const std::shared_ptr<api::Device>& device,
-                   Tolerance tolerance);
+CaseResult RunCase(const ModelCase& model_case, const CaseOptions& options);
 
 // Which node is the first whose result on the device departs from the naive evaluator's, for the
 // first data set: a sentence for people. Every value of the model is computed, so that fewer nodes

@@ -21,12 +21,17 @@
 namespace tartan::cli {
 namespace {
 
+constexpr char kPublished[] = "published";
+constexpr char kFloat64[] = "float64";
+
 struct VerifyOptions {
   std::vector<std::string> paths;
   Tolerance tolerance;
+  bool has_tolerance = false;  // --rtol was given
   std::string match;
   std::string expect;
   std::string write_expect;
+  std::string reference = kPublished;
   int jobs = 0;  // 0: one per core
   bool bisect = false;
 };
@@ -59,8 +64,7 @@ absl::StatusOr<std::vector<ModelCase>> SelectCases(const VerifyOptions& options,
   return selected;
 }
 
-std::vector<CaseResult> RunAll(const std::vector<ModelCase>& cases,
-                               const std::shared_ptr<api::Device>& device,
+std::vector<CaseResult> RunAll(const std::vector<ModelCase>& cases, const CaseOptions& case_options,
                                const VerifyOptions& options, const Context& context) {
   std::vector<CaseResult> results(cases.size());
   Progress progress(!context.options().quiet, cases.size());
@@ -69,7 +73,7 @@ std::vector<CaseResult> RunAll(const std::vector<ModelCase>& cases,
   int64_t done = 0;
   const auto work = [&] {
     for (size_t i = next++; i < cases.size(); i = next++) {
-      results[i] = RunCase(cases[i], device, options.tolerance);
+      results[i] = RunCase(cases[i], case_options);
       std::lock_guard<std::mutex> lock(mutex);
       progress.Show(++done, cases[i].name);
       context.Detail(
@@ -97,6 +101,14 @@ void Bisect(const std::vector<ModelCase>& cases, const std::shared_ptr<api::Devi
   }
 }
 
+void Fill(const Accuracy& accuracy, proto::VerifyReport::Errors* errors) {
+  errors->set_elements(accuracy.elements);
+  errors->set_max_abs_error(accuracy.max_abs_error);
+  errors->set_max_ulps(accuracy.max_ulps);
+  errors->set_rms_error(accuracy.rms_error);
+  errors->set_beyond(accuracy.beyond);
+}
+
 void FillReport(const std::vector<ModelCase>& cases, const std::vector<CaseResult>& results,
                 proto::VerifyReport* report) {
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -107,7 +119,14 @@ void FillReport(const std::vector<ModelCase>& cases, const std::vector<CaseResul
     row->set_message(result.message);
     row->set_max_abs_error(result.max_abs_error);
     row->set_max_rel_error(result.max_rel_error);
+    row->set_note(result.note);
     row->set_ms(result.ms);
+    for (const OutputAccuracy& accuracy : result.accuracy) {
+      proto::VerifyReport::Accuracy* output = row->add_accuracy();
+      output->set_output(accuracy.output);
+      Fill(accuracy.actual, output->mutable_actual());
+      if (accuracy.published) Fill(*accuracy.published, output->mutable_published());
+    }
     proto::CacheUse* cache = report->mutable_cache();
     cache->set_hits(cache->hits() + result.cache_hits);
     cache->set_misses(cache->misses() + result.cache_misses);
@@ -164,15 +183,33 @@ std::string FirstLine(const std::string& message) {
                       std::count(message.begin() + end, message.end(), '\n'), " more)");
 }
 
+std::string ToText(const proto::VerifyReport::Errors& errors) {
+  return absl::StrFormat("%.3g ulp, RMS %.2g, %d of %d beyond", errors.max_ulps(),
+                         errors.rms_error(), errors.beyond(), errors.elements());
+}
+
+std::string ToText(const proto::VerifyReport::Accuracy& accuracy) {
+  std::string text = ToText(accuracy.actual());
+  if (accuracy.has_published()) {
+    absl::StrAppend(&text, "; published: ", ToText(accuracy.published()));
+  }
+  return text;
+}
+
 std::string ToText(const proto::VerifyReport& report, bool has_list) {
   Table table({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft});
   const bool few = report.cases_size() <= 50;
   for (const auto& row : report.cases()) {
     // Of a long run, only what is worth a look; with a list, that is what differs from it.
     if (!few && (has_list || row.status() == "pass" || row.status() == "unsupported")) continue;
-    table.AddRow({row.status(), row.name(),
-                  row.status() == "pass" ? absl::StrFormat("max error %.2g", row.max_abs_error())
-                                         : FirstLine(row.message())});
+    std::string message = row.status() == "pass"
+                              ? absl::StrFormat("max error %.2g", row.max_abs_error())
+                              : FirstLine(row.message());
+    if (!row.note().empty()) absl::StrAppend(&message, " (", row.note(), ")");
+    table.AddRow({row.status(), row.name(), message});
+    for (const auto& accuracy : row.accuracy()) {
+      table.AddRow({"", absl::StrCat("  ", accuracy.output()), ToText(accuracy)});
+    }
   }
   std::string text = table.ToString();
   for (const auto& row : report.differences()) {
@@ -209,7 +246,14 @@ absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& contex
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   proto::VerifyReport report;
   report.set_device(Describe(device->info()));
-  std::vector<CaseResult> results = RunAll(cases, device, options, context);
+  CaseOptions case_options;
+  case_options.device = device;
+  case_options.tolerance = options.tolerance;
+  case_options.tolerance_by_type = !options.has_tolerance;
+  if (options.reference == kFloat64) {
+    TARTAN_ASSIGN_OR_RETURN(case_options.exact_device, At(Stage::kDevice, device->InFloat64()));
+  }
+  std::vector<CaseResult> results = RunAll(cases, case_options, options, context);
   if (options.bisect) Bisect(cases, device, options.tolerance, &results);
   FillReport(cases, results, &report);
   report.set_total_ms(total.Milliseconds());
@@ -234,11 +278,18 @@ Command AddVerify(CLI::App& app) {
                    "Folders with model.onnx and test_data_set_*, or trees of them")
       ->required()
       ->type_name("PATH");
-  command->add_option("--rtol", options->tolerance.relative, "Relative tolerance")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  const CLI::Option* rtol =
+      command->add_option("--rtol", options->tolerance.relative, "Relative tolerance")
+          ->check(CLI::NonNegativeNumber)
+          ->capture_default_str();
   command->add_option("--atol", options->tolerance.absolute, "Absolute tolerance")
       ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--reference", options->reference,
+                   "What outputs are compared with: those published with the model, or those of a "
+                   "run in float64, from which the errors of both are measured")
+      ->check(CLI::IsMember({kPublished, kFloat64}))
       ->capture_default_str();
   command->add_option("--match", options->match, "Only cases whose name holds a match of REGEX")
       ->type_name("REGEX");
@@ -251,7 +302,10 @@ Command AddVerify(CLI::App& app) {
   command->add_option("--jobs", options->jobs, "Cases at once; default: one per core")
       ->check(CLI::Range(1, 1024));
   command->footer("Example:\n  tartan verify models/ --atol 1e-5 --match 'conv|pool'");
-  return {command, [options](const Context& context) { return Run(*options, context); }};
+  return {command, [options, rtol](const Context& context) {
+            options->has_tolerance = rtol->count() > 0;
+            return Run(*options, context);
+          }};
 }
 
 }  // namespace tartan::cli

@@ -24,6 +24,7 @@ _tartan() {
       COMPREPLY=($(compgen -W "onednn onednn-auto openblas clblast copy" -- "$current"))
       return
       ;;
+    --reference) COMPREPLY=($(compgen -W "published float64" -- "$current")); return ;;
     --device | --threads | --input | --shape | --type | --grad | --of | --topk | --rtol | --atol | \
       --match | --jobs | --warmup | --time | \
       --count | --batch | --top | --limit) return ;;
@@ -39,7 +40,7 @@ _tartan() {
     "") COMPREPLY=($(compgen -W "$commands $global" -- "$current")); return ;;
     inspect) options="--input --shape --html" ;;
     run) options="--input --shape --random --output --topk --labels" ;;
-    verify) options="--rtol --atol --match --expect --write-expect --jobs --bisect" ;;
+    verify) options="--rtol --atol --reference --match --expect --write-expect --jobs --bisect" ;;
     devices) options="--calibrate" ;;
     bench)
       if [[ " ${COMP_WORDS[*]} " == *" op "* ]]; then

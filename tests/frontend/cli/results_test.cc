@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "frontend/cli/accuracy.h"
 #include "frontend/cli/compare.h"
 #include "frontend/cli/exit_code.h"
 #include "frontend/cli/expectations.h"
@@ -64,6 +65,56 @@ TEST(Compare, SeesLargeIntegersApart) {
   const auto b = HostTensor::FromVector<int64_t>({DataType::kInt64, {1}}, {big + 1});
   EXPECT_TRUE(Compare(a, a, {0, 0}).equal);
   EXPECT_FALSE(Compare(a, b, {0, 0}).equal);
+}
+
+HostTensor Doubles(const std::vector<double>& values) {
+  return HostTensor::FromVector<double>({DataType::kFloat64, {static_cast<int64_t>(values.size())}},
+                                        values);
+}
+
+TEST(Accuracy, CountsUnitsInTheLastPlaceAtTheExactValue) {
+  const Accuracy accuracy = MeasureAccuracy(Floats({1 + 0x1p-22f, 4}), Doubles({1, 4}), {});
+  // The scale is the root of 8.5, at which neighbours are 2^-22 apart.
+  EXPECT_EQ(accuracy.max_ulps, 1);
+  EXPECT_EQ(accuracy.max_abs_error, 0x1p-22);
+  EXPECT_EQ(MeasureAccuracy(Floats({4 + 0x1p-20f, 1}), Doubles({4, 1}), {}).max_ulps, 2);
+}
+
+TEST(Accuracy, MeasuresElementsNearZeroAtTheScale) {
+  const Accuracy accuracy =
+      MeasureAccuracy(Floats({1e-8f, 1, -1}), Doubles({0, 1, -1}), {1e-3, 1e-9});
+  EXPECT_NEAR(accuracy.max_ulps, 1e-8 / 0x1p-24, 1e-6);
+  EXPECT_NEAR(accuracy.rms_error, 1e-8 / std::sqrt(2.0), 1e-14);
+  EXPECT_EQ(accuracy.beyond, 1);
+  EXPECT_EQ(accuracy.elements, 3);
+}
+
+TEST(Accuracy, UsesTheUnitsOfTheResultsType) {
+  const uint16_t one_and_a_bit = 0x3c01;  // float16
+  const auto half = HostTensor::FromVector<uint16_t>({DataType::kFloat16, {1}}, {one_and_a_bit});
+  EXPECT_EQ(MeasureAccuracy(half, Doubles({1}), {}).max_ulps, 1);
+  const auto integer = HostTensor::FromVector<int32_t>({DataType::kInt32, {1}}, {7});
+  const auto wanted = HostTensor::FromVector<int32_t>({DataType::kInt32, {1}}, {5});
+  EXPECT_EQ(MeasureAccuracy(integer, wanted, {}).max_ulps, 2);
+}
+
+TEST(Accuracy, InfinityAndNanAreExactWhereTheTypeHasThem) {
+  EXPECT_EQ(MeasureAccuracy(Floats({kInf, kNan, 1}), Doubles({1e300, kNan, 1}), {}).max_ulps, 0);
+  const Accuracy wrong = MeasureAccuracy(Floats({kNan, 1}), Doubles({2, 1}), {});
+  EXPECT_EQ(wrong.max_ulps, kInf);
+  EXPECT_EQ(wrong.beyond, 1);
+  EXPECT_EQ(wrong.rms_error, 0);
+}
+
+TEST(Tolerance, FitsThePrecisionOfTheType) {
+  const Tolerance usual = {1e-3, 1e-7};
+  EXPECT_EQ(ToleranceFor(DataType::kFloat32, 100, usual).relative, 1e-3);
+  EXPECT_EQ(ToleranceFor(DataType::kFloat32, 100, usual).absolute, 1e-7);
+  EXPECT_EQ(ToleranceFor(DataType::kFloat16, 2, usual).relative, 0x1p-8);
+  EXPECT_EQ(ToleranceFor(DataType::kFloat16, 2, usual).absolute, 0x1p-9);
+  EXPECT_EQ(ToleranceFor(DataType::kBFloat16, 2, usual).relative, 0x1p-5);
+  EXPECT_EQ(ToleranceFor(DataType::kFloat16, 0, {0.5, 0.25}).relative, 0.5);
+  EXPECT_EQ(ToleranceFor(DataType::kFloat16, 0, {0.5, 0.25}).absolute, 0.25);
 }
 
 TEST(Expectations, ReadBackWhatTheyWrite) {
