@@ -24,7 +24,12 @@ bool IsPlain(const Value& value) {
   return value.is_tensor() && value.element() == api::Element::kPlain;
 }
 
-Value True() { return Value(ConstantScalar(DataType::kBool, 1)); }
+// The turn and the condition, as a body's inputs.
+std::vector<Value> TurnInputs(const Repetition& repetition, Tensor turn) {
+  const TensorShape condition{DataType::kBool, repetition.condition_dims};
+  return {Value(std::move(turn)),
+          Value(Tensor::Constant(HostTensor::FromVector(condition, std::vector<uint8_t>{1})))};
+}
 
 TensorShape RowShape(const Tensor& x) {
   TensorShape shape = x.shape();
@@ -54,13 +59,6 @@ absl::StatusOr<Tensor> StackOf(const NodeContext& context, const std::vector<Ten
   return ConcatOf(context, parts, 0);
 }
 
-absl::Status CheckCondition(const Value& condition) {
-  if (condition.is_tensor() && condition.tensor().shape().element_count() == 1) {
-    return absl::OkStatus();
-  }
-  return Invalid("the body's condition is no single bool");
-}
-
 // The body in terms of placeholders, with its own shapes for states and rows.
 struct Trial {
   api::RepeatBody body;
@@ -74,7 +72,7 @@ absl::StatusOr<std::optional<Trial>> TryBody(NodeContext& context, const Repetit
   std::vector<Value> inputs;
   if (repetition.has_turn) {
     body.turn = Tensor::Placeholder("turn", TensorShape{DataType::kInt64, {}});
-    inputs = {Value(body.turn), True()};
+    inputs = TurnInputs(repetition, body.turn);
   }
   for (const Value& state : repetition.states) {
     if (!IsPlain(state)) return std::optional<Trial>();
@@ -92,7 +90,7 @@ absl::StatusOr<std::optional<Trial>> TryBody(NodeContext& context, const Repetit
   trial.captured = std::move(imported->captured);
   size_t next = 0;
   if (repetition.has_turn) {
-    TARTAN_RETURN_IF_ERROR(CheckCondition(imported->outputs[next]));
+    TARTAN_RETURN_IF_ERROR(CheckCondition("the body's condition", imported->outputs[next]));
     body.goes_on = imported->outputs[next++].tensor();
   }
   for (const Tensor& state : body.states) {
@@ -138,7 +136,7 @@ absl::StatusOr<RepetitionResult> RunBody(NodeContext& context, const Repetition&
 
 // The condition after a turn; an error where it waits for values.
 absl::StatusOr<bool> GoesOn(NodeContext& context, const Value& condition) {
-  TARTAN_RETURN_IF_ERROR(CheckCondition(condition));
+  TARTAN_RETURN_IF_ERROR(CheckCondition("the body's condition", condition));
   TARTAN_ASSIGN_OR_RETURN(const HostTensor value, context.services().HostValue(condition.tensor()));
   return value.GetInt(0) != 0;
 }
@@ -158,7 +156,7 @@ absl::StatusOr<RepetitionResult> RunTurns(NodeContext& context, const Repetition
             "a loop whose turns differ takes more than ", kMaxImportedTurns, " turns"));
       }
       std::vector<Value> inputs;
-      if (repetition.has_turn) inputs = {Value(ConstantInt(turn)), True()};
+      if (repetition.has_turn) inputs = TurnInputs(repetition, ConstantInt(turn));
       inputs.insert(inputs.end(), states.begin(), states.end());
       for (const Tensor& scanned : repetition.scanned) {
         TARTAN_ASSIGN_OR_RETURN(inputs.emplace_back(), RowOf(context, scanned, turn));
@@ -240,6 +238,13 @@ absl::StatusOr<Tensor> Reversed(const NodeContext& context, const Tensor& x) {
 }
 
 }  // namespace
+
+absl::Status CheckCondition(absl::string_view what, const Value& condition) {
+  if (!IsPlain(condition)) return Invalid(what, " is no tensor of bool");
+  const TensorShape& shape = condition.tensor().shape();
+  if (shape.type == DataType::kBool && shape.element_count() == 1) return absl::OkStatus();
+  return Invalid(what, " is ", shape.ToString(), ", not a single bool");
+}
 
 absl::StatusOr<RepetitionResult> Repeat(NodeContext& context, const Repetition& repetition) {
   TARTAN_RETURN_IF_ERROR(CheckBody(repetition));

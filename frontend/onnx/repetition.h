@@ -15,6 +15,7 @@ namespace tartan::onnx {
 struct Repetition {
   const GraphProto* graph = nullptr;
   bool has_turn = false;
+  std::vector<int64_t> condition_dims;  // of the one element that the condition is
   std::vector<api::Value> states;
   std::vector<api::Tensor> scanned;  // along their first dimension
   int64_t turns = 0;                 // at most
@@ -24,6 +25,9 @@ struct RepetitionResult {
   std::vector<api::Value> states;
   std::vector<api::Tensor> stacked;  // along a new first dimension
 };
+
+// InvalidArgument, naming what the condition is of, where it is no single bool.
+absl::Status CheckCondition(absl::string_view what, const api::Value& condition);
 
 // As one body that stays on the device where its shapes allow it, else turn by turn.
 absl::StatusOr<RepetitionResult> Repeat(NodeContext& context, const Repetition& repetition);

@@ -17,6 +17,7 @@ using Values = absl::StatusOr<std::vector<Value>>;
 
 // Only the branch taken is imported.
 Values If(NodeContext& context) {
+  TARTAN_RETURN_IF_ERROR(CheckCondition("operand 0", context.value(0)));
   TARTAN_ASSIGN_OR_RETURN(const int64_t condition, context.HostInt(0));
   return context.ImportSubgraph(condition != 0 ? "then_branch" : "else_branch", {});
 }
@@ -37,7 +38,9 @@ Values Loop(NodeContext& context) {
     TARTAN_ASSIGN_OR_RETURN(repetition.turns, context.HostInt(0));
   }
   if (context.HasInput(1)) {
+    TARTAN_RETURN_IF_ERROR(CheckCondition("operand 1", context.value(1)));
     TARTAN_ASSIGN_OR_RETURN(const int64_t condition, context.HostInt(1));
+    repetition.condition_dims = context.input(1).dims();
     if (condition == 0) repetition.turns = 0;
   }
   for (int i = 2; i < context.input_count(); ++i) repetition.states.push_back(context.value(i));

@@ -196,7 +196,7 @@ TEST_F(DynamicModel, RefusesASequenceAsACondition) {
                                     GraphAttribute("else_branch", Output("x"))) +
        Output("y"));
   EXPECT_THAT(session_->Run({{"x", Vector({1})}}).status().message(),
-              HasSubstr("operand 0 is no tensor"));
+              HasSubstr("operand 0 is no tensor of bool"));
 }
 
 TEST_F(DynamicModel, RefusesSequencesInSequences) {

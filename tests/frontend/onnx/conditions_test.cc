@@ -1,0 +1,109 @@
+// Conditions of branches and loops.
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/onnx_model.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/frontend/onnx/model_text.h"
+#include "tests/frontend/onnx/naive_resolver.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int kFloat = 1;
+constexpr int kInt64 = 7;
+constexpr int kBool = 9;
+
+std::string Output(const std::string& name) {
+  return absl::StrCat(" output { name: '", name, "' } ");
+}
+
+// The output y of a graph for these inputs.
+absl::StatusOr<std::vector<double>> Result(const std::string& graph,
+                                           const std::vector<api::HostValue>& inputs) {
+  const std::string bytes = ModelBytes(absl::StrCat("graph { ", graph, Output("y"), " }"), 16);
+  TARTAN_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const OnnxModel> model,
+      OnnxModel::LoadBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "m"));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> outputs, RunUnknown(*model, inputs));
+  return outputs.at(0).tensor().ToDoubles();
+}
+
+std::string MessageOf(const absl::StatusOr<std::vector<double>>& result) {
+  return std::string(result.status().message());
+}
+
+api::HostValue One(DataType type, std::vector<int64_t> dims) {
+  const TensorShape shape{type, std::move(dims)};
+  std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
+  StoreElement(type, int64_t{1}, 0, bytes.data());
+  return HostTensor(shape, bytes);
+}
+
+std::string Branch() {
+  const std::string graph = NodeText("Neg", {"x"}, {"n"}) + Output("n");
+  return NodeText("If", {"c"}, {"y"},
+                  GraphAttribute("then_branch", graph) + GraphAttribute("else_branch", graph));
+}
+
+// `turns` of a body with a row of what `row` makes of its condition.
+std::string Loop(int turns, const std::string& row, const std::string& still) {
+  const std::string body = ValueText("input", "turn", kInt64, "") +
+                           ValueText("input", "on", kBool, "") + row + still + Output("still") +
+                           Output("row");
+  return absl::StrCat(" initializer { name: 'turns' data_type: 7 int64_data: ", turns, " } ",
+                      NodeText("Loop", {"turns", "c"}, {"y"}, GraphAttribute("body", body)));
+}
+
+TEST(Conditions, OfBranchesAreASingleBool) {
+  const std::string x = ValueText("input", "x", kFloat, "");
+  const api::HostValue one = One(DataType::kFloat32, {});
+  const auto right =
+      Result(x + ValueText("input", "c", kBool, "1") + Branch(), {one, One(DataType::kBool, {1})});
+  ASSERT_TRUE(right.ok()) << right.status();
+  EXPECT_THAT(*right, ElementsAre(-1));
+  EXPECT_THAT(MessageOf(Result(x + ValueText("input", "c", kFloat, "") + Branch(), {one, one})),
+              HasSubstr("operand 0 is float32[], not a single bool"));
+  EXPECT_THAT(
+      Result(x + ValueText("input", "c", kBool, "2") + Branch(), {one, One(DataType::kBool, {2})})
+          .status()
+          .message(),
+      HasSubstr("operand 0 is bool[2], not a single bool"));
+}
+
+TEST(Conditions, OfLoopsAreASingleBool) {
+  const std::string row = NodeText("Identity", {"turn"}, {"row"});
+  const std::string still = NodeText("Identity", {"on"}, {"still"});
+  EXPECT_THAT(
+      Result(ValueText("input", "c", kInt64, "") + Loop(3, row, still), {One(DataType::kInt64, {})})
+          .status()
+          .message(),
+      HasSubstr("operand 1 is int64[], not a single bool"));
+  for (int turns : {3, 9}) {
+    EXPECT_THAT(MessageOf(Result(ValueText("input", "c", kBool, "") +
+                                     Loop(turns, row, NodeText("Identity", {"turn"}, {"still"})),
+                                 {One(DataType::kBool, {})})),
+                HasSubstr("the body's condition is int64[], not a single bool"));
+  }
+}
+
+TEST(Conditions, KeepTheirShapeInTheBody) {
+  const std::string row = NodeText("Shape", {"on"}, {"row"});
+  const std::string still = NodeText("Identity", {"on"}, {"still"});
+  for (int turns : {2, 9}) {
+    const auto rows = Result(ValueText("input", "c", kBool, "1") + Loop(turns, row, still),
+                             {One(DataType::kBool, {1})});
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    EXPECT_EQ(*rows, std::vector<double>(static_cast<size_t>(turns), 1));
+    const auto none = Result(ValueText("input", "c", kBool, "") + Loop(turns, row, still),
+                             {One(DataType::kBool, {})});
+    ASSERT_TRUE(none.ok()) << none.status();
+    EXPECT_TRUE(none->empty());
+  }
+}
+
+}  // namespace
+}  // namespace tartan::onnx
