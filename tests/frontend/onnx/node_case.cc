@@ -63,6 +63,22 @@ absl::StatusOr<std::vector<api::HostValue>> RunKnown(const OnnxModel& model,
   return EvaluateValues(bound.outputs);
 }
 
+// `tolerance_of` an expected output.
+template <class ToleranceOf>
+absl::Status Compare(absl::Span<const api::HostValue> actual,
+                     absl::Span<const api::HostValue> expected, const ToleranceOf& tolerance_of) {
+  if (actual.size() != expected.size()) {
+    return absl::DataLossError(absl::StrCat(actual.size(), " outputs, expected ", expected.size()));
+  }
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const absl::Status status = CompareValues(actual[i], expected[i], tolerance_of(expected[i]));
+    if (!status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("output ", i, ": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 bool Agree(double actual, double expected, const Tolerance& tolerance) {
   if (std::isnan(expected) || std::isnan(actual)) return std::isnan(expected) && std::isnan(actual);
   if (std::isinf(expected) || std::isinf(actual)) return expected == actual;
@@ -126,26 +142,50 @@ absl::Status CompareValues(const api::HostValue& actual, const api::HostValue& e
   return absl::OkStatus();
 }
 
-absl::Status RunNodeCase(const std::string& folder, Inputs inputs, const Tolerance& tolerance) {
-  TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<const OnnxModel> model,
-                          OnnxModel::Load(folder + "/model.onnx"));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> values,
-                          ReadValues(folder, "input", model->inputs()));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> expected,
-                          ReadValues(folder, "output", model->outputs()));
-  TARTAN_ASSIGN_OR_RETURN(
-      const std::vector<api::HostValue> actual,
-      inputs == Inputs::kKnown ? RunKnown(*model, values) : RunUnknown(*model, values));
-  if (actual.size() != expected.size()) {
-    return absl::DataLossError(absl::StrCat(actual.size(), " outputs, expected ", expected.size()));
+Tolerance ToleranceOf(DataType type) {
+  switch (type) {
+    case DataType::kFloat64:
+      return {1e-9, 1e-12};
+    case DataType::kFloat16:
+      return {8e-3, 1e-3};
+    case DataType::kBFloat16:
+      return {6e-2, 1e-2};
+    default:
+      return {2e-5, 1e-6};
   }
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const absl::Status status = CompareValues(actual[i], expected[i], tolerance);
-    if (!status.ok()) {
-      return absl::Status(status.code(), absl::StrCat("output ", i, ": ", status.message()));
-    }
-  }
-  return absl::OkStatus();
+}
+
+absl::StatusOr<NodeCase> ReadCase(const std::string& folder) {
+  NodeCase found;
+  TARTAN_ASSIGN_OR_RETURN(found.model, OnnxModel::Load(folder + "/model.onnx"));
+  TARTAN_ASSIGN_OR_RETURN(found.inputs, ReadValues(folder, "input", found.model->inputs()));
+  TARTAN_ASSIGN_OR_RETURN(found.expected, ReadValues(folder, "output", found.model->outputs()));
+  return found;
+}
+
+absl::Status RunNodeCase(const std::string& folder) {
+  TARTAN_ASSIGN_OR_RETURN(const NodeCase node_case, ReadCase(folder));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> actual,
+                          RunKnown(*node_case.model, node_case.inputs));
+  return Compare(actual, node_case.expected, [](const api::HostValue&) { return Tolerance(); });
+}
+
+absl::Status RunGraphCase(const std::string& folder, Inputs inputs) {
+  TARTAN_ASSIGN_OR_RETURN(const NodeCase node_case, ReadCase(folder));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> actual,
+                          inputs == Inputs::kKnown
+                              ? RunKnown(*node_case.model, node_case.inputs)
+                              : RunUnknown(*node_case.model, node_case.inputs));
+  return CompareByType(actual, node_case.expected);
+}
+
+absl::Status CompareByType(absl::Span<const api::HostValue> actual,
+                           absl::Span<const api::HostValue> expected) {
+  return Compare(actual, expected, [](const api::HostValue& value) {
+    const api::HostValue* tensor = &value;
+    while (tensor->is_sequence() && !tensor->elements().empty()) tensor = &tensor->elements()[0];
+    return ToleranceOf(tensor->tensor().type());
+  });
 }
 
 std::vector<std::string> ListCases(const std::string& group) {

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "frontend/api/value.h"
+#include "frontend/onnx/onnx_model.h"
 
 namespace tartan::onnx {
 
@@ -20,14 +23,31 @@ struct Tolerance {
   double absolute = 1e-7;
 };
 
+// What rounding may make of some nodes of this type. For random graphs, whose references are chosen
+// to hang on rounding no more than that (scripts/compare_graphs.py).
+Tolerance ToleranceOf(DataType type);
+
 // What the importer knows of the inputs: their values, or their shapes until it asks for values, as
 // in a session.
 enum class Inputs : uint8_t { kKnown, kUnknown };
 
-// `folder` holds model.onnx and test_data_set_0. Ok when every output agrees; DataLoss naming the
-// first element that differs; else the error of the step that failed.
-absl::Status RunNodeCase(const std::string& folder, Inputs inputs = Inputs::kKnown,
-                         const Tolerance& tolerance = {});
+// A folder with model.onnx and test_data_set_0.
+struct NodeCase {
+  std::shared_ptr<const OnnxModel> model;
+  std::vector<api::HostValue> inputs;
+  std::vector<api::HostValue> expected;
+};
+absl::StatusOr<NodeCase> ReadCase(const std::string& folder);
+
+// Ok when every output agrees; DataLoss naming the first element that differs; else the error of
+// the step that failed.
+absl::Status RunNodeCase(const std::string& folder);
+// The same for a random graph, with tolerances by the types of its outputs.
+absl::Status RunGraphCase(const std::string& folder, Inputs inputs);
+
+// Compares as RunGraphCase does.
+absl::Status CompareByType(absl::Span<const api::HostValue> actual,
+                           absl::Span<const api::HostValue> expected);
 
 // Ok when types, shapes and values agree: NaN equals NaN, an infinity itself.
 absl::Status CompareTensors(const HostTensor& actual, const HostTensor& expected,

@@ -1,7 +1,8 @@
 // onnx_node_cases [REGEX [LIST]]: runs the cases whose "group/name" contains a match, prints one
 // line each and a summary. With LIST, writes the names of those that pass to that file.
-// onnx_node_cases FOLDER [REGEX [LIST]]: the same for the cases in a folder, by "name"; each once
-// with its inputs known while the graph is imported and once with inputs that it has to ask for.
+// onnx_node_cases FOLDER [REGEX [LIST]]: the same for the cases in a folder, by "name".
+// onnx_node_cases --graphs FOLDER [REGEX [LIST]]: the same for random graphs: with inputs known
+// while the graph is imported and with inputs it has to ask for, tolerances by type.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -26,12 +27,25 @@ void Append(const std::string& root, const std::string& prefix, std::vector<Case
   }
 }
 
+absl::Status RunGraph(const std::string& folder) {
+  const absl::Status status = tartan::onnx::RunGraphCase(folder, tartan::onnx::Inputs::kKnown);
+  if (!status.ok()) return status;
+  const absl::Status asking = tartan::onnx::RunGraphCase(folder, tartan::onnx::Inputs::kUnknown);
+  return absl::Status(asking.code(), asking.ok() ? std::string()
+                                                 : absl::StrCat("with inputs that are asked for: ",
+                                                                asking.message()));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::vector<Case> cases;
-  const bool is_folder = argc > 1 && std::filesystem::is_directory(argv[1]);
-  if (is_folder) {
+  const bool are_graphs = argc > 1 && std::string(argv[1]) == "--graphs";
+  if (are_graphs) {
+    --argc;
+    ++argv;
+  }
+  if (argc > 1 && std::filesystem::is_directory(argv[1])) {
     Append(argv[1], "", &cases);
     --argc;
     ++argv;
@@ -48,14 +62,7 @@ int main(int argc, char** argv) {
   int failed = 0;
   for (const auto& [name, folder] : cases) {
     if (!std::regex_search(name, wanted)) continue;
-    absl::Status status = tartan::onnx::RunNodeCase(folder);
-    if (status.ok() && is_folder) {
-      status = tartan::onnx::RunNodeCase(folder, tartan::onnx::Inputs::kUnknown);
-      if (!status.ok()) {
-        status =
-            absl::Status(status.code(), absl::StrCat("with unknown inputs: ", status.message()));
-      }
-    }
+    const absl::Status status = are_graphs ? RunGraph(folder) : tartan::onnx::RunNodeCase(folder);
     (status.ok() ? passed : failed) += 1;
     std::printf("%s %s%s\n", status.ok() ? "pass" : "FAIL", name.c_str(),
                 status.ok() ? "" : (": " + status.ToString()).c_str());
