@@ -168,6 +168,25 @@ constexpr absl::string_view kToBFloat16 = R"(static inline $H tt_to_bfloat16_$F(
 }
 )";
 
+// The same numbers in float32.
+constexpr absl::string_view kRoundBFloat = R"(static inline $F tt_roundbfloat_$F($F x) {
+  const $I bits = as_$I(x);
+  const $I rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return as_$F((x != x ? bits | 0x400000u : rounded) & 0xffff0000u);
+}
+)";
+// Below 2^-14 the numbers of half are those that float has between 1/2 and 1.
+constexpr absl::string_view kRoundHalf = R"(static inline $F tt_roundhalf_$F($F x) {
+  const $I sign = as_$I(x) & 0x80000000u;
+  const $I size = as_$I(x) ^ sign;
+  const $I tiny = as_$I((as_$F(size) + 0.5f) - 0.5f);
+  $I rounded = (size + 0xfffu + ((size >> 13) & 1u)) & 0xffffe000u;
+  rounded = size < 0x38800000u ? tiny : rounded;
+  rounded = rounded > 0x477fe000u ? ($I)(0x7f800000u) : rounded;
+  return as_$F((x != x ? size : rounded) | sign);
+}
+)";
+
 // PoCL takes the memory of vload_half and vstore_half to be on a boundary of vectors, whatever its
 // address: the bits are moved apart from their conversion.
 constexpr absl::string_view kFromHalf = R"(static inline $F tt_from_half_$H($H bits) {
@@ -359,6 +378,12 @@ std::string Definition(absl::string_view identifier) {
   }
   if (absl::ConsumePrefix(&name, "to_half_")) {
     return NarrowFloatHelper(kToHalf, TypeFromName(name).lanes);
+  }
+  if (absl::ConsumePrefix(&name, "roundhalf_")) {
+    return NarrowFloatHelper(kRoundHalf, TypeFromName(name).lanes);
+  }
+  if (absl::ConsumePrefix(&name, "roundbfloat_")) {
+    return NarrowFloatHelper(kRoundBFloat, TypeFromName(name).lanes);
   }
   if (absl::ConsumePrefix(&name, "from_bfloat16_")) {
     return NarrowFloatHelper(kFromBFloat16, TypeFromName(name).lanes);

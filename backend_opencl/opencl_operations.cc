@@ -20,6 +20,9 @@ bool IsBool(const Type& type) { return type.element == DataType::kBool; }
 Code ConvertElement(const Code& value, const Type& from, DataType to) {
   const Type result{to, from.lanes};
   if (from.element == to) return value;
+  if (to == DataType::kFloat16) return CallHelper("roundhalf", from, {value});
+  if (to == DataType::kBFloat16) return CallHelper("roundbfloat", from, {value});
+  if (ComputeType(from.element) == to) return value;  // a rounded float32
   if (to == DataType::kBool) {
     return Infix("!=", Precedence::kEquality, value, Code{"0"});
   }

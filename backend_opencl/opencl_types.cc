@@ -22,7 +22,7 @@ absl::string_view ElementName(DataType type) {
   for (const NamedType& row : kTypes) {
     if (row.type == type) return row.name;
   }
-  return "int";  // bool
+  return IsFloat(type) ? "float" : "int";  // 16-bit floats, bool
 }
 
 std::string WithLanes(absl::string_view element, int lanes) {

@@ -44,13 +44,6 @@ Kind KindOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space
       });
 }
 
-// A conversion to a 16-bit float rounds, which only memory does: what follows reads it back.
-bool RoundsInMemory(const ir::Value& value) {
-  const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
-  return elementwise != nullptr && elementwise->op == ScalarOp::kCast &&
-         ComputeType(value.shape.type) != value.shape.type;
-}
-
 class Grouper {
  public:
   Grouper(const ir::Program& program, const poly::ProgramSpaces& spaces,
@@ -111,7 +104,6 @@ class Grouper {
       region_[candidate] = root;
       members.push_back(candidate);
       ++operations;
-      if (RoundsInMemory(value(candidate))) continue;
       candidates.insert(users_[candidate].begin(), users_[candidate].end());
     }
     // A reshape at the region's end is a view of what is stored.
@@ -135,7 +127,6 @@ class Grouper {
     for (ValueId operand : ir::Operands(value(candidate).op)) {
       if (region_[operand] == root) {
         if (value(operand).shape.element_count() != count) return false;
-        if (RoundsInMemory(value(operand))) return false;
       } else if (latest_root_[operand] >= root) {
         return false;
       }
@@ -158,9 +149,7 @@ class Grouper {
       if (kind_[v] == Kind::kRoot && (region_[v] == ir::kNoValue || UsedOutsideRegion(v))) {
         in_memory_[v] = true;
       }
-      if (kind_[v] == Kind::kPointwise && (RoundsInMemory(user) || !options_.fuse)) {
-        in_memory_[v] = true;
-      }
+      if (kind_[v] == Kind::kPointwise && !options_.fuse) in_memory_[v] = true;
       const bool is_epilogue = kind_[v] == Kind::kPointwise || kind_[v] == Kind::kReshape;
       if (is_epilogue && region_[v] != ir::kNoValue && UsedOutsideRegion(v)) in_memory_[v] = true;
       if (is_output_[v]) Need(static_cast<ValueId>(v));
@@ -234,8 +223,10 @@ class Grouper {
   int OwnOperations(ValueId v) const {
     return Match(
         value(v).op,
-        [](const ir::Elementwise& elementwise) {
-          return elementwise.op == ScalarOp::kIdentity || elementwise.op == ScalarOp::kCast ? 0 : 1;
+        [&](const ir::Elementwise& elementwise) {
+          const DataType type = value(v).shape.type;
+          if (elementwise.op == ScalarOp::kCast) return ComputeType(type) == type ? 0 : 1;
+          return elementwise.op == ScalarOp::kIdentity ? 0 : 1;
         },
         [&](const ir::Contraction&) {
           const bool free =

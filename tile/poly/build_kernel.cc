@@ -20,6 +20,22 @@ namespace {
 using math::Affine;
 using math::RangeConstraint;
 
+// A value of the computation type of `type`, rounded to the numbers that `type` has.
+ExprPtr RoundTo(const ExprPtr& expr, DataType type) {
+  if (ComputeType(type) == type) return expr;
+  return Convert(MakeApply(ScalarOp::kCast, type, {expr}), type);
+}
+
+// The same value once it is stored as `type`, which rounds anyway.
+ExprPtr WithoutRounding(const ExprPtr& expr, DataType type) {
+  const auto* widened = std::get_if<Apply>(&expr->node);
+  if (widened == nullptr || widened->op != ScalarOp::kCast) return expr;
+  const auto* rounded = std::get_if<Apply>(&widened->operands[0]->node);
+  const bool is_rounded =
+      rounded != nullptr && widened->operands[0]->type == type && ComputeType(type) != type;
+  return is_rounded ? rounded->operands[0] : expr;
+}
+
 // Evaluates values at coordinates, as expressions over the kernel's indices.
 class ExprBuilder {
  public:
@@ -154,7 +170,9 @@ class ExprBuilder {
       operands.push_back(Convert(std::move(expr), ir::OperandType(program_, id, i)));
     }
     if (elementwise.op == ScalarOp::kIdentity) return operands[0];
-    if (elementwise.op == ScalarOp::kCast) return Convert(operands[0], shape.type);
+    if (elementwise.op == ScalarOp::kCast) {
+      return RoundTo(Convert(operands[0], shape.type), shape.type);
+    }
     return WithLogisticFunction(
         MakeApply(elementwise.op, ComputeType(shape.type), std::move(operands)));
   }
@@ -400,7 +418,8 @@ absl::StatusOr<FlatContraction> BuildKernel(const ir::Program& program, const Pr
           absl::StrCat(program.values[output].name, " does not fit its kernel's index space"));
     }
     TARTAN_ASSIGN_OR_RETURN(ExprPtr expr, builder.Eval(output, *coords, {}));
-    flat.outputs.push_back({output, shape, Convert(std::move(expr), shape.type)});
+    flat.outputs.push_back(
+        {output, shape, WithoutRounding(Convert(std::move(expr), shape.type), shape.type)});
   }
   return flat;
 }

@@ -70,7 +70,9 @@ int64_t CountOperations(const ExprPtr& expr, std::unordered_set<const Expr*>* se
   if (!seen->insert(expr.get()).second) return 0;
   int64_t count = 0;
   if (const auto* apply = std::get_if<Apply>(&expr->node)) {
-    if (apply->op != ScalarOp::kCast && apply->op != ScalarOp::kIdentity) ++count;
+    const bool is_free = apply->op == ScalarOp::kIdentity ||
+                         (apply->op == ScalarOp::kCast && ComputeType(expr->type) == expr->type);
+    if (!is_free) ++count;
     for (const ExprPtr& operand : apply->operands) count += CountOperations(operand, seen);
   } else if (const auto* read = std::get_if<ReadAt>(&expr->node)) {
     for (const ExprPtr& coordinate : read->coordinates) count += CountOperations(coordinate, seen);

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tile/base/float16.h"
+
 namespace tartan::sem {
 namespace {
 
@@ -315,7 +317,10 @@ bool EvaluatePredicate(ScalarOp op, DataType type, absl::Span<const Scalar> oper
 }  // namespace
 
 Scalar Normalize(Scalar value, DataType type) {
-  if (type == DataType::kFloat32) return Scalar{0, static_cast<float>(value.real)};
+  const auto real = static_cast<float>(value.real);
+  if (type == DataType::kFloat32) return Scalar{0, real};
+  if (type == DataType::kFloat16) return Scalar{0, HalfToFloat(FloatToHalf(real))};
+  if (type == DataType::kBFloat16) return Scalar{0, BFloat16ToFloat(FloatToBFloat16(real))};
   if (IsFloat(type)) return Scalar{0, value.real};
   return Scalar{Wrap(static_cast<uint64_t>(value.integer), type), 0};
 }

@@ -13,9 +13,9 @@
 
 namespace tartan::sem {
 
-// A scalar, or a vector of 2, 3, 4, 8 or 16 lanes. 16-bit floats exist in memory only: Load
-// converts them to float32 and Store back, so no expression has such a type. Vectors of bool are
-// intermediate values of comparisons, logic and kSelect: they are not declared, stored or loaded.
+// A scalar, or a vector of 2, 3, 4, 8 or 16 lanes. 16-bit floats: Load converts them to float32 and
+// Store back; an expression of such a type is a float32 rounded to it, given and taken by casts alone.
+// Vectors of bool are intermediates of comparisons, logic and kSelect: not declared, stored or loaded.
 struct Type {
   DataType element = DataType::kInvalid;
   int lanes = 1;

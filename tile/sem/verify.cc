@@ -31,7 +31,8 @@ bool IsValidLanes(int lanes) {
   return lanes == 1 || lanes == 2 || lanes == 3 || lanes == 4 || lanes == 8 || lanes == 16;
 }
 
-bool IsComputed(DataType type) { return type != DataType::kInvalid && ComputeType(type) == type; }
+bool IsHalf(DataType type) { return ComputeType(type) != type; }
+bool IsComputed(DataType type) { return type != DataType::kInvalid && !IsHalf(type); }
 
 bool IsLogic(ScalarOp op) {
   return op == ScalarOp::kLogicalNot || op == ScalarOp::kLogicalAnd || op == ScalarOp::kLogicalOr;
@@ -119,7 +120,7 @@ class Verifier {
   }
 
   absl::Status CheckDeclare(const Declare& declare) {
-    if (!IsComputed(declare.type.element) || !IsValidLanes(declare.type.lanes) ||
+    if (declare.type.element == DataType::kInvalid || !IsValidLanes(declare.type.lanes) ||
         IsMask(declare.type)) {
       return absl::InternalError(
           absl::StrCat("'", declare.name, "' cannot have type ", ToString(declare.type)));
@@ -240,7 +241,7 @@ class Verifier {
   absl::Status CheckExpr(const ExprPtr& expr) {
     if (expr == nullptr) return absl::InternalError("an expression is missing");
     if (!checked_.insert(expr.get()).second) return absl::OkStatus();
-    if (!IsComputed(expr->type.element) || !IsValidLanes(expr->type.lanes)) {
+    if (expr->type.element == DataType::kInvalid || !IsValidLanes(expr->type.lanes)) {
       return Wrong(absl::StrCat("no expression has type ", ToString(expr->type)), expr);
     }
     return Match(
@@ -335,7 +336,7 @@ class Verifier {
           (condition.lanes != 1 && condition.lanes != type.lanes)) {
         return Wrong(absl::StrCat("a condition of type ", ToString(condition)), expr);
       }
-    } else if (!IsDefined(apply.op, type.element)) {
+    } else if (IsHalf(type.element) || !IsDefined(apply.op, type.element)) {
       return Wrong(
           absl::StrCat(tartan::Name(apply.op), " is not defined for ", tartan::Name(type.element)),
           expr);
@@ -350,8 +351,11 @@ class Verifier {
     if (from.lanes != 1 && from.lanes != expr->type.lanes) {
       return Wrong(absl::StrCat("cast of ", ToString(from)), expr);
     }
-    return IsMask(expr->type) && from.lanes == 1 ? Wrong("splat to a bool vector", expr)
-                                                 : absl::OkStatus();
+    if (IsMask(expr->type) && from.lanes == 1) return Wrong("splat to a bool vector", expr);
+    const bool meets_half = IsHalf(from.element) || IsHalf(expr->type.element);
+    const bool is_rounding = ComputeType(from.element) == ComputeType(expr->type.element);
+    return meets_half && !is_rounding ? Wrong("a 16-bit float that is cast to no float32", expr)
+                                      : absl::OkStatus();
   }
 
   static absl::Status Wrong(absl::string_view what, const ExprPtr& expr) {

@@ -162,6 +162,19 @@ const std::vector<Text>& Texts() {
        "S = as_float(as_bfloat(E), 32); O = (E - R) * 1024 + (E - S) * 16; }",
        {{3, 5}},
        {}},
+      {"SoftmaxRoundedAtEveryStep",
+       "function (A[N, M]) -> (O) { X = as_bfloat(as_float(A, 32) * 3.7); "
+       "H[n, 0 : N, 1] = >(X[n, m]); D = as_bfloat(X - H); E = as_bfloat(exp(D)); "
+       "S[n, 0 : N, 1] = +(E[n, m]); T = as_bfloat(S); Q = as_bfloat(E / T); O = as_float(Q, 32); "
+       "}",
+       {{3, 19}},
+       {}},
+      {"ProductOfRounded",
+       "function (A[M, L], B[L, N]) -> (O) { X = as_float(as_float(A, 32) * 0.3, 16); "
+       "Y = as_bfloat(exp(as_float(B, 32))); P[i, j : M, N] = +(X[i, k] * Y[k, j]); "
+       "R = as_float(P, 16); O = as_float(R, 32) - as_float(P, 32); }",
+       {{7, 9}, {9, 17}},
+       {}},
   };
   return *texts;
 }

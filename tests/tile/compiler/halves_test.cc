@@ -65,6 +65,17 @@ TEST_P(HalvesTest, EqualsTheNaiveEvaluatorWithoutFusion) { CheckOne(WithoutFusio
 INSTANTIATE_TEST_SUITE_P(All, HalvesTest, testing::ValuesIn(HalfPrograms()),
                          [](const auto& info) { return info.param.name; });
 
+TEST(HalvesInKernels, AreRoundedWithoutAKernelOfTheirOwn) {
+  const TestProgram program = {
+      "Rounded",
+      "function (A[M, L], B[L, N]) -> (O) { X = as_bfloat(exp(A)); P[i, j : M, N] = +(X[i, k] * "
+      "B[k, j]); R = as_bfloat(P); O = as_float(R, 32) + 1; }",
+      {{DataType::kFloat32, {4, 6}}, {DataType::kFloat32, {6, 2}}}};
+  const auto list = Compile(BindTestProgram(program), {});
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->steps.size(), 1u);
+}
+
 TEST(RandomHalves, EqualTheNaiveEvaluatorToTheLastBit) {
   const int64_t count = FromEnvironment("TARTAN_LONG_TESTS", 100);
   const int64_t first = FromEnvironment("TARTAN_TEST_SEED", 1);

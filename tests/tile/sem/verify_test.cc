@@ -47,6 +47,16 @@ TEST(Verify, RefusesNamesOutOfScope) {
               HasSubstr("'i' is no variable in scope"));
 }
 
+TEST(Verify, LeavesSixteenBitFloatsToCasts) {
+  const ExprPtr x = LoadFrom("x", kF32, Int(0));
+  const ExprPtr half = Cast(x, DataType::kFloat16);
+  EXPECT_EQ(Message(MakeStore("y", kF32, Int(0), Cast(half, kF32))), "");
+  EXPECT_THAT(Message(MakeStore("y", kF32, Int(0), Cast(Add(half, half), kF32))),
+              HasSubstr("add is not defined for float16"));
+  EXPECT_THAT(Message(MakeDeclare(kInt, "i", Cast(half, kI32))),
+              HasSubstr("a 16-bit float that is cast to no float32"));
+}
+
 TEST(Verify, RefusesASecondDeclaration) {
   EXPECT_THAT(Message(MakeBlock({MakeDeclare(kInt, "a", Int(1)),
                                  MakeIf(Bool(true), MakeDeclare(kInt, "a", Int(2)))})),
