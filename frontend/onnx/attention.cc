@@ -1,6 +1,7 @@
 #include "frontend/onnx/attention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -100,12 +101,32 @@ class AttentionWriter {
   std::vector<int64_t> ScoreDims() const { return LeadDims({queries_, keys_}); }
   int64_t ScoreRank() const { return is_grouped() ? 5 : 4; }
 
+  // A step of the calculation.
+  std::string Step(const std::string& expression) const {
+    return call_.step_type ? Cast(expression, *call_.step_type) : expression;
+  }
+  // One of the softmax, which may have a type of its own.
+  std::string SoftmaxStep(const std::string& expression) const {
+    return call_.step_type ? Cast(expression, call_.softmax_type.value_or(*call_.step_type))
+                           : expression;
+  }
+
   void AddScores() {
-    const std::string query = AddOperand("Q", call_.query, {size_}, queries_);
+    std::string query = AddOperand("Q", call_.query, {size_}, queries_);
+    std::string key = "K";
     AddOperand("K", call_.key);
+    const bool scales_apart = call_.step_type && call_.scale >= 0;
+    if (scales_apart) {
+      Add(absl::StrCat("ROOT = ", Cast(Literal(std::sqrt(call_.scale)), *call_.step_type)));
+      Add(absl::StrCat("QSCALED = ", Step(absl::StrCat(query, " * ROOT"))));
+      Add(absl::StrCat("KSCALED = ", Step("K * ROOT")));
+      query = "QSCALED";
+      key = "KSCALED";
+    }
     Add(absl::StrCat(Write("QK", ScoreNames(), ScoreDims()), " = +(",
-                     Read(query, LeadNames({"i", "d"})), " * K[b, g, j, d])"));
-    Add(absl::StrCat("SCALED = QK * ", Literal(call_.scale)));
+                     Read(query, LeadNames({"i", "d"})), " * ", key, "[b, g, j, d])"));
+    const std::string scale = scales_apart ? "" : absl::StrCat(" * ", Literal(call_.scale));
+    Add(absl::StrCat("SCALED = ", Step(absl::StrCat("QK", scale))));
   }
 
   void AddCap() {
@@ -114,7 +135,9 @@ class AttentionWriter {
       return;
     }
     const std::string cap = Literal(call_.softcap);
-    Add(absl::StrCat("CAPPED = tanh(SCALED / ", cap, ") * ", cap));
+    Add(absl::StrCat("RATIO = ", Step(absl::StrCat("SCALED / ", cap))));
+    Add(absl::StrCat("BENT = ", Step("tanh(RATIO)")));
+    Add(absl::StrCat("CAPPED = ", Step(absl::StrCat("BENT * ", cap))));
   }
 
   // A mask in the dimensions of the scores, its last one in full or 1. Keys behind a shorter mask
@@ -190,7 +213,7 @@ class AttentionWriter {
     if (!conditions_.empty()) {
       masked = absl::StrCat(absl::StrJoin(conditions_, " && "), " ? ", masked, " : (-inf())");
     }
-    Add(absl::StrCat("MASKED = ", masked));
+    Add(absl::StrCat("MASKED = ", call_.bias.defined() ? Step(masked) : masked));
     return absl::OkStatus();
   }
 
@@ -220,16 +243,18 @@ class AttentionWriter {
       Add("TOP = GREATEST == (-inf()) ? 0 : GREATEST");
       greatest = "TOP";
     }
-    Add(absl::StrCat("DISTANCE = X - ", greatest));
-    Add("E = exp(DISTANCE)");
-    Add(ReduceStatement("SUM", '+', "E", ScoreDims(), axes));
+    Add(absl::StrCat("DISTANCE = ", SoftmaxStep(absl::StrCat("X - ", greatest))));
+    Add(absl::StrCat("E = ", SoftmaxStep("exp(DISTANCE)")));
+    Add(ReduceStatement("ADDED", '+', "E", ScoreDims(), axes));
+    Add(absl::StrCat("SUM = ", SoftmaxStep("ADDED")));
     if (call_.sink.defined()) {
       Add("TOTAL = SUM + exp(SINKS - TOP)");
     } else if (MaySeeNothing()) {
       Add("TOTAL = GREATEST == (-inf()) ? 1 : SUM");
     }
     const bool has_total = call_.sink.defined() || MaySeeNothing();
-    Add(absl::StrCat("P = E / ", has_total ? "TOTAL" : "SUM"));
+    const std::string quotient = absl::StrCat("E / ", has_total ? "TOTAL" : "SUM");
+    Add(absl::StrCat("P = ", Step(call_.step_type ? SoftmaxStep(quotient) : quotient)));
   }
 
   const char* StageName() const {

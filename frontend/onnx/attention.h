@@ -38,7 +38,10 @@ struct AttentionCall {
   // One more key for each head of the query that no value belongs to: its score [heads].
   api::Tensor sink;
   std::optional<DataType> softmax_type;  // the scores are rounded to it before the exponential
-  bool joins_heads = false;              // the result is [batch, queries, heads * size]
+  // Every step is rounded to it, query and key are scaled apart and each by the root of `scale`: as
+  // in the body that ONNX gives for its operator. Undefined: only the results are rounded.
+  std::optional<DataType> step_type;
+  bool joins_heads = false;  // the result is [batch, queries, heads * size]
   ScoreStage stage = ScoreStage::kNone;
 
   int64_t heads() const { return query.dims()[1]; }

@@ -110,6 +110,7 @@ Outputs Attention(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(ReadHeads(context, &call));
   TARTAN_RETURN_IF_ERROR(ReadMasks(context, &call));
   TARTAN_RETURN_IF_ERROR(ReadArithmetic(context, &call));
+  if (call.query.type() == DataType::kBFloat16) call.step_type = DataType::kBFloat16;
   if (context.WantsOutput(3)) {
     TARTAN_ASSIGN_OR_RETURN(const int64_t mode, context.Int("qk_matmul_output_mode", 0));
     constexpr ScoreStage kStages[] = {ScoreStage::kScaled, ScoreStage::kCapped, ScoreStage::kMasked,

@@ -47,6 +47,34 @@ TEST(Attention, ShowsAQueryTheKeysUpToItsOwnWhenCausal) {
       ElementsAre(3, 4.5, 7));
 }
 
+TEST(Attention, RoundsEveryStepInBFloat16AsItsBodyDoes) {
+  // All of 13 keys have the weight 1/13, which bfloat16 takes for 0.0771484375: their sum
+  // is 1.0029.
+  const auto attend = [](DataType type, const std::string& attributes = "") {
+    return Evaluate(
+        {"Attention",
+         23,
+         {Values({1, 1, 1, 1}, {0}, type), Values({1, 1, 13, 1}, std::vector<double>(13), type),
+          Values({1, 1, 13, 1}, std::vector<double>(13, 1.9921875), type)},
+         attributes});
+  };
+  EXPECT_THAT(attend(DataType::kBFloat16), ElementsAre(2));
+  EXPECT_THAT(attend(DataType::kFloat16), ElementsAre(1.9921875));
+  // Rounded once more on the way from the softmax's own type.
+  EXPECT_THAT(attend(DataType::kBFloat16, Int("softmax_precision", 1)), ElementsAre(2));
+  // Query and key are scaled apart, by 0.70703125 for the root of 1/2, and rounded to 158/256 and
+  // 209/128. Half of their product, 259/256, would be rounded up.
+  EXPECT_THAT(Evaluate({"Attention",
+                        23,
+                        {Values({1, 1, 1, 1}, {0.875}, DataType::kBFloat16),
+                         Values({1, 1, 1, 1}, {2.3125}, DataType::kBFloat16),
+                         Values({1, 1, 1, 1}, {1}, DataType::kBFloat16)},
+                        Attribute("scale", 0.5f) + Int("qk_matmul_output_mode", 0),
+                        4},
+                       3),
+              ElementsAre(1.0078125));
+}
+
 TEST(Attention, CountsThePastIntoACausalQuerysView) {
   const OperatorCall call = {
       "Attention",

@@ -53,7 +53,8 @@ absl::Status CompareByType(absl::Span<const api::HostValue> actual,
 absl::Status CompareTensors(const HostTensor& actual, const HostTensor& expected,
                             const Tolerance& tolerance);
 
-// The same for values of any kind.
+// The same for values of any kind; bfloat16 within two units in its last place at least, as the
+// official runner compares.
 absl::Status CompareValues(const api::HostValue& actual, const api::HostValue& expected,
                            const Tolerance& tolerance);
 
