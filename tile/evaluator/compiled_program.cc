@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 #include "tile/codegen/write_kernel.h"
@@ -82,6 +83,14 @@ std::vector<int> BuffersOf(const compiler::Step& step) {
       });
 }
 
+// The memory planner knows sizes alone.
+absl::Status CheckFits(const compiler::BufferInfo& buffer, const hal::DeviceInfo& info) {
+  if (buffer.bytes <= info.max_allocation_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "'", buffer.name, "' ", buffer.shape.ToString(), " needs ", buffer.bytes, " bytes, but ",
+      info.max_allocation_bytes, " are the device's largest allocation"));
+}
+
 absl::StatusOr<CompiledProgram::Region> PlanRegion(const compiler::KernelList& list, bool resident,
                                                    const hal::DeviceInfo& info) {
   constexpr int kForever = std::numeric_limits<int>::max();
@@ -92,6 +101,7 @@ absl::StatusOr<CompiledProgram::Region> PlanRegion(const compiler::KernelList& l
     const BufferKind kind = list.buffers[b].kind;
     const bool lives_on = kind == BufferKind::kConstant || kind == BufferKind::kPersistent;
     if (lives_on != resident) continue;
+    TARTAN_RETURN_IF_ERROR(CheckFits(list.buffers[b], info));
     region.slot[b] = static_cast<int>(lifetimes.size());
     // Inputs are written before the first step, outputs read after the last.
     Lifetime lifetime = {list.buffers[b].bytes, kForever, -1};

@@ -17,13 +17,33 @@ namespace {
 
 using compiler::BufferKind;
 
+// "is for 'conv1' float32[1, 64, 56, 56], 802816 bytes": the largest buffer of an arena.
+std::string LargestIn(const CompiledProgram& program, const CompiledProgram::Region& region,
+                      int arena) {
+  const compiler::BufferInfo* largest = nullptr;
+  for (size_t b = 0; b < region.slot.size(); ++b) {
+    if (region.slot[b] < 0 || region.plan.placements[region.slot[b]].arena != arena) continue;
+    const compiler::BufferInfo& buffer = program.list().buffers[b];
+    if (largest == nullptr || buffer.bytes > largest->bytes) largest = &buffer;
+  }
+  if (largest == nullptr) return "is for nothing";
+  return absl::StrCat("is for '", largest->name, "' ", largest->shape.ToString(), ", ",
+                      largest->bytes, " bytes");
+}
+
 // Sub-buffers of fresh arenas for every buffer of a region, one per piece; others stay null.
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
                             Buffers* buffers) {
   Buffers arenas;
   for (int64_t bytes : region.plan.arena_bytes) {
-    TARTAN_ASSIGN_OR_RETURN(hal::BufferPtr arena, program.device()->Allocate(bytes));
-    arenas.push_back(std::move(arena));
+    absl::StatusOr<hal::BufferPtr> arena = program.device()->Allocate(bytes);
+    if (!arena.ok()) {
+      const int number = static_cast<int>(arenas.size());
+      return absl::Status(arena.status().code(),
+                          absl::StrCat(arena.status().message(), "; the most ",
+                                       LargestIn(program, region, number)));
+    }
+    arenas.push_back(*std::move(arena));
   }
   std::map<std::tuple<int, int64_t, int64_t>, hal::BufferPtr> pieces;
   for (size_t b = 0; b < region.slot.size(); ++b) {
@@ -31,9 +51,9 @@ absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgra
     const Placement& placement = region.plan.placements[region.slot[b]];
     hal::BufferPtr& piece = pieces[{placement.arena, placement.offset, placement.bytes}];
     if (piece == nullptr) {
-      TARTAN_ASSIGN_OR_RETURN(piece,
-                              program.device()->SubBuffer(arenas[placement.arena],
-                                                          placement.offset, placement.bytes));
+      TARTAN_ASSIGN_OR_RETURN(
+          piece,
+          program.device()->SubBuffer(arenas[placement.arena], placement.offset, placement.bytes));
     }
     (*buffers)[b] = piece;
   }
@@ -198,9 +218,9 @@ absl::Status LoadedProgram::WriteInputs(Frame& frame, absl::Span<const HostTenso
   for (int input : list.inputs) {
     if (list.buffers[input].kind != BufferKind::kInput) continue;
     if (next == inputs.size() || inputs[next].shape() != list.buffers[input].shape) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("input '", list.buffers[input].name, "' is missing or of another shape than ",
-                       list.buffers[input].shape.ToString()));
+      return absl::InvalidArgumentError(absl::StrCat("input '", list.buffers[input].name,
+                                                     "' is missing or of another shape than ",
+                                                     list.buffers[input].shape.ToString()));
     }
     TARTAN_RETURN_IF_ERROR(Upload(*frame.queue, frame.buffers[input], inputs[next++]));
   }
