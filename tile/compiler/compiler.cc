@@ -12,6 +12,7 @@
 #include "tile/compiler/contraction_forms.h"
 #include "tile/compiler/list_builder.h"
 #include "tile/compiler/row_chains.h"
+#include "tile/compiler/share_kernels.h"
 #include "tile/compiler/verify_list.h"
 #include "tile/graph/chain_effects.h"
 #include "tile/graph/channels_last.h"
@@ -20,8 +21,8 @@
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
-#include "tile/ir/verify_stored.h"
 #include "tile/ir/in_float64.h"
+#include "tile/ir/verify_stored.h"
 #include "tile/lower/lower_kernel.h"
 #include "tile/lower/lower_special.h"
 #include "tile/plan/kernel_plan.h"
@@ -367,6 +368,7 @@ absl::StatusOr<KernelList> Compile(const ir::Program& bound, const CompileOption
                    : CompileGroup(program, spaces, divided.grouping, group, options, &list));
   }
   KernelList result = std::move(list).Finish();
+  ShareKernels(&result);
   TARTAN_RETURN_IF_ERROR(VerifyList(result));
   return result;
 }

@@ -149,8 +149,9 @@ std::string ToString(const ExprPtr& expr) {
   const Type& type = expr->type;
   return Match(
       expr->node, [](const IntLiteral& literal) { return absl::StrCat(literal.value); },
-      [](const FloatLiteral& literal) {
-        std::string text = absl::StrFormat("%.9g", literal.value);
+      [&](const FloatLiteral& literal) {
+        const int digits = type.element == DataType::kFloat64 ? 17 : 9;
+        std::string text = absl::StrFormat("%.*g", digits, literal.value);
         if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
         return text;
       },

@@ -1,0 +1,105 @@
+// Kernels that differ in numbers alone: how many are left, and that they compute what the naive
+// evaluator does.
+#include "tile/compiler/share_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan::compiler {
+namespace {
+
+KernelList CompileProgram(const TestProgram& program, const CompileOptions& options = {}) {
+  auto list = Compile(BindTestProgram(program), options);
+  EXPECT_TRUE(list.ok()) << list.status();
+  return *std::move(list);
+}
+
+void ExpectNaiveResults(const TestProgram& program, const KernelList& list) {
+  const std::vector<HostTensor> inputs = RandomInputs(program, 1);
+  const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto actual = InterpretList(list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  for (size_t o = 0; o < expected->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 1e-5), "") << "output " << o;
+  }
+}
+
+// `count` outputs, each two elements of X from another place on, times another number.
+TestProgram Slices(int count, const std::string& type = "") {
+  std::string outputs;
+  std::string statements;
+  for (int i = 0; i < count; ++i) {
+    absl::StrAppend(&outputs, i == 0 ? "" : ", ", "Y", i);
+    absl::StrAppend(&statements, "S", i, "[r, c : 3, 2] = =(X[r, c + ", i, "]); Y", i, " = S", i,
+                    " * ", i, ".5;\n");
+  }
+  return {"slices",
+          absl::StrCat("function (X[R, C]) -> (", outputs, ") {\n", statements, "}"),
+          {{DataType::kFloat32, {3, count + 2}}}};
+}
+
+TEST(ShareKernels, LeavesAFewAlone) {
+  EXPECT_EQ(CompileProgram(Slices(kLeastShared - 1)).kernels.size(), kLeastShared - 1);
+}
+
+TEST(ShareKernels, MakesOneOfManySlices) {
+  const TestProgram program = Slices(100);
+  const KernelList list = CompileProgram(program);
+  // The first ones may be simpler: nothing is added to an index, nothing multiplied.
+  EXPECT_LE(list.kernels.size(), 6);
+  EXPECT_EQ(list.steps.size(), 100);
+  ExpectNaiveResults(program, list);
+}
+
+TEST(ShareKernels, MakesOneOfManySlicesWithWideIndices) {
+  CompileOptions options;
+  options.force_64bit_indices = true;
+  const TestProgram program = Slices(40);
+  const KernelList list = CompileProgram(program, options);
+  EXPECT_LE(list.kernels.size(), 6);
+  ExpectNaiveResults(program, list);
+}
+
+TEST(ShareKernels, AWideConcatenationHasFewKernels) {
+  constexpr int kPieces = 400;
+  std::string inputs;
+  std::string statements;
+  std::vector<TensorShape> shapes;
+  std::string before = "";
+  for (int i = 0; i < kPieces; ++i) {
+    absl::StrAppend(&inputs, i == 0 ? "" : ", ", "X", i);
+    shapes.push_back({DataType::kFloat32, {2, 3}});
+    absl::StrAppend(&statements, "P", i, "[r, c : 2, ", 3 * kPieces, "] = =(X", i, "[r, c - ",
+                    3 * i, "])", before.empty() ? "" : absl::StrCat(" default ", before), ";\n");
+    before = absl::StrCat("P", i);
+  }
+  const TestProgram program = {
+      "concat", absl::StrCat("function (", inputs, ") -> (", before, ") {\n", statements, "}"),
+      shapes};
+  const KernelList list = CompileProgram(program);
+  EXPECT_LE(list.kernels.size(), 12);
+  ExpectNaiveResults(program, list);
+}
+
+TEST(ShareKernels, KernelsWithOtherConstantsInFloat64StayApart) {
+  const TestProgram program = {"float64",
+                               "function (X) -> (Y, Z) { Y = X * as_float(0.1, 64); "
+                               "Z = X * as_float(0.1000000000001, 64); }",
+                               {{DataType::kFloat64, {5}}}};
+  const KernelList list = CompileProgram(program);
+  const std::vector<HostTensor> inputs = {
+      HostTensor::FromVector<double>({DataType::kFloat64, {5}}, {1, 2, 3, 4, 5})};
+  const auto actual = InterpretList(list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  EXPECT_EQ((*actual)[0].GetDouble(4), 5 * 0.1);
+  EXPECT_EQ((*actual)[1].GetDouble(4), 5 * 0.1000000000001);
+}
+
+}  // namespace
+}  // namespace tartan::compiler

@@ -1,0 +1,323 @@
+#include "tile/compiler/share_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+#include "tile/sem/build.h"
+#include "tile/sem/rename.h"
+
+namespace tartan::compiler {
+namespace {
+
+// Buffers that a kernel takes its numbers from, at most: each is an argument.
+constexpr size_t kMaxNumbers = 24;
+
+// A literal that may become a variable.
+struct Number {
+  DataType type = DataType::kInvalid;
+  double value = 0;
+};
+
+bool IsIndexType(DataType type) { return type == DataType::kInt32 || type == DataType::kInt64; }
+
+// Nothing for literals whose value the code depends on, or that a 32-bit buffer cannot hold.
+std::optional<Number> NumberOf(const sem::Expr& literal) {
+  if (const auto* whole = std::get_if<sem::IntLiteral>(&literal.node)) {
+    const bool fits = std::abs(static_cast<double>(whole->value)) < (1 << 30);
+    if (!IsIndexType(literal.type.element) || !fits) return std::nullopt;
+    return Number{literal.type.element, static_cast<double>(whole->value)};
+  }
+  const double value = std::get<sem::FloatLiteral>(literal.node).value;
+  if (literal.type.element != DataType::kFloat32 || !std::isfinite(value)) return std::nullopt;
+  return Number{literal.type.element, value};
+}
+
+// Replaces the literals that may become variables, one by one in the order of the text.
+class NumberReplacer {
+ public:
+  using Replace = std::function<sem::ExprPtr(const sem::ExprPtr& literal, const Number& number)>;
+
+  explicit NumberReplacer(Replace replace) : replace_(std::move(replace)) {}
+
+  sem::StmtPtr Apply(const sem::StmtPtr& stmt) {
+    if (stmt == nullptr) return nullptr;
+    sem::Stmt result = *stmt;
+    Match(
+        result.node,
+        [&](sem::Block& block) {
+          for (sem::StmtPtr& child : block.statements) child = Apply(child);
+        },
+        [&](sem::Declare& declare) {
+          if (declare.value != nullptr) declare.value = Apply(declare.value);
+        },
+        [](sem::DeclareArray&) {}, [&](sem::Assign& assign) { assign.value = Apply(assign.value); },
+        [&](sem::Store& store) {
+          store.index = Apply(store.index);
+          store.value = Apply(store.value);
+        },
+        [&](sem::For& loop) { loop.body = Apply(loop.body); },
+        [&](sem::If& branch) {
+          branch.condition = Apply(branch.condition);
+          branch.then = Apply(branch.then);
+          branch.otherwise = Apply(branch.otherwise);
+        },
+        [](sem::Barrier&) {},
+        [&](sem::AtomicUpdate& update) {
+          update.index = Apply(update.index);
+          update.value = Apply(update.value);
+        },
+        [&](sem::Prefetch& prefetch) { prefetch.index = Apply(prefetch.index); },
+        [](sem::Comment&) {});
+    return std::make_shared<const sem::Stmt>(std::move(result));
+  }
+
+ private:
+  sem::ExprPtr Apply(const sem::ExprPtr& expr) {
+    if (std::holds_alternative<sem::IntLiteral>(expr->node) ||
+        std::holds_alternative<sem::FloatLiteral>(expr->node)) {
+      const std::optional<Number> number = NumberOf(*expr);
+      return number.has_value() ? replace_(expr, *number) : expr;
+    }
+    sem::Expr result = *expr;
+    Match(
+        result.node, [&](sem::Load& load) { load.index = Apply(load.index); },
+        [&](sem::Apply& apply) {
+          const bool divides = apply.op == ScalarOp::kDiv || apply.op == ScalarOp::kMod;
+          for (size_t i = 0; i < apply.operands.size(); ++i) {
+            if (i == 0 || !divides) apply.operands[i] = Apply(apply.operands[i]);
+          }
+        },
+        [&](sem::MultiplyAdd& sum) {
+          sum.a = Apply(sum.a);
+          sum.b = Apply(sum.b);
+          sum.accumulator = Apply(sum.accumulator);
+        },
+        [&](sem::Lane& lane) { lane.vector = Apply(lane.vector); },
+        [&](sem::Shuffle& shuffle) {
+          shuffle.a = Apply(shuffle.a);
+          shuffle.b = Apply(shuffle.b);
+        },
+        [](auto&) {});
+    return std::make_shared<const sem::Expr>(std::move(result));
+  }
+
+  const Replace replace_;
+};
+
+// A kernel without its numbers, and the numbers in the order of the text.
+struct Form {
+  std::string text;
+  std::vector<Number> numbers;
+};
+
+Form FormOf(const sem::Kernel& kernel) {
+  Form form;
+  NumberReplacer replacer([&](const sem::ExprPtr& literal, const Number& number) {
+    form.numbers.push_back(number);
+    return sem::Var(absl::StrCat("#", sem::ToString(literal->type)), literal->type);
+  });
+  sem::Kernel general = kernel;
+  general.name.clear();
+  general.comments.clear();
+  general.body = replacer.Apply(kernel.body);
+  form.text = sem::ToString(general);
+  return form;
+}
+
+// What stands where a literal stood: `base` is a variable, `difference` is added to it.
+struct Source {
+  int base = -1;  // -1: the literal stays
+  double difference = 0;
+};
+
+// Which numbers a shared kernel takes as arguments. Whole numbers that move along with another one
+// are computed from it.
+struct Arguments {
+  std::vector<size_t> positions;  // of the numbers that are arguments
+  std::vector<Source> sources;    // by position
+};
+
+// The first argument that differs from a number by the same in every form; -1 where none does.
+int FindBase(const std::vector<const Form*>& forms, const std::vector<size_t>& positions,
+             size_t position) {
+  const Number& first = forms[0]->numbers[position];
+  for (size_t a = 0; a < positions.size(); ++a) {
+    const Number& base = forms[0]->numbers[positions[a]];
+    const double difference = first.value - base.value;
+    if (base.type != first.type || (!IsIndexType(first.type) && difference != 0)) continue;
+    const bool follows = std::all_of(forms.begin(), forms.end(), [&](const Form* form) {
+      return form->numbers[position].value - form->numbers[positions[a]].value == difference;
+    });
+    if (follows) return static_cast<int>(a);
+  }
+  return -1;
+}
+
+Arguments FindArguments(const std::vector<const Form*>& forms) {
+  Arguments arguments;
+  const std::vector<Number>& first = forms[0]->numbers;
+  arguments.sources.resize(first.size());
+  for (size_t p = 0; p < first.size(); ++p) {
+    const bool is_same = std::all_of(forms.begin(), forms.end(), [&](const Form* form) {
+      return form->numbers[p].value == first[p].value &&
+             std::signbit(form->numbers[p].value) == std::signbit(first[p].value);
+    });
+    if (is_same) continue;
+    int base = FindBase(forms, arguments.positions, p);
+    if (base < 0) {
+      base = static_cast<int>(arguments.positions.size());
+      arguments.positions.push_back(p);
+    }
+    arguments.sources[p] = {base, first[p].value - first[arguments.positions[base]].value};
+  }
+  return arguments;
+}
+
+// A prefix that no name of the kernel begins with.
+std::string FreePrefix(const sem::Kernel& kernel) {
+  std::set<std::string> names = sem::DeclaredNames(kernel.body);
+  for (const sem::Parameter& parameter : kernel.parameters) names.insert(parameter.name);
+  std::string prefix = "number";
+  const auto is_taken = [&](const std::string& name) { return name.rfind(prefix, 0) == 0; };
+  while (std::any_of(names.begin(), names.end(), is_taken)) prefix += "_";
+  return prefix;
+}
+
+DataType StoredType(DataType type) { return IsIndexType(type) ? DataType::kInt32 : type; }
+
+// The kernel with its arguments read from buffers at its beginning.
+sem::Kernel WithArguments(const sem::Kernel& kernel, const Form& form, const Arguments& arguments) {
+  const std::string prefix = FreePrefix(kernel);
+  const auto name = [&](int argument) { return absl::StrCat(prefix, argument); };
+  size_t position = 0;
+  NumberReplacer replacer([&](const sem::ExprPtr& literal, const Number& number) -> sem::ExprPtr {
+    const Source& source = arguments.sources[position++];
+    if (source.base < 0) return literal;
+    sem::ExprPtr value = sem::Var(name(source.base), {number.type, 1});
+    if (source.difference != 0) {
+      value = sem::Add(value, sem::Int(static_cast<int64_t>(source.difference), number.type));
+    }
+    return literal->type.lanes == 1 ? value : sem::Splat(value, literal->type.lanes);
+  });
+  sem::Kernel shared = kernel;
+  std::vector<sem::StmtPtr> statements;
+  for (size_t a = 0; a < arguments.positions.size(); ++a) {
+    const DataType type = form.numbers[arguments.positions[a]].type;
+    const std::string variable = name(static_cast<int>(a));
+    const std::string buffer = absl::StrCat(variable, "_in");
+    shared.parameters.push_back({buffer, StoredType(type)});
+    sem::ExprPtr value = sem::LoadFrom(buffer, StoredType(type), sem::Int(0, kernel.index_type));
+    if (value->type.element != type) value = sem::Cast(value, type);
+    statements.push_back(sem::MakeDeclare({type, 1}, variable, value));
+  }
+  statements.push_back(replacer.Apply(kernel.body));
+  shared.body = sem::MakeBlock(std::move(statements));
+  shared.comments.push_back("launched for other numbers, too");
+  return shared;
+}
+
+class Sharing {
+ public:
+  explicit Sharing(KernelList* list) : list_(*list) {
+    for (const sem::Kernel& kernel : list->kernels) forms_.push_back(FormOf(kernel));
+    for (size_t k = 0; k < forms_.size(); ++k) by_[k] = {static_cast<int>(k), {}};
+  }
+
+  void Run(int least) {
+    std::map<std::string, std::vector<int>> alike;
+    for (size_t k = 0; k < forms_.size(); ++k) alike[forms_[k].text].push_back(static_cast<int>(k));
+    bool changed = false;
+    for (const auto& [text, kernels] : alike) {
+      if (static_cast<int>(kernels.size()) >= least) changed |= Share(kernels);
+    }
+    if (!changed) return;
+    for (Step& step : list_.setup) Redirect(&step);
+    for (Step& step : list_.steps) Redirect(&step);
+    list_.setup.insert(list_.setup.begin(), fills_.begin(), fills_.end());
+    DropUnused();
+  }
+
+ private:
+  // What a launch of a kernel becomes.
+  struct Replacement {
+    int kernel = 0;
+    std::vector<int> buffers;  // further arguments
+  };
+
+  bool Share(const std::vector<int>& kernels) {
+    std::vector<const Form*> forms;
+    for (int k : kernels) forms.push_back(&forms_[k]);
+    const Arguments arguments = FindArguments(forms);
+    if (arguments.positions.empty() || arguments.positions.size() > kMaxNumbers) return false;
+    const int first = kernels.front();
+    list_.kernels[first] = WithArguments(list_.kernels[first], forms_[first], arguments);
+    for (int k : kernels) {
+      by_[k].kernel = first;
+      for (size_t position : arguments.positions) {
+        by_[k].buffers.push_back(BufferOf(forms_[k].numbers[position]));
+      }
+    }
+    return true;
+  }
+
+  int BufferOf(const Number& number) {
+    const DataType stored = StoredType(number.type);
+    const auto [it, is_new] =
+        buffers_.insert({{stored, number.value, std::signbit(number.value)}, 0});
+    if (!is_new) return it->second;
+    it->second = static_cast<int>(list_.buffers.size());
+    const TensorShape shape{stored, {}};
+    list_.buffers.push_back({"number", BufferKind::kPersistent, shape, shape.byte_size()});
+    fills_.push_back(FillStep{it->second, stored, number.value});
+    return it->second;
+  }
+
+  void Redirect(Step* step) const {
+    auto* launch = std::get_if<LaunchStep>(step);
+    if (launch == nullptr) return;
+    const Replacement& by = by_.at(launch->kernel);
+    launch->kernel = by.kernel;
+    launch->buffers.insert(launch->buffers.end(), by.buffers.begin(), by.buffers.end());
+  }
+
+  void DropUnused() {
+    std::vector<sem::Kernel> kept;
+    std::map<int, int> positions;
+    for (size_t k = 0; k < list_.kernels.size(); ++k) {
+      if (by_[k].kernel != static_cast<int>(k)) continue;
+      positions[static_cast<int>(k)] = static_cast<int>(kept.size());
+      kept.push_back(std::move(list_.kernels[k]));
+    }
+    list_.kernels = std::move(kept);
+    for (std::vector<Step>* steps : {&list_.setup, &list_.steps}) {
+      for (Step& step : *steps) {
+        auto* launch = std::get_if<LaunchStep>(&step);
+        if (launch != nullptr) launch->kernel = positions.at(launch->kernel);
+      }
+    }
+  }
+
+  KernelList& list_;
+  std::vector<Form> forms_;
+  std::map<int, Replacement> by_;
+  std::map<std::tuple<DataType, double, bool>, int> buffers_;
+  std::vector<Step> fills_;
+};
+
+}  // namespace
+
+void ShareKernels(KernelList* list, int least) {
+  if (static_cast<int>(list->kernels.size()) >= least) Sharing(list).Run(least);
+}
+
+}  // namespace tartan::compiler
