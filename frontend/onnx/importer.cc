@@ -253,8 +253,8 @@ absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Sco
     const std::string& name = node.output(i);
     if (name.empty()) continue;
     if (i >= static_cast<int>(outputs->size())) {
-      return Unsupported(Describe(node), ": output ", i, " ('", name, "') is wanted, but ",
-                         outputs->size(), " are made");
+      return Unsupported(Describe(node), ": has a result ", i, " ('", name, "'), but only ",
+                         outputs->size(), " are computed for this operator");
     }
     scope.slots[name] = (*outputs)[i];
   }
