@@ -1,9 +1,6 @@
 #include "frontend/api/function.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -11,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/tensor_node.h"
+#include "frontend/api/text_file.h"
 #include "tile/base/status_macros.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
@@ -43,26 +41,6 @@ class FunctionCache {
   std::unordered_map<std::string, Function> functions_;
 };
 
-absl::Status FileError(const std::string& path, int error) {
-  const std::string message = absl::StrCat(path, ": ", std::strerror(error));
-  if (error == ENOENT) return absl::NotFoundError(message);
-  if (error == EACCES) return absl::PermissionDeniedError(message);
-  return absl::UnavailableError(message);
-}
-
-absl::StatusOr<std::string> ReadText(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
-  if (file == nullptr) return FileError(path, errno);
-  std::string text;
-  char buffer[1 << 16];
-  while (const size_t count = std::fread(buffer, 1, sizeof(buffer), file.get())) {
-    text.append(buffer, count);
-  }
-  if (std::ferror(file.get()) != 0) return FileError(path, errno);
-  return text;
-}
-
 }  // namespace
 
 absl::StatusOr<Function> Function::FromTile(absl::string_view text, absl::string_view file) {
@@ -80,7 +58,7 @@ absl::StatusOr<Function> Function::FromTile(absl::string_view text, absl::string
 }
 
 absl::StatusOr<Function> Function::FromFile(const std::string& path) {
-  TARTAN_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  TARTAN_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
   return FromTile(text, path);
 }
 

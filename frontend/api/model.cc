@@ -1,6 +1,7 @@
 #include "frontend/api/model.h"
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/printable.h"
 
 namespace tartan::api {
 namespace {
@@ -39,7 +40,7 @@ bool Fits(const TensorSpec& spec, const HostValue& value, int sequence_depth) {
 }  // namespace
 
 std::string TensorSpec::ToString() const {
-  std::string text = absl::StrCat(name, ": ", may_be_empty ? "optional " : "");
+  std::string text = absl::StrCat(Printable(name), ": ", may_be_empty ? "optional " : "");
   for (int d = 0; d < sequence_depth; ++d) absl::StrAppend(&text, "sequence of ");
   if (map_keys) {
     absl::StrAppend(&text, "map of ", *map_keys == Element::kString ? "string" : "int64", " to ");
@@ -58,7 +59,7 @@ std::string TensorSpec::ToString() const {
       absl::StrAppend(&text, dims[d]);
     } else {
       const bool named = d < dim_names.size() && !dim_names[d].empty();
-      absl::StrAppend(&text, named ? dim_names[d] : "?");
+      absl::StrAppend(&text, named ? Printable(dim_names[d]) : "?");
     }
   }
   return absl::StrCat(text, "]");

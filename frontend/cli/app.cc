@@ -1,12 +1,12 @@
 #include "frontend/cli/app.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <new>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/cli/commands/commands.h"
+#include "frontend/cli/terminal.h"
 
 namespace tartan::cli {
 namespace {
@@ -25,6 +25,8 @@ std::unique_ptr<App> MakeApp() {
   CLI::App& cli = app->cli;
   GlobalOptions& options = app->options;
   cli.fallthrough();  // global options may follow the command
+  // One command: a word after it that is the name of another is a model, a folder or an action.
+  cli.require_subcommand(0, 1);
   cli.set_version_flag("--version", kVersion);
   cli.add_option_function<std::string>(
          "--format",
@@ -53,10 +55,11 @@ std::unique_ptr<App> MakeApp() {
 }
 
 ExitCode Fail(ExitCode code, absl::string_view message) {
-  const std::string line = absl::StrCat("tartan: ", message, "\n");
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  WriteError(absl::StrCat("tartan: ", message));
   return code;
 }
+
+ExitCode Fail(const absl::Status& status) { return Fail(ExitCodeFor(status), status.message()); }
 
 // The innermost command on the command line.
 const CLI::App* Asked(const CLI::App& cli) {
@@ -83,16 +86,15 @@ ExitCode AnswerParseError(const CLI::App& cli, const CLI::ParseError& error) {
     }
     text = asked->help(parents);
   }
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return ExitCode::kDone;
+  const absl::Status written = WriteOutput(text);
+  return written.ok() ? ExitCode::kDone : Fail(written);
 }
 
 ExitCode RunCommand(const App& app) {
   for (const Command& command : app.commands) {
     if (!command.app->parsed()) continue;
     const absl::StatusOr<ExitCode> code = command.run(Context(app.options));
-    if (code.ok()) return *code;
-    return Fail(ExitCodeFor(code.status()), code.status().message());
+    return code.ok() ? *code : Fail(code.status());
   }
   return Fail(ExitCode::kUsage, "a command is missing (see tartan --help)");
 }

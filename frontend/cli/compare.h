@@ -12,6 +12,8 @@ struct Tolerance {
   double absolute = 1e-7;
 };
 
+inline constexpr double kMaxTolerance = 1e30;  // of either kind
+
 struct Comparison {
   bool equal = true;
   std::string message;       // what differs; empty when equal
@@ -23,8 +25,8 @@ struct Comparison {
 // fits when |actual - expected| <= absolute + relative * |expected|; NaN fits NaN, an infinity
 // itself.
 Comparison Compare(const HostTensor& actual, const HostTensor& expected, Tolerance tolerance);
-// The same for any values: strings must be equal, narrow numbers in every bit but for NaN; sequences
-// element by element.
+// The same for any values: strings must be equal, narrow numbers in every bit but for NaN;
+// sequences element by element.
 Comparison Compare(const api::HostValue& actual, const api::HostValue& expected,
                    Tolerance tolerance);
 

@@ -1,27 +1,51 @@
 #include "frontend/cli/context.h"
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <google/protobuf/util/json_util.h>
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/cli/terminal.h"
+#include "tile/base/printable.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/program_cache.h"
 
 namespace tartan::cli {
 namespace {
 
-void WriteLine(absl::string_view line) {
-  std::fwrite(line.data(), 1, line.size(), stderr);
-  std::fputc('\n', stderr);
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// JSON has no form for bytes that are no UTF-8, which names of files and tensors may hold.
+void MakeValid(Message* message) {
+  const google::protobuf::Reflection& reflection = *message->GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(*message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const bool is_string = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    const int count = field->is_repeated() ? reflection.FieldSize(*message, field) : 0;
+    if (is_string && !field->is_repeated()) {
+      reflection.SetString(message, field, ValidUtf8(reflection.GetString(*message, field)));
+    } else if (is_message && !field->is_repeated()) {
+      MakeValid(reflection.MutableMessage(message, field));
+    }
+    for (int i = 0; is_string && i < count; ++i) {
+      const std::string text = reflection.GetRepeatedString(*message, field, i);
+      reflection.SetRepeatedString(message, field, i, ValidUtf8(text));
+    }
+    for (int i = 0; is_message && i < count; ++i) {
+      MakeValid(reflection.MutableRepeatedMessage(message, field, i));
+    }
+  }
 }
 
 }  // namespace
-
 absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice() const {
   api::DeviceOptions device_options;
   device_options.use_disk_cache = options_.use_disk_cache;
@@ -32,7 +56,7 @@ absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice() const {
   if (options_.verbosity > 1) {
     compiler::CompileOptions compile_options = device->programs().options();
     compile_options.dump = [](absl::string_view stage, absl::string_view text) {
-      WriteLine(absl::StrCat("==== ", stage, "\n", text));
+      WriteError(absl::StrCat("==== ", stage, "\n", text));
     };
     device->programs().SetOptions(compile_options);
   }
@@ -53,23 +77,17 @@ absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> Context::LoadModel(
 }
 
 absl::Status Context::Print(const google::protobuf::Message& report, absl::string_view text) const {
-  std::string output(text);
-  if (wants_json()) {
-    TARTAN_ASSIGN_OR_RETURN(output, ToJson(report));
-  }
-  const bool written = std::fwrite(output.data(), 1, output.size(), stdout) == output.size() &&
-                       std::fflush(stdout) == 0;
-  if (written || errno == EPIPE) return absl::OkStatus();
-  return At(Stage::kFile, absl::UnavailableError(absl::StrCat("standard output cannot be written: ",
-                                                              std::strerror(errno))));
+  if (!wants_json()) return WriteOutput(text);
+  TARTAN_ASSIGN_OR_RETURN(const std::string json, ToJson(report));
+  return WriteDocument(json);
 }
 
 void Context::Note(absl::string_view line) const {
-  if (!options_.quiet) WriteLine(line);
+  if (!options_.quiet) WriteError(line);
 }
 
 void Context::Detail(absl::string_view line) const {
-  if (options_.verbosity > 0 && !options_.quiet) WriteLine(line);
+  if (options_.verbosity > 0 && !options_.quiet) WriteError(line);
 }
 
 absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message) {
@@ -77,8 +95,11 @@ absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message) {
   options.add_whitespace = true;
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
+  const std::unique_ptr<Message> valid(message.New());
+  valid->CopyFrom(message);
+  MakeValid(valid.get());
   std::string json;
-  const auto status = google::protobuf::util::MessageToJsonString(message, &json, options);
+  const auto status = google::protobuf::util::MessageToJsonString(*valid, &json, options);
   if (!status.ok()) return absl::InternalError("the report cannot be written as JSON");
   return json;
 }

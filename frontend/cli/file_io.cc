@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "frontend/api/text_file.h"
 #include "frontend/cli/npy.h"
 #include "frontend/onnx/mapped_file.h"
 #include "frontend/onnx/tensor_proto.h"
@@ -53,9 +54,7 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents) {
 }
 
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
-  TARTAN_ASSIGN_OR_RETURN(const auto file, onnx::MappedFile::Open(path));
-  const absl::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
-                               file->bytes().size());
+  TARTAN_ASSIGN_OR_RETURN(const std::string text, api::ReadTextFile(path));
   std::vector<std::string> lines;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     lines.emplace_back(absl::StripSuffix(line, "\r"));

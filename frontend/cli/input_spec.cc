@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "frontend/cli/exit_code.h"
 #include "frontend/cli/file_io.h"
+#include "frontend/cli/numbers.h"
 #include "frontend/cli/picture.h"
 #include "frontend/onnx/mapped_file.h"
 #include "frontend/onnx/value_proto.h"
@@ -64,6 +69,20 @@ absl::StatusOr<TensorShape> ClosedShape(const api::TensorSpec& input) {
   return shape;
 }
 
+struct IntegerLimits {
+  int64_t least = 0;
+  uint64_t most = 1;
+};
+
+// Of an integer type, or bool.
+IntegerLimits LimitsOf(DataType type) {
+  if (type == DataType::kBool) return {};
+  const int unused_bits = 64 - static_cast<int>(8 * ByteWidth(type));
+  if (!IsSignedInteger(type)) return {0, std::numeric_limits<uint64_t>::max() >> unused_bits};
+  const int64_t most = std::numeric_limits<int64_t>::max() >> unused_bits;
+  return {-most - 1, static_cast<uint64_t>(most)};
+}
+
 absl::StatusOr<HostTensor> MakeRandom(const RandomInput& random, const api::TensorSpec& input) {
   TARTAN_ASSIGN_OR_RETURN(TensorShape shape, ClosedShape(input));
   uint64_t state = random.seed ^ HashName(input.name);
@@ -78,16 +97,69 @@ absl::StatusOr<HostTensor> MakeRandom(const RandomInput& random, const api::Tens
   return HostTensor(std::move(shape), bytes);
 }
 
-absl::StatusOr<HostTensor> MakeFilled(const NumberInput& number, const api::TensorSpec& input) {
-  TARTAN_ASSIGN_OR_RETURN(TensorShape shape, ClosedShape(input));
-  const bool whole = number.value == std::floor(number.value);
-  if (!IsFloat(shape.type) && !whole) {
-    return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "' is ", Name(shape.type),
-                                                   ", which cannot hold ", number.value));
+bool IsWholeText(absl::string_view text) {
+  absl::ConsumePrefix(&text, "-");
+  return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
+}
+
+// The bits of the number as an integer between the limits. Text of digits alone is exact, any other
+// up to 2^53; nothing for 2.5.
+std::optional<uint64_t> WholeOf(const NumberInput& number, absl::string_view text,
+                                const IntegerLimits& limits) {
+  constexpr double kExact = 9007199254740992;
+  int64_t value = 0;
+  uint64_t large = 0;
+  if (!IsWholeText(text)) {
+    if (number.value != std::floor(number.value) || std::abs(number.value) > kExact) {
+      return std::nullopt;
+    }
+    value = static_cast<int64_t>(number.value);
+  } else if (!absl::SimpleAtoi(text, &value)) {
+    if (!absl::SimpleAtoi(text, &large) || large > limits.most) return std::nullopt;
+    return large;
   }
-  std::vector<uint8_t> bytes(shape.byte_size());
-  const int64_t count = shape.element_count();
-  for (int64_t i = 0; i < count; ++i) StoreElement(shape.type, number.value, i, bytes.data());
+  if (value < limits.least || (value > 0 && static_cast<uint64_t>(value) > limits.most)) {
+    return std::nullopt;
+  }
+  return static_cast<uint64_t>(value);
+}
+
+absl::Status DoesNotHold(const api::TensorSpec& input, DataType type, absl::string_view values,
+                         absl::string_view text) {
+  return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "' is ", Name(type),
+                                                 ", which holds ", values, ", not ", text));
+}
+
+// The number as one element of `type`.
+absl::StatusOr<HostTensor> ToElement(const NumberInput& number, absl::string_view text,
+                                     DataType type, const api::TensorSpec& input) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(type)));
+  if (IsFloat(type)) {
+    StoreElement(type, number.value, 0, bytes.data());
+    const HostTensor element(TensorShape{type, {}}, bytes);
+    const bool is_too_large = std::isfinite(number.value) && !std::isfinite(element.GetDouble(0));
+    if (is_too_large) return DoesNotHold(input, type, "no numbers so large", text);
+    return element;
+  }
+  const IntegerLimits limits = LimitsOf(type);
+  const std::optional<uint64_t> whole = WholeOf(number, text, limits);
+  if (!whole.has_value()) {
+    return DoesNotHold(
+        input, type, absl::StrCat("whole numbers from ", limits.least, " to ", limits.most), text);
+  }
+  StoreElement(type, static_cast<int64_t>(*whole), 0, bytes.data());
+  return HostTensor(TensorShape{type, {}}, bytes);
+}
+
+absl::StatusOr<HostTensor> MakeFilled(const NumberInput& number, absl::string_view text,
+                                      const api::TensorSpec& input) {
+  TARTAN_ASSIGN_OR_RETURN(TensorShape shape, ClosedShape(input));
+  TARTAN_ASSIGN_OR_RETURN(const HostTensor element, ToElement(number, text, shape.type, input));
+  const absl::Span<const uint8_t> pattern = element.bytes();
+  std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
+  for (size_t i = 0; i < bytes.size(); i += pattern.size()) {
+    std::copy(pattern.begin(), pattern.end(), bytes.begin() + static_cast<int64_t>(i));
+  }
   return HostTensor(std::move(shape), bytes);
 }
 
@@ -170,6 +242,11 @@ absl::StatusOr<api::HostValue> MakeSpecial(const InputSpec& spec, const api::Ten
     TARTAN_RETURN_IF_ERROR(api::CheckAgainstSpec(input, value));
     return value;
   }
+  const auto* number = std::get_if<NumberInput>(&spec.value);
+  if (number != nullptr && number->value != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("input '", input.name, "' is ", input.ToString(),
+                                                   ", no number: give a .pb file"));
+  }
   if (input.may_be_empty) return api::HostValue();
   if (input.sequence_depth > 0) return api::HostValue::Sequence({});
   if (input.map_keys) {
@@ -178,16 +255,22 @@ absl::StatusOr<api::HostValue> MakeSpecial(const InputSpec& spec, const api::Ten
   }
   TARTAN_ASSIGN_OR_RETURN(const TensorShape shape, ClosedShape(input));
   if (input.element == api::Element::kString) {
-    return api::HostStrings(
-        shape.dims, std::vector<std::string>(static_cast<size_t>(shape.element_count())));
+    return api::HostStrings(shape.dims,
+                            std::vector<std::string>(static_cast<size_t>(shape.element_count())));
   }
   return api::HostValue(HostTensor::Zeros(shape), input.element);
 }
 
 }  // namespace
 
-absl::StatusOr<NamedText> SplitNamed(absl::string_view text, absl::string_view expected) {
-  const size_t equals = text.find('=');
+absl::StatusOr<NamedText> SplitNamed(absl::string_view text, absl::string_view expected,
+                                     absl::Span<const std::string> names) {
+  size_t equals = text.find('=');
+  for (const std::string& name : names) {
+    const bool fits = absl::StartsWith(text, name) && text.size() > name.size() &&
+                      text[name.size()] == '=' && name.size() > equals;
+    if (fits) equals = name.size();
+  }
   if (equals == absl::string_view::npos || equals == 0) {
     return absl::InvalidArgumentError(absl::StrCat("'", text, "' is not of the form ", expected));
   }
@@ -205,7 +288,7 @@ absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text) {
     spec.value = RandomInput{};
   } else if (absl::ConsumePrefix(&rest, "rand:")) {
     RandomInput random;
-    if (!absl::SimpleAtoi(rest, &random.seed)) {
+    if (!IsWholeText(rest) || !absl::SimpleAtoi(rest, &random.seed)) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", text, "': the seed after rand: is a whole number"));
     }
@@ -215,6 +298,10 @@ absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text) {
   } else if (text == "ones") {
     spec.value = NumberInput{1};
   } else if (absl::SimpleAtod(text, &number)) {
+    const bool has_digits = std::any_of(text.begin(), text.end(), absl::ascii_isdigit);
+    if (std::isinf(number) && has_digits) {
+      return absl::InvalidArgumentError(absl::StrCat("'", text, "' is too large for float64"));
+    }
     spec.value = NumberInput{number};
   } else {
     return absl::InvalidArgumentError(
@@ -229,12 +316,12 @@ absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text) {
   std::vector<int64_t> dims;
   if (text == "scalar") return dims;
   for (absl::string_view part : absl::StrSplit(text, 'x')) {
-    int64_t dim = 0;
-    if (!absl::SimpleAtoi(part, &dim) || dim < 0) {
+    const absl::StatusOr<int64_t> dim = ParseWhole(part, 0, std::numeric_limits<int64_t>::max());
+    if (!dim.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", text, "' is no shape: write sizes as in 1x3x224x224, or scalar"));
     }
-    dims.push_back(dim);
+    dims.push_back(*dim);
   }
   return dims;
 }
@@ -245,7 +332,7 @@ absl::StatusOr<api::HostValue> MakeInput(const InputSpec& spec, const api::Tenso
   }
   if (const auto* file = std::get_if<FileInput>(&spec.value)) return ReadInput(*file, input);
   if (const auto* random = std::get_if<RandomInput>(&spec.value)) return MakeRandom(*random, input);
-  return MakeFilled(std::get<NumberInput>(spec.value), input);
+  return MakeFilled(std::get<NumberInput>(spec.value), spec.text, input);
 }
 
 }  // namespace tartan::cli

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "frontend/api/model.h"
 #include "frontend/api/value.h"
 
@@ -20,6 +21,7 @@ struct FileInput {
 struct RandomInput {
   uint64_t seed = 0;
 };
+// The text of the spec holds whole numbers that are not exact as double.
 struct NumberInput {
   double value = 0;
 };
@@ -34,10 +36,14 @@ struct NamedText {
   std::string text;
 };
 
-// "NAME=REST" at the first '='; InvalidArgument, showing `text` and what was expected, without one.
-absl::StatusOr<NamedText> SplitNamed(absl::string_view text, absl::string_view expected);
+// "NAME=REST". Names may hold '=' themselves: the longest one of `names` that fits is meant, and
+// where none does, what stands before the first '='. InvalidArgument, showing `text` and what was
+// expected, where there is no '=' or nothing before it.
+absl::StatusOr<NamedText> SplitNamed(absl::string_view text, absl::string_view expected,
+                                     absl::Span<const std::string> names);
 
-// "@FILE", "rand", "rand:SEED", "zeros", "ones" or a number.
+// "@FILE", "rand", "rand:SEED", "zeros", "ones" or a number: "inf" and "nan" too, but none that is
+// too large for float64.
 absl::StatusOr<InputSpec> ParseInputSpec(absl::string_view text);
 
 // "1x3x224x224" as sizes; "scalar" as none.
@@ -47,7 +53,7 @@ absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text);
 // open) or are an error. What is no tensor of plain numbers comes from a .pb file; made up, it is
 // empty. An open type is that of a .npy or .pb file, else float32. A type or size
 // that differs from the input's is InvalidArgument with both; errors of files are marked as such
-// (exit_code.h).
+// (exit_code.h). A number that the type does not hold is InvalidArgument naming both.
 absl::StatusOr<api::HostValue> MakeInput(const InputSpec& spec, const api::TensorSpec& input);
 
 }  // namespace tartan::cli

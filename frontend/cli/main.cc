@@ -1,8 +1,9 @@
 // The program `tartan`.
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <cerrno>
 
 #include "frontend/cli/app.h"
 #include "frontend/cli/exit_code.h"
@@ -16,9 +17,19 @@ void OnInterrupt(int) {
   _exit(static_cast<int>(tartan::cli::ExitCode::kInterrupted));
 }
 
+// A file opened later must not take the place of a closed stdout or stderr: results would be
+// written into it. What stands in for stdout cannot be written, as a closed one.
+void KeepStandardStreamsTaken() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    [[maybe_unused]] const int taken = open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  KeepStandardStreamsTaken();
   signal(SIGINT, OnInterrupt);
   signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where stdout is written
   return tartan::cli::RunApp(argc, argv);

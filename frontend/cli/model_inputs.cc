@@ -1,6 +1,8 @@
 #include "frontend/cli/model_inputs.h"
 
 #include <algorithm>
+#include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -40,6 +42,61 @@ absl::Status FixShape(const std::vector<int64_t>& dims, TensorSpec* spec) {
   return absl::OkStatus();
 }
 
+std::vector<std::string> NamesOf(const std::vector<TensorSpec>& specs) {
+  std::vector<std::string> names;
+  for (const TensorSpec& spec : specs) names.push_back(spec.name);
+  return names;
+}
+
+absl::Status Missing(const TensorSpec& input, const std::vector<TensorSpec>& inputs) {
+  return At(
+      Stage::kUsage,
+      absl::InvalidArgumentError(absl::StrCat(
+          "input '", input.name, "' is missing: give it with --input ", input.name,
+          "=@FILE, or take random values with --random; the inputs are ", ListInputs(inputs))));
+}
+
+using SpecsByName = std::map<std::string, InputSpec>;
+
+absl::StatusOr<SpecsByName> ParseInputs(const std::vector<TensorSpec>& inputs,
+                                        const InputOptions& options) {
+  SpecsByName specs;
+  for (const std::string& text : options.inputs) {
+    TARTAN_ASSIGN_OR_RETURN(const NamedText named,
+                            SplitNamed(text, "NAME=SPEC, as x=@picture.png", NamesOf(inputs)));
+    TARTAN_ASSIGN_OR_RETURN(InputSpec spec, ParseInputSpec(named.text));
+    if (FindSpec(inputs, named.name) == nullptr) return NoSuchInput(named.name, inputs);
+    if (!specs.emplace(named.name, std::move(spec)).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input '", named.name, "' is given more than once"));
+    }
+  }
+  return specs;
+}
+
+// The sizes that the model calls N and the like, where something tells them.
+using NamedSizes = std::map<std::string, int64_t>;
+
+void Learn(const TensorSpec& input, const std::vector<int64_t>& dims, NamedSizes* sizes) {
+  for (size_t d = 0; d < std::min(dims.size(), input.dim_names.size()); ++d) {
+    if (dims[d] >= 0 && !input.dim_names[d].empty()) sizes->emplace(input.dim_names[d], dims[d]);
+  }
+}
+
+// Gives open sizes the value they have elsewhere, else 1 if asked to; whether any became 1.
+bool CloseSizes(const NamedSizes& sizes, bool open_is_one, TensorSpec* input) {
+  bool assumed = false;
+  for (size_t d = 0; d < input->dims.size(); ++d) {
+    if (input->dims[d] >= 0) continue;
+    const auto known = d < input->dim_names.size() ? sizes.find(input->dim_names[d]) : sizes.end();
+    if (known == sizes.end()) assumed |= open_is_one;
+    if (known != sizes.end() || open_is_one) {
+      input->dims[d] = known != sizes.end() ? known->second : 1;
+    }
+  }
+  return assumed;
+}
+
 }  // namespace
 
 std::string ListInputs(const std::vector<TensorSpec>& inputs) {
@@ -54,8 +111,8 @@ std::string ListInputs(const std::vector<TensorSpec>& inputs) {
     }
   }
   if (optional > 0) {
-    texts.push_back(absl::StrCat(optional, optional == 1 ? " input" : " inputs",
-                                 " with a value in the model"));
+    texts.push_back(
+        absl::StrCat(optional, optional == 1 ? " input" : " inputs", " with a value in the model"));
   }
   return absl::StrJoin(texts, ", ");
 }
@@ -64,7 +121,8 @@ absl::StatusOr<std::vector<TensorSpec>> FixShapes(const std::vector<TensorSpec>&
                                                   const InputOptions& options) {
   std::vector<TensorSpec> fixed = inputs;
   for (const std::string& text : options.shapes) {
-    TARTAN_ASSIGN_OR_RETURN(const NamedText named, SplitNamed(text, "NAME=1x3x224x224"));
+    TARTAN_ASSIGN_OR_RETURN(const NamedText named,
+                            SplitNamed(text, "NAME=1x3x224x224", NamesOf(inputs)));
     TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, ParseDims(named.text));
     TensorSpec* spec = FindSpec(fixed, named.name);
     if (spec == nullptr) return NoSuchInput(named.name, inputs);
@@ -72,42 +130,40 @@ absl::StatusOr<std::vector<TensorSpec>> FixShapes(const std::vector<TensorSpec>&
   }
   for (TensorSpec& spec : fixed) {
     if (options.batch > 0 && !spec.dims.empty() && spec.dims[0] < 0) spec.dims[0] = options.batch;
-    if (!options.open_is_one) continue;
-    for (int64_t& dim : spec.dims) {
-      if (dim < 0) dim = 1;
-    }
   }
   return fixed;
 }
 
 absl::StatusOr<std::map<std::string, api::HostValue>> MakeInputs(
-    const std::vector<TensorSpec>& inputs, const InputOptions& options) {
+    const std::vector<TensorSpec>& inputs, const InputOptions& options, std::string* note) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<TensorSpec> fixed,
                           At(Stage::kUsage, FixShapes(inputs, options)));
+  TARTAN_ASSIGN_OR_RETURN(const SpecsByName asked, At(Stage::kUsage, ParseInputs(inputs, options)));
+  NamedSizes sizes;
+  for (size_t i = 0; i < inputs.size(); ++i) Learn(inputs[i], fixed[i].dims, &sizes);
+  // Files come first: they tell sizes that others have in common with them.
   std::map<std::string, api::HostValue> values;
-  for (const std::string& text : options.inputs) {
-    TARTAN_ASSIGN_OR_RETURN(const NamedText named,
-                            At(Stage::kUsage, SplitNamed(text, "NAME=SPEC, as x=@picture.png")));
-    TARTAN_ASSIGN_OR_RETURN(const InputSpec spec, At(Stage::kUsage, ParseInputSpec(named.text)));
-    const TensorSpec* input = FindSpec(fixed, named.name);
-    if (input == nullptr) return At(Stage::kUsage, NoSuchInput(named.name, inputs));
-    if (values.count(named.name) > 0) {
-      return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
-                                   "input '", named.name, "' is given more than once")));
-    }
-    TARTAN_ASSIGN_OR_RETURN(values[named.name], At(Stage::kUsage, MakeInput(spec, *input)));
-  }
   for (const TensorSpec& input : fixed) {
-    if (input.is_optional || values.count(input.name) > 0) continue;
-    if (!options.random) {
-      return At(
-          Stage::kUsage,
-          absl::InvalidArgumentError(absl::StrCat(
-              "input '", input.name, "' is missing: give it with --input ", input.name,
-              "=@FILE, or take random values with --random; the inputs are ", ListInputs(inputs))));
-    }
-    TARTAN_ASSIGN_OR_RETURN(values[input.name],
-                            At(Stage::kUsage, MakeInput({RandomInput{}, "rand"}, input)));
+    const auto spec = asked.find(input.name);
+    if (spec == asked.end() || !std::holds_alternative<FileInput>(spec->second.value)) continue;
+    TARTAN_ASSIGN_OR_RETURN(const api::HostValue value,
+                            At(Stage::kUsage, MakeInput(spec->second, input)));
+    if (value.is_tensor()) Learn(input, value.tensor().shape().dims, &sizes);
+    values.emplace(input.name, value);
+  }
+  std::vector<std::string> assumed;
+  for (TensorSpec input : fixed) {
+    const auto spec = asked.find(input.name);
+    if (values.count(input.name) > 0 || (spec == asked.end() && input.is_optional)) continue;
+    if (spec == asked.end() && !options.random) return Missing(input, inputs);
+    if (CloseSizes(sizes, options.open_is_one, &input)) assumed.push_back(input.ToString());
+    const InputSpec random = {RandomInput{}, "rand"};
+    TARTAN_ASSIGN_OR_RETURN(
+        values[input.name],
+        At(Stage::kUsage, MakeInput(spec == asked.end() ? random : spec->second, input)));
+  }
+  if (!assumed.empty() && note != nullptr) {
+    *note = absl::StrCat("sizes that are open are taken as 1: ", absl::StrJoin(assumed, ", "));
   }
   return values;
 }

@@ -16,7 +16,7 @@ struct InputOptions {
   std::vector<std::string> shapes;  // NAME=1x3x224x224
   bool random = false;              // what is not named is random
   int64_t batch = 0;                // the open first size of every input; 0: as it is
-  bool open_is_one = false;         // sizes still open become 1
+  bool open_is_one = false;         // sizes still open become 1 in inputs that are made up
 };
 
 // The model's inputs with the sizes that --shape and --batch fix. InvalidArgument for a name the
@@ -24,12 +24,15 @@ struct InputOptions {
 absl::StatusOr<std::vector<api::TensorSpec>> FixShapes(const std::vector<api::TensorSpec>& inputs,
                                                        const InputOptions& options);
 
-// Values for all inputs but optional ones that are not named. Errors carry their stage.
+// Values for all inputs but optional ones that are not named. An open size that the model names is
+// that of other inputs with the name, where a file or --shape tells it. Errors carry their stage.
+// `note`, where not null, receives a line for the user if sizes were taken as 1.
 absl::StatusOr<std::map<std::string, api::HostValue>> MakeInputs(
-    const std::vector<api::TensorSpec>& inputs, const InputOptions& options);
+    const std::vector<api::TensorSpec>& inputs, const InputOptions& options,
+    std::string* note = nullptr);
 
-// One line of help for the user of a model: "x: float32[N, 3, 224, 224], mask: bool[N]", and how many
-// inputs need not be given.
+// One line of help for the user of a model: "x: float32[N, 3, 224, 224], mask: bool[N]", and how
+// many inputs need not be given.
 std::string ListInputs(const std::vector<api::TensorSpec>& inputs);
 
 }  // namespace tartan::cli

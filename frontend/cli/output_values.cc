@@ -1,6 +1,9 @@
 #include "frontend/cli/output_values.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -8,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/input_spec.h"
+#include "tile/base/printable.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {
@@ -53,8 +57,9 @@ std::string MapText(const api::HostValue& map) {
     absl::StrAppend(&text, " ");
     for (int64_t k = 0; k < std::min(count, kMaxElementsInLine); ++k) {
       const int64_t at = r * count + k;
-      absl::StrAppend(&text, " ", keys[static_cast<size_t>(k)], ": ",
-                      words.empty() ? ElementText(values, at) : words[static_cast<size_t>(at)]);
+      absl::StrAppend(
+          &text, " ", Printable(keys[static_cast<size_t>(k)]), ": ",
+          words.empty() ? ElementText(values, at) : Printable(words[static_cast<size_t>(at)]));
     }
     absl::StrAppend(&text, count > kMaxElementsInLine ? " …\n" : "\n");
   }
@@ -77,13 +82,23 @@ std::string TensorText(const HostTensor& value) {
   return text;
 }
 
+// The path that a file has or would have, links followed.
+std::string RealPath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  return error ? path : real.string();
+}
+
 }  // namespace
 
-absl::StatusOr<std::map<size_t, std::string>> ParseOutputFiles(
-    const std::vector<std::string>& texts, const std::vector<std::string>& names) {
-  std::map<size_t, std::string> files;
+absl::StatusOr<std::vector<OutputFile>> ParseOutputFiles(const std::vector<std::string>& texts,
+                                                         const std::vector<std::string>& names) {
+  std::vector<OutputFile> files;
+  std::set<std::string> real_paths;
   for (const std::string& text : texts) {
-    TARTAN_ASSIGN_OR_RETURN(const NamedText named, SplitNamed(text, "NAME=FILE, as y=@out.npy"));
+    TARTAN_ASSIGN_OR_RETURN(const NamedText named,
+                            SplitNamed(text, "NAME=FILE, as y=@out.npy", names));
     const std::string path(absl::StripPrefix(named.text, "@"));
     if (!IsTensorExtension(Extension(path))) {
       return absl::InvalidArgumentError(
@@ -94,7 +109,11 @@ absl::StatusOr<std::map<size_t, std::string>> ParseOutputFiles(
       return absl::InvalidArgumentError(absl::StrCat("there is no output '", named.name,
                                                      "'; there is ", absl::StrJoin(names, ", ")));
     }
-    files[static_cast<size_t>(name - names.begin())] = path;
+    if (!real_paths.insert(RealPath(path)).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--output ", text, ": ", path, " is the file of another --output"));
+    }
+    files.push_back({static_cast<size_t>(name - names.begin()), path});
   }
   return files;
 }
@@ -134,7 +153,7 @@ std::string ValueText(const api::HostValue& value) {
   std::string text = " ";
   for (const std::string& string : api::StringsOf(value)) {
     if (text.size() > kMaxStringsText) return absl::StrCat(text, " …\n");
-    absl::StrAppend(&text, " \"", string, "\"");
+    absl::StrAppend(&text, " \"", Printable(string), "\"");
   }
   return absl::StrCat(text, "\n");
 }

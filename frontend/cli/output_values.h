@@ -1,20 +1,24 @@
 // Outputs as the command line shows, reports and writes them.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proto/report.pb.h"
 #include "frontend/api/value.h"
+#include "proto/report.pb.h"
 
 namespace tartan::cli {
 
-// "NAME=FILE" as positions in `names` -> files. InvalidArgument for a name that is not among them
-// (listing them) and for files that are neither .npy nor .pb.
-absl::StatusOr<std::map<size_t, std::string>> ParseOutputFiles(
-    const std::vector<std::string>& texts, const std::vector<std::string>& names);
+struct OutputFile {
+  size_t output = 0;  // position among the names
+  std::string path;
+};
+
+// The files of "NAME=FILE", in order. InvalidArgument for a name that is not among `names` (listing
+// them), for files that are neither .npy nor .pb, and where two would be one file.
+absl::StatusOr<std::vector<OutputFile>> ParseOutputFiles(const std::vector<std::string>& texts,
+                                                         const std::vector<std::string>& names);
 
 // Name, type, shape, and the elements where they are few numbers.
 void FillOutput(const std::string& name, const api::HostValue& value,

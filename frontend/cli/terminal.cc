@@ -3,11 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "frontend/cli/exit_code.h"
+#include "tile/base/printable.h"
 
 namespace tartan::cli {
 namespace {
@@ -15,6 +19,20 @@ namespace {
 // Characters, not bytes, of UTF-8 text.
 size_t Width(absl::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
+}
+
+// `escape` of the text between our own control sequences, which stay.
+std::string Shown(absl::string_view text, std::string (*escape)(absl::string_view)) {
+  std::string shown;
+  while (!text.empty()) {
+    const size_t next = std::min(text.find(kBold), text.find(kPlain));
+    shown += escape(text.substr(0, next));
+    if (next == absl::string_view::npos) break;
+    const absl::string_view sequence = text.substr(next, sizeof(kBold) - 1);
+    absl::StrAppend(&shown, sequence);
+    text.remove_prefix(next + sequence.size());
+  }
+  return shown;
 }
 
 std::string Scaled(double value, double step, absl::Span<const char* const> units) {
@@ -32,6 +50,29 @@ std::string Scaled(double value, double step, absl::Span<const char* const> unit
 bool HasColor(int file_descriptor) {
   const char* no_color = std::getenv("NO_COLOR");
   return isatty(file_descriptor) == 1 && (no_color == nullptr || no_color[0] == '\0');
+}
+
+absl::Status WriteOutput(absl::string_view text) {
+  return WriteDocument(Shown(text, PrintableLines));
+}
+
+absl::Status WriteDocument(absl::string_view document) {
+  const bool written =
+      std::fwrite(document.data(), 1, document.size(), stdout) == document.size() &&
+      std::fflush(stdout) == 0;
+  if (written || errno == EPIPE) return absl::OkStatus();
+  return At(Stage::kFile, absl::UnavailableError(absl::StrCat("standard output cannot be written: ",
+                                                              std::strerror(errno))));
+}
+
+void WriteError(absl::string_view line) {
+  const std::string shown = absl::StrCat(PrintableLines(line), "\n");
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
+}
+
+void Table::AddRow(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = Shown(cell, Printable);
+  rows_.push_back(std::move(cells));
 }
 
 std::string Table::ToString(absl::string_view indent) const {
@@ -92,7 +133,8 @@ void Progress::Show(int64_t done, absl::string_view what) {
     const double share = static_cast<double>(total_ - done) / static_cast<double>(done);
     left = FormatSeconds(elapsed.count() * share) + " left ";
   }
-  absl::FPrintF(stderr, "\r\x1b[K[%s] %d/%d %s%s", bar, done, total_, left, what.substr(0, 50));
+  absl::FPrintF(stderr, "\r\x1b[K[%s] %d/%d %s%s", bar, done, total_, left,
+                Printable(what.substr(0, 50)));
   std::fflush(stderr);
 }
 

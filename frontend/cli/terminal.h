@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace tartan::cli {
@@ -13,13 +14,28 @@ namespace tartan::cli {
 // Whether text written to the file descriptor may be coloured: a terminal, and no NO_COLOR.
 bool HasColor(int file_descriptor);
 
+// Around words that stand out, where HasColor: the only control sequences that WriteOutput lets
+// through.
+inline constexpr char kBold[] = "\x1b[1m";
+inline constexpr char kPlain[] = "\x1b[0m";
+
+// Writes to stdout and flushes it, with what a terminal would obey written out (tile/base/
+// printable.h). Marked as an error of a file (exit_code.h); a reader that has gone away is none.
+absl::Status WriteOutput(absl::string_view text);
+// The same for a document that programs read: as it is.
+absl::Status WriteDocument(absl::string_view document);
+
+// A line on stderr, likewise made fit to be shown.
+void WriteError(absl::string_view line);
+
 // Columns aligned by their widest cell; the last is not padded.
 class Table {
  public:
   enum class Align { kLeft, kRight };
 
   explicit Table(std::vector<Align> columns) : columns_(std::move(columns)) {}
-  void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // A cell is one line: its line ends and control characters are written out.
+  void AddRow(std::vector<std::string> cells);
   // Every line begins with `indent`.
   std::string ToString(absl::string_view indent = "") const;
 

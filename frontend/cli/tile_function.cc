@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<api::TensorSpec>> InputsOf(const api::Function& funct
     }
   }
   for (const std::string& text : types) {
-    TARTAN_ASSIGN_OR_RETURN(const NamedText named, SplitNamed(text, "NAME=TYPE, as A=float64"));
+    TARTAN_ASSIGN_OR_RETURN(const NamedText named, SplitNamed(text, "NAME=TYPE, as A=float64", {}));
     const DataType type = DataTypeFromName(named.text);
     if (type == DataType::kInvalid) {
       return absl::InvalidArgumentError(absl::StrCat(

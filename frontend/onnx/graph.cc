@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/onnx/value_proto.h"
 #include "proto/onnx.pb.h"
+#include "tile/base/printable.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
@@ -269,15 +270,16 @@ absl::Status CheckNothingCaptured(const Graph& graph) {
 }
 
 std::string LabelOf(const NodeProto& node) {
-  if (!node.name().empty()) return node.name();
+  if (!node.name().empty()) return Printable(node.name());
   for (const std::string& output : node.output()) {
-    if (!output.empty()) return output;
+    if (!output.empty()) return Printable(output);
   }
-  return node.op_type();
+  return Printable(node.op_type());
 }
 
 std::string Describe(const NodeProto& node) {
-  return absl::StrCat(node.name().empty() ? "-> " : "", LabelOf(node), " (", node.op_type(), ")");
+  return absl::StrCat(node.name().empty() ? "-> " : "", LabelOf(node), " (",
+                      Printable(node.op_type()), ")");
 }
 
 absl::string_view NormalDomain(absl::string_view domain) {

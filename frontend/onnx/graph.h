@@ -51,7 +51,7 @@ absl::Status CheckNothingCaptured(const Graph& graph);
 // "conv1 (Conv)", or by its first output where the node has no name: "-> y (Conv)".
 std::string Describe(const NodeProto& node);
 
-// Name of the node, of its first output where it has none.
+// Name of the node, of its first output where it has none; fit to be shown.
 std::string LabelOf(const NodeProto& node);
 
 // "ai.onnx" and "" are one domain, written "".

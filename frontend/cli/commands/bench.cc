@@ -12,6 +12,7 @@
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/latency.h"
+#include "frontend/cli/number_options.h"
 #include "frontend/cli/profile.h"
 #include "frontend/cli/stopwatch.h"
 #include "frontend/cli/terminal.h"
@@ -60,12 +61,15 @@ absl::StatusOr<std::vector<double>> Measure(api::Session& session,
 
 // One batch size; 0 leaves the model's sizes.
 absl::Status Bench(api::Session& session, const BenchOptions& options, int64_t batch,
+                   const Stopwatch& since_start, const Context& context,
                    proto::BenchReport* report) {
   InputOptions input_options = options.inputs;
   input_options.batch = batch;
-  TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeInputs(session.model().inputs(), input_options));
+  TARTAN_ASSIGN_OR_RETURN(const auto inputs,
+                          MakeModelInputs(session.model(), input_options, context));
   api::RunStatistics first;
   TARTAN_RETURN_IF_ERROR(session.RunValues(inputs, &first).status());
+  report->set_first_ms(since_start.Milliseconds());
   TARTAN_ASSIGN_OR_RETURN(const std::vector<double> samples, Measure(session, inputs, options));
   const LatencySummary summary = Summarize(samples);
   report->set_batch(batch);
@@ -77,7 +81,6 @@ absl::Status Bench(api::Session& session, const BenchOptions& options, int64_t b
   report->set_runs(samples.size());
   report->set_throughput(1000 * std::max<int64_t>(batch, 1) / summary.mean);
   report->set_compile_ms(first.bind_ms + first.compile_ms + first.setup_ms);
-  report->set_first_ms(first.latency_ms);
   report->set_kernels(first.kernels);
   report->mutable_cache()->set_hits(first.cache_hits);
   report->mutable_cache()->set_misses(first.cache_misses);
@@ -96,7 +99,7 @@ std::string BatchText(const proto::BenchReport& report) {
   table.AddRow({"runs", absl::StrCat(report.runs())});
   table.AddRow({"throughput", absl::StrFormat("%.1f/s", report.throughput())});
   table.AddRow({"compile", FormatMs(report.compile_ms())});
-  table.AddRow({"first run", FormatMs(report.first_ms())});
+  table.AddRow({"first answer", FormatMs(report.first_ms())});
   table.AddRow({"kernels", absl::StrCat(report.kernels())});
   table.AddRow({"device memory", FormatBytes(report.peak_device_bytes())});
   table.AddRow({"host memory", FormatBytes(report.peak_host_bytes())});
@@ -128,20 +131,22 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
   }
   options.inputs.random = true;
   options.inputs.open_is_one = true;
-  const Stopwatch load;
+  Stopwatch since_start;
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(options.model));
-  const double load_ms = load.Milliseconds();
+  const double load_ms = since_start.Milliseconds();
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   TARTAN_ASSIGN_OR_RETURN(const auto session, At(Stage::kRun, api::Session::Create(model, device)));
   if (options.batches.empty()) options.batches = {0};
   std::vector<proto::BenchReport> results;
   for (const int64_t batch : options.batches) {
     context.Detail(absl::StrCat("measuring batch ", batch));
+    if (!results.empty()) since_start = Stopwatch();
     proto::BenchReport& result = results.emplace_back();
     result.set_model(options.model);
     result.set_device(Describe(device->info()));
     result.set_load_ms(load_ms);
-    TARTAN_RETURN_IF_ERROR(At(Stage::kRun, Bench(*session, options, batch, &result)));
+    TARTAN_RETURN_IF_ERROR(
+        At(Stage::kRun, Bench(*session, options, batch, since_start, context, &result)));
   }
   proto::BenchReport report = results.front();
   if (results.size() > 1) report.mutable_batches()->Add(results.begin(), results.end());
@@ -156,20 +161,14 @@ Command AddBench(CLI::App& app) {
   auto options = std::make_shared<BenchOptions>();
   command->add_option("model", options->model, "ONNX model")->type_name("MODEL");
   AddInputFlags(command, &options->inputs);
-  command->add_option("--warmup", options->warmup, "Runs before measuring")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
-  command->add_option("--time", options->seconds, "Seconds to measure for")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->capture_default_str();
-  command->add_option("--count", options->count, "Runs to measure, instead of a time")
-      ->check(CLI::Range(1, 10000000));
-  command->add_option("--batch", options->batches, "N[,N]: the first size, where it is open")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::Range(1, 1000000));
-  command->add_option("--threads", options->threads, "Threads of a CPU device, each on a processor")
-      ->check(CLI::Range(1, 1024));
+  AddWhole(command, "--warmup", &options->warmup, 0, 1000000, "Runs before measuring")
+      ->default_str(absl::StrCat(options->warmup));
+  AddReal(command, "--time", &options->seconds, 0, 86400, "Seconds to measure for");
+  AddWhole(command, "--count", &options->count, 1, kMaxSamples,
+           "Runs to measure, instead of a time");
+  AddWholes(command, "--batch", &options->batches, 1, 1000000, "The first size, where it is open");
+  AddWhole(command, "--threads", &options->threads, 1, 1024,
+           "Threads of a CPU device, each on a processor");
   command->add_flag("--profile", options->profile, "Time every kernel, too");
   const Command op = AddBenchOp(*command);
   command->footer(

@@ -1,5 +1,6 @@
 // tartan bench op: kernels of single operators, beside other libraries.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "bench/run_problem.h"
 #include "bench/threads.h"
 #include "frontend/cli/commands/commands.h"
+#include "frontend/cli/number_options.h"
 #include "frontend/cli/terminal.h"
 #include "proto/report.pb.h"
 #include "tile/base/status_macros.h"
@@ -63,6 +65,17 @@ std::string ToText(const proto::BenchOpReport& report) {
   return absl::StrCat(report.device(), "\n", table.ToString());
 }
 
+absl::StatusOr<std::vector<std::string>> ParseEngines(const std::string& text) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> names, SplitList(text));
+  const std::vector<std::string> known = bench::EngineNames();
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", name, "' is no engine of this build: ", absl::StrJoin(known, ", ")));
+  }
+  return names;
+}
+
 absl::StatusOr<ExitCode> Run(const BenchOpOptions& options, const Context& context) {
   std::vector<bench::Problem> problems;
   for (const std::string& spec : options.specs) {
@@ -102,22 +115,21 @@ Command AddBenchOp(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand("op", "Measure kernels of single operators");
   auto options = std::make_shared<BenchOpOptions>();
   command->add_option("specs", options->specs, "Operator and sizes")->required()->type_name("SPEC");
+  const std::string engines = absl::StrJoin(bench::EngineNames(), ", ");
   command
-      ->add_option("--against", options->against,
-                   absl::StrCat("Engines to measure in turns with: ",
-                                absl::StrJoin(bench::EngineNames(), ", ")))
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember(bench::EngineNames()));
-  command->add_option("--time", options->measure.seconds, "Seconds to measure each engine for")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->capture_default_str();
-  command->add_option("--count", options->measure.count, "Turns to measure, instead of a time")
-      ->check(CLI::Range(1, 10000000));
-  command
-      ->add_option("--threads", options->threads,
-                   "Threads for every engine, each on a processor of its own")
-      ->check(CLI::Range(1, 1024));
+      ->add_option_function<std::string>(
+          "--against",
+          [options](const std::string& text) {
+            options->against = ValueOrThrow("--against", ParseEngines(text));
+          },
+          absl::StrCat("Engines to measure in turns with: ", engines))
+      ->type_name("ENGINE[,ENGINE]");
+  AddReal(command, "--time", &options->measure.seconds, 0, 86400,
+          "Seconds to measure each engine for");
+  AddWhole(command, "--count", &options->measure.count, 1, 10000000,
+           "Turns to measure, instead of a time");
+  AddWhole(command, "--threads", &options->threads, 1, 1024,
+           "Threads for every engine, each on a processor of its own");
   command->footer(
       "Forms of SPEC are described in bench/README.md; a wrong one is answered with the right\n"
       "form. 'copy' moves as many bytes as the problem has, which a kernel bound by memory can\n"

@@ -6,6 +6,7 @@
 #include "backend_opencl/disk_cache.h"
 #include "backend_opencl/opencl_driver.h"
 #include "frontend/cli/commands/commands.h"
+#include "frontend/cli/number_options.h"
 #include "frontend/cli/terminal.h"
 #include "proto/report.pb.h"
 #include "tile/base/status_macros.h"
@@ -15,6 +16,7 @@ namespace {
 
 struct CacheOptions {
   std::string action = "show";
+  bool has_limit = false;
   double limit_mib = static_cast<double>(opencl::OpenClOptions().cache_limit_bytes) / (1 << 20);
 };
 
@@ -43,6 +45,10 @@ std::string ToText(const proto::CacheReport& report, const CacheOptions& options
 }
 
 absl::StatusOr<ExitCode> Run(const CacheOptions& options, const Context& context) {
+  if (options.has_limit && options.action != "prune") {
+    return At(Stage::kUsage, absl::InvalidArgumentError(
+                                 absl::StrCat("--limit goes with prune, not ", options.action)));
+  }
   const std::string directory = opencl::DefaultCacheDirectory();
   if (directory.empty()) {
     return At(Stage::kFile,
@@ -69,8 +75,8 @@ Command AddCache(CLI::App& app) {
   command->add_option("action", options->action, "show, verify, prune or clear")
       ->check(CLI::IsMember({"show", "verify", "prune", "clear"}))
       ->default_str("show");
-  command->add_option("--limit", options->limit_mib, "With prune: MiB that may remain")
-      ->check(CLI::Range(0.0, 1e6));
+  AddReal(command, "--limit", &options->limit_mib, 0, 1e6, "With prune: MiB that may remain")
+      ->each([options](const std::string&) { options->has_limit = true; });
   command->footer(
       "The cache lies in $TARTAN_CACHE_DIR, else $XDG_CACHE_HOME/tartan.\n\n"
       "Example:\n  tartan cache prune --limit 100");

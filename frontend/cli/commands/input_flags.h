@@ -2,7 +2,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <map>
+#include <string>
 
+#include "frontend/cli/context.h"
 #include "frontend/cli/model_inputs.h"
 
 namespace tartan::cli {
@@ -18,6 +21,15 @@ inline void AddInputFlags(CLI::App* command, InputOptions* options) {
   command->add_option("--shape", options->shapes, "NAME=1x3x224x224: sizes that are open")
       ->type_name("NAME=DIMS")
       ->allow_extra_args(false);
+}
+
+// The values of a model's inputs; tells the user of sizes that were taken as 1.
+inline absl::StatusOr<std::map<std::string, api::HostValue>> MakeModelInputs(
+    const api::Model& model, const InputOptions& options, const Context& context) {
+  std::string note;
+  auto values = MakeInputs(model.inputs(), options, &note);
+  if (values.ok() && !note.empty()) context.Note(note);
+  return values;
 }
 
 }  // namespace tartan::cli

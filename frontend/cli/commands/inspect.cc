@@ -120,7 +120,8 @@ using ProgramPtr = std::shared_ptr<const evaluator::CompiledProgram>;
 absl::StatusOr<ProgramPtr> Compile(const std::shared_ptr<const onnx::OnnxModel>& model,
                                    const InspectOptions& options, const Context& context,
                                    proto::InspectReport* report) {
-  TARTAN_ASSIGN_OR_RETURN(const InputValues values, MakeInputs(model->inputs(), options.inputs));
+  TARTAN_ASSIGN_OR_RETURN(const InputValues values,
+                          MakeModelInputs(*model, options.inputs, context));
   bool asks = false;
   TARTAN_ASSIGN_OR_RETURN(const api::BoundGraph graph, Bind(*model, values, &asks));
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());

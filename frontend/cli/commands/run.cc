@@ -9,11 +9,13 @@
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/file_io.h"
+#include "frontend/cli/number_options.h"
 #include "frontend/cli/output_values.h"
 #include "frontend/cli/stopwatch.h"
 #include "frontend/cli/terminal.h"
 #include "frontend/cli/top_scores.h"
 #include "proto/report.pb.h"
+#include "tile/base/printable.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {
@@ -57,7 +59,7 @@ std::string TopText(const proto::RunReport::Output& output, bool probabilities, 
     const bool bold = color && first && !entry.label().empty();
     table.AddRow({several_rows && first ? absl::StrCat("row ", entry.row()) : "",
                   absl::StrCat(entry.index()), score,
-                  bold ? absl::StrCat("\x1b[1m", entry.label(), "\x1b[0m") : entry.label()});
+                  bold ? absl::StrCat(kBold, entry.label(), kPlain) : entry.label()});
   }
   return table.ToString();
 }
@@ -66,7 +68,7 @@ std::string ToText(const proto::RunReport& report, const std::vector<api::HostVa
   std::string text;
   for (int o = 0; o < report.outputs_size(); ++o) {
     const proto::RunReport::Output& output = report.outputs(o);
-    absl::StrAppend(&text, output.name(), ": ", Describe(values[o]), "\n",
+    absl::StrAppend(&text, Printable(output.name()), ": ", Describe(values[o]), "\n",
                     output.top_size() > 0
                         ? TopText(output, AreProbabilities(values[o].tensor()), HasColor(1))
                         : ValueText(values[o]));
@@ -74,21 +76,24 @@ std::string ToText(const proto::RunReport& report, const std::vector<api::HostVa
   Table table({Table::Align::kLeft, Table::Align::kLeft});
   const auto& cache = report.cache();
   table.AddRow({"device", report.device()});
-  table.AddRow({"compile",
-                absl::StrCat(FormatMs(report.bind_ms() + report.compile_ms()), " (", cache.misses(),
-                             " programs compiled, ", cache.hits(), " from the cache)")});
+  table.AddRow(
+      {"compile",
+       absl::StrCat(FormatMs(report.bind_ms() + report.compile_ms() + report.setup_ms()), " (",
+                    cache.misses(), " programs compiled, ", cache.hits(), " from the cache)")});
+  table.AddRow({"first answer", absl::StrCat("after ", FormatMs(report.first_answer_ms()))});
   table.AddRow({"latency", absl::StrCat(FormatMs(report.latency_ms()), ", ", report.kernels(),
                                         " kernels (first run ", FormatMs(report.first_ms()), ")")});
   return absl::StrCat(text, "\n", table.ToString());
 }
 
 // The first run, and a second for the latency of a program that is warm.
-absl::StatusOr<std::vector<api::HostValue>> RunTwice(api::Session& session,
-                                                 const std::map<std::string, api::HostValue>& inputs,
-                                                 proto::RunReport* report) {
+absl::StatusOr<std::vector<api::HostValue>> RunTwice(
+    api::Session& session, const std::map<std::string, api::HostValue>& inputs,
+    const Stopwatch& since_start, proto::RunReport* report) {
   api::RunStatistics statistics;
   TARTAN_ASSIGN_OR_RETURN(std::vector<api::HostValue> values,
                           session.RunValues(inputs, &statistics));
+  report->set_first_answer_ms(since_start.Milliseconds());
   report->set_bind_ms(statistics.bind_ms);
   report->set_compile_ms(statistics.compile_ms);
   report->set_setup_ms(statistics.setup_ms);
@@ -105,12 +110,13 @@ absl::StatusOr<std::vector<api::HostValue>> RunTwice(api::Session& session,
   return values;
 }
 
-absl::StatusOr<ExitCode> Run(const RunOptions& options, const Context& context) {
+absl::StatusOr<ExitCode> Run(RunOptions options, const Context& context) {
+  options.inputs.open_is_one = options.inputs.random;
   proto::RunReport report;
   report.set_model(options.model);
-  const Stopwatch load;
+  const Stopwatch since_start;
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(options.model));
-  report.set_load_ms(load.Milliseconds());
+  report.set_load_ms(since_start.Milliseconds());
   std::vector<std::string> output_names;
   for (const api::TensorSpec& output : model->outputs()) output_names.push_back(output.name);
   TARTAN_ASSIGN_OR_RETURN(const auto files,
@@ -119,13 +125,13 @@ absl::StatusOr<ExitCode> Run(const RunOptions& options, const Context& context) 
   if (!options.labels.empty()) {
     TARTAN_ASSIGN_OR_RETURN(labels, At(Stage::kFile, ReadLines(options.labels)));
   }
-  TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeInputs(model->inputs(), options.inputs));
+  TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeModelInputs(*model, options.inputs, context));
 
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   report.set_device(Describe(device->info()));
   TARTAN_ASSIGN_OR_RETURN(const auto session, At(Stage::kRun, api::Session::Create(model, device)));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> values,
-                          At(Stage::kRun, RunTwice(*session, inputs, &report)));
+                          At(Stage::kRun, RunTwice(*session, inputs, since_start, &report)));
 
   for (size_t o = 0; o < values.size(); ++o) {
     proto::RunReport::Output* output = report.add_outputs();
@@ -156,13 +162,14 @@ Command AddRun(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   command->add_option("model", options->model, "ONNX model")->required()->type_name("MODEL");
   AddInputFlags(command, &options->inputs);
-  command->add_flag("--random", options->inputs.random, "Inputs not named are random");
+  command->add_flag("--random", options->inputs.random,
+                    "Inputs not named are random; sizes the model leaves open are 1");
   command->add_option("--output", options->outputs, "NAME=FILE: write an output as .npy or .pb")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
-  command->add_option("--topk", options->topk, "Show the K greatest of each row of the outputs")
-      ->type_name("K")
-      ->check(CLI::Range(1, 1000000));
+  AddWhole(command, "--topk", &options->topk, 1, 1000000,
+           "Show the K greatest of each row of the outputs")
+      ->type_name("K");
   command->add_option("--labels", options->labels, "Names of the scores, one a line")
       ->type_name("FILE");
   command->footer(

@@ -9,10 +9,12 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/composer.h"
 #include "frontend/api/invoker.h"
+#include "frontend/api/text_file.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/compare.h"
 #include "frontend/cli/file_io.h"
+#include "frontend/cli/number_options.h"
 #include "frontend/cli/output_values.h"
 #include "frontend/cli/stopwatch.h"
 #include "frontend/cli/terminal.h"
@@ -196,8 +198,11 @@ absl::StatusOr<ExitCode> RunFunction(const TileOptions& options, const AppliedFu
 
 absl::StatusOr<ExitCode> Run(TileOptions options, const Context& context) {
   if (!options.dumps.empty()) options.inputs.random = true;  // sizes are enough
+  if (options.file == "-") options.file = "/dev/stdin";
+  TARTAN_ASSIGN_OR_RETURN(const std::string text,
+                          At(Stage::kFile, api::ReadTextFile(options.file)));
   TARTAN_ASSIGN_OR_RETURN(const api::Function function,
-                          At(Stage::kModel, api::Function::FromFile(options.file)));
+                          At(Stage::kModel, api::Function::FromTile(text, options.file)));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::TensorSpec> specs,
                           At(Stage::kUsage, InputsOf(function, options.types)));
   TARTAN_ASSIGN_OR_RETURN(const auto values, MakeInputs(specs, options.inputs));
@@ -241,7 +246,7 @@ void AddGradientFlags(CLI::App* command, GradientRequest* request) {
 Command AddTile(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tile", "Run a function written in Tile");
   auto options = std::make_shared<TileOptions>();
-  command->add_option("file", options->file, "Text of the function")
+  command->add_option("file", options->file, "Text of the function; - for stdin")
       ->required()
       ->type_name("FILE.tile");
   AddInputFlags(command, &options->inputs);
@@ -267,12 +272,10 @@ Command AddTile(CLI::App& app) {
       ->excludes(naive)
       ->excludes(dump);
   dump->excludes(naive);
-  command->add_option("--rtol", options->tolerance.relative, "With --check: relative tolerance")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command->add_option("--atol", options->tolerance.absolute, "With --check: absolute tolerance")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  AddReal(command, "--rtol", &options->tolerance.relative, 0, kMaxTolerance,
+          "With --check: relative tolerance");
+  AddReal(command, "--atol", &options->tolerance.absolute, 0, kMaxTolerance,
+          "With --check: absolute tolerance");
   command->footer(
       "Gradients are outputs of their own, named grad(X).\n\n"
       "Example:\n  tartan tile examples/tile/matmul.tile --input A=rand:1 --shape A=2x3 \\\n"

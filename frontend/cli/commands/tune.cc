@@ -11,6 +11,7 @@
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/latency.h"
+#include "frontend/cli/number_options.h"
 #include "frontend/cli/stopwatch.h"
 #include "frontend/cli/terminal.h"
 #include "proto/report.pb.h"
@@ -173,7 +174,7 @@ absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
   flags.inputs.open_is_one = true;
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(flags.model));
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
-  TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeInputs(model->inputs(), flags.inputs));
+  TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeModelInputs(*model, flags.inputs, context));
   TARTAN_ASSIGN_OR_RETURN(const auto before, At(Stage::kRun, api::Session::Create(model, device)));
   const Stopwatch total;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<FoundKernel> kernels,
@@ -201,18 +202,13 @@ Command AddTune(CLI::App& app) {
   auto flags = std::make_shared<TuneFlags>();
   command->add_option("model", flags->model, "ONNX model")->type_name("MODEL")->required();
   AddInputFlags(command, &flags->inputs);
-  command->add_option("--batch", flags->inputs.batch, "The first size, where it is open")
-      ->check(CLI::Range(1, 1000000));
-  command->add_option("--top", flags->tuning.candidates, "Plans to try of each kernel")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_option("--time", flags->tuning.seconds, "Seconds to measure a kernel for")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  command
-      ->add_option("--count", flags->tuning.rounds,
-                   "Measurements of each plan that is left at the end, instead of a time")
-      ->check(CLI::Range(1, 100000));
+  AddWhole(command, "--batch", &flags->inputs.batch, 1, 1000000,
+           "The first size, where it is open");
+  AddWhole(command, "--top", &flags->tuning.candidates, 1, 1000, "Plans to try of each kernel")
+      ->default_str(absl::StrCat(flags->tuning.candidates));
+  AddReal(command, "--time", &flags->tuning.seconds, 0, 3600, "Seconds to measure a kernel for");
+  AddWhole(command, "--count", &flags->tuning.rounds, 1, 100000,
+           "Measurements of each plan that is left at the end, instead of a time");
   command->footer(
       "A plan is kept, in the disk cache, if it is faster than the cost model's choice by more "
       "than\n"

@@ -13,6 +13,7 @@
 #include "frontend/cli/expectations.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/model_case.h"
+#include "frontend/cli/number_options.h"
 #include "frontend/cli/stopwatch.h"
 #include "frontend/cli/terminal.h"
 #include "proto/report.pb.h"
@@ -278,13 +279,9 @@ Command AddVerify(CLI::App& app) {
                    "Folders with model.onnx and test_data_set_*, or trees of them")
       ->required()
       ->type_name("PATH");
-  const CLI::Option* rtol =
-      command->add_option("--rtol", options->tolerance.relative, "Relative tolerance")
-          ->check(CLI::NonNegativeNumber)
-          ->capture_default_str();
-  command->add_option("--atol", options->tolerance.absolute, "Absolute tolerance")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  const CLI::Option* rtol = AddReal(command, "--rtol", &options->tolerance.relative, 0,
+                                    kMaxTolerance, "Relative tolerance");
+  AddReal(command, "--atol", &options->tolerance.absolute, 0, kMaxTolerance, "Absolute tolerance");
   command
       ->add_option("--reference", options->reference,
                    "What outputs are compared with: those published with the model, or those of a "
@@ -299,8 +296,7 @@ Command AddVerify(CLI::App& app) {
       ->type_name("FILE");
   command->add_flag("--bisect", options->bisect,
                     "Name the first node of a failing case that departs from the naive evaluator");
-  command->add_option("--jobs", options->jobs, "Cases at once; default: one per core")
-      ->check(CLI::Range(1, 1024));
+  AddWhole(command, "--jobs", &options->jobs, 1, 1024, "Cases at once; default: one per core");
   command->footer("Example:\n  tartan verify models/ --atol 1e-5 --match 'conv|pool'");
   return {command, [options, rtol](const Context& context) {
             options->has_tolerance = rtol->count() > 0;

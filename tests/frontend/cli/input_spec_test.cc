@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/cli/exit_code.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/model_inputs.h"
@@ -12,6 +14,7 @@
 namespace tartan::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -54,6 +57,73 @@ TEST(InputSpec, DoesNotRoundANumberForAnIntegerInput) {
   const auto ids = Input("ids", DataType::kInt64, {1});
   EXPECT_THAT(Make("3", ids)->ToInts(), ElementsAre(3));
   EXPECT_THAT(std::string(Make("2.5", ids).status().message()), HasSubstr("int64"));
+}
+
+TEST(InputSpec, KeepsEveryBitOfAnInteger) {
+  const auto ids = Input("ids", DataType::kInt64, {1});
+  for (const char* text :
+       {"9007199254740993", "-9007199254740993", "9223372036854775807", "-9223372036854775808"}) {
+    EXPECT_EQ(absl::StrCat(Make(text, ids)->GetInt(0)), text);
+  }
+  const auto hashes = Input("hashes", DataType::kUInt64, {1});
+  const auto most = Make("18446744073709551615", hashes);
+  ASSERT_TRUE(most.ok()) << most.status();
+  EXPECT_EQ(static_cast<uint64_t>(most->GetInt(0)), std::numeric_limits<uint64_t>::max());
+}
+
+TEST(InputSpec, RefusesNumbersThatTheTypeDoesNotHold) {
+  struct Case {
+    DataType type;
+    std::vector<std::string> held;
+    std::vector<std::string> not_held;
+  };
+  for (const Case& one : std::vector<Case>{
+           {DataType::kBool, {"0", "1", "1.0"}, {"2", "-1", "0.5", "nan"}},
+           {DataType::kUInt8, {"0", "255", "1e2"}, {"-1", "256", "inf"}},
+           {DataType::kInt8, {"-128", "127"}, {"-129", "128"}},
+           {DataType::kUInt16, {"65535"}, {"-1", "65536"}},
+           {DataType::kInt16, {"-32768", "32767"}, {"-32769", "32768"}},
+           {DataType::kUInt32, {"4294967295"}, {"-1", "4294967296"}},
+           {DataType::kInt32, {"-2147483648", "2147483647"}, {"-2147483649", "2147483648"}},
+           {DataType::kInt64, {"-9223372036854775808"}, {"9223372036854775808", "1e30"}},
+           {DataType::kUInt64, {"9223372036854775808"}, {"-1", "18446744073709551616"}},
+           {DataType::kFloat16, {"65504", "inf", "nan"}, {"65520", "-1e9"}},
+           {DataType::kBFloat16, {"1e38"}, {"3.4e38"}},
+           {DataType::kFloat32, {"3e38", "-inf"}, {"1e39"}},
+           {DataType::kFloat64, {"1e308"}, {}}}) {
+    const auto x = Input("x", one.type, {2});
+    for (const std::string& text : one.held) EXPECT_TRUE(Make(text, x).ok()) << text;
+    for (const std::string& text : one.not_held) {
+      const auto made = Make(text, x);
+      EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument) << text;
+      EXPECT_THAT(std::string(made.status().message()),
+                  AllOf(HasSubstr("input 'x' is " + std::string(Name(one.type))), HasSubstr(text)));
+    }
+  }
+  EXPECT_FALSE(ParseInputSpec("1e309").ok());
+}
+
+TEST(InputSpec, RefusesANumberForWhatIsNoNumber) {
+  auto words = Input("words", DataType::kInt64, {2});
+  words.element = api::Element::kString;
+  EXPECT_TRUE(MakeInput(*ParseInputSpec("zeros"), words).ok());
+  EXPECT_FALSE(MakeInput(*ParseInputSpec("3"), words).ok());
+}
+
+TEST(InputSpec, NamesMayHoldEqualSigns) {
+  const std::vector<std::string> names = {"a", "a=b", "=c"};
+  const auto split = [&](const char* text) {
+    const auto named = SplitNamed(text, "NAME=SPEC", names);
+    return named.ok() ? named->name + "|" + named->text : std::string(named.status().message());
+  };
+  EXPECT_EQ(split("a=1"), "a|1");
+  EXPECT_EQ(split("a=b=1"), "a=b|1");
+  EXPECT_EQ(split("a=bc"), "a|bc");
+  EXPECT_EQ(split("a=b"), "a|b");
+  EXPECT_EQ(split("=c=1"), "=c|1");
+  EXPECT_EQ(split("d=e=f"), "d|e=f");
+  EXPECT_EQ(split("a"), "'a' is not of the form NAME=SPEC");
+  EXPECT_EQ(split("=1"), "'=1' is not of the form NAME=SPEC");
 }
 
 TEST(InputSpec, RandomNumbersFollowSeedAndName) {
@@ -167,6 +237,43 @@ TEST(MakeInputs, BatchFixesOnlyOpenFirstSizes) {
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_THAT(made->at("x").tensor().shape().dims, ElementsAre(16, 3));
   EXPECT_THAT(made->at("ids").tensor().shape().dims, ElementsAre(2));
+}
+
+TEST(MakeInputs, OpenSizesAreOneWhereAskedForAndToldSo) {
+  InputOptions options;
+  options.random = true;
+  EXPECT_FALSE(MakeInputs(TwoInputs(), options).ok());
+  options.open_is_one = true;
+  std::string note;
+  const auto made = MakeInputs(TwoInputs(), options, &note);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(made->at("x").tensor().shape().dims, ElementsAre(1, 3));
+  EXPECT_EQ(note, "sizes that are open are taken as 1: x: float32[1, 3]");
+  options.shapes = {"x=2x3"};
+  std::string no_note;
+  EXPECT_TRUE(MakeInputs(TwoInputs(), options, &no_note).ok());
+  EXPECT_EQ(no_note, "");
+}
+
+TEST(MakeInputs, AFileTellsTheSizesThatOthersHaveInCommonWithIt) {
+  const TemporaryFile file("input_spec_test_batch.npy");
+  ASSERT_TRUE(WriteTensor(file.path, "x", HostTensor::Zeros({DataType::kFloat32, {4, 3}})).ok());
+  std::vector<api::TensorSpec> inputs = TwoInputs();
+  inputs[0].dim_names = {"N", ""};
+  inputs[1].dims = {-1};
+  inputs[1].dim_names = {"N"};
+  InputOptions options;
+  options.random = true;
+  options.open_is_one = true;
+  options.inputs = {"x=@" + file.path};
+  const auto from_file = MakeInputs(inputs, options);
+  ASSERT_TRUE(from_file.ok()) << from_file.status();
+  EXPECT_THAT(from_file->at("ids").tensor().shape().dims, ElementsAre(4));
+  options.inputs = {"ids=1"};
+  options.shapes = {"x=5x3"};
+  const auto from_shape = MakeInputs(inputs, options);
+  ASSERT_TRUE(from_shape.ok()) << from_shape.status();
+  EXPECT_THAT(from_shape->at("ids").tensor().shape().dims, ElementsAre(5));
 }
 
 TEST(MakeInputs, RefusesAnInputGivenTwice) {

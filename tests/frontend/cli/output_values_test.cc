@@ -17,6 +17,29 @@ HostTensor Scores(std::vector<int64_t> dims) {
 
 const std::vector<std::string> kNames = {"no", "yes"};
 
+TEST(OutputFiles, AreAsManyAsAreAskedFor) {
+  const auto files = ParseOutputFiles({"y=a.npy", "y=@b.pb", "z=c=d.npy"}, {"y", "z", "z=c"});
+  ASSERT_TRUE(files.ok()) << files.status();
+  ASSERT_EQ(files->size(), 3);
+  EXPECT_EQ((*files)[0].output, 0);
+  EXPECT_EQ((*files)[1].path, "b.pb");
+  EXPECT_EQ((*files)[1].output, 0);
+  EXPECT_EQ((*files)[2].output, 2);
+  EXPECT_EQ((*files)[2].path, "d.npy");
+}
+
+TEST(OutputFiles, AreNotWrittenTwice) {
+  for (const char* second : {"a.npy", "./a.npy", "x/../a.npy"}) {
+    const auto files = ParseOutputFiles({"y=a.npy", std::string("z=") + second}, {"y", "z"});
+    EXPECT_EQ(files.status().code(), absl::StatusCode::kInvalidArgument) << second;
+  }
+}
+
+TEST(Strings, AreShownWithoutControlCharacters) {
+  EXPECT_EQ(ValueText(api::HostStrings({1}, std::vector<std::string>{"a\x1b[2J\nb"})),
+            "  \"a\\x1b[2J\\nb\"\n");
+}
+
 TEST(Maps, AreShownOneToALine) {
   const HostValue maps = HostValue::Map(api::HostStrings({2}, kNames), HostValue(Scores({2, 2})));
   EXPECT_EQ(ValueText(maps), "  no: 0.25 yes: 0.75\n  no: 1 yes: 0\n");

@@ -27,6 +27,12 @@ HostTensor Floats(const std::vector<float>& values) {
                                        values);
 }
 
+TEST(Table, ShowsControlCharactersOfCellsButItsOwnEmphasis) {
+  Table table({Table::Align::kLeft, Table::Align::kLeft});
+  table.AddRow({"a\nb", std::string(kBold) + "c\x1b[2J" + kPlain});
+  EXPECT_EQ(table.ToString(), "a\\nb  \x1b[1mc\\x1b[2J\x1b[0m\n");
+}
+
 TEST(Compare, NanAndInfinityFitThemselves) {
   EXPECT_TRUE(Compare(Floats({kNan, kInf, -kInf}), Floats({kNan, kInf, -kInf}), {}).equal);
   EXPECT_FALSE(Compare(Floats({1}), Floats({kNan}), {}).equal);

@@ -1,0 +1,53 @@
+// Options with numbers, checked by the rules of numbers.h. CLI11's own conversions take "nan",
+// octal numbers and lists with empty parts.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/cli/numbers.h"
+
+namespace tartan::cli {
+
+// The value, or what is wrong with the option of that name.
+template <class T>
+T ValueOrThrow(const std::string& option, absl::StatusOr<T> value) {
+  if (value.ok()) return *std::move(value);
+  throw CLI::ValidationError(option, std::string(value.status().message()));
+}
+
+template <class T>
+CLI::Option* AddWhole(CLI::App* command, const std::string& name, T* value, int64_t least,
+                      int64_t most, const std::string& help) {
+  const auto take = [=](const std::string& text) {
+    *value = static_cast<T>(ValueOrThrow(name, ParseWhole(text, least, most)));
+  };
+  return command->add_option_function<std::string>(name, take, help)->type_name("N");
+}
+
+inline CLI::Option* AddReal(CLI::App* command, const std::string& name, double* value, double least,
+                            double most, const std::string& help) {
+  const auto take = [=](const std::string& text) {
+    *value = ValueOrThrow(name, ParseReal(text, least, most));
+  };
+  return command->add_option_function<std::string>(name, take, help)
+      ->type_name("X")
+      ->default_str(absl::StrCat(*value));
+}
+
+// "1,8,32".
+inline CLI::Option* AddWholes(CLI::App* command, const std::string& name,
+                              std::vector<int64_t>* values, int64_t least, int64_t most,
+                              const std::string& help) {
+  const auto take = [=](const std::string& text) {
+    for (const std::string& part : ValueOrThrow(name, SplitList(text))) {
+      values->push_back(ValueOrThrow(name, ParseWhole(part, least, most)));
+    }
+  };
+  return command->add_option_function<std::string>(name, take, help)->type_name("N[,N]");
+}
+
+}  // namespace tartan::cli

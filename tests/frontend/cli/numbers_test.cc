@@ -1,0 +1,59 @@
+#include "frontend/cli/numbers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace tartan::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+TEST(ParseWhole, TakesDigitsWithinTheBounds) {
+  EXPECT_EQ(*ParseWhole("0", 0, 9), 0);
+  EXPECT_EQ(*ParseWhole("9", 0, 9), 9);
+  EXPECT_EQ(*ParseWhole("010", 0, 99), 10);
+  EXPECT_EQ(*ParseWhole("-9223372036854775808", kLeast, kMost), kLeast);
+  EXPECT_EQ(*ParseWhole("9223372036854775807", kLeast, kMost), kMost);
+}
+
+TEST(ParseWhole, RefusesAllElse) {
+  for (const char* text : {"", "-", "+1", " 1", "1 ", "1x", "0x1", "1.0", "1e3", "nan", "inf",
+                           "9223372036854775808", "99999999999999999999", "1,2"}) {
+    EXPECT_FALSE(ParseWhole(text, kLeast, kMost).ok()) << text;
+  }
+  EXPECT_EQ(std::string(ParseWhole("10", 1, 9).status().message()),
+            "'10' is no whole number from 1 to 9");
+  EXPECT_FALSE(ParseWhole("-1", 0, 9).ok());
+}
+
+TEST(ParseReal, TakesFiniteNumbersWithinTheBounds) {
+  EXPECT_EQ(*ParseReal("0.5", 0, 1), 0.5);
+  EXPECT_EQ(*ParseReal("1e-3", 0, 1), 1e-3);
+  EXPECT_EQ(*ParseReal("1", 0, 1), 1);
+}
+
+TEST(ParseReal, RefusesAllElse) {
+  for (const char* text : {"", "nan", "NaN", "-nan", "inf", "-inf", "1e999", "-1e999", "1.5x",
+                           "1.5 ", " 1.5", "1,5"}) {
+    EXPECT_FALSE(ParseReal(text, -1e300, 1e300).ok()) << text;
+  }
+  EXPECT_THAT(std::string(ParseReal("nan", 0, 5).status().message()),
+              HasSubstr("'nan' is no number from 0 to 5"));
+  EXPECT_FALSE(ParseReal("-0.1", 0, 5).ok());
+}
+
+TEST(SplitList, RefusesEmptyParts) {
+  EXPECT_THAT(*SplitList("1,8,32"), ElementsAre("1", "8", "32"));
+  for (const char* text : {"", ",", "1,,2", "1,", ",1"}) {
+    EXPECT_FALSE(SplitList(text).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace tartan::cli
