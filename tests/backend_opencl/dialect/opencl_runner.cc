@@ -1,5 +1,7 @@
 #include "opencl_runner.h"
 
+#include <algorithm>
+
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
@@ -30,12 +32,21 @@ struct OpenClRunner::State {
     if (context != nullptr) clReleaseContext(context);
   }
 
+  // The first of any platform: some have none.
+  absl::Status FindDevice() {
+    cl_platform_id platforms[16];
+    cl_uint count = 0;
+    TARTAN_RETURN_IF_ERROR(Check(clGetPlatformIDs(16, platforms, &count), "clGetPlatformIDs"));
+    cl_int error = CL_DEVICE_NOT_FOUND;
+    for (cl_uint p = 0; p < std::min<cl_uint>(count, 16) && error != CL_SUCCESS; ++p) {
+      error = clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 1, &device, nullptr);
+    }
+    return Check(error, "clGetDeviceIDs");
+  }
+
   absl::Status Build(const std::string& source) {
-    cl_platform_id platform;
     cl_int error;
-    TARTAN_RETURN_IF_ERROR(Check(clGetPlatformIDs(1, &platform, nullptr), "clGetPlatformIDs"));
-    TARTAN_RETURN_IF_ERROR(
-        Check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr), "clGetDeviceIDs"));
+    TARTAN_RETURN_IF_ERROR(FindDevice());
     context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &error);
     TARTAN_RETURN_IF_ERROR(Check(error, "clCreateContext"));
     queue = clCreateCommandQueue(context, device, 0, &error);

@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/opencl_dialect.h"
+#include "tests/tile/compiler/programs.h"
 #include "tests/tile/evaluator/device.h"
+#include "tile/compiler/compiler.h"
 #include "tile/evaluator/loaded_program.h"
 
 namespace tartan::evaluator {
@@ -113,13 +115,16 @@ class WinogradDeviceTest : public testing::TestWithParam<Case> {
     const HostTensor filter = Tensor({p.k, p.c, 3, 3}, weights);
     const HostTensor added = Tensor({p.k}, bias);
     program.inputs = {image.shape(), filter.shape(), added.shape()};
-    proto::Program text = ToProto(program);
-    text.mutable_inputs(1)->set_is_constant(p.constant_weights);
-    ProgramCache cache(TestDevice(), opencl::OpenClDialect());
+    ir::Program bound = BindTestProgram(program);
+    std::get<ir::Input>(bound.values[bound.inputs[1]].op).is_constant = p.constant_weights;
     compiler::CompileOptions options;
     options.winograd = plan::Winograd::kAlways;
-    cache.SetOptions(options);
-    const auto compiled = cache.Get(text);
+    // GPUs are given another algorithm, but run this one.
+    options.settings = TestDevice()->info().settings;
+    options.settings.threads = 1;
+    const auto list = compiler::Compile(bound, options);
+    ASSERT_TRUE(list.ok()) << list.status();
+    const auto compiled = CompiledProgram::Build(*list, TestDevice(), opencl::OpenClDialect());
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     const auto loaded =
         LoadedProgram::Load(*compiled, p.constant_weights ? std::vector<HostTensor>{filter}
