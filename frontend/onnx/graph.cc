@@ -17,6 +17,9 @@ namespace {
 
 using NodeList = google::protobuf::RepeatedPtrField<NodeProto>;
 
+// Graphs deep in each other put one place in front of another.
+constexpr size_t kLongestMessage = 3000;
+
 absl::Status Prefixed(absl::string_view prefix, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
 }
@@ -62,8 +65,8 @@ class GraphBuilder {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::unique_ptr<const Graph>> Finish(std::string name,
-                                                      std::vector<std::string> outputs) && {
+  absl::StatusOr<std::unique_ptr<Graph>> Finish(std::string name,
+                                                std::vector<std::string> outputs) && {
     graph_->name = std::move(name);
     graph_->outputs = std::move(outputs);
     TARTAN_RETURN_IF_ERROR(SortNodes());
@@ -76,7 +79,7 @@ class GraphBuilder {
       if (!IsDefined(output)) graph_->captured.emplace(output, "the graph's output");
       graph_->last_use[output] = static_cast<int>(graph_->nodes.size());
     }
-    return std::unique_ptr<const Graph>(std::move(graph_));
+    return std::move(graph_);
   }
 
  private:
@@ -132,8 +135,8 @@ class GraphBuilder {
   }
 
   absl::Status AddSubgraph(const NodeProto& node, const GraphProto& proto) {
-    absl::StatusOr<std::unique_ptr<const Graph>> graph = BuildGraph(proto, source_);
-    if (!graph.ok()) return Prefixed(Describe(node), graph.status());
+    absl::StatusOr<std::unique_ptr<Graph>> graph = BuildGraph(proto, source_);
+    if (!graph.ok()) return Within(Describe(node), graph.status());
     graph_->subgraphs.emplace(&proto, *std::move(graph));
     return absl::OkStatus();
   }
@@ -236,8 +239,22 @@ HostTensor VectorTensor(DataType type, const std::vector<T>& values, bool is_sca
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const Graph>> BuildGraph(const GraphProto& proto,
-                                                        const TensorSource& source) {
+Graph::~Graph() {
+  std::vector<std::unique_ptr<Graph>> waiting;
+  const auto take = [&](Graph& graph) {
+    for (auto& [proto, nested] : graph.subgraphs) waiting.push_back(std::move(nested));
+    graph.subgraphs.clear();
+  };
+  take(*this);
+  while (!waiting.empty()) {
+    const std::unique_ptr<Graph> last = std::move(waiting.back());
+    waiting.pop_back();
+    take(*last);
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> BuildGraph(const GraphProto& proto,
+                                                  const TensorSource& source) {
   GraphBuilder builder(source);
   for (const ValueInfoProto& input : proto.input()) {
     TARTAN_RETURN_IF_ERROR(builder.AddInput(input.name()));
@@ -260,6 +277,17 @@ absl::StatusOr<std::unique_ptr<const Graph>> BuildFunctionBody(const FunctionPro
   for (const std::string& input : proto.input()) TARTAN_RETURN_IF_ERROR(builder.AddInput(input));
   TARTAN_RETURN_IF_ERROR(builder.AddNodes(proto.node()));
   return std::move(builder).Finish(proto.name(), {proto.output().begin(), proto.output().end()});
+}
+
+absl::Status Within(absl::string_view where, const absl::Status& status) {
+  const absl::string_view message = status.message();
+  if (message.size() <= kLongestMessage) {
+    return absl::Status(status.code(), absl::StrCat(where, ": ", message));
+  }
+  // The outermost places and the innermost ones, with what is wrong at the end.
+  return absl::Status(status.code(),
+                      absl::StrCat(where, ": ", message.substr(0, kLongestMessage / 3), " ... ",
+                                   message.substr(message.size() - kLongestMessage / 2)));
 }
 
 absl::Status CheckNothingCaptured(const Graph& graph) {

@@ -35,18 +35,27 @@ struct Graph {
   // Names read here or in a nested graph but defined outside, with the node that reads them.
   std::map<std::string, std::string> captured;
   // The graphs in attributes of `nodes`.
-  std::map<const GraphProto*, std::unique_ptr<const Graph>> subgraphs;
+  std::map<const GraphProto*, std::unique_ptr<Graph>> subgraphs;
+
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph();  // without recursion: graphs may lie deep in each other
 };
 
 // InvalidArgument naming the nodes for a cycle, a name defined twice and an unnamed or undefined
 // operand; errors of tensors name the tensor. `captured` is left to the caller to judge.
-absl::StatusOr<std::unique_ptr<const Graph>> BuildGraph(const GraphProto& proto,
-                                                        const TensorSource& source);
+absl::StatusOr<std::unique_ptr<Graph>> BuildGraph(const GraphProto& proto,
+                                                  const TensorSource& source);
 absl::StatusOr<std::unique_ptr<const Graph>> BuildFunctionBody(const FunctionProto& proto,
                                                                const TensorSource& source);
 
 // InvalidArgument naming a name the graph reads and nothing defines: for graphs with no outside.
 absl::Status CheckNothingCaptured(const Graph& graph);
+
+// An error with "where: " in front of its message; one of very many places loses those in the
+// middle.
+absl::Status Within(absl::string_view where, const absl::Status& status);
 
 // "conv1 (Conv)", or by its first output where the node has no name: "-> y (Conv)".
 std::string Describe(const NodeProto& node);
@@ -59,6 +68,6 @@ absl::string_view NormalDomain(absl::string_view domain);
 
 // The tensor a Constant node stands for.
 absl::StatusOr<api::HostValue> ConstantFromAttribute(const AttributeProto& attribute,
-                                                 const TensorSource& source);
+                                                     const TensorSource& source);
 
 }  // namespace tartan::onnx

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/composer.h"
@@ -29,7 +30,6 @@ constexpr int64_t kCostOfCall =
     4;  // of a node of a function: calls grow exponentially, turns do not
 constexpr int64_t kMaxHostPoints = 1 << 25;
 constexpr int64_t kMaxHostTurns = 1 << 14;
-constexpr int kMaxCallDepth = 64;
 
 int64_t OpsetOf(const Opsets& opsets, absl::string_view domain) {
   const auto found = opsets.find(NormalDomain(domain));
@@ -148,9 +148,6 @@ struct Importer::Frame {
   const Opsets* opsets = nullptr;
   // Of the call; null in the model's graph.
   const AttributeMap* attributes = nullptr;
-  const LocalFunction* function = nullptr;
-  const Frame* caller = nullptr;
-  int depth = 0;
 };
 
 const LocalFunction* FindFunction(const ModelParts& model, const NodeProto& node) {
@@ -244,10 +241,8 @@ absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Sco
   current_scope_ = outer;
   current_frame_ = caller;
   if (!outputs.ok()) {
-    return absl::Status(
-        outputs.status().code(),
-        absl::StrCat(LabelOf(node), " (", OperatorName(node, OpsetOf(*frame.opsets, node.domain())),
-                     "): ", outputs.status().message()));
+    const std::string name = OperatorName(node, OpsetOf(*frame.opsets, node.domain()));
+    return Within(absl::StrCat(LabelOf(node), " (", name, ")"), outputs.status());
   }
   for (int i = 0; i < node.output_size(); ++i) {
     const std::string& name = node.output(i);
@@ -334,12 +329,8 @@ absl::StatusOr<std::vector<Slot>> Importer::CallFunction(const LocalFunction& fu
                                                          const NodeProto& node,
                                                          absl::Span<const Slot> inputs,
                                                          const Frame& frame) {
-  for (const Frame* outer = &frame; outer != nullptr; outer = outer->caller) {
-    if (outer->function == &function) return Invalid("the function calls itself");
-  }
-  if (frame.depth >= kMaxCallDepth) {
-    return Unsupported("functions call each other more than ", kMaxCallDepth, " deep");
-  }
+  if (!called_.insert(&function).second) return Invalid("the function calls itself");
+  const absl::Cleanup leave = [&] { called_.erase(&function); };
   TARTAN_RETURN_IF_ERROR(
       CountRepeated(kCostOfCall * static_cast<int64_t>(function.body->nodes.size())));
   AttributeMap attributes;
@@ -355,9 +346,6 @@ absl::StatusOr<std::vector<Slot>> Importer::CallFunction(const LocalFunction& fu
   Frame callee;
   callee.opsets = &function.opsets;
   callee.attributes = &attributes;
-  callee.function = &function;
-  callee.caller = &frame;
-  callee.depth = frame.depth + 1;
   Scope scope;
   return ImportGraph(*function.body, inputs, scope, callee);
 }

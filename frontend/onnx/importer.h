@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -129,6 +130,7 @@ class Importer : private NodeServices {
   int64_t host_points_left_;
   int64_t host_turns_left_;
   uint32_t streams_ = 0;
+  std::unordered_set<const LocalFunction*> called_;  // whose bodies are being imported
   std::vector<std::vector<api::Value>*> held_;
   int body_depth_ = 0;         // bodies of loops being imported, one in the other
   bool body_is_open_ = false;  // the innermost one needs a value that is not known

@@ -1,14 +1,19 @@
 #include "frontend/onnx/model_reader.h"
 
+#include <google/protobuf/io/coded_stream.h>
+
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/mapped_file.h"
+#include "frontend/onnx/nesting.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
 namespace {
+
+constexpr int kMessagesPerGraph = 3;  // node, attribute, graph
 
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.find_last_of('/');
@@ -44,6 +49,20 @@ absl::Status CheckVersions(const ModelProto& model, absl::string_view name) {
   return absl::OkStatus();
 }
 
+// Protobuf refuses what lies deeper than 100 messages, which are 32 graphs in each other: where it
+// fails, it tries again with more and a stack for it.
+absl::StatusOr<bool> Parse(absl::Span<const uint8_t> bytes, ModelProto* model) {
+  const int size = static_cast<int>(bytes.size());
+  if (model->ParseFromArray(bytes.data(), size)) return true;
+  bool is_parsed = false;
+  TARTAN_RETURN_IF_ERROR(WithDeepStack(kMaxNestedGraphs, [&] {
+    google::protobuf::io::CodedInputStream stream(bytes.data(), size);
+    stream.SetRecursionLimit(kMessagesPerGraph * static_cast<int>(kMaxNestedGraphs));
+    is_parsed = model->ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
+  }));
+  return is_parsed;
+}
+
 }  // namespace
 
 absl::StatusOr<ModelFile> ReadModelBytes(absl::Span<const uint8_t> bytes, absl::string_view name) {
@@ -54,9 +73,13 @@ absl::StatusOr<ModelFile> ReadModelBytes(absl::Span<const uint8_t> bytes, absl::
                      " bytes, but a protobuf message holds at most 2 GiB; save the model with its "
                      "weights as external data"));
   }
-  auto model = std::make_shared<ModelProto>();
-  if (!model->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return NotAModel(name, "its bytes are no protobuf message of the right form, or it is cut off");
+  auto model = NewModelProto();
+  TARTAN_ASSIGN_OR_RETURN(const bool is_parsed, Parse(bytes, model.get()));
+  if (!is_parsed) {
+    return NotAModel(name,
+                     absl::StrCat("its bytes are no protobuf message of the right form, it is "
+                                  "cut off, or its graphs lie more than ",
+                                  kMaxNestedGraphs, " deep in each other"));
   }
   if (!model->has_graph()) return NotAModel(name, "it holds no graph, or it is cut off");
   TARTAN_RETURN_IF_ERROR(CheckVersions(*model, name));

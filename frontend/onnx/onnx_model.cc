@@ -8,6 +8,7 @@
 #include "frontend/onnx/external_data.h"
 #include "frontend/onnx/importer.h"
 #include "frontend/onnx/model_reader.h"
+#include "frontend/onnx/nesting.h"
 #include "frontend/onnx/operator_table.h"
 #include "frontend/onnx/value_proto.h"
 #include "proto/onnx.pb.h"
@@ -159,7 +160,8 @@ absl::Status CheckBinding(const api::TensorSpec& spec, const api::InputBinding& 
 
 // The model with every value of its graph for an output.
 std::shared_ptr<const ModelProto> WithAllValues(const ModelProto& model) {
-  auto copy = std::make_shared<ModelProto>(model);
+  const std::shared_ptr<ModelProto> copy = NewModelProto();
+  *copy = model;
   GraphProto* graph = copy->mutable_graph();
   std::set<std::string> outputs;
   for (const ValueInfoProto& output : graph->output()) outputs.insert(output.name());
@@ -181,6 +183,10 @@ int IndexOf(absl::Span<const api::Tensor> tensors, const api::Tensor& tensor) {
 }  // namespace
 
 struct OnnxModel::Impl {
+  absl::Status Read(ModelFile file, const LoadOptions& options);
+  absl::StatusOr<api::BoundGraph> Bind(absl::Span<const api::InputBinding> bindings,
+                                       api::Resolver* resolver) const;
+
   std::string name;
   std::shared_ptr<const ModelProto> proto;
   ModelParts parts;
@@ -188,6 +194,7 @@ struct OnnxModel::Impl {
   std::vector<api::TensorSpec> outputs;
   std::map<std::string, int64_t> opsets;
   std::string producer;
+  int64_t depth = 0;  // of graphs open at once
   int64_t parameter_count = 0;
   std::vector<OperatorCount> operators;
   absl::Status operators_status;
@@ -235,33 +242,40 @@ std::string OnnxModel::ProducerOf(absl::string_view value) const {
   return "";
 }
 
+absl::Status OnnxModel::Impl::Read(ModelFile file, const LoadOptions& options) {
+  name = file.name;
+  proto = options.all_values ? WithAllValues(*file.proto) : std::move(file.proto);
+  ExternalData external(file.folder);
+  absl::StatusOr<ModelParts> built = BuildParts(proto, &external);
+  if (!built.ok()) return Prefixed(name, built.status());
+  parts = *std::move(built);
+  absl::StatusOr<Inputs> read_inputs = ReadInputs(*proto, *parts.graph);
+  if (!read_inputs.ok()) return Prefixed(name, read_inputs.status());
+  inputs = *std::move(read_inputs);
+  absl::StatusOr<std::vector<api::TensorSpec>> read_outputs = ReadOutputs(proto->graph());
+  if (!read_outputs.ok()) return Prefixed(name, read_outputs.status());
+  outputs = *std::move(read_outputs);
+  for (const auto& [domain, version] : parts.opsets) {
+    opsets[domain.empty() ? "ai.onnx" : domain] = version;
+  }
+  producer = absl::StrCat(proto->producer_name(), proto->producer_version().empty() ? "" : " ",
+                          proto->producer_version());
+  for (const TensorProto& tensor : proto->graph().initializer()) {
+    parameter_count += parts.graph->constants.at(tensor.name()).tensor().shape().element_count();
+  }
+  operators = CountOperators(proto->graph(), parts);
+  operators_status = CheckOperators(parts);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::FromFile(ModelFile file,
                                                                      const LoadOptions& options) {
   auto impl = std::make_unique<Impl>();
-  impl->name = file.name;
-  impl->proto = options.all_values ? WithAllValues(*file.proto) : std::move(file.proto);
-  const ModelProto& proto = *impl->proto;
-  ExternalData external(file.folder);
-  absl::StatusOr<ModelParts> parts = BuildParts(impl->proto, &external);
-  if (!parts.ok()) return Prefixed(impl->name, parts.status());
-  impl->parts = *std::move(parts);
-  absl::StatusOr<Inputs> inputs = ReadInputs(proto, *impl->parts.graph);
-  if (!inputs.ok()) return Prefixed(impl->name, inputs.status());
-  impl->inputs = *std::move(inputs);
-  absl::StatusOr<std::vector<api::TensorSpec>> outputs = ReadOutputs(proto.graph());
-  if (!outputs.ok()) return Prefixed(impl->name, outputs.status());
-  impl->outputs = *std::move(outputs);
-  for (const auto& [domain, version] : impl->parts.opsets) {
-    impl->opsets[domain.empty() ? "ai.onnx" : domain] = version;
-  }
-  impl->producer = absl::StrCat(proto.producer_name(), proto.producer_version().empty() ? "" : " ",
-                                proto.producer_version());
-  for (const TensorProto& tensor : proto.graph().initializer()) {
-    impl->parameter_count +=
-        impl->parts.graph->constants.at(tensor.name()).tensor().shape().element_count();
-  }
-  impl->operators = CountOperators(proto.graph(), impl->parts);
-  impl->operators_status = CheckOperators(impl->parts);
+  impl->depth = DepthOf(*file.proto);
+  absl::Status status;
+  TARTAN_RETURN_IF_ERROR(
+      WithDeepStack(impl->depth, [&] { status = impl->Read(std::move(file), options); }));
+  TARTAN_RETURN_IF_ERROR(status);
   return std::shared_ptr<const OnnxModel>(new OnnxModel(std::move(impl)));
 }
 
@@ -277,16 +291,16 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::LoadBytes(
   return FromFile(std::move(file), {});
 }
 
-absl::StatusOr<api::BoundGraph> OnnxModel::Bind(absl::Span<const api::InputBinding> bindings,
-                                                api::Resolver* resolver) const {
-  TARTAN_RETURN_IF_ERROR(impl_->operators_status);
-  const std::vector<api::TensorSpec>& specs = impl_->inputs.specs;
+absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::InputBinding> bindings,
+                                                      api::Resolver* resolver) const {
+  TARTAN_RETURN_IF_ERROR(operators_status);
+  const std::vector<api::TensorSpec>& specs = inputs.specs;
   if (bindings.size() != specs.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(bindings.size(), " inputs are bound, the model has ", specs.size()));
   }
   api::BoundGraph bound;
-  std::vector<api::Value> inputs(impl_->parts.graph->inputs.size());
+  std::vector<api::Value> values(parts.graph->inputs.size());
   for (size_t i = 0; i < specs.size(); ++i) {
     const api::InputBinding& binding = bindings[i];
     TARTAN_RETURN_IF_ERROR(CheckBinding(specs[i], binding));
@@ -294,19 +308,26 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Bind(absl::Span<const api::InputBindi
     bound.placeholders.push_back(
         is_placeholder ? api::Tensor::Placeholder(specs[i].name, binding.shape) : api::Tensor());
     if (!binding.given) continue;
-    inputs[impl_->inputs.positions[i]] = is_placeholder
-                                             ? api::Value(bound.placeholders.back())
-                                             : api::ToLazy(*binding.value, specs[i].name);
+    values[inputs.positions[i]] = is_placeholder ? api::Value(bound.placeholders.back())
+                                                 : api::ToLazy(*binding.value, specs[i].name);
   }
   if (resolver != nullptr) resolver->Begin(bound.placeholders);
-  Importer importer(impl_->parts, resolver);
-  TARTAN_ASSIGN_OR_RETURN(bound.outputs, importer.Import(inputs));
+  Importer importer(parts, resolver);
+  TARTAN_ASSIGN_OR_RETURN(bound.outputs, importer.Import(values));
   if (importer.needed_values().empty()) return bound;
   api::BoundGraph request;
   for (const api::Tensor& placeholder : importer.needed_values()) {
     request.needed_values.push_back(IndexOf(bound.placeholders, placeholder));
   }
   return request;
+}
+
+absl::StatusOr<api::BoundGraph> OnnxModel::Bind(absl::Span<const api::InputBinding> bindings,
+                                                api::Resolver* resolver) const {
+  absl::StatusOr<api::BoundGraph> bound = absl::InternalError("not bound");
+  TARTAN_RETURN_IF_ERROR(
+      WithDeepStack(impl_->depth, [&] { bound = impl_->Bind(bindings, resolver); }));
+  return bound;
 }
 
 }  // namespace tartan::onnx

@@ -9,6 +9,7 @@ namespace tartan::onnx {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -255,7 +256,9 @@ TEST(OnnxModel, SurvivesFunctionsThatCallEachOtherVeryDeep) {
   for (int i = 0; i < 50000; ++i) {
     functions += Function(absl::StrCat("F", i), {absl::StrCat("F", i + 1)});
   }
-  EXPECT_EQ(BindCalls(functions).code(), absl::StatusCode::kUnimplemented);
+  // Where there is memory for the stack.
+  EXPECT_THAT(BindCalls(functions).code(),
+              AnyOf(absl::StatusCode::kOk, absl::StatusCode::kResourceExhausted));
 }
 
 }  // namespace
