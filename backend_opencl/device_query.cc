@@ -125,11 +125,12 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
 // A platform without devices, or one whose driver fails, leaves the others usable.
 std::vector<cl_device_id> DevicesOf(cl_platform_id platform) {
   cl_uint count = 0;
-  if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) return {};
+  const auto ask = [&](cl_uint room, cl_device_id* found, cl_uint* there) {
+    return CallCl(clGetDeviceIDs, platform, CL_DEVICE_TYPE_ALL, room, found, there) == CL_SUCCESS;
+  };
+  if (!ask(0, nullptr, &count)) return {};
   std::vector<cl_device_id> devices(count);
-  if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr) != CL_SUCCESS) {
-    return {};
-  }
+  if (!ask(count, devices.data(), nullptr)) return {};
   return devices;
 }
 
@@ -137,7 +138,7 @@ std::vector<cl_device_id> DevicesOf(cl_platform_id platform) {
 
 absl::StatusOr<std::vector<FoundDevice>> FindDevices() {
   cl_uint count = 0;
-  const cl_int error = clGetPlatformIDs(0, nullptr, &count);
+  const cl_int error = CallCl(clGetPlatformIDs, 0, nullptr, &count);
   if (error != CL_SUCCESS || count == 0) {
     return absl::UnavailableError(
         absl::StrCat(kRemedy, " (clGetPlatformIDs: ", ErrorName(error), ")"));

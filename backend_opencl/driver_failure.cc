@@ -14,8 +14,11 @@
 namespace tartan::opencl {
 namespace {
 
-// PoCL's threads, arenas and LLVM's pieces are taken by so much at a time, or less.
-constexpr size_t kMemoryBytes = size_t{64} << 20;
+// Arenas, stacks and LLVM's pieces are taken by so much at a time, or less.
+constexpr int64_t kPieceBytes = int64_t{64} << 20;
+// PoCL needs no more for a program: where there is less, an assertion of its or LLVM's is a lack of
+// memory that nobody looked at, at an earlier time.
+constexpr int64_t kProgramBytes = int64_t{256} << 20;
 // A program of a few kernels, with what is written on the way to them.
 constexpr uint64_t kDiskBytes = uint64_t{1} << 20;
 
@@ -24,14 +27,7 @@ char watched_folder[4096];
 std::atomic<bool> is_watched{false};
 std::atomic<bool> disk_was_short{false};
 std::atomic<bool> driver_lost{false};
-
-bool IsMemoryShort() {
-  void* const trial =
-      mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (trial == MAP_FAILED) return true;
-  munmap(trial, kMemoryBytes);
-  return false;
-}
+std::atomic<void (*)()> after_loading{nullptr};
 
 bool CanWrite(const char* path) {
   static const char bytes[4096] = {};
@@ -59,8 +55,17 @@ bool IsDiskShort() {
 
 }  // namespace
 
-Shortage FindShortage() {
-  if (driver_lost || IsMemoryShort()) return Shortage::kMemory;
+bool IsMemoryShort(int64_t bytes) {
+  void* const trial =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (trial == MAP_FAILED) return true;
+  munmap(trial, bytes);
+  return false;
+}
+
+Shortage FindShortage(Failure failure) {
+  const int64_t needed = failure == Failure::kCrash ? kProgramBytes : kPieceBytes;
+  if (driver_lost || IsMemoryShort(needed)) return Shortage::kMemory;
   return IsDiskShort() ? Shortage::kDisk : Shortage::kNone;
 }
 
@@ -69,7 +74,7 @@ const char* Describe(Shortage shortage) {
     case Shortage::kNone:
       return "";
     case Shortage::kMemory:
-      return "no memory is left for the OpenCL driver";
+      return "too little memory is left for the OpenCL driver";
     case Shortage::kDisk:
       return "no space is left on the disk for kernels that are being compiled; "
              "TMPDIR or TARTAN_CACHE_DIR can name a folder on another one";
@@ -78,11 +83,11 @@ const char* Describe(Shortage shortage) {
 }
 
 absl::Status ExplainByShortage(absl::Status failure) {
-  const Shortage shortage = FindShortage();
+  const Shortage shortage = FindShortage(Failure::kError);
   if (failure.ok() || shortage == Shortage::kNone) return failure;
   const std::string message = absl::StrCat(Describe(shortage), " (", failure.message(), ")");
   return shortage == Shortage::kMemory ? absl::ResourceExhaustedError(message)
-                                       : absl::DataLossError(message);
+                                       : absl::AbortedError(message);
 }
 
 void WatchFolder(const std::string& folder) {
@@ -95,6 +100,12 @@ void WatchFolder(const std::string& folder) {
 void UnwatchFolder() {
   disk_was_short = IsDiskShort();
   is_watched = false;
+}
+
+void SetAfterLoading(void (*function)()) { after_loading = function; }
+
+void CallAfterLoading() {
+  if (void (*const function)() = after_loading; function != nullptr) function();
 }
 
 bool IsDriverLost() { return driver_lost; }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <new>
+#include <exception>
 #include <string>
 
 #include "absl/status/status.h"
@@ -14,11 +14,19 @@ namespace tartan::opencl {
 
 enum class Shortage : uint8_t { kNone, kMemory, kDisk };
 
+// How the driver failed.
+enum class Failure : uint8_t {
+  kError,  // it returned an error
+  kCrash,  // it ended the process, having freed a part of what it had
+};
+
 // What is short now. May be called in a signal handler.
-Shortage FindShortage();
-// "no memory is left": a constant text, also for signal handlers. Empty for kNone.
+Shortage FindShortage(Failure failure);
+// Whether no more than `bytes` can be had in one piece.
+bool IsMemoryShort(int64_t bytes);
+// "too little memory is left": a constant text, also for signal handlers. Empty for kNone.
 const char* Describe(Shortage shortage);
-// `failure` with the shortage as its reason, as ResourceExhausted or DataLoss; `failure` as it is
+// `failure` with the shortage as its reason, as ResourceExhausted or Aborted; `failure` as it is
 // where nothing is short.
 absl::Status ExplainByShortage(absl::Status failure);
 
@@ -26,6 +34,11 @@ absl::Status ExplainByShortage(absl::Status failure);
 // watched, FindShortage knows how it was at the end.
 void WatchFolder(const std::string& folder);
 void UnwatchFolder();
+
+// Drivers put their own signal handlers in the place of others' while they are loaded (LLVM does):
+// `function` is called whenever that may have happened. One at a time.
+void SetAfterLoading(void (*function)());
+void CallAfterLoading();
 
 // A driver that threw holds locks for ever: it is lost. No call may reach it any more, and what it
 // gave out is not given back.
@@ -38,7 +51,7 @@ Result CallDriver(const Call& call, Result lost) {
   if (IsDriverLost()) return lost;
   try {
     return call();
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     NoteDriverLost();
     return lost;
   }

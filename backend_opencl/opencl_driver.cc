@@ -7,6 +7,8 @@
 #include "backend_opencl/calibration.h"
 #include "backend_opencl/device_query.h"
 #include "backend_opencl/disk_cache.h"
+#include "backend_opencl/driver_failure.h"
+#include "backend_opencl/missing_device.h"
 #include "backend_opencl/opencl_device.h"
 #include "backend_opencl/pocl_folder.h"
 #include "tile/base/status_macros.h"
@@ -50,7 +52,12 @@ class OpenClDriver : public hal::Driver {
  private:
   absl::StatusOr<std::vector<FoundDevice>> Find() const {
     absl::StatusOr<std::vector<FoundDevice>> found;
-    PoclFolder::OfProcess().FindWith(cache_directory_, [&] { found = FindDevices(); });
+    PoclFolder& folder = PoclFolder::OfProcess();
+    if (folder.root().empty()) TARTAN_RETURN_IF_ERROR(CheckMemoryForDrivers());
+    folder.FindWith(cache_directory_, [&] { found = FindDevices(); });
+    CallAfterLoading();
+    const bool none = found.ok() ? found->empty() : absl::IsUnavailable(found.status());
+    if (none) TARTAN_RETURN_IF_ERROR(WhyNoDevice(folder.status()));
     return found;
   }
 

@@ -29,7 +29,8 @@ struct OpenClOptions {
 
 // Compiles the format "opencl-c": OpenCL C 1.2. ListDevices is Unavailable, with the remedy, where
 // no OpenCL platform is installed. The first ListDevices or Open of the process sets an environment
-// variable while it asks for devices (pocl_folder.h): no other thread may then read the environment.
+// variable while it asks for devices (pocl_folder.h): no other thread may then read the
+// environment.
 std::unique_ptr<hal::Driver> MakeOpenClDriver(const OpenClOptions& options = {});
 
 }  // namespace tartan::opencl

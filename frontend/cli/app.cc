@@ -101,7 +101,7 @@ ExitCode RunCommand(const App& app) {
 
 }  // namespace
 
-int RunApp(int argc, char** argv) {
+ExitCode RunApp(int argc, char** argv) {
   const std::unique_ptr<App> app = MakeApp();
   ExitCode code = ExitCode::kDone;
   try {
@@ -112,7 +112,7 @@ int RunApp(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     code = Fail(ExitCode::kMemory, "no memory left");
   }
-  return static_cast<int>(code);
+  return code;
 }
 
 }  // namespace tartan::cli

@@ -1,9 +1,11 @@
 // The command line as a whole: global options, the choice of a command, and how it ends.
 #pragma once
 
+#include "frontend/cli/exit_code.h"
+
 namespace tartan::cli {
 
-// Returns the exit code. Results go to stdout, one message per error to stderr.
-int RunApp(int argc, char** argv);
+// Results go to stdout, one message per error to stderr.
+ExitCode RunApp(int argc, char** argv);
 
 }  // namespace tartan::cli

@@ -56,6 +56,7 @@ absl::Status At(Stage stage, absl::Status status) {
 ExitCode ExitCodeFor(const absl::Status& status) {
   if (status.ok()) return ExitCode::kDone;
   if (status.code() == absl::StatusCode::kResourceExhausted) return ExitCode::kMemory;
+  if (status.code() == absl::StatusCode::kAborted) return ExitCode::kFile;  // a full disk
   switch (StageOf(status)) {
     case Stage::kUsage:
       return ExitCode::kUsage;
@@ -64,7 +65,8 @@ ExitCode ExitCodeFor(const absl::Status& status) {
     case Stage::kModel:
       return WhileReadingModel(status.code());
     case Stage::kDevice:
-      return ExitCode::kDevice;
+      return status.code() == absl::StatusCode::kPermissionDenied ? ExitCode::kFile
+                                                                  : ExitCode::kDevice;
     case Stage::kRun:
       return WhileRunning(status.code());
   }

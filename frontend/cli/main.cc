@@ -7,6 +7,7 @@
 
 #include "frontend/cli/app.h"
 #include "frontend/cli/exit_code.h"
+#include "frontend/cli/last_words.h"
 
 namespace {
 
@@ -32,5 +33,6 @@ int main(int argc, char** argv) {
   KeepStandardStreamsTaken();
   signal(SIGINT, OnInterrupt);
   signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where stdout is written
-  return tartan::cli::RunApp(argc, argv);
+  tartan::cli::InstallLastWords();
+  return tartan::cli::EndProgram(tartan::cli::RunApp(argc, argv));
 }

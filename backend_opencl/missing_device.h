@@ -1,0 +1,17 @@
+// Why the OpenCL loader shows no device although drivers are installed.
+#pragma once
+
+#include "absl/status/status.h"
+
+namespace tartan::opencl {
+
+// ResourceExhausted where drivers are installed and there is no memory to load one: PoCL aborts in
+// trying. Ok again once drivers are loaded.
+absl::Status CheckMemoryForDrivers();
+
+// Ok where nothing is known. ResourceExhausted where there is no memory to load or start a driver,
+// Unavailable where a driver cannot be loaded for another reason, or finds no device; `folder`, why
+// PoCL has no folder to compile in, if that is what is missing.
+absl::Status WhyNoDevice(const absl::Status& folder);
+
+}  // namespace tartan::opencl

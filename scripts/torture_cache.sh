@@ -1,0 +1,188 @@
+#!/usr/bin/env bash
+# Damages the disk cache, kills runs, fills disks, takes homes and memory away: each run of the
+# digit model must then give the right answer, or end with the right code and a true message, in time.
+# Usage: scripts/torture_cache.sh [SEED] [DAMAGES] [KILLS] [DISKS] [LIMITS]   (1 200 50 20 40)
+# TARTAN_PROGRAM is what is run (build/tartan), TARTAN_TORTURE_DIR where (build/). Full disks and users
+# without rights need root or user namespaces; the script says where it does without.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+seed=${1:-1} damages=${2:-200} kills=${3:-50} disks=${4:-20} limits=${5:-40}
+program=$(realpath "${TARTAN_PROGRAM:-build/tartan}")
+model=$PWD/examples/digits/digits.onnx picture=$PWD/examples/digits/seven.png
+# No run on a busy machine takes as long: a hang.
+timeout_s=${TARTAN_TORTURE_TIMEOUT:-180}
+RANDOM=$seed
+ulimit -c 0
+
+work=$(realpath "$(mktemp -d -p "${TARTAN_TORTURE_DIR:-build}" torture.XXXXXX)")
+trap 'chmod -R u+rwx "$work" 2>/dev/null; rm -rf "$work"' EXIT
+mkdir "$work/tmp"
+chmod 1777 "$work/tmp"
+chmod 755 "$work"
+export TMPDIR=$work/tmp
+unset POCL_CACHE_DIR XDG_CACHE_HOME TARTAN_DEVICE POCL_KERNEL_CACHE
+
+runs=0 answers=0 failures=0
+declare -A ended
+
+# random BELOW
+random() { echo $(((RANDOM * 32768 + RANDOM) % $1)); }
+
+# attempt WHAT CODES PATTERN COMMAND...: COMMAND runs the model and writes $work/answer.npy. It must
+# write the right answer, or end with one of CODES and say what matches PATTERN.
+attempt() {
+  local what=$1 codes=$2 pattern=$3
+  shift 3
+  rm -f "$work/answer.npy"
+  timeout -s KILL "$timeout_s" "$@" >"$work/out" 2>"$work/err"
+  local code=$?
+  runs=$((runs + 1))
+  ended[$code]=$((${ended[$code]:-0} + 1))
+  if [[ $code == 0 ]] && cmp -s "$work/answer.npy" "$work/right.npy"; then
+    answers=$((answers + 1))
+  elif [[ $code != 0 && " $codes " == *" $code "* ]] && grep -qE "$pattern" "$work/err"; then
+    return 0
+  else
+    failures=$((failures + 1))
+    echo "FAILED (seed $seed): $what: exit $code; $(head -c 600 "$work/err" | tr '\n' '~')"
+  fi
+}
+
+run=("$program" run "$model" --input "x=@$picture" --output "scores=$work/answer.npy")
+cache=$work/cache
+
+report() {
+  local text="" code
+  for code in "${!ended[@]}"; do text+=" exit $code: ${ended[$code]};"; done
+  echo "$1: $runs runs, $answers right answers,$text $failures failures so far ($((SECONDS - began)) s)"
+  runs=0 answers=0 ended=()
+}
+
+# damage FILE: one of ten kinds.
+damage() {
+  local file=$1 size kind
+  size=$(stat -c %s "$file")
+  kind=$(random 10)
+  case $kind in
+    0) truncate -s 0 "$file" ;;
+    1) truncate -s "$(random $((size + 1)))" "$file" ;;
+    2) head -c $((size / 2)) "$file" >"$file-" && head -c $((size - size / 2)) /dev/zero >>"$file-" &&
+      mv "$file-" "$file" ;;
+    3 | 4) # a byte, or a few hundred
+      head -c $((kind == 3 ? 1 : 300)) /dev/urandom |
+        dd of="$file" bs=1 seek="$(random $((size + 1)))" conv=notrunc status=none ;;
+    5) rm "$file" ;;
+    6) rm "$file" && mkfifo "$file" ;;
+    7) rm "$file" && mkdir "$file" && echo text >"$file/text" ;;
+    8) rm "$file" && ln -s "$file" "$file" ;;
+    9) head -c 1000 /dev/urandom >>"$file" ;;
+  esac
+  echo "kind $kind of $(basename "$file")"
+}
+
+began=$SECONDS
+env TARTAN_CACHE_DIR="$cache" "${run[@]}" >/dev/null || exit 1
+mv "$work/answer.npy" "$work/right.npy"
+echo "first run: $((SECONDS - began)) s"
+cold=$(((SECONDS - began) * 1000 + 500))
+
+# A killed run leaves PoCL's files behind: they are damaged as well.
+for ((delay = 30; delay > 0; --delay)); do
+  env TARTAN_CACHE_DIR="$work/killed" "${run[@]}" >/dev/null 2>&1 &
+  pid=$!
+  sleep "$(awk "BEGIN { print $cold * $delay / 30 * 0.0009 }")"
+  kill -KILL $pid 2>/dev/null && wait $pid 2>/dev/null
+  [[ -n $(find "$work/killed" -name '*.so' 2>/dev/null | head -1) ]] && break
+done 2>/dev/null
+rm -f "$work/answer.npy"
+cp -a "$work/killed"/tartan-scratch-* "$cache" 2>/dev/null
+cp -a "$cache" "$work/sound"
+for ((i = 0; i < damages; ++i)); do
+  rm -rf "$cache" && cp -a "$work/sound" "$cache"
+  mapfile -t files < <(find "$cache" -type f | sort)
+  what=$(damage "${files[$(random ${#files[@]})]}")
+  if ((i % 8 == 7)); then
+    attempt "--no-cache beside a damage, $what" "" . env TARTAN_CACHE_DIR="$cache" "${run[@]}" --no-cache
+  else
+    attempt "damage $i, $what" "" . env TARTAN_CACHE_DIR="$cache" "${run[@]}"
+    [[ -z $(find "$cache" -name 'tartan-scratch-*') || $what == *"kind 5 of lock" ]] || {
+      failures=$((failures + 1))
+      echo "FAILED (seed $seed): damage $i, $what: a killed process's files are left"
+    }
+  fi
+done
+report damages
+
+for ((i = 0; i < kills; ++i)); do
+  ((i % 5 > 0)) || rm -rf "$cache"
+  env TARTAN_CACHE_DIR="$cache" "${run[@]}" >/dev/null 2>&1 &
+  pid=$!
+  sleep "$(awk "BEGIN { print $(random "$cold") / 1000 }")"
+  { kill -KILL $pid && wait $pid; } 2>/dev/null
+  attempt "after SIGKILL $i" "" . env TARTAN_CACHE_DIR="$cache" "${run[@]}"
+done
+report SIGKILLs
+
+namespace=(unshare -m)
+[[ $(id -u) == 0 ]] || namespace=(unshare -Urm)
+space='no space|too little|cannot be written|No space'
+if "${namespace[@]}" mount -t tmpfs tmpfs /mnt 2>/dev/null; then
+  for ((i = 0; i < disks; ++i)); do
+    size=$((4 + (i / 2) * (i / 2) * 1600 / (disks + 1) + $(random 16)))k
+    mkdir -p "$work/full"
+    # Even: the cache alone is on it. Odd: so is every other place.
+    everywhere=$((i % 2))
+    attempt "a disk of $size, everywhere: $everywhere" "$([[ $everywhere == 1 ]] && echo 6)" "$space" \
+      "${namespace[@]}" bash -c '
+        mount -t tmpfs -o size="$1" tmpfs "$2/full" || exit 99
+        if [[ $3 == 1 ]]; then
+          for place in "$TMPDIR" /tmp /var/tmp /dev/shm; do mount --bind "$2/full" "$place"; done
+        fi
+        TARTAN_CACHE_DIR=$2/full/cache exec "${@:4}"' bash "$size" "$work" "$everywhere" "${run[@]}"
+  done
+  attempt "no folder that can be written" 6 "no folder to compile in" "${namespace[@]}" bash -c '
+      for place in "$TMPDIR" /tmp /var/tmp /dev/shm; do mount -t tmpfs -o ro tmpfs "$place"; done
+      unset TARTAN_CACHE_DIR HOME; exec "$@"' bash "${run[@]}"
+  report "full disks"
+else
+  echo "full disks: left out, this user may not mount"
+fi
+
+mkdir -p "$work/read-only"
+chmod 555 "$work/read-only"
+chmod 777 "$work"
+homes=("-u HOME" "HOME=/" "HOME=/etc/passwd" "HOME=$work/read-only" "HOME=/nonexistent/home"
+  "TARTAN_CACHE_DIR=$work/read-only" "TARTAN_CACHE_DIR=/dev/null" "TARTAN_CACHE_DIR=/proc/cache"
+  "POCL_CACHE_DIR=$work/read-only" "POCL_CACHE_DIR=/dev/null" "TMPDIR=/nonexistent -u HOME")
+users=("")
+nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+if [[ $(id -u) != 0 ]]; then
+  echo "other users: left out, this is not root"
+elif $nobody test -x "$program" -a -r "$model"; then
+  users+=("$nobody")
+else
+  echo "other users: left out, they may not read $program"
+fi
+((limits > 10)) || homes=("${homes[@]:0:3}") users=("${users[@]: -1}") # the quick share
+for user in "${users[@]}"; do
+  for home in "${homes[@]}"; do
+    # As root / and read-only folders are not what they are to others.
+    [[ -n $user || $home != HOME=/ ]] || continue
+    attempt "$user $home" "" . $user env $home "${run[@]}"
+    rm -rf "$work/read-only/.cache" "$work/read-only/kernels"
+  done
+done
+report homes
+
+for ((i = 0; i < limits; ++i)); do
+  mb=$((50 + 950 * i / (limits > 1 ? limits - 1 : 1)))
+  no_cache=()
+  ((i % 2 > 0)) || no_cache=(--no-cache)
+  attempt "$mb MB ${no_cache[*]}" 7 "memory" bash -c 'ulimit -v $(($1 * 1000)) && exec "${@:2}"' \
+    bash "$mb" env TARTAN_CACHE_DIR="$cache" "${run[@]}" "${no_cache[@]}"
+done
+report "memory limits"
+
+((failures == 0)) || { echo "$failures of the runs failed; seed $seed" && exit 1; }
+echo "everything was as it should; seed $seed"
