@@ -11,8 +11,10 @@ Tartan's RMS error exceeds onnxruntime's by more than --factor. Needs onnx, onnx
 """
 import argparse
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -54,6 +56,14 @@ def read_feeds(session, folder):
     return {name: numpy_helper.to_array(tensor) for name, tensor in zip(given, tensors)}
 
 
+def link_or_copy(path, to):
+    """External data must not be a symbolic link out of the model's folder."""
+    try:
+        os.link(path, to)
+    except OSError:
+        shutil.copy(path, to)
+
+
 def answer_with_onnxruntime(model, copy):
     """A folder with the model's files, its inputs and onnxruntime's outputs."""
     options = onnxruntime.SessionOptions()
@@ -65,7 +75,7 @@ def answer_with_onnxruntime(model, copy):
     copy.mkdir(parents=True)
     for path in model.iterdir():
         if path.is_file():
-            (copy / path.name).symlink_to(path.resolve())
+            link_or_copy(path, copy / path.name)
     for data in sorted(model.glob("test_data_set_*")):
         to = copy / data.name
         to.mkdir()

@@ -76,7 +76,8 @@ Reduction::Reduction(const poly::FlatContraction& flat, const plan::KernelPlan& 
       indices_(indices),
       names_(names),
       block_(block),
-      positions_(OutputPositions(flat, plan)) {
+      positions_(OutputPositions(flat, plan)),
+      runs_(DivideSum(flat, plan)) {
   for (const math::RangeConstraint& constraint : flat_.constraints) {
     if (!DependsOnTile(constraint)) continue;
     tile_constraints_.push_back(constraint);
@@ -101,9 +102,31 @@ sem::Type Reduction::AccumulatorType(bool is_tail) const {
 }
 
 std::string Reduction::AccumulatorName(size_t position, int64_t partial, bool is_tail) const {
-  if (is_tail) return absl::StrCat("tail", position);
-  if (positions_.size() == 1 && partials() == 1) return "acc";
-  return absl::StrCat("acc", position, partials() == 1 ? "" : absl::StrCat("_", partial));
+  if (is_tail) return absl::StrCat(in_run_ ? "run_tail" : "tail", position);
+  const absl::string_view prefix = in_run_ ? "run" : "acc";
+  if (positions_.size() == 1 && partials() == 1) return std::string(prefix);
+  return absl::StrCat(prefix, position, partials() == 1 ? "" : absl::StrCat("_", partial));
+}
+
+std::vector<Reduction::Accumulator> Reduction::Accumulators(bool with_tails) const {
+  std::vector<Accumulator> accumulators;
+  for (size_t p = 0; p < positions_.size(); ++p) {
+    for (int64_t partial = 0; partial < partials(); ++partial) {
+      accumulators.push_back({AccumulatorName(p, partial, false), AccumulatorType(false)});
+    }
+    if (with_tails) accumulators.push_back({AccumulatorName(p, 0, true), AccumulatorType(true)});
+  }
+  return accumulators;
+}
+
+std::vector<StmtPtr> Reduction::Declare(const std::vector<Accumulator>& accumulators) const {
+  const ExprPtr identity = Identity(flat_.aggregation, flat_.accumulator_type);
+  std::vector<StmtPtr> statements;
+  for (const Accumulator& accumulator : accumulators) {
+    statements.push_back(sem::MakeDeclare(accumulator.type, accumulator.name,
+                                          sem::Splat(identity, accumulator.type.lanes), true));
+  }
+  return statements;
 }
 
 std::vector<std::string> Reduction::AccumulatorNames() const {
@@ -129,19 +152,7 @@ std::vector<StmtPtr> Reduction::Emit() {
 }
 
 std::vector<StmtPtr> Reduction::DeclareAccumulators() const {
-  std::vector<StmtPtr> statements;
-  const ExprPtr identity = Identity(flat_.aggregation, flat_.accumulator_type);
-  for (size_t p = 0; p < positions_.size(); ++p) {
-    for (int64_t partial = 0; partial < partials(); ++partial) {
-      statements.push_back(sem::MakeDeclare(AccumulatorType(false),
-                                            AccumulatorName(p, partial, false),
-                                            sem::Splat(identity, plan_.lanes), true));
-    }
-    if (HasTail()) {
-      statements.push_back(
-          sem::MakeDeclare(AccumulatorType(true), AccumulatorName(p, 0, true), identity, true));
-    }
-  }
+  std::vector<StmtPtr> statements = Declare(Accumulators(HasTail()));
   if (flat_.needs_hits()) {
     statements.push_back(sem::MakeDeclare({DataType::kInt32, 1}, "hit", sem::Int(0), true));
   }
@@ -210,20 +221,60 @@ StmtPtr Reduction::Loop(int level, bool checked) {
   const sem::Type type = {indices_.type(), 1};
   if (plan::IsUnrolled(flat_, plan_, i)) return Loops(level + 1, checked);
   indices_.Set(i, sem::Var(names_[i], type));
-  const ExprPtr zero = indices_.Number(0);
   if (i != plan_.vector_index) {
-    const ExprPtr begin = block_ != nullptr ? block_->Begin(i) : zero;
+    const ExprPtr begin = block_ != nullptr ? block_->Begin(i) : indices_.Number(0);
     const ExprPtr end = block_ != nullptr ? block_->End(i) : indices_.Number(range);
-    return sem::MakeFor(names_[i], begin, end, Loops(level + 1, checked));
+    return Steps(level, checked, begin, end, 1);
   }
   const int64_t step = plan_.unroll[i];
   const ExprPtr whole = indices_.Number(range / step * step);
-  StmtPtr vectors = sem::MakeFor(names_[i], zero, whole, Loops(level + 1, checked), step);
+  StmtPtr vectors = Steps(level, checked, indices_.Number(0), whole, step);
   if (!HasTail()) return vectors;
   // Constraints that need this index were not looked at yet.
   const bool check_tail = checked || tile_level_ > level;
   return sem::MakeBlock({std::move(vectors), sem::MakeFor(names_[i], whole, indices_.Number(range),
                                                           Accumulate(check_tail, true))});
+}
+
+StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const ExprPtr& end,
+                         int64_t step) {
+  const int i = plan_.reduction_order[level];
+  const std::string& name = names_[i];
+  if (level != runs_.level || in_run_) {
+    return sem::MakeFor(name, begin, end, Loops(level + 1, checked), step);
+  }
+  // Tails are added up by loops inside this one.
+  const bool with_tails = HasTail() && i != plan_.vector_index;
+  const std::vector<Accumulator> totals = Accumulators(with_tails);
+  in_run_ = true;
+  const std::vector<Accumulator> sums = Accumulators(with_tails);
+  std::vector<StmtPtr> statements = Declare(sums);
+  StmtPtr inner = Loops(level + 1, checked);
+  in_run_ = false;
+  const int64_t length = runs_.steps * step;
+  const std::string from = runs_.steps == 1 ? name : absl::StrCat(name, "from");
+  if (runs_.steps > 1) {
+    const ExprPtr first = sem::Var(from, {indices_.type(), 1});
+    const ExprPtr past = sem::Add(first, indices_.Number(length));
+    const bool is_whole = RunsDivide(i, length);
+    inner =
+        sem::MakeFor(name, first, is_whole ? past : sem::Min(past, end), std::move(inner), step);
+  }
+  statements.push_back(std::move(inner));
+  for (size_t a = 0; a < totals.size(); ++a) {
+    statements.push_back(sem::MakeAssign(
+        totals[a].name, sem::ApplyOp(ScalarOp::kAdd, {sem::Var(totals[a].name, totals[a].type),
+                                                      sem::Var(sums[a].name, sums[a].type)})));
+  }
+  return sem::MakeFor(from, begin, end, sem::MakeBlock(std::move(statements)), length);
+}
+
+// Runs of `length` values of the index end where its loop does.
+bool Reduction::RunsDivide(int i, int64_t length) const {
+  const bool is_block_run = plan_.block && plan_.block->run_index == i;
+  const int64_t range = flat_.indices[i].range;
+  if (is_block_run) return plan_.block->run % length == 0 && range % plan_.block->run == 0;
+  return range / plan_.unroll[i] * plan_.unroll[i] % length == 0;
 }
 
 std::vector<Reduction::Point> Reduction::Points(bool is_tail) const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tile/lower/expr_emitter.h"
+#include "tile/lower/sum_runs.h"
 #include "tile/lower/task_block.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/poly/flat_contraction.h"
@@ -45,9 +46,21 @@ class Reduction {
   sem::Type AccumulatorType(bool is_tail) const;
   std::string AccumulatorName(size_t position, int64_t partial, bool is_tail) const;
   std::vector<std::string> AccumulatorNames() const;
+  // Those of the tile or, while a run's code is made, of the run.
+  struct Accumulator {
+    std::string name;
+    sem::Type type;
+  };
+  std::vector<Accumulator> Accumulators(bool with_tails) const;
+  std::vector<sem::StmtPtr> Declare(const std::vector<Accumulator>& accumulators) const;
 
   sem::StmtPtr Loops(int level, bool checked);
   sem::StmtPtr Loop(int level, bool checked);
+  // The loop of a level from `begin` to `end`, `step` values at a time; in runs where it is that of
+  // runs_.
+  sem::StmtPtr Steps(int level, bool checked, const sem::ExprPtr& begin, const sem::ExprPtr& end,
+                     int64_t step);
+  bool RunsDivide(int i, int64_t length) const;
   // A point of the tile: an output position, values of unrolled indices, and a partial result.
   struct Point {
     Position position;
@@ -82,6 +95,8 @@ class Reduction {
   std::vector<math::RangeConstraint> tile_constraints_;
   std::vector<math::RangeConstraint> assumed_;
   int tile_level_ = -1;  // the level at which all of them are known
+  const SumRuns runs_;
+  bool in_run_ = false;
 };
 
 // The positions of a plan's register tile over output indices, the vector index varying fastest.

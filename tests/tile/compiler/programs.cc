@@ -29,6 +29,13 @@ const std::vector<TestProgram>& TestPrograms() {
        {F32({13, 7}), F32({7, 37})}},
       {"MatMulWide", "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
        {F32({33, 65}), F32({65, 64})}},
+      {"ProductOfManyTerms",
+       "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
+       {F32({5, 601}), F32({601, 17})}},
+      {"ConvolutionOfManyChannels",
+       "function (D[N, X, Y, CI], K[I, J, CO, CI]) -> (O) { O[n, x, y, co : N, X, Y, CO] = "
+       "+(D[n, x+i-1, y+j-1, ci] * K[i, j, co, ci]); }",
+       {F32({1, 4, 5, 36}), F32({3, 3, 5, 36})}},
       {"MatMulBiasRelu",
        "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); S = P + C; "
        "O = (S > 0 ? S : 0); }",
