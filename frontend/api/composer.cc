@@ -188,8 +188,11 @@ absl::StatusOr<ComposedProgram> Compose(absl::Span<const Tensor> placeholders,
 
 absl::StatusOr<Definition> Definition::Make(absl::Span<const Tensor> placeholders,
                                             absl::Span<const Tensor> outputs) {
-  const ComposedFunction composed = ComposeFunction(placeholders, outputs);
   Definition definition;
+  definition.checks_ = ChecksOf(outputs);
+  std::vector<Tensor> computed(outputs.begin(), outputs.end());
+  for (const CheckedTensor& checked : definition.checks_) computed.push_back(checked.values);
+  const ComposedFunction composed = ComposeFunction(placeholders, computed);
   definition.placeholders_ = placeholders.size();
   std::vector<TensorShape> shapes;
   for (size_t i = 0; i < composed.inputs.size(); ++i) {
@@ -217,7 +220,14 @@ absl::StatusOr<std::vector<HostTensor>> Definition::Evaluate(absl::Span<const Ho
   ir::NaiveOptions options;
   options.max_points = *points;
   options.points_left = points;
-  return ir::EvaluateNaively(program_, inputs, options);
+  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
+                          ir::EvaluateNaively(program_, inputs, options));
+  const size_t wanted = results.size() - checks_.size();
+  for (size_t i = 0; i < checks_.size(); ++i) {
+    TARTAN_RETURN_IF_ERROR(CheckValues(*checks_[i].check, results[wanted + i]));
+  }
+  results.resize(wanted);
+  return results;
 }
 
 absl::StatusOr<std::vector<HostTensor>> EvaluateByDefinition(absl::Span<const Tensor> placeholders,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "frontend/api/check.h"
 #include "frontend/api/tensor.h"
 #include "proto/tile.pb.h"
 #include "tile/ir/program.h"
@@ -33,6 +34,7 @@ class Definition {
                                          absl::Span<const Tensor> outputs);
   // The values of the outputs; `values` are those of the placeholders. Visits at most `*points`
   // index points and takes them off it; ResourceExhausted, and 0 there, where they do not suffice.
+  // OutOfRange where a check (check.h) of what the outputs need fails.
   absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const HostTensor> values,
                                                    int64_t* points) const;
 
@@ -40,6 +42,7 @@ class Definition {
   ir::Program program_;
   size_t placeholders_ = 0;
   std::vector<HostTensor> constants_;  // the inputs after the placeholders
+  std::vector<CheckedTensor> checks_;  // their values are the outputs after those wanted
 };
 
 // The same at once.

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "frontend/api/checked_program.h"
+#include "frontend/api/function.h"
 #include "frontend/api/load.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/repetition.h"
@@ -14,44 +17,144 @@ void Append(const std::vector<Tensor>& from, std::vector<Tensor>* to) {
   to->insert(to->end(), from.begin(), from.end());
 }
 
+std::vector<Tensor> MadeBy(const RepeatBody& body) {
+  std::vector<Tensor> made;
+  if (body.goes_on.defined()) made.push_back(body.goes_on);
+  Append(body.next_states, &made);
+  Append(body.rows, &made);
+  return made;
+}
+
+// Where among a call's operands the values of a body's placeholder are, all that its turns see of
+// it; -1 where it is no operand, or its later rows may never be read.
+int64_t OperandOf(const Tensor& tensor, const RepeatBody& body) {
+  const auto states = static_cast<int64_t>(body.states.size());
+  const auto slice = std::find(body.slices.begin(), body.slices.end(), tensor);
+  if (slice != body.slices.end()) {
+    return body.goes_on.defined() ? -1 : states + (slice - body.slices.begin());
+  }
+  const auto same = std::find(body.invariants.begin(), body.invariants.end(), tensor);
+  if (same == body.invariants.end()) return -1;
+  return states + static_cast<int64_t>(body.slices.size()) + (same - body.invariants.begin());
+}
+
+// Whether the number of the turn can be no other than what the check allows.
+bool HoldsForTurns(const CheckedTensor& checked, const RepeatBody& body) {
+  const int64_t turns = std::min(body.turns, kMaxTurns);
+  return checked.values == body.turn && checked.check->bounds.size() == 1 &&
+         checked.check->bounds[0].least <= 0 && turns - 1 <= checked.check->bounds[0].greatest;
+}
+
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> DeviceRunner::Program(
-    const RepeatBody& body) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (program_ != nullptr) return program_;
+absl::Status DeviceRunner::AddState(const std::vector<CheckedTensor>& checks, RepeatBody* body) {
+  std::vector<Tensor> inputs(1);
+  std::string header = "V";
+  std::string statements;
+  int64_t count = 0;
+  std::vector<int64_t> offsets;
+  for (const CheckedTensor& checked : checks) {
+    TARTAN_ASSIGN_OR_RETURN(inputs.emplace_back(), StatusOf(checked));
+    offsets.push_back(count);
+    count += inputs.back().shape().element_count();
+  }
+  for (size_t k = 0; k < checks.size(); ++k) {
+    absl::StrAppend(&header, ", S", k);
+    absl::StrAppend(&statements, " C", k, "[i : ", count, "] = =(S", k, "[i - ", offsets[k], "])",
+                    k == 0 ? "" : absl::StrCat(" default C", k - 1), ";");
+  }
+  inputs[0] = Tensor::Placeholder("checks", TensorShape{DataType::kUInt64, {count}});
+  TARTAN_ASSIGN_OR_RETURN(const Tensor next,
+                          Apply(absl::StrCat("function (", header, ") -> (N) {", statements,
+                                             " N = max(V, C", checks.size() - 1, "); }"),
+                                inputs, "checks"));
+  body->states.push_back(inputs[0]);
+  body->next_states.push_back(next);
+  if (!body->goes_on.defined()) return absl::OkStatus();
+  // What is out of range may be what would have ended the turns.
+  TARTAN_ASSIGN_OR_RETURN(body->goes_on,
+                          Apply("function (G, N) -> (H) { M[] = >(N[i]); H = G && M == 0; }",
+                                {body->goes_on, next}, "goes_on"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DeviceRunner::Loaded> DeviceRunner::Compile(const RepeatBody& given) const {
+  Loaded loaded;
+  RepeatBody body = given;
+  std::vector<CheckedTensor> made;  // by the turns
+  if (is_checked_) {
+    for (const CheckedTensor& checked : ChecksOf(MadeBy(body))) {
+      if (HoldsForTurns(checked, body)) continue;
+      const int64_t operand = OperandOf(checked.values, body);
+      if (operand >= 0) {
+        loaded.operand_checks.push_back({checked.check, static_cast<size_t>(operand)});
+        continue;
+      }
+      made.push_back(checked);
+      loaded.state_checks.push_back(checked.check);
+      loaded.statuses += static_cast<int64_t>(checked.check->bounds.size());
+    }
+  }
+  if (!made.empty()) TARTAN_RETURN_IF_ERROR(AddState(made, &body));
   std::vector<Tensor> inputs;
   if (body.turn.defined()) inputs.push_back(body.turn);
-  std::vector<Tensor> outputs;
-  if (body.goes_on.defined()) outputs.push_back(body.goes_on);
   Append(body.states, &inputs);
   Append(body.slices, &inputs);
   Append(body.invariants, &inputs);
-  Append(body.next_states, &outputs);
-  Append(body.rows, &outputs);
+  std::vector<Tensor> outputs = MadeBy(body);
   // Handed out again, so that their memory serves for nothing else during a turn.
   Append(body.states, &outputs);
   Append(body.invariants, &outputs);
   RunStatistics ignored;
-  TARTAN_ASSIGN_OR_RETURN(program_, Load(device_, inputs, outputs, "body",
-                                         statistics_ != nullptr ? statistics_ : &ignored));
-  statistics_ = nullptr;
-  return program_;
+  TARTAN_ASSIGN_OR_RETURN(
+      loaded.program,
+      api::Load(device_, inputs, outputs, "body", statistics_ != nullptr ? statistics_ : &ignored));
+  return loaded;
+}
+
+absl::StatusOr<const DeviceRunner::Loaded*> DeviceRunner::Load(const RepeatBody& body) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (loaded_ == nullptr) {
+    TARTAN_ASSIGN_OR_RETURN(Loaded loaded, Compile(body));
+    loaded_ = std::make_unique<const Loaded>(std::move(loaded));
+    statistics_ = nullptr;
+  }
+  return loaded_.get();
 }
 
 absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Repeat(
     const RepeatBody& body, absl::Span<const HostTensor> operands) {
   if (body.turns > kMaxTurns && !body.goes_on.defined()) return TooManyTurns(kMaxTurns);
-  TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<evaluator::LoadedProgram> program, Program(body));
+  TARTAN_ASSIGN_OR_RETURN(const Loaded* loaded, Load(body));
+  for (const OperandCheck& operand : loaded->operand_checks) {
+    if (body.turns == 0) break;
+    TARTAN_RETURN_IF_ERROR(CheckValues(*operand.check, operands[operand.operand]));
+  }
+  const size_t states = body.states.size();
+  const bool has_statuses = !loaded->state_checks.empty();
+  std::vector<HostTensor> values(operands.begin(), operands.end());
+  if (has_statuses) {
+    const TensorShape shape{DataType::kUInt64, {loaded->statuses}};
+    values.insert(values.begin() + static_cast<int64_t>(states), HostTensor::Zeros(shape));
+  }
   evaluator::RepetitionForm form;
   form.has_turn = body.turn.defined();
   form.has_condition = body.goes_on.defined();
-  form.states = static_cast<int>(body.states.size());
+  form.states = static_cast<int>(states) + (has_statuses ? 1 : 0);
   form.slices_in = static_cast<int>(body.slices.size());
   form.slices_out = static_cast<int>(body.rows.size());
   form.turns = std::min(body.turns, kMaxTurns);
   TARTAN_ASSIGN_OR_RETURN(evaluator::RepetitionResult result,
-                          evaluator::Repeat(*program, form, operands));
+                          evaluator::Repeat(*loaded->program, form, values));
+  if (has_statuses) {
+    const std::vector<uint64_t> numbers = StatusNumbers(result.tensors[states]);
+    absl::Span<const uint64_t> rest = numbers;
+    for (const std::shared_ptr<const Check>& check : loaded->state_checks) {
+      TARTAN_RETURN_IF_ERROR(ReadStatus(*check, rest.first(check->bounds.size())));
+      rest.remove_prefix(check->bounds.size());
+    }
+    result.tensors.erase(result.tensors.begin() + static_cast<int64_t>(states));
+  }
   if (result.goes_on && body.turns > form.turns) return TooManyTurns(form.turns);
   return std::move(result.tensors);
 }

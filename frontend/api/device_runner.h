@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "frontend/api/check.h"
 #include "frontend/api/device.h"
 #include "frontend/api/repeat.h"
 #include "frontend/api/run_statistics.h"
@@ -15,18 +16,37 @@ namespace tartan::api {
 // only.
 class DeviceRunner final : public CallRunner {
  public:
-  DeviceRunner(const Device& device, RunStatistics* statistics)
-      : device_(device), statistics_(statistics) {}
+  // `is_checked` false: without the checks of the body.
+  DeviceRunner(const Device& device, bool is_checked, RunStatistics* statistics)
+      : device_(device), is_checked_(is_checked), statistics_(statistics) {}
+  // OutOfRange where a check of the body fails in some turn; a condition then ends the turns.
   absl::StatusOr<std::vector<HostTensor>> Repeat(const RepeatBody& body,
                                                  absl::Span<const HostTensor> operands) override;
 
  private:
-  absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Program(const RepeatBody& body);
+  struct OperandCheck {
+    std::shared_ptr<const Check> check;
+    size_t operand = 0;
+  };
+  struct Loaded {
+    std::shared_ptr<evaluator::LoadedProgram> program;
+    // Of operands that the body reads as they are, made before the first turn.
+    std::vector<OperandCheck> operand_checks;
+    // Of others: what their statuses came to, one after the other, is one more state.
+    std::vector<std::shared_ptr<const Check>> state_checks;
+    int64_t statuses = 0;
+  };
+
+  absl::StatusOr<const Loaded*> Load(const RepeatBody& body);
+  // The checks whose values the turns make, as one more state of the body.
+  static absl::Status AddState(const std::vector<CheckedTensor>& checks, RepeatBody* body);
+  absl::StatusOr<Loaded> Compile(const RepeatBody& body) const;
 
   const Device& device_;
+  const bool is_checked_;
   std::mutex mutex_;
   RunStatistics* statistics_;  // null after the first call
-  std::shared_ptr<evaluator::LoadedProgram> program_;
+  std::unique_ptr<const Loaded> loaded_;
 };
 
 }  // namespace tartan::api

@@ -11,7 +11,8 @@ namespace tartan::api {
 
 absl::StatusOr<Fetch> Fetch::Make(const Device& device, absl::Span<const Tensor> placeholders,
                                   absl::Span<const Tensor> wanted, absl::string_view name,
-                                  RunStatistics* statistics, LoadedPrograms* shared) {
+                                  bool is_checked, RunStatistics* statistics,
+                                  LoadedPrograms* shared) {
   Fetch fetch;
   fetch.in_float64_ = device.in_float64();
   std::vector<Tensor> computed;
@@ -38,7 +39,8 @@ absl::StatusOr<Fetch> Fetch::Make(const Device& device, absl::Span<const Tensor>
     inputs.push_back(placeholders[i]);
     fetch.inputs_.push_back(static_cast<int>(i));
   }
-  TARTAN_ASSIGN_OR_RETURN(fetch.program_, Load(device, inputs, computed, name, statistics, shared));
+  TARTAN_ASSIGN_OR_RETURN(fetch.program_, CheckedProgram::Make(device, inputs, computed, name,
+                                                               is_checked, statistics, shared));
   return fetch;
 }
 
@@ -49,17 +51,17 @@ absl::StatusOr<std::vector<HostTensor>> Fetch::Run(absl::Span<const HostTensor> 
     return in_float64_ ? ir::InFloat64(tensor) : tensor;
   };
   std::vector<HostTensor> computed;
-  if (program_ != nullptr) {
+  if (program_.is_loaded()) {
     std::vector<HostTensor> inputs;
     for (int input : inputs_) inputs.push_back(in_form(values[static_cast<size_t>(input)]));
     std::vector<evaluator::KernelTime> times;
-    TARTAN_ASSIGN_OR_RETURN(computed, program_->Run(inputs, profile == nullptr ? nullptr : &times));
+    TARTAN_ASSIGN_OR_RETURN(computed, program_.Run(inputs, profile == nullptr ? nullptr : &times));
     if (profile != nullptr) {
       for (const evaluator::KernelTime& time : times) {
         profile->push_back({time.kernel, time.description, time.ms, time.flops, time.bytes});
       }
     }
-    statistics->kernels += program_->program().launches_per_run();
+    statistics->kernels += program_.program().launches_per_run();
   }
   std::vector<HostTensor> results;
   size_t next = 0;

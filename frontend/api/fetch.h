@@ -4,11 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "frontend/api/checked_program.h"
 #include "frontend/api/device.h"
-#include "frontend/api/load.h"
 #include "frontend/api/run_statistics.h"
 #include "frontend/api/tensor.h"
-#include "tile/evaluator/loaded_program.h"
 
 namespace tartan::api {
 
@@ -17,7 +16,8 @@ class Fetch {
   // `placeholders` with undefined ones among them, for which there will be no value.
   static absl::StatusOr<Fetch> Make(const Device& device, absl::Span<const Tensor> placeholders,
                                     absl::Span<const Tensor> wanted, absl::string_view name,
-                                    RunStatistics* statistics, LoadedPrograms* shared);
+                                    bool is_checked, RunStatistics* statistics,
+                                    LoadedPrograms* shared);
 
   // The wanted tensors, in order; `values` by placeholder. Adds kernels to `statistics`. Where the
   // device computes in float64, all floats that come out are float64; those that go in may be.
@@ -35,8 +35,8 @@ class Fetch {
   };
   std::vector<Source> sources_;  // per wanted tensor
   bool in_float64_ = false;
-  std::vector<int> inputs_;                            // placeholders the program reads
-  std::shared_ptr<evaluator::LoadedProgram> program_;  // null when there is nothing to compute
+  std::vector<int> inputs_;      // placeholders the program reads
+  CheckedProgram program_;       // not loaded when there is nothing to compute
 };
 
 }  // namespace tartan::api

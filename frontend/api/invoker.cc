@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/api/checked_program.h"
 #include "frontend/api/composer.h"
-#include "frontend/api/load.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/loaded_program.h"
 
@@ -67,7 +67,7 @@ struct Invoker::Impl {
   std::shared_ptr<const Device> device;  // outlives what is loaded on it
   std::vector<NamedTensor> inputs;
   std::vector<NamedTensor> outputs;
-  std::shared_ptr<evaluator::LoadedProgram> loaded;
+  CheckedProgram loaded;
 
   // The values in the order of `inputs`.
   absl::StatusOr<std::vector<HostTensor>> Arrange(const NamedTensors& values) const;
@@ -126,8 +126,10 @@ absl::StatusOr<Invoker> Invoker::Create(std::shared_ptr<const Device> device,
   TARTAN_RETURN_IF_ERROR(CheckInputs(inputs, outputs));
   RunStatistics ignored;
   auto impl = std::make_shared<Impl>();
-  TARTAN_ASSIGN_OR_RETURN(impl->loaded, Load(*device, TensorsOf(inputs), TensorsOf(outputs), name,
-                                             statistics == nullptr ? &ignored : statistics));
+  TARTAN_ASSIGN_OR_RETURN(
+      impl->loaded,
+      CheckedProgram::Make(*device, TensorsOf(inputs), TensorsOf(outputs), name,
+                           /*is_checked=*/true, statistics == nullptr ? &ignored : statistics));
   impl->device = std::move(device);
   impl->inputs = std::move(inputs);
   impl->outputs = std::move(outputs);
@@ -142,11 +144,11 @@ absl::StatusOr<NamedTensors> Invoker::Run(const NamedTensors& inputs,
   using Clock = std::chrono::steady_clock;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, impl_->Arrange(inputs));
   const auto start = Clock::now();
-  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, impl_->loaded->Run(values));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, impl_->loaded.Run(values));
   if (statistics != nullptr) {
     statistics->latency_ms =
         std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-    statistics->kernels = impl_->loaded->program().launches_per_run();
+    statistics->kernels = impl_->loaded.program().launches_per_run();
   }
   NamedTensors outputs;
   for (size_t o = 0; o < results.size(); ++o) {

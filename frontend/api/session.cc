@@ -142,7 +142,8 @@ absl::StatusOr<StagePtr> Session::Impl::Bind(const Values& values, const StagePt
     bindings[i].shape = values[i]->tensor().shape();
     if (by_value[i]) bindings[i].value = values[i];
   }
-  StageRecorder recorder(*device, programs, model->name(), *state, last, statistics);
+  StageRecorder recorder(*device, programs, model->name(), *state, last, !options.unchecked,
+                         statistics);
   TARTAN_ASSIGN_OR_RETURN(BoundGraph graph, model->Bind(bindings, &recorder));
   statistics->bind_ms +=
       Milliseconds(start) - (statistics->compile_ms + statistics->setup_ms - others_ms);

@@ -19,6 +19,9 @@ struct SessionOptions {
   // Compiled signatures kept, and ways on from any point where values decide; the least recently
   // used goes.
   int max_signatures = 16;
+  // Indices, lengths and labels that are out of range at run time (check.h) are brought into range
+  // or left out instead of making the run fail. No other element is written either way.
+  bool unchecked = false;
 };
 
 // Thread-safe: runs of one signature share its compiled program, each with its own memory.
@@ -34,7 +37,8 @@ class Session {
 
   // Inputs by name; those with a default may be left out. InvalidArgument for a name the model does
   // not have (listing those it has), a missing input, a wrong type or a shape that contradicts the
-  // model's. Outputs in the order of model().outputs(). `statistics` and `profile` may be null;
+  // model's; OutOfRange for an index out of range, naming its node. Outputs in the order of
+  // model().outputs(). `statistics` and `profile` may be null;
   // with `profile`, kernels are timed one by one.
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
                                               RunStatistics* statistics = nullptr,

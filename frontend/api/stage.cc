@@ -104,11 +104,11 @@ absl::StatusOr<Answer> StageRecorder::Ask(const Question& question) {
   auto stage = std::make_shared<Stage>();
   stage->operand_count = question.operands.size();
   stage->call = question.call;
-  stage->runner = std::make_unique<DeviceRunner>(device_, statistics_);
+  stage->runner = std::make_unique<DeviceRunner>(device_, is_checked_, statistics_);
   std::vector<Tensor> wanted = question.operands;
   wanted.insert(wanted.end(), question.kept.begin(), question.kept.end());
   TARTAN_ASSIGN_OR_RETURN(stage->fetch, Fetch::Make(device_, state_.placeholders, wanted, name_,
-                                                    statistics_, &programs_));
+                                                    is_checked_, statistics_, &programs_));
   Append(stage);
   TARTAN_RETURN_IF_ERROR(RunStage(*stage, &state_, statistics_, nullptr));
   return MakeAnswer(state_.steps.back(), question, name);
@@ -121,7 +121,7 @@ absl::StatusOr<std::shared_ptr<Stage>> StageRecorder::Finish(std::vector<Value> 
   for (const Value& output : outputs) AppendTensors(output, &wanted);
   stage->outputs = std::move(outputs);
   TARTAN_ASSIGN_OR_RETURN(stage->fetch, Fetch::Make(device_, state_.placeholders, wanted, name_,
-                                                    statistics_, &programs_));
+                                                    is_checked_, statistics_, &programs_));
   Append(std::move(stage));
   return first_made_;
 }

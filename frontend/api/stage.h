@@ -57,13 +57,14 @@ class StageRecorder final : public Resolver {
   // `last`: the stage whose answer is the last of the state's steps; null at the beginning of a
   // run.
   StageRecorder(const Device& device, LoadedPrograms& programs, std::string name, RunState state,
-                std::shared_ptr<Stage> last, RunStatistics* statistics)
+                std::shared_ptr<Stage> last, bool is_checked, RunStatistics* statistics)
       : device_(device),
         programs_(programs),
         name_(std::move(name)),
         state_(std::move(state)),
         known_(state_.steps.size()),
         last_(std::move(last)),
+        is_checked_(is_checked),
         statistics_(statistics) {}
 
   void Begin(absl::Span<const Tensor> placeholders) override {
@@ -91,6 +92,7 @@ class StageRecorder final : public Resolver {
   size_t asked_ = 0;
   std::shared_ptr<Stage> last_;
   std::shared_ptr<Stage> first_made_;
+  const bool is_checked_;
   RunStatistics* const statistics_;
 };
 

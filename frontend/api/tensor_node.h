@@ -13,6 +13,8 @@
 
 namespace tartan::api {
 
+struct Check;
+
 struct PlaceholderNode {};
 
 struct ConstantNode {
@@ -35,6 +37,9 @@ struct TensorNode {
   // One placeholder this node depends on, itself for a placeholder; null where there is none. The
   // inputs keep it alive.
   const TensorNode* placeholder = nullptr;
+  // What the input of this application, which hands it on as it is, is held to (check.h); null for
+  // others.
+  std::shared_ptr<const Check> check;
 
   // Values computed on the host so far, per result.
   mutable std::mutex host_mutex;

@@ -43,6 +43,8 @@ std::unique_ptr<App> MakeApp() {
   cli.add_flag_callback(
       "--no-cache", [&options] { options.use_disk_cache = false; },
       "Neither read nor write the disk cache of compiled kernels");
+  cli.add_flag("--unchecked", options.unchecked,
+               "No error for indices, lengths and labels out of range at run time");
   cli.footer(
       "Environment: TARTAN_DEVICE, TARTAN_CACHE_DIR (default $XDG_CACHE_HOME/tartan), NO_COLOR.\n"
       "\nExample:\n"

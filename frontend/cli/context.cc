@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -74,6 +75,18 @@ absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> Context::LoadModel(
               absl::InvalidArgumentError(absl::StrCat(path, ": is no regular file, so no model")));
   }
   return At(Stage::kModel, onnx::OnnxModel::Load(path));
+}
+
+api::SessionOptions Context::session_options() const {
+  api::SessionOptions options;
+  options.unchecked = options_.unchecked;
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<api::Session>> Context::OpenSession(
+    std::shared_ptr<const onnx::OnnxModel> model, std::shared_ptr<api::Device> device) const {
+  return At(Stage::kRun,
+            api::Session::Create(std::move(model), std::move(device), session_options()));
 }
 
 absl::Status Context::Print(const google::protobuf::Message& report, absl::string_view text) const {

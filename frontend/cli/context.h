@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "frontend/api/device.h"
+#include "frontend/api/session.h"
 #include "frontend/cli/exit_code.h"
 #include "frontend/onnx/onnx_model.h"
 
@@ -25,6 +26,7 @@ struct GlobalOptions {
   int verbosity = 0;
   bool quiet = false;
   bool use_disk_cache = true;
+  bool unchecked = false;
 };
 
 class Context {
@@ -37,6 +39,10 @@ class Context {
   // The device that --device names; -vv has its compiler show every stage on stderr.
   absl::StatusOr<std::shared_ptr<api::Device>> OpenDevice() const;
   absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> LoadModel(const std::string& path) const;
+  // What the global options ask of a session, and one that is so.
+  api::SessionOptions session_options() const;
+  absl::StatusOr<std::unique_ptr<api::Session>> OpenSession(
+      std::shared_ptr<const onnx::OnnxModel> model, std::shared_ptr<api::Device> device) const;
 
   // Writes the result to stdout: `report` as JSON, or `text`. A reader that has gone away is no
   // error; a full disk is.

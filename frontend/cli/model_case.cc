@@ -123,9 +123,11 @@ class CaseRun {
   absl::Status Run() {
     TARTAN_ASSIGN_OR_RETURN(const auto model,
                             onnx::OnnxModel::Load((folder_ / kModelFile).string()));
-    TARTAN_ASSIGN_OR_RETURN(session_, api::Session::Create(model, options_.device));
+    TARTAN_ASSIGN_OR_RETURN(session_,
+                            api::Session::Create(model, options_.device, options_.session));
     if (options_.exact_device != nullptr) {
-      TARTAN_ASSIGN_OR_RETURN(exact_session_, api::Session::Create(model, options_.exact_device));
+      TARTAN_ASSIGN_OR_RETURN(exact_session_,
+                              api::Session::Create(model, options_.exact_device, options_.session));
     }
     int sets = 0;
     for (const fs::path& entry : SortedEntries(folder_)) {

@@ -50,6 +50,7 @@ struct CaseOptions {
   // Where given, outputs are compared with those of a run in float64 (Device::InFloat64) instead of
   // those that the data set has.
   std::shared_ptr<api::Device> exact_device;
+  api::SessionOptions session;
   Tolerance tolerance;
   // 16-bit outputs have a tolerance of their own (ToleranceFor), which the message then tells.
   bool tolerance_by_type = true;

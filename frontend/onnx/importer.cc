@@ -43,6 +43,11 @@ std::string OperatorName(const NodeProto& node, int64_t opset) {
   return absl::StrCat(domain, domain.empty() ? "" : ".", node.op_type(), ", opset ", opset);
 }
 
+// "conv1 (Conv, opset 13)".
+std::string NodeName(const NodeProto& node, int64_t opset) {
+  return absl::StrCat(LabelOf(node), " (", OperatorName(node, opset), ")");
+}
+
 std::string WhatWeHave(const NodeProto& node) {
   const std::vector<int> versions = OperatorVersions(NormalDomain(node.domain()), node.op_type());
   if (versions.empty()) return "unknown operator";
@@ -237,12 +242,15 @@ absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Sco
   }
   Scope* const outer = std::exchange(current_scope_, &scope);
   const Frame* const caller = std::exchange(current_frame_, &frame);
+  path_.emplace_back(&node, OpsetOf(*frame.opsets, node.domain()));
   absl::StatusOr<std::vector<Slot>> outputs = ImportCall(node, inputs, frame);
+  path_.pop_back();
   current_scope_ = outer;
   current_frame_ = caller;
+  // A check that failed while a question was answered tells its own place.
+  if (absl::IsOutOfRange(outputs.status())) return outputs.status();
   if (!outputs.ok()) {
-    const std::string name = OperatorName(node, OpsetOf(*frame.opsets, node.domain()));
-    return Within(absl::StrCat(LabelOf(node), " (", name, ")"), outputs.status());
+    return Within(NodeName(node, OpsetOf(*frame.opsets, node.domain())), outputs.status());
   }
   for (int i = 0; i < node.output_size(); ++i) {
     const std::string& name = node.output(i);
@@ -348,6 +356,12 @@ absl::StatusOr<std::vector<Slot>> Importer::CallFunction(const LocalFunction& fu
   callee.attributes = &attributes;
   Scope scope;
   return ImportGraph(*function.body, inputs, scope, callee);
+}
+
+std::string Importer::Place() const {
+  return absl::StrJoin(path_, ": ", [](std::string* out, const auto& step) {
+    absl::StrAppend(out, NodeName(*step.first, step.second));
+  });
 }
 
 Tensor Importer::Fold(Tensor tensor, absl::Span<const Value> inputs) {

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -101,6 +102,8 @@ class Importer : private NodeServices {
   void Hold(std::vector<api::Value>* values) override { held_.push_back(values); }
   void Release() override { held_.pop_back(); }
   const TensorSource& tensor_source() const override { return model_.source; }
+  std::string Place() const override;
+  int64_t NextCheck() override { return checks_++; }
 
   absl::Status Wait(absl::Span<const api::Tensor> placeholders);
   // The values of slots for a handler, which knows nothing of waiting: where one waits, the
@@ -131,10 +134,14 @@ class Importer : private NodeServices {
   int64_t host_turns_left_;
   uint32_t streams_ = 0;
   std::unordered_set<const LocalFunction*> called_;  // whose bodies are being imported
+  int64_t checks_ = 0;
   std::vector<std::vector<api::Value>*> held_;
   int body_depth_ = 0;         // bodies of loops being imported, one in the other
   bool body_is_open_ = false;  // the innermost one needs a value that is not known
-  // The node being imported, for its subgraphs.
+  // The nodes being imported, each within the one before it, and the operator sets of their
+  // domains.
+  std::vector<std::pair<const NodeProto*, int64_t>> path_;
+  // The innermost one, for its subgraphs.
   Scope* current_scope_ = nullptr;
   const Frame* current_frame_ = nullptr;
 };

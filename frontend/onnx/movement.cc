@@ -122,16 +122,15 @@ absl::StatusOr<Tensor> TakeOf(const NodeContext& context, const Tensor& x, const
       TileFunction("X, I", "Y", {absl::StrCat("Y = gather(X, I, ", axis, ")")}), {x, indices});
 }
 
-absl::Status CheckIndices(const Tensor& indices, int64_t size) {
-  if (indices.constant() == nullptr) return absl::OkStatus();
-  const HostTensor& values = *indices.constant();
-  for (int64_t i = 0; i < values.element_count(); ++i) {
-    const int64_t index = values.GetInt(i);
-    if (index < -size || index >= size) {
-      return Invalid("index ", index, " is outside of ", size, " elements");
-    }
-  }
-  return absl::OkStatus();
+api::Bounds IndexBounds(const Tensor& x, int64_t axis) {
+  const int64_t size = x.dims()[static_cast<size_t>(axis)];
+  return {-size, size - 1, absl::StrCat("axis ", axis)};
+}
+
+api::Bounds PlainBounds(const Tensor& x, int64_t axis) {
+  api::Bounds bounds = IndexBounds(x, axis);
+  bounds.least = 0;
+  return bounds;
 }
 
 }  // namespace tartan::onnx

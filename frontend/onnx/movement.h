@@ -46,8 +46,9 @@ absl::StatusOr<api::Tensor> ConcatOf(const NodeContext& context,
 absl::StatusOr<api::Tensor> TakeOf(const NodeContext& context, const api::Tensor& x,
                                    const api::Tensor& indices, int64_t axis);
 
-// InvalidArgument when an index that is known while importing is not one of -size … size - 1. Those
-// known at run time only are brought into range by the kernels.
-absl::Status CheckIndices(const api::Tensor& indices, int64_t size);
+// What indices along `axis` of `x` are held to: -size … size - 1.
+api::Bounds IndexBounds(const api::Tensor& x, int64_t axis);
+// The same where negative numbers do not count from the end.
+api::Bounds PlainBounds(const api::Tensor& x, int64_t axis);
 
 }  // namespace tartan::onnx

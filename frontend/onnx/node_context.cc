@@ -253,6 +253,27 @@ absl::StatusOr<api::Tensor> NodeContext::ApplyOne(absl::string_view text,
   return outputs[0];
 }
 
+absl::StatusOr<api::Tensor> NodeContext::Checked(const api::Tensor& values,
+                                                 std::vector<api::Bounds> bounds,
+                                                 absl::string_view noun,
+                                                 std::optional<int64_t> exempt) const {
+  if (!IsInteger(values.type())) return Invalid(noun, ": integers are expected");
+  api::Check check{"", std::string(noun), std::move(bounds), exempt};
+  // The importer puts the node in front.
+  const absl::Status known = api::CheckIfKnown(check, values);
+  if (!known.ok()) return Invalid(known.message());
+  check.node = services_->Place();
+  check.order = services_->NextCheck();
+  return api::Checked(values, std::move(check));
+}
+
+absl::Status NodeContext::CheckInput(int i, std::vector<api::Bounds> bounds, absl::string_view noun,
+                                     std::optional<int64_t> exempt) {
+  TARTAN_ASSIGN_OR_RETURN(api::Tensor checked, Checked(input(i), std::move(bounds), noun, exempt));
+  SetInput(i, value(i).With(std::move(checked)));
+  return absl::OkStatus();
+}
+
 void NodeContext::SetInput(int i, api::Value value) {
   const size_t position = static_cast<size_t>(i);
   if (i >= input_count()) {

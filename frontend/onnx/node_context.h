@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "frontend/api/check.h"
 #include "frontend/api/resolver.h"
 #include "frontend/api/value.h"
 #include "frontend/onnx/tensor_proto.h"
@@ -60,6 +61,10 @@ class NodeServices {
   virtual void Hold(std::vector<api::Value>* values) = 0;
   virtual void Release() = 0;  // what was held last
   virtual const TensorSource& tensor_source() const = 0;
+  // For a check of the node: where it is, "loop (Loop, opset 16): g (Gather, opset 13)", and its
+  // place among all checks.
+  virtual std::string Place() const = 0;
+  virtual int64_t NextCheck() = 0;
 };
 
 // Attributes of the function whose body is being imported, for attributes that refer to them.
@@ -122,8 +127,8 @@ class NodeContext {
   absl::StatusOr<std::vector<api::Tensor>> Run(std::vector<api::Tensor> operands,
                                                std::shared_ptr<const api::Call> call);
   // The same for a function that needs no device.
-  using HostFunction = std::function<absl::StatusOr<std::vector<HostTensor>>(
-      absl::Span<const HostTensor> operands)>;
+  using HostFunction =
+      std::function<absl::StatusOr<std::vector<HostTensor>>(absl::Span<const HostTensor> operands)>;
   absl::StatusOr<std::vector<api::Tensor>> RunOnHost(std::vector<api::Tensor> operands,
                                                      HostFunction function);
   NodeServices& services() { return *services_; }
@@ -136,6 +141,17 @@ class NodeContext {
   // For functions of one output.
   absl::StatusOr<api::Tensor> ApplyOne(absl::string_view text,
                                        absl::Span<const api::Tensor> inputs) const;
+
+  // --- Numbers out of range.
+  // `values`, integers each of which must be within `bounds` (one, or one for each along the last
+  // dimension) or be `exempt`: InvalidArgument where they are known and are not, else a tensor that
+  // makes runs fail where they are not (api/check.h). Use it instead of `values`.
+  absl::StatusOr<api::Tensor> Checked(const api::Tensor& values, std::vector<api::Bounds> bounds,
+                                      absl::string_view noun = "index",
+                                      std::optional<int64_t> exempt = std::nullopt) const;
+  // Puts the checked tensor in the place of operand i, which must be there.
+  absl::Status CheckInput(int i, std::vector<api::Bounds> bounds, absl::string_view noun = "index",
+                          std::optional<int64_t> exempt = std::nullopt);
 
   // --- For lift.h: gives an operand the node's old form wrote as an attribute.
   void SetInput(int i, api::Value value);

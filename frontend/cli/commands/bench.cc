@@ -135,7 +135,7 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(options.model));
   const double load_ms = since_start.Milliseconds();
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
-  TARTAN_ASSIGN_OR_RETURN(const auto session, At(Stage::kRun, api::Session::Create(model, device)));
+  TARTAN_ASSIGN_OR_RETURN(const auto session, context.OpenSession(model, device));
   if (options.batches.empty()) options.batches = {0};
   std::vector<proto::BenchReport> results;
   for (const int64_t batch : options.batches) {

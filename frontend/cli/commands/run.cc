@@ -129,7 +129,7 @@ absl::StatusOr<ExitCode> Run(RunOptions options, const Context& context) {
 
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   report.set_device(Describe(device->info()));
-  TARTAN_ASSIGN_OR_RETURN(const auto session, At(Stage::kRun, api::Session::Create(model, device)));
+  TARTAN_ASSIGN_OR_RETURN(const auto session, context.OpenSession(model, device));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> values,
                           At(Stage::kRun, RunTwice(*session, inputs, since_start, &report)));
 

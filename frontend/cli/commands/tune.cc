@@ -175,7 +175,7 @@ absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(flags.model));
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeModelInputs(*model, flags.inputs, context));
-  TARTAN_ASSIGN_OR_RETURN(const auto before, At(Stage::kRun, api::Session::Create(model, device)));
+  TARTAN_ASSIGN_OR_RETURN(const auto before, context.OpenSession(model, device));
   const Stopwatch total;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<FoundKernel> kernels,
                           At(Stage::kRun, FindKernels(*before, inputs)));
@@ -188,7 +188,7 @@ absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
   TARTAN_RETURN_IF_ERROR(At(Stage::kRun, TuneAll(kernels, flags, *device, context, &report)));
   report.set_total_ms(total.Milliseconds());
   // A session of its own, so that the model is compiled anew.
-  TARTAN_ASSIGN_OR_RETURN(const auto after, At(Stage::kRun, api::Session::Create(model, device)));
+  TARTAN_ASSIGN_OR_RETURN(const auto after, context.OpenSession(model, device));
   TARTAN_RETURN_IF_ERROR(At(Stage::kRun, CompareRuns(*before, *after, inputs, &report)));
   TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report)));
   return ExitCode::kDone;

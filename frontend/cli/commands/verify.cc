@@ -249,6 +249,7 @@ absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& contex
   report.set_device(Describe(device->info()));
   CaseOptions case_options;
   case_options.device = device;
+  case_options.session = context.session_options();
   case_options.tolerance = options.tolerance;
   case_options.tolerance_by_type = !options.has_tolerance;
   if (options.reference == kFloat64) {

@@ -67,12 +67,14 @@ absl::Status ReadHeads(const NodeContext& context, AttentionCall* call) {
   return absl::OkStatus();
 }
 
-absl::Status ReadMasks(const NodeContext& context, AttentionCall* call) {
+absl::Status ReadMasks(NodeContext& context, AttentionCall* call) {
   if (context.HasInput(kMask)) {
     const Tensor& mask = context.input(kMask);
     (mask.type() == DataType::kBool ? call->visible : call->bias) = mask;
   }
   if (context.HasInput(kLengths)) {
+    TARTAN_RETURN_IF_ERROR(
+        context.CheckInput(kLengths, {{0, call->key.dims()[2], "the keys"}}, "length"));
     call->lengths = context.input(kLengths);
     TARTAN_ASSIGN_OR_RETURN(
         call->offsets,
@@ -172,7 +174,12 @@ Outputs RotaryEmbedding(NodeContext& context) {
   rotation.is_interleaved = interleaved != 0;
   rotation.cosines = context.input(1);
   rotation.sines = context.input(2);
-  if (context.HasInput(3)) rotation.positions = context.input(3);
+  if (context.HasInput(3)) {
+    if (rotation.cosines.rank() == 2) {
+      TARTAN_RETURN_IF_ERROR(context.CheckInput(3, {PlainBounds(rotation.cosines, 0)}));
+    }
+    rotation.positions = context.input(3);
+  }
   std::vector<Tensor> outputs;
   if (x.rank() == 4) {
     TARTAN_ASSIGN_OR_RETURN(outputs.emplace_back(), Rotate(context, x, rotation));
@@ -206,14 +213,19 @@ Outputs TensorScatter(NodeContext& context) {
   std::string names = "C, U";
   std::vector<std::string> statements = {absl::StrCat("P = index(U, ", axis, ")")};
   if (context.HasInput(2)) {
-    operands.push_back(context.input(2));
-    names += ", START";
     std::vector<int64_t> dims(cache.dims().size(), 1);
     dims[0] = cache.dims()[0];
     if (context.input(2).shape().element_count() != dims[0]) {
       return Invalid("operand 2: expected an index for each of ", dims[0], " samples, got ",
                      context.input(2).shape().ToString());
     }
+    if (mode == "linear") {
+      api::Bounds bounds = PlainBounds(cache, axis);
+      bounds.greatest = length - update.dims()[along];  // the update fits behind it
+      TARTAN_RETURN_IF_ERROR(context.CheckInput(2, {bounds}));
+    }
+    operands.push_back(context.input(2));
+    names += ", START";
     const std::string sum = absl::StrCat("P + ", ReshapeCall("START", dims));
     statements.push_back(
         absl::StrCat("AT = ", mode == "circular" ? absl::StrCat("(", sum, ") % ", length) : sum));

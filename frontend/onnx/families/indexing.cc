@@ -17,8 +17,20 @@ absl::StatusOr<int64_t> AxisOf(NodeContext& context) {
 }
 
 // Operand 1 holds places along `axis` of operand 0.
-absl::Status CheckIndicesAlong(const NodeContext& context, int64_t axis) {
-  return CheckIndices(context.input(1), context.input(0).dims()[static_cast<size_t>(axis)]);
+absl::Status CheckIndicesAlong(NodeContext& context, int64_t axis) {
+  return context.CheckInput(1, {IndexBounds(context.input(0), axis)});
+}
+
+// The last dimension of operand 1 holds a place for each axis of operand 0 from `first` on.
+absl::Status CheckPlaces(NodeContext& context, int64_t first) {
+  const api::Tensor& x = context.input(0);
+  const api::Tensor& places = context.input(1);
+  // Tile refuses sizes that do not fit.
+  if (places.rank() == 0 || places.dims().back() == 0) return absl::OkStatus();
+  if (first < 0 || first + places.dims().back() > x.rank()) return absl::OkStatus();
+  std::vector<api::Bounds> bounds;
+  for (int64_t k = 0; k < places.dims().back(); ++k) bounds.push_back(IndexBounds(x, first + k));
+  return context.CheckInput(1, std::move(bounds));
 }
 
 // How a written element meets what is there: the number Tile's scatters take.
@@ -42,6 +54,7 @@ Outputs GatherElements(NodeContext& context) {
 
 Outputs GatherNd(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t batch_dims, context.Int("batch_dims", 0));
+  TARTAN_RETURN_IF_ERROR(CheckPlaces(context, batch_dims));
   return context.Apply(
       absl::StrCat("function (X, I) -> (Y) { Y = gather_nd(X, I, ", batch_dims, "); }"));
 }
@@ -56,6 +69,7 @@ Outputs ScatterElements(NodeContext& context) {
 
 Outputs ScatterNd(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t mode, ScatterModeOf(context));
+  TARTAN_RETURN_IF_ERROR(CheckPlaces(context, 0));
   return context.Apply(
       absl::StrCat("function (X, I, U) -> (Y) { Y = scatter_nd(X, I, U, ", mode, "); }"));
 }
@@ -70,13 +84,15 @@ Outputs ReverseSequence(NodeContext& context) {
     return Invalid("lengths ", context.input(1).shape().ToString(), " and axes ", time, " and ",
                    batch, " do not fit ", x.shape().ToString());
   }
+  const int64_t steps = x.dims()[static_cast<size_t>(time)];
+  TARTAN_RETURN_IF_ERROR(
+      context.CheckInput(1, {{0, steps, absl::StrCat("axis ", time)}}, "sequence length"));
   std::vector<int64_t> dims(static_cast<size_t>(x.rank()), 1);
   dims[static_cast<size_t>(batch)] = x.dims()[static_cast<size_t>(batch)];
   return context.Apply(TileFunction(
       "X, LENGTHS", "Y",
-      {absl::StrCat("L = ", ReshapeCall("LENGTHS", dims)),
-       absl::StrCat("T = index(X, ", time, ")"), "I = T < L ? L - 1 - T : T",
-       absl::StrCat("Y = gather_elements(X, I, ", time, ")")}));
+      {absl::StrCat("L = ", ReshapeCall("LENGTHS", dims)), absl::StrCat("T = index(X, ", time, ")"),
+       "I = T < L ? L - 1 - T : T", absl::StrCat("Y = gather_elements(X, I, ", time, ")")}));
 }
 
 constexpr OperatorRow kOperators[] = {

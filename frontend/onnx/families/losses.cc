@@ -1,6 +1,9 @@
 // Losses of classification, for training.
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/constant_tensors.h"
+#include "frontend/onnx/movement.h"
 #include "frontend/onnx/operator_table.h"
 #include "frontend/onnx/reduction_text.h"
 #include "frontend/onnx/tile_text.h"
@@ -14,7 +17,7 @@ using api::Tensor;
 
 // X holds scores [batch, classes, …], operand 1 (T) the classes [batch, …], operand 2 (W), where
 // it is there, a weight per class.
-absl::Status CheckOperands(const NodeContext& context) {
+absl::Status CheckOperands(NodeContext& context) {
   const Tensor& x = context.input(0);
   const Tensor& target = context.input(1);
   if (x.rank() < 2 || DroppedDims(x.dims(), {1}) != target.dims() || !IsInteger(target.type())) {
@@ -25,7 +28,11 @@ absl::Status CheckOperands(const NodeContext& context) {
     return Invalid("weights ", context.input(2).shape().ToString(), " for ", x.dims()[1],
                    " classes");
   }
-  return absl::OkStatus();
+  std::optional<int64_t> ignored;
+  if (context.HasAttribute("ignore_index")) {
+    TARTAN_ASSIGN_OR_RETURN(ignored, context.Int("ignore_index"));
+  }
+  return context.CheckInput(1, {PlainBounds(x, 1)}, "class", ignored);
 }
 
 // Appends the statements that make LOSS of LOGP, the logarithms of probabilities. CLASSES counts

@@ -50,8 +50,7 @@ absl::Status ReadGroupedHeads(const NodeContext& context, GroupedLayer* layer,
 }
 
 // Turns query and key by the positions of their sample.
-absl::Status RotateHeads(const NodeContext& context, const GroupedLayer& layer,
-                         AttentionCall* call) {
+absl::Status RotateHeads(NodeContext& context, const GroupedLayer& layer, AttentionCall* call) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t rotates, context.Int("do_rotary", 0));
   if (rotates == 0) return absl::OkStatus();
   if (!context.HasInput(7) || !context.HasInput(8)) return Invalid("there are no angles");
@@ -62,6 +61,9 @@ absl::Status RotateHeads(const NodeContext& context, const GroupedLayer& layer,
   TARTAN_ASSIGN_OR_RETURN(const int64_t interleaved, context.Int("rotary_interleaved", 0));
   rotation.is_interleaved = interleaved != 0;
   if (context.HasInput(9)) {
+    if (rotation.cosines.rank() == 2) {
+      TARTAN_RETURN_IF_ERROR(context.CheckInput(9, {PlainBounds(rotation.cosines, 0)}));
+    }
     rotation.positions = context.input(9);
   } else {
     const std::vector<int64_t> dims = {call->query.dims()[0], call->query.dims()[2]};
@@ -149,6 +151,8 @@ Outputs GroupQueryAttention(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(ReadGroupedHeads(context, &layer, &call));
   const int64_t queries = call.query.dims()[2];
   if (context.HasInput(3) && context.input(3).rank() == 4) layer.past = context.input(3).dims()[2];
+  const int64_t last = std::max(layer.past, layer.total) - 1;
+  TARTAN_RETURN_IF_ERROR(context.CheckInput(5, {{0, last, "the keys"}}, "length less one"));
   layer.is_plain = call.query.dims()[0] == 1 && layer.past + queries == layer.total;
   // The first call starts everywhere at 0: shorter samples are filled up behind their keys.
   TARTAN_ASSIGN_OR_RETURN(
@@ -169,7 +173,6 @@ Outputs GroupQueryAttention(NodeContext& context) {
 Outputs RotaryEmbedding(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(RefuseAttributes(context, {"is_packed_batching"}));
   const Tensor& x = context.input(0);
-  const Tensor& at = context.input(1);
   Rotation rotation;
   rotation.cosines = context.input(2);
   rotation.sines = context.input(3);
@@ -188,8 +191,15 @@ Outputs RotaryEmbedding(NodeContext& context) {
   }
   if (split.rank() != 4)
     return Invalid("expected three or four dimensions, got ", x.shape().ToString());
+  const bool is_first = context.input(1).shape().element_count() == 1;
+  if (rotation.cosines.rank() == 2) {
+    api::Bounds bounds = PlainBounds(rotation.cosines, 0);
+    if (is_first) bounds.greatest = bounds.greatest + 1 - split.dims()[2];
+    TARTAN_RETURN_IF_ERROR(context.CheckInput(1, {bounds}));
+  }
+  const Tensor& at = context.input(1);
   rotation.positions = at;
-  if (at.shape().element_count() == 1) {
+  if (is_first) {
     TARTAN_ASSIGN_OR_RETURN(
         rotation.positions,
         context.ApplyOne(

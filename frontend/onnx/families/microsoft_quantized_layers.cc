@@ -162,7 +162,7 @@ Values GatherBlockQuantized(NodeContext& context) {
     }
   }
   const Tensor table = context.value(0).tensor();
-  const Tensor& positions = context.input(1);
+  Tensor positions = context.input(1);
   TARTAN_ASSIGN_OR_RETURN(gathered, NormalAxis(gathered, table.rank()));
   TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, table.rank()));
   if (gathered == axis) return Invalid("'gather_axis' and 'quantize_axis' are both ", axis);
@@ -173,7 +173,7 @@ Values GatherBlockQuantized(NodeContext& context) {
     TARTAN_ASSIGN_OR_RETURN(Tensor rows, TakeOf(context, x, positions, gathered));
     return unpack ? Halves(context, rows) : std::move(rows);
   };
-  TARTAN_RETURN_IF_ERROR(CheckIndices(positions, table.dims()[static_cast<size_t>(gathered)]));
+  TARTAN_ASSIGN_OR_RETURN(positions, context.Checked(positions, {IndexBounds(table, gathered)}));
   TARTAN_ASSIGN_OR_RETURN(const Tensor numbers, take(table, is_packed));
   TARTAN_ASSIGN_OR_RETURN(const Tensor scales, take(context.input(2), false));
   // Where the quantized dimension is once those of the positions stand for the gathered one.

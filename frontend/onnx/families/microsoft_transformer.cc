@@ -2,6 +2,7 @@
 // products with quantized weights, and ONNX's operators with an activation behind them.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
@@ -162,6 +163,21 @@ Outputs FusedMatMulActivation(NodeContext& context) {
 
 // --- Embedding
 
+// Each number of words, segments and positions is a row of its table.
+absl::Status CheckEmbedded(NodeContext& context) {
+  for (const auto& [numbers, table] : {std::pair(0, 2), std::pair(1, 4), std::pair(8, 3)}) {
+    if (!context.HasInput(numbers)) continue;
+    if (context.input(table).rank() != 2) {
+      return Invalid("operand ", table, " is ", context.input(table).shape().ToString());
+    }
+    TARTAN_RETURN_IF_ERROR(context.CheckInput(numbers, {PlainBounds(context.input(table), 0)}));
+  }
+  const int64_t words = context.input(0).dims()[1];
+  const int64_t rows = context.input(3).rank() == 2 ? context.input(3).dims()[0] : words;
+  if (context.HasInput(8) || words <= rows) return absl::OkStatus();
+  return Invalid(words, " words in a sequence, but positions for ", rows);
+}
+
 // Operands: words, segments, tables of words, positions and segments, gamma, beta, mask, positions.
 Outputs EmbedLayerNormalization(NodeContext& context) {
   for (int i : {2, 3, 5, 6}) {
@@ -175,6 +191,7 @@ Outputs EmbedLayerNormalization(NodeContext& context) {
   if (context.HasInput(1) != context.HasInput(4)) return Invalid("segments lack their table");
   const std::vector<int64_t> dims = {words.dims()[0], words.dims()[1], table.dims()[1]};
   TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-12f));
+  TARTAN_RETURN_IF_ERROR(CheckEmbedded(context));
   FunctionText text(context);
   text.Add("WORDS", text.Operand(0));
   text.Add("SUMWORDS", absl::StrCat("gather(", text.Operand(2), ", WORDS, 0)"));

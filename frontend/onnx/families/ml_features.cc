@@ -19,11 +19,10 @@ constexpr absl::string_view kDomain = "ai.onnx.ml";
 // Columns of the last dimension at the positions of operand 1; a vector counts as one row.
 Outputs ArrayFeatureExtractor(NodeContext& context) {
   const Tensor& x = context.input(0);
-  const Tensor& positions = context.input(1);
   if (x.rank() == 0) return Invalid("operand 0 is a scalar");
-  const int64_t count = positions.shape().element_count();
-  TARTAN_RETURN_IF_ERROR(CheckIndices(positions, x.dims().back()));
-  TARTAN_ASSIGN_OR_RETURN(const Tensor flat, Reshape(context, positions, {count}));
+  TARTAN_RETURN_IF_ERROR(context.CheckInput(1, {IndexBounds(x, x.rank() - 1)}));
+  const int64_t count = context.input(1).shape().element_count();
+  TARTAN_ASSIGN_OR_RETURN(const Tensor flat, Reshape(context, context.input(1), {count}));
   TARTAN_ASSIGN_OR_RETURN(Tensor y, TakeOf(context, x, flat, x.rank() - 1));
   if (x.rank() == 1) {
     TARTAN_ASSIGN_OR_RETURN(y, Reshape(context, y, {1, count}));

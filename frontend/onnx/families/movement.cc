@@ -190,7 +190,7 @@ Outputs Gather(NodeContext& context) {
   const Tensor& x = context.input(0);
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 0));
   TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
-  TARTAN_RETURN_IF_ERROR(CheckIndices(context.input(1), x.dims()[static_cast<size_t>(axis)]));
+  TARTAN_RETURN_IF_ERROR(context.CheckInput(1, {IndexBounds(x, axis)}));
   return One(TakeOf(context, x, context.input(1), axis));
 }
 

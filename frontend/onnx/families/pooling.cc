@@ -232,6 +232,8 @@ Outputs MaxUnpool(NodeContext& context) {
   }
   TARTAN_RETURN_IF_ERROR(CheckShape(TensorShape{x.type(), dims}));
   const int64_t count = x.shape().element_count();
+  TARTAN_RETURN_IF_ERROR(context.CheckInput(
+      1, {{0, Product(dims) - 1, absl::StrCat("the result ", DimsToString(dims))}}));
   TARTAN_ASSIGN_OR_RETURN(const Tensor zeros,
                           Fill(context, ConstantScalar(x.type(), 0), {Product(dims)}));
   std::vector<std::string> statements = {

@@ -122,6 +122,10 @@ absl::StatusOr<Layer> ReadLayer(NodeContext& context, Cell cell) {
   layer.step.has_peepholes = context.HasInput(7);
   layer.step.has_lengths = context.HasInput(4);
   TARTAN_RETURN_IF_ERROR(CheckOperands(context, layer));
+  if (layer.step.has_lengths) {
+    const std::string place = absl::StrCat("axis ", layer.batch_first ? 1 : 0);
+    TARTAN_RETURN_IF_ERROR(context.CheckInput(4, {{0, layer.steps, place}}, "sequence length"));
+  }
   TARTAN_ASSIGN_OR_RETURN(layer.activations, Activations(context, layer));
   return layer;
 }

@@ -158,7 +158,10 @@ Outputs ArgExtreme(NodeContext& context, char aggregation) {
           {ReduceStatement("M", aggregation, "X", x.dims(), axes),
            absl::StrCat("HIT = (", is_extreme, ") ? MARKS : 0"),
            reduce("BEST", '>', "HIT", x.dims(), axes),
-           absl::StrCat("Y = ", Cast(last != 0 ? "BEST - 1" : absl::StrCat(size, " - BEST"),
+           // There is a hit; the minimum tells those who look for ranges.
+           absl::StrCat("Y = ", Cast(last != 0 ? "BEST - 1"
+                                               : absl::StrCat("min(", size, " - BEST, ", size - 1,
+                                                              ")"),
                                      DataType::kInt64))}),
       {x, marks});
 }

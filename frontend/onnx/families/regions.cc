@@ -240,6 +240,7 @@ Outputs RoiAlign(NodeContext& context) {
     return Invalid("images ", context.input(2).shape().ToString(), " of ", dims[0], " regions");
   }
   if (IsEmpty(dims)) return Zeros(context, x.type(), dims);
+  TARTAN_RETURN_IF_ERROR(context.CheckInput(2, {PlainBounds(x, 0)}, "image"));
   TARTAN_RETURN_IF_ERROR(CheckTable(dims));
   TARTAN_RETURN_IF_ERROR(CheckTable({how.sampling_ratio}));
   Samples samples = FixedSamples(dims[0], how.sampling_ratio);

@@ -29,7 +29,7 @@ class Repeating : public ::testing::Test {
 
   // The results on the device, which must be those of the definition.
   std::vector<HostTensor> Run(const RepeatBody& body, const std::vector<HostTensor>& operands) {
-    DeviceRunner runner(*device_, nullptr);
+    DeviceRunner runner(*device_, /*is_checked=*/true, nullptr);
     NaiveRunner naive;
     const auto expected = naive.Repeat(body, operands);
     EXPECT_TRUE(expected.ok()) << expected.status();

@@ -1,0 +1,181 @@
+#include "frontend/api/check.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/api/function.h"
+#include "frontend/api/integer_range.h"
+#include "frontend/api/tensor_node.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::api {
+namespace {
+
+absl::Status OutOfRange(const Check& check, const Bounds& bounds, int64_t value) {
+  std::string text;
+  if (!check.node.empty()) text = absl::StrCat(check.node, ": ");
+  absl::StrAppend(&text, check.noun, " ", value, " is out of range [", bounds.least, ", ",
+                  bounds.greatest, "]");
+  if (!bounds.place.empty()) absl::StrAppend(&text, " of ", bounds.place);
+  if (check.exempt.has_value()) absl::StrAppend(&text, " and is not ", *check.exempt);
+  return absl::OutOfRangeError(text);
+}
+
+bool IsFine(const Check& check, const Bounds& bounds, int64_t value) {
+  return (value >= bounds.least && value <= bounds.greatest) || value == check.exempt;
+}
+
+// Whether every element is within the bounds, as quickly as memory is read.
+template <class T>
+bool AllWithin(absl::Span<const uint8_t> bytes, const Bounds& bounds) {
+  const auto count = static_cast<int64_t>(bytes.size() / sizeof(T));
+  bool outside = false;
+  for (int64_t i = 0; i < count; ++i) {
+    T element;
+    std::memcpy(&element, bytes.data() + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    const int64_t value = element;
+    outside |= (value < bounds.least) | (value > bounds.greatest);
+  }
+  return !outside;
+}
+
+bool AllWithin(const HostTensor& values, const Bounds& bounds) {
+  if (values.type() == DataType::kInt64) return AllWithin<int64_t>(values.bytes(), bounds);
+  if (values.type() == DataType::kInt32) return AllWithin<int32_t>(values.bytes(), bounds);
+  return false;
+}
+
+// StatusOf tells an element out of range by (value << 1) ^ (value >> 63): never 0, since 0 is in
+// range, and the greater the farther from 0.
+int64_t Decode(uint64_t code) {
+  return static_cast<int64_t>(code >> 1) ^ -static_cast<int64_t>(code & 1);
+}
+
+// A number as Tile writes it where it meets int64.
+std::string Number(int64_t value) {
+  if (value >= 0) return absl::StrCat(value);
+  return absl::StrCat("(", value, ")");
+}
+
+std::string IndexList(int64_t rank) {
+  std::vector<std::string> names;
+  for (int64_t d = 0; d < rank; ++d) names.push_back(absl::StrCat("i", d));
+  return absl::StrJoin(names, ", ");
+}
+
+// The bound of each element along the last dimension, or the one of all.
+Tensor BoundsTensor(const Check& check, int64_t Bounds::*bound) {
+  std::vector<int64_t> values;
+  for (const Bounds& bounds : check.bounds) values.push_back(bounds.*bound);
+  const TensorShape shape{DataType::kInt64, {static_cast<int64_t>(values.size())}};
+  return Tensor::Constant(HostTensor::FromVector(shape, values));
+}
+
+// No element can be out of range, by how the values are computed.
+bool IsProven(const Check& check, const Tensor& values) {
+  if (values.is_placeholder()) return false;
+  const IntegerRange range = RangeOf(values);
+  return std::all_of(check.bounds.begin(), check.bounds.end(), [&](const Bounds& bounds) {
+    return range.least >= bounds.least && range.greatest <= bounds.greatest;
+  });
+}
+
+}  // namespace
+
+absl::Status CheckValues(const Check& check, const HostTensor& values) {
+  const size_t count = check.bounds.size();
+  if (count == 1 && AllWithin(values, check.bounds[0])) return absl::OkStatus();
+  for (int64_t i = 0; i < values.element_count(); ++i) {
+    const Bounds& bounds = check.bounds[static_cast<size_t>(i) % count];
+    const int64_t value = values.GetInt(i);
+    if (!IsFine(check, bounds, value)) return OutOfRange(check, bounds, value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckIfKnown(const Check& check, const Tensor& values) {
+  if (values.shape().element_count() == 0) return absl::OkStatus();
+  for (const Bounds& bounds : check.bounds) {
+    if (bounds.least > bounds.greatest) return OutOfRange(check, bounds, 0);
+  }
+  const std::optional<HostTensor> known = KnownValue(values);
+  return known.has_value() ? CheckValues(check, *known) : absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> Checked(const Tensor& values, Check check) {
+  TARTAN_RETURN_IF_ERROR(CheckIfKnown(check, values));
+  if (values.shape().element_count() == 0 || KnownValue(values).has_value()) return values;
+  if (IsProven(check, values)) return values;
+  TARTAN_ASSIGN_OR_RETURN(const Function same,
+                          Function::FromTile("function (X) -> (Y) { Y = X; }"));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                          same.Apply({values}, values.node()->name));
+  const TensorNode& applied = *results[0].node();
+  auto node = std::make_shared<TensorNode>();
+  node->name = applied.name;
+  node->shapes = applied.shapes;
+  node->kind = applied.kind;
+  node->placeholder = applied.placeholder;
+  node->check = std::make_shared<const Check>(std::move(check));
+  return Tensor(std::move(node), 0);
+}
+
+std::vector<CheckedTensor> ChecksOf(absl::Span<const Tensor> tensors) {
+  std::vector<CheckedTensor> found;
+  std::unordered_set<const TensorNode*> seen;
+  std::vector<Tensor> stack(tensors.begin(), tensors.end());
+  while (!stack.empty()) {
+    const Tensor tensor = std::move(stack.back());
+    stack.pop_back();
+    const TensorNode& node = *tensor.node();
+    // A value that is known was checked when it was computed.
+    if (KnownValue(tensor).has_value() || !seen.insert(&node).second) continue;
+    const absl::Span<const Tensor> inputs = InputsOf(node);
+    if (node.check != nullptr) found.push_back({node.check, inputs[0]});
+    stack.insert(stack.end(), inputs.begin(), inputs.end());
+  }
+  std::stable_sort(found.begin(), found.end(), [](const CheckedTensor& a, const CheckedTensor& b) {
+    return a.check->order < b.check->order;
+  });
+  return found;
+}
+
+absl::StatusOr<Tensor> StatusOf(const CheckedTensor& checked) {
+  const Check& check = *checked.check;
+  const bool is_one = check.bounds.size() == 1;
+  std::vector<Tensor> inputs = {checked.values};
+  std::string least = Number(check.bounds[0].least);
+  std::string greatest = Number(check.bounds[0].greatest);
+  if (!is_one) {
+    inputs.push_back(BoundsTensor(check, &Bounds::least));
+    inputs.push_back(BoundsTensor(check, &Bounds::greatest));
+    least = "L";
+    greatest = "G";
+  }
+  const int64_t rank = checked.values.rank();
+  const std::string all = IndexList(rank);
+  std::string outside = absl::StrCat("I < ", least, " || I > ", greatest);
+  if (check.exempt.has_value()) {
+    outside = absl::StrCat("(", outside, ") && I != ", Number(*check.exempt));
+  }
+  const std::string reduced =
+      is_one ? absl::StrCat("M[] = >(C[", all, "]); S = reshape(M, 1);")
+             : absl::StrCat("S[i", rank - 1, " : ", check.bounds.size(), "] = >(C[", all, "]);");
+  const std::string text = absl::StrCat(
+      "function (X", is_one ? "" : ", L, G", ") -> (S) { I = as_int(X, 64); E = ", outside,
+      " ? (I << 1) ^ (I >> 63) : 0; C = as_uint(E, 64); ", reduced, " }");
+  return Apply(text, inputs, absl::StrCat(checked.values.node()->name, "_check"));
+}
+
+absl::Status ReadStatus(const Check& check, absl::Span<const uint64_t> status) {
+  for (size_t i = 0; i < status.size(); ++i) {
+    if (status[i] != 0) return OutOfRange(check, check.bounds[i], Decode(status[i]));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tartan::api

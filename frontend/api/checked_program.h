@@ -1,0 +1,47 @@
+// A program on a device together with the checks of what it computes. Internal to frontend/api.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "frontend/api/check.h"
+#include "frontend/api/load.h"
+
+namespace tartan::api {
+
+// Checks of the values that run-time numbers are held to, by order: those of inputs are made on the
+// host, where their values are at hand, those of what is computed are outputs of the program.
+class CheckedProgram {
+ public:
+  CheckedProgram() = default;
+  // As Load; `is_checked` false: without checks.
+  static absl::StatusOr<CheckedProgram> Make(const Device& device,
+                                             absl::Span<const Tensor> placeholders,
+                                             absl::Span<const Tensor> outputs,
+                                             absl::string_view name, bool is_checked,
+                                             RunStatistics* statistics,
+                                             LoadedPrograms* shared = nullptr);
+
+  bool is_loaded() const { return loaded_ != nullptr; }
+  const evaluator::CompiledProgram& program() const { return loaded_->program(); }
+
+  // As LoadedProgram::Run; OutOfRange telling the first check that fails.
+  absl::StatusOr<std::vector<HostTensor>> Run(
+      absl::Span<const HostTensor> inputs,
+      std::vector<evaluator::KernelTime>* profile = nullptr) const;
+
+ private:
+  struct InputCheck {
+    std::shared_ptr<const Check> check;
+    size_t input = 0;
+  };
+  std::shared_ptr<evaluator::LoadedProgram> loaded_;
+  std::vector<InputCheck> input_checks_;
+  std::vector<std::shared_ptr<const Check>> output_checks_;  // one for each of the last outputs
+};
+
+// The numbers of what StatusOf computes.
+std::vector<uint64_t> StatusNumbers(const HostTensor& status);
+
+}  // namespace tartan::api

@@ -1,0 +1,174 @@
+#include "frontend/api/check.h"
+
+#include <limits>
+
+#include "frontend/api/composer.h"
+#include "frontend/api/function.h"
+#include "frontend/api/integer_range.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tartan::api {
+namespace {
+
+constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+constexpr int64_t kGreatest = std::numeric_limits<int64_t>::max();
+
+HostTensor Ints(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
+  return HostTensor::FromVector(TensorShape{DataType::kInt64, std::move(dims)}, values);
+}
+
+Tensor Made(const std::string& text, const std::vector<Tensor>& inputs) {
+  const auto made = Apply(text, inputs);
+  EXPECT_TRUE(made.ok()) << made.status();
+  return made.ok() ? *made : Tensor();
+}
+
+Check TenIndices() { return {"take (Gather)", "index", {{-10, 9, "axis 0"}}, std::nullopt, 0}; }
+
+// What the status of `values` tells, computed as a device computes it.
+std::string Told(const Check& check, const HostTensor& values) {
+  const Tensor x = Tensor::Placeholder("x", values.shape());
+  const auto status = StatusOf({std::make_shared<const Check>(check), x});
+  EXPECT_TRUE(status.ok()) << status.status();
+  if (!status.ok()) return "";
+  const auto results = EvaluateByDefinition({x}, {values}, {*status}, 1 << 20);
+  EXPECT_TRUE(results.ok()) << results.status();
+  std::vector<uint64_t> numbers;
+  for (int64_t number : results->at(0).ToInts()) numbers.push_back(static_cast<uint64_t>(number));
+  return std::string(ReadStatus(check, numbers).message());
+}
+
+TEST(Check, TellsTheNumberAndItsBounds) {
+  const std::string place = "take (Gather): index ";
+  const std::string bounds = " is out of range [-10, 9] of axis 0";
+  for (const int64_t value : {int64_t{10}, int64_t{-11}, int64_t{1} << 62, -(int64_t{1} << 62),
+                              (int64_t{1} << 32) + 1, kLeast, kGreatest}) {
+    const HostTensor values = Ints({2, 2}, {9, -10, value, 0});
+    const std::string expected = place + std::to_string(value) + bounds;
+    EXPECT_EQ(CheckValues(TenIndices(), values).message(), expected);
+    EXPECT_EQ(Told(TenIndices(), values), expected);
+  }
+}
+
+TEST(Check, AllowsTheBoundsAndWhatIsExempt) {
+  EXPECT_TRUE(CheckValues(TenIndices(), Ints({3}, {9, -10, 0})).ok());
+  EXPECT_EQ(Told(TenIndices(), Ints({3}, {9, -10, 0})), "");
+  Check check = TenIndices();
+  check.exempt = 99;
+  EXPECT_TRUE(CheckValues(check, Ints({3}, {9, 99, 0})).ok());
+  EXPECT_EQ(Told(check, Ints({3}, {9, 99, 0})), "");
+  EXPECT_EQ(Told(check, Ints({3}, {98, 99, 0})),
+            "take (Gather): index 98 is out of range [-10, 9] of axis 0 and is not 99");
+  EXPECT_EQ(CheckValues(check, Ints({3}, {98, 99, 0})).message(),
+            Told(check, Ints({3}, {98, 99, 0})));
+}
+
+TEST(Check, HoldsEachColumnToItsOwnBounds) {
+  Check check = TenIndices();
+  check.bounds = {{-2, 1, "axis 0"}, {-5, 4, "axis 1"}};
+  EXPECT_EQ(Told(check, Ints({2, 2}, {1, 4, -2, -5})), "");
+  EXPECT_EQ(Told(check, Ints({2, 2}, {1, 4, -2, -6})),
+            "take (Gather): index -6 is out of range [-5, 4] of axis 1");
+  EXPECT_EQ(Told(check, Ints({2, 2}, {2, 4, -2, -5})),
+            "take (Gather): index 2 is out of range [-2, 1] of axis 0");
+  EXPECT_EQ(CheckValues(check, Ints({2, 2}, {1, 2, 2, 0})).message(),
+            "take (Gather): index 2 is out of range [-2, 1] of axis 0");
+}
+
+TEST(Check, OfScalarsAndSmallTypesIsMadeToo) {
+  EXPECT_EQ(Told(TenIndices(), Ints({}, {10})),
+            "take (Gather): index 10 is out of range [-10, 9] of axis 0");
+  const HostTensor bytes =
+      HostTensor::FromVector(TensorShape{DataType::kUInt8, {2}}, std::vector<uint8_t>{9, 255});
+  EXPECT_EQ(Told(TenIndices(), bytes),
+            "take (Gather): index 255 is out of range [-10, 9] of axis 0");
+}
+
+TEST(Check, IsFoundFromEverythingComputedFromTheTensorAndByOrder) {
+  const Tensor x = Tensor::Placeholder("x", TensorShape{DataType::kInt64, {3}});
+  Check late = TenIndices();
+  late.order = 7;
+  const auto b = Checked(x, late);
+  ASSERT_TRUE(b.ok());
+  const auto a = Checked(Made("function (X) -> (Y) { Y = X * 2; }", {*b}), TenIndices());
+  ASSERT_TRUE(a.ok());
+  const Tensor sum = Made("function (X, Y) -> (Z) { Z = X + Y; }", {*a, *b});
+  const std::vector<CheckedTensor> found = ChecksOf({sum, sum});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].check->order, 0);
+  EXPECT_EQ(found[1].check->order, 7);
+  EXPECT_EQ(found[1].values, x);
+  EXPECT_TRUE(ChecksOf({x}).empty());
+  const auto values = EvaluateByDefinition({x}, {Ints({3}, {1, 4, 5})}, {sum}, 1000);
+  EXPECT_EQ(values.status().message(),
+            "take (Gather): index 10 is out of range [-10, 9] of axis 0");
+  EXPECT_EQ(values.status().code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST(Check, OfWhatIsKnownIsMadeAtOnce) {
+  EXPECT_FALSE(Checked(Tensor::Constant(Ints({1}, {10})), TenIndices()).ok());
+  const auto fine = Checked(Tensor::Constant(Ints({1}, {9})), TenIndices());
+  ASSERT_TRUE(fine.ok());
+  EXPECT_NE(fine->constant(), nullptr);
+}
+
+TEST(Check, WithNothingInRangeFailsUnlessThereAreNoValues) {
+  Check check = TenIndices();
+  check.bounds = {{0, -1, "axis 0"}};
+  const Tensor some = Tensor::Placeholder("x", TensorShape{DataType::kInt64, {3}});
+  const Tensor none = Tensor::Placeholder("x", TensorShape{DataType::kInt64, {0}});
+  EXPECT_FALSE(Checked(some, check).ok());
+  EXPECT_TRUE(Checked(none, check).ok());
+}
+
+// --- What is proven.
+
+TEST(IntegerRange, FollowsFromHowNumbersAreComputed) {
+  const Tensor x = Tensor::Placeholder("x", TensorShape{DataType::kInt64, {4, 3}});
+  const Tensor f = Tensor::Placeholder("f", TensorShape{DataType::kFloat32, {4, 3}});
+  const auto range = [](const Tensor& tensor) {
+    const IntegerRange found = RangeOf(tensor);
+    return std::pair(found.least, found.greatest);
+  };
+  const auto of = [&](const std::string& value, const Tensor& input) {
+    return range(Made("function (X) -> (Y) { Y = " + value + "; }", {input}));
+  };
+  const std::pair all(kLeast, kGreatest);
+  EXPECT_EQ(range(x), all);
+  EXPECT_EQ(range(Tensor::Constant(Ints({3}, {4, -2, 7}))), std::pair(int64_t{-2}, int64_t{7}));
+  EXPECT_EQ(of("argsort(X, 1, 1)", f), std::pair(int64_t{0}, int64_t{2}));
+  EXPECT_EQ(of("index(X, 0)", f), std::pair(int64_t{0}, int64_t{3}));
+  EXPECT_EQ(of("index(X, 0) * 2 - 5", f), std::pair(int64_t{-5}, int64_t{1}));
+  EXPECT_EQ(of("X % 10", x), std::pair(int64_t{0}, int64_t{9}));
+  EXPECT_EQ(of("X % X", x), all);
+  EXPECT_EQ(of("max(min(X, 9), -3)", x), std::pair(int64_t{-3}, int64_t{9}));
+  EXPECT_EQ(of("X < 0 ? 1 : 7", x), std::pair(int64_t{1}, int64_t{7}));
+  EXPECT_EQ(of("reshape(X % 4, 12)", x), std::pair(int64_t{0}, int64_t{3}));
+  EXPECT_EQ(of("as_int(X % 300, 32)", x), std::pair(int64_t{0}, int64_t{299}));
+  EXPECT_EQ(of("as_int(X % 300, 8)", x), std::pair(int64_t{-128}, int64_t{127}));
+  EXPECT_EQ(of("X + 1", x), all);
+  EXPECT_EQ(of("as_int(X, 64)", f), all);
+  EXPECT_EQ(of("cumsum(X % 4, 0)", x), all);
+  // Elements that nothing reaches are 0.
+  EXPECT_EQ(
+      range(Made("function (X[M, N]) -> (Y) { P = X % 2 + 3; Y[i, j : M + 1, N] = =(P[i, j]); }",
+                 {x})),
+      std::pair(int64_t{0}, int64_t{4}));
+  EXPECT_EQ(range(Made("function (X[M, N]) -> (Y) { P = X % 2; Y[i : M] = +(P[i, j]); }", {x})),
+            all);
+}
+
+TEST(Check, OfWhatIsProvenIsLeftOut) {
+  const Tensor x = Tensor::Placeholder("x", TensorShape{DataType::kInt64, {3}});
+  const Tensor proven = Made("function (X) -> (Y) { Y = X % 10; }", {x});
+  const Tensor open = Made("function (X) -> (Y) { Y = X % 11; }", {x});
+  EXPECT_TRUE(ChecksOf({*Checked(proven, TenIndices())}).empty());
+  EXPECT_EQ(ChecksOf({*Checked(open, TenIndices())}).size(), 1u);
+  // Checked once is enough.
+  const Tensor checked = *Checked(x, TenIndices());
+  EXPECT_EQ(ChecksOf({*Checked(checked, TenIndices())}).size(), 1u);
+}
+
+}  // namespace
+}  // namespace tartan::api
