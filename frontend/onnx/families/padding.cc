@@ -102,6 +102,13 @@ Outputs PadFromInside(NodeContext& context, const Pads& pads, absl::string_view 
     if (pads.dims[d] > kMaxAxis) {
       return absl::ResourceExhaustedError(absl::StrCat("an axis of ", pads.dims[d], " elements"));
     }
+    const int64_t kept =
+        size + std::min<int64_t>(pads.before[d], 0) + std::min<int64_t>(pads.after[d], 0);
+    const int64_t most = std::max(pads.before[d], pads.after[d]);
+    if (mode == "reflect" && most >= std::max<int64_t>(kept, 1)) {
+      return Invalid("mode 'reflect' adds ", most, " to axis ", d, ", which has ", kept,
+                     ": fewer are needed");
+    }
     std::vector<int64_t> sources;
     for (int64_t i = 0; i < pads.dims[d]; ++i) {
       sources.push_back(Source(i - pads.before[d], size, mode));

@@ -97,7 +97,7 @@ absl::Status ApplySizes(const std::vector<int64_t>& sizes, const std::vector<int
   std::vector<double> scales;
   for (size_t i = 0; i < axes.size(); ++i) {
     ResizeAxis& axis = plan->axes[static_cast<size_t>(axes[i])];
-    if (sizes[i] < 0 || axis.size == 0)
+    if (sizes[i] <= 0 || axis.size == 0)
       return Invalid("size ", axis.size, " cannot become ", sizes[i]);
     axis.new_size = sizes[i];
     axis.length = static_cast<double>(sizes[i]);

@@ -506,6 +506,34 @@ TEST_F(ComputedIndices, OfAScanAreCheckedBeforeItsFirstTurn) {
             "axis 0");
 }
 
+// --- Sizes, which are known before anything runs.
+
+TEST(SizesOutOfRange, OfAReflectionAreRefused) {
+  const std::string reflect = Attribute("mode", std::string("reflect"));
+  const auto error = [&](std::vector<int64_t> dims, std::vector<int64_t> pads) {
+    const OperatorCall call = {"Pad", 18, {Counting(std::move(dims)), Ints({2}, pads)}, reflect};
+    return std::string(RunOperator(call).status().message());
+  };
+  const std::string place = "n (Pad, opset 18): mode 'reflect' adds ";
+  EXPECT_EQ(error({3}, {2, 2}), "");
+  EXPECT_EQ(error({3}, {3, 0}), place + "3 to axis 0, which has 3: fewer are needed");
+  EXPECT_EQ(error({3}, {0, 7}), place + "7 to axis 0, which has 3: fewer are needed");
+  EXPECT_EQ(error({1}, {1, 0}), place + "1 to axis 0, which has 1: fewer are needed");
+  EXPECT_EQ(error({4}, {2, -1}), "");
+  EXPECT_EQ(error({4}, {2, -2}), place + "2 to axis 0, which has 2: fewer are needed");
+}
+
+TEST(SizesOutOfRange, OfAResizeAreRefused) {
+  const auto error = [&](int64_t size) {
+    const OperatorCall call = {
+        "Resize", 18, {Counting({1, 4}), HostTensor(), HostTensor(), Ints({2}, {1, size})}};
+    return std::string(RunOperator(call).status().message());
+  };
+  EXPECT_EQ(error(2), "");
+  EXPECT_EQ(error(0), "n (Resize, opset 18): size 4 cannot become 0");
+  EXPECT_EQ(error(-1), "n (Resize, opset 18): size 4 cannot become -1");
+}
+
 // --- What is not checked costs nothing and harms nothing.
 
 TEST(UncheckedScatters, WriteNoOtherElement) {
