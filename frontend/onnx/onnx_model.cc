@@ -9,6 +9,7 @@
 #include "frontend/onnx/importer.h"
 #include "frontend/onnx/model_reader.h"
 #include "frontend/onnx/nesting.h"
+#include "frontend/onnx/node_checks.h"
 #include "frontend/onnx/operator_table.h"
 #include "frontend/onnx/value_proto.h"
 #include "proto/onnx.pb.h"
@@ -17,6 +18,8 @@
 namespace tartan::onnx {
 
 namespace {
+
+constexpr int64_t kFirstWithOpsets = 3;  // IR version; before there was one operator set
 
 absl::Status Prefixed(absl::string_view prefix, const absl::Status& status) {
   if (status.ok()) return status;
@@ -29,8 +32,29 @@ Opsets ReadOpsets(const Imports& imports) {
   for (const OperatorSetIdProto& opset : imports) {
     opsets[std::string(NormalDomain(opset.domain()))] = opset.version();
   }
-  opsets.try_emplace("", 1);
   return opsets;
+}
+
+// Whether the operator set of a node is known. A function of the model has none. onnxruntime reads
+// models that use its own domain without importing it, and tools around it have written such.
+bool IsImported(const ModelParts& model, const Opsets& opsets, const NodeProto& node) {
+  const absl::string_view domain = NormalDomain(node.domain());
+  return opsets.count(domain) > 0 || domain == "com.microsoft" ||
+         FindFunction(model, node) != nullptr;
+}
+
+absl::Status CheckAllNodes(const ModelProto& proto, const ModelParts& model) {
+  TARTAN_RETURN_IF_ERROR(CheckNodes(proto.graph().node(), [&](const NodeProto& node) {
+    return IsImported(model, model.opsets, node);
+  }));
+  for (const auto& [key, function] : model.functions) {
+    const Opsets& opsets = function.opsets;
+    TARTAN_RETURN_IF_ERROR(Prefixed(absl::StrCat("function '", function.proto->name(), "'"),
+                                    CheckNodes(function.proto->node(), [&](const NodeProto& node) {
+                                      return IsImported(model, opsets, node);
+                                    })));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<api::TensorSpec> ReadSpec(const ValueInfoProto& value) {
@@ -112,6 +136,7 @@ absl::StatusOr<ModelParts> BuildParts(const std::shared_ptr<const ModelProto>& p
   ModelParts parts;
   parts.source = {proto, external};
   parts.opsets = ReadOpsets(proto->opset_import());
+  if (proto->ir_version() < kFirstWithOpsets) parts.opsets.try_emplace("", 1);
   TARTAN_ASSIGN_OR_RETURN(parts.graph, BuildGraph(proto->graph(), parts.source));
   TARTAN_RETURN_IF_ERROR(CheckNothingCaptured(*parts.graph));
   for (const FunctionProto& proto_function : proto->functions()) {
@@ -127,6 +152,7 @@ absl::StatusOr<ModelParts> BuildParts(const std::shared_ptr<const ModelProto>& p
     parts.functions[{std::string(NormalDomain(proto_function.domain())), proto_function.name(),
                      proto_function.overload()}] = std::move(function);
   }
+  TARTAN_RETURN_IF_ERROR(CheckAllNodes(*proto, parts));
   // Attributes are read at Bind, by many threads: what they hold must lie in the message.
   parts.source.external = nullptr;
   return parts;

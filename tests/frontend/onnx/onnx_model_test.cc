@@ -1,8 +1,11 @@
 #include "frontend/onnx/onnx_model.h"
 
+#include <google/protobuf/text_format.h>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/onnx.pb.h"
 #include "tests/frontend/onnx/model_text.h"
 
 namespace tartan::onnx {
@@ -110,7 +113,8 @@ TEST(OnnxModel, NamesWhatIsNotDefined) {
 TEST(OnnxModel, ReportsAllMissingOperatorsAtOnce) {
   const auto model = Load(X() + Node("Frobnicate", "p", {"x"}, {"a"}) +
                               Node("Gelu", "q", {"a"}, {"b"}) +
-                              Node("Relu", "r", {"b"}, {"y"}, "domain: 'com.example'") + Y(),
+                              Node("Relu", "r", {"b"}, {"y"}, "domain: 'com.example'") + Y() +
+                              "} opset_import { domain: 'com.example' version: 1 ",
                           11);
   ASSERT_TRUE(model.ok()) << model.status();
   const auto bound = Bind(*model, {2, 3});
@@ -144,6 +148,55 @@ TEST(OnnxModel, NamesAnAttributeOfTheWrongType) {
                           Y());
   EXPECT_THAT(Bind(*model, {2, 3}).status().message(),
               HasSubstr("attribute 'axis': expected int, got float"));
+}
+
+TEST(OnnxModel, RefusesAnAttributeThatIsGivenTwice) {
+  const std::string axis = "attribute { name: 'axis' type: INT i: 1 }";
+  const std::string node = Node("Flatten", "flat", {"x"}, {"y"}, axis + axis);
+  EXPECT_THAT(Load(X() + node + Y()).status().message(),
+              HasSubstr("flat (Flatten): attribute 'axis' is given twice"));
+  const std::string branch = "type: GRAPH g { " + node + Y() + " }";
+  EXPECT_THAT(Load(X() + "initializer { name: 'c' data_type: 9 int32_data: 1 } " +
+                   Node("If", "if", {"c"}, {"z"},
+                        "attribute { name: 'then_branch' " + branch +
+                            " } attribute { name: 'else_branch' " + branch + " }") +
+                   "output { name: 'z' }")
+                  .status()
+                  .message(),
+              HasSubstr("flat (Flatten): attribute 'axis' is given twice"));
+}
+
+TEST(OnnxModel, RefusesNodesWhoseOperatorSetIsNotImported) {
+  const std::string graph = X() + Node("Relu", "r", {"x"}, {"y"}) + Y();
+  const auto load = [](const std::string& text) {
+    ModelProto model;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &model));
+    const std::string bytes = model.SerializeAsString();
+    return OnnxModel::LoadBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "m")
+        .status();
+  };
+  EXPECT_THAT(std::string(load("ir_version: 8 graph { " + graph + " }").message()),
+              HasSubstr("r (Relu): no operator set of its domain 'ai.onnx' is imported"));
+  // There were none before IR version 3.
+  EXPECT_TRUE(load("ir_version: 2 graph { " + graph + " }").ok());
+  EXPECT_THAT(Load(X() + Node("Scaler", "s", {"x"}, {"y"}, "domain: 'ai.onnx.ml'") + Y())
+                  .status()
+                  .message(),
+              HasSubstr("s (Scaler): no operator set of its domain 'ai.onnx.ml' is imported"));
+  EXPECT_TRUE(Load(X() + Node("Gelu", "g", {"x"}, {"y"}, "domain: 'com.microsoft'") + Y()).ok());
+  EXPECT_THAT(Load(X() + Node("F", "f", {"x"}, {"y"}, "domain: 'my'") + Y() +
+                   "} functions { domain: 'my' name: 'F' input: 'a' output: 'b' " +
+                   Node("Neg", "n", {"a"}, {"b"}))
+                  .status()
+                  .message(),
+              HasSubstr("function 'F': n (Neg): no operator set of its domain 'ai.onnx'"));
+}
+
+TEST(OnnxModel, SaysHowManyOutputsThereAre) {
+  const auto model = Load(X() + Node("Relu", "r", {"x"}, {"y", "z"}) + Y());
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT(Bind(*model, {2, 3}).status().message(),
+              HasSubstr("r (Relu): has a result 1 ('z'), but only 1 are computed"));
 }
 
 TEST(OnnxModel, FoldsArithmeticOfSizes) {
