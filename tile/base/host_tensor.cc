@@ -1,5 +1,6 @@
 #include "tile/base/host_tensor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tile/base/float16.h"
@@ -62,18 +63,29 @@ int64_t ToInt64(double value) {
   return static_cast<int64_t>(value);
 }
 
+// Whatever file or program the bytes come from: from here on a bool is 0 or 1.
+bool IsValid(DataType type, absl::Span<const uint8_t> bytes) {
+  return type != DataType::kBool ||
+         std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte <= 1; });
+}
+
 }  // namespace
 
 HostTensor::HostTensor(TensorShape shape, absl::Span<const uint8_t> bytes)
     : shape_(std::move(shape)) {
   auto storage = std::make_shared<std::vector<uint8_t>>(bytes.begin(), bytes.end());
+  if (shape_.type == DataType::kBool) {
+    for (uint8_t& byte : *storage) byte = byte != 0;
+  }
   bytes_ = *storage;
   owner_ = std::move(storage);
 }
 
 HostTensor::HostTensor(TensorShape shape, absl::Span<const uint8_t> bytes,
                        std::shared_ptr<const void> owner)
-    : shape_(std::move(shape)), bytes_(bytes), owner_(std::move(owner)) {}
+    : shape_(std::move(shape)), bytes_(bytes), owner_(std::move(owner)) {
+  if (!IsValid(shape_.type, bytes)) *this = HostTensor(shape_, bytes);
+}
 
 HostTensor HostTensor::Zeros(TensorShape shape) {
   auto storage = std::make_shared<std::vector<uint8_t>>(shape.byte_size());

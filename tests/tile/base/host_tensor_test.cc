@@ -40,6 +40,17 @@ TEST(HostTensor, RoundsToTheTypeWhenStoring) {
   EXPECT_EQ(Stored(DataType::kInt32, NAN), 0);
 }
 
+TEST(HostTensor, TakesEveryByteButZeroForTrue) {
+  const std::vector<uint8_t> bytes = {0, 1, 2, 255};
+  const TensorShape shape{DataType::kBool, {4}};
+  EXPECT_THAT(HostTensor(shape, bytes).ToInts(), ElementsAre(0, 1, 1, 1));
+  const auto owner = std::make_shared<std::vector<uint8_t>>(bytes);
+  const HostTensor shared(shape, *owner, owner);
+  EXPECT_THAT(shared.ToInts(), ElementsAre(0, 1, 1, 1));
+  EXPECT_THAT(shared.bytes(), ElementsAre(0, 1, 1, 1));
+  EXPECT_EQ(owner->at(3), 255);
+}
+
 TEST(HostTensor, SharesMemoryWithoutCopying) {
   auto owner = std::make_shared<std::vector<uint8_t>>(std::vector<uint8_t>{1, 2, 3});
   const absl::Span<const uint8_t> bytes = *owner;
