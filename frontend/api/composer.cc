@@ -44,6 +44,22 @@ lang::ExprPtr ScalarExpr(const HostTensor& scalar) {
   return MakeCall(IsSignedInteger(type) ? "as_int" : "as_uint", {literal, bits()});
 }
 
+// `value` in another type of floats, and whether that holds all of its elements but for NaN.
+HostTensor Rounded(const HostTensor& value, DataType type, bool* is_exact) {
+  if (value.type() == type) return value;
+  const TensorShape shape{type, value.shape().dims};
+  std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
+  for (int64_t i = 0; i < shape.element_count(); ++i) {
+    StoreElement(type, value.GetDouble(i), i, bytes.data());
+  }
+  const HostTensor rounded(shape, bytes);
+  for (int64_t i = 0; i < shape.element_count() && *is_exact; ++i) {
+    const double exact = value.GetDouble(i);
+    *is_exact = rounded.GetDouble(i) == exact || std::isnan(exact);
+  }
+  return rounded;
+}
+
 // Size arithmetic is small.
 constexpr int64_t kMaxHostPoints = int64_t{1} << 22;
 
@@ -230,6 +246,16 @@ absl::StatusOr<std::vector<HostTensor>> Definition::Evaluate(absl::Span<const Ho
   return results;
 }
 
+void Definition::WidenOutputs() {
+  for (ir::ValueId& output : program_.outputs) {
+    TensorShape shape = program_.values[output].shape;
+    if (ComputeType(shape.type) == shape.type) continue;
+    shape.type = ComputeType(shape.type);
+    program_.values.push_back({"", shape, ir::Elementwise{ScalarOp::kCast, {output}}});
+    output = static_cast<ir::ValueId>(program_.values.size()) - 1;
+  }
+}
+
 absl::StatusOr<std::vector<HostTensor>> EvaluateByDefinition(absl::Span<const Tensor> placeholders,
                                                              absl::Span<const HostTensor> values,
                                                              absl::Span<const Tensor> outputs,
@@ -238,16 +264,21 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateByDefinition(absl::Span<const Te
   return definition.Evaluate(values, &max_points);
 }
 
-absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor, int64_t* points) {
+absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor, int64_t* points, bool* is_exact) {
+  if (is_exact != nullptr) *is_exact = true;
   if (std::optional<HostTensor> known = KnownValue(tensor); known.has_value()) return *known;
   if (const TensorNode* placeholder = tensor.node()->placeholder; placeholder != nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("the value depends on the input '", placeholder->name, "'"));
   }
-  TARTAN_ASSIGN_OR_RETURN(const Definition definition, Definition::Make({}, {&tensor, 1}));
-  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, definition.Evaluate({}, points));
-  RememberValue(tensor, results[0]);
-  return std::move(results[0]);
+  TARTAN_ASSIGN_OR_RETURN(Definition definition, Definition::Make({}, {&tensor, 1}));
+  definition.WidenOutputs();
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> results, definition.Evaluate({}, points));
+  bool was_exact = true;
+  const HostTensor value = Rounded(results[0], tensor.type(), &was_exact);
+  if (was_exact) RememberValue(tensor, value);
+  if (is_exact != nullptr) *is_exact = was_exact;
+  return value;
 }
 
 absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor) {

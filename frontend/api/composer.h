@@ -37,6 +37,9 @@ class Definition {
   // OutOfRange where a check (check.h) of what the outputs need fails.
   absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const HostTensor> values,
                                                    int64_t* points) const;
+  // From now on outputs of 16-bit floats are given as the float32 values that they are rounded
+  // from.
+  void WidenOutputs();
 
  private:
   ir::Program program_;
@@ -54,7 +57,10 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateByDefinition(absl::Span<const Te
 // The value of a tensor that depends on no placeholder, computed on the host by the naive
 // evaluator: for size arithmetic. FailedPrecondition naming the placeholder it depends on;
 // ResourceExhausted when it is no small computation: more than `*points` index points, as above.
-absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor, int64_t* points);
+// `is_exact`, where given, tells whether the value may stand for the tensor in what is computed
+// from it: 16-bit floats are float32 until they are outputs, so a rounded one may not.
+absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor, int64_t* points,
+                                          bool* is_exact = nullptr);
 absl::StatusOr<HostTensor> EvaluateOnHost(const Tensor& tensor);
 
 // Every placeholder the tensor depends on.

@@ -373,8 +373,9 @@ Tensor Importer::Fold(Tensor tensor, absl::Span<const Value> inputs) {
     if (input.tensor().constant() == nullptr) return tensor;
     if (input.tensor().shape().element_count() > kMaxFoldedOperand) return tensor;
   }
-  absl::StatusOr<HostTensor> value = Evaluate(tensor, kMaxFoldedPoints);
-  return value.ok() ? Tensor::Constant(*std::move(value)) : tensor;
+  bool is_exact = true;
+  absl::StatusOr<HostTensor> value = Evaluate(tensor, kMaxFoldedPoints, &is_exact);
+  return value.ok() && is_exact ? Tensor::Constant(*std::move(value)) : tensor;
 }
 
 absl::StatusOr<std::vector<Value>> Importer::ImportNested(const GraphProto& graph,

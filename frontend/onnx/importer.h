@@ -111,7 +111,8 @@ class Importer : private NodeServices {
   absl::StatusOr<std::vector<api::Value>> Known(absl::Span<const Slot> slots);
   // On the host, with at most so many index points; ResourceExhausted also where all evaluations
   // together have had their share.
-  absl::StatusOr<HostTensor> Evaluate(const api::Tensor& tensor, int64_t max_points);
+  absl::StatusOr<HostTensor> Evaluate(const api::Tensor& tensor, int64_t max_points,
+                                      bool* is_exact = nullptr);
   // Whether what was too much for the host may be left to whoever answers questions.
   bool CanBeAsked(const absl::Status& status) const {
     return resolver_ != nullptr && absl::IsResourceExhausted(status);

@@ -93,10 +93,11 @@ absl::StatusOr<HostTensor> Importer::HostValue(const Tensor& tensor) {
   return *answer[0].constant();
 }
 
-absl::StatusOr<HostTensor> Importer::Evaluate(const Tensor& tensor, int64_t max_points) {
+absl::StatusOr<HostTensor> Importer::Evaluate(const Tensor& tensor, int64_t max_points,
+                                              bool* is_exact) {
   const int64_t given = std::max(std::min(max_points, host_points_left_), kPointsOfSizes);
   int64_t points = given;
-  absl::StatusOr<HostTensor> value = api::EvaluateOnHost(tensor, &points);
+  absl::StatusOr<HostTensor> value = api::EvaluateOnHost(tensor, &points, is_exact);
   host_points_left_ = std::max<int64_t>(host_points_left_ - (given - points), 0);
   return value;
 }
