@@ -1,10 +1,13 @@
 #include "tile/graph/widen_halves.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
+#include "tile/graph/rewriter.h"
+#include "tile/ir/renumber.h"
 
 namespace tartan::graph {
 namespace {
@@ -13,81 +16,93 @@ using ir::ValueId;
 
 bool IsHalf(DataType type) { return ComputeType(type) != type; }
 
-// The updates of a scatter replace elements, or are chosen instead of them.
-bool KeepsUpdates(const ir::Special& special) {
+// A scatter whose updates replace elements, or are chosen instead of them.
+bool PutsUpdates(const ir::Special& special) {
+  if (special.kind != ir::SpecialKind::kScatterElements &&
+      special.kind != ir::SpecialKind::kScatterNd) {
+    return false;
+  }
   const auto mode = static_cast<ir::ScatterMode>(special.params.back());
   return mode != ir::ScatterMode::kAdd && mode != ir::ScatterMode::kMul;
 }
 
-// The type a 16-bit value has from now on; those of its operands are known.
-class WideTypes {
+class Widener {
  public:
-  explicit WideTypes(const ir::Program& program)
-      : program_(program), is_read_(program.values.size()) {
+  explicit Widener(const ir::Program& program)
+      : program_(program), rewriter_(program), is_read_(program.values.size()) {
     for (const ir::Value& value : program.values) {
       for (const ValueId operand : ir::Operands(value.op)) is_read_[operand] = true;
     }
   }
 
-  DataType Of(ValueId v) const {
-    const ir::Value& value = program_.values[v];
+  ir::Program Widen() && {
+    for (size_t v = 0; v < program_.values.size(); ++v) {
+      ir::Value value = program_.values[v];
+      ir::RenumberOperands(value.op, rewriter_.numbers());
+      if (IsHalf(value.shape.type)) {
+        auto* special = std::get_if<ir::Special>(&value.op);
+        if (special != nullptr && PutsUpdates(*special)) RoundUpdates(value, special);
+        value.shape.type = TypeOf(value, is_read_[v]);
+      }
+      rewriter_.Replace(std::move(value));
+    }
+    ir::Program result = std::move(rewriter_).Finish();
+    for (size_t o = 0; o < result.outputs.size(); ++o) {
+      const ir::Value& original = program_.values[program_.outputs[o]];
+      ValueId& output = result.outputs[o];
+      if (result.values[output].shape.type == original.shape.type) continue;
+      result.values.push_back(Rounded(output, original));
+      output = static_cast<ValueId>(result.values.size()) - 1;
+    }
+    return result;
+  }
+
+ private:
+  static ir::Value Rounded(ValueId wide, const ir::Value& original) {
+    return {absl::StrCat(original.name, "_rounded"), original.shape,
+            ir::Elementwise{ScalarOp::kCast, {wide}}};
+  }
+
+  // The updates in the type of the scatter's result.
+  void RoundUpdates(const ir::Value& scatter, ir::Special* special) {
+    ValueId& updates = special->operands[2];
+    ir::Value original = rewriter_.value(updates);
+    if (original.shape.type == scatter.shape.type) return;
+    original.shape.type = scatter.shape.type;
+    updates = rewriter_.Append(Rounded(updates, original));
+  }
+
+  // The type a 16-bit value of the new program has from now on; those of its operands are known.
+  DataType TypeOf(const ir::Value& value, bool is_read) const {
     const DataType own = value.shape.type;
-    if (!IsHalf(own)) return own;
     return Match(
         value.op, [&](const ir::Input&) { return own; },
         [&](const ir::Elementwise& elementwise) {
           return elementwise.op == ScalarOp::kCast ? own : ComputeType(own);
         },
-        [&](const ir::Special& special) { return OfSpecial(special, own, is_read_[v]); },
+        [&](const ir::Special& special) {
+          const bool hands_on = special.kind == ir::SpecialKind::kReshape ||
+                                special.kind == ir::SpecialKind::kSort || PutsUpdates(special);
+          if (hands_on) return rewriter_.value(special.operands[0]).shape.type;
+          const bool is_running_sum =
+              special.kind == ir::SpecialKind::kCumSum || special.kind == ir::SpecialKind::kCumProd;
+          return is_running_sum && !is_read ? own : ComputeType(own);
+        },
         [&](const auto&) { return ComputeType(own); });
   }
 
- private:
-  DataType OfSpecial(const ir::Special& special, DataType own, bool is_read) const {
-    const auto type = [&](size_t operand) {
-      return program_.values[special.operands[operand]].shape.type;
-    };
-    switch (special.kind) {
-      case ir::SpecialKind::kReshape:
-      case ir::SpecialKind::kSort:
-        return type(0);
-      case ir::SpecialKind::kScatterElements:
-      case ir::SpecialKind::kScatterNd:
-        if (!KeepsUpdates(special) || type(0) != own) return ComputeType(own);
-        return type(2) == own || !is_read ? own : ComputeType(own);
-      case ir::SpecialKind::kCumSum:
-      case ir::SpecialKind::kCumProd:
-        return is_read ? ComputeType(own) : own;
-      default:
-        return ComputeType(own);
-    }
-  }
-
   const ir::Program& program_;
+  Rewriter rewriter_;
   std::vector<bool> is_read_;  // by an operation
 };
 
 }  // namespace
 
 ir::Program WidenHalves(const ir::Program& program) {
-  ir::Program result = program;
   const bool has_halves =
       std::any_of(program.values.begin(), program.values.end(),
                   [](const ir::Value& value) { return IsHalf(value.shape.type); });
-  if (!has_halves) return result;
-  const WideTypes types(result);
-  for (size_t v = 0; v < program.values.size(); ++v) {
-    result.values[v].shape.type = types.Of(static_cast<ValueId>(v));
-  }
-  for (ValueId& output : result.outputs) {
-    const TensorShape& shape = program.values[output].shape;
-    const ValueId wide = output;
-    if (result.values[wide].shape.type == shape.type) continue;
-    output = static_cast<ValueId>(result.values.size());
-    result.values.push_back({absl::StrCat(program.values[wide].name, "_rounded"), shape,
-                             ir::Elementwise{ScalarOp::kCast, {wide}}});
-  }
-  return result;
+  return has_halves ? Widener(program).Widen() : program;
 }
 
 }  // namespace tartan::graph

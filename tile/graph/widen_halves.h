@@ -6,12 +6,11 @@
 namespace tartan::graph {
 
 // Inputs, outputs and explicit conversions to 16 bits keep their type, views and sorted tensors
-// that of their operand; every other 16-bit float value becomes float32, unless what is stored in
-// 16 bits is the same in the end: a scatter of 16-bit updates into a 16-bit tensor that puts them
-// there as they are, and special operations whose results are nothing but outputs. Arithmetic is
-// float32 anyway: this drops the rounding between kernels, as fusion drops it within one.
-// Afterwards operands of one operation may differ in type (a float16 input beside a float32
-// value): ir::VerifyStored says what still holds.
+// that of their operand, as do scatters that put elements in the place of others: what they put
+// there is rounded first. Results of running sums that are nothing but outputs keep theirs too.
+// Every other 16-bit float value becomes float32. Arithmetic is float32 anyway: this drops the
+// rounding between kernels, as fusion drops it within one. Afterwards operands of one operation may
+// differ in type (a float16 input beside a float32 value): ir::VerifyStored says what still holds.
 ir::Program WidenHalves(const ir::Program& program);
 
 }  // namespace tartan::graph

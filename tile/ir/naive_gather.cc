@@ -101,19 +101,25 @@ NaiveTensor GatherNd(const Special& special, const TensorShape& shape, NaiveOper
   return result;
 }
 
-// Puts element `j` of `updates` at element `i`.
+// Puts element `j` of `updates` at element `i`, rounded to the result's type where it stays as it
+// is.
 void Update(NaiveTensor& result, int64_t i, const NaiveTensor& updates, int64_t j,
             ScatterMode mode) {
   constexpr ScalarOp kOps[] = {ScalarOp::kIdentity, ScalarOp::kAdd, ScalarOp::kMul, ScalarOp::kMin,
                                ScalarOp::kMax};
   const ScalarOp op = kOps[static_cast<size_t>(mode)];
-  const DataType type = ComputeType(result.shape.type);
-  if (mode == ScatterMode::kAssign) {
-    result.Copy(i, updates, j);
-  } else if (result.is_real()) {
-    result.reals[i] = RoundReal(ApplyReal(op, result.reals[i], updates.reals[j]), type);
+  const DataType type = result.shape.type;
+  if (!result.is_real()) {
+    result.integers[i] = mode == ScatterMode::kAssign
+                             ? updates.integers[j]
+                             : ApplyInteger(op, result.integers[i], updates.integers[j], type);
+  } else if (mode == ScatterMode::kAdd || mode == ScatterMode::kMul) {
+    const double sum = ApplyReal(op, result.reals[i], updates.reals[j]);
+    result.reals[i] = RoundReal(sum, ComputeType(type));
   } else {
-    result.integers[i] = ApplyInteger(op, result.integers[i], updates.integers[j], type);
+    const double update = RoundReal(updates.reals[j], type);
+    result.reals[i] =
+        mode == ScatterMode::kAssign ? update : ApplyReal(op, result.reals[i], update);
   }
 }
 

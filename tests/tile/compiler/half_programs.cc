@@ -75,6 +75,12 @@ const std::vector<Text>& Texts() {
        "function (A, U, I) -> (O) { S = scatter_nd(A * 0, I, U * 0 + 1, 1); O = S - 2999; }",
        {{1}, {3000}},
        {{3000, 1}}},
+      {"ScatterRoundsWhatItPuts",
+       "function (A, U, I) -> (O, P) { E = exp(U); S = scatter_nd(exp(A), I, E); "
+       "O = (gather_nd(S, I) - E) * 64; T = scatter_nd(A, I, E, 4); "
+       "P = (gather_nd(T, I) - E) * 64; }",
+       {{3, 5}, {2, 5}},
+       {{2, 1}}},
       {"SortOfInput", "function (A) -> (O) { O = sort(A, 1); }", {{3, 5}}, {}},
       {"SortOfComputed", "function (A) -> (O) { O = sort(exp(A), 1, 1); }", {{3, 5}}, {}},
       {"LongSortOfComputed",
