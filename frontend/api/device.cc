@@ -93,9 +93,19 @@ absl::StatusOr<std::shared_ptr<Device>> Device::InFloat64() const {
   if (!info().settings.has_float64) {
     return absl::UnimplementedError(absl::StrCat(info().name, " has no float64"));
   }
-  std::shared_ptr<Device> device(new Device(hal_, cache_));
   compiler::CompileOptions options = programs_->options();
   options.in_float64 = true;
+  return With(std::move(options));
+}
+
+std::shared_ptr<Device> Device::WithWinograd(plan::Winograd use) const {
+  compiler::CompileOptions options = programs_->options();
+  options.winograd = use;
+  return With(std::move(options));
+}
+
+std::shared_ptr<Device> Device::With(compiler::CompileOptions options) const {
+  std::shared_ptr<Device> device(new Device(hal_, cache_));
   device->programs_->SetOptions(std::move(options));
   return device;
 }

@@ -1,6 +1,7 @@
 // A device opened for use: the HAL device and the cache of programs compiled for it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -16,9 +17,13 @@ class ProgramCache;
 namespace tartan::opencl {
 class DiskCache;
 }
+namespace tartan::compiler {
+struct CompileOptions;
+}
 namespace tartan::plan {
 class PlanBook;
-}
+enum class Winograd : uint8_t;  // tile/plan/winograd_choice.h
+}  // namespace tartan::plan
 
 namespace tartan::api {
 
@@ -50,6 +55,9 @@ class Device {
                                                       const DeviceOptions& options = {});
   ~Device();
 
+  // The same device, but what is run through it uses Winograd's algorithm as told here and not by
+  // the environment.
+  std::shared_ptr<Device> WithWinograd(plan::Winograd use) const;
   // The same device, but models and functions run through it compute all floats in float64
   // (ir::InFloat64) and give float64: what errors are measured against. Unimplemented where it has
   // no float64.
@@ -67,6 +75,7 @@ class Device {
 
  private:
   Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache);
+  std::shared_ptr<Device> With(compiler::CompileOptions options) const;
 
   hal::DevicePtr hal_;
   std::shared_ptr<opencl::DiskCache> cache_;  // null without one

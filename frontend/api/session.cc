@@ -222,7 +222,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
     impl->by_value.push_back(!spec.is_tensor() || spec.element != Element::kPlain);
   }
   impl->model = std::move(model);
-  impl->device = std::move(device);
+  impl->device = options.winograd ? device->WithWinograd(*options.winograd) : std::move(device);
   impl->options = options;
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }

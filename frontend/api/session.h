@@ -3,8 +3,10 @@
 // programs, each compiled once for each way its run has taken.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,10 @@
 #include "frontend/api/device.h"
 #include "frontend/api/model.h"
 #include "frontend/api/run_statistics.h"
+
+namespace tartan::plan {
+enum class Winograd : uint8_t;  // tile/plan/winograd_choice.h
+}
 
 namespace tartan::api {
 
@@ -22,6 +28,9 @@ struct SessionOptions {
   // Indices, lengths and labels that are out of range at run time (check.h) are brought into range
   // or left out instead of making the run fail. No other element is written either way.
   bool unchecked = false;
+  // Winograd's algorithm for this model's convolutions: kNever for inputs that may hold infinities
+  // or NaN, which it spreads over whole tiles. Not set: as the device does.
+  std::optional<plan::Winograd> winograd;
 };
 
 // Thread-safe: runs of one signature share its compiled program, each with its own memory.

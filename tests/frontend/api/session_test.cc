@@ -1,6 +1,9 @@
 // Sessions used from several threads.
 #include "frontend/api/session.h"
 
+#include <cmath>
+#include <limits>
+#include <map>
 #include <thread>
 
 #include "frontend/api/device.h"
@@ -8,9 +11,46 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tile/base/status_macros.h"
+#include "tile/plan/winograd_choice.h"
 
 namespace tartan::api {
 namespace {
+
+TensorSpec Floats(const std::string& name, std::vector<int64_t> dims) {
+  TensorSpec spec;
+  spec.name = name;
+  spec.type = DataType::kFloat32;
+  spec.has_rank = true;
+  spec.dim_names.resize(dims.size());
+  spec.dims = std::move(dims);
+  return spec;
+}
+
+// A 3x3 convolution of 16 channels, with weights of 1.
+class Convolution : public Model {
+ public:
+  const std::string& name() const override { return name_; }
+  const std::vector<TensorSpec>& inputs() const override { return inputs_; }
+  const std::vector<TensorSpec>& outputs() const override { return outputs_; }
+  absl::StatusOr<BoundGraph> Bind(absl::Span<const InputBinding> bindings,
+                                  Resolver* /*resolver*/) const override {
+    const HostTensor ones = HostTensor::FromVector<float>({DataType::kFloat32, {3, 3, 16, 16}},
+                                                          std::vector<float>(9 * 16 * 16, 1));
+    BoundGraph graph;
+    graph.placeholders = {Tensor::Placeholder("x", bindings[0].shape)};
+    TARTAN_ASSIGN_OR_RETURN(
+        Tensor y, Apply("function (D[N, Y, X, C], K[I, J, C, O]) -> (R) { R[n, y, x, o : N, Y, X, "
+                        "O] = +(D[n, y+i-1, x+j-1, c] * K[i, j, c, o]); }",
+                        {graph.placeholders[0], Tensor::Constant(ones)}));
+    graph.outputs = {y};
+    return graph;
+  }
+
+ private:
+  const std::string name_ = "convolution";
+  const std::vector<TensorSpec> inputs_ = {Floats("x", {1, 12, 12, 16})};
+  const std::vector<TensorSpec> outputs_ = {Floats("y", {1, 12, 12, 16})};
+};
 
 // y = 3 * x + 1 for float32 vectors of any size.
 class Affine : public Model {
@@ -29,19 +69,9 @@ class Affine : public Model {
   }
 
  private:
-  static TensorSpec Vector(const std::string& name) {
-    TensorSpec spec;
-    spec.name = name;
-    spec.type = DataType::kFloat32;
-    spec.has_rank = true;
-    spec.dims = {-1};
-    spec.dim_names = {"N"};
-    return spec;
-  }
-
   const std::string name_ = "affine";
-  const std::vector<TensorSpec> inputs_ = {Vector("x")};
-  const std::vector<TensorSpec> outputs_ = {Vector("y")};
+  const std::vector<TensorSpec> inputs_ = {Floats("x", {-1})};
+  const std::vector<TensorSpec> outputs_ = {Floats("y", {-1})};
 };
 
 // Runs on `size` elements that begin with `first` and expects the right answer.
@@ -89,6 +119,31 @@ TEST(Session, AnswersInFloat64OnADeviceThatComputesInFloat64) {
     EXPECT_EQ(y->at(0).type(), is_exact ? DataType::kFloat64 : DataType::kFloat32);
     EXPECT_EQ(y->at(0).GetDouble(0) == 50331646, is_exact);
   }
+}
+
+TEST(Session, KeepsAnInfinityWhereItIsWithoutWinogradsAlgorithm) {
+  const auto device = Device::Open();
+  if (!device.ok()) GTEST_SKIP() << device.status();
+  std::vector<float> pixels(12 * 12 * 16, 1);
+  pixels[(5 * 12 + 6) * 16 + 3] = std::numeric_limits<float>::infinity();
+  const HostTensor x = HostTensor::FromVector<float>({DataType::kFloat32, {1, 12, 12, 16}}, pixels);
+  std::map<plan::Winograd, int> nans;
+  std::map<plan::Winograd, int> infinities;
+  for (plan::Winograd use : {plan::Winograd::kNever, plan::Winograd::kAlways}) {
+    SessionOptions options;
+    options.winograd = use;
+    const auto session = Session::Create(std::make_shared<Convolution>(), *device, options);
+    ASSERT_TRUE(session.ok()) << session.status();
+    const auto y = (*session)->Run({{"x", x}});
+    ASSERT_TRUE(y.ok()) << y.status();
+    for (double value : y->at(0).ToDoubles()) {
+      nans[use] += std::isnan(value) ? 1 : 0;
+      infinities[use] += std::isinf(value) ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(nans[plan::Winograd::kNever], 0);
+  EXPECT_EQ(infinities[plan::Winograd::kNever], 9 * 16);
+  EXPECT_GT(nans[plan::Winograd::kAlways], 0) << "the option is of no effect";
 }
 
 }  // namespace
