@@ -368,6 +368,7 @@ std::string Definition(absl::string_view identifier) {
   if (TypeFromName(identifier).element == DataType::kFloat64) {
     return "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
   }
+  if (identifier == "TT_FMA") return FmaDefinition();
   absl::string_view name = identifier;
   if (!absl::ConsumePrefix(&name, "tt_")) return "";
   if (name == "prefetch") return std::string(kPrefetch);

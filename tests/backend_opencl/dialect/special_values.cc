@@ -1,6 +1,7 @@
 #include "special_values.h"
 
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -80,6 +81,32 @@ Pairs SpecialPairs(DataType type) {
     }
   }
   return pairs;
+}
+
+Pairs SpecialAmongOrdinary(DataType type, int lanes) {
+  constexpr double kOrdinary[] = {0.001, 0.375, 1e-6, 2.25, -0.875, -1e-12, 3.9, -2e-5, 1.5, 7.75};
+  constexpr int64_t kCount = std::size(kOrdinary);
+  std::vector<double> special = SpecialReals(type);
+  for (double x : {8.4e6, -8.4e6, 1e-40, 1e5}) special.push_back(x);
+  Pairs pairs;
+  for (size_t s = 0; s < special.size(); ++s) {
+    for (int lane = 0; lane < lanes; ++lane) {
+      for (int i = 0; i < lanes; ++i) {
+        const bool here = i == lane;
+        const int64_t place = static_cast<int64_t>(s) + i;
+        Append(type, here ? special[s] : kOrdinary[place % kCount], 0, &pairs.first);
+        Append(type, here ? special[(7 * s + 3) % special.size()] : kOrdinary[3 * place % kCount],
+               0, &pairs.second);
+      }
+    }
+  }
+  return pairs;
+}
+
+std::string ToText(DataType type, const std::vector<uint8_t>& buffer, int64_t i) {
+  const HostTensor values = AsTensor(type, buffer);
+  return IsFloat(type) ? absl::StrFormat("%.9g", values.GetDouble(i))
+                       : absl::StrCat(values.GetInt(i));
 }
 
 std::string Difference(DataType type, const std::vector<uint8_t>& expected,

@@ -21,6 +21,13 @@ struct Pairs {
 };
 Pairs SpecialPairs(DataType type);
 
+// Vectors of `lanes` ordinary numbers, small ones among them, with each special number (one of the
+// second operand beside it) in each lane.
+Pairs SpecialAmongOrdinary(DataType type, int lanes);
+
+// The number in the buffer.
+std::string ToText(DataType type, const std::vector<uint8_t>& buffer, int64_t i);
+
 // "" where element `i` of both buffers is the same number: two NaN are, and floats at most
 // `ulps` units in the last place of `type` apart; else a text with both.
 std::string Difference(DataType type, const std::vector<uint8_t>& expected,

@@ -1,0 +1,54 @@
+#include "every_operation.h"
+
+#include "absl/strings/str_cat.h"
+#include "tile/sem/build.h"
+#include "tile/sem/scalar_value.h"
+
+namespace tartan::opencl {
+
+using namespace sem;  // NOLINT: builders
+
+std::vector<ScalarOp> DefinedOps(DataType type) {
+  std::vector<ScalarOp> ops;
+  for (int i = 0; i < kScalarOpCount; ++i) {
+    const auto op = static_cast<ScalarOp>(i);
+    if (op != ScalarOp::kIdentity && op != ScalarOp::kCast && IsDefined(op, type)) {
+      ops.push_back(op);
+    }
+  }
+  return ops;
+}
+
+Kernel MakeOpsKernel(DataType type, int lanes, int64_t count, absl::Span<const ScalarOp> ops) {
+  Kernel kernel;
+  kernel.name = absl::StrCat("ops_", Name(type), "_", lanes, "_", Name(ops.front()));
+  kernel.parameters = {
+      {"a", type}, {"b", type}, {"values", type, true}, {"truths", DataType::kBool, true}};
+  kernel.global_size[0] = count / lanes;
+  const Type index{DataType::kInt32, 1};
+  const ExprPtr i = Var("i", index);
+  const ExprPtr a = Var("x", Type{type, lanes});
+  const ExprPtr b = Var("z", Type{type, lanes});
+  std::vector<StmtPtr> body = {MakeDeclare(index, "i", Mul(Work(WorkId::kGlobal, 0), Int(lanes))),
+                               MakeDeclare(a->type, "x", LoadFrom("a", type, i, lanes)),
+                               MakeDeclare(b->type, "z", LoadFrom("b", type, i, lanes))};
+  int64_t row = 0;
+  for (ScalarOp op : ops) {
+    std::vector<ExprPtr> operands = {a, b};
+    if (OperandCount(op) == 1) operands.pop_back();
+    if (op == ScalarOp::kSelect) operands.insert(operands.begin(), Less(a, b));
+    const ExprPtr result = ApplyOp(op, std::move(operands));
+    const ExprPtr place = Add(i, Int(row++ * count));
+    if (!ReturnsBool(op)) {
+      body.push_back(MakeStore("values", type, place, result));
+    } else if (lanes == 1) {
+      body.push_back(MakeStore("truths", DataType::kBool, place, result));
+    } else {
+      body.push_back(MakeStore("values", type, place, Cast(result, type)));
+    }
+  }
+  kernel.body = MakeBlock(std::move(body));
+  return kernel;
+}
+
+}  // namespace tartan::opencl
