@@ -1,11 +1,13 @@
 #include "backend_opencl/compile.h"
 
 #include <chrono>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/build_program.h"
 #include "backend_opencl/disk_cache.h"
@@ -49,10 +51,12 @@ struct Built {
   bool from_cache = false;
 };
 
+// A text that mentions the macro does without builtins of the compiler where it is defined.
+constexpr absl::string_view kPortable = "TARTAN_PORTABLE";
+
 absl::StatusOr<Built> BuildThroughCache(const OpenClDevice& device,
-                                        const hal::ExecutableSource& source) {
-  const std::string text = JoinSource(source);
-  const std::string options = absl::StrCat(device.build_options(), source.options);
+                                        const hal::ExecutableSource& source,
+                                        const std::string& text, const std::string& options) {
   DiskCache* cache = device.cache();
   const std::string key = CacheKey(device, text, options);
   if (device.quirks().relies_on_own_cache) {
@@ -72,6 +76,29 @@ absl::StatusOr<Built> BuildThroughCache(const OpenClDevice& device,
     if (binary.ok()) cache->Store(key, *binary);  // where not, the program itself is good
   }
   return Built{std::move(program), nullptr, /*from_cache=*/false};
+}
+
+// Once more without builtins where the driver does not build them, and from then on at once so.
+absl::StatusOr<Built> BuildAsFarAsPossible(OpenClDevice& device,
+                                           const hal::ExecutableSource& source) {
+  const std::string text = JoinSource(source);
+  const std::string options = absl::StrCat(device.build_options(), source.options);
+  const std::string portable = absl::StrCat("-D", kPortable, " ", options);
+  const bool has_builtins = absl::StrContains(text, kPortable);
+  if (has_builtins && device.is_portable()) {
+    return BuildThroughCache(device, source, text, portable);
+  }
+  absl::StatusOr<Built> built = BuildThroughCache(device, source, text, options);
+  if (built.ok() || !has_builtins || !absl::IsInternal(built.status())) return built;
+  absl::StatusOr<Built> without = BuildThroughCache(device, source, text, portable);
+  if (!without.ok()) return built;
+  if (device.SetPortable()) {
+    std::fprintf(stderr,
+                 "tartan: the driver of %s does not build this program's compiler builtins: its "
+                 "kernels do without them, and may be slower\n",
+                 device.info().name.c_str());
+  }
+  return without;
 }
 
 // Reads what the launch checks of hal need to know of a kernel.
@@ -103,7 +130,7 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(std::shared_ptr<OpenClDevic
   }
   const Clock::time_point start = Clock::now();
   hal::CompileStatistics statistics;
-  TARTAN_ASSIGN_OR_RETURN(Built built, BuildThroughCache(*device, source));
+  TARTAN_ASSIGN_OR_RETURN(Built built, BuildAsFarAsPossible(*device, source));
   ++(built.from_cache ? statistics.cache_hits : statistics.cache_misses);
   std::vector<hal::EntryPoint> entry_points;
   for (const hal::KernelSource& kernel : source.kernels) {

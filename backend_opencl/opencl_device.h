@@ -1,6 +1,7 @@
 // An opened OpenCL device with its context, and the memory it gives out.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,6 +30,9 @@ class OpenClDevice : public hal::Device {
   const DriverQuirks& quirks() const { return found_.quirks; }
   const std::string& build_options() const { return found_.build_options; }
   DiskCache* cache() const { return cache_.get(); }
+  // The driver has failed to build compiler builtins. SetPortable returns whether that is new.
+  bool is_portable() const { return is_portable_; }
+  bool SetPortable() { return !is_portable_.exchange(true); }
 
   // Counts memory given back.
   void CountReleased(int64_t bytes);
@@ -51,6 +55,7 @@ class OpenClDevice : public hal::Device {
   const FoundDevice found_;
   const ContextHandle context_;
   const std::shared_ptr<DiskCache> cache_;
+  std::atomic<bool> is_portable_{false};
   mutable std::mutex mutex_;
   hal::DeviceStatistics statistics_;  // guarded by mutex_
 };

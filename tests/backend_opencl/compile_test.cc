@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 using testing::UnorderedElementsAre;
 
 hal::ExecutableSource Source(const std::string& constant) {
@@ -47,7 +49,19 @@ class CompileTest : public testing::Test {
     const auto driver = MakeOpenClDriver(options);
     const auto devices = driver->ListDevices();
     EXPECT_TRUE(devices.ok()) << devices.status();
-    return *driver->Open(devices->front());
+    hal::DevicePtr device = *driver->Open(devices->front());
+    for (const fs::path& file : Entries()) at_opening_.insert(file);
+    return device;
+  }
+
+  std::vector<fs::path> Entries() {
+    const std::string directory = directory_.path() + "/kernels";
+    std::vector<fs::path> entries;
+    if (!fs::exists(directory)) return entries;
+    for (const auto& file : fs::directory_iterator(directory)) {
+      if (at_opening_.count(file.path()) == 0) entries.push_back(file.path());
+    }
+    return entries;
   }
 
   // Compiles and returns the cache hits. The device is opened once: PoCL takes half a second for
@@ -81,12 +95,9 @@ class CompileTest : public testing::Test {
   }
 
   fs::path OnlyEntry() {
-    fs::path found;
-    for (const auto& file : fs::directory_iterator(directory_.path() + "/kernels")) {
-      EXPECT_TRUE(found.empty());
-      found = file.path();
-    }
-    return found;
+    const std::vector<fs::path> entries = Entries();
+    EXPECT_EQ(entries.size(), 1u);
+    return entries.empty() ? fs::path() : entries.front();
   }
 
   // The names of the files that are kept of PoCL's only program.
@@ -101,6 +112,7 @@ class CompileTest : public testing::Test {
   }
 
   TemporaryDirectory directory_;
+  std::set<fs::path> at_opening_;  // what opening the device stored
   hal::DevicePtr device_;
 };
 
@@ -108,7 +120,40 @@ TEST_F(CompileTest, TakesTheSecondTimeFromTheDiskCache) {
   EXPECT_EQ(HitsOf(Source("1.0f")), 0);
   EXPECT_EQ(HitsOf(Source("1.0f")), 1);
   EXPECT_EQ(HitsOf(Source("2.0f")), 0);
-  EXPECT_EQ(InspectCache(directory_.path())->entries, 2);
+  EXPECT_EQ(Entries().size(), 2u);
+}
+
+hal::ExecutableSource SourceWithBuiltins(const std::string& portable) {
+  hal::ExecutableSource source = Source("0.0f");
+  source.prologue =
+      "#ifdef TARTAN_PORTABLE\nfloat Shift(float x) { return x + " + portable +
+      "; }\n#else\nfloat Shift(float x) { return __builtin_that_is_none(x); }\n#endif\n";
+  return source;
+}
+
+TEST_F(CompileTest, DoesWithoutBuiltinsThatTheDriverDoesNotKnow) {
+  device_ = Open();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run(SourceWithBuiltins("10.0f")), 11);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("does not build this program's compiler builtins"));
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run(SourceWithBuiltins("20.0f")), 21);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("tartan:")));
+  // The entry is that of the portable program, for another device object too.
+  EXPECT_EQ(HitsOf(SourceWithBuiltins("10.0f")), 1);
+  device_ = Open();
+  EXPECT_EQ(HitsOf(SourceWithBuiltins("10.0f")), 1);
+  EXPECT_EQ(Run(SourceWithBuiltins("10.0f")), 11);
+  // What does not fail keeps its builtins' place.
+  EXPECT_EQ(Run(Source("1.0f")), 2);
+}
+
+TEST_F(CompileTest, TellsTheFirstErrorWhereASourceFailsWithoutBuiltinsToo) {
+  device_ = Open();
+  const auto executable = device_->Compile(SourceWithBuiltins("nothing"));
+  ASSERT_FALSE(executable.ok());
+  EXPECT_THAT(executable.status().message(), HasSubstr("__builtin_that_is_none"));
 }
 
 // Kernels that quantize round quotients to integers: one ulp is another integer.
