@@ -41,7 +41,7 @@ kernel void multiply_add(global float* out) {
   for (int c = 0; c < CHAINS; ++c) x[c] = (floatv)(out[2] + c);
   for (int i = 0; i < STEPS; ++i) {
 #pragma unroll
-    for (int c = 0; c < CHAINS; ++c) x[c] = fma(x[c], a, b);
+    for (int c = 0; c < CHAINS; ++c) x[c] = NEXT(x[c]);
   }
   floatv sum = x[0];
 #pragma unroll
@@ -76,7 +76,9 @@ absl::StatusOr<Probe> MakeProbe(hal::Device& device) {
   hal::ExecutableSource source;
   source.format = "opencl-c";
   source.prologue = absl::StrCat("#define CHAINS ", kChains, "\n#define STEPS ", kSteps,
-                                 "\n#define PIECE ", probe.piece, "\ntypedef float",
+                                 "\n#define PIECE ", probe.piece, "\n#define NEXT(x) ",
+                                 device.info().settings.has_fma ? "fma(x, a, b)" : "x * a + b",
+                                 "\ntypedef float",
                                  width > 1 ? absl::StrCat(width) : "", " floatv;\n");
   source.kernels = {
       {"nothing", kNothingText}, {"multiply_add", kMultiplyAddText}, {"copy", kCopyText}};

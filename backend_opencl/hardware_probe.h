@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
+#include "backend_opencl/cpu_features.h"
 #include "hal/device_info.h"
 #include "tile/base/hardware_settings.h"
 
@@ -33,5 +35,14 @@ struct ReportedHardware {
 // Never unusable: every size is at least 1, and a value that is missing or odd is replaced by one
 // that is safe on all hardware of the type.
 HardwareSettings SettingsFor(const ReportedHardware& reported);
+
+// Corrects the settings of a CPU device, once its compiler can be asked: what a driver reports of
+// the processor need not be what it compiles for. A compiler that is unknown gets no products in
+// words, for which its instructions must be called by name.
+void FollowCpu(const CompilerFeatures& compiler, const HostFeatures& host,
+               HardwareSettings* settings);
+
+// What programs must be told then (dot_functions.h), ending with a space where it is anything.
+std::string CpuBuildOptions(const CompilerFeatures& compiler, const HostFeatures& host);
 
 }  // namespace tartan::opencl

@@ -1,15 +1,53 @@
 #include "backend_opencl/opencl_device.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "backend_opencl/compile.h"
+#include "backend_opencl/cpu_features.h"
+#include "backend_opencl/hardware_probe.h"
 #include "backend_opencl/opencl_executable.h"
 #include "backend_opencl/opencl_queue.h"
+#include "backend_opencl/pocl_folder.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
+namespace {
+
+// What was found before with this driver on this processor, or the compiler's answer. A compiler
+// that cannot build even that is treated as unknown; its errors show when kernels are built.
+CompilerFeatures FeaturesOf(cl_context context, const HostFeatures& host, DiskCache* cache,
+                            const FoundDevice& found) {
+  const std::string key = absl::StrCat(
+      "cpu features 1\n", absl::StrJoin({found.platform_version, found.info.driver_version,
+                                         found.info.name, host.identity},
+                                        "\n"));
+  if (cache != nullptr) {
+    const std::optional<std::string> stored = cache->Load(key);
+    if (stored.has_value()) {
+      if (const auto features = FeaturesFromText(*stored)) return *features;
+    }
+  }
+  // What PoCL writes meanwhile belongs to no other program.
+  std::lock_guard<std::mutex> lock(PoclFolder::OfProcess().building());
+  const absl::StatusOr<CompilerFeatures> features = AskCompiler(context, found.device);
+  if (!features.ok()) return {};
+  if (cache != nullptr) cache->Store(key, ToText(*features));
+  return *features;
+}
+
+void FollowCompiler(cl_context context, DiskCache* cache, FoundDevice* found) {
+  const HostFeatures host = AskHost();
+  const CompilerFeatures compiler = FeaturesOf(context, host, cache, *found);
+  FollowCpu(compiler, host, &found->info.settings);
+  absl::StrAppend(&found->build_options, CpuBuildOptions(compiler, host));
+}
+
+}  // namespace
 
 absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found,
                                                   std::shared_ptr<DiskCache> cache) {
@@ -19,6 +57,7 @@ absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found,
   ContextHandle context(
       CreateCl(&error, clCreateContext, properties, 1, &found.device, nullptr, nullptr));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateContext for ", found.info.name)));
+  if (found.info.type == hal::DeviceType::kCpu) FollowCompiler(context.get(), cache.get(), &found);
   return std::make_shared<OpenClDevice>(std::move(found), std::move(context), std::move(cache));
 }
 

@@ -203,12 +203,17 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
                                                      const Type& type) {
     return MultiplyAdd(a, b, sum, type, has_fma);
   };
+  dialect.dot_and_add = DotAndAdd;
   dialect.lane = [](const Code& vector, int lane) {
     return Code{absl::StrCat(Parenthesized(vector, Precedence::kPrimary), ".", LaneName(lane))};
   };
   dialect.shuffle = ShuffledVector;
   dialect.attributes = Attributes;
   return dialect;
+}
+
+codegen::Dialect DialectOf(const HardwareSettings& settings) {
+  return OpenClDialect({.has_fma = settings.has_fma});
 }
 
 }  // namespace tartan::opencl

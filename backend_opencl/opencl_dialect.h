@@ -1,6 +1,7 @@
 // OpenCL C 1.2 as a dialect of kernel text.
 #pragma once
 
+#include "tile/base/hardware_settings.h"
 #include "tile/codegen/dialect.h"
 
 namespace tartan::opencl {
@@ -12,5 +13,8 @@ struct OpenClDialectOptions {
 };
 
 codegen::Dialect OpenClDialect(const OpenClDialectOptions& options = {});
+
+// For the device of these settings.
+codegen::Dialect DialectOf(const HardwareSettings& settings);
 
 }  // namespace tartan::opencl

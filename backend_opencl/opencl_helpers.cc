@@ -136,7 +136,7 @@ constexpr Helper kFloatVectorHelpers[] = {
 
 constexpr absl::string_view kStream =
     R"(static inline void tt_stream_$T(__global $T* to, $T value) {
-#ifdef __has_builtin
+#if defined(__has_builtin) && !defined(TARTAN_PORTABLE)
 #if __has_builtin(__builtin_nontemporal_store)
   __builtin_nontemporal_store(value, to);
   return;
@@ -149,7 +149,7 @@ constexpr absl::string_view kStream =
 // OpenCL's own function does nothing in drivers for CPUs.
 constexpr absl::string_view kPrefetch =
     R"(static inline void tt_prefetch(const __global void* at) {
-#if defined(__x86_64__) || defined(__aarch64__)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(TARTAN_PORTABLE)
   __builtin_prefetch((const void*)(size_t)at);
 #endif
 }
@@ -241,7 +241,7 @@ std::string LaneByLane(absl::string_view name, const Type& type) {
 
 std::string ArithmeticHelper(absl::string_view name, const Type& type) {
   if (name == "stream") return Substitute(kStream, type);
-  if (name == "dot16" || name == "dot8") return DotFunction(name, type);
+  if (std::string function = DotFunction(name, type); !function.empty()) return function;
   if (std::string function = VectorFunction(name, type); !function.empty()) return function;
   if (IsFloat(type.element)) {
     const std::string scalar = FindHelper(kFloatHelpers, name, Type{type.element, 1});
@@ -368,6 +368,7 @@ std::string Definition(absl::string_view identifier) {
   if (TypeFromName(identifier).element == DataType::kFloat64) {
     return "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
   }
+  if (identifier == "TT_EVEX") return EvexDefinition();
   if (identifier == "TT_FMA") return FmaDefinition();
   absl::string_view name = identifier;
   if (!absl::ConsumePrefix(&name, "tt_")) return "";

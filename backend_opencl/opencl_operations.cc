@@ -288,9 +288,9 @@ Code ApplyInteger(ScalarOp op, const Type& type, absl::Span<const Code> x) {
     case ScalarOp::kShiftRight:
       return ApplyShift(op, type, x);
     case ScalarOp::kDot16:
-      return CallHelper("dot16", type, x);
     case ScalarOp::kDot8:
-      return CallHelper("dot8", type, x);
+    case ScalarOp::kDot8u:
+      return CallHelper(Name(op), type, x);
     case ScalarOp::kIsNan:
     case ScalarOp::kIsInf:
       return type.lanes == 1 ? Code{"0"}
@@ -351,6 +351,12 @@ Code Apply(ScalarOp op, const Type& type, const Type& result, absl::Span<const C
   }
   if (has_operator) return ApplyInfix(op, type, result, operands);
   return IsFloat(type.element) ? ApplyFloat(op, type, operands) : ApplyInteger(op, type, operands);
+}
+
+Code DotAndAdd(ScalarOp op, const Code& a, const Code& b, const Code& sum, const Type& type) {
+  if (op != ScalarOp::kDot8) return CallHelper(absl::StrCat("sum", Name(op)), type, {sum, a, b});
+  return ApplyWrapping(InfixOperator(ScalarOp::kAdd), type, sum,
+                       CallHelper(Name(op), type, {a, b}));
 }
 
 // PoCL turns fma() into one machine instruction and mad() into a product and a sum, which halves

@@ -12,6 +12,10 @@ codegen::Code Apply(ScalarOp op, const sem::Type& type, const sem::Type& result,
 codegen::Code MultiplyAdd(const codegen::Code& a, const codegen::Code& b, const codegen::Code& sum,
                           const sem::Type& type, bool has_fma);
 
+// Dialect::dot_and_add.
+codegen::Code DotAndAdd(ScalarOp op, const codegen::Code& a, const codegen::Code& b,
+                        const codegen::Code& sum, const sem::Type& type);
+
 // The cast from one type to another, or a splat of a scalar.
 codegen::Code ConvertValue(const codegen::Code& value, const sem::Type& from, const sem::Type& to);
 

@@ -57,7 +57,7 @@ class Subject {
     };
     TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<const evaluator::CompiledProgram> compiled,
                             evaluator::CompiledProgram::Create(program_.program, device_->hal(),
-                                                               opencl::OpenClDialect(), options));
+                                                               opencl::DialectOf(settings()), options));
     return MakeTartanEngine(std::move(compiled), program_, values_);
   }
 

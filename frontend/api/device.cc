@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices() { return MakeDriver({
 Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache)
     : hal_(std::move(hal)),
       cache_(std::move(cache)),
-      programs_(std::make_unique<evaluator::ProgramCache>(hal_, opencl::OpenClDialect())) {
+      programs_(std::make_unique<evaluator::ProgramCache>(hal_, opencl::DialectOf(hal_->info().settings))) {
   if (cache_ != nullptr) {
     programs_->SetStore(
         {[this](absl::string_view key) { return cache_->Load(key); },

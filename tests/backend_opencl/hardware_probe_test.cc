@@ -75,11 +75,84 @@ TEST(SettingsFor, VectorisesForACpuThatReportsNoVectorWidth) {
   }
 }
 
+TEST(SettingsFor, HasNoVectorsWiderThanTheLanguage) {
+  ReportedHardware reported = Cpu();
+  reported.native_float_vector_width = 64;
+  EXPECT_EQ(SettingsFor(reported).vector_width, 16);
+}
+
 TEST(SettingsFor, TakesThePreferredWidthWhereNoNativeOneIsReported) {
   ReportedHardware reported = Cpu();
   reported.native_float_vector_width = 0;
   reported.preferred_float_vector_width = 4;
   EXPECT_EQ(SettingsFor(reported).vector_width, 4);
+}
+
+CompilerFeatures Avx512() {
+  CompilerFeatures compiler;
+  compiler.is_x86 = compiler.sse2 = compiler.avx = compiler.avx2 = compiler.fma = true;
+  compiler.avx512f = compiler.avx512bw = compiler.avx512vl = true;
+  return compiler;
+}
+
+CompilerFeatures Avx2() {
+  CompilerFeatures compiler = Avx512();
+  compiler.avx512f = compiler.avx512bw = compiler.avx512vl = false;
+  return compiler;
+}
+
+HostFeatures Vnni() {
+  HostFeatures host;
+  host.is_x86 = host.fma = host.avx512_vnni = host.avx_vnni = true;
+  return host;
+}
+
+TEST(FollowCpu, TakesWhatBothTheCompilerAndTheProcessorHave) {
+  HardwareSettings settings = SettingsFor(Cpu());
+  FollowCpu(Avx512(), Vnni(), &settings);
+  EXPECT_EQ(settings.packed_products, 4);
+  EXPECT_TRUE(settings.packs_unsigned);
+  EXPECT_EQ(settings.vector_width, 16);
+  EXPECT_EQ(CpuBuildOptions(Avx512(), Vnni()), "-DTARTAN_AVX512_VNNI ");
+  // A processor without: pairs.
+  HostFeatures skylake = Vnni();
+  skylake.avx512_vnni = skylake.avx_vnni = false;
+  FollowCpu(Avx512(), skylake, &settings);
+  EXPECT_EQ(settings.packed_products, 2);
+  EXPECT_FALSE(settings.packs_unsigned);
+  EXPECT_EQ(CpuBuildOptions(Avx512(), skylake), "");
+  // A compiler for less than the processor has.
+  FollowCpu(Avx2(), Vnni(), &settings);
+  EXPECT_EQ(settings.vector_width, 8);
+  EXPECT_EQ(settings.register_bytes, 16 * 8 * 4);
+  EXPECT_EQ(settings.packed_products, 2);
+  EXPECT_EQ(CpuBuildOptions(Avx2(), Vnni()), "");
+  EXPECT_TRUE(settings.has_fma);
+  CompilerFeatures alder_lake = Avx2();
+  alder_lake.avx_vnni = true;
+  FollowCpu(alder_lake, Vnni(), &settings);
+  EXPECT_EQ(settings.packed_products, 4);
+  CompilerFeatures sandy_bridge = Avx2();
+  sandy_bridge.avx2 = sandy_bridge.fma = false;
+  FollowCpu(sandy_bridge, Vnni(), &settings);
+  EXPECT_EQ(settings.vector_width, 8);
+  EXPECT_EQ(settings.packed_products, 2);
+  EXPECT_FALSE(settings.has_fma);
+  sandy_bridge.avx = false;
+  FollowCpu(sandy_bridge, Vnni(), &settings);
+  EXPECT_EQ(settings.vector_width, 4);
+}
+
+TEST(FollowCpu, KeepsWhatIsReportedWhereTheCompilerIsUnknown) {
+  HardwareSettings settings = SettingsFor(Cpu());
+  FollowCpu({}, Vnni(), &settings);
+  EXPECT_EQ(settings.vector_width, 16);
+  EXPECT_EQ(settings.packed_products, 1);
+  EXPECT_TRUE(settings.has_fma);
+  HostFeatures old;
+  old.is_x86 = true;
+  FollowCpu({}, old, &settings);
+  EXPECT_FALSE(settings.has_fma);
 }
 
 TEST(SettingsFor, KeepsAGpusGroupWithinWhatItReports) {

@@ -22,6 +22,8 @@ struct HardwareSettings {
   bool has_float16 = false;
   bool has_float64 = true;
   int64_t packed_products = 1;
+  bool packs_unsigned = false;
+  bool has_fma = true;
   int64_t clock_mhz = 0;
   double gflops = 0;
   double gbps = 0;

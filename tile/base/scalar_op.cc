@@ -64,6 +64,7 @@ constexpr std::array<OpRow, kScalarOpCount> kOps = {{
     {"bit_right", 2},
     {"dot16", 2},
     {"dot8", 2},
+    {"dot8u", 2},
     {"logical_and", 2, true},
     {"logical_or", 2, true},
     {"cmp_eq", 2, true},

@@ -62,9 +62,11 @@ enum class ScalarOp : uint8_t {
   kBitXor,
   kShiftLeft,
   kShiftRight,
-  // Of int32 that hold signed numbers, two of 16 bits or four of 8: each times the other's, added up.
+  // Of int32 that hold signed numbers, two of 16 bits or four of 8: each times the other's, added
+  // up.
   kDot16,
   kDot8,
+  kDot8u,  // as kDot8, the first operand's without sign
   kLogicalAnd,
   kLogicalOr,
   kEqual,

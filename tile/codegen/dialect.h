@@ -96,6 +96,10 @@ struct Dialect {
   std::function<Code(int64_t value, const sem::Type& type)> int_literal;
   std::function<Code(const Code& a, const Code& b, const Code& accumulator, const sem::Type& type)>
       multiply_add;
+  // sum + op(a, b) for kDot16, kDot8 or kDot8u.
+  std::function<Code(ScalarOp op, const Code& a, const Code& b, const Code& sum,
+                     const sem::Type& type)>
+      dot_and_add;
   std::function<Code(const Code& vector, int lane)> lane;
   std::function<Code(const Code& a, const Code& b, absl::Span<const int> lanes,
                      const sem::Type& type)>

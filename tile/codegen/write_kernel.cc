@@ -232,6 +232,16 @@ class Writer {
   Code PrintApply(const sem::Apply& apply, const Type& type) {
     const ExprPtr& first = apply.operands[0];
     if (IsMask(type)) return PrintMask(apply, type, WidthsOf(apply).greatest);
+    if (apply.op == ScalarOp::kAdd) {
+      for (size_t i = 0; i < 2; ++i) {
+        const sem::Apply* dot = AsDot(apply.operands[i]);
+        if (dot == nullptr) continue;
+        return Marked(
+            dialect_.dot_and_add(dot->op, Print(dot->operands[0]), Print(dot->operands[1]),
+                                 Print(apply.operands[1 - i]), type),
+            true);
+      }
+    }
     std::vector<Code> operands;
     bool is_data = IsFloat(apply.operands.back()->type.element);
     for (const ExprPtr& operand : apply.operands) {
@@ -249,6 +259,14 @@ class Writer {
     return Marked(dialect_.apply(ScalarOp::kSelect, MaskType(ByteWidth(type.element), type.lanes),
                                  type, operands),
                   is_data);
+  }
+
+  static const sem::Apply* AsDot(const ExprPtr& expr) {
+    const auto* apply = std::get_if<sem::Apply>(&expr->node);
+    const bool is_dot =
+        apply != nullptr && (apply->op == ScalarOp::kDot16 || apply->op == ScalarOp::kDot8 ||
+                             apply->op == ScalarOp::kDot8u);
+    return is_dot ? apply : nullptr;
   }
 
   Code PrintNumber(int64_t value, const Type& type) {

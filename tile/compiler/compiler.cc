@@ -60,7 +60,8 @@ double Bytes(const poly::FlatContraction& flat) {
 double ProductCount(const poly::ExprPtr& body) {
   const auto* apply = std::get_if<poly::Apply>(&body->node);
   if (apply == nullptr) return 1;
-  return apply->op == ScalarOp::kDot16 ? 2 : apply->op == ScalarOp::kDot8 ? 4 : 1;
+  if (apply->op == ScalarOp::kDot16) return 2;
+  return apply->op == ScalarOp::kDot8 || apply->op == ScalarOp::kDot8u ? 4 : 1;
 }
 
 double Flops(const poly::FlatContraction& flat) {

@@ -22,12 +22,12 @@ std::string KeyOf(const proto::Program& program) {
 
 std::string ToString(const HardwareSettings& s) {
   return absl::StrCat(
-      absl::StrJoin(
-          {s.threads, s.vector_width, int64_t{s.has_local_memory}, s.local_memory_bytes, s.l1_bytes,
-           s.l2_bytes, s.cache_line_bytes, s.register_bytes, s.compute_units, s.max_work_group_size,
-           s.max_work_item_sizes[0], s.max_work_item_sizes[1], s.max_work_item_sizes[2],
-           int64_t{s.has_float16}, int64_t{s.has_float64}, s.packed_products, s.clock_mhz},
-          ","),
+      absl::StrJoin({s.threads, s.vector_width, int64_t{s.has_local_memory}, s.local_memory_bytes,
+                     s.l1_bytes, s.l2_bytes, s.cache_line_bytes, s.register_bytes, s.compute_units,
+                     s.max_work_group_size, s.max_work_item_sizes[0], s.max_work_item_sizes[1],
+                     s.max_work_item_sizes[2], int64_t{s.has_float16}, int64_t{s.has_float64},
+                     s.packed_products, int64_t{s.packs_unsigned}, int64_t{s.has_fma}, s.clock_mhz},
+                    ","),
       ",", s.gflops, ",", s.gbps, ",", s.launch_us);
 }
 

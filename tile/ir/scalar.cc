@@ -54,12 +54,12 @@ uint64_t ShiftLeft(int64_t a, int64_t count, DataType type) {
   return count < 0 || count >= BitWidth(type) ? 0 : static_cast<uint64_t>(a) << count;
 }
 
-// The sum of products of signed numbers that lie in a and b, Part being the type of one.
-template <typename Part>
+// The sum of products of numbers that lie in a and b, the types of which are given.
+template <typename Left, typename Right>
 uint64_t Dot(int64_t a, int64_t b) {
   int64_t sum = 0;
-  for (int shift = 0; shift < 32; shift += 8 * static_cast<int>(sizeof(Part))) {
-    sum += int64_t{static_cast<Part>(a >> shift)} * static_cast<Part>(b >> shift);
+  for (int shift = 0; shift < 32; shift += 8 * static_cast<int>(sizeof(Left))) {
+    sum += int64_t{static_cast<Left>(a >> shift)} * static_cast<Right>(b >> shift);
   }
   return static_cast<uint64_t>(sum);
 }
@@ -116,9 +116,11 @@ uint64_t ApplyBits(ScalarOp op, int64_t a, int64_t b, DataType type) {
     case ScalarOp::kShiftRight:
       return ShiftRight(a, b, type);
     case ScalarOp::kDot16:
-      return Dot<int16_t>(a, b);
+      return Dot<int16_t, int16_t>(a, b);
     case ScalarOp::kDot8:
-      return Dot<int8_t>(a, b);
+      return Dot<int8_t, int8_t>(a, b);
+    case ScalarOp::kDot8u:
+      return Dot<uint8_t, int8_t>(a, b);
     default:  // kIdentity, kCeil, kFloor, kRound, kTrunc
       return x;
   }

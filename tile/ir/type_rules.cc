@@ -81,7 +81,8 @@ absl::StatusOr<DataType> ElementwiseType(ScalarOp op, absl::Span<const OperandIn
   if ((IsBitFunction(op) && IsFloat(type)) || (IsShift(op) && !IsInteger(type))) {
     return absl::InvalidArgumentError(absl::StrCat(Name(op), " does not exist for ", Name(type)));
   }
-  if ((op == ScalarOp::kDot16 || op == ScalarOp::kDot8) && type != DataType::kInt32) {
+  const bool is_dot = op == ScalarOp::kDot16 || op == ScalarOp::kDot8 || op == ScalarOp::kDot8u;
+  if (is_dot && type != DataType::kInt32) {
     return absl::InvalidArgumentError(
         absl::StrCat(Name(op), " exists for int32 only, not for ", Name(type)));
   }

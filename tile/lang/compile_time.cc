@@ -121,6 +121,7 @@ Folded FoldIntegers(ScalarOp op, int64_t a, int64_t b) {
       return Integer(ShiftRight(a, b));
     case ScalarOp::kDot16:
     case ScalarOp::kDot8:
+    case ScalarOp::kDot8u:
       return std::nullopt;  // sizes are no pairs of numbers
     default:
       return FoldComparison(op, a, b);

@@ -38,6 +38,7 @@ bool IsZeroWith(const poly::ExprPtr& expr, int access) {
     case ScalarOp::kMul:
     case ScalarOp::kDot16:
     case ScalarOp::kDot8:
+    case ScalarOp::kDot8u:
       return IsZeroWith(apply->operands[0], access) || IsZeroWith(apply->operands[1], access);
     case ScalarOp::kIdentity:
     case ScalarOp::kNeg:

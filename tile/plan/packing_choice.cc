@@ -1,11 +1,20 @@
 #include "tile/plan/packing_choice.h"
 
+#include <vector>
+
 namespace tartan::plan {
 namespace {
 
 // Uses of each word, and products in all, from which on two kernels more pay.
 constexpr int64_t kLeastUses = 16;
 constexpr int64_t kLeastProducts = 1 << 16;
+
+// What the device multiplies, the quickest first.
+std::vector<poly::PackedForm> Forms(const HardwareSettings& settings) {
+  if (settings.packed_products == 2) return {poly::PackedForm::kPairs};
+  if (!settings.packs_unsigned) return {poly::PackedForm::kBytes};
+  return {poly::PackedForm::kUnsignedBytes, poly::PackedForm::kPairs};
+}
 
 }  // namespace
 
@@ -14,7 +23,10 @@ std::optional<poly::PackedProduct> ChoosePacking(const poly::FlatContraction& fl
   if (settings.packed_products < 2 || !flat.is_reduction() || flat.point_count() < kLeastProducts) {
     return std::nullopt;
   }
-  std::optional<poly::PackedProduct> packed = poly::PackProducts(flat, settings.packed_products);
+  std::optional<poly::PackedProduct> packed;
+  for (const poly::PackedForm form : Forms(settings)) {
+    if (!packed) packed = poly::PackProducts(flat, form);
+  }
   if (!packed) return std::nullopt;
   const int64_t words =
       packed->operands[0].kernel.point_count() + packed->operands[1].kernel.point_count();

@@ -28,9 +28,20 @@ struct Split {
   ExprPtr difference;
 };
 
+// What fits a part of a word, and what fits it with `offset` added.
+struct PartRange {
+  Interval whole;
+  Interval shifted;
+  int64_t offset = 0;
+};
+constexpr PartRange kSignedByte = {kInt8, kUInt8, -128};
+constexpr PartRange kUnsignedByte = {kUInt8, kInt8, 128};
+constexpr PartRange kHalf = {kInt16, kInt16};
+
 class Packer {
  public:
-  Packer(const FlatContraction& flat, int64_t count) : flat_(flat), count_(count) {}
+  Packer(const FlatContraction& flat, PackedForm form)
+      : flat_(flat), form_(form), count_(form == PackedForm::kPairs ? 2 : 4) {}
 
   std::optional<PackedProduct> Pack() {
     if (!FindFactors() || !FindIndex()) return std::nullopt;
@@ -45,8 +56,7 @@ class Packer {
       const std::string name = absl::StrCat(flat_.name, f == 0 ? "_left" : "_right");
       words[f] = AddOperand(words_[f]->Words(name, count_), words_[f]->WordCoords(), &result);
     }
-    result.products.body =
-        Int32Apply(count_ == 2 ? ScalarOp::kDot16 : ScalarOp::kDot8, words[0], words[1]);
+    result.products.body = Int32Apply(Operation(), words[unsigned_], words[1 - unsigned_]);
     if (differs) AddDifferences(&result);
     const std::vector<int> numbers = DropUnread(&result.products);
     for (PackedProduct::Operand& operand : result.operands) {
@@ -66,27 +76,50 @@ class Packer {
         flat_.body->type != DataType::kInt32) {
       return false;
     }
-    for (size_t f = 0; f < 2; ++f) {
-      const std::optional<Split> split = SplitFactor(product->operands[f]);
-      if (!split) return false;
-      factors_[f] = *split;
-    }
-    return true;
+    return SplitFactors(product->operands[0], product->operands[1]);
   }
 
-  std::optional<Split> SplitFactor(const ExprPtr& expr) const {
+  // Where either factor may be the one without sign, that which leaves fewer sums to be taken, and
+  // rather sums of the second factor: weights, whose sums are constant, come second.
+  bool SplitFactors(const ExprPtr& left, const ExprPtr& right) {
+    int least = 4;
+    for (size_t candidate = 0; candidate < 2; ++candidate) {
+      if (candidate == 1 && form_ != PackedForm::kUnsignedBytes) break;
+      const std::optional<Split> first = SplitFactor(left, RangeOf(candidate == 0));
+      const std::optional<Split> second = SplitFactor(right, RangeOf(candidate == 1));
+      if (!first || !second) continue;
+      const int sums =
+          (first->difference != nullptr ? 1 : 0) + (second->difference != nullptr ? 2 : 0);
+      if (sums >= least) continue;
+      least = sums;
+      unsigned_ = candidate;
+      factors_ = {*first, *second};
+    }
+    return least < 4;
+  }
+
+  const PartRange& RangeOf(bool is_first_operand) const {
+    if (form_ == PackedForm::kPairs) return kHalf;
+    return form_ == PackedForm::kUnsignedBytes && is_first_operand ? kUnsignedByte : kSignedByte;
+  }
+
+  ScalarOp Operation() const {
+    if (form_ == PackedForm::kPairs) return ScalarOp::kDot16;
+    return form_ == PackedForm::kBytes ? ScalarOp::kDot8 : ScalarOp::kDot8u;
+  }
+
+  std::optional<Split> SplitFactor(const ExprPtr& expr, const PartRange& part) const {
     const std::optional<Interval> range = IntegerRange(flat_, expr);
-    const Interval whole = count_ == 2 ? kInt16 : kInt8;
-    if (range && whole.Contains(*range)) return Split{expr, nullptr};
-    if (count_ == 2) return std::nullopt;
-    if (range && kUInt8.Contains(*range)) {
-      return Split{Int32Apply(ScalarOp::kSub, Convert(expr, DataType::kInt32), Number(128)),
-                   Number(128)};
+    if (range && part.whole.Contains(*range)) return Split{expr, nullptr};
+    if (form_ == PackedForm::kPairs) return std::nullopt;
+    if (range && part.shifted.Contains(*range)) {
+      return Split{Int32Apply(ScalarOp::kAdd, Convert(expr, DataType::kInt32), Number(part.offset)),
+                   Number(-part.offset)};
     }
     const auto* apply = std::get_if<Apply>(&expr->node);
     if (apply == nullptr || expr->type != DataType::kInt32) return std::nullopt;
     if (apply->op != ScalarOp::kSub || !IsFixed(apply->operands[1])) return std::nullopt;
-    std::optional<Split> split = SplitFactor(apply->operands[0]);
+    std::optional<Split> split = SplitFactor(apply->operands[0], part);
     if (!split) return std::nullopt;
     const ExprPtr before = split->difference != nullptr ? split->difference : Number(0);
     split->difference = Int32Apply(ScalarOp::kSub, before, apply->operands[1]);
@@ -210,7 +243,9 @@ class Packer {
   }
 
   const FlatContraction& flat_;
+  const PackedForm form_;
   const int64_t count_;
+  size_t unsigned_ = 0;  // which factor is the operation's first operand
   std::array<Split, 2> factors_;
   int packed_ = -1;  // the index
   std::array<std::optional<PackedFactor>, 2> words_;
@@ -218,8 +253,8 @@ class Packer {
 
 }  // namespace
 
-std::optional<PackedProduct> PackProducts(const FlatContraction& flat, int64_t count) {
-  return Packer(flat, count).Pack();
+std::optional<PackedProduct> PackProducts(const FlatContraction& flat, PackedForm form) {
+  return Packer(flat, form).Pack();
 }
 
 }  // namespace tartan::poly

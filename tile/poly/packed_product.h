@@ -11,6 +11,10 @@
 
 namespace tartan::poly {
 
+// What lies in a word: two numbers of 16 bits, or four of 8 bits, signed or those of one factor
+// without sign.
+enum class PackedForm : uint8_t { kPairs, kBytes, kUnsignedBytes };
+
 struct PackedProduct {
   // A kernel whose only output, without a value, is a tensor of `products`.
   struct Operand {
@@ -19,18 +23,18 @@ struct PackedProduct {
   };
   // The first two write a factor's values into words of int32, `count` of them in each: at position
   // q of the packed index, from the low bits on, those at q, q + words, q + 2 * words … Where what
-  // is packed is the factor less a difference (8-bit numbers with a zero point), others follow that
-  // add up what was packed of the other factor.
+  // is packed is the factor less a difference (8-bit numbers with a zero point, or of the other
+  // sign), others follow that add up what was packed of the other factor.
   std::vector<Operand> operands;
   // The original over words instead of values of that index.
   FlatContraction products;
 };
 
-// `count`: 2 or 4. Requires sums in int32 of products of two factors whose values fit 16 bits, or 8
+// Requires sums in int32 of products of two factors whose values fit 16 bits, or 8
 // after a difference is taken out that is the same for all that is added up, and a reduced index
 // that each factor has in one coordinate of its own and no condition has. What a factor reads
 // beside its largest tensor (zero points, conditions of padding) must follow the coordinates of
 // that. Empty for all other kernels.
-std::optional<PackedProduct> PackProducts(const FlatContraction& flat, int64_t count);
+std::optional<PackedProduct> PackProducts(const FlatContraction& flat, PackedForm form);
 
 }  // namespace tartan::poly

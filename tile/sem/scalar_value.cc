@@ -101,10 +101,11 @@ uint64_t Dot16(int64_t a, int64_t b) {
   return static_cast<uint64_t>(low + high);
 }
 
+template <typename Left>
 uint64_t Dot8(int64_t a, int64_t b) {
   int64_t sum = 0;
   for (int byte = 0; byte < 4; ++byte) {
-    sum += int64_t{static_cast<int8_t>(a >> 8 * byte)} * static_cast<int8_t>(b >> 8 * byte);
+    sum += int64_t{static_cast<Left>(a >> 8 * byte)} * static_cast<int8_t>(b >> 8 * byte);
   }
   return static_cast<uint64_t>(sum);
 }
@@ -159,7 +160,9 @@ uint64_t EvaluateInteger(ScalarOp op, DataType type, int64_t a, int64_t b) {
     case ScalarOp::kDot16:
       return Dot16(a, b);
     case ScalarOp::kDot8:
-      return Dot8(a, b);
+      return Dot8<int8_t>(a, b);
+    case ScalarOp::kDot8u:
+      return Dot8<uint8_t>(a, b);
     default:  // kIdentity and the roundings: the value itself
       return x;
   }
@@ -369,6 +372,7 @@ bool IsDefined(ScalarOp op, DataType type) {
       return IsInteger(type);
     case ScalarOp::kDot16:
     case ScalarOp::kDot8:
+    case ScalarOp::kDot8u:
       return type == DataType::kInt32;
     default:
       return IsFloat(type) || !IsFloatFunction(op);

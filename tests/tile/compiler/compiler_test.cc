@@ -76,6 +76,13 @@ TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithBytesInWords) {
   Check(options);
 }
 
+TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithUnsignedBytesInWords) {
+  CompileOptions options = ForCpu();
+  options.settings.packed_products = 4;
+  options.settings.packs_unsigned = true;
+  Check(options);
+}
+
 TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithoutFusion) {
   CompileOptions options = ForCpu();
   options.fuse = false;

@@ -17,7 +17,8 @@ hal::DevicePtr TestDevice() {
 }
 
 ProgramCache& TestProgramCache() {
-  static auto* const cache = new ProgramCache(TestDevice(), opencl::OpenClDialect());
+  static auto* const cache =
+      new ProgramCache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
   return *cache;
 }
 

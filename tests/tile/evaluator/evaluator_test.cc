@@ -34,7 +34,7 @@ const TestProgram& Find(const std::string& name) {
 }
 
 TEST(ProgramCache, CompilesEqualProgramsOnce) {
-  ProgramCache cache(TestDevice(), opencl::OpenClDialect());
+  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
   proto::Program program = ToProto(Find("MatMul"));
   const auto first = cache.Get(program);
   program.set_name("another name");
@@ -48,7 +48,7 @@ TEST(ProgramCache, CompilesEqualProgramsOnce) {
 }
 
 TEST(ProgramCache, KeepsProgramsApartThatMayUseDifferentAlgorithms) {
-  ProgramCache cache(TestDevice(), opencl::OpenClDialect());
+  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
   const proto::Program program = ToProto(Find("Relu"));
   const auto usual = cache.Get(program);
   compiler::CompileOptions options;
@@ -62,7 +62,7 @@ TEST(ProgramCache, KeepsProgramsApartThatMayUseDifferentAlgorithms) {
 }
 
 TEST(ProgramCache, ForgetsTheLeastRecentlyUsed) {
-  ProgramCache cache(TestDevice(), opencl::OpenClDialect(), 1);
+  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings), 1);
   ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());
   ASSERT_TRUE(cache.Get(ToProto(Find("SumOverAxis"))).ok());
   ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());
@@ -71,7 +71,7 @@ TEST(ProgramCache, ForgetsTheLeastRecentlyUsed) {
 }
 
 TEST(ProgramCache, ReportsWhatIsWrongWithAProgramEachTime) {
-  ProgramCache cache(TestDevice(), opencl::OpenClDialect());
+  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
   TestProgram wrong = {"Wrong", "function (A) -> (O) { O = A + Missing; }",
                        {{DataType::kFloat32, {3}}}};
   for (int i = 0; i < 2; ++i) {

@@ -38,7 +38,8 @@ void ExpectNaive(const std::string& name, const std::string& code,
     options.settings.threads = threads;
     const auto list = compiler::Compile(bound, options);
     ASSERT_TRUE(list.ok()) << list.status();
-    const auto built = CompiledProgram::Build(*list, TestDevice(), opencl::OpenClDialect());
+    const auto built = CompiledProgram::Build(*list, TestDevice(),
+                                              opencl::DialectOf(TestDevice()->info().settings));
     ASSERT_TRUE(built.ok()) << built.status();
     const auto loaded = LoadedProgram::Load(*built, {});
     ASSERT_TRUE(loaded.ok()) << loaded.status();

@@ -25,7 +25,7 @@ TEST_P(InFloat64Test, EqualsTheNaiveEvaluatorInFloat64) {
   }
   const auto expected = ir::EvaluateNaively(*wide, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
-  ProgramCache cache(TestDevice(), opencl::OpenClDialect());
+  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
   compiler::CompileOptions options;
   options.in_float64 = true;
   cache.SetOptions(options);

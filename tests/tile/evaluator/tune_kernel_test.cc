@@ -47,7 +47,7 @@ class TuneKernelTest : public testing::Test {
     TuneOptions options;
     options.rounds = 9;
     return MeasurePlans(flat_, is_constant_, std::move(plans), TestDevice(),
-                        opencl::OpenClDialect(), options);
+                        opencl::DialectOf(TestDevice()->info().settings), options);
   }
 
   poly::FlatContraction flat_;
@@ -59,7 +59,7 @@ TEST_F(TuneKernelTest, TriesThePlannersCandidates) {
   options.candidates = 3;
   options.rounds = 3;
   const auto tuned =
-      TuneKernel(flat_, is_constant_, TestDevice(), opencl::OpenClDialect(), options);
+      TuneKernel(flat_, is_constant_, TestDevice(), opencl::DialectOf(TestDevice()->info().settings), options);
   ASSERT_TRUE(tuned.ok()) << tuned.status();
   EXPECT_EQ(tuned->tried, 3);
   EXPECT_THAT(tuned->problems, IsEmpty());
@@ -96,7 +96,7 @@ TEST_F(TuneKernelTest, ReportsAPlanThatComputesSomethingElse) {
 
 TEST_F(TuneKernelTest, ProgramsCompiledLaterUseWhatIsKept) {
   const std::vector<HostTensor> inputs = RandomInputs(Product(), 1);
-  ProgramCache cache(TestDevice(), opencl::OpenClDialect());
+  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
   std::string plans;
   compiler::CompileOptions options;
   options.dump = [&](absl::string_view stage, absl::string_view text) {

@@ -124,7 +124,7 @@ class WinogradDeviceTest : public testing::TestWithParam<Case> {
     options.settings.threads = 1;
     const auto list = compiler::Compile(bound, options);
     ASSERT_TRUE(list.ok()) << list.status();
-    const auto compiled = CompiledProgram::Build(*list, TestDevice(), opencl::OpenClDialect());
+    const auto compiled = CompiledProgram::Build(*list, TestDevice(), opencl::DialectOf(options.settings));
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     const auto loaded =
         LoadedProgram::Load(*compiled, p.constant_weights ? std::vector<HostTensor>{filter}

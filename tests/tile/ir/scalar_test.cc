@@ -46,6 +46,8 @@ TEST(Scalar, PartsOfWordsAreSignedAndTheirProductsAddedUp) {
   EXPECT_EQ(I32(Op::kDot16, 0x00037fff, -2), 0x7fff * -2 + 3 * -1);
   EXPECT_EQ(I32(Op::kDot16, INT32_C(-0x7fff8000), INT32_C(-0x7fff8000)), INT32_MIN);  // wraps
   EXPECT_EQ(I32(Op::kDot8, 0x01027f80, 0x0304ff80), 128 * 128 - 127 + 2 * 4 + 1 * 3);
+  EXPECT_EQ(I32(Op::kDot8u, 0x01027f80, 0x0304ff80), 128 * -128 - 127 + 2 * 4 + 1 * 3);
+  EXPECT_EQ(I32(Op::kDot8u, -1, INT32_C(-0x7f7f7f80)), 4 * 255 * -128);  // no saturation
 }
 
 TEST(Scalar, ShiftsBeyondTheWidthLeaveTheSign) {

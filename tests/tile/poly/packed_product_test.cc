@@ -31,7 +31,9 @@ FlatContraction Product(DataType type, const std::string& statement, std::vector
       {{type, std::move(a)}, {type, std::move(b)}});
 }
 
-std::optional<PackedProduct> Pairs(const FlatContraction& flat) { return PackProducts(flat, 2); }
+std::optional<PackedProduct> Pairs(const FlatContraction& flat) {
+  return PackProducts(flat, PackedForm::kPairs);
+}
 
 std::vector<int64_t> Ranges(const FlatContraction& flat) {
   std::vector<int64_t> ranges;
@@ -98,7 +100,7 @@ TEST(PackProducts, NeedsAReducedIndexThatBothFactorsHaveToItself) {
 TEST(PackProducts, PutsFourBytesIntoAWord) {
   const FlatContraction flat =
       Product(DataType::kInt8, "O[i, j : 5, 9] = +(X[i, k] * Y[k, j]);", {5, 7}, {7, 9});
-  const auto packed = PackProducts(flat, 4);
+  const auto packed = PackProducts(flat, PackedForm::kBytes);
   ASSERT_TRUE(packed.has_value());
   EXPECT_EQ(Ranges(packed->products), (std::vector<int64_t>{5, 9, 2}));
   EXPECT_EQ(std::get<Apply>(packed->products.body->node).op, ScalarOp::kDot8);
@@ -118,19 +120,49 @@ TEST(PackProducts, TakesDifferencesOfWholeRowsOutOfBytes) {
   const std::string matmul = "O[i, j : M, N] = +(X[i, k] * Y[k, j]);";
   // The left factor differs from bytes with a sign: sums of the right one are needed, and where
   // that differs as well, of both.
-  const auto left = PackProducts(kernel(matmul, DataType::kInt8, {5, 1}), 4);
+  const auto left = PackProducts(kernel(matmul, DataType::kInt8, {5, 1}), PackedForm::kBytes);
   ASSERT_TRUE(left.has_value());
   ASSERT_EQ(left->operands.size(), 3u);
   EXPECT_EQ(left->operands[2].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {9}}));
-  const auto both = PackProducts(kernel(matmul, DataType::kUInt8, {}), 4);
+  const auto both = PackProducts(kernel(matmul, DataType::kUInt8, {}), PackedForm::kBytes);
   ASSERT_TRUE(both.has_value());
   ASSERT_EQ(both->operands.size(), 4u);
   EXPECT_EQ(both->operands[2].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {5}}));
   // Zero points of columns are not the same for all that is added up.
-  EXPECT_FALSE(PackProducts(kernel(matmul, DataType::kInt8, {1, 7}), 4));
+  EXPECT_FALSE(PackProducts(kernel(matmul, DataType::kInt8, {1, 7}), PackedForm::kBytes));
   // Under a condition, not every sum has as many terms.
-  EXPECT_FALSE(PackProducts(
-      kernel("O[i, j : M, N] = +(X[i, k] * Y[k, j]), i + j < 8;", DataType::kInt8, {}), 4));
+  EXPECT_FALSE(
+      PackProducts(kernel("O[i, j : M, N] = +(X[i, k] * Y[k, j]), i + j < 8;", DataType::kInt8, {}),
+                   PackedForm::kBytes));
+}
+
+TEST(PackProducts, LeavesTheSignAwayOfTheFactorThatCostsTheFewestSums) {
+  const auto packed = [&](DataType left, DataType right) {
+    const FlatContraction flat = KernelOf(
+        "function (A[M, L], B[L, N]) -> (O) { X = as_int(A, 32); Y = as_int(B, 32); "
+        "O[i, j : M, N] = +(X[i, k] * Y[k, j]); }",
+        {{left, {5, 7}}, {right, {7, 9}}});
+    return PackProducts(flat, PackedForm::kUnsignedBytes).value();
+  };
+  // Which word is the operand without sign.
+  const auto first_read = [](const PackedProduct& product) {
+    const auto& dot = std::get<Apply>(product.products.body->node);
+    EXPECT_EQ(dot.op, ScalarOp::kDot8u);
+    const int access = std::get<Read>(dot.operands[0]->node).access;
+    return product.products.accesses[access].tensor;
+  };
+  const PackedProduct mixed = packed(DataType::kUInt8, DataType::kInt8);
+  EXPECT_EQ(mixed.operands.size(), 2u);
+  EXPECT_EQ(first_read(mixed), mixed.operands[0].tensor);
+  const PackedProduct turned = packed(DataType::kInt8, DataType::kUInt8);
+  EXPECT_EQ(turned.operands.size(), 2u);
+  EXPECT_EQ(first_read(turned), turned.operands[1].tensor);
+  // Else sums of the second factor are taken, which are of a row of nine.
+  for (const DataType type : {DataType::kInt8, DataType::kUInt8}) {
+    const PackedProduct same = packed(type, type);
+    ASSERT_EQ(same.operands.size(), 3u);
+    EXPECT_EQ(same.operands[2].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {9}}));
+  }
 }
 
 TEST(IntegerRange, FollowsConversionsAndArithmetic) {
