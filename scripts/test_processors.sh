@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Runs the tests of kernels, and models given as arguments, as on older processors than this one:
+# PoCL is made to compile for AVX2, AVX without fused multiply-adds, and SSE (tests/pretend).
+# Usage: scripts/test_processors.sh [MODEL FOLDER…]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/packages.sh
+
+build=${TARTAN_BUILD:-build}
+programs=(opencl_scalar_ops_test opencl_vector_functions_test evaluator_test)
+# What its device is called by PoCL : what LLVM is made to miss
+processors=(
+  "haswell:avx512,avxvnni"
+  "ivybridge:avx512,avxvnni,avx2,fma,vaes,vpclmul"
+  "penryn:avx,fma,f16c,vaes,vpclmul,sse4.2,xop"
+)
+
+[ "$(uname -m)" = x86_64 ] || fail "pretends to be an older processor of the x86 family only"
+cmake -S . -B "$build" -G Ninja -DTARTAN_BUILD_TESTS=ON >/dev/null
+cmake --build "$build" --target tartan pretend_processor "${programs[@]}"
+caches=$(mktemp -d)
+trap 'rm -rf "$caches"' EXIT
+
+for processor in "${processors[@]}"; do
+  name=${processor%%:*}
+  pretend() {
+    env LD_PRELOAD="$PWD/$build/tests/pretend_processor.so" TARTAN_PRETEND="${processor#*:}" \
+      TARTAN_CACHE_DIR="$caches/$name" POCL_CACHE_DIR="$caches/$name-pocl" \
+      TARTAN_SOURCE_DIR="$PWD" TARTAN_BINARY_DIR="$PWD/$build" "$@"
+  }
+  mkdir -p "$caches/$name-pocl"
+  pretend "$build/tartan" devices | grep -q "$name" ||
+    fail "PoCL does not take this processor for $name: $(pretend "$build/tartan" devices | head -n 1)"
+  for program in "${programs[@]}"; do
+    echo "$name: $program"
+    pretend "$build/tests/$program" --gtest_brief=1
+  done
+  [ $# -eq 0 ] || pretend "$build/tartan" verify "$@"
+done
