@@ -25,6 +25,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -172,7 +173,8 @@ def write_one(rng, number, arguments):
     expected, how = reference(graph, outputs, model, f"case {number}")
     folder = arguments.folder / f"graph_{number:05}_{type_of(graph, outputs)}"
     data = folder / "test_data_set_0"
-    data.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    data.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     for prefix, values in (("input", graph.model.inputs.values()), ("output", expected)):
         for i, value in enumerate(values):

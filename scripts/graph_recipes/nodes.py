@@ -44,8 +44,8 @@ def arithmetic(graph):
     return lambda v: (is_float(v) and v.dtype != BFLOAT16) or v.dtype in INTEGERS_BELOW_14
 
 
-def constrained(graph, v):
-    return v.dtype != BFLOAT16 or graph.opset >= 13
+def finite(value):
+    return bool(np.isfinite(value.astype(np.float64)).all())
 
 
 def fits(value):
@@ -318,7 +318,8 @@ def one_hot(graph):
 def resize(graph):
     if graph.opset < 13:
         raise Refused("other forms")
-    x = graph.choose_array(lambda v: v.ndim > 0 and v.size > 0 and v.dtype == np.float32)
+    # The evaluator multiplies by 0 what is not taken.
+    x = graph.choose_array(lambda v: v.ndim > 0 and v.size and v.dtype == np.float32 and finite(v))
     sizes = [d * between(graph.rng, 1, 2) for d in graph.find(x).shape]
     how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return graph.add("Resize", [x, "", "", graph.operand(ints(sizes))], **how)
@@ -338,6 +339,8 @@ def reduce(graph):
     axes = sorted({a % value.ndim for a in some_axes(graph.rng, value.ndim)} or {0})
     if operator in ("Max", "Min", "Mean") and any(value.shape[a] == 0 for a in axes):
         raise Refused("of nothing")
+    if operator in ("Max", "Min") and not finite(value):
+        raise Refused("onnxruntime may drop NaN, which the evaluator and PyTorch hand on")
     since = 13 if operator == "Sum" else 18
     return with_axes(graph, f"Reduce{operator}", x, axes, since, keepdims=flip(graph.rng))
 
@@ -346,7 +349,7 @@ def arg(graph):
     x = graph.choose_array(lambda v: v.dtype in (np.float32, np.int32) and v.ndim > 0)
     value = graph.find(x)
     axis = between(graph.rng, 0, value.ndim - 1)
-    if value.shape[axis] == 0 or not np.isfinite(value).all():
+    if value.shape[axis] == 0 or not finite(value):
         raise Refused("of nothing")
     operator = pick(graph.rng, ("ArgMax", "ArgMin"))
     return graph.add(operator, [x], axis=axis, keepdims=flip(graph.rng))
@@ -358,7 +361,7 @@ def top_k(graph):
     x = graph.choose_array(lambda v: v.dtype in (np.float32, np.int64) and v.ndim > 0)
     value = graph.find(x)
     axis = axis_of(graph.rng, value.ndim)
-    if value.shape[axis] == 0 or not np.isfinite(value).all():
+    if value.shape[axis] == 0 or not finite(value):
         raise Refused("of nothing")
     ordered = np.sort(value, axis)
     if np.any(np.diff(ordered, axis=axis) == 0):
@@ -386,13 +389,16 @@ def cumulative(graph):
 
 def product(graph):
     types = (np.float32, np.float64, np.float16)
-    x = graph.choose_array(lambda v: v.dtype in types and v.ndim > 0)
+    # numpy's product may leave out 0 * infinity.
+    x = graph.choose_array(lambda v: v.dtype in types and v.ndim > 0 and finite(v))
     value = graph.find(x)
     inner = value.shape[-1]
     if flip(graph.rng):
-        y = graph.choose_array(lambda v: v.dtype == value.dtype and v.ndim == 2 and v.shape[0] == inner)
+        y = graph.choose_array(
+            lambda v: v.dtype == value.dtype and v.shape[:1] == (inner,) and v.ndim == 2 and finite(v)
+        )
     else:
-        y = graph.new_array([inner, dim(graph.rng)], value.dtype.type)
+        y = graph.add_input(array(graph.rng, [inner, dim(graph.rng)], value.dtype.type))
     return graph.add("MatMul", [x, y])
 
 
@@ -400,7 +406,8 @@ def conv(graph):
     x = graph.choose_array(lambda v: v.dtype == np.float32 and v.ndim == 4 and v.size > 0)
     channels = graph.find(x).shape[1]
     kernel = [between(graph.rng, 1, 3) for _ in range(2)]
-    weights = graph.new_array([between(graph.rng, 1, 5), channels, *kernel], np.float32)
+    # Whether padding is multiplied by an infinite weight is left open.
+    weights = graph.add_input(array(graph.rng, [between(graph.rng, 1, 5), channels, *kernel]))
     padded = [k // 2 for k in kernel] * 2
     return graph.add("Conv", [x, weights], pads=padded, kernel_shape=kernel)
 
