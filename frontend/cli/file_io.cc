@@ -24,6 +24,10 @@ absl::Status AtPath(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
 }
 
+absl::Status CannotWrite(const std::string& path, int error) {
+  return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", std::strerror(error)));
+}
+
 // 0 or an errno.
 int WriteInPlace(const std::string& path, absl::string_view contents) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
@@ -50,7 +54,22 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   if (error == 0 && !is_special && std::rename(written.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return absl::OkStatus();
   if (!is_special) std::remove(written.c_str());
-  return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", std::strerror(error)));
+  return CannotWrite(path, error);
+}
+
+absl::Status CheckWritable(const std::string& path) {
+  struct stat found;
+  const bool exists = stat(path.c_str(), &found) == 0;
+  const size_t slash = path.find_last_of('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  int error = 0;
+  if (exists && S_ISDIR(found.st_mode)) error = EISDIR;
+  if (exists && !S_ISREG(found.st_mode) && error == 0) {
+    error = access(path.c_str(), W_OK) == 0 ? 0 : errno;
+  } else if (error == 0) {
+    error = access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
+  }
+  return error == 0 ? absl::OkStatus() : CannotWrite(path, error);
 }
 
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {

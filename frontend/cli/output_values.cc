@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "frontend/cli/exit_code.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/input_spec.h"
 #include "tile/base/printable.h"
@@ -113,6 +114,7 @@ absl::StatusOr<std::vector<OutputFile>> ParseOutputFiles(const std::vector<std::
       return absl::InvalidArgumentError(
           absl::StrCat("--output ", text, ": ", path, " is the file of another --output"));
     }
+    TARTAN_RETURN_IF_ERROR(At(Stage::kFile, CheckWritable(path)));
     files.push_back({static_cast<size_t>(name - names.begin()), path});
   }
   return files;

@@ -16,7 +16,8 @@ struct OutputFile {
 };
 
 // The files of "NAME=FILE", in order. InvalidArgument for a name that is not among `names` (listing
-// them), for files that are neither .npy nor .pb, and where two would be one file.
+// them), for files that are neither .npy nor .pb, and where two would be one file; an error of
+// files where one cannot be written.
 absl::StatusOr<std::vector<OutputFile>> ParseOutputFiles(const std::vector<std::string>& texts,
                                                          const std::vector<std::string>& names);
 

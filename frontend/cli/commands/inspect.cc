@@ -183,6 +183,9 @@ absl::StatusOr<ExitCode> Run(InspectOptions options, const Context& context) {
   options.inputs.random = true;
   options.inputs.open_is_one = true;
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(options.model));
+  if (!options.html.empty()) {
+    TARTAN_RETURN_IF_ERROR(At(Stage::kFile, CheckWritable(options.html)));
+  }
   proto::InspectReport report;
   report.set_model(options.model);
   FillModel(*model, &report);

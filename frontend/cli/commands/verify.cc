@@ -244,6 +244,9 @@ absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& contex
     return At(Stage::kUsage,
               absl::NotFoundError(absl::StrCat("--match '", options.match, "' fits no case")));
   }
+  if (!options.write_expect.empty()) {
+    TARTAN_RETURN_IF_ERROR(At(Stage::kFile, CheckWritable(options.write_expect)));
+  }
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   proto::VerifyReport report;
   report.set_device(Describe(device->info()));

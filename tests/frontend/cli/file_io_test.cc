@@ -44,5 +44,15 @@ TEST(WriteFile, KeepsTheOldFileWhenTheDiskIsFull) {
   EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "a partial file is left";
 }
 
+TEST(CheckWritable, TellsBeforehandWhatWriteFileWould) {
+  EXPECT_TRUE(CheckWritable(::testing::TempDir() + "file_io_test_new").ok());
+  EXPECT_TRUE(CheckWritable("/dev/null").ok());
+  for (const std::string path : {std::string("/no/such/folder/y"), ::testing::TempDir()}) {
+    const absl::Status status = CheckWritable(path);
+    EXPECT_EQ(status, WriteFile(path, "")) << path;
+    EXPECT_FALSE(status.ok()) << path;
+  }
+}
+
 }  // namespace
 }  // namespace tartan::cli
