@@ -1,5 +1,9 @@
 #include "frontend/onnx/movement.h"
 
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/tile_text.h"
 #include "tile/base/status_macros.h"
@@ -11,8 +15,8 @@ using api::Tensor;
 
 // "2 + 3*i0", "i0 - 2", "5 - i0".
 std::string Linear(int64_t start, int64_t step, const std::string& index) {
-  const std::string scaled = step == 1 || step == -1 ? index
-                                                     : absl::StrCat(std::abs(step), "*", index);
+  const std::string scaled =
+      step == 1 || step == -1 ? index : absl::StrCat(std::abs(step), "*", index);
   if (step < 0) return absl::StrCat(start, " - ", scaled);
   if (start == 0) return scaled;
   return start > 0 ? absl::StrCat(start, " + ", scaled) : absl::StrCat(scaled, " - ", -start);
@@ -20,12 +24,46 @@ std::string Linear(int64_t start, int64_t step, const std::string& index) {
 
 // O[i…] = X[indices…] over `dims`.
 absl::StatusOr<Tensor> Move(const NodeContext& context, const Tensor& x,
-                            absl::Span<const std::string> indices,
-                            absl::Span<const int64_t> dims) {
+                            absl::Span<const std::string> indices, absl::Span<const int64_t> dims) {
   const std::vector<std::string> names = IndexNames(static_cast<int64_t>(dims.size()));
   const std::string statement =
       absl::StrCat(Write("O", names, dims), " = =(", Read("X", indices), ")");
   return context.ApplyOne(TileFunction("X", "O", {statement}), {x});
+}
+
+// Up to so many bytes are taken out of large constants at once. What is taken out of small ones is
+// the importer's folding.
+constexpr int64_t kMaxTakenBytes = int64_t{1} << 26;
+constexpr int64_t kLeastLargeElements = int64_t{1} << 16;
+
+// The slices of a large constant that constant indices name: the constant, which may be a mapped
+// file, is neither read as a whole nor sent to the device. Nothing where that does not apply.
+std::optional<HostTensor> TakeOnHost(const Tensor& x, const Tensor& indices, int64_t axis) {
+  if (x.constant() == nullptr || indices.constant() == nullptr) return std::nullopt;
+  const HostTensor& from = *x.constant();
+  if (from.element_count() <= kLeastLargeElements) return std::nullopt;
+  const auto along = from.shape().dims.begin() + axis;
+  std::vector<int64_t> dims(from.shape().dims.begin(), along);
+  const int64_t outer = TensorShape{from.type(), dims}.element_count();
+  const std::vector<int64_t>& places = indices.dims();
+  dims.insert(dims.end(), places.begin(), places.end());
+  dims.insert(dims.end(), along + 1, from.shape().dims.end());
+  const TensorShape shape{from.type(), std::move(dims)};
+  if (!CheckShape(shape).ok() || shape.byte_size() > kMaxTakenBytes) return std::nullopt;
+  const int64_t size = *along;
+  const int64_t slice = from.shape().byte_size() / (outer * size);
+  const std::vector<int64_t> list = indices.constant()->ToInts();
+  std::vector<uint8_t> taken;
+  taken.reserve(static_cast<size_t>(shape.byte_size()));
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t place : list) {
+      if (place < 0) place += size;
+      if (place < 0 || place >= size) return std::nullopt;
+      const auto bytes = from.bytes().subspan((o * size + place) * slice, slice);
+      taken.insert(taken.end(), bytes.begin(), bytes.end());
+    }
+  }
+  return HostTensor(shape, taken);
 }
 
 }  // namespace
@@ -118,8 +156,11 @@ absl::StatusOr<Tensor> ConcatOf(const NodeContext& context, absl::Span<const Ten
 
 absl::StatusOr<Tensor> TakeOf(const NodeContext& context, const Tensor& x, const Tensor& indices,
                               int64_t axis) {
-  return context.ApplyOne(
-      TileFunction("X, I", "Y", {absl::StrCat("Y = gather(X, I, ", axis, ")")}), {x, indices});
+  if (std::optional<HostTensor> taken = TakeOnHost(x, indices, axis)) {
+    return Tensor::Constant(*std::move(taken));
+  }
+  return context.ApplyOne(TileFunction("X, I", "Y", {absl::StrCat("Y = gather(X, I, ", axis, ")")}),
+                          {x, indices});
 }
 
 api::Bounds IndexBounds(const Tensor& x, int64_t axis) {

@@ -40,9 +40,9 @@ class ExternalDataTest : public testing::Test {
     if (!length.empty()) {
       absl::StrAppend(&entries, " external_data { key: 'length' value: '", length, "' }");
     }
-    const std::string bytes = ModelBytes(
-        absl::StrCat("graph { initializer { name: 'w' data_type: 1 dims: 2 data_location: EXTERNAL ",
-                     entries, " } ", ValueText("output", "w", 1, "2"), "}"));
+    const std::string bytes = ModelBytes(absl::StrCat(
+        "graph { initializer { name: 'w' data_type: 1 dims: 2 data_location: EXTERNAL ", entries,
+        " } ", ValueText("output", "w", 1, "2"), "}"));
     const std::string path = (folder_ / "model" / "model.onnx").string();
     std::ofstream(path, std::ios::binary) << bytes;
     const auto model = OnnxModel::Load(path);
@@ -95,6 +95,41 @@ TEST_F(ExternalDataTest, RefusesAFileThatIsTooShort) {
 TEST_F(ExternalDataTest, RefusesALengthThatIsNotTheTensors) {
   ExpectError(Load("weights.bin", "0", "4"), "length 4, but the tensor has 8 bytes");
   ExpectError(Load("weights.bin", "-1"), "expected a number");
+}
+
+TEST_F(ExternalDataTest, RowsOfALargeTensorAreTakenWithoutTheRest) {
+  constexpr int64_t kRows = int64_t{1} << 20;  // a file of holes of 2 GiB: nobody reads it whole
+  const std::string weights = (folder_ / "model" / "large.bin").string();
+  std::ofstream(weights, std::ios::binary) << "";
+  std::filesystem::resize_file(weights, kRows * 512 * 4);
+  const float ones[] = {1, 2, 3};
+  std::fstream file(weights, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp((kRows - 1) * 512 * 4);
+  file.write(reinterpret_cast<const char*>(ones), sizeof(ones));
+  file.close();
+  const std::string path = (folder_ / "model" / "model.onnx").string();
+  for (const int axis : {0, 1}) {
+    std::ofstream(path, std::ios::binary) << ModelBytes(absl::StrCat(
+        "graph { initializer { name: 'w' data_type: 1 dims: ", axis == 0 ? kRows : 1,
+        " dims: ", axis == 0 ? 512 : kRows * 512,
+        " data_location: EXTERNAL external_data { key: 'location' value: 'large.bin' } }",
+        "initializer { name: 'i' data_type: 7 dims: 1 dims: 2 int64_data: [-1, ",
+        axis == 0 ? kRows - 1 : (kRows - 1) * 512 + 1, "] }",
+        "node { op_type: 'Gather' input: 'w' input: 'i' output: 'y'",
+        " attribute { name: 'axis' type: INT i: ", axis, " } } ", ValueText("output", "y", 1, ""),
+        "}"));
+    const auto model = OnnxModel::Load(path);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const auto bound = (*model)->Bind({});
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    const HostTensor* value = bound->outputs.at(0).tensor().constant();
+    ASSERT_NE(value, nullptr);
+    const std::vector<int64_t> rows = {1, 2, 512};
+    const std::vector<int64_t> elements = {1, 1, 2};
+    EXPECT_EQ(value->shape().dims, axis == 0 ? rows : elements);
+    EXPECT_EQ(value->GetDouble(axis == 0 ? 512 + 2 : 0), axis == 0 ? 3 : 0);
+    EXPECT_EQ(value->GetDouble(1), 2);
+  }
 }
 
 TEST_F(ExternalDataTest, IsNotReadForAModelInMemory) {
