@@ -123,6 +123,20 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoSubBuffer(const hal::BufferPtr& p
   return std::make_shared<OpenClBuffer>(parent, std::move(memory), offset, size);
 }
 
+absl::StatusOr<hal::BufferPtr> OpenClDevice::DoWrap(absl::Span<const uint8_t> bytes,
+                                                    std::shared_ptr<const void> owner) {
+  // Kernels rely on the alignment of buffers; other devices than CPUs would copy.
+  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
+  const bool is_aligned = address % static_cast<uintptr_t>(info().buffer_alignment) == 0;
+  if (info().type != hal::DeviceType::kCpu || !is_aligned) return hal::BufferPtr();
+  cl_int error = CL_SUCCESS;
+  MemoryHandle memory(clCreateBuffer(context(), CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR,
+                                     bytes.size(), const_cast<uint8_t*>(bytes.data()), &error));
+  if (error != CL_SUCCESS) return hal::BufferPtr();
+  return std::make_shared<OpenClBuffer>(Self(), std::move(memory),
+                                        static_cast<int64_t>(bytes.size()), std::move(owner));
+}
+
 absl::StatusOr<hal::ExecutablePtr> OpenClDevice::DoCompile(const hal::ExecutableSource& source) {
   return CompileExecutable(Self(), source);
 }
@@ -142,8 +156,13 @@ OpenClBuffer::OpenClBuffer(std::shared_ptr<OpenClDevice> device, MemoryHandle me
 OpenClBuffer::OpenClBuffer(hal::BufferPtr parent, MemoryHandle memory, int64_t offset, int64_t size)
     : Buffer(std::move(parent), offset, size), memory_(std::move(memory)) {}
 
+OpenClBuffer::OpenClBuffer(std::shared_ptr<OpenClDevice> device, MemoryHandle memory, int64_t size,
+                           std::shared_ptr<const void> owner)
+    : Buffer(std::move(device), size), owner_(std::move(owner)), memory_(std::move(memory)) {}
+
 OpenClBuffer::~OpenClBuffer() {
-  if (parent() == nullptr) static_cast<OpenClDevice&>(*device()).CountReleased(size());
+  if (parent() == nullptr && owner_ == nullptr)
+    static_cast<OpenClDevice&>(*device()).CountReleased(size());
 }
 
 }  // namespace tartan::opencl

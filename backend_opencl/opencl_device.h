@@ -43,6 +43,8 @@ class OpenClDevice : public hal::Device {
   absl::StatusOr<hal::BufferPtr> DoAllocate(int64_t bytes) override;
   absl::StatusOr<hal::BufferPtr> DoSubBuffer(const hal::BufferPtr& parent, int64_t offset,
                                              int64_t size) override;
+  absl::StatusOr<hal::BufferPtr> DoWrap(absl::Span<const uint8_t> bytes,
+                                        std::shared_ptr<const void> owner) override;
   absl::StatusOr<hal::ExecutablePtr> DoCompile(const hal::ExecutableSource& source) override;
   absl::StatusOr<hal::RecordingPtr> DoRecord(const hal::ExecutablePtr& executable,
                                              absl::Span<const hal::Launch> launches) override;
@@ -64,11 +66,15 @@ class OpenClBuffer : public hal::Buffer {
  public:
   OpenClBuffer(std::shared_ptr<OpenClDevice> device, MemoryHandle memory, int64_t size);
   OpenClBuffer(hal::BufferPtr parent, MemoryHandle memory, int64_t offset, int64_t size);
+  // Memory of the host that `owner` keeps.
+  OpenClBuffer(std::shared_ptr<OpenClDevice> device, MemoryHandle memory, int64_t size,
+               std::shared_ptr<const void> owner);
   ~OpenClBuffer() override;
 
   cl_mem memory() const { return memory_.get(); }
 
  private:
+  const std::shared_ptr<const void> owner_;  // outlives memory_; null for the device's own
   MemoryHandle memory_;
 };
 

@@ -175,6 +175,12 @@ absl::StatusOr<BufferPtr> Device::SubBuffer(const BufferPtr& parent, int64_t off
   return DoSubBuffer(parent, offset, size);
 }
 
+absl::StatusOr<BufferPtr> Device::Wrap(absl::Span<const uint8_t> bytes,
+                                       std::shared_ptr<const void> owner) {
+  if (bytes.empty() || owner == nullptr) return Invalid("wrap: no bytes, or nobody keeps them");
+  return DoWrap(bytes, std::move(owner));
+}
+
 absl::StatusOr<ExecutablePtr> Device::Compile(const ExecutableSource& source) {
   if (source.kernels.empty()) return Invalid("compile: the source has no kernels");
   for (const KernelSource& kernel : source.kernels) {

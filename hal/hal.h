@@ -196,6 +196,11 @@ class Device : public std::enable_shared_from_this<Device> {
   // A part of `parent` (itself no part); offset a multiple of info().buffer_alignment. Parts may
   // overlap in part where info().sub_buffers_may_overlap. The part keeps its parent alive.
   absl::StatusOr<BufferPtr> SubBuffer(const BufferPtr& parent, int64_t offset, int64_t size);
+  // Memory of the host as a buffer that kernels read and nobody writes, where the device can do
+  // that without a copy; null where it cannot. `owner` keeps the bytes, which never change, as long
+  // as the buffer lives. It does not count as allocated.
+  absl::StatusOr<BufferPtr> Wrap(absl::Span<const uint8_t> bytes,
+                                 std::shared_ptr<const void> owner);
   absl::StatusOr<ExecutablePtr> Compile(const ExecutableSource& source);
   absl::StatusOr<RecordingPtr> Record(const ExecutablePtr& executable,
                                       absl::Span<const Launch> launches);
@@ -205,6 +210,10 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual absl::StatusOr<BufferPtr> DoAllocate(int64_t bytes) = 0;
   virtual absl::StatusOr<BufferPtr> DoSubBuffer(const BufferPtr& parent, int64_t offset,
                                                 int64_t size) = 0;
+  virtual absl::StatusOr<BufferPtr> DoWrap(absl::Span<const uint8_t> /*bytes*/,
+                                           std::shared_ptr<const void> /*owner*/) {
+    return BufferPtr();
+  }
   virtual absl::StatusOr<ExecutablePtr> DoCompile(const ExecutableSource& source) = 0;
   virtual absl::StatusOr<RecordingPtr> DoRecord(const ExecutablePtr& executable,
                                                 absl::Span<const Launch> launches) = 0;

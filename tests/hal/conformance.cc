@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "tests/hal/conformance_support.h"
@@ -178,6 +181,31 @@ TEST_P(Conformance, ASubBufferKeepsItsParentAlive) {
   EXPECT_OK(queue->Finish());
   part.reset();
   EXPECT_EQ(device_->statistics().allocated_bytes, 0);
+}
+
+TEST_P(Conformance, WrappedMemoryIsReadWhereItIsAndKept) {
+  const auto queue = CreateQueue();
+  constexpr size_t kBytes = 1 << 16;
+  std::shared_ptr<uint8_t> memory(static_cast<uint8_t*>(std::aligned_alloc(4096, kBytes)),
+                                  std::free);
+  for (size_t i = 0; i < kBytes; ++i) memory.get()[i] = static_cast<uint8_t>(i * 7);
+  EXPECT_EQ(CodeOf(device_->Wrap({}, memory)), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(CodeOf(device_->Wrap({memory.get(), kBytes}, nullptr)),
+            absl::StatusCode::kInvalidArgument);
+  auto wrapped = device_->Wrap({memory.get(), kBytes}, memory);
+  ASSERT_TRUE(wrapped.ok()) << wrapped.status();
+  EXPECT_EQ(device_->statistics().allocated_bytes, 0);
+  EXPECT_EQ(memory.use_count(), *wrapped == nullptr ? 1 : 2);
+  if (*wrapped == nullptr) return;  // a device with memory of its own
+  EXPECT_EQ((*wrapped)->size(), kBytes);
+  const BufferPtr copy = Allocate(kBytes);
+  EXPECT_OK(queue->Copy(*wrapped, 0, copy, 0, kBytes));
+  std::vector<uint8_t> bytes(kBytes);
+  EXPECT_OK(queue->Read(copy, 0, absl::MakeSpan(bytes)));
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), memory.get()));
+  EXPECT_OK(queue->Finish());
+  wrapped->reset();
+  EXPECT_EQ(memory.use_count(), 1);
 }
 
 TEST_P(Conformance, RefusesRangesOutsideABuffer) {

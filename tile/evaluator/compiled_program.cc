@@ -91,6 +91,14 @@ absl::Status CheckFits(const compiler::BufferInfo& buffer, const hal::DeviceInfo
       info.max_allocation_bytes, " are the device's largest allocation"));
 }
 
+// Below this, constants are copied: they lie closer together, and their pages are larger.
+constexpr int64_t kLeastSeparateBytes = int64_t{1} << 24;
+
+bool HasOwnBuffer(const compiler::BufferInfo& buffer, const hal::DeviceInfo& info) {
+  return info.type == hal::DeviceType::kCpu && buffer.kind == BufferKind::kConstant &&
+         buffer.bytes >= kLeastSeparateBytes;
+}
+
 absl::StatusOr<CompiledProgram::Region> PlanRegion(const compiler::KernelList& list, bool resident,
                                                    const hal::DeviceInfo& info) {
   constexpr int kForever = std::numeric_limits<int>::max();
@@ -102,6 +110,7 @@ absl::StatusOr<CompiledProgram::Region> PlanRegion(const compiler::KernelList& l
     const bool lives_on = kind == BufferKind::kConstant || kind == BufferKind::kPersistent;
     if (lives_on != resident) continue;
     TARTAN_RETURN_IF_ERROR(CheckFits(list.buffers[b], info));
+    if (HasOwnBuffer(list.buffers[b], info)) continue;
     region.slot[b] = static_cast<int>(lifetimes.size());
     // Inputs are written before the first step, outputs read after the last.
     Lifetime lifetime = {list.buffers[b].bytes, kForever, -1};
@@ -188,6 +197,18 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Build(
   TARTAN_RETURN_IF_ERROR(
       built->BuildKernels(std::move(device), WriteSource(built->list_, dialect)));
   return built;
+}
+
+bool CompiledProgram::IsSeparate(int buffer) const {
+  return list_.buffers[buffer].kind == BufferKind::kConstant && resident_.slot[buffer] < 0;
+}
+
+int64_t CompiledProgram::resident_bytes() const {
+  int64_t bytes = resident_.plan.total_bytes();
+  for (size_t b = 0; b < list_.buffers.size(); ++b) {
+    if (IsSeparate(static_cast<int>(b))) bytes += list_.buffers[b].bytes;
+  }
+  return bytes;
 }
 
 int64_t CompiledProgram::launches_per_run() const {

@@ -58,6 +58,11 @@ class CompiledProgram {
   };
   const Region& resident() const { return resident_; }
   const Region& frame() const { return frame_; }
+  // Whether a constant has a buffer of its own, in neither plan: on CPUs, those so large that they
+  // are worth leaving where they are, perhaps in a file.
+  bool IsSeparate(int buffer) const;
+  // Of everything that lives as long as the program is loaded.
+  int64_t resident_bytes() const;
 
  private:
   CompiledProgram() = default;

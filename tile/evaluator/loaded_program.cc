@@ -60,6 +60,21 @@ absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgra
   return absl::OkStatus();
 }
 
+// The constant where it is, if the device can read it there; null otherwise.
+absl::StatusOr<hal::BufferPtr> Wrap(const CompiledProgram& program, const HostTensor& constant) {
+  return program.device()->Wrap(constant.bytes(), std::make_shared<const HostTensor>(constant));
+}
+
+// A buffer of its own.
+absl::StatusOr<hal::BufferPtr> AllocateFor(const compiler::BufferInfo& buffer,
+                                           hal::Device& device) {
+  absl::StatusOr<hal::BufferPtr> allocated = device.Allocate(buffer.bytes);
+  if (allocated.ok()) return allocated;
+  return absl::Status(allocated.status().code(),
+                      absl::StrCat("'", buffer.name, "' ", buffer.shape.ToString(), ": ",
+                                   allocated.status().message()));
+}
+
 hal::Launch MakeLaunch(const compiler::KernelList& list, const compiler::LaunchStep& step,
                        const Buffers& buffers) {
   const sem::Kernel& kernel = list.kernels[step.kernel];
@@ -150,7 +165,14 @@ absl::Status LoadedProgram::Setup(absl::Span<const HostTensor> constants) {
       return absl::InvalidArgumentError(
           absl::StrCat("constant '", list.buffers[input].name, "' is missing or of another shape"));
     }
-    TARTAN_RETURN_IF_ERROR(Upload(*queue, resident_[input], constants[next++]));
+    const HostTensor& constant = constants[next++];
+    if (program_->IsSeparate(input)) {
+      TARTAN_ASSIGN_OR_RETURN(resident_[input], Wrap(*program_, constant));
+      if (resident_[input] != nullptr) continue;
+      TARTAN_ASSIGN_OR_RETURN(resident_[input],
+                              AllocateFor(list.buffers[input], *program_->device()));
+    }
+    TARTAN_RETURN_IF_ERROR(Upload(*queue, resident_[input], constant));
   }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Command> commands,
                           RecordSteps(*program_, list.setup, resident_));

@@ -92,8 +92,7 @@ void FillCost(const evaluator::CompiledProgram& program, proto::InspectReport* r
   }
   report->set_flops(flops);
   report->set_kernels(program.launches_per_run());
-  report->set_peak_bytes(program.resident().plan.total_bytes() +
-                         program.frame().plan.total_bytes());
+  report->set_peak_bytes(program.resident_bytes() + program.frame().plan.total_bytes());
 }
 
 // What a run does between whose programs values decide how it goes on.

@@ -1,0 +1,62 @@
+// Constants so large that a device reads them where they are.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "tests/tile/evaluator/device.h"
+#include "tile/evaluator/loaded_program.h"
+#include "tile/evaluator/program_cache.h"
+
+namespace tartan::evaluator {
+namespace {
+
+constexpr int64_t kRows = 20000;
+constexpr int64_t kColumns = 1000;
+constexpr int64_t kBytes = kRows * kColumns * 4;
+
+// Rows of a matrix by a list that is given at each run.
+TestProgram Rows() {
+  return {"Rows",
+          "function (W, I) -> (Y) { Y = gather(W, I); }",
+          {{DataType::kFloat32, {kRows, kColumns}}, {DataType::kInt32, {3}}}};
+}
+
+// A matrix that is zero but for one row of ones, `offset` bytes behind a boundary of pages.
+HostTensor Matrix(int64_t row_of_ones, int64_t offset) {
+  std::shared_ptr<uint8_t> memory(
+      static_cast<uint8_t*>(std::aligned_alloc(4096, kBytes + 4096 - kBytes % 4096 + 4096)),
+      std::free);
+  std::fill_n(memory.get(), kBytes + offset, uint8_t{0});
+  float* elements = reinterpret_cast<float*>(memory.get() + offset);
+  std::fill_n(elements + row_of_ones * kColumns, kColumns, 1.0f);
+  return HostTensor({DataType::kFloat32, {kRows, kColumns}},
+                    {memory.get() + offset, static_cast<size_t>(kBytes)}, memory);
+}
+
+void ExpectRows(int64_t offset, bool is_copied) {
+  proto::Program program = ToProto(Rows());
+  program.mutable_inputs(0)->set_is_constant(true);
+  const auto compiled = TestProgramCache().Get(program);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_GE((*compiled)->resident_bytes(), kBytes);
+  const int64_t before = TestDevice()->statistics().allocated_bytes;
+  auto loaded = LoadedProgram::Load(*compiled, {Matrix(17, offset)});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(TestDevice()->statistics().allocated_bytes - before >= kBytes, is_copied);
+  const auto rows = (*loaded)->Run(
+      {HostTensor::FromVector<int32_t>({DataType::kInt32, {3}}, {kRows - 1, 17, 0})});
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  for (int64_t i = 0; i < 3 * kColumns; ++i) {
+    ASSERT_EQ(rows->front().GetDouble(i), i / kColumns == 1 ? 1 : 0) << i;
+  }
+}
+
+bool ReadsHostMemory() { return TestDevice()->info().type == hal::DeviceType::kCpu; }
+
+TEST(LargeConstants, AreNotCopiedOnACpu) { ExpectRows(0, !ReadsHostMemory()); }
+
+TEST(LargeConstants, AreCopiedWhereTheirAddressDoesNotSuitTheDevice) { ExpectRows(4, true); }
+
+}  // namespace
+}  // namespace tartan::evaluator
