@@ -130,8 +130,9 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoWrap(absl::Span<const uint8_t> by
   const bool is_aligned = address % static_cast<uintptr_t>(info().buffer_alignment) == 0;
   if (info().type != hal::DeviceType::kCpu || !is_aligned) return hal::BufferPtr();
   cl_int error = CL_SUCCESS;
-  MemoryHandle memory(clCreateBuffer(context(), CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR,
-                                     bytes.size(), const_cast<uint8_t*>(bytes.data()), &error));
+  MemoryHandle memory(CreateCl(&error, clCreateBuffer, context(),
+                               CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes.size(),
+                               const_cast<uint8_t*>(bytes.data())));
   if (error != CL_SUCCESS) return hal::BufferPtr();
   return std::make_shared<OpenClBuffer>(Self(), std::move(memory),
                                         static_cast<int64_t>(bytes.size()), std::move(owner));
