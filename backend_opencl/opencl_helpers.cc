@@ -105,6 +105,14 @@ constexpr Helper kFloatHelpers[] = {
   return x > 0 ? 1 : x < 0 ? -1 : x;
 }
 )"},
+    {"fmod", R"(static inline $T tt_fmod_$T($T a, $T b) {
+  return fmod(a, b);
+}
+)"},
+    {"pow", R"(static inline $T tt_pow_$T($T a, $T b) {
+  return pow(a, b);
+}
+)"},
     {"mod", R"(static inline $T tt_mod_$T($T a, $T b) {
   const $T r = fmod(a, b);
   if (r == 0) return copysign(($T)0, b);

@@ -195,6 +195,13 @@ Code ApplyFloat(ScalarOp op, const Type& type, absl::Span<const Code> x) {
       return CallHelper("min", type, x);
     case ScalarOp::kMod:
       return CallHelper("mod", type, x);
+    case ScalarOp::kFmod:
+    case ScalarOp::kPow:
+      // PoCL's functions of eight float64 give numbers of other lanes.
+      if (type.lanes > 1 && type.element == DataType::kFloat64) {
+        return CallHelper(Name(op), type, x);
+      }
+      return Call(FloatFunction(op), x);
     case ScalarOp::kRelu:
       return CallHelper("relu", type, x);
     case ScalarOp::kSign:
