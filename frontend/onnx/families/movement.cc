@@ -53,7 +53,8 @@ Outputs Concat(NodeContext& context) {
   return One(ConcatOf(context, context.inputs(), *axis));
 }
 
-// One dimension of a slice, as Python: clamped, negative positions from the end.
+// One dimension of a slice: negative positions count from the end, those outside are clamped. Unlike
+// Python's, a slice backwards from before the first element begins at the first.
 void SetWindow(int64_t start, int64_t end, int64_t step, int64_t dim, size_t axis, Window* window) {
   const auto clamp = [&](int64_t i, int64_t low, int64_t high) {
     if (i < 0) i = i < -dim ? low : i + dim;
@@ -65,7 +66,7 @@ void SetWindow(int64_t start, int64_t end, int64_t step, int64_t dim, size_t axi
     end = clamp(end, 0, dim);
     count = end > start ? (end - start - 1) / step + 1 : 0;
   } else {
-    start = clamp(start, -1, dim - 1);
+    start = clamp(start, 0, dim - 1);
     end = clamp(end, -1, dim - 1);
     count = start > end ? (start - end - 1) / -std::max(step, -dim - 1) + 1 : 0;
   }

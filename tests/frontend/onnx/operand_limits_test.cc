@@ -23,6 +23,22 @@ TEST(Gather, TakesNegativeIndicesDownToTheFirstElement) {
   EXPECT_THAT(result->at(0).ToDoubles(), ElementsAre(1, 3));
 }
 
+// "starts[axes[i]] is clamped … to range [0, dims[axes[i]]-1] for negative stepping"
+TEST(Slice, BackwardsFromBeforeTheFirstElementBeginsThere) {
+  const auto slice = [](const HostTensor& x, double start, double end, double step) {
+    const auto result = RunOperator(
+        {"Slice", 13, {x, Indices({start}), Indices({end}), Indices({0}), Indices({step})}});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? result->at(0).ToDoubles() : std::vector<double>();
+  };
+  const HostTensor x = Values({3}, {5, 6, 7});
+  EXPECT_THAT(slice(x, -4, -1e18, -2), ElementsAre(5));
+  EXPECT_THAT(slice(x, -1e18, -4, -1), ElementsAre(5));
+  EXPECT_THAT(slice(x, -4, 0, -1), ElementsAre());
+  EXPECT_THAT(slice(x, -1, -4, -1), ElementsAre(7, 6, 5));
+  EXPECT_THAT(slice(Values({0}, {}), -4, -1e18, -1), ElementsAre());
+}
+
 TEST(Indices, OutsideOfTheDataAreRefusedWhereTheyAreKnown) {
   const HostTensor x = Values({3}, {1, 2, 3});
   for (const double index : {3.0, -4.0, 1e15}) {

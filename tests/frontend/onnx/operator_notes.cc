@@ -100,6 +100,8 @@ constexpr Decision kDecisions[] = {
      "standard (`length_resized > 1`), onnxruntime"},
     {"RoiAlign", "regions turned inside out",
      "0; before operator set 16 they are at least one element large", "onnxruntime"},
+    {"Slice", "backwards from before the first element", "begins at the first element",
+     "standard, onnxruntime; NumPy, and with it the reference evaluator, takes nothing"},
 };
 
 }  // namespace
