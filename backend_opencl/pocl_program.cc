@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/build_program.h"
 #include "backend_opencl/cache_file.h"
+#include "backend_opencl/driver_failure.h"
 #include "backend_opencl/file_io.h"
 #include "backend_opencl/pocl_folder.h"
 #include "proto/hal.pb.h"
@@ -208,12 +210,15 @@ void PoclProgram::KeepCompiled() {
 
 void PoclProgram::Keep() {
   const std::string root = PoclFolder::OfProcess().root();
-  if (cache_ == nullptr || root.empty()) return;
+  if (cache_ == nullptr || root.empty() || IsDriverLost()) return;
   std::vector<std::string> paths = CompiledKernels(fs::path(root) / folder_);
   const int compiled = static_cast<int>(paths.size());
   if (compiled <= kept_) return;
-  const std::optional<std::string> packed = Pack(folder_, std::move(paths));
-  if (packed.has_value()) cache_->Store(key_, *packed);
+  try {
+    const std::optional<std::string> packed = Pack(folder_, std::move(paths));
+    if (packed.has_value()) cache_->Store(key_, *packed);
+  } catch (const std::bad_alloc&) {  // destructors come here
+  }
   kept_ = compiled;
 }
 
