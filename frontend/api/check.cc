@@ -32,15 +32,19 @@ bool IsFine(const Check& check, const Bounds& bounds, int64_t value) {
 // Whether every element is within the bounds, as quickly as memory is read.
 template <class T>
 bool AllWithin(absl::Span<const uint8_t> bytes, const Bounds& bounds) {
-  const auto count = static_cast<int64_t>(bytes.size() / sizeof(T));
-  bool outside = false;
-  for (int64_t i = 0; i < count; ++i) {
+  const auto least = static_cast<uint64_t>(bounds.least);
+  const auto greatest = static_cast<uint64_t>(bounds.greatest);
+  // A difference is negative, its first bit set, for a value outside; bounds have 0 between them,
+  // so what wraps is outside as well. Processors without comparisons of 64 bits subtract vectors,
+  // too.
+  uint64_t differences = 0;
+  for (size_t at = 0; at < bytes.size(); at += sizeof(T)) {
     T element;
-    std::memcpy(&element, bytes.data() + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
-    const int64_t value = element;
-    outside |= (value < bounds.least) | (value > bounds.greatest);
+    std::memcpy(&element, bytes.data() + at, sizeof(T));
+    const auto value = static_cast<uint64_t>(static_cast<int64_t>(element));
+    differences |= (value - least) | (greatest - value);
   }
-  return !outside;
+  return differences >> 63 == 0;
 }
 
 bool AllWithin(const HostTensor& values, const Bounds& bounds) {

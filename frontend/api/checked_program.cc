@@ -1,8 +1,8 @@
 #include "frontend/api/checked_program.h"
 
-#include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "tile/base/status_macros.h"
 
@@ -15,10 +15,10 @@ absl::StatusOr<CheckedProgram> CheckedProgram::Make(
   std::vector<Tensor> computed(outputs.begin(), outputs.end());
   for (const CheckedTensor& checked :
        is_checked ? ChecksOf(outputs) : std::vector<CheckedTensor>()) {
-    const auto input = std::find(placeholders.begin(), placeholders.end(), checked.values);
-    if (input != placeholders.end()) {
-      const auto position = static_cast<size_t>(input - placeholders.begin());
-      made.input_checks_.push_back({checked.check, position});
+    TARTAN_ASSIGN_OR_RETURN(std::optional<InputCheck> input,
+                            InputCheck::Make(checked, placeholders));
+    if (input.has_value()) {
+      made.input_checks_.push_back(*std::move(input));
       continue;
     }
     TARTAN_ASSIGN_OR_RETURN(computed.emplace_back(), StatusOf(checked));
@@ -34,9 +34,9 @@ absl::StatusOr<std::vector<HostTensor>> CheckedProgram::Run(
   absl::Status failure;
   int64_t order = std::numeric_limits<int64_t>::max();  // of the failure
   for (const InputCheck& input : input_checks_) {
-    failure = CheckValues(*input.check, inputs[input.input]);
+    failure = input.Run(inputs);
     if (failure.ok()) continue;
-    order = input.check->order;
+    order = input.check().order;
     break;
   }
   // The device may know of one that comes before.

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "frontend/api/check.h"
+#include "frontend/api/input_check.h"
 #include "frontend/api/load.h"
 
 namespace tartan::api {
 
-// Checks of the values that run-time numbers are held to, by order: those of inputs are made on the
-// host, where their values are at hand, those of what is computed are outputs of the program.
+// Checks of numbers, by order: those of inputs, and of what little arithmetic makes of them, are
+// made on the host, where their values are at hand; others are outputs of the program.
 class CheckedProgram {
  public:
   CheckedProgram() = default;
@@ -32,10 +33,6 @@ class CheckedProgram {
       std::vector<evaluator::KernelTime>* profile = nullptr) const;
 
  private:
-  struct InputCheck {
-    std::shared_ptr<const Check> check;
-    size_t input = 0;
-  };
   std::shared_ptr<evaluator::LoadedProgram> loaded_;
   std::vector<InputCheck> input_checks_;
   std::vector<std::shared_ptr<const Check>> output_checks_;  // one for each of the last outputs

@@ -1,6 +1,8 @@
 #include "frontend/api/integer_range.h"
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -42,6 +44,19 @@ Range InType(Wide least, Wide greatest, DataType type) {
       least >= all.least && greatest <= all.greatest && (type != DataType::kUInt64 || least >= 0);
   if (!fits) return all;
   return {static_cast<int64_t>(least), static_cast<int64_t>(greatest)};
+}
+
+template <class T>
+Range OfElements(absl::Span<const uint8_t> bytes) {
+  T least = std::numeric_limits<T>::max();
+  T greatest = std::numeric_limits<T>::min();
+  for (size_t at = 0; at < bytes.size(); at += sizeof(T)) {
+    T element;
+    std::memcpy(&element, bytes.data() + at, sizeof(T));
+    least = std::min(least, element);
+    greatest = std::max(greatest, element);
+  }
+  return {least, greatest};
 }
 
 bool IsWhole(DataType type) { return IsInteger(type) || type == DataType::kBool; }
@@ -155,6 +170,11 @@ class Ranges {
       case ir::SpecialKind::kSort:
       case ir::SpecialKind::kCustomGradient:
         return AreWhole({x.operands[0]}) ? ranges_[x.operands[0]] : OfType(type);
+      case ir::SpecialKind::kCumSum: {
+        const Range each = ranges_[x.operands[0]];
+        return InType(std::min<Wide>(0, Wide{each.least} * size()),
+                      std::max<Wide>(0, Wide{each.greatest} * size()), type);
+      }
       default:
         return OfType(type);
     }
@@ -178,7 +198,7 @@ class Search {
  private:
   Range Find(const Tensor& tensor) {
     if (const std::optional<HostTensor> known = KnownValue(tensor); known.has_value()) {
-      return OfKnown(*known);
+      return known->element_count() > kMaxElements ? OfType(tensor.type()) : RangeOf(*known);
     }
     const TensorNode& node = *tensor.node();
     const auto* application = std::get_if<ApplicationNode>(&node.kind);
@@ -201,17 +221,6 @@ class Search {
     return range;
   }
 
-  static Range OfKnown(const HostTensor& known) {
-    if (known.element_count() == 0 || known.element_count() > kMaxElements) {
-      return OfType(known.type());
-    }
-    Range range = Exactly(known.GetInt(0));
-    for (int64_t i = 1; i < known.element_count(); ++i) {
-      range = Union(range, Exactly(known.GetInt(i)));
-    }
-    return range;
-  }
-
   int applications_ = kMaxApplications;
   std::map<std::pair<const TensorNode*, int>, Range> found_;
 };
@@ -219,5 +228,20 @@ class Search {
 }  // namespace
 
 IntegerRange RangeOf(const Tensor& tensor) { return Search().Of(tensor); }
+
+IntegerRange OutputRange(const ir::Program& program, std::vector<IntegerRange> inputs) {
+  return Ranges(program, std::move(inputs))[program.outputs[0]];
+}
+
+IntegerRange RangeOf(const HostTensor& values) {
+  if (values.element_count() == 0) return OfType(values.type());
+  if (values.type() == DataType::kInt64) return OfElements<int64_t>(values.bytes());
+  if (values.type() == DataType::kInt32) return OfElements<int32_t>(values.bytes());
+  Range range = Exactly(values.GetInt(0));
+  for (int64_t i = 1; i < values.element_count(); ++i) {
+    range = Union(range, Exactly(values.GetInt(i)));
+  }
+  return range;
+}
 
 }  // namespace tartan::api

@@ -1,10 +1,12 @@
-// What values the elements of a lazy tensor of integers may have, as far as a short look at how they
-// are computed tells. Internal to frontend/api.
+// What values the elements of a lazy tensor of integers may have, as far as a short look at how
+// they are computed tells. Internal to frontend/api.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "frontend/api/tensor.h"
+#include "tile/ir/program.h"
 
 namespace tartan::api {
 
@@ -16,5 +18,11 @@ struct IntegerRange {
 // Every element is within it; that of the type where nothing more is known. Requires integers or
 // bools. Looks at a few applications at most.
 IntegerRange RangeOf(const Tensor& tensor);
+
+// Of the first output of a program whose inputs, integers and bools, are within `inputs`.
+IntegerRange OutputRange(const ir::Program& program, std::vector<IntegerRange> inputs);
+
+// From the least to the greatest element; that of the type where there is none.
+IntegerRange RangeOf(const HostTensor& values);
 
 }  // namespace tartan::api

@@ -4,6 +4,7 @@
 
 #include "frontend/api/composer.h"
 #include "frontend/api/function.h"
+#include "frontend/api/input_check.h"
 #include "frontend/api/integer_range.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -122,6 +123,46 @@ TEST(Check, WithNothingInRangeFailsUnlessThereAreNoValues) {
   EXPECT_TRUE(Checked(none, check).ok());
 }
 
+// --- On the host, where inputs' values are.
+
+TEST(InputCheck, IsMadeOfAnInputAndOfALittleArithmetic) {
+  const Tensor x = Tensor::Placeholder("x", TensorShape{DataType::kInt64, {3}});
+  const Tensor mask = Tensor::Placeholder("mask", TensorShape{DataType::kInt32, {3}});
+  const auto check = std::make_shared<const Check>(TenIndices());
+  const auto told = [&](const Tensor& values, const std::vector<int64_t>& numbers) {
+    const auto made = InputCheck::Make({check, values}, {mask, x});
+    EXPECT_TRUE(made.ok()) << made.status();
+    EXPECT_TRUE(made.ok() && made->has_value());
+    if (!made.ok() || !made->has_value()) return std::string();
+    const HostTensor ones = HostTensor::FromVector(mask.shape(), std::vector<int32_t>{1, 0, 1});
+    return std::string((*made)->Run({ones, Ints({3}, numbers)}).message());
+  };
+  const std::string place = "take (Gather): index ";
+  const std::string bounds = " is out of range [-10, 9] of axis 0";
+  EXPECT_EQ(told(x, {0, 9, -10}), "");
+  EXPECT_EQ(told(x, {0, 10, -10}), place + "10" + bounds);
+  const Tensor masked = Made("function (X, M) -> (Y) { Y = X * M + 1; }", {x, mask});
+  EXPECT_EQ(told(masked, {0, 8, 7}), "");
+  // What the least and greatest numbers do not prove is computed.
+  EXPECT_EQ(told(masked, {0, 99, 7}), "");
+  EXPECT_EQ(told(masked, {0, 99, 9}), place + "10" + bounds);
+  EXPECT_EQ(told(masked, {int64_t{1} << 62, 0, 0}), place + "4611686018427387905" + bounds);
+}
+
+TEST(InputCheck, IsNotMadeOfFloatsOrMuchWork) {
+  const Tensor f = Tensor::Placeholder("f", TensorShape{DataType::kFloat32, {3}});
+  const Tensor many = Tensor::Placeholder("many", TensorShape{DataType::kInt64, {5000}});
+  const auto check = std::make_shared<const Check>(TenIndices());
+  const auto is_made = [&](const Tensor& values, const Tensor& input) {
+    const auto made = InputCheck::Make({check, values}, {input});
+    return made.ok() && made->has_value();
+  };
+  EXPECT_FALSE(is_made(Made("function (X) -> (Y) { Y = as_int(X, 64); }", {f}), f));
+  EXPECT_FALSE(is_made(Made("function (X) -> (Y) { Y = X + 1; }", {many}), many));
+  EXPECT_TRUE(is_made(many, many));
+  EXPECT_FALSE(is_made(many, f));  // no input of the program
+}
+
 // --- What is proven.
 
 TEST(IntegerRange, FollowsFromHowNumbersAreComputed) {
@@ -149,7 +190,8 @@ TEST(IntegerRange, FollowsFromHowNumbersAreComputed) {
   EXPECT_EQ(of("as_int(X % 300, 8)", x), std::pair(int64_t{-128}, int64_t{127}));
   EXPECT_EQ(of("X + 1", x), all);
   EXPECT_EQ(of("as_int(X, 64)", f), all);
-  EXPECT_EQ(of("cumsum(X % 4, 0)", x), all);
+  EXPECT_EQ(of("cumsum(X % 4, 0)", x), std::pair(int64_t{0}, int64_t{12}));
+  EXPECT_EQ(of("cumprod(X % 4, 0)", x), all);
   // Elements that nothing reaches are 0.
   EXPECT_EQ(
       range(Made("function (X[M, N]) -> (Y) { P = X % 2 + 3; Y[i, j : M + 1, N] = =(P[i, j]); }",
