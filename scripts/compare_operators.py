@@ -20,8 +20,8 @@ operator_recipes/ says what is random of each operator, and its exceptions.py wh
 not compared, and why.
 
 With --against onnxruntime all results are its own, and cases that it does not run are not written.
-Where it and ONNX's evaluator differ, frontend/onnx/README.md has the rule, and docs/operators.md what
-was decided of each operator.
+Where it and ONNX's evaluator differ, frontend/onnx/README.md has the rule, and docs/operators.md
+what was decided of each operator.
 
 With --device nothing is written: the first SHARE cases of each operator in FOLDER are run by that
 program, one process for each operator, and what fails is printed.

@@ -74,7 +74,9 @@ absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> Context::LoadModel(
     return At(Stage::kFile,
               absl::InvalidArgumentError(absl::StrCat(path, ": is no regular file, so no model")));
   }
-  return At(Stage::kModel, onnx::OnnxModel::Load(path));
+  TARTAN_ASSIGN_OR_RETURN(auto model, At(Stage::kModel, onnx::OnnxModel::Load(path)));
+  for (const std::string& warning : model->warnings()) Note(absl::StrCat("warning: ", warning));
+  return model;
 }
 
 api::SessionOptions Context::session_options() const {

@@ -286,9 +286,10 @@ absl::StatusOr<std::vector<Slot>> Importer::ImportCall(const NodeProto& node,
 absl::StatusOr<std::vector<Value>> Importer::ImportOperator(const NodeProto& node,
                                                             std::vector<Value> inputs,
                                                             const Frame& frame) {
-  const int64_t opset = OpsetOf(*frame.opsets, node.domain());
+  int64_t opset = OpsetOf(*frame.opsets, node.domain());
   const OperatorRow* row = FindOperator(NormalDomain(node.domain()), node.op_type(), opset);
   if (row == nullptr) return absl::UnimplementedError(WhatWeHave(node));
+  opset = std::max<int64_t>(opset, row->since_version);
   // Handlers of values tell an operand left out at the end from an empty optional.
   while (!inputs.empty() && inputs.back().is_nothing() &&
          (row->value_handler == nullptr || node.input(inputs.size() - 1).empty())) {

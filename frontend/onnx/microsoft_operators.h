@@ -13,6 +13,11 @@ namespace tartan::onnx {
 
 inline constexpr absl::string_view kMicrosoftDomain = "com.microsoft";
 
+// Families besides those that operator_table.h lists.
+absl::Span<const OperatorRow> MicrosoftElementOperators();
+absl::Span<const OperatorRow> MicrosoftExpertOperators();
+absl::Span<const OperatorRow> MicrosoftGateOperators();
+
 constexpr OperatorRow MicrosoftRow(absl::string_view name, Arity arity, Handler handler,
                                    uint32_t host_operands = 0) {
   return {name, 1, arity, handler, nullptr, nullptr, host_operands, kMicrosoftDomain};

@@ -114,8 +114,9 @@ void CountOperators(const GraphProto& graph, const ModelParts& parts,
     const auto opset = parts.opsets.find(domain);
     count.opset = opset == parts.opsets.end() ? 1 : opset->second;
     const OperatorRow* row = FindOperator(domain, node.op_type(), count.opset);
-    count.since_version = row == nullptr ? 0 : row->since_version;
-    count.supported = row != nullptr || FindFunction(parts, node) != nullptr;
+    const bool is_function = FindFunction(parts, node) != nullptr;
+    count.since_version = row == nullptr || is_function ? 0 : row->since_version;
+    count.supported = row != nullptr || is_function;
     for (const AttributeProto& attribute : node.attribute()) {
       if (attribute.has_g()) CountOperators(attribute.g(), parts, counts);
       for (const GraphProto& nested : attribute.graphs()) CountOperators(nested, parts, counts);
@@ -129,6 +130,18 @@ std::vector<OperatorCount> CountOperators(const GraphProto& graph, const ModelPa
   std::vector<OperatorCount> sorted;
   for (auto& [key, count] : counts) sorted.push_back(std::move(count));
   return sorted;
+}
+
+// Operators of later operator sets than the model's, which are taken as they came to be.
+std::vector<std::string> WarningsOf(const std::vector<OperatorCount>& operators) {
+  std::vector<std::string> warnings;
+  for (const OperatorCount& used : operators) {
+    if (used.since_version <= used.opset) continue;
+    warnings.push_back(absl::StrCat(used.name, " came with operator set ", used.since_version,
+                                    " and the model has ", used.opset,
+                                    ": it is taken as if it had ", used.since_version));
+  }
+  return warnings;
 }
 
 absl::StatusOr<ModelParts> BuildParts(const std::shared_ptr<const ModelProto>& proto,
@@ -223,6 +236,7 @@ struct OnnxModel::Impl {
   int64_t depth = 0;  // of graphs open at once
   int64_t parameter_count = 0;
   std::vector<OperatorCount> operators;
+  std::vector<std::string> warnings;
   absl::Status operators_status;
 };
 
@@ -237,6 +251,7 @@ const std::string& OnnxModel::producer() const { return impl_->producer; }
 const std::map<std::string, int64_t>& OnnxModel::opsets() const { return impl_->opsets; }
 int64_t OnnxModel::parameter_count() const { return impl_->parameter_count; }
 const std::vector<OperatorCount>& OnnxModel::operators() const { return impl_->operators; }
+const std::vector<std::string>& OnnxModel::warnings() const { return impl_->warnings; }
 
 std::vector<NodeSummary> OnnxModel::Nodes() const {
   std::vector<NodeSummary> nodes;
@@ -290,6 +305,7 @@ absl::Status OnnxModel::Impl::Read(ModelFile file, const LoadOptions& options) {
     parameter_count += parts.graph->constants.at(tensor.name()).tensor().shape().element_count();
   }
   operators = CountOperators(proto->graph(), parts);
+  warnings = WarningsOf(operators);
   operators_status = CheckOperators(parts);
   return absl::OkStatus();
 }

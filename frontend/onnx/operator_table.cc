@@ -4,6 +4,9 @@
 #include <map>
 #include <utility>
 
+#include "frontend/onnx/legacy_operators.h"
+#include "frontend/onnx/microsoft_operators.h"
+
 namespace tartan::onnx {
 namespace {
 
@@ -21,7 +24,8 @@ constexpr Family kFamilies[] = {
     SelectionOperators, SequenceOperators, ShapeOperators, SoftmaxOperators, WindowOperators,
     SamplingOperators, RegionOperators, SpectrumOperators,
     RandomOperators, TrainingOperators, ImageOperators, MlMapOperators, MlSvmOperators,
-    MicrosoftQuantizedLayerOperators,
+    MicrosoftQuantizedLayerOperators, LegacyOperators, MicrosoftElementOperators,
+    MicrosoftExpertOperators, MicrosoftGateOperators,
 };
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name
@@ -48,7 +52,7 @@ const std::map<Key, std::vector<const OperatorRow*>>& Index() {
 const OperatorRow* FindOperator(absl::string_view domain, absl::string_view name, int64_t opset) {
   const auto found = Index().find({domain, name});
   if (found == Index().end()) return nullptr;
-  const OperatorRow* best = nullptr;
+  const OperatorRow* best = domain.empty() ? found->second.front() : nullptr;
   for (const OperatorRow* row : found->second) {
     if (row->since_version <= opset) best = row;
   }

@@ -131,7 +131,7 @@ absl::Span<const OperatorRow> RandomOperators();
 absl::Span<const OperatorRow> TrainingOperators();
 absl::Span<const OperatorRow> ImageOperators();
 
-// The row of the highest since_version up to `opset`; null when there is none.
+// The newest row up to `opset`, of ai.onnx else the first, used early; null when there is none.
 const OperatorRow* FindOperator(absl::string_view domain, absl::string_view name, int64_t opset);
 
 // Every since_version of an operator, ascending; empty for one we do not have.

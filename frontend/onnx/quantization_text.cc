@@ -64,15 +64,22 @@ absl::Status AddInteger(FunctionText& text, absl::string_view target, int i, int
 }
 
 void AddDynamicQuantization(FunctionText& text, int i) {
-  const std::string x = text.Operand(i);
-  const std::string all = Read(x, IndexNames(text.context().input(i).rank()));
-  text.Add("HIGH[]", absl::StrCat(">(", all, ")"));
-  text.Add("LOW[]", absl::StrCat("<(", all, ")"));
-  text.Add("BOTTOM", "min(LOW, 0)");
-  text.Add("RANGE", "max(HIGH, 0) - BOTTOM");
-  text.Add("SCALE", "RANGE == 0 ? 1 : RANGE / 255");
-  text.Add("ZERO", Quantized("-BOTTOM / SCALE", "", DataType::kUInt8));
-  text.Add("QUANTIZED", Quantized(absl::StrCat(x, " / SCALE"), "ZERO", DataType::kUInt8));
+  const int64_t rank = text.context().input(i).rank();
+  for (std::string& statement : DynamicQuantizationStatements(text.Operand(i), rank)) {
+    text.Add(std::move(statement));
+  }
+}
+
+std::vector<std::string> DynamicQuantizationStatements(absl::string_view x, int64_t rank) {
+  const std::string all = Read(x, IndexNames(rank));
+  return {absl::StrCat("HIGH[] = >(", all, ")"),
+          absl::StrCat("LOW[] = <(", all, ")"),
+          "BOTTOM = min(LOW, 0)",
+          "RANGE = max(HIGH, 0) - BOTTOM",
+          "SCALE = RANGE == 0 ? 1 : RANGE / 255",
+          absl::StrCat("ZERO = ", Quantized("-BOTTOM / SCALE", "", DataType::kUInt8)),
+          absl::StrCat("QUANTIZED = ",
+                       Quantized(absl::StrCat(x, " / SCALE"), "ZERO", DataType::kUInt8))};
 }
 
 int64_t RowAxis(const api::Tensor& a) { return a.rank() > 1 ? -2 : -1; }

@@ -52,6 +52,9 @@ absl::Status AddInteger(FunctionText& text, absl::string_view target, int i, int
 // to contain 0.
 void AddDynamicQuantization(FunctionText& text, int i);
 
+// The same of the tensor `x` of `rank` dimensions, as statements.
+std::vector<std::string> DynamicQuantizationStatements(absl::string_view x, int64_t rank);
+
 // Where the parameters of the left factor of a matrix product vary: along its rows. Those of the
 // right one vary along its columns, dimension -1.
 int64_t RowAxis(const api::Tensor& a);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "frontend/api/repeat.h"
 #include "frontend/onnx/movement.h"
+#include "frontend/onnx/quantization_text.h"
 #include "frontend/onnx/tile_text.h"
 #include "tile/base/status_macros.h"
 
@@ -124,7 +125,14 @@ class StepWriter {
 
   // Gates in the order input, output, forget, cell; peepholes input, output, forget.
   void WriteLstm() {
-    for (int64_t gate = 0; gate < 4; ++gate) Gate(absl::StrCat("G", gate), gate, "H");
+    std::string state = "H";
+    if (step_.quantizes_state) {
+      for (const std::string& statement : DynamicQuantizationStatements("H", 2)) Add(statement);
+      const auto number = [](const char* name) { return Cast(name, DataType::kFloat32); };
+      Add(absl::StrCat("ROUNDED = (", number("QUANTIZED"), " - ", number("ZERO"), ") * SCALE"));
+      state = "ROUNDED";
+    }
+    for (int64_t gate = 0; gate < 4; ++gate) Gate(absl::StrCat("G", gate), gate, state);
     std::string peephole[3];
     for (int i = 0; step_.has_peepholes && i < 3; ++i) {
       Part(absl::StrCat("P", i), "P", i);

@@ -36,6 +36,7 @@ struct RecurrentStep {
   bool input_forget = false;             // LSTM
   bool has_peepholes = false;            // LSTM
   bool has_lengths = false;
+  bool quantizes_state = false;          // the hidden state is rounded to 8 bits before products
 
   int64_t gates() const { return cell == Cell::kRnn ? 1 : cell == Cell::kGru ? 3 : 4; }
   int states() const { return cell == Cell::kLstm ? 2 : 1; }

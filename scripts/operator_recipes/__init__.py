@@ -2,7 +2,8 @@
 
 # Importing a family registers its recipes.
 from . import attention, boxes, casts, control_flow, elementwise, indexing  # noqa: F401
-from . import learning, losses, microsoft, movement, normalization, products  # noqa: F401
+from . import learning, legacy, losses, microsoft, microsoft_layers  # noqa: F401
+from . import movement, normalization, products  # noqa: F401
 from . import quantization, random_numbers, recurrent, reductions, sampling  # noqa: F401
 from . import sequences, signals, text, trees, windows  # noqa: F401
 from .wider import WIDER  # noqa: F401

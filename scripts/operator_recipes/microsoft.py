@@ -272,29 +272,6 @@ def attention(rng, _):
     )
 
 
-@recipe("MultiHeadAttention")
-def multi_head_attention(rng, _):
-    batch, queries, keys, heads, size = dims(rng, 5)
-    hidden = heads * size
-    q, k, v = (
-        array(rng, [batch, queries, hidden]),
-        array(rng, [batch, keys, hidden]),
-        array(rng, [batch, keys, hidden]),
-    )
-    bias = maybe(rng, array(rng, [3 * hidden]))
-    mask = maybe(rng, array(rng, [batch, keys], np.int32, 0, 1), 0.3)
-    if mask is not None:
-        mask[:, 0] = 1
-    extra = maybe(
-        rng, array(rng, [pick(rng, (1, batch)), pick(rng, (1, heads)), queries, keys]), 0.4
-    )
-    return (
-        trimmed(q, k, v, bias, mask, extra),
-        {"num_heads": heads, **given(scale=maybe(rng, real(rng, 0.2, 1), 0.3))},
-        1,
-    )
-
-
 @recipe("GroupQueryAttention")
 def group_query_attention(rng, _):
     batch, heads, length = dims(rng, 3)

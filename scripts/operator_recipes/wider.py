@@ -1,12 +1,26 @@
-"""Forms that ONNX's evaluator lacks or errs at, or where the standard is silent: ties, ends of windows,
-padding that follows from others. Not NaN: what onnxruntime makes of it hangs on where it stands. For
---against onnxruntime; frontend/onnx/README.md has the rule, and docs/operators.md what was decided
-where engines differ."""
+"""Forms that ONNX's evaluator lacks or errs at, or where the standard is silent: ties, ends of
+windows, padding that follows from others. Not NaN: what onnxruntime makes of it hangs on where it
+stands. For --against onnxruntime; frontend/onnx/README.md has the rule, and docs/operators.md what
+was decided where engines differ."""
 
 import numpy as np
 
 from .boxes import corners
-from .draw import Case, array, axis_of, between, dim, dims, flip, given, ints, maybe, pick, shape, trimmed
+from .draw import (
+    Case,
+    array,
+    axis_of,
+    between,
+    dim,
+    dims,
+    flip,
+    given,
+    ints,
+    maybe,
+    pick,
+    shape,
+    trimmed,
+)
 
 WIDER = {}  # (domain, operator) -> function of a generator, instead of that of RECIPES
 
@@ -33,18 +47,14 @@ def resize(rng, _):
         scales = np.maximum(scales, 1)
     if mode != "cubic" and flip(rng):
         return Case([x, scales], {"mode": mode}, opset=10)
-    attributes = {
-        "mode": mode,
-        # With align_corners onnxruntime counts whole elements of the result, see docs/operators.md.
-        "coordinate_transformation_mode": pick(rng, ("half_pixel", "asymmetric", "pytorch_half_pixel")),
-    }
+    # With align_corners onnxruntime counts whole elements of the result, see docs/operators.md.
+    coordinates = ("half_pixel", "asymmetric", "pytorch_half_pixel")
+    attributes = {"mode": mode, "coordinate_transformation_mode": pick(rng, coordinates)}
     if mode == "nearest":
         attributes["nearest_mode"] = pick(rng, ("round_prefer_floor", "floor", "ceil"))
     if flip(rng):
         return Case([x, np.zeros(0, np.float32), scales], attributes, opset=pick(rng, (11, 13, 19)))
-    attributes["coordinate_transformation_mode"] = pick(
-        rng, ("half_pixel", "asymmetric", "pytorch_half_pixel", "align_corners")
-    )
+    attributes["coordinate_transformation_mode"] = pick(rng, coordinates + ("align_corners",))
     new = ints(sizes[:2] + [between(rng, 1, 30), between(rng, 1, 30)])
     return Case([x, np.zeros(0, np.float32), None, new], attributes, opset=pick(rng, (13, 19)))
 
@@ -92,7 +102,8 @@ def non_max_suppression(rng, _):
     most = ints([between(rng, 0, count + 1)])
     overlap = maybe(rng, np.array([pick(rng, (0, 0.25, 0.5, 1))], np.float32))
     least = maybe(rng, np.array([pick(rng, (0, 0.25, 0.5))], np.float32))
-    return trimmed(boxes, scores, most, overlap, least), given(center_point_box=maybe(rng, flip(rng))), 1
+    attributes = given(center_point_box=maybe(rng, flip(rng)))
+    return trimmed(boxes, scores, most, overlap, least), attributes, 1
 
 
 @wider("ConvTranspose")
@@ -114,7 +125,7 @@ def conv_transpose(rng, _):
     choice = rng.random()
     if choice < 0.4:
         attributes["auto_pad"] = pick(rng, ("SAME_UPPER", "SAME_LOWER", "VALID"))
-        # onnxruntime does not make the result as large as the standard says where strides leave gaps.
+        # onnxruntime's result is smaller than the standard says where strides leave gaps.
         attributes["strides"] = [min(s, k) for s, k in zip(strides, kernel)]
     elif choice < 0.6:
         attributes["pads"] = [between(rng, 0, k - 1) for k in kernel * 2]
@@ -138,8 +149,8 @@ def pool(rng, name):
     attributes.update(given(dilations=maybe(rng, dilations), ceil_mode=maybe(rng, flip(rng), 0.7)))
     if rng.random() < 0.3:
         attributes["auto_pad"] = pick(rng, ("SAME_UPPER", "SAME_LOWER", "VALID"))
-        # onnxruntime pads for SAME as if nothing were dilated, rounds VALID up against the formula, and
-        # crops for SAME_LOWER at the end alone.
+        # onnxruntime pads for SAME as if nothing were dilated, rounds VALID up against the
+        # formula, and crops for SAME_LOWER at the end alone.
         attributes.pop("dilations" if attributes["auto_pad"] != "VALID" else "ceil_mode", None)
         if attributes["auto_pad"] == "SAME_LOWER":
             attributes["strides"] = [min(s, k) for s, k in zip(attributes["strides"], kernel)]

@@ -52,30 +52,46 @@ Outputs Gemm(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const float beta, context.Float("beta", 1.0f));
   TARTAN_ASSIGN_OR_RETURN(const int64_t transpose_a, context.Int("transA", 0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t transpose_b, context.Int("transB", 0));
-  const api::Tensor& a = context.input(0);
   const api::Tensor& b = context.input(1);
+  // Exporters of fused graphs write products of rows in more dimensions, as MatMul has them.
+  const bool has_rows = context.input(0).rank() > 2 && transpose_a == 0;
+  api::Tensor a = context.input(0);
+  std::vector<int64_t> whole = a.dims();
+  if (has_rows) {
+    const int64_t columns = whole.back();
+    whole.pop_back();
+    const int64_t rows =
+        std::accumulate(whole.begin(), whole.end(), int64_t{1}, std::multiplies<>());
+    TARTAN_ASSIGN_OR_RETURN(a, Reshape(context, a, {rows, columns}));
+  }
   if (a.rank() != 2 || b.rank() != 2) {
-    return Invalid("expected two matrices, got ", a.shape().ToString(), " and ",
+    return Invalid("expected two matrices, got ", context.input(0).shape().ToString(), " and ",
                    b.shape().ToString());
   }
   TARTAN_ASSIGN_OR_RETURN(
       const MatMulText product,
       MatMulStatement("P", "A", a.dims(), "B", b.dims(), transpose_a != 0, transpose_b != 0));
-  std::string value = absl::StrCat("P", Times(alpha));
+  if (has_rows) whole.push_back(product.dims[1]);
+  const std::vector<int64_t>& dims = has_rows ? whole : product.dims;
+  std::string value =
+      absl::StrCat(has_rows ? ReshapeCall("P", dims) : std::string("P"), Times(alpha));
   std::string names = "A, B";
+  std::vector<api::Tensor> operands = {a, b};
   if (context.HasInput(2)) {
     const api::Tensor& c = context.input(2);
-    const absl::StatusOr<std::vector<int64_t>> dims = BroadcastDims(product.dims, c.dims());
-    if (!dims.ok() || *dims != product.dims) {
+    const absl::StatusOr<std::vector<int64_t>> broadcast = BroadcastDims(dims, c.dims());
+    if (!broadcast.ok() || *broadcast != dims) {
       return Invalid("operand 2, ", c.shape().ToString(), ", does not broadcast to ",
-                     DimsToString(product.dims));
+                     DimsToString(dims));
     }
     absl::StrAppend(&value, " + C", Times(beta));
     names += ", C";
+    operands.push_back(c);
   }
   // The factors are floats, whatever the operands are.
   if (!IsFloat(a.type())) value = Cast(value, a.type());
-  return context.Apply(TileFunction(names, "Y", {product.statement, absl::StrCat("Y = ", value)}));
+  return context.Apply(TileFunction(names, "Y", {product.statement, absl::StrCat("Y = ", value)}),
+                       operands);
 }
 
 // One step of elimination with the greatest element of the first column as pivot: of A<step>

@@ -1,5 +1,7 @@
 // Microsoft's operators of attention: heads, masks and caches in their forms, on the attention of
 // attention.h.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/attention.h"
 #include "frontend/onnx/microsoft_operators.h"
@@ -260,9 +262,63 @@ absl::Status AddBiases(const NodeContext& context, AttentionCall* call) {
   return AddHeadBias(context, bias, &start, &call->value);
 }
 
+// Places of `past` [batch * beams, heads, positions, size], each of the beam that `beams` [batch,
+// beams, places] says.
+absl::StatusOr<Tensor> ByBeams(const NodeContext& context, const Tensor& past,
+                               const Tensor& beams) {
+  const std::vector<int64_t>& dims = past.dims();
+  const int64_t length = dims[2];
+  if (beams.rank() != 3 || beams.dims()[0] * beams.dims()[1] != dims[0] ||
+      beams.dims()[2] < length) {
+    return Invalid("beams ", beams.shape().ToString(), " for ", past.shape().ToString());
+  }
+  const int64_t width = beams.dims()[1];
+  const int64_t rows = dims[0] * length;
+  return context.ApplyOne(
+      TileFunction(
+          "P, BEAMS", "Y",
+          {Write("ROWS", {absl::StrCat(length, "*n + k"), "h", "d"}, {rows, dims[1], dims[3]}) +
+               " = =(P[n, h, k, d])",
+           Write("B", {"b", "j", "k"}, {beams.dims()[0], width, length}) + " = =(BEAMS[b, j, k])",
+           absl::StrCat("AT = (index(B, 0) * ", width, " + B) * ", length, " + index(B, 2)"),
+           absl::StrCat("PICKED = gather(ROWS, ", ReshapeCall("AT", {dims[0], length}), ", 0)"),
+           Write("Y", {"n", "h", "k", "d"}, dims) + " = =(PICKED[n, k, h, d])"}),
+      {past, beams});
+}
+
+// Puts the past before key and value. Operand 8 is how many places of the past's buffer are filled.
+absl::Status AddPast(NodeContext& context, AttentionCall* call) {
+  call->offset = context.input(6).rank() == 4 ? context.input(6).dims()[2] : 0;
+  if (context.HasInput(8)) {
+    TARTAN_ASSIGN_OR_RETURN(call->offset, context.HostInt(8));
+  }
+  if (context.HasInput(9) && context.input(9).rank() == 3) {
+    TARTAN_RETURN_IF_ERROR(context.CheckInput(9, {PlainBounds(context.input(9), 1)}, "beam"));
+  }
+  for (int i : {6, 7}) {
+    Tensor& now = i == 6 ? call->key : call->value;
+    const Tensor& before = context.input(i);
+    bool fits = before.rank() == 4 && now.rank() == 4;
+    for (size_t d : {0, 1, 3}) fits = fits && before.dims()[d] == now.dims()[d];
+    if (!fits) {
+      return Invalid("operand ", i, " is ", before.shape().ToString(), ", to go before ",
+                     now.shape().ToString());
+    }
+    const int64_t places = before.dims()[2] - (context.HasInput(8) ? now.dims()[2] : 0);
+    if (call->offset < 0 || call->offset > places) {
+      return Invalid("a past of ", call->offset, " positions, operand ", i, " is ",
+                     before.shape().ToString());
+    }
+    TARTAN_ASSIGN_OR_RETURN(Tensor past, PartOf(context, before, 2, 0, call->offset));
+    if (context.HasInput(9)) {
+      TARTAN_ASSIGN_OR_RETURN(past, ByBeams(context, past, context.input(9)));
+    }
+    TARTAN_ASSIGN_OR_RETURN(now, ConcatOf(context, {past, now}, 2));
+  }
+  return absl::OkStatus();
+}
+
 Outputs MultiHeadAttention(NodeContext& context) {
-  TARTAN_RETURN_IF_ERROR(RefuseOperands(context, {8, 9}));
-  if (context.WantsOutput(3)) return Unsupported("output 3");
   TARTAN_ASSIGN_OR_RETURN(const int64_t heads, context.Int("num_heads"));
   AttentionCall call;
   call.joins_heads = true;
@@ -271,29 +327,31 @@ Outputs MultiHeadAttention(NodeContext& context) {
   if (context.HasInput(6) != context.HasInput(7)) {
     return Invalid("past key and past value come together");
   }
-  if (context.HasInput(6)) {
-    for (int i : {6, 7}) {
-      Tensor& now = i == 6 ? call.key : call.value;
-      const Tensor& before = context.input(i);
-      bool fits = before.rank() == 4 && now.rank() == 4;
-      for (size_t d : {0, 1, 3}) fits = fits && before.dims()[d] == now.dims()[d];
-      if (!fits) {
-        return Invalid("operand ", i, " is ", before.shape().ToString(), ", to go before ",
-                       now.shape().ToString());
-      }
-      TARTAN_ASSIGN_OR_RETURN(now, ConcatOf(context, {before, now}, 2));
-    }
-    call.offset = context.input(6).dims()[2];
-  }
+  if (context.HasInput(6)) TARTAN_RETURN_IF_ERROR(AddPast(context, &call));
   if (call.key.rank() != 4) return Invalid("a key of ", call.key.shape().ToString());
+  // The queries stand at the end of the keys, as far as these reach.
+  call.offset = std::max(call.offset, call.key.dims()[2] - call.query.dims()[2]);
   TARTAN_RETURN_IF_ERROR(ReadScores(context, 4, 5, &call));
+  if (context.WantsOutput(3)) call.stage = ScoreStage::kMasked;
   TARTAN_ASSIGN_OR_RETURN(const AttentionResult result, Attend(context, call));
-  return std::vector<Tensor>{result.output, call.key, call.value};
+  std::vector<Tensor> outputs = {result.output, call.key, call.value};
+  for (int i : {6, 7}) {
+    if (!context.HasInput(8)) break;
+    // What is given is a buffer, of which the last places stay as they are.
+    const Tensor& buffer = context.input(i);
+    const int64_t used = call.key.dims()[2];
+    TARTAN_ASSIGN_OR_RETURN(const Tensor rest,
+                            PartOf(context, buffer, 2, used, buffer.dims()[2] - used));
+    Tensor& present = outputs[static_cast<size_t>(i) - 5];
+    TARTAN_ASSIGN_OR_RETURN(present, ConcatOf(context, {present, rest}, 2));
+  }
+  outputs.push_back(result.scores);
+  return outputs;
 }
 
 constexpr OperatorRow kOperators[] = {
     MicrosoftRow("Attention", {2, 7}, Attention),
-    MicrosoftRow("MultiHeadAttention", {1, 10}, MultiHeadAttention),
+    MicrosoftRow("MultiHeadAttention", {1, 10}, MultiHeadAttention, HostOperands(8)),
     MicrosoftRow("QAttention", {5, 9}, QAttention),
 };
 

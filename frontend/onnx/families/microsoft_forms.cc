@@ -25,6 +25,15 @@ Outputs Same(NodeContext& context) {
 
 Outputs ExpandDims(NodeContext& context) { return ApplyOnnx(context, "Unsqueeze", 13); }
 
+Outputs CausalConvWithState(NodeContext& context) {
+  TARTAN_RETURN_IF_ERROR(RefuseAttributes(context, {"state_window", "channels_last"}));
+  for (const char* name : {"dilation", "ndim"}) {
+    TARTAN_ASSIGN_OR_RETURN(const int64_t value, context.Int(name, 1));
+    if (value != 1) return Unsupported("attribute '", name, "' is ", value);
+  }
+  return ApplyOnnx(context, "CausalConvWithState", 27);
+}
+
 Outputs LinearAttention(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(RefuseAttributes(context, {"state_window"}));
   return ApplyOnnx(context, "LinearAttention", 27);
@@ -69,7 +78,44 @@ Outputs GroupNorm(NodeContext& context) {
       absl::StrCat("Z = NORM * ", ReshapeCall("A", weights), " + ", ReshapeCall("B", weights)));
   statements.push_back(activation == 0 ? "S = Z" : "S = Z * sigmoid(Z)");
   statements.push_back("Y = " + Cast(ReshapeCall("S", x.dims()), x.type()));
-  return context.Apply(TileFunction("X, A, B", "Y", statements));
+  return context.Apply(TileFunction("X, A, B", "Y", statements),
+                       {x, context.input(1), context.input(2)});
+}
+
+// Operands: X, gamma, beta, what is added to X (for each channel or each element), a bias.
+Outputs SkipGroupNorm(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  const Tensor& skip = context.input(3);
+  TARTAN_ASSIGN_OR_RETURN(const int64_t channels_last, context.Int("channels_last", 1));
+  if (x.rank() < 3) return Invalid("expected rank 3 or more, got ", x.shape().ToString());
+  const int64_t channels = channels_last != 0 ? x.dims().back() : x.dims()[1];
+  std::vector<int64_t> per_channel(static_cast<size_t>(x.rank()), 1);
+  per_channel[channels_last != 0 ? static_cast<size_t>(x.rank()) - 1 : 1] = channels;
+  std::vector<int64_t> per_sample = per_channel;
+  per_sample[0] = x.dims()[0];
+  const bool is_whole = skip.dims() == x.dims();
+  if (!is_whole && skip.shape().element_count() != x.dims()[0] * channels) {
+    return Invalid("operand 3 is ", skip.shape().ToString(), " for ", x.shape().ToString());
+  }
+  std::string sum = is_whole ? "X + S" : "X + " + ReshapeCall("S", per_sample);
+  std::vector<Tensor> operands = {x, skip};
+  if (context.HasInput(4)) {
+    if (context.input(4).dims() != std::vector<int64_t>{channels}) {
+      return Invalid("operand 4 is ", context.input(4).shape().ToString(), ", expected ", channels,
+                     " elements");
+    }
+    absl::StrAppend(&sum, " + ", ReshapeCall("B", per_channel));
+    operands.push_back(context.input(4));
+  }
+  TARTAN_ASSIGN_OR_RETURN(
+      const Tensor added,
+      context.ApplyOne(TileFunction(context.HasInput(4) ? "X, S, B" : "X, S", "Y",
+                                    {absl::StrCat("Y = ", Cast(sum, x.type()))}),
+                       operands));
+  context.SetInput(0, api::Value(added));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, GroupNorm(context));
+  outputs.push_back(added);
+  return outputs;
 }
 
 // Distances between rows.
@@ -145,6 +191,7 @@ Outputs TransposeMatMul(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     MicrosoftRow("CDist", {2, 2}, CDist),
+    MicrosoftRow("CausalConvWithState", {2, 4}, CausalConvWithState),
     MicrosoftRow("DequantizeLinear", {2, 3}, Same<13>),
     MicrosoftRow("ExpandDims", {2, 2}, ExpandDims, HostOperands(1)),
     MicrosoftRow("GatherND", {2, 2}, Same<13>),
@@ -155,6 +202,7 @@ constexpr OperatorRow kOperators[] = {
     MicrosoftRow("Pad", {2, 3}, Same<13>, HostOperands(1)),
     MicrosoftRow("QuantizeLinear", {2, 3}, Same<13>),
     MicrosoftRow("Range", {3, 3}, Same<13>, HostOperands(0, 1, 2)),
+    MicrosoftRow("SkipGroupNorm", {4, 5}, SkipGroupNorm),
     MicrosoftRow("TransposeMatMul", {2, 2}, TransposeMatMul),
     MicrosoftRow("Trilu", {1, 2}, Same<14>, HostOperands(1)),
 };

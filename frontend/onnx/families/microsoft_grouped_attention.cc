@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/attention.h"
+#include "frontend/onnx/constant_tensors.h"
 #include "frontend/onnx/microsoft_operators.h"
 #include "frontend/onnx/movement.h"
 #include "frontend/onnx/operator_table.h"
@@ -169,28 +170,44 @@ Outputs GroupQueryAttention(NodeContext& context) {
   return std::vector<Tensor>{result.output, call.key, call.value};
 }
 
+// The attributes of rotations, and `x` as heads.
+absl::StatusOr<Tensor> ReadRotation(const NodeContext& context, const Tensor& x,
+                                    Rotation* rotation) {
+  TARTAN_RETURN_IF_ERROR(RefuseAttributes(context, {"is_packed_batching"}));
+  TARTAN_ASSIGN_OR_RETURN(int64_t heads, context.Int("num_heads", 0));
+  TARTAN_ASSIGN_OR_RETURN(rotation->size, context.Int("rotary_embedding_dim", 0));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t interleaved, context.Int("interleaved", 0));
+  TARTAN_ASSIGN_OR_RETURN(const float scale, context.Float("scale", 1.0f));
+  if (scale != 1) return Unsupported("attribute 'scale' is ", scale);
+  rotation->is_interleaved = interleaved != 0;
+  Tensor split = x;
+  if (x.rank() == 3) {
+    // Without a number of heads, the angles are for a whole head.
+    const bool is_known = rotation->cosines.rank() == 2 && rotation->cosines.dims()[1] > 0;
+    if (heads == 0 && is_known) heads = x.dims()[2] / (2 * rotation->cosines.dims()[1]);
+    TARTAN_ASSIGN_OR_RETURN(split, SplitHeads(context, x, heads));
+  }
+  if (split.rank() == 4) return split;
+  return Invalid("expected three or four dimensions, got ", x.shape().ToString());
+}
+
+// `split` turned, in the dimensions of `x`.
+Outputs Turned(const NodeContext& context, const Tensor& x, const Tensor& split,
+               const Rotation& rotation) {
+  TARTAN_ASSIGN_OR_RETURN(Tensor turned, Rotate(context, split, rotation));
+  if (x.rank() == 3) {
+    TARTAN_ASSIGN_OR_RETURN(turned, JoinHeads(context, turned));
+  }
+  return std::vector<Tensor>{turned};
+}
+
 // Operands: input, positions (of each element, or of the first), cosines, sines.
 Outputs RotaryEmbedding(NodeContext& context) {
-  TARTAN_RETURN_IF_ERROR(RefuseAttributes(context, {"is_packed_batching"}));
   const Tensor& x = context.input(0);
   Rotation rotation;
   rotation.cosines = context.input(2);
   rotation.sines = context.input(3);
-  TARTAN_ASSIGN_OR_RETURN(int64_t heads, context.Int("num_heads", 0));
-  TARTAN_ASSIGN_OR_RETURN(rotation.size, context.Int("rotary_embedding_dim", 0));
-  TARTAN_ASSIGN_OR_RETURN(const int64_t interleaved, context.Int("interleaved", 0));
-  TARTAN_ASSIGN_OR_RETURN(const float scale, context.Float("scale", 1.0f));
-  if (scale != 1) return Unsupported("attribute 'scale' is ", scale);
-  rotation.is_interleaved = interleaved != 0;
-  Tensor split = x;
-  if (x.rank() == 3) {
-    // Without a number of heads, the angles are for a whole head.
-    const bool is_known = rotation.cosines.rank() == 2 && rotation.cosines.dims()[1] > 0;
-    if (heads == 0 && is_known) heads = x.dims()[2] / (2 * rotation.cosines.dims()[1]);
-    TARTAN_ASSIGN_OR_RETURN(split, SplitHeads(context, x, heads));
-  }
-  if (split.rank() != 4)
-    return Invalid("expected three or four dimensions, got ", x.shape().ToString());
+  TARTAN_ASSIGN_OR_RETURN(const Tensor split, ReadRotation(context, x, &rotation));
   const bool is_first = context.input(1).shape().element_count() == 1;
   if (rotation.cosines.rank() == 2) {
     api::Bounds bounds = PlainBounds(rotation.cosines, 0);
@@ -210,15 +227,73 @@ Outputs RotaryEmbedding(NodeContext& context) {
                  "Y = ALL + index(ALL, 1)"}),
             {at}));
   }
-  TARTAN_ASSIGN_OR_RETURN(Tensor turned, Rotate(context, split, rotation));
-  if (x.rank() == 3) {
-    TARTAN_ASSIGN_OR_RETURN(turned, JoinHeads(context, turned));
+  return Turned(context, x, split, rotation);
+}
+
+// Which of three positions (in time, row, column) each pair of a head is turned by.
+absl::StatusOr<std::vector<double>> ReadSections(const NodeContext& context, int64_t pairs) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> sections, context.Ints("mrope_section"));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t layout, context.Int("mrope_layout", 0));
+  bool fits = sections.size() == 3 && (layout == 0 || layout == 1);
+  int64_t sum = 0;
+  for (int64_t section : sections) {
+    fits = fits && section >= 0 && section <= pairs;
+    sum += fits ? section : 0;
   }
-  return std::vector<Tensor>{turned};
+  if (!fits || sum != pairs) {
+    return Invalid("sections ", DimsToString(sections), " in layout ", layout, " for ", pairs,
+                   " pairs");
+  }
+  std::vector<double> streams;
+  for (int64_t i = 0; i < pairs; ++i) {
+    int stream = i < sections[0] ? 0 : i < sections[0] + sections[1] ? 1 : 2;
+    if (layout == 1) {
+      const int64_t third = i % 3;
+      stream =
+          third != 0 && i < 3 * sections[static_cast<size_t>(third)] ? static_cast<int>(third) : 0;
+    }
+    streams.push_back(stream);
+  }
+  return streams;
+}
+
+// Operands: input, positions [3, batch, positions], cosines, sines.
+Outputs MRotaryEmbedding(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  Rotation rotation;
+  rotation.cosines = context.input(2);
+  rotation.sines = context.input(3);
+  TARTAN_ASSIGN_OR_RETURN(const Tensor split, ReadRotation(context, x, &rotation));
+  if (rotation.cosines.rank() == 2) {
+    TARTAN_RETURN_IF_ERROR(context.CheckInput(1, {PlainBounds(rotation.cosines, 0)}));
+  }
+  const Tensor& at = context.input(1);
+  const int64_t batch = split.dims()[0];
+  const int64_t length = split.dims()[2];
+  if (at.dims() != std::vector<int64_t>{3, batch, length} || rotation.cosines.rank() != 2) {
+    return Invalid("positions ", at.shape().ToString(), " and angles ",
+                   rotation.cosines.shape().ToString(), " for ", x.shape().ToString());
+  }
+  const int64_t pairs = rotation.cosines.dims()[1];
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<double> streams, ReadSections(context, pairs));
+  const std::vector<int64_t> rows = {batch * length, pairs};
+  for (Tensor* table : {&rotation.cosines, &rotation.sines}) {
+    TARTAN_ASSIGN_OR_RETURN(
+        *table,
+        context.ApplyOne(TileFunction("T, AT, STREAM", "Y",
+                                      {"EACH = gather(AT, STREAM, 0)",
+                                       Write("P", {absl::StrCat(length, "*b + s"), "i"}, rows) +
+                                           " = =(EACH[i, b, s])",
+                                       "ROWS = gather_elements(T, P, 0)",
+                                       "Y = " + ReshapeCall("ROWS", {batch, length, pairs})}),
+                         {*table, at, ConstantOf(DataType::kInt32, streams, {pairs})}));
+  }
+  return Turned(context, x, split, rotation);
 }
 
 constexpr OperatorRow kOperators[] = {
     MicrosoftRow("GroupQueryAttention", {1, 16}, GroupQueryAttention, HostOperands(6)),
+    MicrosoftRow("MRotaryEmbedding", {4, 4}, MRotaryEmbedding),
     MicrosoftRow("RotaryEmbedding", {4, 4}, RotaryEmbedding),
 };
 

@@ -1,6 +1,6 @@
 // Microsoft's layers on quantized tensors that ONNX has in another form or not at all: products and
 // convolutions whose layouts are attributes, pieces of different scales joined, rows of packed
-// tables.
+// tables, arithmetic and sums of integers.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/constant_tensors.h"
 #include "frontend/onnx/matmul_text.h"
@@ -8,6 +8,7 @@
 #include "frontend/onnx/movement.h"
 #include "frontend/onnx/operator_table.h"
 #include "frontend/onnx/quantization_text.h"
+#include "frontend/onnx/reduction_text.h"
 #include "frontend/onnx/tile_text.h"
 #include "tile/base/status_macros.h"
 
@@ -213,13 +214,118 @@ Values GatherBlockQuantized(NodeContext& context) {
   return std::vector<api::Value>{api::Value(std::move(y))};
 }
 
+// --- Integers
+
+bool IsUnsigned(DataType type) { return MinInteger(type) == 0; }
+
+Outputs MatMulInteger16(NodeContext& context) {
+  FunctionText text(context);
+  TARTAN_RETURN_IF_ERROR(AddInteger(text, "A", 0, kAnyNumber, -1));
+  TARTAN_RETURN_IF_ERROR(AddInteger(text, "B", 1, kAnyNumber, -1));
+  TARTAN_ASSIGN_OR_RETURN(
+      const MatMulText product,
+      MatMulStatement("SUM", "A", context.input(0).dims(), "B", context.input(1).dims()));
+  text.Add(product.statement);
+  const bool is_unsigned =
+      IsUnsigned(context.input(0).type()) && IsUnsigned(context.input(1).type());
+  text.Add("Y", Cast("SUM", is_unsigned ? DataType::kUInt32 : DataType::kInt32));
+  return text.Apply("Y");
+}
+
+// Operands: A, its zero point, B, its zero point.
+Outputs MulInteger(NodeContext& context) {
+  FunctionText text(context);
+  TARTAN_RETURN_IF_ERROR(AddInteger(text, "A", 0, 1, -1));
+  TARTAN_RETURN_IF_ERROR(AddInteger(text, "B", 2, 3, -1));
+  text.Add("Y", "A * B");
+  return text.Apply("Y");
+}
+
+struct Reduction {
+  std::vector<int64_t> axes;
+  std::vector<int64_t> dims;  // of the result
+};
+
+absl::StatusOr<Reduction> ReadReduction(const NodeContext& context) {
+  const Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(const int64_t keeps, context.Int("keepdims", 1));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<int64_t> axes, context.Ints("axes", AxesFrom(0, x.rank())));
+  TARTAN_ASSIGN_OR_RETURN(axes, NormalAxes(axes, x.rank()));
+  return Reduction{axes, keeps != 0 ? KeptDims(x.dims(), axes) : DroppedDims(x.dims(), axes)};
+}
+
+Outputs ReduceSumInteger(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const Reduction reduction, ReadReduction(context));
+  const Tensor& x = context.input(0);
+  const DataType type = IsUnsigned(x.type()) ? DataType::kUInt32 : DataType::kInt32;
+  return context.Apply(TileFunction(
+      "X", "Y",
+      {"WIDE = " + Cast("X", type), ReduceStatement("S", '+', "WIDE", x.dims(), reduction.axes),
+       "Y = " + ReshapeCall("S", reduction.dims)}));
+}
+
+// Operands: data, its scale and zero point, scale and zero point of the result.
+Outputs QLinearReduceMean(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const Reduction reduction, ReadReduction(context));
+  const Tensor& x = context.input(0);
+  FunctionText text(context);
+  TARTAN_RETURN_IF_ERROR(AddInteger(text, "X", 0, 2, -1));
+  text.Add(ReduceStatement("SUM", '+', "X", x.dims(), reduction.axes));
+  const double count = static_cast<double>(ReducedCount(x.dims(), reduction.axes));
+  text.Add("MEAN", absl::StrCat(Cast("SUM", DataType::kFloat32), " / ", Literal(count), " * ",
+                                ReshapeCall(text.Operand(1), {})));
+  text.Add("FLAT", ReshapeCall("MEAN", reduction.dims));
+  const std::string scale = ReshapeCall(text.Operand(3), {});
+  const std::string zero = context.HasInput(4) ? ReshapeCall(text.Operand(4), {}) : "";
+  text.Add("Y", Quantized(absl::StrCat("FLAT / ", scale), zero, x.type()));
+  return text.Apply("Y");
+}
+
+// --- QEmbedLayerNormalization
+
+// Operand `i` in real numbers, by operands `scale` and `zero`.
+absl::Status Dequantize(NodeContext& context, int i, int from, int scale, int zero) {
+  for (int operand : {from, scale, zero}) {
+    if (!context.HasInput(operand)) return Invalid("operand ", operand, " is missing");
+  }
+  FunctionText text(context);
+  TARTAN_RETURN_IF_ERROR(AddInteger(text, "N", from, zero, -1));
+  text.Add("Y", absl::StrCat(Cast("N", DataType::kFloat32), " * ",
+                             ReshapeCall(text.Operand(scale), {})));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> made, text.Apply("Y"));
+  context.SetInput(i, api::Value(std::move(made[0])));
+  return absl::OkStatus();
+}
+
+// Operands: those of EmbedLayerNormalization up to the mask, then scales of the five tables, then
+// their zero points.
+Outputs QEmbedLayerNormalization(NodeContext& context) {
+  const bool has_segments = context.HasInput(4);
+  for (int table = 0; table < 5; ++table) {
+    const int i = 2 + table;
+    if (table == 2 && !has_segments) continue;
+    TARTAN_RETURN_IF_ERROR(Dequantize(context, i, i, 8 + table, 13 + table));
+  }
+  for (int i = 8; i < 18; ++i) context.SetInput(i, api::Value());
+  TARTAN_ASSIGN_OR_RETURN(
+      std::vector<Tensor> made,
+      FindOperator(kMicrosoftDomain, "EmbedLayerNormalization", 1)->handler(context));
+  made.resize(2);
+  return made;
+}
+
 constexpr OperatorRow kOperators[] = {
     ValueRow("GatherBlockQuantized", 1, {3, 4}, GatherBlockQuantized, 0, kMicrosoftDomain),
+    MicrosoftRow("MatMulInteger16", {2, 2}, MatMulInteger16),
+    MicrosoftRow("MulInteger", {1, 4}, MulInteger),
     MicrosoftRow("NhwcConv", {2, 3}, NhwcConv),
+    MicrosoftRow("QEmbedLayerNormalization", {1, 18}, QEmbedLayerNormalization),
     MicrosoftRow("QGemm", {6, 9}, QGemm),
     MicrosoftRow("QLinearConcat", {5, kAnyNumber}, QLinearConcat),
     MicrosoftRow("QLinearConv", {8, 9}, QLinearConv),
+    MicrosoftRow("QLinearReduceMean", {4, 5}, QLinearReduceMean),
     MicrosoftRow("QLinearWhere", {9, 9}, QLinearWhere),
+    MicrosoftRow("ReduceSumInteger", {1, 1}, ReduceSumInteger),
 };
 
 }  // namespace

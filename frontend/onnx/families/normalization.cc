@@ -247,8 +247,7 @@ constexpr OperatorRow kOperators[] = {
     {"GroupNormalization", 18, {3, 3}, GroupNormalization},
     {"InstanceNormalization", 1, {3, 3}, InstanceNormalization},
     {"LRN", 1, {1, 1}, Lrn},
-    // Before opset 17 this is ONNX Runtime's own, of the same form.
-    {"LayerNormalization", 1, {2, 3}, LayerNormalization},
+    {"LayerNormalization", 17, {2, 3}, LayerNormalization},
     {"LayerNormalization", 1, {2, 3}, LayerNormalization, nullptr, nullptr, 0, kMicrosoft},
     {"LpNormalization", 1, {1, 1}, LpNormalization},
     {"MeanVarianceNormalization", 9, {1, 1}, MeanVarianceNormalization},

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/onnx/movement.h"
 #include "frontend/onnx/operator_table.h"
+#include "frontend/onnx/quantization_text.h"
 #include "frontend/onnx/recurrent_step.h"
 #include "frontend/onnx/repetition.h"
 #include "frontend/onnx/tile_text.h"
@@ -224,8 +225,9 @@ absl::StatusOr<Tensor> WithDirections(const NodeContext& context, const Layer& l
   return ConcatOf(context, placed, axis);
 }
 
-Outputs RunLayer(NodeContext& context, Cell cell) {
+Outputs RunLayer(NodeContext& context, Cell cell, bool quantizes_state = false) {
   TARTAN_ASSIGN_OR_RETURN(Layer layer, ReadLayer(context, cell));
+  layer.step.quantizes_state = quantizes_state;
   const size_t count = layer.activations.size() / static_cast<size_t>(layer.directions);
   std::vector<std::vector<Tensor>> parts(1 + static_cast<size_t>(layer.step.states()));
   for (int64_t d = 0; d < layer.directions; ++d) {
@@ -250,7 +252,62 @@ Outputs Rnn(NodeContext& context) { return RunLayer(context, Cell::kRnn); }
 Outputs Gru(NodeContext& context) { return RunLayer(context, Cell::kGru); }
 Outputs Lstm(NodeContext& context) { return RunLayer(context, Cell::kLstm); }
 
+// Weights [directions, inputs, gates * hidden] of 8 bits, their scales and zero points in operands
+// behind, as LSTM has them.
+absl::StatusOr<Tensor> RealWeights(const NodeContext& context, int weights, int scale) {
+  const Tensor& w = context.input(weights);
+  const std::vector<int64_t>& dims = w.dims();
+  if (w.rank() != 3 || !context.HasInput(scale) || !context.HasInput(scale + 1)) {
+    return Invalid("operand ", weights, " is ", w.shape().ToString(),
+                   ", and needs a scale and a zero point");
+  }
+  for (int i : {scale, scale + 1}) {
+    const int64_t count = context.input(i).shape().element_count();
+    if (count == dims[0] || count == dims[0] * dims[2]) continue;
+    return Invalid("operand ", i, " is ", context.input(i).shape().ToString(), " for ",
+                   w.shape().ToString());
+  }
+  const auto placed = [&](const char* name, int i) {
+    const int64_t each = context.input(i).shape().element_count() == dims[0] ? 1 : dims[2];
+    return ReshapeCall(name, {dims[0], 1, each});
+  };
+  return context.ApplyOne(
+      TileFunction("W, S, Z", "Y",
+                   {absl::StrCat("N = ", Cast("W", DataType::kInt32), " - ",
+                                 Cast(placed("Z", scale + 1), DataType::kInt32)),
+                    absl::StrCat("R = ", Cast("N", DataType::kFloat32), " * ", placed("S", scale)),
+                    Write("Y", {"d", "g", "i"}, {dims[0], dims[2], dims[1]}) + " = =(R[d, i, g])"}),
+      {w, context.input(scale), context.input(scale + 1)});
+}
+
+// Operands: those of LSTM, with weights of 8 bits the other way round, then the scale and the zero
+// point of W and of R. The input and the states are rounded to 8 bits by the range of their values.
+Outputs DynamicQuantizeLstm(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(Tensor w, RealWeights(context, 1, 8));
+  TARTAN_ASSIGN_OR_RETURN(Tensor r, RealWeights(context, 2, 10));
+  FunctionText text(context);
+  const std::string given = text.Operand(0);
+  std::string counted = given;
+  if (context.HasInput(4)) {
+    // What lies behind the longest sequence is no value.
+    text.Add("LONGEST[]", absl::StrCat(">(", text.Operand(4), "[b])"));
+    text.Add("COUNTED", absl::StrCat("index(", given, ", 0) < LONGEST ? ", given, " : 0"));
+    counted = "COUNTED";
+  }
+  for (std::string& statement : DynamicQuantizationStatements(counted, context.input(0).rank())) {
+    text.Add(std::move(statement));
+  }
+  text.Add("Y", absl::StrCat("(", Cast("QUANTIZED", DataType::kFloat32), " - ",
+                             Cast("ZERO", DataType::kFloat32), ") * SCALE"));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> x, text.Apply("Y"));
+  context.SetInput(0, api::Value(std::move(x[0])));
+  context.SetInput(1, api::Value(std::move(w)));
+  context.SetInput(2, api::Value(std::move(r)));
+  return RunLayer(context, Cell::kLstm, true);
+}
+
 constexpr OperatorRow kOperators[] = {
+    {"DynamicQuantizeLSTM", 1, {3, 12}, DynamicQuantizeLstm, nullptr, nullptr, 0, "com.microsoft"},
     {"GRU", 1, {3, 6}, Gru},
     {"LSTM", 1, {3, 8}, Lstm},
     {"RNN", 1, {3, 6}, Rnn},

@@ -112,17 +112,28 @@ TEST(OnnxModel, NamesWhatIsNotDefined) {
 
 TEST(OnnxModel, ReportsAllMissingOperatorsAtOnce) {
   const auto model = Load(X() + Node("Frobnicate", "p", {"x"}, {"a"}) +
-                              Node("Gelu", "q", {"a"}, {"b"}) +
+                              Node("Normalizer", "q", {"a"}, {"b"}, "domain: 'ai.onnx.training'") +
                               Node("Relu", "r", {"b"}, {"y"}, "domain: 'com.example'") + Y() +
-                              "} opset_import { domain: 'com.example' version: 1 ",
+                              "} opset_import { domain: 'com.example' version: 1 } "
+                              "opset_import { domain: 'ai.onnx.training' version: 1 ",
                           11);
   ASSERT_TRUE(model.ok()) << model.status();
   const auto bound = Bind(*model, {2, 3});
   EXPECT_EQ(bound.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(bound.status().message(),
               AllOf(HasSubstr("p (Frobnicate, opset 11): unknown operator"),
-                    HasSubstr("q (Gelu, opset 11): supported from opset 20 on"),
+                    HasSubstr("q (ai.onnx.training.Normalizer, opset 1): unknown operator"),
                     HasSubstr("r (com.example.Relu, opset 1): unknown operator")));
+}
+
+TEST(OnnxModel, WarnsOfOperatorsOfLaterOperatorSets) {
+  const auto model =
+      Load(X() + Node("Gelu", "q", {"x"}, {"a"}) + Node("Relu", "r", {"a"}, {"y"}) + Y(), 11);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT((*model)->warnings(),
+              ElementsAre("Gelu came with operator set 20 and the model has 11: it is taken as if it "
+                          "had 20"));
+  EXPECT_TRUE(Bind(*model, {2, 3}).ok());
 }
 
 TEST(OnnxModel, NamesInputsItCannotTake) {

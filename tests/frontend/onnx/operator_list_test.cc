@@ -4,7 +4,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "frontend/onnx/operator_table.h"
 #include "gtest/gtest.h"
+#include "tests/frontend/onnx/operator_notes.h"
 
 namespace tartan::onnx {
 namespace {
@@ -17,6 +19,12 @@ TEST(OperatorList, IsWhatTheTableAndTheCasesSay) {
   std::ostringstream written;
   written << file.rdbuf();
   EXPECT_EQ(written.str(), *page) << "write it again: onnx_operator_list " << kOperatorListFile;
+}
+
+TEST(OperatorList, NamesNoOperatorAsMissingThatIsThere) {
+  for (const Reason& reason : MissingMicrosoftOperators()) {
+    EXPECT_TRUE(OperatorVersions("com.microsoft", reason.name).empty()) << reason.name;
+  }
 }
 
 }  // namespace

@@ -18,4 +18,11 @@ struct Decision {
 };
 absl::Span<const Decision> Decisions();
 
+// An operator of com.microsoft that is not there, and why.
+struct Reason {
+  const char* name;
+  const char* text;
+};
+absl::Span<const Reason> MissingMicrosoftOperators();
+
 }  // namespace tartan::onnx

@@ -64,7 +64,7 @@ TEST(GridSample, MirrorsASingleElementOntoItself) {
 }
 
 // As PyTorch, which exports it: the coordinate stays where it is, each of the four taps is brought
-// into the tensor. Expected values from torch.nn.functional.grid_sample.
+// into the tensor. Expected values from onnxruntime.
 TEST(GridSample, BringsEachTapOfACubicIntoTheTensor) {
   const std::vector<double> picture = {1, 2, 4, 8, 3, 5, 7, 9, 2, 6, 1, 3};
   const std::vector<double> places = {-1.1, -0.9, 1.2, 1.05, -1.4, 0.3, 0.2, 1.3};
