@@ -75,7 +75,8 @@ constexpr Decision kDecisions[] = {
      "documentation, onnxruntime's MoE; "
      "its QMoE normalizes in any case"},
     {"MultiHeadAttention (com.microsoft)", "`unidirectional` where keys are more than queries",
-     "the queries stand at the end of the keys", "onnxruntime"},
+     "the queries stand at the end of the keys",
+     "onnxruntime for one query; for several its results fit no place"},
     {"MaxPool", "`Indices` of equal maxima",
      "the first in row-major order, with `storage_order` 1 too", "PyTorch, onnxruntime"},
     {"MaxPool", "`Indices` of a window with NaN", "the first NaN, as ArgMax",
