@@ -189,6 +189,10 @@ for user in "${users[@]}"; do
 done
 report homes
 
+if "$program" devices 2>/dev/null | grep -q '^ *type *gpu'; then
+  echo "memory limits: left out, drivers of GPUs reserve addresses far beyond the memory there is"
+  limits=0
+fi
 for ((i = 0; i < limits; ++i)); do
   mb=$((50 + 950 * i / (limits > 1 ? limits - 1 : 1)))
   no_cache=()
