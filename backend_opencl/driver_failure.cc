@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace tartan::opencl {
@@ -84,7 +85,8 @@ const char* Describe(Shortage shortage) {
 
 absl::Status ExplainByShortage(absl::Status failure) {
   const Shortage shortage = FindShortage(Failure::kError);
-  if (failure.ok() || shortage == Shortage::kNone) return failure;
+  const bool is_told = absl::StartsWith(failure.message(), Describe(shortage));
+  if (failure.ok() || shortage == Shortage::kNone || is_told) return failure;
   const std::string message = absl::StrCat(Describe(shortage), " (", failure.message(), ")");
   return shortage == Shortage::kMemory ? absl::ResourceExhaustedError(message)
                                        : absl::AbortedError(message);

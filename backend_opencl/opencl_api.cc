@@ -83,6 +83,10 @@ bool IsOutOfMemory(cl_int error) {
 absl::Status ToStatus(cl_int error, absl::string_view call) {
   if (error == CL_SUCCESS) return absl::OkStatus();
   const std::string message = absl::StrCat(call, ": ", ErrorName(error));
+  if (error == CL_OUT_OF_HOST_MEMORY) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(Describe(Shortage::kMemory), " (", message, ")"));
+  }
   if (IsOutOfMemory(error)) return absl::ResourceExhaustedError(message);
   if (error == CL_DEVICE_NOT_AVAILABLE || error == CL_DEVICE_NOT_FOUND ||
       error == kPlatformNotFound) {

@@ -61,12 +61,15 @@ absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>&
   return absl::NotFoundError(absl::StrCat("no device matches '", selector, "'; there are:", known));
 }
 
-absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices() { return MakeDriver({})->ListDevices(); }
+absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices(const DeviceOptions& options) {
+  return MakeDriver(options)->ListDevices();
+}
 
 Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache)
     : hal_(std::move(hal)),
       cache_(std::move(cache)),
-      programs_(std::make_unique<evaluator::ProgramCache>(hal_, opencl::DialectOf(hal_->info().settings))) {
+      programs_(std::make_unique<evaluator::ProgramCache>(
+          hal_, opencl::DialectOf(hal_->info().settings))) {
   if (cache_ != nullptr) {
     programs_->SetStore(
         {[this](absl::string_view key) { return cache_->Load(key); },

@@ -27,9 +27,6 @@ enum class Winograd : uint8_t;  // tile/plan/winograd_choice.h
 
 namespace tartan::api {
 
-// Every device of every driver. Unavailable with the remedy when there is no OpenCL platform.
-absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices();
-
 // The device of `devices` that Device::Open takes for `selector`.
 absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>& devices,
                                              absl::string_view selector);
@@ -41,6 +38,9 @@ struct DeviceOptions {
   // kept in the disk cache: info().settings tells it.
   bool calibrate_again = false;
 };
+
+// Every device of every driver. Unavailable with the remedy when there is no OpenCL platform.
+absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices(const DeviceOptions& options = {});
 
 // With TARTAN_DUMP_DIR in the environment, everything a device compiles is written there, stage by
 // stage. TARTAN_WINOGRAD=0 there keeps Winograd's algorithm for 3x3 convolutions out; 1 lets it use

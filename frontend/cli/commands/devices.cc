@@ -116,8 +116,10 @@ struct DevicesOptions {
 };
 
 absl::StatusOr<ExitCode> Run(const DevicesOptions& options, const Context& context) {
+  api::DeviceOptions found_by;
+  found_by.use_disk_cache = context.options().use_disk_cache;
   TARTAN_ASSIGN_OR_RETURN(std::vector<hal::DeviceInfo> devices,
-                          At(Stage::kDevice, api::ListDevices()));
+                          At(Stage::kDevice, api::ListDevices(found_by)));
   if (devices.empty()) {
     return At(Stage::kDevice,
               absl::UnavailableError("no OpenCL device was found; for the CPU install PoCL: "
@@ -125,7 +127,7 @@ absl::StatusOr<ExitCode> Run(const DevicesOptions& options, const Context& conte
   }
   if (options.calibrate) {
     TARTAN_RETURN_IF_ERROR(CalibrateAgain(devices, context));
-    TARTAN_ASSIGN_OR_RETURN(devices, At(Stage::kDevice, api::ListDevices()));
+    TARTAN_ASSIGN_OR_RETURN(devices, At(Stage::kDevice, api::ListDevices(found_by)));
   }
   DevicesReport report;
   const int chosen = DefaultIndex(devices, context.options().device);

@@ -77,9 +77,10 @@ TEST(HostileMachine, EveryHomeWillDo) {
 
 TEST(HostileMachine, NothingIsLeftOfARunWithoutACache) {
   const TemporaryDirectory directory;
-  const ProgramResult result = Shell(absl::StrCat("exec env -u POCL_CACHE_DIR -u XDG_CACHE_HOME ",
-                                                  Program(), " devices --no-cache"),
-                                     {"TMPDIR=" + directory.path(), "HOME=" + directory.path()});
+  const ProgramResult result =
+      Shell(absl::StrCat("exec env -u TARTAN_CACHE_DIR -u POCL_CACHE_DIR -u XDG_CACHE_HOME ",
+                         Program(), " devices --no-cache"),
+            {"TMPDIR=" + directory.path(), "HOME=" + directory.path()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   fs::remove_all(directory.path() + "/.nv");  // NVIDIA's driver keeps its own cache there
   EXPECT_EQ(FilesIn(directory.path()), 0);
