@@ -34,8 +34,10 @@ bool IsValidLanes(int lanes) {
 bool IsHalf(DataType type) { return ComputeType(type) != type; }
 bool IsComputed(DataType type) { return type != DataType::kInvalid && !IsHalf(type); }
 
+// Equality of conditions is their exclusive or, and its negation.
 bool IsLogic(ScalarOp op) {
-  return op == ScalarOp::kLogicalNot || op == ScalarOp::kLogicalAnd || op == ScalarOp::kLogicalOr;
+  return op == ScalarOp::kLogicalNot || op == ScalarOp::kLogicalAnd ||
+         op == ScalarOp::kLogicalOr || op == ScalarOp::kEqual || op == ScalarOp::kNotEqual;
 }
 
 class Verifier {

@@ -21,10 +21,12 @@ TEST_P(Conditions, ChooseAndJoinAcrossWidths) {
   const auto [compared, chosen] = GetParam();
   TestProgram program;
   program.name = absl::StrCat("Conditions_", Name(compared), "_", Name(chosen));
-  program.code = R"(function (A, B, X, Y, C, D, P, Q) -> (E, O, F) {
+  program.code = R"(function (A, B, X, Y, C, D, P, Q) -> (E, O, F, G, H) {
     E = A < B && !(X <= Y) ? (A == B || X == Y ? X : Y) : X - Y;
     O = C < D ? P : Q;
     F = (C == D ? P < Q : C != 1);
+    G = ((A < B) == (X <= Y)) ? X : Y;
+    H = (C < D) != (P < Q);
   })";
   const auto shape = [](DataType type, std::vector<int64_t> dims) {
     return TensorShape{type, std::move(dims)};
