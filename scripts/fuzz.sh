@@ -35,7 +35,7 @@ if [[ $what == tile ]] && echo 'extern "C" int LLVMFuzzerTestOneInput(const char
 fi
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Fuzz -DCMAKE_CXX_COMPILER="$compiler" \
-  -DCMAKE_CXX_FLAGS="-O1 -g1 -UNDEBUG $sanitizers" -DTARTAN_FUZZ="$engine" \
+  -DCMAKE_CXX_FLAGS="-O2 -g1 -UNDEBUG $sanitizers" -DTARTAN_FUZZ="$engine" \
   -DTARTAN_BUILD_BENCHMARKS=OFF >/dev/null
 cmake --build "$build" --target "fuzz_$program"
 target=$(find "$build" -name "fuzz_$program" -type f -perm -u+x | head -1)
