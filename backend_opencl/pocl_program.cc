@@ -205,7 +205,7 @@ void PoclProgram::KeepCompiled() {
   if (cache_ == nullptr || kept_ >= kernels_) return;
   std::lock_guard<std::mutex> lock(PoclFolder::OfProcess().building());
   const int compiled = CompiledKernels(fs::path(PoclFolder::OfProcess().root()) / folder_).size();
-  if (compiled >= std::min(kernels_, 2 * std::max(kept_, 1))) Keep();
+  if (compiled >= std::min(kernels_, 2 * std::max(kept_.load(), 1))) Keep();
 }
 
 void PoclProgram::Keep() {

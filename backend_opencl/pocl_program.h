@@ -3,6 +3,7 @@
 // cache, and put there again, verified, before the next process builds the program.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -36,7 +37,8 @@ class PoclProgram {
   const std::string id_;
   const std::string folder_;
   const int kernels_;  // of the program's source
-  int kept_;
+  // Written under PoclFolder::building(); read without it where all kernels are kept.
+  std::atomic<int> kept_;
 };
 
 struct PoclBuild {
