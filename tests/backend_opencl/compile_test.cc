@@ -324,7 +324,7 @@ TEST_F(CompileTest, ShowsTheSourceLinesOfAFailedBuild) {
   const std::string message(executable.status().message());
   EXPECT_THAT(message, HasSubstr("clBuildProgram"));
   EXPECT_THAT(message, HasSubstr("CL_BUILD_PROGRAM_FAILURE"));
-  EXPECT_THAT(message, testing::ContainsRegex("\n[0-9]+:   x\\[0\\] = no_such_name;"));
+  EXPECT_THAT(message, testing::ContainsRegex("\n *[0-9]+(:| \\|)   x\\[0\\] = no_such_name;"));
 }
 
 TEST_F(CompileTest, NamesAnEntryPointThatTheSourceDoesNotDefine) {
