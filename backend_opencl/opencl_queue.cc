@@ -121,8 +121,8 @@ absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset
 
 absl::Status OpenClQueue::DoFill(const hal::BufferPtr& buffer, int64_t offset, int64_t size,
                                  absl::Span<const uint8_t> pattern) {
-  const bool is_one_byte = std::all_of(pattern.begin(), pattern.end(),
-                                       [&](uint8_t byte) { return byte == pattern[0]; });
+  const bool is_one_byte =
+      std::all_of(pattern.begin(), pattern.end(), [&](uint8_t byte) { return byte == pattern[0]; });
   if (is_one_byte && static_cast<const OpenClDevice&>(*device()).quirks().fills_bytes_faster) {
     pattern = pattern.first(1);
   }

@@ -55,9 +55,10 @@ class Subject {
       if (next++ == kernel && plan != nullptr) return *plan;
       return plan::PlanKernel(flat, settings(), is_constant);
     };
-    TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<const evaluator::CompiledProgram> compiled,
-                            evaluator::CompiledProgram::Create(program_.program, device_->hal(),
-                                                               opencl::DialectOf(settings()), options));
+    TARTAN_ASSIGN_OR_RETURN(
+        std::shared_ptr<const evaluator::CompiledProgram> compiled,
+        evaluator::CompiledProgram::Create(program_.program, device_->hal(),
+                                           opencl::DialectOf(settings()), options));
     return MakeTartanEngine(std::move(compiled), program_, values_);
   }
 

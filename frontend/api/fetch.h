@@ -35,8 +35,8 @@ class Fetch {
   };
   std::vector<Source> sources_;  // per wanted tensor
   bool in_float64_ = false;
-  std::vector<int> inputs_;      // placeholders the program reads
-  CheckedProgram program_;       // not loaded when there is nothing to compute
+  std::vector<int> inputs_;  // placeholders the program reads
+  CheckedProgram program_;   // not loaded when there is nothing to compute
 };
 
 }  // namespace tartan::api

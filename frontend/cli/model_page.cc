@@ -219,8 +219,7 @@ std::string Memory(const CompiledProgram& program) {
   return absl::StrCat("<h2>Memory of a run: ", FormatBytes(static_cast<double>(total)),
                       ", steps from left to right</h2>\n<svg width=900 height=", kHeight, ">",
                       boxes, "</svg>\n<p>Weights and what is computed from them alone: ",
-                      FormatBytes(static_cast<double>(program.resident_bytes())),
-                      ".</p>\n");
+                      FormatBytes(static_cast<double>(program.resident_bytes())), ".</p>\n");
 }
 
 }  // namespace

@@ -62,8 +62,8 @@ class OnnxModel final : public api::Model {
   const std::vector<OperatorCount>& operators() const;   // sorted by domain and name
   // What is odd about the model though it can be run, a sentence each, for people.
   const std::vector<std::string>& warnings() const;
-  std::vector<NodeSummary> Nodes() const;                // operands first, without constants
-  std::vector<std::string> ValuesInOrder() const;        // what nodes make, operands first
+  std::vector<NodeSummary> Nodes() const;          // operands first, without constants
+  std::vector<std::string> ValuesInOrder() const;  // what nodes make, operands first
   // "conv1 (Conv)": the node of the graph that makes a value; empty where none does.
   std::string ProducerOf(absl::string_view value) const;
 

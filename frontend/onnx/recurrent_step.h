@@ -36,15 +36,15 @@ struct RecurrentStep {
   bool input_forget = false;             // LSTM
   bool has_peepholes = false;            // LSTM
   bool has_lengths = false;
-  bool quantizes_state = false;          // the hidden state is rounded to 8 bits before products
+  bool quantizes_state = false;  // the hidden state is rounded to 8 bits before products
 
   int64_t gates() const { return cell == Cell::kRnn ? 1 : cell == Cell::kGru ? 3 : 4; }
   int states() const { return cell == Cell::kLstm ? 2 : 1; }
 };
 
 struct StepOperands {
-  api::Tensor projected;             // [steps, batch, gates * hidden]: the input times its weights
-  std::vector<api::Tensor> states;   // [batch, hidden]: hidden state, LSTM's cell
+  api::Tensor projected;            // [steps, batch, gates * hidden]: the input times its weights
+  std::vector<api::Tensor> states;  // [batch, hidden]: hidden state, LSTM's cell
   // Recurrent weights [gates * hidden, hidden], both biases [2 * gates * hidden], then peepholes
   // [3 * hidden] and lengths [batch] where the step has them.
   std::vector<api::Tensor> weights;

@@ -20,8 +20,8 @@ enum class Coordinates {
   kTfHalfPixelForNn,
   kTfCropAndResize,
 };
-// kFloorOrCeil: down where the axis grows, up where it shrinks; what the standard's cases of operator
-// set 10 expect, which has no attribute for it.
+// kFloorOrCeil: down where the axis grows, up where it shrinks; what the standard's cases of
+// operator set 10 expect, which has no attribute for it.
 enum class Rounding { kRoundPreferFloor, kRoundPreferCeil, kFloor, kCeil, kFloorOrCeil };
 
 struct ResizeOptions {
@@ -42,7 +42,7 @@ struct ResizeAxis {
   int64_t size = 0;
   int64_t new_size = 0;
   double scale = 1;
-  double length = 0;  // size * scale, which need not be whole
+  double length = 0;        // size * scale, which need not be whole
   double region_start = 0;  // of tf_crop_and_resize, as parts of the axis
   double region_end = 1;
 

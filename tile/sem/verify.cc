@@ -36,8 +36,8 @@ bool IsComputed(DataType type) { return type != DataType::kInvalid && !IsHalf(ty
 
 // Equality of conditions is their exclusive or, and its negation.
 bool IsLogic(ScalarOp op) {
-  return op == ScalarOp::kLogicalNot || op == ScalarOp::kLogicalAnd ||
-         op == ScalarOp::kLogicalOr || op == ScalarOp::kEqual || op == ScalarOp::kNotEqual;
+  return op == ScalarOp::kLogicalNot || op == ScalarOp::kLogicalAnd || op == ScalarOp::kLogicalOr ||
+         op == ScalarOp::kEqual || op == ScalarOp::kNotEqual;
 }
 
 class Verifier {

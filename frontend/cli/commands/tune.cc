@@ -72,9 +72,10 @@ absl::Status Tune(const FoundKernel& kernel, const evaluator::TuneOptions& optio
                   api::Device& device, proto::TuneReport::Kernel* report) {
   report->set_name(kernel.flat.name);
   report->set_uses(kernel.uses);
-  TARTAN_ASSIGN_OR_RETURN(const evaluator::TunedKernel tuned,
-                          evaluator::TuneKernel(kernel.flat, kernel.is_constant, device.hal(),
-                                                opencl::DialectOf(device.info().settings), options));
+  TARTAN_ASSIGN_OR_RETURN(
+      const evaluator::TunedKernel tuned,
+      evaluator::TuneKernel(kernel.flat, kernel.is_constant, device.hal(),
+                            opencl::DialectOf(device.info().settings), options));
   report->set_before_ms(tuned.before_ms);
   report->set_after_ms(tuned.after_ms);
   report->set_tried(tuned.tried);
