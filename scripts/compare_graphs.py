@@ -27,7 +27,6 @@ import pathlib
 import re
 import shutil
 import struct
-import subprocess
 import sys
 import warnings
 
@@ -35,7 +34,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from compare_operators import run_onnxruntime
+from compare_operators import count_cases, run_onnxruntime
 from graph_recipes import COARSENESS, Graph, Model, Refused, add_node, coarsest, flattened
 from operator_recipes.draw import BFLOAT16, between, is_float, pick
 
@@ -251,18 +250,7 @@ def run_on_device(arguments):
             part = "|".join(cases[begin : begin + 25])
             command = [arguments.device, "--quiet", "--format", "json", "verify", str(arguments.folder)]
             command += ["--match", f"(^|/)({part})$", "--rtol", str(relative), "--atol", str(absolute)]
-            done = subprocess.run(command, capture_output=True, text=True)
-            try:
-                report = json.loads(done.stdout)
-            except json.JSONDecodeError:
-                print(f"{part}: ended with {done.returncode}: {done.stderr.strip()[-300:]}")
-                totals["ended"] += 1
-                continue
-            for case in report.get("cases", []):
-                totals[case["status"]] += 1
-                if case["status"] != "pass":
-                    print(f"{case['status']} {case['name']}: {case.get('message', '')[:300]}")
-            sys.stdout.flush()
+            count_cases(part, command, totals)
     print(", ".join(f"{count} {status}" for status, count in totals.most_common()))
 
 

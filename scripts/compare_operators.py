@@ -290,6 +290,22 @@ def compare(key, make, arguments):
     sys.stdout.flush()
 
 
+def count_cases(name, command, totals):
+    """Runs `tartan --format json verify`, adds its cases to totals by status, prints what fails."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        report = json.loads(done.stdout)
+    except json.JSONDecodeError:
+        print(f"{name}: ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        totals["ended"] += 1
+        return
+    for case in report.get("cases", []):
+        totals[case["status"]] += 1
+        if case["status"] != "pass":
+            print(f"{case['status']} {case['name']}: {case.get('message', '')[:300]}")
+    sys.stdout.flush()
+
+
 def run_on_device(arguments):
     """The first cases of each operator, one process an operator: a crash ends that one only."""
     operators = collections.defaultdict(int)
@@ -302,18 +318,7 @@ def run_on_device(arguments):
         numbers = "|".join(f"{n:03}" for n in range(arguments.share))
         command = [arguments.device, "--quiet", "--format", "json", "verify", str(arguments.folder)]
         command += ["--match", f"(^|/){re.escape(name)}_({numbers})$"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        try:
-            report = json.loads(done.stdout)
-        except json.JSONDecodeError:
-            print(f"{name}: ended with {done.returncode}: {done.stderr.strip()[-300:]}")
-            totals["ended"] += 1
-            continue
-        for case in report.get("cases", []):
-            totals[case["status"]] += 1
-            if case["status"] != "pass":
-                print(f"{case['status']} {case['name']}: {case.get('message', '')[:300]}")
-        sys.stdout.flush()
+        count_cases(name, command, totals)
     print(", ".join(f"{count} {status}" for status, count in totals.most_common()))
 
 

@@ -98,7 +98,6 @@ absl::StatusOr<Equation> ReadEquation(const NodeContext& context) {
   }
   Equation equation;
   for (int i = 0; i < context.input_count(); ++i) {
-    if (!context.HasInput(i)) return Invalid("operand ", i, " is missing");
     TARTAN_ASSIGN_OR_RETURN(Labels labels,
                             ParseTerm(terms[static_cast<size_t>(i)], context.input(i).rank()));
     equation.terms.push_back(std::move(labels));
