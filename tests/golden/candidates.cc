@@ -1,0 +1,48 @@
+#include "tests/golden/candidates.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tile/codegen/write_kernel.h"
+#include "tile/compiler/compile_kernel.h"
+#include "tile/plan/plan_book.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::golden {
+namespace {
+
+using plan::PlannedKernel;
+
+// What becomes of a plan that is kept in a file.
+std::string AfterStoring(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                         const std::vector<bool>& is_constant, const PlannedKernel& planned) {
+  plan::PlanBook book;
+  if (!book.Keep(flat, settings, is_constant, planned, 1, 2)) return "cannot be stored";
+  const auto found = plan::PlanBook::Parse(book.Serialize()).Find(flat, settings, is_constant);
+  if (!found) return "stored, and not found";
+  return found->plan == planned.plan ? "stored" : "stored as another";
+}
+
+}  // namespace
+
+std::function<PlannedKernel(const poly::FlatContraction&, const std::vector<bool>&)>
+CandidateRecorder(int count, const HardwareSettings& settings, const codegen::Dialect& dialect,
+                  std::string* text) {
+  return [=, &settings, &dialect](const poly::FlatContraction& flat,
+                                  const std::vector<bool>& is_constant) {
+    const std::vector<PlannedKernel> plans =
+        plan::PlanCandidates(flat, settings, is_constant, count);
+    const poly::FlatContraction merged = poly::MergeIndices(flat);
+    for (const PlannedKernel& planned : plans) {
+      const compiler::KernelList list =
+          compiler::CompileKernel(merged, planned, is_constant, settings);
+      absl::StrAppend(text, "  ", planned.flat.name, ": ", planned.plan.ToString(planned.flat),
+                      "\n    ", planned.cost, "\n    ",
+                      AfterStoring(flat, settings, is_constant, planned), ", kernels ",
+                      Digest(codegen::WriteProgram(list.kernels, dialect)), "\n");
+    }
+    return plans.front();
+  };
+}
+
+}  // namespace tartan::golden
