@@ -1,9 +1,9 @@
 // Golden kernels: what the compiler makes of each program of this folder, compared with the files
 // in expected/. With --renew the files are written anew, with --write FOLDER texts in full are
 // written there. README.md tells more.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kRemedy[] =
-    "\nIf the change is meant: scripts/renew_golden.sh, and look at the difference in git.\n"
+    "If the change is meant: scripts/renew_golden.sh, and look at the difference in git.\n"
     "For the kernels that are hashes alone: build/tests/golden_test --write FOLDER, before and "
     "after.";
 
@@ -89,7 +89,10 @@ TEST_P(GoldenTest, CompilesToTheKernelsThatStandInItsFile) {
   const auto actual = Report(program, TextOf(program));
   ASSERT_TRUE(actual.ok()) << program.path() << ": " << actual.status();
   const fs::path file = FileOf(Folder() / "expected", program);
-  EXPECT_EQ(FirstDifference(*actual, ReadFile(file)), "") << file.string() << kRemedy;
+  const std::string difference = FirstDifference(*actual, ReadFile(file));
+  if (!difference.empty()) {
+    ADD_FAILURE() << file.string() << ", " << difference << kRemedy;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GoldenTest, testing::ValuesIn(Programs()), [](const auto& info) {
@@ -103,7 +106,7 @@ TEST(GoldenFiles, EachBelongsToAProgram) {
   }
   for (const auto& entry : fs::recursive_directory_iterator(Folder() / "expected")) {
     if (!entry.is_regular_file()) continue;
-    EXPECT_EQ(files.count(entry.path()), 1u) << entry.path() << " has no program" << kRemedy;
+    EXPECT_EQ(files.count(entry.path()), 1u) << entry.path() << " has no program\n" << kRemedy;
   }
 }
 
