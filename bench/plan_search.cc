@@ -50,7 +50,8 @@ class Subject {
     calls_.clear();
     compiler::CompileOptions options;
     options.settings = settings();
-    options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+    compiler::CompileHooks hooks;
+    hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
       calls_.push_back({flat, is_constant});
       if (next++ == kernel && plan != nullptr) return *plan;
       return plan::PlanKernel(flat, settings(), is_constant);
@@ -58,7 +59,7 @@ class Subject {
     TARTAN_ASSIGN_OR_RETURN(
         std::shared_ptr<const evaluator::CompiledProgram> compiled,
         evaluator::CompiledProgram::Create(program_.program, device_->hal(),
-                                           opencl::DialectOf(settings()), options));
+                                           opencl::DialectOf(settings()), options, hooks));
     return MakeTartanEngine(std::move(compiled), program_, values_);
   }
 

@@ -65,15 +65,10 @@ absl::StatusOr<std::unique_ptr<Engine>> CompileProblem(const Problem& problem,
   if (convolution == nullptr || convolution->algorithm == ConvolutionAlgorithm::kChosen) {
     return MakeTartanEngine(program, values, device);
   }
-  const compiler::CompileOptions usual = device.programs().options();
-  compiler::CompileOptions options = usual;
-  options.winograd = convolution->algorithm == ConvolutionAlgorithm::kDirect
-                         ? plan::Winograd::kNever
-                         : plan::Winograd::kAlways;
-  device.programs().SetOptions(std::move(options));
-  auto engine = MakeTartanEngine(program, values, device);
-  device.programs().SetOptions(usual);
-  return engine;
+  const plan::Winograd use = convolution->algorithm == ConvolutionAlgorithm::kDirect
+                                 ? plan::Winograd::kNever
+                                 : plan::Winograd::kAlways;
+  return MakeTartanEngine(program, values, *device.WithWinograd(use));
 }
 
 }  // namespace

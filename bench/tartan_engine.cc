@@ -62,7 +62,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeTartanEngine(const WorkloadProgram& 
                                                          absl::Span<const HostTensor> values,
                                                          api::Device& device) {
   TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<const evaluator::CompiledProgram> compiled,
-                          device.programs().Get(program.program));
+                          device.Compile(program.program));
   return MakeTartanEngine(std::move(compiled), program, values);
 }
 

@@ -68,70 +68,92 @@ absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices(const DeviceOptions& op
 Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache)
     : hal_(std::move(hal)),
       cache_(std::move(cache)),
-      programs_(std::make_unique<evaluator::ProgramCache>(
-          hal_, opencl::DialectOf(hal_->info().settings))) {
+      programs_(std::make_shared<evaluator::ProgramCache>(
+          hal_, opencl::DialectOf(hal_->info().settings))),
+      options_(std::make_unique<compiler::CompileOptions>()) {
   if (cache_ != nullptr) {
     programs_->SetStore(
-        {[this](absl::string_view key) { return cache_->Load(key); },
-         [this](absl::string_view key, absl::string_view bytes) { cache_->Store(key, bytes); }});
+        {[cache = cache_](absl::string_view key) { return cache->Load(key); },
+         [cache = cache_](absl::string_view key, absl::string_view bytes) {
+           cache->Store(key, bytes);
+         }});
     if (const auto stored = opencl::LoadPlans(*cache_, info()); stored.has_value()) {
-      plans_ = std::make_shared<plan::PlanBook>(plan::PlanBook::Parse(*stored));
-      programs_->SetPlans(plans_);
+      options_->tuned = std::make_shared<plan::PlanBook>(plan::PlanBook::Parse(*stored));
     }
   }
-  compiler::CompileOptions options;
+  compiler::CompileHooks hooks;
   if (const char* directory = std::getenv("TARTAN_DUMP_DIR"); directory != nullptr) {
-    options.dump = compiler::DumpToDirectory(directory);
+    hooks.dump = compiler::DumpToDirectory(directory);
   }
+  hooks_ = std::make_unique<const compiler::CompileHooks>(std::move(hooks));
   if (const char* winograd = std::getenv("TARTAN_WINOGRAD"); winograd != nullptr) {
-    options.winograd =
+    options_->winograd =
         absl::string_view(winograd) == "0" ? plan::Winograd::kNever : plan::Winograd::kWhereFaster;
   }
-  programs_->SetOptions(std::move(options));
 }
 
+Device::Device(const Device& other, compiler::CompileOptions options, compiler::CompileHooks hooks)
+    : hal_(other.hal_),
+      cache_(other.cache_),
+      programs_(other.programs_),
+      options_(std::make_unique<compiler::CompileOptions>(std::move(options))),
+      hooks_(std::make_unique<const compiler::CompileHooks>(std::move(hooks))) {}
+
 Device::~Device() = default;
+
+std::shared_ptr<Device> Device::With(compiler::CompileOptions options,
+                                     compiler::CompileHooks hooks) const {
+  return std::shared_ptr<Device>(new Device(*this, std::move(options), std::move(hooks)));
+}
+
+std::shared_ptr<Device> Device::With(compiler::CompileHooks hooks) const {
+  return With(options(), std::move(hooks));
+}
+
+compiler::CompileOptions Device::options() const {
+  std::lock_guard<std::mutex> lock(options_mutex_);
+  return *options_;
+}
 
 absl::StatusOr<std::shared_ptr<Device>> Device::InFloat64() const {
   if (!info().settings.has_float64) {
     return absl::UnimplementedError(absl::StrCat(info().name, " has no float64"));
   }
-  compiler::CompileOptions options = programs_->options();
-  options.in_float64 = true;
-  return With(std::move(options));
+  compiler::CompileOptions wide = options();
+  wide.in_float64 = true;
+  return With(std::move(wide), *hooks_);
 }
 
 std::shared_ptr<Device> Device::WithWinograd(plan::Winograd use) const {
-  compiler::CompileOptions options = programs_->options();
-  options.winograd = use;
-  return With(std::move(options));
+  compiler::CompileOptions changed = options();
+  changed.winograd = use;
+  return With(std::move(changed), *hooks_);
 }
 
-std::shared_ptr<Device> Device::With(compiler::CompileOptions options) const {
-  std::shared_ptr<Device> device(new Device(hal_, cache_));
-  device->programs_->SetOptions(std::move(options));
-  return device;
-}
+bool Device::in_float64() const { return options().in_float64; }
 
-bool Device::in_float64() const { return programs_->options().in_float64; }
+absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Device::Compile(
+    const proto::Program& program) const {
+  return programs_->Get(program, options(), *hooks_);
+}
 
 absl::Status Device::UpdatePlans(const std::function<void(plan::PlanBook*)>& change) {
-  std::lock_guard<std::mutex> lock(plans_mutex_);
+  std::lock_guard<std::mutex> lock(options_mutex_);
   const auto changed = [&](std::optional<std::string> stored) {
     plan::PlanBook book;
     if (stored.has_value()) book = plan::PlanBook::Parse(*stored);
     change(&book);
     std::string bytes = book.Serialize();
-    plans_ = std::make_shared<plan::PlanBook>(std::move(book));
+    options_->tuned = std::make_shared<plan::PlanBook>(std::move(book));
     return bytes;
   };
   bool written = true;
   if (cache_ != nullptr) {
     written = opencl::UpdatePlans(*cache_, info(), changed);
   } else {
-    changed(plans_ == nullptr ? std::nullopt : std::make_optional(plans_->Serialize()));
+    const auto& tuned = options_->tuned;
+    changed(tuned == nullptr ? std::nullopt : std::make_optional(tuned->Serialize()));
   }
-  programs_->SetPlans(plans_);
   if (written) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat("the plans cannot be kept: the disk cache ",
                                                   opencl::DefaultCacheDirectory(),
@@ -144,9 +166,9 @@ absl::StatusOr<std::shared_ptr<Device>> Device::Open(absl::string_view selector,
   TARTAN_ASSIGN_OR_RETURN(const std::vector<hal::DeviceInfo> devices, driver->ListDevices());
   TARTAN_ASSIGN_OR_RETURN(const hal::DeviceInfo info, SelectDevice(devices, selector));
   TARTAN_ASSIGN_OR_RETURN(hal::DevicePtr hal, driver->Open(info));
-  std::unique_ptr<opencl::DiskCache> cache;
+  std::shared_ptr<opencl::DiskCache> cache;
   if (options.use_disk_cache) {
-    cache = std::make_unique<opencl::DiskCache>(opencl::DefaultCacheDirectory(),
+    cache = std::make_shared<opencl::DiskCache>(opencl::DefaultCacheDirectory(),
                                                 opencl::OpenClOptions().cache_limit_bytes,
                                                 options.verbose);
   }

@@ -12,14 +12,19 @@
 #include "hal/hal.h"
 
 namespace tartan::evaluator {
+class CompiledProgram;
 class ProgramCache;
+}  // namespace tartan::evaluator
+namespace tartan::proto {
+class Program;
 }
 namespace tartan::opencl {
 class DiskCache;
 }
 namespace tartan::compiler {
+struct CompileHooks;
 struct CompileOptions;
-}
+}  // namespace tartan::compiler
 namespace tartan::plan {
 class PlanBook;
 enum class Winograd : uint8_t;  // tile/plan/winograd_choice.h
@@ -55,6 +60,13 @@ class Device {
                                                       const DeviceOptions& options = {});
   ~Device();
 
+  // The same device, but what is run through it is compiled with these options and seen by these
+  // hooks. The options' settings are the device's own. Compiled programs are shared.
+  std::shared_ptr<Device> With(compiler::CompileOptions options, compiler::CompileHooks hooks) const;
+  std::shared_ptr<Device> With(compiler::CompileHooks hooks) const;
+  // What With changes, and what tuning kept.
+  compiler::CompileOptions options() const;
+
   // The same device, but what is run through it uses Winograd's algorithm as told here and not by
   // the environment.
   std::shared_ptr<Device> WithWinograd(plan::Winograd use) const;
@@ -66,7 +78,10 @@ class Device {
 
   const hal::DeviceInfo& info() const { return hal_->info(); }
   const hal::DevicePtr& hal() const { return hal_; }
-  evaluator::ProgramCache& programs() const { return *programs_; }
+
+  // Compiled for this device with its options, or taken from what was compiled already.
+  absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Compile(
+      const proto::Program& program) const;
 
   // Changes the plans that tuning keeps for this device (what another process kept meanwhile is
   // there too), in the disk cache and for what is compiled from now on. PermissionDenied where the
@@ -75,13 +90,14 @@ class Device {
 
  private:
   Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache);
-  std::shared_ptr<Device> With(compiler::CompileOptions options) const;
+  Device(const Device& other, compiler::CompileOptions options, compiler::CompileHooks hooks);
 
-  hal::DevicePtr hal_;
-  std::shared_ptr<opencl::DiskCache> cache_;  // null without one
-  std::mutex plans_mutex_;
-  std::shared_ptr<const plan::PlanBook> plans_;  // guarded by plans_mutex_
-  std::unique_ptr<evaluator::ProgramCache> programs_;
+  const hal::DevicePtr hal_;
+  const std::shared_ptr<opencl::DiskCache> cache_;  // null without one
+  const std::shared_ptr<evaluator::ProgramCache> programs_;
+  mutable std::mutex options_mutex_;
+  std::unique_ptr<compiler::CompileOptions> options_;  // guarded by options_mutex_
+  std::unique_ptr<const compiler::CompileHooks> hooks_;
 };
 
 }  // namespace tartan::api

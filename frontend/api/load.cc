@@ -51,7 +51,7 @@ absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Load(
   const auto compile_start = Clock::now();
   TARTAN_ASSIGN_OR_RETURN(const ComposedProgram composed, Compose(placeholders, outputs, name));
   TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<const evaluator::CompiledProgram> compiled,
-                          device.programs().Get(composed.program));
+                          device.Compile(composed.program));
   statistics->compile_ms += Milliseconds(compile_start);
   if (compiled->executable() != nullptr) {
     statistics->cache_hits += compiled->executable()->statistics().cache_hits;

@@ -55,11 +55,11 @@ absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice() const {
                           At(Stage::kDevice, api::Device::Open(options_.device, device_options)));
   Detail(absl::StrCat("device: ", Describe(device->info())));
   if (options_.verbosity > 1) {
-    compiler::CompileOptions compile_options = device->programs().options();
-    compile_options.dump = [](absl::string_view stage, absl::string_view text) {
+    compiler::CompileHooks hooks;
+    hooks.dump = [](absl::string_view stage, absl::string_view text) {
       WriteError(absl::StrCat("==== ", stage, "\n", text));
     };
-    device->programs().SetOptions(compile_options);
+    device = device->With(std::move(hooks));
   }
   return device;
 }

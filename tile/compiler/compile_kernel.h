@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "tile/compiler/compile_options.h"
 #include "tile/compiler/kernel_list.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/poly/flat_contraction.h"
@@ -13,7 +15,9 @@ namespace tartan::compiler {
 // the program's inputs, in order; those of `is_constant` are constants, and what is computed from
 // them alone is computed once. Where the kernel does not write all of its outputs, they are zeroed
 // first.
-KernelList CompileKernel(const poly::FlatContraction& flat, const plan::PlannedKernel& planned,
-                         const std::vector<bool>& is_constant, const HardwareSettings& settings);
+absl::StatusOr<KernelList> CompileKernel(const poly::FlatContraction& flat,
+                                         const plan::PlannedKernel& planned,
+                                         const std::vector<bool>& is_constant,
+                                         const CompileOptions& options);
 
 }  // namespace tartan::compiler

@@ -1,36 +1,34 @@
-// Chains of kernels over the same rows: which there are in a program, and one kernel for each.
+// Chains of kernels over the same rows on a device: how long they may be, and how they are divided
+// over its work-items.
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
+#include <optional>
+#include <variant>
 
-#include "absl/status/statusor.h"
 #include "tile/base/hardware_settings.h"
 #include "tile/graph/chain_groups.h"
-#include "tile/graph/group.h"
-#include "tile/lower/row_kernel.h"
+#include "tile/plan/row_group_plan.h"
+#include "tile/plan/row_plan.h"
 
 namespace tartan::compiler {
 
-struct ChainedGroups {
-  ir::Grouping grouping;
-  std::vector<graph::RowChain> chains;
-  std::vector<int> order;  // in which the groups run; those of a chain are neighbours
+// For CPU devices and for GPUs.
+using RowChainPlan = std::variant<plan::RowPlan, plan::RowGroupPlan>;
+
+struct PlannedChain {
+  graph::RowChain chain;
+  RowChainPlan plan;
 };
 
-// Divides a program into kernels and finds the chains among them. `is_constant` tells of each value
-// whether it depends on constants alone.
-absl::StatusOr<ChainedGroups> GroupWithChains(const ir::Program& program,
-                                              const poly::ProgramSpaces& spaces,
-                                              const std::vector<bool>& is_constant,
-                                              const graph::GroupOptions& group_options,
-                                              const HardwareSettings& settings);
+// `holds_results`: what a chain would compute several times is held.
+graph::ChainOptions ChainLimits(const HardwareSettings& settings, bool holds_results);
 
-// The chain's kernel. `dump` is that of CompileOptions.
-lower::RowChainKernel CompileRowChain(
-    const graph::RowChain& chain, const HardwareSettings& settings, const std::string& name,
-    const lower::LowerOptions& options,
-    const std::function<void(absl::string_view stage, absl::string_view text)>& dump);
+// Nothing where some kernel of the chain is better off, or only possible, in a launch of its own.
+std::optional<RowChainPlan> PlanChain(const graph::RowChain& chain,
+                                      const HardwareSettings& settings);
+
+// GPUs compute faster than they remember, but in registers: true where what the chain reads of
+// itself is there, but for single elements. Always true on CPU devices.
+bool HoldsInRegisters(const graph::RowChain& chain, const RowChainPlan& plan);
 
 }  // namespace tartan::compiler

@@ -39,11 +39,10 @@ absl::StatusOr<ir::Program> Bind(const proto::Program& program) {
 }
 
 absl::StatusOr<compiler::KernelList> MakeList(const proto::Program& program,
-                                              const hal::DeviceInfo& info,
-                                              compiler::CompileOptions options) {
+                                              const compiler::CompileOptions& options,
+                                              const compiler::CompileHooks& hooks) {
   TARTAN_ASSIGN_OR_RETURN(const ir::Program bound, Bind(program));
-  options.settings = info.settings;
-  return compiler::Compile(bound, options);
+  return compiler::Compile(bound, options, hooks);
 }
 
 hal::ExecutableSource WriteSource(const compiler::KernelList& list,
@@ -59,12 +58,13 @@ hal::ExecutableSource WriteSource(const compiler::KernelList& list,
   return source;
 }
 
-absl::StatusOr<ProgramSource> MakeSource(const proto::Program& program, const hal::DeviceInfo& info,
+absl::StatusOr<ProgramSource> MakeSource(const proto::Program& program,
                                          const codegen::Dialect& dialect,
-                                         const compiler::CompileOptions& options) {
+                                         const compiler::CompileOptions& options,
+                                         const compiler::CompileHooks& hooks) {
   ProgramSource made;
-  TARTAN_ASSIGN_OR_RETURN(made.list, MakeList(program, info, options));
-  if (options.dump) options.dump("source", codegen::WriteProgram(made.list.kernels, dialect));
+  TARTAN_ASSIGN_OR_RETURN(made.list, MakeList(program, options, hooks));
+  hooks.Dump("source", [&] { return codegen::WriteProgram(made.list.kernels, dialect); });
   made.source = WriteSource(made.list, dialect);
   return made;
 }
@@ -155,22 +155,24 @@ absl::Status CompiledProgram::BuildKernels(hal::DevicePtr device,
 }
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Plan(
-    const proto::Program& program, const hal::DeviceInfo& info, compiler::CompileOptions options) {
+    const proto::Program& program, const hal::DeviceInfo& info,
+    const compiler::CompileOptions& options, const compiler::CompileHooks& hooks) {
   std::shared_ptr<CompiledProgram> planned(new CompiledProgram());
-  TARTAN_ASSIGN_OR_RETURN(planned->list_, MakeList(program, info, std::move(options)));
+  TARTAN_ASSIGN_OR_RETURN(planned->list_, MakeList(program, options, hooks));
   TARTAN_RETURN_IF_ERROR(planned->PlanBuffers(info));
   return planned;
 }
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(
     const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
-    compiler::CompileOptions options) {
-  return Restore(program, std::move(device), dialect, std::move(options), {}, "");
+    const compiler::CompileOptions& options, const compiler::CompileHooks& hooks) {
+  return Restore(program, std::move(device), dialect, options, hooks, {}, "");
 }
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
     const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
-    compiler::CompileOptions options, const ProgramStore& store, absl::string_view key) {
+    const compiler::CompileOptions& options, const compiler::CompileHooks& hooks,
+    const ProgramStore& store, absl::string_view key) {
   const auto start = std::chrono::steady_clock::now();
   std::optional<ProgramSource> made;
   if (store.load) {
@@ -180,7 +182,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
     made->source.format = dialect.format;
     made->source.options = dialect.compiler_options;
   } else {
-    TARTAN_ASSIGN_OR_RETURN(made, MakeSource(program, device->info(), dialect, options));
+    TARTAN_ASSIGN_OR_RETURN(made, MakeSource(program, dialect, options, hooks));
     if (store.store) store.store(key, SerializeProgram(*made));
   }
   std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());

@@ -22,18 +22,20 @@ class CompiledProgram {
   // What the compiler makes of a program for a device, without building the kernels: nothing can be
   // run.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Plan(
-      const proto::Program& program, const hal::DeviceInfo& info, compiler::CompileOptions options);
+      const proto::Program& program, const hal::DeviceInfo& info,
+      const compiler::CompileOptions& options, const compiler::CompileHooks& hooks = {});
 
-  // Parses, binds, compiles. `options.settings` is replaced by the device's.
+  // Parses, binds, compiles.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Create(
       const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
-      compiler::CompileOptions options);
+      const compiler::CompileOptions& options, const compiler::CompileHooks& hooks = {});
 
   // The same, but what the compiler makes is taken from the store, or put there, under a key that
   // tells everything it depends on.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Restore(
       const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
-      compiler::CompileOptions options, const ProgramStore& store, absl::string_view key);
+      const compiler::CompileOptions& options, const compiler::CompileHooks& hooks,
+      const ProgramStore& store, absl::string_view key);
 
   // Builds kernels that are made already.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Build(

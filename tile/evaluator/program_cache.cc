@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "tile/evaluator/build_identity.h"
 
 namespace tartan::evaluator {
@@ -20,30 +19,25 @@ std::string KeyOf(const proto::Program& program) {
   return key;
 }
 
-std::string ToString(const HardwareSettings& s) {
-  return absl::StrCat(
-      absl::StrJoin({s.threads, s.vector_width, int64_t{s.has_local_memory}, s.local_memory_bytes,
-                     s.l1_bytes, s.l2_bytes, s.cache_line_bytes, s.register_bytes, s.compute_units,
-                     s.max_work_group_size, s.max_work_item_sizes[0], s.max_work_item_sizes[1],
-                     s.max_work_item_sizes[2], int64_t{s.has_float16}, int64_t{s.has_float64},
-                     s.packed_products, int64_t{s.packs_unsigned}, int64_t{s.has_fma}, s.clock_mhz},
-                    ","),
-      ",", s.gflops, ",", s.gbps, ",", s.launch_us);
+const std::string& ThisBuild() {
+  static const auto& build = *new std::string(BuildIdentity());
+  return build;
 }
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
-    const proto::Program& program) {
-  const compiler::CompileOptions now = options();
-  const std::string key = absl::StrCat(static_cast<int>(now.winograd),
-                                       now.in_float64 ? "|float64|" : "|", KeyOf(program));
+    const proto::Program& program, compiler::CompileOptions options,
+    const compiler::CompileHooks& hooks) {
+  options.settings = device_->info().settings;
+  if (hooks.planner) return CompiledProgram::Create(program, device_, dialect_, options, hooks);
+  const std::string key = absl::StrCat(options.Key(), "\n", KeyOf(program));
   const std::shared_ptr<Entry> entry = Find(key);
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
-  Request request = RequestNow(key);
-  auto compiled = CompiledProgram::Restore(program, device_, dialect_, std::move(request.options),
-                                           request.store, request.store_key);
+  auto compiled = CompiledProgram::Restore(
+      program, device_, dialect_, options, hooks, StoreFor(hooks),
+      absl::StrCat("program\n", ThisBuild(), "\n", dialect_.format, "\n", key));
   if (!compiled.ok()) {
     Forget(key, entry);
     return compiled.status();
@@ -78,50 +72,15 @@ void ProgramCache::Forget(const std::string& key, const std::shared_ptr<Entry>& 
   slots_.erase(it);
 }
 
-ProgramCache::Request ProgramCache::RequestNow(const std::string& key) const {
-  static const auto& build = *new std::string(BuildIdentity());
+ProgramStore ProgramCache::StoreFor(const compiler::CompileHooks& hooks) const {
+  if (ThisBuild().empty() || hooks.dump || !hooks.stop_after.empty()) return {};
   std::lock_guard<std::mutex> lock(mutex_);
-  Request request;
-  request.options = options_;
-  const HardwareSettings& settings = device_->info().settings;
-  const bool can_be_stored = !build.empty() && !options_.dump && !options_.planner;
-  if (can_be_stored && store_.load) {
-    request.store = store_;
-    request.store_key = absl::StrCat(
-        "program\n", build, "\n", dialect_.format, "\n", ToString(settings), "\n",
-        options_.force_64bit_indices, options_.fuse, options_.pad_inputs, options_.channels_last,
-        options_.chain_rows, "\n", plans_bytes_.size(), ":", plans_bytes_, "\n", key);
-  }
-  if (plans_ != nullptr && plans_->size() > 0 && !options_.planner) {
-    request.options.planner = [plans = plans_, settings](const poly::FlatContraction& flat,
-                                                         const std::vector<bool>& is_constant) {
-      return plan::PlanKernel(flat, settings, is_constant, *plans);
-    };
-  }
-  return request;
-}
-
-void ProgramCache::SetPlans(std::shared_ptr<const plan::PlanBook> plans) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  plans_ = std::move(plans);
-  plans_bytes_ = plans_ == nullptr ? "" : plans_->Serialize();
-  slots_.clear();
-  order_.clear();
+  return store_;
 }
 
 void ProgramCache::SetStore(ProgramStore store) {
   std::lock_guard<std::mutex> lock(mutex_);
   store_ = std::move(store);
-}
-
-void ProgramCache::SetOptions(compiler::CompileOptions options) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  options_ = std::move(options);
-}
-
-compiler::CompileOptions ProgramCache::options() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return options_;
 }
 
 ProgramCacheStatistics ProgramCache::statistics() const {

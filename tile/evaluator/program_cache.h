@@ -10,7 +10,6 @@
 
 #include "tile/evaluator/compiled_program.h"
 #include "tile/evaluator/stored_program.h"
-#include "tile/plan/plan_book.h"
 
 namespace tartan::evaluator {
 
@@ -26,18 +25,14 @@ class ProgramCache {
   ProgramCache(hal::DevicePtr device, codegen::Dialect dialect, size_t capacity = 500)
       : device_(std::move(device)), dialect_(std::move(dialect)), capacity_(capacity) {}
 
-  // A program equal in code, input shapes and input flags is compiled once for each
-  // CompileOptions::winograd and in_float64. A failure is not kept.
-  absl::StatusOr<std::shared_ptr<const CompiledProgram>> Get(const proto::Program& program);
+  // A program equal in code, input shapes and input flags is compiled once for equal options, whose
+  // settings are replaced by the device's. A failure is not kept. With hooks nothing is taken from
+  // the store or kept there; with a planner nothing is taken from this cache either.
+  absl::StatusOr<std::shared_ptr<const CompiledProgram>> Get(
+      const proto::Program& program, compiler::CompileOptions options = {},
+      const compiler::CompileHooks& hooks = {});
 
-  // Apply to programs compiled from now on.
-  void SetOptions(compiler::CompileOptions options);
-  compiler::CompileOptions options() const;
-  // Plans that kernels are given instead of the cost model's choice, unless the options have a
-  // planner. Programs that were compiled without them are compiled again when next asked for.
-  void SetPlans(std::shared_ptr<const plan::PlanBook> plans);
-  // Where what is compiled from now on is kept for later processes; programs with dumps or a
-  // planner of the options' own are not.
+  // Where what is compiled from now on is kept for later processes.
   void SetStore(ProgramStore store);
   ProgramCacheStatistics statistics() const;
 
@@ -47,13 +42,8 @@ class ProgramCache {
     std::shared_ptr<const CompiledProgram> program;  // null until compiled
   };
   std::shared_ptr<Entry> Find(const std::string& key);
-  // What a program is compiled with, and where it is kept: under a key that holds `key`.
-  struct Request {
-    compiler::CompileOptions options;
-    ProgramStore store;
-    std::string store_key;
-  };
-  Request RequestNow(const std::string& key) const;
+  // Where a program is kept; nowhere without an identity of this build.
+  ProgramStore StoreFor(const compiler::CompileHooks& hooks) const;
   void Forget(const std::string& key, const std::shared_ptr<Entry>& entry);
 
   const hal::DevicePtr device_;
@@ -66,9 +56,6 @@ class ProgramCache {
     std::list<std::string>::iterator position;
   };
   std::unordered_map<std::string, Slot> slots_;
-  compiler::CompileOptions options_;
-  std::shared_ptr<const plan::PlanBook> plans_;  // may be null
-  std::string plans_bytes_;
   ProgramStore store_;
   ProgramCacheStatistics statistics_;
 };

@@ -35,12 +35,12 @@ bool IsCostly(const ir::Value& value) {
 }  // namespace
 
 std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping& grouping,
-                                 const std::vector<RowChain>& chains) {
+                                 const std::vector<ChainGroups>& chains) {
   const GroupGraph graph(program, grouping);
   std::vector<std::vector<int>> together(grouping.groups.size());
   for (int g = 0; g < graph.group_count(); ++g) together[g] = {g};
-  for (const RowChain& chain : chains) {
-    for (int group : chain.groups) together[group] = chain.groups;
+  for (const ChainGroups& chain : chains) {
+    for (int group : chain) together[group] = chain;
   }
   std::vector<int> order;
   std::vector<bool> placed(grouping.groups.size(), false);
@@ -57,7 +57,7 @@ std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping&
 }
 
 std::vector<ValueId> RepeatedInChains(const ir::Program& program, const ir::Grouping& grouping,
-                                      const std::vector<RowChain>& chains) {
+                                      const std::vector<ChainGroups>& chains) {
   const GroupGraph graph(program, grouping);
   std::vector<bool> is_costly(program.values.size(), false);  // itself or something it is made of
   for (size_t v = 0; v < program.values.size(); ++v) {
@@ -68,9 +68,9 @@ std::vector<ValueId> RepeatedInChains(const ir::Program& program, const ir::Grou
     }
   }
   std::set<ValueId> repeated;
-  for (const RowChain& chain : chains) {
+  for (const ChainGroups& chain : chains) {
     std::map<ValueId, int> kernels;
-    for (int group : chain.groups) {
+    for (int group : chain) {
       for (ValueId value : graph.computed(group)) ++kernels[value];
     }
     const auto is_repeated = [&](ValueId v) {

@@ -182,7 +182,7 @@ class ChainFinder {
     const bool reads = std::any_of(producers.begin(), producers.end(),
                                    [&](int producer) { return growing->axes.count(producer) > 0; });
     if (!waits && !reads) return;
-    const bool may_join = reads && !waits && !in_chain_[g] && kernels_[g].has_value() &&
+    const bool may_join = reads && !waits && !in_chain_[g] && kernels_[g] != nullptr &&
                           growing->axes.size() < kMostKernels;
     if (may_join) {
       auto axes = RowsRead(kernel(g), *growing);

@@ -32,9 +32,9 @@ struct RowChain {
   int64_t row_bytes = 0;                 // of all tensors, for one row
 };
 
-// The kernels of each group; nothing for those that no chain may have: special operations, kernels
+// The kernels of each group; null for those that no chain may have: special operations, kernels
 // that do not write all of their output, and what depends on constants alone.
-using GroupKernels = std::vector<std::optional<poly::FlatContraction>>;
+using GroupKernels = std::vector<const poly::FlatContraction*>;
 
 // Chains have two kernels at least and no kernel in common. What a chain reads, and does not
 // compute, never depends on it.

@@ -100,7 +100,7 @@ class Padder {
          const std::set<ValueId>& kept)
       : program_(program), spaces_(spaces), kept_(kept), rewriter_(program) {}
 
-  ir::Program Run() {
+  PaddedProgram Run() {
     for (size_t v = 0; v < program_.values.size(); ++v) {
       ir::Value value = program_.values[v];
       ir::RenumberOperands(value.op, rewriter_.numbers());
@@ -110,7 +110,10 @@ class Padder {
       }
       rewriter_.Replace(std::move(value));
     }
-    return std::move(rewriter_).Finish();
+    PaddedProgram padded;
+    padded.numbers = rewriter_.numbers();
+    padded.program = std::move(rewriter_).Finish();
+    return padded;
   }
 
  private:
@@ -174,8 +177,8 @@ class Padder {
 
 }  // namespace
 
-ir::Program PadInputs(const ir::Program& program, const poly::ProgramSpaces& spaces,
-                      const std::set<ValueId>& kept) {
+PaddedProgram PadInputs(const ir::Program& program, const poly::ProgramSpaces& spaces,
+                        const std::set<ValueId>& kept) {
   return Padder(program, spaces, kept).Run();
 }
 

@@ -3,11 +3,17 @@
 #pragma once
 
 #include <set>
+#include <vector>
 
 #include "tile/ir/program.h"
 #include "tile/poly/build_kernel.h"
 
 namespace tartan::graph {
+
+struct PaddedProgram {
+  ir::Program program;
+  std::vector<ir::ValueId> numbers;  // in it, of the original's values
+};
 
 // Applies to sums of one input or of products, when afterwards no condition is left but those of
 // places in a small window, the larger tensor has at most twice the elements, and each is read at
@@ -16,7 +22,7 @@ namespace tartan::graph {
 // convolutions: their plans do without. A zero contributes nothing to such a sum, except beside an
 // infinite or NaN factor at a point that was outside. `spaces` are those of `program`; the result
 // needs an analysis of its own. Contractions of `kept` are left as they are.
-ir::Program PadInputs(const ir::Program& program, const poly::ProgramSpaces& spaces,
-                      const std::set<ir::ValueId>& kept = {});
+PaddedProgram PadInputs(const ir::Program& program, const poly::ProgramSpaces& spaces,
+                        const std::set<ir::ValueId>& kept = {});
 
 }  // namespace tartan::graph

@@ -198,6 +198,14 @@ void RandomNumbers(SpecialContext& context) {
 
 }  // namespace
 
+int CopiedOperand(ir::SpecialKind kind) {
+  const bool is_update =
+      kind == ir::SpecialKind::kScatterElements || kind == ir::SpecialKind::kScatterNd;
+  return is_update ? 0 : -1;
+}
+
+bool StartsAsZeros(ir::SpecialKind kind) { return kind == ir::SpecialKind::kScatter; }
+
 absl::StatusOr<SpecialKernels> LowerSpecial(const ir::Special& special,
                                             absl::Span<const TensorShape> operands,
                                             const TensorShape& result,
@@ -215,12 +223,10 @@ absl::StatusOr<SpecialKernels> LowerSpecial(const ir::Special& special,
       Sort(context);
       break;
     case ir::SpecialKind::kScatter:
-      kernels.zero_filled = true;
       if (operands[0].element_count() > 0) AddScatter(&context);
       break;
     case ir::SpecialKind::kScatterElements:
     case ir::SpecialKind::kScatterNd:
-      kernels.copied_operand = 0;
       if (operands[2].element_count() > 0) AddScatter(&context);
       break;
     case ir::SpecialKind::kPrng:

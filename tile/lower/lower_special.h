@@ -16,11 +16,12 @@ namespace tartan::lower {
 struct SpecialKernels {
   std::vector<SpecialLaunch> launches;  // run one after the other
   std::vector<ScratchBuffer> scratch;
-  // The operand whose elements the result starts with; -1: none, the kernels write every element.
-  int copied_operand = -1;
-  // The result starts as zeros.
-  bool zero_filled = false;
 };
+
+// The operand whose elements the result starts with; -1: none.
+int CopiedOperand(ir::SpecialKind kind);
+// The result starts as zeros. Where neither is so, the kernels write every element.
+bool StartsAsZeros(ir::SpecialKind kind);
 
 // `operands` and `result` are the shapes of the special operation's operands and value.
 absl::StatusOr<SpecialKernels> LowerSpecial(const ir::Special& special,

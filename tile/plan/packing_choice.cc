@@ -18,20 +18,20 @@ std::vector<poly::PackedForm> Forms(const HardwareSettings& settings) {
 
 }  // namespace
 
-std::optional<poly::PackedProduct> ChoosePacking(const poly::FlatContraction& flat,
+std::optional<poly::PackedForm> ChoosePacking(const poly::FlatContraction& flat,
                                                  const HardwareSettings& settings) {
   if (settings.packed_products < 2 || !flat.is_reduction() || flat.point_count() < kLeastProducts) {
     return std::nullopt;
   }
-  std::optional<poly::PackedProduct> packed;
   for (const poly::PackedForm form : Forms(settings)) {
-    if (!packed) packed = poly::PackProducts(flat, form);
+    const std::optional<poly::PackedProduct> packed = poly::PackProducts(flat, form);
+    if (!packed) continue;
+    const int64_t words =
+        packed->operands[0].kernel.point_count() + packed->operands[1].kernel.point_count();
+    if (packed->products.point_count() < kLeastUses * words) return std::nullopt;
+    return form;
   }
-  if (!packed) return std::nullopt;
-  const int64_t words =
-      packed->operands[0].kernel.point_count() + packed->operands[1].kernel.point_count();
-  if (packed->products.point_count() < kLeastUses * words) return std::nullopt;
-  return packed;
+  return std::nullopt;
 }
 
 }  // namespace tartan::plan

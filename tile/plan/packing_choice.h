@@ -8,9 +8,9 @@
 
 namespace tartan::plan {
 
-// The kernels that do so, on devices with an instruction for it, where each word is used often
-// enough to be worth packing.
-std::optional<poly::PackedProduct> ChoosePacking(const poly::FlatContraction& flat,
+// In what form, on devices with an instruction for it, where each word is used often enough to be
+// worth packing.
+std::optional<poly::PackedForm> ChoosePacking(const poly::FlatContraction& flat,
                                                  const HardwareSettings& settings);
 
 }  // namespace tartan::plan

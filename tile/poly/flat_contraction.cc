@@ -82,6 +82,14 @@ int64_t CountOperations(const ExprPtr& expr, std::unordered_set<const Expr*>* se
   return count;
 }
 
+// Products that an evaluation of the body adds up: several where they are packed in words.
+double ProductCount(const ExprPtr& body) {
+  const auto* apply = std::get_if<Apply>(&body->node);
+  if (apply == nullptr) return 1;
+  if (apply->op == ScalarOp::kDot16) return 2;
+  return apply->op == ScalarOp::kDot8 || apply->op == ScalarOp::kDot8u ? 4 : 1;
+}
+
 }  // namespace
 
 int64_t FlatContraction::point_count() const {
@@ -127,6 +135,17 @@ int64_t OperationCount(const ExprPtr& expr) {
   if (expr == nullptr) return 0;
   std::unordered_set<const Expr*> seen;
   return CountOperations(expr, &seen);
+}
+
+double Flops(const FlatContraction& flat) {
+  double per_element = 0;
+  for (const Output& output : flat.outputs) per_element += OperationCount(output.expr);
+  double flops = per_element * static_cast<double>(flat.output_point_count());
+  if (flat.is_reduction()) {
+    flops += static_cast<double>(flat.point_count()) * ProductCount(flat.body) *
+             (1.0 + OperationCount(flat.body));
+  }
+  return flops;
 }
 
 std::string ToString(const FlatContraction& flat) {

@@ -123,6 +123,10 @@ ScalarOp AggregationOp(Aggregation aggregation);
 // Number of scalar operations per evaluation, shared subexpressions once.
 int64_t OperationCount(const ExprPtr& expr);
 
+// Of the whole kernel: operations of its outputs' expressions, and of the body with the aggregation
+// at every point; packed products count as those that they are.
+double Flops(const FlatContraction& flat);
+
 // The tables of a kernel: ranges, strides of each access, offsets, constraints, expressions.
 std::string ToString(const FlatContraction& flat);
 

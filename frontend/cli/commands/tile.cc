@@ -126,18 +126,14 @@ std::string ToText(const proto::TileReport& report, const Values& values, bool c
 absl::Status Dump(api::Device& device, const AppliedFunction& applied,
                   const std::vector<std::string>& stages, proto::TileReport* report) {
   std::map<std::string, std::string> texts;
-  const compiler::CompileOptions usual = device.programs().options();
-  compiler::CompileOptions options = usual;
-  options.dump = [&texts](absl::string_view stage, absl::string_view text) {
+  compiler::CompileHooks hooks;
+  hooks.dump = [&texts](absl::string_view stage, absl::string_view text) {
     absl::StrAppend(&texts[std::string(stage)], text);
   };
-  device.programs().SetOptions(std::move(options));
   TARTAN_ASSIGN_OR_RETURN(
       const api::ComposedProgram composed,
       api::Compose(TensorsOf(applied.inputs), TensorsOf(applied.outputs), report->file()));
-  const absl::Status compiled = device.programs().Get(composed.program).status();
-  device.programs().SetOptions(usual);
-  TARTAN_RETURN_IF_ERROR(compiled);
+  TARTAN_RETURN_IF_ERROR(device.With(std::move(hooks))->Compile(composed.program).status());
   for (const std::string& stage : stages) {
     proto::TileReport::Dump* dump = report->add_dumps();
     dump->set_stage(stage);

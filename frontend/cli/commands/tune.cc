@@ -40,32 +40,32 @@ struct FoundKernel {
   int uses = 1;
 };
 
-// Compiles and runs the model once with the cost model's choices; returns its distinct kernels.
-// Those that are computed once, from weights alone, are left out.
-absl::StatusOr<std::vector<FoundKernel>> FindKernels(api::Session& session, const Inputs& inputs) {
-  std::vector<FoundKernel> found;
-  std::map<std::string, size_t> by_form;
-  const HardwareSettings settings = session.device().info().settings;
-  evaluator::ProgramCache& programs = session.device().programs();
-  const compiler::CompileOptions usual = programs.options();
-  compiler::CompileOptions options = usual;
-  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+// The distinct kernels of what is compiled, with the cost model's choices. Those that are computed
+// once, from weights alone, are left out.
+class KernelCollector {
+ public:
+  explicit KernelCollector(const HardwareSettings& settings) : settings_(settings) {}
+
+  plan::PlannedKernel Plan(const poly::FlatContraction& flat,
+                           const std::vector<bool>& is_constant) {
     const bool is_setup =
         std::all_of(is_constant.begin(), is_constant.end(), [](bool c) { return c; });
     if (!is_setup && flat.output_point_count() > 0) {
       const std::string form = plan::KernelForm(poly::MergeIndices(flat), is_constant);
-      const auto [it, is_new] = by_form.emplace(form, found.size());
-      if (is_new) found.push_back({flat, is_constant});
-      if (!is_new) ++found[it->second].uses;
+      const auto [it, is_new] = by_form_.emplace(form, found_.size());
+      if (is_new) found_.push_back({flat, is_constant});
+      if (!is_new) ++found_[it->second].uses;
     }
-    return plan::PlanKernel(flat, settings, is_constant);
-  };
-  programs.SetOptions(options);
-  const absl::Status run = session.RunValues(inputs).status();
-  programs.SetOptions(usual);
-  TARTAN_RETURN_IF_ERROR(run);
-  return found;
-}
+    return plan::PlanKernel(flat, settings_, is_constant);
+  }
+
+  const std::vector<FoundKernel>& found() const { return found_; }
+
+ private:
+  const HardwareSettings settings_;
+  std::vector<FoundKernel> found_;
+  std::map<std::string, size_t> by_form_;
+};
 
 // Tunes one kernel and keeps the winner at once: what interrupts a later one loses nothing.
 absl::Status Tune(const FoundKernel& kernel, const evaluator::TuneOptions& options,
@@ -176,10 +176,17 @@ absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(flags.model));
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeModelInputs(*model, flags.inputs, context));
-  TARTAN_ASSIGN_OR_RETURN(const auto before, context.OpenSession(model, device));
+  const auto collector = std::make_shared<KernelCollector>(device->info().settings);
+  compiler::CompileHooks hooks;
+  hooks.planner = [collector](const poly::FlatContraction& flat,
+                              const std::vector<bool>& is_constant) {
+    return collector->Plan(flat, is_constant);
+  };
+  TARTAN_ASSIGN_OR_RETURN(const auto before,
+                          context.OpenSession(model, device->With(std::move(hooks))));
   const Stopwatch total;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<FoundKernel> kernels,
-                          At(Stage::kRun, FindKernels(*before, inputs)));
+  TARTAN_RETURN_IF_ERROR(At(Stage::kRun, before->RunValues(inputs).status()));
+  const std::vector<FoundKernel>& kernels = collector->found();
   if (!context.options().use_disk_cache) {
     context.Note("tartan: with --no-cache nothing is kept for later runs");
   }

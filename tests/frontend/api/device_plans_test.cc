@@ -18,7 +18,8 @@ namespace {
 std::vector<poly::FlatContraction> Kernels(int count) {
   std::vector<poly::FlatContraction> kernels;
   compiler::CompileOptions options;
-  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
     kernels.push_back(flat);
     return plan::PlanKernel(flat, options.settings, is_constant);
   };
@@ -26,7 +27,7 @@ std::vector<poly::FlatContraction> Kernels(int count) {
     const TestProgram program = {"sum",
                                  "function (A[M, N]) -> (S) { S[i : M] = +(A[i, j]); }",
                                  {{DataType::kFloat32, {16, 10 + i}}}};
-    EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options).ok());
+    EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
   }
   return kernels;
 }

@@ -85,7 +85,7 @@ TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithUnsignedBytesInWords) {
 
 TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithoutFusion) {
   CompileOptions options = ForCpu();
-  options.fuse = false;
+  options.disabled_passes = {"fuse"};
   Check(options);
 }
 
@@ -96,7 +96,7 @@ int KernelCount(const std::string& name) {
   for (const TestProgram& program : TestPrograms()) {
     if (program.name != name) continue;
     CompileOptions options = ForCpu();
-    options.pad_inputs = false;  // fusion alone
+    options.disabled_passes = {"pad-inputs"};  // fusion alone
     const auto list = Compile(BindTestProgram(program), options);
     EXPECT_TRUE(list.ok()) << list.status();
     return static_cast<int>(list->steps.size());
@@ -153,10 +153,11 @@ TEST(Fusion, InputsAndEmptyTensorsNeedNoKernel) {
 std::string KernelsOf(const TestProgram& program) {
   std::string text;
   CompileOptions options = ForCpu();
-  options.dump = [&](absl::string_view stage, absl::string_view dump) {
+  CompileHooks hooks;
+  hooks.dump = [&](absl::string_view stage, absl::string_view dump) {
     if (stage == "simplified") absl::StrAppend(&text, dump);
   };
-  EXPECT_TRUE(Compile(BindTestProgram(program), options).ok());
+  EXPECT_TRUE(Compile(BindTestProgram(program), options, hooks).ok());
   return text;
 }
 
@@ -243,10 +244,11 @@ TEST(Compile, IsDeterministic) {
     std::string first, second;
     for (std::string* text : {&first, &second}) {
       CompileOptions options;
-      options.dump = [text](absl::string_view stage, absl::string_view dump) {
+      CompileHooks hooks;
+      hooks.dump = [text](absl::string_view stage, absl::string_view dump) {
         text->append(stage.data(), stage.size()).append(dump.data(), dump.size());
       };
-      ASSERT_TRUE(Compile(BindTestProgram(program), options).ok());
+      ASSERT_TRUE(Compile(BindTestProgram(program), options, hooks).ok());
     }
     EXPECT_EQ(first, second) << program.name;
   }

@@ -27,7 +27,7 @@ CompileOptions ForGpu() {
 
 CompileOptions WithoutFusion() {
   CompileOptions options;
-  options.fuse = false;
+  options.disabled_passes = {"fuse"};
   return options;
 }
 

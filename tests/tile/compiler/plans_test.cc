@@ -37,8 +37,8 @@ class PlanTest : public testing::TestWithParam<TestProgram> {
     expected_ = *std::move(expected);
   }
 
-  void Check(const CompileOptions& options, const std::string& what) {
-    const auto list = Compile(program_, options);
+  void Check(const CompileOptions& options, const CompileHooks& hooks, const std::string& what) {
+    const auto list = Compile(program_, options, hooks);
     ASSERT_TRUE(list.ok()) << list.status() << what;
     const auto actual = InterpretList(*list, inputs_);
     ASSERT_TRUE(actual.ok()) << actual.status() << what;
@@ -158,13 +158,13 @@ TEST_P(PlanTest, ProposedPlansComputeTheSame) {
       CompileOptions options;
       options.settings.vector_width = width;
       options.settings.compute_units = 3;
-      options.planner = [&](const poly::FlatContraction& flat,
-                            const std::vector<bool>& is_constant) {
+      CompileHooks hooks;
+      hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
         auto plans = plan::PlanCandidates(flat, options.settings, is_constant, 12);
         const size_t last = plans.size() - 1;
         return plans[std::min<size_t>(choice, last)];
       };
-      Check(options,
+      Check(options, hooks,
             " with vectors of " + std::to_string(width) + ", plan " + std::to_string(choice));
     }
   }
@@ -178,14 +178,15 @@ TEST_P(PlanTest, RandomPlansComputeTheSame) {
     RandomPlanner planner(seed);
     std::string plans;
     CompileOptions options;
-    options.pad_inputs = seed % 2 == 0;
+    if (seed % 2 != 0) options.disabled_passes = {"pad-inputs"};
     if (seed % 3 == 0) options.winograd = plan::Winograd::kAlways;
-    options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>&) {
+    CompileHooks hooks;
+    hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>&) {
       PlannedKernel planned = planner.Plan(flat);
       plans += "\n" + planned.plan.ToString(planned.flat);
       return planned;
     };
-    Check(options, " under seed " + std::to_string(seed) + plans);
+    Check(options, hooks, " under seed " + std::to_string(seed) + plans);
     if (HasFailure()) return;
   }
 }

@@ -145,7 +145,7 @@ TEST(RowChains, FetchTheNextRowAheadWhereCachesDoNotHoldTheTensors) {
 
 TEST(RowChains, CanBeForbidden) {
   CompileOptions options = ForCpu();
-  options.chain_rows = false;
+  options.disabled_passes = {"chain-rows"};
   EXPECT_EQ(LaunchCount(SoftmaxOf(64, 128), options), 3);
 }
 

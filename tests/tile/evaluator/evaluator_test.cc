@@ -53,11 +53,9 @@ TEST(ProgramCache, KeepsProgramsApartThatMayUseDifferentAlgorithms) {
   const auto usual = cache.Get(program);
   compiler::CompileOptions options;
   options.winograd = plan::Winograd::kNever;
-  cache.SetOptions(options);
-  const auto direct = cache.Get(program);
+  const auto direct = cache.Get(program, options);
   ASSERT_TRUE(usual.ok() && direct.ok());
   EXPECT_NE(*usual, *direct);
-  cache.SetOptions({});
   EXPECT_EQ(*cache.Get(program), *usual);
 }
 

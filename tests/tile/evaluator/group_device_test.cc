@@ -147,14 +147,15 @@ TEST_P(GroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   compiler::CompileOptions options;
   options.settings = Gpu();
   std::string plan;
-  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
     plan::PlannedKernel planned = plan::PlanKernel(flat, Gpu(), constant);
     EXPECT_TRUE(planned.plan.group.has_value());
     if (planned.plan.group) planned.plan.group->buffering = GetParam().buffering;
     absl::StrAppend(&plan, planned.plan.ToString(planned.flat), "\n");
     return planned;
   };
-  const auto list = compiler::Compile(program, options);
+  const auto list = compiler::Compile(program, options, hooks);
   ASSERT_TRUE(list.ok()) << list.status();
   const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
   EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "") << plan;

@@ -28,8 +28,7 @@ TEST_P(InFloat64Test, EqualsTheNaiveEvaluatorInFloat64) {
   ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
   compiler::CompileOptions options;
   options.in_float64 = true;
-  cache.SetOptions(options);
-  const auto compiled = cache.Get(ToProto(GetParam()));
+  const auto compiled = cache.Get(ToProto(GetParam()), options);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const auto loaded = LoadedProgram::Load(*compiled, {});
   ASSERT_TRUE(loaded.ok()) << loaded.status();

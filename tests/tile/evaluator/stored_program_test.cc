@@ -130,9 +130,8 @@ TEST(StoredProgram, IsNotTakenForOneCompiledWithOtherOptions) {
     ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
     cache.SetStore(shelf.Store());
     compiler::CompileOptions options;
-    options.fuse = fuse;
-    cache.SetOptions(options);
-    ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());
+    if (!fuse) options.disabled_passes = {"fuse"};
+    ASSERT_TRUE(cache.Get(ToProto(Find("Relu")), options).ok());
   }
   EXPECT_EQ(shelf.programs.size(), 2u);
   EXPECT_EQ(shelf.found, 1);
@@ -142,11 +141,10 @@ TEST(StoredProgram, IsNotKeptWhereDumpsAreAskedFor) {
   Shelf shelf;
   ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
   cache.SetStore(shelf.Store());
-  compiler::CompileOptions options;
+  compiler::CompileHooks hooks;
   int stages = 0;
-  options.dump = [&](absl::string_view, absl::string_view) { ++stages; };
-  cache.SetOptions(options);
-  ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());
+  hooks.dump = [&](absl::string_view, absl::string_view) { ++stages; };
+  ASSERT_TRUE(cache.Get(ToProto(Find("Relu")), {}, hooks).ok());
   EXPECT_GT(stages, 0);
   EXPECT_TRUE(shelf.programs.empty());
 }

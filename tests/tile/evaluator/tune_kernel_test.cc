@@ -27,13 +27,14 @@ class TuneKernelTest : public testing::Test {
   void SetUp() override {
     if (TestDevice() == nullptr) GTEST_SKIP() << "no OpenCL device";
     compiler::CompileOptions options;
-    options.planner = [this](const poly::FlatContraction& flat,
+    compiler::CompileHooks hooks;
+    hooks.planner = [this](const poly::FlatContraction& flat,
                              const std::vector<bool>& is_constant) {
       flat_ = flat;
       is_constant_ = is_constant;
       return plan::PlanKernel(flat, settings(), is_constant);
     };
-    const auto compiled = compiler::Compile(BindTestProgram(Product()), options);
+    const auto compiled = compiler::Compile(BindTestProgram(Product()), options, hooks);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
   }
 
@@ -99,12 +100,12 @@ TEST_F(TuneKernelTest, ProgramsCompiledLaterUseWhatIsKept) {
   ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
   std::string plans;
   compiler::CompileOptions options;
-  options.dump = [&](absl::string_view stage, absl::string_view text) {
+  compiler::CompileHooks hooks;
+  hooks.dump = [&](absl::string_view stage, absl::string_view text) {
     if (stage == "plan") plans = std::string(text);
   };
-  cache.SetOptions(options);
   const auto run = [&] {
-    const auto compiled = cache.Get(ToProto(Product()));
+    const auto compiled = cache.Get(ToProto(Product()), options, hooks);
     EXPECT_TRUE(compiled.ok()) << compiled.status();
     return (*(*LoadedProgram::Load(*compiled, {}))->Run(inputs))[0];
   };
@@ -112,7 +113,7 @@ TEST_F(TuneKernelTest, ProgramsCompiledLaterUseWhatIsKept) {
   EXPECT_EQ(plans.find("tuned"), std::string::npos) << plans;
   auto book = std::make_shared<plan::PlanBook>();
   ASSERT_TRUE(book->Keep(flat_, settings(), is_constant_, Slow(), 1, 2));
-  cache.SetPlans(book);
+  options.tuned = book;
   const HostTensor after = run();
   EXPECT_THAT(plans, HasSubstr("tuned: 1.0000 ms"));
   EXPECT_THAT(plans, HasSubstr(Slow().plan.ToString(Slow().flat)));

@@ -147,7 +147,8 @@ class GroupKernelTest : public testing::TestWithParam<TestProgram> {
     options.force_64bit_indices = wide;
     bool found = candidate == 0;
     std::string plans;
-    options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+    compiler::CompileHooks hooks;
+    hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
       auto planned = plan::PlanCandidates(flat, Gpu(), constant, kCandidates);
       found |= static_cast<int>(planned.size()) > candidate;
       plan::PlannedKernel kernel = planned[std::min<size_t>(candidate, planned.size() - 1)];
@@ -164,7 +165,7 @@ class GroupKernelTest : public testing::TestWithParam<TestProgram> {
       absl::StrAppend(&plans, kernel.plan.ToString(kernel.flat), "\n");
       return kernel;
     };
-    const auto list = compiler::Compile(program, options);
+    const auto list = compiler::Compile(program, options, hooks);
     EXPECT_TRUE(list.ok()) << list.status();
     for (const sem::Kernel& kernel : list->kernels) {
       EXPECT_TRUE(sem::Verify(kernel).ok()) << sem::Verify(kernel) << plans;

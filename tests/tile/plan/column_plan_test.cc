@@ -28,11 +28,12 @@ std::optional<KernelPlan> PlanOf(const TestProgram& program) {
   std::optional<KernelPlan> found;
   compiler::CompileOptions options;
   options.settings = Settings();
-  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
     found = ColumnPlan(poly::MergeIndices(flat), Settings());
     return PlanKernel(flat, Settings(), is_constant);
   };
-  EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options).ok());
+  EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
   return found;
 }
 
@@ -56,11 +57,12 @@ TEST(ColumnPlan, IsNotForWhatACacheHolds) {
   HardwareSettings large = Settings();
   large.l2_bytes = int64_t{1} << 20;
   compiler::CompileOptions options;
-  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
     EXPECT_FALSE(ColumnPlan(poly::MergeIndices(flat), large).has_value());
     return PlanKernel(flat, large, is_constant);
   };
-  EXPECT_TRUE(compiler::Compile(BindTestProgram({"sum", kSum, {F32({37, 600})}}), options).ok());
+  EXPECT_TRUE(compiler::Compile(BindTestProgram({"sum", kSum, {F32({37, 600})}}), options, hooks).ok());
 }
 
 TEST(ColumnPlan, IsNotForProducts) {

@@ -23,11 +23,12 @@ TestProgram Gather(int64_t rows, int64_t columns, int64_t axis) {
 std::optional<KernelPlan> PlanOf(const TestProgram& program) {
   std::optional<KernelPlan> found;
   compiler::CompileOptions options;
-  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
     found = GatherPlan(poly::MergeIndices(flat), HardwareSettings());
     return PlanKernel(flat, HardwareSettings(), is_constant);
   };
-  EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options).ok());
+  EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
   return found;
 }
 

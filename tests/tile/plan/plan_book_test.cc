@@ -39,11 +39,12 @@ struct Kernel {
 std::vector<Kernel> KernelsOf(const TestProgram& program) {
   std::vector<Kernel> kernels;
   compiler::CompileOptions options;
-  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
     kernels.push_back({flat, is_constant});
     return PlanKernel(flat, Cpu(), is_constant);
   };
-  EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options).ok());
+  EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
   return kernels;
 }
 
@@ -273,14 +274,15 @@ TEST(StoredPlan, ComputesTheSameWhateverItSays) {
     }
     compiler::CompileOptions options;
     bool is_accepted = false;
-    options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+    compiler::CompileHooks hooks;
+    hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
       auto planned = FromProto(stored, poly::MergeIndices(flat), Cpu());
       is_accepted = planned.has_value();
       return is_accepted ? *std::move(planned) : PlanKernel(flat, Cpu(), is_constant);
     };
     if (!FromProto(stored, poly::MergeIndices(kernel.flat), Cpu()).has_value()) continue;
     if (++accepted > 60) continue;  // interpreting takes its time
-    const auto list = compiler::Compile(bound, options);
+    const auto list = compiler::Compile(bound, options, hooks);
     ASSERT_TRUE(list.ok()) << list.status();
     ASSERT_TRUE(is_accepted);
     const auto actual = compiler::InterpretList(*list, inputs);

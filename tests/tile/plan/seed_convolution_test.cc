@@ -22,11 +22,12 @@ poly::FlatContraction SeedKernel() {
   std::optional<poly::FlatContraction> kernel;
   compiler::CompileOptions options;
   options.settings.threads = 256;
-  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>&) {
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>&) {
     kernel = flat;
     return PlannedKernel{flat, ScalarPlan(flat, 256), {}, 0, ""};
   };
-  EXPECT_TRUE(compiler::Compile(program, options).ok());
+  EXPECT_TRUE(compiler::Compile(program, options, hooks).ok());
   return *kernel;
 }
 

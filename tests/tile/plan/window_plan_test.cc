@@ -16,13 +16,14 @@ namespace {
 poly::FlatContraction KernelOf(const std::string& name) {
   poly::FlatContraction kernel;
   compiler::CompileOptions options;
-  options.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
     kernel = poly::MergeIndices(flat);
     return PlanKernel(flat, HardwareSettings(), is_constant);
   };
   for (const TestProgram& program : TestPrograms()) {
     if (program.name == name) {
-      EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options).ok());
+      EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
     }
   }
   EXPECT_FALSE(kernel.indices.empty()) << "there is no program " << name;

@@ -1,0 +1,70 @@
+#include "tile/compiler/algorithm.h"
+
+#include "tile/base/status_macros.h"
+#include "tile/graph/integer_factors.h"
+#include "tile/plan/packing_choice.h"
+
+namespace tartan::compiler {
+namespace {
+
+using ir::ValueId;
+
+// The kernel of one contraction whose operands are in memory, but for those of `inlined`.
+absl::StatusOr<poly::FlatContraction> BuildAlone(const ir::Program& program,
+                                                 const poly::ProgramSpaces& spaces, ValueId root,
+                                                 const std::vector<ValueId>& inlined,
+                                                 ir::Grouping* all_in_memory) {
+  for (ValueId v : inlined) all_in_memory->in_memory[v] = false;
+  auto flat = poly::BuildKernel(program, spaces, *all_in_memory, {root, {root}});
+  for (ValueId v : inlined) all_in_memory->in_memory[v] = true;
+  return flat;
+}
+
+ir::Grouping AllInMemory(const ir::Program& program) {
+  ir::Grouping grouping;
+  grouping.in_memory.assign(program.values.size(), true);
+  return grouping;
+}
+
+bool IsReduction(const ir::Program& program, const poly::ProgramSpaces& spaces, ValueId v) {
+  return spaces[v].has_value() && program.values[v].shape.element_count() > 0 &&
+         !poly::MovesElements(*spaces[v]);
+}
+
+}  // namespace
+
+absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
+                                          const poly::ProgramSpaces& spaces,
+                                          const std::vector<bool>& is_constant,
+                                          const CompileOptions& options) {
+  Algorithms selected;
+  ir::Grouping grouping = AllInMemory(program);
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    const ValueId root = static_cast<ValueId>(v);
+    if (!IsReduction(program, spaces, root)) continue;
+    TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
+                            BuildAlone(program, spaces, root, {}, &grouping));
+    std::vector<bool> constants;
+    for (const poly::Tensor& tensor : flat.tensors) constants.push_back(is_constant[tensor.value]);
+    const auto choice = plan::ChooseWinograd(flat, options.settings, constants, options.winograd);
+    if (choice) selected[root] = WinogradAlgorithm{choice->tile};
+  }
+  return selected;
+}
+
+absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
+                                                const poly::ProgramSpaces& spaces,
+                                                const CompileOptions& options) {
+  Algorithms selected;
+  ir::Grouping grouping = AllInMemory(program);
+  for (const auto& [root, factors] : graph::FindIntegerFactors(program, spaces)) {
+    if (!IsReduction(program, spaces, root)) continue;
+    TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
+                            BuildAlone(program, spaces, root, factors, &grouping));
+    const auto form = plan::ChoosePacking(flat, options.settings);
+    if (form) selected[root] = PackedAlgorithm{*form, factors};
+  }
+  return selected;
+}
+
+}  // namespace tartan::compiler

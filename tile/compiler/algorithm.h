@@ -1,0 +1,41 @@
+// By which algorithm each contraction of a program is computed: decided from the contraction alone,
+// before it is known what shares its kernel.
+#pragma once
+
+#include <map>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tile/compiler/compile_options.h"
+#include "tile/ir/program.h"
+#include "tile/poly/build_kernel.h"
+#include "tile/poly/packed_product.h"
+
+namespace tartan::compiler {
+
+// Five kernels of Winograd's algorithm (poly/winograd.h).
+struct WinogradAlgorithm {
+  int64_t tile = 0;
+};
+
+// Products of narrow integers several at a time (poly/packed_product.h).
+struct PackedAlgorithm {
+  poly::PackedForm form = poly::PackedForm::kPairs;
+  // Values between the narrow integers and the products: computed where they are packed.
+  std::vector<ir::ValueId> inlined;
+};
+
+// Contractions that are not here are computed directly.
+using Algorithms = std::map<ir::ValueId, std::variant<WinogradAlgorithm, PackedAlgorithm>>;
+
+// Those for which another algorithm than the direct one pays on the device of `options.settings`.
+absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
+                                          const poly::ProgramSpaces& spaces,
+                                          const std::vector<bool>& is_constant,
+                                          const CompileOptions& options);
+absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
+                                                const poly::ProgramSpaces& spaces,
+                                                const CompileOptions& options);
+
+}  // namespace tartan::compiler

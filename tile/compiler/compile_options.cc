@@ -1,0 +1,34 @@
+#include "tile/compiler/compile_options.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace tartan::compiler {
+namespace {
+
+// The bindings name every member, so that one that is added must be added here.
+std::string Key(const HardwareSettings& settings) {
+  const auto& [threads, vector_width, has_local_memory, local_memory_bytes, l1_bytes, l2_bytes,
+               cache_line_bytes, register_bytes, compute_units, max_work_group_size,
+               max_work_item_sizes, has_float16, has_float64, packed_products, packs_unsigned,
+               has_fma, clock_mhz, gflops, gbps, launch_us] = settings;
+  return absl::StrCat(
+      absl::StrJoin({threads, vector_width, int64_t{has_local_memory}, local_memory_bytes, l1_bytes,
+                     l2_bytes, cache_line_bytes, register_bytes, compute_units, max_work_group_size,
+                     max_work_item_sizes[0], max_work_item_sizes[1], max_work_item_sizes[2],
+                     int64_t{has_float16}, int64_t{has_float64}, packed_products,
+                     int64_t{packs_unsigned}, int64_t{has_fma}, clock_mhz},
+                    ","),
+      ",", gflops, ",", gbps, ",", launch_us);
+}
+
+}  // namespace
+
+std::string CompileOptions::Key() const {
+  const auto& [settings_, winograd_, wide, float64, disabled, plans] = *this;
+  const std::string kept = plans == nullptr ? "" : plans->Serialize();
+  return absl::StrCat(compiler::Key(settings_), "\n", static_cast<int>(winograd_), wide, float64,
+                      "\n", absl::StrJoin(disabled, ","), "\n", kept.size(), ":", kept);
+}
+
+}  // namespace tartan::compiler

@@ -1,0 +1,58 @@
+// What a compilation depends on besides its program, and what watches it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "tile/base/hardware_settings.h"
+#include "tile/plan/kernel_plan.h"
+#include "tile/plan/plan_book.h"
+#include "tile/plan/winograd_choice.h"
+
+namespace tartan::compiler {
+
+// Plain data. Equal options and equal programs make equal kernels.
+struct CompileOptions {
+  HardwareSettings settings;
+  // Winograd's algorithm for 3x3 convolutions with unit stride, on CPU devices.
+  plan::Winograd winograd = plan::Winograd::kSmallTiles;
+  bool force_64bit_indices = false;
+  // Computes what ir::InFloat64 makes of the program: floats go in and come out as float64.
+  bool in_float64 = false;
+  // Passes that are left out, by name: some of those in Passes() (compiler/passes.h).
+  std::set<std::string> disabled_passes = {};
+  // Plans that tuning kept, which go before the cost model's; null: none.
+  std::shared_ptr<const plan::PlanBook> tuned = nullptr;
+
+  bool Runs(absl::string_view pass) const {
+    return disabled_passes.find(std::string(pass)) == disabled_passes.end();
+  }
+  // Everything above in one text: what caches of compiled programs take for their keys.
+  std::string Key() const;
+};
+
+// What sees or steers a compilation from outside. What is made with a planner is no function of the
+// program and its options: it must not be kept for others.
+struct CompileHooks {
+  // Called with the name of each stage (a pass of the program, or "flat", "plan", "sem",
+  // "simplified" for each kernel) and its readable result.
+  std::function<void(absl::string_view stage, absl::string_view text)> dump;
+  // Called with each pass and the milliseconds it took.
+  std::function<void(absl::string_view pass, double ms)> timing;
+  // Plans a kernel instead of the cost model and of what tuning kept.
+  std::function<plan::PlannedKernel(const poly::FlatContraction& flat,
+                                    const std::vector<bool>& is_constant)>
+      planner;
+  // The compilation ends with this pass, its list holding what is there so far; empty: none.
+  std::string stop_after;
+
+  void Dump(absl::string_view stage, const std::function<std::string()>& text) const {
+    if (dump) dump(stage, text());
+  }
+};
+
+}  // namespace tartan::compiler

@@ -1,0 +1,237 @@
+#include "tile/compiler/emit.h"
+
+#include <map>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+#include "tile/base/status_macros.h"
+#include "tile/lower/lower_kernel.h"
+#include "tile/lower/lower_special.h"
+#include "tile/lower/row_group_kernel.h"
+#include "tile/lower/row_kernel.h"
+#include "tile/sem/simplify.h"
+
+namespace tartan::compiler {
+namespace {
+
+using ir::ValueId;
+
+class Emitter {
+ public:
+  Emitter(const ScheduledValues& values, const Schedule& schedule, const CompileOptions& options,
+          const CompileHooks& hooks)
+      : values_(values),
+        schedule_(schedule),
+        options_(options),
+        hooks_(hooks),
+        first_without_buffer_(schedule.first_added) {
+    list_.name = values.name;
+    lower_options_.force_64bit_indices = options.force_64bit_indices;
+  }
+
+  absl::StatusOr<KernelList> Run() {
+    for (size_t v = 0; v < values_.values.size(); ++v) {
+      const ValueBuffer& value = values_.values[v];
+      if (value.storage != static_cast<ValueId>(v)) continue;
+      buffers_.emplace(value.storage, AddBuffer(value.name, value.kind, value.shape));
+    }
+    for (const ScheduledStep& step : schedule_.steps) TARTAN_RETURN_IF_ERROR(Emit(step));
+    for (ValueId input : values_.inputs) list_.inputs.push_back(BufferOf(input));
+    for (ValueId output : values_.outputs) {
+      list_.outputs.push_back(BufferOf(output));
+      list_.output_shapes.push_back(values_.values[output].shape);
+    }
+    return std::move(list_);
+  }
+
+ private:
+  static BufferKind KindOf(bool is_setup) {
+    return is_setup ? BufferKind::kPersistent : BufferKind::kTemporary;
+  }
+
+  int AddBuffer(std::string name, BufferKind kind, const TensorShape& shape) {
+    list_.buffers.push_back({std::move(name), kind, shape, shape.byte_size()});
+    return static_cast<int>(list_.buffers.size()) - 1;
+  }
+
+  int BufferOf(ValueId value) {
+    if (value < schedule_.first_added) return buffers_.at(values_.values[value].storage);
+    // Buffers are in the order in which values were added.
+    for (; first_without_buffer_ <= value; ++first_without_buffer_) {
+      const AddedValue& added = schedule_.added[first_without_buffer_ - schedule_.first_added];
+      buffers_.emplace(first_without_buffer_,
+                       AddBuffer(added.name, KindOf(added.is_constant), added.shape));
+    }
+    return buffers_.at(value);
+  }
+
+  const std::string& NameOf(ValueId value) { return list_.buffers[BufferOf(value)].name; }
+
+  void AddStep(bool is_setup, Step step) {
+    (is_setup ? list_.setup : list_.steps).push_back(std::move(step));
+  }
+
+  // A C identifier that begins with the kernel's number and says what it computes.
+  std::string KernelName(absl::string_view value_name) const {
+    std::string name = absl::StrCat("k", list_.kernels.size(), "_");
+    for (char c : value_name.substr(0, 40)) {
+      name.push_back(absl::ascii_isalnum(static_cast<unsigned char>(c)) ? c : '_');
+    }
+    return name;
+  }
+
+  // Kernels that differ in name and comments only are one.
+  int AddKernel(const sem::Kernel& lowered) {
+    hooks_.Dump("sem", [&] { return sem::ToString(lowered); });
+    sem::Kernel kernel = sem::Simplify(lowered);
+    hooks_.Dump("simplified", [&] { return sem::ToString(kernel); });
+    sem::Kernel anonymous = kernel;
+    anonymous.name.clear();
+    anonymous.comments.clear();
+    const auto [it, is_new] =
+        numbers_.emplace(sem::ToString(anonymous), static_cast<int>(list_.kernels.size()));
+    if (is_new) list_.kernels.push_back(std::move(kernel));
+    return it->second;
+  }
+
+  absl::Status Emit(const ScheduledStep& step) {
+    return Match(
+        step.work,
+        [&](const FillValue& fill) {
+          const int buffer = BufferOf(fill.value);
+          AddStep(step.is_setup, FillStep{buffer, list_.buffers[buffer].shape.type, 0});
+          return absl::OkStatus();
+        },
+        [&](const CopyValue& copy) {
+          AddStep(step.is_setup, CopyStep{BufferOf(copy.from), BufferOf(copy.to)});
+          return absl::OkStatus();
+        },
+        [&](const PlannedLaunch& launch) {
+          EmitLaunch(step, launch);
+          return absl::OkStatus();
+        },
+        [&](const PlannedChain& chain) {
+          EmitChain(step, chain);
+          return absl::OkStatus();
+        },
+        [&](const SpecialKernel& special) { return EmitSpecial(step, special.value); });
+  }
+
+  void EmitLaunch(const ScheduledStep& scheduled, const PlannedLaunch& launch) {
+    const plan::PlannedKernel& planned = launch.planned;
+    const poly::FlatContraction& flat = planned.flat;
+    hooks_.Dump("plan", [&] {
+      return absl::StrCat(flat.name, ": ", planned.plan.ToString(flat), "\n  ", planned.cost, "\n");
+    });
+    LaunchStep step;
+    for (ValueId output : launch.outputs) step.buffers.push_back(BufferOf(output));
+    for (ValueId tensor : launch.tensors) step.buffers.push_back(BufferOf(tensor));
+    step.description = launch.packed == ir::kNoValue
+                           ? scheduled.description
+                           : absl::StrCat("packed ", NameOf(launch.packed));
+    step.flops = launch.flops;
+    step.bytes = launch.bytes;
+    step.kernel =
+        AddKernel(lower::LowerKernel(flat, planned.plan, KernelName(flat.name), lower_options_));
+    AddStep(scheduled.is_setup, std::move(step));
+  }
+
+  void EmitChain(const ScheduledStep& scheduled, const PlannedChain& planned) {
+    const graph::RowChain& chain = planned.chain;
+    hooks_.Dump("plan", [&] {
+      return Match(planned.plan,
+                   [](const auto& plan) { return absl::StrCat(plan.ToString(), "\n"); });
+    });
+    const std::string name = KernelName(chain.kernels.back().flat.name);
+    const lower::RowChainKernel lowered = Match(
+        planned.plan,
+        [&](const plan::RowPlan& plan) {
+          return lower::LowerRowChain(chain.kernels, chain.tensors, plan, name, lower_options_);
+        },
+        [&](const plan::RowGroupPlan& plan) {
+          return lower::LowerRowGroups(chain.kernels, chain.tensors, plan, name, lower_options_);
+        });
+    LaunchStep step;
+    for (ValueId value : lowered.parameters) {
+      step.buffers.push_back(BufferOf(value));
+      step.bytes += static_cast<double>(values_.values[value].shape.byte_size());
+    }
+    step.description = scheduled.description;
+    for (const poly::RowKernel& kernel : chain.kernels) step.flops += Flops(kernel.flat);
+    step.kernel = AddKernel(lowered.kernel);
+    AddStep(scheduled.is_setup, std::move(step));
+  }
+
+  absl::Status EmitSpecial(const ScheduledStep& scheduled, ValueId id) {
+    const ir::Value& value = values_.program->values[id];
+    const auto& special = std::get<ir::Special>(value.op);
+    std::vector<TensorShape> operands;
+    std::vector<int> buffers = {BufferOf(id)};
+    double bytes = static_cast<double>(value.shape.byte_size());
+    for (ValueId operand : special.operands) {
+      operands.push_back(values_.program->values[operand].shape);
+      buffers.push_back(BufferOf(operand));
+      bytes += static_cast<double>(operands.back().byte_size());
+    }
+    TARTAN_ASSIGN_OR_RETURN(const lower::SpecialKernels lowered,
+                            lower::LowerSpecial(special, operands, value.shape, options_.settings,
+                                                KernelName(value.name), lower_options_));
+    for (const lower::ScratchBuffer& scratch : lowered.scratch) {
+      const bool is_fixed = scratch.value.has_value();
+      buffers.push_back(AddBuffer(absl::StrCat(value.name, "_scratch"),
+                                  KindOf(scheduled.is_setup || is_fixed), scratch.shape));
+      if (is_fixed) AddStep(true, FillStep{buffers.back(), scratch.shape.type, *scratch.value});
+    }
+    for (const lower::SpecialLaunch& launch : lowered.launches) {
+      LaunchStep step;
+      for (int buffer : launch.buffers) step.buffers.push_back(buffers[buffer]);
+      step.description = absl::StrCat(Name(special.kind), " ", scheduled.description);
+      step.bytes = bytes;
+      step.kernel = AddKernel(launch.kernel);
+      AddStep(scheduled.is_setup, std::move(step));
+    }
+    return absl::OkStatus();
+  }
+
+  const ScheduledValues& values_;
+  const Schedule& schedule_;
+  const CompileOptions& options_;
+  const CompileHooks& hooks_;
+  lower::LowerOptions lower_options_;
+  KernelList list_;
+  std::map<ValueId, int> buffers_;
+  ValueId first_without_buffer_;  // of the schedule's added values
+  std::map<std::string, int> numbers_;  // of kernels, by their text
+};
+
+}  // namespace
+
+ScheduledValues ValuesOf(const ir::Program& program, const ir::Grouping& grouping,
+                         const std::vector<bool>& is_constant) {
+  ScheduledValues result;
+  result.name = program.name;
+  result.inputs = program.inputs;
+  result.outputs = program.outputs;
+  result.program = &program;
+  std::vector<bool> is_output(program.values.size(), false);
+  for (ValueId output : program.outputs) is_output[grouping.storage[output]] = true;
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    const ir::Value& value = program.values[v];
+    BufferKind kind = is_output[v] ? BufferKind::kOutput : BufferKind::kTemporary;
+    if (const auto* input = std::get_if<ir::Input>(&value.op)) {
+      kind = input->is_constant ? BufferKind::kConstant : BufferKind::kInput;
+    } else if (is_constant[v]) {
+      kind = BufferKind::kPersistent;
+    }
+    result.values.push_back({value.name, kind, value.shape, grouping.storage[v]});
+  }
+  return result;
+}
+
+absl::StatusOr<KernelList> EmitKernels(const ScheduledValues& values, const Schedule& schedule,
+                                       const CompileOptions& options, const CompileHooks& hooks) {
+  return Emitter(values, schedule, options, hooks).Run();
+}
+
+}  // namespace tartan::compiler

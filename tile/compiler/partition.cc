@@ -1,0 +1,217 @@
+#include "tile/compiler/partition.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tile/base/match.h"
+#include "tile/base/status_macros.h"
+#include "tile/compiler/row_chains.h"
+#include "tile/graph/chain_effects.h"
+#include "tile/lower/lower_special.h"
+#include "tile/poly/build_kernel.h"
+
+namespace tartan::compiler {
+namespace {
+
+using ir::ValueId;
+
+bool IsEmpty(const ir::Program& program, const ir::KernelGroup& group) {
+  return program.values[group.outputs.front()].shape.element_count() == 0;
+}
+
+bool IsSpecial(const ir::Program& program, const ir::KernelGroup& group) {
+  return group.root != ir::kNoValue &&
+         std::holds_alternative<ir::Special>(program.values[group.root].op);
+}
+
+std::string Describe(const ir::Program& program, const ir::KernelGroup& group) {
+  std::vector<std::string> names;
+  for (ValueId output : group.outputs) {
+    names.push_back(
+        absl::StrCat(program.values[output].name, " ", program.values[output].shape.ToString()));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+// A division of the program, and what each group is as a kernel; nothing for special operations and
+// for those without elements.
+struct Division {
+  ir::Grouping grouping;
+  std::vector<std::optional<poly::FlatContraction>> flats;
+  std::vector<PlannedChain> chains;
+};
+
+std::vector<graph::ChainGroups> ChainsOf(const Division& division) {
+  std::vector<graph::ChainGroups> chains;
+  for (const PlannedChain& planned : division.chains) chains.push_back(planned.chain.groups);
+  return chains;
+}
+
+class Partitioner {
+ public:
+  Partitioner(const ir::Program& program, const poly::ProgramSpaces& spaces,
+              const std::vector<bool>& is_constant, const Algorithms& algorithms,
+              const PartitionOptions& options, const HardwareSettings& settings)
+      : program_(program),
+        spaces_(spaces),
+        is_constant_(is_constant),
+        algorithms_(algorithms),
+        options_(options),
+        settings_(settings) {}
+
+  absl::StatusOr<Partition> Run() {
+    TARTAN_ASSIGN_OR_RETURN(Division division, ChooseDivision());
+    Partition partition;
+    std::vector<int> chain_of(division.grouping.groups.size(), -1);
+    for (size_t c = 0; c < division.chains.size(); ++c) {
+      for (int group : division.chains[c].chain.groups) chain_of[group] = static_cast<int>(c);
+    }
+    int last = -1;  // chain: its groups are neighbours in the order
+    for (int g : graph::OrderWithChains(program_, division.grouping, ChainsOf(division))) {
+      const ir::KernelGroup& group = division.grouping.groups[g];
+      if (IsEmpty(program_, group)) continue;
+      const int chain = chain_of[g];
+      if (chain < 0) {
+        partition.kernels.push_back(MakeKernel(group, std::move(division.flats[g])));
+      } else if (chain != last) {
+        partition.kernels.push_back(
+            MakeChain(division.grouping, std::move(division.chains[chain])));
+      }
+      last = chain;
+    }
+    partition.grouping = std::move(division.grouping);
+    return partition;
+  }
+
+ private:
+  // Two proposals at most: as grouping divides the program, and with what several kernels of one
+  // chain would compute each for itself held in memory.
+  absl::StatusOr<Division> ChooseDivision() const {
+    TARTAN_ASSIGN_OR_RETURN(
+        Division division,
+        Divide(options_.grouping, ChainLimits(settings_, /*holds_results=*/false)));
+    graph::GroupOptions holding = options_.grouping;
+    const std::vector<ValueId> repeated =
+        graph::RepeatedInChains(program_, division.grouping, ChainsOf(division));
+    if (repeated.empty()) return division;
+    holding.held.insert(holding.held.end(), repeated.begin(), repeated.end());
+    TARTAN_ASSIGN_OR_RETURN(Division held,
+                            Divide(holding, ChainLimits(settings_, /*holds_results=*/true)));
+    const bool in_registers = std::all_of(
+        held.chains.begin(), held.chains.end(),
+        [](const PlannedChain& planned) { return HoldsInRegisters(planned.chain, planned.plan); });
+    // Rows with one tensor more may be too long for a chain.
+    const bool is_better = in_registers && held.chains.size() >= division.chains.size();
+    return is_better ? std::move(held) : std::move(division);
+  }
+
+  absl::StatusOr<Division> Divide(const graph::GroupOptions& grouping,
+                                  const graph::ChainOptions& limits) const {
+    Division division;
+    division.grouping = graph::GroupIntoKernels(program_, spaces_, grouping);
+    graph::GroupKernels may_chain;
+    for (const ir::KernelGroup& group : division.grouping.groups) {
+      std::optional<poly::FlatContraction>& flat = division.flats.emplace_back();
+      if (IsEmpty(program_, group) || IsSpecial(program_, group)) continue;
+      TARTAN_ASSIGN_OR_RETURN(flat,
+                              poly::BuildKernel(program_, spaces_, division.grouping, group));
+    }
+    if (!options_.chain_rows) return division;
+    for (size_t g = 0; g < division.flats.size(); ++g) {
+      const ir::KernelGroup& group = division.grouping.groups[g];
+      may_chain.push_back(MayChain(group, division.flats[g]) ? &*division.flats[g] : nullptr);
+    }
+    for (graph::RowChain& chain :
+         graph::FindRowChains(program_, division.grouping, may_chain, limits)) {
+      if (auto plan = PlanChain(chain, settings_)) {
+        division.chains.push_back({std::move(chain), *std::move(plan)});
+      }
+    }
+    return division;
+  }
+
+  // Kernels that write the whole of their output at every run.
+  bool MayChain(const ir::KernelGroup& group,
+                const std::optional<poly::FlatContraction>& flat) const {
+    return flat.has_value() && !is_constant_[group.outputs.front()] && flat->store_guard.empty() &&
+           (group.root == ir::kNoValue || spaces_[group.root]->covers_output);
+  }
+
+  // `flat` is empty for a special operation.
+  PartitionedKernel MakeKernel(const ir::KernelGroup& group,
+                               std::optional<poly::FlatContraction> flat) const {
+    PartitionedKernel kernel;
+    kernel.outputs = group.outputs;
+    kernel.description = Describe(program_, group);
+    if (IsSpecial(program_, group)) {
+      const auto& special = std::get<ir::Special>(program_.values[group.root].op);
+      const int copied = lower::CopiedOperand(special.kind);
+      kernel.is_prefilled = copied >= 0 || lower::StartsAsZeros(special.kind);
+      if (copied >= 0) kernel.prefill = special.operands[copied];
+      kernel.form = SpecialKernel{group.root};
+      return kernel;
+    }
+    flat->comments.push_back(kernel.description);
+    if (group.root != ir::kNoValue && !spaces_[group.root]->covers_output) {
+      kernel.is_prefilled = true;
+      kernel.prefill = std::get<ir::Contraction>(program_.values[group.root].op).default_value;
+    }
+    kernel.form = MakeForm(group, *std::move(flat));
+    return kernel;
+  }
+
+  // The algorithm was selected for the contraction alone; where what was inlined into its kernel
+  // does not fit, it is computed directly.
+  KernelForm MakeForm(const ir::KernelGroup& group, poly::FlatContraction flat) const {
+    const auto selected = algorithms_.find(group.root);
+    if (selected != algorithms_.end()) {
+      if (const auto* winograd = std::get_if<WinogradAlgorithm>(&selected->second)) {
+        if (const auto correlation = poly::MatchCorrelation(flat, poly::kWinogradWindow)) {
+          return WinogradProduct{poly::MakeWinograd(flat, *correlation, winograd->tile)};
+        }
+      } else if (auto packed = poly::PackProducts(
+                     flat, std::get<PackedAlgorithm>(selected->second).form)) {
+        return PackedKernels{*std::move(packed)};
+      }
+    }
+    return DirectKernel{std::move(flat)};
+  }
+
+  PartitionedKernel MakeChain(const ir::Grouping& grouping, PlannedChain planned) const {
+    PartitionedKernel kernel;
+    std::vector<std::string> descriptions;
+    graph::RowChain& chain = planned.chain;
+    for (size_t k = 0; k < chain.groups.size(); ++k) {
+      const ir::KernelGroup& group = grouping.groups[chain.groups[k]];
+      descriptions.push_back(Describe(program_, group));
+      chain.kernels[k].flat.comments.push_back(descriptions.back());
+      kernel.outputs = group.outputs;
+    }
+    kernel.description = absl::StrJoin(descriptions, "; ");
+    kernel.form = std::move(planned);
+    return kernel;
+  }
+
+  const ir::Program& program_;
+  const poly::ProgramSpaces& spaces_;
+  const std::vector<bool>& is_constant_;
+  const Algorithms& algorithms_;
+  const PartitionOptions& options_;
+  const HardwareSettings& settings_;
+};
+
+}  // namespace
+
+absl::StatusOr<Partition> PartitionProgram(const ir::Program& program,
+                                           const poly::ProgramSpaces& spaces,
+                                           const std::vector<bool>& is_constant,
+                                           const Algorithms& algorithms,
+                                           const PartitionOptions& options,
+                                           const HardwareSettings& settings) {
+  return Partitioner(program, spaces, is_constant, algorithms, options, settings).Run();
+}
+
+}  // namespace tartan::compiler

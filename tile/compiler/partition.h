@@ -1,0 +1,62 @@
+// A program divided into kernels: which values each computes, in which order they run, and what each
+// is as tables (poly::FlatContraction), built once.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tile/base/hardware_settings.h"
+#include "tile/compiler/algorithm.h"
+#include "tile/compiler/row_chains.h"
+#include "tile/graph/group.h"
+#include "tile/poly/correlation.h"
+#include "tile/poly/winograd.h"
+
+namespace tartan::compiler {
+
+// How a kernel, or a chain of them, is computed.
+struct DirectKernel {
+  poly::FlatContraction flat;
+};
+struct WinogradProduct {
+  poly::WinogradKernels kernels;
+};
+struct PackedKernels {
+  poly::PackedProduct product;
+};
+struct SpecialKernel {
+  ir::ValueId value = ir::kNoValue;  // an ir::Special
+};
+using KernelForm =
+    std::variant<DirectKernel, WinogradProduct, PackedKernels, PlannedChain, SpecialKernel>;
+
+struct PartitionedKernel {
+  std::vector<ir::ValueId> outputs;  // of the whole chain, where it is one: of its last kernel
+  // What an output that the kernel writes only parts of holds before: another value's elements, or
+  // zeros.
+  bool is_prefilled = false;
+  ir::ValueId prefill = ir::kNoValue;  // kNoValue: zeros
+  std::string description;             // the Tile statements it computes
+  KernelForm form;
+};
+
+struct Partition {
+  ir::Grouping grouping;
+  std::vector<PartitionedKernel> kernels;  // in the order in which they run; none without elements
+};
+
+struct PartitionOptions {
+  graph::GroupOptions grouping;
+  bool chain_rows = true;  // one launch for kernels that follow each other on the same rows
+};
+
+absl::StatusOr<Partition> PartitionProgram(const ir::Program& program,
+                                           const poly::ProgramSpaces& spaces,
+                                           const std::vector<bool>& is_constant,
+                                           const Algorithms& algorithms,
+                                           const PartitionOptions& options,
+                                           const HardwareSettings& settings);
+
+}  // namespace tartan::compiler

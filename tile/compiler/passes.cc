@@ -1,0 +1,174 @@
+#include "tile/compiler/passes.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tile/base/status_macros.h"
+#include "tile/compiler/emit.h"
+#include "tile/compiler/share_kernels.h"
+#include "tile/graph/channels_last.h"
+#include "tile/graph/constants.h"
+#include "tile/graph/pad_inputs.h"
+#include "tile/graph/weights_last.h"
+#include "tile/graph/widen_halves.h"
+#include "tile/ir/in_float64.h"
+
+namespace tartan::compiler {
+namespace {
+
+using ir::ValueId;
+
+absl::Status RemoveCustomGradients(Compilation* c) {
+  c->program = ir::WithoutCustomGradients(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status ComputeInFloat64(Compilation* c) {
+  if (!c->options.in_float64) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(c->program, ir::InFloat64(c->program));
+  return absl::OkStatus();
+}
+
+absl::Status WidenHalves(Compilation* c) {
+  c->program = graph::WidenHalves(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status MoveChannelsLast(Compilation* c) {
+  c->program = graph::MoveChannelsLast(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status MoveWeightsLast(Compilation* c) {
+  if (!c->is_gpu()) return absl::OkStatus();
+  graph::MovedWeights moved = graph::MoveOutputChannelsLast(c->program);
+  c->program = std::move(moved.program);
+  c->grouping.held = std::move(moved.copies);
+  return absl::OkStatus();
+}
+
+absl::Status Analyze(Compilation* c) {
+  TARTAN_ASSIGN_OR_RETURN(c->spaces, poly::AnalyzeProgram(c->program));
+  c->is_constant = graph::FindConstants(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status SelectWinogradConvolutions(Compilation* c) {
+  TARTAN_ASSIGN_OR_RETURN(c->algorithms,
+                          SelectWinograd(c->program, c->spaces, c->is_constant, c->options));
+  return absl::OkStatus();
+}
+
+absl::Status PadInputs(Compilation* c) {
+  if (c->is_gpu()) return absl::OkStatus();
+  // Winograd's algorithm sees to edges by itself.
+  std::set<ValueId> kept;
+  for (const auto& [root, algorithm] : c->algorithms) kept.insert(root);
+  graph::PaddedProgram padded = graph::PadInputs(c->program, c->spaces, kept);
+  // Every padded input is a value more; without one the analysis still holds.
+  if (padded.program.values.size() == c->program.values.size()) return absl::OkStatus();
+  Algorithms algorithms;
+  for (auto& [root, algorithm] : c->algorithms) {
+    algorithms.emplace(padded.numbers[root], std::move(algorithm));
+  }
+  c->program = std::move(padded.program);
+  c->algorithms = std::move(algorithms);
+  return Analyze(c);
+}
+
+absl::Status SelectNarrowProducts(Compilation* c) {
+  TARTAN_ASSIGN_OR_RETURN(Algorithms packed,
+                          SelectPackedProducts(c->program, c->spaces, c->options));
+  for (const auto& [root, algorithm] : packed) {
+    const std::vector<ValueId>& inlined = std::get<PackedAlgorithm>(algorithm).inlined;
+    c->grouping.inlined.insert(c->grouping.inlined.end(), inlined.begin(), inlined.end());
+  }
+  c->algorithms.merge(packed);
+  return absl::OkStatus();
+}
+
+absl::Status PartitionIntoKernels(Compilation* c) {
+  PartitionOptions options;
+  options.grouping = c->grouping;
+  options.grouping.fuse = c->options.Runs("fuse");
+  options.chain_rows = options.grouping.fuse && c->options.Runs("chain-rows");
+  TARTAN_ASSIGN_OR_RETURN(c->partition,
+                          PartitionProgram(c->program, c->spaces, c->is_constant, c->algorithms,
+                                           options, c->options.settings));
+  return absl::OkStatus();
+}
+
+absl::Status PlanKernels(Compilation* c) {
+  Scheduler scheduler(c->is_constant, c->options, c->hooks);
+  for (const PartitionedKernel& kernel : c->partition.kernels) scheduler.Add(c->program, kernel);
+  c->schedule = std::move(scheduler).Finish();
+  return absl::OkStatus();
+}
+
+absl::Status WriteKernels(Compilation* c) {
+  TARTAN_ASSIGN_OR_RETURN(
+      c->list, EmitKernels(ValuesOf(c->program, c->partition.grouping, c->is_constant),
+                           c->schedule, c->options, c->hooks));
+  return absl::OkStatus();
+}
+
+absl::Status ShareEqualKernels(Compilation* c) {
+  ShareKernels(&c->list);
+  return absl::OkStatus();
+}
+
+// Parts of a pass, that can be left out by themselves.
+absl::Status InPartition(Compilation*) { return absl::OkStatus(); }
+
+constexpr Pass kPasses[] = {
+    {"custom-gradients", RemoveCustomGradients, false,
+     "gradients given by the user are done with: autodiff has read them"},
+    {"in-float64", ComputeInFloat64, false, "where options ask for it, floats become float64"},
+    {"widen-halves", WidenHalves, false, "16-bit intermediates are held in float32"},
+    {"channels-last", MoveChannelsLast, true,
+     "vectors and lanes run along the channels of convolutions"},
+    {"weights-last", MoveWeightsLast, true,
+     "GPUs: neighbouring lanes read neighbouring weights"},
+    {"analyze", Analyze, false, "index spaces of contractions; what is known at load"},
+    {"winograd", SelectWinogradConvolutions, true,
+     "3x3 convolutions with less than half of the multiplications"},
+    {"pad-inputs", PadInputs, true, "CPUs: no conditions on padding in inner loops"},
+    {"pack-products", SelectNarrowProducts, true,
+     "products of int8 and int16 two or four to an instruction"},
+    {"fuse", InPartition, true, "one kernel for a reduction and the elementwise work around it"},
+    {"chain-rows", InPartition, true, "one launch for kernels over the same rows, as softmax"},
+    {"partition", PartitionIntoKernels, false, "values become kernels, with fusion and chains"},
+    {"plan", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
+    {"write", WriteKernels, false, "plans become loops, simplified"},
+    {"share-kernels", ShareEqualKernels, true,
+     "many kernels that differ in numbers alone become one"},
+};
+
+}  // namespace
+
+absl::Span<const Pass> Passes() { return kPasses; }
+
+absl::Status CheckOptional(const std::set<std::string>& names) {
+  for (const std::string& name : names) {
+    std::vector<absl::string_view> optional;
+    for (const Pass& pass : Passes()) {
+      if (pass.is_optional) optional.push_back(pass.name);
+    }
+    if (std::find(optional.begin(), optional.end(), name) != optional.end()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", name, "' is no pass that may be left out; these may: ", absl::StrJoin(optional, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+std::string ToString(const Compilation& compilation) {
+  if (compilation.list.kernels.empty()) return ir::ToString(compilation.program);
+  std::string text;
+  for (const sem::Kernel& kernel : compilation.list.kernels) {
+    absl::StrAppend(&text, sem::ToString(kernel));
+  }
+  return text;
+}
+
+}  // namespace tartan::compiler

@@ -1,0 +1,172 @@
+#include "tile/compiler/schedule.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+#include "tile/poly/build_kernel.h"
+
+namespace tartan::compiler {
+namespace {
+
+using ir::ValueId;
+
+double Bytes(const poly::FlatContraction& flat) {
+  double bytes = 0;
+  for (const poly::Tensor& tensor : flat.tensors) bytes += tensor.shape.byte_size();
+  for (const poly::Output& output : flat.outputs) bytes += output.shape.byte_size();
+  return bytes;
+}
+
+std::vector<ValueId> OutputsOf(const poly::FlatContraction& flat) {
+  std::vector<ValueId> outputs;
+  for (const poly::Output& output : flat.outputs) outputs.push_back(output.value);
+  return outputs;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const std::vector<bool>& is_constant, const CompileOptions& options,
+                     const CompileHooks& hooks)
+    : is_constant_(is_constant), options_(options), hooks_(hooks) {
+  schedule_.first_added = static_cast<ValueId>(is_constant.size());
+}
+
+void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel) {
+  const bool is_setup = IsConstant(kernel.outputs.front());
+  if (kernel.is_prefilled) AddPrefill(program, kernel, is_setup);
+  Match(
+      kernel.form,
+      [&](const DirectKernel& direct) { AddKernel(direct.flat, kernel.description, is_setup); },
+      [&](const WinogradProduct& winograd) {
+        poly::WinogradKernels kernels = winograd.kernels;
+        if (kernels.padded) kernels.data.tensors.back().value = AddPart(*std::move(kernels.padded));
+        kernels.products.tensors[0].value = AddPart(std::move(kernels.data));
+        kernels.products.tensors[1].value = AddPart(std::move(kernels.weights));
+        kernels.result.tensors.back().value = AddPart(std::move(kernels.products));
+        AddKernel(kernels.result, kernel.description, is_setup);
+      },
+      [&](const PackedKernels& packed) {
+        poly::FlatContraction products = packed.product.products;
+        for (const poly::PackedProduct::Operand& operand : packed.product.operands) {
+          products.tensors[operand.tensor].value = AddPart(operand.kernel);
+        }
+        AddKernel(products, kernel.description, is_setup);
+      },
+      [&](const PlannedChain& planned) {
+        for (const poly::RowKernel& row : planned.chain.kernels) {
+          hooks_.Dump("flat", [&] { return poly::ToString(row.flat); });
+        }
+        AddStep(/*is_setup=*/false, kernel.description, planned);
+      },
+      [&](const SpecialKernel& special) { AddStep(is_setup, kernel.description, special); });
+}
+
+void Scheduler::AddPlanned(const plan::PlannedKernel& planned, std::vector<ValueId> outputs) {
+  AddLaunch(planned.flat, planned, std::move(outputs), planned.flat.name, /*is_setup=*/false);
+}
+
+void Scheduler::Fill(ValueId value) { AddStep(IsConstant(value), "", FillValue{value}); }
+
+bool Scheduler::IsConstant(ValueId value) const {
+  return value < schedule_.first_added ? is_constant_[value]
+                                       : schedule_.added[value - schedule_.first_added].is_constant;
+}
+
+bool Scheduler::AreConstant(absl::Span<const poly::Tensor> tensors) const {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [&](const poly::Tensor& tensor) { return IsConstant(tensor.value); });
+}
+
+ValueId Scheduler::AddValue(std::string name, const TensorShape& shape, bool is_constant) {
+  schedule_.added.push_back({std::move(name), shape, is_constant});
+  return schedule_.first_added + static_cast<ValueId>(schedule_.added.size()) - 1;
+}
+
+void Scheduler::AddStep(bool is_setup, std::string description,
+                        decltype(ScheduledStep::work) work) {
+  schedule_.steps.push_back({is_setup, std::move(description), std::move(work)});
+}
+
+void Scheduler::AddPrefill(const ir::Program& program, const PartitionedKernel& kernel,
+                           bool is_setup) {
+  const ValueId result = kernel.outputs.front();
+  const TensorShape& shape = program.values[result].shape;
+  if (kernel.prefill == ir::kNoValue) {
+    AddStep(is_setup, kernel.description, FillValue{result});
+  } else if (program.values[kernel.prefill].shape.type == shape.type) {
+    AddStep(is_setup, kernel.description, CopyValue{kernel.prefill, result});
+  } else {
+    AddKernel(poly::BuildConversion(absl::StrCat(program.values[result].name, "_begun"),
+                                    {kernel.prefill, program.values[kernel.prefill].shape},
+                                    {result, shape, {}}),
+              kernel.description, is_setup);
+  }
+}
+
+void Scheduler::AddKernel(const poly::FlatContraction& flat, std::string description,
+                          bool is_setup) {
+  hooks_.Dump("flat", [&] { return poly::ToString(flat); });
+  std::vector<bool> is_constant;
+  for (const poly::Tensor& tensor : flat.tensors) is_constant.push_back(IsConstant(tensor.value));
+  plan::PlannedKernel planned =
+      hooks_.planner ? hooks_.planner(flat, is_constant)
+      : options_.tuned != nullptr
+          ? plan::PlanKernel(flat, options_.settings, is_constant, *options_.tuned)
+          : plan::PlanKernel(flat, options_.settings, is_constant);
+  AddLaunch(flat, std::move(planned), OutputsOf(flat), std::move(description), is_setup);
+}
+
+void Scheduler::AddLaunch(const poly::FlatContraction& flat, plan::PlannedKernel planned,
+                          std::vector<ValueId> outputs, std::string description, bool is_setup) {
+  PlannedLaunch launch;
+  launch.outputs = std::move(outputs);
+  for (const poly::Tensor& tensor : planned.flat.tensors) launch.tensors.push_back(tensor.value);
+  // Where the kernel adds up partial results, those did the rest of the work.
+  bool is_split = false;
+  for (const plan::PackedOperand& packed : planned.packed) {
+    launch.tensors[packed.tensor] = AddOperand(packed);
+    is_split = is_split || packed.source == ir::kNoValue;
+  }
+  launch.flops = Flops(is_split ? planned.flat : flat);
+  launch.bytes = is_split ? 0 : Bytes(flat);
+  launch.planned = std::move(planned);
+  AddStep(is_setup, std::move(description), std::move(launch));
+}
+
+ValueId Scheduler::AddOperand(const plan::PackedOperand& packed) {
+  const bool is_copy = packed.source != ir::kNoValue;
+  poly::FlatContraction flat = packed.copy;
+  std::vector<bool> is_constant;
+  for (poly::Tensor& tensor : flat.tensors) {
+    if (is_copy) tensor.value = packed.source;
+    is_constant.push_back(IsConstant(tensor.value));
+  }
+  PlannedLaunch launch;
+  launch.planned = plan::PlanKernel(packed.copy, options_.settings, is_constant);
+  const bool is_setup = AreConstant(flat.tensors);
+  const ValueId value = AddValue(flat.name, flat.outputs.front().shape, is_setup);
+  launch.outputs = {value};
+  for (const poly::Tensor& tensor : launch.planned.flat.tensors) {
+    launch.tensors.push_back(is_copy ? packed.source : tensor.value);
+  }
+  for (const plan::PackedOperand& nested : launch.planned.packed) {
+    launch.tensors[nested.tensor] = AddOperand(nested);
+  }
+  launch.flops = is_copy ? 0 : Flops(packed.copy);
+  launch.bytes = Bytes(packed.copy);
+  launch.packed = packed.source;
+  AddStep(is_setup, packed.copy.name, std::move(launch));
+  return value;
+}
+
+ValueId Scheduler::AddPart(poly::FlatContraction flat) {
+  const bool is_constant = AreConstant(flat.tensors);
+  poly::Output& output = flat.outputs.front();
+  output.value = AddValue(flat.name, output.shape, is_constant);
+  AddKernel(flat, flat.name, is_constant);
+  return output.value;
+}
+
+}  // namespace tartan::compiler
