@@ -72,11 +72,10 @@ Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache)
           hal_, opencl::DialectOf(hal_->info().settings))),
       options_(std::make_unique<compiler::CompileOptions>()) {
   if (cache_ != nullptr) {
-    programs_->SetStore(
-        {[cache = cache_](absl::string_view key) { return cache->Load(key); },
-         [cache = cache_](absl::string_view key, absl::string_view bytes) {
-           cache->Store(key, bytes);
-         }});
+    programs_->SetStore({[cache = cache_](absl::string_view key) { return cache->Load(key); },
+                         [cache = cache_](absl::string_view key, absl::string_view bytes) {
+                           cache->Store(key, bytes);
+                         }});
     if (const auto stored = opencl::LoadPlans(*cache_, info()); stored.has_value()) {
       options_->tuned = std::make_shared<plan::PlanBook>(plan::PlanBook::Parse(*stored));
     }

@@ -62,7 +62,8 @@ class Device {
 
   // The same device, but what is run through it is compiled with these options and seen by these
   // hooks. The options' settings are the device's own. Compiled programs are shared.
-  std::shared_ptr<Device> With(compiler::CompileOptions options, compiler::CompileHooks hooks) const;
+  std::shared_ptr<Device> With(compiler::CompileOptions options,
+                               compiler::CompileHooks hooks) const;
   std::shared_ptr<Device> With(compiler::CompileHooks hooks) const;
   // What With changes, and what tuning kept.
   compiler::CompileOptions options() const;

@@ -33,9 +33,11 @@ CandidateRecorder(int count, const HardwareSettings& settings, const codegen::Di
     const std::vector<PlannedKernel> plans =
         plan::PlanCandidates(flat, settings, is_constant, count);
     const poly::FlatContraction merged = poly::MergeIndices(flat);
+    compiler::CompileOptions options;
+    options.settings = settings;
     for (const PlannedKernel& planned : plans) {
       const compiler::KernelList list =
-          compiler::CompileKernel(merged, planned, is_constant, settings);
+          compiler::CompileKernel(merged, planned, is_constant, options).value();
       absl::StrAppend(text, "  ", planned.flat.name, ": ", planned.plan.ToString(planned.flat),
                       "\n    ", planned.cost, "\n    ",
                       AfterStoring(flat, settings, is_constant, planned), ", kernels ",

@@ -108,12 +108,7 @@ absl::Status SetOption(const std::string& word, compiler::CompileOptions* option
   const std::string value = parts.size() == 2 ? parts[1] : "";
   const std::map<std::string, bool compiler::CompileOptions::*> switches = {
       {"force_64bit_indices", &compiler::CompileOptions::force_64bit_indices},
-      {"in_float64", &compiler::CompileOptions::in_float64},
-      {"fuse", &compiler::CompileOptions::fuse},
-      {"chain_rows", &compiler::CompileOptions::chain_rows},
-      {"pad_inputs", &compiler::CompileOptions::pad_inputs},
-      {"channels_last", &compiler::CompileOptions::channels_last},
-      {"pack_products", &compiler::CompileOptions::pack_products}};
+      {"in_float64", &compiler::CompileOptions::in_float64}};
   const std::map<std::string, plan::Winograd> winograd = {
       {"never", plan::Winograd::kNever},
       {"where_faster", plan::Winograd::kWhereFaster},
@@ -123,6 +118,8 @@ absl::Status SetOption(const std::string& word, compiler::CompileOptions* option
     options->*it->second = value == "on";
   } else if (parts[0] == "winograd" && winograd.count(value) > 0) {
     options->winograd = winograd.at(value);
+  } else if (parts[0] == "without") {
+    options->disabled_passes.insert(value);
   } else {
     return absl::InvalidArgumentError(absl::StrCat("no option: '", word, "'"));
   }

@@ -107,15 +107,16 @@ absl::StatusOr<std::string> Report(const GoldenProgram& program, const ir::Progr
   options.settings = machine.settings;
   const codegen::Dialect dialect = opencl::DialectOf(machine.settings);
   std::string text = absl::StrCat("==== ", machine.name, " ====\nplans:\n");
-  options.dump = [&text](absl::string_view stage, absl::string_view dump) {
+  compiler::CompileHooks hooks;
+  hooks.dump = [&text](absl::string_view stage, absl::string_view dump) {
     if (stage == "plan") absl::StrAppend(&text, "  ", dump);
   };
   std::string candidates;
   if (program.candidates() > 0) {
-    options.planner =
+    hooks.planner =
         CandidateRecorder(program.candidates(), machine.settings, dialect, &candidates);
   }
-  TARTAN_ASSIGN_OR_RETURN(const KernelList list, compiler::Compile(bound, options));
+  TARTAN_ASSIGN_OR_RETURN(const KernelList list, compiler::Compile(bound, options, hooks));
   if (!candidates.empty()) absl::StrAppend(&text, "candidates:\n", candidates);
   AppendList(list, &text);
   AppendKernels(list, dialect, kernels, &text);

@@ -1,5 +1,7 @@
 #include "tile/compiler/algorithm.h"
 
+#include <algorithm>
+
 #include "tile/base/status_macros.h"
 #include "tile/graph/integer_factors.h"
 #include "tile/plan/packing_choice.h"
@@ -54,10 +56,14 @@ absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
 
 absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
                                                 const poly::ProgramSpaces& spaces,
+                                                const std::vector<ValueId>& held,
                                                 const CompileOptions& options) {
   Algorithms selected;
   ir::Grouping grouping = AllInMemory(program);
-  for (const auto& [root, factors] : graph::FindIntegerFactors(program, spaces)) {
+  for (auto& [root, factors] : graph::FindIntegerFactors(program, spaces)) {
+    std::erase_if(factors, [&held](ValueId v) {
+      return std::find(held.begin(), held.end(), v) != held.end();
+    });
     if (!IsReduction(program, spaces, root)) continue;
     TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
                             BuildAlone(program, spaces, root, factors, &grouping));

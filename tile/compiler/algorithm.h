@@ -34,8 +34,10 @@ absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
                                           const poly::ProgramSpaces& spaces,
                                           const std::vector<bool>& is_constant,
                                           const CompileOptions& options);
+// `held`: values that stay in memory as they are.
 absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
                                                 const poly::ProgramSpaces& spaces,
+                                                const std::vector<ir::ValueId>& held,
                                                 const CompileOptions& options);
 
 }  // namespace tartan::compiler

@@ -8,7 +8,7 @@
 
 namespace tartan::compiler {
 
-// A CompileOptions::dump that writes DIRECTORY/0001-program.txt, 0002-graph.txt … in the order in
+// A CompileHooks::dump that writes DIRECTORY/0001-program.txt, 0002-graph.txt … in the order in
 // which stages end. Several compilations may share it; numbers go on. A file that cannot be written
 // is passed over.
 std::function<void(absl::string_view stage, absl::string_view text)> DumpToDirectory(

@@ -201,7 +201,7 @@ class Emitter {
   lower::LowerOptions lower_options_;
   KernelList list_;
   std::map<ValueId, int> buffers_;
-  ValueId first_without_buffer_;  // of the schedule's added values
+  ValueId first_without_buffer_;        // of the schedule's added values
   std::map<std::string, int> numbers_;  // of kernels, by their text
 };
 

@@ -25,8 +25,8 @@ struct ValueBuffer {
 
 // What a schedule's numbers of values mean.
 struct ScheduledValues {
-  std::string name;                  // of the program
-  std::vector<ValueBuffer> values;   // by number; those without a buffer have no storage
+  std::string name;                 // of the program
+  std::vector<ValueBuffer> values;  // by number; those without a buffer have no storage
   std::vector<ir::ValueId> inputs;
   std::vector<ir::ValueId> outputs;
   const ir::Program* program = nullptr;  // where the schedule has special operations

@@ -14,11 +14,11 @@
 namespace tartan::compiler {
 
 enum class BufferKind : uint8_t {
-  kInput,      // given by the caller at each run
-  kConstant,   // given once, at load
-  kPersistent, // computed once, at load, from constants
-  kTemporary,  // lives within a run
-  kOutput,     // handed to the caller after a run
+  kInput,       // given by the caller at each run
+  kConstant,    // given once, at load
+  kPersistent,  // computed once, at load, from constants
+  kTemporary,   // lives within a run
+  kOutput,      // handed to the caller after a run
 };
 
 struct BufferInfo {
@@ -29,11 +29,11 @@ struct BufferInfo {
 };
 
 struct LaunchStep {
-  int kernel = 0;                // position in KernelList::kernels
-  std::vector<int> buffers;      // positions in KernelList::buffers, one per parameter
-  std::string description;       // the Tile statement(s) it computes
+  int kernel = 0;            // position in KernelList::kernels
+  std::vector<int> buffers;  // positions in KernelList::buffers, one per parameter
+  std::string description;   // the Tile statement(s) it computes
   double flops = 0;
-  double bytes = 0;              // read and written at least once
+  double bytes = 0;  // read and written at least once
 };
 
 struct FillStep {
@@ -53,8 +53,8 @@ struct KernelList {
   std::string name;
   std::vector<sem::Kernel> kernels;  // distinct ones
   std::vector<BufferInfo> buffers;
-  std::vector<Step> setup;           // once, when the constants are known
-  std::vector<Step> steps;           // at every run, in order
+  std::vector<Step> setup;  // once, when the constants are known
+  std::vector<Step> steps;  // at every run, in order
   // Which buffer holds each program input and output, in order. Outputs may share a buffer with
   // an input or another output (views and pass-through).
   std::vector<int> inputs;

@@ -116,8 +116,7 @@ class Partitioner {
     for (const ir::KernelGroup& group : division.grouping.groups) {
       std::optional<poly::FlatContraction>& flat = division.flats.emplace_back();
       if (IsEmpty(program_, group) || IsSpecial(program_, group)) continue;
-      TARTAN_ASSIGN_OR_RETURN(flat,
-                              poly::BuildKernel(program_, spaces_, division.grouping, group));
+      TARTAN_ASSIGN_OR_RETURN(flat, poly::BuildKernel(program_, spaces_, division.grouping, group));
     }
     if (!options_.chain_rows) return division;
     for (size_t g = 0; g < division.flats.size(); ++g) {
@@ -172,8 +171,8 @@ class Partitioner {
         if (const auto correlation = poly::MatchCorrelation(flat, poly::kWinogradWindow)) {
           return WinogradProduct{poly::MakeWinograd(flat, *correlation, winograd->tile)};
         }
-      } else if (auto packed = poly::PackProducts(
-                     flat, std::get<PackedAlgorithm>(selected->second).form)) {
+      } else if (auto packed =
+                     poly::PackProducts(flat, std::get<PackedAlgorithm>(selected->second).form)) {
         return PackedKernels{*std::move(packed)};
       }
     }

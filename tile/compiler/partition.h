@@ -1,5 +1,5 @@
-// A program divided into kernels: which values each computes, in which order they run, and what each
-// is as tables (poly::FlatContraction), built once.
+// A program divided into kernels: which values each computes, in which order they run, and what
+// each is as tables (poly::FlatContraction), built once.
 #pragma once
 
 #include <string>

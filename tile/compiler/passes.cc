@@ -1,5 +1,6 @@
 #include "tile/compiler/passes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -78,8 +79,8 @@ absl::Status PadInputs(Compilation* c) {
 }
 
 absl::Status SelectNarrowProducts(Compilation* c) {
-  TARTAN_ASSIGN_OR_RETURN(Algorithms packed,
-                          SelectPackedProducts(c->program, c->spaces, c->options));
+  TARTAN_ASSIGN_OR_RETURN(
+      Algorithms packed, SelectPackedProducts(c->program, c->spaces, c->grouping.held, c->options));
   for (const auto& [root, algorithm] : packed) {
     const std::vector<ValueId>& inlined = std::get<PackedAlgorithm>(algorithm).inlined;
     c->grouping.inlined.insert(c->grouping.inlined.end(), inlined.begin(), inlined.end());
@@ -93,9 +94,9 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   options.grouping = c->grouping;
   options.grouping.fuse = c->options.Runs("fuse");
   options.chain_rows = options.grouping.fuse && c->options.Runs("chain-rows");
-  TARTAN_ASSIGN_OR_RETURN(c->partition,
-                          PartitionProgram(c->program, c->spaces, c->is_constant, c->algorithms,
-                                           options, c->options.settings));
+  TARTAN_ASSIGN_OR_RETURN(
+      c->partition, PartitionProgram(c->program, c->spaces, c->is_constant, c->algorithms, options,
+                                     c->options.settings));
   return absl::OkStatus();
 }
 
@@ -108,8 +109,8 @@ absl::Status PlanKernels(Compilation* c) {
 
 absl::Status WriteKernels(Compilation* c) {
   TARTAN_ASSIGN_OR_RETURN(
-      c->list, EmitKernels(ValuesOf(c->program, c->partition.grouping, c->is_constant),
-                           c->schedule, c->options, c->hooks));
+      c->list, EmitKernels(ValuesOf(c->program, c->partition.grouping, c->is_constant), c->schedule,
+                           c->options, c->hooks));
   return absl::OkStatus();
 }
 
@@ -128,8 +129,7 @@ constexpr Pass kPasses[] = {
     {"widen-halves", WidenHalves, false, "16-bit intermediates are held in float32"},
     {"channels-last", MoveChannelsLast, true,
      "vectors and lanes run along the channels of convolutions"},
-    {"weights-last", MoveWeightsLast, true,
-     "GPUs: neighbouring lanes read neighbouring weights"},
+    {"weights-last", MoveWeightsLast, true, "GPUs: neighbouring lanes read neighbouring weights"},
     {"analyze", Analyze, false, "index spaces of contractions; what is known at load"},
     {"winograd", SelectWinogradConvolutions, true,
      "3x3 convolutions with less than half of the multiplications"},
@@ -139,8 +139,8 @@ constexpr Pass kPasses[] = {
     {"fuse", InPartition, true, "one kernel for a reduction and the elementwise work around it"},
     {"chain-rows", InPartition, true, "one launch for kernels over the same rows, as softmax"},
     {"partition", PartitionIntoKernels, false, "values become kernels, with fusion and chains"},
-    {"plan", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
-    {"write", WriteKernels, false, "plans become loops, simplified"},
+    {"plan-kernels", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
+    {"write-kernels", WriteKernels, false, "plans become loops, simplified"},
     {"share-kernels", ShareEqualKernels, true,
      "many kernels that differ in numbers alone become one"},
 };
@@ -157,7 +157,8 @@ absl::Status CheckOptional(const std::set<std::string>& names) {
     }
     if (std::find(optional.begin(), optional.end(), name) != optional.end()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "'", name, "' is no pass that may be left out; these may: ", absl::StrJoin(optional, ", ")));
+        "'", name,
+        "' is no pass that may be left out; these may: ", absl::StrJoin(optional, ", ")));
   }
   return absl::OkStatus();
 }

@@ -18,7 +18,8 @@ struct Pass {
 
 absl::Span<const Pass> Passes();
 
-// InvalidArgument, with the names that there are, unless each of `names` is one of an optional pass.
+// InvalidArgument, with the names that there are, unless each of `names` is one of an optional
+// pass.
 absl::Status CheckOptional(const std::set<std::string>& names);
 
 // What a pass made, for dumps: the program, or the kernels once there are any.

@@ -1,0 +1,127 @@
+// The table of passes, and the key of what a compilation depends on.
+#include "tile/compiler/passes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+
+namespace tartan::compiler {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+ir::Program Product() {
+  return BindTestProgram(
+      {"product",
+       "function (A[M, K], B[K, N]) -> (C) { P[i, j : M, N] = +(A[i, k] * B[k, j]);"
+       " C = relu(P); }",
+       {{DataType::kFloat32, {8, 16}}, {DataType::kFloat32, {16, 4}}}});
+}
+
+TEST(Passes, HaveNamesOfTheirOwnAndSayWhy) {
+  std::set<absl::string_view> names;
+  for (const Pass& pass : Passes()) {
+    EXPECT_TRUE(names.insert(pass.name).second) << pass.name;
+    EXPECT_FALSE(pass.why.empty()) << pass.name;
+  }
+}
+
+TEST(Passes, AreDumpedAndTimedInTheirOrder) {
+  std::vector<std::string> dumped;
+  std::vector<std::string> timed;
+  CompileHooks hooks;
+  hooks.dump = [&](absl::string_view stage, absl::string_view) { dumped.emplace_back(stage); };
+  hooks.timing = [&](absl::string_view pass, double ms) {
+    EXPECT_GE(ms, 0);
+    timed.emplace_back(pass);
+  };
+  ASSERT_TRUE(Compile(Product(), {}, hooks).ok());
+  std::vector<std::string> expected;
+  for (const Pass& pass : Passes()) expected.emplace_back(pass.name);
+  EXPECT_EQ(timed, expected);
+  for (const std::string& pass : expected) EXPECT_THAT(dumped, Contains(pass));
+}
+
+TEST(Passes, EndWithTheOneThatIsNamed) {
+  std::vector<std::string> timed;
+  CompileHooks hooks;
+  hooks.stop_after = "analyze";
+  hooks.timing = [&](absl::string_view pass, double) { timed.emplace_back(pass); };
+  const auto list = Compile(Product(), {}, hooks);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(timed.back(), "analyze");
+  EXPECT_TRUE(list->kernels.empty());
+}
+
+TEST(Passes, AreLeftOutByName) {
+  CompileOptions options;
+  EXPECT_EQ(Compile(Product(), options)->steps.size(), 1u);
+  options.disabled_passes = {"fuse"};
+  EXPECT_EQ(Compile(Product(), options)->steps.size(), 2u);
+}
+
+TEST(Passes, ThatAreNeededCannotBeLeftOut) {
+  for (const char* name : {"analyze", "nonsense"}) {
+    CompileOptions options;
+    options.disabled_passes = {name};
+    const auto list = Compile(Product(), options);
+    ASSERT_FALSE(list.ok());
+    EXPECT_EQ(list.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(list.status().message(), HasSubstr(name));
+    EXPECT_THAT(list.status().message(), HasSubstr("fuse"));
+  }
+}
+
+TEST(CompileOptions, HaveAKeyThatTellsEachOfThem) {
+  std::vector<CompileOptions> different(1);
+  const auto add = [&](auto change) { change(&different.emplace_back()); };
+  add([](CompileOptions* o) { o->winograd = plan::Winograd::kNever; });
+  add([](CompileOptions* o) { o->force_64bit_indices = true; });
+  add([](CompileOptions* o) { o->in_float64 = true; });
+  add([](CompileOptions* o) { o->disabled_passes = {"fuse"}; });
+  add([](CompileOptions* o) { o->disabled_passes = {"fuse", "winograd"}; });
+  add([](CompileOptions* o) { o->settings.vector_width = 5; });
+  add([](CompileOptions* o) { o->settings.max_work_item_sizes[2] = 5; });
+  add([](CompileOptions* o) { o->settings.packs_unsigned = true; });
+  add([](CompileOptions* o) { o->settings.has_fma = false; });
+  add([](CompileOptions* o) { o->settings.launch_us = 0.5; });
+  std::set<std::string> keys;
+  for (const CompileOptions& options : different) keys.insert(options.Key());
+  EXPECT_EQ(keys.size(), different.size());
+  EXPECT_EQ(CompileOptions().Key(), CompileOptions().Key());
+}
+
+// A softmax at the end of a network once made its convolutions read their weights as models have
+// them, far apart for neighbouring work-items.
+TEST(Passes, KeepWeightsInTheirOrderWhereRowsAreChained) {
+  CompileOptions options;
+  options.settings.threads = 256;
+  options.settings.max_work_group_size = 1024;
+  options.settings.max_work_item_sizes = {1024, 1024, 64};
+  options.settings.has_local_memory = true;
+  options.settings.compute_units = 8;
+  TestProgram network = {
+      "network",
+      "function (X[N, H, W, C], F[K, C, I, J]) -> (S) {"
+      " O[n, y, x, k : N, H - I + 1, W - J + 1, K] = +(X[n, y + i, x + j, c] * F[k, c, i, j]);"
+      " P[n, k : N, K] = +(O[n, y, x, k]);"
+      " M[n, 0 : N, 1] = >(P[n, k]); E = exp(P - M); T[n, 0 : N, 1] = +(E[n, k]); S = E / T; }",
+      {{DataType::kFloat32, {4, 12, 12, 16}}, {DataType::kFloat32, {40, 16, 3, 3}}}};
+  ir::Program program = BindTestProgram(network);
+  std::get<ir::Input>(program.values[program.inputs[1]].op).is_constant = true;
+  const auto list = Compile(program, options);
+  ASSERT_TRUE(list.ok()) << list.status();
+  std::vector<std::string> persistent;
+  for (const BufferInfo& buffer : list->buffers) {
+    if (buffer.kind == BufferKind::kPersistent) persistent.push_back(buffer.name);
+  }
+  EXPECT_THAT(persistent, Contains(HasSubstr("channels_last")));
+}
+
+}  // namespace
+}  // namespace tartan::compiler
