@@ -26,13 +26,14 @@ Code ConvertElement(const Code& value, const Type& from, DataType to) {
   if (to == DataType::kBool) {
     return Infix("!=", Precedence::kEquality, value, Code{"0"});
   }
-  // Saturates, and NaN becomes 0.
+  // Saturates, and NaN becomes 0. OpenCL C only says that its conversions should do so with NaN:
+  // NVIDIA's do not where either side has 64 bits, Intel's where the result is a uint.
   if (IsFloat(from.element) && IsInteger(to)) {
-    // NVIDIA's conversions give NaN another value where either side has 64 bits.
-    if (from.element == DataType::kFloat64 || ByteWidth(to) == 8) {
-      return Call(absl::StrCat("tt_saturate_", TypeName(result), "_", TypeName(from)), {value});
-    }
-    return Call(absl::StrCat("convert_", TypeName(result), "_sat"), {value});
+    const bool asks_for_nan =
+        from.element == DataType::kFloat64 || ByteWidth(to) == 8 || to == DataType::kUInt32;
+    const std::string name = TypeName(result);
+    if (asks_for_nan) return Call(absl::StrCat("tt_saturate_", name, "_", TypeName(from)), {value});
+    return Call(absl::StrCat("convert_", name, "_sat"), {value});
   }
   if (from.lanes == 1) return CastTo(TypeName(result), value);
   return Call(absl::StrCat("convert_", TypeName(result)), {value});
