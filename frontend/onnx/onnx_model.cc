@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontend/onnx/external_data.h"
 #include "frontend/onnx/importer.h"
 #include "frontend/onnx/model_reader.h"
@@ -19,6 +20,7 @@ namespace tartan::onnx {
 
 namespace {
 
+constexpr char kMicrosoft[] = "com.microsoft";
 constexpr int64_t kFirstWithOpsets = 3;  // IR version; before there was one operator set
 
 absl::Status Prefixed(absl::string_view prefix, const absl::Status& status) {
@@ -39,8 +41,7 @@ Opsets ReadOpsets(const Imports& imports) {
 // models that use its own domain without importing it, and tools around it have written such.
 bool IsImported(const ModelParts& model, const Opsets& opsets, const NodeProto& node) {
   const absl::string_view domain = NormalDomain(node.domain());
-  return opsets.count(domain) > 0 || domain == "com.microsoft" ||
-         FindFunction(model, node) != nullptr;
+  return opsets.count(domain) > 0 || domain == kMicrosoft || FindFunction(model, node) != nullptr;
 }
 
 absl::Status CheckAllNodes(const ModelProto& proto, const ModelParts& model) {
@@ -132,9 +133,22 @@ std::vector<OperatorCount> CountOperators(const GraphProto& graph, const ModelPa
   return sorted;
 }
 
-// Operators of later operator sets than the model's, which are taken as they came to be.
-std::vector<std::string> WarningsOf(const std::vector<OperatorCount>& operators) {
+// Operators of later operator sets than the model's, which are taken as they came to be, and those
+// of a domain that is not imported.
+std::vector<std::string> WarningsOf(const std::vector<OperatorCount>& operators,
+                                    const ModelParts& parts) {
   std::vector<std::string> warnings;
+  std::vector<absl::string_view> not_imported;
+  for (const OperatorCount& used : operators) {
+    const bool is_function = used.supported && used.since_version == 0;
+    if (used.domain != kMicrosoft || is_function || parts.opsets.count(used.domain) > 0) continue;
+    not_imported.push_back(used.name);
+  }
+  if (!not_imported.empty()) {
+    warnings.push_back(absl::StrCat("the model does not import the operator set ", kMicrosoft,
+                                    " of ", absl::StrJoin(not_imported, ", "),
+                                    ": it is taken as if it imported version 1"));
+  }
   for (const OperatorCount& used : operators) {
     if (used.since_version <= used.opset) continue;
     warnings.push_back(absl::StrCat(used.name, " came with operator set ", used.since_version,
@@ -305,7 +319,7 @@ absl::Status OnnxModel::Impl::Read(ModelFile file, const LoadOptions& options) {
     parameter_count += parts.graph->constants.at(tensor.name()).tensor().shape().element_count();
   }
   operators = CountOperators(proto->graph(), parts);
-  warnings = WarningsOf(operators);
+  warnings = WarningsOf(operators, parts);
   operators_status = CheckOperators(parts);
   return absl::OkStatus();
 }

@@ -136,6 +136,24 @@ TEST(OnnxModel, WarnsOfOperatorsOfLaterOperatorSets) {
   EXPECT_TRUE(Bind(*model, {2, 3}).ok());
 }
 
+// Its domain's owner reads such models, and tools around it write them.
+TEST(OnnxModel, TakesMicrosoftsOperatorsWithoutTheirImportWithOneWarning) {
+  const std::string microsoft = "domain: 'com.microsoft'";
+  const std::string graph = X() + Node("Gelu", "p", {"x"}, {"a"}, microsoft) +
+                            Node("QuickGelu", "q", {"a"}, {"b"}, microsoft) +
+                            Node("Gelu", "r", {"b"}, {"y"}, microsoft) + Y();
+  const auto model = Load(graph);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_THAT((*model)->warnings(),
+              ElementsAre("the model does not import the operator set com.microsoft of Gelu, "
+                          "QuickGelu: it is taken as if it imported version 1"));
+  EXPECT_TRUE(Bind(*model, {2, 3}).ok());
+  const auto importing =
+      Load(graph + "} opset_import { domain: 'com.microsoft' version: 1 ");
+  ASSERT_TRUE(importing.ok()) << importing.status();
+  EXPECT_THAT((*importing)->warnings(), ElementsAre());
+}
+
 TEST(OnnxModel, NamesInputsItCannotTake) {
   const auto complex = Load(ValueText("input", "x", 14, "2") + Node("Identity", "i", {"x"}, {"y"}) + Y());
   EXPECT_EQ(complex.status().code(), absl::StatusCode::kUnimplemented);
