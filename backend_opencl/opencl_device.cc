@@ -33,7 +33,7 @@ CompilerFeatures FeaturesOf(cl_context context, const HostFeatures& host, DiskCa
     }
   }
   // What PoCL writes meanwhile belongs to no other program.
-  std::lock_guard<std::mutex> lock(PoclFolder::OfProcess().building());
+  const auto lock = PoclFolder::OfProcess().LockToBuild();
   const absl::StatusOr<CompilerFeatures> features = AskCompiler(context, found.device);
   if (!features.ok()) return {};
   if (cache != nullptr) cache->Store(key, ToText(*features));

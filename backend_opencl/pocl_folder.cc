@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/driver_failure.h"
+#include "backend_opencl/file_io.h"
 
 namespace tartan::opencl {
 namespace {
@@ -111,6 +112,13 @@ std::string PoclFolder::root() const {
   std::lock_guard<std::mutex> lock(mutex_);
   const bool is_ours = settled_ && scratch_ != nullptr && scratch_->IsOfThisProcess();
   return is_ours ? scratch_->path() + kRoot : "";
+}
+
+std::unique_lock<std::mutex> PoclFolder::LockToBuild() {
+  std::unique_lock<std::mutex> lock(building_);
+  const std::string folder = root();
+  if (!folder.empty()) MakePrivateDirectories(folder);
+  return lock;
 }
 
 std::vector<std::string> PoclProgramFolders(const std::string& root) {

@@ -35,6 +35,9 @@ class PoclFolder {
 
   // Held while a program is built: what appears in the folder meanwhile is that program's.
   std::mutex& building() { return building_; }
+  // Takes building(), and makes root() anew where somebody has deleted it, with a cache say:
+  // without it PoCL builds nothing.
+  std::unique_lock<std::mutex> LockToBuild();
   // The programs in use by their ids; guarded by building().
   struct Program {
     std::string folder;

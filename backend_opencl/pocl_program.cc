@@ -121,8 +121,6 @@ class Builder {
         root_(PoclFolder::OfProcess().root()) {}
 
   absl::StatusOr<PoclBuild> Build() {
-    // Somebody may have deleted it, with a cache say; without it PoCL builds nothing.
-    if (!root_.empty()) MakePrivateDirectories(root_);
     const auto& programs = PoclFolder::OfProcess().programs();
     const auto in_use = programs.find(id_);
     if (root_.empty() || in_use != programs.end()) {
@@ -225,7 +223,7 @@ void PoclProgram::Keep() {
 absl::StatusOr<PoclBuild> BuildOnPocl(const OpenClDevice& device, absl::string_view source,
                                       const std::string& options, int kernels, DiskCache* cache,
                                       const std::string& key) {
-  std::lock_guard<std::mutex> lock(PoclFolder::OfProcess().building());
+  const auto lock = PoclFolder::OfProcess().LockToBuild();
   return Builder(device, source, options, kernels, cache, key).Build();
 }
 

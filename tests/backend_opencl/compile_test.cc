@@ -143,6 +143,7 @@ TEST_F(CompileTest, DoesWithoutBuiltinsThatTheDriverDoesNotKnow) {
   // The entry is that of the portable program; another device object finds out by itself.
   EXPECT_EQ(HitsOf(SourceWithBuiltins("10.0f")), 1);
   device_ = Open();
+  EXPECT_EQ(HitsOf(SourceWithBuiltins("10.0f")), 1);
   EXPECT_EQ(Run(SourceWithBuiltins("10.0f")), 11);
   // What does not fail keeps its builtins' place.
   EXPECT_EQ(Run(Source("1.0f")), 2);
@@ -284,6 +285,21 @@ TEST_F(CompileTest, GoesOnWhereItsFilesAreDeletedMeanwhile) {
   fs::remove_all(fs::path(root).parent_path());
   EXPECT_EQ(Run(Source("15.0f")), 16.0f);
   EXPECT_EQ(Run(Source("14.0f")), 15.0f);
+}
+
+// What a device's compiler is asked for is built there too: without it kernels would be others.
+TEST_F(CompileTest, OpensTheSameDeviceWhereItsFilesAreDeletedMeanwhile) {
+  device_ = Open();
+  EXPECT_EQ(HitsOf(Source("16.0f")), 0);
+  const std::string root = PoclFolder::OfProcess().root();
+  if (root.empty()) return;
+  fs::remove_all(fs::path(root).parent_path());
+  const TemporaryDirectory other;
+  OpenClOptions options;
+  options.cache_directory = other.path();
+  const auto driver = MakeOpenClDriver(options);
+  const hal::DevicePtr again = *driver->Open(driver->ListDevices()->front());
+  EXPECT_TRUE(again->info().settings == device_->info().settings);
 }
 
 TEST_F(CompileTest, LeavesTheEnvironmentAsItWas) {
