@@ -92,7 +92,7 @@ absl::StatusOr<Built> BuildAsFarAsPossible(OpenClDevice& device,
   if (built.ok() || !has_builtins || !absl::IsInternal(built.status())) return built;
   absl::StatusOr<Built> without = BuildThroughCache(device, source, text, portable);
   if (!without.ok()) return built;
-  if (device.SetPortable()) {
+  if (device.SetPortable() && !device.quiet()) {
     std::fprintf(stderr,
                  "tartan: the driver of %s does not build this program's compiler builtins: its "
                  "kernels do without them, and may be slower\n",

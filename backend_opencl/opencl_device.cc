@@ -50,7 +50,7 @@ void FollowCompiler(cl_context context, DiskCache* cache, FoundDevice* found) {
 }  // namespace
 
 absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found,
-                                                  std::shared_ptr<DiskCache> cache) {
+                                                  std::shared_ptr<DiskCache> cache, bool quiet) {
   const cl_context_properties properties[] = {
       CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(found.platform), 0};
   cl_int error = CL_SUCCESS;
@@ -58,7 +58,8 @@ absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found,
       CreateCl(&error, clCreateContext, properties, 1, &found.device, nullptr, nullptr));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateContext for ", found.info.name)));
   if (found.info.type == hal::DeviceType::kCpu) FollowCompiler(context.get(), cache.get(), &found);
-  return std::make_shared<OpenClDevice>(std::move(found), std::move(context), std::move(cache));
+  return std::make_shared<OpenClDevice>(std::move(found), std::move(context), std::move(cache),
+                                        quiet);
 }
 
 hal::DeviceStatistics OpenClDevice::statistics() const {

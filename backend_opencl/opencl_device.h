@@ -15,11 +15,16 @@ namespace tartan::opencl {
 
 class OpenClDevice : public hal::Device {
  public:
-  // `cache` may be null.
-  static absl::StatusOr<hal::DevicePtr> Open(FoundDevice found, std::shared_ptr<DiskCache> cache);
+  // `cache` may be null. `quiet`: warnings are not told on stderr.
+  static absl::StatusOr<hal::DevicePtr> Open(FoundDevice found, std::shared_ptr<DiskCache> cache,
+                                             bool quiet);
 
-  OpenClDevice(FoundDevice found, ContextHandle context, std::shared_ptr<DiskCache> cache)
-      : found_(std::move(found)), context_(std::move(context)), cache_(std::move(cache)) {}
+  OpenClDevice(FoundDevice found, ContextHandle context, std::shared_ptr<DiskCache> cache,
+               bool quiet)
+      : found_(std::move(found)),
+        context_(std::move(context)),
+        cache_(std::move(cache)),
+        quiet_(quiet) {}
 
   const hal::DeviceInfo& info() const override { return found_.info; }
   hal::DeviceStatistics statistics() const override;
@@ -30,6 +35,7 @@ class OpenClDevice : public hal::Device {
   const DriverQuirks& quirks() const { return found_.quirks; }
   const std::string& build_options() const { return found_.build_options; }
   DiskCache* cache() const { return cache_.get(); }
+  bool quiet() const { return quiet_; }
   // The driver has failed to build compiler builtins. SetPortable returns whether that is new.
   bool is_portable() const { return is_portable_; }
   bool SetPortable() { return !is_portable_.exchange(true); }
@@ -57,6 +63,7 @@ class OpenClDevice : public hal::Device {
   const FoundDevice found_;
   const ContextHandle context_;
   const std::shared_ptr<DiskCache> cache_;
+  const bool quiet_;
   std::atomic<bool> is_portable_{false};
   mutable std::mutex mutex_;
   hal::DeviceStatistics statistics_;  // guarded by mutex_

@@ -19,10 +19,11 @@ namespace {
 class OpenClDriver : public hal::Driver {
  public:
   OpenClDriver(std::string cache_directory, std::shared_ptr<DiskCache> cache,
-               Calibrations calibrations)
+               Calibrations calibrations, bool quiet)
       : cache_directory_(std::move(cache_directory)),
         cache_(std::move(cache)),
-        calibrations_(calibrations) {}
+        calibrations_(calibrations),
+        quiet_(quiet) {}
 
   absl::string_view name() const override { return "opencl"; }
 
@@ -43,7 +44,7 @@ class OpenClDriver : public hal::Driver {
       device.info.index = info.index;
       TARTAN_RETURN_IF_ERROR(CalibrateIfAskedFor(device));
       ApplyStored(&device.info);
-      return OpenClDevice::Open(std::move(device), cache_);
+      return OpenClDevice::Open(std::move(device), cache_, quiet_);
     }
     return absl::UnavailableError(
         absl::StrCat("no OpenCL device ", info.ordinal, " named ", info.name));
@@ -73,7 +74,7 @@ class OpenClDriver : public hal::Driver {
     if (cache_ == nullptr || calibrations_ == Calibrations::kStored) return absl::OkStatus();
     hal::DeviceInfo ignored = found.info;
     if (calibrations_ == Calibrations::kOnce && ApplyStored(&ignored)) return absl::OkStatus();
-    TARTAN_ASSIGN_OR_RETURN(const hal::DevicePtr device, OpenClDevice::Open(found, cache_));
+    TARTAN_ASSIGN_OR_RETURN(const hal::DevicePtr device, OpenClDevice::Open(found, cache_, quiet_));
     TARTAN_ASSIGN_OR_RETURN(const Calibration calibration, Calibrate(*device));
     StoreCalibration(*cache_, found.info, calibration);
     return absl::OkStatus();
@@ -82,6 +83,7 @@ class OpenClDriver : public hal::Driver {
   const std::string cache_directory_;       // empty: there is none
   const std::shared_ptr<DiskCache> cache_;  // may be null
   const Calibrations calibrations_;
+  const bool quiet_;
 };
 
 }  // namespace
@@ -94,7 +96,7 @@ std::unique_ptr<hal::Driver> MakeOpenClDriver(const OpenClOptions& options) {
     cache = std::make_shared<DiskCache>(directory, options.cache_limit_bytes, options.verbose);
   }
   return std::make_unique<OpenClDriver>(std::move(directory), std::move(cache),
-                                        options.calibrations);
+                                        options.calibrations, options.quiet);
 }
 
 }  // namespace tartan::opencl

@@ -39,6 +39,7 @@ absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>&
 struct DeviceOptions {
   bool use_disk_cache = true;
   bool verbose = false;  // tells on stderr why the disk cache is not used where it cannot be
+  bool quiet = false;    // leaves out warnings of the driver's compiler on stderr
   // Measures what the device reaches even if that is known. It is done once for every device, and
   // kept in the disk cache: info().settings tells it.
   bool calibrate_again = false;

@@ -47,12 +47,18 @@ void MakeValid(Message* message) {
 }
 
 }  // namespace
+
+api::DeviceOptions Context::device_options() const {
+  api::DeviceOptions options;
+  options.use_disk_cache = options_.use_disk_cache;
+  options.verbose = options_.verbosity > 0 && !options_.quiet;
+  options.quiet = options_.quiet;
+  return options;
+}
+
 absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice() const {
-  api::DeviceOptions device_options;
-  device_options.use_disk_cache = options_.use_disk_cache;
-  device_options.verbose = options_.verbosity > 0;
   TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<api::Device> device,
-                          At(Stage::kDevice, api::Device::Open(options_.device, device_options)));
+                          At(Stage::kDevice, api::Device::Open(options_.device, device_options())));
   Detail(absl::StrCat("device: ", Describe(device->info())));
   if (options_.verbosity > 1) {
     compiler::CompileHooks hooks;

@@ -39,7 +39,8 @@ class Context {
   // The device that --device names; -vv has its compiler show every stage on stderr.
   absl::StatusOr<std::shared_ptr<api::Device>> OpenDevice() const;
   absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> LoadModel(const std::string& path) const;
-  // What the global options ask of a session, and one that is so.
+  // What the global options ask of a device; of a session, and one that is so.
+  api::DeviceOptions device_options() const;
   api::SessionOptions session_options() const;
   absl::StatusOr<std::unique_ptr<api::Session>> OpenSession(
       std::shared_ptr<const onnx::OnnxModel> model, std::shared_ptr<api::Device> device) const;

@@ -42,10 +42,11 @@ hal::ExecutableSource Source(const std::string& constant) {
 
 class CompileTest : public testing::Test {
  protected:
-  hal::DevicePtr Open(bool use_disk_cache = true) {
+  hal::DevicePtr Open(bool use_disk_cache = true, bool quiet = false) {
     OpenClOptions options;
     options.cache_directory = directory_.path();
     options.use_disk_cache = use_disk_cache;
+    options.quiet = quiet;
     const auto driver = MakeOpenClDriver(options);
     const auto devices = driver->ListDevices();
     EXPECT_TRUE(devices.ok()) << devices.status();
@@ -147,6 +148,13 @@ TEST_F(CompileTest, DoesWithoutBuiltinsThatTheDriverDoesNotKnow) {
   EXPECT_EQ(Run(SourceWithBuiltins("10.0f")), 11);
   // What does not fail keeps its builtins' place.
   EXPECT_EQ(Run(Source("1.0f")), 2);
+}
+
+TEST_F(CompileTest, DoesWithoutBuiltinsInSilenceWhereToldTo) {
+  device_ = Open(/*use_disk_cache=*/true, /*quiet=*/true);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run(SourceWithBuiltins("10.0f")), 11);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("tartan:")));
 }
 
 TEST_F(CompileTest, TellsTheFirstErrorWhereASourceFailsWithoutBuiltinsToo) {

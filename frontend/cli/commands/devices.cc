@@ -98,9 +98,8 @@ absl::Status CalibrateAgain(const std::vector<hal::DeviceInfo>& devices, const C
                                  "--calibrate keeps its results in the disk cache: it does not go "
                                  "with --no-cache"));
   }
-  api::DeviceOptions options;
+  api::DeviceOptions options = context.device_options();
   options.calibrate_again = true;
-  options.verbose = context.options().verbosity > 0;
   const std::string& selector = context.options().device;
   for (const hal::DeviceInfo& device : devices) {
     if (!selector.empty() && device.index != DefaultIndex(devices, selector)) continue;
@@ -116,10 +115,8 @@ struct DevicesOptions {
 };
 
 absl::StatusOr<ExitCode> Run(const DevicesOptions& options, const Context& context) {
-  api::DeviceOptions found_by;
-  found_by.use_disk_cache = context.options().use_disk_cache;
   TARTAN_ASSIGN_OR_RETURN(std::vector<hal::DeviceInfo> devices,
-                          At(Stage::kDevice, api::ListDevices(found_by)));
+                          At(Stage::kDevice, api::ListDevices(context.device_options())));
   if (devices.empty()) {
     return At(Stage::kDevice,
               absl::UnavailableError("no OpenCL device was found; for the CPU install PoCL: "
@@ -127,7 +124,8 @@ absl::StatusOr<ExitCode> Run(const DevicesOptions& options, const Context& conte
   }
   if (options.calibrate) {
     TARTAN_RETURN_IF_ERROR(CalibrateAgain(devices, context));
-    TARTAN_ASSIGN_OR_RETURN(devices, At(Stage::kDevice, api::ListDevices(found_by)));
+    TARTAN_ASSIGN_OR_RETURN(devices,
+                            At(Stage::kDevice, api::ListDevices(context.device_options())));
   }
   DevicesReport report;
   const int chosen = DefaultIndex(devices, context.options().device);
