@@ -1,0 +1,190 @@
+// Indices that are computed on the way and out of range: checked on the device, in branches and
+// loops too.
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/frontend/onnx/model_text.h"
+#include "tests/frontend/onnx/run_operator.h"
+#include "tests/frontend/onnx/run_text_model.h"
+
+namespace tartan::onnx {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class ComputedIndices : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (TestDevice() == nullptr) GTEST_SKIP() << "no OpenCL device";
+  }
+
+  // The error, which is that of the definition where the model asks nothing.
+  std::string Error(const std::string& graph, const Inputs& inputs, bool asks = false) {
+    const auto model = LoadModel("graph { " + graph + " }", 16);
+    if (model == nullptr) return "";
+    const absl::Status status = RunOnDevice(model, inputs).status();
+    if (!asks) {
+      EXPECT_EQ(RunByDefinition(*model, inputs).status(), status);
+    }
+    EXPECT_TRUE(RunOnDevice(model, inputs, /*unchecked=*/true).ok());
+    return std::string(status.message());
+  }
+};
+
+TEST_F(ComputedIndices, AreCheckedOnTheDevice) {
+  const std::string graph = FloatInput("x", "10") + FloatInput("f", "3") + CastToInts("f", "i") +
+                            Node("take", "Gather", {"x", "i"}, {"y"}) + Output("y");
+  const HostTensor x = Counting({10});
+  const std::string place = "take (Gather, opset 16): index ";
+  EXPECT_EQ(Error(graph, {{"x", x}, {"f", Values({3}, {9, -10, 0})}}), "");
+  EXPECT_EQ(Error(graph, {{"x", x}, {"f", Values({3}, {1, 10, 2})}}),
+            place + "10 is out of range [-10, 9] of axis 0");
+  EXPECT_EQ(Error(graph, {{"x", x}, {"f", Values({3}, {1, -11, 2})}}),
+            place + "-11 is out of range [-10, 9] of axis 0");
+  EXPECT_EQ(Error(graph, {{"x", x}, {"f", Values({3}, {1, 0x1p62, 2})}}),
+            place + "4611686018427387904 is out of range [-10, 9] of axis 0");
+  EXPECT_EQ(Error(graph, {{"x", x}, {"f", Values({3}, {-0x1p62, 0, 2})}}),
+            place + "-4611686018427387904 is out of range [-10, 9] of axis 0");
+}
+
+TEST_F(ComputedIndices, AreCheckedByColumnOnTheDevice) {
+  const std::string graph = ValueText("input", "x", kFloat, "2 5") +
+                            ValueText("input", "f", kFloat, "3 2") + CastToInts("f", "i") +
+                            Node("take", "GatherND", {"x", "i"}, {"y"}) + Output("y");
+  const HostTensor x = Counting({2, 5});
+  EXPECT_EQ(Error(graph, {{"x", x}, {"f", Values({3, 2}, {1, 4, -2, -5, 0, 0})}}), "");
+  EXPECT_EQ(Error(graph, {{"x", x}, {"f", Values({3, 2}, {1, 4, -2, -5, 0, 7})}}),
+            "take (GatherND, opset 16): index 7 is out of range [-5, 4] of axis 1");
+  EXPECT_EQ(Error(graph, {{"x", x}, {"f", Values({3, 2}, {1, 4, 3, -5, 0, 0})}}),
+            "take (GatherND, opset 16): index 3 is out of range [-2, 1] of axis 0");
+}
+
+TEST_F(ComputedIndices, OfSeveralNodesTellTheFirst) {
+  // One check is made on the host, where the input's values are, the other on the device.
+  for (const bool host_first : {true, false}) {
+    const std::string first = host_first ? "i" : "j";
+    const std::string second = host_first ? "j" : "i";
+    const std::string graph = FloatInput("x", "10") + ValueText("input", "i", kInt64, "2") +
+                              FloatInput("f", "2") + CastToInts("f", "j") +
+                              Node("first", "Gather", {"x", first}, {"a"}) +
+                              Node("second", "Gather", {"x", second}, {"b"}) +
+                              Node("sum", "Add", {"a", "b"}, {"y"}) + Output("y");
+    const HostTensor x = Counting({10});
+    EXPECT_THAT(Error(graph, {{"x", x}, {"i", Ints({2}, {0, 77})}, {"f", Values({2}, {0, 88})}}),
+                StartsWith(absl::StrCat("first (Gather, opset 16): index ", host_first ? 77 : 88)));
+    EXPECT_THAT(Error(graph, {{"x", x}, {"i", Ints({2}, {0, 77})}, {"f", Values({2}, {0, 8})}}),
+                HasSubstr("index 77"));
+    EXPECT_THAT(Error(graph, {{"x", x}, {"i", Ints({2}, {0, 7})}, {"f", Values({2}, {0, 88})}}),
+                HasSubstr("index 88"));
+  }
+}
+
+TEST_F(ComputedIndices, ThatNoResultNeedsAreNotChecked) {
+  const std::string graph = FloatInput("x", "10") + ValueText("input", "i", kInt64, "2") +
+                            Node("unused", "Gather", {"x", "i"}, {"a"}) +
+                            Node("negative", "Neg", {"x"}, {"y"}) + Output("y");
+  EXPECT_EQ(Error(graph, {{"x", Counting({10})}, {"i", Ints({2}, {0, 77})}}), "");
+}
+
+TEST_F(ComputedIndices, BeforeAQuestionAreChecked) {
+  const std::string graph = FloatInput("x", "4") + FloatInput("f", "4") + CastToInts("f", "i") +
+                            Node("take", "Gather", {"x", "i"}, {"a"}) +
+                            Node("where", "NonZero", {"a"}, {"w"}) + Output("w");
+  const HostTensor x = Counting({4});
+  EXPECT_EQ(Error(graph, {{"x", x}, {"f", Values({4}, {3, -4, 0, 0})}}, true), "");
+  EXPECT_EQ(Error(graph, {{"x", x}, {"f", Values({4}, {0, 0, 4, 0})}}, true),
+            "take (Gather, opset 16): index 4 is out of range [-4, 3] of axis 0");
+}
+
+TEST_F(ComputedIndices, InABranchTellTheNodesAroundIt) {
+  const std::string branch = Node("take", "Gather", {"x", "i"}, {"t"}) + Output("t");
+  const std::string other = Node("same", "Identity", {"x"}, {"e"}) + Output("e");
+  const std::string graph =
+      FloatInput("x", "3") + ValueText("input", "i", kInt64, "3") +
+      " initializer { name: 'yes' data_type: 9 int32_data: 1 } " +
+      Node("choose", "If", {"yes"}, {"y"},
+           GraphAttribute("then_branch", branch) + GraphAttribute("else_branch", other)) +
+      Output("y");
+  EXPECT_EQ(Error(graph, {{"x", Counting({3})}, {"i", Ints({3}, {0, 1, 3})}}),
+            "choose (If, opset 16): take (Gather, opset 16): index 3 is out of range [-3, 2] of "
+            "axis 0");
+}
+
+// A loop of `turns` whose body takes x[index], where `index` is made by the body's other nodes of
+// the turn `t`, the state `s` and what is outside.
+std::string LoopGraph(int64_t turns, const std::string& make_index, const std::string& condition) {
+  const std::string body = " input { name: 't' } input { name: 'c' } input { name: 's' } " +
+                           make_index + Node("take", "Gather", {"x", "index"}, {"row"}) +
+                           Node("next", "Add", {"s", "row"}, {"n"}) + condition + Output("go") +
+                           Output("n") + Output("row");
+  return FloatInput("x", "6") + FloatInput("start", "") + ValueText("input", "k", kInt64, "") +
+         IntConstant("turns", turns) +
+         Node("loop", "Loop", {"turns", "", "start"}, {"y", "rows"}, GraphAttribute("body", body)) +
+         Output("y") + Output("rows");
+}
+
+constexpr char kGoOn[] = " node { name: 'same' op_type: 'Identity' input: 'c' output: 'go' } ";
+
+TEST_F(ComputedIndices, InABodyThatStaysOnTheDeviceAreChecked) {
+  const auto run = [&](int64_t turns, const std::string& index, int64_t k) {
+    return Error(LoopGraph(turns, index, kGoOn),
+                 {{"x", Counting({6})}, {"start", Values({}, {0})}, {"k", Ints({}, {k})}}, true);
+  };
+  const std::string place = "loop (Loop, opset 16): take (Gather, opset 16): index ";
+  const std::string bounds = " is out of range [-6, 5] of axis 0";
+  // The number of the turn.
+  const std::string turn = Node("same_turn", "Identity", {"t"}, {"index"});
+  EXPECT_EQ(run(6, turn, 0), "");
+  EXPECT_EQ(run(8, turn, 0), place + "7" + bounds);
+  // A value from outside, the same for all turns.
+  const std::string outer = Node("same_k", "Identity", {"k"}, {"index"});
+  EXPECT_EQ(run(7, outer, -6), "");
+  EXPECT_EQ(run(7, outer, 6), place + "6" + bounds);
+  EXPECT_EQ(run(0, outer, 6), "");
+  // What is computed from both.
+  const std::string sum = Node("sum", "Add", {"t", "k"}, {"index"});
+  EXPECT_EQ(run(7, sum, -6), "");
+  EXPECT_EQ(run(7, sum, -8), place + "-8" + bounds);
+  // What is computed from the state: 0, 1, 3, 8, beyond.
+  const std::string state = CastToInts("s", "index");
+  EXPECT_EQ(run(3, state, 0), "");
+  EXPECT_THAT(run(7, state, 0), StartsWith(place));
+}
+
+TEST_F(ComputedIndices, EndALoopWhoseConditionTheyWouldHaveMet) {
+  // Goes on while the row is positive, which the last one stays for ever.
+  const std::string condition =
+      " node { name: 'positive' op_type: 'Greater' input: 'row' input: 'zero' output: 'go' } ";
+  const std::string zero = " initializer { name: 'zero' data_type: 1 float_data: 0 } ";
+  const std::string graph =
+      zero + LoopGraph(5'000'000, Node("same_turn", "Identity", {"t"}, {"index"}), condition);
+  const auto model = LoadModel("graph { " + graph + " }", 16);
+  ASSERT_NE(model, nullptr);
+  const Inputs inputs = {{"x", Counting({6})}, {"start", Values({}, {0})}, {"k", Ints({}, {0})}};
+  EXPECT_EQ(RunOnDevice(model, inputs).status().message(),
+            "loop (Loop, opset 16): take (Gather, opset 16): index 6 is out of range [-6, 5] of "
+            "axis 0");
+}
+
+TEST_F(ComputedIndices, OfAScanAreCheckedBeforeItsFirstTurn) {
+  const std::string body = " input { name: 's' } input { name: 'i' } " +
+                           Node("take", "Gather", {"x", "i"}, {"row"}) +
+                           Node("next", "Add", {"s", "row"}, {"n"}) + Output("n");
+  const std::string graph =
+      FloatInput("x", "6") + FloatInput("start", "") + ValueText("input", "all", kInt64, "7") +
+      Node("scan", "Scan", {"start", "all"}, {"y"},
+           GraphAttribute("body", body) + Attribute("num_scan_inputs", int64_t{1})) +
+      Output("y");
+  const auto run = [&](const std::vector<int64_t>& all) {
+    return Error(graph, {{"x", Counting({6})}, {"start", Values({}, {0})}, {"all", Ints({7}, all)}},
+                 true);
+  };
+  EXPECT_EQ(run({0, 1, 2, 3, 4, 5, -6}), "");
+  EXPECT_EQ(run({0, 1, 2, 3, 4, 5, 6}),
+            "scan (Scan, opset 16): take (Gather, opset 16): index 6 is out of range [-6, 5] of "
+            "axis 0");
+}
+
+}  // namespace
+}  // namespace tartan::onnx
