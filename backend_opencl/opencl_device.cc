@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "backend_opencl/compile.h"
 #include "backend_opencl/cpu_features.h"
+#include "backend_opencl/driver_failure.h"
 #include "backend_opencl/hardware_probe.h"
 #include "backend_opencl/opencl_executable.h"
 #include "backend_opencl/opencl_queue.h"
@@ -56,7 +57,9 @@ absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found,
   cl_int error = CL_SUCCESS;
   ContextHandle context(
       CreateCl(&error, clCreateContext, properties, 1, &found.device, nullptr, nullptr));
-  TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateContext for ", found.info.name)));
+  // Intel's runtime gives CL_DEVICE_NOT_AVAILABLE where memory is short.
+  TARTAN_RETURN_IF_ERROR(
+      ExplainByShortage(ToStatus(error, absl::StrCat("clCreateContext for ", found.info.name))));
   if (found.info.type == hal::DeviceType::kCpu) FollowCompiler(context.get(), cache.get(), &found);
   return std::make_shared<OpenClDevice>(std::move(found), std::move(context), std::move(cache),
                                         quiet);

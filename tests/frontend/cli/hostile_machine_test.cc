@@ -44,12 +44,17 @@ int FilesIn(const std::string& directory) {
   return count;
 }
 
-// The driver may not be loaded, may find no device, may abort, throw or fail an assertion.
+// The driver may not be loaded, may find no device, may abort, throw or fail an assertion. From
+// 390 MB on some drivers have enough.
 TEST(HostileMachine, TooLittleMemoryEndsWith7) {
   for (const int mb : {60, 150, 230, 255, 280, 330, 360, 390, 420}) {
     SCOPED_TRACE(absl::StrCat(mb, " MB"));
     const ProgramResult result =
         Shell(absl::StrCat("ulimit -v ", mb * 1000, "; exec ", RunDigits(), " --no-cache"));
+    if (mb >= 390 && result.exit_code == 0) {
+      EXPECT_THAT(result.out, HasSubstr(" 0.999869 "));
+      continue;
+    }
     EXPECT_EQ(result.exit_code, 7) << result.err;
     EXPECT_THAT(result.err, HasSubstr("memory"));
     EXPECT_THAT(result.out, IsEmpty());
