@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <list>
 #include <mutex>
 #include <utility>
 
@@ -36,7 +35,6 @@ int CountStages(const Stage& root) {
 }
 
 using StagePtr = std::shared_ptr<Stage>;
-using StageList = std::list<std::pair<std::string, StagePtr>>;
 
 // The stage under a key, which becomes the most recently used; null when there is none.
 StagePtr FindStage(StageList& stages, const std::string& key) {

@@ -19,6 +19,22 @@ HostTensor InType(DataType type, const HostTensor& value) {
 
 }  // namespace
 
+Stage::~Stage() {
+  // What the outermost of a thread's destructors has yet to release.
+  thread_local StageList* releasing = nullptr;
+  if (releasing != nullptr) {
+    releasing->splice(releasing->end(), next);
+    return;
+  }
+  releasing = &next;
+  while (!next.empty()) {
+    std::shared_ptr<Stage> stage = std::move(next.front().second);
+    next.pop_front();
+    stage.reset();
+  }
+  releasing = nullptr;
+}
+
 std::string Step::Key() const {
   std::string key;
   for (const HostTensor& result : results) {

@@ -13,7 +13,16 @@
 
 namespace tartan::api {
 
+struct Stage;
+// By answer, the most recently used first.
+using StageList = std::list<std::pair<std::string, std::shared_ptr<Stage>>>;
+
 struct Stage {
+  Stage() = default;
+  Stage(const Stage&) = delete;
+  // One after the other, however long the chain that goes with it.
+  ~Stage();
+
   Fetch fetch;
   // Of the last stage of a run: what the fetched tensors are put into.
   bool is_last = false;
@@ -22,8 +31,7 @@ struct Stage {
   size_t operand_count = 0;
   std::shared_ptr<const Call> call;
   std::unique_ptr<CallRunner> runner;  // of the call
-  // By answer, the most recently used first; guarded by the session's mutex.
-  std::list<std::pair<std::string, std::shared_ptr<Stage>>> next;
+  StageList next;                        // guarded by the session's mutex
 };
 
 // What one stage of a run has given.
