@@ -78,7 +78,8 @@ absl::Status DeviceRunner::AddState(const std::vector<CheckedTensor>& checks, Re
   return absl::OkStatus();
 }
 
-absl::StatusOr<DeviceRunner::Loaded> DeviceRunner::Compile(const RepeatBody& given) const {
+absl::StatusOr<DeviceRunner::Loaded> DeviceRunner::Compile(const RepeatBody& given,
+                                                           RunStatistics* statistics) const {
   Loaded loaded;
   RepeatBody body = given;
   std::vector<CheckedTensor> made;  // by the turns
@@ -105,27 +106,48 @@ absl::StatusOr<DeviceRunner::Loaded> DeviceRunner::Compile(const RepeatBody& giv
   // Handed out again, so that their memory serves for nothing else during a turn.
   Append(body.states, &outputs);
   Append(body.invariants, &outputs);
-  RunStatistics ignored;
-  TARTAN_ASSIGN_OR_RETURN(
-      loaded.program,
-      api::Load(device_, inputs, outputs, "body", statistics_ != nullptr ? statistics_ : &ignored));
+  TARTAN_ASSIGN_OR_RETURN(loaded.program, api::Load(device_, inputs, outputs, "body", statistics));
   return loaded;
 }
 
-absl::StatusOr<const DeviceRunner::Loaded*> DeviceRunner::Load(const RepeatBody& body) {
+absl::StatusOr<const DeviceRunner::Loaded*> DeviceRunner::Load(const RepeatBody& body,
+                                                               RunStatistics* statistics) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (loaded_ == nullptr) {
-    TARTAN_ASSIGN_OR_RETURN(Loaded loaded, Compile(body));
+    TARTAN_ASSIGN_OR_RETURN(Loaded loaded, Compile(body, statistics));
     loaded_ = std::make_unique<const Loaded>(std::move(loaded));
-    statistics_ = nullptr;
   }
   return loaded_.get();
 }
 
-absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Repeat(
-    const RepeatBody& body, absl::Span<const HostTensor> operands) {
+// What a call is given to run with: it may keep neither this nor the statistics.
+class DeviceRunner::OneRun final : public CallRunner {
+ public:
+  OneRun(DeviceRunner& runner, RunStatistics* statistics)
+      : runner_(runner), statistics_(statistics) {}
+
+  absl::StatusOr<std::vector<HostTensor>> Repeat(const RepeatBody& body,
+                                                 absl::Span<const HostTensor> operands) override {
+    return runner_.Repeat(body, operands, statistics_);
+  }
+
+ private:
+  DeviceRunner& runner_;
+  RunStatistics* const statistics_;
+};
+
+absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Run(const Call& call,
+                                                          absl::Span<const HostTensor> operands,
+                                                          RunStatistics* statistics) {
+  OneRun runner(*this, statistics);
+  return call.Run(operands, runner);
+}
+
+absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Repeat(const RepeatBody& body,
+                                                             absl::Span<const HostTensor> operands,
+                                                             RunStatistics* statistics) {
   if (body.turns > kMaxTurns && !body.goes_on.defined()) return TooManyTurns(kMaxTurns);
-  TARTAN_ASSIGN_OR_RETURN(const Loaded* loaded, Load(body));
+  TARTAN_ASSIGN_OR_RETURN(const Loaded* loaded, Load(body, statistics));
   for (const OperandCheck& operand : loaded->operand_checks) {
     if (body.turns == 0) break;
     TARTAN_RETURN_IF_ERROR(CheckValues(*operand.check, operands[operand.operand]));

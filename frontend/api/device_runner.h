@@ -12,18 +12,20 @@
 
 namespace tartan::api {
 
-// Of one call, whose body it compiles once. Thread-safe; `statistics` is used by the first call
-// only.
-class DeviceRunner final : public CallRunner {
+// Of one call, whose body it compiles once. Thread-safe.
+class DeviceRunner {
  public:
   // `is_checked` false: without the checks of the body.
-  DeviceRunner(const Device& device, bool is_checked, RunStatistics* statistics)
-      : device_(device), is_checked_(is_checked), statistics_(statistics) {}
-  // OutOfRange where a check of the body fails in some turn; a condition then ends the turns.
-  absl::StatusOr<std::vector<HostTensor>> Repeat(const RepeatBody& body,
-                                                 absl::Span<const HostTensor> operands) override;
+  DeviceRunner(const Device& device, bool is_checked) : device_(device), is_checked_(is_checked) {}
+
+  // Adds to `statistics` what compiling the body took, if this run did it. OutOfRange where a check
+  // of the body fails in some turn; a condition then ends the turns.
+  absl::StatusOr<std::vector<HostTensor>> Run(const Call& call,
+                                              absl::Span<const HostTensor> operands,
+                                              RunStatistics* statistics);
 
  private:
+  class OneRun;
   struct OperandCheck {
     std::shared_ptr<const Check> check;
     size_t operand = 0;
@@ -37,16 +39,18 @@ class DeviceRunner final : public CallRunner {
     int64_t statuses = 0;
   };
 
-  absl::StatusOr<const Loaded*> Load(const RepeatBody& body);
+  absl::StatusOr<std::vector<HostTensor>> Repeat(const RepeatBody& body,
+                                                 absl::Span<const HostTensor> operands,
+                                                 RunStatistics* statistics);
+  absl::StatusOr<const Loaded*> Load(const RepeatBody& body, RunStatistics* statistics);
   // The checks whose values the turns make, as one more state of the body.
   static absl::Status AddState(const std::vector<CheckedTensor>& checks, RepeatBody* body);
-  absl::StatusOr<Loaded> Compile(const RepeatBody& body) const;
+  absl::StatusOr<Loaded> Compile(const RepeatBody& body, RunStatistics* statistics) const;
 
   const Device& device_;
   const bool is_checked_;
   std::mutex mutex_;
-  RunStatistics* statistics_;  // null after the first call
-  std::unique_ptr<const Loaded> loaded_;
+  std::unique_ptr<const Loaded> loaded_;  // guarded by mutex_ until it is there; not changed then
 };
 
 }  // namespace tartan::api

@@ -1,7 +1,6 @@
 #include "frontend/api/stage.h"
 
 #include "absl/strings/str_cat.h"
-#include "frontend/api/device_runner.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::api {
@@ -56,7 +55,7 @@ absl::Status RunStage(const Stage& stage, RunState* state, RunStatistics* statis
     step.results = std::move(fetched);
   } else {
     step.is_call = true;
-    TARTAN_ASSIGN_OR_RETURN(step.results, stage.call->Run(fetched, *stage.runner));
+    TARTAN_ASSIGN_OR_RETURN(step.results, stage.runner->Run(*stage.call, fetched, statistics));
     state->values.insert(state->values.end(), step.results.begin(), step.results.end());
   }
   state->values.insert(state->values.end(), step.kept.begin(), step.kept.end());
@@ -120,7 +119,7 @@ absl::StatusOr<Answer> StageRecorder::Ask(const Question& question) {
   auto stage = std::make_shared<Stage>();
   stage->operand_count = question.operands.size();
   stage->call = question.call;
-  stage->runner = std::make_unique<DeviceRunner>(device_, is_checked_, statistics_);
+  stage->runner = std::make_unique<DeviceRunner>(device_, is_checked_);
   std::vector<Tensor> wanted = question.operands;
   wanted.insert(wanted.end(), question.kept.begin(), question.kept.end());
   TARTAN_ASSIGN_OR_RETURN(stage->fetch, Fetch::Make(device_, state_.placeholders, wanted, name_,

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/api/device_runner.h"
 #include "frontend/api/fetch.h"
 #include "frontend/api/model.h"
 
@@ -30,7 +31,7 @@ struct Stage {
   // Of others: the question. The operands are fetched first, then what is kept.
   size_t operand_count = 0;
   std::shared_ptr<const Call> call;
-  std::unique_ptr<CallRunner> runner;  // of the call
+  std::unique_ptr<DeviceRunner> runner;  // of the call
   StageList next;                        // guarded by the session's mutex
 };
 

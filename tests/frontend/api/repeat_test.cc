@@ -29,13 +29,14 @@ class Repeating : public ::testing::Test {
 
   // The results on the device, which must be those of the definition.
   std::vector<HostTensor> Run(const RepeatBody& body, const std::vector<HostTensor>& operands) {
-    DeviceRunner runner(*device_, /*is_checked=*/true, nullptr);
+    DeviceRunner runner(*device_, /*is_checked=*/true);
+    RunStatistics statistics;
     NaiveRunner naive;
     const auto expected = naive.Repeat(body, operands);
     EXPECT_TRUE(expected.ok()) << expected.status();
     std::vector<HostTensor> results;
     for (int time = 0; time < 2; ++time) {  // the second time with the memory of the first
-      const auto actual = runner.Repeat(body, operands);
+      const auto actual = runner.Run(RepeatCall(body), operands, &statistics);
       EXPECT_TRUE(actual.ok()) << actual.status();
       if (!actual.ok() || !expected.ok()) return {};
       EXPECT_EQ(actual->size(), expected->size());
@@ -69,8 +70,8 @@ TEST_F(Repeating, HandsStatesOnAndStacksRows) {
   body.turns = 5;
   std::vector<float> x;
   for (int i = 0; i < 15; ++i) x.push_back(static_cast<float>(i));
-  const auto results = Run(body, {Floats({3}, {1, 2, 3}), Floats({5, 3}, x),
-                                  Floats({3}, {1, 0.5f, -1})});
+  const auto results =
+      Run(body, {Floats({3}, {1, 2, 3}), Floats({5, 3}, x), Floats({3}, {1, 0.5f, -1})});
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(results[1].shape().dims, (std::vector<int64_t>{5, 3}));
   EXPECT_EQ(results[0].GetDouble(0), 1 + 0 + 3 + 6 + 9 + 12);
@@ -78,11 +79,11 @@ TEST_F(Repeating, HandsStatesOnAndStacksRows) {
 
 TEST_F(Repeating, ExchangesStatesThatAreEachOthersNext) {
   RepeatBody body;
-  body.states = {FloatPlaceholder("a", {2}), FloatPlaceholder("b", {2}), FloatPlaceholder("c", {2})};
+  body.states = {FloatPlaceholder("a", {2}), FloatPlaceholder("b", {2}),
+                 FloatPlaceholder("c", {2})};
   body.next_states = {body.states[1], body.states[2], body.states[0]};
   body.turns = 7;
-  const auto results =
-      Run(body, {Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {5, 6})});
+  const auto results = Run(body, {Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {5, 6})});
   ASSERT_EQ(results.size(), 3u);
   EXPECT_THAT(results[0].ToDoubles(), ElementsAre(3, 4));
   EXPECT_THAT(results[1].ToDoubles(), ElementsAre(5, 6));
