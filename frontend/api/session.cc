@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <iterator>
 #include <mutex>
+#include <set>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/stage.h"
@@ -52,25 +56,33 @@ struct Session::Impl {
   std::shared_ptr<const Model> model;
   std::shared_ptr<Device> device;
   SessionOptions options;
+  LoadedPrograms programs;
 
+  // Held to look something up and to note it, never while something is compiled or run.
   std::mutex mutex;
   // Model inputs whose values decide shapes: found while binding, or no tensors of plain numbers.
   std::vector<bool> by_value;
   StageList roots;  // by signature
-  LoadedPrograms programs;
+  // What a thread is binding now: the stage it comes after (null: none) and its key.
+  using Place = std::pair<const Stage*, std::string>;
+  std::set<Place> binding;
+  std::condition_variable bound;
 
   using Values = std::vector<const HostValue*>;  // by input; null for one left out
 
   absl::StatusOr<Values> Arrange(const std::map<std::string, HostValue>& inputs) const;
   std::string Signature(const Values& values) const;
+  std::string KeyAfter(const StagePtr& last, const Values& values, const RunState& state) const;
+  StageList& ListAfter(const StagePtr& last) { return last == nullptr ? roots : last->next; }
   // The stage after `last` (the first one if null), bound if it is new; then the state is that of a
   // run that has reached the last stage, which is returned. Null where the run has to begin again,
   // because more values decide shapes than was known.
   absl::StatusOr<StagePtr> Next(const Values& values, const StagePtr& last, RunState* state,
                                 RunStatistics* statistics);
-  absl::StatusOr<StagePtr> Bind(const Values& values, const StagePtr& last, RunState* state,
+  absl::StatusOr<StagePtr> Bind(const Values& values, const StagePtr& last,
+                                const std::vector<bool>& known_by_value, RunState* state,
                                 RunStatistics* statistics);
-  void Keep(StageList& list, const std::string& key, StagePtr stage);
+  void Keep(const Values& values, const StagePtr& last, const RunState& state, StagePtr stage);
   absl::StatusOr<std::vector<HostValue>> Run(const Values& values, RunStatistics* statistics,
                                              std::vector<KernelProfile>* profile);
 };
@@ -120,16 +132,34 @@ std::string Session::Impl::Signature(const Values& values) const {
   return signature;
 }
 
+std::string Session::Impl::KeyAfter(const StagePtr& last, const Values& values,
+                                    const RunState& state) const {
+  return last == nullptr ? Signature(values) : state.steps.back().Key();
+}
+
 absl::StatusOr<StagePtr> Session::Impl::Next(const Values& values, const StagePtr& last,
                                              RunState* state, RunStatistics* statistics) {
-  std::lock_guard<std::mutex> lock(mutex);
-  const std::string key = last == nullptr ? Signature(values) : state->steps.back().Key();
-  StageList& list = last == nullptr ? roots : last->next;
-  if (StagePtr found = FindStage(list, key); found != nullptr) return found;
-  return Bind(values, last, state, statistics);
+  std::unique_lock<std::mutex> lock(mutex);
+  Place place;
+  std::vector<bool> known_by_value;
+  while (true) {
+    place = {last.get(), KeyAfter(last, values, *state)};
+    if (StagePtr found = FindStage(ListAfter(last), place.second)) return found;
+    known_by_value = by_value;
+    if (binding.insert(place).second) break;
+    bound.wait(lock);
+  }
+  lock.unlock();
+  const absl::Cleanup end_binding = [&] {
+    std::lock_guard<std::mutex> relock(mutex);
+    binding.erase(place);
+    bound.notify_all();
+  };
+  return Bind(values, last, known_by_value, state, statistics);
 }
 
 absl::StatusOr<StagePtr> Session::Impl::Bind(const Values& values, const StagePtr& last,
+                                             const std::vector<bool>& known_by_value,
                                              RunState* state, RunStatistics* statistics) {
   const auto start = Clock::now();
   const double others_ms = statistics->compile_ms + statistics->setup_ms;
@@ -138,7 +168,7 @@ absl::StatusOr<StagePtr> Session::Impl::Bind(const Values& values, const StagePt
     bindings[i].given = values[i] != nullptr;
     if (values[i] == nullptr) continue;
     bindings[i].shape = values[i]->tensor().shape();
-    if (by_value[i]) bindings[i].value = values[i];
+    if (known_by_value[i]) bindings[i].value = values[i];
   }
   StageRecorder recorder(*device, programs, model->name(), *state, last, !options.unchecked,
                          statistics);
@@ -146,31 +176,35 @@ absl::StatusOr<StagePtr> Session::Impl::Bind(const Values& values, const StagePt
   statistics->bind_ms +=
       Milliseconds(start) - (statistics->compile_ms + statistics->setup_ms - others_ms);
   bool more = false;
-  for (int input : graph.needed_values) {
-    more |= !by_value[static_cast<size_t>(input)];
-    by_value[static_cast<size_t>(input)] = true;
+  for (int input : graph.needed_values) more |= !known_by_value[static_cast<size_t>(input)];
+  if (more) {
+    std::lock_guard<std::mutex> lock(mutex);
+    for (int input : graph.needed_values) by_value[static_cast<size_t>(input)] = true;
+    return StagePtr();
   }
-  if (more) return StagePtr();
   if (!graph.needed_values.empty()) {
     return absl::InternalError("the model asks again for values it has");
   }
   if (recorder.state().placeholders.empty()) recorder.Begin(graph.placeholders);
   TARTAN_ASSIGN_OR_RETURN(StagePtr first, recorder.Finish(std::move(graph.outputs)));
-  if (last == nullptr) {
-    Keep(roots, Signature(values), std::move(first));
-  } else {
-    Keep(last->next, state->steps.back().Key(), std::move(first));
-  }
+  Keep(values, last, *state, std::move(first));
   *state = recorder.state();
   return recorder.last();
 }
 
-void Session::Impl::Keep(StageList& list, const std::string& key, StagePtr stage) {
-  list.emplace_front(key, std::move(stage));
-  if (static_cast<int>(list.size()) > options.max_signatures) list.pop_back();
+// `state` is that of a run which has reached `last`.
+void Session::Impl::Keep(const Values& values, const StagePtr& last, const RunState& state,
+                         StagePtr stage) {
+  StageList dropped;  // released after the mutex is
+  std::lock_guard<std::mutex> lock(mutex);
+  StageList& list = ListAfter(last);
+  list.emplace_front(KeyAfter(last, values, state), std::move(stage));
+  if (static_cast<int>(list.size()) > options.max_signatures) {
+    dropped.splice(dropped.end(), list, std::prev(list.end()));
+  }
   int count = 0;
   for (const auto& [signature, root] : roots) count += CountStages(*root);
-  if (count > kMaxStages) roots.clear();
+  if (count > kMaxStages) dropped.splice(dropped.end(), roots);
 }
 
 absl::StatusOr<std::vector<HostValue>> Session::Impl::Run(const Values& values,

@@ -33,7 +33,9 @@ struct SessionOptions {
   std::optional<plan::Winograd> winograd;
 };
 
-// Thread-safe: runs of one signature share its compiled program, each with its own memory.
+// Thread-safe: runs of one signature share its compiled program, each with its own memory. A new
+// signature is compiled by the first run that brings it, while others with the same wait for it and
+// runs of known ones go on.
 class Session {
  public:
   static absl::StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
