@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/build_program.h"
 #include "backend_opencl/disk_cache.h"
+#include "backend_opencl/driver_failure.h"
 #include "backend_opencl/opencl_executable.h"
 #include "backend_opencl/pocl_program.h"
 #include "tile/base/status_macros.h"
@@ -68,7 +69,7 @@ absl::StatusOr<Built> BuildThroughCache(const OpenClDevice& device,
   if (const auto payload = cache == nullptr ? std::nullopt : cache->Load(key); payload) {
     absl::StatusOr<ProgramHandle> program = BuildFromBinary(device, *payload, options);
     if (program.ok()) return Built{*std::move(program), nullptr, /*from_cache=*/true};
-    cache->Remove(key);
+    if (!IsShortage(program.status())) cache->Remove(key);
   }
   TARTAN_ASSIGN_OR_RETURN(ProgramHandle program, BuildFromSource(device, text, options));
   if (cache != nullptr) {

@@ -56,6 +56,12 @@ struct Listing {
   }
 };
 
+// Whether reading failed because there is no entry of ours: no regular file, one that is too large,
+// a link to nowhere. Other errors say nothing of what an entry holds.
+bool IsNoFile(int error) {
+  return error == EFBIG || error == ENXIO || error == ELOOP || error == ENOENT;
+}
+
 absl::Status FileError(const std::error_code& error, absl::string_view what, const fs::path& path) {
   const std::string message = absl::StrCat(what, " ", path.string(), ": ", error.message());
   return error == std::errc::permission_denied || error == std::errc::read_only_file_system
@@ -153,8 +159,7 @@ std::optional<std::string> DiskCache::Load(absl::string_view key) {
   const std::string path = PathOf(key);
   std::string bytes;
   if (!ReadWholeFile(path, kMaxEntryBytes, &bytes)) {
-    // Too large, or no file at all, a pipe say.
-    if (errno == EFBIG || errno == ENXIO) {
+    if (errno != ENOENT && IsNoFile(errno)) {
       Remove(key);
     } else if (errno != ENOENT) {
       TellFailure("cannot read", path);
@@ -224,10 +229,15 @@ absl::StatusOr<CacheContents> InspectCache(absl::string_view directory) {
 absl::StatusOr<int64_t> VerifyCache(absl::string_view directory) {
   TARTAN_ASSIGN_OR_RETURN(const Listing listing, List(KernelDirectory(directory)));
   int64_t damaged = 0;
+  absl::Status unread;  // the first
   for (const StoredFile& file : listing.entries) {
     std::string bytes;
-    if (!ReadWholeFile(file.path.string(), kMaxEntryBytes, &bytes) && errno == ENOENT &&
-        !fs::is_symlink(file.path)) {
+    const bool is_read = ReadWholeFile(file.path.string(), kMaxEntryBytes, &bytes);
+    const int error = errno;
+    if (!is_read && error == ENOENT && !fs::is_symlink(file.path)) continue;
+    if (!is_read && !IsNoFile(error)) {
+      unread.Update(FileError(std::error_code(error, std::generic_category()),
+                              "cannot read the cache entry", file.path));
       continue;
     }
     const std::optional<CacheEntry> entry = DecodeCacheEntry(bytes);
@@ -235,6 +245,7 @@ absl::StatusOr<int64_t> VerifyCache(absl::string_view directory) {
     ++damaged;
     TARTAN_RETURN_IF_ERROR(Delete(file));
   }
+  TARTAN_RETURN_IF_ERROR(unread);
   return damaged;
 }
 

@@ -63,7 +63,8 @@ struct CacheContents {
   int64_t bytes = 0;
 };
 absl::StatusOr<CacheContents> InspectCache(absl::string_view directory);
-// Deletes damaged entries and returns how many there were.
+// Deletes damaged entries and returns how many there were. An entry that cannot be read stays;
+// PermissionDenied or Internal tells the first such, after all have been looked at.
 absl::StatusOr<int64_t> VerifyCache(absl::string_view directory);
 // Deletes the least recently used entries until at most `limit_bytes` remain, and what interrupted
 // writers and killed processes left (scratch_folder.h); returns what remains.

@@ -30,6 +30,11 @@ const char* Describe(Shortage shortage);
 // where nothing is short.
 absl::Status ExplainByShortage(absl::Status failure);
 
+// Whether something failed for a shortage, not for what it was given.
+inline bool IsShortage(const absl::Status& failure) {
+  return absl::IsResourceExhausted(failure) || absl::IsAborted(failure);
+}
+
 // The folder that the driver writes to, whose disk may be full. One at a time; once it is no longer
 // watched, FindShortage knows how it was at the end.
 void WatchFolder(const std::string& folder);

@@ -8,7 +8,8 @@
 
 namespace tartan::opencl {
 
-// Reads the whole of a regular file of at most `max_bytes`.
+// Reads the whole of a regular file of at most `max_bytes`. EFBIG for what is larger or no regular
+// file.
 bool ReadWholeFile(const std::string& path, int64_t max_bytes, std::string* bytes);
 
 // Sets the modification time to now.

@@ -64,7 +64,7 @@ bool StaysBelow(const std::string& path) {
 bool Write(const proto::ProgramFiles& packed, const std::string& root) {
   for (const proto::ProgramFiles::File& file : packed.files()) {
     const fs::path to = fs::path(root) / packed.folder() / file.path();
-    if (!StaysBelow(file.path()) || !MakePrivateDirectories(to.parent_path().string()) ||
+    if (!MakePrivateDirectories(to.parent_path().string()) ||
         !WriteFileByRename(to.string() + "-", to.string(), file.content())) {
       return false;
     }
@@ -78,18 +78,14 @@ void Delete(const std::string& folder) {
   if (!root.empty()) fs::remove_all(fs::path(root) / folder, ignored);
 }
 
-struct Unpacked {
-  std::string folder;
-  int kernels = 0;
-};
-
-// Nothing where the bytes are not what Pack gave, or cannot be written.
-std::optional<Unpacked> Unpack(const std::string& bytes, const std::string& root) {
+// Nothing where the bytes are not what Pack gave.
+std::optional<proto::ProgramFiles> Parse(const std::string& bytes) {
   proto::ProgramFiles packed;
   if (!packed.ParseFromString(bytes) || !StaysBelow(packed.folder())) return std::nullopt;
-  if (Write(packed, root)) return Unpacked{packed.folder(), packed.files_size() - 1};
-  Delete(packed.folder());
-  return std::nullopt;
+  for (const proto::ProgramFiles::File& file : packed.files()) {
+    if (!StaysBelow(file.path())) return std::nullopt;
+  }
+  return packed;
 }
 
 // The folder that has appeared since; nothing where it is not exactly one. A program whose build
@@ -147,15 +143,22 @@ class Builder {
   std::optional<PoclBuild> BuildFromCache() {
     const std::optional<std::string> bytes = cache_ == nullptr ? std::nullopt : cache_->Load(key_);
     if (!bytes.has_value()) return std::nullopt;
-    const std::optional<Unpacked> unpacked = Unpack(*bytes, root_);
-    if (unpacked.has_value()) {
-      absl::StatusOr<ProgramHandle> program = BuildFromSource(device_, source_, options_);
-      if (program.ok() && fs::exists(absl::StrCat(root_, "/", unpacked->folder, kUsedFile))) {
-        return Result(*std::move(program), unpacked->folder, unpacked->kernels, true);
-      }
-      Delete(unpacked->folder);
+    const std::optional<proto::ProgramFiles> packed = Parse(*bytes);
+    if (!packed.has_value()) {
+      cache_->Remove(key_);
+      return std::nullopt;
     }
-    cache_->Remove(key_);
+    // What cannot be unpacked, or built for a shortage, may be sound.
+    bool is_rejected = false;
+    if (Write(*packed, root_)) {
+      absl::StatusOr<ProgramHandle> program = BuildFromSource(device_, source_, options_);
+      if (program.ok() && fs::exists(absl::StrCat(root_, "/", packed->folder(), kUsedFile))) {
+        return Result(*std::move(program), packed->folder(), packed->files_size() - 1, true);
+      }
+      is_rejected = program.ok() || !IsShortage(program.status());
+    }
+    Delete(packed->folder());
+    if (is_rejected) cache_->Remove(key_);
     return std::nullopt;
   }
 

@@ -251,6 +251,26 @@ TEST_F(CompileTest, CompilesAgainWhatTheDriverRejects) {
   EXPECT_EQ(HitsOf(Source("7.0f")), 1);
 }
 
+TEST_F(CompileTest, KeepsAnEntryThatItHasNoPlaceToUnpack) {
+  device_ = Open();
+  if (device_->info().platform != "Portable Computing Language") return;
+  EXPECT_EQ(Run(Source("16.0f")), 17.0f);
+  std::ifstream file(OnlyEntry(), std::ios::binary);
+  const auto entry = DecodeCacheEntry(std::string(std::istreambuf_iterator<char>(file), {}));
+  proto::ProgramFiles kept;
+  ASSERT_TRUE(entry.has_value() && kept.ParseFromString(entry->payload));
+  // A folder where a file would have to be.
+  fs::create_directories(fs::path(PoclFolder::OfProcess().root()) / kept.folder() /
+                         kept.files(0).path() / "folder");
+  {
+    const auto executable = device_->Compile(Source("16.0f"));
+    ASSERT_TRUE(executable.ok()) << executable.status();
+    EXPECT_EQ((*executable)->statistics().cache_hits, 0);
+    EXPECT_EQ(Entries().size(), 1u) << "nothing is wrong with it";
+  }
+  EXPECT_EQ(HitsOf(Source("16.0f")), 1);
+}
+
 // What a killed process has not kept is compiled again: each kernel is kept soon after its launch.
 TEST_F(CompileTest, KeepsTheKernelsThatPoclCompilesAtTheirLaunch) {
   device_ = Open();

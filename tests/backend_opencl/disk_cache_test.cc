@@ -1,5 +1,6 @@
 #include "backend_opencl/disk_cache.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -288,6 +290,54 @@ TEST_F(DiskCacheTest, VerifyDeletesWhatIsDamagedAndNothingElse) {
   EXPECT_EQ(*VerifyCache(root_), 1);
   EXPECT_EQ(InspectCache(root_)->entries, 2);
   EXPECT_EQ(*VerifyCache(root_), 0);
+}
+
+// In a child process, which ends with what `work` returns.
+template <class Work>
+int InChildProcess(Work work) {
+  const pid_t child = fork();
+  if (child == 0) _exit(work());
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(DiskCacheTest, VerifyLeavesWhatItCannotReadAndTellsIt) {
+  for (const char* key : {"a", "b", "c"}) Open().Store(key, "payload");
+  WriteFile(PathOf("c"), "nonsense");
+  for (fs::path path : {fs::path(directory_.path()), fs::path(directory_.path() + "/deep"),
+                        fs::path(root_), fs::path(root_ + "/kernels")}) {
+    fs::permissions(path, fs::perms::all);
+  }
+  fs::permissions(PathOf("b"), fs::perms::owner_write);
+  fs::permissions(PathOf("c"), fs::perms::all);
+  const std::string unreadable = PathOf("b").string();
+  EXPECT_EQ(InChildProcess([&] {
+              if (getuid() == 0 && setuid(65534) != 0) return 3;  // root may read everything
+              const auto damaged = VerifyCache(root_);
+              if (damaged.ok()) return 1;
+              const std::string message(damaged.status().message());
+              const bool tells = message.find(unreadable) != std::string::npos &&
+                                 message.find("Permission denied") != std::string::npos;
+              return tells ? 0 : 2;
+            }),
+            0);
+  EXPECT_FALSE(fs::exists(PathOf("c"))) << "it is damaged, and was read";
+  fs::permissions(PathOf("b"), fs::perms::owner_all);
+  EXPECT_EQ(Open().Load("b"), "payload");
+}
+
+TEST_F(DiskCacheTest, KeepsAnEntryWhereTooManyFilesAreOpen) {
+  Open().Store("key", "payload");
+  EXPECT_EQ(InChildProcess([&] {
+              while (open("/dev/null", O_RDONLY) >= 0) {
+              }
+              return errno == EMFILE && !Open().Load("key").has_value() && !VerifyCache(root_).ok()
+                         ? 0
+                         : 1;
+            }),
+            0);
+  EXPECT_EQ(Open().Load("key"), "payload");
 }
 
 TEST_F(DiskCacheTest, PruneKeepsTheMostRecentlyUsed) {
