@@ -38,6 +38,34 @@ bool Matches(const hal::DeviceInfo& info, absl::string_view selector) {
          absl::StrContains(absl::AsciiStrToLower(info.name), wanted);
 }
 
+// The value of an environment variable; empty where it is not set.
+absl::string_view Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
+  compiler::CompileOptions options;
+  const absl::string_view winograd = Environment("TARTAN_WINOGRAD");
+  if (winograd == "0") {
+    options.winograd = plan::Winograd::kNever;
+  } else if (winograd == "1") {
+    options.winograd = plan::Winograd::kWhereFaster;
+  } else if (!winograd.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("TARTAN_WINOGRAD is '", winograd, "' in the environment, not 0 or 1"));
+  }
+  return options;
+}
+
+compiler::CompileHooks HooksOfEnvironment() {
+  compiler::CompileHooks hooks;
+  if (const absl::string_view directory = Environment("TARTAN_DUMP_DIR"); !directory.empty()) {
+    hooks.dump = compiler::DumpToDirectory(std::string(directory));
+  }
+  return hooks;
+}
+
 }  // namespace
 
 absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>& devices,
@@ -46,8 +74,7 @@ absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>&
     return absl::UnavailableError(
         "no OpenCL device was found; for the CPU install PoCL: apt-get install pocl-opencl-icd");
   }
-  const char* environment = std::getenv("TARTAN_DEVICE");
-  if (selector.empty() && environment != nullptr) selector = environment;
+  if (selector.empty()) selector = Environment("TARTAN_DEVICE");
   if (selector.empty()) {
     for (const hal::DeviceInfo& info : devices) {
       if (info.type == hal::DeviceType::kGpu) return info;
@@ -66,12 +93,14 @@ absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices(const DeviceOptions& op
   return MakeDriver(options)->ListDevices();
 }
 
-Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache)
+Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
+               compiler::CompileOptions options, compiler::CompileHooks hooks)
     : hal_(std::move(hal)),
       cache_(std::move(cache)),
       programs_(std::make_shared<evaluator::ProgramCache>(
           hal_, opencl::DialectOf(hal_->info().settings))),
-      options_(std::make_unique<compiler::CompileOptions>()) {
+      options_(std::make_unique<compiler::CompileOptions>(std::move(options))),
+      hooks_(std::make_unique<const compiler::CompileHooks>(std::move(hooks))) {
   if (cache_ != nullptr) {
     programs_->SetStore({[cache = cache_](absl::string_view key) { return cache->Load(key); },
                          [cache = cache_](absl::string_view key, absl::string_view bytes) {
@@ -80,15 +109,6 @@ Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache)
     if (const auto stored = opencl::LoadPlans(*cache_, info()); stored.has_value()) {
       options_->tuned = std::make_shared<plan::PlanBook>(plan::PlanBook::Parse(*stored));
     }
-  }
-  compiler::CompileHooks hooks;
-  if (const char* directory = std::getenv("TARTAN_DUMP_DIR"); directory != nullptr) {
-    hooks.dump = compiler::DumpToDirectory(directory);
-  }
-  hooks_ = std::make_unique<const compiler::CompileHooks>(std::move(hooks));
-  if (const char* winograd = std::getenv("TARTAN_WINOGRAD"); winograd != nullptr) {
-    options_->winograd =
-        absl::string_view(winograd) == "0" ? plan::Winograd::kNever : plan::Winograd::kWhereFaster;
   }
 }
 
@@ -162,6 +182,7 @@ absl::Status Device::UpdatePlans(const std::function<void(plan::PlanBook*)>& cha
 
 absl::StatusOr<std::shared_ptr<Device>> Device::Open(absl::string_view selector,
                                                      const DeviceOptions& options) {
+  TARTAN_ASSIGN_OR_RETURN(compiler::CompileOptions compile_options, OptionsOfEnvironment());
   const std::unique_ptr<hal::Driver> driver = MakeDriver(options);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<hal::DeviceInfo> devices, driver->ListDevices());
   TARTAN_ASSIGN_OR_RETURN(const hal::DeviceInfo info, SelectDevice(devices, selector));
@@ -172,7 +193,8 @@ absl::StatusOr<std::shared_ptr<Device>> Device::Open(absl::string_view selector,
                                                 opencl::OpenClOptions().cache_limit_bytes,
                                                 options.verbose);
   }
-  return std::shared_ptr<Device>(new Device(std::move(hal), std::move(cache)));
+  return std::shared_ptr<Device>(new Device(std::move(hal), std::move(cache),
+                                            std::move(compile_options), HooksOfEnvironment()));
 }
 
 }  // namespace tartan::api

@@ -49,9 +49,9 @@ struct DeviceOptions {
 absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices(const DeviceOptions& options = {});
 
 // With TARTAN_DUMP_DIR in the environment, everything a device compiles is written there, stage by
-// stage. TARTAN_WINOGRAD=0 there keeps Winograd's algorithm for 3x3 convolutions out; 1 lets it use
-// larger tiles, which are faster but less exact than direct sums (by 1e-4 of the output's range at
-// most).
+// stage (tile/compiler/dump_files.h). TARTAN_WINOGRAD=0 there keeps Winograd's algorithm for 3x3
+// convolutions out; 1 lets it use larger tiles, which are faster but less exact than direct sums
+// (by 1e-4 of the output's range at most); Open refuses any other value.
 class Device {
  public:
   // `selector`: an index, or a case-insensitive part of the platform or device name; empty: the
@@ -91,7 +91,8 @@ class Device {
   absl::Status UpdatePlans(const std::function<void(plan::PlanBook*)>& change);
 
  private:
-  Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache);
+  Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
+         compiler::CompileOptions options, compiler::CompileHooks hooks);
   Device(const Device& other, compiler::CompileOptions options, compiler::CompileHooks hooks);
 
   const hal::DevicePtr hal_;

@@ -1,0 +1,40 @@
+// What a device takes from the environment.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "frontend/api/device.h"
+
+namespace tartan::api {
+namespace {
+
+class DeviceEnvironment : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto device = Device::Open();
+    if (!device.ok()) GTEST_SKIP() << device.status();
+  }
+  ~DeviceEnvironment() override { unsetenv("TARTAN_WINOGRAD"); }
+
+  static absl::Status OpenWith(const char* winograd) {
+    setenv("TARTAN_WINOGRAD", winograd, 1);
+    return Device::Open().status();
+  }
+};
+
+TEST_F(DeviceEnvironment, KnowsTwoValuesForWinogradsAlgorithm) {
+  for (const char* known : {"0", "1", ""}) EXPECT_TRUE(OpenWith(known).ok()) << known;
+}
+
+TEST_F(DeviceEnvironment, RefusesOthersAndTellsWhatItKnows) {
+  for (const std::string unknown : {"off", "false", "2", "1 ", "00"}) {
+    const absl::Status status = OpenWith(unknown.c_str());
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << unknown;
+    const std::string message(status.message());
+    EXPECT_NE(message.find("TARTAN_WINOGRAD"), std::string::npos) << message;
+    EXPECT_NE(message.find("'" + unknown + "'"), std::string::npos) << message;
+    EXPECT_NE(message.find("0 or 1"), std::string::npos) << message;
+  }
+}
+
+}  // namespace
+}  // namespace tartan::api
