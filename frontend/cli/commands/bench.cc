@@ -31,6 +31,7 @@ struct BenchOptions {
   std::vector<int64_t> batches;
   int threads = 0;  // 0: as many as the device takes
   bool profile = false;
+  bool check_cost = false;
 };
 
 constexpr int64_t kMaxSamples = 10'000'000;
@@ -41,27 +42,48 @@ double PeakHostBytes() {
   return static_cast<double>(usage.ru_maxrss) * 1024;
 }
 
-absl::StatusOr<std::vector<double>> Measure(api::Session& session,
-                                            const std::map<std::string, api::HostValue>& inputs,
-                                            const BenchOptions& options) {
+using Inputs = std::map<std::string, api::HostValue>;
+
+absl::StatusOr<double> TimeOne(api::Session& session, const Inputs& inputs) {
+  const Stopwatch one;
+  TARTAN_RETURN_IF_ERROR(session.RunValues(inputs).status());
+  return one.Milliseconds();
+}
+
+// Of each session the times of its runs; they take turns, so that what the machine does meanwhile
+// hits them alike, and change places after each.
+absl::StatusOr<std::vector<std::vector<double>>> Measure(const std::vector<api::Session*>& sessions,
+                                                         const Inputs& inputs,
+                                                         const BenchOptions& options) {
   for (int64_t i = 0; i < options.warmup; ++i) {
-    TARTAN_RETURN_IF_ERROR(session.RunValues(inputs).status());
+    for (api::Session* session : sessions) {
+      TARTAN_RETURN_IF_ERROR(session->RunValues(inputs).status());
+    }
   }
-  std::vector<double> samples;
-  const int64_t most = options.count > 0 ? options.count : kMaxSamples;
+  std::vector<std::vector<double>> samples(sessions.size());
+  const size_t most = static_cast<size_t>(options.count > 0 ? options.count : kMaxSamples);
   const Stopwatch total;
   do {
-    const Stopwatch one;
-    TARTAN_RETURN_IF_ERROR(session.RunValues(inputs).status());
-    samples.push_back(one.Milliseconds());
-  } while (static_cast<int64_t>(samples.size()) < most &&
+    const size_t turn = samples[0].size();
+    for (size_t i = 0; i < sessions.size(); ++i) {
+      const size_t which = (turn + i) % sessions.size();
+      TARTAN_ASSIGN_OR_RETURN(samples[which].emplace_back(), TimeOne(*sessions[which], inputs));
+    }
+  } while (samples[0].size() < most &&
            (options.count > 0 || total.Milliseconds() < 1000 * options.seconds));
   return samples;
 }
 
-// One batch size; 0 leaves the model's sizes.
-absl::Status Bench(api::Session& session, const BenchOptions& options, int64_t batch,
-                   const Stopwatch& since_start, const Context& context,
+// What checking adds to the time without it, of times taken in turns.
+double CheckCost(const std::vector<double>& checked, const std::vector<double>& unchecked) {
+  std::vector<double> differences;
+  for (size_t i = 0; i < checked.size(); ++i) differences.push_back(checked[i] - unchecked[i]);
+  return Summarize(std::move(differences)).median / Summarize(unchecked).median;
+}
+
+// One batch size; 0 leaves the model's sizes. `unchecked`, where not null, is measured beside.
+absl::Status Bench(api::Session& session, api::Session* unchecked, const BenchOptions& options,
+                   int64_t batch, const Stopwatch& since_start, const Context& context,
                    proto::BenchReport* report) {
   InputOptions input_options = options.inputs;
   input_options.batch = batch;
@@ -70,15 +92,22 @@ absl::Status Bench(api::Session& session, const BenchOptions& options, int64_t b
   api::RunStatistics first;
   TARTAN_RETURN_IF_ERROR(session.RunValues(inputs, &first).status());
   report->set_first_ms(since_start.Milliseconds());
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<double> samples, Measure(session, inputs, options));
-  const LatencySummary summary = Summarize(samples);
+  std::vector<api::Session*> sessions = {&session};
+  if (unchecked != nullptr) sessions.push_back(unchecked);
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> samples,
+                          Measure(sessions, inputs, options));
+  const LatencySummary summary = Summarize(samples[0]);
   report->set_batch(batch);
   report->set_median_ms(summary.median);
   report->set_p90_ms(summary.p90);
   report->set_p99_ms(summary.p99);
   report->set_min_ms(summary.min);
   report->set_mean_ms(summary.mean);
-  report->set_runs(samples.size());
+  report->set_runs(samples[0].size());
+  if (unchecked != nullptr) {
+    report->set_unchecked_median_ms(Summarize(samples[1]).median);
+    report->set_check_cost(CheckCost(samples[0], samples[1]));
+  }
   report->set_throughput(1000 * std::max<int64_t>(batch, 1) / summary.mean);
   report->set_compile_ms(first.bind_ms + first.compile_ms + first.setup_ms);
   report->set_kernels(first.kernels);
@@ -97,6 +126,10 @@ std::string BatchText(const proto::BenchReport& report) {
   table.AddRow({"least", FormatMs(report.min_ms())});
   table.AddRow({"mean", FormatMs(report.mean_ms())});
   table.AddRow({"runs", absl::StrCat(report.runs())});
+  if (report.unchecked_median_ms() > 0) {
+    table.AddRow({"unchecked", FormatMs(report.unchecked_median_ms())});
+    table.AddRow({"checks cost", absl::StrFormat("%.1f %%", 100 * report.check_cost())});
+  }
   table.AddRow({"throughput", absl::StrFormat("%.1f/s", report.throughput())});
   table.AddRow({"compile", FormatMs(report.compile_ms())});
   table.AddRow({"first answer", FormatMs(report.first_ms())});
@@ -136,6 +169,13 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
   const double load_ms = since_start.Milliseconds();
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   TARTAN_ASSIGN_OR_RETURN(const auto session, context.OpenSession(model, device));
+  std::unique_ptr<api::Session> unchecked;
+  if (options.check_cost) {
+    api::SessionOptions without = context.session_options();
+    without.unchecked = true;
+    TARTAN_ASSIGN_OR_RETURN(unchecked,
+                            At(Stage::kRun, api::Session::Create(model, device, without)));
+  }
   if (options.batches.empty()) options.batches = {0};
   std::vector<proto::BenchReport> results;
   for (const int64_t batch : options.batches) {
@@ -145,8 +185,8 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
     result.set_model(options.model);
     result.set_device(Describe(device->info()));
     result.set_load_ms(load_ms);
-    TARTAN_RETURN_IF_ERROR(
-        At(Stage::kRun, Bench(*session, options, batch, since_start, context, &result)));
+    TARTAN_RETURN_IF_ERROR(At(Stage::kRun, Bench(*session, unchecked.get(), options, batch,
+                                                 since_start, context, &result)));
   }
   proto::BenchReport report = results.front();
   if (results.size() > 1) report.mutable_batches()->Add(results.begin(), results.end());
@@ -170,6 +210,8 @@ Command AddBench(CLI::App& app) {
   AddWhole(command, "--threads", &options->threads, 1, 1024,
            "Threads of a CPU device, each on a processor");
   command->add_flag("--profile", options->profile, "Time every kernel, too");
+  command->add_flag("--check-cost", options->check_cost,
+                    "Measure in turns with a session that does not check indices");
   const Command op = AddBenchOp(*command);
   command->footer(
       "Inputs not named are random; sizes the model leaves open are 1 unless --shape or --batch\n"

@@ -115,6 +115,18 @@ TEST(Program, BenchReportsJson) {
   EXPECT_EQ(report.batches_size(), 2);
 }
 
+TEST(Program, BenchTellsWhatChecksCost) {
+  const auto result =
+      RunTartan({"bench", Digits(), "--count", "5", "--check-cost", "--format", "json"});
+  const auto report = ParseJson<proto::BenchReport>(result);
+  EXPECT_EQ(report.runs(), 5);
+  EXPECT_GT(report.unchecked_median_ms(), 0);
+  EXPECT_GT(report.check_cost(), -1);
+  const auto text = RunTartan({"bench", Digits(), "--count", "2", "--check-cost"});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("unchecked"), HasSubstr("checks cost")));
+  EXPECT_THAT(RunTartan({"bench", Digits(), "--count", "2"}).out, Not(HasSubstr("unchecked")));
+}
+
 TEST(Program, BenchTimesEveryKernel) {
   const auto result =
       RunTartan({"bench", Digits(), "--count", "2", "--profile", "--format", "json"});
