@@ -108,6 +108,32 @@ absl::Status OpenClQueue::DoRead(const hal::BufferPtr& buffer, int64_t offset,
   return status;
 }
 
+absl::Status OpenClQueue::DoWriteLater(const hal::BufferPtr& buffer, int64_t offset,
+                                       absl::Span<const uint8_t> bytes) {
+  EventHandle event;
+  TARTAN_RETURN_IF_ERROR(
+      CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
+                           bytes.size(), bytes.data(), 0, nullptr, event.Receive()),
+                    absl::StrCat("clEnqueueWriteBuffer of ", bytes.size(), " bytes")));
+  return KeepTransfer(buffer, std::move(event));
+}
+
+absl::Status OpenClQueue::DoReadLater(const hal::BufferPtr& buffer, int64_t offset,
+                                      absl::Span<uint8_t> bytes) {
+  EventHandle event;
+  TARTAN_RETURN_IF_ERROR(
+      CheckEnqueued(CallCl(clEnqueueReadBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
+                           bytes.size(), bytes.data(), 0, nullptr, event.Receive()),
+                    absl::StrCat("clEnqueueReadBuffer of ", bytes.size(), " bytes")));
+  return KeepTransfer(buffer, std::move(event));
+}
+
+absl::Status OpenClQueue::KeepTransfer(const hal::BufferPtr& buffer, EventHandle event) {
+  batch_.events.push_back(std::make_shared<OpenClEvent>(std::move(event), profiling_));
+  Keep(buffer);
+  return LimitInFlight(1);
+}
+
 absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset,
                                  const hal::BufferPtr& to, int64_t to_offset, int64_t size) {
   TARTAN_RETURN_IF_ERROR(

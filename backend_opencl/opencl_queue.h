@@ -49,6 +49,10 @@ class OpenClQueue : public hal::Queue {
                        absl::Span<const uint8_t> bytes) override;
   absl::Status DoRead(const hal::BufferPtr& buffer, int64_t offset,
                       absl::Span<uint8_t> bytes) override;
+  absl::Status DoWriteLater(const hal::BufferPtr& buffer, int64_t offset,
+                            absl::Span<const uint8_t> bytes) override;
+  absl::Status DoReadLater(const hal::BufferPtr& buffer, int64_t offset,
+                           absl::Span<uint8_t> bytes) override;
   absl::Status DoCopy(const hal::BufferPtr& from, int64_t from_offset, const hal::BufferPtr& to,
                       int64_t to_offset, int64_t size) override;
   absl::Status DoFill(const hal::BufferPtr& buffer, int64_t offset, int64_t size,
@@ -62,6 +66,8 @@ class OpenClQueue : public hal::Queue {
 
   // The status of a transfer or launch; memory errors tell what is free.
   absl::Status CheckEnqueued(cl_int error, absl::string_view call) const;
+  // After a transfer that does not block: its event is looked at for failures.
+  absl::Status KeepTransfer(const hal::BufferPtr& buffer, EventHandle event);
   void Keep(std::shared_ptr<const void> object) { batch_.kept.push_back(std::move(object)); }
   // After each `commands` enqueued: closes the batch when it is full, drops those that are done,
   // waits when there are too many.

@@ -105,17 +105,32 @@ absl::string_view Name(DeviceType type) {
   return "other";
 }
 
+absl::Status Queue::CheckTransfer(const BufferPtr& buffer, int64_t offset, size_t size,
+                                  absl::string_view verb) const {
+  TARTAN_RETURN_IF_ERROR(CheckBelongs(buffer, device_, absl::StrCat("the buffer to ", verb)));
+  return CheckRange(*buffer, offset, size, verb);
+}
+
 absl::Status Queue::Write(const BufferPtr& buffer, int64_t offset,
                           absl::Span<const uint8_t> bytes) {
-  TARTAN_RETURN_IF_ERROR(CheckBelongs(buffer, device_, "the buffer to write"));
-  TARTAN_RETURN_IF_ERROR(CheckRange(*buffer, offset, bytes.size(), "write"));
+  TARTAN_RETURN_IF_ERROR(CheckTransfer(buffer, offset, bytes.size(), "write"));
   return bytes.empty() ? absl::OkStatus() : DoWrite(buffer, offset, bytes);
 }
 
 absl::Status Queue::Read(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes) {
-  TARTAN_RETURN_IF_ERROR(CheckBelongs(buffer, device_, "the buffer to read"));
-  TARTAN_RETURN_IF_ERROR(CheckRange(*buffer, offset, bytes.size(), "read"));
+  TARTAN_RETURN_IF_ERROR(CheckTransfer(buffer, offset, bytes.size(), "read"));
   return bytes.empty() ? absl::OkStatus() : DoRead(buffer, offset, bytes);
+}
+
+absl::Status Queue::WriteLater(const BufferPtr& buffer, int64_t offset,
+                               absl::Span<const uint8_t> bytes) {
+  TARTAN_RETURN_IF_ERROR(CheckTransfer(buffer, offset, bytes.size(), "write"));
+  return bytes.empty() ? absl::OkStatus() : DoWriteLater(buffer, offset, bytes);
+}
+
+absl::Status Queue::ReadLater(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes) {
+  TARTAN_RETURN_IF_ERROR(CheckTransfer(buffer, offset, bytes.size(), "read"));
+  return bytes.empty() ? absl::OkStatus() : DoReadLater(buffer, offset, bytes);
 }
 
 absl::Status Queue::Copy(const BufferPtr& from, int64_t from_offset, const BufferPtr& to,

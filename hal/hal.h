@@ -145,6 +145,10 @@ class Queue {
 
   absl::Status Write(const BufferPtr& buffer, int64_t offset, absl::Span<const uint8_t> bytes);
   absl::Status Read(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes);
+  // The same at once with other work of the host: its memory must be there, and what is written
+  // stay as it is, until Finish returns (or the queue is gone); only then is what was read there.
+  absl::Status WriteLater(const BufferPtr& buffer, int64_t offset, absl::Span<const uint8_t> bytes);
+  absl::Status ReadLater(const BufferPtr& buffer, int64_t offset, absl::Span<uint8_t> bytes);
   // The two ranges must not overlap.
   absl::Status Copy(const BufferPtr& from, int64_t from_offset, const BufferPtr& to,
                     int64_t to_offset, int64_t size);
@@ -165,10 +169,22 @@ class Queue {
   const DevicePtr& device() const { return device_; }
 
  private:
+  absl::Status CheckTransfer(const BufferPtr& buffer, int64_t offset, size_t size,
+                             absl::string_view verb) const;
+
   virtual absl::Status DoWrite(const BufferPtr& buffer, int64_t offset,
                                absl::Span<const uint8_t> bytes) = 0;
   virtual absl::Status DoRead(const BufferPtr& buffer, int64_t offset,
                               absl::Span<uint8_t> bytes) = 0;
+  // A backend that cannot do that does it now.
+  virtual absl::Status DoWriteLater(const BufferPtr& buffer, int64_t offset,
+                                    absl::Span<const uint8_t> bytes) {
+    return DoWrite(buffer, offset, bytes);
+  }
+  virtual absl::Status DoReadLater(const BufferPtr& buffer, int64_t offset,
+                                   absl::Span<uint8_t> bytes) {
+    return DoRead(buffer, offset, bytes);
+  }
   virtual absl::Status DoCopy(const BufferPtr& from, int64_t from_offset, const BufferPtr& to,
                               int64_t to_offset, int64_t size) = 0;
   virtual absl::Status DoFill(const BufferPtr& buffer, int64_t offset, int64_t size,

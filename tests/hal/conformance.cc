@@ -118,6 +118,26 @@ TEST_P(Conformance, LetsTheCallerReuseWhatItWrote) {
   }
 }
 
+TEST_P(Conformance, HasReadWhatItReadsLaterOnceItIsFinished) {
+  const auto queue = CreateQueue();
+  for (const size_t count : {size_t{16}, size_t{1} << 20}) {
+    const std::vector<float> values(count, 1.0f);
+    const std::vector<float> two = {2, 3};
+    const BufferPtr buffer = Allocate(static_cast<int64_t>(count * sizeof(float)));
+    EXPECT_OK(queue->WriteLater(buffer, 0, Bytes(values)));
+    EXPECT_OK(queue->WriteLater(buffer, 4, Bytes(two)));
+    std::vector<float> before(count);
+    std::vector<float> after(2);
+    EXPECT_OK(queue->ReadLater(buffer, 0, MutableBytes(before)));
+    EXPECT_OK(queue->Write(buffer, 4, Bytes({4})));
+    EXPECT_OK(queue->ReadLater(buffer, 4, MutableBytes(after)));
+    EXPECT_OK(queue->Finish());
+    EXPECT_THAT(absl::MakeSpan(before).first(4), ElementsAre(1, 2, 3, 1));
+    EXPECT_EQ(before.back(), 1);
+    EXPECT_THAT(after, ElementsAre(4, 3));
+  }
+}
+
 TEST_P(Conformance, TransfersOfNothingDoNothing) {
   const auto queue = CreateQueue();
   const BufferPtr buffer = Upload(*queue, {1, 2});
@@ -216,6 +236,8 @@ TEST_P(Conformance, RefusesRangesOutsideABuffer) {
   EXPECT_INVALID(queue->Write(buffer, -4, Bytes({1})));
   EXPECT_INVALID(queue->Read(buffer, 4, MutableBytes(three)));
   EXPECT_INVALID(queue->Read(buffer, kLargest, MutableBytes(three)));
+  EXPECT_INVALID(queue->WriteLater(buffer, 0, Bytes(three)));
+  EXPECT_INVALID(queue->ReadLater(buffer, 4, MutableBytes(three)));
   EXPECT_INVALID(queue->Copy(buffer, 4, Allocate(8), 0, 8));
   EXPECT_INVALID(queue->Copy(buffer, 0, Allocate(8), 4, 8));
   EXPECT_INVALID(queue->Copy(buffer, 0, Allocate(8), 0, -1));
@@ -278,6 +300,8 @@ TEST_P(Conformance, RefusesNull) {
   const auto queue = CreateQueue();
   EXPECT_INVALID(queue->Write(nullptr, 0, {}));
   EXPECT_INVALID(queue->Read(nullptr, 0, {}));
+  EXPECT_INVALID(queue->WriteLater(nullptr, 0, {}));
+  EXPECT_INVALID(queue->ReadLater(nullptr, 0, {}));
   EXPECT_INVALID(queue->Run(nullptr, Launch()));
   EXPECT_INVALID(queue->Replay(nullptr));
   Launch launch = AddOne(Allocate(4));

@@ -244,7 +244,8 @@ absl::Status LoadedProgram::WriteInputs(Frame& frame, absl::Span<const HostTenso
                                                      "' is missing or of another shape than ",
                                                      list.buffers[input].shape.ToString()));
     }
-    TARTAN_RETURN_IF_ERROR(Upload(*frame.queue, frame.buffers[input], inputs[next++]));
+    TARTAN_RETURN_IF_ERROR(
+        frame.queue->WriteLater(frame.buffers[input], 0, inputs[next++].bytes()));
   }
   return absl::OkStatus();
 }
@@ -254,14 +255,17 @@ absl::StatusOr<HostTensor> LoadedProgram::ReadOutput(Frame& frame, size_t output
   const int buffer = list.outputs[output];
   auto bytes = std::make_shared<std::vector<uint8_t>>(list.buffers[buffer].bytes);
   if (!bytes->empty()) {
-    TARTAN_RETURN_IF_ERROR(frame.queue->Read(frame.buffers[buffer], 0, absl::MakeSpan(*bytes)));
+    TARTAN_RETURN_IF_ERROR(
+        frame.queue->ReadLater(frame.buffers[buffer], 0, absl::MakeSpan(*bytes)));
   }
   absl::Span<const uint8_t> view = *bytes;
   return HostTensor(list.output_shapes[output], view, std::move(bytes));
 }
 
 absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const HostTensor> inputs,
-                                                           std::vector<KernelTime>* profile) {
+                                                           std::vector<KernelTime>* profile,
+                                                           const std::function<void()>& meanwhile) {
+  std::vector<HostTensor> outputs;  // outlive the frame, whose queue may still read
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame,
                           profile == nullptr ? TakeFrame() : MakeFrame(true));
   TARTAN_RETURN_IF_ERROR(WriteInputs(*frame, inputs));
@@ -271,7 +275,10 @@ absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const Host
     TARTAN_RETURN_IF_ERROR(WriteInputs(*frame, inputs));
   }
   TARTAN_RETURN_IF_ERROR(Execute(*frame, profile));
-  std::vector<HostTensor> outputs;
+  if (meanwhile != nullptr) {
+    TARTAN_RETURN_IF_ERROR(frame->queue->Flush());
+    meanwhile();
+  }
   for (size_t o = 0; o < program_->list().outputs.size(); ++o) {
     TARTAN_ASSIGN_OR_RETURN(outputs.emplace_back(), ReadOutput(*frame, o));
   }
@@ -291,6 +298,7 @@ absl::StatusOr<std::unique_ptr<PreparedRun>> PreparedRun::Create(
     std::shared_ptr<LoadedProgram> program, absl::Span<const HostTensor> inputs) {
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram::Frame> frame, program->MakeFrame(false));
   TARTAN_RETURN_IF_ERROR(program->WriteInputs(*frame, inputs));
+  TARTAN_RETURN_IF_ERROR(frame->queue->Finish());
   return std::unique_ptr<PreparedRun>(new PreparedRun(std::move(program), std::move(frame)));
 }
 
@@ -299,8 +307,9 @@ absl::Status PreparedRun::Enqueue() { return program_->Execute(*frame_, nullptr)
 absl::Status PreparedRun::Finish() { return frame_->queue->Finish(); }
 
 absl::StatusOr<HostTensor> PreparedRun::Output(size_t output) {
+  TARTAN_ASSIGN_OR_RETURN(HostTensor read, program_->ReadOutput(*frame_, output));
   TARTAN_RETURN_IF_ERROR(Finish());
-  return program_->ReadOutput(*frame_, output);
+  return read;
 }
 
 }  // namespace tartan::evaluator

@@ -1,6 +1,7 @@
 // A compiled program with its constants on the device, ready to run.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -38,9 +39,10 @@ class LoadedProgram {
   absl::Status WarmUp();
 
   // `inputs` are the values of the other inputs, in order; returns the outputs in order. With
-  // `profile`, every kernel is timed.
+  // `profile`, every kernel is timed. `meanwhile` is called while the device works.
   absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> inputs,
-                                              std::vector<KernelTime>* profile = nullptr);
+                                              std::vector<KernelTime>* profile = nullptr,
+                                              const std::function<void()>& meanwhile = {});
 
  private:
   friend class PreparedRun;
@@ -52,8 +54,10 @@ class LoadedProgram {
   absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(bool profiling) const;
   absl::StatusOr<std::unique_ptr<Frame>> TakeFrame();
   void ReturnFrame(std::unique_ptr<Frame> frame);
+  // The inputs must stay as they are until the frame's queue is finished.
   absl::Status WriteInputs(Frame& frame, absl::Span<const HostTensor> inputs) const;
   absl::Status Execute(Frame& frame, std::vector<KernelTime>* profile) const;
+  // What is read is there once the frame's queue is finished.
   absl::StatusOr<HostTensor> ReadOutput(Frame& frame, size_t output) const;
 
   const std::shared_ptr<const CompiledProgram> program_;
@@ -68,8 +72,8 @@ class LoadedProgram {
 class PreparedRun {
  public:
   // `inputs` as those of LoadedProgram::Run.
-  static absl::StatusOr<std::unique_ptr<PreparedRun>> Create(
-      std::shared_ptr<LoadedProgram> program, absl::Span<const HostTensor> inputs);
+  static absl::StatusOr<std::unique_ptr<PreparedRun>> Create(std::shared_ptr<LoadedProgram> program,
+                                                             absl::Span<const HostTensor> inputs);
   ~PreparedRun();
 
   const CompiledProgram& program() const { return program_->program(); }
