@@ -1,17 +1,24 @@
 #include "frontend/api/checked_program.h"
 
+#include <algorithm>
 #include <cstring>
-#include <limits>
 #include <optional>
 
 #include "tile/base/status_macros.h"
 
 namespace tartan::api {
+namespace {
+
+// As many numbers are read with the results sooner than a kernel looks at them.
+constexpr int64_t kMaxReadNumbers = int64_t{1} << 14;
+
+}  // namespace
 
 absl::StatusOr<CheckedProgram> CheckedProgram::Make(
     const Device& device, absl::Span<const Tensor> placeholders, absl::Span<const Tensor> outputs,
     absl::string_view name, bool is_checked, RunStatistics* statistics, LoadedPrograms* shared) {
   CheckedProgram made;
+  made.wanted_ = outputs.size();
   std::vector<Tensor> computed(outputs.begin(), outputs.end());
   for (const CheckedTensor& checked :
        is_checked ? ChecksOf(outputs) : std::vector<CheckedTensor>()) {
@@ -21,34 +28,44 @@ absl::StatusOr<CheckedProgram> CheckedProgram::Make(
       made.input_checks_.push_back(*std::move(input));
       continue;
     }
-    TARTAN_ASSIGN_OR_RETURN(computed.emplace_back(), StatusOf(checked));
-    made.output_checks_.push_back(checked.check);
+    OutputCheck& check = made.output_checks_.emplace_back();
+    check.check = checked.check;
+    check.is_status = checked.values.shape().element_count() > kMaxReadNumbers;
+    Tensor output = checked.values;
+    if (check.is_status) {
+      TARTAN_ASSIGN_OR_RETURN(output, StatusOf(checked));
+    }
+    const auto same = std::find(computed.begin(), computed.end(), output);
+    check.output = static_cast<size_t>(same - computed.begin());
+    if (same == computed.end()) computed.push_back(std::move(output));
   }
   TARTAN_ASSIGN_OR_RETURN(made.loaded_,
                           Load(device, placeholders, computed, name, statistics, shared));
   return made;
 }
 
+CheckedProgram::Failure CheckedProgram::CheckInputs(absl::Span<const HostTensor> inputs) const {
+  for (const InputCheck& input : input_checks_) {
+    absl::Status status = input.Run(inputs);
+    if (!status.ok()) return {std::move(status), input.check().order};
+  }
+  return {};
+}
+
 absl::StatusOr<std::vector<HostTensor>> CheckedProgram::Run(
     absl::Span<const HostTensor> inputs, std::vector<evaluator::KernelTime>* profile) const {
-  absl::Status failure;
-  int64_t order = std::numeric_limits<int64_t>::max();  // of the failure
-  for (const InputCheck& input : input_checks_) {
-    failure = input.Run(inputs);
-    if (failure.ok()) continue;
-    order = input.check().order;
-    break;
+  Failure failure;
+  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
+                          loaded_->Run(inputs, profile, [&] { failure = CheckInputs(inputs); }));
+  for (const OutputCheck& output : output_checks_) {
+    // An input may be known to fail before.
+    if (output.check->order >= failure.order) break;
+    const HostTensor& result = results[output.output];
+    TARTAN_RETURN_IF_ERROR(output.is_status ? ReadStatus(*output.check, StatusNumbers(result))
+                                            : CheckValues(*output.check, result));
   }
-  // The device may know of one that comes before.
-  const bool is_first = output_checks_.empty() || output_checks_.front()->order >= order;
-  if (!failure.ok() && is_first) return failure;
-  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, loaded_->Run(inputs, profile));
-  const size_t wanted = results.size() - output_checks_.size();
-  for (size_t i = 0; i < output_checks_.size() && output_checks_[i]->order < order; ++i) {
-    TARTAN_RETURN_IF_ERROR(ReadStatus(*output_checks_[i], StatusNumbers(results[wanted + i])));
-  }
-  TARTAN_RETURN_IF_ERROR(failure);
-  results.resize(wanted);
+  TARTAN_RETURN_IF_ERROR(failure.status);
+  results.resize(wanted_);
   return results;
 }
 

@@ -1,6 +1,7 @@
 // A program on a device together with the checks of what it computes. Internal to frontend/api.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,7 +13,8 @@
 namespace tartan::api {
 
 // Checks of numbers, by order: those of inputs, and of what little arithmetic makes of them, are
-// made on the host, where their values are at hand; others are outputs of the program.
+// made on the host, where their values are at hand, while the device works. Others are outputs of
+// the program: the numbers themselves where they are few, else what StatusOf makes of them.
 class CheckedProgram {
  public:
   CheckedProgram() = default;
@@ -33,9 +35,22 @@ class CheckedProgram {
       std::vector<evaluator::KernelTime>* profile = nullptr) const;
 
  private:
+  struct OutputCheck {
+    std::shared_ptr<const Check> check;
+    size_t output = 0;  // of the program
+    bool is_status = false;
+  };
+  struct Failure {
+    absl::Status status;
+    int64_t order = std::numeric_limits<int64_t>::max();
+  };
+
+  Failure CheckInputs(absl::Span<const HostTensor> inputs) const;
+
   std::shared_ptr<evaluator::LoadedProgram> loaded_;
+  size_t wanted_ = 0;  // outputs of the program that are asked for; those of checks follow
   std::vector<InputCheck> input_checks_;
-  std::vector<std::shared_ptr<const Check>> output_checks_;  // one for each of the last outputs
+  std::vector<OutputCheck> output_checks_;
 };
 
 // The numbers of what StatusOf computes.

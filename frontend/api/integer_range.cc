@@ -148,11 +148,12 @@ class Ranges {
   Range OfContraction(const ir::Contraction& x, DataType type) const {
     const bool chooses = x.aggregation == Aggregation::kAssign ||
                          x.aggregation == Aggregation::kMax || x.aggregation == Aggregation::kMin;
-    const bool moves = x.combination == Combination::kNone;
-    if (!chooses || !moves || !AreWhole({x.inputs[0].tensor})) return OfType(type);
+    const bool moves = x.combination == Combination::kNone || x.combination == Combination::kCond;
+    if (!chooses || !moves || !AreWhole({x.inputs.back().tensor})) return OfType(type);
     const bool has_default = x.default_value != ir::kNoValue;
     if (has_default && !AreWhole({x.default_value})) return OfType(type);
-    const Range chosen = ranges_[x.inputs[0].tensor];
+    Range chosen = ranges_[x.inputs.back().tensor];
+    if (x.combination == Combination::kCond) chosen = Union(chosen, Exactly(0));
     const Range all = Union(chosen, has_default ? ranges_[x.default_value] : Exactly(0));
     return InType(all.least, all.greatest, type);
   }

@@ -52,6 +52,37 @@ TEST(Check, TellsTheNumberAndItsBounds) {
   }
 }
 
+// Long runs of numbers are looked at in blocks.
+TEST(Check, OfManyNumbersTellsTheFirstOutOfRange) {
+  Check rows = TenIndices();
+  rows.bounds = {{-10, 9, "axis 0"}, {-5, 4, "axis 1"}, {0, 2, "axis 2"}};
+  rows.exempt = 77;
+  std::vector<int64_t> fine(3 * 700);
+  for (size_t i = 0; i < fine.size(); ++i) {
+    const Bounds& bounds = rows.bounds[i % 3];
+    fine[i] = i % 7 == 0 ? 77 : i % 2 == 0 ? bounds.least : bounds.greatest;
+  }
+  EXPECT_TRUE(CheckValues(rows, Ints({700, 3}, fine)).ok());
+  for (const size_t at : {size_t{0}, size_t{255}, size_t{256}, size_t{1000}, fine.size() - 1}) {
+    for (const int64_t value : {int64_t{-11}, int64_t{10}, kLeast, kGreatest}) {
+      std::vector<int64_t> values = fine;
+      values[at] = value;
+      values.back() = value;
+      const Bounds& bounds = rows.bounds[at % 3];
+      EXPECT_EQ(CheckValues(rows, Ints({700, 3}, values)).message(),
+                "take (Gather): index " + std::to_string(value) + " is out of range [" +
+                    std::to_string(bounds.least) + ", " + std::to_string(bounds.greatest) +
+                    "] of axis " + std::to_string(at % 3) + " and is not 77");
+    }
+  }
+  std::vector<uint8_t> bytes(1000, 9);
+  const TensorShape shape{DataType::kUInt8, {1000}};
+  EXPECT_TRUE(CheckValues(TenIndices(), HostTensor::FromVector(shape, bytes)).ok());
+  bytes[600] = 255;
+  EXPECT_EQ(CheckValues(TenIndices(), HostTensor::FromVector(shape, bytes)).message(),
+            "take (Gather): index 255 is out of range [-10, 9] of axis 0");
+}
+
 TEST(Check, AllowsTheBoundsAndWhatIsExempt) {
   EXPECT_TRUE(CheckValues(TenIndices(), Ints({3}, {9, -10, 0})).ok());
   EXPECT_EQ(Told(TenIndices(), Ints({3}, {9, -10, 0})), "");
@@ -189,6 +220,10 @@ TEST(IntegerRange, FollowsFromHowNumbersAreComputed) {
   EXPECT_EQ(of("as_int(X % 300, 32)", x), std::pair(int64_t{0}, int64_t{299}));
   EXPECT_EQ(of("as_int(X % 300, 8)", x), std::pair(int64_t{-128}, int64_t{127}));
   EXPECT_EQ(of("X + 1", x), all);
+  EXPECT_EQ(range(Made("function (X[M, N], F[M, N]) -> (Y) { P = X % 4 + 2; G[i : M] = >(F[i, j]); "
+                       "Y[i : M] = >(F[i, j] == G[i] ? P[i, j]); }",
+                       {x, f})),
+            std::pair(int64_t{0}, int64_t{5}));
   EXPECT_EQ(of("as_int(X, 64)", f), all);
   EXPECT_EQ(of("cumsum(X % 4, 0)", x), std::pair(int64_t{0}, int64_t{12}));
   EXPECT_EQ(of("cumprod(X % 4, 0)", x), all);
