@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -16,6 +17,9 @@ namespace tartan::evaluator {
 namespace {
 
 using compiler::BufferKind;
+
+// Frames that were not needed during so many calls are given back.
+constexpr int kReturnsBetweenLooks = 64;
 
 // "is for 'conv1' float32[1, 64, 56, 56], 802816 bytes": the largest buffer of an arena.
 std::string LargestIn(const CompiledProgram& program, const CompiledProgram::Region& region,
@@ -197,15 +201,31 @@ absl::StatusOr<std::unique_ptr<LoadedProgram::Frame>> LoadedProgram::TakeFrame()
     if (!free_frames_.empty()) {
       std::unique_ptr<Frame> frame = std::move(free_frames_.back());
       free_frames_.pop_back();
+      idle_ = std::min(idle_, free_frames_.size());
       return frame;
     }
+    idle_ = 0;
   }
   return MakeFrame(false);
 }
 
 void LoadedProgram::ReturnFrame(std::unique_ptr<Frame> frame) {
+  std::vector<std::unique_ptr<Frame>> dropped;  // released after the mutex is
   std::lock_guard<std::mutex> lock(mutex_);
   free_frames_.push_back(std::move(frame));
+  if (++returned_ < kReturnsBetweenLooks) return;
+  const auto idle = free_frames_.begin() + static_cast<int64_t>(idle_);
+  dropped.assign(std::move_iterator(free_frames_.begin()), std::move_iterator(idle));
+  free_frames_.erase(free_frames_.begin(), idle);
+  returned_ = 0;
+  idle_ = free_frames_.size();
+}
+
+void LoadedProgram::ReleaseFreeFrames() {
+  std::vector<std::unique_ptr<Frame>> dropped;  // released after the mutex is
+  std::lock_guard<std::mutex> lock(mutex_);
+  dropped.swap(free_frames_);
+  idle_ = 0;
 }
 
 absl::Status LoadedProgram::Execute(Frame& frame, std::vector<KernelTime>* profile) const {

@@ -23,7 +23,7 @@ struct KernelTime {
 };
 
 // Thread-safe: each running call has a frame (memory, queue and recorded launches) of its own; free
-// frames are kept for the next call.
+// frames are kept for the next calls, as many as the last calls needed at once.
 class LoadedProgram {
  public:
   // `constants` are the values of the program's constant inputs, in order. Uploads them and runs
@@ -44,6 +44,9 @@ class LoadedProgram {
                                               std::vector<KernelTime>* profile = nullptr,
                                               const std::function<void()>& meanwhile = {});
 
+  // Gives back the memory of frames that no call uses now; the next calls make new ones.
+  void ReleaseFreeFrames();
+
  private:
   friend class PreparedRun;
   friend class Repetition;
@@ -63,7 +66,11 @@ class LoadedProgram {
   const std::shared_ptr<const CompiledProgram> program_;
   std::vector<hal::BufferPtr> resident_;  // per buffer of the list; null for those of a frame
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Frame>> free_frames_;
+  std::vector<std::unique_ptr<Frame>> free_frames_;  // guarded by mutex_; the last is taken first
+  // Since the last look at them, guarded by mutex_: frames returned, and frames that were never
+  // taken.
+  int returned_ = 0;
+  size_t idle_ = 0;
 };
 
 // A run whose inputs stay on the device, to be repeated: what benchmarks time. An input that is to

@@ -70,8 +70,8 @@ TEST(ProgramCache, ForgetsTheLeastRecentlyUsed) {
 
 TEST(ProgramCache, ReportsWhatIsWrongWithAProgramEachTime) {
   ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
-  TestProgram wrong = {"Wrong", "function (A) -> (O) { O = A + Missing; }",
-                       {{DataType::kFloat32, {3}}}};
+  TestProgram wrong = {
+      "Wrong", "function (A) -> (O) { O = A + Missing; }", {{DataType::kFloat32, {3}}}};
   for (int i = 0; i < 2; ++i) {
     const auto result = cache.Get(ToProto(wrong));
     ASSERT_FALSE(result.ok());
@@ -99,6 +99,39 @@ TEST(LoadedProgram, RunsInManyThreadsAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(LoadedProgram, GivesBackTheMemoryOfManyThreadsWhenFewerRun) {
+  const TestProgram program = {
+      "Large",
+      "function (A[M, K], B[K, N]) -> (C) { C[m, n : M, N] = +(A[m, k] * "
+      "B[k, n]); }",
+      {{DataType::kFloat32, {128, 128}}, {DataType::kFloat32, {128, 128}}}};
+  const auto compiled = TestProgramCache().Get(ToProto(program));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const auto loaded = LoadedProgram::Load(*compiled, {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const std::vector<HostTensor> inputs = RandomInputs(program, 1);
+  const auto allocated = [] { return TestDevice()->statistics().allocated_bytes; };
+  const auto run_in_threads = [&](int count) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < count; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 10; ++i) EXPECT_TRUE((*loaded)->Run(inputs).ok());
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  };
+  run_in_threads(1);
+  const int64_t one = allocated();
+  for (int i = 0; i < 100 && allocated() == one; ++i) run_in_threads(8);
+  ASSERT_GT(allocated(), one) << "no two threads ran at once";
+  for (int i = 0; i < 20; ++i) run_in_threads(1);
+  EXPECT_EQ(allocated(), one);
+  (*loaded)->ReleaseFreeFrames();
+  EXPECT_LT(allocated(), one);
+  run_in_threads(1);
+  EXPECT_EQ(allocated(), one);
 }
 
 TEST(LoadedProgram, RefusesInputsOfOtherShapes) {
