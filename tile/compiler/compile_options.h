@@ -38,7 +38,7 @@ struct CompileOptions {
 // What sees or steers a compilation from outside. What is made with a planner is no function of the
 // program and its options: it must not be kept for others.
 struct CompileHooks {
-  // Called with the name of each stage (a pass of the program, or "flat", "plan", "sem",
+  // Called with the name of each stage (a pass of the program, or "flat", "plan", "loops",
   // "simplified" for each kernel) and its readable result.
   std::function<void(absl::string_view stage, absl::string_view text)> dump;
   // Called with each pass and the milliseconds it took.

@@ -83,7 +83,7 @@ class Emitter {
 
   // Kernels that differ in name and comments only are one.
   int AddKernel(const sem::Kernel& lowered) {
-    hooks_.Dump("sem", [&] { return sem::ToString(lowered); });
+    hooks_.Dump("loops", [&] { return sem::ToString(lowered); });
     sem::Kernel kernel = sem::Simplify(lowered);
     hooks_.Dump("simplified", [&] { return sem::ToString(kernel); });
     sem::Kernel anonymous = kernel;

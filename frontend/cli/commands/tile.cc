@@ -22,14 +22,36 @@
 #include "proto/report.pb.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/program_cache.h"
+#include "tile/compiler/passes.h"
 #include "tile/ir/naive_evaluator.h"
 
 namespace tartan::cli {
 namespace {
 
-// The names under which the compiler dumps its stages, in order.
-constexpr std::array<absl::string_view, 7> kStages = {"program", "graph",      "flat",  "plan",
-                                                      "sem",     "simplified", "source"};
+// The names under which the compiler dumps its stages: its passes, and what it makes of each kernel.
+std::vector<std::string> StageNames() {
+  std::vector<std::string> names = {"program"};
+  for (const compiler::Pass& pass : compiler::Passes()) names.emplace_back(pass.name);
+  names.insert(names.end(), {"flat", "plan", "loops", "simplified", "source"});
+  return names;
+}
+
+// Older names, which scripts may use.
+constexpr std::pair<absl::string_view, absl::string_view> kOlderStages[] = {{"graph", "partition"},
+                                                                            {"sem", "loops"}};
+
+std::vector<std::string> KnownStages() {
+  std::vector<std::string> names = StageNames();
+  for (const auto& [older, stage] : kOlderStages) names.emplace_back(older);
+  return names;
+}
+
+std::string StageOf(absl::string_view name) {
+  for (const auto& [older, stage] : kOlderStages) {
+    if (name == older) return std::string(stage);
+  }
+  return std::string(name);
+}
 
 struct TileOptions {
   std::string file;
@@ -137,7 +159,7 @@ absl::Status Dump(api::Device& device, const AppliedFunction& applied,
   for (const std::string& stage : stages) {
     proto::TileReport::Dump* dump = report->add_dumps();
     dump->set_stage(stage);
-    dump->set_text(texts[stage]);
+    dump->set_text(texts[StageOf(stage)]);
   }
   return absl::OkStatus();
 }
@@ -258,8 +280,8 @@ Command AddTile(CLI::App& app) {
       command
           ->add_option("--dump", options->dumps,
                        absl::StrCat("Compile only, and show what a stage of the compiler made: ",
-                                    absl::StrJoin(kStages, ", ")))
-          ->check(CLI::IsMember(std::vector<std::string>(kStages.begin(), kStages.end())))
+                                    absl::StrJoin(StageNames(), ", ")))
+          ->check(CLI::IsMember(KnownStages()))
           ->type_name("STAGE")
           ->allow_extra_args(false);
   CLI::Option* naive =

@@ -176,7 +176,8 @@ TEST(TileCommand, NanGoesThrough) {
 
 TEST(TileCommand, ShowsEveryStageOfTheCompiler) {
   for (const std::string stage :
-       {"program", "graph", "flat", "plan", "sem", "simplified", "source"}) {
+       {"program", "channels-last", "pad-inputs", "partition", "write-kernels", "flat", "plan",
+        "loops", "simplified", "source", "graph", "sem"}) {
     const ProgramResult result =
         RunTile(Example("matmul"), {"--shape", "A=3x5", "--shape", "B=5x7", "--dump", stage});
     EXPECT_EQ(result.exit_code, 0) << result.err;
