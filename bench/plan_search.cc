@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 #include "bench/comparison.h"
 #include "bench/measure.h"
 #include "bench/tartan_engine.h"

@@ -8,14 +8,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/disk_cache.h"
-#include "backend_opencl/opencl_dialect.h"
-#include "backend_opencl/opencl_driver.h"
-#include "backend_opencl/stored_plans.h"
+#include "backend_opencl/cache/disk_cache.h"
+#include "backend_opencl/cache/stored_plans.h"
+#include "backend_opencl/device/opencl_driver.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/dump_files.h"
 #include "tile/evaluator/program_cache.h"
-#include "tile/plan/plan_book.h"
+#include "tile/plan/store/tuning_database.h"
 
 namespace tartan::api {
 namespace {
@@ -107,7 +107,8 @@ Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
                            cache->Store(key, bytes);
                          }});
     if (const auto stored = opencl::LoadPlans(*cache_, info()); stored.has_value()) {
-      options_->tuned = std::make_shared<plan::PlanBook>(plan::PlanBook::Parse(*stored));
+      options_->tuned =
+          std::make_shared<plan::TuningDatabase>(plan::TuningDatabase::Parse(*stored));
     }
   }
 }
@@ -157,14 +158,14 @@ absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Device::Compil
   return programs_->Get(program, options(), *hooks_);
 }
 
-absl::Status Device::UpdatePlans(const std::function<void(plan::PlanBook*)>& change) {
+absl::Status Device::UpdatePlans(const std::function<void(plan::TuningDatabase*)>& change) {
   std::lock_guard<std::mutex> lock(options_mutex_);
   const auto changed = [&](std::optional<std::string> stored) {
-    plan::PlanBook book;
-    if (stored.has_value()) book = plan::PlanBook::Parse(*stored);
+    plan::TuningDatabase book;
+    if (stored.has_value()) book = plan::TuningDatabase::Parse(*stored);
     change(&book);
     std::string bytes = book.Serialize();
-    options_->tuned = std::make_shared<plan::PlanBook>(std::move(book));
+    options_->tuned = std::make_shared<plan::TuningDatabase>(std::move(book));
     return bytes;
   };
   bool written = true;

@@ -26,8 +26,8 @@ struct CompileHooks;
 struct CompileOptions;
 }  // namespace tartan::compiler
 namespace tartan::plan {
-class PlanBook;
-enum class Winograd : uint8_t;  // tile/plan/winograd_choice.h
+class TuningDatabase;
+enum class Winograd : uint8_t;  // tile/plan/select_winograd.h
 }  // namespace tartan::plan
 
 namespace tartan::api {
@@ -88,7 +88,7 @@ class Device {
   // Changes the plans that tuning keeps for this device (what another process kept meanwhile is
   // there too), in the disk cache and for what is compiled from now on. PermissionDenied where the
   // disk cache cannot be written; without one the change lasts as long as the device.
-  absl::Status UpdatePlans(const std::function<void(plan::PlanBook*)>& change);
+  absl::Status UpdatePlans(const std::function<void(plan::TuningDatabase*)>& change);
 
  private:
   Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,

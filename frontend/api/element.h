@@ -10,9 +10,9 @@
 namespace tartan::api {
 
 enum class Element : uint8_t {
-  kPlain,           // what the tensor's own type says
-  kString,          // int64: positions in a sorted list of words
-  kFloat8E4M3FN,    // uint8: bit patterns, as for all floats below
+  kPlain,         // what the tensor's own type says
+  kString,        // int64: positions in a sorted list of words
+  kFloat8E4M3FN,  // uint8: bit patterns, as for all floats below
   kFloat8E4M3FNUZ,
   kFloat8E5M2,
   kFloat8E5M2FNUZ,
@@ -20,10 +20,10 @@ enum class Element : uint8_t {
   kFloat6E2M3,
   kFloat6E3M2,
   kFloat4E2M1,
-  kInt4,            // int8: the values, as for all integers below
-  kUInt4,           // uint8
-  kInt2,            // int8
-  kUInt2,           // uint8
+  kInt4,   // int8: the values, as for all integers below
+  kUInt4,  // uint8
+  kInt2,   // int8
+  kUInt2,  // uint8
 };
 
 // The type of the tensor that holds such elements; kInvalid for kPlain.

@@ -34,7 +34,7 @@ class Call {
 };
 
 struct Question {
-  std::string name;               // the node that asks, for messages
+  std::string name;  // the node that asks, for messages
   std::vector<Tensor> operands;
   // Applied to the operands; null: the operands' own values are wanted.
   std::shared_ptr<const Call> call;

@@ -16,7 +16,7 @@
 #include "frontend/api/run_statistics.h"
 
 namespace tartan::plan {
-enum class Winograd : uint8_t;  // tile/plan/winograd_choice.h
+enum class Winograd : uint8_t;  // tile/plan/select_winograd.h
 }
 
 namespace tartan::api {

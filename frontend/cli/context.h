@@ -10,7 +10,7 @@
 #include "frontend/api/device.h"
 #include "frontend/api/session.h"
 #include "frontend/cli/exit_code.h"
-#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/model/onnx_model.h"
 
 namespace google::protobuf {
 class Message;

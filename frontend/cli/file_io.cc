@@ -12,8 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "frontend/api/text_file.h"
 #include "frontend/cli/npy.h"
-#include "frontend/onnx/mapped_file.h"
-#include "frontend/onnx/tensor_proto.h"
+#include "frontend/onnx/model/mapped_file.h"
+#include "frontend/onnx/model/tensor_proto.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 

@@ -15,8 +15,8 @@
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/numbers.h"
 #include "frontend/cli/picture.h"
-#include "frontend/onnx/mapped_file.h"
-#include "frontend/onnx/value_proto.h"
+#include "frontend/onnx/model/mapped_file.h"
+#include "frontend/onnx/model/value_proto.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {

@@ -10,7 +10,7 @@
 #include <exception>
 #include <new>
 
-#include "backend_opencl/driver_failure.h"
+#include "backend_opencl/device/driver_failure.h"
 
 namespace tartan::cli {
 namespace {

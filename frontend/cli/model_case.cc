@@ -14,8 +14,8 @@
 #include "absl/strings/strip.h"
 #include "frontend/api/composer.h"
 #include "frontend/cli/stopwatch.h"
-#include "frontend/onnx/onnx_model.h"
-#include "frontend/onnx/value_proto.h"
+#include "frontend/onnx/model/onnx_model.h"
+#include "frontend/onnx/model/value_proto.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {

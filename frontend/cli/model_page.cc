@@ -167,7 +167,7 @@ std::string Kernels(const CompiledProgram& program) {
   for (const compiler::Step& step : program.list().steps) {
     const auto* launch = std::get_if<compiler::LaunchStep>(&step);
     if (launch == nullptr) continue;
-    const sem::Kernel& kernel = program.list().kernels[static_cast<size_t>(launch->kernel)];
+    const loop::Kernel& kernel = program.list().kernels[static_cast<size_t>(launch->kernel)];
     table.Add({Escaped(kernel.name),
                absl::StrCat("<code>", Escaped(launch->description), "</code>"),
                absl::StrJoin(kernel.global_size, "×"), absl::StrJoin(kernel.local_size, "×"),

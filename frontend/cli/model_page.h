@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/model/onnx_model.h"
 #include "proto/report.pb.h"
 #include "tile/evaluator/compiled_program.h"
 

@@ -1,4 +1,4 @@
-#include "backend_opencl/build_log.h"
+#include "backend_opencl/device/build_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

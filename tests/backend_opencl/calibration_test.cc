@@ -1,11 +1,11 @@
 // What is measured of a device, and where it is kept.
-#include "backend_opencl/calibration.h"
+#include "backend_opencl/device/calibration.h"
 
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
-#include "backend_opencl/opencl_driver.h"
+#include "backend_opencl/device/opencl_driver.h"
 #include "gtest/gtest.h"
 #include "tests/backend_opencl/temporary_directory.h"
 

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/cache_file.h"
-#include "backend_opencl/disk_cache.h"
-#include "backend_opencl/opencl_driver.h"
-#include "backend_opencl/pocl_folder.h"
+#include "backend_opencl/cache/cache_file.h"
+#include "backend_opencl/cache/disk_cache.h"
+#include "backend_opencl/cache/pocl_folder.h"
+#include "backend_opencl/device/opencl_driver.h"
 #include "proto/hal.pb.h"
 #include "tests/backend_opencl/temporary_directory.h"
 

@@ -1,4 +1,4 @@
-#include "backend_opencl/disk_cache.h"
+#include "backend_opencl/cache/disk_cache.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/cache_file.h"
+#include "backend_opencl/cache/cache_file.h"
 #include "tests/backend_opencl/temporary_directory.h"
 
 namespace tartan::opencl {

@@ -1,4 +1,4 @@
-#include "backend_opencl/driver_quirks.h"
+#include "backend_opencl/device/driver_quirks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backend_opencl/hardware_probe.h"
+#include "backend_opencl/device/hardware_probe.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backend_opencl/opencl_api.h"
+#include "backend_opencl/device/opencl_api.h"
 
 #include <gtest/gtest.h>
 

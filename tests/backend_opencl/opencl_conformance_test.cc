@@ -1,4 +1,4 @@
-#include "backend_opencl/opencl_driver.h"
+#include "backend_opencl/device/opencl_driver.h"
 #include "tests/hal/conformance.h"
 
 namespace tartan::hal {

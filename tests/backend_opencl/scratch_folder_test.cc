@@ -1,4 +1,4 @@
-#include "backend_opencl/scratch_folder.h"
+#include "backend_opencl/cache/scratch_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

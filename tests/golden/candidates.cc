@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/codegen/write_kernel.h"
 #include "tile/compiler/compile_kernel.h"
-#include "tile/plan/plan_book.h"
+#include "tile/plan/store/tuning_database.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::golden {
@@ -16,9 +16,10 @@ using plan::PlannedKernel;
 // What becomes of a plan that is kept in a file.
 std::string AfterStoring(const poly::FlatContraction& flat, const HardwareSettings& settings,
                          const std::vector<bool>& is_constant, const PlannedKernel& planned) {
-  plan::PlanBook book;
+  plan::TuningDatabase book;
   if (!book.Keep(flat, settings, is_constant, planned, 1, 2)) return "cannot be stored";
-  const auto found = plan::PlanBook::Parse(book.Serialize()).Find(flat, settings, is_constant);
+  const auto found =
+      plan::TuningDatabase::Parse(book.Serialize()).Find(flat, settings, is_constant);
   if (!found) return "stored, and not found";
   return found->plan == planned.plan ? "stored" : "stored as another";
 }

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "frontend/api/composer.h"
-#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/model/onnx_model.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/host_tensor.h"
 #include "tile/base/status_macros.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 #include "tests/golden/candidates.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
@@ -48,7 +48,7 @@ std::string ToText(const KernelList& list, const Step& step) {
   return Match(
       step,
       [&](const compiler::LaunchStep& launch) {
-        const sem::Kernel& kernel = list.kernels[launch.kernel];
+        const loop::Kernel& kernel = list.kernels[launch.kernel];
         return absl::StrCat(kernel.name, "(", BufferNumbers(launch.buffers), ") over ",
                             absl::StrJoin(kernel.global_size, "x"), " in groups of ",
                             absl::StrJoin(kernel.local_size, "x"), ": ", launch.description, "; ",
@@ -113,8 +113,7 @@ absl::StatusOr<std::string> Report(const GoldenProgram& program, const ir::Progr
   };
   std::string candidates;
   if (program.candidates() > 0) {
-    hooks.planner =
-        CandidateRecorder(program.candidates(), machine.settings, dialect, &candidates);
+    hooks.planner = CandidateRecorder(program.candidates(), machine.settings, dialect, &candidates);
   }
   TARTAN_ASSIGN_OR_RETURN(const KernelList list, compiler::Compile(bound, options, hooks));
   if (!candidates.empty()) absl::StrAppend(&text, "candidates:\n", candidates);

@@ -52,8 +52,8 @@ absl::StatusOr<std::vector<int64_t>> BroadcastDims(absl::Span<const int64_t> a,
     const int64_t from_a = i < a.size() ? a[a.size() - 1 - i] : 1;
     const int64_t from_b = i < b.size() ? b[b.size() - 1 - i] : 1;
     if (from_a != from_b && from_a != 1 && from_b != 1) {
-      return absl::InvalidArgumentError(absl::StrCat("shapes ", DimsToString(a), " and ",
-                                                     DimsToString(b), " do not broadcast"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("shapes ", DimsToString(a), " and ", DimsToString(b), " do not broadcast"));
     }
     result[result.size() - 1 - i] = from_a == 1 ? from_b : from_a;
   }

@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "tile/sem/sem.h"
+#include "tile/loop/loop_ir.h"
 
 namespace tartan::codegen {
 
@@ -73,39 +73,39 @@ struct Dialect {
   std::string unroll;          // before a loop that is to be unrolled
   std::string aligned_array;   // after the name of an array that vectors are loaded from
   // Of variables, and of elements in memory.
-  std::function<std::string(const sem::Type&)> type_name;
-  std::function<std::string(const sem::Type&, MemorySpace)> stored_type_name;
-  std::function<Code(sem::WorkId, int dimension, DataType type)> work_index;
+  std::function<std::string(const loop::Type&)> type_name;
+  std::function<std::string(const loop::Type&, MemorySpace)> stored_type_name;
+  std::function<Code(loop::WorkId, int dimension, DataType type)> work_index;
   // A function of printed operands; `type` is the operands' type, `result` the result's. Vector
   // conditions are masks, signed integers of 0 and -1: a comparison makes them as wide as what it
   // compares, kSelect takes them as wide as what they choose between and kCast converts them. For
   // logic and kSelect `type` is the masks' (bool where the condition is scalar).
-  std::function<Code(ScalarOp op, const sem::Type& type, const sem::Type& result,
+  std::function<Code(ScalarOp op, const loop::Type& type, const loop::Type& result,
                      absl::Span<const Code> operands)>
       apply;
   // Loads and stores, with conversion from and to the stored type. A store is a statement without
   // its semicolon, `type` that of the value.
-  std::function<Code(const Place& place, const sem::Type& type)> load;
-  std::function<std::string(const Place& place, const sem::Type& type, const Code& value)> store;
-  std::function<std::string(const Place& place, ScalarOp op, const sem::Type& type,
+  std::function<Code(const Place& place, const loop::Type& type)> load;
+  std::function<std::string(const Place& place, const loop::Type& type, const Code& value)> store;
+  std::function<std::string(const Place& place, ScalarOp op, const loop::Type& type,
                             const Code& value)>
       atomic_update;
   // A statement without its semicolon.
   std::function<std::string(const Place& place)> prefetch;
-  std::function<Code(double value, const sem::Type& type)> float_literal;
-  std::function<Code(int64_t value, const sem::Type& type)> int_literal;
-  std::function<Code(const Code& a, const Code& b, const Code& accumulator, const sem::Type& type)>
+  std::function<Code(double value, const loop::Type& type)> float_literal;
+  std::function<Code(int64_t value, const loop::Type& type)> int_literal;
+  std::function<Code(const Code& a, const Code& b, const Code& accumulator, const loop::Type& type)>
       multiply_add;
   // sum + op(a, b) for kDot16, kDot8 or kDot8u.
   std::function<Code(ScalarOp op, const Code& a, const Code& b, const Code& sum,
-                     const sem::Type& type)>
+                     const loop::Type& type)>
       dot_and_add;
   std::function<Code(const Code& vector, int lane)> lane;
   std::function<Code(const Code& a, const Code& b, absl::Span<const int> lanes,
-                     const sem::Type& type)>
+                     const loop::Type& type)>
       shuffle;
   // After the kernel's qualifier: its fixed work-group size.
-  std::function<std::string(const sem::Kernel&)> attributes;
+  std::function<std::string(const loop::Kernel&)> attributes;
 };
 
 }  // namespace tartan::codegen

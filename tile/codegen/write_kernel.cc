@@ -14,9 +14,9 @@
 namespace tartan::codegen {
 namespace {
 
-using sem::ExprPtr;
-using sem::StmtPtr;
-using sem::Type;
+using loop::ExprPtr;
+using loop::StmtPtr;
+using loop::Type;
 
 struct Memory {
   MemorySpace space;
@@ -28,15 +28,15 @@ class Writer {
  public:
   explicit Writer(const Dialect& dialect) : dialect_(dialect) {}
 
-  std::string Write(const sem::Kernel& kernel) {
+  std::string Write(const loop::Kernel& kernel) {
     for (const std::string& line : kernel.comments) absl::StrAppend(&text_, "// ", line, "\n");
-    for (const sem::Parameter& parameter : kernel.parameters) {
+    for (const loop::Parameter& parameter : kernel.parameters) {
       memory_[parameter.name] = Memory{MemorySpace::kGlobal, 1};
     }
     const std::string comments = std::exchange(text_, "");
     WriteScope(kernel.body);
     std::vector<std::string> parameters;
-    for (const sem::Parameter& parameter : kernel.parameters) {
+    for (const loop::Parameter& parameter : kernel.parameters) {
       parameters.push_back(WriteParameter(parameter));
     }
     return absl::StrCat(comments, dialect_.kernel_qualifier, " ", dialect_.attributes(kernel),
@@ -46,7 +46,7 @@ class Writer {
 
  private:
   // Call when the body is written.
-  std::string WriteParameter(const sem::Parameter& parameter) const {
+  std::string WriteParameter(const loop::Parameter& parameter) const {
     // Compilers move reads through a restricted pointer over barriers, since no other item is
     // supposed to write there.
     const bool is_restricted = !parameter.is_output || !hands_on_;
@@ -72,37 +72,37 @@ class Writer {
     if (stmt == nullptr) return;
     Match(
         stmt->node,
-        [&](const sem::Block& block) {
+        [&](const loop::Block& block) {
           for (const StmtPtr& child : block.statements) WriteStmt(child);
         },
-        [&](const sem::Declare& declare) { WriteDeclare(declare); },
-        [&](const sem::DeclareArray& array) { WriteArray(array); },
-        [&](const sem::Assign& assign) { WriteAssign(assign); },
-        [&](const sem::Store& store) {
+        [&](const loop::Declare& declare) { WriteDeclare(declare); },
+        [&](const loop::DeclareArray& array) { WriteArray(array); },
+        [&](const loop::Assign& assign) { WriteAssign(assign); },
+        [&](const loop::Store& store) {
           Place place = MakePlace(store.buffer, store.stored, store.index, store.is_aligned);
           place.is_streamed = store.is_streamed;
           Line(absl::StrCat(dialect_.store(place, store.value->type, Print(store.value)), ";"));
         },
-        [&](const sem::For& loop) { WriteFor(loop); },
-        [&](const sem::If& branch) { WriteIf(branch, "if ("); },
-        [&](const sem::Barrier& barrier) {
+        [&](const loop::For& loop) { WriteFor(loop); },
+        [&](const loop::If& branch) { WriteIf(branch, "if ("); },
+        [&](const loop::Barrier& barrier) {
           hands_on_ |= barrier.is_global;
           Line(barrier.is_global ? dialect_.global_barrier : dialect_.barrier);
         },
-        [&](const sem::AtomicUpdate& update) {
+        [&](const loop::AtomicUpdate& update) {
           const Place place = MakePlace(update.buffer, update.stored, update.index);
           Line(absl::StrCat(
               dialect_.atomic_update(place, update.op, update.value->type, Print(update.value)),
               ";"));
         },
-        [&](const sem::Prefetch& prefetch) {
+        [&](const loop::Prefetch& prefetch) {
           Line(absl::StrCat(
               dialect_.prefetch(MakePlace(prefetch.buffer, prefetch.stored, prefetch.index)), ";"));
         },
-        [&](const sem::Comment& comment) { Line(absl::StrCat("// ", comment.text)); });
+        [&](const loop::Comment& comment) { Line(absl::StrCat("// ", comment.text)); });
   }
 
-  void WriteDeclare(const sem::Declare& declare) {
+  void WriteDeclare(const loop::Declare& declare) {
     const std::string head =
         absl::StrCat(declare.is_mutable || declare.value == nullptr ? "" : "const ",
                      dialect_.type_name(declare.type), " ", declare.name);
@@ -121,8 +121,8 @@ class Writer {
     }
   }
 
-  void WriteArray(const sem::DeclareArray& array) {
-    const bool local = array.space == sem::Space::kLocal;
+  void WriteArray(const loop::DeclareArray& array) {
+    const bool local = array.space == loop::Space::kLocal;
     const MemorySpace space = local ? MemorySpace::kLocal : MemorySpace::kPrivate;
     memory_[array.name] = Memory{space, array.type.lanes};
     // Large private arrays are memory, small ones registers.
@@ -134,13 +134,13 @@ class Writer {
   }
 
   // x = x + y is written x += y.
-  void WriteAssign(const sem::Assign& assign) {
-    const auto* apply = std::get_if<sem::Apply>(&assign.value->node);
+  void WriteAssign(const loop::Assign& assign) {
+    const auto* apply = std::get_if<loop::Apply>(&assign.value->node);
     const bool sum = apply != nullptr &&
                      (apply->op == ScalarOp::kAdd || apply->op == ScalarOp::kMul) &&
                      IsFloat(assign.value->type.element);
     if (sum) {
-      const auto* target = std::get_if<sem::Variable>(&apply->operands[0]->node);
+      const auto* target = std::get_if<loop::Variable>(&apply->operands[0]->node);
       if (target != nullptr && target->name == assign.name) {
         const char* sign = apply->op == ScalarOp::kAdd ? " += " : " *= ";
         return Line(absl::StrCat(assign.name, sign, Print(apply->operands[1]).text, ";"));
@@ -149,7 +149,7 @@ class Writer {
     Line(absl::StrCat(assign.name, " = ", Print(assign.value).text, ";"));
   }
 
-  void WriteFor(const sem::For& loop) {
+  void WriteFor(const loop::For& loop) {
     if (loop.unroll && !dialect_.unroll.empty()) Line(dialect_.unroll);
     const std::string step =
         loop.step == 1 ? absl::StrCat("++", loop.name) : absl::StrCat(loop.name, " += ", loop.step);
@@ -162,11 +162,11 @@ class Writer {
     Line("}");
   }
 
-  void WriteIf(const sem::If& branch, absl::string_view head) {
+  void WriteIf(const loop::If& branch, absl::string_view head) {
     Line(absl::StrCat(head, Print(branch.condition).text, ") {"));
     WriteScope(branch.then);
     if (branch.otherwise == nullptr) return Line("}");
-    if (const auto* chained = std::get_if<sem::If>(&branch.otherwise->node)) {
+    if (const auto* chained = std::get_if<loop::If>(&branch.otherwise->node)) {
       return WriteIf(*chained, "} else if (");
     }
     Line("} else {");
@@ -191,33 +191,33 @@ class Writer {
     const Type& type = expr->type;
     return Match(
         expr->node,
-        [&](const sem::IntLiteral& literal) { return dialect_.int_literal(literal.value, type); },
-        [&](const sem::FloatLiteral& literal) {
+        [&](const loop::IntLiteral& literal) { return dialect_.int_literal(literal.value, type); },
+        [&](const loop::FloatLiteral& literal) {
           return dialect_.float_literal(literal.value, type);
         },
-        [&](const sem::Variable& variable) {
+        [&](const loop::Variable& variable) {
           return Marked(Code{variable.name}, data_.count(variable.name) > 0);
         },
-        [&](const sem::Load& load) {
+        [&](const loop::Load& load) {
           const Place place = MakePlace(load.buffer, load.stored, load.index, load.is_aligned);
           return Marked(dialect_.load(place, type), true);
         },
-        [&](const sem::Apply& apply) { return PrintApply(apply, type); },
-        [&](const sem::MultiplyAdd& sum) {
+        [&](const loop::Apply& apply) { return PrintApply(apply, type); },
+        [&](const loop::MultiplyAdd& sum) {
           const Code a = Print(sum.a);
           const Code b = Print(sum.b);
           const Code accumulator = Print(sum.accumulator);
           return Marked(dialect_.multiply_add(a, b, accumulator, type),
                         a.is_data || b.is_data || accumulator.is_data);
         },
-        [&](const sem::WorkIndex& work) {
+        [&](const loop::WorkIndex& work) {
           return dialect_.work_index(work.id, work.dimension, type.element);
         },
-        [&](const sem::Lane& lane) {
+        [&](const loop::Lane& lane) {
           const Code vector = Print(lane.vector);
           return Marked(dialect_.lane(vector, lane.lane), vector.is_data);
         },
-        [&](const sem::Shuffle& shuffle) {
+        [&](const loop::Shuffle& shuffle) {
           const Code a = Print(shuffle.a);
           const Code b = Print(shuffle.b);
           return Marked(dialect_.shuffle(a, b, shuffle.lanes, type), a.is_data || b.is_data);
@@ -229,12 +229,12 @@ class Writer {
     return code;
   }
 
-  Code PrintApply(const sem::Apply& apply, const Type& type) {
+  Code PrintApply(const loop::Apply& apply, const Type& type) {
     const ExprPtr& first = apply.operands[0];
     if (IsMask(type)) return PrintMask(apply, type, WidthsOf(apply).greatest);
     if (apply.op == ScalarOp::kAdd) {
       for (size_t i = 0; i < 2; ++i) {
-        const sem::Apply* dot = AsDot(apply.operands[i]);
+        const loop::Apply* dot = AsDot(apply.operands[i]);
         if (dot == nullptr) continue;
         return Marked(
             dialect_.dot_and_add(dot->op, Print(dot->operands[0]), Print(dot->operands[1]),
@@ -261,8 +261,8 @@ class Writer {
                   is_data);
   }
 
-  static const sem::Apply* AsDot(const ExprPtr& expr) {
-    const auto* apply = std::get_if<sem::Apply>(&expr->node);
+  static const loop::Apply* AsDot(const ExprPtr& expr) {
+    const auto* apply = std::get_if<loop::Apply>(&expr->node);
     const bool is_dot =
         apply != nullptr && (apply->op == ScalarOp::kDot16 || apply->op == ScalarOp::kDot8 ||
                              apply->op == ScalarOp::kDot8u);
@@ -301,10 +301,10 @@ class Writer {
     }
   };
 
-  static Widths WidthsOf(const sem::Apply& apply) {
+  static Widths WidthsOf(const loop::Apply& apply) {
     Widths widths;
     for (const ExprPtr& operand : apply.operands) {
-      const auto* condition = std::get_if<sem::Apply>(&operand->node);
+      const auto* condition = std::get_if<loop::Apply>(&operand->node);
       if (!IsMask(operand->type)) {
         const int64_t width = ByteWidth(operand->type.element);
         if (operand->type.lanes > 1) widths.Add({width, width});
@@ -317,14 +317,14 @@ class Writer {
 
   // A vector condition as a mask of so many bytes to a lane.
   Code PrintMask(const ExprPtr& expr, int64_t width) {
-    if (const auto* apply = std::get_if<sem::Apply>(&expr->node)) {
+    if (const auto* apply = std::get_if<loop::Apply>(&expr->node)) {
       return PrintMask(*apply, expr->type, width);
     }
-    const bool is_true = std::get<sem::IntLiteral>(expr->node).value != 0;
+    const bool is_true = std::get<loop::IntLiteral>(expr->node).value != 0;
     return dialect_.int_literal(is_true ? -1 : 0, MaskType(width, expr->type.lanes));
   }
 
-  Code PrintMask(const sem::Apply& apply, const Type& type, int64_t width) {
+  Code PrintMask(const loop::Apply& apply, const Type& type, int64_t width) {
     const Widths widths = WidthsOf(apply);
     // Conditions of one width are joined before they are converted.
     const int64_t own = widths.least == widths.greatest ? widths.least : width;
@@ -389,22 +389,22 @@ std::string Parenthesized(const Code& code, Precedence least) {
   return code.precedence < least ? absl::StrCat("(", code.text, ")") : code.text;
 }
 
-std::string WriteKernel(const sem::Kernel& kernel, const Dialect& dialect) {
+std::string WriteKernel(const loop::Kernel& kernel, const Dialect& dialect) {
   return Writer(dialect).Write(kernel);
 }
 
-ProgramText WriteProgramParts(absl::Span<const sem::Kernel> kernels, const Dialect& dialect) {
+ProgramText WriteProgramParts(absl::Span<const loop::Kernel> kernels, const Dialect& dialect) {
   ProgramText text;
   text.prologue = dialect.prologue;
   std::set<std::string> written;
-  for (const sem::Kernel& kernel : kernels) {
+  for (const loop::Kernel& kernel : kernels) {
     text.kernels.push_back(WriteKernel(kernel, dialect));
     AppendDefinitions(text.kernels.back(), dialect, &written, &text.prologue);
   }
   return text;
 }
 
-std::string WriteProgram(absl::Span<const sem::Kernel> kernels, const Dialect& dialect) {
+std::string WriteProgram(absl::Span<const loop::Kernel> kernels, const Dialect& dialect) {
   ProgramText text = WriteProgramParts(kernels, dialect);
   for (const std::string& kernel : text.kernels) absl::StrAppend(&text.prologue, "\n", kernel);
   return std::move(text.prologue);

@@ -6,12 +6,12 @@
 
 #include "absl/types/span.h"
 #include "tile/codegen/dialect.h"
-#include "tile/sem/sem.h"
+#include "tile/loop/loop_ir.h"
 
 namespace tartan::codegen {
 
-// Requires a kernel that sem::Verify accepts. A subexpression is printed at each of its uses.
-std::string WriteKernel(const sem::Kernel& kernel, const Dialect& dialect);
+// Requires a kernel that loop::Verify accepts. A subexpression is printed at each of its uses.
+std::string WriteKernel(const loop::Kernel& kernel, const Dialect& dialect);
 
 // A program in parts: each kernel compiles after the prologue, whatever other kernels are there.
 struct ProgramText {
@@ -19,9 +19,9 @@ struct ProgramText {
   std::vector<std::string> kernels;
 };
 
-ProgramText WriteProgramParts(absl::Span<const sem::Kernel> kernels, const Dialect& dialect);
+ProgramText WriteProgramParts(absl::Span<const loop::Kernel> kernels, const Dialect& dialect);
 
 // The parts one after the other.
-std::string WriteProgram(absl::Span<const sem::Kernel> kernels, const Dialect& dialect);
+std::string WriteProgram(absl::Span<const loop::Kernel> kernels, const Dialect& dialect);
 
 }  // namespace tartan::codegen

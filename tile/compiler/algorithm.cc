@@ -4,7 +4,7 @@
 
 #include "tile/base/status_macros.h"
 #include "tile/graph/integer_factors.h"
-#include "tile/plan/packing_choice.h"
+#include "tile/plan/select_packing.h"
 
 namespace tartan::compiler {
 namespace {
@@ -48,7 +48,8 @@ absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
                             BuildAlone(program, spaces, root, {}, &grouping));
     std::vector<bool> constants;
     for (const poly::Tensor& tensor : flat.tensors) constants.push_back(is_constant[tensor.value]);
-    const auto choice = plan::ChooseWinograd(flat, options.settings, constants, options.winograd);
+    const auto choice =
+        plan::SelectWinogradTile(flat, options.settings, constants, options.winograd);
     if (choice) selected[root] = WinogradAlgorithm{choice->tile};
   }
   return selected;
@@ -67,7 +68,7 @@ absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
     if (!IsReduction(program, spaces, root)) continue;
     TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
                             BuildAlone(program, spaces, root, factors, &grouping));
-    const auto form = plan::ChoosePacking(flat, options.settings);
+    const auto form = plan::SelectPackedForm(flat, options.settings);
     if (form) selected[root] = PackedAlgorithm{*form, factors};
   }
   return selected;

@@ -10,8 +10,8 @@
 #include "absl/strings/string_view.h"
 #include "tile/base/hardware_settings.h"
 #include "tile/plan/kernel_plan.h"
-#include "tile/plan/plan_book.h"
-#include "tile/plan/winograd_choice.h"
+#include "tile/plan/select_winograd.h"
+#include "tile/plan/store/tuning_database.h"
 
 namespace tartan::compiler {
 
@@ -26,7 +26,7 @@ struct CompileOptions {
   // Passes that are left out, by name: some of those in Passes() (compiler/passes.h).
   std::set<std::string> disabled_passes = {};
   // Plans that tuning kept, which go before the cost model's; null: none.
-  std::shared_ptr<const plan::PlanBook> tuned = nullptr;
+  std::shared_ptr<const plan::TuningDatabase> tuned = nullptr;
 
   bool Runs(absl::string_view pass) const {
     return disabled_passes.find(std::string(pass)) == disabled_passes.end();

@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/loop/simplify.h"
 #include "tile/lower/lower_kernel.h"
-#include "tile/lower/lower_special.h"
-#include "tile/lower/row_group_kernel.h"
-#include "tile/lower/row_kernel.h"
-#include "tile/sem/simplify.h"
+#include "tile/lower/rows/row_group_kernel.h"
+#include "tile/lower/rows/row_kernel.h"
+#include "tile/lower/special/lower_special.h"
 
 namespace tartan::compiler {
 namespace {
@@ -82,15 +82,15 @@ class Emitter {
   }
 
   // Kernels that differ in name and comments only are one.
-  int AddKernel(const sem::Kernel& lowered) {
-    hooks_.Dump("loops", [&] { return sem::ToString(lowered); });
-    sem::Kernel kernel = sem::Simplify(lowered);
-    hooks_.Dump("simplified", [&] { return sem::ToString(kernel); });
-    sem::Kernel anonymous = kernel;
+  int AddKernel(const loop::Kernel& lowered) {
+    hooks_.Dump("loops", [&] { return loop::ToString(lowered); });
+    loop::Kernel kernel = loop::Simplify(lowered);
+    hooks_.Dump("simplified", [&] { return loop::ToString(kernel); });
+    loop::Kernel anonymous = kernel;
     anonymous.name.clear();
     anonymous.comments.clear();
     const auto [it, is_new] =
-        numbers_.emplace(sem::ToString(anonymous), static_cast<int>(list_.kernels.size()));
+        numbers_.emplace(loop::ToString(anonymous), static_cast<int>(list_.kernels.size()));
     if (is_new) list_.kernels.push_back(std::move(kernel));
     return it->second;
   }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tile/base/shape.h"
-#include "tile/sem/sem.h"
+#include "tile/loop/loop_ir.h"
 
 namespace tartan::compiler {
 
@@ -51,7 +51,7 @@ using Step = std::variant<LaunchStep, FillStep, CopyStep>;
 
 struct KernelList {
   std::string name;
-  std::vector<sem::Kernel> kernels;  // distinct ones
+  std::vector<loop::Kernel> kernels;  // distinct ones
   std::vector<BufferInfo> buffers;
   std::vector<Step> setup;  // once, when the constants are known
   std::vector<Step> steps;  // at every run, in order

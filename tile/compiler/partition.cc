@@ -10,7 +10,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/compiler/row_chains.h"
 #include "tile/graph/chain_effects.h"
-#include "tile/lower/lower_special.h"
+#include "tile/lower/special/lower_special.h"
 #include "tile/poly/build_kernel.h"
 
 namespace tartan::compiler {

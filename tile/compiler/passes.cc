@@ -166,8 +166,8 @@ absl::Status CheckOptional(const std::set<std::string>& names) {
 std::string ToString(const Compilation& compilation) {
   if (compilation.list.kernels.empty()) return ir::ToString(compilation.program);
   std::string text;
-  for (const sem::Kernel& kernel : compilation.list.kernels) {
-    absl::StrAppend(&text, sem::ToString(kernel));
+  for (const loop::Kernel& kernel : compilation.list.kernels) {
+    absl::StrAppend(&text, loop::ToString(kernel));
   }
   return text;
 }

@@ -7,8 +7,8 @@
 
 #include "tile/base/hardware_settings.h"
 #include "tile/graph/chain_groups.h"
-#include "tile/plan/row_group_plan.h"
-#include "tile/plan/row_plan.h"
+#include "tile/plan/rows/row_group_plan.h"
+#include "tile/plan/rows/row_plan.h"
 
 namespace tartan::compiler {
 

@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
-#include "tile/sem/build.h"
-#include "tile/sem/rename.h"
+#include "tile/loop/build.h"
+#include "tile/loop/rename.h"
 
 namespace tartan::compiler {
 namespace {
@@ -31,13 +31,13 @@ struct Number {
 bool IsIndexType(DataType type) { return type == DataType::kInt32 || type == DataType::kInt64; }
 
 // Nothing for literals whose value the code depends on, or that a 32-bit buffer cannot hold.
-std::optional<Number> NumberOf(const sem::Expr& literal) {
-  if (const auto* whole = std::get_if<sem::IntLiteral>(&literal.node)) {
+std::optional<Number> NumberOf(const loop::Expr& literal) {
+  if (const auto* whole = std::get_if<loop::IntLiteral>(&literal.node)) {
     const bool fits = std::abs(static_cast<double>(whole->value)) < (1 << 30);
     if (!IsIndexType(literal.type.element) || !fits) return std::nullopt;
     return Number{literal.type.element, static_cast<double>(whole->value)};
   }
-  const double value = std::get<sem::FloatLiteral>(literal.node).value;
+  const double value = std::get<loop::FloatLiteral>(literal.node).value;
   if (literal.type.element != DataType::kFloat32 || !std::isfinite(value)) return std::nullopt;
   return Number{literal.type.element, value};
 }
@@ -45,70 +45,71 @@ std::optional<Number> NumberOf(const sem::Expr& literal) {
 // Replaces the literals that may become variables, one by one in the order of the text.
 class NumberReplacer {
  public:
-  using Replace = std::function<sem::ExprPtr(const sem::ExprPtr& literal, const Number& number)>;
+  using Replace = std::function<loop::ExprPtr(const loop::ExprPtr& literal, const Number& number)>;
 
   explicit NumberReplacer(Replace replace) : replace_(std::move(replace)) {}
 
-  sem::StmtPtr Apply(const sem::StmtPtr& stmt) {
+  loop::StmtPtr Apply(const loop::StmtPtr& stmt) {
     if (stmt == nullptr) return nullptr;
-    sem::Stmt result = *stmt;
+    loop::Stmt result = *stmt;
     Match(
         result.node,
-        [&](sem::Block& block) {
-          for (sem::StmtPtr& child : block.statements) child = Apply(child);
+        [&](loop::Block& block) {
+          for (loop::StmtPtr& child : block.statements) child = Apply(child);
         },
-        [&](sem::Declare& declare) {
+        [&](loop::Declare& declare) {
           if (declare.value != nullptr) declare.value = Apply(declare.value);
         },
-        [](sem::DeclareArray&) {}, [&](sem::Assign& assign) { assign.value = Apply(assign.value); },
-        [&](sem::Store& store) {
+        [](loop::DeclareArray&) {},
+        [&](loop::Assign& assign) { assign.value = Apply(assign.value); },
+        [&](loop::Store& store) {
           store.index = Apply(store.index);
           store.value = Apply(store.value);
         },
-        [&](sem::For& loop) { loop.body = Apply(loop.body); },
-        [&](sem::If& branch) {
+        [&](loop::For& loop) { loop.body = Apply(loop.body); },
+        [&](loop::If& branch) {
           branch.condition = Apply(branch.condition);
           branch.then = Apply(branch.then);
           branch.otherwise = Apply(branch.otherwise);
         },
-        [](sem::Barrier&) {},
-        [&](sem::AtomicUpdate& update) {
+        [](loop::Barrier&) {},
+        [&](loop::AtomicUpdate& update) {
           update.index = Apply(update.index);
           update.value = Apply(update.value);
         },
-        [&](sem::Prefetch& prefetch) { prefetch.index = Apply(prefetch.index); },
-        [](sem::Comment&) {});
-    return std::make_shared<const sem::Stmt>(std::move(result));
+        [&](loop::Prefetch& prefetch) { prefetch.index = Apply(prefetch.index); },
+        [](loop::Comment&) {});
+    return std::make_shared<const loop::Stmt>(std::move(result));
   }
 
  private:
-  sem::ExprPtr Apply(const sem::ExprPtr& expr) {
-    if (std::holds_alternative<sem::IntLiteral>(expr->node) ||
-        std::holds_alternative<sem::FloatLiteral>(expr->node)) {
+  loop::ExprPtr Apply(const loop::ExprPtr& expr) {
+    if (std::holds_alternative<loop::IntLiteral>(expr->node) ||
+        std::holds_alternative<loop::FloatLiteral>(expr->node)) {
       const std::optional<Number> number = NumberOf(*expr);
       return number.has_value() ? replace_(expr, *number) : expr;
     }
-    sem::Expr result = *expr;
+    loop::Expr result = *expr;
     Match(
-        result.node, [&](sem::Load& load) { load.index = Apply(load.index); },
-        [&](sem::Apply& apply) {
+        result.node, [&](loop::Load& load) { load.index = Apply(load.index); },
+        [&](loop::Apply& apply) {
           const bool divides = apply.op == ScalarOp::kDiv || apply.op == ScalarOp::kMod;
           for (size_t i = 0; i < apply.operands.size(); ++i) {
             if (i == 0 || !divides) apply.operands[i] = Apply(apply.operands[i]);
           }
         },
-        [&](sem::MultiplyAdd& sum) {
+        [&](loop::MultiplyAdd& sum) {
           sum.a = Apply(sum.a);
           sum.b = Apply(sum.b);
           sum.accumulator = Apply(sum.accumulator);
         },
-        [&](sem::Lane& lane) { lane.vector = Apply(lane.vector); },
-        [&](sem::Shuffle& shuffle) {
+        [&](loop::Lane& lane) { lane.vector = Apply(lane.vector); },
+        [&](loop::Shuffle& shuffle) {
           shuffle.a = Apply(shuffle.a);
           shuffle.b = Apply(shuffle.b);
         },
         [](auto&) {});
-    return std::make_shared<const sem::Expr>(std::move(result));
+    return std::make_shared<const loop::Expr>(std::move(result));
   }
 
   const Replace replace_;
@@ -120,17 +121,17 @@ struct Form {
   std::vector<Number> numbers;
 };
 
-Form FormOf(const sem::Kernel& kernel) {
+Form FormOf(const loop::Kernel& kernel) {
   Form form;
-  NumberReplacer replacer([&](const sem::ExprPtr& literal, const Number& number) {
+  NumberReplacer replacer([&](const loop::ExprPtr& literal, const Number& number) {
     form.numbers.push_back(number);
-    return sem::Var(absl::StrCat("#", sem::ToString(literal->type)), literal->type);
+    return loop::Var(absl::StrCat("#", loop::ToString(literal->type)), literal->type);
   });
-  sem::Kernel general = kernel;
+  loop::Kernel general = kernel;
   general.name.clear();
   general.comments.clear();
   general.body = replacer.Apply(kernel.body);
-  form.text = sem::ToString(general);
+  form.text = loop::ToString(general);
   return form;
 }
 
@@ -184,9 +185,9 @@ Arguments FindArguments(const std::vector<const Form*>& forms) {
 }
 
 // A prefix that no name of the kernel begins with.
-std::string FreePrefix(const sem::Kernel& kernel) {
-  std::set<std::string> names = sem::DeclaredNames(kernel.body);
-  for (const sem::Parameter& parameter : kernel.parameters) names.insert(parameter.name);
+std::string FreePrefix(const loop::Kernel& kernel) {
+  std::set<std::string> names = loop::DeclaredNames(kernel.body);
+  for (const loop::Parameter& parameter : kernel.parameters) names.insert(parameter.name);
   std::string prefix = "number";
   const auto is_taken = [&](const std::string& name) { return name.rfind(prefix, 0) == 0; };
   while (std::any_of(names.begin(), names.end(), is_taken)) prefix += "_";
@@ -196,32 +197,33 @@ std::string FreePrefix(const sem::Kernel& kernel) {
 DataType StoredType(DataType type) { return IsIndexType(type) ? DataType::kInt32 : type; }
 
 // The kernel with its arguments read from buffers at its beginning.
-sem::Kernel WithArguments(const sem::Kernel& kernel, const Form& form, const Arguments& arguments) {
+loop::Kernel WithArguments(const loop::Kernel& kernel, const Form& form,
+                           const Arguments& arguments) {
   const std::string prefix = FreePrefix(kernel);
   const auto name = [&](int argument) { return absl::StrCat(prefix, argument); };
   size_t position = 0;
-  NumberReplacer replacer([&](const sem::ExprPtr& literal, const Number& number) -> sem::ExprPtr {
+  NumberReplacer replacer([&](const loop::ExprPtr& literal, const Number& number) -> loop::ExprPtr {
     const Source& source = arguments.sources[position++];
     if (source.base < 0) return literal;
-    sem::ExprPtr value = sem::Var(name(source.base), {number.type, 1});
+    loop::ExprPtr value = loop::Var(name(source.base), {number.type, 1});
     if (source.difference != 0) {
-      value = sem::Add(value, sem::Int(static_cast<int64_t>(source.difference), number.type));
+      value = loop::Add(value, loop::Int(static_cast<int64_t>(source.difference), number.type));
     }
-    return literal->type.lanes == 1 ? value : sem::Splat(value, literal->type.lanes);
+    return literal->type.lanes == 1 ? value : loop::Splat(value, literal->type.lanes);
   });
-  sem::Kernel shared = kernel;
-  std::vector<sem::StmtPtr> statements;
+  loop::Kernel shared = kernel;
+  std::vector<loop::StmtPtr> statements;
   for (size_t a = 0; a < arguments.positions.size(); ++a) {
     const DataType type = form.numbers[arguments.positions[a]].type;
     const std::string variable = name(static_cast<int>(a));
     const std::string buffer = absl::StrCat(variable, "_in");
     shared.parameters.push_back({buffer, StoredType(type)});
-    sem::ExprPtr value = sem::LoadFrom(buffer, StoredType(type), sem::Int(0, kernel.index_type));
-    if (value->type.element != type) value = sem::Cast(value, type);
-    statements.push_back(sem::MakeDeclare({type, 1}, variable, value));
+    loop::ExprPtr value = loop::LoadFrom(buffer, StoredType(type), loop::Int(0, kernel.index_type));
+    if (value->type.element != type) value = loop::Cast(value, type);
+    statements.push_back(loop::MakeDeclare({type, 1}, variable, value));
   }
   statements.push_back(replacer.Apply(kernel.body));
-  shared.body = sem::MakeBlock(std::move(statements));
+  shared.body = loop::MakeBlock(std::move(statements));
   shared.comments.push_back("launched for other numbers, too");
   return shared;
 }
@@ -229,7 +231,7 @@ sem::Kernel WithArguments(const sem::Kernel& kernel, const Form& form, const Arg
 class Sharing {
  public:
   explicit Sharing(KernelList* list) : list_(*list) {
-    for (const sem::Kernel& kernel : list->kernels) forms_.push_back(FormOf(kernel));
+    for (const loop::Kernel& kernel : list->kernels) forms_.push_back(FormOf(kernel));
     for (size_t k = 0; k < forms_.size(); ++k) by_[k] = {static_cast<int>(k), {}};
   }
 
@@ -291,7 +293,7 @@ class Sharing {
   }
 
   void DropUnused() {
-    std::vector<sem::Kernel> kept;
+    std::vector<loop::Kernel> kept;
     std::map<int, int> positions;
     for (size_t k = 0; k < list_.kernels.size(); ++k) {
       if (by_[k].kernel != static_cast<int>(k)) continue;

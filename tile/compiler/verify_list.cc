@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
-#include "tile/sem/verify.h"
+#include "tile/loop/verify.h"
 
 namespace tartan::compiler {
 namespace {
@@ -34,7 +34,7 @@ class Verifier {
 
  private:
   absl::Status CheckLaunch(const LaunchStep& launch) const {
-    const sem::Kernel& kernel = list_.kernels[launch.kernel];
+    const loop::Kernel& kernel = list_.kernels[launch.kernel];
     if (launch.buffers.size() != kernel.parameters.size()) {
       return absl::InternalError(absl::StrCat("kernel ", kernel.name, " has ",
                                               kernel.parameters.size(), " parameters, not ",
@@ -63,8 +63,8 @@ class Verifier {
 
 absl::Status VerifyList(const KernelList& list) {
   std::set<absl::string_view> names;
-  for (const sem::Kernel& kernel : list.kernels) {
-    TARTAN_RETURN_IF_ERROR(sem::Verify(kernel));
+  for (const loop::Kernel& kernel : list.kernels) {
+    TARTAN_RETURN_IF_ERROR(loop::Verify(kernel));
     if (names.insert(kernel.name).second) continue;
     return absl::InternalError(absl::StrCat("two kernels are named ", kernel.name));
   }

@@ -7,7 +7,7 @@
 namespace tartan::compiler {
 
 // Internal, naming the kernel or the buffer and both types, unless every kernel is right
-// (sem::Verify) and has a name of its own; every parameter of a launch, every fill, every output
+// (loop::Verify) and has a name of its own; every parameter of a launch, every fill, every output
 // and both sides of a copy have the type of the elements in their buffer; and what is copied is as
 // long as the buffer it is copied to.
 absl::Status VerifyList(const KernelList& list);

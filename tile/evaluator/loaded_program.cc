@@ -81,7 +81,7 @@ absl::StatusOr<hal::BufferPtr> AllocateFor(const compiler::BufferInfo& buffer,
 
 hal::Launch MakeLaunch(const compiler::KernelList& list, const compiler::LaunchStep& step,
                        const Buffers& buffers) {
-  const sem::Kernel& kernel = list.kernels[step.kernel];
+  const loop::Kernel& kernel = list.kernels[step.kernel];
   hal::Launch launch;
   launch.entry_point = step.kernel;
   for (int buffer : step.buffers) launch.arguments.push_back(buffers[buffer]);

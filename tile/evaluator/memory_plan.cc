@@ -22,10 +22,9 @@ class Planner {
       const int64_t offset = LowestOffset(arenas_[a], buffer, bytes);
       if (offset + bytes > max_arena_bytes_) continue;
       const Piece piece = {{static_cast<int>(a), offset, bytes}, {buffer}};
-      const auto at = std::upper_bound(arenas_[a].begin(), arenas_[a].end(), piece,
-                                       [](const Piece& x, const Piece& y) {
-                                         return x.placement.offset < y.placement.offset;
-                                       });
+      const auto at = std::upper_bound(
+          arenas_[a].begin(), arenas_[a].end(), piece,
+          [](const Piece& x, const Piece& y) { return x.placement.offset < y.placement.offset; });
       arenas_[a].insert(at, piece);
       arena_bytes_[a] = std::max(arena_bytes_[a], offset + bytes);
       return piece.placement;

@@ -126,7 +126,7 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
   program.source.prologue = stored.prologue();
   for (const proto::StoredProgram::Kernel& from : stored.kernels()) {
     if (from.local_size_size() != 3 || from.global_size_size() != 3) return std::nullopt;
-    sem::Kernel kernel;
+    loop::Kernel kernel;
     kernel.name = from.name();
     std::copy_n(from.local_size().begin(), 3, kernel.local_size);
     std::copy_n(from.global_size().begin(), 3, kernel.global_size);

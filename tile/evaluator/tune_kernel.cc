@@ -166,11 +166,9 @@ class Tuning {
   absl::Status Prepare(Trial* trial, std::string* difference) {
     compiler::CompileOptions options;
     options.settings = device_->info().settings;
-    TARTAN_ASSIGN_OR_RETURN(
-        compiler::KernelList list,
-        compiler::CompileKernel(flat_, trial->planned, is_constant_, options));
-    TARTAN_ASSIGN_OR_RETURN(auto built,
-                            CompiledProgram::Build(std::move(list), device_, dialect_));
+    TARTAN_ASSIGN_OR_RETURN(compiler::KernelList list,
+                            compiler::CompileKernel(flat_, trial->planned, is_constant_, options));
+    TARTAN_ASSIGN_OR_RETURN(auto built, CompiledProgram::Build(std::move(list), device_, dialect_));
     TARTAN_ASSIGN_OR_RETURN(auto loaded, LoadedProgram::Load(std::move(built), constants_));
     TARTAN_ASSIGN_OR_RETURN(trial->run, PreparedRun::Create(std::move(loaded), inputs_));
     TARTAN_RETURN_IF_ERROR(trial->TimeMs(1).status());  // some drivers compile now

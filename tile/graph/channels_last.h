@@ -8,9 +8,10 @@ namespace tartan::graph {
 
 // The same program with dimension 1 of intermediate values moved behind the others: of results of
 // convolutions (sums of products that run over the spatial dimensions of one factor) with at least
-// eight channels, and of what elementwise operations, pools, slices and concatenations make of them,
-// unless nothing that could use it so follows. Inputs, outputs and what reshapes read keep their
-// order; copies are put where both meet. Every element is computed as before, in the same order.
+// eight channels, and of what elementwise operations, pools, slices and concatenations make of
+// them, unless nothing that could use it so follows. Inputs, outputs and what reshapes read keep
+// their order; copies are put where both meet. Every element is computed as before, in the same
+// order.
 ir::Program MoveChannelsLast(const ir::Program& program);
 
 }  // namespace tartan::graph

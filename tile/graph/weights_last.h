@@ -12,9 +12,9 @@ struct MovedWeights {
   std::vector<ir::ValueId> copies;  // to be held in memory
 };
 
-// The same program with constant weights of convolutions copied, once, into the order: window, input
-// channels, output channels. Models have the window last, so that neighbouring lanes, which compute
-// neighbouring output channels, would read far apart.
+// The same program with constant weights of convolutions copied, once, into the order: window,
+// input channels, output channels. Models have the window last, so that neighbouring lanes, which
+// compute neighbouring output channels, would read far apart.
 MovedWeights MoveOutputChannelsLast(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -279,8 +279,7 @@ absl::StatusOr<NaiveTensor> EvaluateContraction(const Program& program,
   TARTAN_RETURN_IF_ERROR(status);
   for (double& value : result.reals) value = RoundReal(value, ComputeType(shape.type));
   if (contraction.default_value == kNoValue) return result;
-  const NaiveTensor otherwise =
-      Cast(values[contraction.default_value], ComputeType(shape.type));
+  const NaiveTensor otherwise = Cast(values[contraction.default_value], ComputeType(shape.type));
   for (int64_t i = 0; i < shape.element_count(); ++i) {
     if (evaluation.hits()[i] == 0) result.Copy(i, otherwise, i);
   }

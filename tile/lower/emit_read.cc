@@ -40,7 +40,7 @@ bool ExprEmitter::IsSliding(int access) {
   return is_sliding;
 }
 
-sem::ExprPtr ExprEmitter::EmitSliding(const poly::ExprPtr& expr, int access) {
+loop::ExprPtr ExprEmitter::EmitSliding(const poly::ExprPtr& expr, int access) {
   const poly::TensorAccess& read = flat_.accesses[access];
   const poly::FlatAccess flat = poly::Flatten(read.coords, flat_.tensors[read.tensor].shape.dims,
                                               static_cast<int>(flat_.indices.size()));
@@ -52,12 +52,12 @@ sem::ExprPtr ExprEmitter::EmitSliding(const poly::ExprPtr& expr, int access) {
     key.second.push_back(ShiftAt(constraint.poly, position_));
   }
   if (auto it = places_.find(key); it != places_.end()) return it->second;
-  const sem::ExprPtr value = Name(EmitRead(expr, read));
+  const loop::ExprPtr value = Name(EmitRead(expr, read));
   places_.emplace(std::move(key), value);
   return value;
 }
 
-sem::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::TensorAccess& access) {
+loop::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::TensorAccess& access) {
   math::Affine flat;
   const std::vector<int64_t> strides = RowMajorStrides(flat_.tensors[access.tensor].shape.dims);
   for (size_t d = 0; d < strides.size(); ++d) flat = flat + access.coords[d] * strides[d];
@@ -77,25 +77,25 @@ sem::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tensor
     const math::Affine first = flat + math::Affine::Constant(ShiftAt(flat, position_));
     if (!lanes_are_aligned_ || IsAligned(first)) return emit(vector_.lanes);
     const std::string name = NewName();
-    std::vector<sem::ExprPtr> elements;
+    std::vector<loop::ExprPtr> elements;
     for (int lane = 0; lane < vector_.lanes; ++lane) elements.push_back(Name(emit(1, lane)));
-    block_->push_back(sem::MakeArray({expr->type, 1}, name, vector_.lanes));
+    block_->push_back(loop::MakeArray({expr->type, 1}, name, vector_.lanes));
     for (int lane = 0; lane < vector_.lanes; ++lane) {
       block_->push_back(
-          sem::MakeStore(name, expr->type, indices_.Number(lane), std::move(elements[lane])));
+          loop::MakeStore(name, expr->type, indices_.Number(lane), std::move(elements[lane])));
     }
-    return sem::LoadFrom(name, expr->type, indices_.Number(0), vector_.lanes);
+    return loop::LoadFrom(name, expr->type, indices_.Number(0), vector_.lanes);
   }
   // Every other element out of two vectors that overlap in one, so that nothing is read behind the
   // last of them.
   constexpr int kWideLanes = 8;  // as CPUs have them; GPUs load elements one by one
   if (together && stride == math::Rational(2) && vector_.lanes >= kWideLanes) {
     const int lanes = vector_.lanes;
-    const sem::ExprPtr low = Name(emit(lanes));
-    const sem::ExprPtr high = Name(emit(lanes, lanes - 1));
+    const loop::ExprPtr low = Name(emit(lanes));
+    const loop::ExprPtr high = Name(emit(lanes, lanes - 1));
     std::vector<int> evens;
     for (int i = 0; i < lanes; ++i) evens.push_back(2 * i < lanes ? 2 * i : 2 * i + 1);
-    return sem::MakeShuffle(low, high, evens);
+    return loop::MakeShuffle(low, high, evens);
   }
   if (const int row = TurnedIndex(expr, flat, access); row >= 0) {
     return EmitTurned(expr, flat, row);
@@ -103,11 +103,11 @@ sem::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tensor
   return LaneByLane(expr->type, [&] { return emit(1); });
 }
 
-sem::ExprPtr ExprEmitter::EmitStaged(const StagedRead& read) const {
+loop::ExprPtr ExprEmitter::EmitStaged(const StagedRead& read) const {
   const int64_t shift = ShiftAt(read.tile, position_) + ShiftAt(read.loops, position_);
   const math::Affine loops = read.loops + math::Affine::Constant(shift);
-  return sem::LoadFrom(read.array, read.type, sem::Add(read.base, indices_.Emit(loops)),
-                       VariesByLane(DependenceOf(read.tile)) ? vector_.lanes : 1);
+  return loop::LoadFrom(read.array, read.type, loop::Add(read.base, indices_.Emit(loops)),
+                        VariesByLane(DependenceOf(read.tile)) ? vector_.lanes : 1);
 }
 
 int ExprEmitter::TurnedIndex(const poly::ExprPtr& expr, const math::Affine& flat,
@@ -122,13 +122,14 @@ int ExprEmitter::TurnedIndex(const poly::ExprPtr& expr, const math::Affine& flat
   return -1;
 }
 
-sem::ExprPtr ExprEmitter::EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat, int row) {
+loop::ExprPtr ExprEmitter::EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat,
+                                      int row) {
   const auto& access = flat_.accesses[std::get<poly::Read>(expr->node).access];
   const int lanes = vector_.lanes;
   const int64_t line = position_[row] % lanes;
   const Position saved = position_;
   position_[row] -= line;
-  std::vector<sem::ExprPtr>& square = squares_[{expr.get(), position_}];
+  std::vector<loop::ExprPtr>& square = squares_[{expr.get(), position_}];
   if (square.empty()) {
     for (int i = 0; i < lanes; ++i) {
       const math::Affine shifted = flat + math::Affine::Constant(ShiftAt(flat, position_));
@@ -146,10 +147,10 @@ sem::ExprPtr ExprEmitter::EmitTurned(const poly::ExprPtr& expr, const math::Affi
       }
       for (int i = 0; i < lanes; ++i) {
         if ((i & distance) != 0) continue;
-        const sem::ExprPtr a = square[i];
-        const sem::ExprPtr b = square[i + distance];
-        square[i] = Name(sem::MakeShuffle(a, b, low));
-        square[i + distance] = Name(sem::MakeShuffle(a, b, high));
+        const loop::ExprPtr a = square[i];
+        const loop::ExprPtr b = square[i + distance];
+        square[i] = Name(loop::MakeShuffle(a, b, low));
+        square[i + distance] = Name(loop::MakeShuffle(a, b, high));
       }
     }
   }
@@ -157,14 +158,14 @@ sem::ExprPtr ExprEmitter::EmitTurned(const poly::ExprPtr& expr, const math::Affi
   return square[line];
 }
 
-sem::ExprPtr ExprEmitter::Load(int tensor, sem::ExprPtr index, int lanes,
-                               const std::vector<math::RangeConstraint>& guard, bool is_aligned) {
+loop::ExprPtr ExprEmitter::Load(int tensor, loop::ExprPtr index, int lanes,
+                                const std::vector<math::RangeConstraint>& guard, bool is_aligned) {
   // Outside the guard the first elements are read instead: a load is never out of bounds.
-  if (const sem::ExprPtr condition = EmitConditions(guard); condition != nullptr) {
-    index = sem::Select(condition, index, indices_.Number(0));
+  if (const loop::ExprPtr condition = EmitConditions(guard); condition != nullptr) {
+    index = loop::Select(condition, index, indices_.Number(0));
   }
-  return sem::LoadFrom(absl::StrCat("in", tensor), flat_.tensors[tensor].shape.type,
-                       std::move(index), lanes, is_aligned);
+  return loop::LoadFrom(absl::StrCat("in", tensor), flat_.tensors[tensor].shape.type,
+                        std::move(index), lanes, is_aligned);
 }
 
 bool ExprEmitter::IsContiguous(const poly::ReadAt& read) {
@@ -181,14 +182,14 @@ bool ExprEmitter::IsContiguous(const poly::ReadAt& read) {
   return step == 1 && shape.element_count() >= vector_.lanes;
 }
 
-sem::ExprPtr ExprEmitter::EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read) {
+loop::ExprPtr ExprEmitter::EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read) {
   const std::vector<int64_t> strides = RowMajorStrides(flat_.tensors[read.tensor].shape.dims);
   const auto emit = [&](int lanes) {
-    sem::ExprPtr index = indices_.Number(0);
+    loop::ExprPtr index = indices_.Number(0);
     for (size_t d = 0; d < strides.size(); ++d) {
-      const sem::ExprPtr coordinate =
-          sem::Cast(AtFirstLane([&] { return Emit(read.coordinates[d]); }), indices_.type());
-      index = sem::Add(index, sem::Mul(coordinate, indices_.Number(strides[d])));
+      const loop::ExprPtr coordinate =
+          loop::Cast(AtFirstLane([&] { return Emit(read.coordinates[d]); }), indices_.type());
+      index = loop::Add(index, loop::Mul(coordinate, indices_.Number(strides[d])));
     }
     return Load(read.tensor, std::move(index), lanes, Unproven(read.guard));
   };
@@ -197,30 +198,30 @@ sem::ExprPtr ExprEmitter::EmitReadAt(const poly::ExprPtr& expr, const poly::Read
   return LaneByLane(expr->type, [&] { return emit(1); });
 }
 
-sem::ExprPtr ExprEmitter::AtFirstLane(const std::function<sem::ExprPtr()>& emit) {
+loop::ExprPtr ExprEmitter::AtFirstLane(const std::function<loop::ExprPtr()>& emit) {
   const int lanes = std::exchange(vector_.lanes, 1);
-  sem::ExprPtr value = emit();
+  loop::ExprPtr value = emit();
   vector_.lanes = lanes;
   return value;
 }
 
-sem::ExprPtr ExprEmitter::LaneByLane(DataType type, const std::function<sem::ExprPtr()>& emit) {
+loop::ExprPtr ExprEmitter::LaneByLane(DataType type, const std::function<loop::ExprPtr()>& emit) {
   const int lanes = vector_.lanes;
   const bool is_bool = type == DataType::kBool;
   const DataType held = is_bool ? DataType::kInt32 : type;
   const std::string name = NewName();
-  block_->push_back(sem::MakeArray({held, 1}, name, lanes));
+  block_->push_back(loop::MakeArray({held, 1}, name, lanes));
   for (int lane = 0; lane < lanes; ++lane) {
     lane_ = lane;
-    sem::ExprPtr value = AtFirstLane(emit);
-    if (is_bool) value = sem::Select(value, sem::Int(1), sem::Int(0));
-    block_->push_back(sem::MakeStore(name, held, indices_.Number(lane), std::move(value)));
+    loop::ExprPtr value = AtFirstLane(emit);
+    if (is_bool) value = loop::Select(value, loop::Int(1), loop::Int(0));
+    block_->push_back(loop::MakeStore(name, held, indices_.Number(lane), std::move(value)));
     ++position_[vector_.index];
   }
   position_[vector_.index] -= lanes;
-  sem::ExprPtr vector = sem::LoadFrom(name, held, indices_.Number(0), lanes);
+  loop::ExprPtr vector = loop::LoadFrom(name, held, indices_.Number(0), lanes);
   if (!is_bool) return vector;
-  return sem::ApplyOp(ScalarOp::kNotEqual, {std::move(vector), sem::Int(0)});
+  return loop::ApplyOp(ScalarOp::kNotEqual, {std::move(vector), loop::Int(0)});
 }
 
 }  // namespace tartan::lower

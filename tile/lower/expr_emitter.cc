@@ -13,19 +13,23 @@ namespace {
 constexpr uint64_t kAccumulatorBit = uint64_t{1} << 63;
 constexpr uint64_t kAnyIndex = kAccumulatorBit - 1;
 
-bool IsMask(const sem::ExprPtr& value) {
+bool IsMask(const loop::ExprPtr& value) {
   return value->type.element == DataType::kBool && value->type.lanes > 1;
 }
 
-sem::ExprPtr One(DataType type) { return IsFloat(type) ? sem::Float(1, type) : sem::Int(1, type); }
+loop::ExprPtr One(DataType type) {
+  return IsFloat(type) ? loop::Float(1, type) : loop::Int(1, type);
+}
 
-sem::ExprPtr Zero(DataType type) { return IsFloat(type) ? sem::Float(0, type) : sem::Int(0, type); }
+loop::ExprPtr Zero(DataType type) {
+  return IsFloat(type) ? loop::Float(0, type) : loop::Int(0, type);
+}
 
 // A flag as one per lane.
-sem::ExprPtr AsMask(const sem::ExprPtr& value, int lanes) {
+loop::ExprPtr AsMask(const loop::ExprPtr& value, int lanes) {
   if (value->type.lanes > 1 || value->type.element != DataType::kBool) return value;
-  const sem::ExprPtr number = sem::Select(value, sem::Int(1), sem::Int(0));
-  return sem::ApplyOp(ScalarOp::kNotEqual, {sem::Splat(number, lanes), sem::Int(0)});
+  const loop::ExprPtr number = loop::Select(value, loop::Int(1), loop::Int(0));
+  return loop::ApplyOp(ScalarOp::kNotEqual, {loop::Splat(number, lanes), loop::Int(0)});
 }
 
 bool Contains(const std::vector<math::RangeConstraint>& constraints,
@@ -37,7 +41,7 @@ bool Contains(const std::vector<math::RangeConstraint>& constraints,
 
 ExprEmitter::ExprEmitter(const poly::FlatContraction& flat, const IndexEmitter& indices,
                          VectorShape vector, const std::vector<Position>& positions,
-                         std::string prefix, std::vector<sem::StmtPtr>* block)
+                         std::string prefix, std::vector<loop::StmtPtr>* block)
     : flat_(flat),
       indices_(indices),
       vector_(vector),
@@ -63,7 +67,7 @@ void ExprEmitter::Count(const poly::ExprPtr& expr) {
   }
 }
 
-void ExprEmitter::MoveTo(const Position& position, sem::ExprPtr accumulator) {
+void ExprEmitter::MoveTo(const Position& position, loop::ExprPtr accumulator) {
   position_ = position;
   accumulator_ = std::move(accumulator);
 }
@@ -158,26 +162,26 @@ bool ExprEmitter::IsShared(Dependence dependence) const { return (tile_ & ~depen
 
 std::string ExprEmitter::NewName() { return absl::StrCat(prefix_, next_name_++); }
 
-bool ExprEmitter::CanBeNamed(const sem::ExprPtr& value) const {
+bool ExprEmitter::CanBeNamed(const loop::ExprPtr& value) const {
   return value->type.lanes == 1 || value->type.element != DataType::kBool;
 }
 
-sem::ExprPtr ExprEmitter::Name(sem::ExprPtr value) {
-  if (std::holds_alternative<sem::Variable>(value->node) || !CanBeNamed(value)) return value;
+loop::ExprPtr ExprEmitter::Name(loop::ExprPtr value) {
+  if (std::holds_alternative<loop::Variable>(value->node) || !CanBeNamed(value)) return value;
   const std::string name = NewName();
-  const sem::Type type = value->type;
-  block_->push_back(sem::MakeDeclare(type, name, std::move(value)));
-  return sem::Var(name, type);
+  const loop::Type type = value->type;
+  block_->push_back(loop::MakeDeclare(type, name, std::move(value)));
+  return loop::Var(name, type);
 }
 
-sem::ExprPtr ExprEmitter::Emit(const poly::ExprPtr& expr) {
+loop::ExprPtr ExprEmitter::Emit(const poly::ExprPtr& expr) {
   const Dependence dependence = DependenceOf(expr);
   Key key = {expr.get(), {VariesByLane(dependence) ? vector_.lanes : 1}};
   for (size_t i = 0; i < position_.size(); ++i) {
     key.second.push_back((dependence & BitOf(static_cast<int>(i))) != 0 ? position_[i] : 0);
   }
   if (auto it = emitted_.find(key); it != emitted_.end()) return it->second;
-  sem::ExprPtr value = EmitNew(expr);
+  loop::ExprPtr value = EmitNew(expr);
   const bool trivial = std::holds_alternative<poly::Literal>(expr->node) ||
                        std::holds_alternative<poly::Accumulator>(expr->node);
   if (!trivial && (uses_[expr.get()] > 1 || IsShared(dependence))) value = Name(std::move(value));
@@ -185,22 +189,22 @@ sem::ExprPtr ExprEmitter::Emit(const poly::ExprPtr& expr) {
   return value;
 }
 
-sem::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
+loop::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
   return Match(
       expr->node,
       [&](const poly::Literal& literal) {
         if (const auto* i = std::get_if<int64_t>(&literal.value)) {
-          if (expr->type == DataType::kBool) return sem::Bool(*i != 0);
-          if (IsFloat(expr->type)) return sem::Float(static_cast<double>(*i), expr->type);
-          return sem::Int(*i, expr->type);
+          if (expr->type == DataType::kBool) return loop::Bool(*i != 0);
+          if (IsFloat(expr->type)) return loop::Float(static_cast<double>(*i), expr->type);
+          return loop::Int(*i, expr->type);
         }
-        return sem::Float(std::get<double>(literal.value), expr->type);
+        return loop::Float(std::get<double>(literal.value), expr->type);
       },
       [&](const poly::Read& read) {
         const auto provided = provided_.find(read.access);
         if (provided != provided_.end()) {
           const bool is_one_lane = provided->second->type.lanes > vector_.lanes;
-          return is_one_lane ? sem::LaneOf(provided->second, lane_) : provided->second;
+          return is_one_lane ? loop::LaneOf(provided->second, lane_) : provided->second;
         }
         const auto staged = staged_.find(read.access);
         if (staged != staged_.end()) return EmitStaged(staged->second);
@@ -211,15 +215,15 @@ sem::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
       [&](const poly::Coordinate& coordinate) {
         const auto emit = [&] {
           const int64_t shift = ShiftAt(coordinate.poly, position_);
-          return sem::Cast(indices_.Emit(coordinate.poly + math::Affine::Constant(shift)),
-                           expr->type);
+          return loop::Cast(indices_.Emit(coordinate.poly + math::Affine::Constant(shift)),
+                            expr->type);
         };
         return VariesByLane(DependenceOf(coordinate.poly)) ? LaneByLane(expr->type, emit) : emit();
       },
       [&](const poly::Apply& apply) { return EmitApply(apply, expr->type); },
       [&](const poly::InRange& in_range) {
-        sem::ExprPtr condition = EmitConditions(in_range.constraints);
-        return condition == nullptr ? sem::Bool(true) : condition;
+        loop::ExprPtr condition = EmitConditions(in_range.constraints);
+        return condition == nullptr ? loop::Bool(true) : condition;
       },
       [&](const poly::ReadAt& read) { return EmitReadAt(expr, read); },
       [&](const poly::Choice& choice) {
@@ -228,43 +232,43 @@ sem::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
       });
 }
 
-sem::ExprPtr ExprEmitter::EmitChoice(const poly::Choice& choice) {
+loop::ExprPtr ExprEmitter::EmitChoice(const poly::Choice& choice) {
   const int64_t shift = ShiftAt(choice.poly, position_);
-  const sem::ExprPtr chosen = indices_.Emit(choice.poly + math::Affine::Constant(shift));
-  if (const auto number = sem::LiteralValue(chosen)) return Emit(choice.values[*number]);
-  sem::ExprPtr value = Emit(choice.values.back());
+  const loop::ExprPtr chosen = indices_.Emit(choice.poly + math::Affine::Constant(shift));
+  if (const auto number = loop::LiteralValue(chosen)) return Emit(choice.values[*number]);
+  loop::ExprPtr value = Emit(choice.values.back());
   for (size_t v = choice.values.size() - 1; v-- > 0;) {
-    const sem::ExprPtr other = Emit(choice.values[v]);
+    const loop::ExprPtr other = Emit(choice.values[v]);
     const int lanes = std::max(value->type.lanes, other->type.lanes);
-    value = sem::Select(sem::Equals(chosen, indices_.Number(static_cast<int64_t>(v))),
-                        sem::Splat(other, lanes), sem::Splat(value, lanes));
+    value = loop::Select(loop::Equals(chosen, indices_.Number(static_cast<int64_t>(v))),
+                         loop::Splat(other, lanes), loop::Splat(value, lanes));
   }
   return value;
 }
 
-sem::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
-  std::vector<sem::ExprPtr> operands;
+loop::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
+  std::vector<loop::ExprPtr> operands;
   int lanes = 1;
   bool has_mask = false;
   for (const poly::ExprPtr& operand : apply.operands) {
     operands.push_back(Emit(operand));
     // What is decided already leaves no trace of the other value.
     const bool is_condition = apply.op == ScalarOp::kSelect && operands.size() == 1;
-    const auto decided = is_condition ? sem::LiteralValue(operands[0]) : std::nullopt;
+    const auto decided = is_condition ? loop::LiteralValue(operands[0]) : std::nullopt;
     if (decided && operands[0]->type.lanes == 1) return Emit(apply.operands[*decided ? 1 : 2]);
     lanes = std::max(lanes, operands.back()->type.lanes);
     has_mask |= IsMask(operands.back());
   }
   if (apply.op == ScalarOp::kCast) {
-    if (!IsMask(operands[0])) return sem::Cast(operands[0], type);
-    return sem::Select(operands[0], sem::Splat(One(type), lanes), Zero(type));
+    if (!IsMask(operands[0])) return loop::Cast(operands[0], type);
+    return loop::Select(operands[0], loop::Splat(One(type), lanes), Zero(type));
   }
   if (lanes > 1 && apply.op == ScalarOp::kSelect && type != DataType::kBool) {
-    operands[1] = sem::Splat(operands[1], lanes);
+    operands[1] = loop::Splat(operands[1], lanes);
   } else if (has_mask) {
-    for (sem::ExprPtr& operand : operands) operand = AsMask(operand, lanes);
+    for (loop::ExprPtr& operand : operands) operand = AsMask(operand, lanes);
   }
-  return sem::ApplyOp(apply.op, std::move(operands));
+  return loop::ApplyOp(apply.op, std::move(operands));
 }
 
 std::vector<math::RangeConstraint> ExprEmitter::Unproven(
@@ -276,7 +280,7 @@ std::vector<math::RangeConstraint> ExprEmitter::Unproven(
   return left;
 }
 
-sem::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstraint>& all_of) {
+loop::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstraint>& all_of) {
   std::vector<math::RangeConstraint> constraints;
   for (const math::RangeConstraint& constraint : all_of) {
     if (!Contains(assumed_, constraint)) constraints.push_back(constraint);
@@ -284,8 +288,8 @@ sem::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstraint
   if (VaryByLane(constraints)) {
     if (masks_lanes_ && indices_.type() == DataType::kInt32) return EmitMasks(constraints);
     return LaneByLane(DataType::kBool, [&] {
-      const sem::ExprPtr condition = EmitConditions(constraints);
-      return condition == nullptr ? sem::Bool(true) : condition;
+      const loop::ExprPtr condition = EmitConditions(constraints);
+      return condition == nullptr ? loop::Bool(true) : condition;
     });
   }
   std::string key;
@@ -293,47 +297,47 @@ sem::ExprPtr ExprEmitter::EmitConditions(const std::vector<math::RangeConstraint
     absl::StrAppend(&key, constraint.ToString(), "+", ShiftAt(constraint.poly, position_), "|");
   }
   if (auto it = conditions_.find(key); it != conditions_.end()) return it->second;
-  sem::ExprPtr all;
+  loop::ExprPtr all;
   for (const math::RangeConstraint& constraint : constraints) {
-    sem::ExprPtr condition = indices_.Condition(constraint, ShiftAt(constraint.poly, position_));
+    loop::ExprPtr condition = indices_.Condition(constraint, ShiftAt(constraint.poly, position_));
     if (condition == nullptr) continue;
-    all = all == nullptr ? condition : sem::And(all, condition);
+    all = all == nullptr ? condition : loop::And(all, condition);
   }
-  const auto decided = all == nullptr ? std::nullopt : sem::LiteralValue(all);
+  const auto decided = all == nullptr ? std::nullopt : loop::LiteralValue(all);
   if (all != nullptr && !decided) all = Name(all);
   if (decided && *decided != 0) all = nullptr;
   conditions_.emplace(key, all);
   return all;
 }
 
-sem::ExprPtr ExprEmitter::EmitMasks(const std::vector<math::RangeConstraint>& constraints) {
+loop::ExprPtr ExprEmitter::EmitMasks(const std::vector<math::RangeConstraint>& constraints) {
   std::vector<math::RangeConstraint> same;  // in all lanes
   for (const math::RangeConstraint& constraint : constraints) {
     if (!VariesByLane(DependenceOf(constraint.poly))) same.push_back(constraint);
   }
-  const sem::ExprPtr condition = EmitConditions(same);
-  if (condition != nullptr && sem::LiteralValue(condition)) return condition;
-  sem::ExprPtr mask;
+  const loop::ExprPtr condition = EmitConditions(same);
+  if (condition != nullptr && loop::LiteralValue(condition)) return condition;
+  loop::ExprPtr mask;
   if (condition != nullptr) mask = AsMask(condition, vector_.lanes);
   for (const math::RangeConstraint& constraint : constraints) {
     if (!VariesByLane(DependenceOf(constraint.poly))) continue;
-    const sem::ExprPtr lanes = EmitMask(constraint);
-    if (lanes != nullptr) mask = mask == nullptr ? lanes : sem::And(mask, lanes);
+    const loop::ExprPtr lanes = EmitMask(constraint);
+    if (lanes != nullptr) mask = mask == nullptr ? lanes : loop::And(mask, lanes);
   }
   return mask;
 }
 
-sem::ExprPtr ExprEmitter::EmitMask(const math::RangeConstraint& constraint) {
+loop::ExprPtr ExprEmitter::EmitMask(const math::RangeConstraint& constraint) {
   const int lanes = vector_.lanes;
   if (lane_numbers_ == nullptr) {
     int64_t lane = 0;
-    lane_numbers_ = Name(LaneByLane(DataType::kInt32, [&] { return sem::Int(lane++); }));
+    lane_numbers_ = Name(LaneByLane(DataType::kInt32, [&] { return loop::Int(lane++); }));
   }
   const int64_t shift = ShiftAt(constraint.poly, position_);
-  const sem::ExprPtr first = indices_.Emit(constraint.poly + math::Affine::Constant(shift));
+  const loop::ExprPtr first = indices_.Emit(constraint.poly + math::Affine::Constant(shift));
   const int64_t step = constraint.poly.coefficient(vector_.index).numerator();
-  const sem::ExprPtr values = sem::Add(sem::Mul(lane_numbers_, sem::Splat(sem::Int(step), lanes)),
-                                       sem::Splat(first, lanes));
+  const loop::ExprPtr values = loop::Add(
+      loop::Mul(lane_numbers_, loop::Splat(loop::Int(step), lanes)), loop::Splat(first, lanes));
   return indices_.Condition(constraint, values);
 }
 

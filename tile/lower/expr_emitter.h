@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "tile/loop/build.h"
 #include "tile/lower/index_emitter.h"
 #include "tile/poly/flat_contraction.h"
-#include "tile/sem/build.h"
 
 namespace tartan::lower {
 
@@ -26,7 +26,7 @@ struct VectorShape {
 struct StagedRead {
   std::string array;
   DataType type = DataType::kInvalid;
-  sem::ExprPtr base;
+  loop::ExprPtr base;
   math::Affine loops;  // of the reduced indices
   math::Affine tile;   // of the output indices; along vectors 1
 };
@@ -38,7 +38,7 @@ class ExprEmitter {
   // those the block will be emitted for.
   ExprEmitter(const poly::FlatContraction& flat, const IndexEmitter& indices, VectorShape vector,
               const std::vector<Position>& positions, std::string prefix,
-              std::vector<sem::StmtPtr>* block);
+              std::vector<loop::StmtPtr>* block);
 
   // Constraints that hold here: nothing under them needs a check.
   void Assume(const std::vector<math::RangeConstraint>& constraints) { assumed_ = constraints; }
@@ -46,7 +46,7 @@ class ExprEmitter {
   void CheckReads(const std::vector<math::RangeConstraint>& constraints) { checked_ = constraints; }
   // The value that reads through an access have at every position, instead of that in memory: a
   // vector where it differs along the vector index.
-  void Provide(int access, sem::ExprPtr value) { provided_[access] = std::move(value); }
+  void Provide(int access, loop::ExprPtr value) { provided_[access] = std::move(value); }
   // Reads through an access are of that array.
   void ReadStaged(int access, StagedRead read) { staged_[access] = std::move(read); }
   // The vector index is a multiple of the lanes wherever the block is emitted.
@@ -59,11 +59,11 @@ class ExprEmitter {
   void MaskLanes() { masks_lanes_ = true; }
   // Counts uses, so that what is used more than once gets a variable. Call for every root first.
   void Count(const poly::ExprPtr& expr);
-  void MoveTo(const Position& position, sem::ExprPtr accumulator = nullptr);
+  void MoveTo(const Position& position, loop::ExprPtr accumulator = nullptr);
   // A vector where the value differs along the vector index, else a scalar.
-  sem::ExprPtr Emit(const poly::ExprPtr& expr);
+  loop::ExprPtr Emit(const poly::ExprPtr& expr);
   // All of the constraints at the current position, for each lane where they differ; null: true.
-  sem::ExprPtr EmitConditions(const std::vector<math::RangeConstraint>& constraints);
+  loop::ExprPtr EmitConditions(const std::vector<math::RangeConstraint>& constraints);
 
  private:
   // What a value depends on: a bit per index, kAccumulatorBit for the accumulator.
@@ -80,37 +80,37 @@ class ExprEmitter {
   // Several positions of the tile have the same value.
   bool IsShared(Dependence dependence) const;
 
-  sem::ExprPtr EmitNew(const poly::ExprPtr& expr);
-  sem::ExprPtr EmitApply(const poly::Apply& apply, DataType type);
-  sem::ExprPtr EmitRead(const poly::ExprPtr& expr, const poly::TensorAccess& access);
+  loop::ExprPtr EmitNew(const poly::ExprPtr& expr);
+  loop::ExprPtr EmitApply(const poly::Apply& apply, DataType type);
+  loop::ExprPtr EmitRead(const poly::ExprPtr& expr, const poly::TensorAccess& access);
   // The read where positions along several indices of the tile may have the same element.
-  sem::ExprPtr EmitSliding(const poly::ExprPtr& expr, int access);
+  loop::ExprPtr EmitSliding(const poly::ExprPtr& expr, int access);
   bool IsSliding(int access);
-  sem::ExprPtr EmitStaged(const StagedRead& read) const;
-  sem::ExprPtr EmitChoice(const poly::Choice& choice);
-  sem::ExprPtr EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read);
+  loop::ExprPtr EmitStaged(const StagedRead& read) const;
+  loop::ExprPtr EmitChoice(const poly::Choice& choice);
+  loop::ExprPtr EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read);
   // True where the lanes of a read at computed coordinates are neighbours in memory.
   bool IsContiguous(const poly::ReadAt& read);
-  sem::ExprPtr Load(int tensor, sem::ExprPtr index, int lanes,
-                    const std::vector<math::RangeConstraint>& guard, bool is_aligned = false);
+  loop::ExprPtr Load(int tensor, loop::ExprPtr index, int lanes,
+                     const std::vector<math::RangeConstraint>& guard, bool is_aligned = false);
   // The index along which the read's neighbours lie where it can be loaded in squares; -1: none.
   int TurnedIndex(const poly::ExprPtr& expr, const math::Affine& flat,
                   const poly::TensorAccess& access);
   // The vector at the current position, from a square of the tile that is loaded along `row`.
-  sem::ExprPtr EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat, int row);
+  loop::ExprPtr EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat, int row);
   // Vectors at the polynomial are on a boundary of vectors.
   bool IsAligned(const math::Affine& flat) const;
   // All of the constraints, some of which differ between lanes, as a vector; null: true.
-  sem::ExprPtr EmitMasks(const std::vector<math::RangeConstraint>& constraints);
-  sem::ExprPtr EmitMask(const math::RangeConstraint& constraint);
+  loop::ExprPtr EmitMasks(const std::vector<math::RangeConstraint>& constraints);
+  loop::ExprPtr EmitMask(const math::RangeConstraint& constraint);
   // Computes each lane by itself and puts them together.
-  sem::ExprPtr LaneByLane(DataType type, const std::function<sem::ExprPtr()>& emit);
-  sem::ExprPtr AtFirstLane(const std::function<sem::ExprPtr()>& emit);
+  loop::ExprPtr LaneByLane(DataType type, const std::function<loop::ExprPtr()>& emit);
+  loop::ExprPtr AtFirstLane(const std::function<loop::ExprPtr()>& emit);
   std::vector<math::RangeConstraint> Unproven(
       const std::vector<math::RangeConstraint>& guard) const;
-  sem::ExprPtr Name(sem::ExprPtr value);
+  loop::ExprPtr Name(loop::ExprPtr value);
   std::string NewName();
-  bool CanBeNamed(const sem::ExprPtr& value) const;
+  bool CanBeNamed(const loop::ExprPtr& value) const;
 
   const poly::FlatContraction& flat_;
   const IndexEmitter& indices_;
@@ -118,26 +118,26 @@ class ExprEmitter {
   const std::vector<Position> positions_;
   Dependence tile_ = 0;  // the indices along which positions differ
   const std::string prefix_;
-  std::vector<sem::StmtPtr>* block_;
+  std::vector<loop::StmtPtr>* block_;
   std::vector<math::RangeConstraint> assumed_;
   std::vector<math::RangeConstraint> checked_;
-  std::map<int, sem::ExprPtr> provided_;
+  std::map<int, loop::ExprPtr> provided_;
   std::map<int, StagedRead> staged_;
   bool lanes_are_aligned_ = false;
   bool masks_lanes_ = false;
-  sem::ExprPtr lane_numbers_;  // 0, 1, 2 …; null where none were needed yet
+  loop::ExprPtr lane_numbers_;  // 0, 1, 2 …; null where none were needed yet
   Position position_;
   int lane_ = 0;  // of a vector, where lanes are computed one by one
-  sem::ExprPtr accumulator_;
+  loop::ExprPtr accumulator_;
   std::unordered_map<const poly::Expr*, int> uses_;
   std::unordered_map<const poly::Expr*, Dependence> dependence_;
-  std::map<Key, sem::ExprPtr> emitted_;
-  std::map<int, bool> sliding_;         // by access
-  std::map<Key, sem::ExprPtr> places_;  // by expression and place in memory
-  std::map<std::string, sem::ExprPtr> conditions_;
+  std::map<Key, loop::ExprPtr> emitted_;
+  std::map<int, bool> sliding_;          // by access
+  std::map<Key, loop::ExprPtr> places_;  // by expression and place in memory
+  std::map<std::string, loop::ExprPtr> conditions_;
   std::vector<int64_t> tile_sizes_;
   // By expression and the position of a square's first element: its vectors.
-  std::map<Key, std::vector<sem::ExprPtr>> squares_;
+  std::map<Key, std::vector<loop::ExprPtr>> squares_;
   int next_name_ = 0;
 };
 

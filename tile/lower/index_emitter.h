@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "tile/loop/build.h"
 #include "tile/poly/flat_contraction.h"
-#include "tile/sem/build.h"
 
 namespace tartan::lower {
 
@@ -17,22 +17,23 @@ class IndexEmitter {
       : flat_(flat), index_type_(index_type), values_(flat.indices.size()) {}
 
   DataType type() const { return index_type_; }
-  sem::ExprPtr Number(int64_t value) const { return sem::Int(value, index_type_); }
+  loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
   // The expression that holds the current value of an index.
-  void Set(int index, sem::ExprPtr value) { values_[index] = std::move(value); }
-  const sem::ExprPtr& value(int index) const { return values_[index]; }
+  void Set(int index, loop::ExprPtr value) { values_[index] = std::move(value); }
+  const loop::ExprPtr& value(int index) const { return values_[index]; }
 
-  sem::ExprPtr Emit(const math::Affine& poly) const;
+  loop::ExprPtr Emit(const math::Affine& poly) const;
   // 0 <= poly < range, without the sides the index ranges imply; null where both are. `shift` is
   // added to the polynomial.
-  sem::ExprPtr Condition(const math::RangeConstraint& constraint, int64_t shift = 0) const;
+  loop::ExprPtr Condition(const math::RangeConstraint& constraint, int64_t shift = 0) const;
   // The same of the polynomial's value, which may be a vector.
-  sem::ExprPtr Condition(const math::RangeConstraint& constraint, const sem::ExprPtr& value) const;
+  loop::ExprPtr Condition(const math::RangeConstraint& constraint,
+                          const loop::ExprPtr& value) const;
 
  private:
   const poly::FlatContraction& flat_;
   const DataType index_type_;
-  std::vector<sem::ExprPtr> values_;
+  std::vector<loop::ExprPtr> values_;
 };
 
 // Where in a register tile: the distance of each index from the value that `IndexEmitter` has.

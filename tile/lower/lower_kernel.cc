@@ -6,19 +6,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/lower/cpu/reduction.h"
+#include "tile/lower/cpu/task_block.h"
+#include "tile/lower/cpu/tile_store.h"
 #include "tile/lower/expr_emitter.h"
-#include "tile/lower/group_kernel.h"
-#include "tile/lower/reduction.h"
-#include "tile/lower/task_block.h"
-#include "tile/lower/tile_store.h"
-#include "tile/plan/sliding_window.h"
+#include "tile/lower/gpu/group_kernel.h"
+#include "tile/plan/cpu/sliding_window.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {
 namespace {
 
-using sem::ExprPtr;
-using sem::StmtPtr;
+using loop::ExprPtr;
+using loop::StmtPtr;
 
 // An underscore keeps names from Tile apart from keywords, functions and parameters.
 std::vector<std::string> UniqueNames(const poly::FlatContraction& flat) {
@@ -48,8 +48,8 @@ class KernelLowerer {
     }
   }
 
-  sem::Kernel Lower(const std::string& name) {
-    sem::Kernel kernel;
+  loop::Kernel Lower(const std::string& name) {
+    loop::Kernel kernel;
     kernel.name = name;
     kernel.comments = flat_.comments;
     kernel.comments.push_back(plan_.ToString(flat_));
@@ -94,23 +94,23 @@ class KernelLowerer {
 
  private:
   ExprPtr Number(int64_t value) const { return indices_.Number(value); }
-  sem::Type IndexType() const { return {indices_.type(), 1}; }
+  loop::Type IndexType() const { return {indices_.type(), 1}; }
 
   StmtPtr Body(int64_t items) {
-    const ExprPtr item = sem::Var("item", IndexType());
-    std::vector<StmtPtr> statements = {
-        sem::MakeDeclare(IndexType(), "item", sem::Work(sem::WorkId::kGlobal, 0, indices_.type()))};
+    const ExprPtr item = loop::Var("item", IndexType());
+    std::vector<StmtPtr> statements = {loop::MakeDeclare(
+        IndexType(), "item", loop::Work(loop::WorkId::kGlobal, 0, indices_.type()))};
     std::vector<StmtPtr> work = DecodeItem(item, items);
     if (block_) {
       for (StmtPtr& array : block_->Arrays()) work.push_back(std::move(array));
     }
     work.push_back(OutputLoops(0));
-    StmtPtr block = sem::MakeBlock(std::move(work));
+    StmtPtr block = loop::MakeBlock(std::move(work));
     if (items % plan_.threads != 0) {
-      block = sem::MakeIf(sem::Less(item, Number(items)), std::move(block));
+      block = loop::MakeIf(loop::Less(item, Number(items)), std::move(block));
     }
     statements.push_back(std::move(block));
-    return sem::MakeBlock(std::move(statements));
+    return loop::MakeBlock(std::move(statements));
   }
 
   // Declares where the work-item's task begins in each output index; the last loop's index varies
@@ -123,12 +123,12 @@ class KernelLowerer {
       const int i = plan_.order[at];
       const int64_t tasks = plan_.TaskCount(flat_, i);
       if (tasks <= 1) continue;
-      ExprPtr position = sem::Div(item, Number(below));
-      if (below * tasks < items) position = sem::Mod(position, Number(tasks));
+      ExprPtr position = loop::Div(item, Number(below));
+      if (below * tasks < items) position = loop::Mod(position, Number(tasks));
       const std::string name = plan_.task[i] == 1 ? names_[i] : absl::StrCat(names_[i], "task");
       statements.push_back(
-          sem::MakeDeclare(IndexType(), name, sem::Mul(position, Number(plan_.task[i]))));
-      begin_[i] = sem::Var(name, IndexType());
+          loop::MakeDeclare(IndexType(), name, loop::Mul(position, Number(plan_.task[i]))));
+      begin_[i] = loop::Var(name, IndexType());
       below *= tasks;
     }
     return statements;
@@ -138,9 +138,9 @@ class KernelLowerer {
   ExprPtr End(int i) const {
     const int64_t range = flat_.indices[i].range;
     if (plan_.task[i] >= range) return Number(range);
-    const ExprPtr end = sem::Add(begin_[i], Number(plan_.task[i]));
+    const ExprPtr end = loop::Add(begin_[i], Number(plan_.task[i]));
     if (range % plan_.task[i] == 0) return end;
-    return sem::Select(sem::Less(end, Number(range)), end, Number(range));
+    return loop::Select(loop::Less(end, Number(range)), end, Number(range));
   }
 
   // The loops of a work-item from `level` on, with what the plan's block puts around its own.
@@ -161,18 +161,18 @@ class KernelLowerer {
       if (block_) block_->SetOffset(i, Number(0));
       return WithTileAt(i, begin_[i], names_[i] + "at", level);
     }
-    const bool is_whole = plan_.task[i] >= range && sem::LiteralValue(begin_[i]) == 0;
+    const bool is_whole = plan_.task[i] >= range && loop::LiteralValue(begin_[i]) == 0;
     if (const auto inner = plan::InnerTiles(flat_, plan_, i); inner && is_whole) {
       return DividedLoop(level, *inner);
     }
     const std::string counter = range % step == 0 ? names_[i] : absl::StrCat(names_[i], "step");
-    if (block_) block_->SetOffset(i, sem::Sub(sem::Var(counter, IndexType()), begin_[i]));
+    if (block_) block_->SetOffset(i, loop::Sub(loop::Var(counter, IndexType()), begin_[i]));
     if (range % step == 0) {
-      indices_.Set(i, sem::Var(names_[i], IndexType()));
-      return sem::MakeFor(names_[i], begin_[i], End(i), OutputLoops(level + 1), step);
+      indices_.Set(i, loop::Var(names_[i], IndexType()));
+      return loop::MakeFor(names_[i], begin_[i], End(i), OutputLoops(level + 1), step);
     }
-    return sem::MakeFor(counter, begin_[i], End(i),
-                        WithTileAt(i, sem::Var(counter, IndexType()), names_[i], level), step);
+    return loop::MakeFor(counter, begin_[i], End(i),
+                         WithTileAt(i, loop::Var(counter, IndexType()), names_[i], level), step);
   }
 
   // The tiles at whose edges a window leaves the data stand by themselves, at places that are
@@ -186,11 +186,11 @@ class KernelLowerer {
       if (block_) block_->SetOffset(i, Number(at));
       indices_.Set(i, Number(std::min(at, range - step)));
       parts.push_back(
-          sem::MakeFor(names_[i], Number(at), Number(at + step), OutputLoops(level + 1), step));
+          loop::MakeFor(names_[i], Number(at), Number(at + step), OutputLoops(level + 1), step));
     };
     for (int64_t tile = 0; tile < inner.begin; ++tile) edge(tile * step);
     if (inner.begin < inner.end) {
-      const ExprPtr at = sem::Var(names_[i], IndexType());
+      const ExprPtr at = loop::Var(names_[i], IndexType());
       if (block_) block_->SetOffset(i, at);
       indices_.Set(i, at);
       const size_t before = assumed_.size();
@@ -198,13 +198,13 @@ class KernelLowerer {
         assumed_.push_back(std::move(constraint));
       }
       reduction_->Assume(assumed_);
-      parts.push_back(sem::MakeFor(names_[i], Number(inner.begin * step), Number(inner.end * step),
-                                   OutputLoops(level + 1), step));
+      parts.push_back(loop::MakeFor(names_[i], Number(inner.begin * step), Number(inner.end * step),
+                                    OutputLoops(level + 1), step));
       assumed_.resize(before);
       reduction_->Assume(assumed_);
     }
     for (int64_t at = inner.end * step; at < range; at += step) edge(at);
-    return sem::MakeBlock(std::move(parts));
+    return loop::MakeBlock(std::move(parts));
   }
 
   StmtPtr WithTileAt(int i, const ExprPtr& begin, const std::string& name, size_t level) {
@@ -215,9 +215,9 @@ class KernelLowerer {
       return OutputLoops(level + 1);
     }
     const ExprPtr last = Number(range - step);
-    indices_.Set(i, sem::Var(name, IndexType()));
-    return sem::MakeBlock(
-        {sem::MakeDeclare(IndexType(), name, sem::Select(sem::Less(begin, last), begin, last)),
+    indices_.Set(i, loop::Var(name, IndexType()));
+    return loop::MakeBlock(
+        {loop::MakeDeclare(IndexType(), name, loop::Select(loop::Less(begin, last), begin, last)),
          OutputLoops(level + 1)});
   }
 
@@ -226,14 +226,14 @@ class KernelLowerer {
   StmtPtr Tile() {
     std::vector<StmtPtr> statements;
     if (block_) statements = block_->Places();
-    if (reduction_) statements.push_back(sem::MakeBlock(reduction_->Emit()));
+    if (reduction_) statements.push_back(loop::MakeBlock(reduction_->Emit()));
     StmtPtr results = Results();
     if (block_ && block_->has_runs()) {
-      results = sem::MakeIf(block_->IsLastRun(), std::move(results),
-                            sem::MakeBlock(reduction_->Suspend()));
+      results = loop::MakeIf(block_->IsLastRun(), std::move(results),
+                             loop::MakeBlock(reduction_->Suspend()));
     }
     statements.push_back(std::move(results));
-    return sem::MakeBlock(std::move(statements));
+    return loop::MakeBlock(std::move(statements));
   }
 
   StmtPtr Results() {
@@ -245,7 +245,7 @@ class KernelLowerer {
         assumed.push_back(constraint);
       }
     }
-    return sem::MakeIf(HoldsAllOver(assumed), StoreTile(assumed, true), StoreLanes());
+    return loop::MakeIf(HoldsAllOver(assumed), StoreTile(assumed, true), StoreLanes());
   }
 
   // The vectors that outputs are computed in.
@@ -283,7 +283,7 @@ class KernelLowerer {
 
   // They hold at every element of the tile.
   ExprPtr HoldsAllOver(const std::vector<math::RangeConstraint>& constraints) const {
-    ExprPtr all = sem::Bool(true);
+    ExprPtr all = loop::Bool(true);
     const Position last = LastPosition();
     for (const math::RangeConstraint& constraint : constraints) {
       int64_t below = 0;  // how far the polynomial goes down and up within the tile
@@ -295,7 +295,7 @@ class KernelLowerer {
       }
       for (int64_t shift : {below, above}) {
         const ExprPtr inside = indices_.Condition(constraint, shift);
-        if (inside != nullptr) all = sem::And(all, inside);
+        if (inside != nullptr) all = loop::And(all, inside);
         if (below == above) break;
       }
     }
@@ -313,7 +313,7 @@ class KernelLowerer {
     if (!is_inside && !flat_.store_guard.empty()) {
       std::vector<StmtPtr> statements;
       for (size_t p = 0; p < positions_.size(); ++p) statements.push_back(StoreGuarded(p));
-      return sem::MakeBlock(std::move(statements));
+      return loop::MakeBlock(std::move(statements));
     }
     std::vector<StmtPtr> statements;
     ExprEmitter emitter(flat_, indices_, VectorOutput(), positions_, "e", &statements);
@@ -327,7 +327,7 @@ class KernelLowerer {
       StorePosition(p, VectorOutput().lanes, std::move(total), &emitter, &statements);
     }
     store_.EndTile();
-    return sem::MakeBlock(std::move(statements));
+    return loop::MakeBlock(std::move(statements));
   }
 
   // One position of the tile, where the guard lets it be stored; outside nothing is read either.
@@ -348,16 +348,16 @@ class KernelLowerer {
     std::vector<StmtPtr> statements;
     for (size_t p = 0; p < positions_.size(); ++p) {
       const std::string held = absl::StrCat("held", p);
-      const ExprPtr lane = sem::Var("lane", IndexType());
+      const ExprPtr lane = loop::Var("lane", IndexType());
       ExprPtr total;
       if (reduction_) {
-        statements.push_back(sem::MakeArray({flat_.accumulator_type, 1}, held, vector.lanes));
-        statements.push_back(sem::MakeStore(held, flat_.accumulator_type, Number(0),
-                                            reduction_->Total(static_cast<int>(p), &statements)));
-        total = sem::LoadFrom(held, flat_.accumulator_type, lane);
+        statements.push_back(loop::MakeArray({flat_.accumulator_type, 1}, held, vector.lanes));
+        statements.push_back(loop::MakeStore(held, flat_.accumulator_type, Number(0),
+                                             reduction_->Total(static_cast<int>(p), &statements)));
+        total = loop::LoadFrom(held, flat_.accumulator_type, lane);
       }
       const ExprPtr begin = indices_.value(vector.index);
-      indices_.Set(vector.index, sem::Add(begin, lane));
+      indices_.Set(vector.index, loop::Add(begin, lane));
       std::vector<StmtPtr> body;
       ExprEmitter emitter(flat_, indices_, {}, {positions_[p]}, "e", &body);
       emitter.Assume(flat_.store_guard);
@@ -366,9 +366,9 @@ class KernelLowerer {
       StmtPtr guarded = Guarded(GuardAt(positions_[p]), std::move(body));
       indices_.Set(vector.index, begin);
       statements.push_back(
-          sem::MakeFor("lane", Number(0), Number(vector.lanes), std::move(guarded)));
+          loop::MakeFor("lane", Number(0), Number(vector.lanes), std::move(guarded)));
     }
-    return sem::MakeBlock(std::move(statements));
+    return loop::MakeBlock(std::move(statements));
   }
 
   // Computes the outputs at a position and stores them.
@@ -391,14 +391,14 @@ class KernelLowerer {
     ExprPtr all;
     for (const math::RangeConstraint& guard : flat_.store_guard) {
       ExprPtr inside = indices_.Condition(guard, ShiftAt(guard.poly, position));
-      if (inside != nullptr) all = all == nullptr ? inside : sem::And(all, inside);
+      if (inside != nullptr) all = all == nullptr ? inside : loop::And(all, inside);
     }
     return all;
   }
 
   static StmtPtr Guarded(const ExprPtr& condition, std::vector<StmtPtr> statements) {
-    StmtPtr block = sem::MakeBlock(std::move(statements));
-    return condition == nullptr ? block : sem::MakeIf(condition, std::move(block));
+    StmtPtr block = loop::MakeBlock(std::move(statements));
+    return condition == nullptr ? block : loop::MakeIf(condition, std::move(block));
   }
 
   void CountRoots(ExprEmitter* emitter) const {
@@ -413,14 +413,14 @@ class KernelLowerer {
       ExprPtr empty = flat_.empty_value != nullptr
                           ? emitter->Emit(flat_.empty_value)
                           : Identity(Aggregation::kSum, flat_.accumulator_type);
-      value = sem::Select(reduction_->Hit(), value, sem::Splat(empty, value->type.lanes));
+      value = loop::Select(reduction_->Hit(), value, loop::Splat(empty, value->type.lanes));
     }
-    if (std::holds_alternative<sem::Variable>(value->node)) return value;
+    if (std::holds_alternative<loop::Variable>(value->node)) return value;
     const std::string name =
         absl::StrCat("result", positions_.size() > 1 ? absl::StrCat(position) : "");
-    const sem::Type type = value->type;
-    statements->push_back(sem::MakeDeclare(type, name, std::move(value)));
-    return sem::Var(name, type);
+    const loop::Type type = value->type;
+    statements->push_back(loop::MakeDeclare(type, name, std::move(value)));
+    return loop::Var(name, type);
   }
 
   const poly::FlatContraction& flat_;
@@ -448,8 +448,8 @@ bool NeedsWideIndices(const poly::FlatContraction& flat) {
   return wide;
 }
 
-sem::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
-                        const std::string& name, const LowerOptions& options) {
+loop::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                         const std::string& name, const LowerOptions& options) {
   if (plan.group) return LowerGroupKernel(flat, *plan.group, name, options);
   // Where a loop is over a part of an index alone, or much is loaded between two steps of it, LLVM
   // extends every 32-bit position to 64 bits within the loop.
@@ -463,8 +463,8 @@ VectorLoop LowerVectorLoop(const poly::FlatContraction& flat, const plan::Kernel
   return KernelLowerer(flat, plan, position->type.element).LowerVectorLoop(begins, position);
 }
 
-sem::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
-                       const std::vector<ExprPtr>& begins, DataType index_type) {
+loop::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                        const std::vector<ExprPtr>& begins, DataType index_type) {
   return KernelLowerer(flat, plan, index_type).LowerTask(begins);
 }
 

@@ -2,11 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tile/plan/column_plan.h"
-#include "tile/plan/cpu_plan.h"
-#include "tile/plan/gather_plan.h"
-#include "tile/plan/gpu_plans.h"
-#include "tile/plan/window_plan.h"
+#include "tile/plan/cpu/column_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu/gather_plan.h"
+#include "tile/plan/cpu/window_plan.h"
+#include "tile/plan/gpu/gpu_plans.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tile/base/hardware_settings.h"
-#include "tile/plan/group_plan.h"
+#include "tile/plan/gpu/group_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
@@ -26,13 +26,15 @@ struct BlockPlan {
 
 // A work-item computes a box of output elements, task[i] values of each output index i, and walks
 // it in register tiles: unroll[i] values of each index i side by side, those of output indices and
-// of vector_index each in an accumulator of its own, or `lanes` of them in one along vector_index. Where unroll[i] does not divide an output
-// index's range, its last tile is drawn back over its neighbour.
+// of vector_index each in an accumulator of its own, or `lanes` of them in one along vector_index.
+// Where unroll[i] does not divide an output index's range, its last tile is drawn back over its
+// neighbour.
 struct KernelPlan {
-  std::vector<int64_t> task;    // per output index; a multiple of unroll[i], or the whole range
-  // Per index; of a reduced one but vector_index 1, or all of its values (tile/plan/sliding_window.h).
+  std::vector<int64_t> task;  // per output index; a multiple of unroll[i], or the whole range
+  // Per index; of a reduced one but vector_index 1, or all of its values
+  // (tile/plan/cpu/sliding_window.h).
   std::vector<int64_t> unroll;
-  std::vector<int> order;       // the loops of a work-item over output indices, outermost first
+  std::vector<int> order;  // the loops of a work-item over output indices, outermost first
   // The loops over reduced indices, outermost first, where those unrolled have none; vector_index,
   // where reduced, is the last: its accumulators are partial results, joined at the end.
   std::vector<int> reduction_order;
@@ -77,9 +79,9 @@ struct PlannedKernel {
   poly::FlatContraction flat;
   KernelPlan plan;
   std::vector<PackedOperand> packed;
-  double predicted = 0;  // by the cost model, in cycles of one core; 0 where there is no model
-  std::string cost;      // its terms, for dumps
-  bool is_written_out = false;  // `flat` is poly::WriteOut of the kernel
+  double predicted = 0;      // by the cost model, in cycles of one core; 0 where there is no model
+  std::string cost;          // its terms, for dumps
+  bool is_unrolled = false;  // `flat` is poly::Unroll of the kernel
 };
 
 // The best plan that the device's cost model finds; never fails. CPU devices are those with

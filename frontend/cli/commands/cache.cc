@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/disk_cache.h"
-#include "backend_opencl/opencl_driver.h"
+#include "backend_opencl/cache/disk_cache.h"
+#include "backend_opencl/device/opencl_driver.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/number_options.h"
 #include "frontend/cli/terminal.h"

@@ -21,14 +21,15 @@
 #include "frontend/cli/tile_function.h"
 #include "proto/report.pb.h"
 #include "tile/base/status_macros.h"
-#include "tile/evaluator/program_cache.h"
 #include "tile/compiler/passes.h"
+#include "tile/evaluator/program_cache.h"
 #include "tile/ir/naive_evaluator.h"
 
 namespace tartan::cli {
 namespace {
 
-// The names under which the compiler dumps its stages: its passes, and what it makes of each kernel.
+// The names under which the compiler dumps its stages: its passes, and what it makes of each
+// kernel.
 std::vector<std::string> StageNames() {
   std::vector<std::string> names = {"program"};
   for (const compiler::Pass& pass : compiler::Passes()) names.emplace_back(pass.name);

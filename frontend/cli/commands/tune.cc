@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 #include "frontend/api/session.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
@@ -18,8 +18,8 @@
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/program_cache.h"
 #include "tile/evaluator/tune_kernel.h"
-#include "tile/plan/plan_book.h"
-#include "tile/plan/stored_plan.h"
+#include "tile/plan/store/stored_plan.h"
+#include "tile/plan/store/tuning_database.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::cli {
@@ -82,7 +82,7 @@ absl::Status Tune(const FoundKernel& kernel, const evaluator::TuneOptions& optio
   for (const std::string& problem : tuned.problems) report->add_problems(problem);
   const HardwareSettings& settings = device.info().settings;
   bool kept = false;
-  TARTAN_RETURN_IF_ERROR(At(Stage::kFile, device.UpdatePlans([&](plan::PlanBook* book) {
+  TARTAN_RETURN_IF_ERROR(At(Stage::kFile, device.UpdatePlans([&](plan::TuningDatabase* book) {
     if (!tuned.winner.has_value()) return book->Forget(kernel.flat, kernel.is_constant);
     kept = book->Keep(kernel.flat, settings, kernel.is_constant, *tuned.winner, tuned.after_ms,
                       tuned.before_ms);

@@ -1,12 +1,12 @@
 #include "every_operation.h"
 
 #include "absl/strings/str_cat.h"
-#include "tile/sem/build.h"
-#include "tile/sem/scalar_value.h"
+#include "tile/loop/build.h"
+#include "tile/loop/scalar_value.h"
 
 namespace tartan::opencl {
 
-using namespace sem;  // NOLINT: builders
+using namespace loop;  // NOLINT: builders
 
 std::vector<ScalarOp> DefinedOps(DataType type) {
   std::vector<ScalarOp> ops;

@@ -5,7 +5,7 @@
 
 #include "absl/types/span.h"
 #include "tile/base/scalar_op.h"
-#include "tile/sem/sem.h"
+#include "tile/loop/loop_ir.h"
 
 namespace tartan::opencl {
 
@@ -14,6 +14,6 @@ std::vector<ScalarOp> DefinedOps(DataType type);
 
 // For work-item i and each of the operations, at its position p: values[p * count + i * lanes …] =
 // op(a[i * lanes …], b[…]); results that are bool go to `truths`, where lanes is 1.
-sem::Kernel MakeOpsKernel(DataType type, int lanes, int64_t count, absl::Span<const ScalarOp> ops);
+loop::Kernel MakeOpsKernel(DataType type, int lanes, int64_t count, absl::Span<const ScalarOp> ops);
 
 }  // namespace tartan::opencl

@@ -9,14 +9,14 @@
 #include "random_kernel.h"
 #include "special_values.h"
 #include "tile/base/host_tensor.h"
-#include "tile/sem/build.h"
-#include "tile/sem/interpret.h"
-#include "tile/sem/simplify.h"
+#include "tile/loop/build.h"
+#include "tile/loop/interpret.h"
+#include "tile/loop/simplify.h"
 
 namespace tartan::opencl {
 namespace {
 
-using namespace sem;  // NOLINT: builders
+using namespace loop;  // NOLINT: builders
 
 constexpr DataType kF32 = DataType::kFloat32;
 constexpr DataType kF16 = DataType::kFloat16;

@@ -62,7 +62,7 @@ struct OpenClRunner::State {
     return absl::InternalError(absl::StrCat(log.c_str(), "\n", source));
   }
 
-  absl::Status Run(const sem::Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers,
+  absl::Status Run(const loop::Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers,
                    cl_kernel handle, std::vector<cl_mem>* memory) {
     cl_int error;
     for (std::vector<uint8_t>& buffer : buffers) {
@@ -91,7 +91,7 @@ struct OpenClRunner::State {
   }
 };
 
-OpenClRunner::OpenClRunner(absl::Span<const sem::Kernel> kernels,
+OpenClRunner::OpenClRunner(absl::Span<const loop::Kernel> kernels,
                            const OpenClDialectOptions& options)
     : source_(codegen::WriteProgram(kernels, OpenClDialect(options))),
       state_(std::make_unique<State>()) {
@@ -100,7 +100,7 @@ OpenClRunner::OpenClRunner(absl::Span<const sem::Kernel> kernels,
 
 OpenClRunner::~OpenClRunner() = default;
 
-absl::Status OpenClRunner::Run(const sem::Kernel& kernel,
+absl::Status OpenClRunner::Run(const loop::Kernel& kernel,
                                absl::Span<std::vector<uint8_t>> buffers) {
   TARTAN_RETURN_IF_ERROR(state_->status);
   cl_int error;

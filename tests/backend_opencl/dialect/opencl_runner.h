@@ -9,20 +9,20 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "backend_opencl/opencl_dialect.h"
-#include "tile/sem/sem.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
+#include "tile/loop/loop_ir.h"
 
 namespace tartan::opencl {
 
 class OpenClRunner {
  public:
   // Builds one program of all kernels; failures show at Run, with the compiler's log.
-  explicit OpenClRunner(absl::Span<const sem::Kernel> kernels,
+  explicit OpenClRunner(absl::Span<const loop::Kernel> kernels,
                         const OpenClDialectOptions& options = {});
   ~OpenClRunner();
 
-  // Like sem::Interpret.
-  absl::Status Run(const sem::Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers);
+  // Like loop::Interpret.
+  absl::Status Run(const loop::Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers);
 
   const std::string& source() const { return source_; }
 

@@ -13,17 +13,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 #include "every_operation.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/codegen/write_kernel.h"
 #include "tile/compiler/compiler.h"
-#include "tile/sem/build.h"
+#include "tile/loop/build.h"
 
 namespace tartan::opencl {
 namespace {
 
-using namespace sem;  // NOLINT: builders
+using namespace loop;  // NOLINT: builders
 
 constexpr DataType kStored[] = {DataType::kBool,    DataType::kInt8,     DataType::kInt16,
                                 DataType::kInt32,   DataType::kInt64,    DataType::kUInt8,

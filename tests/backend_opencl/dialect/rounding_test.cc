@@ -9,14 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "opencl_runner.h"
 #include "tile/base/float16.h"
-#include "tile/sem/build.h"
-#include "tile/sem/interpret.h"
-#include "tile/sem/verify.h"
+#include "tile/loop/build.h"
+#include "tile/loop/interpret.h"
+#include "tile/loop/verify.h"
 
 namespace tartan::opencl {
 namespace {
 
-using namespace sem;  // NOLINT: builders
+using namespace loop;  // NOLINT: builders
 
 float Rounded(float x, DataType type) {
   return type == DataType::kFloat16 ? HalfToFloat(FloatToHalf(x))

@@ -8,14 +8,14 @@
 #include "every_operation.h"
 #include "opencl_runner.h"
 #include "special_values.h"
-#include "tile/sem/build.h"
-#include "tile/sem/interpret.h"
-#include "tile/sem/scalar_value.h"
+#include "tile/loop/build.h"
+#include "tile/loop/interpret.h"
+#include "tile/loop/scalar_value.h"
 
 namespace tartan::opencl {
 namespace {
 
-using namespace sem;  // NOLINT: builders
+using namespace loop;  // NOLINT: builders
 
 constexpr DataType kComputed[] = {DataType::kBool,    DataType::kInt8,   DataType::kInt16,
                                   DataType::kInt32,   DataType::kInt64,  DataType::kUInt8,

@@ -1,6 +1,6 @@
 // The functions of vector_functions.h all over the range of float32, against those of the host in
 // double precision.
-#include "backend_opencl/vector_functions.h"
+#include "backend_opencl/dialect/vector_functions.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "opencl_runner.h"
 #include "tile/base/scalar_op.h"
-#include "tile/sem/build.h"
+#include "tile/loop/build.h"
 
 namespace tartan::opencl {
 namespace {
@@ -104,19 +104,19 @@ TEST_P(VectorFunctions, AreAsExactAsPromised) {
   const ScalarOp op = GetParam().op;
   const double ulps = HasFma() ? GetParam().ulps : GetParam().ulps_without_fma;
   const std::vector<float> samples = Samples();
-  sem::Kernel kernel;
+  loop::Kernel kernel;
   kernel.name = "function";
   kernel.parameters = {{"y", DataType::kFloat32, true}, {"x", DataType::kFloat32}};
   kernel.global_size[0] = static_cast<int64_t>(samples.size()) / (kLanes * kChunk);
-  const sem::Type index{DataType::kInt32, 1};
-  const sem::ExprPtr at = sem::Mul(
-      sem::Add(sem::Mul(sem::Var("item", index), sem::Int(kChunk)), sem::Var("step", index)),
-      sem::Int(kLanes));
-  const sem::ExprPtr x = sem::LoadFrom("x", DataType::kFloat32, at, kLanes);
-  kernel.body = sem::MakeBlock(
-      {sem::MakeDeclare(index, "item", sem::Work(sem::WorkId::kGlobal, 0)),
-       sem::MakeFor("step", sem::Int(0), sem::Int(kChunk),
-                    sem::MakeStore("y", DataType::kFloat32, at, sem::ApplyOp(op, {x})))});
+  const loop::Type index{DataType::kInt32, 1};
+  const loop::ExprPtr at = loop::Mul(
+      loop::Add(loop::Mul(loop::Var("item", index), loop::Int(kChunk)), loop::Var("step", index)),
+      loop::Int(kLanes));
+  const loop::ExprPtr x = loop::LoadFrom("x", DataType::kFloat32, at, kLanes);
+  kernel.body = loop::MakeBlock(
+      {loop::MakeDeclare(index, "item", loop::Work(loop::WorkId::kGlobal, 0)),
+       loop::MakeFor("step", loop::Int(0), loop::Int(kChunk),
+                     loop::MakeStore("y", DataType::kFloat32, at, loop::ApplyOp(op, {x})))});
   std::vector<std::vector<uint8_t>> buffers(2,
                                             std::vector<uint8_t>(samples.size() * sizeof(float)));
   std::memcpy(buffers[1].data(), samples.data(), buffers[1].size());

@@ -8,7 +8,7 @@
 #include "tests/backend_opencl/temporary_directory.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/plan/plan_book.h"
+#include "tile/plan/store/tuning_database.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::api {
@@ -33,7 +33,7 @@ std::vector<poly::FlatContraction> Kernels(int count) {
 }
 
 bool Keep(const poly::FlatContraction& flat, const HardwareSettings& settings,
-          plan::PlanBook* book) {
+          plan::TuningDatabase* book) {
   const poly::FlatContraction merged = poly::MergeIndices(flat);
   return book->Keep(flat, settings, {false}, {merged, plan::ScalarPlan(merged, 1), {}, 0, ""}, 1,
                     2);
@@ -45,7 +45,7 @@ class DevicePlansTest : public testing::Test {
 
   size_t Kept(Device& device) {
     size_t kept = 0;
-    EXPECT_TRUE(device.UpdatePlans([&](plan::PlanBook* book) { kept = book->size(); }).ok());
+    EXPECT_TRUE(device.UpdatePlans([&](plan::TuningDatabase* book) { kept = book->size(); }).ok());
     return kept;
   }
 
@@ -60,7 +60,7 @@ TEST_F(DevicePlansTest, AreThereForTheNext) {
   const auto other = Device::Open();  // as another process would: it knows nothing of the first's
   for (Device* one : {device->get(), other->get(), device->get()}) {
     const size_t next = Kept(*one);
-    ASSERT_TRUE(one->UpdatePlans([&](plan::PlanBook* book) {
+    ASSERT_TRUE(one->UpdatePlans([&](plan::TuningDatabase* book) {
                      EXPECT_TRUE(Keep(kernels[next], one->info().settings, book));
                    })
                     .ok());
@@ -75,7 +75,7 @@ TEST_F(DevicePlansTest, AreNotKeptWithoutADiskCache) {
   if (!device.ok()) GTEST_SKIP() << device.status();
   const auto kernels = Kernels(1);
   ASSERT_TRUE((*device)
-                  ->UpdatePlans([&](plan::PlanBook* book) {
+                  ->UpdatePlans([&](plan::TuningDatabase* book) {
                     EXPECT_TRUE(Keep(kernels[0], (*device)->info().settings, book));
                   })
                   .ok());

@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tile/base/status_macros.h"
-#include "tile/plan/winograd_choice.h"
+#include "tile/plan/select_winograd.h"
 
 namespace tartan::api {
 namespace {

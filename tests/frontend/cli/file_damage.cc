@@ -9,12 +9,12 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/cache_file.h"
-#include "backend_opencl/disk_cache.h"
+#include "backend_opencl/cache/cache_file.h"
+#include "backend_opencl/cache/disk_cache.h"
 #include "frontend/cli/npy.h"
 #include "frontend/cli/picture.h"
-#include "frontend/onnx/tensor_proto.h"
-#include "frontend/onnx/value_proto.h"
+#include "frontend/onnx/model/tensor_proto.h"
+#include "frontend/onnx/model/value_proto.h"
 #include "proto/onnx.pb.h"
 #include "proto/program.pb.h"
 #include "tests/frontend/onnx/message_damage.h"

@@ -230,8 +230,8 @@ TEST(Program, InspectWritesAPageThatNeedsNothingElse) {
   EXPECT_EQ(RunTartan({"inspect", Digits(), "--html", path}).exit_code, 0);
   std::ifstream file(path);
   const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  for (const char* part : {"<!doctype html>", "<h2>Graph", ">Conv</text>", "<h2>Kernels", "<h2>Memory",
-                           "</html>"}) {
+  for (const char* part :
+       {"<!doctype html>", "<h2>Graph", ">Conv</text>", "<h2>Kernels", "<h2>Memory", "</html>"}) {
     EXPECT_THAT(page, HasSubstr(part));
   }
   EXPECT_THAT(page, Not(HasSubstr("http")));

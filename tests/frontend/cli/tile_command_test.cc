@@ -106,8 +106,8 @@ TEST(TileCommand, TheDeviceAgreesWithTheNaiveEvaluator) {
 
 TEST(TileCommand, ACheckThatFailsEndsWith1) {
   const std::string file = Written("sum", "function (A[M, N]) -> (S) { S[i : M] = +(A[i, j]); }");
-  const std::vector<std::string> arguments = {"--input", "A=rand", "--shape", "A=100x1003", "--check",
-                                              "--rtol",  "0",      "--atol",  "0"};
+  const std::vector<std::string> arguments = {
+      "--input", "A=rand", "--shape", "A=100x1003", "--check", "--rtol", "0", "--atol", "0"};
   const ProgramResult result = RunTile(file, arguments);
   // Float32 additions in another order do not give every last bit.
   EXPECT_EQ(result.exit_code, 1) << result.out << result.err;

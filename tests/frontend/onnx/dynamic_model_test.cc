@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/session.h"
-#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/model/onnx_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/model_text.h"
@@ -55,8 +55,8 @@ class DynamicModel : public ::testing::Test {
 
   void Load(const std::string& graph, api::SessionOptions options = {}) {
     const std::string bytes = ModelBytes(absl::StrCat("graph { ", graph, " }"), 16);
-    auto model = OnnxModel::LoadBytes(
-        {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "m");
+    auto model =
+        OnnxModel::LoadBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "m");
     ASSERT_TRUE(model.ok()) << model.status();
     auto session = api::Session::Create(*model, device_, options);
     ASSERT_TRUE(session.ok()) << session.status();
@@ -79,8 +79,8 @@ std::string NonZeroGraph() {
          " initializer { name: 'flat' data_type: 7 dims: 1 int64_data: -1 } " +
          NodeText("Add", {"x", "one"}, {"shifted"}) + NodeText("NonZero", {"shifted"}, {"where"}) +
          NodeText("Reshape", {"where", "flat"}, {"positions"}) +
-         NodeText("Gather", {"shifted", "positions"}, {"taken"}) + NodeText("Mul", {"taken", "two"}, {"y"}) +
-         Output("y");
+         NodeText("Gather", {"shifted", "positions"}, {"taken"}) +
+         NodeText("Mul", {"taken", "two"}, {"y"}) + Output("y");
 }
 
 TEST_F(DynamicModel, HasResultsWhoseSizesDependOnValues) {
@@ -118,8 +118,9 @@ TEST_F(DynamicModel, TakesTheBranchThatAComputedConditionSelects) {
   Load(Input("x") + FloatTensor("zero", 0) +
        NodeText("ReduceSum", {"x"}, {"sum"}, "attribute { name: 'keepdims' type: INT i: 0 }") +
        NodeText("Greater", {"sum", "zero"}, {"positive"}) +
-       NodeText("If", {"positive"}, {"y"},
-            GraphAttribute("then_branch", then_graph) + GraphAttribute("else_branch", else_graph)) +
+       NodeText(
+           "If", {"positive"}, {"y"},
+           GraphAttribute("then_branch", then_graph) + GraphAttribute("else_branch", else_graph)) +
        Output("y"));
   EXPECT_THAT(Run({{"x", Vector({1, 2})}}).at(0).ToDoubles(), ElementsAre(4, 5));
   EXPECT_THAT(Run({{"x", Vector({1, -2})}}).at(0).ToDoubles(), ElementsAre(-1, 2));
@@ -152,9 +153,9 @@ TEST_F(DynamicModel, RunsAThousandTurnsAsOneBody) {
 }
 
 TEST_F(DynamicModel, LeavesALoopWhenAComputedConditionEndsIt) {
-  const std::string body =
-      DoublingBody(NodeText("ReduceMax", {"next"}, {"most"}, "attribute { name: 'keepdims' type: INT i: 0 }") +
-                   NodeText("Less", {"most", "limit"}, {"still"}));
+  const std::string body = DoublingBody(
+      NodeText("ReduceMax", {"next"}, {"most"}, "attribute { name: 'keepdims' type: INT i: 0 }") +
+      NodeText("Less", {"most", "limit"}, {"still"}));
   Load(Input("x") + FloatTensor("factor", 2) + FloatTensor("limit", 100) +
        NodeText("Loop", {"", "", "x"}, {"last", "rows"}, GraphAttribute("body", body)) +
        Output("last") + Output("rows"));
@@ -181,8 +182,8 @@ TEST_F(DynamicModel, RunsTurnsWhoseStatesGrow) {
 TEST_F(DynamicModel, DrawsRandomNumbersAnewInEachTurn) {
   const std::string body =
       ValueText("input", "turn", kInt64, "") + ValueText("input", "goes_on", kBool, "") +
-      NodeText("RandomUniformLike", {"x"}, {"drawn"}) + NodeText("Identity", {"goes_on"}, {"still"}) +
-      Output("still") + Output("drawn");
+      NodeText("RandomUniformLike", {"x"}, {"drawn"}) +
+      NodeText("Identity", {"goes_on"}, {"still"}) + Output("still") + Output("drawn");
   Load(Input("x") + IntTensor("turns", 3) +
        NodeText("Loop", {"turns", ""}, {"y"}, GraphAttribute("body", body)) + Output("y"));
   const std::vector<double> drawn = Run({{"x", Vector({0, 0})}}).at(0).ToDoubles();
@@ -192,8 +193,9 @@ TEST_F(DynamicModel, DrawsRandomNumbersAnewInEachTurn) {
 
 TEST_F(DynamicModel, RefusesASequenceAsACondition) {
   Load(Input("x") + NodeText("SequenceConstruct", {"x"}, {"s"}) +
-       NodeText("If", {"s"}, {"y"}, GraphAttribute("then_branch", Output("x")) +
-                                    GraphAttribute("else_branch", Output("x"))) +
+       NodeText("If", {"s"}, {"y"},
+                GraphAttribute("then_branch", Output("x")) +
+                    GraphAttribute("else_branch", Output("x"))) +
        Output("y"));
   EXPECT_THAT(session_->Run({{"x", Vector({1})}}).status().message(),
               HasSubstr("operand 0 is no tensor of bool"));
@@ -208,8 +210,7 @@ TEST_F(DynamicModel, RefusesSequencesInSequences) {
 // Nothing in it is an input, yet it is too much for the host.
 TEST_F(DynamicModel, LeavesLongLoopsOverConstantsToTheDevice) {
   const std::string body = DoublingBody(NodeText("Identity", {"goes_on"}, {"still"}));
-  Load(Input("x") + FloatTensor("factor", 1) + FloatTensor("start", 3) +
-       IntTensor("turns", 40000) +
+  Load(Input("x") + FloatTensor("factor", 1) + FloatTensor("start", 3) + IntTensor("turns", 40000) +
        NodeText("Loop", {"turns", "", "start"}, {"last", "rows"}, GraphAttribute("body", body)) +
        NodeText("Add", {"last", "x"}, {"y"}) + Output("y"));
   EXPECT_THAT(Run({{"x", Vector({1, 2})}}).at(0).ToDoubles(), ElementsAre(4, 5));

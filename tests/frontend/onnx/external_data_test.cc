@@ -1,10 +1,10 @@
-#include "frontend/onnx/external_data.h"
+#include "frontend/onnx/model/external_data.h"
 
 #include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/model/onnx_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/onnx.pb.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/onnx/image_decoder.h"
+#include "frontend/onnx/families/onnx/image_decoder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"

@@ -1,9 +1,9 @@
 // Old forms of operators, each on constants, so that the importer computes the result.
-#include "frontend/onnx/lift.h"
+#include "frontend/onnx/import/lift.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/model/onnx_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/model_text.h"
@@ -37,17 +37,17 @@ std::string Float(const std::string& name, double value) {
 
 // The outputs y0, y1 … of one node.
 absl::StatusOr<std::vector<HostTensor>> Apply(const std::string& op, int opset,
-                                            const std::string& constants,
-                                            const std::vector<std::string>& inputs,
-                                            const std::string& attributes, int outputs = 1) {
+                                              const std::string& constants,
+                                              const std::vector<std::string>& inputs,
+                                              const std::string& attributes, int outputs = 1) {
   std::string text = absl::StrCat("graph { ", constants, "node { op_type: '", op, "' ", attributes);
   for (const std::string& input : inputs) absl::StrAppend(&text, "input: '", input, "' ");
   for (int i = 0; i < outputs; ++i) absl::StrAppend(&text, "output: 'y", i, "' ");
   text += "} ";
   for (int i = 0; i < outputs; ++i) absl::StrAppend(&text, "output { name: 'y", i, "' } ");
   const std::string bytes = ModelBytes(text + "}", opset);
-  const auto model = OnnxModel::LoadBytes(
-      {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "model");
+  const auto model =
+      OnnxModel::LoadBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "model");
   if (!model.ok()) return model.status();
   const auto bound = (*model)->Bind({});
   if (!bound.ok()) return bound.status();
@@ -64,7 +64,8 @@ const std::string kMatrix = Floats("x", {2, 3}, {1, 2, 3, 4, 5, 6});
 
 TEST(Lift, AlignsAnOperandWithTheAxisOfOldBroadcasts) {
   const std::string column = Floats("b", {2}, {10, 20});
-  const auto sum = Apply("Add", 6, kMatrix + column, {"x", "b"}, Int("broadcast", 1) + Int("axis", 0));
+  const auto sum =
+      Apply("Add", 6, kMatrix + column, {"x", "b"}, Int("broadcast", 1) + Int("axis", 0));
   ASSERT_TRUE(sum.ok()) << sum.status();
   EXPECT_THAT((*sum)[0].ToDoubles(), ElementsAre(11, 12, 13, 24, 25, 26));
   const std::string row = Floats("b", {3}, {10, 20, 30});
@@ -82,7 +83,7 @@ TEST(Lift, ReadsBoundsOfClipFromAttributes) {
 
 TEST(Lift, ReadsSlicesFromAttributes) {
   const auto y = Apply("Slice", 9, kMatrix, {"x"},
-                     Ints("starts", {-2}) + Ints("ends", {100}) + Ints("axes", {1}));
+                       Ints("starts", {-2}) + Ints("ends", {100}) + Ints("axes", {1}));
   ASSERT_TRUE(y.ok()) << y.status();
   EXPECT_THAT((*y)[0].shape().dims, ElementsAre(2, 2));
   EXPECT_THAT((*y)[0].ToDoubles(), ElementsAre(2, 3, 5, 6));
@@ -132,14 +133,14 @@ TEST(Lift, ReadsKOfTopKFromAnAttribute) {
 
 TEST(Lift, RepeatsAlongOneAxisInOldTile) {
   const auto y = Apply("Tile", 1, kMatrix + Floats("n", {1}, {2}) + Floats("axis", {1}, {1}),
-                     {"x", "n", "axis"}, "");
+                       {"x", "n", "axis"}, "");
   ASSERT_TRUE(y.ok()) << y.status();
   EXPECT_THAT((*y)[0].ToDoubles(), ElementsAre(1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6));
 }
 
 TEST(Lift, UpsamplesByScalesInAttributes) {
   const auto y = Apply("Upsample", 7, kMatrix, {"x"},
-                     "attribute { name: 'scales' type: FLOATS floats: [1, 2] } ");
+                       "attribute { name: 'scales' type: FLOATS floats: [1, 2] } ");
   ASSERT_TRUE(y.ok()) << y.status();
   EXPECT_THAT((*y)[0].ToDoubles(), ElementsAre(1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6));
 }

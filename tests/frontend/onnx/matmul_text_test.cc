@@ -1,4 +1,4 @@
-#include "frontend/onnx/matmul_text.h"
+#include "frontend/onnx/tile_text/matmul_text.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

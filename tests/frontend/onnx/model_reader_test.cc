@@ -1,4 +1,4 @@
-#include "frontend/onnx/model_reader.h"
+#include "frontend/onnx/model/model_reader.h"
 
 #include <algorithm>
 #include <fstream>
@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/model/onnx_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/onnx.pb.h"

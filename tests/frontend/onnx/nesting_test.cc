@@ -1,8 +1,8 @@
 // Graphs deep in each other, and functions that call each other deeply.
-#include "frontend/onnx/nesting.h"
+#include "frontend/onnx/import/nesting.h"
 
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/model/onnx_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/onnx.pb.h"

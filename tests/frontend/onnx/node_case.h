@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "frontend/api/value.h"
-#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/model/onnx_model.h"
 
 namespace tartan::onnx {
 

@@ -1,4 +1,4 @@
-#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/model/onnx_model.h"
 
 #include <google/protobuf/text_format.h>
 
@@ -53,9 +53,9 @@ TEST(OnnxModel, DescribesItsInputs) {
 }
 
 TEST(OnnxModel, TakesInitialisersForDefaultsButBeforeIrVersion4ForWeights) {
-  const std::string graph =
-      "initializer { name: 'w' data_type: 1 dims: 1 float_data: 3 } " +
-      ValueText("input", "w", 1, "1") + X() + Node("Mul", "scale", {"x", "w"}, {"y"}) + Y();
+  const std::string graph = "initializer { name: 'w' data_type: 1 dims: 1 float_data: 3 } " +
+                            ValueText("input", "w", 1, "1") + X() +
+                            Node("Mul", "scale", {"x", "w"}, {"y"}) + Y();
   const auto newer = Load(graph);
   ASSERT_TRUE(newer.ok()) << newer.status();
   ASSERT_EQ((*newer)->inputs().size(), 2u);
@@ -71,9 +71,8 @@ TEST(OnnxModel, TakesInitialisersForDefaultsButBeforeIrVersion4ForWeights) {
 }
 
 TEST(OnnxModel, CountsItsOperators) {
-  const auto model =
-      Load(X() + Node("Relu", "a", {"x"}, {"b"}) + Node("Relu", "c", {"b"}, {"d"}) +
-           Node("Frobnicate", "e", {"d"}, {"y"}) + Y());
+  const auto model = Load(X() + Node("Relu", "a", {"x"}, {"b"}) + Node("Relu", "c", {"b"}, {"d"}) +
+                          Node("Frobnicate", "e", {"d"}, {"y"}) + Y());
   ASSERT_TRUE(model.ok()) << model.status();
   ASSERT_EQ((*model)->operators().size(), 2u);
   EXPECT_FALSE((*model)->operators()[0].supported);
@@ -82,8 +81,8 @@ TEST(OnnxModel, CountsItsOperators) {
 }
 
 TEST(OnnxModel, SortsNodes) {
-  const auto model = Load(X() + Node("Relu", "second", {"a"}, {"y"}) +
-                          Node("Abs", "first", {"x"}, {"a"}) + Y());
+  const auto model =
+      Load(X() + Node("Relu", "second", {"a"}, {"y"}) + Node("Abs", "first", {"x"}, {"a"}) + Y());
   ASSERT_TRUE(model.ok()) << model.status();
   const auto bound = Bind(*model, {2, 3});
   ASSERT_TRUE(bound.ok()) << bound.status();
@@ -98,8 +97,8 @@ TEST(OnnxModel, NamesTheNodesOfACycle) {
 }
 
 TEST(OnnxModel, NamesWhatIsDefinedTwice) {
-  const auto model = Load(X() + Node("Relu", "p", {"x"}, {"y"}) + Node("Abs", "q", {"x"}, {"y"}) +
-                          Y());
+  const auto model =
+      Load(X() + Node("Relu", "p", {"x"}, {"y"}) + Node("Abs", "q", {"x"}, {"y"}) + Y());
   EXPECT_THAT(model.status().message(),
               AllOf(HasSubstr("'y'"), HasSubstr("p (Relu)"), HasSubstr("q (Abs)")));
 }
@@ -130,9 +129,10 @@ TEST(OnnxModel, WarnsOfOperatorsOfLaterOperatorSets) {
   const auto model =
       Load(X() + Node("Gelu", "q", {"x"}, {"a"}) + Node("Relu", "r", {"a"}, {"y"}) + Y(), 11);
   ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_THAT((*model)->warnings(),
-              ElementsAre("Gelu came with operator set 20 and the model has 11: it is taken as if it "
-                          "had 20"));
+  EXPECT_THAT(
+      (*model)->warnings(),
+      ElementsAre("Gelu came with operator set 20 and the model has 11: it is taken as if it "
+                  "had 20"));
   EXPECT_TRUE(Bind(*model, {2, 3}).ok());
 }
 
@@ -148,14 +148,14 @@ TEST(OnnxModel, TakesMicrosoftsOperatorsWithoutTheirImportWithOneWarning) {
               ElementsAre("the model does not import the operator set com.microsoft of Gelu, "
                           "QuickGelu: it is taken as if it imported version 1"));
   EXPECT_TRUE(Bind(*model, {2, 3}).ok());
-  const auto importing =
-      Load(graph + "} opset_import { domain: 'com.microsoft' version: 1 ");
+  const auto importing = Load(graph + "} opset_import { domain: 'com.microsoft' version: 1 ");
   ASSERT_TRUE(importing.ok()) << importing.status();
   EXPECT_THAT((*importing)->warnings(), ElementsAre());
 }
 
 TEST(OnnxModel, NamesInputsItCannotTake) {
-  const auto complex = Load(ValueText("input", "x", 14, "2") + Node("Identity", "i", {"x"}, {"y"}) + Y());
+  const auto complex =
+      Load(ValueText("input", "x", 14, "2") + Node("Identity", "i", {"x"}, {"y"}) + Y());
   EXPECT_EQ(complex.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(complex.status().message(), AllOf(HasSubstr("'x'"), HasSubstr("complex64")));
   const auto list = Load("input { name: 's' type { sequence_type { } } } " + Y());
@@ -163,18 +163,18 @@ TEST(OnnxModel, NamesInputsItCannotTake) {
 }
 
 TEST(OnnxModel, PutsThePathInFrontOfErrors) {
-  const auto model = Load(X() + Node("Flatten", "flat", {"x"}, {"y"},
-                                     "attribute { name: 'axis' type: INT i: 7 }") +
-                          Y());
+  const auto model = Load(
+      X() + Node("Flatten", "flat", {"x"}, {"y"}, "attribute { name: 'axis' type: INT i: 7 }") +
+      Y());
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_THAT(Bind(*model, {2, 3}).status().message(),
               HasSubstr("flat (Flatten, opset 13): axis 7"));
 }
 
 TEST(OnnxModel, NamesAnAttributeOfTheWrongType) {
-  const auto model = Load(X() + Node("Flatten", "flat", {"x"}, {"y"},
-                                     "attribute { name: 'axis' type: FLOAT f: 1 }") +
-                          Y());
+  const auto model = Load(
+      X() + Node("Flatten", "flat", {"x"}, {"y"}, "attribute { name: 'axis' type: FLOAT f: 1 }") +
+      Y());
   EXPECT_THAT(Bind(*model, {2, 3}).status().message(),
               HasSubstr("attribute 'axis': expected int, got float"));
 }
@@ -232,11 +232,11 @@ TEST(OnnxModel, FoldsArithmeticOfSizes) {
   const std::string minus_one =
       "initializer { name: 'm' data_type: 7 dims: 1 int64_data: -1 } "
       "initializer { name: 'zero' data_type: 7 dims: 1 int64_data: 0 } ";
-  const auto model =
-      Load(X("N 3 4") + minus_one + Node("Shape", "s", {"x"}, {"dims"}) +
-           Node("Gather", "g", {"dims", "zero"}, {"n"}) +
-           Node("Concat", "c", {"n", "m"}, {"target"}, "attribute { name: 'axis' type: INT i: 0 }") +
-           Node("Reshape", "r", {"x", "target"}, {"y"}) + Y());
+  const auto model = Load(
+      X("N 3 4") + minus_one + Node("Shape", "s", {"x"}, {"dims"}) +
+      Node("Gather", "g", {"dims", "zero"}, {"n"}) +
+      Node("Concat", "c", {"n", "m"}, {"target"}, "attribute { name: 'axis' type: INT i: 0 }") +
+      Node("Reshape", "r", {"x", "target"}, {"y"}) + Y());
   ASSERT_TRUE(model.ok()) << model.status();
   const auto bound = Bind(*model, {5, 3, 4});
   ASSERT_TRUE(bound.ok()) << bound.status();
@@ -245,12 +245,11 @@ TEST(OnnxModel, FoldsArithmeticOfSizes) {
 }
 
 TEST(OnnxModel, AsksForValuesThatDecideShapes) {
-  const auto model = Load(X() + ValueText("input", "target", 7, "1") +
-                          ValueText("input", "starts", 7, "1") + ValueText("input", "ends", 7, "1") +
-                          Node("Reshape", "r", {"x", "target"}, {"flat"}) +
-                          Node("Relu", "waits", {"flat"}, {"z"}) +
-                          Node("Slice", "s", {"x", "starts", "ends"}, {"y"}) +
-                          "output { name: 'z' } " + Y());
+  const auto model =
+      Load(X() + ValueText("input", "target", 7, "1") + ValueText("input", "starts", 7, "1") +
+           ValueText("input", "ends", 7, "1") + Node("Reshape", "r", {"x", "target"}, {"flat"}) +
+           Node("Relu", "waits", {"flat"}, {"z"}) +
+           Node("Slice", "s", {"x", "starts", "ends"}, {"y"}) + "output { name: 'z' } " + Y());
   ASSERT_TRUE(model.ok()) << model.status();
   std::vector<api::InputBinding> bindings(4);
   bindings[0].shape = {DataType::kFloat32, {2, 3}};
@@ -285,11 +284,12 @@ TEST(OnnxModel, CallsFunctionsOfTheModel) {
       "attribute_proto { name: 'slope' type: FLOAT f: 0.5 } "
       "node { op_type: 'LeakyRelu' input: 'a' output: 'b' attribute { name: 'alpha' "
       "type: FLOAT ref_attr_name: 'slope' } } ";
-  const auto model = Load("initializer { name: 'x' data_type: 1 dims: 2 float_data: -4 float_data: 4 }" +
-                          Node("Leak", "default", {"x"}, {"y"}, "domain: 'my'") +
-                          Node("Leak", "given", {"x"}, {"z"},
-                               "domain: 'my' attribute { name: 'slope' type: FLOAT f: 0.25 }") +
-                          Y() + "output { name: 'z' } " + function);
+  const auto model =
+      Load("initializer { name: 'x' data_type: 1 dims: 2 float_data: -4 float_data: 4 }" +
+           Node("Leak", "default", {"x"}, {"y"}, "domain: 'my'") +
+           Node("Leak", "given", {"x"}, {"z"},
+                "domain: 'my' attribute { name: 'slope' type: FLOAT f: 0.25 }") +
+           Y() + "output { name: 'z' } " + function);
   ASSERT_TRUE(model.ok()) << model.status();
   const auto bound = (*model)->Bind({});
   ASSERT_TRUE(bound.ok()) << bound.status();
@@ -299,9 +299,9 @@ TEST(OnnxModel, CallsFunctionsOfTheModel) {
 
 // A function of one input and one output that applies `operators` one after the other.
 std::string Function(const std::string& name, const std::vector<std::string>& operators) {
-  std::string text = absl::StrCat("} functions { domain: 'my' name: '", name,
-                                  "' input: 't0' output: 't", operators.size(),
-                                  "' opset_import { version: 13 } ");
+  std::string text =
+      absl::StrCat("} functions { domain: 'my' name: '", name, "' input: 't0' output: 't",
+                   operators.size(), "' opset_import { version: 13 } ");
   for (size_t i = 0; i < operators.size(); ++i) {
     const std::string domain = operators[i] == "Neg" ? "" : "domain: 'my'";
     text += Node(operators[i], "", {absl::StrCat("t", i)}, {absl::StrCat("t", i + 1)}, domain);
@@ -311,8 +311,7 @@ std::string Function(const std::string& name, const std::vector<std::string>& op
 
 // x -> F0 -> y with these functions.
 absl::Status BindCalls(const std::string& functions) {
-  const auto model =
-      Load(X() + Node("F0", "call", {"x"}, {"y"}, "domain: 'my'") + Y() + functions);
+  const auto model = Load(X() + Node("F0", "call", {"x"}, {"y"}, "domain: 'my'") + Y() + functions);
   if (!model.ok()) return model.status();
   return Bind(*model, {2, 3}).status();
 }

@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/onnx/graph.h"
-#include "frontend/onnx/model_reader.h"
-#include "frontend/onnx/operator_table.h"
+#include "frontend/onnx/import/graph.h"
+#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/model/model_reader.h"
 #include "proto/onnx.pb.h"
 #include "tests/frontend/onnx/node_case.h"
 #include "tests/frontend/onnx/operator_notes.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "frontend/onnx/operator_table.h"
+#include "frontend/onnx/import/operator_table.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_notes.h"
 

@@ -1,4 +1,4 @@
-#include "frontend/onnx/operator_table.h"
+#include "frontend/onnx/import/operator_table.h"
 
 #include <set>
 #include <tuple>
@@ -20,7 +20,8 @@ TEST(OperatorTable, HasEachFormOnce) {
 
 TEST(OperatorTable, SaysOfEachRowHowInOneWay) {
   for (const OperatorRow* row : AllOperators()) {
-    EXPECT_EQ((row->handler != nullptr) + (row->tile != nullptr) + (row->value_handler != nullptr), 1)
+    EXPECT_EQ((row->handler != nullptr) + (row->tile != nullptr) + (row->value_handler != nullptr),
+              1)
         << row->name;
     EXPECT_LE(row->arity.least, row->arity.most) << row->name;
   }

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/api/session.h"
-#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/model/onnx_model.h"
 
 namespace tartan::onnx {
 

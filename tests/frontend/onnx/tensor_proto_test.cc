@@ -1,4 +1,4 @@
-#include "frontend/onnx/tensor_proto.h"
+#include "frontend/onnx/model/tensor_proto.h"
 
 #include <fstream>
 

@@ -1,7 +1,7 @@
 // A value that waits for an input's value stays one that waits across every graph's border.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/onnx/onnx_model.h"
+#include "frontend/onnx/model/onnx_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/model_text.h"

@@ -3,15 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backend_opencl/opencl_dialect.h"
-#include "tile/sem/build.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
+#include "tile/loop/build.h"
 
 namespace tartan::codegen {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-using namespace sem;  // NOLINT: builders
+using namespace loop;  // NOLINT: builders
 
 constexpr DataType kF32 = DataType::kFloat32;
 constexpr DataType kI32 = DataType::kInt32;

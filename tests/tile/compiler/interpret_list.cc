@@ -4,7 +4,7 @@
 
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
-#include "tile/sem/interpret.h"
+#include "tile/loop/interpret.h"
 
 namespace tartan::compiler {
 namespace {
@@ -18,7 +18,7 @@ absl::Status RunStep(const KernelList& list, const Step& step, Memory* memory) {
         std::vector<std::vector<uint8_t>> buffers;
         for (int buffer : launch.buffers) buffers.push_back((*memory)[buffer]);
         const absl::Status status =
-            sem::Interpret(list.kernels[launch.kernel], absl::MakeSpan(buffers));
+            loop::Interpret(list.kernels[launch.kernel], absl::MakeSpan(buffers));
         for (size_t p = 0; p < buffers.size(); ++p) {
           if (list.kernels[launch.kernel].parameters[p].is_output) {
             (*memory)[launch.buffers[p]] = buffers[p];
@@ -57,8 +57,8 @@ absl::StatusOr<std::vector<HostTensor>> InterpretList(const KernelList& list,
   std::vector<HostTensor> outputs;
   for (size_t o = 0; o < list.outputs.size(); ++o) {
     const TensorShape& shape = list.output_shapes[o];
-    outputs.emplace_back(
-        shape, absl::MakeSpan(memory[list.outputs[o]]).subspan(0, shape.byte_size()));
+    outputs.emplace_back(shape,
+                         absl::MakeSpan(memory[list.outputs[o]]).subspan(0, shape.byte_size()));
   }
   return outputs;
 }

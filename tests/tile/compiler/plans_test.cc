@@ -11,10 +11,10 @@
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
-#include "tile/plan/block_layout.h"
+#include "tile/plan/cpu/block_layout.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/rewrite_kernel.h"
-#include "tile/poly/written_out.h"
+#include "tile/poly/unroll.h"
 
 namespace tartan::compiler {
 namespace {
@@ -75,9 +75,9 @@ class RandomPlanner {
       flat = std::move(packed.kernel);
       break;
     }
-    if (planned.packed.empty() && poly::CanWriteOut(flat) && Below(2) == 0) {
-      flat = poly::WriteOut(flat);
-      planned.is_written_out = true;
+    if (planned.packed.empty() && poly::CanUnroll(flat) && Below(2) == 0) {
+      flat = poly::Unroll(flat);
+      planned.is_unrolled = true;
     }
     planned.plan = RandomPlan(flat);
     planned.flat = std::move(flat);

@@ -19,15 +19,19 @@ TensorShape Of(DataType type, std::vector<int64_t> dims) { return {type, std::mo
 const std::vector<TestProgram>& TestPrograms() {
   static const auto* const programs = new std::vector<TestProgram>{
       {"Relu", "function (A) -> (O) { O = (A > 0 ? A : 0); }", {F32({7, 13})}},
-      {"BroadcastChain", "function (A, B, C) -> (O) { O = exp(A * B) + C / 2; }",
+      {"BroadcastChain",
+       "function (A, B, C) -> (O) { O = exp(A * B) + C / 2; }",
        {F32({3, 1, 5}), F32({4, 1}), F32({})}},
-      {"TwoOutputs", "function (A, B) -> (S, P) { S = A + B; P = S * A; }",
+      {"TwoOutputs",
+       "function (A, B) -> (S, P) { S = A + B; P = S * A; }",
        {F32({6, 11}), F32({6, 11})}},
       {"SumOverAxis", "function (I[M, N]) -> (O) { O[n : N] = +(I[m, n]); }", {F32({17, 5})}},
       {"SumOverLastAxis", "function (I[M, N]) -> (O) { O[m : M] = +(I[m, n]); }", {F32({5, 131})}},
-      {"MatMul", "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
+      {"MatMul",
+       "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
        {F32({13, 7}), F32({7, 37})}},
-      {"MatMulWide", "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
+      {"MatMulWide",
+       "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
        {F32({33, 65}), F32({65, 64})}},
       {"ProductOfManyTerms",
        "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
@@ -43,11 +47,16 @@ const std::vector<TestProgram>& TestPrograms() {
       {"ProductAndMin",
        "function (I[M, N]) -> (P, Q) { P[m : M] = *(I[m, n]); Q[m : M] = <(I[m, n]); }",
        {F32({5, 6})}},
-      {"MaxPool", "function (I[N]) -> (O) { O[i : (N + 1) / 2] = >(I[2 * i + j]), j < 2; }",
+      {"MaxPool",
+       "function (I[N]) -> (O) { O[i : (N + 1) / 2] = >(I[2 * i + j]), j < 2; }",
        {F32({11})}},
-      {"EmptyMaximum", "function (I[N]) -> (O) { O[i : N + 3] = >(I[i + j]), j < 2; }", {F32({6})},
-       -3, -1},
-      {"EvenElementsOnly", "function (I[N, M]) -> (O) { O[2 * i : N] = +(I[2 * i, j]); }",
+      {"EmptyMaximum",
+       "function (I[N]) -> (O) { O[i : N + 3] = >(I[i + j]), j < 2; }",
+       {F32({6})},
+       -3,
+       -1},
+      {"EvenElementsOnly",
+       "function (I[N, M]) -> (O) { O[2 * i : N] = +(I[2 * i, j]); }",
        {F32({7, 3})}},
       {"CumulativeSum", "function (I[N]) -> (O) { O[i : N] = +(I[k]), i - k < N; }", {F32({23})}},
       {"SameConvolution",
@@ -67,8 +76,10 @@ const std::vector<TestProgram>& TestPrograms() {
        "E = R == 0; D = A / R; O = E ? 0 : D; }",
        {F32({2, 5, 7})}},
       {"ConvolutionsInARow",
-       "function (D[N, C, Y, X], K[O, C, I, J], B, L[M, O, A, E]) -> (R) { P[n, o, y, x : N, O, Y, X] "
-       "= +(D[n, c, y+i-1, x+j-1] * K[o, c, i, j]); S = P + reshape(B, 9, 1, 1); T = S > 0 ? S : 0; "
+       "function (D[N, C, Y, X], K[O, C, I, J], B, L[M, O, A, E]) -> (R) { P[n, o, y, x : N, O, Y, "
+       "X] "
+       "= +(D[n, c, y+i-1, x+j-1] * K[o, c, i, j]); S = P + reshape(B, 9, 1, 1); T = S > 0 ? S : "
+       "0; "
        "U[n, o, y, x : N, O, Y/2, X/2] = >(T[n, o, 2*y+i, 2*x+j]), i < 2, j < 2; "
        "V[n, m, y, x : N, M, Y/2, X/2] = +(U[n, o, y, x] * L[m, o, 0, 0]); "
        "R = reshape(V, 2, 7*3*3); }",
@@ -106,7 +117,8 @@ const std::vector<TestProgram>& TestPrograms() {
        "+(D[n, 2*y+i-1, 2*x+j-1, c]), i < 3, j < 3; R = S / 9; }",
        {F32({1, 9, 13, 8})}},
       {"ContiguousDotProducts",
-       "function (A[M, K], B[N, K], C) -> (O) { P[m, n : M, N] = +(A[m, k] * B[n, k]); O = P - C; }",
+       "function (A[M, K], B[N, K], C) -> (O) { P[m, n : M, N] = +(A[m, k] * B[n, k]); O = P - C; "
+       "}",
        {F32({6, 43}), F32({9, 43}), F32({9})}},
       {"SumOfDifferences",
        "function (A[M, N], B[M, N]) -> (O) { D = A - B; S = D * D; O[m : M] = +(S[m, n]); }",
@@ -116,7 +128,8 @@ const std::vector<TestProgram>& TestPrograms() {
        "- 1), Ly - 3 * (LKy - 1), CO] = +(I[n, x + 2 * kx, y + 3 * ky, ci] * K[kx, ky, ci, co]); }",
        {F32({1, 9, 10, 2}), F32({3, 2, 2, 3})}},
       {"GroupedConvolution",
-       "function (I[N, C, L], K[CO, CIG, W]) -> (R) { O[n, 3 * g + o, x : N, CO, L - W + 1] = +(I[n, "
+       "function (I[N, C, L], K[CO, CIG, W]) -> (R) { O[n, 3 * g + o, x : N, CO, L - W + 1] = "
+       "+(I[n, "
        "2 * g + c, x + w] * K[3 * g + o, c, w]), o < 3, c < 2; R = -O; }",
        {F32({2, 4, 8}), F32({6, 2, 3})}},
       {"TransposedConvolution",
@@ -124,10 +137,12 @@ const std::vector<TestProgram>& TestPrograms() {
        "N, 3*OH, 3*OW, CI] = +(DO[n, y, x, co] * K[j, i, ci, co]); }",
        {F32({1, 4, 3, 2}), F32({3, 2, 3, 2})}},
       {"OddPoolingGradient",
-       "function (I[N, C], P[M, C], Q) -> (O) { O[2*i+p, c : N, C] = +(I[2*i+p, c] == P[i, c] ? Q[i, "
+       "function (I[N, C], P[M, C], Q) -> (O) { O[2*i+p, c : N, C] = +(I[2*i+p, c] == P[i, c] ? "
+       "Q[i, "
        "c]), p < 3; }",
        {F32({9, 3}), F32({5, 3}), F32({5, 3})},
-       1, 1},
+       1,
+       1},
       {"OverlappingMaxPool",
        "function (D[N, C, Y, X]) -> (O) { O[n, c, y, x : N, C, (Y+1)/2, (X+1)/2] = "
        ">(D[n, c, 2*y+i-1, 2*x+j-1]), i < 3, j < 3; }",
@@ -136,16 +151,19 @@ const std::vector<TestProgram>& TestPrograms() {
        "function (D[N, C, Y, X], P, Q) -> (O) { O[n, c, 2*y+i-1, 2*x+j-1 : N, C, Y, X] = "
        "+(D[n, c, 2*y+i-1, 2*x+j-1] == P[n, c, y, x] ? Q[n, c, y, x]), i < 3, j < 3; }",
        {F32({2, 3, 14, 70}), F32({2, 3, 7, 35}), F32({2, 3, 7, 35})},
-       1, 1},
+       1,
+       1},
       {"MinimumOfDoublesInWindows",
-       "function (D[N, Y, X]) -> (O) { O[n, y, x : N, Y, X] = <(D[n, y+i-1, x+2*j-2]), i < 3, j < 3;"
+       "function (D[N, Y, X]) -> (O) { O[n, y, x : N, Y, X] = <(D[n, y+i-1, x+2*j-2]), i < 3, j < "
+       "3;"
        " }",
        {Of(DataType::kFloat64, {2, 5, 21})}},
       {"IntegersInWindows",
        "function (D[N, Y, X]) -> (O) { S[n, y, x : N, Y, X] = +(D[n, y+i-1, x+j-1]), i < 3, j < 3; "
        "O = S * 2; }",
        {Of(DataType::kInt16, {2, 5, 41})},
-       -9, 9},
+       -9,
+       9},
       {"AveragePoolGradient",
        "function (Q[N, C, Y, X]) -> (O) { O[n, c, 2*y+i, 2*x+j : N, C, 2*Y, 2*X] = "
        "+(Q[n, c, y, x]), i < 2, j < 2; }",
@@ -154,11 +172,13 @@ const std::vector<TestProgram>& TestPrograms() {
        "function (A[M, N], B) -> (O) { T[j, i : N, M] = =(A[i, j]); O = T + B; }",
        {F32({5, 7}), F32({7, 5})}},
       {"PadWithDefault",
-       "function (A[N], F) -> (O) { Z[i : N + 4] = =(F[]); P[i + 1 : N + 4] = =(A[i]) default Z; O = "
+       "function (A[N], F) -> (O) { Z[i : N + 4] = =(F[]); P[i + 1 : N + 4] = =(A[i]) default Z; O "
+       "= "
        "P * 2; }",
        {F32({6}), F32({})}},
       {"Concatenation",
-       "function (A[M, N], B[M, P]) -> (O) { L[i, j : M, N + P] = =(A[i, j]); O[i, N + j : M, N + P] "
+       "function (A[M, N], B[M, P]) -> (O) { L[i, j : M, N + P] = =(A[i, j]); O[i, N + j : M, N + "
+       "P] "
        "= =(B[i, j]) default L; }",
        {F32({3, 4}), F32({3, 5})}},
       {"SliceOfSum",
@@ -169,7 +189,8 @@ const std::vector<TestProgram>& TestPrograms() {
        "+(E[m, n]); O = E / S; }",
        {F32({6, 29})}},
       {"LayerNormalization",
-       "function (X[M, N], G, B) -> (O) { S[m, 0 : M, 1] = +(X[m, n]); C = X - S / N; Q = C * C; V[m, "
+       "function (X[M, N], G, B) -> (O) { S[m, 0 : M, 1] = +(X[m, n]); C = X - S / N; Q = C * C; "
+       "V[m, "
        "0 : M, 1] = +(Q[m, n]); O = C / sqrt(V / N + 0.00001) * G + B; }",
        {F32({5, 24}), F32({24}), F32({24})}},
       {"ReshapeBetween",
@@ -180,64 +201,100 @@ const std::vector<TestProgram>& TestPrograms() {
        "=(R[i, j, k]); }",
        {F32({3, 20})}},
       {"MatMulReshapeAdd",
-       "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); R = reshape(P, "
+       "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); R = "
+       "reshape(P, "
        "2, 3, 8); O = tanh(R + C); }",
        {F32({6, 5}), F32({5, 8}), F32({2, 1, 8})}},
       {"MatMulFlattenAdd",
-       "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); R = reshape(P, "
+       "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); R = "
+       "reshape(P, "
        "1, 48); O = tanh(R + C); }",
        {F32({6, 5}), F32({5, 8}), F32({48})}},
       {"EveryOtherElement", "function (A[N]) -> (O) { O[i : 19] = =(A[2 * i + 1]); }", {F32({39})}},
       {"WindowsTwoApart",
-       "function (A[C, Y, X]) -> (O) { O[c, y, x : C, 5, 18] = >(A[c, 2*y + j - 1, 2*x + i - 1]), i < "
+       "function (A[C, Y, X]) -> (O) { O[c, y, x : C, 5, 18] = >(A[c, 2*y + j - 1, 2*x + i - 1]), "
+       "i < "
        "3, j < 3; }",
        {F32({2, 9, 36})}},
       {"SumsOfPairs",
-       "function (A[C, X]) -> (O) { O[c, x : C, 17] = +(A[c, 2*x + i]), i < 2; }", {F32({3, 34})}},
+       "function (A[C, X]) -> (O) { O[c, x : C, 17] = +(A[c, 2*x + i]), i < 2; }",
+       {F32({3, 34})}},
       {"Logistic",
        "function (A) -> (O, P, Q) { O = 1 / (1 + exp(-A)); P = A / (exp(-A) + 1); Q = A / (2 + "
        "exp(-A)); }",
-       {F32({41})}, -120, 120},
-      {"TransposedMatrix", "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
+       {F32({41})},
+       -120,
+       120},
+      {"TransposedMatrix",
+       "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
        {F32({37, 43})}},
       {"TransposedSum",
        "function (A[M, N], B[N, M], C[M]) -> (O) { T[n, m : N, M] = =(A[m, n]); O = T * B + C; }",
        {F32({33, 16}), F32({16, 33}), F32({33})}},
-      {"TransposedPlanes", "function (A[K, M, N]) -> (O) { O[k, n, m : K, N, M] = =(A[k, m, n]); }",
+      {"TransposedPlanes",
+       "function (A[K, M, N]) -> (O) { O[k, n, m : K, N, M] = =(A[k, m, n]); }",
        {F32({3, 9, 17})}},
-      {"ReversedDimensions", "function (A[K, M, N]) -> (O) { O[n, m, k : N, M, K] = =(A[k, m, n]); }",
+      {"ReversedDimensions",
+       "function (A[K, M, N]) -> (O) { O[n, m, k : N, M, K] = =(A[k, m, n]); }",
        {F32({8, 5, 11})}},
-      {"TransposedBytes", "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
-       {Of(DataType::kUInt8, {21, 40})}, 0, 255},
-      {"TransposedHalves", "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
+      {"TransposedBytes",
+       "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
+       {Of(DataType::kUInt8, {21, 40})},
+       0,
+       255},
+      {"TransposedHalves",
+       "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
        {Of(DataType::kFloat16, {18, 24})}},
-      {"TransposedDoubles", "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
+      {"TransposedDoubles",
+       "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
        {Of(DataType::kFloat64, {10, 7})}},
-      {"TransposedConditions", "function (A[M, N]) -> (O) { T[n, m : N, M] = =(A[m, n]); O = T > 0; }",
+      {"TransposedConditions",
+       "function (A[M, N]) -> (O) { T[n, m : N, M] = =(A[m, n]); O = T > 0; }",
        {F32({12, 19})}},
       {"TransposedSlice",
-       "function (A[M, N]) -> (O) { O[n, m : 20, 15] = =(A[m + 2, n + 3]); }", {F32({19, 31})}},
+       "function (A[M, N]) -> (O) { O[n, m : 20, 15] = =(A[m + 2, n + 3]); }",
+       {F32({19, 31})}},
       {"TransposedAndPadded",
        "function (A[M, N]) -> (O) { T[n, m : N + 2, M] = +(A[m, n - 1]); O = T + 1; }",
        {F32({17, 12})}},
-      {"GatherRows", "function (D, I) -> (O) { O = gather(D, I) * 2; }",
-       {F32({9, 4}), Of(DataType::kInt64, {2, 3})}, -9, 8},
-      {"GatherColumns", "function (D, I) -> (O) { O = gather(D, I, 1); }",
-       {F32({3, 7, 2}), Of(DataType::kInt32, {4})}, -7, 6},
-      {"GatherElements", "function (D, I) -> (O) { O = gather_elements(D, I, 1); }",
-       {F32({3, 5}), Of(DataType::kInt64, {3, 2})}, -5, 4},
-      {"GatherNd", "function (D, I) -> (O) { O = gather_nd(D, I, 0); }",
-       {F32({4, 4, 3}), Of(DataType::kInt64, {5, 2})}, -4, 3},
-      {"ScatterElements", "function (D, I, U) -> (O) { O = scatter_elements(D, I, U, 1, 1); }",
-       {F32({3, 5}), Of(DataType::kInt64, {3, 4}), F32({3, 4})}, -5, 4},
-      {"ScatterNd", "function (D, I, U) -> (O) { O = scatter_nd(D, I, U, 1); }",
-       {F32({4, 3}), Of(DataType::kInt64, {6, 1}), F32({6, 3})}, -4, 3},
+      {"GatherRows",
+       "function (D, I) -> (O) { O = gather(D, I) * 2; }",
+       {F32({9, 4}), Of(DataType::kInt64, {2, 3})},
+       -9,
+       8},
+      {"GatherColumns",
+       "function (D, I) -> (O) { O = gather(D, I, 1); }",
+       {F32({3, 7, 2}), Of(DataType::kInt32, {4})},
+       -7,
+       6},
+      {"GatherElements",
+       "function (D, I) -> (O) { O = gather_elements(D, I, 1); }",
+       {F32({3, 5}), Of(DataType::kInt64, {3, 2})},
+       -5,
+       4},
+      {"GatherNd",
+       "function (D, I) -> (O) { O = gather_nd(D, I, 0); }",
+       {F32({4, 4, 3}), Of(DataType::kInt64, {5, 2})},
+       -4,
+       3},
+      {"ScatterElements",
+       "function (D, I, U) -> (O) { O = scatter_elements(D, I, U, 1, 1); }",
+       {F32({3, 5}), Of(DataType::kInt64, {3, 4}), F32({3, 4})},
+       -5,
+       4},
+      {"ScatterNd",
+       "function (D, I, U) -> (O) { O = scatter_nd(D, I, U, 1); }",
+       {F32({4, 3}), Of(DataType::kInt64, {6, 1}), F32({6, 3})},
+       -4,
+       3},
       {"ScatterOutOfRange",
-       "function (D, I, U, J, V) -> (O, P) { O = scatter_elements(D, I, U, 0, 0); P = scatter_nd(D, J, "
+       "function (D, I, U, J, V) -> (O, P) { O = scatter_elements(D, I, U, 0, 0); P = "
+       "scatter_nd(D, J, "
        "V, 3); }",
        {F32({4, 3}), Of(DataType::kInt32, {2, 3}), F32({2, 3}), Of(DataType::kInt64, {5, 2}),
         F32({5})},
-       -9, 9},
+       -9,
+       9},
       {"ScatterManyRows",
        "function (E, I, V) -> (O) { O = scatter(E, I, V); }",
        {F32({70, 5}), Of(DataType::kInt64, {70}), F32({30})},
@@ -278,11 +335,18 @@ const std::vector<TestProgram>& TestPrograms() {
        {F32({9, 20}), Of(DataType::kInt32, {30, 1}), F32({30, 20})},
        -9,
        8},
-      {"RandomNumbers", "function (S) -> (O, P) { O = prng(S, 5, 7); P = prng(S, 2, 4) * 2; }",
-       {Of(DataType::kUInt32, {2})}, 0, 4e9},
-      {"RandomNumbersOfAScalar", "function (S) -> (O) { O = prng(S, 101); }",
-       {Of(DataType::kInt64, {})}, 0, 9e18},
-      {"Sort", "function (X) -> (V, P) { V = sort(X, 1, 1); P = argsort(X, 1, 1); }",
+      {"RandomNumbers",
+       "function (S) -> (O, P) { O = prng(S, 5, 7); P = prng(S, 2, 4) * 2; }",
+       {Of(DataType::kUInt32, {2})},
+       0,
+       4e9},
+      {"RandomNumbersOfAScalar",
+       "function (S) -> (O) { O = prng(S, 101); }",
+       {Of(DataType::kInt64, {})},
+       0,
+       9e18},
+      {"Sort",
+       "function (X) -> (V, P) { V = sort(X, 1, 1); P = argsort(X, 1, 1); }",
        {Of(DataType::kInt32, {3, 19})}},
       // Halves of numbers and roots of negative ones: many equal keys, and NaN.
       {"SortOfManyRuns",
@@ -301,7 +365,8 @@ const std::vector<TestProgram>& TestPrograms() {
        9},
       {"SortOfConditions", "function (X) -> (V) { V = sort(X > 0.5, 1, 1); }", {F32({2, 70})}},
       {"SortOfAPowerOfTwo", "function (X) -> (V) { V = sort(X, 0, 0); }", {F32({128})}},
-      {"CumsumReverseExclusive", "function (X) -> (O) { O = cumsum(X, 1, 1, 1); }",
+      {"CumsumReverseExclusive",
+       "function (X) -> (O) { O = cumsum(X, 1, 1, 1); }",
        {F32({3, 8, 2})}},
       {"CumsumOfLongLines",
        "function (X) -> (A, B, C) { A = cumsum(X, 1, 0, 0); B = cumprod(X, 1, 1, 1); C = cumsum(X, "
@@ -310,26 +375,39 @@ const std::vector<TestProgram>& TestPrograms() {
        -5,
        5},
       {"CumsumOfFractions", "function (X) -> (O) { O = cumsum(X, 0, 0, 1); }", {F32({600})}},
-      {"IndexCoordinate", "function (X) -> (O) { O = index(X, 1) + as_int(X, 32); }",
+      {"IndexCoordinate",
+       "function (X) -> (O) { O = index(X, 1) + as_int(X, 32); }",
        {F32({3, 300})}},
       {"IntegerDivision",
        "function (A, B) -> (Q, M, S) { Q = A / B; M = A % B; S = A << 3; }",
-       {Of(DataType::kInt32, {64}), Of(DataType::kInt32, {64})}, -3, 3},
-      {"Int64Arithmetic", "function (A, B) -> (O) { O = A * B + 4000000000; }",
-       {Of(DataType::kInt64, {31}), Of(DataType::kInt64, {31})}, -3e9, 3e9},
-      {"UnsignedBytesWrap", "function (A, B) -> (O) { O = A + B * 3; }",
-       {Of(DataType::kUInt8, {40}), Of(DataType::kUInt8, {40})}, 0, 255},
+       {Of(DataType::kInt32, {64}), Of(DataType::kInt32, {64})},
+       -3,
+       3},
+      {"Int64Arithmetic",
+       "function (A, B) -> (O) { O = A * B + 4000000000; }",
+       {Of(DataType::kInt64, {31}), Of(DataType::kInt64, {31})},
+       -3e9,
+       3e9},
+      {"UnsignedBytesWrap",
+       "function (A, B) -> (O) { O = A + B * 3; }",
+       {Of(DataType::kUInt8, {40}), Of(DataType::kUInt8, {40})},
+       0,
+       255},
       {"Comparisons",
        "function (A, B) -> (L, E, N) { L = A < B; E = A == B; N = !(A < B) && B != 0; }",
        {Of(DataType::kInt8, {50}), Of(DataType::kInt8, {50})}},
-      {"Halves", "function (A, B) -> (O) { O = A * B + 0.5; }",
+      {"Halves",
+       "function (A, B) -> (O) { O = A * B + 0.5; }",
        {Of(DataType::kFloat16, {33}), Of(DataType::kFloat16, {33})}},
       {"BFloats", "function (A) -> (O) { O = sqrt(abs(A)); }", {Of(DataType::kBFloat16, {9})}},
-      {"RoundThroughHalf", "function (A) -> (O) { H = as_float(A, 16); O = as_float(H, 32) * 3; }",
+      {"RoundThroughHalf",
+       "function (A) -> (O) { H = as_float(A, 16); O = as_float(H, 32) * 3; }",
        {F32({20})}},
       {"Doubles",
-       "function (A[M, N]) -> (O) { O[m : M] = +(A[m, n] * A[m, n]); }", {Of(DataType::kFloat64, {3, 50})}},
-      {"BooleanAny", "function (A[M, N]) -> (O) { P = A > 1; O[m : M] = >(P[m, n]); }",
+       "function (A[M, N]) -> (O) { O[m : M] = +(A[m, n] * A[m, n]); }",
+       {Of(DataType::kFloat64, {3, 50})}},
+      {"BooleanAny",
+       "function (A[M, N]) -> (O) { P = A > 1; O[m : M] = >(P[m, n]); }",
        {F32({6, 5})}},
       {"EmptyInput", "function (A[M, N]) -> (O) { O[n : N] = +(A[m, n]); }", {F32({0, 3})}},
       {"EmptyOutput", "function (A) -> (O) { O = A + 1; }", {F32({4, 0})}},
@@ -339,11 +417,13 @@ const std::vector<TestProgram>& TestPrograms() {
        "function (X[N], I[M], V[M]) -> (O) { O[n : N] = +(X[n] == I[m] ? V[m]); }",
        {Of(DataType::kInt32, {6}), Of(DataType::kInt32, {9}), F32({9})}},
       {"ResidualBlock",
-       "function (A[M, L], B[L, N], C[N, L]) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); Q = (P > "
+       "function (A[M, L], B[L, N], C[N, L]) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); Q = "
+       "(P > "
        "0 ? P : 0); R[i, j : M, L] = +(Q[i, k] * C[k, j]); O = R + A; }",
        {F32({6, 8}), F32({8, 5}), F32({5, 8})}},
       {"SharedBetweenKernels",
-       "function (A[M, N]) -> (O) { E = exp(A) + log(abs(A) + 1); S[m, 0 : M, 1] = +(E[m, n]); T[0, n "
+       "function (A[M, N]) -> (O) { E = exp(A) + log(abs(A) + 1); S[m, 0 : M, 1] = +(E[m, n]); "
+       "T[0, n "
        ": 1, N] = +(E[m, n]); O = E / (S + T); }",
        {F32({6, 7})}},
       {"NarrowProduct",
@@ -361,7 +441,8 @@ const std::vector<TestProgram>& TestPrograms() {
        -128,
        255},
       {"ProductOfInt16",
-       "function (A[M, L], B[N, L]) -> (C) { X = as_int(A, 32); Y = as_int(B, 32); C[i, j : M, N] = "
+       "function (A[M, L], B[N, L]) -> (C) { X = as_int(A, 32); Y = as_int(B, 32); C[i, j : M, N] "
+       "= "
        "+(X[i, k] * Y[j, k]); }",
        {Of(DataType::kInt16, {40, 41}), Of(DataType::kInt16, {64, 41})},
        -32768,
@@ -375,7 +456,8 @@ const std::vector<TestProgram>& TestPrograms() {
        -128,
        255},
       {"NarrowConvolutionInGroupsWithStridesAndDilation",
-       "function (D[N, G, C, Y, X], W[G, K, C, I, J], ZW) -> (O) { E = as_int(D, 32); V = as_int(W, "
+       "function (D[N, G, C, Y, X], W[G, K, C, I, J], ZW) -> (O) { E = as_int(D, 32); V = "
+       "as_int(W, "
        "32) - as_int(ZW, 32); O[n, g, k, y, x : N, G, K, (Y + 1) / 2, X - 2] = "
        "+(E[n, g, c, 2 * y + 2 * i - 2, x + j] * V[g, k, c, i, j]); }",
        {Of(DataType::kInt8, {1, 2, 6, 15, 13}), Of(DataType::kInt8, {2, 20, 6, 3, 3}),
@@ -383,7 +465,8 @@ const std::vector<TestProgram>& TestPrograms() {
        -128,
        127},
       {"NotANumberMaximum",
-       "function (A[M, N]) -> (O) { B = A / (A - A); O[m : M] = >(B[m, n]); }", {F32({2, 3})}},
+       "function (A[M, N]) -> (O) { B = A / (A - A); O[m : M] = >(B[m, n]); }",
+       {F32({2, 3})}},
   };
   return *programs;
 }

@@ -30,8 +30,7 @@ std::vector<HostTensor> RandomInputs(const TestProgram& program, uint64_t seed);
 
 // "" where equal: same shape, integers exact, floats within |a - b| <= tolerance * (1 + |b|), NaN
 // with NaN; otherwise the first difference.
-std::string FirstDifference(const HostTensor& actual, const HostTensor& expected,
-                            double tolerance);
+std::string FirstDifference(const HostTensor& actual, const HostTensor& expected, double tolerance);
 
 inline std::ostream& operator<<(std::ostream& out, const TestProgram& program) {
   return out << program.name;

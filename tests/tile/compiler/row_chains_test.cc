@@ -123,7 +123,7 @@ int CountInFirstKernel(const TestProgram& program, const std::string& what) {
   const auto list = Compile(BindTestProgram(program), ForCpu());
   EXPECT_TRUE(list.ok() && list->kernels.size() == 1) << list.status();
   if (!list.ok() || list->kernels.empty()) return -1;
-  const std::string text = sem::ToString(list->kernels[0]);
+  const std::string text = loop::ToString(list->kernels[0]);
   int count = 0;
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
   return count;

@@ -1,7 +1,7 @@
 #include "tests/tile/evaluator/device.h"
 
-#include "backend_opencl/opencl_dialect.h"
-#include "backend_opencl/opencl_driver.h"
+#include "backend_opencl/device/opencl_driver.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 
 namespace tartan::evaluator {
 

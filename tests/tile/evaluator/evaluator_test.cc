@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/evaluator/device.h"
 #include "tests/tile/evaluator/expect_naive.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/evaluator/device.h"
 #include "tile/compiler/compiler.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/compiler/row_programs.h"
 #include "tests/tile/evaluator/device.h"
@@ -58,7 +58,8 @@ std::vector<Form> Forms() {
       {{"Transposed",
         "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }",
         {F32({37, 20})}}},
-      // Special operations: sorted runs and merges, updates sorted by target, running sums in parts.
+      // Special operations: sorted runs and merges, updates sorted by target, running sums in
+      // parts.
       {{"Sorted", "function (X) -> (O) { O = argsort(round(X), 1, 1); }", {F32({2, 99})}}},
       {{"Scattered",
         "function (E, I, V) -> (O) { O = scatter(E, I, V); }",
@@ -117,7 +118,7 @@ class ListRunner {
   }
 
   void Launch(const compiler::LaunchStep& step) {
-    const sem::Kernel& kernel = list_.kernels[step.kernel];
+    const loop::Kernel& kernel = list_.kernels[step.kernel];
     hal::Launch launch;
     launch.entry_point = step.kernel;
     for (int buffer : step.buffers) launch.arguments.push_back(buffers_[buffer]);

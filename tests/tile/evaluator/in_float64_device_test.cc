@@ -1,7 +1,7 @@
 // Programs computed in float64 on the device, against the naive evaluator in float64.
 #include <gtest/gtest.h>
 
-#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/evaluator/device.h"
 #include "tile/evaluator/loaded_program.h"

@@ -78,8 +78,8 @@ TEST_P(PlanMemoryTest, NeverOverlapsWhatIsAliveTogether) {
       EXPECT_LE(a.offset + a.bytes, plan->arena_bytes[a.arena]);
       for (size_t j = 0; j < i; ++j) {
         const Placement& b = plan->placements[j];
-        const bool together = lifetimes[i].first <= lifetimes[j].last &&
-                              lifetimes[j].first <= lifetimes[i].last;
+        const bool together =
+            lifetimes[i].first <= lifetimes[j].last && lifetimes[j].first <= lifetimes[i].last;
         EXPECT_FALSE(together && Overlap(a, b));
         EXPECT_TRUE(GetParam() == Sharing::kAnywhere || a == b || !Overlap(a, b));
       }

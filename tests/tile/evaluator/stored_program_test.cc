@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 #include "proto/program.pb.h"
 #include "tests/tile/evaluator/device.h"
 #include "tile/evaluator/build_identity.h"
@@ -82,7 +82,7 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
   program.list = (*made)->list();
   program.list.setup = {compiler::FillStep{0, DataType::kInt8, 3}, compiler::CopyStep{0, 1}};
   program.source.prologue = "a prologue";
-  for (const sem::Kernel& kernel : program.list.kernels) {
+  for (const loop::Kernel& kernel : program.list.kernels) {
     program.source.kernels.push_back({kernel.name, kernel.name + " text"});
   }
   const std::string bytes = SerializeProgram(program);

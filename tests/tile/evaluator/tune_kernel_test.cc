@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 #include "tests/tile/evaluator/device.h"
 #include "tile/evaluator/loaded_program.h"
-#include "tile/plan/plan_book.h"
+#include "tile/plan/store/tuning_database.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::evaluator {
@@ -29,7 +29,7 @@ class TuneKernelTest : public testing::Test {
     compiler::CompileOptions options;
     compiler::CompileHooks hooks;
     hooks.planner = [this](const poly::FlatContraction& flat,
-                             const std::vector<bool>& is_constant) {
+                           const std::vector<bool>& is_constant) {
       flat_ = flat;
       is_constant_ = is_constant;
       return plan::PlanKernel(flat, settings(), is_constant);
@@ -59,8 +59,8 @@ TEST_F(TuneKernelTest, TriesThePlannersCandidates) {
   TuneOptions options;
   options.candidates = 3;
   options.rounds = 3;
-  const auto tuned =
-      TuneKernel(flat_, is_constant_, TestDevice(), opencl::DialectOf(TestDevice()->info().settings), options);
+  const auto tuned = TuneKernel(flat_, is_constant_, TestDevice(),
+                                opencl::DialectOf(TestDevice()->info().settings), options);
   ASSERT_TRUE(tuned.ok()) << tuned.status();
   EXPECT_EQ(tuned->tried, 3);
   EXPECT_THAT(tuned->problems, IsEmpty());
@@ -111,7 +111,7 @@ TEST_F(TuneKernelTest, ProgramsCompiledLaterUseWhatIsKept) {
   };
   const HostTensor before = run();
   EXPECT_EQ(plans.find("tuned"), std::string::npos) << plans;
-  auto book = std::make_shared<plan::PlanBook>();
+  auto book = std::make_shared<plan::TuningDatabase>();
   ASSERT_TRUE(book->Keep(flat_, settings(), is_constant_, Slow(), 1, 2));
   options.tuned = book;
   const HostTensor after = run();

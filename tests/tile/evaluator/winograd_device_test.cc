@@ -6,7 +6,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/opencl_dialect.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/evaluator/device.h"
 #include "tile/compiler/compiler.h"
@@ -124,7 +124,8 @@ class WinogradDeviceTest : public testing::TestWithParam<Case> {
     options.settings.threads = 1;
     const auto list = compiler::Compile(bound, options);
     ASSERT_TRUE(list.ok()) << list.status();
-    const auto compiled = CompiledProgram::Build(*list, TestDevice(), opencl::DialectOf(options.settings));
+    const auto compiled =
+        CompiledProgram::Build(*list, TestDevice(), opencl::DialectOf(options.settings));
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     const auto loaded =
         LoadedProgram::Load(*compiled, p.constant_weights ? std::vector<HostTensor>{filter}

@@ -7,11 +7,11 @@
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
-#include "tile/plan/group_search.h"
-#include "tile/plan/group_staging.h"
+#include "tile/loop/verify.h"
+#include "tile/plan/gpu/group_search.h"
+#include "tile/plan/gpu/group_staging.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/poly/rewrite_kernel.h"
-#include "tile/sem/verify.h"
 
 namespace tartan::lower {
 namespace {
@@ -167,8 +167,8 @@ class GroupKernelTest : public testing::TestWithParam<TestProgram> {
     };
     const auto list = compiler::Compile(program, options, hooks);
     EXPECT_TRUE(list.ok()) << list.status();
-    for (const sem::Kernel& kernel : list->kernels) {
-      EXPECT_TRUE(sem::Verify(kernel).ok()) << sem::Verify(kernel) << plans;
+    for (const loop::Kernel& kernel : list->kernels) {
+      EXPECT_TRUE(loop::Verify(kernel).ok()) << loop::Verify(kernel) << plans;
     }
     const auto actual = compiler::InterpretList(*list, inputs);
     EXPECT_TRUE(actual.ok()) << actual.status() << "\n" << plans;

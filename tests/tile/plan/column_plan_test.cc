@@ -1,4 +1,4 @@
-#include "tile/plan/column_plan.h"
+#include "tile/plan/cpu/column_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -62,7 +62,8 @@ TEST(ColumnPlan, IsNotForWhatACacheHolds) {
     EXPECT_FALSE(ColumnPlan(poly::MergeIndices(flat), large).has_value());
     return PlanKernel(flat, large, is_constant);
   };
-  EXPECT_TRUE(compiler::Compile(BindTestProgram({"sum", kSum, {F32({37, 600})}}), options, hooks).ok());
+  EXPECT_TRUE(
+      compiler::Compile(BindTestProgram({"sum", kSum, {F32({37, 600})}}), options, hooks).ok());
 }
 
 TEST(ColumnPlan, IsNotForProducts) {

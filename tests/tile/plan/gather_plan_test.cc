@@ -1,4 +1,4 @@
-#include "tile/plan/gather_plan.h"
+#include "tile/plan/cpu/gather_plan.h"
 
 #include <gtest/gtest.h>
 

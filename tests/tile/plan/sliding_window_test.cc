@@ -1,4 +1,4 @@
-#include "tile/plan/sliding_window.h"
+#include "tile/plan/cpu/sliding_window.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tile/plan/window_plan.h"
+#include "tile/plan/cpu/window_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
 #include "tile/poly/rewrite_kernel.h"
-#include "tile/poly/written_out.h"
+#include "tile/poly/unroll.h"
 
 namespace tartan::plan {
 namespace {
@@ -30,19 +30,19 @@ poly::FlatContraction KernelOf(const std::string& name) {
   return kernel;
 }
 
-TEST(WriteOut, LeavesOnlyOutputIndices) {
+TEST(Unroll, LeavesOnlyOutputIndices) {
   const poly::FlatContraction kernel = KernelOf("OverlappingMaxPool");
-  ASSERT_TRUE(poly::CanWriteOut(kernel));
-  const poly::FlatContraction written = poly::WriteOut(kernel);
+  ASSERT_TRUE(poly::CanUnroll(kernel));
+  const poly::FlatContraction written = poly::Unroll(kernel);
   EXPECT_FALSE(written.is_reduction());
   EXPECT_EQ(static_cast<int>(written.indices.size()), kernel.output_index_count);
   EXPECT_EQ(written.accesses.size(), 9u);  // one for each point of the window
 }
 
-TEST(WriteOut, IsNotForManyPoints) { EXPECT_FALSE(poly::CanWriteOut(KernelOf("SumOverLastAxis"))); }
+TEST(Unroll, IsNotForManyPoints) { EXPECT_FALSE(poly::CanUnroll(KernelOf("SumOverLastAxis"))); }
 
-TEST(WriteOut, IsNotForElementsThatMayHaveNoPoint) {
-  EXPECT_FALSE(poly::CanWriteOut(KernelOf("EmptyMaximum")));
+TEST(Unroll, IsNotForElementsThatMayHaveNoPoint) {
+  EXPECT_FALSE(poly::CanUnroll(KernelOf("EmptyMaximum")));
 }
 
 TEST(WindowPlan, MasksTheEdgesOfAPool) {
@@ -51,7 +51,7 @@ TEST(WindowPlan, MasksTheEdgesOfAPool) {
   settings.vector_width = 8;
   const auto planned = WindowPlan(kernel, settings);
   ASSERT_TRUE(planned.has_value());
-  EXPECT_TRUE(planned->is_written_out);
+  EXPECT_TRUE(planned->is_unrolled);
   EXPECT_TRUE(planned->plan.masks_lanes);
   EXPECT_EQ(planned->plan.lanes, 8);
 }

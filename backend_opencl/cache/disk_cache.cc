@@ -1,0 +1,265 @@
+#include "backend_opencl/cache/disk_cache.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "backend_opencl/cache/cache_file.h"
+#include "backend_opencl/cache/file_io.h"
+#include "backend_opencl/cache/scratch_folder.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::opencl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kLockFile[] = "update.lock";
+
+// Larger files are none of ours.
+constexpr int64_t kMaxEntryBytes = int64_t{1} << 30;
+// How often a process looks what others stored meanwhile.
+constexpr int kStoresBetweenLooks = 64;
+// A full cache is emptied a little further than needed, not at every store.
+constexpr double kKeptByEviction = 0.9;
+// What a writer has not renamed after this time it never will.
+constexpr std::chrono::hours kAbandonedAfter(1);
+
+std::string KernelDirectory(absl::string_view directory) {
+  return directory.empty() ? "" : absl::StrCat(directory, "/kernels");
+}
+
+struct StoredFile {
+  fs::path path;
+  int64_t bytes = 0;  // 0 for what is no file
+  fs::file_time_type used = fs::file_time_type::min();
+};
+
+struct Listing {
+  std::vector<StoredFile> entries;
+  std::vector<StoredFile> temporaries;
+
+  int64_t bytes() const {
+    int64_t total = 0;
+    for (const StoredFile& file : entries) total += file.bytes;
+    return total;
+  }
+};
+
+// Whether reading failed because there is no entry of ours: no regular file, one that is too large,
+// a link to nowhere. Other errors say nothing of what an entry holds.
+bool IsNoFile(int error) {
+  return error == EFBIG || error == ENXIO || error == ELOOP || error == ENOENT;
+}
+
+absl::Status FileError(const std::error_code& error, absl::string_view what, const fs::path& path) {
+  const std::string message = absl::StrCat(what, " ", path.string(), ": ", error.message());
+  return error == std::errc::permission_denied || error == std::errc::read_only_file_system
+             ? absl::PermissionDeniedError(message)
+             : absl::InternalError(message);
+}
+
+// Files that vanish meanwhile were deleted by another process.
+absl::StatusOr<Listing> List(const std::string& directory) {
+  Listing listing;
+  if (directory.empty()) return listing;
+  std::error_code error;
+  fs::directory_iterator it(directory, error);
+  if (error == std::errc::no_such_file_or_directory) return listing;
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    std::error_code gone;
+    StoredFile file;
+    file.path = it->path();
+    const fs::file_status status = it->symlink_status(gone);
+    if (!fs::exists(status)) continue;
+    const bool is_file = fs::is_regular_file(status);
+    if (!gone && is_file) file.bytes = static_cast<int64_t>(it->file_size(gone));
+    if (!gone && is_file) file.used = it->last_write_time(gone);
+    if (gone) continue;
+    const std::string name = file.path.filename().string();
+    if (absl::StartsWith(name, kTemporaryPrefix)) {
+      listing.temporaries.push_back(std::move(file));
+    } else if (absl::EndsWith(name, kCacheFileSuffix) || (name == kLockFile && !is_file)) {
+      listing.entries.push_back(std::move(file));
+    }
+  }
+  if (error) return FileError(error, "cannot read the cache directory", directory);
+  return listing;
+}
+
+// A directory in an entry's place goes with what is in it.
+absl::Status Delete(const StoredFile& file) {
+  std::error_code error;
+  fs::remove_all(file.path, error);
+  return error ? FileError(error, "cannot delete", file.path) : absl::OkStatus();
+}
+
+absl::StatusOr<CacheContents> PruneDirectory(const std::string& directory, int64_t limit_bytes) {
+  TARTAN_ASSIGN_OR_RETURN(Listing listing, List(directory));
+  const auto abandoned = fs::file_time_type::clock::now() - kAbandonedAfter;
+  for (const StoredFile& file : listing.temporaries) {
+    if (file.used < abandoned) TARTAN_RETURN_IF_ERROR(Delete(file));
+  }
+  std::sort(listing.entries.begin(), listing.entries.end(),
+            [](const StoredFile& a, const StoredFile& b) { return a.used < b.used; });
+  CacheContents contents;
+  contents.entries = static_cast<int64_t>(listing.entries.size());
+  contents.bytes = listing.bytes();
+  for (const StoredFile& file : listing.entries) {
+    if (contents.bytes <= limit_bytes) break;
+    TARTAN_RETURN_IF_ERROR(Delete(file));
+    contents.bytes -= file.bytes;
+    --contents.entries;
+  }
+  return contents;
+}
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::string DefaultCacheDirectory() {
+  if (const std::string own = Environment("TARTAN_CACHE_DIR"); !own.empty()) return own;
+  if (const std::string xdg = Environment("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/tartan";
+  if (const std::string home = Environment("HOME"); !home.empty()) return home + "/.cache/tartan";
+  return "";
+}
+
+DiskCache::DiskCache(absl::string_view directory, int64_t limit_bytes, bool verbose)
+    : directory_(KernelDirectory(directory)), limit_bytes_(limit_bytes), verbose_(verbose) {}
+
+std::string DiskCache::PathOf(absl::string_view key) const {
+  return absl::StrCat(directory_, "/", CacheFileName(key));
+}
+
+bool DiskCache::TellFailure(absl::string_view what, const std::string& path) {
+  const std::string reason = std::strerror(errno);
+  if (!verbose_ || told_failure_.exchange(true)) return false;
+  const std::string message =
+      absl::StrCat("tartan: going on without the disk cache: ", what, " ", path, ": ", reason);
+  std::fprintf(stderr, "%s\n", message.c_str());
+  return false;
+}
+
+std::optional<std::string> DiskCache::Load(absl::string_view key) {
+  if (directory_.empty()) return std::nullopt;
+  const std::string path = PathOf(key);
+  std::string bytes;
+  if (!ReadWholeFile(path, kMaxEntryBytes, &bytes)) {
+    if (errno != ENOENT && IsNoFile(errno)) {
+      Remove(key);
+    } else if (errno != ENOENT) {
+      TellFailure("cannot read", path);
+    }
+    return std::nullopt;
+  }
+  std::optional<CacheEntry> entry = DecodeCacheEntry(bytes);
+  if (!entry.has_value()) {
+    Remove(key);
+    return std::nullopt;
+  }
+  if (entry->key != key) return std::nullopt;
+  TouchFile(path);  // where that fails the entry is evicted early
+  return std::move(entry->payload);
+}
+
+bool DiskCache::Store(absl::string_view key, absl::string_view payload) {
+  if (directory_.empty()) return false;
+  const std::string bytes = EncodeCacheEntry(key, payload);
+  const int64_t size = static_cast<int64_t>(bytes.size());
+  if (size > limit_bytes_ || size > kMaxEntryBytes) return false;
+  if (!MakePrivateDirectories(directory_)) return TellFailure("cannot make", directory_);
+  const std::string path = PathOf(key);
+  if (!WriteFileByRename(absl::StrCat(directory_, "/", kTemporaryPrefix), path, bytes)) {
+    return TellFailure("cannot write", path);
+  }
+  CountStored(size);
+  return true;
+}
+
+bool DiskCache::Update(absl::string_view key,
+                       const std::function<std::string(std::optional<std::string>)>& change) {
+  if (directory_.empty()) return false;
+  if (!MakePrivateDirectories(directory_)) return TellFailure("cannot make", directory_);
+  const std::string path = absl::StrCat(directory_, "/", kLockFile);
+  const FileLock lock(path);
+  if (!lock.held()) return TellFailure("cannot lock", path);
+  return Store(key, change(Load(key)));
+}
+
+void DiskCache::Remove(absl::string_view key) {
+  std::error_code ignored;
+  if (!directory_.empty()) fs::remove_all(PathOf(key), ignored);
+}
+
+void DiskCache::CountStored(int64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (stored_bytes_ < 0 || ++stores_since_look_ >= kStoresBetweenLooks) {
+    const absl::StatusOr<Listing> listing = List(directory_);
+    if (!listing.ok()) return;
+    stored_bytes_ = listing->bytes();
+    stores_since_look_ = 0;
+  } else {
+    stored_bytes_ += bytes;
+  }
+  if (stored_bytes_ <= limit_bytes_) return;
+  const absl::StatusOr<CacheContents> kept =
+      PruneDirectory(directory_, static_cast<int64_t>(limit_bytes_ * kKeptByEviction));
+  if (kept.ok()) stored_bytes_ = kept->bytes;
+}
+
+absl::StatusOr<CacheContents> InspectCache(absl::string_view directory) {
+  TARTAN_ASSIGN_OR_RETURN(const Listing listing, List(KernelDirectory(directory)));
+  return CacheContents{static_cast<int64_t>(listing.entries.size()), listing.bytes()};
+}
+
+absl::StatusOr<int64_t> VerifyCache(absl::string_view directory) {
+  TARTAN_ASSIGN_OR_RETURN(const Listing listing, List(KernelDirectory(directory)));
+  int64_t damaged = 0;
+  absl::Status unread;  // the first
+  for (const StoredFile& file : listing.entries) {
+    std::string bytes;
+    const bool is_read = ReadWholeFile(file.path.string(), kMaxEntryBytes, &bytes);
+    const int error = errno;
+    if (!is_read && error == ENOENT && !fs::is_symlink(file.path)) continue;
+    if (!is_read && !IsNoFile(error)) {
+      unread.Update(FileError(std::error_code(error, std::generic_category()),
+                              "cannot read the cache entry", file.path));
+      continue;
+    }
+    const std::optional<CacheEntry> entry = DecodeCacheEntry(bytes);
+    if (entry.has_value() && CacheFileName(entry->key) == file.path.filename()) continue;
+    ++damaged;
+    TARTAN_RETURN_IF_ERROR(Delete(file));
+  }
+  TARTAN_RETURN_IF_ERROR(unread);
+  return damaged;
+}
+
+absl::StatusOr<CacheContents> PruneCache(absl::string_view directory, int64_t limit_bytes) {
+  if (!directory.empty()) RemoveAbandonedFolders(std::string(directory));
+  return PruneDirectory(KernelDirectory(directory), limit_bytes);
+}
+
+absl::StatusOr<int64_t> ClearCache(absl::string_view directory) {
+  if (!directory.empty()) RemoveAbandonedFolders(std::string(directory));
+  TARTAN_ASSIGN_OR_RETURN(const Listing listing, List(KernelDirectory(directory)));
+  for (const StoredFile& file : listing.entries) TARTAN_RETURN_IF_ERROR(Delete(file));
+  for (const StoredFile& file : listing.temporaries) TARTAN_RETURN_IF_ERROR(Delete(file));
+  return static_cast<int64_t>(listing.entries.size());
+}
+
+}  // namespace tartan::opencl

@@ -1,0 +1,118 @@
+#include "backend_opencl/cache/file_io.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+namespace tartan::opencl {
+namespace {
+
+class File {
+ public:
+  explicit File(int descriptor) : descriptor_(descriptor) {}
+  File(const File&) = delete;
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  int get() const { return descriptor_; }
+  // Full disks of network file systems are reported by close alone.
+  bool Close() { return close(std::exchange(descriptor_, -1)) == 0; }
+
+ private:
+  int descriptor_;
+};
+
+bool WriteAll(int descriptor, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes.remove_prefix(written);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool ReadWholeFile(const std::string& path, int64_t max_bytes, std::string* bytes) {
+  // A pipe in a file's place would be waited for.
+  File file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat info;
+  if (file.get() < 0 || fstat(file.get(), &info) != 0) return false;
+  if (!S_ISREG(info.st_mode) || info.st_size > max_bytes) {
+    errno = EFBIG;
+    return false;
+  }
+  bytes->resize(info.st_size);
+  size_t done = 0;
+  while (done < bytes->size()) {
+    const ssize_t got = read(file.get(), bytes->data() + done, bytes->size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return false;
+    if (got == 0) break;  // cut short meanwhile
+    done += got;
+  }
+  bytes->resize(done);
+  return true;
+}
+
+bool TouchFile(const std::string& path) {
+  return utimensat(AT_FDCWD, path.c_str(), nullptr, 0) == 0;
+}
+
+bool WriteFileByRename(const std::string& prefix, const std::string& path,
+                       absl::string_view bytes) {
+  std::string temporary = prefix + "XXXXXX";
+  {
+    File file(mkostemp(temporary.data(), O_CLOEXEC));
+    if (file.get() < 0) return false;
+    if (WriteAll(file.get(), bytes) && file.Close() &&
+        rename(temporary.c_str(), path.c_str()) == 0) {
+      return true;
+    }
+  }
+  const int error = errno;
+  unlink(temporary.c_str());
+  errno = error;
+  return false;
+}
+
+bool MakePrivateDirectories(const std::string& path) {
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+      // A part that exists may refuse for other reasons (a read-only file system).
+      struct stat info;
+      const int error = errno;
+      if (stat(part.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+        errno = error;
+        return false;
+      }
+    }
+    if (slash == std::string::npos) return true;
+  }
+}
+
+FileLock::FileLock(const std::string& path, Others others)
+    : descriptor_(
+          open(path.c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0600)) {
+  if (descriptor_ < 0) return;
+  int result;
+  do {
+    result = flock(descriptor_, others == Others::kWaitFor ? LOCK_EX : LOCK_EX | LOCK_NB);
+  } while (result != 0 && errno == EINTR);
+  // Another may have deleted the file between open and flock.
+  struct stat info;
+  held_ = result == 0 && fstat(descriptor_, &info) == 0 && info.st_nlink > 0;
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+}  // namespace tartan::opencl

@@ -1,0 +1,233 @@
+#include "backend_opencl/cache/pocl_program.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "backend_opencl/cache/cache_file.h"
+#include "backend_opencl/cache/file_io.h"
+#include "backend_opencl/cache/pocl_folder.h"
+#include "backend_opencl/device/build_program.h"
+#include "backend_opencl/device/driver_failure.h"
+#include "proto/hal.pb.h"
+
+namespace tartan::opencl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kProgramFile[] = "program.bc";
+constexpr char kKernelSuffix[] = ".so";
+// PoCL touches it when it builds from the folder.
+constexpr char kUsedFile[] = "/last_accessed";
+constexpr int64_t kMaxFileBytes = int64_t{256} << 20;
+
+// Paths of the compiled kernels below the folder. Files that are being written have other names.
+std::vector<std::string> CompiledKernels(const fs::path& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    if (absl::EndsWith(it->path().native(), kKernelSuffix)) {
+      paths.push_back(it->path().lexically_relative(folder).string());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::optional<std::string> Pack(const std::string& folder, std::vector<std::string> paths) {
+  paths.push_back(kProgramFile);
+  proto::ProgramFiles packed;
+  packed.set_folder(folder);
+  for (std::string& path : paths) {
+    const std::string from = absl::StrCat(PoclFolder::OfProcess().root(), "/", folder, "/", path);
+    proto::ProgramFiles::File* file = packed.add_files();
+    file->set_path(std::move(path));
+    if (!ReadWholeFile(from, kMaxFileBytes, file->mutable_content())) return std::nullopt;
+  }
+  return packed.SerializeAsString();
+}
+
+bool StaysBelow(const std::string& path) {
+  const fs::path normal = fs::path(path).lexically_normal();
+  return !normal.empty() && normal.is_relative() && *normal.begin() != ".." && normal != ".";
+}
+
+bool Write(const proto::ProgramFiles& packed, const std::string& root) {
+  for (const proto::ProgramFiles::File& file : packed.files()) {
+    const fs::path to = fs::path(root) / packed.folder() / file.path();
+    if (!MakePrivateDirectories(to.parent_path().string()) ||
+        !WriteFileByRename(to.string() + "-", to.string(), file.content())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Delete(const std::string& folder) {
+  const std::string root = PoclFolder::OfProcess().root();
+  std::error_code ignored;
+  if (!root.empty()) fs::remove_all(fs::path(root) / folder, ignored);
+}
+
+// Nothing where the bytes are not what Pack gave.
+std::optional<proto::ProgramFiles> Parse(const std::string& bytes) {
+  proto::ProgramFiles packed;
+  if (!packed.ParseFromString(bytes) || !StaysBelow(packed.folder())) return std::nullopt;
+  for (const proto::ProgramFiles::File& file : packed.files()) {
+    if (!StaysBelow(file.path())) return std::nullopt;
+  }
+  return packed;
+}
+
+// The folder that has appeared since; nothing where it is not exactly one. A program whose build
+// failed leaves one too.
+std::optional<std::string> NewFolder(const std::string& root, std::vector<std::string> before) {
+  std::sort(before.begin(), before.end());
+  std::optional<std::string> found;
+  for (std::string& folder : PoclProgramFolders(root)) {
+    if (std::binary_search(before.begin(), before.end(), folder)) continue;
+    if (found.has_value()) return std::nullopt;
+    found = std::move(folder);
+  }
+  return found;
+}
+
+// The work of BuildOnPocl, under building().
+class Builder {
+ public:
+  Builder(const OpenClDevice& device, absl::string_view source, std::string options, int kernels,
+          DiskCache* cache, const std::string& key)
+      : device_(device),
+        source_(source),
+        id_(CacheFileName(key).substr(0, 32)),
+        // Programs that differ in comments alone would share a folder.
+        options_(absl::StrCat(options, " -DTARTAN_PROGRAM=0x", id_)),
+        kernels_(kernels),
+        cache_(cache),
+        key_(key),
+        root_(PoclFolder::OfProcess().root()) {}
+
+  absl::StatusOr<PoclBuild> Build() {
+    const auto& programs = PoclFolder::OfProcess().programs();
+    const auto in_use = programs.find(id_);
+    if (root_.empty() || in_use != programs.end()) {
+      absl::StatusOr<ProgramHandle> program = BuildFromSource(device_, source_, options_);
+      if (!program.ok()) return program.status();
+      if (root_.empty()) return PoclBuild{*std::move(program), nullptr, false};
+      return Result(*std::move(program), in_use->second.folder, /*kept=*/0, cache_ != nullptr);
+    }
+    if (std::optional<PoclBuild> build = BuildFromCache(); build.has_value()) {
+      return *std::move(build);
+    }
+    const std::vector<std::string> before = PoclProgramFolders(root_);
+    absl::StatusOr<ProgramHandle> program = BuildFromSource(device_, source_, options_);
+    const std::optional<std::string> folder = NewFolder(root_, before);
+    if (program.ok() && folder.has_value()) {
+      return Result(*std::move(program), *folder, /*kept=*/-1, /*from_cache=*/false);
+    }
+    if (folder.has_value()) Delete(*folder);
+    if (!program.ok()) return program.status();
+    return PoclBuild{*std::move(program), nullptr, false};
+  }
+
+ private:
+  std::optional<PoclBuild> BuildFromCache() {
+    const std::optional<std::string> bytes = cache_ == nullptr ? std::nullopt : cache_->Load(key_);
+    if (!bytes.has_value()) return std::nullopt;
+    const std::optional<proto::ProgramFiles> packed = Parse(*bytes);
+    if (!packed.has_value()) {
+      cache_->Remove(key_);
+      return std::nullopt;
+    }
+    // What cannot be unpacked, or built for a shortage, may be sound.
+    bool is_rejected = false;
+    if (Write(*packed, root_)) {
+      absl::StatusOr<ProgramHandle> program = BuildFromSource(device_, source_, options_);
+      if (program.ok() && fs::exists(absl::StrCat(root_, "/", packed->folder(), kUsedFile))) {
+        return Result(*std::move(program), packed->folder(), packed->files_size() - 1, true);
+      }
+      is_rejected = program.ok() || !IsShortage(program.status());
+    }
+    Delete(packed->folder());
+    if (is_rejected) cache_->Remove(key_);
+    return std::nullopt;
+  }
+
+  PoclBuild Result(ProgramHandle program, const std::string& folder, int kept, bool from_cache) {
+    PoclFolder::Program& in_use = PoclFolder::OfProcess().programs()[id_];
+    in_use.folder = folder;
+    ++in_use.users;
+    return {std::move(program),
+            std::make_unique<PoclProgram>(cache_, key_, id_, folder, kernels_, kept), from_cache};
+  }
+
+  const OpenClDevice& device_;
+  const absl::string_view source_;
+  const std::string id_;
+  const std::string options_;
+  const int kernels_;
+  DiskCache* const cache_;
+  const std::string& key_;
+  const std::string root_;
+};
+
+}  // namespace
+
+PoclProgram::PoclProgram(DiskCache* cache, std::string key, std::string id, std::string folder,
+                         int kernels, int kept)
+    : cache_(cache),
+      key_(std::move(key)),
+      id_(std::move(id)),
+      folder_(std::move(folder)),
+      kernels_(kernels),
+      kept_(kept) {}
+
+PoclProgram::~PoclProgram() {
+  std::lock_guard<std::mutex> lock(PoclFolder::OfProcess().building());
+  Keep();
+  auto& programs = PoclFolder::OfProcess().programs();
+  if (--programs[id_].users > 0) return;
+  Delete(folder_);
+  programs.erase(id_);
+}
+
+void PoclProgram::KeepCompiled() {
+  // Once all are kept, more come only where a kernel is launched in grids of very different sizes:
+  // they are kept in the end.
+  if (cache_ == nullptr || kept_ >= kernels_) return;
+  std::lock_guard<std::mutex> lock(PoclFolder::OfProcess().building());
+  const int compiled = CompiledKernels(fs::path(PoclFolder::OfProcess().root()) / folder_).size();
+  if (compiled >= std::min(kernels_, 2 * std::max(kept_.load(), 1))) Keep();
+}
+
+void PoclProgram::Keep() {
+  const std::string root = PoclFolder::OfProcess().root();
+  if (cache_ == nullptr || root.empty() || IsDriverLost()) return;
+  std::vector<std::string> paths = CompiledKernels(fs::path(root) / folder_);
+  const int compiled = static_cast<int>(paths.size());
+  if (compiled <= kept_) return;
+  try {
+    const std::optional<std::string> packed = Pack(folder_, std::move(paths));
+    if (packed.has_value()) cache_->Store(key_, *packed);
+  } catch (const std::bad_alloc&) {  // destructors come here
+  }
+  kept_ = compiled;
+}
+
+absl::StatusOr<PoclBuild> BuildOnPocl(const OpenClDevice& device, absl::string_view source,
+                                      const std::string& options, int kernels, DiskCache* cache,
+                                      const std::string& key) {
+  const auto lock = PoclFolder::OfProcess().LockToBuild();
+  return Builder(device, source, options, kernels, cache, key).Build();
+}
+
+}  // namespace tartan::opencl

@@ -1,0 +1,230 @@
+#include "backend_opencl/device/calibration.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/hal.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::opencl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Samples are short, so that on a busy machine some of them are not interrupted; each measurement
+// ends by then.
+constexpr double kMostSeconds = 0.5;
+constexpr double kSampleMs = 2;
+constexpr int kSamples = 50;
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+// Twelve chains are enough to fill two units of latency five, and with the two operands they fit
+// into sixteen registers.
+constexpr int kChains = 12;
+constexpr int kSteps = 1024;
+
+enum KernelNumber { kNothing, kMultiplyAdd, kCopy };
+
+constexpr char kNothingText[] = R"(
+kernel void nothing(global float* out) {}
+)";
+
+constexpr char kMultiplyAddText[] = R"(
+kernel void multiply_add(global float* out) {
+  const floatv a = (floatv)(out[0]), b = (floatv)(out[1]);
+  floatv x[CHAINS];
+#pragma unroll
+  for (int c = 0; c < CHAINS; ++c) x[c] = (floatv)(out[2] + c);
+  for (int i = 0; i < STEPS; ++i) {
+#pragma unroll
+    for (int c = 0; c < CHAINS; ++c) x[c] = NEXT(x[c]);
+  }
+  floatv sum = x[0];
+#pragma unroll
+  for (int c = 1; c < CHAINS; ++c) sum += x[c];
+  global floatv* to = (global floatv*)(out + 16);
+  to[get_global_id(0)] = sum;
+}
+)";
+
+// On CPUs an item copies a piece; on GPUs neighbours copy vectors that lie side by side.
+constexpr char kCopyText[] = R"(
+kernel void copy(global const float4* from, global float4* to) {
+  const size_t first = get_global_id(0) * PIECE;
+  for (size_t i = 0; i < PIECE; ++i) to[first + i] = from[first + i];
+}
+)";
+
+struct Probe {
+  hal::Device& device;
+  hal::ExecutablePtr executable;
+  std::unique_ptr<hal::Queue> queue;
+  int64_t piece = 1;  // of the copy, in vectors of four
+
+  const HardwareSettings& settings() const { return device.info().settings; }
+  bool is_cpu() const { return settings().threads == 1; }
+};
+
+absl::StatusOr<Probe> MakeProbe(hal::Device& device) {
+  Probe probe{device, nullptr, nullptr};
+  const int64_t width = device.info().settings.vector_width;
+  probe.piece = probe.is_cpu() ? 4096 : 1;
+  hal::ExecutableSource source;
+  source.format = "opencl-c";
+  source.prologue = absl::StrCat(
+      "#define CHAINS ", kChains, "\n#define STEPS ", kSteps, "\n#define PIECE ", probe.piece,
+      "\n#define NEXT(x) ", device.info().settings.has_fma ? "fma(x, a, b)" : "x * a + b",
+      "\ntypedef float", width > 1 ? absl::StrCat(width) : "", " floatv;\n");
+  source.kernels = {
+      {"nothing", kNothingText}, {"multiply_add", kMultiplyAddText}, {"copy", kCopyText}};
+  TARTAN_ASSIGN_OR_RETURN(probe.executable, device.Compile(source));
+  TARTAN_ASSIGN_OR_RETURN(probe.queue, device.CreateQueue(false));
+  return probe;
+}
+
+// The least milliseconds that one of `count` replays takes.
+absl::StatusOr<double> ReplayMs(Probe& probe, const hal::RecordingPtr& recording, int64_t count) {
+  const auto start = Clock::now();
+  for (int64_t i = 0; i < count; ++i) {
+    TARTAN_RETURN_IF_ERROR(probe.queue->Replay(recording));
+  }
+  TARTAN_RETURN_IF_ERROR(probe.queue->Finish());
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count() /
+         static_cast<double>(count);
+}
+
+absl::StatusOr<double> BestMs(Probe& probe, const hal::RecordingPtr& recording) {
+  const auto end = Clock::now() + std::chrono::duration<double>(kMostSeconds);
+  TARTAN_RETURN_IF_ERROR(ReplayMs(probe, recording, 1).status());  // drivers finish compiling
+  TARTAN_ASSIGN_OR_RETURN(double best, ReplayMs(probe, recording, 1));
+  for (int sample = 0; sample < kSamples && Clock::now() < end; ++sample) {
+    const auto count = static_cast<int64_t>(std::clamp(kSampleMs / best, 1.0, 10'000.0));
+    TARTAN_ASSIGN_OR_RETURN(const double ms, ReplayMs(probe, recording, count));
+    best = std::min(best, ms);
+  }
+  return std::max(best, 1e-6);
+}
+
+absl::StatusOr<double> BestMs(Probe& probe, KernelNumber kernel,
+                              std::vector<hal::BufferPtr> arguments, int64_t items, int64_t group) {
+  hal::Launch launch;
+  launch.entry_point = kernel;
+  launch.arguments = std::move(arguments);
+  launch.global_size = {items, 1, 1};
+  launch.local_size = {group, 1, 1};
+  TARTAN_ASSIGN_OR_RETURN(const hal::RecordingPtr recording,
+                          probe.device.Record(probe.executable, {&launch, 1}));
+  return BestMs(probe, recording);
+}
+
+absl::StatusOr<hal::BufferPtr> Zeros(Probe& probe, int64_t bytes) {
+  TARTAN_ASSIGN_OR_RETURN(hal::BufferPtr buffer, probe.device.Allocate(bytes));
+  const uint8_t zero[4] = {};
+  TARTAN_RETURN_IF_ERROR(probe.queue->Fill(buffer, 0, bytes, zero));
+  TARTAN_RETURN_IF_ERROR(probe.queue->Finish());
+  return buffer;
+}
+
+absl::StatusOr<double> MeasureLaunch(Probe& probe) {
+  TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr buffer, Zeros(probe, 64));
+  TARTAN_ASSIGN_OR_RETURN(const double ms, BestMs(probe, kNothing, {buffer}, 1, 1));
+  return 1000 * ms;
+}
+
+absl::StatusOr<double> MeasureArithmetic(Probe& probe) {
+  const HardwareSettings& settings = probe.settings();
+  // Items enough to keep every unit busy and the launch out of sight.
+  const int64_t items = settings.compute_units * (probe.is_cpu() ? 16 : 64 * settings.threads);
+  const int64_t bytes = 64 + 4 * items * settings.vector_width;
+  TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr buffer, Zeros(probe, bytes));
+  TARTAN_ASSIGN_OR_RETURN(const double ms,
+                          BestMs(probe, kMultiplyAdd, {buffer}, items, settings.threads));
+  const double operations = 2.0 * kChains * kSteps * settings.vector_width * items;
+  return operations / ms * 1e-6;
+}
+
+struct Bandwidth {
+  double gbps = 0;
+  int64_t threads = 0;
+};
+
+// The greater of what the driver's own copy and a kernel reach.
+absl::StatusOr<Bandwidth> MeasureMemory(Probe& probe) {
+  const hal::DeviceInfo& info = probe.device.info();
+  const int64_t unit = 16 * probe.piece * 1024;  // divides into pieces and groups
+  const int64_t most = std::min(info.max_allocation_bytes, info.memory_bytes / 8);
+  const int64_t bytes =
+      std::max(std::min((probe.is_cpu() ? 64 : 512) * kMiB, most) / unit, int64_t{1}) * unit;
+  TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr from, Zeros(probe, bytes));
+  TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr to, Zeros(probe, bytes));
+  const double moved = 2.0 * bytes;
+  const int64_t items = bytes / 16 / probe.piece;
+  Bandwidth result;
+  result.threads = info.settings.threads;
+  TARTAN_ASSIGN_OR_RETURN(double best, BestMs(probe, kCopy, {from, to}, items, result.threads));
+  // Another size of work-group must be clearly better to be taken.
+  for (const int64_t threads : {64, 128, 512, 1024}) {
+    if (probe.is_cpu() || threads > info.settings.max_work_group_size) continue;
+    TARTAN_ASSIGN_OR_RETURN(const double ms, BestMs(probe, kCopy, {from, to}, items, threads));
+    if (ms > 0.9 * best) continue;
+    best = ms;
+    result.threads = threads;
+  }
+  const auto end = Clock::now() + std::chrono::duration<double>(kMostSeconds);
+  for (int sample = 0; sample < kSamples && Clock::now() < end; ++sample) {
+    const auto start = Clock::now();
+    TARTAN_RETURN_IF_ERROR(probe.queue->Copy(from, 0, to, 0, bytes));
+    TARTAN_RETURN_IF_ERROR(probe.queue->Finish());
+    best = std::min(best, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+  }
+  result.gbps = moved / best * 1e-6;
+  return result;
+}
+
+std::string KeyOf(const hal::DeviceInfo& info) {
+  return absl::StrCat("calibration 1\n", info.platform, "\n", info.name, "\n", info.driver_version,
+                      "\n", info.settings.compute_units, "\n", info.settings.vector_width);
+}
+
+}  // namespace
+
+absl::StatusOr<Calibration> Calibrate(hal::Device& device) {
+  TARTAN_ASSIGN_OR_RETURN(Probe probe, MakeProbe(device));
+  Calibration calibration;
+  TARTAN_ASSIGN_OR_RETURN(calibration.launch_us, MeasureLaunch(probe));
+  TARTAN_ASSIGN_OR_RETURN(calibration.gflops, MeasureArithmetic(probe));
+  TARTAN_ASSIGN_OR_RETURN(const Bandwidth bandwidth, MeasureMemory(probe));
+  calibration.gbps = bandwidth.gbps;
+  calibration.threads = bandwidth.threads;
+  return calibration;
+}
+
+std::optional<Calibration> LoadCalibration(DiskCache& cache, const hal::DeviceInfo& info) {
+  const std::optional<std::string> payload = cache.Load(KeyOf(info));
+  proto::HardwareSettings stored;
+  if (!payload.has_value() || !stored.ParseFromString(*payload)) return std::nullopt;
+  return Calibration{stored.gflops(), stored.gbps(), stored.launch_us(), stored.threads()};
+}
+
+void StoreCalibration(DiskCache& cache, const hal::DeviceInfo& info,
+                      const Calibration& calibration) {
+  proto::HardwareSettings stored;
+  stored.set_gflops(calibration.gflops);
+  stored.set_gbps(calibration.gbps);
+  stored.set_launch_us(calibration.launch_us);
+  stored.set_threads(calibration.threads);
+  cache.Store(KeyOf(info), stored.SerializeAsString());
+}
+
+void Apply(const Calibration& calibration, HardwareSettings* settings) {
+  settings->gflops = calibration.gflops;
+  settings->gbps = calibration.gbps;
+  settings->launch_us = calibration.launch_us;
+  settings->threads = calibration.threads;
+}
+
+}  // namespace tartan::opencl

@@ -1,0 +1,147 @@
+#include "backend_opencl/device/compile.h"
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "backend_opencl/cache/disk_cache.h"
+#include "backend_opencl/cache/pocl_program.h"
+#include "backend_opencl/device/build_program.h"
+#include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/device/opencl_executable.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::opencl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Changes whenever what is stored under a key changes its meaning.
+constexpr int kCacheFormatVersion = 2;
+
+std::string JoinSource(const hal::ExecutableSource& source) {
+  std::string text = source.prologue;
+  for (const hal::KernelSource& kernel : source.kernels) {
+    absl::StrAppend(&text, "\n", kernel.source);
+  }
+  return text;
+}
+
+// Everything that the compiled program depends on. Each part is preceded by its length, so that no
+// two lists of parts give one key.
+std::string CacheKey(const OpenClDevice& device, absl::string_view text,
+                     absl::string_view options) {
+  const hal::DeviceInfo& info = device.info();
+  std::string key = absl::StrCat("opencl-c ", kCacheFormatVersion);
+  for (absl::string_view part :
+       {absl::string_view(info.platform), absl::string_view(device.platform_version()),
+        absl::string_view(info.name), absl::string_view(info.driver_version), options, text}) {
+    absl::StrAppend(&key, "\n", part.size(), ":", part);
+  }
+  return key;
+}
+
+struct Built {
+  ProgramHandle program;
+  std::unique_ptr<PoclProgram> pocl_files;
+  bool from_cache = false;
+};
+
+// A text that mentions the macro does without builtins of the compiler where it is defined.
+constexpr absl::string_view kPortable = "TARTAN_PORTABLE";
+
+absl::StatusOr<Built> BuildThroughCache(const OpenClDevice& device,
+                                        const hal::ExecutableSource& source,
+                                        const std::string& text, const std::string& options) {
+  DiskCache* cache = device.cache();
+  const std::string key = CacheKey(device, text, options);
+  if (device.quirks().relies_on_own_cache) {
+    const int kernels = static_cast<int>(source.kernels.size());
+    TARTAN_ASSIGN_OR_RETURN(PoclBuild build,
+                            BuildOnPocl(device, text, options, kernels, cache, key));
+    return Built{std::move(build.program), std::move(build.files), build.from_cache};
+  }
+  if (const auto payload = cache == nullptr ? std::nullopt : cache->Load(key); payload) {
+    absl::StatusOr<ProgramHandle> program = BuildFromBinary(device, *payload, options);
+    if (program.ok()) return Built{*std::move(program), nullptr, /*from_cache=*/true};
+    if (!IsShortage(program.status())) cache->Remove(key);
+  }
+  TARTAN_ASSIGN_OR_RETURN(ProgramHandle program, BuildFromSource(device, text, options));
+  if (cache != nullptr) {
+    const absl::StatusOr<std::string> binary = BinaryOf(program.get());
+    if (binary.ok()) cache->Store(key, *binary);  // where not, the program itself is good
+  }
+  return Built{std::move(program), nullptr, /*from_cache=*/false};
+}
+
+// Once more without builtins where the driver does not build them, and from then on at once so.
+absl::StatusOr<Built> BuildAsFarAsPossible(OpenClDevice& device,
+                                           const hal::ExecutableSource& source) {
+  const std::string text = JoinSource(source);
+  const std::string options = absl::StrCat(device.build_options(), source.options);
+  const std::string portable = absl::StrCat("-D", kPortable, " ", options);
+  const bool has_builtins = absl::StrContains(text, kPortable);
+  if (has_builtins && device.is_portable()) {
+    return BuildThroughCache(device, source, text, portable);
+  }
+  absl::StatusOr<Built> built = BuildThroughCache(device, source, text, options);
+  if (built.ok() || !has_builtins || !absl::IsInternal(built.status())) return built;
+  absl::StatusOr<Built> without = BuildThroughCache(device, source, text, portable);
+  if (!without.ok()) return built;
+  if (device.SetPortable() && !device.quiet()) {
+    std::fprintf(stderr,
+                 "tartan: the driver of %s does not build this program's compiler builtins: its "
+                 "kernels do without them, and may be slower\n",
+                 device.info().name.c_str());
+  }
+  return without;
+}
+
+// Reads what the launch checks of hal need to know of a kernel.
+absl::StatusOr<hal::EntryPoint> Inspect(cl_program program, cl_device_id device,
+                                        const std::string& name) {
+  cl_int error = CL_SUCCESS;
+  KernelHandle kernel(CreateCl(&error, clCreateKernel, program, name.c_str()));
+  TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateKernel of ", name)));
+  cl_uint arguments = 0;
+  TARTAN_CL_CALL(clGetKernelInfo, kernel.get(), CL_KERNEL_NUM_ARGS, sizeof(arguments), &arguments,
+                 nullptr);
+  size_t local_size[3] = {0, 0, 0};
+  TARTAN_CL_CALL(clGetKernelWorkGroupInfo, kernel.get(), device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                 sizeof(local_size), local_size, nullptr);
+  hal::EntryPoint entry_point;
+  entry_point.name = name;
+  entry_point.argument_count = static_cast<int>(arguments);
+  for (int i = 0; i < 3; ++i) entry_point.local_size[i] = static_cast<int64_t>(local_size[i]);
+  return entry_point;
+}
+
+}  // namespace
+
+absl::StatusOr<hal::ExecutablePtr> CompileExecutable(std::shared_ptr<OpenClDevice> device,
+                                                     const hal::ExecutableSource& source) {
+  if (source.format != "opencl-c") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the OpenCL backend compiles the format \"opencl-c\", not \"", source.format, "\""));
+  }
+  const Clock::time_point start = Clock::now();
+  hal::CompileStatistics statistics;
+  TARTAN_ASSIGN_OR_RETURN(Built built, BuildAsFarAsPossible(*device, source));
+  ++(built.from_cache ? statistics.cache_hits : statistics.cache_misses);
+  std::vector<hal::EntryPoint> entry_points;
+  for (const hal::KernelSource& kernel : source.kernels) {
+    TARTAN_ASSIGN_OR_RETURN(hal::EntryPoint entry_point,
+                            Inspect(built.program.get(), device->id(), kernel.name));
+    entry_points.push_back(std::move(entry_point));
+  }
+  statistics.compile_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return std::make_shared<OpenClExecutable>(std::move(device), std::move(entry_points), statistics,
+                                            std::move(built.program), std::move(built.pocl_files));
+}
+
+}  // namespace tartan::opencl

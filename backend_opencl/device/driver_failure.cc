@@ -1,0 +1,117 @@
+#include "backend_opencl/device/driver_failure.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace tartan::opencl {
+namespace {
+
+// Arenas, stacks and LLVM's pieces are taken by so much at a time, or less.
+constexpr int64_t kPieceBytes = int64_t{64} << 20;
+// PoCL needs no more for a program: where there is less, an assertion of its or LLVM's is a lack of
+// memory that nobody looked at, at an earlier time.
+constexpr int64_t kProgramBytes = int64_t{256} << 20;
+// A program of a few kernels, with what is written on the way to them.
+constexpr uint64_t kDiskBytes = uint64_t{1} << 20;
+
+// Written before the driver is used and after; read in signal handlers.
+char watched_folder[4096];
+std::atomic<bool> is_watched{false};
+std::atomic<bool> disk_was_short{false};
+std::atomic<bool> driver_lost{false};
+std::atomic<void (*)()> after_loading{nullptr};
+
+bool CanWrite(const char* path) {
+  static const char bytes[4096] = {};
+  const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return false;
+  bool written = true;
+  for (int i = 0; i < 16 && written; ++i) {
+    written = write(file, bytes, sizeof(bytes)) == static_cast<ssize_t>(sizeof(bytes));
+  }
+  written &= close(file) == 0;
+  unlink(path);
+  return written;
+}
+
+bool IsDiskShort() {
+  if (!is_watched) return disk_was_short;
+  struct statvfs system;
+  if (statvfs(watched_folder, &system) != 0) return false;
+  if (system.f_bavail * system.f_frsize < kDiskBytes) return true;
+  char trial[sizeof(watched_folder) + 8];
+  std::strcpy(trial, watched_folder);
+  std::strcat(trial, "/trial");
+  return !CanWrite(trial);
+}
+
+}  // namespace
+
+bool IsMemoryShort(int64_t bytes) {
+  void* const trial =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (trial == MAP_FAILED) return true;
+  munmap(trial, bytes);
+  return false;
+}
+
+Shortage FindShortage(Failure failure) {
+  const int64_t needed = failure == Failure::kCrash ? kProgramBytes : kPieceBytes;
+  if (driver_lost || IsMemoryShort(needed)) return Shortage::kMemory;
+  return IsDiskShort() ? Shortage::kDisk : Shortage::kNone;
+}
+
+const char* Describe(Shortage shortage) {
+  switch (shortage) {
+    case Shortage::kNone:
+      return "";
+    case Shortage::kMemory:
+      return "too little memory is left for the OpenCL driver";
+    case Shortage::kDisk:
+      return "no space is left on the disk for kernels that are being compiled; "
+             "TMPDIR or TARTAN_CACHE_DIR can name a folder on another one";
+  }
+  return "";
+}
+
+absl::Status ExplainByShortage(absl::Status failure) {
+  const Shortage shortage = FindShortage(Failure::kError);
+  const bool is_told = absl::StartsWith(failure.message(), Describe(shortage));
+  if (failure.ok() || shortage == Shortage::kNone || is_told) return failure;
+  const std::string message = absl::StrCat(Describe(shortage), " (", failure.message(), ")");
+  return shortage == Shortage::kMemory ? absl::ResourceExhaustedError(message)
+                                       : absl::AbortedError(message);
+}
+
+void WatchFolder(const std::string& folder) {
+  is_watched = false;
+  if (folder.size() >= sizeof(watched_folder)) return;
+  std::strcpy(watched_folder, folder.c_str());
+  is_watched = true;
+}
+
+void UnwatchFolder() {
+  disk_was_short = IsDiskShort();
+  is_watched = false;
+}
+
+void SetAfterLoading(void (*function)()) { after_loading = function; }
+
+void CallAfterLoading() {
+  if (void (*const function)() = after_loading; function != nullptr) function();
+}
+
+bool IsDriverLost() { return driver_lost; }
+
+void NoteDriverLost() { driver_lost = true; }
+
+}  // namespace tartan::opencl

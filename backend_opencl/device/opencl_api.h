@@ -1,0 +1,80 @@
+// The OpenCL C interface with owned handles and checked calls. Nothing newer than core 1.2 is used,
+// which every driver has.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "backend_opencl/device/driver_failure.h"
+
+namespace tartan::opencl {
+
+// "CL_OUT_OF_RESOURCES"; "error -9999" for an unknown one.
+std::string ErrorName(cl_int error);
+
+// True for the errors that say memory (of host or device) ran out.
+bool IsOutOfMemory(cl_int error);
+
+// Ok for CL_SUCCESS; otherwise `call` and the error's name, as ResourceExhausted, Unavailable or
+// Internal.
+absl::Status ToStatus(cl_int error, absl::string_view call);
+
+// As a destructor cannot return a status, it writes one line to stderr.
+void LogFailedRelease(cl_int error, absl::string_view call);
+
+// Calls a function that returns an error code; CL_OUT_OF_HOST_MEMORY where the driver is lost.
+template <class... Parameters, class... Arguments>
+cl_int CallCl(cl_int (*function)(Parameters...), Arguments... arguments) {
+  return CallDriver([&] { return function(arguments...); }, cl_int{CL_OUT_OF_HOST_MEMORY});
+}
+
+// The same for one that returns a new object, and its error code through its last parameter.
+template <class Object, class... Parameters, class... Arguments>
+Object CreateCl(cl_int* error, Object (*function)(Parameters...), Arguments... arguments) {
+  *error = CL_OUT_OF_HOST_MEMORY;
+  return CallDriver([&] { return function(arguments..., error); }, Object{nullptr});
+}
+
+// Owns one reference to an OpenCL object; moves, does not copy.
+template <class T, cl_int (*kRelease)(T)>
+class Handle {
+ public:
+  Handle() = default;
+  explicit Handle(T object) : object_(object) {}
+  Handle(Handle&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Handle() {
+    if (object_ == nullptr || IsDriverLost()) return;
+    LogFailedRelease(CallCl(kRelease, object_), "release");
+  }
+
+  T get() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+  // Where a call that returns a new object through a pointer may put it.
+  T* Receive() { return &object_; }
+
+ private:
+  T object_ = nullptr;
+};
+
+using ContextHandle = Handle<cl_context, clReleaseContext>;
+using QueueHandle = Handle<cl_command_queue, clReleaseCommandQueue>;
+using MemoryHandle = Handle<cl_mem, clReleaseMemObject>;
+using ProgramHandle = Handle<cl_program, clReleaseProgram>;
+using KernelHandle = Handle<cl_kernel, clReleaseKernel>;
+using EventHandle = Handle<cl_event, clReleaseEvent>;
+
+}  // namespace tartan::opencl
+
+// TARTAN_CL_CALL(clFinish, queue); leaves the function with the call's name when it failed.
+#define TARTAN_CL_CALL(function, ...) \
+  TARTAN_RETURN_IF_ERROR(             \
+      ::tartan::opencl::ToStatus(::tartan::opencl::CallCl(function, __VA_ARGS__), #function))

@@ -1,0 +1,102 @@
+#include "backend_opencl/device/opencl_driver.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "backend_opencl/cache/disk_cache.h"
+#include "backend_opencl/cache/pocl_folder.h"
+#include "backend_opencl/device/calibration.h"
+#include "backend_opencl/device/device_query.h"
+#include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/device/missing_device.h"
+#include "backend_opencl/device/opencl_device.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::opencl {
+namespace {
+
+class OpenClDriver : public hal::Driver {
+ public:
+  OpenClDriver(std::string cache_directory, std::shared_ptr<DiskCache> cache,
+               Calibrations calibrations, bool quiet)
+      : cache_directory_(std::move(cache_directory)),
+        cache_(std::move(cache)),
+        calibrations_(calibrations),
+        quiet_(quiet) {}
+
+  absl::string_view name() const override { return "opencl"; }
+
+  absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices() override {
+    TARTAN_ASSIGN_OR_RETURN(std::vector<FoundDevice> found, Find());
+    std::vector<hal::DeviceInfo> infos;
+    for (FoundDevice& device : found) {
+      ApplyStored(&device.info);
+      infos.push_back(std::move(device.info));
+    }
+    return infos;
+  }
+
+  absl::StatusOr<hal::DevicePtr> Open(const hal::DeviceInfo& info) override {
+    TARTAN_ASSIGN_OR_RETURN(std::vector<FoundDevice> found, Find());
+    for (FoundDevice& device : found) {
+      if (device.info.ordinal != info.ordinal || device.info.name != info.name) continue;
+      device.info.index = info.index;
+      TARTAN_RETURN_IF_ERROR(CalibrateIfAskedFor(device));
+      ApplyStored(&device.info);
+      return OpenClDevice::Open(std::move(device), cache_, quiet_);
+    }
+    return absl::UnavailableError(
+        absl::StrCat("no OpenCL device ", info.ordinal, " named ", info.name));
+  }
+
+ private:
+  absl::StatusOr<std::vector<FoundDevice>> Find() const {
+    absl::StatusOr<std::vector<FoundDevice>> found;
+    PoclFolder& folder = PoclFolder::OfProcess();
+    if (folder.root().empty()) TARTAN_RETURN_IF_ERROR(CheckMemoryForDrivers());
+    folder.FindWith(cache_directory_, [&] { found = FindDevices(); });
+    CallAfterLoading();
+    const bool none = found.ok() ? found->empty() : absl::IsUnavailable(found.status());
+    if (none) TARTAN_RETURN_IF_ERROR(WhyNoDevice(folder.status()));
+    return found;
+  }
+
+  bool ApplyStored(hal::DeviceInfo* info) const {
+    if (cache_ == nullptr) return false;
+    const std::optional<Calibration> calibration = LoadCalibration(*cache_, *info);
+    if (calibration.has_value()) Apply(*calibration, &info->settings);
+    return calibration.has_value();
+  }
+
+  // On a device of its own, whose memory is given back.
+  absl::Status CalibrateIfAskedFor(const FoundDevice& found) const {
+    if (cache_ == nullptr || calibrations_ == Calibrations::kStored) return absl::OkStatus();
+    hal::DeviceInfo ignored = found.info;
+    if (calibrations_ == Calibrations::kOnce && ApplyStored(&ignored)) return absl::OkStatus();
+    TARTAN_ASSIGN_OR_RETURN(const hal::DevicePtr device, OpenClDevice::Open(found, cache_, quiet_));
+    TARTAN_ASSIGN_OR_RETURN(const Calibration calibration, Calibrate(*device));
+    StoreCalibration(*cache_, found.info, calibration);
+    return absl::OkStatus();
+  }
+
+  const std::string cache_directory_;       // empty: there is none
+  const std::shared_ptr<DiskCache> cache_;  // may be null
+  const Calibrations calibrations_;
+  const bool quiet_;
+};
+
+}  // namespace
+
+std::unique_ptr<hal::Driver> MakeOpenClDriver(const OpenClOptions& options) {
+  std::shared_ptr<DiskCache> cache;
+  std::string directory;
+  if (options.use_disk_cache) {
+    directory = options.cache_directory.empty() ? DefaultCacheDirectory() : options.cache_directory;
+    cache = std::make_shared<DiskCache>(directory, options.cache_limit_bytes, options.verbose);
+  }
+  return std::make_unique<OpenClDriver>(std::move(directory), std::move(cache),
+                                        options.calibrations, options.quiet);
+}
+
+}  // namespace tartan::opencl

@@ -1,0 +1,55 @@
+#include "backend_opencl/device/opencl_executable.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "backend_opencl/device/opencl_device.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::opencl {
+namespace {
+
+absl::StatusOr<PreparedLaunch> Prepare(const OpenClExecutable& executable,
+                                       const hal::Launch& launch) {
+  const std::string& name = executable.entry_points()[launch.entry_point].name;
+  PreparedLaunch prepared;
+  prepared.entry_point = launch.entry_point;
+  cl_int error = CL_SUCCESS;
+  prepared.kernel =
+      KernelHandle(CreateCl(&error, clCreateKernel, executable.program(), name.c_str()));
+  TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateKernel of ", name)));
+  for (size_t i = 0; i < launch.arguments.size(); ++i) {
+    const cl_mem memory = MemoryOf(launch.arguments[i]);
+    error = CallCl(clSetKernelArg, prepared.kernel.get(), i, sizeof(memory), &memory);
+    TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clSetKernelArg ", i, " of ", name)));
+  }
+  std::copy(launch.global_size.begin(), launch.global_size.end(), prepared.global_size.begin());
+  std::copy(launch.local_size.begin(), launch.local_size.end(), prepared.local_size.begin());
+  return prepared;
+}
+
+}  // namespace
+
+std::shared_ptr<OpenClExecutable> OpenClRecording::TakeCompiling() const {
+  auto executable = std::static_pointer_cast<OpenClExecutable>(executable_);
+  if (executable->pocl_files() == nullptr || is_taken_.exchange(true)) return nullptr;
+  return executable;
+}
+
+absl::StatusOr<std::shared_ptr<OpenClRecording>> RecordLaunches(
+    const hal::ExecutablePtr& executable, absl::Span<const hal::Launch> launches) {
+  std::vector<PreparedLaunch> prepared;
+  std::vector<hal::BufferPtr> buffers;
+  prepared.reserve(launches.size());
+  for (const hal::Launch& launch : launches) {
+    TARTAN_ASSIGN_OR_RETURN(PreparedLaunch next,
+                            Prepare(static_cast<const OpenClExecutable&>(*executable), launch));
+    prepared.push_back(std::move(next));
+    buffers.insert(buffers.end(), launch.arguments.begin(), launch.arguments.end());
+  }
+  std::sort(buffers.begin(), buffers.end());
+  buffers.erase(std::unique(buffers.begin(), buffers.end()), buffers.end());
+  return std::make_shared<OpenClRecording>(executable, std::move(buffers), std::move(prepared));
+}
+
+}  // namespace tartan::opencl

@@ -1,0 +1,69 @@
+// A built program, and launches of its kernels with arguments set.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "backend_opencl/cache/pocl_program.h"
+#include "backend_opencl/device/opencl_api.h"
+#include "hal/hal.h"
+
+namespace tartan::opencl {
+
+class OpenClExecutable : public hal::Executable {
+ public:
+  OpenClExecutable(hal::DevicePtr device, std::vector<hal::EntryPoint> entry_points,
+                   hal::CompileStatistics statistics, ProgramHandle program,
+                   std::unique_ptr<PoclProgram> pocl_files)
+      : Executable(std::move(device), std::move(entry_points), statistics),
+        pocl_files_(std::move(pocl_files)),
+        program_(std::move(program)) {}
+
+  cl_program program() const { return program_.get(); }
+  // Null on other drivers.
+  PoclProgram* pocl_files() const { return pocl_files_.get(); }
+
+ private:
+  const std::unique_ptr<PoclProgram> pocl_files_;  // goes after the program
+  ProgramHandle program_;
+};
+
+// Each launch has a kernel object of its own: arguments are state of the kernel object.
+struct PreparedLaunch {
+  KernelHandle kernel;
+  int entry_point = 0;
+  std::array<size_t, 3> global_size;
+  std::array<size_t, 3> local_size;
+};
+
+class OpenClRecording : public hal::Recording {
+ public:
+  OpenClRecording(hal::ExecutablePtr executable, std::vector<hal::BufferPtr> buffers,
+                  std::vector<PreparedLaunch> launches)
+      : Recording(executable->device()),
+        executable_(std::move(executable)),
+        buffers_(std::move(buffers)),
+        launches_(std::move(launches)) {}
+
+  absl::Span<const PreparedLaunch> launches() const { return launches_; }
+  // The executable, the first time that this is called where launches make its driver compile.
+  std::shared_ptr<OpenClExecutable> TakeCompiling() const;
+  absl::string_view NameOf(const PreparedLaunch& launch) const {
+    return executable_->entry_points()[launch.entry_point].name;
+  }
+
+ private:
+  hal::ExecutablePtr executable_;
+  std::vector<hal::BufferPtr> buffers_;  // what the kernels' arguments refer to
+  std::vector<PreparedLaunch> launches_;
+  mutable std::atomic<bool> is_taken_{false};
+};
+
+// The launches have been checked by hal.
+absl::StatusOr<std::shared_ptr<OpenClRecording>> RecordLaunches(
+    const hal::ExecutablePtr& executable, absl::Span<const hal::Launch> launches);
+
+}  // namespace tartan::opencl

@@ -1,0 +1,249 @@
+#include "backend_opencl/device/opencl_queue.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backend_opencl/device/opencl_executable.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::opencl {
+namespace {
+
+// Bounds of what is enqueued and kept alive: commands and staged bytes per batch, batches.
+constexpr int64_t kCommandsPerBatch = 512;
+constexpr int64_t kStagedBytesPerBatch = int64_t{4} << 20;
+constexpr size_t kMaxClosedBatches = 16;
+
+// Up to this size copying the caller's bytes is cheaper than waiting for the queue to take them.
+constexpr size_t kMaxStagedWrite = size_t{64} << 10;
+
+cl_int StateOf(cl_event event) {
+  cl_int state = CL_QUEUED;
+  const cl_int error = CallCl(clGetEventInfo, event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                              sizeof(state), &state, nullptr);
+  return error == CL_SUCCESS ? state : error;
+}
+
+// A negative state is the error that ended the work.
+absl::Status FailureOf(cl_event event) {
+  const cl_int state = StateOf(event);
+  if (state >= 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("work on the device failed: ", ErrorName(state)));
+}
+
+bool IsOver(cl_event event) { return StateOf(event) <= CL_COMPLETE; }
+
+}  // namespace
+
+absl::Status OpenClEvent::Wait() {
+  const cl_event event = event_.get();
+  const cl_int error = CallCl(clWaitForEvents, 1, &event);
+  TARTAN_RETURN_IF_ERROR(FailureOf(event));
+  return ToStatus(error, "clWaitForEvents");
+}
+
+absl::StatusOr<hal::Timing> OpenClEvent::GetTiming() {
+  TARTAN_RETURN_IF_ERROR(Wait());
+  if (!profiling_) return hal::Timing{};
+  cl_ulong start = 0;
+  cl_ulong end = 0;
+  TARTAN_CL_CALL(clGetEventProfilingInfo, event_.get(), CL_PROFILING_COMMAND_START, sizeof(start),
+                 &start, nullptr);
+  TARTAN_CL_CALL(clGetEventProfilingInfo, event_.get(), CL_PROFILING_COMMAND_END, sizeof(end), &end,
+                 nullptr);
+  return hal::Timing{static_cast<int64_t>(start), static_cast<int64_t>(end)};
+}
+
+absl::StatusOr<std::unique_ptr<hal::Queue>> OpenClQueue::Create(
+    std::shared_ptr<OpenClDevice> device, bool profiling) {
+  cl_int error = CL_SUCCESS;
+  QueueHandle queue(CreateCl(&error, clCreateCommandQueue, device->context(), device->id(),
+                             profiling ? CL_QUEUE_PROFILING_ENABLE : 0));
+  TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateCommandQueue"));
+  return std::make_unique<OpenClQueue>(std::move(device), std::move(queue), profiling);
+}
+
+OpenClQueue::~OpenClQueue() {
+  const absl::Status status = DoFinish();
+  if (!status.ok()) {
+    std::fprintf(stderr, "tartan: a queue was dropped with failed work: %s\n",
+                 status.ToString().c_str());
+  }
+}
+
+absl::Status OpenClQueue::CheckEnqueued(cl_int error, absl::string_view call) const {
+  if (!IsOutOfMemory(error)) return ExplainByShortage(ToStatus(error, call));
+  return absl::ResourceExhaustedError(
+      absl::StrCat(call, ": ", ErrorName(error), "; ",
+                   static_cast<const OpenClDevice&>(*device()).FreeMemoryText()));
+}
+
+absl::Status OpenClQueue::DoWrite(const hal::BufferPtr& buffer, int64_t offset,
+                                  absl::Span<const uint8_t> bytes) {
+  if (bytes.size() > kMaxStagedWrite) {
+    return CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_TRUE,
+                                offset, bytes.size(), bytes.data(), 0, nullptr, nullptr),
+                         absl::StrCat("clEnqueueWriteBuffer of ", bytes.size(), " bytes"));
+  }
+  auto staged = std::make_shared<std::vector<uint8_t>>(bytes.begin(), bytes.end());
+  TARTAN_RETURN_IF_ERROR(
+      CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
+                           staged->size(), staged->data(), 0, nullptr, nullptr),
+                    absl::StrCat("clEnqueueWriteBuffer of ", bytes.size(), " bytes")));
+  batch_.staged_bytes += static_cast<int64_t>(staged->size());
+  Keep(std::move(staged));
+  Keep(buffer);
+  return LimitInFlight(1);
+}
+
+absl::Status OpenClQueue::DoRead(const hal::BufferPtr& buffer, int64_t offset,
+                                 absl::Span<uint8_t> bytes) {
+  absl::Status status =
+      CheckEnqueued(CallCl(clEnqueueReadBuffer, queue_.get(), MemoryOf(buffer), CL_TRUE, offset,
+                           bytes.size(), bytes.data(), 0, nullptr, nullptr),
+                    absl::StrCat("clEnqueueReadBuffer of ", bytes.size(), " bytes"));
+  KeepCompiled();
+  return status;
+}
+
+absl::Status OpenClQueue::DoWriteLater(const hal::BufferPtr& buffer, int64_t offset,
+                                       absl::Span<const uint8_t> bytes) {
+  EventHandle event;
+  TARTAN_RETURN_IF_ERROR(
+      CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
+                           bytes.size(), bytes.data(), 0, nullptr, event.Receive()),
+                    absl::StrCat("clEnqueueWriteBuffer of ", bytes.size(), " bytes")));
+  return KeepTransfer(buffer, std::move(event));
+}
+
+absl::Status OpenClQueue::DoReadLater(const hal::BufferPtr& buffer, int64_t offset,
+                                      absl::Span<uint8_t> bytes) {
+  EventHandle event;
+  TARTAN_RETURN_IF_ERROR(
+      CheckEnqueued(CallCl(clEnqueueReadBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
+                           bytes.size(), bytes.data(), 0, nullptr, event.Receive()),
+                    absl::StrCat("clEnqueueReadBuffer of ", bytes.size(), " bytes")));
+  return KeepTransfer(buffer, std::move(event));
+}
+
+absl::Status OpenClQueue::KeepTransfer(const hal::BufferPtr& buffer, EventHandle event) {
+  batch_.events.push_back(std::make_shared<OpenClEvent>(std::move(event), profiling_));
+  Keep(buffer);
+  return LimitInFlight(1);
+}
+
+absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset,
+                                 const hal::BufferPtr& to, int64_t to_offset, int64_t size) {
+  TARTAN_RETURN_IF_ERROR(
+      CheckEnqueued(CallCl(clEnqueueCopyBuffer, queue_.get(), MemoryOf(from), MemoryOf(to),
+                           from_offset, to_offset, size, 0, nullptr, nullptr),
+                    absl::StrCat("clEnqueueCopyBuffer of ", size, " bytes")));
+  Keep(from);
+  Keep(to);
+  return LimitInFlight(1);
+}
+
+absl::Status OpenClQueue::DoFill(const hal::BufferPtr& buffer, int64_t offset, int64_t size,
+                                 absl::Span<const uint8_t> pattern) {
+  const bool is_one_byte =
+      std::all_of(pattern.begin(), pattern.end(), [&](uint8_t byte) { return byte == pattern[0]; });
+  if (is_one_byte && static_cast<const OpenClDevice&>(*device()).quirks().fills_bytes_faster) {
+    pattern = pattern.first(1);
+  }
+  TARTAN_RETURN_IF_ERROR(
+      CheckEnqueued(CallCl(clEnqueueFillBuffer, queue_.get(), MemoryOf(buffer), pattern.data(),
+                           pattern.size(), offset, size, 0, nullptr, nullptr),
+                    absl::StrCat("clEnqueueFillBuffer of ", size, " bytes")));
+  Keep(buffer);
+  return LimitInFlight(1);
+}
+
+absl::StatusOr<hal::EventPtr> OpenClQueue::DoRun(const hal::ExecutablePtr& executable,
+                                                 const hal::Launch& launch) {
+  TARTAN_ASSIGN_OR_RETURN(hal::RecordingPtr recording,
+                          RecordLaunches(executable, absl::MakeConstSpan(&launch, 1)));
+  std::vector<hal::EventPtr> events;
+  TARTAN_RETURN_IF_ERROR(DoReplay(recording, &events));
+  return events[0];
+}
+
+absl::Status OpenClQueue::DoReplay(const hal::RecordingPtr& recording,
+                                   std::vector<hal::EventPtr>* events) {
+  // Before the first launch: should one fail to enqueue, those before it are still in flight.
+  Keep(recording);
+  const auto& launches = static_cast<const OpenClRecording&>(*recording);
+  if (auto compiling = launches.TakeCompiling(); compiling != nullptr) {
+    compiling_.push_back(std::move(compiling));
+  }
+  for (const PreparedLaunch& launch : launches.launches()) {
+    EventHandle event;
+    const cl_int error = CallCl(clEnqueueNDRangeKernel, queue_.get(), launch.kernel.get(), 3,
+                                nullptr, launch.global_size.data(), launch.local_size.data(), 0,
+                                nullptr, events == nullptr ? nullptr : event.Receive());
+    if (error != CL_SUCCESS) {
+      return CheckEnqueued(error,
+                           absl::StrCat("clEnqueueNDRangeKernel of ", launches.NameOf(launch)));
+    }
+    if (events != nullptr) {
+      auto kept = std::make_shared<OpenClEvent>(std::move(event), profiling_);
+      batch_.events.push_back(kept);
+      events->push_back(std::move(kept));
+    }
+  }
+  return LimitInFlight(std::max<int64_t>(launches.launches().size(), 1));
+}
+
+absl::Status OpenClQueue::DoFlush() { return ToStatus(CallCl(clFlush, queue_.get()), "clFlush"); }
+
+absl::Status OpenClQueue::DoFinish() {
+  const cl_int error = CallCl(clFinish, queue_.get());
+  for (const Batch& batch : closed_) NoteFailures(batch);
+  NoteFailures(batch_);
+  if (error != CL_SUCCESS) {
+    // Drivers answer a kernel's fault with any code, CL_OUT_OF_RESOURCES as well.
+    NoteFailure(ExplainByShortage(absl::InternalError(
+        absl::StrCat("work on the device failed: clFinish: ", ErrorName(error)))));
+  }
+  closed_.clear();
+  batch_ = Batch();
+  KeepCompiled();
+  return std::exchange(failure_, absl::OkStatus());
+}
+
+absl::Status OpenClQueue::LimitInFlight(int64_t commands) {
+  batch_.commands += commands;
+  if (batch_.commands < kCommandsPerBatch && batch_.staged_bytes < kStagedBytesPerBatch) {
+    return absl::OkStatus();
+  }
+  TARTAN_CL_CALL(clEnqueueMarkerWithWaitList, queue_.get(), 0, nullptr, batch_.marker.Receive());
+  TARTAN_CL_CALL(clFlush, queue_.get());
+  closed_.push_back(std::exchange(batch_, Batch()));
+  while (!closed_.empty()) {
+    const cl_event marker = closed_.front().marker.get();
+    if (!IsOver(marker)) {
+      if (closed_.size() <= kMaxClosedBatches) break;
+      CallCl(clWaitForEvents, 1, &marker);  // a failure is noted from the event's state
+    }
+    NoteFailures(closed_.front());
+    closed_.pop_front();
+  }
+  return absl::OkStatus();
+}
+
+void OpenClQueue::NoteFailures(const Batch& batch) {
+  for (const auto& event : batch.events) NoteFailure(FailureOf(event->event()));
+  if (batch.marker) NoteFailure(FailureOf(batch.marker.get()));
+}
+
+void OpenClQueue::KeepCompiled() {
+  for (const auto& executable : compiling_) executable->pocl_files()->KeepCompiled();
+  compiling_.clear();
+}
+
+void OpenClQueue::NoteFailure(absl::Status status) {
+  if (failure_.ok()) failure_ = std::move(status);
+}
+
+}  // namespace tartan::opencl

@@ -1,0 +1,157 @@
+#include "backend_opencl/dialect/dot_functions.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "backend_opencl/dialect/opencl_helpers.h"
+#include "backend_opencl/dialect/opencl_types.h"
+
+namespace tartan::opencl {
+namespace {
+
+constexpr absl::string_view kDot16 = R"(static inline $T tt_dot16_$T($T a, $T b) {$X86
+  const $T low = (as_$T(as_$U(a) << 16) >> 16) * (as_$T(as_$U(b) << 16) >> 16);
+  return as_$T(as_$U(low) + as_$U((a >> 16) * (b >> 16)));
+}
+)";
+// LLVM does not find the instruction in that, but joins it with an addition (vpdpwssd). $M is
+// Clang's macro for processors that have it for as many bits. The language's own vectors end at 16
+// lanes, Clang's do not.
+constexpr absl::string_view kDot16OfX86 = R"(
+#if defined($M) && !defined(TARTAN_PORTABLE)
+  typedef short halves __attribute__((ext_vector_type($H)));
+  const halves left = __builtin_astype(a, halves), right = __builtin_astype(b, halves);
+  return __builtin_astype(__builtin_ia32_pmaddwd$B(left, right), $T);$NARROWER
+#endif)";
+// Processors that have it for fewer bits. $L: the type of half as many lanes.
+constexpr absl::string_view kDot16OfParts = R"(
+#elif defined(__SSE2__) && !defined(TARTAN_PORTABLE)
+  return ($T)(tt_dot16_$L(a.lo, b.lo), tt_dot16_$L(a.hi, b.hi));)";
+
+constexpr absl::string_view kDot8 = R"(static inline $T tt_dot8_$T($T a, $T b) {$GPU
+  const $T even = ((as_$T(as_$U(a) << 24) >> 24) * (as_$T(as_$U(b) << 24) >> 24)) +
+                  ((as_$T(as_$U(a) << 8) >> 24) * (as_$T(as_$U(b) << 8) >> 24));
+  const $T odd = ((as_$T(as_$U(a) << 16) >> 24) * (as_$T(as_$U(b) << 16) >> 24)) +
+                 ((a >> 24) * (b >> 24));
+  return even + odd;
+}
+)";
+constexpr absl::string_view kDot8OfGpus = R"(
+#if defined(TARTAN_PORTABLE)
+#elif defined(__opencl_c_integer_dot_product_input_4x8bit_packed)
+  return dot_4x8packed_ss_int(as_uint(a), as_uint(b));
+#elif defined(TARTAN_DP4A)
+  int sum;
+  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(0));
+  return sum;
+#endif)";
+constexpr absl::string_view kDot8OfLanes = R"(
+#if defined(TARTAN_PORTABLE)
+#elif defined(__opencl_c_integer_dot_product_input_4x8bit_packed) || defined(TARTAN_DP4A)
+  return ($T)($CALLS);
+#endif)";
+
+constexpr absl::string_view kDot8u = R"(static inline $T tt_dot8u_$T($T a, $T b) {
+  const $T low = (a & 255) * (as_$T(as_$U(b) << 24) >> 24) +
+                 ((a >> 8) & 255) * (as_$T(as_$U(b) << 16) >> 24);
+  const $T high = ((a >> 16) & 255) * (as_$T(as_$U(b) << 8) >> 24) +
+                  as_$T(as_$U(a) >> 24) * (b >> 24);
+  return low + high;
+}
+)";
+constexpr absl::string_view kSum =
+    R"(static inline $T tt_sum$NAME_$T($T sum, $T a, $T b) {$X86
+  return as_$T(as_$U(sum) + as_$U(tt_$NAME_$T(a, b)));
+}
+)";
+// Four products of bytes: LLVM does not find the instruction. $KNOWN: the compiler has its builtin.
+constexpr absl::string_view kSumDot8uOfX86 = R"(
+#if ($KNOWN) && !defined(TARTAN_PORTABLE)
+  return __builtin_ia32_vpdpbusd$B(sum, a, b);
+#endif)";
+// Compilers for processors that are said to have no VNNI. A target attribute for the function is no
+// way: PoCL inlines it into functions without, where LLVM then ends the process.
+constexpr absl::string_view kSumOfVnni = R"(
+#if defined(TARTAN_AVX512_VNNI) && !defined(__AVX512VNNI__) && !defined(TARTAN_PORTABLE)
+  __asm__(TT_EVEX("$OPCODE", "$LENGTH", "$REGISTER") : "+v"(sum) : "v"(a), "v"(b));
+  return sum;
+#endif)";
+
+// An instruction EVEX.66.0F38.W0 of registers: sum, a, b as its destination, first and second
+// source. The assembler looks up the registers' numbers and puts the bytes together (Intel's
+// manual, volume 2, 2.7.1); some bits of them are inverted. `length` is the third byte.
+constexpr absl::string_view kEvex = R"evex(#define TT_EVEX(opcode, length, name) \
+  ".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n" \
+  ".ifc %0,%%" name "\\r\n.set .Ltt_d,\\r\n.endif\n" \
+  ".ifc %1,%%" name "\\r\n.set .Ltt_a,\\r\n.endif\n" \
+  ".ifc %2,%%" name "\\r\n.set .Ltt_b,\\r\n.endif\n" \
+  ".endr\n" \
+  ".byte 0x62, 0xf2 ^ ((.Ltt_d & 8) << 4) ^ ((.Ltt_b & 24) << 2) ^ (.Ltt_d & 16), " \
+  "0x7d ^ ((.Ltt_a & 15) << 3), " length " ^ ((.Ltt_a & 16) >> 1), " opcode ", " \
+  "0xc0 + ((.Ltt_d & 7) << 3) + (.Ltt_b & 7)"
+)evex";
+
+std::string Substitute(absl::string_view text, const loop::Type& type) {
+  return absl::StrReplaceAll(text, {{"$T", TypeName(type)}, {"$U", UnsignedTypeName(type)}});
+}
+
+std::string Dot16(const loop::Type& type) {
+  std::string macro;
+  if (type.lanes == 4) macro = "__SSE2__";
+  if (type.lanes == 8) macro = "__AVX2__";
+  if (type.lanes == 16) macro = "__AVX512BW__";
+  std::string x86;
+  if (!macro.empty()) {
+    const std::string part = TypeName(loop::Type{type.element, type.lanes / 2});
+    const std::string narrower =
+        type.lanes > 4 ? absl::StrReplaceAll(kDot16OfParts, {{"$L", part}}) : "";
+    x86 = absl::StrReplaceAll(kDot16OfX86, {{"$M", macro},
+                                            {"$B", absl::StrCat(32 * type.lanes)},
+                                            {"$H", absl::StrCat(2 * type.lanes)},
+                                            {"$NARROWER", narrower}});
+  }
+  return Substitute(absl::StrReplaceAll(kDot16, {{"$X86", x86}}), type);
+}
+
+std::string Dot8(const loop::Type& type) {
+  const std::string gpu =
+      type.lanes == 1 ? std::string(kDot8OfGpus)
+                      : absl::StrReplaceAll(kDot8OfLanes, {{"$CALLS", CallsOfLanes("dot8", type)}});
+  return Substitute(absl::StrReplaceAll(kDot8, {{"$GPU", gpu}}), type);
+}
+
+// Registers of `lanes` numbers in TT_EVEX.
+absl::string_view Length(int lanes) { return lanes == 16 ? "0x48" : lanes == 8 ? "0x28" : "0x08"; }
+absl::string_view Register(int lanes) { return lanes == 16 ? "zmm" : lanes == 8 ? "ymm" : "xmm"; }
+
+std::string Sum(absl::string_view name, absl::string_view opcode, absl::string_view builtin,
+                const loop::Type& type) {
+  std::string x86;
+  if (type.lanes == 4 || type.lanes == 8 || type.lanes == 16) {
+    const absl::string_view known = type.lanes == 16
+                                        ? "defined(__AVX512VNNI__)"
+                                        : "defined(__AVXVNNI__) || (defined(__AVX512VNNI__) && "
+                                          "defined(__AVX512VL__))";
+    x86 = absl::StrReplaceAll(absl::StrCat(builtin, kSumOfVnni),
+                              {{"$KNOWN", known},
+                               {"$B", absl::StrCat(32 * type.lanes)},
+                               {"$OPCODE", opcode},
+                               {"$LENGTH", Length(type.lanes)},
+                               {"$REGISTER", Register(type.lanes)}});
+  }
+  return Substitute(absl::StrReplaceAll(kSum, {{"$NAME", name}, {"$X86", x86}}), type);
+}
+
+}  // namespace
+
+std::string DotFunction(absl::string_view name, const loop::Type& type) {
+  if (name == "dot16") return Dot16(type);
+  if (name == "dot8") return Dot8(type);
+  if (name == "dot8u") return Substitute(kDot8u, type);
+  if (name == "sumdot16") return Sum("dot16", "0x52", "", type);
+  if (name == "sumdot8u") return Sum("dot8u", "0x50", kSumDot8uOfX86, type);
+  return "";
+}
+
+std::string EvexDefinition() { return std::string(kEvex); }
+
+}  // namespace tartan::opencl

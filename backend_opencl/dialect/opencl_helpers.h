@@ -1,0 +1,23 @@
+// Helper functions of generated OpenCL C, made on demand from their names: tt_<function>_<type>,
+// for instance tt_div_int, tt_max_float8, tt_atomic_add_half_global. They hold what the language's
+// operators and built-in functions define otherwise than tile/loop/scalar_value.h, or not at all.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "tile/codegen/dialect.h"
+
+namespace tartan::opencl {
+
+// The text an identifier needs before its use: a helper function, or the pragma of an extension;
+// "" for other identifiers.
+std::string Definition(absl::string_view identifier);
+
+// "s0" … "sf": the name of a vector's element.
+std::string LaneName(int lane);
+
+// tt_<name>_<scalar type>(a.s0, b.s0) and so on for every lane, separated by commas.
+std::string CallsOfLanes(absl::string_view name, const loop::Type& type);
+
+}  // namespace tartan::opencl

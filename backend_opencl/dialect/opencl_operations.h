@@ -1,0 +1,23 @@
+// The scalar operations in OpenCL C, as tile/loop/scalar_value.h defines them.
+#pragma once
+
+#include "absl/types/span.h"
+#include "tile/codegen/dialect.h"
+
+namespace tartan::opencl {
+
+// Dialect::apply and Dialect::multiply_add (dialect.h).
+codegen::Code Apply(ScalarOp op, const loop::Type& type, const loop::Type& result,
+                    absl::Span<const codegen::Code> operands);
+codegen::Code MultiplyAdd(const codegen::Code& a, const codegen::Code& b, const codegen::Code& sum,
+                          const loop::Type& type, bool has_fma);
+
+// Dialect::dot_and_add.
+codegen::Code DotAndAdd(ScalarOp op, const codegen::Code& a, const codegen::Code& b,
+                        const codegen::Code& sum, const loop::Type& type);
+
+// The cast from one type to another, or a splat of a scalar.
+codegen::Code ConvertValue(const codegen::Code& value, const loop::Type& from,
+                           const loop::Type& to);
+
+}  // namespace tartan::opencl

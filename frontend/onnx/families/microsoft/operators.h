@@ -1,0 +1,46 @@
+// What the families of Microsoft's operators have in common.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/tile_text/attention.h"
+
+namespace tartan::onnx {
+
+inline constexpr absl::string_view kMicrosoftDomain = "com.microsoft";
+
+// Families besides those that operator_table.h lists.
+absl::Span<const OperatorRow> MicrosoftElementOperators();
+absl::Span<const OperatorRow> MicrosoftExpertOperators();
+absl::Span<const OperatorRow> MicrosoftGateOperators();
+
+constexpr OperatorRow MicrosoftRow(absl::string_view name, Arity arity, Handler handler,
+                                   uint32_t host_operands = 0) {
+  return {name, 1, arity, handler, nullptr, nullptr, host_operands, kMicrosoftDomain};
+}
+
+// Unimplemented for an attribute that is not 0, or an operand that is there.
+absl::Status RefuseAttributes(const NodeContext& context, std::initializer_list<const char*> names);
+absl::Status RefuseOperands(const NodeContext& context, std::initializer_list<int> operands);
+
+// What ONNX's operator of that name, in the form of operator set `opset`, makes of the node.
+absl::StatusOr<std::vector<api::Tensor>> ApplyOnnx(NodeContext& context, absl::string_view name,
+                                                   int opset);
+
+// Channels from behind the spatial dimensions to before them, and back. InvalidArgument below
+// rank 3.
+absl::StatusOr<api::Tensor> ChannelsFirst(const NodeContext& context, const api::Tensor& x);
+absl::StatusOr<api::Tensor> ChannelsLast(const NodeContext& context, const api::Tensor& x);
+
+// Elements [start, start + size) along `axis`.
+absl::StatusOr<api::Tensor> PartOf(const NodeContext& context, const api::Tensor& x, int64_t axis,
+                                   int64_t start, int64_t size);
+
+// The attribute 'scale' of scores, or 1 / sqrt(size of a head).
+absl::StatusOr<double> ScoreScale(const NodeContext& context, const AttentionCall& call);
+
+}  // namespace tartan::onnx

@@ -1,0 +1,349 @@
+// Microsoft's operators of transformers around the attention: embeddings, activations with a bias,
+// products with quantized weights, and ONNX's operators with an activation behind them.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "frontend/onnx/families/microsoft/operators.h"
+#include "frontend/onnx/import/constant_tensors.h"
+#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/tile_text/matmul_text.h"
+#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/tile_text/quantization_text.h"
+#include "frontend/onnx/tile_text/reduction_text.h"
+#include "frontend/onnx/tile_text/tile_text.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
+using api::Tensor;
+
+// The operator set of ONNX whose forms these operators share.
+constexpr int kOnnxForm = 13;
+
+// --- Activations
+
+constexpr char kGelu[] = "0.5 * Z * (1 + erf(Z * 0.70710678118654752))";  // 1/sqrt(2)
+constexpr char kFastGelu[] = "0.5 * Z * (1 + tanh(Z * (0.7978845608 + 0.035677408 * Z * Z)))";
+
+// `value` in Z, which is operand 0 plus operand 1 where that is there.
+Outputs MapSum(NodeContext& context, absl::string_view value) {
+  FunctionText text(context);
+  std::string sum = text.Operand(0);
+  if (context.HasInput(1)) absl::StrAppend(&sum, " + ", text.Operand(1));
+  text.Add("Z", sum);
+  text.Add("Y", Cast(value, context.input(0).type()));
+  return text.Apply("Y");
+}
+
+Outputs Gelu(NodeContext& context) { return MapSum(context, kGelu); }
+Outputs FastGelu(NodeContext& context) { return MapSum(context, kFastGelu); }
+
+Outputs QuickGelu(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const float alpha, context.Float("alpha", 1.702f));
+  return MapSum(context, absl::Substitute("Z * sigmoid($0 * Z)", Literal(alpha)));
+}
+
+// Halves of the last dimension: the first times the Gelu of the second.
+Outputs BiasSplitGelu(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  if (x.rank() < 1 || x.dims().back() % 2 != 0) {
+    return Invalid("cannot halve the last dimension of ", x.shape().ToString());
+  }
+  const std::vector<std::string> indices = IndexNames(x.rank());
+  std::vector<int64_t> dims = x.dims();
+  dims.back() /= 2;
+  std::vector<std::string> behind = indices;
+  behind.back() = absl::StrCat(indices.back(), " + ", dims.back());
+  FunctionText text(context);
+  const std::string sum = text.Operand(0);
+  text.Add("SUM", absl::StrCat(sum, " + ", text.Operand(1)));
+  text.Add(absl::StrCat(Write("LEFT", indices, dims), " = =(", Read("SUM", indices), ")"));
+  text.Add(absl::StrCat(Write("Z", indices, dims), " = =(", Read("SUM", behind), ")"));
+  text.Add("Y", Cast(absl::StrCat("LEFT * (", kGelu, ")"), x.type()));
+  return text.Apply("Y");
+}
+
+// Operands: X [batch, positions, channels], bias [channels], what is added besides.
+constexpr char kBiasAdd[] = "function (X, B, SKIP) -> (Y) { Y = X + B + SKIP; }";
+
+Outputs GemmFastGelu(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(
+      const MatMulText product,
+      MatMulStatement("P", "X0", context.input(0).dims(), "X1", context.input(1).dims()));
+  FunctionText text(context);
+  text.Operand(0);
+  text.Operand(1);
+  text.Add(product.statement);
+  text.Add("Z", context.HasInput(2) ? absl::StrCat("P + ", text.Operand(2)) : "P");
+  text.Add("Y", Cast(kFastGelu, context.input(0).type()));
+  return text.Apply("Y");
+}
+
+// The text in Z of an activation that follows another operator, $0 and $1 for its parameters.
+struct FollowingActivation {
+  const char* name;
+  const char* text;
+  double first = 0;  // of the parameters, where they are not given
+  double second = 0;
+};
+
+constexpr FollowingActivation kFollowing[] = {
+    {"Clip", "max(min(Z, $1), $0)", -std::numeric_limits<float>::max(),
+     std::numeric_limits<float>::max()},
+    {"Elu", "Z < 0 ? $0 * expm1(Z) : Z", 1},
+    {"HardSigmoid", "max(0, min(1, $0 * Z + $1))", 0.2, 0.5},
+    {"HardSwish", "Z * max(0, min(1, Z / 6 + 0.5))"},
+    {"LeakyRelu", "Z < 0 ? $0 * Z : Z", 0.01},
+    {"Relu", "relu(Z)"},
+    {"Sigmoid", "sigmoid(Z)"},
+    {"Softplus", "max(Z, 0) + log1p(exp(-abs(Z)))"},
+    {"Softsign", "Z / (1 + abs(Z))"},
+    {"Tanh", "tanh(Z)"},
+    {"ThresholdedRelu", "Z > $0 ? Z : 0", 1},
+};
+
+// `x`, plus `added` where that is defined, through an activation. "": none.
+Outputs Follow(const NodeContext& context, const Tensor& x, const Tensor& added,
+               const std::string& name, const std::vector<float>& parameters) {
+  std::string value = "Z";
+  if (!name.empty()) {
+    const auto* const found =
+        std::find_if(std::begin(kFollowing), std::end(kFollowing),
+                     [&](const FollowingActivation& form) { return form.name == name; });
+    if (found == std::end(kFollowing)) return Unsupported("activation '", name, "'");
+    const double first = parameters.empty() ? found->first : parameters[0];
+    const double second = parameters.size() < 2 ? found->second : parameters[1];
+    value = absl::Substitute(found->text, Literal(first), Literal(second));
+  }
+  std::vector<Tensor> operands = {x};
+  if (added.defined()) operands.push_back(added);
+  return context.Apply(TileFunction(added.defined() ? "X, A" : "X", "Y",
+                                    {added.defined() ? "Z = X + A" : "Z = X",
+                                     absl::StrCat("Y = ", Cast(value, x.type()))}),
+                       operands);
+}
+
+Outputs FusedConv(NodeContext& context) {
+  const Tensor added = context.HasInput(3) ? context.input(3) : Tensor();
+  if (added.defined()) context.SetInput(3, api::Value());
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made, ApplyOnnx(context, "Conv", kOnnxForm));
+  TARTAN_ASSIGN_OR_RETURN(const std::string name, context.String("activation", ""));
+  std::vector<float> parameters;
+  if (context.HasAttribute("activation_params")) {
+    TARTAN_ASSIGN_OR_RETURN(parameters, context.Floats("activation_params"));
+  }
+  return Follow(context, made[0], added, name, parameters);
+}
+
+Outputs FollowedByAttributes(NodeContext& context, const Tensor& y) {
+  TARTAN_ASSIGN_OR_RETURN(const std::string name, context.String("activation", ""));
+  std::vector<float> parameters;
+  for (const char* parameter : {"activation_alpha", "activation_beta"}) {
+    if (!context.HasAttribute(parameter)) break;
+    TARTAN_ASSIGN_OR_RETURN(parameters.emplace_back(), context.Float(parameter));
+  }
+  return Follow(context, y, Tensor(), name, parameters);
+}
+
+Outputs FusedGemm(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made, ApplyOnnx(context, "Gemm", kOnnxForm));
+  return FollowedByAttributes(context, made[0]);
+}
+
+Outputs FusedMatMulActivation(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made,
+                          FindOperator(kMicrosoftDomain, "FusedMatMul", 1)->handler(context));
+  return FollowedByAttributes(context, made[0]);
+}
+
+// --- Embedding
+
+// Each number of words, segments and positions is a row of its table.
+absl::Status CheckEmbedded(NodeContext& context) {
+  for (const auto& [numbers, table] : {std::pair(0, 2), std::pair(1, 4), std::pair(8, 3)}) {
+    if (!context.HasInput(numbers)) continue;
+    if (context.input(table).rank() != 2) {
+      return Invalid("operand ", table, " is ", context.input(table).shape().ToString());
+    }
+    TARTAN_RETURN_IF_ERROR(context.CheckInput(numbers, {PlainBounds(context.input(table), 0)}));
+  }
+  const int64_t words = context.input(0).dims()[1];
+  const int64_t rows = context.input(3).rank() == 2 ? context.input(3).dims()[0] : words;
+  if (context.HasInput(8) || words <= rows) return absl::OkStatus();
+  return Invalid(words, " words in a sequence, but positions for ", rows);
+}
+
+// Operands: words, segments, tables of words, positions and segments, gamma, beta, mask, positions.
+Outputs EmbedLayerNormalization(NodeContext& context) {
+  for (int i : {2, 3, 5, 6}) {
+    if (!context.HasInput(i)) return Invalid("operand ", i, " is missing");
+  }
+  const Tensor& words = context.input(0);
+  const Tensor& table = context.input(2);
+  if (words.rank() != 2 || table.rank() != 2) {
+    return Invalid("words ", words.shape().ToString(), " and a table ", table.shape().ToString());
+  }
+  if (context.HasInput(1) != context.HasInput(4)) return Invalid("segments lack their table");
+  const std::vector<int64_t> dims = {words.dims()[0], words.dims()[1], table.dims()[1]};
+  TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-12f));
+  TARTAN_RETURN_IF_ERROR(CheckEmbedded(context));
+  FunctionText text(context);
+  text.Add("WORDS", text.Operand(0));
+  text.Add("SUMWORDS", absl::StrCat("gather(", text.Operand(2), ", WORDS, 0)"));
+  const std::string positions = text.Operand(3);
+  // Positions are those in the sequence where they are not given.
+  text.Add("AT", context.HasInput(8) ? text.Operand(8) : "index(WORDS, 1)");
+  text.Add("SUMPOSITIONS", absl::StrCat("SUMWORDS + gather(", positions, ", AT, 0)"));
+  std::string sum = "SUMPOSITIONS";
+  if (context.HasInput(1)) {
+    absl::StrAppend(&sum, " + gather(", text.Operand(4), ", ", text.Operand(1), ", 0)");
+  }
+  text.Add("X", sum);
+  for (std::string& statement : StandardizeStatements("X", dims, {2}, epsilon)) {
+    text.Add(std::move(statement));
+  }
+  text.Add("Y",
+           Cast(absl::StrCat("NORM * ", text.Operand(5), " + ", text.Operand(6)), table.type()));
+  // How many words of each sample count.
+  text.Add("COUNTED", context.HasInput(7)
+                          ? Cast(absl::StrCat(text.Operand(7), " == 1"), DataType::kInt32)
+                          : "WORDS * 0");
+  text.Add("INTS", Cast("COUNTED", DataType::kInt32));
+  text.Add(DropStatement("COUNT", '+', "INTS", words.dims(), {1}));
+  return text.Apply("Y, COUNT, X");
+}
+
+// --- Quantized weights
+
+struct BlockedWeights {
+  int64_t inner = 0;  // K
+  int64_t outer = 0;  // N
+  int64_t bits = 4;
+  int64_t block = 0;
+
+  int64_t blocks() const { return (inner + block - 1) / block; }
+  int64_t block_bytes() const { return block * bits / 8; }
+};
+
+// Operands: A, B, scales, zero points, positions of groups, bias.
+absl::StatusOr<BlockedWeights> ReadBlockedWeights(const NodeContext& context) {
+  BlockedWeights weights;
+  TARTAN_ASSIGN_OR_RETURN(weights.inner, context.Int("K"));
+  TARTAN_ASSIGN_OR_RETURN(weights.outer, context.Int("N"));
+  TARTAN_ASSIGN_OR_RETURN(weights.bits, context.Int("bits", 4));
+  TARTAN_ASSIGN_OR_RETURN(weights.block, context.Int("block_size"));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t prepacked, context.Int("weight_prepacked", 0));
+  if (prepacked != 0) return Unsupported("attribute 'weight_prepacked' is ", prepacked);
+  if (context.HasInput(4)) return Unsupported("operand 4, positions of groups");
+  if (weights.bits != 2 && weights.bits != 4 && weights.bits != 8) {
+    return Unsupported("weights of ", weights.bits, " bits");
+  }
+  const bool is_block = weights.block >= 16 && (weights.block & (weights.block - 1)) == 0;
+  if (!is_block || weights.inner < 1 || weights.outer < 1) {
+    return Invalid("weights ", weights.inner, " by ", weights.outer, " in blocks of ",
+                   weights.block);
+  }
+  const Tensor& a = context.input(0);
+  if (a.rank() < 1 || a.dims().back() != weights.inner) {
+    return Invalid("operand 0 is ", a.shape().ToString(), ", expected rows of ", weights.inner);
+  }
+  const int64_t scales = weights.outer * weights.blocks();
+  if (context.input(1).shape().element_count() != scales * weights.block_bytes() ||
+      context.input(2).shape().element_count() != scales) {
+    return Invalid("weights ", context.input(1).shape().ToString(), " and scales ",
+                   context.input(2).shape().ToString(), " for ", weights.outer, " rows of ",
+                   weights.blocks(), " blocks");
+  }
+  return weights;
+}
+
+// The numbers in `x`, bytes of `outer` rows, as int32 [outer, numbers]: a byte's lowest bits first.
+absl::StatusOr<Tensor> Unpacked(const NodeContext& context, const BlockedWeights& weights,
+                                const Tensor& x) {
+  const int64_t parts = 8 / weights.bits;
+  const int64_t bytes = x.shape().element_count() / weights.outer;
+  return context.ApplyOne(
+      TileFunction(
+          "X, PART", "Y",
+          {"BYTES = " + Cast(ReshapeCall("X", {weights.outer, bytes, 1}), DataType::kInt32),
+           absl::StrCat("EACH = (BYTES >> (PART * ", weights.bits, ")) & ",
+                        (1 << weights.bits) - 1),
+           "Y = " + ReshapeCall("EACH", {weights.outer, bytes * parts})}),
+      {x, Positions(DataType::kInt32, parts)});
+}
+
+// The numbers that the blocks' zero points stand for, [outer, blocks].
+absl::StatusOr<Tensor> ZeroPoints(const NodeContext& context, const BlockedWeights& weights) {
+  if (!context.HasInput(3)) {
+    return ConstantScalar(DataType::kInt32, static_cast<double>(1 << (weights.bits - 1)));
+  }
+  const Tensor& zeros = context.input(3);
+  const bool is_packed = IsInteger(zeros.type());
+  const int64_t bytes = (weights.blocks() * weights.bits + 7) / 8;
+  const int64_t expected = weights.outer * (is_packed ? bytes : weights.blocks());
+  if (zeros.shape().element_count() != expected) {
+    return Invalid("zero points ", zeros.shape().ToString(), ", expected ", expected, " elements");
+  }
+  const std::vector<int64_t> dims = {weights.outer, weights.blocks()};
+  if (!is_packed) return Reshape(context, zeros, dims);
+  TARTAN_ASSIGN_OR_RETURN(const Tensor all, Unpacked(context, weights, zeros));
+  Window window = WholeOf(all);
+  window.sizes = dims;
+  return SliceOf(context, all, window);
+}
+
+// A times the transposed weights, of which each block along the rows has a scale and a zero point.
+Outputs MatMulNBits(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const BlockedWeights weights, ReadBlockedWeights(context));
+  const Tensor& a = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(const Tensor numbers, Unpacked(context, weights, context.input(1)));
+  TARTAN_ASSIGN_OR_RETURN(const Tensor zeros, ZeroPoints(context, weights));
+  const int64_t blocks = weights.blocks();
+  const std::vector<int64_t> per_block = {weights.outer, blocks, 1};
+  const std::string zero = zeros.rank() == 0 ? "Z" : ReshapeCall("Z", per_block);
+  std::vector<std::string> statements = {
+      "Q = " + ReshapeCall("N", {weights.outer, blocks, weights.block}),
+      absl::StrCat("D = ", Cast(absl::StrCat("Q - ", zero), DataType::kFloat32), " * ",
+                   ReshapeCall("S", per_block)),
+      "W = " + ReshapeCall("D", {weights.outer, blocks * weights.block})};
+  std::vector<std::string> indices = IndexNames(a.rank() - 1);
+  std::vector<int64_t> dims(a.dims().begin(), a.dims().end() - 1);
+  std::vector<std::string> read = indices;
+  read.push_back("k");
+  indices.push_back("n");
+  dims.push_back(weights.outer);
+  statements.push_back(
+      absl::StrCat(Write("P", indices, dims), " = +(", Read("A", read), " * W[n, k])"));
+  std::vector<Tensor> operands = {a, numbers, context.input(2), zeros};
+  const bool has_bias = context.HasInput(5);
+  if (has_bias) operands.push_back(context.input(5));
+  statements.push_back("Y = " + Cast(has_bias ? "P + B" : "P", a.type()));
+  return context.Apply(TileFunction(has_bias ? "A, N, S, Z, B" : "A, N, S, Z", "Y", statements),
+                       operands);
+}
+
+constexpr OperatorRow kOperators[] = {
+    {"BiasAdd", 1, {3, 3}, nullptr, kBiasAdd, nullptr, 0, kMicrosoftDomain},
+    MicrosoftRow("BiasGelu", {2, 2}, Gelu),
+    MicrosoftRow("BiasSplitGelu", {2, 2}, BiasSplitGelu),
+    MicrosoftRow("EmbedLayerNormalization", {1, 9}, EmbedLayerNormalization),
+    MicrosoftRow("FastGelu", {1, 2}, FastGelu),
+    MicrosoftRow("FusedConv", {2, 4}, FusedConv),
+    MicrosoftRow("FusedGemm", {2, 3}, FusedGemm),
+    MicrosoftRow("FusedMatMulActivation", {2, 2}, FusedMatMulActivation),
+    MicrosoftRow("Gelu", {1, 1}, Gelu),
+    MicrosoftRow("GemmFastGelu", {2, 3}, GemmFastGelu),
+    MicrosoftRow("MatMulNBits", {3, 6}, MatMulNBits),
+    MicrosoftRow("QuickGelu", {1, 1}, QuickGelu),
+};
+
+}  // namespace
+
+absl::Span<const OperatorRow> MicrosoftTransformerOperators() { return kOperators; }
+
+}  // namespace tartan::onnx

@@ -1,0 +1,191 @@
+// ai.onnx.ml: maps to tensors and back.
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/import/constant_tensors.h"
+#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/tile_text/ml_scores.h"
+#include "frontend/onnx/tile_text/tile_text.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using api::HostValue;
+using api::Tensor;
+using api::Value;
+using Values = absl::StatusOr<std::vector<Value>>;
+
+constexpr absl::string_view kDomain = "ai.onnx.ml";
+
+// The columns under one key each; a vector is one row.
+Values ZipMap(NodeContext& context) {
+  if (!context.value(0).is_tensor() || context.value(0).element() != api::Element::kPlain) {
+    return Invalid("operand 0: a tensor of numbers is expected");
+  }
+  TARTAN_ASSIGN_OR_RETURN(const HostValue keys,
+                          ReadLabels(context, "classlabels_int64s", "classlabels_strings"));
+  TARTAN_ASSIGN_OR_RETURN(Tensor rows, RowsOf(context));
+  const int64_t count = keys.tensor().element_count();
+  if (rows.dims()[1] != count) {
+    return Invalid(count, " keys for ", context.input(0).shape().ToString());
+  }
+  return std::vector<Value>{Value::Map(api::ToLazy(keys), Value(std::move(rows)))};
+}
+
+// A single map. Its keys are known: inputs that are maps are bound by value.
+struct OneMap {
+  HostValue keys;
+  Value values;  // a vector
+};
+
+absl::StatusOr<OneMap> ReadMap(const NodeContext& context) {
+  const Value& map = context.value(0);
+  if (!map.is_map() || map.values().tensor().rank() != 1) {
+    return Invalid("operand 0: a map is expected");
+  }
+  const HostTensor* keys = map.keys().tensor().constant();
+  if (keys == nullptr) return Unsupported("a map whose keys are not known");
+  return OneMap{HostValue(*keys, map.keys().element(), map.keys().words()), map.values()};
+}
+
+// Row y: element i is the map's value at position places[i], or 0 (the empty string) for -1.
+absl::StatusOr<Value> Arrange(const NodeContext& context, const OneMap& map,
+                              const std::vector<int64_t>& places) {
+  Value values = map.values;
+  const int64_t count = values.tensor().dims()[0];
+  // One more element behind the others, which is what -1 takes.
+  if (values.is_strings()) {
+    const HostTensor* positions = values.tensor().constant();
+    if (positions == nullptr) return Unsupported("a map of strings that are not known");
+    std::vector<std::string> strings =
+        api::StringsOf(HostValue(*positions, values.element(), values.words()));
+    strings.push_back("");
+    values = api::ToLazy(api::HostStrings({count + 1}, strings));
+  } else {
+    TARTAN_ASSIGN_OR_RETURN(
+        Tensor longer,
+        context.ApplyOne("function (X[N]) -> (Y) { Y[i : N + 1] = =(X[i]); }", {values.tensor()}));
+    values = values.With(std::move(longer));
+  }
+  std::vector<int64_t> at = places;
+  for (int64_t& place : at) place = place < 0 ? count : place;
+  TARTAN_ASSIGN_OR_RETURN(
+      Tensor y,
+      context.ApplyOne(
+          absl::StrCat("function (X, I) -> (Y) { Y = reshape(gather(X, I), 1, ", at.size(), "); }"),
+          {values.tensor(), ConstantInts(at)}));
+  return values.With(std::move(y));
+}
+
+template <class T>
+std::vector<int64_t> PlacesOf(const std::vector<T>& keys, const std::vector<T>& vocabulary) {
+  std::map<T, int64_t> place_of;
+  for (size_t i = 0; i < keys.size(); ++i) place_of.emplace(keys[i], static_cast<int64_t>(i));
+  std::vector<int64_t> places;
+  for (const T& word : vocabulary) {
+    const auto found = place_of.find(word);
+    places.push_back(found == place_of.end() ? -1 : found->second);
+  }
+  return places;
+}
+
+// The values of the vocabulary's keys, [1, size of the vocabulary]; 0 for those that are not there.
+Values DictVectorizer(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const OneMap map, ReadMap(context));
+  TARTAN_ASSIGN_OR_RETURN(const HostValue vocabulary,
+                          ReadLabels(context, "int64_vocabulary", "string_vocabulary"));
+  if (vocabulary.is_strings() != map.keys.is_strings()) {
+    return Invalid("the vocabulary's keys are not of the map's type");
+  }
+  const std::vector<int64_t> places =
+      map.keys.is_strings() ? PlacesOf(api::StringsOf(map.keys), api::StringsOf(vocabulary))
+                            : PlacesOf(map.keys.tensor().ToInts(), vocabulary.tensor().ToInts());
+  TARTAN_ASSIGN_OR_RETURN(Value y, Arrange(context, map, places));
+  return std::vector<Value>{std::move(y)};
+}
+
+// What DENSE and SPARSE make of the keys: the position of each element's value among the map's.
+absl::StatusOr<std::vector<int64_t>> PlacesOfForm(const NodeContext& context,
+                                                  const std::vector<int64_t>& keys) {
+  TARTAN_ASSIGN_OR_RETURN(const std::string form, context.String("map_form", "DENSE"));
+  if (form == "DENSE") {
+    std::vector<int64_t> places(keys.size());
+    std::iota(places.begin(), places.end(), 0);
+    std::sort(places.begin(), places.end(), [&](int64_t a, int64_t b) {
+      return keys[static_cast<size_t>(a)] < keys[static_cast<size_t>(b)];
+    });
+    return places;
+  }
+  if (form != "SPARSE") return Invalid("attribute 'map_form' is ", form, ", not DENSE or SPARSE");
+  TARTAN_ASSIGN_OR_RETURN(const int64_t size, context.Int("max_map", 1));
+  constexpr int64_t kMost = int64_t{1} << 24;
+  if (size < 1 || size > kMost) return Invalid("attribute 'max_map' is ", size);
+  std::vector<int64_t> places(static_cast<size_t>(size), -1);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i] < 0 || keys[i] >= size) {
+      return Invalid("key ", keys[i], " with attribute 'max_map' ", size);
+    }
+    places[static_cast<size_t>(keys[i])] = static_cast<int64_t>(i);
+  }
+  return places;
+}
+
+// Strings and numbers in each other's form; numbers are written and read as in Cast.
+absl::StatusOr<Value> CastElements(NodeContext& context, const Value& x, const std::string& to) {
+  if (to == "TO_STRING" && x.is_strings()) return x;
+  if (to != "TO_FLOAT" && to != "TO_INT64" && to != "TO_STRING") {
+    return Invalid("attribute 'cast_to': there is no ", to);
+  }
+  const HostTensor* numbers = x.tensor().constant();
+  if (to == "TO_STRING" || x.is_strings()) {
+    if (numbers == nullptr) return Unsupported("a map of values that are not known");
+    const std::vector<int64_t>& dims = numbers->shape().dims;
+    if (!x.is_strings()) {
+      std::vector<std::string> words;
+      for (const double number : numbers->ToDoubles()) words.push_back(absl::StrCat(number));
+      return api::ToLazy(api::HostStrings(dims, words));
+    }
+    std::vector<double> parsed;
+    for (const std::string& word : api::StringsOf(HostValue(*numbers, x.element(), x.words()))) {
+      double number = 0;
+      if (!word.empty() && !absl::SimpleAtod(word, &number)) {
+        return Invalid("'", word, "' is no number");
+      }
+      parsed.push_back(number);
+    }
+    const DataType type = to == "TO_FLOAT" ? DataType::kFloat32 : DataType::kInt64;
+    return Value(ConstantReals(type, dims, parsed));
+  }
+  const DataType type = to == "TO_FLOAT" ? DataType::kFloat32 : DataType::kInt64;
+  TARTAN_ASSIGN_OR_RETURN(
+      Tensor y, context.ApplyOne(TileFunction("X", "Y", {"Y = " + Cast("X", type)}), {x.tensor()}));
+  return Value(std::move(y));
+}
+
+// The values of int64 keys, [1, elements].
+Values CastMap(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(OneMap map, ReadMap(context));
+  if (map.keys.is_strings()) return Invalid("operand 0: a map of int64 is expected");
+  TARTAN_ASSIGN_OR_RETURN(const std::string to, context.String("cast_to", "TO_FLOAT"));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> places,
+                          PlacesOfForm(context, map.keys.tensor().ToInts()));
+  TARTAN_ASSIGN_OR_RETURN(map.values, CastElements(context, map.values, to));
+  TARTAN_ASSIGN_OR_RETURN(Value y, Arrange(context, map, places));
+  return std::vector<Value>{std::move(y)};
+}
+
+constexpr OperatorRow kOperators[] = {
+    ValueRow("CastMap", 1, {1, 1}, CastMap, 0, kDomain),
+    ValueRow("DictVectorizer", 1, {1, 1}, DictVectorizer, 0, kDomain),
+    ValueRow("ZipMap", 1, {1, 1}, ZipMap, 0, kDomain),
+};
+
+}  // namespace
+
+absl::Span<const OperatorRow> MlMapOperators() { return kOperators; }
+
+}  // namespace tartan::onnx

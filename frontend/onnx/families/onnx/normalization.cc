@@ -1,0 +1,267 @@
+// Normalizations: by statistics given, and by those of the operand itself.
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/tile_text/reduction_text.h"
+#include "frontend/onnx/tile_text/spatial_text.h"
+#include "frontend/onnx/tile_text/tile_text.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
+using Axes = std::vector<int64_t>;
+using api::Tensor;
+
+absl::Status CheckRank(const Tensor& x, int64_t least) {
+  if (x.rank() >= least) return absl::OkStatus();
+  return Invalid("operand 0: expected rank ", least, " or more, got ", x.shape().ToString());
+}
+
+// Operands `first` to `last` are vectors of `count` elements.
+absl::Status CheckVectors(const NodeContext& context, int first, int last, int64_t count) {
+  for (int i = first; i <= last; ++i) {
+    if (!context.HasInput(i) || context.input(i).shape().element_count() == count) continue;
+    return Invalid("operand ", i, " is ", context.input(i).shape().ToString(), ", expected ", count,
+                   " elements");
+  }
+  return absl::OkStatus();
+}
+
+size_t SpatialRank(const Tensor& x) { return static_cast<size_t>(x.rank() - 2); }
+
+// Statistics of the operand over everything but the channels; the running ones move towards them.
+Outputs BatchNormalizationTraining(NodeContext& context, float epsilon) {
+  const Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(const float momentum, context.Float("momentum", 0.9f));
+  Axes axes = AxesFrom(1, x.rank());
+  axes[0] = 0;
+  const int64_t channels = x.dims()[1];
+  std::vector<std::string> statements = StandardizeStatements("X", x.dims(), axes, epsilon);
+  statements.push_back(absl::StrCat("Y = NORM * ", PerChannel("A", channels, SpatialRank(x)), " + ",
+                                    PerChannel("B", channels, SpatialRank(x))));
+  const auto running = [&](int operand, const char* name, const char* current) {
+    return Cast(absl::StrCat(name, " * ", Literal(momentum), " + ",
+                             ReshapeCall(current, {channels}), " * ", Literal(1.0 - momentum)),
+                context.input(operand).type());
+  };
+  statements.push_back(absl::StrCat("NEWMEAN = ", running(3, "M", "MEAN")));
+  statements.push_back(absl::StrCat("NEWVAR = ", running(4, "V", "VAR")));
+  return context.Apply(TileFunction("X, A, B, M, V", "Y, NEWMEAN, NEWVAR", statements));
+}
+
+// The statistics become one factor and one summand per channel, which depend on weights alone.
+Outputs BatchNormalization(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  TARTAN_RETURN_IF_ERROR(CheckRank(x, 1));
+  TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t training, context.Int("training_mode", 0));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t spatial, context.Int("spatial", 1));
+  if (spatial == 0 && context.input(1).rank() > 1) {
+    // Statistics per element: they broadcast over the batch as they are.
+    return context.Apply(
+        TileFunction("X, A, B, M, V", "Y",
+                     {absl::StrCat("Y = (X - M) / sqrt(V + ", Literal(epsilon), ") * A + B")}));
+  }
+  const int64_t channels = x.rank() > 1 ? x.dims()[1] : 1;
+  TARTAN_RETURN_IF_ERROR(CheckVectors(context, 1, 4, channels));
+  if (training != 0) {
+    TARTAN_RETURN_IF_ERROR(CheckRank(x, 2));
+    return BatchNormalizationTraining(context, epsilon);
+  }
+  const size_t spatial_rank = static_cast<size_t>(std::max<int64_t>(0, x.rank() - 2));
+  return context.Apply(TileFunction(
+      "X, A, B, M, V", "Y",
+      {absl::StrCat("FACTOR = A / sqrt(V + ", Literal(epsilon), ")"), "SUMMAND = B - M * FACTOR",
+       absl::StrCat("Z = X * ", PerChannel("FACTOR", channels, spatial_rank), " + ",
+                    PerChannel("SUMMAND", channels, spatial_rank)),
+       absl::StrCat("Y = ", x.type() == context.input(3).type() ? "Z" : Cast("Z", x.type()))}));
+}
+
+Outputs InstanceNormalization(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  TARTAN_RETURN_IF_ERROR(SpatialDims(x).status());
+  TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));
+  const int64_t channels = x.dims()[1];
+  TARTAN_RETURN_IF_ERROR(CheckVectors(context, 1, 2, channels));
+  std::vector<std::string> statements =
+      StandardizeStatements("X", x.dims(), AxesFrom(2, x.rank()), epsilon);
+  statements.push_back(absl::StrCat("Y = NORM * ", PerChannel("A", channels, SpatialRank(x)), " + ",
+                                    PerChannel("B", channels, SpatialRank(x))));
+  return context.Apply(TileFunction("X, A, B", "Y", statements));
+}
+
+// Scale and bias are given per group before opset 21, per channel from then on.
+Outputs GroupNormalization(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  TARTAN_RETURN_IF_ERROR(CheckRank(x, 2));
+  TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t groups, context.Int("num_groups"));
+  const int64_t channels = x.dims()[1];
+  if (groups < 1 || channels % groups != 0) {
+    return Invalid("num_groups ", groups, " does not divide channels ", channels);
+  }
+  const bool is_per_group = context.opset() < 21;
+  TARTAN_RETURN_IF_ERROR(CheckVectors(context, 1, 2, is_per_group ? groups : channels));
+  const int64_t per_group = ReducedCount(x.dims(), AxesFrom(1, x.rank())) / groups;
+  const std::vector<int64_t> apart = {x.dims()[0], groups, per_group};
+  std::vector<std::string> statements = {absl::StrCat("G = ", ReshapeCall("X", apart))};
+  for (std::string& statement : StandardizeStatements("G", apart, {2}, epsilon)) {
+    statements.push_back(std::move(statement));
+  }
+  statements.push_back("N = NORM");
+  if (is_per_group) {
+    statements.push_back(
+        absl::StrCat("S = N * ", PerChannel("A", groups, 1), " + ", PerChannel("B", groups, 1)));
+    statements.push_back(absl::StrCat("Y = ", ReshapeCall("S", x.dims())));
+  } else {
+    statements.push_back(absl::StrCat("Y = ", ReshapeCall("N", x.dims()), " * ",
+                                      PerChannel("A", channels, SpatialRank(x)), " + ",
+                                      PerChannel("B", channels, SpatialRank(x))));
+  }
+  return context.Apply(TileFunction("X, A, B", "Y", statements));
+}
+
+// Normalizes operand 0 from `axis` on; operand 1 scales, operand 2, where there is one, adds.
+Outputs NormalizeLayer(NodeContext& context, bool is_centered) {
+  const Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));
+  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
+  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  std::vector<std::string> statements =
+      StandardizeStatements("X", x.dims(), AxesFrom(axis, x.rank()), epsilon, is_centered);
+  const bool has_bias = context.HasInput(2);
+  const DataType scale_type = context.input(1).type();
+  const std::string value = absl::StrCat("NORM * A", has_bias ? " + B" : "");
+  statements.push_back(absl::StrCat("Y = ", Cast(value, scale_type)));
+  // The statistics are float32 however wide the operand is.
+  std::string outputs = "Y";
+  if (is_centered && (context.WantsOutput(1) || context.WantsOutput(2))) {
+    statements.push_back(absl::StrCat("MEANOUT = ", Cast("MEAN", DataType::kFloat32)));
+    outputs += ", MEANOUT";
+  }
+  if (context.WantsOutput(is_centered ? 2 : 1)) {
+    statements.push_back(absl::StrCat("INVOUT = ", Cast("INV", DataType::kFloat32)));
+    outputs += ", INVOUT";
+  }
+  return context.Apply(TileFunction(has_bias ? "X, A, B" : "X, A", outputs, statements));
+}
+
+Outputs LayerNormalization(NodeContext& context) { return NormalizeLayer(context, true); }
+
+Outputs RmsNormalization(NodeContext& context) { return NormalizeLayer(context, false); }
+
+// Microsoft's: LayerNormalization of input + skip + bias, over the last axis. Operands after skip
+// are gamma, beta (centred form only) and bias.
+Outputs NormalizeSkipLayer(NodeContext& context, bool is_centered) {
+  const Tensor& x = context.input(0);
+  TARTAN_RETURN_IF_ERROR(CheckRank(x, 1));
+  TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-12f));
+  const int bias = is_centered ? 4 : 3;
+  std::vector<Tensor> operands = {x, context.input(1), context.input(2)};
+  std::string names = "IN, SKIP, A";
+  std::string value = "Z * A";
+  std::string sum = "IN + SKIP";
+  if (is_centered && context.HasInput(3)) {
+    operands.push_back(context.input(3));
+    names += ", B";
+    value += " + B";
+  }
+  if (context.HasInput(bias)) {
+    operands.push_back(context.input(bias));
+    names += ", BIAS";
+    sum += " + BIAS";
+  }
+  std::vector<std::string> statements = {absl::StrCat("X = ", sum)};
+  for (std::string& statement :
+       StandardizeStatements("X", x.dims(), {x.rank() - 1}, epsilon, is_centered)) {
+    statements.push_back(std::move(statement));
+  }
+  statements.push_back("Z = NORM");
+  statements.push_back(absl::StrCat("Y = ", value));
+  if (!is_centered) statements.push_back("MEAN = VAR * 0");
+  return context.Apply(TileFunction(names, "Y, MEAN, INV, X", statements), operands);
+}
+
+Outputs SkipLayerNormalization(NodeContext& context) { return NormalizeSkipLayer(context, true); }
+
+Outputs SkipRmsNormalization(NodeContext& context) { return NormalizeSkipLayer(context, false); }
+
+Outputs MeanVarianceNormalization(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(const Axes given, context.Ints("axes", {0, 2, 3}));
+  TARTAN_ASSIGN_OR_RETURN(const Axes axes, NormalAxes(given, x.rank()));
+  std::vector<std::string> statements = StandardizeStatements("X", x.dims(), axes, 0);
+  // A constant operand gives zeros.
+  statements.push_back("DEVIATION = sqrt(VAR)");
+  statements.push_back("Y = CENTERED / (DEVIATION + 1e-9)");
+  return context.Apply(TileFunction("X", "Y", statements));
+}
+
+Outputs LpNormalization(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t p, context.Int("p", 2));
+  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  if (p != 1 && p != 2) return Invalid("attribute 'p': expected 1 or 2, got ", p);
+  return context.Apply(TileFunction("X", "Y",
+                                    {p == 1 ? "TERM = abs(X)" : "TERM = X * X",
+                                     ReduceStatement("S", '+', "TERM", x.dims(), {axis}),
+                                     p == 1 ? "L = S" : "L = sqrt(S)", "Y = L == 0 ? 0 : X / L"}));
+}
+
+// Each element is divided by a power of the squares of its neighbours in the channel dimension.
+Outputs Lrn(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  TARTAN_RETURN_IF_ERROR(CheckRank(x, 2));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t size, context.Int("size"));
+  TARTAN_ASSIGN_OR_RETURN(const float alpha, context.Float("alpha", 1e-4f));
+  TARTAN_ASSIGN_OR_RETURN(const float beta, context.Float("beta", 0.75f));
+  TARTAN_ASSIGN_OR_RETURN(const float bias, context.Float("bias", 1.0f));
+  if (size < 1) return Invalid("attribute 'size' is ", size);
+  const std::vector<std::string> names = IndexNames(x.rank());
+  std::vector<std::string> neighbours = names;
+  neighbours[1] = absl::StrCat("i1 + k - ", (size - 1) / 2);
+  return context.Apply(TileFunction(
+      "X", "Y",
+      {"SQUARES = X * X",
+       absl::StrCat(Write("S", names, x.dims()), " = +(", Read("SQUARES", neighbours), "), k < ",
+                    size),
+       absl::StrCat("BASE = ", Literal(bias), " + ",
+                    Literal(static_cast<double>(alpha) / static_cast<double>(size)), " * S"),
+       absl::StrCat("Y = X / pow(BASE, ", Literal(beta), ")")}));
+}
+
+constexpr char kMicrosoft[] = "com.microsoft";
+
+constexpr OperatorRow kOperators[] = {
+    {"BatchNormalization", 1, {5, 5}, BatchNormalization},
+    {"GroupNormalization", 18, {3, 3}, GroupNormalization},
+    {"InstanceNormalization", 1, {3, 3}, InstanceNormalization},
+    {"LRN", 1, {1, 1}, Lrn},
+    {"LayerNormalization", 17, {2, 3}, LayerNormalization},
+    {"LayerNormalization", 1, {2, 3}, LayerNormalization, nullptr, nullptr, 0, kMicrosoft},
+    {"LpNormalization", 1, {1, 1}, LpNormalization},
+    {"MeanVarianceNormalization", 9, {1, 1}, MeanVarianceNormalization},
+    {"RMSNormalization", 23, {2, 2}, RmsNormalization},
+    {"SimplifiedLayerNormalization", 1, {2, 2}, RmsNormalization},
+    {"SimplifiedLayerNormalization", 1, {2, 2}, RmsNormalization, nullptr, nullptr, 0, kMicrosoft},
+    {"SkipLayerNormalization", 1, {3, 5}, SkipLayerNormalization, nullptr, nullptr, 0, kMicrosoft},
+    {"SkipSimplifiedLayerNormalization",
+     1,
+     {3, 4},
+     SkipRmsNormalization,
+     nullptr,
+     nullptr,
+     0,
+     kMicrosoft},
+};
+
+}  // namespace
+
+absl::Span<const OperatorRow> NormalizationOperators() { return kOperators; }
+
+}  // namespace tartan::onnx

@@ -1,0 +1,228 @@
+// Reductions over axes, positions of extremes, and running sums and products.
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/import/constant_tensors.h"
+#include "frontend/onnx/import/lift.h"
+#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/tile_text/reduction_text.h"
+#include "frontend/onnx/tile_text/tile_text.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
+using Axes = std::vector<int64_t>;
+using api::Tensor;
+
+struct ReducedAxes {
+  Axes axes;
+  bool keep = true;
+};
+
+// Axes are operand 1; without any, all of them, or none at all where the attribute says so.
+absl::StatusOr<ReducedAxes> ReadAxes(NodeContext& context) {
+  const int64_t rank = context.input(0).rank();
+  TARTAN_ASSIGN_OR_RETURN(const int64_t keep, context.Int("keepdims", 1));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t noop, context.Int("noop_with_empty_axes", 0));
+  ReducedAxes result{{}, keep != 0};
+  if (context.HasInput(1)) {
+    TARTAN_ASSIGN_OR_RETURN(const Axes given, context.HostInts(1));
+    TARTAN_ASSIGN_OR_RETURN(result.axes, NormalAxes(given, rank));
+  }
+  if (result.axes.empty() && noop == 0) result.axes = AxesFrom(0, rank);
+  return result;
+}
+
+// What a reduction of no elements at all gives.
+enum class OfNothing { kZero, kOne, kLowest, kGreatest, kNan };
+
+Tensor ValueOfNothing(OfNothing value, DataType type) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(type)));
+  const bool is_float = IsFloat(type);
+  switch (value) {
+    case OfNothing::kZero:
+      break;
+    case OfNothing::kOne:
+      StoreElement(type, int64_t{1}, 0, bytes.data());
+      break;
+    case OfNothing::kLowest:
+      is_float ? StoreElement(type, -infinity, 0, bytes.data())
+               : StoreElement(type, MinInteger(type), 0, bytes.data());
+      break;
+    case OfNothing::kGreatest:
+      is_float ? StoreElement(type, infinity, 0, bytes.data())
+               : StoreElement(type, MaxInteger(type), 0, bytes.data());
+      break;
+    case OfNothing::kNan:
+      if (is_float) StoreElement(type, std::numeric_limits<double>::quiet_NaN(), 0, bytes.data());
+      break;
+  }
+  return Tensor::Constant(HostTensor(TensorShape{type, {}}, bytes));
+}
+
+struct Reduction {
+  const char* term;  // of X, or of D = X - M, where M is the greatest element
+  char aggregation;
+  const char* result;  // of S; "$" stands for the number of elements reduced
+  OfNothing of_nothing;
+  bool in_float = false;  // integers are converted
+  bool from_greatest = false;
+};
+
+constexpr Reduction kSum = {"X", '+', "S", OfNothing::kZero};
+constexpr Reduction kMean = {"X", '+', "S / $", OfNothing::kNan};
+constexpr Reduction kMax = {"X", '>', "S", OfNothing::kLowest};
+constexpr Reduction kMin = {"X", '<', "S", OfNothing::kGreatest};
+constexpr Reduction kProd = {"X", '*', "S", OfNothing::kOne};
+constexpr Reduction kL1 = {"abs(X)", '+', "S", OfNothing::kZero};
+constexpr Reduction kL2 = {"X * X", '+', "sqrt(S)", OfNothing::kZero, true};
+constexpr Reduction kSumSquare = {"X * X", '+', "S", OfNothing::kZero};
+constexpr Reduction kLogSum = {"X", '+', "log(S)", OfNothing::kLowest, true};
+constexpr Reduction kLogSumExp = {"exp(D)", '+', "log(S) + M", OfNothing::kLowest, true, true};
+
+// The operand in the type the aggregation is made in: a number.
+std::string Operand(const Reduction& reduction, DataType type) {
+  if (type == DataType::kBool) return Cast("IN", DataType::kUInt8);
+  if (reduction.in_float && !IsFloat(type)) return Cast("IN", DataType::kFloat32);
+  return "IN";
+}
+
+std::vector<std::string> ReductionStatements(const Reduction& reduction, const Tensor& x,
+                                             const ReducedAxes& reduced) {
+  const std::string operand = Operand(reduction, x.type());
+  std::vector<std::string> statements = {absl::StrCat("X = ", operand)};
+  if (reduction.from_greatest) {
+    statements.push_back(ReduceStatement("TOP", '>', "X", x.dims(), reduced.axes));
+    // Infinity minus itself would be no number.
+    statements.push_back("M = isinf(TOP) ? 0 : TOP");
+    statements.push_back("D = X - M");
+  }
+  statements.push_back(absl::StrCat("TERM = ", reduction.term));
+  // D broadcasts against sizes of 1, so these go last.
+  const bool drops_late = !reduced.keep && reduction.from_greatest;
+  const auto reduce = reduced.keep || drops_late ? &ReduceStatement : &DropStatement;
+  statements.push_back(reduce("S", reduction.aggregation, "TERM", x.dims(), reduced.axes));
+  std::string result = reduction.result;
+  if (const size_t count = result.find('$'); count != std::string::npos) {
+    result.replace(count, 1, absl::StrCat(ReducedCount(x.dims(), reduced.axes)));
+  }
+  const bool changes_type = operand != "IN";
+  statements.push_back(absl::StrCat("Z = ", changes_type ? Cast(result, x.type()) : result));
+  statements.push_back(absl::StrCat(
+      "Y = ", drops_late ? ReshapeCall("Z", DroppedDims(x.dims(), reduced.axes)) : "Z"));
+  return statements;
+}
+
+Outputs Reduce(NodeContext& context, const Reduction& reduction) {
+  const Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(const ReducedAxes reduced, ReadAxes(context));
+  if (ReducedCount(x.dims(), reduced.axes) == 0) {
+    const std::vector<int64_t> dims =
+        reduced.keep ? KeptDims(x.dims(), reduced.axes) : DroppedDims(x.dims(), reduced.axes);
+    TARTAN_ASSIGN_OR_RETURN(Tensor result,
+                            Fill(context, ValueOfNothing(reduction.of_nothing, x.type()), dims));
+    return std::vector<Tensor>{std::move(result)};
+  }
+  return context.Apply(TileFunction("IN", "Y", ReductionStatements(reduction, x, reduced)), {x});
+}
+
+template <const Reduction& kReduction>
+Outputs ReduceBy(NodeContext& context) {
+  return Reduce(context, kReduction);
+}
+
+// The position of the greatest (or least) element along an axis: the first one, or the last. A NaN
+// counts as an extreme. MARKS grow towards the element that is wanted among equal ones.
+Outputs ArgExtreme(NodeContext& context, char aggregation) {
+  const Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 0));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t keep, context.Int("keepdims", 1));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t last, context.Int("select_last_index", 0));
+  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  const Axes axes = {axis};
+  const int64_t size = x.dims()[static_cast<size_t>(axis)];
+  if (size == 0) return Invalid("axis ", axis, " of ", x.shape().ToString(), " is empty");
+  std::vector<int64_t> mark_dims(x.dims().size(), 1);
+  mark_dims[static_cast<size_t>(axis)] = size;
+  TARTAN_RETURN_IF_ERROR(CheckTable(mark_dims));
+  const Tensor marks = last != 0 ? CountUp(mark_dims) : Countdown(mark_dims);
+  const char* is_extreme = IsFloat(x.type()) ? "X == M || isnan(X)" : "X == M";
+  const auto reduce = keep != 0 ? &ReduceStatement : &DropStatement;
+  return context.Apply(
+      TileFunction("X, MARKS", "Y",
+                   {ReduceStatement("M", aggregation, "X", x.dims(), axes),
+                    absl::StrCat("HIT = (", is_extreme, ") ? MARKS : 0"),
+                    reduce("BEST", '>', "HIT", x.dims(), axes),
+                    // There is a hit; the minimum tells those who look for ranges.
+                    absl::StrCat("Y = ", Cast(last != 0 ? "BEST - 1"
+                                                        : absl::StrCat("min(", size, " - BEST, ",
+                                                                       size - 1, ")"),
+                                              DataType::kInt64))}),
+      {x, marks});
+}
+
+Outputs ArgMax(NodeContext& context) { return ArgExtreme(context, '>'); }
+
+Outputs ArgMin(NodeContext& context) { return ArgExtreme(context, '<'); }
+
+// Operand 1 is the axis.
+Outputs Running(NodeContext& context, absl::string_view function) {
+  const Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.HostInt(1));
+  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t exclusive, context.Int("exclusive", 0));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t reverse, context.Int("reverse", 0));
+  return context.Apply(TileFunction("X", "Y",
+                                    {absl::StrCat("Y = ", function, "(X, ", axis, ", ",
+                                                  exclusive != 0, ", ", reverse != 0, ")")}),
+                       {x});
+}
+
+Outputs CumSum(NodeContext& context) { return Running(context, "cumsum"); }
+
+Outputs CumProd(NodeContext& context) { return Running(context, "cumprod"); }
+
+// Axes were an attribute first.
+constexpr OperatorRow ByAttribute(absl::string_view name, Handler handler) {
+  return {name, 1, {1, 1}, handler, nullptr, AxesToOperand};
+}
+constexpr OperatorRow ByOperand(absl::string_view name, int since_version, Handler handler) {
+  return {name, since_version, {1, 2}, handler, nullptr, nullptr, HostOperands(1)};
+}
+
+constexpr OperatorRow kOperators[] = {
+    {"ArgMax", 1, {1, 1}, ArgMax},
+    {"ArgMin", 1, {1, 1}, ArgMin},
+    {"CumProd", 26, {2, 2}, CumProd, nullptr, nullptr, HostOperands(1)},
+    {"CumSum", 11, {2, 2}, CumSum, nullptr, nullptr, HostOperands(1)},
+    ByAttribute("ReduceL1", ReduceBy<kL1>),
+    ByOperand("ReduceL1", 18, ReduceBy<kL1>),
+    ByAttribute("ReduceL2", ReduceBy<kL2>),
+    ByOperand("ReduceL2", 18, ReduceBy<kL2>),
+    ByAttribute("ReduceLogSum", ReduceBy<kLogSum>),
+    ByOperand("ReduceLogSum", 18, ReduceBy<kLogSum>),
+    ByAttribute("ReduceLogSumExp", ReduceBy<kLogSumExp>),
+    ByOperand("ReduceLogSumExp", 18, ReduceBy<kLogSumExp>),
+    ByAttribute("ReduceMax", ReduceBy<kMax>),
+    ByOperand("ReduceMax", 18, ReduceBy<kMax>),
+    ByAttribute("ReduceMean", ReduceBy<kMean>),
+    ByOperand("ReduceMean", 18, ReduceBy<kMean>),
+    ByAttribute("ReduceMin", ReduceBy<kMin>),
+    ByOperand("ReduceMin", 18, ReduceBy<kMin>),
+    ByAttribute("ReduceProd", ReduceBy<kProd>),
+    ByOperand("ReduceProd", 18, ReduceBy<kProd>),
+    ByAttribute("ReduceSum", ReduceBy<kSum>),
+    ByOperand("ReduceSum", 13, ReduceBy<kSum>),
+    ByAttribute("ReduceSumSquare", ReduceBy<kSumSquare>),
+    ByOperand("ReduceSumSquare", 18, ReduceBy<kSumSquare>),
+};
+
+}  // namespace
+
+absl::Span<const OperatorRow> ReductionOperators() { return kOperators; }
+
+}  // namespace tartan::onnx

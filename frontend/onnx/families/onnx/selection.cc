@@ -1,0 +1,152 @@
+// Picking elements by rank, by mask or by position, and the masks themselves.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/import/constant_tensors.h"
+#include "frontend/onnx/import/lift.h"
+#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/tile_text/tile_text.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
+using api::Tensor;
+
+// The k first of a sorted axis and their positions; of equal elements the earlier comes first. NaN
+// is the greatest, as for ArgMax.
+Outputs TopK(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
+  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t largest, context.Int("largest", 1));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t k, context.HostInt(1));
+  Window window = WholeOf(x);
+  if (k < 0 || k > window.sizes[static_cast<size_t>(axis)]) {
+    return Invalid("k ", k, " is not between 0 and the size of axis ", axis, " of ",
+                   x.shape().ToString());
+  }
+  window.sizes[static_cast<size_t>(axis)] = k;
+  const std::string order = absl::StrCat("function (X) -> (I) { I = argsort(X, ", axis, ", ",
+                                         largest != 0 ? 1 : 0, "); }");
+  TARTAN_ASSIGN_OR_RETURN(const Tensor sorted, context.ApplyOne(order, {x}));
+  TARTAN_ASSIGN_OR_RETURN(const Tensor positions, SliceOf(context, sorted, window));
+  TARTAN_ASSIGN_OR_RETURN(
+      const Tensor values,
+      context.ApplyOne(
+          absl::StrCat("function (X, I) -> (Y) { Y = gather_elements(X, I, ", axis, "); }"),
+          {x, positions}));
+  return std::vector<Tensor>{values, positions};
+}
+
+using HostTensors = absl::StatusOr<std::vector<HostTensor>>;
+
+// Positions of elements that are not 0, flat.
+std::vector<int64_t> FindNonZero(const HostTensor& x) {
+  std::vector<int64_t> found;
+  for (int64_t i = 0; i < x.element_count(); ++i) {
+    if (x.GetDouble(i) != 0) found.push_back(i);
+  }
+  return found;
+}
+
+// How many elements are left depends on the condition. Without an axis the operand is flat.
+Outputs Compress(NodeContext& context) {
+  Tensor x = context.input(0);
+  int64_t axis = 0;
+  if (context.HasAttribute("axis")) {
+    TARTAN_ASSIGN_OR_RETURN(axis, context.Int("axis"));
+    TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
+  } else {
+    TARTAN_ASSIGN_OR_RETURN(x, Reshape(context, x, {x.shape().element_count()}));
+  }
+  const int64_t size = x.dims()[static_cast<size_t>(axis)];
+  const int64_t conditions = context.input(1).shape().element_count();
+  if (conditions > size) return Invalid(conditions, " conditions for a size of ", size);
+  const auto find = [](absl::Span<const HostTensor> operands) -> HostTensors {
+    const std::vector<int64_t> kept = FindNonZero(operands[0]);
+    return std::vector<HostTensor>{HostInts({static_cast<int64_t>(kept.size())}, kept)};
+  };
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> kept,
+                          context.RunOnHost({context.input(1)}, find));
+  TARTAN_ASSIGN_OR_RETURN(Tensor result, TakeOf(context, x, kept[0], axis));
+  return std::vector<Tensor>{std::move(result)};
+}
+
+// The coordinates of elements that are not 0: one row per dimension, one column per element.
+Outputs NonZero(NodeContext& context) {
+  const auto find = [](absl::Span<const HostTensor> operands) -> HostTensors {
+    const HostTensor& x = operands[0];
+    const std::vector<int64_t> strides = RowMajorStrides(x.shape().dims);
+    const std::vector<int64_t> found = FindNonZero(x);
+    std::vector<int64_t> coordinates;
+    for (size_t d = 0; d < strides.size(); ++d) {
+      for (int64_t i : found) coordinates.push_back(i / strides[d] % x.shape().dims[d]);
+    }
+    return std::vector<HostTensor>{
+        HostInts({x.shape().rank(), static_cast<int64_t>(found.size())}, coordinates)};
+  };
+  return context.RunOnHost({context.input(0)}, find);
+}
+
+// Indices, depth, values (off, on): a new axis of size depth that is on where the index says.
+Outputs OneHot(NodeContext& context) {
+  const Tensor& indices = context.input(0);
+  const Tensor& values = context.input(2);
+  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", -1));
+  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, indices.rank() + 1));
+  TARTAN_ASSIGN_OR_RETURN(const double depth, context.HostFloat(1));
+  constexpr double kMaxDepth = 1 << 24;
+  if (!(depth >= 1 && depth <= kMaxDepth)) return Invalid("depth ", depth);
+  if (values.dims() != std::vector<int64_t>{2}) {
+    return Invalid("the values are ", values.shape().ToString(), ", expected two");
+  }
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < static_cast<int64_t>(depth); ++i) positions.push_back(i);
+  std::vector<int64_t> along(static_cast<size_t>(indices.rank() + 1 - axis), 1);
+  along[0] = static_cast<int64_t>(positions.size());
+  std::vector<int64_t> apart = indices.dims();
+  apart.insert(apart.begin() + axis, 1);
+  return context.Apply(
+      TileFunction(
+          "I, K, V", "Y",
+          {"OFF[] = =(V[0])", "ON[] = =(V[1])", absl::StrCat("J = ", ReshapeCall("I", apart)),
+           absl::StrCat("P = ", ReshapeCall("K", along)),
+           absl::StrCat("Y = (J < 0 ? J + ", positions.size(), " : J) == P ? ON : OFF")}),
+      {indices, ConstantInts(positions), values});
+}
+
+// Keeps a triangle of each matrix: upper keeps column - row >= k, lower column - row <= k.
+Outputs Trilu(NodeContext& context) {
+  const Tensor& x = context.input(0);
+  if (x.rank() < 2) return Invalid("a matrix is expected, got ", x.shape().ToString());
+  TARTAN_ASSIGN_OR_RETURN(const int64_t upper, context.Int("upper", 1));
+  int64_t k = 0;
+  if (context.HasInput(1)) {
+    TARTAN_ASSIGN_OR_RETURN(k, context.HostInt(1));
+  }
+  // Beyond the corners all k are alike; within 32 bits, as the coordinates are.
+  const int64_t most = int64_t{1} << 30;
+  k = std::min(std::max(k, -most), most);
+  const std::string value =
+      absl::StrCat("index(X, ", x.rank() - 1, ") - index(X, ", x.rank() - 2, ") ",
+                   upper != 0 ? ">=" : "<=", " ", Literal(k), " ? X : 0");
+  return context.Apply(TileFunction("X", "Y", {"Y = " + Cast(value, x.type())}), {x});
+}
+
+constexpr OperatorRow kOperators[] = {
+    Moving({"Compress", 9, {2, 2}, Compress}),
+    {"NonZero", 9, {1, 1}, NonZero},
+    {"OneHot", 9, {3, 3}, OneHot, nullptr, nullptr, HostOperands(1)},
+    {"TopK", 1, {1, 1}, TopK, nullptr, KToOperand},
+    {"TopK", 10, {2, 2}, TopK, nullptr, nullptr, HostOperands(1)},
+    {"Trilu", 14, {1, 2}, Trilu, nullptr, nullptr, HostOperands(1)},
+};
+
+}  // namespace
+
+absl::Span<const OperatorRow> SelectionOperators() { return kOperators; }
+
+}  // namespace tartan::onnx

@@ -1,0 +1,75 @@
+// Softmax and its relatives.
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/import/constant_tensors.h"
+#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/tile_text/reduction_text.h"
+#include "frontend/onnx/tile_text/tile_text.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
+using Axes = std::vector<int64_t>;
+
+// From opset 13 on one axis; before, all axes from the given one on together.
+absl::StatusOr<Axes> ReadAxes(const NodeContext& context) {
+  const bool is_one = context.opset() >= 13;
+  const int64_t rank = context.input(0).rank();
+  TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", is_one ? -1 : 1));
+  if (!is_one && axis == rank) return Axes();
+  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, rank));
+  return is_one ? Axes{axis} : AxesFrom(axis, rank);
+}
+
+// Greatest element first, so that no exponential overflows.
+std::vector<std::string> ExponentialStatements(const api::Tensor& x, const Axes& axes) {
+  return {ReduceStatement("M", '>', "X", x.dims(), axes), "D = X - M", "E = exp(D)",
+          ReduceStatement("S", '+', "E", x.dims(), axes)};
+}
+
+Outputs Softmax(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(context));
+  const api::Tensor& x = context.input(0);
+  std::vector<std::string> statements = ExponentialStatements(x, axes);
+  statements.push_back("Y = E / S");
+  return context.Apply(TileFunction("X", "Y", statements));
+}
+
+Outputs LogSoftmax(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(context));
+  const api::Tensor& x = context.input(0);
+  std::vector<std::string> statements = ExponentialStatements(x, axes);
+  statements.push_back("Y = D - log(S)");
+  return context.Apply(TileFunction("X", "Y", statements));
+}
+
+// 1 at the first maximum, 0 elsewhere. MARKS falls along the axes, so that the first maximum
+// carries the greatest mark.
+Outputs Hardmax(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(context));
+  const api::Tensor& x = context.input(0);
+  Axes mark_dims(x.dims().size(), 1);
+  for (int64_t axis : axes) {
+    mark_dims[static_cast<size_t>(axis)] = x.dims()[static_cast<size_t>(axis)];
+  }
+  TARTAN_RETURN_IF_ERROR(CheckTable(mark_dims));
+  return context.Apply(
+      TileFunction("X, MARKS", "Y",
+                   {ReduceStatement("M", '>', "X", x.dims(), axes), "HIT = X == M ? MARKS : 0",
+                    ReduceStatement("FIRST", '>', "HIT", x.dims(), axes),
+                    absl::StrCat("Y = ", Cast("HIT == FIRST && HIT > 0", x.type()))}),
+      {x, Countdown(mark_dims)});
+}
+
+constexpr OperatorRow kOperators[] = {
+    {"Hardmax", 1, {1, 1}, Hardmax},
+    {"LogSoftmax", 1, {1, 1}, LogSoftmax},
+    {"Softmax", 1, {1, 1}, Softmax},
+};
+
+}  // namespace
+
+absl::Span<const OperatorRow> SoftmaxOperators() { return kOperators; }
+
+}  // namespace tartan::onnx

@@ -1,0 +1,247 @@
+// Values that the import needs and does not know: who is asked, and what is kept meanwhile.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "frontend/api/composer.h"
+#include "frontend/api/repeat.h"
+#include "frontend/onnx/import/importer.h"
+#include "proto/onnx.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using api::Tensor;
+using api::Value;
+
+// Inputs of at most as many integers or bools may be sizes: the model is bound to their values.
+constexpr int64_t kMaxSizes = 64;
+// Index points of a value computed on the host: more is work for a device.
+constexpr int64_t kMaxPointsOfValue = 1 << 22;
+// As many are always allowed: arithmetic of sizes.
+constexpr int64_t kPointsOfSizes = 1 << 14;
+
+bool MayHoldSizes(const Tensor& input) {
+  return !IsFloat(input.type()) && input.shape().element_count() <= kMaxSizes;
+}
+
+bool Contains(absl::Span<const Tensor> tensors, const Tensor& tensor) {
+  return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end();
+}
+
+std::vector<Tensor> PlaceholdersOf(absl::Span<const Tensor> tensors) {
+  std::vector<Tensor> found;
+  for (const Tensor& tensor : tensors) {
+    for (Tensor& placeholder : api::PlaceholdersOf(tensor)) {
+      if (!Contains(found, placeholder)) found.push_back(std::move(placeholder));
+    }
+  }
+  return found;
+}
+
+Value ReplaceTensors(const Value& value, absl::Span<const Tensor> tensors,
+                     absl::Span<const Tensor> by) {
+  std::vector<Tensor> inside;
+  api::AppendTensors(value, &inside);
+  for (Tensor& tensor : inside) {
+    const auto found = std::find(tensors.begin(), tensors.end(), tensor);
+    if (found != tensors.end()) tensor = by[static_cast<size_t>(found - tensors.begin())];
+  }
+  absl::Span<const Tensor> rest = inside;
+  return api::Replace(value, &rest);
+}
+
+}  // namespace
+
+// Notes that the values of placeholders are needed.
+absl::Status Importer::Wait(absl::Span<const Tensor> placeholders) {
+  ++unanswered_;
+  for (const Tensor& placeholder : placeholders) {
+    if (!Contains(needed_, placeholder)) needed_.push_back(placeholder);
+  }
+  return absl::FailedPreconditionError("a value decides shapes and is not known yet");
+}
+
+absl::StatusOr<std::vector<Value>> Importer::Known(absl::Span<const Slot> slots) {
+  std::vector<Value> values;
+  for (const Slot& slot : slots) {
+    if (slot.waits) return Wait({});  // what for has been noted where it began to wait
+    values.push_back(slot.value);
+  }
+  return values;
+}
+
+absl::StatusOr<HostTensor> Importer::HostValue(const Tensor& tensor) {
+  if (tensor.constant() != nullptr) return *tensor.constant();
+  const std::vector<Tensor> placeholders = api::PlaceholdersOf(tensor);
+  if (placeholders.empty()) {
+    absl::StatusOr<HostTensor> value = Evaluate(tensor, kMaxPointsOfValue);
+    if (!CanBeAsked(value.status())) return value;
+  }
+  const bool are_inputs =
+      !placeholders.empty() && std::all_of(placeholders.begin(), placeholders.end(),
+                                           [&](const Tensor& p) { return Contains(inputs_, p); });
+  const bool are_sizes =
+      are_inputs && std::all_of(placeholders.begin(), placeholders.end(), MayHoldSizes);
+  if (body_depth_ > 0 && !are_sizes) {
+    body_is_open_ = true;
+    return absl::FailedPreconditionError("a value decides the body of a loop");
+  }
+  if (are_sizes || resolver_ == nullptr) return Wait(placeholders);
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> answer, Ask("", {tensor}, nullptr));
+  return *answer[0].constant();
+}
+
+absl::StatusOr<HostTensor> Importer::Evaluate(const Tensor& tensor, int64_t max_points,
+                                              bool* is_exact) {
+  const int64_t given = std::max(std::min(max_points, host_points_left_), kPointsOfSizes);
+  int64_t points = given;
+  absl::StatusOr<HostTensor> value = api::EvaluateOnHost(tensor, &points, is_exact);
+  host_points_left_ = std::max<int64_t>(host_points_left_ - (given - points), 0);
+  return value;
+}
+
+absl::StatusOr<std::vector<Tensor>> Importer::RunOnHost(absl::Span<const Tensor> operands,
+                                                        const api::Call& call) {
+  std::vector<HostTensor> values;
+  for (const Tensor& operand : operands) {
+    TARTAN_ASSIGN_OR_RETURN(values.emplace_back(), Evaluate(operand, kMaxPointsOfValue));
+  }
+  api::NaiveRunner runner(host_turns_left_, host_points_left_);
+  const absl::StatusOr<std::vector<HostTensor>> results = call.Run(values, runner);
+  host_turns_left_ = runner.turns();
+  host_points_left_ = runner.points();
+  TARTAN_RETURN_IF_ERROR(results.status());
+  std::vector<Tensor> constants;
+  for (const HostTensor& result : *results) constants.push_back(Tensor::Constant(result));
+  return constants;
+}
+
+absl::StatusOr<std::vector<Tensor>> Importer::Run(const std::string& name,
+                                                  std::vector<Tensor> operands,
+                                                  std::shared_ptr<const api::Call> call) {
+  const std::vector<Tensor> placeholders = PlaceholdersOf(operands);
+  if (placeholders.empty()) {
+    absl::StatusOr<std::vector<Tensor>> results = RunOnHost(operands, *call);
+    if (!CanBeAsked(results.status())) return results;
+  }
+  if (body_depth_ > 0) {
+    body_is_open_ = true;
+    return absl::FailedPreconditionError("a value decides the body of a loop");
+  }
+  if (resolver_ == nullptr) return Wait(placeholders);
+  return Ask(name, std::move(operands), std::move(call));
+}
+
+absl::StatusOr<std::vector<Tensor>> Importer::Ask(const std::string& name,
+                                                  std::vector<Tensor> operands,
+                                                  std::shared_ptr<const api::Call> call) {
+  if (!needed_.empty()) return Wait({});  // the import begins again anyway
+  api::Question question{name, std::move(operands), std::move(call), TensorsToKeep()};
+  TARTAN_ASSIGN_OR_RETURN(const api::Answer answer, resolver_->Ask(question));
+  ReplaceKept(question.kept, answer.kept);
+  return answer.results;
+}
+
+// What nodes after this one read and what handlers hold, if it is computed from placeholders.
+std::vector<Tensor> Importer::TensorsToKeep() const {
+  std::vector<Tensor> tensors;
+  for (const Scope* scope = current_scope_; scope != nullptr; scope = scope->caller) {
+    for (const auto& [name, slot] : scope->slots) {
+      const auto last = scope->graph->last_use.find(name);
+      if (last == scope->graph->last_use.end()) continue;
+      // A node of an outer scope may read it again in the next turn of its loop.
+      const bool is_outer = scope != current_scope_;
+      if (is_outer ? last->second >= scope->position : last->second > scope->position) {
+        api::AppendTensors(slot.value, &tensors);
+      }
+    }
+  }
+  for (const std::vector<Value>* held : held_) {
+    for (const Value& value : *held) api::AppendTensors(value, &tensors);
+  }
+  std::vector<Tensor> kept;
+  for (const Tensor& tensor : tensors) {
+    const bool is_computed = tensor.depends_on_placeholder() && !tensor.is_placeholder();
+    if (is_computed && !Contains(kept, tensor)) kept.push_back(tensor);
+  }
+  return kept;
+}
+
+void Importer::ReplaceKept(absl::Span<const Tensor> tensors, absl::Span<const Tensor> by) {
+  if (tensors.empty()) return;
+  for (Scope* scope = current_scope_; scope != nullptr; scope = scope->caller) {
+    for (auto& [name, slot] : scope->slots) slot.value = ReplaceTensors(slot.value, tensors, by);
+  }
+  for (std::vector<Value>* held : held_) {
+    for (Value& value : *held) value = ReplaceTensors(value, tensors, by);
+  }
+}
+
+absl::StatusOr<std::vector<Value>> Importer::ImportSubgraph(const GraphProto& graph,
+                                                            absl::Span<const Value> inputs) {
+  return ImportNested(graph, inputs, nullptr);
+}
+
+absl::StatusOr<std::optional<LoopBody>> Importer::ImportLoopBody(const GraphProto& graph,
+                                                                 absl::Span<const Value> inputs) {
+  LoopBody body;
+  const bool was_open = std::exchange(body_is_open_, false);
+  ++body_depth_;
+  absl::StatusOr<std::vector<Value>> outputs = ImportNested(graph, inputs, &body);
+  --body_depth_;
+  const bool is_open = std::exchange(body_is_open_, was_open);
+  if (is_open) return std::optional<LoopBody>();
+  TARTAN_RETURN_IF_ERROR(outputs.status());
+  body.outputs = *std::move(outputs);
+  return std::optional<LoopBody>(std::move(body));
+}
+
+absl::StatusOr<uint32_t> Importer::NextStream() {
+  if (body_depth_ > 0) {
+    body_is_open_ = true;
+    return absl::FailedPreconditionError("random numbers differ from turn to turn");
+  }
+  return streams_++;
+}
+
+absl::StatusOr<Value> Importer::Reimport(const std::string& name,
+                                         const std::map<std::string, Value>& given) {
+  const Graph& graph = *current_scope_->graph;
+  std::set<std::string> wanted = {name};
+  std::vector<int> positions;  // of the nodes between, the last first
+  for (int i = current_scope_->position - 1; i >= 0; --i) {
+    const NodeProto& node = *graph.nodes[static_cast<size_t>(i)];
+    const bool is_between =
+        std::any_of(node.output().begin(), node.output().end(), [&](const std::string& output) {
+          return wanted.count(output) != 0 && given.count(output) == 0;
+        });
+    if (!is_between) continue;
+    positions.push_back(i);
+    wanted.insert(node.input().begin(), node.input().end());
+    for (const AttributeProto& attribute : node.attribute()) {
+      const auto nested = graph.subgraphs.find(&attribute.g());
+      if (nested == graph.subgraphs.end()) continue;
+      for (const auto& [captured, reader] : nested->second->captured) wanted.insert(captured);
+    }
+  }
+  TARTAN_RETURN_IF_ERROR(CountRepeated(static_cast<int64_t>(positions.size())));
+  Scope scope;
+  scope.outer = current_scope_;
+  scope.caller = current_scope_;
+  scope.graph = &graph;
+  for (const auto& [key, value] : given) scope.slots[key] = {value};
+  for (auto i = positions.rbegin(); i != positions.rend(); ++i) {
+    scope.position = *i;
+    TARTAN_RETURN_IF_ERROR(
+        ImportNode(*graph.nodes[static_cast<size_t>(*i)], *current_frame_, scope));
+    for (const auto& [key, value] : given) scope.slots[key] = {value};
+  }
+  const std::unique_ptr<Slot> slot = scope.Find(name);
+  if (slot == nullptr) return Invalid("there is no tensor '", name, "' before this node");
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> values, Known({*slot}));
+  return values[0];
+}
+
+}  // namespace tartan::onnx

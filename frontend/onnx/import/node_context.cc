@@ -1,0 +1,322 @@
+#include "frontend/onnx/import/node_context.h"
+
+#include <algorithm>
+
+#include "frontend/api/function.h"
+#include "frontend/onnx/import/graph.h"
+#include "frontend/onnx/model/value_proto.h"
+#include "proto/onnx.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using Attribute = AttributeProto;
+
+std::string KindName(int type) {
+  std::string name = Attribute::AttributeType_Name(static_cast<Attribute::AttributeType>(type));
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+
+// The kind of an attribute; where the file leaves it out, that of the field that is set.
+int KindOf(const Attribute& a) {
+  if (a.type() != Attribute::UNDEFINED) return a.type();
+  if (a.has_f()) return Attribute::FLOAT;
+  if (a.has_i()) return Attribute::INT;
+  if (a.has_s()) return Attribute::STRING;
+  if (a.has_t()) return Attribute::TENSOR;
+  if (a.has_g()) return Attribute::GRAPH;
+  if (a.floats_size() > 0) return Attribute::FLOATS;
+  if (a.ints_size() > 0) return Attribute::INTS;
+  if (a.strings_size() > 0) return Attribute::STRINGS;
+  return Attribute::UNDEFINED;  // an empty list of any kind
+}
+
+absl::Status Missing(absl::string_view name) {
+  return Invalid("attribute '", name, "' is missing");
+}
+
+absl::Status CheckKind(const Attribute& attribute, int expected) {
+  const int kind = KindOf(attribute);
+  const bool is_list = expected == Attribute::FLOATS || expected == Attribute::INTS ||
+                       expected == Attribute::STRINGS;
+  if (kind == expected || (kind == Attribute::UNDEFINED && is_list)) return absl::OkStatus();
+  return Invalid("attribute '", attribute.name(), "': expected ", KindName(expected), ", got ",
+                 KindName(kind));
+}
+
+// The attribute `name` of a kind, read by `get`.
+template <class Get>
+auto ReadAttribute(const NodeContext& context, absl::string_view name, int kind, Get get)
+    -> absl::StatusOr<decltype(get(std::declval<const Attribute&>()))> {
+  const Attribute* attribute = context.Find(name);
+  if (attribute == nullptr) return Missing(name);
+  TARTAN_RETURN_IF_ERROR(CheckKind(*attribute, kind));
+  return get(*attribute);
+}
+
+// A function of values on the host.
+class HostCall final : public api::Call {
+ public:
+  explicit HostCall(NodeContext::HostFunction function) : function_(std::move(function)) {}
+  absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> operands,
+                                              api::CallRunner& /*runner*/) const override {
+    return function_(operands);
+  }
+
+ private:
+  const NodeContext::HostFunction function_;
+};
+
+// Handlers of values may be given sequences and empty optionals.
+absl::Status CheckTensor(const api::Value& value, int i) {
+  if (value.is_nothing()) return Invalid("operand ", i, " is missing");
+  return value.is_tensor() ? absl::OkStatus() : Invalid("operand ", i, " is no tensor");
+}
+
+}  // namespace
+
+NodeContext::NodeContext(const NodeProto& node, int64_t opset, std::vector<api::Value> inputs,
+                         const AttributeMap* function_attributes, NodeServices* services)
+    : node_(node),
+      opset_(opset),
+      values_(std::move(inputs)),
+      function_attributes_(function_attributes),
+      services_(services) {
+  for (const api::Value& value : values_) inputs_.push_back(value.tensor());
+}
+
+absl::string_view NodeContext::op_type() const { return node_.op_type(); }
+
+int NodeContext::output_count() const { return node_.output_size(); }
+
+bool NodeContext::WantsOutput(int i) const {
+  return i < node_.output_size() && !node_.output(i).empty();
+}
+
+const AttributeProto* NodeContext::Find(absl::string_view name) const {
+  for (const AttributeProto& attribute : node_.attribute()) {
+    if (attribute.name() != name) continue;
+    if (attribute.ref_attr_name().empty()) return &attribute;
+    if (function_attributes_ == nullptr) return nullptr;
+    const auto found = function_attributes_->find(attribute.ref_attr_name());
+    return found == function_attributes_->end() ? nullptr : found->second;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<HostTensor> NodeContext::HostValue(int i) {
+  TARTAN_RETURN_IF_ERROR(CheckTensor(value(i), i));
+  return services_->HostValue(inputs_[i]);
+}
+
+absl::StatusOr<std::vector<int64_t>> NodeContext::HostInts(int i) {
+  TARTAN_RETURN_IF_ERROR(CheckTensor(value(i), i));
+  if (!IsInteger(inputs_[i].type()) && inputs_[i].type() != DataType::kBool) {
+    return Invalid("operand ", i, ": expected integers, got ", inputs_[i].shape().ToString());
+  }
+  TARTAN_ASSIGN_OR_RETURN(const HostTensor value, HostValue(i));
+  return value.ToInts();
+}
+
+absl::StatusOr<int64_t> NodeContext::HostInt(int i) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> values, HostInts(i));
+  if (values.size() != 1) {
+    return Invalid("operand ", i, ": expected one number, got ", inputs_[i].shape().ToString());
+  }
+  return values[0];
+}
+
+absl::StatusOr<double> NodeContext::HostFloat(int i) {
+  TARTAN_RETURN_IF_ERROR(CheckTensor(value(i), i));
+  if (inputs_[i].shape().element_count() != 1) {
+    return Invalid("operand ", i, ": expected one number, got ", inputs_[i].shape().ToString());
+  }
+  TARTAN_ASSIGN_OR_RETURN(const HostTensor value, HostValue(i));
+  return value.GetDouble(0);
+}
+
+absl::StatusOr<int64_t> NodeContext::Int(absl::string_view name) const {
+  return ReadAttribute(*this, name, Attribute::INT, [](const Attribute& a) { return a.i(); });
+}
+
+absl::StatusOr<int64_t> NodeContext::Int(absl::string_view name, int64_t otherwise) const {
+  if (!HasAttribute(name)) return otherwise;
+  return Int(name);
+}
+
+absl::StatusOr<float> NodeContext::Float(absl::string_view name) const {
+  return ReadAttribute(*this, name, Attribute::FLOAT, [](const Attribute& a) { return a.f(); });
+}
+
+absl::StatusOr<float> NodeContext::Float(absl::string_view name, float otherwise) const {
+  if (!HasAttribute(name)) return otherwise;
+  return Float(name);
+}
+
+absl::StatusOr<std::string> NodeContext::String(absl::string_view name) const {
+  return ReadAttribute(*this, name, Attribute::STRING,
+                       [](const Attribute& a) { return std::string(a.s()); });
+}
+
+absl::StatusOr<std::string> NodeContext::String(absl::string_view name,
+                                                absl::string_view otherwise) const {
+  if (!HasAttribute(name)) return std::string(otherwise);
+  return String(name);
+}
+
+absl::StatusOr<std::vector<int64_t>> NodeContext::Ints(absl::string_view name) const {
+  return ReadAttribute(*this, name, Attribute::INTS, [](const Attribute& a) {
+    return std::vector<int64_t>(a.ints().begin(), a.ints().end());
+  });
+}
+
+absl::StatusOr<std::vector<int64_t>> NodeContext::Ints(absl::string_view name,
+                                                       std::vector<int64_t> otherwise) const {
+  if (!HasAttribute(name)) return otherwise;
+  return Ints(name);
+}
+
+absl::StatusOr<std::vector<float>> NodeContext::Floats(absl::string_view name) const {
+  return ReadAttribute(*this, name, Attribute::FLOATS, [](const Attribute& a) {
+    return std::vector<float>(a.floats().begin(), a.floats().end());
+  });
+}
+
+absl::StatusOr<std::vector<std::string>> NodeContext::Strings(absl::string_view name) const {
+  return ReadAttribute(*this, name, Attribute::STRINGS, [](const Attribute& a) {
+    return std::vector<std::string>(a.strings().begin(), a.strings().end());
+  });
+}
+
+absl::StatusOr<HostTensor> NodeContext::TensorValue(absl::string_view name) const {
+  TARTAN_ASSIGN_OR_RETURN(const api::HostValue value, ConstantValue(name));
+  if (value.element() == api::Element::kPlain) return value.tensor();
+  return Unsupported("attribute '", name, "': elements of type ", api::Name(value.element()));
+}
+
+absl::StatusOr<api::HostValue> NodeContext::ConstantValue(absl::string_view name) const {
+  TARTAN_ASSIGN_OR_RETURN(
+      const TensorProto* proto,
+      ReadAttribute(*this, name, Attribute::TENSOR, [](const Attribute& a) { return &a.t(); }));
+  absl::StatusOr<api::HostValue> value = ToHostValue(*proto, tensor_source());
+  if (value.ok()) return value;
+  return absl::Status(value.status().code(),
+                      absl::StrCat("attribute '", name, "': ", value.status().message()));
+}
+
+absl::StatusOr<DataType> NodeContext::Type(absl::string_view name) const {
+  TARTAN_ASSIGN_OR_RETURN(const int64_t number, Int(name));
+  return DataTypeFromOnnx(static_cast<int32_t>(number));
+}
+
+absl::StatusOr<DataType> NodeContext::Type(absl::string_view name, DataType otherwise) const {
+  if (!HasAttribute(name)) return otherwise;
+  return Type(name);
+}
+
+absl::StatusOr<const GraphProto*> NodeContext::Graph(absl::string_view name) const {
+  return ReadAttribute(*this, name, Attribute::GRAPH, [](const Attribute& a) { return &a.g(); });
+}
+
+absl::StatusOr<std::vector<api::Value>> NodeContext::ImportSubgraph(
+    absl::string_view name, absl::Span<const api::Value> inputs) {
+  TARTAN_ASSIGN_OR_RETURN(const GraphProto* graph, Graph(name));
+  return services_->ImportSubgraph(*graph, inputs);
+}
+
+absl::StatusOr<std::vector<api::Tensor>> NodeContext::Run(std::vector<api::Tensor> operands,
+                                                          std::shared_ptr<const api::Call> call) {
+  return services_->Run(LabelOf(node_), std::move(operands), std::move(call));
+}
+
+absl::StatusOr<std::vector<api::Tensor>> NodeContext::RunOnHost(std::vector<api::Tensor> operands,
+                                                                HostFunction function) {
+  return Run(std::move(operands), std::make_shared<HostCall>(std::move(function)));
+}
+
+absl::StatusOr<std::vector<api::Tensor>> NodeContext::Apply(
+    absl::string_view text, absl::Span<const api::Tensor> inputs) const {
+  TARTAN_ASSIGN_OR_RETURN(const api::Function function, api::Function::FromTile(text));
+  return function.Apply(inputs, LabelOf(node_));
+}
+
+absl::StatusOr<std::vector<api::Tensor>> NodeContext::Apply(absl::string_view text) const {
+  return Apply(text, inputs_);
+}
+
+absl::StatusOr<api::Tensor> NodeContext::ApplyOne(absl::string_view text,
+                                                  absl::Span<const api::Tensor> inputs) const {
+  TARTAN_ASSIGN_OR_RETURN(std::vector<api::Tensor> outputs, Apply(text, inputs));
+  if (outputs.size() != 1) return absl::InternalError("a Tile function of one output is expected");
+  return outputs[0];
+}
+
+absl::StatusOr<api::Tensor> NodeContext::Checked(const api::Tensor& values,
+                                                 std::vector<api::Bounds> bounds,
+                                                 absl::string_view noun,
+                                                 std::optional<int64_t> exempt) const {
+  if (!IsInteger(values.type())) return Invalid(noun, ": integers are expected");
+  api::Check check{"", std::string(noun), std::move(bounds), exempt};
+  // The importer puts the node in front.
+  const absl::Status known = api::CheckIfKnown(check, values);
+  if (!known.ok()) return Invalid(known.message());
+  check.node = services_->Place();
+  check.order = services_->NextCheck();
+  return api::Checked(values, std::move(check));
+}
+
+absl::Status NodeContext::CheckInput(int i, std::vector<api::Bounds> bounds, absl::string_view noun,
+                                     std::optional<int64_t> exempt) {
+  TARTAN_ASSIGN_OR_RETURN(api::Tensor checked, Checked(input(i), std::move(bounds), noun, exempt));
+  SetInput(i, value(i).With(std::move(checked)));
+  return absl::OkStatus();
+}
+
+void NodeContext::SetInput(int i, api::Value value) {
+  const size_t position = static_cast<size_t>(i);
+  if (i >= input_count()) {
+    values_.resize(position + 1);
+    inputs_.resize(position + 1);
+  }
+  inputs_[position] = value.tensor();
+  values_[position] = std::move(value);
+}
+
+absl::StatusOr<int64_t> NormalAxis(int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank) {
+    return Invalid("axis ", axis, " does not exist in a tensor of rank ", rank);
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+absl::StatusOr<std::vector<int64_t>> NormalAxes(absl::Span<const int64_t> axes, int64_t rank) {
+  std::vector<int64_t> result;
+  for (int64_t axis : axes) {
+    TARTAN_ASSIGN_OR_RETURN(const int64_t normal, NormalAxis(axis, rank));
+    result.push_back(normal);
+  }
+  std::sort(result.begin(), result.end());
+  const auto twice = std::adjacent_find(result.begin(), result.end());
+  if (twice != result.end()) return Invalid("axis ", *twice, " is given twice");
+  return result;
+}
+
+api::Tensor ConstantInts(const std::vector<int64_t>& values) {
+  const TensorShape shape{DataType::kInt64, {static_cast<int64_t>(values.size())}};
+  return api::Tensor::Constant(HostTensor::FromVector(shape, values));
+}
+
+api::Tensor ConstantInt(int64_t value) {
+  return api::Tensor::Constant(
+      HostTensor::FromVector(TensorShape{DataType::kInt64, {}}, std::vector<int64_t>{value}));
+}
+
+api::Tensor ConstantScalar(DataType type, double value) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(type)));
+  StoreElement(type, value, 0, bytes.data());
+  return api::Tensor::Constant(HostTensor(TensorShape{type, {}}, bytes));
+}
+
+}  // namespace tartan::onnx

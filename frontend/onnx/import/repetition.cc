@@ -1,0 +1,291 @@
+#include "frontend/onnx/import/repetition.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/tile_text/movement.h"
+#include "proto/onnx.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using api::Tensor;
+using api::Value;
+
+// Turns whose graphs are joined into one program rather than run one after the other.
+constexpr int64_t kMaxJoinedTurns = 4;
+// Turns imported one by one: more is a program that nobody waits for.
+constexpr int64_t kMaxImportedTurns = 20000;
+
+bool IsPlain(const Value& value) {
+  return value.is_tensor() && value.element() == api::Element::kPlain;
+}
+
+// The turn and the condition, as a body's inputs.
+std::vector<Value> TurnInputs(const Repetition& repetition, Tensor turn) {
+  const TensorShape condition{DataType::kBool, repetition.condition_dims};
+  return {Value(std::move(turn)),
+          Value(Tensor::Constant(HostTensor::FromVector(condition, std::vector<uint8_t>{1})))};
+}
+
+TensorShape RowShape(const Tensor& x) {
+  TensorShape shape = x.shape();
+  shape.dims.erase(shape.dims.begin());
+  return shape;
+}
+
+absl::StatusOr<Tensor> RowOf(const NodeContext& context, const Tensor& x, int64_t row) {
+  Window window = WholeOf(x);
+  window.start[0] = row;
+  window.sizes[0] = 1;
+  TARTAN_ASSIGN_OR_RETURN(const Tensor slice, SliceOf(context, x, window));
+  return Reshape(context, slice, RowShape(x).dims);
+}
+
+absl::StatusOr<Tensor> StackOf(const NodeContext& context, const std::vector<Tensor>& rows) {
+  std::vector<Tensor> parts;
+  for (const Tensor& row : rows) {
+    if (row.shape() != rows[0].shape()) {
+      return Invalid("turns make rows of different shapes: ", rows[0].shape().ToString(), " and ",
+                     row.shape().ToString());
+    }
+    std::vector<int64_t> dims = row.dims();
+    dims.insert(dims.begin(), 1);
+    TARTAN_ASSIGN_OR_RETURN(parts.emplace_back(), Reshape(context, row, dims));
+  }
+  return ConcatOf(context, parts, 0);
+}
+
+// The body in terms of placeholders, with its own shapes for states and rows.
+struct Trial {
+  api::RepeatBody body;
+  std::vector<Tensor> captured;
+};
+
+// Nothing where the body must know values, or its states change their shapes or are no tensors.
+absl::StatusOr<std::optional<Trial>> TryBody(NodeContext& context, const Repetition& repetition) {
+  Trial trial;
+  api::RepeatBody& body = trial.body;
+  std::vector<Value> inputs;
+  if (repetition.has_turn) {
+    body.turn = Tensor::Placeholder("turn", TensorShape{DataType::kInt64, {}});
+    inputs = TurnInputs(repetition, body.turn);
+  }
+  for (const Value& state : repetition.states) {
+    if (!IsPlain(state)) return std::optional<Trial>();
+    body.states.push_back(Tensor::Placeholder("state", state.tensor().shape()));
+    inputs.push_back(body.states.back());
+  }
+  for (const Tensor& scanned : repetition.scanned) {
+    body.slices.push_back(Tensor::Placeholder("row", RowShape(scanned)));
+    inputs.push_back(body.slices.back());
+  }
+  TARTAN_ASSIGN_OR_RETURN(std::optional<LoopBody> imported,
+                          context.services().ImportLoopBody(*repetition.graph, inputs));
+  if (!imported.has_value()) return std::optional<Trial>();
+  body.invariants = imported->placeholders;
+  trial.captured = std::move(imported->captured);
+  size_t next = 0;
+  if (repetition.has_turn) {
+    TARTAN_RETURN_IF_ERROR(CheckCondition("the body's condition", imported->outputs[next]));
+    body.goes_on = imported->outputs[next++].tensor();
+  }
+  for (const Tensor& state : body.states) {
+    const Value& made = imported->outputs[next++];
+    if (!IsPlain(made) || made.tensor().shape() != state.shape()) return std::optional<Trial>();
+    body.next_states.push_back(made.tensor());
+  }
+  while (next < imported->outputs.size()) {
+    const Value& made = imported->outputs[next++];
+    if (!IsPlain(made)) return std::optional<Trial>();
+    body.rows.push_back(made.tensor());
+  }
+  return std::optional<Trial>(std::move(trial));
+}
+
+// Whether the condition lets every turn happen; sets `turns` where it ends the first one.
+void DropKnownCondition(api::RepeatBody* body) {
+  if (!body->goes_on.defined() || body->goes_on.constant() == nullptr) return;
+  if (body->goes_on.constant()->GetInt(0) == 0) body->turns = std::min<int64_t>(body->turns, 1);
+  body->goes_on = Tensor();
+}
+
+absl::StatusOr<RepetitionResult> RunBody(NodeContext& context, const Repetition& repetition,
+                                         Trial trial) {
+  std::vector<Tensor> operands;
+  for (const Value& state : repetition.states) operands.push_back(state.tensor());
+  operands.insert(operands.end(), repetition.scanned.begin(), repetition.scanned.end());
+  operands.insert(operands.end(), trial.captured.begin(), trial.captured.end());
+  const size_t states = repetition.states.size();
+  TARTAN_ASSIGN_OR_RETURN(
+      const std::vector<Tensor> results,
+      context.Run(std::move(operands), std::make_shared<api::RepeatCall>(std::move(trial.body))));
+  RepetitionResult result;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (i < states) {
+      result.states.push_back(results[i]);
+    } else {
+      result.stacked.push_back(results[i]);
+    }
+  }
+  return result;
+}
+
+// The condition after a turn; an error where it waits for values.
+absl::StatusOr<bool> GoesOn(NodeContext& context, const Value& condition) {
+  TARTAN_RETURN_IF_ERROR(CheckCondition("the body's condition", condition));
+  TARTAN_ASSIGN_OR_RETURN(const HostTensor value, context.services().HostValue(condition.tensor()));
+  return value.GetInt(0) != 0;
+}
+
+absl::StatusOr<RepetitionResult> RunTurns(NodeContext& context, const Repetition& repetition,
+                                          size_t rows_per_turn) {
+  // States, and the rows of all turns so far: answers to questions of a turn may replace them.
+  std::vector<Value> states = repetition.states;
+  std::vector<Value> rows;
+  context.services().Hold(&states);
+  context.services().Hold(&rows);
+  const auto run = [&]() -> absl::Status {
+    bool goes_on = repetition.turns > 0;
+    for (int64_t turn = 0; goes_on && turn < repetition.turns; ++turn) {
+      if (turn >= kMaxImportedTurns) {
+        return absl::ResourceExhaustedError(absl::StrCat(
+            "a loop whose turns differ takes more than ", kMaxImportedTurns, " turns"));
+      }
+      std::vector<Value> inputs;
+      if (repetition.has_turn) inputs = TurnInputs(repetition, ConstantInt(turn));
+      inputs.insert(inputs.end(), states.begin(), states.end());
+      for (const Tensor& scanned : repetition.scanned) {
+        TARTAN_ASSIGN_OR_RETURN(inputs.emplace_back(), RowOf(context, scanned, turn));
+      }
+      TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> outputs,
+                              context.services().ImportSubgraph(*repetition.graph, inputs));
+      const size_t first = repetition.has_turn ? 1 : 0;
+      for (size_t i = 0; i < states.size(); ++i) states[i] = outputs[first + i];
+      for (size_t i = first + states.size(); i < outputs.size(); ++i) rows.push_back(outputs[i]);
+      if (repetition.has_turn && turn + 1 < repetition.turns) {
+        TARTAN_ASSIGN_OR_RETURN(goes_on, GoesOn(context, outputs[0]));
+      }
+    }
+    return absl::OkStatus();
+  };
+  const absl::Status status = run();
+  context.services().Release();
+  context.services().Release();
+  TARTAN_RETURN_IF_ERROR(status);
+  RepetitionResult result;
+  result.states = std::move(states);
+  for (size_t i = 0; i < rows_per_turn; ++i) {
+    std::vector<Tensor> column;
+    for (size_t r = i; r < rows.size(); r += rows_per_turn) {
+      if (!IsPlain(rows[r])) return Unsupported("rows that are no tensors of numbers");
+      column.push_back(rows[r].tensor());
+    }
+    TARTAN_ASSIGN_OR_RETURN(result.stacked.emplace_back(), StackOf(context, column));
+  }
+  return result;
+}
+
+// No turn at all: the shapes of rows are those of a turn that would have been.
+absl::StatusOr<RepetitionResult> RunNoTurn(const Repetition& repetition,
+                                           const std::optional<Trial>& trial,
+                                           size_t rows_per_turn) {
+  RepetitionResult result;
+  result.states = repetition.states;
+  if (rows_per_turn > 0 && !trial.has_value()) {
+    return Unsupported("a loop without turns whose rows have no known shape");
+  }
+  for (size_t i = 0; i < rows_per_turn; ++i) {
+    TensorShape shape = trial->body.rows[i].shape();
+    shape.dims.insert(shape.dims.begin(), 0);
+    result.stacked.push_back(Tensor::Constant(HostTensor::Zeros(shape)));
+  }
+  return result;
+}
+
+absl::Status CheckBody(const Repetition& repetition) {
+  const size_t inputs =
+      (repetition.has_turn ? 2 : 0) + repetition.states.size() + repetition.scanned.size();
+  const size_t outputs = (repetition.has_turn ? 1 : 0) + repetition.states.size();
+  const GraphProto& graph = *repetition.graph;
+  if (static_cast<size_t>(graph.input_size()) != inputs) {
+    return Invalid("the body has ", graph.input_size(), " inputs where ", inputs, " are given");
+  }
+  if (static_cast<size_t>(graph.output_size()) < outputs) {
+    return Invalid("the body has ", graph.output_size(), " outputs where at least ", outputs,
+                   " are needed");
+  }
+  return absl::OkStatus();
+}
+
+// The dimensions of a tensor of `rank` with `axis` first.
+std::vector<int64_t> AxisFirst(int64_t rank, int64_t axis) {
+  std::vector<int64_t> order(static_cast<size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin(), order.begin() + axis, order.begin() + axis + 1);
+  return order;
+}
+
+absl::StatusOr<Tensor> Reversed(const NodeContext& context, const Tensor& x) {
+  if (x.dims()[0] == 0) return x;
+  Window window = WholeOf(x);
+  window.start[0] = x.dims()[0] - 1;
+  window.step[0] = -1;
+  return SliceOf(context, x, window);
+}
+
+}  // namespace
+
+absl::Status CheckCondition(absl::string_view what, const Value& condition) {
+  if (!IsPlain(condition)) return Invalid(what, " is no tensor of bool");
+  const TensorShape& shape = condition.tensor().shape();
+  if (shape.type == DataType::kBool && shape.element_count() == 1) return absl::OkStatus();
+  return Invalid(what, " is ", shape.ToString(), ", not a single bool");
+}
+
+absl::StatusOr<RepetitionResult> Repeat(NodeContext& context, const Repetition& repetition) {
+  TARTAN_RETURN_IF_ERROR(CheckBody(repetition));
+  const size_t rows_per_turn = static_cast<size_t>(repetition.graph->output_size()) -
+                               repetition.states.size() - (repetition.has_turn ? 1 : 0);
+  if (repetition.turns > 0 && repetition.turns <= kMaxJoinedTurns) {
+    return RunTurns(context, repetition, rows_per_turn);
+  }
+  TARTAN_ASSIGN_OR_RETURN(std::optional<Trial> trial, TryBody(context, repetition));
+  if (repetition.turns <= 0) return RunNoTurn(repetition, trial, rows_per_turn);
+  if (!trial.has_value()) return RunTurns(context, repetition, rows_per_turn);
+  trial->body.turns = repetition.turns;
+  DropKnownCondition(&trial->body);
+  const bool is_endless =
+      !trial->body.goes_on.defined() && trial->body.turns == std::numeric_limits<int64_t>::max();
+  if (is_endless) return Invalid("the loop never ends");
+  return RunBody(context, repetition, *std::move(trial));
+}
+
+absl::StatusOr<Tensor> RowsFirst(const NodeContext& context, const Tensor& x, int64_t axis,
+                                 bool reversed) {
+  Tensor rows = x;
+  if (axis != 0) {
+    TARTAN_ASSIGN_OR_RETURN(rows, Transpose(context, x, AxisFirst(x.rank(), axis)));
+  }
+  return reversed ? Reversed(context, rows) : rows;
+}
+
+absl::StatusOr<Tensor> RowsBack(const NodeContext& context, const Tensor& x, int64_t axis,
+                                bool reversed) {
+  Tensor rows = x;
+  if (reversed) {
+    TARTAN_ASSIGN_OR_RETURN(rows, Reversed(context, x));
+  }
+  if (axis == 0) return rows;
+  const std::vector<int64_t> order = AxisFirst(x.rank(), axis);
+  std::vector<int64_t> inverse(order.size());
+  for (size_t d = 0; d < order.size(); ++d) {
+    inverse[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
+  }
+  return Transpose(context, rows, inverse);
+}
+
+}  // namespace tartan::onnx

@@ -1,0 +1,32 @@
+// A file mapped into memory for reading.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace tartan::onnx {
+
+class MappedFile {
+ public:
+  // NotFound when there is no such file, InvalidArgument for a folder, Unavailable when it cannot
+  // be read; the message names `path` and the system's reason.
+  static absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  // Valid as long as this object.
+  absl::Span<const uint8_t> bytes() const { return {data_, size_}; }
+
+ private:
+  MappedFile(const uint8_t* data, size_t size) : data_(data), size_(size) {}
+
+  const uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace tartan::onnx

@@ -1,0 +1,96 @@
+#include "frontend/onnx/model/model_reader.h"
+
+#include <google/protobuf/io/coded_stream.h>
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/import/nesting.h"
+#include "frontend/onnx/model/mapped_file.h"
+#include "proto/onnx.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+constexpr int kMessagesPerGraph = 3;  // node, attribute, graph
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+absl::Status NotAModel(absl::string_view name, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(name, ": no ONNX model: ", why));
+}
+
+absl::Status CheckVersions(const ModelProto& model, absl::string_view name) {
+  if (model.ir_version() < 1) {
+    return NotAModel(name, absl::StrCat("its IR version is ", model.ir_version()));
+  }
+  if (model.ir_version() > kNewestIrVersion) {
+    return absl::UnimplementedError(absl::StrCat(name, ": IR version ", model.ir_version(),
+                                                 " is newer than ", kNewestIrVersion,
+                                                 ", the newest supported"));
+  }
+  for (const OperatorSetIdProto& opset : model.opset_import()) {
+    const bool is_default = opset.domain().empty() || opset.domain() == "ai.onnx";
+    if (opset.version() < 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, ": operator set version ", opset.version(), " of domain '", opset.domain(), "'"));
+    }
+    if (is_default && opset.version() > kNewestOpset) {
+      return absl::UnimplementedError(absl::StrCat(name, ": operator set ", opset.version(),
+                                                   " is newer than ", kNewestOpset,
+                                                   ", the newest supported"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Protobuf refuses what lies deeper than 100 messages, which are 32 graphs in each other: where it
+// fails, it tries again with more and a stack for it.
+absl::StatusOr<bool> Parse(absl::Span<const uint8_t> bytes, ModelProto* model) {
+  const int size = static_cast<int>(bytes.size());
+  if (model->ParseFromArray(bytes.data(), size)) return true;
+  bool is_parsed = false;
+  TARTAN_RETURN_IF_ERROR(WithDeepStack(kMaxNestedGraphs, [&] {
+    google::protobuf::io::CodedInputStream stream(bytes.data(), size);
+    stream.SetRecursionLimit(kMessagesPerGraph * static_cast<int>(kMaxNestedGraphs));
+    is_parsed = model->ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
+  }));
+  return is_parsed;
+}
+
+}  // namespace
+
+absl::StatusOr<ModelFile> ReadModelBytes(absl::Span<const uint8_t> bytes, absl::string_view name) {
+  if (bytes.empty()) return NotAModel(name, "it is empty");
+  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(name, ": ", bytes.size(),
+                     " bytes, but a protobuf message holds at most 2 GiB; save the model with its "
+                     "weights as external data"));
+  }
+  auto model = NewModelProto();
+  TARTAN_ASSIGN_OR_RETURN(const bool is_parsed, Parse(bytes, model.get()));
+  if (!is_parsed) {
+    return NotAModel(name,
+                     absl::StrCat("its bytes are no protobuf message of the right form, it is "
+                                  "cut off, or its graphs lie more than ",
+                                  kMaxNestedGraphs, " deep in each other"));
+  }
+  if (!model->has_graph()) return NotAModel(name, "it holds no graph, or it is cut off");
+  TARTAN_RETURN_IF_ERROR(CheckVersions(*model, name));
+  return ModelFile{std::move(model), std::string(name), ""};
+}
+
+absl::StatusOr<ModelFile> ReadModelFile(const std::string& path) {
+  TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  TARTAN_ASSIGN_OR_RETURN(ModelFile model, ReadModelBytes(file->bytes(), path));
+  model.folder = FolderOf(path);
+  return model;
+}
+
+}  // namespace tartan::onnx

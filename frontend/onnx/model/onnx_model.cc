@@ -1,0 +1,389 @@
+#include "frontend/onnx/model/onnx_model.h"
+
+#include <set>
+#include <tuple>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/onnx/import/importer.h"
+#include "frontend/onnx/import/nesting.h"
+#include "frontend/onnx/import/node_checks.h"
+#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/model/external_data.h"
+#include "frontend/onnx/model/model_reader.h"
+#include "frontend/onnx/model/value_proto.h"
+#include "proto/onnx.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+
+namespace {
+
+constexpr char kMicrosoft[] = "com.microsoft";
+constexpr int64_t kFirstWithOpsets = 3;  // IR version; before there was one operator set
+
+absl::Status Prefixed(absl::string_view prefix, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
+}
+
+template <class Imports>
+Opsets ReadOpsets(const Imports& imports) {
+  Opsets opsets;
+  for (const OperatorSetIdProto& opset : imports) {
+    opsets[std::string(NormalDomain(opset.domain()))] = opset.version();
+  }
+  return opsets;
+}
+
+// Whether the operator set of a node is known. A function of the model has none. onnxruntime reads
+// models that use its own domain without importing it, and tools around it have written such.
+bool IsImported(const ModelParts& model, const Opsets& opsets, const NodeProto& node) {
+  const absl::string_view domain = NormalDomain(node.domain());
+  return opsets.count(domain) > 0 || domain == kMicrosoft || FindFunction(model, node) != nullptr;
+}
+
+absl::Status CheckAllNodes(const ModelProto& proto, const ModelParts& model) {
+  TARTAN_RETURN_IF_ERROR(CheckNodes(proto.graph().node(), [&](const NodeProto& node) {
+    return IsImported(model, model.opsets, node);
+  }));
+  for (const auto& [key, function] : model.functions) {
+    const Opsets& opsets = function.opsets;
+    TARTAN_RETURN_IF_ERROR(Prefixed(absl::StrCat("function '", function.proto->name(), "'"),
+                                    CheckNodes(function.proto->node(), [&](const NodeProto& node) {
+                                      return IsImported(model, opsets, node);
+                                    })));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<api::TensorSpec> ReadSpec(const ValueInfoProto& value) {
+  api::TensorSpec spec;
+  spec.name = value.name();
+  TARTAN_RETURN_IF_ERROR(FillSpec(value.type(), &spec));
+  return spec;
+}
+
+// The inputs a caller may give, each with its position among the inputs of the graph.
+struct Inputs {
+  std::vector<api::TensorSpec> specs;
+  std::vector<size_t> positions;
+};
+
+// Before IR version 4 every initialiser had to be an input too; there such an input is a weight,
+// later it is a default value.
+absl::StatusOr<Inputs> ReadInputs(const ModelProto& model, const Graph& built) {
+  Inputs inputs;
+  const GraphProto& graph = model.graph();
+  for (int i = 0; i < graph.input_size(); ++i) {
+    const ValueInfoProto& value = graph.input(i);
+    const bool has_default = built.constants.count(value.name()) > 0;
+    if (has_default && model.ir_version() < 4) continue;
+    absl::StatusOr<api::TensorSpec> spec = ReadSpec(value);
+    if (!spec.ok()) return Prefixed(absl::StrCat("input '", value.name(), "'"), spec.status());
+    spec->is_optional = has_default;
+    inputs.specs.push_back(*std::move(spec));
+    inputs.positions.push_back(static_cast<size_t>(i));
+  }
+  return inputs;
+}
+
+// What a file says of its outputs is for people; nothing is decided by it, so it may be missing.
+absl::StatusOr<std::vector<api::TensorSpec>> ReadOutputs(const GraphProto& graph) {
+  std::vector<api::TensorSpec> specs;
+  for (const ValueInfoProto& value : graph.output()) {
+    api::TensorSpec unknown;
+    unknown.name = value.name();
+    unknown.has_rank = false;
+    const bool is_declared = value.type().value_case() != TypeProto::VALUE_NOT_SET;
+    absl::StatusOr<api::TensorSpec> spec = is_declared ? ReadSpec(value) : unknown;
+    if (!spec.ok()) return Prefixed(absl::StrCat("output '", value.name(), "'"), spec.status());
+    specs.push_back(*std::move(spec));
+  }
+  return specs;
+}
+
+void CountOperators(const GraphProto& graph, const ModelParts& parts,
+                    std::map<std::tuple<std::string, std::string>, OperatorCount>* counts) {
+  for (const NodeProto& node : graph.node()) {
+    const std::string domain(NormalDomain(node.domain()));
+    OperatorCount& count = (*counts)[{domain, node.op_type()}];
+    ++count.count;
+    count.domain = domain;
+    count.name = node.op_type();
+    const auto opset = parts.opsets.find(domain);
+    count.opset = opset == parts.opsets.end() ? 1 : opset->second;
+    const OperatorRow* row = FindOperator(domain, node.op_type(), count.opset);
+    const bool is_function = FindFunction(parts, node) != nullptr;
+    count.since_version = row == nullptr || is_function ? 0 : row->since_version;
+    count.supported = row != nullptr || is_function;
+    for (const AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) CountOperators(attribute.g(), parts, counts);
+      for (const GraphProto& nested : attribute.graphs()) CountOperators(nested, parts, counts);
+    }
+  }
+}
+
+std::vector<OperatorCount> CountOperators(const GraphProto& graph, const ModelParts& parts) {
+  std::map<std::tuple<std::string, std::string>, OperatorCount> counts;
+  CountOperators(graph, parts, &counts);
+  std::vector<OperatorCount> sorted;
+  for (auto& [key, count] : counts) sorted.push_back(std::move(count));
+  return sorted;
+}
+
+// Operators of later operator sets than the model's, which are taken as they came to be, and those
+// of a domain that is not imported.
+std::vector<std::string> WarningsOf(const std::vector<OperatorCount>& operators,
+                                    const ModelParts& parts) {
+  std::vector<std::string> warnings;
+  std::vector<absl::string_view> not_imported;
+  for (const OperatorCount& used : operators) {
+    const bool is_function = used.supported && used.since_version == 0;
+    if (used.domain != kMicrosoft || is_function || parts.opsets.count(used.domain) > 0) continue;
+    not_imported.push_back(used.name);
+  }
+  if (!not_imported.empty()) {
+    warnings.push_back(absl::StrCat("the model does not import the operator set ", kMicrosoft,
+                                    " of ", absl::StrJoin(not_imported, ", "),
+                                    ": it is taken as if it imported version 1"));
+  }
+  for (const OperatorCount& used : operators) {
+    if (used.since_version <= used.opset) continue;
+    warnings.push_back(absl::StrCat(used.name, " came with operator set ", used.since_version,
+                                    " and the model has ", used.opset,
+                                    ": it is taken as if it had ", used.since_version));
+  }
+  return warnings;
+}
+
+absl::StatusOr<ModelParts> BuildParts(const std::shared_ptr<const ModelProto>& proto,
+                                      ExternalData* external) {
+  ModelParts parts;
+  parts.source = {proto, external};
+  parts.opsets = ReadOpsets(proto->opset_import());
+  if (proto->ir_version() < kFirstWithOpsets) parts.opsets.try_emplace("", 1);
+  TARTAN_ASSIGN_OR_RETURN(parts.graph, BuildGraph(proto->graph(), parts.source));
+  TARTAN_RETURN_IF_ERROR(CheckNothingCaptured(*parts.graph));
+  for (const FunctionProto& proto_function : proto->functions()) {
+    LocalFunction function;
+    function.proto = &proto_function;
+    function.opsets = ReadOpsets(proto_function.opset_import());
+    const std::string where = absl::StrCat("function '", proto_function.name(), "'");
+    absl::StatusOr<std::unique_ptr<const Graph>> body =
+        BuildFunctionBody(proto_function, parts.source);
+    if (!body.ok()) return Prefixed(where, body.status());
+    TARTAN_RETURN_IF_ERROR(Prefixed(where, CheckNothingCaptured(**body)));
+    function.body = *std::move(body);
+    parts.functions[{std::string(NormalDomain(proto_function.domain())), proto_function.name(),
+                     proto_function.overload()}] = std::move(function);
+  }
+  TARTAN_RETURN_IF_ERROR(CheckAllNodes(*proto, parts));
+  // Attributes are read at Bind, by many threads: what they hold must lie in the message.
+  parts.source.external = nullptr;
+  return parts;
+}
+
+bool IsPlainTensor(const api::TensorSpec& spec) {
+  return spec.is_tensor() && spec.element == api::Element::kPlain;
+}
+
+absl::Status CheckBinding(const api::TensorSpec& spec, const api::InputBinding& binding) {
+  const auto fail = [&](const auto&... parts) {
+    return absl::InvalidArgumentError(absl::StrCat("input '", spec.name, "': ", parts...));
+  };
+  if (!binding.given) {
+    return spec.is_optional ? absl::OkStatus() : fail("it is missing and has no default");
+  }
+  if (!IsPlainTensor(spec)) {
+    if (binding.value == nullptr) return fail("its value is needed");
+    return api::CheckAgainstSpec(spec, *binding.value);
+  }
+  if (binding.shape.type != spec.type) {
+    return fail("expected ", Name(spec.type), ", got ", binding.shape.ToString());
+  }
+  bool fits = !spec.has_rank || binding.shape.dims.size() == spec.dims.size();
+  for (size_t d = 0; fits && spec.has_rank && d < spec.dims.size(); ++d) {
+    fits = spec.dims[d] < 0 || spec.dims[d] == binding.shape.dims[d];
+  }
+  if (!fits) return fail("got ", binding.shape.ToString(), ", which the model does not allow");
+  return CheckShape(binding.shape);
+}
+
+// The model with every value of its graph for an output.
+std::shared_ptr<const ModelProto> WithAllValues(const ModelProto& model) {
+  const std::shared_ptr<ModelProto> copy = NewModelProto();
+  *copy = model;
+  GraphProto* graph = copy->mutable_graph();
+  std::set<std::string> outputs;
+  for (const ValueInfoProto& output : graph->output()) outputs.insert(output.name());
+  for (const NodeProto& node : graph->node()) {
+    for (const std::string& value : node.output()) {
+      if (!value.empty() && outputs.insert(value).second) graph->add_output()->set_name(value);
+    }
+  }
+  return copy;
+}
+
+int IndexOf(absl::Span<const api::Tensor> tensors, const api::Tensor& tensor) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i] == tensor) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+}  // namespace
+
+struct OnnxModel::Impl {
+  absl::Status Read(ModelFile file, const LoadOptions& options);
+  absl::StatusOr<api::BoundGraph> Bind(absl::Span<const api::InputBinding> bindings,
+                                       api::Resolver* resolver) const;
+
+  std::string name;
+  std::shared_ptr<const ModelProto> proto;
+  ModelParts parts;
+  Inputs inputs;
+  std::vector<api::TensorSpec> outputs;
+  std::map<std::string, int64_t> opsets;
+  std::string producer;
+  int64_t depth = 0;  // of graphs open at once
+  int64_t parameter_count = 0;
+  std::vector<OperatorCount> operators;
+  std::vector<std::string> warnings;
+  absl::Status operators_status;
+};
+
+OnnxModel::OnnxModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+OnnxModel::~OnnxModel() = default;
+
+const std::string& OnnxModel::name() const { return impl_->name; }
+const std::vector<api::TensorSpec>& OnnxModel::inputs() const { return impl_->inputs.specs; }
+const std::vector<api::TensorSpec>& OnnxModel::outputs() const { return impl_->outputs; }
+int64_t OnnxModel::ir_version() const { return impl_->proto->ir_version(); }
+const std::string& OnnxModel::producer() const { return impl_->producer; }
+const std::map<std::string, int64_t>& OnnxModel::opsets() const { return impl_->opsets; }
+int64_t OnnxModel::parameter_count() const { return impl_->parameter_count; }
+const std::vector<OperatorCount>& OnnxModel::operators() const { return impl_->operators; }
+const std::vector<std::string>& OnnxModel::warnings() const { return impl_->warnings; }
+
+std::vector<NodeSummary> OnnxModel::Nodes() const {
+  std::vector<NodeSummary> nodes;
+  for (const NodeProto* node : impl_->parts.graph->nodes) {
+    nodes.push_back({LabelOf(*node),
+                     node->op_type(),
+                     {node->input().begin(), node->input().end()},
+                     {node->output().begin(), node->output().end()}});
+  }
+  return nodes;
+}
+
+std::vector<std::string> OnnxModel::ValuesInOrder() const {
+  std::vector<std::string> values;
+  for (const NodeProto* node : impl_->parts.graph->nodes) {
+    for (const std::string& value : node->output()) {
+      if (!value.empty()) values.push_back(value);
+    }
+  }
+  return values;
+}
+
+std::string OnnxModel::ProducerOf(absl::string_view value) const {
+  for (const NodeProto& node : impl_->proto->graph().node()) {
+    for (const std::string& output : node.output()) {
+      if (output == value) return Describe(node);
+    }
+  }
+  return "";
+}
+
+absl::Status OnnxModel::Impl::Read(ModelFile file, const LoadOptions& options) {
+  name = file.name;
+  proto = options.all_values ? WithAllValues(*file.proto) : std::move(file.proto);
+  ExternalData external(file.folder);
+  absl::StatusOr<ModelParts> built = BuildParts(proto, &external);
+  if (!built.ok()) return Prefixed(name, built.status());
+  parts = *std::move(built);
+  absl::StatusOr<Inputs> read_inputs = ReadInputs(*proto, *parts.graph);
+  if (!read_inputs.ok()) return Prefixed(name, read_inputs.status());
+  inputs = *std::move(read_inputs);
+  absl::StatusOr<std::vector<api::TensorSpec>> read_outputs = ReadOutputs(proto->graph());
+  if (!read_outputs.ok()) return Prefixed(name, read_outputs.status());
+  outputs = *std::move(read_outputs);
+  for (const auto& [domain, version] : parts.opsets) {
+    opsets[domain.empty() ? "ai.onnx" : domain] = version;
+  }
+  producer = absl::StrCat(proto->producer_name(), proto->producer_version().empty() ? "" : " ",
+                          proto->producer_version());
+  for (const TensorProto& tensor : proto->graph().initializer()) {
+    parameter_count += parts.graph->constants.at(tensor.name()).tensor().shape().element_count();
+  }
+  operators = CountOperators(proto->graph(), parts);
+  warnings = WarningsOf(operators, parts);
+  operators_status = CheckOperators(parts);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::FromFile(ModelFile file,
+                                                                     const LoadOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->depth = DepthOf(*file.proto);
+  absl::Status status;
+  TARTAN_RETURN_IF_ERROR(
+      WithDeepStack(impl->depth, [&] { status = impl->Read(std::move(file), options); }));
+  TARTAN_RETURN_IF_ERROR(status);
+  return std::shared_ptr<const OnnxModel>(new OnnxModel(std::move(impl)));
+}
+
+absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Load(const std::string& path,
+                                                                 const LoadOptions& options) {
+  TARTAN_ASSIGN_OR_RETURN(ModelFile file, ReadModelFile(path));
+  return FromFile(std::move(file), options);
+}
+
+absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::LoadBytes(
+    absl::Span<const uint8_t> bytes, absl::string_view name) {
+  TARTAN_ASSIGN_OR_RETURN(ModelFile file, ReadModelBytes(bytes, name));
+  return FromFile(std::move(file), {});
+}
+
+absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::InputBinding> bindings,
+                                                      api::Resolver* resolver) const {
+  TARTAN_RETURN_IF_ERROR(operators_status);
+  const std::vector<api::TensorSpec>& specs = inputs.specs;
+  if (bindings.size() != specs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(bindings.size(), " inputs are bound, the model has ", specs.size()));
+  }
+  api::BoundGraph bound;
+  std::vector<api::Value> values(parts.graph->inputs.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const api::InputBinding& binding = bindings[i];
+    TARTAN_RETURN_IF_ERROR(CheckBinding(specs[i], binding));
+    const bool is_placeholder = binding.given && binding.value == nullptr;
+    bound.placeholders.push_back(
+        is_placeholder ? api::Tensor::Placeholder(specs[i].name, binding.shape) : api::Tensor());
+    if (!binding.given) continue;
+    values[inputs.positions[i]] = is_placeholder ? api::Value(bound.placeholders.back())
+                                                 : api::ToLazy(*binding.value, specs[i].name);
+  }
+  if (resolver != nullptr) resolver->Begin(bound.placeholders);
+  Importer importer(parts, resolver);
+  TARTAN_ASSIGN_OR_RETURN(bound.outputs, importer.Import(values));
+  if (importer.needed_values().empty()) return bound;
+  api::BoundGraph request;
+  for (const api::Tensor& placeholder : importer.needed_values()) {
+    request.needed_values.push_back(IndexOf(bound.placeholders, placeholder));
+  }
+  return request;
+}
+
+absl::StatusOr<api::BoundGraph> OnnxModel::Bind(absl::Span<const api::InputBinding> bindings,
+                                                api::Resolver* resolver) const {
+  absl::StatusOr<api::BoundGraph> bound = absl::InternalError("not bound");
+  TARTAN_RETURN_IF_ERROR(
+      WithDeepStack(impl_->depth, [&] { bound = impl_->Bind(bindings, resolver); }));
+  return bound;
+}
+
+}  // namespace tartan::onnx

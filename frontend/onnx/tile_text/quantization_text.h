@@ -1,0 +1,62 @@
+// Tile functions of quantized operators, which have many operands: text that grows statement by
+// statement, and the arithmetic of scales and zero points.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "frontend/onnx/import/node_context.h"
+#include "frontend/onnx/tile_text/narrow_numbers.h"
+
+namespace tartan::onnx {
+
+class FunctionText {
+ public:
+  explicit FunctionText(const NodeContext& context) : context_(context) {}
+
+  const NodeContext& context() const { return context_; }
+
+  // The name of operand `i` of the node; call it once for each operand.
+  std::string Operand(int i);
+  void Add(std::string statement) { statements_.push_back(std::move(statement)); }
+  void Add(absl::string_view target, absl::string_view value);  // target = value
+
+  absl::StatusOr<std::vector<api::Tensor>> Apply(absl::string_view outputs) const;
+
+ private:
+  const NodeContext& context_;
+  std::string names_;
+  std::vector<api::Tensor> operands_;
+  std::vector<std::string> statements_;
+};
+
+// `expr`, a float32, rounded to the nearest integer (ties to even), shifted by the zero point
+// ("": none) and cut off at the ends of `type`, an integer, or at narrower limits.
+std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type);
+std::string Quantized(absl::string_view expr, absl::string_view zero_point, DataType type,
+                      const IntegerLimits& limits);
+
+// Operand `i`, a scalar or a vector, as text that broadcasts along dimension `axis` of a tensor of
+// sizes `dims`. InvalidArgument for a vector of another length.
+absl::StatusOr<std::string> AlongAxis(FunctionText& text, int i, const std::vector<int64_t>& dims,
+                                      int64_t axis);
+
+// Adds `target` = operand `i` less operand `zero_point`, where there is one, in int32. A zero point
+// per element belongs to dimension `axis`.
+absl::Status AddInteger(FunctionText& text, absl::string_view target, int i, int zero_point,
+                        int64_t axis);
+
+// Adds QUANTIZED, SCALE and ZERO: operand `i` as uint8 with the range of its values, which is made
+// to contain 0.
+void AddDynamicQuantization(FunctionText& text, int i);
+
+// The same of the tensor `x` of `rank` dimensions, as statements.
+std::vector<std::string> DynamicQuantizationStatements(absl::string_view x, int64_t rank);
+
+// Where the parameters of the left factor of a matrix product vary: along its rows. Those of the
+// right one vary along its columns, dimension -1.
+int64_t RowAxis(const api::Tensor& a);
+
+}  // namespace tartan::onnx

@@ -1,0 +1,289 @@
+#include "frontend/onnx/tile_text/recurrent_step.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "frontend/api/repeat.h"
+#include "frontend/onnx/tile_text/movement.h"
+#include "frontend/onnx/tile_text/quantization_text.h"
+#include "frontend/onnx/tile_text/tile_text.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+namespace {
+
+using api::Tensor;
+
+// So few steps are joined into one program.
+constexpr int64_t kMaxJoinedSteps = 4;
+
+constexpr ActivationForm kActivations[] = {
+    {"Affine", "($a * $x + $b)", 1, 0, true, true},
+    {"Elu", "($x >= 0 ? $x : $a * expm1($x))", 1, 0, true, false},
+    {"HardSigmoid", "max(0, min(1, $a * $x + $b))", 0.2f, 0.5f, true, true},
+    {"LeakyRelu", "($x >= 0 ? $x : $a * $x)", 0.01f, 0, true, false},
+    {"Relu", "max($x, 0)"},
+    {"ScaledTanh", "($a * tanh($b * $x))", 1, 1, true, true},
+    {"Sigmoid", "sigmoid($x)"},
+    {"Softplus", "(max($x, 0) + log1p(exp(-abs($x))))"},
+    {"Softsign", "($x / (1 + abs($x)))"},
+    {"Tanh", "tanh($x)"},
+    {"ThresholdedRelu", "($x > $a ? $x : 0)", 1, 0, true, false},
+};
+
+// Writes the statements of a step; every value is [batch, hidden] unless it says otherwise.
+class StepWriter {
+ public:
+  StepWriter(const RecurrentStep& step, int64_t batch) : step_(step), batch_(batch) {}
+
+  // The step's Tile function of X (a row of the projection), H, C (LSTM), T (the turn, for
+  // lengths), R, B, P, LENGTHS; of its results HN, CN and Y, which is HN or 0.
+  std::string Write() {
+    switch (step_.cell) {
+      case Cell::kRnn:
+        WriteRnn();
+        break;
+      case Cell::kGru:
+        WriteGru();
+        break;
+      case Cell::kLstm:
+        WriteLstm();
+        break;
+    }
+    FinishStates();
+    return TileFunction(Inputs(), step_.states() == 2 ? "Y, HN, CN" : "Y, HN", statements_);
+  }
+
+ private:
+  std::string Inputs() const {
+    return absl::StrCat("X, H", step_.states() == 2 ? ", C" : "", step_.has_lengths ? ", T" : "",
+                        ", R, B", step_.has_peepholes ? ", P" : "",
+                        step_.has_lengths ? ", LENGTHS" : "");
+  }
+
+  void Add(const std::string& statement) { statements_.push_back(statement); }
+
+  // Columns of gate `gate` of a row [batch, gates * hidden].
+  void Columns(const std::string& name, const std::string& from, int64_t gate) {
+    Add(absl::StrCat(onnx::Write(name, {"b", "h"}, {batch_, step_.hidden}), " = =(", from,
+                     "[b, h + ", gate * step_.hidden, "])"));
+  }
+  // Part `part` of a vector of parts of the hidden size.
+  void Part(const std::string& name, const std::string& from, int64_t part) {
+    Add(absl::StrCat(onnx::Write(name, {"h"}, {step_.hidden}), " = =(", from, "[h + ",
+                     part * step_.hidden, "])"));
+  }
+  // A gate's product of `state` with its recurrent weights.
+  void Product(const std::string& name, const std::string& state, int64_t gate) {
+    Add(absl::StrCat(onnx::Write(name, {"b", "h"}, {batch_, step_.hidden}), " = +(", state,
+                     "[b, k] * R[h + ", gate * step_.hidden, ", k])"));
+  }
+  void Activate(const std::string& name, const std::string& value, size_t activation) {
+    std::string clipped = value;
+    if (step_.clip.has_value()) {
+      const double bound = *step_.clip;
+      clipped = absl::StrCat("max(", Literal(-bound), ", min(", Literal(bound), ", ", value, "))");
+    }
+    Add(absl::StrCat(name, "In = ", clipped));
+    Add(absl::StrCat(name, " = ",
+                     absl::StrReplaceAll(step_.activations[activation], {{"$x", name + "In"}})));
+  }
+  // The whole of a gate but peepholes: projection, product, both biases.
+  void Gate(const std::string& name, int64_t gate, const std::string& state) {
+    Columns(name + "X", "X", gate);
+    Product(name + "H", state, gate);
+    Part(name + "W", "B", gate);
+    Part(name + "R", "B", step_.gates() + gate);
+    Add(absl::StrCat(name, "Sum = ", name, "X + ", name, "H + ", name, "W + ", name, "R"));
+  }
+
+  void WriteRnn() {
+    Gate("N", 0, "H");
+    Activate("HNew", "NSum", 0);
+  }
+
+  void WriteGru() {
+    Gate("Z", 0, "H");
+    Activate("ZGate", "ZSum", 0);
+    Gate("S", 1, "H");
+    Activate("SGate", "SSum", 0);
+    if (step_.linear_before_reset) {
+      Columns("NX", "X", 2);
+      Product("NH", "H", 2);
+      Part("NW", "B", 2);
+      Part("NR", "B", 5);
+      Add("NSum = NX + SGate * (NH + NR) + NW");
+    } else {
+      Add("HReset = SGate * H");
+      Gate("N", 2, "HReset");
+    }
+    Activate("NGate", "NSum", 1);
+    Add("HNew = (1 - ZGate) * NGate + ZGate * H");
+  }
+
+  // Gates in the order input, output, forget, cell; peepholes input, output, forget.
+  void WriteLstm() {
+    std::string state = "H";
+    if (step_.quantizes_state) {
+      for (const std::string& statement : DynamicQuantizationStatements("H", 2)) Add(statement);
+      const auto number = [](const char* name) { return Cast(name, DataType::kFloat32); };
+      Add(absl::StrCat("ROUNDED = (", number("QUANTIZED"), " - ", number("ZERO"), ") * SCALE"));
+      state = "ROUNDED";
+    }
+    for (int64_t gate = 0; gate < 4; ++gate) Gate(absl::StrCat("G", gate), gate, state);
+    std::string peephole[3];
+    for (int i = 0; step_.has_peepholes && i < 3; ++i) {
+      Part(absl::StrCat("P", i), "P", i);
+      peephole[i] = absl::StrCat(" + P", i, " * ", i == 1 ? "CNew" : "C");
+    }
+    Activate("IGate", absl::StrCat("G0Sum", peephole[0]), 0);
+    if (step_.input_forget) {
+      Add("FGate = 1 - IGate");
+    } else {
+      Activate("FGate", absl::StrCat("G2Sum", peephole[2]), 0);
+    }
+    Activate("NGate", "G3Sum", 1);
+    Add("CNew = FGate * C + IGate * NGate");
+    Activate("OGate", absl::StrCat("G1Sum", peephole[1]), 0);
+    Add(absl::StrCat("HNew = OGate * ",
+                     absl::StrReplaceAll(step_.activations[2], {{"$x", "CNew"}})));
+  }
+
+  void FinishStates() {
+    if (!step_.has_lengths) {
+      Add("HN = HNew");
+      Add("Y = HNew");
+      if (step_.states() == 2) Add("CN = CNew");
+      return;
+    }
+    Add(absl::StrCat("L = ", ReshapeCall("LENGTHS", {batch_, 1})));
+    Add("LIVES = T < L");
+    Add("HN = LIVES ? HNew : H");
+    Add("Y = LIVES ? HNew : 0");
+    if (step_.states() == 2) Add("CN = LIVES ? CNew : C");
+  }
+
+  const RecurrentStep& step_;
+  const int64_t batch_;
+  std::vector<std::string> statements_;
+};
+
+// The results of one step: its output, then its states.
+absl::StatusOr<std::vector<Tensor>> ApplyStep(const NodeContext& context, const RecurrentStep& step,
+                                              const std::string& text, const Tensor& projected,
+                                              absl::Span<const Tensor> states, const Tensor& turn,
+                                              absl::Span<const Tensor> weights) {
+  std::vector<Tensor> operands = {projected};
+  operands.insert(operands.end(), states.begin(), states.end());
+  if (step.has_lengths) operands.push_back(turn);
+  operands.insert(operands.end(), weights.begin(), weights.end());
+  return context.Apply(text, operands);
+}
+
+absl::StatusOr<std::vector<Tensor>> JoinSteps(const NodeContext& context, const RecurrentStep& step,
+                                              const std::string& text,
+                                              const StepOperands& operands) {
+  const std::vector<int64_t>& dims = operands.projected.dims();
+  std::vector<Tensor> states = operands.states;
+  std::vector<Tensor> rows;
+  for (int64_t t = 0; t < dims[0]; ++t) {
+    Window window = WholeOf(operands.projected);
+    window.start[0] = t;
+    window.sizes[0] = 1;
+    TARTAN_ASSIGN_OR_RETURN(const Tensor slice, SliceOf(context, operands.projected, window));
+    TARTAN_ASSIGN_OR_RETURN(const Tensor row, Reshape(context, slice, {dims[1], dims[2]}));
+    TARTAN_ASSIGN_OR_RETURN(
+        const std::vector<Tensor> made,
+        ApplyStep(context, step, text, row, states, ConstantInt(t), operands.weights));
+    TARTAN_ASSIGN_OR_RETURN(rows.emplace_back(),
+                            Reshape(context, made[0], {1, dims[1], step.hidden}));
+    states.assign(made.begin() + 1, made.end());
+  }
+  if (rows.empty()) {
+    rows.push_back(Tensor::Constant(
+        HostTensor::Zeros(TensorShape{operands.projected.type(), {0, dims[1], step.hidden}})));
+  }
+  Tensor joined = rows[0];
+  if (rows.size() > 1) {
+    TARTAN_ASSIGN_OR_RETURN(joined, ConcatOf(context, rows, 0));
+  }
+  states.insert(states.begin(), joined);
+  return states;
+}
+
+// Constants stay in the body; what is known at run time only goes into it.
+std::vector<Tensor> AsBodySees(const std::vector<Tensor>& weights, api::RepeatBody* body,
+                               std::vector<Tensor>* operands) {
+  std::vector<Tensor> seen;
+  for (const Tensor& weight : weights) {
+    if (!weight.depends_on_placeholder()) {
+      seen.push_back(weight);
+      continue;
+    }
+    body->invariants.push_back(Tensor::Placeholder("weights", weight.shape()));
+    seen.push_back(body->invariants.back());
+    operands->push_back(weight);
+  }
+  return seen;
+}
+
+}  // namespace
+
+std::string ActivationForm::Text() const {
+  return absl::StrReplaceAll(text, {{"$a", Literal(static_cast<double>(alpha))},
+                                    {"$b", Literal(static_cast<double>(beta))}});
+}
+
+absl::StatusOr<ActivationForm> FindActivation(const std::string& name) {
+  for (const ActivationForm& form : kActivations) {
+    if (absl::EqualsIgnoreCase(form.name, name)) return form;
+  }
+  return Invalid("there is no activation '", name, "'");
+}
+
+std::vector<std::string> DefaultActivations(Cell cell) {
+  switch (cell) {
+    case Cell::kRnn:
+      return {"Tanh"};
+    case Cell::kGru:
+      return {"Sigmoid", "Tanh"};
+    case Cell::kLstm:
+      break;
+  }
+  return {"Sigmoid", "Tanh", "Tanh"};
+}
+
+absl::StatusOr<std::vector<Tensor>> RunSteps(NodeContext& context, const RecurrentStep& step,
+                                             const StepOperands& operands) {
+  const std::vector<int64_t>& dims = operands.projected.dims();
+  const std::string text = StepWriter(step, dims[1]).Write();
+  if (dims[0] <= kMaxJoinedSteps || !context.services().CanAsk()) {
+    return JoinSteps(context, step, text, operands);
+  }
+  api::RepeatBody body;
+  body.turns = dims[0];
+  std::vector<Tensor> call_operands = operands.states;
+  call_operands.push_back(operands.projected);
+  for (const Tensor& state : operands.states) {
+    body.states.push_back(Tensor::Placeholder("state", state.shape()));
+  }
+  body.slices = {
+      Tensor::Placeholder("row", TensorShape{operands.projected.type(), {dims[1], dims[2]}})};
+  if (step.has_lengths) body.turn = Tensor::Placeholder("turn", TensorShape{DataType::kInt64, {}});
+  const std::vector<Tensor> weights = AsBodySees(operands.weights, &body, &call_operands);
+  TARTAN_ASSIGN_OR_RETURN(
+      const std::vector<Tensor> made,
+      ApplyStep(context, step, text, body.slices[0], body.states, body.turn, weights));
+  body.rows = {made[0]};
+  body.next_states.assign(made.begin() + 1, made.end());
+  TARTAN_ASSIGN_OR_RETURN(
+      std::vector<Tensor> results,
+      context.Run(std::move(call_operands), std::make_shared<api::RepeatCall>(std::move(body))));
+  // States first, then rows: the other way round is what the operators give.
+  std::rotate(results.begin(), results.end() - 1, results.end());
+  return results;
+}
+
+}  // namespace tartan::onnx

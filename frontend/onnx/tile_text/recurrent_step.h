@@ -1,0 +1,58 @@
+// One step of a recurrent network as Tile text, and its repetition.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/onnx/import/node_context.h"
+
+namespace tartan::onnx {
+
+enum class Cell : uint8_t { kRnn, kGru, kLstm };
+
+// An activation of the recurrent operators by name, in any case of letters.
+struct ActivationForm {
+  const char* name = nullptr;
+  const char* text = nullptr;  // of $x, $a and $b
+  float alpha = 0;
+  float beta = 0;
+  bool has_alpha = false;
+  bool has_beta = false;
+
+  std::string Text() const;  // of $x, with the numbers written in
+};
+absl::StatusOr<ActivationForm> FindActivation(const std::string& name);
+std::vector<std::string> DefaultActivations(Cell cell);
+
+struct RecurrentStep {
+  Cell cell = Cell::kRnn;
+  int64_t hidden = 0;
+  std::vector<std::string> activations;  // texts of $x: f, g, h as the cell has them
+  std::optional<float> clip;             // of what goes into an activation
+  bool linear_before_reset = false;      // GRU
+  bool input_forget = false;             // LSTM
+  bool has_peepholes = false;            // LSTM
+  bool has_lengths = false;
+  bool quantizes_state = false;  // the hidden state is rounded to 8 bits before products
+
+  int64_t gates() const { return cell == Cell::kRnn ? 1 : cell == Cell::kGru ? 3 : 4; }
+  int states() const { return cell == Cell::kLstm ? 2 : 1; }
+};
+
+struct StepOperands {
+  api::Tensor projected;            // [steps, batch, gates * hidden]: the input times its weights
+  std::vector<api::Tensor> states;  // [batch, hidden]: hidden state, LSTM's cell
+  // Recurrent weights [gates * hidden, hidden], both biases [2 * gates * hidden], then peepholes
+  // [3 * hidden] and lengths [batch] where the step has them.
+  std::vector<api::Tensor> weights;
+};
+
+// The hidden state after every step [steps, batch, hidden], then the last states. Beyond the length
+// of its sequence a row's output is 0 and its states stay.
+absl::StatusOr<std::vector<api::Tensor>> RunSteps(NodeContext& context, const RecurrentStep& step,
+                                                  const StepOperands& operands);
+
+}  // namespace tartan::onnx

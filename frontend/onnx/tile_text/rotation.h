@@ -1,0 +1,25 @@
+// Rotary position embedding: pairs of elements turned by angles that depend on the position.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "frontend/onnx/import/node_context.h"
+
+namespace tartan::onnx {
+
+struct Rotation {
+  int64_t size = 0;             // how many of a head's elements are turned, the first ones; 0: all
+  bool is_interleaved = false;  // pairs are neighbours; otherwise halves of `size` apart
+  // With positions: [positions, size / 2], of which each picks a row. Without: [batch, positions,
+  // size / 2].
+  api::Tensor cosines;
+  api::Tensor sines;
+  api::Tensor positions;  // integers [batch, positions], or undefined
+};
+
+// `x` is [batch, heads, positions, size]. InvalidArgument where the sizes do not fit.
+absl::StatusOr<api::Tensor> Rotate(const NodeContext& context, const api::Tensor& x,
+                                   const Rotation& rotation);
+
+}  // namespace tartan::onnx

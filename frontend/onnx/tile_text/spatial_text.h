@@ -1,0 +1,79 @@
+// Windows that slide over the spatial dimensions of [batch, channels, spatial …] tensors: their
+// sizes, and the Tile text of convolutions and pools. Reads outside a tensor count for nothing in
+// Tile, so padding needs no text of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "frontend/onnx/import/node_context.h"
+
+namespace tartan::onnx {
+
+// Numbers of attributes beyond this are refused.
+inline constexpr int64_t kMaxAttribute = int64_t{1} << 31;
+
+// One entry per spatial dimension.
+struct SlidingWindow {
+  std::vector<int64_t> kernel;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilations;
+  std::vector<int64_t> before;  // padding; may be negative
+  std::vector<int64_t> after;
+  std::vector<int64_t> output;
+
+  size_t rank() const { return kernel.size(); }
+  // The distance from the first element of a window to behind its last one.
+  int64_t extent(size_t d) const { return (kernel[d] - 1) * dilations[d] + 1; }
+};
+
+// strides, dilations and pads by their attributes, checked; no output sizes yet.
+absl::StatusOr<SlidingWindow> ReadWindowAttributes(const NodeContext& context,
+                                                   std::vector<int64_t> kernel);
+
+// What auto_pad SAME means where strides leave more of the input than windows cover. The standard's
+// formula for pools gives negative padding, which crops; convolutions pad.
+enum class SamePadding { kNeverCrops, kMayCrop };
+
+// The same with auto_pad and ceil_mode applied to an input of the spatial sizes `input`.
+absl::StatusOr<SlidingWindow> ReadSlidingWindow(const NodeContext& context,
+                                                absl::Span<const int64_t> input,
+                                                std::vector<int64_t> kernel,
+                                                SamePadding same = SamePadding::kNeverCrops);
+
+// The sizes behind batch and channels; InvalidArgument where there are none.
+absl::StatusOr<std::vector<int64_t>> SpatialDims(const api::Tensor& x);
+
+// {"n", "c", "2*y0 + 3*k0 - 1", …}: where window position y, kernel position k reads the input.
+std::vector<std::string> WindowIndices(const SlidingWindow& window, absl::string_view channel);
+// {"n", "c", "y0", …}.
+std::vector<std::string> OutputIndices(const SlidingWindow& window, absl::string_view channel);
+// ", k0 < 3, k1 < 3": for contractions where nothing else bounds the kernel positions.
+std::string WindowConstraints(const SlidingWindow& window);
+
+struct Convolution {
+  int64_t batch = 0;
+  int64_t groups = 1;
+  int64_t group_inputs = 0;   // input channels of one group
+  int64_t group_outputs = 0;  // output channels of one group
+  SlidingWindow window;
+
+  int64_t outputs() const { return groups * group_outputs; }
+  std::vector<int64_t> dims() const;  // of the result
+};
+
+// x [batch, channels, spatial …], weights [output channels, channels / groups, kernel …].
+absl::StatusOr<Convolution> ReadConvolution(const NodeContext& context, const api::Tensor& x,
+                                            const api::Tensor& weights);
+
+// "O[n, co, y0 : 1, 8, 5] = +(X[n, ci, y0 + k0 - 1] * W[co, ci, k0])".
+std::string ConvolutionStatement(const Convolution& convolution, absl::string_view target,
+                                 absl::string_view x, absl::string_view weights);
+
+// "reshape(B, 8, 1, 1)": one value per channel, ready to broadcast over [batch, channels, …].
+std::string PerChannel(absl::string_view tensor, int64_t channels, size_t spatial_rank);
+
+}  // namespace tartan::onnx

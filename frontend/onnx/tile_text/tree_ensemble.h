@@ -1,0 +1,54 @@
+// Ensembles of decision trees as tables, and what they give: a walk from the roots to the leaves,
+// one step of Tile for each level, and a contraction over the votes of the leaves reached.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/onnx/import/node_context.h"
+
+namespace tartan::onnx {
+
+enum class Branch : uint8_t {
+  kLessEqual,
+  kLess,
+  kGreaterEqual,
+  kGreater,
+  kEqual,
+  kNotEqual,
+  kMember,  // of a set
+};
+
+struct Vote {
+  int64_t target = 0;
+  double weight = 0;
+};
+
+// A leaf's branches lead to itself.
+struct TreeNode {
+  Branch branch = Branch::kLessEqual;
+  int64_t feature = 0;
+  double split = 0;
+  std::vector<double> members;
+  bool missing_is_true = false;  // where NaN goes
+  int64_t on_true = 0;
+  int64_t on_false = 0;
+  std::vector<Vote> votes;
+};
+
+enum class Aggregate : uint8_t { kAverage, kSum, kMin, kMax };
+
+struct TreeEnsemble {
+  std::vector<TreeNode> nodes;
+  std::vector<int64_t> roots;
+  int64_t targets = 1;
+  Aggregate aggregate = Aggregate::kSum;
+};
+
+// Operand 0, [N, F], to the aggregated votes [N, targets] in float32, or float64 for a float64
+// operand. Targets without votes get 0. InvalidArgument for positions that do not exist and for
+// trees that are none.
+absl::StatusOr<api::Tensor> RunTrees(NodeContext& context, const TreeEnsemble& trees);
+
+}  // namespace tartan::onnx

@@ -1,0 +1,314 @@
+#include "tile/loop/build.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tile/loop/scalar_value.h"
+
+namespace tartan::loop {
+namespace {
+
+template <class Node>
+ExprPtr MakeExpr(Type type, Node node) {
+  return std::make_shared<const Expr>(Expr{type, std::move(node)});
+}
+
+template <class Node>
+StmtPtr MakeStmt(Node node) {
+  return std::make_shared<const Stmt>(Stmt{std::move(node)});
+}
+
+bool IsIntLiteral(const ExprPtr& expr) { return std::holds_alternative<IntLiteral>(expr->node); }
+
+bool IsIntegerOrBool(Type type) {
+  return IsInteger(type.element) || type.element == DataType::kBool;
+}
+
+ExprPtr IntOfType(int64_t value, Type type) {
+  return MakeExpr(type, IntLiteral{Normalize(Scalar{value, 0}, type.element).integer});
+}
+
+// The operand in `type`, where it is an integer literal or a scalar to be splatted.
+ExprPtr Adapt(const ExprPtr& operand, Type type) {
+  if (operand->type == type) return operand;
+  if (const auto value = LiteralValue(operand)) {
+    return IsFloat(type.element)
+               ? Splat(Float(static_cast<double>(*value), type.element), type.lanes)
+               : IntOfType(*value, type);
+  }
+  if (operand->type.lanes == 1 && type.lanes > 1) return Splat(operand, type.lanes);
+  return operand;
+}
+
+// The type operands are brought to: that of the first that is no integer literal, with the most
+// lanes found.
+Type CommonType(absl::Span<const ExprPtr> operands) {
+  Type type = operands[0]->type;
+  bool found = false;
+  int lanes = 1;
+  for (const ExprPtr& operand : operands) {
+    lanes = std::max(lanes, operand->type.lanes);
+    if (!found && !IsIntLiteral(operand)) {
+      type = operand->type;
+      found = true;
+    }
+  }
+  type.lanes = lanes;
+  return type;
+}
+
+// The literal that an integer operation on literals amounts to, or null. A vector condition stays
+// what it was compared from: that gives its mask a width.
+ExprPtr Fold(ScalarOp op, Type type, absl::Span<const ExprPtr> operands) {
+  if (type.element == DataType::kBool && type.lanes > 1) return nullptr;
+  std::vector<Scalar> values;
+  for (const ExprPtr& operand : operands) {
+    const auto value = LiteralValue(operand);
+    if (!value) return nullptr;
+    values.push_back(Scalar{*value, 0});
+  }
+  const DataType operand_type = operands.back()->type.element;
+  if (!IsDefined(op, operand_type)) return nullptr;
+  const Scalar result = Evaluate(op, operand_type, values);
+  return MakeExpr(type, IntLiteral{result.integer});
+}
+
+// x op literal or literal op x where the outcome is one of the operands or a literal; else null.
+ExprPtr ApplyIdentity(ScalarOp op, const ExprPtr& a, const ExprPtr& b) {
+  const auto left = LiteralValue(a);
+  const auto right = LiteralValue(b);
+  switch (op) {
+    case ScalarOp::kAdd:
+      if (left == 0) return b;
+      if (right == 0) return a;
+      break;
+    case ScalarOp::kSub:
+      if (right == 0) return a;
+      break;
+    case ScalarOp::kMul:
+      if (left == 1) return b;
+      if (right == 1) return a;
+      if (left == 0) return a;
+      if (right == 0) return b;
+      break;
+    case ScalarOp::kDiv:
+      if (right == 1) return a;
+      if (left == 0) return a;
+      break;
+    case ScalarOp::kMod:
+    case ScalarOp::kFmod:
+      if (right == 1 && a->type.element != DataType::kBool) return IntOfType(0, a->type);
+      if (left == 0) return a;
+      break;
+    case ScalarOp::kLogicalAnd:
+      if (left == 1) return b;
+      if (right == 1) return a;
+      if (left == 0) return a;
+      if (right == 0) return b;
+      break;
+    case ScalarOp::kLogicalOr:
+      if (left == 0) return b;
+      if (right == 0) return a;
+      if (left == 1) return a;
+      if (right == 1) return b;
+      break;
+    default:
+      break;
+  }
+  return nullptr;
+}
+
+// (x + c1) + c2 → x + (c1 + c2), also where either is a subtraction; null where it is neither.
+ExprPtr JoinSums(ScalarOp op, const ExprPtr& a, const ExprPtr& b) {
+  if (op != ScalarOp::kAdd && op != ScalarOp::kSub) return nullptr;
+  if (!IsInteger(a->type.element)) return nullptr;
+  const auto outer = LiteralValue(b);
+  const auto* inner = std::get_if<Apply>(&a->node);
+  if (!outer || inner == nullptr) return nullptr;
+  if (inner->op != ScalarOp::kAdd && inner->op != ScalarOp::kSub) return nullptr;
+  const auto inner_value = LiteralValue(inner->operands[1]);
+  if (!inner_value) return nullptr;
+  const auto signed_value = [](ScalarOp o, int64_t v) {
+    const auto bits = static_cast<uint64_t>(v);
+    return o == ScalarOp::kSub ? uint64_t{0} - bits : bits;
+  };
+  const uint64_t sum = signed_value(op, *outer) + signed_value(inner->op, *inner_value);
+  return Add(inner->operands[0], IntOfType(static_cast<int64_t>(sum), a->type));
+}
+
+}  // namespace
+
+std::optional<int64_t> LiteralValue(const ExprPtr& expr) {
+  const auto* literal = std::get_if<IntLiteral>(&expr->node);
+  if (literal == nullptr) return std::nullopt;
+  return literal->value;
+}
+
+ExprPtr Int(int64_t value, DataType type) { return IntOfType(value, Type{type, 1}); }
+
+ExprPtr Float(double value, DataType type) {
+  return MakeExpr(Type{type, 1}, FloatLiteral{Normalize(Scalar{0, value}, type).real});
+}
+
+ExprPtr Bool(bool value) { return Int(value ? 1 : 0, DataType::kBool); }
+
+ExprPtr Var(std::string name, Type type) { return MakeExpr(type, Variable{std::move(name)}); }
+
+ExprPtr LoadFrom(std::string buffer, DataType stored, ExprPtr index, int lanes, bool is_aligned) {
+  return MakeExpr(Type{ComputeType(stored), lanes},
+                  Load{std::move(buffer), stored, std::move(index), is_aligned});
+}
+
+ExprPtr ApplyOp(ScalarOp op, std::vector<ExprPtr> operands) {
+  if (op == ScalarOp::kIdentity) return operands[0];
+  const bool select = op == ScalarOp::kSelect;
+  const auto values = absl::MakeSpan(operands).subspan(select ? 1 : 0);
+  Type type = CommonType(values);
+  if (select) type.lanes = std::max(type.lanes, operands[0]->type.lanes);
+  for (ExprPtr& operand : values) operand = Adapt(operand, type);
+  if (select) {
+    if (const auto condition = LiteralValue(operands[0])) return operands[*condition ? 1 : 2];
+  }
+  const Type result = ReturnsBool(op) ? Type{DataType::kBool, type.lanes} : type;
+  if (IsIntegerOrBool(type)) {
+    if (ExprPtr folded = Fold(op, result, operands)) return folded;
+    if (operands.size() == 2) {
+      if (ExprPtr same = ApplyIdentity(op, operands[0], operands[1])) return same;
+      if (ExprPtr joined = JoinSums(op, operands[0], operands[1])) return joined;
+    }
+  }
+  return MakeExpr(result, Apply{op, std::move(operands)});
+}
+
+ExprPtr Add(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kAdd, {std::move(a), std::move(b)}); }
+ExprPtr Sub(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kSub, {std::move(a), std::move(b)}); }
+ExprPtr Mul(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kMul, {std::move(a), std::move(b)}); }
+ExprPtr Div(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kDiv, {std::move(a), std::move(b)}); }
+
+// For operands that are not negative the C remainder is the modulus, and one instruction.
+ExprPtr Mod(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kFmod, {std::move(a), std::move(b)}); }
+
+ExprPtr Min(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kMin, {std::move(a), std::move(b)}); }
+ExprPtr Max(ExprPtr a, ExprPtr b) { return ApplyOp(ScalarOp::kMax, {std::move(a), std::move(b)}); }
+
+ExprPtr And(ExprPtr a, ExprPtr b) {
+  return ApplyOp(ScalarOp::kLogicalAnd, {std::move(a), std::move(b)});
+}
+
+ExprPtr Or(ExprPtr a, ExprPtr b) {
+  return ApplyOp(ScalarOp::kLogicalOr, {std::move(a), std::move(b)});
+}
+
+ExprPtr Not(ExprPtr a) { return ApplyOp(ScalarOp::kLogicalNot, {std::move(a)}); }
+ExprPtr Less(ExprPtr a, ExprPtr b) {
+  return ApplyOp(ScalarOp::kLess, {std::move(a), std::move(b)});
+}
+
+ExprPtr LessEqual(ExprPtr a, ExprPtr b) {
+  return ApplyOp(ScalarOp::kLessEqual, {std::move(a), std::move(b)});
+}
+
+ExprPtr Equals(ExprPtr a, ExprPtr b) {
+  return ApplyOp(ScalarOp::kEqual, {std::move(a), std::move(b)});
+}
+
+ExprPtr Select(ExprPtr condition, ExprPtr a, ExprPtr b) {
+  return ApplyOp(ScalarOp::kSelect, {std::move(condition), std::move(a), std::move(b)});
+}
+
+ExprPtr MulAdd(ExprPtr a, ExprPtr b, ExprPtr accumulator) {
+  const Type type = accumulator->type;
+  return MakeExpr(type, MultiplyAdd{Adapt(a, type), Adapt(b, type), std::move(accumulator)});
+}
+
+ExprPtr Cast(ExprPtr value, DataType type) {
+  if (value->type.element == type) return value;
+  const Type result{type, value->type.lanes};
+  if (const auto literal = LiteralValue(value)) {
+    const Scalar converted = Convert(Scalar{*literal, 0}, value->type.element, type);
+    if (IsFloat(type)) return MakeExpr(result, FloatLiteral{converted.real});
+    return MakeExpr(result, IntLiteral{converted.integer});
+  }
+  return MakeExpr(result, Apply{ScalarOp::kCast, {std::move(value)}});
+}
+
+ExprPtr Splat(ExprPtr scalar, int lanes) {
+  const Type type{scalar->type.element, lanes};
+  if (scalar->type == type) return scalar;
+  if (const auto value = LiteralValue(scalar)) return MakeExpr(type, IntLiteral{*value});
+  if (const auto* value = std::get_if<FloatLiteral>(&scalar->node)) return MakeExpr(type, *value);
+  return MakeExpr(type, Apply{ScalarOp::kCast, {std::move(scalar)}});
+}
+
+ExprPtr LaneOf(ExprPtr vector, int lane) {
+  const Type type{vector->type.element, 1};
+  if (vector->type == type) return vector;
+  return MakeExpr(type, Lane{std::move(vector), lane});
+}
+
+ExprPtr MakeShuffle(ExprPtr a, ExprPtr b, std::vector<int> lanes) {
+  const Type type{a->type.element, static_cast<int>(lanes.size())};
+  return MakeExpr(type, Shuffle{std::move(a), std::move(b), std::move(lanes)});
+}
+
+ExprPtr Work(WorkId id, int dimension, DataType index_type) {
+  return MakeExpr(Type{index_type, 1}, WorkIndex{id, dimension});
+}
+
+StmtPtr MakeBlock(std::vector<StmtPtr> statements) {
+  std::vector<StmtPtr> joined;
+  for (StmtPtr& statement : statements) {
+    if (statement == nullptr) continue;
+    if (const auto* block = std::get_if<Block>(&statement->node)) {
+      joined.insert(joined.end(), block->statements.begin(), block->statements.end());
+    } else {
+      joined.push_back(std::move(statement));
+    }
+  }
+  return MakeStmt(Block{std::move(joined)});
+}
+
+StmtPtr MakeDeclare(Type type, std::string name, ExprPtr value, bool is_mutable) {
+  if (value != nullptr) value = Adapt(value, type);
+  return MakeStmt(Declare{type, std::move(name), std::move(value), is_mutable});
+}
+
+StmtPtr MakeArray(Type type, std::string name, int64_t size, Space space) {
+  return MakeStmt(DeclareArray{type, std::move(name), size, space});
+}
+
+StmtPtr MakeAssign(std::string name, ExprPtr value) {
+  return MakeStmt(Assign{std::move(name), std::move(value)});
+}
+
+StmtPtr MakeStore(std::string buffer, DataType stored, ExprPtr index, ExprPtr value,
+                  bool is_aligned, bool is_streamed) {
+  return MakeStmt(Store{std::move(buffer), stored, std::move(index), std::move(value), is_aligned,
+                        is_streamed});
+}
+
+StmtPtr MakeFor(std::string name, ExprPtr begin, ExprPtr end, StmtPtr body, int64_t step,
+                bool unroll) {
+  begin = Adapt(begin, end->type);
+  return MakeStmt(
+      For{std::move(name), std::move(begin), std::move(end), step, std::move(body), unroll});
+}
+
+StmtPtr MakeIf(ExprPtr condition, StmtPtr then, StmtPtr otherwise) {
+  return MakeStmt(If{std::move(condition), std::move(then), std::move(otherwise)});
+}
+
+StmtPtr MakeBarrier(bool is_global) { return MakeStmt(Barrier{is_global}); }
+
+StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprPtr index,
+                         ExprPtr value) {
+  return MakeStmt(AtomicUpdate{std::move(buffer), stored, op, std::move(index), std::move(value)});
+}
+
+StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index) {
+  return MakeStmt(Prefetch{std::move(buffer), stored, std::move(index)});
+}
+
+StmtPtr MakeComment(std::string text) { return MakeStmt(Comment{std::move(text)}); }
+
+}  // namespace tartan::loop

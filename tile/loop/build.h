@@ -1,0 +1,64 @@
+// Short constructors for semantic trees. Integer identities with literals (x + 0, x * 1, 2 + 3)
+// are applied on the way, so that lowered index arithmetic reads well.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tile/loop/loop_ir.h"
+
+namespace tartan::loop {
+
+ExprPtr Int(int64_t value, DataType type = DataType::kInt32);
+ExprPtr Float(double value, DataType type = DataType::kFloat32);
+ExprPtr Bool(bool value);
+ExprPtr Var(std::string name, Type type);
+// The expression has the computation type of `stored`.
+ExprPtr LoadFrom(std::string buffer, DataType stored, ExprPtr index, int lanes = 1,
+                 bool is_aligned = false);
+// The result type is that of the operands, or bool (with the operands' lanes) where op says so;
+// kSelect: that of the second operand. Where operands differ, an integer literal takes the type of
+// the others and a scalar is splatted to their lanes. Not for kCast.
+ExprPtr ApplyOp(ScalarOp op, std::vector<ExprPtr> operands);
+ExprPtr Add(ExprPtr a, ExprPtr b);
+ExprPtr Sub(ExprPtr a, ExprPtr b);
+ExprPtr Mul(ExprPtr a, ExprPtr b);
+ExprPtr Div(ExprPtr a, ExprPtr b);  // integers: truncating, b a non-zero literal
+ExprPtr Mod(ExprPtr a, ExprPtr b);  // integers >= 0, b a positive literal
+ExprPtr Min(ExprPtr a, ExprPtr b);
+ExprPtr Max(ExprPtr a, ExprPtr b);
+ExprPtr And(ExprPtr a, ExprPtr b);  // logical
+ExprPtr Or(ExprPtr a, ExprPtr b);   // logical
+ExprPtr Not(ExprPtr a);             // logical
+ExprPtr Less(ExprPtr a, ExprPtr b);
+ExprPtr LessEqual(ExprPtr a, ExprPtr b);
+ExprPtr Equals(ExprPtr a, ExprPtr b);
+ExprPtr Select(ExprPtr condition, ExprPtr a, ExprPtr b);
+// accumulator + a * b; scalars are splatted to the accumulator's lanes.
+ExprPtr MulAdd(ExprPtr a, ExprPtr b, ExprPtr accumulator);
+ExprPtr Cast(ExprPtr value, DataType type);  // keeps the lanes
+ExprPtr Splat(ExprPtr scalar, int lanes);    // a vector of equal elements
+ExprPtr LaneOf(ExprPtr vector, int lane);
+ExprPtr MakeShuffle(ExprPtr a, ExprPtr b, std::vector<int> lanes);
+ExprPtr Work(WorkId id, int dimension, DataType index_type = DataType::kInt32);
+
+StmtPtr MakeBlock(std::vector<StmtPtr> statements);  // nested blocks are joined
+StmtPtr MakeDeclare(Type type, std::string name, ExprPtr value, bool is_mutable = false);
+StmtPtr MakeArray(Type type, std::string name, int64_t size, Space space = Space::kPrivate);
+StmtPtr MakeAssign(std::string name, ExprPtr value);
+StmtPtr MakeStore(std::string buffer, DataType stored, ExprPtr index, ExprPtr value,
+                  bool is_aligned = false, bool is_streamed = false);
+StmtPtr MakeFor(std::string name, ExprPtr begin, ExprPtr end, StmtPtr body, int64_t step = 1,
+                bool unroll = false);  // the variable has the type of `end`
+StmtPtr MakeIf(ExprPtr condition, StmtPtr then, StmtPtr otherwise = nullptr);
+StmtPtr MakeBarrier(bool is_global = false);
+StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprPtr index,
+                         ExprPtr value);
+StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index);
+StmtPtr MakeComment(std::string text);
+
+// The value of an integer or bool literal, splatted ones too.
+std::optional<int64_t> LiteralValue(const ExprPtr& expr);
+
+}  // namespace tartan::loop

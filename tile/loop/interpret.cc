@@ -1,0 +1,402 @@
+#include "tile/loop/interpret.h"
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "tile/base/float16.h"
+#include "tile/base/match.h"
+#include "tile/base/status_macros.h"
+#include "tile/loop/scalar_value.h"
+#include "tile/loop/verify.h"
+
+namespace tartan::loop {
+namespace {
+
+using Value = absl::InlinedVector<Scalar, 1>;  // one scalar per lane
+using Items = std::vector<int>;                // work-items of a group that run a statement
+
+template <class T>
+T ReadAs(const uint8_t* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
+template <class T>
+void WriteAs(T value, uint8_t* bytes) {
+  std::memcpy(bytes, &value, sizeof(T));
+}
+
+// An element of memory in its computation type.
+Scalar ReadElement(DataType stored, const uint8_t* bytes) {
+  switch (stored) {
+    case DataType::kBool:
+      return {ReadAs<uint8_t>(bytes), 0};
+    case DataType::kInt8:
+      return {ReadAs<int8_t>(bytes), 0};
+    case DataType::kInt16:
+      return {ReadAs<int16_t>(bytes), 0};
+    case DataType::kInt32:
+      return {ReadAs<int32_t>(bytes), 0};
+    case DataType::kInt64:
+      return {ReadAs<int64_t>(bytes), 0};
+    case DataType::kUInt8:
+      return {ReadAs<uint8_t>(bytes), 0};
+    case DataType::kUInt16:
+      return {ReadAs<uint16_t>(bytes), 0};
+    case DataType::kUInt32:
+      return {ReadAs<uint32_t>(bytes), 0};
+    case DataType::kUInt64:
+      return {ReadAs<int64_t>(bytes), 0};
+    case DataType::kFloat16:
+      return {0, HalfToFloat(ReadAs<uint16_t>(bytes))};
+    case DataType::kBFloat16:
+      return {0, BFloat16ToFloat(ReadAs<uint16_t>(bytes))};
+    case DataType::kFloat32:
+      return {0, ReadAs<float>(bytes)};
+    case DataType::kFloat64:
+      return {0, ReadAs<double>(bytes)};
+    case DataType::kInvalid:
+      break;
+  }
+  return {};
+}
+
+void WriteElement(DataType stored, const Scalar& value, uint8_t* bytes) {
+  switch (stored) {
+    case DataType::kFloat16:
+      return WriteAs(FloatToHalf(static_cast<float>(value.real)), bytes);
+    case DataType::kBFloat16:
+      return WriteAs(FloatToBFloat16(static_cast<float>(value.real)), bytes);
+    case DataType::kFloat32:
+      return WriteAs(static_cast<float>(value.real), bytes);
+    case DataType::kFloat64:
+      return WriteAs(value.real, bytes);
+    default:
+      break;
+  }
+  switch (ByteWidth(stored)) {
+    case 1:
+      return WriteAs(static_cast<uint8_t>(value.integer), bytes);
+    case 2:
+      return WriteAs(static_cast<uint16_t>(value.integer), bytes);
+    case 4:
+      return WriteAs(static_cast<uint32_t>(value.integer), bytes);
+    default:
+      return WriteAs(value.integer, bytes);
+  }
+}
+
+struct Memory {
+  DataType stored = DataType::kInvalid;
+  int lanes = 1;  // of an array's elements: an index counts so many
+  bool is_private = false;
+  // One range of bytes, or for private arrays one per work-item.
+  std::vector<absl::Span<uint8_t>> bytes;
+  std::vector<uint8_t> storage;
+};
+
+// Runs one work-group.
+class Group {
+ public:
+  Group(const Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers, const int64_t group[3])
+      : kernel_(kernel) {
+    for (int i = 0; i < 3; ++i) group_[i] = group[i];
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      Memory& memory = memory_[kernel.parameters[i].name];
+      memory.stored = kernel.parameters[i].stored;
+      memory.bytes = {absl::MakeSpan(buffers[i])};
+    }
+  }
+
+  absl::Status Run() {
+    Items items(kernel_.local_size[0] * kernel_.local_size[1] * kernel_.local_size[2]);
+    std::iota(items.begin(), items.end(), 0);
+    size_ = static_cast<int>(items.size());
+    return Run(kernel_.body, items);
+  }
+
+ private:
+  absl::Status Run(const StmtPtr& stmt, const Items& items) {
+    if (stmt == nullptr || items.empty()) return absl::OkStatus();
+    TARTAN_RETURN_IF_ERROR(Match(
+        stmt->node,
+        [&](const Block& block) -> absl::Status {
+          for (const StmtPtr& child : block.statements) {
+            TARTAN_RETURN_IF_ERROR(Run(child, items));
+          }
+          return absl::OkStatus();
+        },
+        [&](const Declare& declare) {
+          std::vector<Value>& values = variables_[declare.name];
+          values.resize(size_);
+          for (int item : items) {
+            values[item] = declare.value != nullptr ? Evaluate(declare.value, item)
+                                                    : Value(declare.type.lanes);
+          }
+          return absl::OkStatus();
+        },
+        [&](const DeclareArray& array) {
+          AllocateArray(array);
+          return absl::OkStatus();
+        },
+        [&](const Assign& assign) {
+          std::vector<Value>& values = variables_[assign.name];
+          for (int item : items) values[item] = Evaluate(assign.value, item);
+          return absl::OkStatus();
+        },
+        [&](const Store& store) {
+          RunStore(store, items);
+          return absl::OkStatus();
+        },
+        [&](const For& loop) { return RunFor(loop, items); },
+        [&](const If& branch) -> absl::Status {
+          Items taken, other;
+          for (int item : items) {
+            (Evaluate(branch.condition, item)[0].integer != 0 ? taken : other).push_back(item);
+          }
+          TARTAN_RETURN_IF_ERROR(Run(branch.then, taken));
+          return Run(branch.otherwise, other);
+        },
+        [&](const Barrier&) {
+          return static_cast<int>(items.size()) == size_
+                     ? absl::OkStatus()
+                     : absl::InternalError(absl::StrCat("kernel ", kernel_.name, ": ", items.size(),
+                                                        " of ", size_,
+                                                        " work-items reach a barrier"));
+        },
+        [&](const AtomicUpdate& update) {
+          RunAtomicUpdate(update, items);
+          return absl::OkStatus();
+        },
+        [&](const Prefetch&) { return absl::OkStatus(); },
+        [&](const Comment&) { return absl::OkStatus(); }));
+    return status_;
+  }
+
+  void AllocateArray(const DeclareArray& array) {
+    Memory& memory = memory_[array.name];
+    memory.stored = array.type.element;
+    memory.lanes = array.type.lanes;
+    memory.is_private = array.space == Space::kPrivate;
+    const int64_t bytes = array.size * array.type.lanes * ByteWidth(array.type.element);
+    const int copies = memory.is_private ? size_ : 1;
+    // Not zeros: a kernel that relies on them is wrong.
+    memory.storage.assign(bytes * copies, 0x5a);
+    memory.bytes.clear();
+    for (int i = 0; i < copies; ++i) {
+      memory.bytes.push_back(absl::MakeSpan(memory.storage).subspan(i * bytes, bytes));
+    }
+  }
+
+  absl::Status RunFor(const For& loop, const Items& items) {
+    std::vector<int64_t> next(size_);
+    for (int item : items) next[item] = Evaluate(loop.begin, item)[0].integer;
+    Items running = items;
+    while (true) {
+      // The end is computed each round, as in C.
+      Items inside;
+      for (int item : running) {
+        if (next[item] < Evaluate(loop.end, item)[0].integer) inside.push_back(item);
+      }
+      TARTAN_RETURN_IF_ERROR(status_);
+      if (inside.empty()) return absl::OkStatus();
+      running = std::move(inside);
+      std::vector<Value>& values = variables_[loop.name];
+      values.resize(size_);
+      for (int item : running) values[item] = Value{Scalar{next[item], 0}};
+      TARTAN_RETURN_IF_ERROR(Run(loop.body, running));
+      for (int item : running) next[item] += loop.step;
+    }
+  }
+
+  void RunStore(const Store& store, const Items& items) {
+    for (int item : items) {
+      const Type& type = store.value->type;
+      const Value value = Evaluate(store.value, item);
+      uint8_t* bytes = Locate(store.buffer, store.index, type.lanes, item, store.is_aligned);
+      if (bytes == nullptr) return;
+      const int64_t width = ByteWidth(store.stored);
+      for (int lane = 0; lane < type.lanes; ++lane) {
+        const Scalar converted = Convert(value[lane], type.element, ComputeType(store.stored));
+        WriteElement(store.stored, converted, bytes + lane * width);
+      }
+    }
+  }
+
+  void RunAtomicUpdate(const AtomicUpdate& update, const Items& items) {
+    const DataType type = ComputeType(update.stored);
+    for (int item : items) {
+      const Value value = Evaluate(update.value, item);
+      uint8_t* bytes = Locate(update.buffer, update.index, 1, item);
+      if (bytes == nullptr) return;
+      const Scalar operands[] = {ReadElement(update.stored, bytes),
+                                 Convert(value[0], update.value->type.element, type)};
+      WriteElement(update.stored, loop::Evaluate(update.op, type, operands), bytes);
+    }
+  }
+
+  // The bytes of `lanes` elements, or null with status_ set where they do not lie in the memory or
+  // not as aligned as told.
+  uint8_t* Locate(const std::string& buffer, const ExprPtr& index, int lanes, int item,
+                  bool is_aligned = false) {
+    Memory& memory = memory_[buffer];
+    const absl::Span<uint8_t> bytes = memory.bytes[memory.is_private ? item : 0];
+    const int64_t count = static_cast<int64_t>(bytes.size()) / ByteWidth(memory.stored);
+    const int64_t unit = Evaluate(index, item)[0].integer;
+    if (!status_.ok()) return nullptr;
+    if (unit < 0 || unit > count || unit * memory.lanes + lanes > count) {
+      status_ = absl::OutOfRangeError(absl::StrCat(
+          "kernel ", kernel_.name, ": index ", unit, " with ", lanes, " lanes is outside of '",
+          buffer, "' of ", count / memory.lanes, " elements"));
+      return nullptr;
+    }
+    if (is_aligned && unit % lanes != 0) {
+      status_ =
+          absl::OutOfRangeError(absl::StrCat("kernel ", kernel_.name, ": index ", unit, " of '",
+                                             buffer, "' is not aligned for ", lanes, " lanes"));
+      return nullptr;
+    }
+    return bytes.data() + unit * memory.lanes * ByteWidth(memory.stored);
+  }
+
+  Value Evaluate(const ExprPtr& expr, int item) {
+    const Type& type = expr->type;
+    return Match(
+        expr->node,
+        [&](const IntLiteral& literal) {
+          return Value(type.lanes, Scalar{literal.value, 0});
+        },
+        [&](const FloatLiteral& literal) {
+          return Value(type.lanes, Scalar{0, literal.value});
+        },
+        [&](const Variable& variable) { return variables_[variable.name][item]; },
+        [&](const Load& load) { return EvaluateLoad(load, type, item); },
+        [&](const Apply& apply) { return EvaluateApply(apply, type, item); },
+        [&](const MultiplyAdd& sum) { return EvaluateMultiplyAdd(sum, type, item); },
+        [&](const WorkIndex& work) {
+          return Value{Scalar{EvaluateWorkIndex(work, item), 0}};
+        },
+        [&](const Lane& lane) { return Value{Evaluate(lane.vector, item)[lane.lane]}; },
+        [&](const Shuffle& shuffle) {
+          Value both = Evaluate(shuffle.a, item);
+          const Value b = Evaluate(shuffle.b, item);
+          both.insert(both.end(), b.begin(), b.end());
+          Value result;
+          for (int lane : shuffle.lanes) result.push_back(both[lane]);
+          return result;
+        });
+  }
+
+  Value EvaluateLoad(const Load& load, const Type& type, int item) {
+    Value result(type.lanes);
+    const uint8_t* bytes = Locate(load.buffer, load.index, type.lanes, item, load.is_aligned);
+    if (bytes == nullptr) return result;
+    const int64_t width = ByteWidth(load.stored);
+    for (int lane = 0; lane < type.lanes; ++lane) {
+      const Scalar element = ReadElement(load.stored, bytes + lane * width);
+      result[lane] = Convert(element, ComputeType(load.stored), type.element);
+    }
+    return result;
+  }
+
+  // Of scalar conditions only the operands that count are evaluated, as in C: a condition may guard
+  // a load.
+  Value EvaluateApply(const Apply& apply, const Type& type, int item) {
+    const bool is_scalar = apply.operands[0]->type.lanes == 1;
+    if (is_scalar && apply.op == ScalarOp::kSelect) {
+      const bool condition = Evaluate(apply.operands[0], item)[0].integer != 0;
+      return Evaluate(apply.operands[condition ? 1 : 2], item);
+    }
+    if (is_scalar && (apply.op == ScalarOp::kLogicalAnd || apply.op == ScalarOp::kLogicalOr)) {
+      const Value left = Evaluate(apply.operands[0], item);
+      const bool decided = (left[0].integer != 0) == (apply.op == ScalarOp::kLogicalOr);
+      return decided ? left : Evaluate(apply.operands[1], item);
+    }
+    std::vector<Value> operands;
+    for (const ExprPtr& operand : apply.operands) operands.push_back(Evaluate(operand, item));
+    const DataType from = apply.operands.back()->type.element;
+    Value result(type.lanes);
+    Scalar values[3];
+    for (int lane = 0; lane < type.lanes; ++lane) {
+      for (size_t i = 0; i < operands.size(); ++i) {
+        values[i] = operands[i][operands[i].size() == 1 ? 0 : lane];
+      }
+      result[lane] = apply.op == ScalarOp::kCast
+                         ? Convert(values[0], from, type.element)
+                         : loop::Evaluate(apply.op, from, absl::MakeSpan(values, operands.size()));
+    }
+    return result;
+  }
+
+  Value EvaluateMultiplyAdd(const MultiplyAdd& sum, const Type& type, int item) {
+    const Value a = Evaluate(sum.a, item);
+    const Value b = Evaluate(sum.b, item);
+    Value result = Evaluate(sum.accumulator, item);
+    for (int lane = 0; lane < type.lanes; ++lane) {
+      Scalar& value = result[lane];
+      if (type.element == DataType::kFloat32) {
+        value.real = std::fma(static_cast<float>(a[lane].real), static_cast<float>(b[lane].real),
+                              static_cast<float>(value.real));
+      } else if (IsFloat(type.element)) {
+        value.real = std::fma(a[lane].real, b[lane].real, value.real);
+      } else {
+        const Scalar product[] = {value,
+                                  loop::Evaluate(ScalarOp::kMul, type.element, {a[lane], b[lane]})};
+        value = loop::Evaluate(ScalarOp::kAdd, type.element, product);
+      }
+    }
+    return result;
+  }
+
+  int64_t EvaluateWorkIndex(const WorkIndex& work, int item) const {
+    const int64_t* size = kernel_.local_size;
+    const int64_t local[] = {item % size[0], item / size[0] % size[1], item / size[0] / size[1]};
+    const int dimension = work.dimension;
+    switch (work.id) {
+      case WorkId::kGlobal:
+        return group_[dimension] * size[dimension] + local[dimension];
+      case WorkId::kGroup:
+        return group_[dimension];
+      case WorkId::kLocal:
+        return local[dimension];
+    }
+    return 0;
+  }
+
+  const Kernel& kernel_;
+  int64_t group_[3];
+  int size_ = 0;         // work-items
+  absl::Status status_;  // the first failure of an expression
+  std::unordered_map<std::string, std::vector<Value>> variables_;
+  std::unordered_map<std::string, Memory> memory_;
+};
+
+}  // namespace
+
+absl::Status Interpret(const Kernel& kernel, absl::Span<std::vector<uint8_t>> buffers) {
+  TARTAN_RETURN_IF_ERROR(Verify(kernel));
+  if (buffers.size() != kernel.parameters.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel ", kernel.name, " has ",
+                                                   kernel.parameters.size(), " parameters, given ",
+                                                   buffers.size(), " buffers"));
+  }
+  int64_t groups[3];
+  for (int i = 0; i < 3; ++i) groups[i] = kernel.global_size[i] / kernel.local_size[i];
+  int64_t group[3];
+  for (group[2] = 0; group[2] < groups[2]; ++group[2]) {
+    for (group[1] = 0; group[1] < groups[1]; ++group[1]) {
+      for (group[0] = 0; group[0] < groups[0]; ++group[0]) {
+        TARTAN_RETURN_IF_ERROR(Group(kernel, buffers, group).Run());
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tartan::loop

@@ -1,0 +1,193 @@
+// The semantic tree: what a kernel does, in terms every C-like kernel language has. Immutable
+// nodes; built by lower, rewritten by simplify, printed by codegen, run by interpret.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tile/base/data_type.h"
+#include "tile/base/scalar_op.h"
+
+namespace tartan::loop {
+
+// A scalar, or a vector of 2, 3, 4, 8 or 16 lanes. 16-bit floats: Load converts them to float32 and
+// Store back; an expression of such a type is a float32 rounded to it, given and taken by casts
+// alone. Vectors of bool are intermediates of comparisons, logic and kSelect: not declared, stored
+// or loaded.
+struct Type {
+  DataType element = DataType::kInvalid;
+  int lanes = 1;
+
+  bool operator==(const Type&) const = default;
+};
+
+struct Expr;
+using ExprPtr = std::shared_ptr<const Expr>;
+
+struct IntLiteral {
+  int64_t value;
+};  // splatted where the type has lanes
+struct FloatLiteral {
+  double value;
+};  // may be infinite or NaN
+struct Variable {
+  std::string name;
+};  // declared variable or scalar parameter
+// Element `index` of a buffer parameter or array, converted to the expression's type. With lanes:
+// `lanes` consecutive elements from `index` on, which is a multiple of `lanes` where `is_aligned`
+// (buffers and arrays of scalars begin on a boundary of vectors). An array declared with a vector
+// type is indexed in whole vectors, and the expression has its lanes.
+struct Load {
+  std::string buffer;
+  DataType stored;
+  ExprPtr index;
+  bool is_aligned = false;
+};
+// A function of scalars, lane by lane. Operands have the expression's type, except: comparisons,
+// kIsNan and kIsInf (the operands' type is theirs, the result bool), logic (bool), kSelect (bool
+// condition first, of the expression's lanes or scalar) and kCast (from a scalar to lanes: a
+// splat). The corner cases are those of scalar_value.h, with one exception:
+// signed arithmetic on work indices, loop variables and literals alone does not overflow, which
+// whoever builds the kernel sees to.
+struct Apply {
+  ScalarOp op;
+  std::vector<ExprPtr> operands;
+};
+// acc + a * b in one rounding where the device is quick at that, or two.
+struct MultiplyAdd {
+  ExprPtr a, b, accumulator;
+};
+enum class WorkId : uint8_t { kGlobal, kGroup, kLocal };
+struct WorkIndex {
+  WorkId id;
+  int dimension;
+};
+struct Lane {  // one element of a vector value
+  ExprPtr vector;
+  int lane;
+};
+// A vector of elements of two vectors of its type: lane i is element lanes[i] of `a` and `b` side
+// by side.
+struct Shuffle {
+  ExprPtr a, b;
+  std::vector<int> lanes;
+};
+
+struct Expr {
+  Type type;
+  std::variant<IntLiteral, FloatLiteral, Variable, Load, Apply, MultiplyAdd, WorkIndex, Lane,
+               Shuffle>
+      node;
+};
+
+struct Stmt;
+using StmtPtr = std::shared_ptr<const Stmt>;
+
+enum class Space : uint8_t { kPrivate, kLocal };
+
+// A sequence and no scope: names declared in it are visible after it. Scopes are the kernel, the
+// bodies of For and the branches of If; a name is declared once within those that enclose it.
+struct Block {
+  std::vector<StmtPtr> statements;
+};
+struct Declare {  // a variable; constant unless assigned later
+  Type type;
+  std::string name;
+  ExprPtr value;  // null: uninitialised
+  bool is_mutable = false;
+};
+struct DeclareArray {
+  Type type;
+  std::string name;
+  int64_t size;
+  Space space = Space::kPrivate;
+};
+struct Assign {
+  std::string name;
+  ExprPtr value;
+};
+// buffer[index] = value, converted to `stored`; a vector value stores consecutive elements (aligned
+// as in Load), or one element of an array declared with its type. A store that is streamed goes
+// past the caches where the device can do that: what is stored is not soon read again.
+struct Store {
+  std::string buffer;
+  DataType stored;
+  ExprPtr index;
+  ExprPtr value;
+  bool is_aligned = false;
+  bool is_streamed = false;  // aligned vectors in buffers only
+};
+struct For {  // for (name = begin; name < end; name += step)
+  std::string name;
+  ExprPtr begin, end;
+  int64_t step = 1;
+  StmtPtr body;
+  bool unroll = false;
+};
+struct If {
+  ExprPtr condition;
+  StmtPtr then;
+  StmtPtr otherwise;  // may be null
+};
+// All work-items of the group wait for each other, and see what the others wrote to local memory
+// and, where is_global, to buffers.
+struct Barrier {
+  bool is_global = false;
+};
+// buffer[index] = op(buffer[index], value) as one indivisible step between work-items.
+struct AtomicUpdate {
+  std::string buffer;
+  DataType stored;
+  ScalarOp op;  // kAdd, kMul, kMin, kMax
+  ExprPtr index;
+  ExprPtr value;
+};
+// The cache line of buffer[index] is fetched ahead where the device can do that; the index may lie
+// outside the buffer, and nothing is read.
+struct Prefetch {
+  std::string buffer;
+  DataType stored;
+  ExprPtr index;
+};
+struct Comment {
+  std::string text;
+};
+
+struct Stmt {
+  std::variant<Block, Declare, DeclareArray, Assign, Store, For, If, Barrier, AtomicUpdate,
+               Prefetch, Comment>
+      node;
+};
+
+struct Parameter {
+  std::string name;
+  DataType stored;
+  bool is_output = false;  // written; others are read only and do not alias outputs
+
+  bool operator==(const Parameter&) const = default;
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<std::string> comments;  // heading, one line each
+  std::vector<Parameter> parameters;
+  DataType index_type = DataType::kInt32;  // type of index arithmetic: int32 or int64
+  int64_t local_size[3] = {1, 1, 1};
+  int64_t global_size[3] = {1, 1, 1};  // multiples of local_size
+  StmtPtr body;
+};
+
+// Structural equality; literals compare by bits (a NaN equals itself, 0.0 differs from -0.0).
+bool Equal(const ExprPtr& a, const ExprPtr& b);
+bool Equal(const StmtPtr& a, const StmtPtr& b);
+bool Equal(const Kernel& a, const Kernel& b);
+
+// For dumps: one line per statement, every expression fully parenthesised, types at declarations.
+std::string ToString(const Type& type);
+std::string ToString(const ExprPtr& expr);
+std::string ToString(const Kernel& kernel);
+
+}  // namespace tartan::loop

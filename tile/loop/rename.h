@@ -1,0 +1,21 @@
+// New names for the variables, arrays and parameters of a piece of a kernel.
+#pragma once
+
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "tile/loop/loop_ir.h"
+
+namespace tartan::loop {
+
+// Old names to new ones; others stay.
+using Renaming = std::unordered_map<std::string, std::string>;
+
+// The statement with the names replaced wherever they are declared or used.
+StmtPtr Rename(const StmtPtr& stmt, const Renaming& renaming);
+
+// Everything that the statement declares, in inner scopes too: variables, arrays, loops.
+std::set<std::string> DeclaredNames(const StmtPtr& stmt);
+
+}  // namespace tartan::loop

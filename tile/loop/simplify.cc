@@ -1,0 +1,243 @@
+#include "tile/loop/simplify.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "tile/base/match.h"
+#include "tile/loop/build.h"
+#include "tile/loop/expr_rewriter.h"
+#include "tile/loop/uses.h"
+
+namespace tartan::loop {
+namespace {
+
+// Rounds until nothing changes; each is linear. Nests of loops and divisions settle in a few.
+constexpr int kMaxRounds = 32;
+
+// Larger values keep their name, so that the kernel stays readable.
+constexpr int kMaxPropagatedNodes = 12;
+
+template <class Node>
+StmtPtr Make(Node node) {
+  return std::make_shared<const Stmt>(Stmt{std::move(node)});
+}
+
+bool IsLiteral(const ExprPtr& expr) {
+  return std::holds_alternative<IntLiteral>(expr->node) ||
+         std::holds_alternative<FloatLiteral>(expr->node);
+}
+
+// Nodes as printed, counted up to `limit`.
+int CountNodes(const ExprPtr& expr, int limit) {
+  const auto* apply = std::get_if<Apply>(&expr->node);
+  int count = 1;
+  if (apply == nullptr) return count;
+  for (const ExprPtr& operand : apply->operands) {
+    if (count >= limit) break;
+    count += CountNodes(operand, limit - count);
+  }
+  return count;
+}
+
+// Comments alone do nothing.
+bool HasEffect(const StmtPtr& stmt) {
+  if (stmt == nullptr || std::holds_alternative<Comment>(stmt->node)) return false;
+  const auto* block = std::get_if<Block>(&stmt->node);
+  return block == nullptr ||
+         std::any_of(block->statements.begin(), block->statements.end(), HasEffect);
+}
+
+// One round over a kernel. A statement becomes null where it goes, and stays the same object where
+// nothing changes.
+class StmtRewriter {
+ public:
+  explicit StmtRewriter(const Kernel& kernel) : expressions_(kernel), uses_(FindUses(kernel)) {}
+
+  StmtPtr Rewrite(const StmtPtr& stmt) {
+    if (stmt == nullptr) return nullptr;
+    return Match(
+        stmt->node, [&](const Block& block) { return RewriteBlock(stmt, block); },
+        [&](const Declare& declare) { return RewriteDeclare(stmt, declare); },
+        [&](const DeclareArray& array) {
+          if (uses_.of[stmt.get()].reads > 0) return stmt;
+          Remove(array.name);
+          return StmtPtr();
+        },
+        [&](const Assign& assign) { return RewriteAssign(stmt, assign); },
+        [&](const Store& store) -> StmtPtr {
+          if (removed_.count(store.buffer) > 0) return nullptr;
+          ExprPtr index = expressions_.Rewrite(store.index);
+          ExprPtr value = expressions_.Rewrite(store.value);
+          if (index == store.index && value == store.value) return stmt;
+          return MakeStore(store.buffer, store.stored, std::move(index), std::move(value),
+                           store.is_aligned, store.is_streamed);
+        },
+        [&](const For& loop) { return RewriteFor(stmt, loop); },
+        [&](const If& branch) { return RewriteIf(stmt, branch); },
+        [&](const Barrier&) { return stmt; },
+        [&](const AtomicUpdate& update) -> StmtPtr {
+          if (removed_.count(update.buffer) > 0) return nullptr;
+          ExprPtr index = expressions_.Rewrite(update.index);
+          ExprPtr value = expressions_.Rewrite(update.value);
+          if (index == update.index && value == update.value) return stmt;
+          return MakeAtomicUpdate(update.buffer, update.stored, update.op, std::move(index),
+                                  std::move(value));
+        },
+        [&](const Prefetch& prefetch) -> StmtPtr {
+          ExprPtr index = expressions_.Rewrite(prefetch.index);
+          if (index == prefetch.index) return stmt;
+          return MakePrefetch(prefetch.buffer, prefetch.stored, std::move(index));
+        },
+        [&](const Comment&) { return stmt; });
+  }
+
+ private:
+  StmtPtr RewriteBlock(const StmtPtr& stmt, const Block& block) {
+    std::vector<StmtPtr> statements;
+    bool is_same = true;
+    for (const StmtPtr& child : block.statements) {
+      StmtPtr rewritten = Rewrite(child);
+      is_same = is_same && rewritten == child && !std::holds_alternative<Block>(child->node);
+      if (rewritten != nullptr) statements.push_back(std::move(rewritten));
+    }
+    if (is_same) return stmt;
+    return MakeBlock(std::move(statements));
+  }
+
+  // A scope of its own: what it binds is forgotten after it.
+  StmtPtr RewriteScope(const StmtPtr& stmt) {
+    std::vector<std::string> outer;
+    std::swap(outer, bound_);
+    StmtPtr result = Rewrite(stmt);
+    for (const std::string& name : bound_) Forget(name);
+    bound_ = std::move(outer);
+    return result;
+  }
+
+  void Bind(const std::string& name, Binding binding) {
+    if (binding.is_mutable) mutable_.insert(name);
+    expressions_.Bind(name, std::move(binding));
+    bound_.push_back(name);
+  }
+
+  void Remove(const std::string& name) {
+    removed_.insert(name);
+    bound_.push_back(name);
+  }
+
+  void Forget(const std::string& name) {
+    expressions_.Unbind(name);
+    mutable_.erase(name);
+    removed_.erase(name);
+  }
+
+  StmtPtr RewriteDeclare(const StmtPtr& stmt, const Declare& declare) {
+    const Use use = uses_.of[stmt.get()];
+    if (use.reads == 0) {
+      Remove(declare.name);
+      return nullptr;
+    }
+    ExprPtr value = declare.value == nullptr ? nullptr : expressions_.Rewrite(declare.value);
+    Binding binding;
+    binding.is_mutable = declare.is_mutable;
+    const bool replaces = !declare.is_mutable && ShouldPropagate(value, use);
+    if (!declare.is_mutable) binding.range = expressions_.RangeOf(value);
+    if (replaces) binding.replacement = value;
+    Bind(declare.name, std::move(binding));
+    if (replaces) return nullptr;
+    if (value == declare.value) return stmt;
+    return Make(Declare{declare.type, declare.name, std::move(value), declare.is_mutable});
+  }
+
+  // Literals and other names always; integer expressions that are read once and not in a loop
+  // around the read.
+  bool ShouldPropagate(const ExprPtr& value, const Use& use) const {
+    if (IsLiteral(value)) return true;
+    const bool is_index = value->type.lanes == 1 && IsInteger(value->type.element);
+    const bool is_name = std::holds_alternative<Variable>(value->node);
+    if (!is_name && !(is_index && use.reads == 1 && !use.in_inner_loop)) return false;
+    if (CountNodes(value, kMaxPropagatedNodes + 1) > kMaxPropagatedNodes) return false;
+    return IsMovable(value, mutable_);
+  }
+
+  StmtPtr RewriteAssign(const StmtPtr& stmt, const Assign& assign) {
+    if (removed_.count(assign.name) > 0) return nullptr;
+    ExprPtr value = expressions_.Rewrite(assign.value);
+    const auto* variable = std::get_if<Variable>(&value->node);
+    if (variable != nullptr && variable->name == assign.name) return nullptr;
+    return value == assign.value ? stmt : MakeAssign(assign.name, std::move(value));
+  }
+
+  StmtPtr RewriteFor(const StmtPtr& stmt, const For& loop) {
+    ExprPtr begin = expressions_.Rewrite(loop.begin);
+    const Range first = expressions_.RangeOf(begin);
+    ExprPtr end = expressions_.Rewrite(loop.end);
+    const Range last = expressions_.RangeOf(end);
+    if (last.greatest <= first.least) return nullptr;
+    const auto from = LiteralValue(begin);
+    const auto to = LiteralValue(end);
+    if (from && to && *to - *from <= loop.step) return RewriteSingle(loop, begin);
+    Binding binding;
+    binding.range = {first.least, last.greatest - 1};
+    std::vector<std::string> outer;
+    std::swap(outer, bound_);
+    Bind(loop.name, std::move(binding));
+    StmtPtr body = RewriteScope(loop.body);
+    Forget(loop.name);
+    bound_ = std::move(outer);
+    if (!HasEffect(body)) return nullptr;
+    if (begin == loop.begin && end == loop.end && body == loop.body) return stmt;
+    return MakeFor(loop.name, std::move(begin), std::move(end), std::move(body), loop.step,
+                   loop.unroll);
+  }
+
+  // A loop of one round is its body.
+  StmtPtr RewriteSingle(const For& loop, const ExprPtr& begin) {
+    Binding binding;
+    binding.replacement = begin;
+    expressions_.Bind(loop.name, std::move(binding));
+    StmtPtr body = RewriteScope(loop.body);
+    Forget(loop.name);
+    return RenameShared(body, &uses_.declarations);
+  }
+
+  StmtPtr RewriteIf(const StmtPtr& stmt, const If& branch) {
+    ExprPtr condition = expressions_.Rewrite(branch.condition);
+    if (const auto value = LiteralValue(condition)) {
+      return RenameShared(RewriteScope(*value ? branch.then : branch.otherwise),
+                          &uses_.declarations);
+    }
+    StmtPtr then = RewriteScope(branch.then);
+    StmtPtr otherwise = RewriteScope(branch.otherwise);
+    if (!HasEffect(otherwise)) otherwise = nullptr;
+    if (!HasEffect(then)) {
+      if (otherwise == nullptr) return nullptr;
+      return MakeIf(Not(std::move(condition)), std::move(otherwise));
+    }
+    const bool is_same =
+        condition == branch.condition && then == branch.then && otherwise == branch.otherwise;
+    return is_same ? stmt : MakeIf(std::move(condition), std::move(then), std::move(otherwise));
+  }
+
+  ExprRewriter expressions_;
+  KernelUses uses_;
+  std::vector<std::string> bound_;  // in the current scope
+  std::unordered_set<std::string> mutable_;
+  std::unordered_set<std::string> removed_;  // declarations that went; their stores go too
+};
+
+}  // namespace
+
+Kernel Simplify(const Kernel& kernel) {
+  Kernel result = kernel;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    StmtPtr body = StmtRewriter(result).Rewrite(result.body);
+    if (body == result.body) break;
+    result.body = body == nullptr ? MakeBlock({}) : std::move(body);
+  }
+  return result;
+}
+
+}  // namespace tartan::loop

@@ -1,0 +1,153 @@
+// What a reduction computes at the points of a tile; reduction.cc has the loops around it.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "tile/lower/cpu/reduction.h"
+#include "tile/lower/cpu/valid_lanes.h"
+#include "tile/plan/cpu/sliding_window.h"
+
+namespace tartan::lower {
+namespace {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+
+}  // namespace
+
+std::vector<Reduction::Point> Reduction::Points(bool is_tail) const {
+  std::vector<Point> points;
+  for (size_t p = 0; p < positions_.size(); ++p) {
+    for (int64_t partial = 0; partial < (is_tail ? 1 : partials()); ++partial) {
+      points.push_back({positions_[p], AccumulatorName(p, partial, is_tail)});
+      if (VectorIsReduced()) points.back().position[plan_.vector_index] = partial * plan_.lanes;
+    }
+  }
+  bool has_unrolled = false;
+  for (int i : plan_.reduction_order) {
+    if (!plan::IsUnrolled(flat_, plan_, i)) continue;
+    has_unrolled = true;
+    std::vector<Point> spread;
+    for (int64_t value = 0; value < plan_.unroll[i]; ++value) {
+      for (const Point& point : points) {
+        spread.push_back(point);
+        spread.back().position[i] = value;
+      }
+    }
+    points = std::move(spread);
+  }
+  if (has_unrolled) PutNextToEachOther(&points);
+  return points;
+}
+
+// Points that read the same element one after the other: it need not stay in a register for longer.
+void Reduction::PutNextToEachOther(std::vector<Point>* points) const {
+  const int count = static_cast<int>(flat_.indices.size());
+  for (const poly::TensorAccess& access : flat_.accesses) {
+    const std::vector<int64_t> strides =
+        poly::Flatten(access.coords, flat_.tensors[access.tensor].shape.dims, count).strides;
+    bool slides = false;
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      for (int reduced : plan_.reduction_order) {
+        slides |= plan_.unroll[i] > (i == plan_.vector_index ? plan_.lanes : 1) &&
+                  plan::IsUnrolled(flat_, plan_, reduced) &&
+                  plan::Slides(flat_, strides, i, reduced);
+      }
+    }
+    if (!slides) continue;
+    const auto place = [&](const Point& point) {
+      int64_t sum = 0;
+      for (size_t i = 0; i < strides.size(); ++i) sum += strides[i] * point.position[i];
+      return sum;
+    };
+    std::stable_sort(points->begin(), points->end(),
+                     [&](const Point& a, const Point& b) { return place(a) < place(b); });
+    return;
+  }
+}
+
+StmtPtr Reduction::Accumulate(bool checked, bool is_tail) {
+  std::vector<StmtPtr> statements;
+  const std::vector<Point> points = Points(is_tail);
+  std::vector<Position> positions;
+  for (const Point& point : points) positions.push_back(point.position);
+  const VectorShape vector = {plan_.vector_index, is_tail ? 1 : plan_.lanes};
+  std::vector<math::RangeConstraint> decided;
+  std::vector<math::RangeConstraint> others;
+  if (checked) {
+    for (const math::RangeConstraint& constraint : OpenConstraints()) {
+      (IsDecided(indices_, constraint) ? decided : others).push_back(constraint);
+    }
+  }
+  const auto make_emitter = [&](const char* prefix) {
+    auto emitter =
+        std::make_unique<ExprEmitter>(flat_, indices_, vector, positions, prefix, &statements);
+    if (block_ != nullptr) {
+      for (auto& [access, read] : block_->Reads()) emitter->ReadStaged(access, read);
+    }
+    emitter->Count(flat_.body);
+    return emitter;
+  };
+  const auto emitter = make_emitter("t");
+  emitter->CheckReads(others);
+  const auto careful = make_emitter("c");  // for points that decided constraints leave out in part
+  if (!decided.empty()) careful->CheckReads(OpenConstraints());
+  for (const Point& point : points) {
+    const ExprPtr value = decided.empty() ? Checked(point.position, others, emitter.get())
+                                          : Decided(point.position, vector, decided, others,
+                                                    emitter.get(), careful.get());
+    if (value == nullptr) continue;
+    const ExprPtr old = loop::Var(point.accumulator, AccumulatorType(is_tail));
+    statements.push_back(loop::MakeAssign(point.accumulator, Aggregate(old, value)));
+  }
+  if (flat_.needs_hits()) statements.push_back(loop::MakeAssign("hit", loop::Int(1)));
+  return loop::MakeBlock(std::move(statements));
+}
+
+ExprPtr Reduction::Checked(const Position& position,
+                           const std::vector<math::RangeConstraint>& constraints,
+                           ExprEmitter* emitter) const {
+  emitter->MoveTo(position);
+  ExprPtr value = emitter->Emit(flat_.body);
+  const ExprPtr valid = emitter->EmitConditions(constraints);
+  if (valid == nullptr) return value;
+  const ExprPtr identity = Identity(flat_.aggregation, flat_.accumulator_type);
+  const int lanes = std::max(valid->type.lanes, value->type.lanes);
+  return loop::Select(valid, loop::Splat(value, lanes), loop::Splat(identity, lanes));
+}
+
+// A vector that is valid in part is computed where all of it is, and its lanes moved.
+ExprPtr Reduction::Decided(const Position& position, const VectorShape& vector,
+                           const std::vector<math::RangeConstraint>& decided,
+                           const std::vector<math::RangeConstraint>& others, ExprEmitter* emitter,
+                           ExprEmitter* careful) const {
+  const LaneRange valid = ValidLanes(indices_, decided, vector, position);
+  if (valid.empty()) return nullptr;
+  if (valid.begin == 0 && valid.end == vector.lanes) {
+    return Checked(position, others, emitter);
+  }
+  const auto distance = DistanceToValid(flat_, indices_, decided, vector, position);
+  if (!distance) return Checked(position, OpenConstraints(), careful);
+  Position moved = position;
+  moved[vector.index] += *distance;
+  std::vector<int> lanes;
+  for (int lane = 0; lane < vector.lanes; ++lane) {
+    const bool is_valid = lane >= valid.begin && lane < valid.end;
+    lanes.push_back(is_valid ? lane - *distance : vector.lanes + lane);
+  }
+  return loop::MakeShuffle(
+      loop::Splat(Checked(moved, others, emitter), vector.lanes),
+      loop::Splat(Identity(flat_.aggregation, flat_.accumulator_type), vector.lanes),
+      std::move(lanes));
+}
+
+ExprPtr Reduction::Aggregate(const ExprPtr& old, const ExprPtr& value) const {
+  const auto* apply = std::get_if<loop::Apply>(&value->node);
+  if (flat_.aggregation == Aggregation::kSum && IsFloat(flat_.accumulator_type) &&
+      apply != nullptr && apply->op == ScalarOp::kMul) {
+    return loop::MulAdd(apply->operands[0], apply->operands[1], old);
+  }
+  return loop::ApplyOp(poly::AggregationOp(flat_.aggregation), {old, value});
+}
+
+}  // namespace tartan::lower

@@ -1,0 +1,282 @@
+#include "tile/lower/cpu/task_block.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace tartan::lower {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+
+// The loops that copy an access's elements for a block and run.
+class StagedCopy {
+ public:
+  StagedCopy(const TaskBlock& block, const TaskBlock::Staged& staged,
+             const std::vector<TaskBlock::Task>& tasks)
+      : block_(block), staged_(staged), tasks_(tasks), indices_(block.indices_) {
+    const plan::KernelPlan& plan = block.plan_;
+    const int v = plan.vector_index;
+    in_vectors_ = v >= 0 && staged.from.coefficient(v) == math::Rational(1);
+    offsets_.assign(plan.task.size(), Number(0));
+    const auto add = [&](Kind kind, const std::vector<int>& indices) {
+      for (int i : indices) {
+        if (!staged.from.coefficient(i).is_zero()) loops_.push_back({kind, i});
+      }
+    };
+    for (size_t at = 0; at < static_cast<size_t>(plan.block->level); ++at) {
+      Place(plan.order[at], indices_.value(plan.order[at]));
+    }
+    const std::vector<int> inside(plan.order.begin() + plan.block->level, plan.order.end());
+    add(Kind::kTile, inside);
+    if (in_vectors_) add(Kind::kReduced, plan.reduction_order);
+    for (int i : plan.order) {
+      if (i != v || !in_vectors_) add(Kind::kRow, {i});
+    }
+    if (!in_vectors_) add(Kind::kReduced, plan.reduction_order);
+  }
+
+  StmtPtr Emit() { return Loops(0); }
+
+ private:
+  enum class Kind { kTile, kRow, kReduced };
+  struct Loop {
+    Kind kind;
+    int index;
+  };
+
+  const plan::KernelPlan& plan() const { return block_.plan_; }
+  ExprPtr Number(int64_t value) const { return indices_.Number(value); }
+  int64_t Range(int i) const { return block_.flat_.indices[i].range; }
+
+  void Place(int index, ExprPtr value) {
+    if (value != nullptr) indices_.Set(index, std::move(value));
+  }
+
+  StmtPtr Loops(size_t depth) {
+    if (depth == loops_.size()) return Elements();
+    const int i = loops_[depth].index;
+    switch (loops_[depth].kind) {
+      case Kind::kTile:
+        return Tiles(i, depth);
+      case Kind::kRow:
+        return Rows(i, depth);
+      default:
+        return Reduced(i, depth);
+    }
+  }
+
+  // Tiles lie where those of the kernel do: the last one is drawn back.
+  StmtPtr Tiles(int i, size_t depth) {
+    const int64_t step = plan().unroll[i];
+    const bool is_loop = plan().task[i] > step;
+    const std::string name = absl::StrCat(block_.names_[i], "copied");
+    const ExprPtr at = is_loop ? loop::Var(name, block_.IndexType()) : tasks_[i].begin;
+    indices_.Set(i, Range(i) % step == 0 ? at : loop::Min(at, Number(Range(i) - step)));
+    if (is_loop) offsets_[i] = loop::Sub(at, tasks_[i].begin);
+    StmtPtr body = Loops(depth + 1);
+    return is_loop ? loop::MakeFor(name, tasks_[i].begin, tasks_[i].end, std::move(body), step)
+                   : body;
+  }
+
+  StmtPtr Rows(int i, size_t depth) {
+    if (plan().unroll[i] == 1) return Loops(depth + 1);
+    const std::string name = absl::StrCat(block_.names_[i], "row");
+    const ExprPtr row = loop::Var(name, block_.IndexType());
+    indices_.Set(i, loop::Add(indices_.value(i), row));
+    places_.push_back(loop::Mul(row, Number(staged_.layout.strides[i])));
+    return loop::MakeFor(name, Number(0), Number(plan().unroll[i]), Loops(depth + 1));
+  }
+
+  StmtPtr Reduced(int i, size_t depth) {
+    const std::string name = absl::StrCat(block_.names_[i], "copied");
+    const ExprPtr at = loop::Var(name, block_.IndexType());
+    indices_.Set(i, at);
+    places_.push_back(loop::Mul(loop::Sub(at, block_.Begin(i)), Number(staged_.layout.strides[i])));
+    return loop::MakeFor(name, block_.Begin(i), block_.End(i), Loops(depth + 1));
+  }
+
+  StmtPtr Elements() const {
+    const poly::TensorAccess& access = block_.flat_.accesses[staged_.access];
+    const std::string tensor = absl::StrCat("in", access.tensor);
+    const DataType stored = block_.flat_.tensors[access.tensor].shape.type;
+    ExprPtr to = block_.PlaceOf(staged_.layout, offsets_);
+    for (const ExprPtr& place : places_) to = loop::Add(to, place);
+    const int64_t count = in_vectors_ ? plan().unroll[plan().vector_index] : 1;
+    const int lanes = in_vectors_ ? plan().lanes : 1;
+    std::vector<StmtPtr> stores;
+    for (int64_t element = 0; element < count; element += lanes) {
+      const math::Affine from = staged_.from + math::Affine::Constant(element);
+      stores.push_back(loop::MakeStore(staged_.array, staged_.type, loop::Add(to, Number(element)),
+                                       loop::LoadFrom(tensor, stored, indices_.Emit(from), lanes)));
+    }
+    return loop::MakeBlock(std::move(stores));
+  }
+
+  const TaskBlock& block_;
+  const TaskBlock::Staged& staged_;
+  const std::vector<TaskBlock::Task>& tasks_;
+  IndexEmitter indices_;  // of the copy's own loops
+  bool in_vectors_ = false;
+  std::vector<Loop> loops_;
+  std::vector<ExprPtr> offsets_;  // of the tile, per output index
+  std::vector<ExprPtr> places_;   // terms of the position within it
+};
+
+TaskBlock::TaskBlock(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                     const IndexEmitter& indices, const std::vector<std::string>& names)
+    : flat_(flat),
+      plan_(plan),
+      block_(*plan.block),
+      indices_(indices),
+      names_(names),
+      offsets_(flat.output_index_count, indices.Number(0)) {
+  if (has_runs()) partials_ = plan::PartialsOf(flat, plan);
+  for (int access : block_.staged) {
+    const poly::TensorAccess& read = flat.accesses[access];
+    const TensorShape& shape = flat.tensors[read.tensor].shape;
+    Staged staged{access,
+                  absl::StrCat("staged", access),
+                  ComputeType(shape.type),
+                  {},
+                  plan::StagedOf(flat, plan, access)};
+    const std::vector<int64_t> strides = RowMajorStrides(shape.dims);
+    for (size_t d = 0; d < strides.size(); ++d) {
+      staged.from = staged.from + read.coords[d] * strides[d];
+    }
+    staged_.push_back(std::move(staged));
+  }
+}
+
+std::vector<StmtPtr> TaskBlock::Arrays() const {
+  std::vector<StmtPtr> arrays;
+  if (has_runs()) {
+    arrays.push_back(loop::MakeArray({flat_.accumulator_type, 1}, "partial", partials_.size));
+  }
+  for (const Staged& staged : staged_) {
+    arrays.push_back(loop::MakeArray({staged.type, 1}, staged.array, staged.layout.size));
+  }
+  return arrays;
+}
+
+bool TaskBlock::IsRagged() const {
+  return has_runs() && flat_.indices[block_.run_index].range % block_.run != 0;
+}
+
+ExprPtr TaskBlock::Begin(int index) const {
+  if (index != block_.run_index) return Number(0);
+  return loop::Var(absl::StrCat(names_[index], "run"), IndexType());
+}
+
+ExprPtr TaskBlock::End(int index) const {
+  if (index != block_.run_index) return Number(flat_.indices[index].range);
+  if (IsRagged()) return loop::Var(absl::StrCat(names_[index], "stop"), IndexType());
+  return loop::Add(Begin(index), Number(block_.run));
+}
+
+ExprPtr TaskBlock::IsFirstRun() const { return loop::Equals(Begin(block_.run_index), Number(0)); }
+
+ExprPtr TaskBlock::IsLastRun() const {
+  const int64_t range = flat_.indices[block_.run_index].range;
+  return loop::LessEqual(Number(range - block_.run), Begin(block_.run_index));
+}
+
+StmtPtr TaskBlock::Emit(const std::vector<Task>& tasks, const std::function<StmtPtr()>& tiles) {
+  std::vector<StmtPtr> statements;
+  if (IsRagged()) {
+    const int i = block_.run_index;
+    statements.push_back(loop::MakeDeclare(
+        IndexType(), absl::StrCat(names_[i], "stop"),
+        loop::Min(loop::Add(Begin(i), Number(block_.run)), Number(flat_.indices[i].range))));
+  }
+  for (const Staged& staged : staged_) statements.push_back(Fill(staged, tasks));
+  statements.push_back(tiles());
+  StmtPtr run = loop::MakeBlock(std::move(statements));
+  if (!has_runs()) return run;
+  const int i = block_.run_index;
+  return loop::MakeFor(absl::StrCat(names_[i], "run"), Number(0), Number(flat_.indices[i].range),
+                       std::move(run), block_.run);
+}
+
+StmtPtr TaskBlock::Fill(const Staged& staged, const std::vector<Task>& tasks) const {
+  return StagedCopy(*this, staged, tasks).Emit();
+}
+
+ExprPtr TaskBlock::PlaceOf(const plan::BlockArray& array,
+                           const std::vector<ExprPtr>& offsets) const {
+  ExprPtr place = Number(0);
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    if (array.tile_strides[i] == 0) continue;
+    place = loop::Add(place, loop::Mul(offsets[i], Number(array.tile_strides[i])));
+  }
+  return place;
+}
+
+std::vector<StmtPtr> TaskBlock::Places() const {
+  std::vector<StmtPtr> places;
+  if (has_runs()) {
+    places.push_back(loop::MakeDeclare(IndexType(), "partial_at", PlaceOf(partials_, offsets_)));
+  }
+  for (const Staged& staged : staged_) {
+    ExprPtr place = PlaceOf(staged.layout, offsets_);
+    if (has_runs()) {
+      const int64_t stride = staged.layout.strides[block_.run_index];
+      place = loop::Sub(place, loop::Mul(Begin(block_.run_index), Number(stride)));
+    }
+    places.push_back(
+        loop::MakeDeclare(IndexType(), absl::StrCat(staged.array, "_at"), std::move(place)));
+  }
+  return places;
+}
+
+std::map<int, StagedRead> TaskBlock::Reads() const {
+  std::map<int, StagedRead> reads;
+  for (const Staged& staged : staged_) {
+    StagedRead read{staged.array,
+                    staged.type,
+                    loop::Var(absl::StrCat(staged.array, "_at"), IndexType()),
+                    {},
+                    {}};
+    for (size_t i = 0; i < staged.layout.strides.size(); ++i) {
+      if (staged.layout.strides[i] == 0) continue;
+      const int index = static_cast<int>(i);
+      (index < flat_.output_index_count ? read.tile : read.loops)
+          .set_coefficient(index, staged.layout.strides[i]);
+    }
+    reads.emplace(staged.access, std::move(read));
+  }
+  return reads;
+}
+
+StmtPtr TaskBlock::Resume(const std::vector<Position>& positions,
+                          const std::vector<std::string>& accumulators) const {
+  const ExprPtr at = loop::Var("partial_at", IndexType());
+  std::vector<StmtPtr> loads;
+  for (size_t p = 0; p < positions.size(); ++p) {
+    int64_t shift = 0;
+    for (size_t i = 0; i < positions[p].size(); ++i)
+      shift += positions[p][i] * partials_.strides[i];
+    loads.push_back(loop::MakeAssign(accumulators[p],
+                                     loop::LoadFrom("partial", flat_.accumulator_type,
+                                                    loop::Add(at, Number(shift)), plan_.lanes)));
+  }
+  return loop::MakeIf(loop::Not(IsFirstRun()), loop::MakeBlock(std::move(loads)));
+}
+
+std::vector<StmtPtr> TaskBlock::Suspend(const std::vector<Position>& positions,
+                                        const std::vector<std::string>& accumulators) const {
+  const ExprPtr at = loop::Var("partial_at", IndexType());
+  const loop::Type type = {flat_.accumulator_type, plan_.lanes};
+  std::vector<StmtPtr> stores;
+  for (size_t p = 0; p < positions.size(); ++p) {
+    int64_t shift = 0;
+    for (size_t i = 0; i < positions[p].size(); ++i)
+      shift += positions[p][i] * partials_.strides[i];
+    stores.push_back(loop::MakeStore("partial", flat_.accumulator_type,
+                                     loop::Add(at, Number(shift)),
+                                     loop::Var(accumulators[p], type)));
+  }
+  return stores;
+}
+
+}  // namespace tartan::lower

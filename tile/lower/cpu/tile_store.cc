@@ -1,0 +1,132 @@
+#include "tile/lower/cpu/tile_store.h"
+
+#include "absl/strings/str_cat.h"
+#include "tile/loop/build.h"
+#include "tile/plan/cpu/streamed_stores.h"
+
+namespace tartan::lower {
+namespace {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+
+}  // namespace
+
+TileStore::TileStore(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                     const IndexEmitter& indices)
+    : flat_(flat),
+      plan_(plan),
+      indices_(indices),
+      output_poly_(poly::Flatten(flat.output_coords, flat.output_dims,
+                                 static_cast<int>(flat.indices.size()))),
+      between_(IndexBetween()) {}
+
+void TileStore::BeginTile() {
+  is_tile_ = true;
+  waiting_.clear();
+}
+
+int TileStore::IndexBetween() const {
+  const int v = plan_.vector_index;
+  if (plan_.lanes < 2 || v >= flat_.output_index_count || output_poly_.strides[v] != 2) return -1;
+  for (int i = 0; i < flat_.output_index_count; ++i) {
+    if (i != v && output_poly_.strides[i] == 1 && plan_.unroll[i] == 2) return i;
+  }
+  return -1;
+}
+
+std::vector<StmtPtr> TileStore::Emit(size_t output, const Position& position, int lanes,
+                                     const ExprPtr& value, std::vector<StmtPtr>* before) {
+  const std::string name = absl::StrCat("out", output);
+  const DataType stored = flat_.outputs[output].shape.type;
+  math::Affine poly = math::Affine::Constant(output_poly_.offset);
+  for (size_t i = 0; i < output_poly_.strides.size(); ++i) {
+    if (output_poly_.strides[i] == 0) continue;
+    poly.set_coefficient(static_cast<int>(i), output_poly_.strides[i]);
+  }
+  poly = poly + math::Affine::Constant(ShiftAt(poly, position));
+  const ExprPtr index = indices_.Emit(poly);
+  if (lanes == 1) return {loop::MakeStore(name, stored, index, value)};
+  const int64_t stride = output_poly_.strides[plan_.vector_index];
+  const ExprPtr vector = Named(output, value, lanes, before);
+  if (stride == 1 && stored != DataType::kBool) {
+    const bool streamed = IsStreamed(output, poly);
+    return {loop::MakeStore(name, stored, index, loop::Splat(vector, lanes),
+                            /*is_aligned=*/streamed, streamed)};
+  }
+  if (is_tile_ && between_ >= 0 && stored != DataType::kBool) {
+    Position first = position;
+    first[between_] = 0;
+    if (position[between_] == 0) {
+      waiting_[{output, first}] = vector;
+      return {};
+    }
+    const math::Affine begin = poly + math::Affine::Constant(-1);
+    return Interleaved(output, begin, lanes, waiting_.at({output, first}), vector);
+  }
+  const bool is_mask = value->type.element == DataType::kBool && vector->type.lanes > 1;
+  std::vector<StmtPtr> stores;
+  for (int lane = 0; lane < lanes; ++lane) {
+    ExprPtr element = vector->type.lanes > 1 ? loop::LaneOf(vector, lane) : vector;
+    if (is_mask) element = loop::ApplyOp(ScalarOp::kNotEqual, {element, loop::Int(0)});
+    stores.push_back(
+        loop::MakeStore(name, stored, loop::Add(index, indices_.Number(lane * stride)), element));
+  }
+  return stores;
+}
+
+ExprPtr TileStore::Named(size_t output, const ExprPtr& value, int lanes,
+                         std::vector<StmtPtr>* before) const {
+  ExprPtr vector = value;
+  if (value->type.element == DataType::kBool && value->type.lanes > 1) {
+    vector = loop::Select(value, loop::Splat(loop::Int(1), lanes), loop::Int(0));
+  }
+  if (vector->type.lanes == 1 || std::holds_alternative<loop::Variable>(vector->node))
+    return vector;
+  const std::string variable = absl::StrCat("v", output, "_", before->size());
+  const loop::Type type = vector->type;
+  before->push_back(loop::MakeDeclare(type, variable, vector));
+  return loop::Var(variable, type);
+}
+
+std::vector<StmtPtr> TileStore::Interleaved(size_t output, const math::Affine& poly, int lanes,
+                                            const ExprPtr& even, const ExprPtr& odd) const {
+  const bool streamed = IsStreamed(output, poly);
+  std::vector<StmtPtr> stores;
+  for (int half = 0; half < 2; ++half) {
+    std::vector<int> turns;
+    for (int i = half * lanes / 2; i < (half + 1) * lanes / 2; ++i) {
+      turns.push_back(i);
+      turns.push_back(lanes + i);
+    }
+    const ExprPtr index = indices_.Emit(poly + math::Affine::Constant(half * lanes));
+    stores.push_back(loop::MakeStore(
+        absl::StrCat("out", output), flat_.outputs[output].shape.type, index,
+        loop::MakeShuffle(loop::Splat(even, lanes), loop::Splat(odd, lanes), std::move(turns)),
+        streamed, streamed));
+  }
+  return stores;
+}
+
+bool TileStore::IsStreamed(size_t output, const math::Affine& poly) const {
+  constexpr int64_t kLineBytes = 64;
+  const TensorShape& shape = flat_.outputs[output].shape;
+  const int v = plan_.vector_index;
+  if (flat_.is_reduction() || shape.byte_size() < plan::kStreamedBytes ||
+      flat_.indices[v].range % plan_.unroll[v] != 0) {
+    return false;
+  }
+  bool is_row = true;
+  for (int i = 0; i < flat_.output_index_count; ++i) {
+    is_row &= i == v || i == between_ || plan_.unroll[i] == 1;
+  }
+  const int64_t neighbours = plan_.unroll[v] * (between_ >= 0 ? 2 : 1);
+  const bool has_whole_lines = neighbours * ByteWidth(shape.type) % kLineBytes == 0;
+  if (!has_whole_lines && !(is_row && plan_.order.back() == v)) return false;
+  for (int i = 0; i < flat_.output_index_count; ++i) {
+    if (i != v && i != between_ && poly.coefficient(i).numerator() % plan_.lanes != 0) return false;
+  }
+  return poly.constant.numerator() % plan_.lanes == 0;
+}
+
+}  // namespace tartan::lower

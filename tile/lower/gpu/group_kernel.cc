@@ -1,0 +1,247 @@
+#include "tile/lower/gpu/group_kernel.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/lower/gpu/group_context.h"
+#include "tile/lower/gpu/group_reduction.h"
+#include "tile/lower/gpu/group_stage.h"
+
+namespace tartan::lower {
+namespace {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+
+constexpr int64_t kNarrowLimit = int64_t{1} << 31;
+
+DataType IndexTypeFor(const poly::FlatContraction& flat, const plan::GroupPlan& plan,
+                      const LowerOptions& options) {
+  bool wide = options.force_64bit_indices ||
+              TensorShape{DataType::kBool, flat.output_dims}.element_count() >= kNarrowLimit;
+  for (const poly::Tensor& tensor : flat.tensors) {
+    wide |= tensor.shape.element_count() >= kNarrowLimit;
+  }
+  // Work-items beyond the last element have numbers, too.
+  int64_t items = plan.threads();
+  for (int i = 0; i < flat.output_index_count; ++i) {
+    const int64_t tile = plan.splits[i].tile();
+    items *= (flat.indices[i].range + tile - 1) / tile;
+    wide |= items >= kNarrowLimit || flat.indices[i].range + tile >= kNarrowLimit;
+  }
+  return wide ? DataType::kInt64 : DataType::kInt32;
+}
+
+class GroupLowerer {
+ public:
+  GroupLowerer(const poly::FlatContraction& flat, const plan::GroupPlan& plan,
+               const LowerOptions& options)
+      : flat_(flat), plan_(plan), context_(flat, plan, IndexTypeFor(flat, plan, options)) {
+    for (const plan::StagedAccess& access : plan.staged) stages_.emplace_back(context_, access);
+    if (flat.is_reduction()) reduction_.emplace(context_, stages_);
+  }
+
+  loop::Kernel Lower(const std::string& name) {
+    loop::Kernel kernel;
+    kernel.name = name;
+    kernel.comments = flat_.comments;
+    kernel.comments.push_back(plan_.ToString(flat_));
+    kernel.comments.push_back(plan_.cost.ToString());
+    kernel.index_type = context_.index_type();
+    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
+      kernel.parameters.push_back({absl::StrCat("out", o), flat_.outputs[o].shape.type, true});
+    }
+    for (size_t t = 0; t < flat_.tensors.size(); ++t) {
+      kernel.parameters.push_back({absl::StrCat("in", t), flat_.tensors[t].shape.type, false});
+    }
+    kernel.local_size[0] = plan_.threads();
+    kernel.global_size[0] = plan_.threads() * plan_.GroupCount(flat_);
+    std::vector<StmtPtr> statements;
+    Append(Prologue(), &statements);
+    Append(Steps(), &statements);
+    Append(Stores(), &statements);
+    kernel.body = loop::MakeBlock(std::move(statements));
+    return kernel;
+  }
+
+ private:
+  static void Append(std::vector<StmtPtr> from, std::vector<StmtPtr>* to) {
+    for (StmtPtr& statement : from) to->push_back(std::move(statement));
+  }
+
+  std::vector<StmtPtr> Prologue() {
+    std::vector<StmtPtr> statements;
+    for (const GroupStage& stage : stages_) statements.push_back(stage.DeclareTile());
+    Append(context_.DeclareGroup(), &statements);
+    for (const GroupStage& stage : stages_) Append(stage.DeclareShare(), &statements);
+    if (reduction_) Append(reduction_->DeclareAccumulators(), &statements);
+    return statements;
+  }
+
+  // Where a stage's tile of a step begins in its array.
+  ExprPtr Buffer(const GroupStage& stage, const ExprPtr& step) const {
+    if (plan_.buffering != plan::Buffering::kDouble) return context_.Number(0);
+    return loop::Mul(loop::Mod(step, context_.Number(2)),
+                     context_.Number(stage.plan().layout.size));
+  }
+
+  std::vector<ExprPtr> Buffers(const ExprPtr& step) const {
+    std::vector<ExprPtr> buffers;
+    for (const GroupStage& stage : stages_) buffers.push_back(Buffer(stage, step));
+    return buffers;
+  }
+
+  StmtPtr CopyAll(const std::string& suffix, const ExprPtr& step) const {
+    std::vector<StmtPtr> statements;
+    for (const GroupStage& stage : stages_) {
+      statements.push_back(stage.Copy(suffix, Buffer(stage, step)));
+    }
+    return loop::MakeBlock(std::move(statements));
+  }
+
+  std::vector<StmtPtr> Steps() {
+    const int64_t steps = plan_.StepCount(flat_);
+    const ExprPtr zero = context_.Number(0);
+    if (!reduction_) {
+      if (stages_.empty()) return {};
+      return {CopyAll("", zero), loop::MakeBarrier()};
+    }
+    std::vector<StmtPtr> statements;
+    if (steps == 1) {
+      if (!stages_.empty()) statements = {CopyAll("", zero), loop::MakeBarrier()};
+      statements.push_back(reduction_->Step(Buffers(zero)));
+    } else if (!stages_.empty() && plan_.buffering != plan::Buffering::kNone) {
+      statements = PipelinedSteps(steps);
+    } else {
+      const ExprPtr step = context_.Var("step");
+      std::vector<StmtPtr> body = context_.DeclareStep(step, "");
+      if (!stages_.empty()) {
+        body.push_back(CopyAll("", step));
+        body.push_back(loop::MakeBarrier());
+      }
+      body.push_back(reduction_->Step(Buffers(step)));
+      if (!stages_.empty()) body.push_back(loop::MakeBarrier());
+      statements.push_back(
+          loop::MakeFor("step", zero, context_.Number(steps), loop::MakeBlock(std::move(body))));
+    }
+    Append(reduction_->JoinPartials(), &statements);
+    return statements;
+  }
+
+  // While one tile is computed with, the next is on its way from memory.
+  std::vector<StmtPtr> PipelinedSteps(int64_t steps) {
+    const ExprPtr zero = context_.Number(0);
+    const ExprPtr step = context_.Var("step");
+    const ExprPtr next = context_.Var("next_step");
+    const ExprPtr has_next = loop::Less(next, context_.Number(steps));
+    std::vector<StmtPtr> statements = context_.DeclareStep(zero, "_first");
+    statements.push_back(CopyAll("_first", zero));
+    statements.push_back(loop::MakeBarrier());
+    std::vector<StmtPtr> body = context_.DeclareStep(step, "");
+    body.push_back(
+        loop::MakeDeclare(context_.IndexType(), "next_step", loop::Add(step, context_.Number(1))));
+    std::vector<StmtPtr> fetch = context_.DeclareStep(next, "_next");
+    std::vector<StmtPtr> put;
+    for (const GroupStage& stage : stages_) {
+      body.push_back(stage.DeclareNext());
+      fetch.push_back(stage.Fetch("_next"));
+      put.push_back(stage.Put(Buffer(stage, next)));
+    }
+    body.push_back(loop::MakeIf(has_next, loop::MakeBlock(std::move(fetch))));
+    body.push_back(reduction_->Step(Buffers(step)));
+    if (plan_.buffering == plan::Buffering::kPrefetch) body.push_back(loop::MakeBarrier());
+    body.push_back(loop::MakeIf(has_next, loop::MakeBlock(std::move(put))));
+    body.push_back(loop::MakeBarrier());
+    statements.push_back(
+        loop::MakeFor("step", zero, context_.Number(steps), loop::MakeBlock(std::move(body))));
+    return statements;
+  }
+
+  std::vector<StmtPtr> Stores() {
+    std::vector<int> indices;
+    for (int i = 0; i < context_.output_count(); ++i) {
+      if (i != plan_.lane_index) indices.push_back(i);
+    }
+    if (context_.lanes_are_output()) indices.push_back(plan_.lane_index);
+    StmtPtr stores = context_.ForOwn(indices, [&] { return Element(); });
+    if (reduction_ && plan_.partial_threads(flat_) > 1) {
+      stores =
+          loop::MakeIf(loop::Equals(context_.Var("sharer"), context_.Number(0)), std::move(stores));
+    }
+    return {std::move(stores)};
+  }
+
+  // The output elements at the current position: as many as the lane index has lanes.
+  StmtPtr Element() {
+    std::vector<StmtPtr> outer;
+    std::vector<StmtPtr> body;
+    const IndexEmitter indices = context_.Indices();
+    const VectorShape vector = context_.lanes_are_output()
+                                   ? VectorShape{plan_.lane_index, context_.lanes()}
+                                   : VectorShape{};
+    const Position here(context_.index_count(), 0);
+    std::vector<math::RangeConstraint> guard = context_.OutputRanges();
+    guard.insert(guard.end(), flat_.store_guard.begin(), flat_.store_guard.end());
+    ExprEmitter outside(context_.padded(), indices, {}, {here}, "c", &outer);
+    outside.MoveTo(here);
+    const ExprPtr condition = outside.EmitConditions(guard);
+    ExprEmitter emitter(context_.padded(), indices, vector, {here}, "e", &body);
+    emitter.AssumeAlignedLanes();
+    emitter.Assume(guard);
+    if (!reduction_) {
+      for (const GroupStage& stage : stages_) {
+        emitter.Provide(stage.access(), stage.Read(context_.Number(0), StagedLanes(stage)));
+      }
+    }
+    for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
+    emitter.MoveTo(here, reduction_ ? reduction_->Accumulated() : nullptr);
+    std::vector<StmtPtr> stores;
+    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
+      stores.push_back(Store(o, indices, emitter.Emit(flat_.outputs[o].expr)));
+    }
+    Append(std::move(stores), &body);
+    StmtPtr element = loop::MakeBlock(std::move(body));
+    if (condition != nullptr) element = loop::MakeIf(condition, std::move(element));
+    outer.push_back(std::move(element));
+    return loop::MakeBlock(std::move(outer));
+  }
+
+  // Elements of an elementwise kernel's tile that are read together.
+  int StagedLanes(const GroupStage& stage) const {
+    return context_.lanes_are_output() && stage.plan().vector_index == plan_.lane_index
+               ? context_.lanes()
+               : 1;
+  }
+
+  StmtPtr Store(size_t output, const IndexEmitter& indices, const ExprPtr& value) const {
+    const poly::FlatAccess flat =
+        poly::Flatten(flat_.output_coords, flat_.output_dims, context_.index_count());
+    math::Affine poly = math::Affine::Constant(flat.offset);
+    bool aligned = flat.offset % context_.lanes() == 0;
+    for (int i = 0; i < context_.index_count(); ++i) {
+      if (flat.strides[i] == 0) continue;
+      poly.set_coefficient(i, flat.strides[i]);
+      if (i != plan_.lane_index) aligned &= flat.strides[i] % context_.lanes() == 0;
+    }
+    const int lanes = context_.lanes_are_output() ? context_.lanes() : 1;
+    return loop::MakeStore(absl::StrCat("out", output), flat_.outputs[output].shape.type,
+                           indices.Emit(poly), lanes > 1 ? loop::Splat(value, lanes) : value,
+                           lanes > 1 && aligned);
+  }
+
+  const poly::FlatContraction& flat_;
+  const plan::GroupPlan& plan_;
+  GroupContext context_;
+  std::vector<GroupStage> stages_;
+  std::optional<GroupReduction> reduction_;
+};
+
+}  // namespace
+
+loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::GroupPlan& plan,
+                              const std::string& name, const LowerOptions& options) {
+  return GroupLowerer(flat, plan, options).Lower(name);
+}
+
+}  // namespace tartan::lower

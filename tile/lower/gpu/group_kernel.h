@@ -1,0 +1,18 @@
+// A kernel for devices whose work-items are lanes: tiles in local memory, accumulators in
+// registers.
+#pragma once
+
+#include <string>
+
+#include "tile/loop/loop_ir.h"
+#include "tile/lower/lower_kernel.h"
+#include "tile/plan/gpu/group_plan.h"
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::lower {
+
+// Parameters as in LowerKernel. Requires a plan that plan::IsSound accepts.
+loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::GroupPlan& plan,
+                              const std::string& name, const LowerOptions& options);
+
+}  // namespace tartan::lower

@@ -1,0 +1,363 @@
+#include "tile/lower/gpu/group_reduction.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/lower/cpu/reduction.h"
+#include "tile/plan/gpu/group_staging.h"
+
+namespace tartan::lower {
+namespace {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+
+constexpr char kAccumulators[] = "total";
+
+}  // namespace
+
+GroupReduction::GroupReduction(GroupContext& context, const std::vector<GroupStage>& stages)
+    : context_(context), stages_(stages), unrolling_(context.plan().Unroll(context.flat())) {
+  const int lane_index = context.plan().lane_index;
+  for (int i = 0; i < context.output_count(); ++i) {
+    if (i != lane_index) outputs_.push_back(i);
+  }
+  if (lane_index >= 0 && context.is_output(lane_index)) outputs_.push_back(lane_index);
+  const std::vector<bool> filled =
+      plan::FilledConstraints(plan::GroupProblem(context.flat()), context.plan());
+  const std::vector<math::RangeConstraint> all =
+      plan::TileConstraints(context.flat(), context.plan().Tile());
+  for (size_t c = 0; c < all.size(); ++c) {
+    if (!filled[c]) unfilled_.push_back(all[c]);
+  }
+}
+
+loop::Type GroupReduction::AccumulatorType() const {
+  return {context_.flat().accumulator_type, context_.lanes_are_output() ? context_.lanes() : 1};
+}
+
+int64_t GroupReduction::AccumulatorCount() const {
+  int64_t count = 1;
+  for (int i : outputs_) count *= context_.OwnCount(i);
+  return count;
+}
+
+ExprPtr GroupReduction::Slot(const std::vector<int>& indices) const {
+  ExprPtr slot = context_.Number(0);
+  for (int i : indices) {
+    if (context_.OwnCount(i) == 1) continue;
+    slot = loop::Add(loop::Mul(slot, context_.Number(context_.OwnCount(i))), context_.own(i));
+  }
+  return slot;
+}
+
+StmtPtr GroupReduction::SetAccumulator(const ExprPtr& slot, ExprPtr value) const {
+  if (AccumulatorCount() == 1) return loop::MakeAssign(kAccumulators, std::move(value));
+  return loop::MakeStore(kAccumulators, AccumulatorType().element, slot, std::move(value));
+}
+
+ExprPtr GroupReduction::GetAccumulator(const ExprPtr& slot) const {
+  const loop::Type type = AccumulatorType();
+  if (AccumulatorCount() == 1) return loop::Var(kAccumulators, type);
+  return loop::LoadFrom(kAccumulators, type.element, slot, type.lanes);
+}
+
+ExprPtr GroupReduction::Accumulated() const { return GetAccumulator(Slot(outputs_)); }
+
+std::vector<StmtPtr> GroupReduction::DeclareAccumulators() const {
+  const loop::Type type = AccumulatorType();
+  const ExprPtr identity =
+      loop::Splat(Identity(context_.flat().aggregation, type.element), type.lanes);
+  if (AccumulatorCount() == 1) return {loop::MakeDeclare(type, kAccumulators, identity, true)};
+  return {loop::MakeArray(type, kAccumulators, AccumulatorCount()),
+          loop::MakeFor("slot", context_.Number(0), context_.Number(AccumulatorCount()),
+                        SetAccumulator(context_.Var("slot"), identity), 1, true)};
+}
+
+StmtPtr GroupReduction::Step(const std::vector<ExprPtr>& buffers) const {
+  buffers_ = buffers;
+  if (unfilled_.empty()) return Loops(0, false);
+  return loop::MakeIf(StepIsInside(), Loops(0, false), Loops(0, true));
+}
+
+// No point of the step violates a constraint that is not filled in, or is beyond the output.
+ExprPtr GroupReduction::StepIsInside() const {
+  IndexEmitter bases(context_.padded(), context_.index_type());
+  for (int i = 0; i < context_.index_count(); ++i) bases.Set(i, context_.Base(i));
+  ExprPtr inside = loop::Bool(true);
+  std::vector<math::RangeConstraint> constraints = unfilled_;
+  for (const math::RangeConstraint& range : context_.OutputRanges()) constraints.push_back(range);
+  for (const math::RangeConstraint& constraint : constraints) {
+    int64_t below = 0;
+    int64_t above = 0;
+    for (int i = 0; i < context_.index_count(); ++i) {
+      const int64_t reach =
+          constraint.poly.coefficient(i).numerator() * (context_.split(i).tile() - 1);
+      (reach < 0 ? below : above) += reach;
+    }
+    for (int64_t shift : {below, above}) {
+      const ExprPtr condition = bases.Condition(constraint, shift);
+      if (condition != nullptr) inside = loop::And(inside, condition);
+    }
+  }
+  return inside;
+}
+
+// The loops over blocks of the reduced indices.
+StmtPtr GroupReduction::Loops(size_t level, bool checked) const {
+  if (level == unrolling_.loops.size()) return Inner(checked);
+  const int i = unrolling_.loops[level];
+  const int64_t vector = context_.split(i).vector;
+  const std::string name = absl::StrCat(context_.name(i), "_block");
+  const bool is_partial = unrolling_.turns > 1 && static_cast<int>(level) == unrolling_.from - 1;
+  const std::string turn = absl::StrCat(context_.name(i), "_turn");
+  ExprPtr block = context_.Var(name);
+  if (is_partial) block = loop::Add(block, context_.Var(turn));
+  const bool steps_in_blocks = i == context_.plan().lane_index;
+  context_.SetOwn(i, steps_in_blocks ? block : loop::Mul(block, context_.Number(vector)));
+  StmtPtr body = Loops(level + 1, checked);
+  context_.SetOwn(i, context_.Number(0));
+  if (is_partial) {
+    body = loop::MakeFor(turn, context_.Number(0), context_.Number(unrolling_.turns),
+                         std::move(body), 1, true);
+  }
+  return loop::MakeFor(name, context_.Number(0), context_.Number(context_.split(i).blocks),
+                       std::move(body), is_partial ? unrolling_.turns : 1,
+                       static_cast<int>(level) >= unrolling_.from);
+}
+
+// Tiles that are read in vectors along a reduced index give several values of it at once.
+StmtPtr GroupReduction::Inner(bool checked) const {
+  std::vector<StmtPtr> statements;
+  int vectored = -1;
+  for (int i = context_.output_count(); i < context_.index_count(); ++i) {
+    if (context_.split(i).vector > 1 && i != context_.plan().lane_index) vectored = i;
+  }
+  for (size_t s = 0; s < stages_.size(); ++s) {
+    if (!HoldsAlongReduced(s)) continue;
+    for (StmtPtr& statement : Hold(s)) statements.push_back(std::move(statement));
+  }
+  if (vectored < 0) {
+    statements.push_back(InnerLanes(checked));
+    return loop::MakeBlock(std::move(statements));
+  }
+  const std::string name = absl::StrCat(context_.name(vectored), "_lane");
+  const ExprPtr begin = context_.own(vectored);
+  context_.SetOwn(vectored, loop::Add(begin, context_.Var(name)));
+  StmtPtr body = InnerLanes(checked);
+  context_.SetOwn(vectored, begin);
+  statements.push_back(loop::MakeFor(name, context_.Number(0),
+                                     context_.Number(context_.split(vectored).vector),
+                                     std::move(body), 1, true));
+  return loop::MakeBlock(std::move(statements));
+}
+
+StmtPtr GroupReduction::InnerLanes(bool checked) const {
+  std::vector<StmtPtr> statements;
+  for (size_t s = 0; s < stages_.size(); ++s) {
+    if (HoldsAlongReduced(s)) continue;
+    for (StmtPtr& statement : Hold(s)) statements.push_back(std::move(statement));
+  }
+  statements.push_back(context_.ForOwn(outputs_, [&] { return Accumulate(checked); }));
+  return loop::MakeBlock(std::move(statements));
+}
+
+StmtPtr GroupReduction::Accumulate(bool checked) const {
+  std::vector<StmtPtr> statements;
+  const IndexEmitter indices = context_.Indices();
+  const VectorShape vector = {context_.lanes() > 1 ? context_.plan().lane_index : -1,
+                              context_.lanes()};
+  const Position here(context_.index_count(), 0);
+  ExprEmitter emitter(context_.padded(), indices, vector, {here}, "t", &statements);
+  emitter.AssumeAlignedLanes();
+  for (size_t s = 0; s < stages_.size(); ++s) emitter.Provide(stages_[s].access(), Held(s));
+  std::vector<math::RangeConstraint> checks;
+  if (checked || unfilled_.empty()) checks = context_.OutputRanges();
+  if (checked) checks.insert(checks.end(), unfilled_.begin(), unfilled_.end());
+  emitter.CheckReads(checks);
+  emitter.Count(context_.flat().body);
+  emitter.MoveTo(here);
+  ExprPtr value = emitter.Emit(context_.flat().body);
+  if (checked) {
+    if (const ExprPtr valid = emitter.EmitConditions(unfilled_); valid != nullptr) {
+      const int lanes = std::max(value->type.lanes, valid->type.lanes);
+      const ExprPtr identity =
+          Identity(context_.flat().aggregation, context_.flat().accumulator_type);
+      value = loop::Select(valid, loop::Splat(value, lanes), loop::Splat(identity, lanes));
+    }
+  }
+  statements.push_back(Update(value));
+  return loop::MakeBlock(std::move(statements));
+}
+
+StmtPtr GroupReduction::Update(const ExprPtr& value) const {
+  const ExprPtr slot = Slot(outputs_);
+  const ExprPtr old = GetAccumulator(slot);
+  if (value->type.lanes <= old->type.lanes) return SetAccumulator(slot, Aggregate(old, value));
+  std::vector<StmtPtr> statements = {loop::MakeDeclare(value->type, "lanes", value)};
+  for (int lane = 0; lane < value->type.lanes; ++lane) {
+    const ExprPtr element = loop::LaneOf(loop::Var("lanes", value->type), lane);
+    statements.push_back(SetAccumulator(slot, Aggregate(old, element)));
+  }
+  return loop::MakeBlock(std::move(statements));
+}
+
+ExprPtr GroupReduction::Aggregate(const ExprPtr& old, const ExprPtr& value) const {
+  const poly::FlatContraction& flat = context_.flat();
+  const auto* apply = std::get_if<loop::Apply>(&value->node);
+  if (flat.aggregation == Aggregation::kSum && IsFloat(flat.accumulator_type) && apply != nullptr &&
+      apply->op == ScalarOp::kMul) {
+    return loop::MulAdd(apply->operands[0], apply->operands[1], old);
+  }
+  return loop::ApplyOp(poly::AggregationOp(flat.aggregation), {old, value});
+}
+
+// A tree: in each round the first half of those that share an element take the other half's.
+std::vector<StmtPtr> GroupReduction::JoinPartials() const {
+  const int64_t sharers = context_.plan().partial_threads(context_.flat());
+  if (sharers == 1) return {};
+  int64_t distance = 1;  // between neighbouring sharers
+  for (const plan::ThreadPart& part : context_.plan().thread_parts) {
+    if (!context_.is_output(part.index)) break;
+    distance *= part.count;
+  }
+  const loop::Type type = AccumulatorType();
+  const ExprPtr item = context_.Var("item");
+  const ExprPtr slot = context_.Var("slot");
+  auto partial = [&](const ExprPtr& index) {
+    return loop::LoadFrom("partial", type.element, index, type.lanes);
+  };
+  std::vector<StmtPtr> body = {loop::MakeStore("partial", type.element, item, GetAccumulator(slot)),
+                               loop::MakeBarrier()};
+  for (int64_t half = sharers / 2; half > 0; half /= 2) {
+    const ExprPtr other = loop::Add(item, context_.Number(half * distance));
+    const ExprPtr joined = loop::ApplyOp(poly::AggregationOp(context_.flat().aggregation),
+                                         {partial(item), partial(other)});
+    body.push_back(loop::MakeIf(loop::Less(context_.Var("sharer"), context_.Number(half)),
+                                loop::MakeStore("partial", type.element, item, joined)));
+    body.push_back(loop::MakeBarrier());
+  }
+  body.push_back(SetAccumulator(slot, partial(item)));
+  return {loop::MakeArray(type, "partial", context_.plan().threads(), loop::Space::kLocal),
+          loop::MakeDeclare(context_.IndexType(), "sharer", context_.PartialThread()),
+          loop::MakeFor("slot", context_.Number(0), context_.Number(AccumulatorCount()),
+                        loop::MakeBlock(std::move(body)), 1, true)};
+}
+
+bool GroupReduction::HoldsAlongReduced(size_t stage) const {
+  const int index = stages_[stage].plan().vector_index;
+  return index >= context_.output_count();
+}
+
+std::vector<int> GroupReduction::HeldIndices(size_t stage) const {
+  std::vector<int> indices;
+  for (int i : outputs_) {
+    const bool differs = stages_[stage].plan().layout.LocalStride(i) != 0;
+    if (differs && (context_.OwnCount(i) > 1 || i == context_.plan().lane_index)) {
+      indices.push_back(i);
+    }
+  }
+  // What is read in vectors varies fastest.
+  const int vector_index = stages_[stage].plan().vector_index;
+  std::stable_partition(indices.begin(), indices.end(), [=](int i) { return i != vector_index; });
+  return indices;
+}
+
+// The lanes of the elements of a stage's array.
+int GroupReduction::HeldLanes(size_t stage) const {
+  const plan::StagedAccess& plan = stages_[stage].plan();
+  const bool along_lanes = context_.lanes_are_output() && plan.vector_index >= 0 &&
+                           plan.vector_index == context_.plan().lane_index;
+  return along_lanes ? context_.lanes() : 1;
+}
+
+std::vector<StmtPtr> GroupReduction::Hold(size_t s) const {
+  const GroupStage& stage = stages_[s];
+  const std::vector<int> indices = HeldIndices(s);
+  const int vector_index = stage.plan().vector_index;
+  const int64_t reduced_lanes = HoldsAlongReduced(s) ? context_.split(vector_index).vector : 1;
+  const loop::Type type = {stage.type(), HeldLanes(s)};
+  const std::string name = absl::StrCat("in", stage.access(), "_held");
+  const bool gathers_lanes = HeldLanes(s) == 1 && context_.lanes_are_output() && !indices.empty() &&
+                             indices.back() == context_.plan().lane_index;
+  int64_t count = reduced_lanes;
+  for (int i : indices) count *= context_.OwnCount(i);
+  if (gathers_lanes) count *= context_.lanes();
+  if (count == 1) return {loop::MakeDeclare(type, name, stage.Read(buffers_[s], type.lanes))};
+  std::vector<StmtPtr> statements = {loop::MakeArray(type, name, count)};
+  auto slot = [&] { return loop::Mul(Slot(indices), context_.Number(reduced_lanes)); };
+  if (HoldsAlongReduced(s) || HeldLanes(s) > 1) {
+    const int lanes = HeldLanes(s) > 1 ? HeldLanes(s) : static_cast<int>(reduced_lanes);
+    statements.push_back(context_.ForOwn(indices, [&] {
+      return loop::MakeStore(name, stage.type(), slot(), stage.Read(buffers_[s], lanes));
+    }));
+  } else if (vector_index >= 0) {
+    for (StmtPtr& statement : HoldVectors(s, indices)) statements.push_back(std::move(statement));
+  } else if (gathers_lanes) {
+    for (StmtPtr& statement : GatherLanes(s, indices)) statements.push_back(std::move(statement));
+  } else {
+    statements.push_back(context_.ForOwn(indices, [&] {
+      return loop::MakeStore(name, stage.type(), slot(), stage.Read(buffers_[s], 1));
+    }));
+  }
+  return statements;
+}
+
+std::vector<StmtPtr> GroupReduction::HoldVectors(size_t s, std::vector<int> indices) const {
+  const GroupStage& stage = stages_[s];
+  const std::string name = absl::StrCat("in", stage.access(), "_held");
+  const std::vector<int> all = indices;
+  const int along = indices.back();
+  indices.pop_back();
+  const int64_t vector = context_.split(along).vector;
+  const std::string block = absl::StrCat(context_.name(along), "_vector");
+  return {context_.ForOwn(indices, [&] {
+    context_.SetOwn(along, loop::Mul(context_.Var(block), context_.Number(vector)));
+    StmtPtr store = loop::MakeStore(name, stage.type(), Slot(all),
+                                    stage.Read(buffers_[s], static_cast<int>(vector)));
+    context_.SetOwn(along, context_.Number(0));
+    return loop::MakeFor(block, context_.Number(0), context_.Number(context_.split(along).blocks),
+                         std::move(store), 1, true);
+  })};
+}
+
+std::vector<StmtPtr> GroupReduction::GatherLanes(size_t s, const std::vector<int>& indices) const {
+  const GroupStage& stage = stages_[s];
+  const std::string name = absl::StrCat("in", stage.access(), "_held");
+  const ExprPtr lane = context_.Var("lane");
+  const int64_t stride = stage.plan().layout.LocalStride(context_.plan().lane_index);
+  return {context_.ForOwn(indices, [&] {
+    const ExprPtr slot =
+        loop::Add(loop::Mul(Slot(indices), context_.Number(context_.lanes())), lane);
+    const ExprPtr from = loop::Add(buffers_[s], loop::Mul(lane, context_.Number(stride)));
+    return loop::MakeFor("lane", context_.Number(0), context_.Number(context_.lanes()),
+                         loop::MakeStore(name, stage.type(), slot, stage.Read(from, 1)), 1, true);
+  })};
+}
+
+ExprPtr GroupReduction::Held(size_t s) const {
+  const GroupStage& stage = stages_[s];
+  const std::vector<int> indices = HeldIndices(s);
+  const std::string name = absl::StrCat("in", stage.access(), "_held");
+  const bool has_lanes = context_.lanes_are_output() && !indices.empty() &&
+                         indices.back() == context_.plan().lane_index;
+  int64_t count = 1;
+  for (int i : indices) count *= context_.OwnCount(i);
+  const int lanes = has_lanes ? context_.lanes() : 1;
+  if (HoldsAlongReduced(s)) {
+    const int index = stage.plan().vector_index;
+    const int64_t vector = context_.split(index).vector;
+    const ExprPtr lane = context_.Var(absl::StrCat(context_.name(index), "_lane"));
+    return loop::LoadFrom(name, stage.type(),
+                          loop::Add(loop::Mul(Slot(indices), context_.Number(vector)), lane));
+  }
+  if (HeldLanes(s) > 1 || lanes == 1) {
+    if (count == 1) return loop::Var(name, {stage.type(), lanes});
+    return loop::LoadFrom(name, stage.type(), Slot(indices), lanes);
+  }
+  return loop::LoadFrom(name, stage.type(), loop::Mul(Slot(indices), context_.Number(lanes)),
+                        lanes);
+}
+
+}  // namespace tartan::lower

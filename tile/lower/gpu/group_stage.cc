@@ -1,0 +1,269 @@
+#include "tile/lower/gpu/group_stage.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace tartan::lower {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+
+GroupStage::GroupStage(const GroupContext& context, const plan::StagedAccess& access)
+    : context_(context), access_(access), layout_(access.layout) {
+  const poly::FlatContraction& kernel = context.flat();
+  const poly::TensorAccess& read = kernel.accesses[access.access];
+  const TensorShape& shape = kernel.tensors[read.tensor].shape;
+  flat_ = poly::Flatten(read.coords, shape.dims, context.index_count());
+  stored_ = shape.type;
+  type_ = ComputeType(stored_);
+  count_ = shape.element_count();
+  const std::vector<math::RangeConstraint> all =
+      plan::TileConstraints(kernel, context.plan().Tile());
+  for (int number : access.absorbed) constraints_.push_back(all[number]);
+  for (size_t d = 0; d < layout_.dims.size(); ++d) {
+    if (layout_.dims[d].vector == 1) continue;
+    lane_dim_ = static_cast<int>(d);
+    lanes_ = static_cast<int>(layout_.dims[d].vector);
+  }
+  stores_vectors_ =
+      lanes_ > 1 && layout_.dims[lane_dim_].local_stride == 1 && layout_.size % lanes_ == 0;
+  for (size_t d = 0; d < layout_.dims.size(); ++d) {
+    if (static_cast<int>(d) == lane_dim_) continue;
+    stores_vectors_ &= layout_.dims[d].local_stride % lanes_ == 0;
+  }
+}
+
+std::string GroupStage::Name(const char* what) const {
+  return absl::StrCat("in", access_.access, "_", what);
+}
+
+std::string GroupStage::RoundName(size_t dim) const { return absl::StrCat(Name("round"), dim); }
+
+ExprPtr GroupStage::Round(size_t dim) const {
+  return layout_.dims[dim].Rounds() > 1 ? context_.Var(RoundName(dim)) : context_.Number(0);
+}
+
+StmtPtr GroupStage::DeclareTile() const {
+  const int64_t copies = context_.plan().buffering == plan::Buffering::kDouble ? 2 : 1;
+  return loop::MakeArray({type_, 1}, Name("tile"), copies * layout_.size, loop::Space::kLocal);
+}
+
+std::vector<StmtPtr> GroupStage::DeclareShare() const {
+  std::vector<StmtPtr> statements;
+  ExprPtr from = context_.Number(0);
+  ExprPtr to = context_.Number(0);
+  int64_t below = 1;
+  for (size_t d = 0; d < layout_.dims.size(); ++d) {
+    const plan::TileDim& dim = layout_.dims[d];
+    if (dim.threads == 1) continue;
+    const std::string name = absl::StrCat(Name("item"), d);
+    const ExprPtr digit =
+        context_.Digit(context_.Var("item"), below, dim.threads, context_.plan().threads());
+    statements.push_back(loop::MakeDeclare(context_.IndexType(), name, digit));
+    const ExprPtr item = context_.Var(name);
+    from = loop::Add(from, loop::Mul(item, context_.Number(dim.vector * dim.global_stride)));
+    to = loop::Add(to, loop::Mul(item, context_.Number(dim.vector * dim.local_stride)));
+    below *= dim.threads;
+  }
+  statements.push_back(loop::MakeDeclare(context_.IndexType(), Name("from"), from));
+  statements.push_back(loop::MakeDeclare(context_.IndexType(), Name("to"), to));
+  // Where the work-item reads.
+  ExprPtr at = context_.Number(0);
+  for (const plan::TileDim& dim : layout_.dims) {
+    at = loop::Add(at, context_.Number(dim.origin * dim.local_stride));
+  }
+  for (int i = 0; i < context_.index_count(); ++i) {
+    at = loop::Add(at, loop::Mul(context_.Thread(i), context_.Number(layout_.LocalStride(i))));
+  }
+  statements.push_back(loop::MakeDeclare(context_.IndexType(), Name("at"), at));
+  return statements;
+}
+
+// The position along a merged index of the current round.
+ExprPtr GroupStage::Position(size_t d) const {
+  const plan::TileDim& dim = layout_.dims[d];
+  const ExprPtr item =
+      dim.threads == 1 ? context_.Number(0) : context_.Var(absl::StrCat(Name("item"), d));
+  return loop::Mul(loop::Add(loop::Mul(Round(d), context_.Number(dim.threads)), item),
+                   context_.Number(dim.vector));
+}
+
+ExprPtr GroupStage::From(const std::string& suffix) const {
+  int64_t constant = flat_.offset;
+  for (const plan::TileDim& dim : layout_.dims) constant -= dim.origin * dim.global_stride;
+  ExprPtr from = context_.Number(constant);
+  for (int i = 0; i < context_.index_count(); ++i) {
+    from = loop::Add(from, loop::Mul(context_.Base(i, suffix), context_.Number(flat_.strides[i])));
+  }
+  return loop::Add(from, context_.Var(Name("from")));
+}
+
+// Tiles at the edges reach beyond the tensor; what is read there instead does not matter.
+ExprPtr GroupStage::Clamped(ExprPtr index) const {
+  int64_t least = flat_.offset;
+  int64_t greatest = flat_.offset;
+  for (int i = 0; i < context_.index_count(); ++i) {
+    const int64_t reach =
+        flat_.strides[i] * (context_.padded().indices[i].range - context_.split(i).tile());
+    (reach < 0 ? least : greatest) += reach;
+  }
+  for (const plan::TileDim& dim : layout_.dims) {
+    const int64_t last = (dim.range - 1) / dim.vector * dim.vector;
+    least -= dim.origin * dim.global_stride;
+    greatest += (last - dim.origin) * dim.global_stride;
+  }
+  if (least < 0) index = loop::Max(std::move(index), context_.Number(0));
+  if (greatest > count_ - lanes_)
+    index = loop::Min(std::move(index), context_.Number(count_ - lanes_));
+  return index;
+}
+
+// Null where it always holds. All lanes are alike.
+ExprPtr GroupStage::Valid(const math::RangeConstraint& constraint,
+                          const std::string& suffix) const {
+  int64_t constant = constraint.poly.constant.numerator();
+  int64_t least = 0;
+  int64_t greatest = 0;
+  ExprPtr value = context_.Number(0);
+  for (int i = 0; i < context_.index_count(); ++i) {
+    const int64_t coefficient = constraint.poly.coefficient(i).numerator();
+    value = loop::Add(value, loop::Mul(context_.Base(i, suffix), context_.Number(coefficient)));
+    const int64_t reach =
+        coefficient * (context_.padded().indices[i].range - context_.split(i).tile());
+    (reach < 0 ? least : greatest) += reach;
+  }
+  for (size_t d = 0; d < layout_.dims.size(); ++d) {
+    const plan::TileDim& dim = layout_.dims[d];
+    const plan::TileDim::Member& member = dim.members.front();  // of scale 1 or -1
+    const int64_t coefficient =
+        constraint.poly.coefficient(member.index).numerator() * member.scale;
+    if (coefficient == 0) continue;
+    value = loop::Add(value, loop::Mul(Position(d), context_.Number(coefficient)));
+    constant -= dim.origin * coefficient;
+    const int64_t reach = coefficient * (dim.range - 1);
+    (reach < 0 ? least : greatest) += reach;
+  }
+  value = loop::Add(value, context_.Number(constant));
+  ExprPtr condition;
+  if (least + constant < 0) {
+    condition = loop::ApplyOp(ScalarOp::kGreaterEqual, {value, context_.Number(0)});
+  }
+  if (greatest + constant >= constraint.range) {
+    const ExprPtr below = loop::Less(value, context_.Number(constraint.range));
+    condition = condition == nullptr ? below : loop::And(condition, below);
+  }
+  return condition;
+}
+
+template <class Body>
+StmtPtr GroupStage::ForEachElement(const std::string& suffix, const ExprPtr& buffer,
+                                   Body body) const {
+  Element element;
+  element.from = suffix == "put" ? nullptr : From(suffix);
+  element.to = buffer == nullptr ? nullptr : loop::Add(buffer, context_.Var(Name("to")));
+  element.slot = context_.Number(0);
+  auto both = [](const ExprPtr& a, const ExprPtr& b) { return a == nullptr ? b : loop::And(a, b); };
+  int64_t used = 1;
+  for (size_t d = 0; d < layout_.dims.size(); ++d) {
+    const plan::TileDim& dim = layout_.dims[d];
+    const int64_t step = dim.threads * dim.vector;
+    if (element.from != nullptr) {
+      element.from =
+          loop::Add(element.from, loop::Mul(Round(d), context_.Number(step * dim.global_stride)));
+    }
+    if (element.to != nullptr) {
+      element.to =
+          loop::Add(element.to, loop::Mul(Round(d), context_.Number(step * dim.local_stride)));
+    }
+    element.slot = loop::Add(loop::Mul(element.slot, context_.Number(dim.Rounds())), Round(d));
+    const int64_t whole = (dim.range + dim.vector - 1) / dim.vector * dim.vector;
+    if (dim.Rounds() * step > whole) {
+      element.within = both(element.within, loop::Less(Position(d), context_.Number(dim.range)));
+    }
+    used *= dim.threads;
+  }
+  if (used < context_.plan().threads()) {
+    element.within = both(element.within, loop::Less(context_.Var("item"), context_.Number(used)));
+  }
+  if (element.from != nullptr) {
+    element.from = Clamped(std::move(element.from));
+    for (const math::RangeConstraint& constraint : constraints_) {
+      const ExprPtr valid = Valid(constraint, suffix);
+      if (valid != nullptr) element.valid = both(element.valid, valid);
+    }
+  }
+  StmtPtr statement = body(element);
+  for (size_t d = layout_.dims.size(); d-- > 0;) {
+    if (layout_.dims[d].Rounds() == 1) continue;
+    statement =
+        loop::MakeFor(RoundName(d), context_.Number(0), context_.Number(layout_.dims[d].Rounds()),
+                      std::move(statement), 1, true);
+  }
+  return statement;
+}
+
+ExprPtr GroupStage::Loaded(const Element& element) const {
+  const std::string buffer = absl::StrCat("in", context_.flat().accesses[access_.access].tensor);
+  ExprPtr value = loop::LoadFrom(buffer, stored_, element.from, lanes_, lanes_ > 1);
+  if (element.valid == nullptr) return value;
+  const double fill = access_.fill.value_or(0);
+  const ExprPtr filled =
+      IsFloat(type_) ? loop::Float(fill, type_) : loop::Int(static_cast<int64_t>(fill), type_);
+  return loop::Select(element.valid, value, loop::Splat(filled, lanes_));
+}
+
+StmtPtr GroupStage::StoreToTile(const ExprPtr& to, const ExprPtr& value,
+                                const std::string& suffix) const {
+  if (lanes_ == 1) return loop::MakeStore(Name("tile"), type_, to, value);
+  const int64_t stride = layout_.dims[lane_dim_].local_stride;
+  if (stores_vectors_) return loop::MakeStore(Name("tile"), type_, to, value, true);
+  const std::string name = absl::StrCat(Name("lanes"), suffix);
+  std::vector<StmtPtr> stores = {loop::MakeDeclare({type_, lanes_}, name, value)};
+  for (int lane = 0; lane < lanes_; ++lane) {
+    stores.push_back(loop::MakeStore(Name("tile"), type_,
+                                     loop::Add(to, context_.Number(lane * stride)),
+                                     loop::LaneOf(loop::Var(name, {type_, lanes_}), lane)));
+  }
+  return loop::MakeBlock(std::move(stores));
+}
+
+StmtPtr GroupStage::Copy(const std::string& suffix, const ExprPtr& buffer) const {
+  return ForEachElement(suffix, buffer, [&](const Element& element) {
+    StmtPtr store = StoreToTile(element.to, Loaded(element), suffix);
+    return element.within == nullptr ? store : loop::MakeIf(element.within, std::move(store));
+  });
+}
+
+StmtPtr GroupStage::DeclareNext() const {
+  int64_t slots = 1;
+  for (const plan::TileDim& dim : layout_.dims) slots *= dim.Rounds();
+  return loop::MakeArray({type_, lanes_}, Name("next"), slots);
+}
+
+StmtPtr GroupStage::Fetch(const std::string& suffix) const {
+  return ForEachElement(suffix, nullptr, [&](const Element& element) {
+    StmtPtr store = loop::MakeStore(Name("next"), type_, element.slot, Loaded(element));
+    return element.within == nullptr ? store : loop::MakeIf(element.within, std::move(store));
+  });
+}
+
+StmtPtr GroupStage::Put(const ExprPtr& buffer) const {
+  return ForEachElement("put", buffer, [&](const Element& element) {
+    const ExprPtr value = loop::LoadFrom(Name("next"), type_, element.slot, lanes_);
+    StmtPtr store = StoreToTile(element.to, value, "");
+    return element.within == nullptr ? store : loop::MakeIf(element.within, std::move(store));
+  });
+}
+
+ExprPtr GroupStage::Read(const ExprPtr& buffer, int lanes) const {
+  ExprPtr index = loop::Add(buffer, context_.Var(Name("at")));
+  for (int i = 0; i < context_.index_count(); ++i) {
+    const int64_t stride = layout_.LocalStride(i);
+    if (stride == 0) continue;
+    index = loop::Add(index, loop::Mul(context_.Offset(i), context_.Number(stride)));
+  }
+  return loop::LoadFrom(Name("tile"), type_, index, lanes, lanes > 1);
+}
+
+}  // namespace tartan::lower

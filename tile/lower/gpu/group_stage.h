@@ -1,0 +1,72 @@
+// A tile of one access in local memory: how the work-items of a group copy it there, and how they
+// read it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tile/loop/loop_ir.h"
+#include "tile/lower/gpu/group_context.h"
+#include "tile/plan/gpu/group_plan.h"
+
+namespace tartan::lower {
+
+class GroupStage {
+ public:
+  GroupStage(const GroupContext& context, const plan::StagedAccess& access);
+
+  int access() const { return access_.access; }
+  const plan::StagedAccess& plan() const { return access_; }
+  DataType type() const { return type_; }
+
+  loop::StmtPtr DeclareTile() const;
+  // What depends on the work-item alone.
+  std::vector<loop::StmtPtr> DeclareShare() const;
+
+  // Memory to local memory. Bases have `suffix` in their names; the tile begins at `buffer`.
+  loop::StmtPtr Copy(const std::string& suffix, const loop::ExprPtr& buffer) const;
+  // The same in two parts, through variables of the work-item.
+  loop::StmtPtr DeclareNext() const;
+  loop::StmtPtr Fetch(const std::string& suffix) const;
+  loop::StmtPtr Put(const loop::ExprPtr& buffer) const;
+
+  // The work-item's elements at its current position: `lanes` neighbours along the plan's vector
+  // index.
+  loop::ExprPtr Read(const loop::ExprPtr& buffer, int lanes) const;
+
+ private:
+  struct Element {
+    loop::ExprPtr from;    // in memory
+    loop::ExprPtr to;      // in the tile
+    loop::ExprPtr slot;    // among the work-item's own
+    loop::ExprPtr within;  // the element is one of the tile; null: true
+    loop::ExprPtr valid;   // it is not to be filled in; null: true
+  };
+  template <class Body>
+  loop::StmtPtr ForEachElement(const std::string& suffix, const loop::ExprPtr& buffer,
+                               Body body) const;
+  loop::ExprPtr Position(size_t dim) const;
+  loop::ExprPtr From(const std::string& suffix) const;
+  loop::ExprPtr Clamped(loop::ExprPtr index) const;
+  loop::ExprPtr Valid(const math::RangeConstraint& constraint, const std::string& suffix) const;
+  loop::ExprPtr Loaded(const Element& element) const;
+  loop::StmtPtr StoreToTile(const loop::ExprPtr& to, const loop::ExprPtr& value,
+                            const std::string& suffix) const;
+  std::string Name(const char* what) const;
+  std::string RoundName(size_t dim) const;
+  loop::ExprPtr Round(size_t dim) const;
+
+  const GroupContext& context_;
+  const plan::StagedAccess& access_;
+  const plan::TileLayout& layout_;
+  poly::FlatAccess flat_;
+  std::vector<math::RangeConstraint> constraints_;
+  DataType stored_;
+  DataType type_;      // in local memory
+  int64_t count_ = 0;  // elements of the tensor
+  int lanes_ = 1;      // loaded at once
+  int lane_dim_ = -1;
+  bool stores_vectors_ = false;  // the lanes are neighbours in the tile, too
+};
+
+}  // namespace tartan::lower

@@ -1,0 +1,134 @@
+#include "tile/lower/rows/row_kernel.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/lower/lower_kernel.h"
+#include "tile/lower/rows/row_stages.h"
+
+namespace tartan::lower {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+
+namespace {
+
+// The chain's statements for one block of rows.
+class BlockLowerer {
+ public:
+  BlockLowerer(const RowStages& stages, const plan::RowPlan& plan) : stages_(stages), plan_(plan) {}
+
+  // For the block of a number.
+  std::vector<StmtPtr> Lower(const ExprPtr& number) {
+    std::vector<StmtPtr> statements = stages_.DeclareRows(number, plan_.rows, plan_.block);
+    for (size_t l = 0; l < plan_.loops.size(); ++l) {
+      const plan::RowLoop& loop = plan_.loops[l];
+      statements.push_back(loop.length == 0 ? Stage(loop.stages[0])
+                                            : Loop(loop, absl::StrCat("at", l)));
+    }
+    return statements;
+  }
+
+ private:
+  // Where the block is in each output index of a stage.
+  std::vector<ExprPtr> Begins(int s) const {
+    const poly::RowBlock& block = plan_.stages[s].block;
+    std::vector<ExprPtr> begins(block.flat.output_index_count, stages_.Number(0));
+    for (size_t a = 0; a < block.origins.size(); ++a) {
+      if (block.origins[a] >= 0) begins[block.origins[a]] = stages_.Var(RowStages::RowName(a));
+    }
+    return begins;
+  }
+
+  StmtPtr Stage(int s) const {
+    const plan::RowStage& stage = plan_.stages[s];
+    return stages_.Named(
+        s, LowerTask(stage.block.flat, stage.plan, Begins(s), stages_.IndexType().element));
+  }
+
+  StmtPtr Loop(const plan::RowLoop& loop, const std::string& counter) const {
+    const ExprPtr position = stages_.Var(counter);
+    std::vector<StmtPtr> statements, body, after;
+    for (const plan::RowRead& read : loop.ahead) {
+      for (StmtPtr& fetch : FetchAhead(read, loop.step, position)) body.push_back(std::move(fetch));
+    }
+    for (int s : loop.stages) {
+      const plan::RowStage& stage = plan_.stages[s];
+      VectorLoop part =
+          stages_.Named(s, LowerVectorLoop(stage.block.flat, stage.plan, Begins(s), position));
+      statements.insert(statements.end(), part.before.begin(), part.before.end());
+      body.push_back(std::move(part.body));
+      after.insert(after.end(), part.after.begin(), part.after.end());
+    }
+    statements.push_back(loop::MakeFor(
+        counter, stages_.Number(0), stages_.Number(loop.length / loop.step * loop.step),
+        stages_.WithoutReloads(loop::MakeBlock(std::move(body))), loop.step));
+    statements.insert(statements.end(), after.begin(), after.end());
+    return loop::MakeBlock(std::move(statements));
+  }
+
+  // The lines that the next row has where this one is at `position`.
+  std::vector<StmtPtr> FetchAhead(const plan::RowRead& read, int64_t step,
+                                  const ExprPtr& position) const {
+    constexpr int64_t kLineBytes = 64;
+    const plan::RowStage& stage = plan_.stages[read.stage];
+    const poly::FlatContraction& flat = stage.block.flat;
+    const poly::TensorAccess& access = flat.accesses[read.access];
+    const DataType type = flat.tensors[access.tensor].shape.type;
+    const poly::FlatAccess at = poly::Flatten(access.coords, flat.tensors[access.tensor].shape.dims,
+                                              static_cast<int>(flat.indices.size()));
+    const std::vector<ExprPtr> begins = Begins(read.stage);
+    ExprPtr index = loop::Add(position, stages_.Number(at.offset));
+    int64_t next = 0;  // the last axis varies fastest
+    for (int origin : stage.block.origins) {
+      if (origin < 0 || at.strides[origin] == 0) continue;
+      index = loop::Add(index, loop::Mul(begins[origin], stages_.Number(at.strides[origin])));
+      next = at.strides[origin];
+    }
+    std::vector<StmtPtr> fetches;
+    for (int64_t element = 0; element < step; element += kLineBytes / ByteWidth(type)) {
+      fetches.push_back(loop::MakePrefetch(stages_.NameOf(read.stage, access.tensor), type,
+                                           loop::Add(index, stages_.Number(next + element))));
+    }
+    return fetches;
+  }
+
+  const RowStages& stages_;
+  const plan::RowPlan& plan_;
+};
+
+}  // namespace
+
+RowChainKernel LowerRowChain(const std::vector<poly::RowKernel>& kernels,
+                             const std::vector<poly::RowTensor>& tensors, const plan::RowPlan& plan,
+                             const std::string& name, const LowerOptions& options) {
+  const DataType index_type = RowIndexType(kernels, options);
+  const RowStages stages(kernels, tensors, index_type);
+  RowChainKernel chain = stages.Begin(name, plan.ToString());
+  chain.kernel.global_size[0] = plan.ItemCount();
+  const ExprPtr item = stages.Var("item");
+  BlockLowerer block(stages, plan);
+  std::vector<StmtPtr> statements = {loop::MakeDeclare(
+      stages.IndexType(), "item", loop::Work(loop::WorkId::kGlobal, 0, index_type))};
+  for (StmtPtr& array : stages.DeclareKept(plan.block, loop::Space::kPrivate)) {
+    statements.push_back(std::move(array));
+  }
+  if (plan.item_blocks == 1) {
+    for (StmtPtr& statement : block.Lower(item)) {
+      statements.push_back(std::move(statement));
+    }
+  } else {
+    const ExprPtr begin = loop::Mul(item, stages.Number(plan.item_blocks));
+    ExprPtr end = loop::Add(begin, stages.Number(plan.item_blocks));
+    if (plan.BlockCount() % plan.item_blocks != 0) {
+      end = loop::Min(end, stages.Number(plan.BlockCount()));
+    }
+    statements.push_back(loop::MakeDeclare(stages.IndexType(), "last", std::move(end)));
+    statements.push_back(loop::MakeFor("block", begin, stages.Var("last"),
+                                       loop::MakeBlock(block.Lower(stages.Var("block")))));
+  }
+  chain.kernel.body = loop::MakeBlock(std::move(statements));
+  return chain;
+}
+
+}  // namespace tartan::lower

@@ -1,0 +1,372 @@
+#include "tile/lower/special/lower_scatter.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/lower/special/lower_sort.h"
+
+namespace tartan::lower {
+namespace {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+
+// What every scatter is: `count` updates of `slice` consecutive elements, update u going to slice
+// target(u) of the result. Lines are runs of updates whose targets no other line has.
+struct Updates {
+  int operand = 0;  // that holds them, one slice after the other unless they are elements of lines
+  ir::ScatterMode mode = ir::ScatterMode::kAdd;
+  int64_t count = 1;
+  int64_t slice = 1;
+  int64_t targets = 1;
+  int64_t lines = 1;
+  int64_t line_stride = 1;  // between updates of a line
+};
+
+// A target and whether it exists.
+struct Target {
+  std::vector<StmtPtr> statements;  // to run before
+  ExprPtr number;
+  ExprPtr is_within;  // null: always
+};
+
+class Scatterer {
+ public:
+  explicit Scatterer(SpecialContext* context)
+      : context_(*context), special_(context->special()), updates_(FindUpdates()) {}
+
+  void Scatter() {
+    constexpr int64_t kFewUpdates = 16;
+    const int64_t line = updates_.count / updates_.lines;
+    const int64_t wide = context_.is_cpu() ? 4 * context_.settings().compute_units : 4096;
+    if (updates_.lines > 1 && (updates_.lines >= wide || line <= kFewUpdates)) {
+      ByLine();
+    } else if (context_.is_cpu()) {
+      ByPart();
+    } else if (updates_.count <= kFewUpdates || updates_.slice >= 4 * wide) {
+      ByColumn();
+    } else {
+      ByTarget();
+    }
+  }
+
+ private:
+  ExprPtr Number(int64_t value) const { return context_.Number(value); }
+  ExprPtr Index(const std::string& name) const { return context_.Index(name); }
+
+  Updates FindUpdates() const {
+    Updates updates;
+    const std::vector<int64_t>& dims = context_.operand(1).dims;
+    switch (special_.kind) {
+      case ir::SpecialKind::kScatter:
+        updates.operand = 0;
+        updates.count = context_.operand(1).element_count();
+        updates.targets = context_.result().dims[0];
+        break;
+      case ir::SpecialKind::kScatterElements: {
+        updates.operand = 2;
+        updates.mode = static_cast<ir::ScatterMode>(special_.params[1]);
+        updates.count = context_.operand(2).element_count();
+        updates.targets = context_.result().element_count();
+        updates.lines = updates.count / dims[special_.params[0]];
+        updates.line_stride = RowMajorStrides(dims)[special_.params[0]];
+        break;
+      }
+      default: {
+        updates.operand = 2;
+        updates.mode = static_cast<ir::ScatterMode>(special_.params[0]);
+        updates.count = 1;
+        for (size_t d = 0; d + 1 < dims.size(); ++d) updates.count *= dims[d];
+        break;
+      }
+    }
+    updates.slice = context_.operand(updates.operand).element_count() / updates.count;
+    if (special_.kind == ir::SpecialKind::kScatterNd) {
+      updates.targets = context_.result().element_count() / updates.slice;
+    }
+    return updates;
+  }
+
+  // `raw`, an index from a tensor, as the variable `name` from 0 to size - 1; negative ones count
+  // from the end. -1 where it is out of range, which is decided in the tensor's own type: a number
+  // of 64 bits may have 32 lower ones that are an index of another element.
+  void DeclarePosition(const std::string& name, const ExprPtr& raw, int64_t size,
+                       std::vector<StmtPtr>* statements) const {
+    const DataType index_type = context_.index_type();
+    const DataType type = raw->type.element;
+    const bool is_wide = ByteWidth(type) > ByteWidth(index_type) ||
+                         (IsUnsignedInteger(type) && ByteWidth(type) == ByteWidth(index_type));
+    const DataType compared = is_wide ? DataType::kInt64 : index_type;
+    const auto number = [&](int64_t value) { return loop::Int(value, compared); };
+    const std::string given = absl::StrCat(name, "_given");
+    statements->push_back(
+        loop::MakeDeclare({compared, 1}, given, loop::Cast(raw, compared), /*is_mutable=*/false));
+    const ExprPtr index = loop::Var(given, {compared, 1});
+    const ExprPtr within =
+        loop::And(loop::LessEqual(number(-size), index), loop::Less(index, number(size)));
+    const ExprPtr position =
+        loop::Select(loop::Less(index, number(0)), loop::Add(index, number(size)), index);
+    statements->push_back(context_.DeclareIndex(
+        name, loop::Cast(loop::Select(within, position, number(-1)), index_type)));
+  }
+
+  ExprPtr IsWithin(const ExprPtr& position) const { return loop::LessEqual(Number(0), position); }
+
+  // Where the update numbered `update` goes.
+  Target TargetOf(const ExprPtr& update) const {
+    switch (special_.kind) {
+      case ir::SpecialKind::kScatter:
+        return TargetOfRow(update);
+      case ir::SpecialKind::kScatterElements:
+        return TargetOfElement(update);
+      default:
+        return TargetOfEntries(update);
+    }
+  }
+
+  Target TargetOfRow(const ExprPtr& update) const {
+    Target target;
+    DeclarePosition("row", context_.Load(1, update), updates_.targets, &target.statements);
+    target.number = Index("row");
+    target.is_within = IsWithin(Index("row"));
+    return target;
+  }
+
+  Target TargetOfElement(const ExprPtr& update) const {
+    const int64_t axis = special_.params[0];
+    const std::vector<int64_t>& dims = context_.operand(1).dims;
+    const std::vector<int64_t> from_strides = RowMajorStrides(dims);
+    const std::vector<int64_t> strides = RowMajorStrides(context_.result().dims);
+    const int64_t size = context_.result().dims[axis];
+    Target target;
+    DeclarePosition("along", context_.Load(1, update), size, &target.statements);
+    target.number = loop::Mul(Index("along"), Number(strides[axis]));
+    for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d) {
+      if (d == axis || dims[d] == 1) continue;
+      const ExprPtr coord = loop::Mod(loop::Div(update, Number(from_strides[d])), Number(dims[d]));
+      target.number = loop::Add(target.number, loop::Mul(coord, Number(strides[d])));
+    }
+    target.is_within = IsWithin(Index("along"));
+    return target;
+  }
+
+  Target TargetOfEntries(const ExprPtr& update) const {
+    const int64_t depth = context_.operand(1).dims.back();
+    const std::vector<int64_t> strides = RowMajorStrides(context_.result().dims);
+    Target target;
+    target.number = Number(0);
+    for (int64_t k = 0; k < depth; ++k) {
+      const std::string name = absl::StrCat("entry", k);
+      const ExprPtr entry =
+          context_.Load(1, loop::Add(loop::Mul(update, Number(depth)), Number(k)));
+      DeclarePosition(name, entry, context_.result().dims[k], &target.statements);
+      target.number =
+          loop::Add(target.number, loop::Mul(Index(name), Number(strides[k] / updates_.slice)));
+      const ExprPtr condition = IsWithin(Index(name));
+      target.is_within =
+          target.is_within == nullptr ? condition : loop::And(target.is_within, condition);
+    }
+    return target;
+  }
+
+  // result[at …] = mode(result[at …], update from …), for `lanes` elements.
+  StmtPtr Update(const ExprPtr& at, const ExprPtr& from, int lanes) const {
+    ExprPtr value = context_.Load(updates_.operand, from, lanes);
+    if (updates_.mode != ir::ScatterMode::kAssign) {
+      value = loop::ApplyOp(Operation(), {context_.LoadResult(at, lanes), value});
+    }
+    return context_.StoreResult(at, value);
+  }
+
+  ScalarOp Operation() const {
+    switch (updates_.mode) {
+      case ir::ScatterMode::kMul:
+        return ScalarOp::kMul;
+      case ir::ScatterMode::kMin:
+        return ScalarOp::kMin;
+      case ir::ScatterMode::kMax:
+        return ScalarOp::kMax;
+      default:
+        return ScalarOp::kAdd;
+    }
+  }
+
+  // Applies update "update" if `is_taken` (null: always) and its target exists.
+  StmtPtr IfWithin(const std::function<StmtPtr(const ExprPtr& target)>& apply,
+                   const ExprPtr& is_taken = nullptr) const {
+    Target target = TargetOf(Index("update"));
+    std::vector<StmtPtr> statements = std::move(target.statements);
+    statements.push_back(context_.DeclareIndex("target", target.number));
+    ExprPtr condition = is_taken;
+    if (target.is_within != nullptr) {
+      condition = condition == nullptr ? target.is_within : loop::And(target.is_within, condition);
+    }
+    StmtPtr update = apply(Index("target"));
+    if (condition != nullptr) update = loop::MakeIf(condition, std::move(update));
+    statements.push_back(std::move(update));
+    return loop::MakeBlock(std::move(statements));
+  }
+
+  ExprPtr InSlice(const ExprPtr& slice, const ExprPtr& column) const {
+    return loop::Add(loop::Mul(slice, Number(updates_.slice)), column);
+  }
+
+  // One item per line of updates: lines never meet in the result.
+  void ByLine() {
+    const int64_t line = updates_.count / updates_.lines;
+    const int64_t stride = updates_.line_stride;
+    const ExprPtr base =
+        loop::Add(loop::Mul(loop::Div(Index("item"), Number(stride)), Number(stride * line)),
+                  loop::Mod(Index("item"), Number(stride)));
+    const StmtPtr step =
+        IfWithin([&](const ExprPtr& target) { return Update(target, Index("update"), 1); });
+    const StmtPtr body = loop::MakeBlock(
+        {context_.DeclareIndex("update",
+                               loop::Add(Index("base"), loop::Mul(Index("step"), Number(stride)))),
+         step});
+    context_.Launch(updates_.lines, context_.ResultAndOperands(),
+                    {context_.DeclareIndex("base", base),
+                     loop::MakeFor("step", Number(0), Number(line), body)});
+  }
+
+  // One item per column of the slices, over all updates.
+  void ByColumn() {
+    const StmtPtr step = IfWithin([&](const ExprPtr& target) {
+      return Update(InSlice(target, Index("item")), InSlice(Index("update"), Index("item")), 1);
+    });
+    context_.Launch(updates_.slice, context_.ResultAndOperands(),
+                    {loop::MakeFor("update", Number(0), Number(updates_.count), step)});
+  }
+
+  // For a few threads: one item per range of columns and range of targets, each looking at all
+  // updates and applying its own.
+  void ByPart() {
+    constexpr int64_t kTasksPerCore = 4;
+    constexpr int64_t kFewestColumns = 64;
+    const int64_t wanted = kTasksPerCore * context_.settings().compute_units;
+    const int64_t slice = updates_.slice;
+    int64_t width = std::max((slice + wanted - 1) / wanted, kFewestColumns);
+    width = std::min((width + 15) / 16 * 16, slice);
+    const int64_t columns = (slice + width - 1) / width;
+    const int64_t ranges = std::min(std::max<int64_t>(wanted / columns, 1), updates_.targets);
+    const int64_t targets = (updates_.targets + ranges - 1) / ranges;
+    ExprPtr is_taken;
+    if (ranges > 1) {
+      is_taken = loop::And(loop::LessEqual(Index("least"), Index("target")),
+                           loop::Less(Index("target"), Index("limit")));
+    }
+    const StmtPtr step =
+        IfWithin([&](const ExprPtr& target) { return UpdateColumns(target, width); }, is_taken);
+    const ExprPtr range = loop::Div(Index("item"), Number(columns));
+    context_.Launch(
+        ranges * columns, context_.ResultAndOperands(),
+        {context_.DeclareIndex("least", loop::Mul(range, Number(targets))),
+         context_.DeclareIndex("limit", loop::Add(Index("least"), Number(targets))),
+         context_.DeclareIndex("first",
+                               loop::Mul(loop::Mod(Index("item"), Number(columns)), Number(width))),
+         loop::MakeFor("update", Number(0), Number(updates_.count), step)});
+  }
+
+  // Columns "first" … "first" + width - 1 of a slice, as far as there are any, in vectors.
+  StmtPtr UpdateColumns(const ExprPtr& target, int64_t width) const {
+    const int64_t slice = updates_.slice;
+    if (slice == 1) return Update(target, Index("update"), 1);
+    const auto update = [&](int lanes) {
+      return Update(InSlice(target, Index("column")), InSlice(Index("update"), Index("column")),
+                    lanes);
+    };
+    const bool is_bool = context_.result().type == DataType::kBool;
+    const int lanes = static_cast<int>(context_.settings().vector_width);
+    ExprPtr end = loop::Add(Index("first"), Number(width));
+    if (slice % width != 0) end = loop::Min(end, Number(slice));
+    if (is_bool || lanes == 1 || width < lanes) {
+      return loop::MakeFor("column", Index("first"), end, update(1));
+    }
+    std::vector<StmtPtr> statements = {
+        context_.DeclareIndex("end", end),
+        loop::MakeFor("column", Index("first"), loop::Sub(Index("end"), Number(lanes - 1)),
+                      update(lanes), lanes)};
+    if (slice % lanes != 0) {
+      const ExprPtr rest = loop::Sub(Index("end"), Index("first"));
+      statements.push_back(loop::MakeFor("column",
+                                         loop::Sub(Index("end"), loop::Mod(rest, Number(lanes))),
+                                         Index("end"), update(1)));
+    }
+    return loop::MakeBlock(std::move(statements));
+  }
+
+  // For many threads: updates are sorted by target, and one item per column of the first update of
+  // each target applies all of them.
+  void ByTarget() {
+    const DataType type = context_.index_type();
+    const std::vector<int64_t> dims = {updates_.count};
+    SortTask sort;
+    sort.keys = context_.AddScratch({type, dims});
+    sort.size = updates_.count;
+    sort.sorted_keys = context_.AddScratch({type, dims});
+    sort.sorted_positions = context_.AddScratch({type, dims});
+    FindTargets(sort.keys);
+    AddSort(sort, &context_);
+
+    const auto key = [&](ExprPtr at) { return loop::LoadFrom("sorted", type, std::move(at)); };
+    const ExprPtr place = Index("place");
+    const ExprPtr target = Index("target");
+    const ExprPtr previous = key(loop::Max(loop::Sub(place, Number(1)), Number(0)));
+    const ExprPtr begins = loop::Or(loop::Equals(place, Number(0)),
+                                    loop::ApplyOp(ScalarOp::kNotEqual, {previous, target}));
+    const ExprPtr low = Index("low");
+    const ExprPtr high = Index("high");
+    const ExprPtr guess = Index("guess");
+    const StmtPtr halve = loop::MakeBlock(
+        {context_.DeclareIndex(
+             "guess", loop::ApplyOp(ScalarOp::kShiftRight, {loop::Add(low, high), Number(1)})),
+         loop::MakeIf(loop::Equals(key(guess), target),
+                      loop::MakeAssign("low", loop::Add(guess, Number(1))),
+                      loop::MakeAssign("high", guess))});
+    const StmtPtr apply = loop::MakeBlock(
+        {context_.DeclareIndex("update", loop::LoadFrom("order", type, Index("next"))),
+         Update(InSlice(target, Index("column")), InSlice(Index("update"), Index("column")), 1)});
+    int steps = 1;
+    while (int64_t{1} << steps <= updates_.count) ++steps;
+    const StmtPtr all =
+        loop::MakeBlock({context_.DeclareIndex("low", loop::Add(place, Number(1)), true),
+                         context_.DeclareIndex("high", Number(updates_.count), true),
+                         loop::MakeFor("search", Number(0), Number(steps),
+                                       loop::MakeIf(loop::Less(low, high), halve)),
+                         loop::MakeFor("next", place, low, apply)});
+    std::vector<SpecialContext::Argument> arguments = context_.ResultAndOperands();
+    arguments.push_back({"sorted", sort.sorted_keys});
+    arguments.push_back({"order", sort.sorted_positions});
+    context_.Launch(
+        updates_.count * updates_.slice, arguments,
+        {context_.DeclareIndex("place", loop::Div(Index("item"), Number(updates_.slice))),
+         context_.DeclareIndex("column", loop::Mod(Index("item"), Number(updates_.slice))),
+         context_.DeclareIndex("target", key(place)),
+         loop::MakeIf(loop::And(loop::Less(target, Number(updates_.targets)), begins), all)});
+  }
+
+  // Writes the target of each update, or the number of targets for one that is left out.
+  void FindTargets(int keys) {
+    Target target = TargetOf(Index("item"));
+    std::vector<StmtPtr> statements = std::move(target.statements);
+    ExprPtr number = target.number;
+    if (target.is_within != nullptr) {
+      number = loop::Select(target.is_within, number, Number(updates_.targets));
+    }
+    statements.push_back(loop::MakeStore("targets", context_.index_type(), Index("item"), number));
+    context_.Launch(updates_.count, {{"targets", keys, true}, {"in1", 2}}, std::move(statements));
+  }
+
+  SpecialContext& context_;
+  const ir::Special& special_;
+  const Updates updates_;
+};
+
+}  // namespace
+
+void AddScatter(SpecialContext* context) { Scatterer(context).Scatter(); }
+
+}  // namespace tartan::lower

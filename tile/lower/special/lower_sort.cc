@@ -1,0 +1,277 @@
+#include "tile/lower/special/lower_sort.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace tartan::lower {
+namespace {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+
+// Runs that are sorted by counting, and elements that a work-item merges: at most two runs.
+constexpr int64_t kCpuRun = 16;
+constexpr int64_t kGpuRun = 32;
+constexpr int64_t kCpuMerged = 32;
+constexpr int64_t kGpuMerged = 8;
+
+// Lines of keys and, where wanted, of their positions.
+struct Lines {
+  int keys = -1;
+  int positions = -1;
+  int64_t inner = 1;
+};
+
+class Sorter {
+ public:
+  Sorter(const SortTask& task, SpecialContext* context)
+      : task_(task),
+        context_(*context),
+        stored_(context->shape(task.keys).type),
+        compared_(ComputeType(stored_) == DataType::kBool ? DataType::kInt32
+                                                          : ComputeType(stored_)),
+        count_(context->shape(task.keys).element_count()),
+        run_(context->is_cpu() ? kCpuRun : kGpuRun) {}
+
+  void Sort() {
+    const Lines result = {task_.sorted_keys, task_.sorted_positions, task_.inner};
+    if (task_.size <= run_) return SortRuns(result);
+    // Merging reads keys, whether they are wanted in the end or not.
+    const auto scratch = [&] {
+      const std::vector<int64_t> dims = {count_};
+      Lines lines = {context_.AddScratch({stored_, dims}), -1, 1};
+      if (result.positions >= 0) {
+        lines.positions = context_.AddScratch({context_.index_type(), dims});
+      }
+      return lines;
+    };
+    Lines from = scratch();
+    Lines to;
+    SortRuns(from);
+    int shift = 0;
+    while (int64_t{1} << shift < run_) ++shift;
+    for (; int64_t{2} << shift < task_.size; ++shift) {
+      if (to.keys < 0) to = scratch();
+      Merge(from, to, shift);
+      std::swap(from, to);
+    }
+    Merge(from, result, shift);
+  }
+
+ private:
+  using Argument = SpecialContext::Argument;
+
+  ExprPtr Number(int64_t value) const { return context_.Number(value); }
+  ExprPtr Index(const std::string& name) const { return context_.Index(name); }
+
+  loop::Type KeyType() const { return {compared_, 1}; }
+  ExprPtr Key(const std::string& buffer, ExprPtr index) const {
+    return loop::Cast(loop::LoadFrom(buffer, stored_, std::move(index)), compared_);
+  }
+
+  // Key `a` comes before key `b`, wherever they are.
+  ExprPtr Before(const ExprPtr& a, const ExprPtr& b) const {
+    ExprPtr less = task_.descending ? loop::Less(b, a) : loop::Less(a, b);
+    if (!IsFloat(compared_)) return less;
+    const ExprPtr& greater = task_.descending ? a : b;
+    const ExprPtr& smaller = task_.descending ? b : a;
+    const ExprPtr only_greater_is_nan =
+        loop::And(loop::ApplyOp(ScalarOp::kIsNan, {greater}),
+                  loop::Not(loop::ApplyOp(ScalarOp::kIsNan, {smaller})));
+    return loop::Or(less, only_greater_is_nan);
+  }
+
+  ExprPtr NotBefore(const ExprPtr& a, const ExprPtr& b) const {
+    if (IsFloat(compared_)) return loop::Not(Before(a, b));
+    return task_.descending ? loop::LessEqual(a, b) : loop::LessEqual(b, a);
+  }
+
+  // Where the line numbered `line` begins.
+  ExprPtr LineBase(const ExprPtr& line, int64_t inner) const {
+    if (inner == 1) return loop::Mul(line, Number(task_.size));
+    return loop::Add(loop::Mul(loop::Div(line, Number(inner)), Number(inner * task_.size)),
+                     loop::Mod(line, Number(inner)));
+  }
+
+  static void AddOutputs(const Lines& lines, std::vector<Argument>* arguments) {
+    if (lines.keys >= 0) arguments->push_back({"keys", lines.keys, true});
+    if (lines.positions >= 0) arguments->push_back({"positions", lines.positions, true});
+  }
+
+  // Stores a key, as loaded from memory, and its position in the line at an index.
+  void Put(const Lines& lines, const ExprPtr& at, const ExprPtr& key, const ExprPtr& position,
+           std::vector<StmtPtr>* body) const {
+    if (lines.keys >= 0) {
+      body->push_back(loop::MakeStore("keys", context_.shape(lines.keys).type, at, key));
+    }
+    if (lines.positions >= 0) {
+      const DataType stored = context_.shape(lines.positions).type;
+      body->push_back(
+          loop::MakeStore("positions", stored, at, loop::Cast(position, ComputeType(stored))));
+    }
+  }
+
+  // One item per element: its place in its run is the number of elements that come before it.
+  void SortRuns(const Lines& to) {
+    const int64_t inner = task_.inner;
+    const auto at = [&](const ExprPtr& base, const ExprPtr& position, int64_t stride) {
+      return loop::Add(base, loop::Mul(position, Number(stride)));
+    };
+    const ExprPtr mine = loop::Var("mine", KeyType());
+    const ExprPtr other = loop::Var("other", KeyType());
+    const ExprPtr first =
+        loop::Or(Before(other, mine),
+                 loop::And(loop::Less(Index("step"), Index("position")), NotBefore(mine, other)));
+    const StmtPtr count = loop::MakeBlock(
+        {loop::MakeDeclare(KeyType(), "other",
+                           Key("from", at(Index("base"), Index("step"), inner))),
+         loop::MakeAssign("place",
+                          loop::Add(Index("place"), loop::Select(first, Number(1), Number(0))))});
+    const bool is_one_run = task_.size <= run_;
+    const ExprPtr begin = is_one_run ? Number(0) : Index("begin");
+    // The end is unknown to drivers, which would otherwise unroll the loop as a whole.
+    const ExprPtr end = loop::Min(loop::Add(begin, Number(run_)), Number(task_.size));
+
+    std::vector<StmtPtr> body = {
+        context_.DeclareIndex(
+            "line", loop::Add(loop::Mul(loop::Div(Index("item"), Number(inner * task_.size)),
+                                        Number(inner)),
+                              loop::Mod(Index("item"), Number(inner)))),
+        context_.DeclareIndex("base", LineBase(Index("line"), inner)),
+        context_.DeclareIndex(
+            "position", loop::Mod(loop::Div(Index("item"), Number(inner)), Number(task_.size)))};
+    if (!is_one_run) {
+      body.push_back(context_.DeclareIndex(
+          "begin", loop::Sub(Index("position"), loop::Mod(Index("position"), Number(run_)))));
+    }
+    body.insert(body.end(), {loop::MakeDeclare(KeyType(), "mine", Key("from", Index("item"))),
+                             context_.DeclareIndex("place", begin, true),
+                             loop::MakeFor("step", begin, end, count)});
+    const ExprPtr target = to.inner == inner ? Index("base") : LineBase(Index("line"), to.inner);
+    Put(to, at(target, Index("place"), to.inner), loop::LoadFrom("from", stored_, Index("item")),
+        Index("position"), &body);
+    std::vector<Argument> arguments;
+    AddOutputs(to, &arguments);
+    arguments.push_back({"from", task_.keys});
+    context_.Launch(count_, arguments, std::move(body));
+  }
+
+  // Merges pairs of runs of 1 << shift elements. One item per `merged` elements of the result: it
+  // searches how many of the elements before its own come from the first run, and goes on from
+  // there ("merge path": Odeh, Green and others, IPDPS 2012).
+  void Merge(const Lines& from, const Lines& to, int shift) {
+    const int64_t merged = context_.is_cpu() ? kCpuMerged : kGpuMerged;
+    const int64_t parts = (task_.size + merged - 1) / merged;
+    // From memory, so that all passes but the last are one kernel.
+    const ExprPtr loaded = loop::LoadFrom("width", DataType::kInt32, Number(0));
+    std::vector<StmtPtr> body = {
+        context_.DeclareIndex("shift", loop::Cast(loaded, context_.index_type())),
+        context_.DeclareIndex("run",
+                              loop::ApplyOp(ScalarOp::kShiftLeft, {Number(1), Index("shift")})),
+        context_.DeclareIndex("line", loop::Div(Index("item"), Number(parts))),
+        context_.DeclareIndex("base", LineBase(Index("line"), 1)),
+        context_.DeclareIndex("begin",
+                              loop::Mul(loop::Mod(Index("item"), Number(parts)), Number(merged))),
+        context_.DeclareIndex(
+            "pair",
+            loop::Sub(Index("begin"),
+                      loop::ApplyOp(ScalarOp::kBitAnd,
+                                    {Index("begin"),
+                                     loop::Sub(loop::Mul(Index("run"), Number(2)), Number(1))}))),
+        context_.DeclareIndex(
+            "middle", loop::Min(loop::Add(Index("pair"), Index("run")), Number(task_.size))),
+        context_.DeclareIndex(
+            "end", loop::Min(loop::Add(Index("middle"), Index("run")), Number(task_.size))),
+        // Elements of the pair before this item's.
+        context_.DeclareIndex("before", loop::Sub(Index("begin"), Index("pair")))};
+    Search(&body);
+    MergeFrom(to, merged, &body);
+    std::vector<Argument> arguments;
+    AddOutputs(to, &arguments);
+    arguments.push_back({"from", from.keys});
+    if (to.positions >= 0) arguments.push_back({"from_positions", from.positions});
+    arguments.push_back({"width", context_.AddScratch({DataType::kInt32, {1}}, shift)});
+    context_.Launch(count_ / task_.size * parts, arguments, std::move(body));
+  }
+
+  // Declares "low", how many of the elements before the item's come from the first run.
+  void Search(std::vector<StmtPtr>* body) const {
+    const ExprPtr low = Index("low");
+    const ExprPtr high = Index("high");
+    const ExprPtr guess = Index("guess");
+    const ExprPtr shift = Index("shift");
+    const ExprPtr left = Key("from", loop::Add(Index("base"), loop::Add(Index("pair"), guess)));
+    const ExprPtr right =
+        Key("from", loop::Add(Index("base"), loop::Sub(loop::Add(Index("middle"), Index("before")),
+                                                       loop::Add(guess, Number(1)))));
+    const StmtPtr halve = loop::MakeBlock(
+        {context_.DeclareIndex(
+             "guess", loop::ApplyOp(ScalarOp::kShiftRight, {loop::Add(low, high), Number(1)})),
+         loop::MakeDeclare(KeyType(), "left", left), loop::MakeDeclare(KeyType(), "right", right),
+         loop::MakeIf(Before(loop::Var("right", KeyType()), loop::Var("left", KeyType())),
+                      loop::MakeAssign("high", guess),
+                      loop::MakeAssign("low", loop::Add(guess, Number(1))))});
+    body->insert(
+        body->end(),
+        {context_.DeclareIndex(
+             "low",
+             loop::Max(loop::Sub(Index("before"), loop::Sub(Index("end"), Index("middle"))),
+                       Number(0)),
+             true),
+         context_.DeclareIndex(
+             "high", loop::Min(Index("before"), loop::Sub(Index("middle"), Index("pair"))), true),
+         loop::MakeFor("search", Number(0), loop::Add(shift, Number(1)),
+                       loop::MakeIf(loop::Less(low, high), halve))});
+  }
+
+  void MergeFrom(const Lines& to, int64_t merged, std::vector<StmtPtr>* body) const {
+    const ExprPtr left = Index("at_left");
+    const ExprPtr right = Index("at_right");
+    const ExprPtr last = Number(task_.size - 1);
+    const ExprPtr from_left = Index("from_left");
+    // An exhausted run is read at some element of the line that nobody asks for.
+    const ExprPtr comes_first = loop::Or(
+        loop::LessEqual(Index("end"), right),
+        loop::And(loop::Less(left, Index("middle")),
+                  NotBefore(loop::Var("right_key", KeyType()), loop::Var("left_key", KeyType()))));
+    std::vector<StmtPtr> step = {
+        loop::MakeDeclare(KeyType(), "left_key", Key("from", loop::Add(Index("base"), left))),
+        loop::MakeDeclare(KeyType(), "right_key",
+                          Key("from", loop::Add(Index("base"), loop::Min(right, last)))),
+        context_.DeclareIndex("from_left", loop::Select(comes_first, Number(1), Number(0))),
+        context_.DeclareIndex(
+            "taken", loop::Add(Index("base"),
+                               loop::Select(loop::Equals(from_left, Number(1)), left, right)))};
+    ExprPtr target = LineBase(Index("line"), to.inner);
+    target = loop::Add(target, loop::Mul(Index("at"), Number(to.inner)));
+    const ExprPtr position =
+        to.positions < 0 ? nullptr
+                         : loop::LoadFrom("from_positions", context_.index_type(), Index("taken"));
+    Put(to, target, loop::LoadFrom("from", stored_, Index("taken")), position, &step);
+    step.push_back(loop::MakeAssign("at_left", loop::Add(left, from_left)));
+    step.push_back(loop::MakeAssign("at_right", loop::Add(right, loop::Sub(Number(1), from_left))));
+    body->insert(
+        body->end(),
+        {context_.DeclareIndex("at_left", loop::Add(Index("pair"), Index("low")), true),
+         context_.DeclareIndex("at_right",
+                               loop::Add(Index("middle"), loop::Sub(Index("before"), Index("low"))),
+                               true),
+         loop::MakeFor("at", Index("begin"),
+                       loop::Min(loop::Add(Index("begin"), Number(merged)), Number(task_.size)),
+                       loop::MakeBlock(std::move(step)))});
+  }
+
+  const SortTask& task_;
+  SpecialContext& context_;
+  const DataType stored_;
+  const DataType compared_;
+  const int64_t count_;
+  const int64_t run_;
+};
+
+}  // namespace
+
+void AddSort(const SortTask& task, SpecialContext* context) { Sorter(task, context).Sort(); }
+
+}  // namespace tartan::lower

@@ -1,0 +1,88 @@
+// What the kernels of special operations are made with: buffers by number, index arithmetic, and
+// launches over a number of items.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "tile/base/hardware_settings.h"
+#include "tile/base/shape.h"
+#include "tile/ir/program.h"
+#include "tile/loop/build.h"
+#include "tile/loop/loop_ir.h"
+#include "tile/lower/lower_kernel.h"
+
+namespace tartan::lower {
+
+// A buffer that the kernels of one special operation hand to each other.
+struct ScratchBuffer {
+  TensorShape shape;
+  // The value of all its elements; kernels write those without one.
+  std::optional<double> value;
+};
+
+// Buffers have numbers: 0 the result, 1 … the operands, then scratch buffers.
+struct SpecialLaunch {
+  loop::Kernel kernel;
+  std::vector<int> buffers;  // one per parameter
+};
+
+class SpecialContext {
+ public:
+  // `special`, `operands`, `result` and `settings` must outlive the context.
+  SpecialContext(const ir::Special& special, absl::Span<const TensorShape> operands,
+                 const TensorShape& result, const HardwareSettings& settings, std::string name,
+                 const LowerOptions& options);
+
+  const ir::Special& special() const { return special_; }
+  const TensorShape& operand(int number) const { return shapes_[number + 1]; }
+  const TensorShape& result() const { return shapes_[0]; }
+  const TensorShape& shape(int buffer) const { return shapes_[buffer]; }
+  const HardwareSettings& settings() const { return settings_; }
+  // One work-item is a task of a thread of its own.
+  bool is_cpu() const { return settings_.threads == 1; }
+  DataType index_type() const { return index_type_; }
+
+  int AddScratch(TensorShape shape, std::optional<double> value = std::nullopt);
+
+  // A kernel's parameter: `name` in its statements.
+  struct Argument {
+    std::string name;
+    int buffer;
+    bool is_output = false;
+  };
+  // The result as "out0" and the operands as "in0" ….
+  std::vector<Argument> ResultAndOperands() const;
+  // Appends the launch of a kernel that runs `body`, which may use the variable "item", for items
+  // 0 … items - 1.
+  void Launch(int64_t items, const std::vector<Argument>& arguments,
+              std::vector<loop::StmtPtr> body);
+
+  std::vector<SpecialLaunch> TakeLaunches() { return std::move(launches_); }
+  std::vector<ScratchBuffer> TakeScratch() { return std::move(scratch_); }
+
+  loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
+  loop::ExprPtr Index(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
+  loop::StmtPtr DeclareIndex(const std::string& name, loop::ExprPtr value,
+                             bool is_mutable = false) const {
+    return loop::MakeDeclare({index_type_, 1}, name, std::move(value), is_mutable);
+  }
+  // Elements of the operands and of the result under the names of ResultAndOperands.
+  loop::ExprPtr Load(int operand, loop::ExprPtr index, int lanes = 1) const;
+  loop::ExprPtr LoadResult(loop::ExprPtr index, int lanes = 1) const;
+  loop::StmtPtr StoreResult(loop::ExprPtr index, loop::ExprPtr value) const;
+
+ private:
+  const ir::Special& special_;
+  const HardwareSettings& settings_;
+  const std::string name_;
+  std::vector<TensorShape> shapes_;  // of all buffers
+  DataType index_type_;
+  std::vector<ScratchBuffer> scratch_;
+  std::vector<SpecialLaunch> launches_;
+};
+
+}  // namespace tartan::lower

@@ -1,0 +1,99 @@
+#include "tile/plan/cpu/column_plan.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "tile/plan/cpu/block_layout.h"
+#include "tile/plan/cpu/cpu_cost.h"
+
+namespace tartan::plan {
+namespace {
+
+// Measured on sums of 64 rows of 1 MiB, of 3072 rows of 3 KiB and of 1024 rows of 4 KiB: half the
+// time of walking down 32 columns at a time. Fewer rows or columns lose a fifth.
+constexpr int64_t kRows = 8;
+constexpr int64_t kColumns = 1024;
+constexpr int64_t kLeastColumns = 256;
+constexpr int64_t kVectors = 4;
+
+class ColumnPlanner {
+ public:
+  ColumnPlanner(const poly::FlatContraction& flat, const HardwareSettings& settings)
+      : flat_(flat), settings_(settings), kernel_(flat, settings) {}
+
+  std::optional<KernelPlan> Run() const {
+    const int v = Columns();
+    if (v < 0 || !ReadsRowsOnce(v)) return std::nullopt;
+    KernelPlan plan = ScalarPlan(flat_, settings_.threads);
+    int64_t lanes = std::min<int64_t>(settings_.vector_width, 16);
+    lanes = std::max<int64_t>(lanes * 4 / kernel_.element_bytes, 2);
+    plan.vector_index = v;
+    plan.lanes = static_cast<int>(lanes);
+    plan.unroll[v] = kVectors * lanes;
+    if (!FitsRegisters(kernel_, plan)) return std::nullopt;
+    std::erase(plan.order, v);
+    plan.order.push_back(v);
+    // Every core gets some columns, unless there are other results.
+    const int64_t range = flat_.indices[v].range;
+    const int64_t others = flat_.output_point_count() / range;
+    const int64_t parts = (settings_.compute_units + others - 1) / others;
+    const int64_t columns =
+        std::min(kColumns, std::max((range + parts - 1) / parts, kLeastColumns));
+    const int64_t tiles = (columns + plan.unroll[v] - 1) / plan.unroll[v];
+    plan.task[v] = std::min(tiles * plan.unroll[v], range);
+    plan.block = BlockPlan{static_cast<int>(plan.order.size()) - 1, Rows(), kRows, {}};
+    if (PrivateBytes(flat_, plan) > kMostPrivateBytes) return std::nullopt;
+    return plan;
+  }
+
+ private:
+  int Rows() const { return flat_.output_index_count; }
+
+  // The output index along which results are neighbours; -1: none that is long enough.
+  int Columns() const {
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      if (kernel_.writes.front().strides[i] == 1 && flat_.indices[i].range >= kLeastColumns) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  // What is read along the columns is read once, a row after the other, and is more than the second
+  // cache holds; the rest is the same in all columns.
+  bool ReadsRowsOnce(int v) const {
+    double bytes = 0;
+    for (const CpuKernel::Access& read : kernel_.reads) {
+      if (read.access < 0 || read.irregular[v]) return false;
+      if (read.strides[v] == 0) continue;
+      if (read.strides[v] != 1) return false;
+      for (size_t i = 0; i < flat_.indices.size(); ++i) {
+        if (read.strides[i] == 0) return false;
+      }
+      if (read.strides[Rows()] < flat_.indices[v].range) return false;
+      bytes += static_cast<double>(flat_.point_count() * read.bytes);
+    }
+    return bytes > static_cast<double>(settings_.l2_bytes);
+  }
+
+  const poly::FlatContraction& flat_;
+  const HardwareSettings& settings_;
+  const CpuKernel kernel_;
+};
+
+}  // namespace
+
+std::optional<KernelPlan> ColumnPlan(const poly::FlatContraction& merged,
+                                     const HardwareSettings& settings) {
+  const auto reduced = static_cast<int>(merged.indices.size()) - merged.output_index_count;
+  if (!merged.is_reduction() || reduced != 1 || merged.outputs.size() != 1 ||
+      merged.indices.back().range <= 2 * kRows || merged.output_point_count() == 0 ||
+      !merged.constraints.empty() || !merged.store_guard.empty() ||
+      merged.accumulator_type == DataType::kBool || !CanWalkInRuns(merged)) {
+    return std::nullopt;
+  }
+  const ColumnPlanner planner(merged, settings);
+  return planner.Run();
+}
+
+}  // namespace tartan::plan

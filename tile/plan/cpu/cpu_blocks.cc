@@ -1,0 +1,79 @@
+#include "tile/plan/cpu/cpu_blocks.h"
+
+#include <algorithm>
+
+#include "tile/plan/cpu/block_layout.h"
+
+namespace tartan::plan {
+namespace {
+
+// Steps of the reduction in a run: enough that storing and loading a tile's results between runs
+// does not matter, and few enough that what they read stays in the first cache.
+constexpr int64_t kStepsInRun[] = {256, 512};
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Elements are read more than once, so that a copy nearby, or a second reading soon after the
+// first, can pay.
+bool IsReused(const poly::FlatContraction& flat, int access) {
+  const poly::Tensor& tensor = flat.tensors[flat.accesses[access].tensor];
+  return flat.point_count() >= 2 * tensor.shape.element_count();
+}
+
+void AddRun(BlockChoices::Run run, std::vector<BlockChoices::Run>* runs) {
+  const bool known = std::any_of(runs->begin(), runs->end(), [&](const BlockChoices::Run& other) {
+    return other.index == run.index && other.length == run.length;
+  });
+  if (!known) runs->push_back(run);
+}
+
+}  // namespace
+
+BlockChoices::BlockChoices(const poly::FlatContraction& flat) : runs(1), staged(1) {
+  const int first = flat.output_index_count;
+  int64_t steps = 1;
+  for (size_t i = first; i < flat.indices.size(); ++i) steps *= flat.indices[i].range;
+  const auto count = static_cast<int>(flat.accesses.size());
+  std::vector<int> reused;
+  for (int access = 0; access < count; ++access) {
+    if (IsReused(flat, access)) reused.push_back(access);
+  }
+  if (steps == 0 || reused.empty()) return;
+  for (size_t i = first; CanWalkInRuns(flat) && i < flat.indices.size(); ++i) {
+    const int64_t range = flat.indices[i].range;
+    for (int64_t wanted : kStepsInRun) {
+      const int64_t others = steps / std::max<int64_t>(range, 1);
+      const int64_t parts = CeilDiv(range, std::max<int64_t>(wanted / others, 1));
+      int64_t length = CeilDiv(range, parts);
+      if (length > 16) length = CeilDiv(length, 8) * 8;
+      const bool is_short = length * others > 2 * wanted || (length < 16 && length > 4);
+      if (length < range && !is_short) AddRun({static_cast<int>(i), length}, &runs);
+    }
+  }
+  std::vector<int> stageable;
+  for (int access : reused) {
+    if (CanStage(flat, access)) stageable.push_back(access);
+  }
+  for (int access : stageable) staged.push_back({access});
+  if (stageable.size() == 2) staged.push_back(stageable);
+}
+
+void TryBlocks(const CpuKernel& kernel, const BlockChoices& choices, KernelPlan plan,
+               const std::function<void(const KernelPlan&)>& consider) {
+  const poly::FlatContraction& flat = kernel.flat;
+  int loops = 0;
+  for (int i : plan.order) loops += flat.indices[i].range > plan.unroll[i];
+  // All loops, or the inner ones.
+  for (int level : {0, std::max(1, loops - 2)}) {
+    if (level >= loops) continue;
+    for (const BlockChoices::Run& run : choices.runs) {
+      for (const std::vector<int>& staged : choices.staged) {
+        if (run.index < 0 && staged.empty()) continue;
+        plan.block = BlockPlan{level, run.index, run.length, staged};
+        consider(plan);
+      }
+    }
+  }
+}
+
+}  // namespace tartan::plan

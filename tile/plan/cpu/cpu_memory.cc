@@ -1,0 +1,350 @@
+// The part of a CPU plan's cost that depends on tasks, on the order of loops and on blocks: bytes
+// that move between caches.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+#include "tile/plan/cpu/block_layout.h"
+#include "tile/plan/cpu/cpu_cost.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr double kLastLevelBytes = 4 << 20;  // of the third cache, that a kernel may hope for
+constexpr std::array<double, 3> kBytesPerCycle = {32, 28, 5};  // into L1, into L2, from memory
+
+// Cycles to copy an element into private memory alone, and a vector of them.
+constexpr double kCopiedElement = 3;
+constexpr double kCopiedVector = 4;
+// And to wait for a line far from the last one, in another page or in the same.
+constexpr double kFarLine = 24;
+constexpr double kNearLine = 6;
+constexpr int64_t kPageBytes = 4096;
+// To store into another page, and a line of a tile that is far from the last tile's.
+constexpr double kStoredPage = 3;
+constexpr double kStoredFarLine = 1.5;
+// Cycles of a tile that stops and goes on: its branches are hard to foretell.
+constexpr double kResumeCycles = 16;
+// And for each line of partial results, by where they wait.
+constexpr double kLineInL1 = 1;
+constexpr double kLineInL2 = 1.5;
+constexpr double kLineBeyond = 4;
+
+// Lines that are far from each other arrive so much slower than neighbours, which the processor
+// fetches ahead.
+constexpr double kScatteredLines = 2.5;
+// Of kernels that read everything once, where nothing else decides: by the length of the run.
+constexpr double kScatteredRunCost = 96;
+constexpr double kScatteredRunBytes = 256;
+constexpr double kScatteredStoreBytes = 1024;  // a store fetches what it writes to
+
+double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
+
+// Rows whose distance shares a large power of two with this lie in a part of a cache's sets alone:
+// a way of the first cache, a page of the second.
+constexpr int64_t kWayBytes = 4096;
+
+struct Touched {
+  double bytes = 0;  // of cache lines
+  // Of the first and the second cache, with what conflicts make useless.
+  std::array<double, 2> held = {0, 0};
+  double moved = 0;  // of cache lines, weighted by how slowly they arrive
+};
+
+// What an access touches while each index runs over its extent.
+Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& extent,
+                  double line_bytes, const std::array<double, 2>& cache_bytes,
+                  double scattered_below = kScatteredRunBytes) {
+  double span = 1;  // elements of a run without gaps
+  double runs = 1;
+  int64_t apart = kWayBytes;  // what the distances of runs have in common
+  for (const int i : access.by_stride) {
+    if (extent[i] <= 1) continue;
+    const int64_t step = std::abs(access.strides[i]);
+    const double stride = static_cast<double>(step);
+    const double gap_free = std::max(span, line_bytes / static_cast<double>(access.bytes) / 2);
+    if (stride <= gap_free && runs == 1) {
+      span += stride * static_cast<double>(extent[i] - 1);
+    } else {
+      runs *= static_cast<double>(extent[i]);
+      apart = std::gcd(apart, step * access.bytes);
+    }
+  }
+  double bytes = span * static_cast<double>(access.bytes);
+  if (runs > 1) bytes = std::ceil(bytes / line_bytes) * line_bytes;
+  const bool scattered = runs > 8 && bytes < scattered_below;
+  Touched touched = {runs * bytes, {}, runs * bytes * (scattered ? kScatteredLines : 1)};
+  // Conflicts matter where there are more rows than the sets they share can hold.
+  const double spread = runs * std::max(bytes, static_cast<double>(apart));
+  for (size_t cache = 0; cache < 2; ++cache) {
+    touched.held[cache] = runs > 1 && spread > cache_bytes[cache] ? spread : runs * bytes;
+  }
+  return touched;
+}
+
+// Of the first and the second cache, which a core may share with another thread.
+std::array<double, 2> UsableBytes(const HardwareSettings& settings) {
+  return {0.75 * static_cast<double>(settings.l1_bytes),
+          0.5 * static_cast<double>(settings.l2_bytes)};
+}
+
+// A kernel's loops from the inside: a tile and its reduction, the loops of a task, the tasks.
+// Within the plan's block copies and partial results are read instead of tensors.
+class Nest {
+ public:
+  Nest(const CpuKernel& kernel, const KernelPlan& plan) : kernel_(kernel), plan_(plan) {
+    extent_ = plan.unroll;
+    for (size_t i = kernel.flat.output_index_count; i < extent_.size(); ++i) {
+      extent_[i] = kernel.flat.indices[i].range;
+    }
+    if (plan.block) {
+      if (HasRuns()) extent_[plan.block->run_index] = plan.block->run;
+      in_block_ = true;
+    }
+    touched_.resize(kernel.reads.size() + kernel.writes.size());
+    Touch(-1);
+    for (size_t r = 0; r < kernel.reads.size(); ++r) {
+      const CpuKernel::Access& read = kernel.reads[r];
+      const bool scattered = kernel.flat.is_reduction() && read.in_body && kernel.windows.empty() &&
+                             touched_[r].moved > touched_[r].bytes;
+      slowness_.push_back(scattered ? Slowness(read) : 1);
+    }
+    levels_.push_back({Footprints(), 1});
+    for (size_t level = plan.order.size(); level-- > 0;) {
+      if (in_block_ && static_cast<int>(level) < plan.block->level) LeaveBlock();
+      const int i = plan.order[level];
+      Widen(i, std::min(plan.task[i], kernel.flat.indices[i].range));
+    }
+    if (in_block_) LeaveBlock();
+    for (size_t level = plan.order.size(); level-- > 0;) {
+      const int i = plan.order[level];
+      Widen(i, kernel.flat.indices[i].range);
+    }
+  }
+
+  // Bytes into cache number `cache`, of that size, while the whole kernel runs. What two steps of a
+  // loop share stays in the cache where one of them fits.
+  double Moved(double cache_bytes, size_t cache) const {
+    double times = outside_;
+    double moved = levels_[0].touched.moved * times;
+    size_t level = 1;
+    for (; level < levels_.size(); ++level) {
+      const Touched& step = levels_[level - 1].touched;
+      if ((cache < 2 ? step.held[cache] : step.bytes) > cache_bytes) break;
+      times /= levels_[level].repeats;
+      moved = std::min(moved, levels_[level].touched.moved * times);
+    }
+    return level > block_levels_ ? moved : moved + ends_.moved * blocks_;
+  }
+
+  // Of all that the kernel reads and writes.
+  double bytes() const { return levels_.back().touched.bytes; }
+
+  // Cycles to store results in several pages, and at each step of the innermost loop in others.
+  double StoreCycles() const {
+    double cycles = 0;
+    for (const CpuKernel::Access& write : kernel_.writes) {
+      double pages = 1;
+      double lines = static_cast<double>(write.bytes) / Line();
+      for (int i = 0; i < kernel_.flat.output_index_count; ++i) {
+        lines *= static_cast<double>(plan_.unroll[i]);
+        if (std::abs(write.strides[i]) * write.bytes >= kPageBytes) {
+          pages *= static_cast<double>(plan_.unroll[i]);
+        }
+      }
+      cycles += (pages - 1) * kStoredPage;
+      for (size_t level = plan_.order.size(); level-- > 0;) {
+        const int i = plan_.order[level];
+        if (std::min(plan_.task[i], kernel_.flat.indices[i].range) <= plan_.unroll[i]) continue;
+        const int64_t step = std::abs(write.strides[i]) * plan_.unroll[i] * write.bytes;
+        if (step >= kPageBytes) cycles += lines * kStoredFarLine;
+        break;
+      }
+    }
+    return cycles * tiles_ * blocks_;
+  }
+
+  // Cycles to copy into private memory, and to keep partial results.
+  double BlockCycles() const {
+    if (!plan_.block) return 0;
+    double cycles = copies_ * blocks_ * runs_;
+    if (HasRuns()) cycles += tiles_ * blocks_ * runs_ * resume_;
+    return cycles;
+  }
+
+ private:
+  struct Level {
+    Touched touched;
+    double repeats = 1;  // of the level below
+  };
+
+  bool HasRuns() const { return plan_.block->run_index >= 0; }
+  std::array<double, 2> Caches() const { return UsableBytes(kernel_.settings); }
+  double Line() const { return static_cast<double>(kernel_.settings.cache_line_bytes); }
+
+  // Of a read whose tile is made of short runs.
+  double Slowness(const CpuKernel::Access& read) const {
+    const int v = plan_.vector_index;
+    if (read.access < 0 || v < 0 || read.strides[v] != 1) return kScatteredLines;
+    const poly::FlatContraction& flat = kernel_.flat;
+    const poly::Tensor& tensor = flat.tensors[flat.accesses[read.access].tensor];
+    if (flat.point_count() > tensor.shape.element_count()) return kScatteredLines;
+    const double run = static_cast<double>(plan_.unroll[v] * read.bytes);
+    return 1 + kScatteredRunCost / std::max(run, Line());
+  }
+
+  double Elements(const CpuKernel::Access& read) const {
+    double elements = 1;
+    for (size_t i = 0; i < extent_.size(); ++i) {
+      if (read.strides[i] != 0) elements *= static_cast<double>(extent_[i]);
+    }
+    return elements;
+  }
+
+  double Tile() const {
+    double elements = 1;
+    for (int i = 0; i < kernel_.flat.output_index_count; ++i) {
+      elements *= static_cast<double>(extent_[i]);
+    }
+    return elements;
+  }
+
+  // Counts anew what accesses touch that follow the index; -1: all.
+  void Touch(int index) {
+    const auto count = [&](const CpuKernel::Access& access, double scattered_below, size_t at) {
+      if (index >= 0 && access.strides[index] == 0) return;
+      touched_[at] = Footprint(access, extent_, Line(), Caches(), scattered_below);
+    };
+    const size_t reads = kernel_.reads.size();
+    for (size_t r = 0; r < reads; ++r) count(kernel_.reads[r], kScatteredRunBytes, r);
+    for (size_t w = 0; w < kernel_.writes.size(); ++w) {
+      count(kernel_.writes[w], kScatteredStoreBytes, reads + w);
+    }
+  }
+
+  Touched Footprints() const {
+    Touched all;
+    const auto add = [&](const Touched& touched) {
+      all.bytes += touched.bytes;
+      for (size_t cache = 0; cache < 2; ++cache) all.held[cache] += touched.held[cache];
+      all.moved += touched.moved;
+    };
+    for (size_t r = 0; r < kernel_.reads.size(); ++r) {
+      const CpuKernel::Access& read = kernel_.reads[r];
+      if (in_block_ && IsStaged(plan_, read)) {
+        const double bytes = Elements(read) * static_cast<double>(read.bytes);
+        add({bytes, {bytes, bytes}, bytes});
+        continue;
+      }
+      Touched touched = touched_[r];
+      if (slowness_[r] > 1 && !IsStaged(plan_, read)) touched.moved = touched.bytes * slowness_[r];
+      add(touched);
+    }
+    if (in_block_ && HasRuns()) {
+      const double bytes = Tile() * static_cast<double>(kernel_.element_bytes);
+      add({bytes, {bytes, bytes}, 2 * bytes});
+    } else {
+      for (size_t w = 0; w < kernel_.writes.size(); ++w) add(touched_[kernel_.reads.size() + w]);
+    }
+    all.bytes += private_bytes_;
+    for (double& held : all.held) held += private_bytes_;
+    return all;
+  }
+
+  void Widen(int index, int64_t to) {
+    if (to <= extent_[index]) return;
+    const double count = CeilDiv(to, extent_[index]);
+    extent_[index] = to;
+    Touch(index);
+    levels_.push_back({Footprints(), count});
+    outside_ *= count;
+    (in_block_ ? tiles_ : blocks_) *= count;
+  }
+
+  // What is copied is read from the tensors once, and results leave once.
+  void LeaveBlock() {
+    for (size_t r = 0; r < kernel_.reads.size(); ++r) {
+      const CpuKernel::Access& read = kernel_.reads[r];
+      if (!IsStaged(plan_, read)) continue;
+      private_bytes_ += Elements(read) * static_cast<double>(read.bytes);
+      ends_.moved += touched_[r].moved;
+      copies_ += CopyCycles(read);
+    }
+    block_levels_ = levels_.size();
+    in_block_ = false;
+    if (!HasRuns()) return;
+    const double partials = Tile() * static_cast<double>(kernel_.element_bytes);
+    const double per_line =
+        partials <= static_cast<double>(kernel_.settings.l1_bytes) / 4   ? kLineInL1
+        : partials <= static_cast<double>(kernel_.settings.l2_bytes) / 2 ? kLineInL2
+                                                                         : kLineBeyond;
+    resume_ = kResumeCycles + partials / tiles_ / Line() * per_line;
+    private_bytes_ += partials;
+    const int run_index = plan_.block->run_index;
+    runs_ = CeilDiv(kernel_.flat.indices[run_index].range, plan_.block->run);
+    ends_.moved *= runs_;
+    for (size_t w = 0; w < kernel_.writes.size(); ++w) {
+      ends_.moved += touched_[kernel_.reads.size() + w].moved;
+    }
+    extent_[run_index] = kernel_.flat.indices[run_index].range;
+    Touch(run_index);
+    levels_.push_back({Footprints(), runs_});
+    outside_ *= runs_;
+  }
+
+  double CopyCycles(const CpuKernel::Access& read) const {
+    const int v = plan_.vector_index;
+    const double lanes = static_cast<double>(std::max<int64_t>(kernel_.settings.vector_width, 1));
+    const int last = plan_.reduction_order.back();
+    if (v >= 0 && read.strides[v] == 1) {
+      const bool is_far = std::abs(read.strides[last]) * read.bytes >= kPageBytes;
+      const double lines = Footprint(read, extent_, Line(), Caches()).bytes / Line();
+      return Elements(read) / static_cast<double>(plan_.lanes) * kCopiedVector +
+             lines * (is_far ? kFarLine : kNearLine);
+    }
+    const bool in_rows = (v < 0 || read.strides[v] == 0) && read.strides[last] == 1;
+    return Elements(read) * (in_rows ? kCopiedVector / lanes : kCopiedElement);
+  }
+
+  const CpuKernel& kernel_;
+  const KernelPlan& plan_;
+  std::vector<int64_t> extent_;   // of every index
+  std::vector<Touched> touched_;  // by reads, then by writes, at that extent
+  // Of each read: by how much its lines arrive slower where a tile asks for them one by one,
+  // whoever is next.
+  std::vector<double> slowness_;
+  bool in_block_ = false;
+  double private_bytes_ = 0;
+  std::vector<Level> levels_;
+  size_t block_levels_ = 0;  // so many are within the block
+  Touched ends_;             // of a block, copied into it and stored at its end
+  double outside_ = 1;       // repetitions of a tile and run
+  double tiles_ = 1;         // of a block
+  double runs_ = 1;
+  double blocks_ = 1;
+  double resume_ = 0;  // cycles of a tile between two runs
+  double copies_ = 0;  // cycles of a block's and run's copies
+};
+
+}  // namespace
+
+void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cost) {
+  const Nest nest(kernel, plan);
+  const std::array<double, 2> caches = UsableBytes(kernel.settings);
+  const std::array<double, 3> sizes = {caches[0], caches[1], kLastLevelBytes};
+  for (size_t cache = 0; cache < sizes.size(); ++cache) {
+    cost->memory[cache] = nest.Moved(sizes[cache], cache) / kBytesPerCycle[cache];
+  }
+  // Where little is computed with each element it matters that a kernel before has just written it.
+  if (!kernel.windows.empty() && nest.bytes() <= kLastLevelBytes) cost->memory[2] = 0;
+  cost->epilogue += nest.BlockCycles() + (kernel.flat.is_reduction() ? nest.StoreCycles() : 0);
+  const double items = static_cast<double>(plan.ItemCount(kernel.flat));
+  const double cores = static_cast<double>(std::max<int64_t>(kernel.settings.compute_units, 1));
+  cost->imbalance = std::ceil(items / cores) * cores / std::max(items, 1.0);
+  const double start_cycles = 150 * items;
+  cost->epilogue += start_cycles;
+}
+
+}  // namespace tartan::plan

@@ -1,0 +1,135 @@
+#include "tile/plan/cpu/cpu_transpose.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tile/plan/cpu/streamed_stores.h"
+
+namespace tartan::plan {
+namespace {
+
+// Vectors side by side along the output's neighbours, more of them make long code: two lines of a
+// cache where stores go past it, else one.
+constexpr int64_t kMostVectors = 4;
+constexpr int64_t kMostCachedVectors = 2;
+constexpr int64_t kMostOperations = 16;  // on each element
+
+double Points(const CpuKernel& kernel) {
+  return static_cast<double>(kernel.flat.output_point_count());
+}
+
+// The bytes that an access touches, each element of it once.
+double Bytes(const CpuKernel& kernel, const CpuKernel::Access& access) {
+  double elements = 1;
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    if (access.strides[i] != 0) elements *= static_cast<double>(kernel.flat.indices[i].range);
+  }
+  return elements * static_cast<double>(access.bytes);
+}
+
+// The output index with the given stride in an access; -1: none.
+int IndexOfNeighbours(const CpuKernel& kernel, const CpuKernel::Access& access) {
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    if (access.strides[i] == 1 && kernel.flat.indices[i].range > 1) return i;
+  }
+  return -1;
+}
+
+// Lanes of the widest vectors that both ranges hold.
+int Lanes(const CpuKernel& kernel, int v, int row) {
+  int64_t lanes = std::min<int64_t>(kernel.settings.vector_width, 16);
+  lanes = std::max<int64_t>(lanes * 4 / kernel.element_bytes, 2);
+  const int64_t least = std::min(kernel.flat.indices[v].range, kernel.flat.indices[row].range);
+  while (lanes > least) lanes /= 2;
+  return static_cast<int>(lanes);
+}
+
+// The index along which most of what is read lies, where that is not `v`; -1: none.
+int RowOfReads(const CpuKernel& kernel, int v) {
+  double turned = 0;
+  double all = 0;
+  double most = 0;
+  int row = -1;
+  for (const CpuKernel::Access& read : kernel.reads) {
+    const double bytes = Bytes(kernel, read);
+    all += bytes;
+    const int along = IndexOfNeighbours(kernel, read);
+    if (along < 0 || along == v || read.strides[v] == 0 || read.irregular[v]) continue;
+    turned += bytes;
+    if (bytes > most) {
+      most = bytes;
+      row = along;
+    }
+  }
+  return 2 * turned > all ? row : -1;
+}
+
+}  // namespace
+
+bool IsTransposingTile(const CpuKernel& kernel, const KernelPlan& plan) {
+  const int v = plan.vector_index;
+  if (kernel.flat.is_reduction() || v < 0 || !kernel.flat.store_guard.empty()) return false;
+  if (plan.unroll[v] > kMostVectors * plan.lanes) return false;
+  const int row = RowOfReads(kernel, v);
+  if (row < 0 || plan.unroll[row] != plan.lanes) return false;
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    if (i != v && i != row && plan.unroll[i] != 1) return false;
+  }
+  return true;
+}
+
+std::optional<KernelPlan> TransposingPlan(const CpuKernel& kernel) {
+  const poly::FlatContraction& flat = kernel.flat;
+  if (flat.is_reduction() || HasChoices(kernel) || !flat.store_guard.empty() ||
+      kernel.writes.size() != 1 || kernel.epilogue_operations > kMostOperations) {
+    return std::nullopt;
+  }
+  const int v = IndexOfNeighbours(kernel, kernel.writes[0]);
+  const int row = v < 0 ? -1 : RowOfReads(kernel, v);
+  if (row < 0 || kernel.epilogue_irregular[v] > 0 || kernel.epilogue_inside[v] < 1) {
+    return std::nullopt;
+  }
+  KernelPlan plan = ScalarPlan(flat, kernel.settings.threads);
+  plan.lanes = Lanes(kernel, v, row);
+  if (plan.lanes < 2) return std::nullopt;
+  plan.vector_index = v;
+  const bool is_streamed = kernel.flat.outputs[0].shape.byte_size() >= kStreamedBytes;
+  int64_t vectors = is_streamed ? kMostVectors : kMostCachedVectors;
+  while (vectors * plan.lanes > flat.indices[v].range) vectors /= 2;
+  plan.unroll[v] = vectors * plan.lanes;
+  plan.unroll[row] = plan.lanes;
+  // Reads go on along their neighbours, which processors fetch ahead.
+  plan.order.clear();
+  for (int i = 0; i < flat.output_index_count; ++i) {
+    plan.task[i] = std::max<int64_t>(flat.indices[i].range, 1);
+    if (i != v && i != row) plan.order.push_back(i);
+  }
+  plan.order.insert(plan.order.end(), {v, row});
+  constexpr double kTaskPoints = 20000;  // for which starting a work-item does not matter
+  const auto wanted = static_cast<int64_t>(std::min(
+      Points(kernel) / kTaskPoints, 4.0 * static_cast<double>(kernel.settings.compute_units)));
+  for (int i : plan.order) {
+    const int64_t items = plan.ItemCount(flat);
+    if (items >= wanted) break;
+    const int64_t steps = (plan.task[i] + plan.unroll[i] - 1) / plan.unroll[i];
+    const int64_t parts = std::min(steps, (wanted + items - 1) / items);
+    if (parts > 1) plan.task[i] = (steps + parts - 1) / parts * plan.unroll[i];
+  }
+  return plan;
+}
+
+CpuCost TransposingCost(const CpuKernel& kernel, const KernelPlan& plan) {
+  constexpr double kBytesPerCycle = 5;  // from memory
+  constexpr double kTurnCycles = 0.5;   // an element
+  CpuCost cost;
+  cost.epilogue = Points(kernel) * (kTurnCycles * static_cast<double>(kernel.reads.size()) +
+                                    kernel.epilogue_operations / plan.lanes);
+  double bytes = 0;
+  for (const CpuKernel::Access& read : kernel.reads) bytes += Bytes(kernel, read);
+  for (const CpuKernel::Access& write : kernel.writes) bytes += Bytes(kernel, write);
+  cost.memory[2] = bytes / kBytesPerCycle;
+  return cost;
+}
+
+}  // namespace tartan::plan

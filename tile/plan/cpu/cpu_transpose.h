@@ -1,0 +1,22 @@
+// Plans for elementwise kernels on CPUs that read along one index and write along another:
+// transposes, changes of layout, packing.
+#pragma once
+
+#include <optional>
+
+#include "tile/plan/cpu/cpu_cost.h"
+#include "tile/plan/kernel_plan.h"
+
+namespace tartan::plan {
+
+// Tiles of squares that are loaded along one index, turned in registers and stored along the other;
+// nothing where the kernel does not mostly read that way.
+std::optional<KernelPlan> TransposingPlan(const CpuKernel& kernel);
+
+// The plan's tile is one of squares, whose number of vectors the registers need not hold at a time.
+bool IsTransposingTile(const CpuKernel& kernel, const KernelPlan& plan);
+
+// Of a plan with such a tile.
+CpuCost TransposingCost(const CpuKernel& kernel, const KernelPlan& plan);
+
+}  // namespace tartan::plan

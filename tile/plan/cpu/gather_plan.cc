@@ -1,0 +1,144 @@
+#include "tile/plan/cpu/gather_plan.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "tile/base/match.h"
+#include "tile/plan/cpu/cpu_cost.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::plan {
+namespace {
+
+// Lanes are put together one by one: more of them are long code and no gain.
+constexpr int64_t kLanes = 4;
+constexpr int64_t kRows = 8;
+constexpr int64_t kMostOperations = 16;  // on each element
+
+class GatherPlanner {
+ public:
+  GatherPlanner(const poly::FlatContraction& flat, const HardwareSettings& settings)
+      : flat_(flat), settings_(settings), kernel_(flat, settings) {}
+
+  std::optional<KernelPlan> Run() const {
+    if (HasChoices(kernel_) || kernel_.epilogue_operations > kMostOperations) return std::nullopt;
+    const int v = IndexOfNeighbours();
+    if (v < 0) return std::nullopt;
+    const std::vector<bool> computed = ComputedFrom();
+    if (!computed[v]) return std::nullopt;
+    const int row = SharedRow(computed);
+    if (row < 0) return std::nullopt;
+    KernelPlan plan = ScalarPlan(flat_, settings_.threads);
+    plan.vector_index = v;
+    plan.lanes = static_cast<int>(kLanes);
+    plan.unroll[v] = kLanes;
+    plan.unroll[row] = kRows;
+    plan.order.clear();
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      plan.task[i] = flat_.indices[i].range;
+      if (i != v && i != row) plan.order.push_back(i);
+    }
+    plan.order.insert(plan.order.end(), {row, v});
+    CutTasks(&plan);
+    return plan;
+  }
+
+ private:
+  int IndexOfNeighbours() const {
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      if (kernel_.writes.front().strides[i] == 1 && flat_.indices[i].range >= kLanes) return i;
+    }
+    return -1;
+  }
+
+  // The output indices that computed coordinates depend on.
+  std::vector<bool> ComputedFrom() const {
+    std::vector<bool> depends(flat_.output_index_count, false);
+    poly::VisitExprs(flat_, [&](const poly::Expr& expr) {
+      const auto* read = std::get_if<poly::ReadAt>(&expr.node);
+      if (read == nullptr) return;
+      for (const poly::ExprPtr& coordinate : read->coordinates) {
+        if (!std::holds_alternative<poly::Coordinate>(coordinate->node)) {
+          AddDependence(coordinate, &depends);
+        }
+      }
+    });
+    return depends;
+  }
+
+  void AddPoly(const math::Affine& poly, std::vector<bool>* depends) const {
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      if (!poly.coefficient(i).is_zero()) (*depends)[i] = true;
+    }
+  }
+
+  void AddDependence(const poly::ExprPtr& expr, std::vector<bool>* depends) const {
+    Match(
+        expr->node, [](const poly::Literal&) {}, [](const poly::Accumulator&) {},
+        [&](const poly::Read& read) {
+          for (const math::Affine& coord : flat_.accesses[read.access].coords) {
+            AddPoly(coord, depends);
+          }
+        },
+        [&](const poly::Coordinate& coordinate) { AddPoly(coordinate.poly, depends); },
+        [&](const poly::Apply& apply) {
+          for (const poly::ExprPtr& operand : apply.operands) AddDependence(operand, depends);
+        },
+        [&](const poly::InRange& in_range) {
+          for (const math::RangeConstraint& c : in_range.constraints) AddPoly(c.poly, depends);
+        },
+        [&](const poly::ReadAt& read) {
+          for (const poly::ExprPtr& coordinate : read.coordinates) {
+            AddDependence(coordinate, depends);
+          }
+        },
+        [&](const poly::Choice& choice) {
+          AddPoly(choice.poly, depends);
+          for (const poly::ExprPtr& value : choice.values) AddDependence(value, depends);
+        });
+  }
+
+  // The longest index on which no coordinate depends; -1: none of kRows values.
+  int SharedRow(const std::vector<bool>& computed) const {
+    int row = -1;
+    int64_t longest = kRows - 1;
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      if (computed[i] || flat_.indices[i].range <= longest) continue;
+      longest = flat_.indices[i].range;
+      row = i;
+    }
+    return row;
+  }
+
+  void CutTasks(KernelPlan* plan) const {
+    constexpr double kTaskPoints = 10000;  // for which starting a work-item does not matter
+    const auto wanted =
+        static_cast<int64_t>(std::min(static_cast<double>(flat_.output_point_count()) / kTaskPoints,
+                                      4.0 * static_cast<double>(settings_.compute_units)));
+    for (int i : plan->order) {
+      const int64_t items = plan->ItemCount(flat_);
+      if (items >= wanted) break;
+      const int64_t steps = (plan->task[i] + plan->unroll[i] - 1) / plan->unroll[i];
+      const int64_t parts = std::min(steps, (wanted + items - 1) / items);
+      if (parts > 1) plan->task[i] = (steps + parts - 1) / parts * plan->unroll[i];
+    }
+  }
+
+  const poly::FlatContraction& flat_;
+  const HardwareSettings& settings_;
+  const CpuKernel kernel_;
+};
+
+}  // namespace
+
+std::optional<KernelPlan> GatherPlan(const poly::FlatContraction& merged,
+                                     const HardwareSettings& settings) {
+  if (merged.is_reduction() || !merged.store_guard.empty() || merged.outputs.size() != 1 ||
+      merged.output_point_count() == 0) {
+    return std::nullopt;
+  }
+  const GatherPlanner planner(merged, settings);
+  return planner.Run();
+}
+
+}  // namespace tartan::plan

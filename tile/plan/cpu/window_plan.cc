@@ -1,0 +1,172 @@
+#include "tile/plan/cpu/window_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "tile/plan/cpu/cpu_cost.h"
+#include "tile/poly/unroll.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kMostValues = 40;  // points times vectors of a tile: more make long code
+constexpr int64_t kMostSteps = 3;  // of a pool whose gradient has that many neighbours side by side
+
+// Two tensors are multiplied at every point.
+bool IsProduct(const poly::FlatContraction& flat) {
+  const auto* apply = std::get_if<poly::Apply>(&flat.body->node);
+  if (apply == nullptr || apply->op != ScalarOp::kMul) return false;
+  return std::all_of(apply->operands.begin(), apply->operands.end(), [](const poly::ExprPtr& e) {
+    return std::holds_alternative<poly::Read>(e->node);
+  });
+}
+
+// The constraint decides which points an element along the index has, whatever the others are.
+bool IsDecidedBy(const math::RangeConstraint& constraint, const poly::FlatContraction& flat,
+                 int i) {
+  for (int o = 0; o < flat.output_index_count; ++o) {
+    if ((o == i) == constraint.poly.coefficient(o).is_zero()) return false;
+  }
+  return true;
+}
+
+class WindowPlanner {
+ public:
+  WindowPlanner(const poly::FlatContraction& merged, const HardwareSettings& settings)
+      : merged_(merged),
+        settings_(settings),
+        flat_(poly::Unroll(merged)),
+        kernel_(flat_, settings),
+        plan_(ScalarPlan(flat_, settings.threads)) {}
+
+  std::optional<PlannedKernel> Run() {
+    if (!ChooseVectors() || !ReadsVectors()) return std::nullopt;
+    UnrollDecided();
+    plan_.masks_lanes = true;
+    ChooseTasks();
+    PlannedKernel planned;
+    const CpuCost cost = Cost();
+    planned.predicted = cost.total();
+    planned.cost = cost.ToString();
+    planned.plan = std::move(plan_);
+    planned.flat = flat_;
+    planned.is_unrolled = true;
+    return planned;
+  }
+
+ private:
+  int64_t Range(int i) const { return flat_.indices[i].range; }
+  const std::vector<int64_t>& OutputStrides() const { return kernel_.writes.front().strides; }
+
+  // Along the outputs' neighbours, or along every other one where a second index lies between.
+  bool ChooseVectors() {
+    int64_t lanes = std::min<int64_t>(settings_.vector_width, 16);
+    lanes = std::max<int64_t>(lanes * 4 / kernel_.element_bytes, 2);
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      const int64_t stride = OutputStrides()[i];
+      if (stride == 1 && Range(i) == 2) {
+        plan_.unroll[i] = 2;
+      } else if ((stride == 1 || stride == 2) && Range(i) >= lanes) {
+        plan_.vector_index = i;
+      }
+    }
+    const int v = plan_.vector_index;
+    if (v < 0) return false;
+    plan_.lanes = static_cast<int>(lanes);
+    plan_.unroll[v] = lanes;
+    const int64_t between = std::count(plan_.unroll.begin(), plan_.unroll.end(), 2);
+    return OutputStrides()[v] == 1 + between;
+  }
+
+  // Vectors are loaded, not put together lane by lane.
+  bool ReadsVectors() const {
+    constexpr int kLanesOfEveryOther = 8;
+    return std::all_of(kernel_.reads.begin(), kernel_.reads.end(), [&](const auto& read) {
+      const int64_t stride = read.strides[plan_.vector_index];
+      return stride == 0 || stride == 1 || (stride == 2 && plan_.lanes >= kLanesOfEveryOther);
+    });
+  }
+
+  // Indices of a few values that alone decide which points count: side by side, each computes its
+  // own points and no others.
+  void UnrollDecided() {
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      if (i == plan_.vector_index || plan_.unroll[i] > 1 || Range(i) > kMostSteps) continue;
+      const bool is_decided =
+          std::any_of(merged_.constraints.begin(), merged_.constraints.end(),
+                      [&](const auto& c) { return IsDecidedBy(c, merged_, i); });
+      if (is_decided && ValueCount() * Range(i) <= kMostValues) plan_.unroll[i] = Range(i);
+    }
+  }
+
+  int64_t Points() const { return merged_.point_count() / merged_.output_point_count(); }
+
+  int64_t ValueCount() const {
+    int64_t count = Points();
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      if (i != plan_.vector_index) count *= plan_.unroll[i];
+    }
+    return count;
+  }
+
+  // Loops in the order of the output; the outermost are cut until every core has work.
+  void ChooseTasks() {
+    std::stable_sort(plan_.order.begin(), plan_.order.end(), [&](int a, int b) {
+      return std::abs(OutputStrides()[a]) > std::abs(OutputStrides()[b]);
+    });
+    for (int i = 0; i < flat_.output_index_count; ++i) plan_.task[i] = Range(i);
+    constexpr double kTaskPoints = 50000;  // for which starting a work-item does not matter
+    const auto wanted =
+        static_cast<int64_t>(std::min(static_cast<double>(merged_.point_count()) / kTaskPoints,
+                                      4.0 * static_cast<double>(settings_.compute_units)));
+    for (int i : plan_.order) {
+      const int64_t items = plan_.ItemCount(flat_);
+      if (items >= wanted) break;
+      const int64_t steps = (plan_.task[i] + plan_.unroll[i] - 1) / plan_.unroll[i];
+      const int64_t parts = std::min(steps, (wanted + items - 1) / items);
+      if (parts > 1) plan_.task[i] = (steps + parts - 1) / parts * plan_.unroll[i];
+    }
+  }
+
+  CpuCost Cost() const {
+    constexpr double kBytesPerCycle = 5;   // from memory
+    constexpr double kVectorCycles = 0.7;  // an operation or a load of a vector
+    CpuCost cost;
+    double operations = kernel_.epilogue_operations;
+    for (const CpuKernel::Access& read : kernel_.reads) {
+      operations += read.strides[plan_.vector_index] == 2 ? 4 : 1;
+    }
+    cost.epilogue =
+        static_cast<double>(flat_.output_point_count()) / plan_.lanes * operations * kVectorCycles;
+    double bytes = 0;
+    for (const poly::Tensor& tensor : flat_.tensors) {
+      bytes += static_cast<double>(tensor.shape.byte_size());
+    }
+    for (const poly::Output& output : flat_.outputs) {
+      bytes += static_cast<double>(output.shape.byte_size());
+    }
+    cost.memory[2] = bytes / kBytesPerCycle;
+    return cost;
+  }
+
+  const poly::FlatContraction& merged_;
+  const HardwareSettings& settings_;
+  const poly::FlatContraction flat_;
+  const CpuKernel kernel_;
+  KernelPlan plan_;
+};
+
+}  // namespace
+
+std::optional<PlannedKernel> WindowPlan(const poly::FlatContraction& merged,
+                                        const HardwareSettings& settings) {
+  if (merged.output_point_count() == 0 || merged.point_count() == 0 || !poly::CanUnroll(merged) ||
+      !merged.store_guard.empty() || merged.outputs.size() != 1 || IsProduct(merged)) {
+    return std::nullopt;
+  }
+  return WindowPlanner(merged, settings).Run();
+}
+
+}  // namespace tartan::plan

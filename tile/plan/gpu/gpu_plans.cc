@@ -1,0 +1,89 @@
+#include "tile/plan/gpu/gpu_plans.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/plan/gpu/group_search.h"
+#include "tile/poly/rewrite_kernel.h"
+#include "tile/poly/split_reduction.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kLongReduction = 4096;  // points per output element worth a second kernel
+constexpr int64_t kShortestRun = 256;
+constexpr int64_t kGroupsPerUnit = 8;  // that keep a compute unit busy
+
+// One output element per work-item.
+PlannedKernel PlainPlan(const poly::FlatContraction& flat, const HardwareSettings& settings) {
+  // Few distinct work-group sizes: each is compiled anew by some drivers.
+  const bool large = flat.output_point_count() >= settings.threads;
+  const int64_t threads = std::min<int64_t>(large ? settings.threads : 32, settings.threads);
+  return {flat, ScalarPlan(flat, threads), {}, 0, ""};
+}
+
+PlannedKernel WithGroups(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                         GroupPlan group) {
+  PlannedKernel planned = PlainPlan(flat, settings);
+  planned.cost = group.cost.ToString();
+  planned.plan.group = std::move(group);
+  return planned;
+}
+
+int LongestReduced(const poly::FlatContraction& flat) {
+  int longest = -1;
+  for (int i = flat.output_index_count; i < static_cast<int>(flat.indices.size()); ++i) {
+    if (longest < 0 || flat.indices[i].range > flat.indices[longest].range) longest = i;
+  }
+  return longest;
+}
+
+// The kernel as two where one leaves most of the device idle and two are quicker.
+std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const GroupPlan& whole,
+                                       const HardwareSettings& settings) {
+  // Partial results are not split again.
+  if (flat.outputs[0].value == ir::kNoValue) return std::nullopt;
+  const int index = LongestReduced(flat);
+  const int64_t wanted = kGroupsPerUnit * std::max<int64_t>(settings.compute_units, 1);
+  const int64_t groups = whole.GroupCount(flat);
+  if (!poly::CanSplitReduction(flat) || index < 0 || groups * 2 > wanted ||
+      flat.point_count() / flat.output_point_count() < kLongReduction) {
+    return std::nullopt;
+  }
+  const int64_t range = flat.indices[index].range;
+  const int64_t runs = std::min((wanted + groups - 1) / groups, range / kShortestRun);
+  if (runs < 2) return std::nullopt;
+  // Whole memory lines, so that every run begins on one.
+  const int64_t line = std::max<int64_t>(settings.cache_line_bytes / 4, 1);
+  const int64_t length = ((range + runs - 1) / runs + line - 1) / line * line;
+  poly::SplitKernel split = poly::SplitReduction(flat, index, length);
+  split.total = poly::MergeIndices(std::move(split.total));
+  std::vector<GroupPlan> partial = SearchGroupPlans(poly::MergeIndices(split.partial), settings, 1);
+  std::vector<GroupPlan> total = SearchGroupPlans(split.total, settings, 1);
+  if (partial.empty() || total.empty()) return std::nullopt;
+  const double microseconds = partial[0].cost.microseconds + total[0].cost.microseconds;
+  if (!(microseconds < whole.cost.microseconds)) return std::nullopt;
+  PlannedKernel planned = WithGroups(split.total, settings, std::move(total[0]));
+  const int tensor = static_cast<int>(split.total.tensors.size()) - 1;
+  planned.packed.push_back({tensor, ir::kNoValue, std::move(split.partial)});
+  return planned;
+}
+
+}  // namespace
+
+std::vector<PlannedKernel> GpuPlans(const poly::FlatContraction& flat,
+                                    const HardwareSettings& settings, int count) {
+  std::vector<GroupPlan> groups = SearchGroupPlans(flat, settings, count);
+  if (groups.empty()) return {PlainPlan(flat, settings)};
+  std::vector<PlannedKernel> planned;
+  if (auto split = SplitPlan(flat, groups[0], settings)) planned.push_back(*std::move(split));
+  for (GroupPlan& group : groups) {
+    if (static_cast<int>(planned.size()) == count) break;
+    planned.push_back(WithGroups(flat, settings, std::move(group)));
+  }
+  return planned;
+}
+
+}  // namespace tartan::plan

@@ -1,0 +1,358 @@
+#include "tile/plan/gpu/group_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tile/plan/gpu/group_traffic.h"
+#include "tile/poly/coords.h"
+
+namespace tartan::plan {
+namespace {
+
+// Figures of NVIDIA's compute units, which the others resemble.
+constexpr double kSchedulers = 4;              // warps that issue an instruction in a cycle
+constexpr double kCacheBytesPerCycle = 40;     // a compute unit's share of the L2 cache
+constexpr double kMemoryLatency = 1000;        // cycles
+constexpr double kLoadedLatency = 1500;        // cycles, of busy memory
+constexpr double kLoadsAhead = 4;              // that a work-item has under way
+constexpr double kMemoryBytesPerCycle = 11.5;  // a compute unit's share of memory
+constexpr double kIssueRate = 0.95;            // instructions per cycle with very many warps
+constexpr double kStalledWarps = 0.6;
+constexpr double kGroupCycles = 160;  // between the starts of two groups
+constexpr double kOverlapLoss = 0.15;
+constexpr double kStepLatency = 140;      // tile to local memory, barrier, first reads
+constexpr double kRoundLatency = 200;     // of a loop that is not unrolled
+constexpr double kConditionalLoad = 2.5;  // registers per register loaded
+constexpr double kCheckInstructions = 3;  // of a constraint, per point
+constexpr double kCachedInstructions = 1500;
+constexpr double kLoadedRegisters = 32;  // loads under way in a copy
+constexpr double kBarrierLatency = 40;
+constexpr double kResidentItems = 2048;  // per compute unit
+constexpr double kResidentGroups = 32;
+constexpr double kMaxRegisters = 240;  // of 255: estimates are not exact
+constexpr double kOverheadRegisters = 28;
+constexpr double kRaggedTiles = 0.15;   // of the time, measured, per index with such tiles
+constexpr double kSpilledRegister = 2;  // a register more than there are, as a share of the work
+constexpr double kLaunchMicroseconds = 2;
+
+double Held(const GroupPlan& plan, size_t i) { return static_cast<double>(plan.splits[i].held()); }
+
+// `copies` of the elements held of each tile are in registers.
+double CountRegisters(const GroupProblem& problem, const GroupPlan& plan, double copies) {
+  const poly::FlatContraction& flat = problem.flat();
+  double outputs = 1;
+  for (int i = 0; i < flat.output_index_count; ++i) outputs *= Held(plan, i);
+  double words = kOverheadRegisters;
+  if (flat.is_reduction()) words += outputs * ByteWidth(flat.accumulator_type) / 4;
+  for (const StagedAccess& staged : plan.staged) {
+    const GroupProblem::Access& access = problem.accesses()[staged.access];
+    const double width = static_cast<double>(ByteWidth(ComputeType(access.type))) / 4;
+    double held = 1;
+    for (int i = 0; i < flat.output_index_count; ++i) {
+      if (access.flat.strides[i] != 0) held *= Held(plan, i);
+    }
+    if (staged.vector_index >= flat.output_index_count) {
+      held *= static_cast<double>(plan.splits[staged.vector_index].vector);
+    }
+    double next = 1;
+    for (const TileDim& dim : staged.layout.dims) {
+      next *= static_cast<double>(dim.Rounds() * dim.vector);
+    }
+    // Conditions of loads that are under way take registers, too.
+    const double loads = staged.absorbed.empty() ? 1 : kConditionalLoad;
+    words += copies * held * width;
+    if (plan.buffering != Buffering::kNone) words += loads * next * width;
+  }
+  return words;
+}
+
+class Model {
+ public:
+  Model(const GroupProblem& problem, const GroupPlan& plan, const HardwareSettings& settings)
+      : problem_(problem), plan_(plan), settings_(settings), traffic_(problem, plan) {
+    threads_ = static_cast<double>(plan.threads());
+    warps_ = std::ceil(threads_ / kWarp);
+  }
+
+  GroupCost Estimate() {
+    const poly::FlatContraction& flat = problem_.flat();
+    GroupCost cost;
+    cost.groups = static_cast<double>(plan_.GroupCount(flat));
+    cost.steps = static_cast<double>(plan_.StepCount(flat));
+    cost.registers = RegisterCount(problem_, plan_) + traffic_.WindowRegisters();
+    cost.local_bytes = LocalBytes();
+    resident_ = ResidentGroups(cost);
+    const GroupWork step = flat.is_reduction() ? StepWork(&cost) : GroupWork{};
+    const GroupWork end = EndWork();
+    double operations = flat.is_reduction() ? static_cast<double>(problem_.operations() + 1) : 1;
+    cost.flops = static_cast<double>(flat.point_count()) * operations;
+    double done = 1;
+    for (size_t i = 0; i < plan_.splits.size(); ++i) {
+      const double tile = static_cast<double>(plan_.splits[i].tile());
+      done *= std::ceil(static_cast<double>(flat.indices[i].range) / tile) * tile;
+    }
+    cost.waste = done / static_cast<double>(flat.point_count());
+    cost.group_bytes = step.bytes * cost.steps + end.bytes;
+    cost.dram_bytes = UniqueBytes();
+    const double resident = resident_;
+    cost.occupancy = resident * threads_ / kResidentItems;
+    const double units = static_cast<double>(std::max<int64_t>(settings_.compute_units, 1));
+    const double waves = std::floor(cost.groups / (units * resident));
+    const double rest = std::ceil((cost.groups - waves * units * resident) / units);
+    const double cycles = waves * GroupCycles(resident, step, end, cost.steps) +
+                          (rest > 0 ? GroupCycles(rest, step, end, cost.steps) : 0);
+    const double clock = settings_.clock_mhz > 0 ? static_cast<double>(settings_.clock_mhz) : 1500;
+    const double bandwidth =
+        settings_.gbps > 0 ? settings_.gbps * 1e3 : units * clock * kMemoryBytesPerCycle;
+    const double computing = cycles / clock;
+    const double moving = cost.dram_bytes / bandwidth * Starvation(step, bandwidth / units, clock);
+    // Neither hides the other entirely.
+    cost.microseconds = kLaunchMicroseconds + std::max(computing, moving) +
+                        kOverlapLoss * std::min(computing, moving);
+    // Work-items that read memory themselves are slower in tiles that stick out.
+    if (step.bytes_ahead > 0) cost.microseconds *= 1 + kRaggedTiles * RaggedOutputs();
+    // Beyond what there is, values wait in memory.
+    cost.microseconds += std::max(cost.registers - kMaxRegisters, 0.0) * kSpilledRegister *
+                         (computing / kMaxRegisters);
+    const bool fits = NeededRegisters() <= kMaxRegisters && resident >= 1 &&
+                      cost.local_bytes <= static_cast<double>(settings_.local_memory_bytes);
+    if (!fits) cost.microseconds = std::numeric_limits<double>::infinity();
+    return cost;
+  }
+
+ private:
+  // Output indices with several tiles, the last of which is not full.
+  double RaggedOutputs() const {
+    double count = 0;
+    for (int i = 0; i < problem_.flat().output_index_count; ++i) {
+      const int64_t tile = plan_.splits[i].tile();
+      const int64_t range = problem_.flat().indices[i].range;
+      count += range > tile && range % tile != 0 ? 1 : 0;
+    }
+    return count;
+  }
+
+  // How much slower than it could memory gives what a unit reads by itself, for want of requests.
+  double Starvation(const GroupWork& step, double unit_bandwidth, double clock) const {
+    if (step.bytes_ahead == 0) return 1;
+    const double wanted = unit_bandwidth * kLoadedLatency / clock;
+    return std::max(wanted / (resident_ * step.bytes_ahead), 1.0);
+  }
+
+  double NeededRegisters() const { return CountRegisters(problem_, plan_, 1); }
+
+  double LocalBytes() const {
+    double bytes = 0;
+    for (const StagedAccess& staged : plan_.staged) {
+      const DataType type = ComputeType(problem_.accesses()[staged.access].type);
+      bytes += static_cast<double>(staged.layout.size * ByteWidth(type)) *
+               (plan_.buffering == Buffering::kDouble ? 2 : 1);
+    }
+    if (plan_.partial_threads(problem_.flat()) > 1) {
+      const int lane_index = plan_.lane_index;
+      const bool lanes = lane_index >= 0 && problem_.is_output(lane_index);
+      bytes += threads_ * ByteWidth(problem_.flat().accumulator_type) *
+               static_cast<double>(lanes ? plan_.splits[lane_index].vector : 1);
+    }
+    return bytes;
+  }
+
+  // Per work-item, everything that happens for one step.
+  GroupWork StepWork(GroupCost* cost) const {
+    GroupWork work;
+    double updates = 1;
+    for (size_t i = 0; i < plan_.splits.size(); ++i) updates *= Held(plan_, i);
+    const double operations = static_cast<double>(std::max<int64_t>(problem_.operations(), 1));
+    work.instructions = updates * operations + 20;
+    double reads = 0;
+    for (const StagedAccess& staged : plan_.staged) {
+      reads += traffic_.AddStaged(staged, &work);
+    }
+    cost->local_reads = reads / updates;
+    const Checks checks = CountChecks();
+    double loads = 0;
+    for (size_t a = 0; a < problem_.accesses().size(); ++a) {
+      if (problem_.accesses()[a].in_body && !traffic_.IsStaged(static_cast<int>(a))) {
+        loads += traffic_.AddDirect(problem_.accesses()[a], true, resident_, &work);
+      }
+    }
+    const bool has_direct = loads > 0;
+    // The compiler starts some loads before it waits for the first.
+    if (has_direct) {
+      work.bytes_ahead = warps_ * work.bytes_asked / loads * std::min(loads, kLoadsAhead);
+      // Tiles that do not divide an index: positions are compared with its range.
+      work.instructions +=
+          loads * kCheckInstructions * RaggedOutputs() * (checks.count > 0 ? checks.share : 1);
+    }
+    // A position is checked once where it is loaded, and what it adds to is chosen each time.
+    const double checked = has_direct ? loads * kCheckInstructions * checks.count + updates
+                                      : updates * kCheckInstructions * checks.count;
+    work.instructions += checked * checks.share;
+    // Code that does not fit the instruction cache.
+    if (work.instructions > kCachedInstructions) {
+      work.instructions += (work.instructions - kCachedInstructions) * checks.count * checks.share;
+    }
+    if (!plan_.staged.empty()) {
+      work.latency += kStepLatency;
+      if (plan_.buffering != Buffering::kDouble) work.latency += kBarrierLatency;
+      if (plan_.buffering == Buffering::kNone) {
+        // The compiler starts some loads before it waits for the first.
+        work.latency += kMemoryLatency * std::ceil(work.loaded_registers / kLoadedRegisters);
+      }
+    }
+    work.latency += static_cast<double>(plan_.Unroll(problem_.flat()).rounds - 1) * kRoundLatency;
+    if (has_direct) work.latency += kMemoryLatency;
+    return work;
+  }
+
+  // Constraints that no tile is filled for, and the share of groups that must look at them.
+  struct Checks {
+    double count = 0;
+    double share = 0;
+  };
+  Checks CountChecks() const {
+    const poly::FlatContraction& flat = problem_.flat();
+    const std::vector<math::RangeConstraint> constraints = TileConstraints(flat, plan_.Tile());
+    const std::vector<bool> filled = FilledConstraints(problem_, plan_);
+    Checks checks;
+    double unchecked = 1;
+    for (size_t c = 0; c < constraints.size(); ++c) {
+      if (filled[c]) continue;
+      double tiles = 1;
+      for (int i = 0; i < flat.output_index_count; ++i) {
+        if (constraints[c].poly.coefficient(i).is_zero()) continue;
+        tiles *= std::ceil(static_cast<double>(flat.indices[i].range) /
+                           static_cast<double>(plan_.splits[i].tile()));
+      }
+      const auto [least, greatest] = poly::ValueRange(constraints[c].poly, flat.indices);
+      const double edges = (least < 0 ? 1 : 0) + (greatest >= constraints[c].range ? 1 : 0);
+      unchecked *= 1 - std::min(edges / tiles, 1.0);
+      ++checks.count;
+    }
+    for (int i = 0; i < flat.output_index_count && checks.count > 0; ++i) {
+      const int64_t tile = plan_.splits[i].tile();
+      const int64_t range = flat.indices[i].range;
+      if (range % tile != 0) unchecked *= 1 - 1 / std::ceil(static_cast<double>(range) / tile);
+    }
+    checks.share = 1 - unchecked;
+    return checks;
+  }
+
+  // Several work-groups read the same elements.
+  bool IsShared(const GroupProblem::Access& access) const {
+    for (int i = 0; i < problem_.flat().output_index_count; ++i) {
+      if (access.flat.strides[i] == 0) return true;
+    }
+    return false;
+  }
+
+  GroupWork EndWork() const {
+    GroupWork work;
+    double elements = 1;
+    for (int i = 0; i < problem_.flat().output_index_count; ++i) elements *= Held(plan_, i);
+    for (const poly::Output& output : problem_.flat().outputs) {
+      work.instructions += elements * static_cast<double>(OperationCount(output.expr));
+      const int lane = plan_.lane_index;
+      const bool has_lanes = lane >= 0 && problem_.output().strides[lane] == 1;
+      traffic_.AddMemory(problem_.output(), ByteWidth(output.shape.type), elements,
+                         has_lanes ? plan_.splits[lane].vector : 1, &work);
+    }
+    for (size_t a = 0; a < problem_.accesses().size(); ++a) {
+      const GroupProblem::Access& access = problem_.accesses()[a];
+      if (access.in_outputs && !traffic_.IsStaged(static_cast<int>(a)))
+        traffic_.AddDirect(access, false, resident_, &work);
+    }
+    if (!problem_.flat().is_reduction()) {
+      for (const StagedAccess& staged : plan_.staged) traffic_.AddStaged(staged, &work);
+    }
+    const double sharers = static_cast<double>(plan_.partial_threads(problem_.flat()));
+    if (sharers > 1) {
+      const double rounds = std::log2(sharers) + 1;
+      work.instructions += elements * rounds * 4;
+      work.latency += elements * rounds * kBarrierLatency;
+    }
+    work.latency += kMemoryLatency;
+    return work;
+  }
+
+  // Memory gives short runs of neighbours more slowly.
+  double ShortRuns(const poly::FlatAccess& access, double element_bytes) const {
+    int64_t run = 1;
+    for (const TileDim& dim : MergeTileDims(access, plan_.Tile(), {})) {
+      if (dim.global_stride == 1) run = dim.range;
+    }
+    const double bytes = static_cast<double>(run) * element_bytes;
+    return bytes <= kSectorBytes ? 0.35 : bytes <= 2 * kSectorBytes ? 0.06 : 0;
+  }
+
+  // Bytes that memory must give and take at least.
+  double UniqueBytes() const {
+    double bytes = 0;
+    for (const GroupProblem::Access& access : problem_.accesses()) {
+      if (!access.in_body || IsShared(access)) continue;
+      bytes += ShortRuns(access.flat, ByteWidth(access.type)) *
+               static_cast<double>(access.count * ByteWidth(access.type));
+    }
+    for (const poly::Tensor& tensor : problem_.flat().tensors) {
+      bytes += static_cast<double>(tensor.shape.byte_size());
+    }
+    for (const poly::Output& output : problem_.flat().outputs) {
+      bytes += static_cast<double>(output.shape.byte_size());
+    }
+    return bytes;
+  }
+
+  double ResidentGroups(const GroupCost& cost) const {
+    // The register file is four times what one group's accumulators may take, and local memory
+    // about four times what one group may have.
+    const double registers = static_cast<double>(settings_.register_bytes);  // of 4 bytes
+    const double rounded = std::ceil(std::min(cost.registers, 255.0) / 8) * 8;
+    const double by_registers = std::floor(registers / (rounded * warps_ * kWarp));
+    const double by_items = std::floor(kResidentItems / (warps_ * kWarp));
+    double groups = std::min({by_registers, by_items, kResidentGroups});
+    if (cost.local_bytes > 0) {
+      const double local = 4 * static_cast<double>(settings_.local_memory_bytes);
+      groups = std::min(groups, std::floor(local / (cost.local_bytes + 1024)));
+    }
+    return groups;
+  }
+
+  // Cycles in which a compute unit does `count` groups side by side.
+  double GroupCycles(double count, const GroupWork& step, const GroupWork& end,
+                     double steps) const {
+    auto cycles = [&](const GroupWork& work) {
+      // Warps of a scheduler; the more, the fewer cycles in which none of them can issue.
+      const double warps = std::ceil(count * warps_ / kSchedulers);
+      const double issue = work.instructions * (warps + kStalledWarps) / kIssueRate;
+      const double local = count * work.local_cycles;
+      const double memory = count * work.bytes / kCacheBytesPerCycle;
+      // Groups that started together wait together.
+      return std::max({issue, local, memory}) + 0.2 * std::min(issue, local) + work.latency;
+    };
+    return std::max(steps * cycles(step) + cycles(end), count * kGroupCycles);
+  }
+
+  const GroupProblem& problem_;
+  const GroupPlan& plan_;
+  const HardwareSettings& settings_;
+  const GroupTraffic traffic_;
+  double threads_;
+  double warps_;
+  double resident_ = 1;  // groups that a compute unit has at a time
+};
+
+}  // namespace
+
+// The compiler loads the next elements while it computes with these.
+double RegisterCount(const GroupProblem& problem, const GroupPlan& plan) {
+  return CountRegisters(problem, plan, 1.5);
+}
+
+GroupCost EstimateGroupCost(const GroupProblem& problem, const GroupPlan& plan,
+                            const HardwareSettings& settings) {
+  return Model(problem, plan, settings).Estimate();
+}
+
+}  // namespace tartan::plan

@@ -1,0 +1,396 @@
+#include "tile/plan/gpu/group_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <set>
+
+#include "tile/plan/gpu/group_cost.h"
+#include "tile/plan/gpu/group_staging.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int kMaxEvaluations = 700;    // keeps planning under 20 ms
+constexpr int kPatience = 48;           // expansions without progress before a start is given up
+constexpr int64_t kManyOutputs = 2048;  // per compute unit: as many work-items as it holds
+constexpr int64_t kMaxHeld = 16;        // values of an index per work-item
+constexpr int64_t kMaxHeldAlone = 8;    // where work-items share nothing
+constexpr int64_t kMaxStepAlone = 32;
+constexpr int64_t kMaxWindow = 32;  // points of a window that are one step
+constexpr int64_t kMaxStep = 64;    // values of a reduced index per step
+
+std::vector<int64_t> Key(const GroupPlan& plan) {
+  std::vector<int64_t> key = {plan.lane_index};
+  for (const IndexSplit& split : plan.splits) {
+    key.insert(key.end(), {split.vector, split.threads, split.blocks});
+  }
+  return key;
+}
+
+// Neighbouring work-items take neighbouring elements of the output, but not more than fill a memory
+// line, so that a warp is a block in two dimensions and shares what it reads from local memory.
+std::vector<ThreadPart> OrderThreads(const GroupProblem& problem, const GroupPlan& plan) {
+  const int count = problem.index_count();
+  std::vector<int64_t> left;
+  for (const IndexSplit& split : plan.splits) left.push_back(split.threads);
+  std::vector<ThreadPart> parts;
+  auto take = [&](int i, int64_t limit) {
+    const int64_t taken = std::min(left[i], limit);
+    if (taken <= 1) return;
+    parts.push_back({i, taken});
+    left[i] /= taken;
+  };
+  // Work-items that share an element are neighbours; along a contiguous index, the nearest.
+  const bool partial_first = plan.lane_index >= 0 && !problem.is_output(plan.lane_index);
+  auto take_partial = [&] {
+    if (plan.lane_index >= problem.flat().output_index_count) take(plan.lane_index, INT64_MAX);
+    for (int i = problem.flat().output_index_count; i < count; ++i) take(i, INT64_MAX);
+  };
+  if (partial_first) take_partial();
+  const int first = problem.contiguous_output();
+  std::vector<int> order;
+  for (int i = 0; i < problem.flat().output_index_count; ++i) {
+    if (i != first) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return std::abs(problem.output().strides[a]) < std::abs(problem.output().strides[b]);
+  });
+  if (first >= 0) {
+    const bool has_vectors = plan.lane_index == first && plan.splits[first].vector > 1;
+    const bool staged = problem.flat().is_reduction();
+    take(first, staged ? (has_vectors ? 8 : 16) : INT64_MAX);
+  }
+  if (problem.flat().is_reduction()) {
+    for (int i : order) {
+      int64_t so_far = 1;
+      for (const ThreadPart& part : parts) so_far *= part.count;
+      if (so_far < 32) take(i, 32 / so_far);
+    }
+  }
+  if (first >= 0) take(first, INT64_MAX);
+  for (int i : order) take(i, INT64_MAX);
+  if (!partial_first) take_partial();
+  return parts;
+}
+
+class Search {
+ public:
+  Search(const GroupProblem& problem, const HardwareSettings& settings)
+      : problem_(problem), settings_(settings) {}
+
+  std::vector<GroupPlan> Run(int count) {
+    const std::vector<GroupPlan> starts = Starts();
+    for (const GroupPlan& start : starts) {
+      const int budget = kMaxEvaluations / static_cast<int>(starts.size());
+      From(start, budget);
+    }
+    std::stable_sort(found_.begin(), found_.end(), [](const GroupPlan& a, const GroupPlan& b) {
+      return a.cost.microseconds < b.cost.microseconds;
+    });
+    if (static_cast<int>(found_.size()) > count) found_.resize(count);
+    for (GroupPlan& plan : found_) Finish(&plan);
+    return std::move(found_);
+  }
+
+  // Adds thread parts, staging and cost to splits and lane index.
+  void Complete(GroupPlan* plan) const {
+    const poly::FlatContraction& flat = problem_.flat();
+    plan->thread_parts = OrderThreads(problem_, *plan);
+    StageAccesses(problem_, plan);
+    plan->buffering = Buffering::kNone;
+    plan->cost = EstimateGroupCost(problem_, *plan, settings_);
+    if (plan->staged.empty() || !flat.is_reduction() || plan->StepCount(flat) == 1) return;
+    plan->buffering = Buffering::kPrefetch;
+    const GroupCost ahead = EstimateGroupCost(problem_, *plan, settings_);
+    if (ahead.microseconds <= plan->cost.microseconds) {
+      plan->cost = ahead;
+    } else {
+      plan->buffering = Buffering::kNone;
+    }
+  }
+
+  // Adds what search does not need.
+  void Finish(GroupPlan* plan) const {
+    const poly::FlatContraction& flat = problem_.flat();
+    for (const poly::Index& index : flat.indices) plan->names.push_back(index.name);
+    for (int i = flat.output_index_count; i-- > 0;) plan->grid_order.push_back(i);
+    for (int i = problem_.index_count(); i-- > flat.output_index_count;) {
+      plan->step_order.push_back(i);
+    }
+  }
+
+ private:
+  struct Later {
+    bool operator()(const std::pair<double, int>& a, const std::pair<double, int>& b) const {
+      return a > b;
+    }
+  };
+
+  int64_t Range(int i) const { return problem_.flat().indices[i].range; }
+
+  bool StoresVectors(int64_t lanes) const {
+    const int i = problem_.contiguous_output();
+    if (i < 0 || Range(i) % lanes != 0) return false;
+    const poly::FlatContraction& flat = problem_.flat();
+    for (const poly::Output& output : flat.outputs) {
+      if (output.shape.type == DataType::kBool) return false;
+    }
+    for (const math::RangeConstraint& guard : flat.store_guard) {
+      if (!guard.poly.coefficient(i).is_zero()) return false;
+    }
+    // Lanes that memory gives one by one are work-items better.
+    for (const GroupProblem::Access& access : problem_.accesses()) {
+      const bool relevant = access.in_outputs || !IsShared(access);
+      const int64_t stride = access.flat.strides[i];
+      if (relevant && stride != 0 && stride != 1) return false;
+    }
+    return true;
+  }
+
+  bool IsShared(const GroupProblem::Access& access) const {
+    for (int i = 0; i < problem_.flat().output_index_count; ++i) {
+      if (access.flat.strides[i] == 0 && Range(i) > 1) return true;
+    }
+    return false;
+  }
+
+  // Where vectors along the output would begin anywhere: windows.
+  bool ReadsLanesApart() const {
+    const int lane = problem_.contiguous_output();
+    return std::any_of(problem_.accesses().begin(), problem_.accesses().end(),
+                       [&](const GroupProblem::Access& access) {
+                         if (!access.in_body || IsShared(access)) return false;
+                         if (lane < 0 || access.flat.strides[lane] != 1) return false;
+                         for (int r = problem_.flat().output_index_count;
+                              r < problem_.index_count(); ++r) {
+                           if (access.flat.strides[r] % 2 != 0) return true;
+                         }
+                         return false;
+                       });
+  }
+
+  // All accesses step along a reduced index by one element, or stay.
+  bool IsContiguousReduced(int i) const {
+    bool any = false;
+    for (const GroupProblem::Access& access : problem_.accesses()) {
+      if (!access.in_body) continue;
+      const int64_t stride = access.flat.strides[i];
+      if (stride != 0 && stride != 1) return false;
+      any |= stride == 1;
+    }
+    return any;
+  }
+
+  bool HasSharedAccess() const {
+    return std::any_of(problem_.accesses().begin(), problem_.accesses().end(),
+                       [&](const GroupProblem::Access& access) {
+                         return access.in_body && access.may_be_staged && IsShared(access);
+                       });
+  }
+
+  // Which indices have vectors; everything else begins at 1.
+  std::vector<GroupPlan> Starts() const {
+    const poly::FlatContraction& flat = problem_.flat();
+    std::vector<GroupPlan> starts;
+    GroupPlan plain;
+    plain.splits.assign(flat.indices.size(), {});
+    std::vector<GroupPlan> lanes;
+    for (int64_t width : {4, 2}) {
+      if (!lanes.empty() || !StoresVectors(width)) continue;
+      GroupPlan with = plain;
+      with.lane_index = problem_.contiguous_output();
+      with.splits[with.lane_index].vector = width;
+      lanes.push_back(with);
+    }
+    if (lanes.empty() || !HasSharedAccess() || ReadsLanesApart()) lanes.push_back(plain);
+    for (const GroupPlan& lane : lanes) {
+      starts.push_back(lane);
+      if (!flat.is_reduction() || !HasSharedAccess()) continue;
+      for (int i = 0; i < problem_.index_count(); ++i) {
+        const bool contiguous = i < flat.output_index_count || IsNeighbour(i);
+        if (i == lane.lane_index || Range(i) < 4 || !contiguous) continue;
+        starts.push_back(lane);
+        starts.back().splits[i].vector = 4;
+      }
+    }
+    // Where most of what is read is used once, it is read as it lies.
+    const bool streams = std::any_of(
+        problem_.accesses().begin(), problem_.accesses().end(),
+        [&](const GroupProblem::Access& access) { return access.in_body && !IsShared(access); });
+    if (flat.is_reduction() && streams) {
+      for (int i = flat.output_index_count; i < problem_.index_count(); ++i) {
+        if (!IsContiguousReduced(i) || Range(i) < 4) continue;
+        starts.push_back(plain);
+        starts.back().lane_index = i;
+        starts.back().splits[i].vector = 4;
+      }
+    }
+    for (GroupPlan& start : starts) {
+      Enlarge(&start);
+      if (streams) TakeWindow(&start);
+    }
+    return starts;
+  }
+
+  // A first guess, so that the search begins among plans that make sense: a warp in two dimensions
+  // with some elements each, and some steps of the reduced indices at once.
+  void Enlarge(GroupPlan* plan) const {
+    const int count = problem_.flat().output_index_count;
+    auto grow = [&](int i, int64_t threads, int64_t held) {
+      IndexSplit& split = plan->splits[i];
+      while (split.threads < threads && split.tile() * 2 <= Range(i)) split.threads *= 2;
+      for (int64_t factor : {7, 2, 2, 2}) {
+        if (split.held() * factor > held || Range(i) % (split.tile() * factor) != 0) continue;
+        split.blocks *= factor;
+      }
+    };
+    const int first = problem_.contiguous_output();
+    int64_t held = 1;
+    if (first >= 0) grow(first, 8, HasSharedAccess() ? 8 : 1);
+    std::vector<int> others;
+    for (int i = 0; i < count; ++i) {
+      if (i != first) others.push_back(i);
+    }
+    std::stable_sort(others.begin(), others.end(),
+                     [&](int a, int b) { return Range(a) > Range(b); });
+    for (int i : others) {
+      int64_t threads = 1;
+      for (const IndexSplit& split : plan->splits) threads *= split.threads;
+      grow(i, std::max<int64_t>(32 / threads, 1), held < 4 && HasSharedAccess() ? 8 / held : 1);
+      held *= plan->splits[i].held();
+    }
+    for (int i = problem_.index_count(); i-- > count;) grow(i, 1, 8);
+  }
+
+  // A small window is one step, so that work-items read what they share with themselves once.
+  void TakeWindow(GroupPlan* plan) const {
+    int64_t window = 1;
+    for (int i = problem_.flat().output_index_count; i < problem_.index_count(); ++i) {
+      window *= Range(i);
+      if (plan->splits[i].vector > 1) return;
+    }
+    if (window > kMaxWindow) return;
+    for (int i = problem_.flat().output_index_count; i < problem_.index_count(); ++i) {
+      plan->splits[i].blocks = Range(i);
+    }
+  }
+
+  // Some access has neighbours along the index.
+  bool IsNeighbour(int i) const {
+    return std::any_of(problem_.accesses().begin(), problem_.accesses().end(),
+                       [&](const GroupProblem::Access& access) {
+                         return access.in_body && access.flat.strides[i] == 1;
+                       });
+  }
+
+  // Where a start leads: the best open plan is grown in every direction.
+  void From(const GroupPlan& start, int budget) {
+    std::vector<GroupPlan> plans = {start};
+    Complete(&plans[0]);
+    std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, Later> open;
+    open.push({plans[0].cost.microseconds, 0});
+    seen_.insert(Key(plans[0]));
+    double best = plans[0].cost.microseconds;
+    int patience = kPatience;
+    while (!open.empty() && budget > 0 && patience-- > 0) {
+      const int at = open.top().second;
+      open.pop();
+      for (GroupPlan& next : Grown(plans[at])) {
+        if (!seen_.insert(Key(next)).second) continue;
+        Complete(&next);
+        --budget;
+        if (!std::isfinite(next.cost.microseconds)) continue;
+        open.push({next.cost.microseconds, static_cast<int>(plans.size())});
+        if (next.cost.microseconds < best) patience = kPatience;
+        best = std::min(best, next.cost.microseconds);
+        plans.push_back(std::move(next));
+      }
+    }
+    for (GroupPlan& plan : plans) {
+      if (std::isfinite(plan.cost.microseconds) && plan.cost.microseconds < 2 * best) {
+        found_.push_back(std::move(plan));
+      }
+    }
+  }
+
+  std::vector<GroupPlan> Grown(const GroupPlan& plan) const {
+    std::vector<GroupPlan> result;
+    for (int i = 0; i < problem_.index_count(); ++i) {
+      const IndexSplit& split = plan.splits[i];
+      const int64_t tiles = (Range(i) + split.tile() - 1) / split.tile();
+      auto add = [&](int64_t threads, int64_t blocks) {
+        result.emplace_back();
+        result.back().splits = plan.splits;
+        result.back().lane_index = plan.lane_index;
+        result.back().splits[i].threads *= threads;
+        result.back().splits[i].blocks *= blocks;
+      };
+      // Back, too: a start may be too large in one direction.
+      if (split.threads > 1) {
+        add(1, 1);
+        result.back().splits[i].threads /= 2;
+      }
+      for (int64_t factor : {2, 3, 5, 7}) {
+        if (split.blocks % factor != 0) continue;
+        add(1, 1);
+        result.back().splits[i].blocks /= factor;
+      }
+      if (tiles == 1) continue;
+      if (CanThread(plan, i)) add(2, 1);
+      const bool shares = HasSharedAccess();
+      int64_t held = 1;
+      for (int o = 0; o < problem_.flat().output_index_count; ++o) held *= plan.splits[o].held();
+      if (!shares && problem_.is_output(i) && held >= kMaxHeldAlone) continue;
+      const int64_t limit = problem_.is_output(i) ? (shares ? kMaxHeld : kMaxHeldAlone)
+                                                  : (shares ? kMaxStep : kMaxStepAlone);
+      for (int64_t factor : {2, 3, 5, 7}) {
+        const bool exact = factor == 2 || tiles % factor == 0;
+        if (exact && split.held() * factor <= limit) add(1, factor);
+      }
+    }
+    return result;
+  }
+
+  bool CanThread(const GroupPlan& plan, int i) const {
+    int64_t threads = 1;
+    for (const IndexSplit& split : plan.splits) threads *= split.threads;
+    if (threads * 2 > settings_.threads) return false;
+    if (problem_.is_output(i)) return true;
+    // Partial results: where there are few outputs, and along one reduced index.
+    if (problem_.flat().output_point_count() >= kManyOutputs * settings_.compute_units)
+      return false;
+    for (int r = problem_.flat().output_index_count; r < problem_.index_count(); ++r) {
+      if (r != i && plan.splits[r].threads > 1) return false;
+    }
+    return true;
+  }
+
+  const GroupProblem& problem_;
+  const HardwareSettings& settings_;
+  std::set<std::vector<int64_t>> seen_;
+  std::vector<GroupPlan> found_;
+};
+
+}  // namespace
+
+std::vector<GroupPlan> SearchGroupPlans(const poly::FlatContraction& flat,
+                                        const HardwareSettings& settings, int count) {
+  const GroupProblem problem(flat);
+  if (!problem.is_eligible() || !settings.has_local_memory || settings.threads < 32) return {};
+  return Search(problem, settings).Run(count);
+}
+
+GroupPlan CompleteGroupPlan(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                            std::vector<IndexSplit> splits, int lane_index) {
+  const GroupProblem problem(flat);
+  GroupPlan plan;
+  plan.splits = std::move(splits);
+  plan.lane_index = lane_index;
+  const Search search(problem, settings);
+  search.Complete(&plan);
+  search.Finish(&plan);
+  return plan;
+}
+
+}  // namespace tartan::plan

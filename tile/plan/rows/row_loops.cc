@@ -1,0 +1,191 @@
+#include "tile/plan/rows/row_loops.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "tile/plan/cpu/cpu_cost.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::plan {
+namespace {
+
+// More would not fit into the registers.
+constexpr size_t kMostStages = 4;
+constexpr int64_t kMostVectors = 4;
+
+int64_t Length(const RowStage& stage) {
+  return stage.block.flat.indices[stage.plan.vector_index].range;
+}
+
+// Where accesses of a kernel are read: in what is aggregated, and in what is made of the result.
+struct Reads {
+  std::set<int> body, epilogue;  // accesses; the body of an elementwise kernel is its outputs
+  std::set<int> computed;        // tensors read at computed coordinates
+};
+
+void Collect(const poly::FlatContraction& flat, std::set<int>* accesses, std::set<int>* computed) {
+  poly::VisitExprs(flat, [&](const poly::Expr& expr) {
+    if (const auto* read = std::get_if<poly::Read>(&expr.node)) accesses->insert(read->access);
+    if (const auto* at = std::get_if<poly::ReadAt>(&expr.node)) computed->insert(at->tensor);
+  });
+}
+
+Reads ReadsOf(const poly::FlatContraction& flat) {
+  Reads reads;
+  if (!flat.is_reduction()) {
+    Collect(flat, &reads.body, &reads.computed);
+    return reads;
+  }
+  poly::FlatContraction part = flat;
+  part.body = nullptr;
+  Collect(part, &reads.epilogue, &reads.computed);
+  part = flat;
+  part.outputs.clear();
+  part.empty_value = nullptr;
+  Collect(part, &reads.body, &reads.computed);
+  return reads;
+}
+
+poly::FlatAccess FlattenRead(const poly::FlatContraction& flat, int access) {
+  const poly::TensorAccess& read = flat.accesses[access];
+  return poly::Flatten(read.coords, flat.tensors[read.tensor].shape.dims,
+                       static_cast<int>(flat.indices.size()));
+}
+
+// The access reads, at every position of the row, what the other stage writes there.
+bool IsSamePlace(const RowStage& reader, int access, const RowStage& writer) {
+  const poly::FlatContraction& from = writer.block.flat;
+  const poly::FlatAccess read = FlattenRead(reader.block.flat, access);
+  const poly::FlatAccess written =
+      poly::Flatten(from.output_coords, from.output_dims, static_cast<int>(from.indices.size()));
+  bool is_same = read.offset == written.offset && read.strides[reader.plan.vector_index] ==
+                                                      written.strides[writer.plan.vector_index];
+  for (size_t a = 0; a < reader.block.origins.size(); ++a) {
+    const int at = reader.block.origins[a];
+    const int written_at = writer.block.origins[a];
+    const int64_t stride = at < 0 ? 0 : read.strides[at];
+    is_same &= stride == (written_at < 0 ? 0 : written.strides[written_at]);
+  }
+  return is_same;
+}
+
+// The first loop that may have the reader, as far as the writer, which is in loop `written`, lets
+// it.
+int FirstLoop(const RowStage& reader, const RowStage& writer, int written, bool can_share) {
+  const poly::FlatContraction& flat = reader.block.flat;
+  const Reads reads = ReadsOf(flat);
+  const auto is_written = [&](int tensor) {
+    return std::any_of(
+        writer.block.flat.outputs.begin(), writer.block.flat.outputs.end(),
+        [&](const poly::Output& output) { return output.value == flat.tensors[tensor].value; });
+  };
+  int first = 0;
+  const bool is_aggregated = writer.block.flat.is_reduction();
+  for (int access : reads.body) {
+    if (!is_written(flat.accesses[access].tensor)) continue;
+    const bool is_same = can_share && !is_aggregated && IsSamePlace(reader, access, writer);
+    first = std::max(first, is_same ? written : written + 1);
+  }
+  // Results are made behind the loop, in the order of stages.
+  for (int access : reads.epilogue) {
+    if (is_written(flat.accesses[access].tensor)) first = std::max(first, written);
+  }
+  for (int tensor : reads.computed) {
+    if (is_written(tensor)) first = std::max(first, written + 1);
+  }
+  return first;
+}
+
+// Vectors side by side: those that divide the row, or all there may be. A stage that the planner
+// gives one vector computes much.
+int64_t StepOf(const RowLoop& loop, const std::vector<RowStage>& stages) {
+  const int64_t lanes = stages[loop.stages[0]].plan.lanes;
+  int64_t most = std::min<int64_t>(kMostVectors, loop.length / lanes);
+  for (int s : loop.stages) {
+    const RowStage& stage = stages[s];
+    const bool is_long =
+        !stage.block.flat.is_reduction() && stage.plan.unroll[stage.plan.vector_index] == lanes;
+    if (is_long || loop.stages.size() > 2) most = std::min<int64_t>(most, 2);
+  }
+  for (int64_t vectors = most; 2 * vectors > most; --vectors) {
+    if (loop.length % (vectors * lanes) == 0) return vectors * lanes;
+  }
+  return most * lanes;
+}
+
+}  // namespace
+
+bool CanWalk(const RowStage& stage) {
+  const poly::FlatContraction& flat = stage.block.flat;
+  const int v = stage.plan.vector_index;
+  if (v < 0 || stage.plan.lanes < 2 || !flat.constraints.empty() || !flat.store_guard.empty() ||
+      flat.needs_hits() || stage.plan.block || stage.plan.group) {
+    return false;
+  }
+  if (flat.is_reduction() != (v >= flat.output_index_count)) return false;
+  for (int i = 0; i < static_cast<int>(flat.indices.size()); ++i) {
+    const bool is_origin = std::find(stage.block.origins.begin(), stage.block.origins.end(), i) !=
+                           stage.block.origins.end();
+    if (i != v && ((!is_origin && flat.indices[i].range > 1) || stage.plan.unroll[i] > 1)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<RowLoop> JoinStages(std::vector<RowStage>* stages) {
+  std::vector<RowLoop> loops;
+  std::vector<int> loop_of;
+  for (size_t s = 0; s < stages->size(); ++s) {
+    const RowStage& stage = (*stages)[s];
+    const bool walks = CanWalk(stage);
+    int at = 0;
+    for (size_t earlier = 0; earlier < s; ++earlier) {
+      const bool can_share = walks && loops[loop_of[earlier]].length != 0;
+      at = std::max(at, FirstLoop(stage, (*stages)[earlier], loop_of[earlier], can_share));
+    }
+    const auto fits = [&](const RowLoop& loop) {
+      return walks && loop.length == Length(stage) && loop.stages.size() < kMostStages &&
+             (*stages)[loop.stages[0]].plan.lanes == stage.plan.lanes;
+    };
+    while (at < static_cast<int>(loops.size()) && !fits(loops[at])) ++at;
+    if (at == static_cast<int>(loops.size())) {
+      loops.push_back({{}, walks ? Length(stage) : 0, 0, {}});
+    }
+    loops[at].stages.push_back(static_cast<int>(s));
+    loop_of.push_back(at);
+  }
+  for (RowLoop& loop : loops) {
+    if (loop.length == 0) continue;
+    loop.step = StepOf(loop, *stages);
+    for (int s : loop.stages) {
+      KernelPlan& plan = (*stages)[s].plan;
+      plan.unroll[plan.vector_index] = loop.step;
+    }
+  }
+  return loops;
+}
+
+std::vector<RowRead> ReadsAhead(const RowLoop& loop, const std::vector<RowStage>& stages,
+                                const std::vector<poly::RowKernel>& kernels) {
+  std::vector<RowRead> ahead;
+  std::set<ir::ValueId> seen;
+  for (int s : loop.stages) {
+    const RowStage& stage = stages[s];
+    const poly::FlatContraction& flat = stage.block.flat;
+    for (int access : ReadsOf(flat).body) {
+      const int tensor = flat.accesses[access].tensor;
+      if (kernels[s].tensors[tensor] >= 0) continue;
+      const poly::FlatAccess read = FlattenRead(flat, access);
+      const bool has_rows =
+          std::any_of(stage.block.origins.begin(), stage.block.origins.end(),
+                      [&](int origin) { return origin >= 0 && read.strides[origin] != 0; });
+      if (!has_rows || read.strides[stage.plan.vector_index] != 1) continue;
+      if (seen.insert(flat.tensors[tensor].value).second) ahead.push_back({s, access});
+    }
+  }
+  return ahead;
+}
+
+}  // namespace tartan::plan

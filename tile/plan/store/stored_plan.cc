@@ -1,0 +1,160 @@
+#include "tile/plan/store/stored_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/plan.pb.h"
+#include "tile/plan/check_plan.h"
+#include "tile/plan/gpu/gpu_plans.h"
+#include "tile/poly/pack.h"
+#include "tile/poly/unroll.h"
+
+namespace tartan::plan {
+namespace {
+
+// Of the plans that a search finds, so many are worth a look; a stored one is among them.
+constexpr int kSearched = 64;
+
+bool IsThisGroup(const proto::StoredPlan::Group& stored, const GroupPlan& plan) {
+  if (stored.lane_index() != plan.lane_index ||
+      stored.buffering() != static_cast<int>(plan.buffering) ||
+      stored.splits_size() != static_cast<int>(plan.splits.size())) {
+    return false;
+  }
+  for (int i = 0; i < stored.splits_size(); ++i) {
+    const proto::StoredPlan::Split& split = stored.splits(i);
+    if (IndexSplit{split.vector(), split.threads(), split.blocks()} != plan.splits[i]) return false;
+  }
+  return true;
+}
+
+// A plan of work-groups is one of those that the planner finds for the kernel.
+std::optional<PlannedKernel> FindGroup(const proto::StoredPlan::Group& stored,
+                                       const poly::FlatContraction& merged,
+                                       const HardwareSettings& settings) {
+  if (settings.threads == 1) return std::nullopt;
+  for (PlannedKernel& planned : GpuPlans(merged, settings, kSearched)) {
+    const std::optional<GroupPlan>& group = planned.plan.group;
+    if (group && IsThisGroup(stored, *group) && stored.is_split() == !planned.packed.empty()) {
+      return std::move(planned);
+    }
+  }
+  return std::nullopt;
+}
+
+void StoreGroup(const GroupPlan& plan, proto::StoredPlan::Group* stored) {
+  for (const IndexSplit& split : plan.splits) {
+    proto::StoredPlan::Split* to = stored->add_splits();
+    to->set_vector(split.vector);
+    to->set_threads(split.threads);
+    to->set_blocks(split.blocks);
+  }
+  stored->set_lane_index(plan.lane_index);
+  stored->set_buffering(static_cast<int>(plan.buffering));
+}
+
+// Packs what the message says; false where that cannot be.
+bool Pack(const proto::StoredPlan& stored, const HardwareSettings& settings,
+          PlannedKernel* planned) {
+  for (const proto::StoredPlan::Packing& packing : stored.packed()) {
+    if (!MayPack(planned->flat, packing.access(), packing.index(), packing.block(), settings)) {
+      return false;
+    }
+    poly::PackedKernel packed =
+        poly::PackRead(planned->flat, packing.access(), packing.index(), packing.block());
+    const ir::ValueId source = planned->flat.tensors[packed.tensor].value;
+    planned->packed.push_back({packed.tensor, source, std::move(packed.copy), packing.access(),
+                               packing.index(), packing.block()});
+    planned->flat = std::move(packed.kernel);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string KernelForm(const poly::FlatContraction& merged, const std::vector<bool>& is_constant) {
+  poly::FlatContraction nameless = merged;
+  nameless.name.clear();
+  nameless.comments.clear();
+  for (size_t i = 0; i < nameless.indices.size(); ++i)
+    nameless.indices[i].name = absl::StrCat("i", i);
+  for (size_t o = 0; o < nameless.outputs.size(); ++o) {
+    nameless.outputs[o].value = static_cast<ir::ValueId>(o);
+  }
+  std::string form = poly::ToString(nameless);
+  for (size_t t = 0; t < merged.tensors.size(); ++t) {
+    absl::StrAppend(&form, "  t", t, " ", merged.tensors[t].shape.ToString(),
+                    t < is_constant.size() && is_constant[t] ? " constant\n" : "\n");
+  }
+  absl::StrAppend(&form, "  guards ", merged.store_guard.size(),
+                  merged.may_be_empty ? " empty" : "");
+  return form;
+}
+
+proto::StoredPlan ToProto(const PlannedKernel& planned) {
+  proto::StoredPlan stored;
+  const KernelPlan& plan = planned.plan;
+  if (plan.group) {
+    StoreGroup(*plan.group, stored.mutable_group());
+    stored.mutable_group()->set_is_split(!planned.packed.empty());
+    return stored;
+  }
+  stored.mutable_task()->Add(plan.task.begin(), plan.task.end());
+  stored.mutable_unroll()->Add(plan.unroll.begin(), plan.unroll.end());
+  stored.mutable_order()->Add(plan.order.begin(), plan.order.end());
+  stored.mutable_reduction_order()->Add(plan.reduction_order.begin(), plan.reduction_order.end());
+  stored.set_vector_index(plan.vector_index);
+  stored.set_lanes(plan.lanes);
+  stored.set_threads(plan.threads);
+  if (plan.block) {
+    proto::StoredPlan::Block* block = stored.mutable_block();
+    block->set_level(plan.block->level);
+    block->set_run_index(plan.block->run_index);
+    block->set_run(plan.block->run);
+    block->mutable_staged()->Add(plan.block->staged.begin(), plan.block->staged.end());
+  }
+  stored.set_masks_lanes(plan.masks_lanes);
+  stored.set_is_written_out(planned.is_unrolled);
+  for (const PackedOperand& packed : planned.packed) {
+    proto::StoredPlan::Packing* packing = stored.add_packed();
+    packing->set_access(packed.access);
+    packing->set_index(packed.index);
+    packing->set_block(packed.block);
+  }
+  return stored;
+}
+
+std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,
+                                       const poly::FlatContraction& merged,
+                                       const HardwareSettings& settings) {
+  if (stored.has_group()) return FindGroup(stored.group(), merged, settings);
+  PlannedKernel planned;
+  planned.flat = merged;
+  if (stored.is_unrolled()) {
+    if (!poly::CanUnroll(merged)) return std::nullopt;
+    planned.flat = poly::Unroll(merged);
+    planned.is_unrolled = true;
+  }
+  if (!Pack(stored, settings, &planned)) return std::nullopt;
+  KernelPlan& plan = planned.plan;
+  plan.task.assign(stored.task().begin(), stored.task().end());
+  plan.unroll.assign(stored.unroll().begin(), stored.unroll().end());
+  plan.order.assign(stored.order().begin(), stored.order().end());
+  plan.reduction_order.assign(stored.reduction_order().begin(), stored.reduction_order().end());
+  plan.vector_index = stored.vector_index();
+  plan.lanes = stored.lanes();
+  plan.threads = stored.threads();
+  plan.masks_lanes = stored.masks_lanes();
+  if (stored.has_block()) {
+    const proto::StoredPlan::Block& block = stored.block();
+    plan.block = BlockPlan{block.level(),
+                           block.run_index(),
+                           block.run(),
+                           {block.staged().begin(), block.staged().end()}};
+  }
+  if (!WhatIsWrong(planned.flat, plan, settings).empty()) return std::nullopt;
+  return planned;
+}
+
+}  // namespace tartan::plan
