@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontend/api/composer.h"
 #include "frontend/api/function.h"
 #include "frontend/onnx/import/graph.h"
 #include "frontend/onnx/model/value_proto.h"
@@ -259,6 +260,8 @@ absl::StatusOr<api::Tensor> NodeContext::Checked(const api::Tensor& values,
                                                  std::optional<int64_t> exempt) const {
   if (!IsInteger(values.type())) return Invalid(noun, ": integers are expected");
   api::Check check{"", std::string(noun), std::move(bounds), exempt};
+  // What little follows from constants is known, too; an error says that there is no value yet.
+  api::EvaluateOnHost(values).status().IgnoreError();
   // The importer puts the node in front.
   const absl::Status known = api::CheckIfKnown(check, values);
   if (!known.ok()) return Invalid(known.message());

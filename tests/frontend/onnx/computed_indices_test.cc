@@ -87,6 +87,37 @@ TEST_F(ComputedIndices, ThatNoResultNeedsAreNotChecked) {
   EXPECT_EQ(Error(graph, {{"x", Counting({10})}, {"i", Ints({2}, {0, 77})}}), "");
 }
 
+TEST_F(ComputedIndices, OfRegionsAreChecked) {
+  const std::string graph = ValueText("input", "x", kFloat, "2 1 4 4") +
+                            ValueText("input", "r", kFloat, "2 5") +
+                            Node("pool", "MaxRoiPool", {"x", "r"}, {"y"},
+                                 Attribute("pooled_shape", std::vector<int64_t>{2, 2})) +
+                            Output("y");
+  const auto error = [&](double image) {
+    return Error(
+        graph,
+        {{"x", Counting({2, 1, 4, 4})}, {"r", Values({2, 5}, {0, 0, 0, 2, 2, image, 1, 1, 3, 3})}},
+        true);
+  };
+  EXPECT_EQ(error(1), "");
+  EXPECT_EQ(error(2), "pool (MaxRoiPool, opset 16): image 2 is out of range [0, 1] of axis 0");
+  EXPECT_EQ(error(-1), "pool (MaxRoiPool, opset 16): image -1 is out of range [0, 1] of axis 0");
+}
+
+// More than are read with the results: a kernel looks at them.
+TEST_F(ComputedIndices, ThatAreManyAreChecked) {
+  const std::string graph = FloatInput("x", "10") + FloatInput("f", "20000") +
+                            CastToInts("f", "i") + Node("take", "Gather", {"x", "i"}, {"y"}) +
+                            Output("y");
+  std::vector<double> all(20000, 9);
+  const auto error = [&] {
+    return Error(graph, {{"x", Counting({10})}, {"f", Values({20000}, all)}});
+  };
+  EXPECT_EQ(error(), "");
+  all[12345] = -11;
+  EXPECT_EQ(error(), "take (Gather, opset 16): index -11 is out of range [-10, 9] of axis 0");
+}
+
 TEST_F(ComputedIndices, BeforeAQuestionAreChecked) {
   const std::string graph = FloatInput("x", "4") + FloatInput("f", "4") + CastToInts("f", "i") +
                             Node("take", "Gather", {"x", "i"}, {"a"}) +

@@ -130,6 +130,32 @@ std::vector<Case> Cases() {
                     {Counting({1, 1, 2, 4}), Counting({3, 2}), Counting({3, 2}), rows(2)}},
                    3,
                    {{rows(3), "index 3 is out of range [0, 2] of axis 0"}}});
+  const HostTensor one_byte = Values({1}, {1}, DataType::kInt8);
+  cases.push_back(
+      {{"DynamicQuantizeLSTM",
+        13,
+        {Counting({3, 2, 1}), Values({1, 1, 8}, {1, 2, 3, 4, 5, 6, 7, 8}, DataType::kInt8),
+         Values({1, 2, 8}, {1, 2, 3, 4, 5, 6, 7, 8, 8, 7, 6, 5, 4, 3, 2, 1}, DataType::kInt8),
+         HostTensor(), Ints32({2}, {0, 3}), HostTensor(), HostTensor(), HostTensor(),
+         Values({1}, {0.25}), one_byte, Values({1}, {0.5}), one_byte},
+        Attribute("hidden_size", int64_t{2}),
+        1,
+        "com.microsoft"},
+       4,
+       {{Ints32({2}, {1, 4}), "sequence length 4 is out of range [0, 3] of axis 0"},
+        {Ints32({2}, {-1, 3}), "sequence length -1 is out of range [0, 3] of axis 0"}}});
+  // Two positions of each sample go behind those of the past, which has room for four.
+  cases.push_back(
+      {{"GroupQueryAttention",
+        13,
+        {Counting({2, 2, 2}), Counting({2, 2, 2}), Counting({2, 2, 2}), Counting({2, 1, 4, 2}),
+         Counting({2, 1, 4, 2}), Ints32({2}, {1, 3}), Ints32({}, {3})},
+        Attribute("num_heads", int64_t{1}) + Attribute("kv_num_heads", int64_t{1}),
+        1,
+        "com.microsoft"},
+       5,
+       {{Ints32({2}, {1, 4}), "length less one 4 is out of range [0, 3] of the keys"},
+        {Ints32({2}, {0, 3}), "first position -1 is out of range [0, 2] of the keys"}}});
   cases.push_back({{"ArrayFeatureExtractor", 13, {x, row(4)}, "", 1, "ai.onnx.ml"},
                    1,
                    {{row(5), "index 5" + of1}}});
@@ -152,6 +178,7 @@ std::shared_ptr<const OnnxModel> ModelOf(const OperatorCall& call, Inputs* input
     absl::StrAppend(&node, " input: '", name, "'");
     const int type = IsFloat(value.type())              ? kFloat
                      : value.type() == DataType::kInt64 ? kInt64
+                     : value.type() == DataType::kInt8  ? kInt8
                                                         : kInt32;
     graph += ValueText("input", name, type, absl::StrJoin(value.shape().dims, " "));
   }
@@ -269,6 +296,18 @@ TEST(UncheckedScatters, WriteNoOtherElement) {
   const Results unpooled = RunOnDevice(unpool, inputs, /*unchecked=*/true);
   ASSERT_TRUE(unpooled.ok()) << unpooled.status();
   EXPECT_THAT(unpooled->at(0).ToDoubles(), ElementsAre(0, 0, 0, 2));
+}
+
+TEST(CircularTensorScatter, TakesEveryIndex) {
+  for (const int64_t start : {int64_t{3}, int64_t{-1}, kFar - 1, int64_t{-5}}) {
+    const auto results =
+        RunOperator({"TensorScatter",
+                     24,
+                     {Counting({1, 4, 1}), Values({1, 2, 1}, {70, 80}), Ints({1}, {start})},
+                     Attribute("mode", std::string("circular"))});
+    ASSERT_TRUE(results.ok()) << results.status();
+    EXPECT_THAT(results->at(0).ToDoubles(), ElementsAre(80, 2, 3, 70)) << start;
+  }
 }
 
 TEST(ProvenIndices, LaunchNoKernelMore) {

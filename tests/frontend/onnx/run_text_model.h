@@ -15,6 +15,7 @@ namespace tartan::onnx {
 
 // Types of elements in ONNX.
 constexpr int kFloat = 1;
+constexpr int kInt8 = 3;
 constexpr int kInt32 = 6;
 constexpr int kInt64 = 7;
 

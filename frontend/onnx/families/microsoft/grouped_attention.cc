@@ -162,6 +162,11 @@ Outputs GroupQueryAttention(NodeContext& context) {
                                                        ? std::string("S = N * 0")
                                                        : absl::StrCat("S = N - ", queries - 1)}),
                                      {context.input(5)}));
+  if (queries != layer.total) {
+    TARTAN_ASSIGN_OR_RETURN(
+        layer.starts,
+        context.Checked(layer.starts, {{0, last + 1 - queries, "the keys"}}, "first position"));
+  }
   TARTAN_RETURN_IF_ERROR(RotateHeads(context, layer, &call));
   TARTAN_ASSIGN_OR_RETURN(call.key, Cached(context, layer, 3, call.key));
   TARTAN_ASSIGN_OR_RETURN(call.value, Cached(context, layer, 4, call.value));

@@ -335,19 +335,25 @@ Outputs MaxRoiPool(NodeContext& context) {
     return std::vector<HostTensor>{rows.Table(dims[0], bins.height),
                                    columns.Table(dims[0], bins.width)};
   };
+  TARTAN_ASSIGN_OR_RETURN(
+      Tensor images,
+      context.ApplyOne(TileFunction("REGIONS", "I",
+                                    {absl::StrCat("R[r : ", dims[0], "] = =(REGIONS[r, 0])"),
+                                     absl::StrCat("I = ", Cast("R", DataType::kInt64))}),
+                       {context.input(1)}));
+  TARTAN_ASSIGN_OR_RETURN(images, context.Checked(images, {PlainBounds(x, 0)}, "image"));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> places,
                           context.RunOnHost({context.input(1)}, place));
   const int64_t rows = places[0].dims()[2];
   const int64_t columns = places[1].dims()[2];
   TileBuilder text;
   text.AddOperand("X", x);
-  text.AddOperand("REGIONS", context.input(1));
+  text.AddOperand("IMAGES", images);
   text.AddOperand("ROWPLACES", places[0]);
   text.AddOperand("COLUMNPLACES", places[1]);
   text.Add("PY = ", ReshapeCall("ROWPLACES", {dims[0], dims[2], 1, rows, 1}));
   text.Add("PX = ", ReshapeCall("COLUMNPLACES", {dims[0], 1, dims[3], 1, columns}));
   text.Add("INSIDE = PY >= 0 && PX >= 0");
-  text.Add("IMAGES[r : ", dims[0], "] = =(REGIONS[r, 0])");
   text.Add("IMAGE = ", Cast(ReshapeCall("IMAGES", {dims[0], 1, 1, 1, 1}),
                             PositionType(x.dims()[0] * height * width)));
   AddBinElements(x, &text);
