@@ -115,7 +115,7 @@ proto::StoredPlan ToProto(const PlannedKernel& planned) {
     block->mutable_staged()->Add(plan.block->staged.begin(), plan.block->staged.end());
   }
   stored.set_masks_lanes(plan.masks_lanes);
-  stored.set_is_written_out(planned.is_unrolled);
+  stored.set_is_unrolled(planned.is_unrolled);
   for (const PackedOperand& packed : planned.packed) {
     proto::StoredPlan::Packing* packing = stored.add_packed();
     packing->set_access(packed.access);
