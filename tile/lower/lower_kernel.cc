@@ -79,7 +79,10 @@ class KernelLowerer {
     VectorLoop loop;
     if (reduction_) {
       loop.before = reduction_->DeclareAccumulators();
+      loop.run_steps = reduction_->run_steps();
+      if (loop.run_steps > 0) loop.before_run = reduction_->BeginRun();
       loop.body = reduction_->AggregateTile();
+      if (loop.run_steps > 0) loop.after_run = reduction_->EndRun();
       loop.after = {reduction_->AggregateTail(), Results()};
       return loop;
     }

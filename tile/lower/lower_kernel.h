@@ -28,8 +28,10 @@ loop::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPla
 // A kernel's part in a loop along one index that several kernels walk together.
 struct VectorLoop {
   std::vector<loop::StmtPtr> before;  // accumulators
-  loop::StmtPtr body;                 // the plan's tile at a position of the index
-  std::vector<loop::StmtPtr> after;   // elements that fill no tile, and what is aggregated
+  int64_t run_steps = 0;  // where sums are added up in runs of so many tiles: around each
+  std::vector<loop::StmtPtr> before_run, after_run;
+  loop::StmtPtr body;                // the plan's tile at a position of the index
+  std::vector<loop::StmtPtr> after;  // elements that fill no tile, and what is aggregated
 };
 
 // The loop along plan.vector_index of a kernel for which plan::CanWalk holds, in steps of its tile

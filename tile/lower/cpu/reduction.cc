@@ -101,8 +101,10 @@ loop::Type Reduction::AccumulatorType(bool is_tail) const {
 }
 
 std::string Reduction::AccumulatorName(size_t position, int64_t partial, bool is_tail) const {
-  if (is_tail) return absl::StrCat(in_run_ ? "run_tail" : "tail", position);
-  const absl::string_view prefix = in_run_ ? "run" : "acc";
+  constexpr absl::string_view kPrefixes[] = {"acc", "run", "part"};
+  constexpr absl::string_view kTails[] = {"tail", "run_tail", "part_tail"};
+  if (is_tail) return absl::StrCat(kTails[depth_], position);
+  const absl::string_view prefix = kPrefixes[depth_];
   if (positions_.size() == 1 && partials() == 1) return std::string(prefix);
   return absl::StrCat(prefix, position, partials() == 1 ? "" : absl::StrCat("_", partial));
 }
@@ -241,33 +243,58 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
                          int64_t step) {
   const int i = plan_.reduction_order[level];
   const std::string& name = names_[i];
-  if (level != runs_.level || in_run_) {
-    return loop::MakeFor(name, begin, end, Loops(level + 1, checked), step);
+  const int64_t steps = level == runs_.level ? StepsInRun() : 0;
+  if (steps == 0) return loop::MakeFor(name, begin, end, Loops(level + 1, checked), step);
+  const int64_t length = steps * step;
+  std::vector<StmtPtr> parts;
+  ExprPtr rest = begin;
+  if (runs_.are_two) {
+    rest = loop::Add(begin, indices_.Number(length));
+    parts.push_back(loop::MakeFor(name, begin, rest, Loops(level + 1, checked), step));
   }
+  const std::string from = steps == 1 ? name : absl::StrCat(name, depth_ == 0 ? "from" : "part");
   // Tails are added up by loops inside this one.
   const bool with_tails = HasTail() && i != plan_.vector_index;
-  const std::vector<Accumulator> totals = Accumulators(with_tails);
-  in_run_ = true;
-  const std::vector<Accumulator> sums = Accumulators(with_tails);
-  std::vector<StmtPtr> statements = Declare(sums);
-  StmtPtr inner = Loops(level + 1, checked);
-  in_run_ = false;
-  const int64_t length = runs_.steps * step;
-  const std::string from = runs_.steps == 1 ? name : absl::StrCat(name, "from");
-  if (runs_.steps > 1) {
+  std::vector<StmtPtr> statements = BeginRun(with_tails);
+  if (steps == 1) {
+    statements.push_back(Loops(level + 1, checked));
+  } else {
     const ExprPtr first = loop::Var(from, {indices_.type(), 1});
     const ExprPtr past = loop::Add(first, indices_.Number(length));
-    const bool is_whole = RunsDivide(i, length);
-    inner =
-        loop::MakeFor(name, first, is_whole ? past : loop::Min(past, end), std::move(inner), step);
+    const bool is_whole = RunsDivide(i, runs_.steps * step) && runs_.steps % steps == 0;
+    statements.push_back(
+        Steps(level, checked, first, is_whole ? past : loop::Min(past, end), step));
   }
-  statements.push_back(std::move(inner));
+  for (StmtPtr& statement : EndRun(with_tails)) statements.push_back(std::move(statement));
+  parts.push_back(loop::MakeFor(from, rest, end, loop::MakeBlock(std::move(statements)), length));
+  return loop::MakeBlock(std::move(parts));
+}
+
+int64_t Reduction::StepsInRun() const {
+  if (depth_ == 0) return runs_.steps;
+  return depth_ == 1 ? runs_.fine_steps : 0;
+}
+
+std::vector<StmtPtr> Reduction::BeginRun() { return BeginRun(false); }
+
+std::vector<StmtPtr> Reduction::EndRun() { return EndRun(false); }
+
+std::vector<StmtPtr> Reduction::BeginRun(bool with_tails) {
+  ++depth_;
+  return Declare(Accumulators(with_tails));
+}
+
+std::vector<StmtPtr> Reduction::EndRun(bool with_tails) {
+  const std::vector<Accumulator> sums = Accumulators(with_tails);
+  --depth_;
+  const std::vector<Accumulator> totals = Accumulators(with_tails);
+  std::vector<StmtPtr> statements;
   for (size_t a = 0; a < totals.size(); ++a) {
     statements.push_back(loop::MakeAssign(
         totals[a].name, loop::ApplyOp(ScalarOp::kAdd, {loop::Var(totals[a].name, totals[a].type),
                                                        loop::Var(sums[a].name, sums[a].type)})));
   }
-  return loop::MakeFor(from, begin, end, loop::MakeBlock(std::move(statements)), length);
+  return statements;
 }
 
 // Runs of `length` values of the index end where its loop does.

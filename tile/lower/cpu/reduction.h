@@ -27,9 +27,13 @@ class Reduction {
   std::vector<loop::StmtPtr> Emit();
   // The parts of Emit for the loop over the only reduced index, which is the vector index, written
   // by others: what is before it, what is done for the tile where `indices` has that index, and the
-  // elements that fill no tile. Without constraints.
+  // elements that fill no tile. Without constraints. Where run_steps() > 0 the loop is in runs of
+  // so many steps, with something before and after each.
   std::vector<loop::StmtPtr> DeclareAccumulators() const;
+  int64_t run_steps() const { return runs_.steps; }
+  std::vector<loop::StmtPtr> BeginRun();
   loop::StmtPtr AggregateTile() { return Accumulate(false, false); }
+  std::vector<loop::StmtPtr> EndRun();
   loop::StmtPtr AggregateTail();
   // Keeps the accumulators for the next run.
   std::vector<loop::StmtPtr> Suspend() const;
@@ -46,13 +50,15 @@ class Reduction {
   loop::Type AccumulatorType(bool is_tail) const;
   std::string AccumulatorName(size_t position, int64_t partial, bool is_tail) const;
   std::vector<std::string> AccumulatorNames() const;
-  // Those of the tile or, while a run's code is made, of the run.
+  // Those of the tile or, at another depth, of the run.
   struct Accumulator {
     std::string name;
     loop::Type type;
   };
   std::vector<Accumulator> Accumulators(bool with_tails) const;
   std::vector<loop::StmtPtr> Declare(const std::vector<Accumulator>& accumulators) const;
+  std::vector<loop::StmtPtr> BeginRun(bool with_tails);
+  std::vector<loop::StmtPtr> EndRun(bool with_tails);
 
   loop::StmtPtr Loops(int level, bool checked);
   loop::StmtPtr Loop(int level, bool checked);
@@ -61,6 +67,8 @@ class Reduction {
   loop::StmtPtr Steps(int level, bool checked, const loop::ExprPtr& begin, const loop::ExprPtr& end,
                       int64_t step);
   bool RunsDivide(int i, int64_t length) const;
+  // Of the level of runs_, at depth_; 0 where nothing is divided any more.
+  int64_t StepsInRun() const;
   // A point of the tile: an output position, values of unrolled indices, and a partial result.
   struct Point {
     Position position;
@@ -96,7 +104,7 @@ class Reduction {
   std::vector<math::RangeConstraint> assumed_;
   int tile_level_ = -1;  // the level at which all of them are known
   const SumRuns runs_;
-  bool in_run_ = false;
+  int depth_ = 0;  // 1 while a run's code is made, 2 within a run of a run
 };
 
 // The positions of a plan's register tile over output indices, the vector index varying fastest.

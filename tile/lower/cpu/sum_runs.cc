@@ -7,9 +7,12 @@
 namespace tartan::lower {
 namespace {
 
+constexpr int64_t kFineRun = 16;
 constexpr int64_t kShortRun = 64;
 constexpr int64_t kLongRun = 128;
 constexpr int64_t kLongSum = 4 * kLongRun;
+// Accumulators of a tile that leave registers for those of runs.
+constexpr int64_t kFewAccumulators = 4;
 
 // Steps of a plan's loop over so many values of a reduced index.
 int64_t StepsOf(const plan::KernelPlan& plan, int i, int64_t range) {
@@ -26,6 +29,21 @@ int64_t StepsInRun(int64_t steps, int64_t longest) {
   return (steps + least - 1) / least;
 }
 
+bool HasFewAccumulators(const poly::FlatContraction& flat, const plan::KernelPlan& plan) {
+  int64_t count = 1;
+  for (int i = 0; i < static_cast<int>(flat.indices.size()); ++i) {
+    if (i < flat.output_index_count || i == plan.vector_index) count *= plan.unroll[i];
+  }
+  return count <= kFewAccumulators * plan.lanes;
+}
+
+// Numbers that an accumulator takes in one run.
+int64_t LongestRun(int64_t all, bool are_few) {
+  if (all >= kLongSum) return kLongRun;
+  if (all >= 2 * kShortRun) return kShortRun;
+  return are_few ? kFineRun : (all + 1) / 2;
+}
+
 }  // namespace
 
 SumRuns DivideSum(const poly::FlatContraction& flat, const plan::KernelPlan& plan) {
@@ -38,15 +56,27 @@ SumRuns DivideSum(const poly::FlatContraction& flat, const plan::KernelPlan& pla
     if (is_unrolled) inside *= plan.unroll[i];
     all *= is_unrolled ? plan.unroll[i] : StepsOf(plan, i, flat.indices[i].range);
   }
-  if (all < 2 * kShortRun) return {};
-  const int64_t longest = all < kLongSum ? kShortRun : kLongRun;
+  const bool are_few = HasFewAccumulators(flat, plan);
+  if (all < (are_few ? 2 * kFineRun : kShortRun)) return {};
+  const int64_t longest = LongestRun(all, are_few);
   for (int level = static_cast<int>(plan.reduction_order.size()) - 1; level >= 0; --level) {
     const int i = plan.reduction_order[level];
     if (plan::IsUnrolled(flat, plan, i)) continue;
     const bool is_block_run = plan.block && plan.block->run_index == i;
     const int64_t steps = StepsOf(plan, i, is_block_run ? plan.block->run : flat.indices[i].range);
-    if (inside * steps > longest) return {level, StepsInRun(steps, longest / inside)};
-    inside *= steps;
+    if (inside * steps <= longest) {
+      inside *= steps;
+      continue;
+    }
+    SumRuns runs;
+    runs.level = level;
+    const bool are_halves = all < 2 * kShortRun && !are_few;
+    runs.steps = are_halves ? (steps + 1) / 2 : StepsInRun(steps, longest / inside);
+    runs.are_two = runs.steps < steps && 2 * runs.steps >= steps && !is_block_run && !are_few;
+    if (are_halves && !runs.are_two) return {};
+    const int64_t fine = kFineRun / inside;
+    if (are_few && fine > 1 && runs.steps >= 2 * fine) runs.fine_steps = fine;
+    return runs;
   }
   return {};
 }

@@ -13,11 +13,15 @@ namespace tartan::lower {
 struct SumRuns {
   int level = -1;     // of the plan's order of reduced indices; -1: the sum is not divided
   int64_t steps = 0;  // of that level's loop in a run
+  // There are two runs, and the first one's accumulators are the tile's.
+  bool are_two = false;
+  int64_t fine_steps = 0;  // of a run's own runs; 0: it has none
 };
 
-// Divides sums in float32 of which an accumulator takes at least 128 numbers: into runs of 64, or
-// of 128 from 512 on, at most. A run costs a load, an addition and a store of each accumulator, 1
-// to 3 % of its time.
+// Divides sums in float32 of which an accumulator takes at least 64 numbers: into two runs below
+// 128, else into runs of 64, or of 128 from 512 on, at most. A run costs a load, an addition and a
+// store of each accumulator, 1 to 3 % of its time. A tile with few accumulators keeps those of runs
+// in registers: it has runs of 16 from 32 numbers on, and within longer ones.
 SumRuns DivideSum(const poly::FlatContraction& flat, const plan::KernelPlan& plan);
 
 }  // namespace tartan::lower

@@ -1,5 +1,6 @@
 #include "tile/lower/rows/row_kernel.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -48,7 +49,8 @@ class BlockLowerer {
 
   StmtPtr Loop(const plan::RowLoop& loop, const std::string& counter) const {
     const ExprPtr position = stages_.Var(counter);
-    std::vector<StmtPtr> statements, body, after;
+    std::vector<StmtPtr> statements, before_run, body, after_run, after;
+    int64_t run_steps = 0;  // all sums along the loop are equally long
     for (const plan::RowRead& read : loop.ahead) {
       for (StmtPtr& fetch : FetchAhead(read, loop.step, position)) body.push_back(std::move(fetch));
     }
@@ -57,12 +59,28 @@ class BlockLowerer {
       VectorLoop part =
           stages_.Named(s, LowerVectorLoop(stage.block.flat, stage.plan, Begins(s), position));
       statements.insert(statements.end(), part.before.begin(), part.before.end());
+      run_steps = std::max(run_steps, part.run_steps);
+      before_run.insert(before_run.end(), part.before_run.begin(), part.before_run.end());
       body.push_back(std::move(part.body));
+      after_run.insert(after_run.end(), part.after_run.begin(), part.after_run.end());
       after.insert(after.end(), part.after.begin(), part.after.end());
     }
-    statements.push_back(loop::MakeFor(
-        counter, stages_.Number(0), stages_.Number(loop.length / loop.step * loop.step),
-        stages_.WithoutReloads(loop::MakeBlock(std::move(body))), loop.step));
+    StmtPtr step = stages_.WithoutReloads(loop::MakeBlock(std::move(body)));
+    const ExprPtr whole = stages_.Number(loop.length / loop.step * loop.step);
+    if (run_steps == 0) {
+      statements.push_back(
+          loop::MakeFor(counter, stages_.Number(0), whole, std::move(step), loop.step));
+    } else {
+      const std::string from = absl::StrCat(counter, "from");
+      const int64_t length = run_steps * loop.step;
+      const ExprPtr past = loop::Add(stages_.Var(from), stages_.Number(length));
+      const ExprPtr end = loop.length / loop.step % run_steps == 0 ? past : loop::Min(past, whole);
+      before_run.push_back(
+          loop::MakeFor(counter, stages_.Var(from), end, std::move(step), loop.step));
+      before_run.insert(before_run.end(), after_run.begin(), after_run.end());
+      statements.push_back(loop::MakeFor(from, stages_.Number(0), whole,
+                                         loop::MakeBlock(std::move(before_run)), length));
+    }
     statements.insert(statements.end(), after.begin(), after.end());
     return loop::MakeBlock(std::move(statements));
   }

@@ -125,11 +125,17 @@ StmtPtr RowStages::Named(size_t stage, const StmtPtr& statement) const {
 
 VectorLoop RowStages::Named(size_t stage, const VectorLoop& loop) const {
   const StmtPtr before = loop::MakeBlock(loop.before);
+  const StmtPtr before_run = loop::MakeBlock(loop.before_run);
+  const StmtPtr after_run = loop::MakeBlock(loop.after_run);
   const StmtPtr after = loop::MakeBlock(loop.after);
-  const loop::Renaming names =
-      Names(stage, loop::DeclaredNames(loop::MakeBlock({before, loop.body, after})));
+  const loop::Renaming names = Names(
+      stage,
+      loop::DeclaredNames(loop::MakeBlock({before, before_run, loop.body, after_run, after})));
   const StmtPtr comment = loop::MakeComment(kernels_[stage].flat.name);
   return {{loop::Rename(before, names)},
+          loop.run_steps,
+          {loop::Rename(before_run, names)},
+          {loop::Rename(after_run, names)},
           loop::MakeBlock({comment, loop::Rename(loop.body, names)}),
           {loop::Rename(after, names)}};
 }
