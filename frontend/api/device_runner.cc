@@ -106,7 +106,8 @@ absl::StatusOr<DeviceRunner::Loaded> DeviceRunner::Compile(const RepeatBody& giv
   // Handed out again, so that their memory serves for nothing else during a turn.
   Append(body.states, &outputs);
   Append(body.invariants, &outputs);
-  TARTAN_ASSIGN_OR_RETURN(loaded.program, api::Load(device_, inputs, outputs, "body", statistics));
+  TARTAN_ASSIGN_OR_RETURN(loaded.program,
+                          api::Load(device_, inputs, outputs, "body", statistics, shared_));
   return loaded;
 }
 

@@ -6,6 +6,7 @@
 
 #include "frontend/api/check.h"
 #include "frontend/api/device.h"
+#include "frontend/api/load.h"
 #include "frontend/api/repeat.h"
 #include "frontend/api/run_statistics.h"
 #include "tile/evaluator/loaded_program.h"
@@ -15,8 +16,9 @@ namespace tartan::api {
 // Of one call, whose body it compiles once. Thread-safe.
 class DeviceRunner {
  public:
-  // `is_checked` false: without the checks of the body.
-  DeviceRunner(const Device& device, bool is_checked) : device_(device), is_checked_(is_checked) {}
+  // `is_checked` false: without the checks of the body. `shared` may be null.
+  DeviceRunner(const Device& device, bool is_checked, LoadedPrograms* shared = nullptr)
+      : device_(device), is_checked_(is_checked), shared_(shared) {}
 
   // Adds to `statistics` what compiling the body took, if this run did it. OutOfRange where a check
   // of the body fails in some turn; a condition then ends the turns.
@@ -49,6 +51,7 @@ class DeviceRunner {
 
   const Device& device_;
   const bool is_checked_;
+  LoadedPrograms* const shared_;
   std::mutex mutex_;
   std::unique_ptr<const Loaded> loaded_;  // guarded by mutex_ until it is there; not changed then
 };

@@ -40,7 +40,7 @@ absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> LoadedPrograms::Get(
   }
   const evaluator::CompiledProgram* const key = program.get();
   TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<evaluator::LoadedProgram> loaded,
-                          evaluator::LoadedProgram::Load(std::move(program), constants));
+                          evaluator::LoadedProgram::Load(std::move(program), constants, &pool_));
   entries_.push_back({key, constants, loaded});
   return loaded;
 }

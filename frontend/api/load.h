@@ -12,8 +12,8 @@
 
 namespace tartan::api {
 
-// Programs that are loaded now, so that the same program with the same constants is loaded once:
-// the turns of a loop that is imported turn by turn. Thread-safe.
+// What is loaded now: the same program with the same constants once (the turns of a loop that is
+// imported turn by turn), and what different programs compute from the same constants. Thread-safe.
 class LoadedPrograms {
  public:
   absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Get(
@@ -26,8 +26,9 @@ class LoadedPrograms {
     std::vector<HostTensor> constants;  // keep the memory they are told by
     std::weak_ptr<evaluator::LoadedProgram> loaded;
   };
-  std::mutex mutex_;
+  std::mutex mutex_;  // held while something is loaded: it is loaded once
   std::vector<Entry> entries_;
+  evaluator::ResidentPool pool_;
 };
 
 // Composes, compiles, sends constants to the device. Its inputs are `placeholders`, in that order.

@@ -119,7 +119,7 @@ absl::StatusOr<Answer> StageRecorder::Ask(const Question& question) {
   auto stage = std::make_shared<Stage>();
   stage->operand_count = question.operands.size();
   stage->call = question.call;
-  stage->runner = std::make_unique<DeviceRunner>(device_, is_checked_);
+  stage->runner = std::make_unique<DeviceRunner>(device_, is_checked_, &programs_);
   std::vector<Tensor> wanted = question.operands;
   wanted.insert(wanted.end(), question.kept.begin(), question.kept.end());
   TARTAN_ASSIGN_OR_RETURN(stage->fetch, Fetch::Make(device_, state_.placeholders, wanted, name_,

@@ -7,9 +7,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tile/base/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "tile/base/status_macros.h"
 #include "tile/codegen/write_kernel.h"
+#include "tile/evaluator/digest.h"
+#include "tile/evaluator/resident_names.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
 
@@ -74,15 +77,6 @@ double MillisecondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-std::vector<int> BuffersOf(const compiler::Step& step) {
-  return Match(
-      step, [](const compiler::LaunchStep& launch) { return launch.buffers; },
-      [](const compiler::FillStep& fill) { return std::vector<int>{fill.buffer}; },
-      [](const compiler::CopyStep& copy) {
-        return std::vector<int>{copy.from, copy.to};
-      });
-}
-
 // The memory planner knows sizes alone.
 absl::Status CheckFits(const compiler::BufferInfo& buffer, const hal::DeviceInfo& info) {
   if (buffer.bytes <= info.max_allocation_bytes) return absl::OkStatus();
@@ -99,27 +93,36 @@ bool HasOwnBuffer(const compiler::BufferInfo& buffer, const hal::DeviceInfo& inf
          buffer.bytes >= kLeastSeparateBytes;
 }
 
-absl::StatusOr<CompiledProgram::Region> PlanRegion(const compiler::KernelList& list, bool resident,
-                                                   const hal::DeviceInfo& info) {
+bool LivesOn(BufferKind kind) {
+  return kind == BufferKind::kConstant || kind == BufferKind::kPersistent;
+}
+
+// All that a step reads and writes.
+std::vector<int> AllOf(const compiler::KernelList& list, const compiler::Step& step) {
+  StepBuffers buffers = BuffersOf(list, step);
+  buffers.read.insert(buffers.read.end(), buffers.written.begin(), buffers.written.end());
+  return std::move(buffers.read);
+}
+
+absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& list,
+                                                  const hal::DeviceInfo& info) {
   constexpr int kForever = std::numeric_limits<int>::max();
   CompiledProgram::Region region;
   region.slot.assign(list.buffers.size(), -1);
   std::vector<Lifetime> lifetimes;
   for (size_t b = 0; b < list.buffers.size(); ++b) {
     const BufferKind kind = list.buffers[b].kind;
-    const bool lives_on = kind == BufferKind::kConstant || kind == BufferKind::kPersistent;
-    if (lives_on != resident) continue;
     TARTAN_RETURN_IF_ERROR(CheckFits(list.buffers[b], info));
-    if (HasOwnBuffer(list.buffers[b], info)) continue;
+    if (LivesOn(kind)) continue;
     region.slot[b] = static_cast<int>(lifetimes.size());
     // Inputs are written before the first step, outputs read after the last.
     Lifetime lifetime = {list.buffers[b].bytes, kForever, -1};
-    if (lives_on || kind == BufferKind::kInput) lifetime.first = -1;
-    if (lives_on || kind == BufferKind::kOutput) lifetime.last = kForever;
+    if (kind == BufferKind::kInput) lifetime.first = -1;
+    if (kind == BufferKind::kOutput) lifetime.last = kForever;
     lifetimes.push_back(lifetime);
   }
   for (size_t s = 0; s < list.steps.size(); ++s) {
-    for (int buffer : BuffersOf(list.steps[s])) {
+    for (int buffer : AllOf(list, list.steps[s])) {
       if (region.slot[buffer] < 0) continue;
       Lifetime& lifetime = lifetimes[region.slot[buffer]];
       lifetime.first = std::min(lifetime.first, static_cast<int>(s));
@@ -136,17 +139,45 @@ absl::StatusOr<CompiledProgram::Region> PlanRegion(const compiler::KernelList& l
   return region;
 }
 
+// The buffers that live as long as the program is loaded, as far as runs use them.
+std::vector<int> UsedResidents(const compiler::KernelList& list) {
+  std::vector<bool> is_used(list.buffers.size(), false);
+  for (const compiler::Step& step : list.steps) {
+    for (int buffer : AllOf(list, step)) is_used[buffer] = true;
+  }
+  for (int output : list.outputs) is_used[output] = true;
+  std::vector<int> resident;
+  for (size_t b = 0; b < list.buffers.size(); ++b) {
+    if (is_used[b] && LivesOn(list.buffers[b].kind)) resident.push_back(static_cast<int>(b));
+  }
+  return resident;
+}
+
+// The text of a kernel but for its name, and how it is launched.
+std::string DigestOf(const loop::Kernel& kernel, const hal::KernelSource& source) {
+  return Digest(absl::StrCat(absl::StrJoin(kernel.global_size, ","), "|",
+                             absl::StrJoin(kernel.local_size, ","), "|",
+                             absl::StrReplaceAll(source.source, {{source.name, "kernel"}})));
+}
+
 }  // namespace
 
 absl::Status CompiledProgram::PlanBuffers(const hal::DeviceInfo& info) {
-  TARTAN_ASSIGN_OR_RETURN(resident_, PlanRegion(list_, true, info));
-  TARTAN_ASSIGN_OR_RETURN(frame_, PlanRegion(list_, false, info));
+  TARTAN_ASSIGN_OR_RETURN(frame_, PlanFrame(list_, info));
+  for (const compiler::BufferInfo& buffer : list_.buffers) {
+    is_separate_.push_back(HasOwnBuffer(buffer, info));
+  }
+  resident_ = UsedResidents(list_);
+  for (int buffer : resident_) resident_bytes_ += list_.buffers[buffer].bytes;
   return absl::OkStatus();
 }
 
 absl::Status CompiledProgram::BuildKernels(hal::DevicePtr device,
                                            const hal::ExecutableSource& source) {
   TARTAN_RETURN_IF_ERROR(PlanBuffers(device->info()));
+  for (size_t k = 0; k < list_.kernels.size(); ++k) {
+    kernel_digests_.push_back(DigestOf(list_.kernels[k], source.kernels[k]));
+  }
   if (!source.kernels.empty()) {
     TARTAN_ASSIGN_OR_RETURN(executable_, device->Compile(source));
   }
@@ -199,18 +230,6 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Build(
   TARTAN_RETURN_IF_ERROR(
       built->BuildKernels(std::move(device), WriteSource(built->list_, dialect)));
   return built;
-}
-
-bool CompiledProgram::IsSeparate(int buffer) const {
-  return list_.buffers[buffer].kind == BufferKind::kConstant && resident_.slot[buffer] < 0;
-}
-
-int64_t CompiledProgram::resident_bytes() const {
-  int64_t bytes = resident_.plan.total_bytes();
-  for (size_t b = 0; b < list_.buffers.size(); ++b) {
-    if (IsSeparate(static_cast<int>(b))) bytes += list_.buffers[b].bytes;
-  }
-  return bytes;
 }
 
 int64_t CompiledProgram::launches_per_run() const {

@@ -52,19 +52,21 @@ class CompiledProgram {
   }
   int64_t launches_per_run() const;
 
-  // Buffers that live as long as the program is loaded (constants and what is computed from them
-  // alone), and those of one run. A buffer is in one of the two plans: its slot there, or -1.
+  // Where the buffers of one run lie: a buffer's slot in the plan, or -1.
   struct Region {
     MemoryPlan plan;
     std::vector<int> slot;  // per buffer of list()
   };
-  const Region& resident() const { return resident_; }
   const Region& frame() const { return frame_; }
-  // Whether a constant has a buffer of its own, in neither plan: on CPUs, those so large that they
-  // are worth leaving where they are, perhaps in a file.
-  bool IsSeparate(int buffer) const;
-  // Of everything that lives as long as the program is loaded.
-  int64_t resident_bytes() const;
+  // The buffers that runs use of those that live as long as the program is loaded: constants and
+  // what is computed from them alone, in the order of list().
+  const std::vector<int>& resident() const { return resident_; }
+  int64_t resident_bytes() const { return resident_bytes_; }
+  // Whether a constant has a memory object of its own: on CPUs, those so large that they are worth
+  // leaving where they are, perhaps in a file.
+  bool IsSeparate(int buffer) const { return is_separate_[static_cast<size_t>(buffer)]; }
+  // Per kernel: equal for kernels of one device that do the same.
+  const std::vector<std::string>& kernel_digests() const { return kernel_digests_; }
 
  private:
   CompiledProgram() = default;
@@ -76,8 +78,11 @@ class CompiledProgram {
   hal::DevicePtr device_;
   hal::ExecutablePtr executable_;
   double compile_ms_ = 0;
-  Region resident_;
   Region frame_;
+  std::vector<int> resident_;
+  int64_t resident_bytes_ = 0;
+  std::vector<bool> is_separate_;
+  std::vector<std::string> kernel_digests_;
 };
 
 }  // namespace tartan::evaluator

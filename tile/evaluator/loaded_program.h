@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "tile/base/host_tensor.h"
 #include "tile/evaluator/compiled_program.h"
+#include "tile/evaluator/resident_buffers.h"
 
 namespace tartan::evaluator {
 
@@ -27,9 +28,11 @@ struct KernelTime {
 class LoadedProgram {
  public:
   // `constants` are the values of the program's constant inputs, in order. Uploads them and runs
-  // the setup steps.
+  // the setup steps, as far as no program that was loaded with the same pool, which may be null,
+  // has what they give.
   static absl::StatusOr<std::shared_ptr<LoadedProgram>> Load(
-      std::shared_ptr<const CompiledProgram> program, absl::Span<const HostTensor> constants);
+      std::shared_ptr<const CompiledProgram> program, absl::Span<const HostTensor> constants,
+      ResidentPool* pool = nullptr);
   ~LoadedProgram();
 
   const CompiledProgram& program() const { return *program_; }
@@ -53,7 +56,6 @@ class LoadedProgram {
   struct Frame;
   explicit LoadedProgram(std::shared_ptr<const CompiledProgram> program);
 
-  absl::Status Setup(absl::Span<const HostTensor> constants);
   absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(bool profiling) const;
   absl::StatusOr<std::unique_ptr<Frame>> TakeFrame();
   void ReturnFrame(std::unique_ptr<Frame> frame);
@@ -64,7 +66,7 @@ class LoadedProgram {
   absl::StatusOr<HostTensor> ReadOutput(Frame& frame, size_t output) const;
 
   const std::shared_ptr<const CompiledProgram> program_;
-  std::vector<hal::BufferPtr> resident_;  // per buffer of the list; null for those of a frame
+  ResidentBuffers resident_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Frame>> free_frames_;  // guarded by mutex_; the last is taken first
   // Since the last look at them, guarded by mutex_: frames returned, and frames that were never

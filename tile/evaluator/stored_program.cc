@@ -76,6 +76,7 @@ bool IsWhole(const KernelList& list) {
         step,
         [&](const LaunchStep& launch) {
           return launch.kernel >= 0 && launch.kernel < static_cast<int>(list.kernels.size()) &&
+                 launch.buffers.size() == list.kernels[launch.kernel].parameters.size() &&
                  std::all_of(launch.buffers.begin(), launch.buffers.end(), is_buffer);
         },
         [&](const FillStep& fill) { return is_buffer(fill.buffer); },
@@ -101,6 +102,9 @@ std::string SerializeProgram(const ProgramSource& program) {
     kernel->set_source(program.source.kernels[k].source);
     for (int64_t size : list.kernels[k].local_size) kernel->add_local_size(size);
     for (int64_t size : list.kernels[k].global_size) kernel->add_global_size(size);
+    for (const loop::Parameter& parameter : list.kernels[k].parameters) {
+      kernel->add_is_output(parameter.is_output);
+    }
   }
   for (const BufferInfo& info : list.buffers) {
     proto::StoredProgram::Buffer* buffer = stored.add_buffers();
@@ -130,6 +134,9 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
     kernel.name = from.name();
     std::copy_n(from.local_size().begin(), 3, kernel.local_size);
     std::copy_n(from.global_size().begin(), 3, kernel.global_size);
+    for (bool is_output : from.is_output()) {
+      kernel.parameters.push_back({"", DataType::kInvalid, is_output});
+    }
     program.source.kernels.push_back({from.name(), from.source()});
     list.kernels.push_back(std::move(kernel));
   }

@@ -20,7 +20,8 @@ struct ProgramStore {
 
 // A program's steps, and the text of the kernels they launch.
 struct ProgramSource {
-  compiler::KernelList list;  // after ParseProgram its kernels have neither parameters nor a body
+  compiler::KernelList list;  // after ParseProgram its kernels' parameters tell only what is an
+                              // output, and there is no body
   hal::ExecutableSource source;
 };
 

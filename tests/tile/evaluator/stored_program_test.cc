@@ -95,6 +95,11 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
   EXPECT_EQ(std::get<compiler::CopyStep>(read->list.setup[1]).to, 1);
   EXPECT_EQ(read->list.buffers.size(), program.list.buffers.size());
   EXPECT_EQ(read->source.kernels.back().source, program.source.kernels.back().source);
+  const std::vector<loop::Parameter>& parameters = program.list.kernels.back().parameters;
+  ASSERT_EQ(read->list.kernels.back().parameters.size(), parameters.size());
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    EXPECT_EQ(read->list.kernels.back().parameters[p].is_output, parameters[p].is_output);
+  }
 }
 
 TEST(StoredProgram, IsMadeAnewWhereTheBytesAreDamaged) {
@@ -120,6 +125,14 @@ TEST(StoredProgram, IsRefusedWhereAPositionIsOutOfRange) {
   EXPECT_FALSE(ParseProgram(stored.SerializeAsString()).has_value());
   stored.mutable_steps(0)->mutable_launch()->set_kernel(0);
   EXPECT_FALSE(ParseProgram(stored.SerializeAsString()).has_value());
+  stored.add_kernels();
+  for (int i = 0; i < 3; ++i) {
+    stored.mutable_kernels(0)->add_local_size(1);
+    stored.mutable_kernels(0)->add_global_size(1);
+  }
+  EXPECT_TRUE(ParseProgram(stored.SerializeAsString()).has_value());
+  stored.mutable_kernels(0)->add_is_output(true);
+  EXPECT_FALSE(ParseProgram(stored.SerializeAsString()).has_value()) << "an argument is missing";
   stored.mutable_steps(0)->mutable_copy()->set_to(-1);
   EXPECT_FALSE(ParseProgram(stored.SerializeAsString()).has_value());
 }

@@ -1,0 +1,100 @@
+// The memory that sessions take, and what they do where it ends.
+#include <memory>
+#include <vector>
+
+#include "frontend/api/function.h"
+#include "frontend/api/session.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/frontend/api/test_model.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::api {
+namespace {
+
+using ::testing::Each;
+
+// So many elements of the vectors below.
+constexpr int64_t kElements = 1 << 20;
+constexpr int64_t kBytes = 4 * kElements;
+
+// x times the number of the weights, which are ones: every run reads them all.
+constexpr char kTimesSum[] = "function (X[N], W[M]) -> (Y) { Y[n : N] = +(X[n] * W[m]); }";
+// The same, computed from the weights once.
+constexpr char kTimesSumOfConstants[] = "function (X, W) -> (Y) { S[] = +(W[m]); Y = X * S; }";
+
+class SessionMemory : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto device = Device::Open();
+    if (!device.ok()) GTEST_SKIP() << device.status();
+    device_ = *std::move(device);
+  }
+
+  int64_t Allocated() const { return device_->hal()->statistics().allocated_bytes; }
+
+  std::unique_ptr<Session> Make(TestModel::Body body) {
+    auto session = Session::Create(
+        std::make_shared<TestModel>(std::vector<int64_t>{-1}, std::move(body)), device_);
+    EXPECT_TRUE(session.ok()) << session.status();
+    return *std::move(session);
+  }
+
+  // A session of one weight for all signatures.
+  std::unique_ptr<Session> MakeWithWeight(const std::string& text) {
+    const HostTensor weight = Constant(kElements, 1);
+    return Make([=](const Tensor& x, Resolver*) {
+      return Apply(text, {x, Tensor::Constant(weight)});
+    });
+  }
+
+  // Runs on `size` twos.
+  static absl::Status RunOn(Session& session, int64_t size, RunStatistics* statistics = nullptr) {
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> y,
+                            session.Run({{"x", Constant(size, 2)}}, statistics));
+    EXPECT_THAT(y.at(0).ToDoubles(), Each(2.0 * kElements));
+    return absl::OkStatus();
+  }
+
+  // Takes the device's memory but for `bytes`.
+  void LeaveFree(int64_t bytes) {
+    const hal::DeviceInfo& info = device_->hal()->info();
+    for (int64_t more = info.memory_bytes - Allocated() - bytes; more > 0;) {
+      const int64_t piece = std::min(more, info.max_allocation_bytes);
+      const auto taken = device_->hal()->Allocate(piece);
+      ASSERT_TRUE(taken.ok()) << taken.status();
+      taken_.push_back(*taken);
+      more -= piece;
+    }
+  }
+
+  std::shared_ptr<Device> device_;
+  std::vector<hal::BufferPtr> taken_;
+};
+
+TEST_F(SessionMemory, HoldsAWeightOnceForAllSignatures) {
+  const int64_t before = Allocated();
+  const auto session = MakeWithWeight(kTimesSum);
+  ASSERT_TRUE(RunOn(*session, 1).ok());
+  EXPECT_GE(Allocated() - before, kBytes);
+  for (int64_t size = 2; size <= 8; ++size) ASSERT_TRUE(RunOn(*session, size).ok());
+  EXPECT_LT(Allocated() - before, kBytes + kBytes / 2);
+}
+
+TEST_F(SessionMemory, HoldsNoWeightThatRunsDoNotRead) {
+  const int64_t before = Allocated();
+  const auto session = MakeWithWeight(kTimesSumOfConstants);
+  for (int64_t size = 1; size <= 8; ++size) ASSERT_TRUE(RunOn(*session, size).ok());
+  EXPECT_LT(Allocated() - before, kBytes / 2);
+}
+
+TEST_F(SessionMemory, IsGivenBackWithTheSession) {
+  const int64_t before = Allocated();
+  auto session = MakeWithWeight(kTimesSum);
+  for (int64_t size = 1; size <= 3; ++size) ASSERT_TRUE(RunOn(*session, size).ok());
+  session = nullptr;
+  EXPECT_EQ(Allocated(), before);
+}
+
+}  // namespace
+}  // namespace tartan::api

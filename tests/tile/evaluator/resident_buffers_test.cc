@@ -1,0 +1,117 @@
+// Constants on the device, and what is computed from them, shared by several programs.
+#include "tile/evaluator/resident_buffers.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/tile/evaluator/device.h"
+#include "tile/evaluator/loaded_program.h"
+#include "tile/evaluator/program_cache.h"
+
+namespace tartan::evaluator {
+namespace {
+
+constexpr int64_t kRows = 64;
+constexpr int64_t kColumns = 4096;
+constexpr int64_t kWeightBytes = kRows * kColumns * 4;
+
+int64_t Allocated() { return TestDevice()->statistics().allocated_bytes; }
+
+// W is constant; X has `batch` rows.
+std::shared_ptr<const CompiledProgram> Compiled(const std::string& code, int64_t batch,
+                                                int64_t columns) {
+  const TestProgram program = {
+      "Shared",
+      code,
+      {{DataType::kFloat32, {kRows, kColumns}}, {DataType::kFloat32, {batch, columns}}}};
+  proto::Program proto = ToProto(program);
+  proto.mutable_inputs(0)->set_is_constant(true);
+  const auto compiled = TestProgramCache().Get(proto);
+  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  return *compiled;
+}
+
+// X plus the sums of the rows of W, which are computed once.
+std::shared_ptr<const CompiledProgram> AddRowSums(int64_t batch) {
+  return Compiled("function (W[R, C], X) -> (Y) { S[r : R] = +(W[r, c]); Y = X + S; }", batch,
+                  kRows);
+}
+
+// The product of X and W, which every run reads; summed over the rows of X, so that it is the same
+// kernel's work for any of them.
+std::shared_ptr<const CompiledProgram> WeightedSum(int64_t batch) {
+  return Compiled("function (W[R, C], X[B, C]) -> (Y) { Y[r : R] = +(W[r, c] * X[b, c]); }", batch,
+                  kColumns);
+}
+
+HostTensor Weight(float value) {
+  return HostTensor::FromVector({DataType::kFloat32, {kRows, kColumns}},
+                                std::vector<float>(kRows * kColumns, value));
+}
+
+std::shared_ptr<LoadedProgram> Loaded(std::shared_ptr<const CompiledProgram> program,
+                                      const HostTensor& weight, ResidentPool* pool) {
+  const auto loaded = LoadedProgram::Load(std::move(program), {weight}, pool);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return *loaded;
+}
+
+// The first element of the output for an X of ones.
+double FirstOf(LoadedProgram& program, int64_t batch, int64_t columns) {
+  const auto y = program.Run(
+      {HostTensor::FromVector({DataType::kFloat32, {batch, columns}},
+                              std::vector<float>(static_cast<size_t>(batch * columns), 1))});
+  EXPECT_TRUE(y.ok()) << y.status();
+  return y->front().GetDouble(0);
+}
+
+TEST(ResidentBuffers, AreThereOnceForProgramsThatReadTheSameConstant) {
+  ResidentPool pool;
+  const HostTensor weight = Weight(2);
+  const int64_t before = Allocated();
+  const auto first = Loaded(WeightedSum(1), weight, &pool);
+  const int64_t one = Allocated();
+  EXPECT_GE(one - before, kWeightBytes);
+  const auto second = Loaded(WeightedSum(3), weight, &pool);
+  EXPECT_LT(Allocated() - one, kWeightBytes / 2);
+  EXPECT_EQ(FirstOf(*first, 1, kColumns), 2 * kColumns);
+  EXPECT_EQ(FirstOf(*second, 3, kColumns), 3 * 2 * kColumns);
+}
+
+TEST(ResidentBuffers, OutliveTheProgramThatMadeThem) {
+  ResidentPool pool;
+  const HostTensor weight = Weight(2);
+  const int64_t before = Allocated();
+  auto first = Loaded(WeightedSum(1), weight, &pool);
+  auto second = Loaded(WeightedSum(3), weight, &pool);
+  first = nullptr;
+  EXPECT_EQ(FirstOf(*second, 3, kColumns), 3 * 2 * kColumns);
+  second = nullptr;
+  EXPECT_EQ(Allocated(), before) << "the pool holds none itself";
+}
+
+TEST(ResidentBuffers, OfOtherConstantsAreOthers) {
+  ResidentPool pool;
+  const auto first = Loaded(WeightedSum(1), Weight(2), &pool);
+  const auto second = Loaded(WeightedSum(1), Weight(5), &pool);
+  const auto third = Loaded(AddRowSums(2), Weight(7), &pool);
+  EXPECT_EQ(FirstOf(*first, 1, kColumns), 2 * kColumns);
+  EXPECT_EQ(FirstOf(*second, 1, kColumns), 5 * kColumns);
+  EXPECT_EQ(FirstOf(*third, 2, kRows), 7 * kColumns + 1);
+}
+
+TEST(ResidentBuffers, HoldWhatIsComputedFromAConstantAndNotTheConstant) {
+  ResidentPool pool;
+  const HostTensor weight = Weight(3);
+  const int64_t before = Allocated();
+  const auto first = Loaded(AddRowSums(2), weight, &pool);
+  const int64_t one = Allocated();
+  EXPECT_LT(one - before, kWeightBytes / 2);
+  EXPECT_LT(AddRowSums(2)->resident_bytes(), kWeightBytes / 2);
+  const auto second = Loaded(AddRowSums(4), weight, &pool);
+  EXPECT_EQ(Allocated(), one) << "what was computed is shared";
+  EXPECT_EQ(FirstOf(*first, 2, kRows), 3 * kColumns + 1);
+  EXPECT_EQ(FirstOf(*second, 4, kRows), 3 * kColumns + 1);
+}
+
+}  // namespace
+}  // namespace tartan::evaluator

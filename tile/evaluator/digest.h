@@ -1,0 +1,13 @@
+// A short name for a long text.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tartan::evaluator {
+
+// XXH3-128, as 32 hexadecimal digits.
+std::string Digest(absl::string_view text);
+
+}  // namespace tartan::evaluator

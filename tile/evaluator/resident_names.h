@@ -1,0 +1,24 @@
+// What the buffers hold that live as long as a program is loaded, as names: equal names of buffers
+// of two programs for one device stand for equal contents. Internal to this folder.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tile/evaluator/compiled_program.h"
+
+namespace tartan::evaluator {
+
+// What a step reads and writes, each perhaps several times. What it writes it may read, too.
+struct StepBuffers {
+  std::vector<int> read;
+  std::vector<int> written;
+};
+StepBuffers BuffersOf(const compiler::KernelList& list, const compiler::Step& step);
+
+// `names`: per buffer of the list, those of the constants. Returns them with names for what the
+// setup steps compute: of the kernels that make it and of all they read.
+std::vector<std::string> ResidentNames(const CompiledProgram& program,
+                                       std::vector<std::string> names);
+
+}  // namespace tartan::evaluator

@@ -1,0 +1,124 @@
+#include "tile/evaluator/run_steps.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::evaluator {
+namespace {
+
+// "is for 'conv1' float32[1, 64, 56, 56], 802816 bytes": the largest buffer of an arena.
+std::string LargestIn(const CompiledProgram& program, const CompiledProgram::Region& region,
+                      int arena) {
+  const compiler::BufferInfo* largest = nullptr;
+  for (size_t b = 0; b < region.slot.size(); ++b) {
+    if (region.slot[b] < 0 || region.plan.placements[region.slot[b]].arena != arena) continue;
+    const compiler::BufferInfo& buffer = program.list().buffers[b];
+    if (largest == nullptr || buffer.bytes > largest->bytes) largest = &buffer;
+  }
+  if (largest == nullptr) return "is for nothing";
+  return absl::StrCat("is for '", largest->name, "' ", largest->shape.ToString(), ", ",
+                      largest->bytes, " bytes");
+}
+
+hal::Launch MakeLaunch(const compiler::KernelList& list, const compiler::LaunchStep& step,
+                       const Buffers& buffers) {
+  const loop::Kernel& kernel = list.kernels[step.kernel];
+  hal::Launch launch;
+  launch.entry_point = step.kernel;
+  for (int buffer : step.buffers) launch.arguments.push_back(buffers[buffer]);
+  std::copy_n(kernel.global_size, 3, launch.global_size.begin());
+  std::copy_n(kernel.local_size, 3, launch.local_size.begin());
+  return launch;
+}
+
+}  // namespace
+
+absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
+                            Buffers* buffers) {
+  Buffers arenas;
+  for (int64_t bytes : region.plan.arena_bytes) {
+    absl::StatusOr<hal::BufferPtr> arena = program.device()->Allocate(bytes);
+    if (!arena.ok()) {
+      const int number = static_cast<int>(arenas.size());
+      return absl::Status(arena.status().code(),
+                          absl::StrCat(arena.status().message(), "; the most ",
+                                       LargestIn(program, region, number)));
+    }
+    arenas.push_back(*std::move(arena));
+  }
+  std::map<std::tuple<int, int64_t, int64_t>, hal::BufferPtr> pieces;
+  for (size_t b = 0; b < region.slot.size(); ++b) {
+    if (region.slot[b] < 0) continue;
+    const Placement& placement = region.plan.placements[region.slot[b]];
+    hal::BufferPtr& piece = pieces[{placement.arena, placement.offset, placement.bytes}];
+    if (piece == nullptr) {
+      TARTAN_ASSIGN_OR_RETURN(
+          piece,
+          program.device()->SubBuffer(arenas[placement.arena], placement.offset, placement.bytes));
+    }
+    (*buffers)[b] = piece;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Command>> RecordSteps(const CompiledProgram& program,
+                                                 absl::Span<const compiler::Step> steps,
+                                                 const Buffers& buffers) {
+  std::vector<Command> commands;
+  std::vector<hal::Launch> launches;
+  auto flush = [&]() -> absl::Status {
+    if (launches.empty()) return absl::OkStatus();
+    TARTAN_ASSIGN_OR_RETURN(hal::RecordingPtr recording,
+                            program.device()->Record(program.executable(), launches));
+    commands.push_back(std::move(recording));
+    launches.clear();
+    return absl::OkStatus();
+  };
+  for (const compiler::Step& step : steps) {
+    if (const auto* launch = std::get_if<compiler::LaunchStep>(&step)) {
+      launches.push_back(MakeLaunch(program.list(), *launch, buffers));
+      continue;
+    }
+    TARTAN_RETURN_IF_ERROR(flush());
+    if (const auto* fill = std::get_if<compiler::FillStep>(&step)) commands.push_back(*fill);
+    if (const auto* copy = std::get_if<compiler::CopyStep>(&step)) commands.push_back(*copy);
+  }
+  TARTAN_RETURN_IF_ERROR(flush());
+  return commands;
+}
+
+absl::Status RunCommands(const CompiledProgram& program, const std::vector<Command>& commands,
+                         const Buffers& buffers, hal::Queue& queue,
+                         std::vector<hal::EventPtr>* events) {
+  for (const Command& command : commands) {
+    TARTAN_RETURN_IF_ERROR(Match(
+        command,
+        [&](const hal::RecordingPtr& recording) { return queue.Replay(recording, events); },
+        [&](const compiler::FillStep& fill) {
+          std::array<uint8_t, 8> pattern = {};
+          StoreElement(fill.type, fill.value, 0, pattern.data());
+          return queue.Fill(buffers[fill.buffer], 0, program.list().buffers[fill.buffer].bytes,
+                            absl::MakeSpan(pattern).first(ByteWidth(fill.type)));
+        },
+        [&](const compiler::CopyStep& copy) {
+          return queue.Copy(buffers[copy.from], 0, buffers[copy.to], 0,
+                            program.list().buffers[copy.to].bytes);
+        }));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Upload(hal::Queue& queue, const hal::BufferPtr& buffer, const HostTensor& tensor) {
+  if (tensor.bytes().empty()) return absl::OkStatus();
+  return queue.Write(buffer, 0, tensor.bytes());
+}
+
+}  // namespace tartan::evaluator

@@ -1,0 +1,27 @@
+// Memory for the buffers of a program and the commands that run its steps on them. Internal to this
+// folder.
+#pragma once
+
+#include <vector>
+
+#include "tile/evaluator/frame.h"
+
+namespace tartan::evaluator {
+
+// Sub-buffers of fresh arenas for every buffer of a region, one per piece; others stay as they are.
+absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
+                            Buffers* buffers);
+
+// `buffers`: per buffer of the list; those that the steps use are there.
+absl::StatusOr<std::vector<Command>> RecordSteps(const CompiledProgram& program,
+                                                 absl::Span<const compiler::Step> steps,
+                                                 const Buffers& buffers);
+
+// With `events`, not null, and a profiling queue: one event per launch.
+absl::Status RunCommands(const CompiledProgram& program, const std::vector<Command>& commands,
+                         const Buffers& buffers, hal::Queue& queue,
+                         std::vector<hal::EventPtr>* events);
+
+absl::Status Upload(hal::Queue& queue, const hal::BufferPtr& buffer, const HostTensor& tensor);
+
+}  // namespace tartan::evaluator
