@@ -12,6 +12,7 @@
 #include "backend_opencl/cache/stored_plans.h"
 #include "backend_opencl/device/opencl_driver.h"
 #include "backend_opencl/dialect/opencl_dialect.h"
+#include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/dump_files.h"
 #include "tile/evaluator/program_cache.h"
@@ -90,7 +91,9 @@ absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>&
 }
 
 absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices(const DeviceOptions& options) {
-  return MakeDriver(options)->ListDevices();
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<hal::DeviceInfo>> {
+    return MakeDriver(options)->ListDevices();
+  });
 }
 
 Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
@@ -137,12 +140,14 @@ compiler::CompileOptions Device::options() const {
 }
 
 absl::StatusOr<std::shared_ptr<Device>> Device::InFloat64() const {
-  if (!info().settings.has_float64) {
-    return absl::UnimplementedError(absl::StrCat(info().name, " has no float64"));
-  }
-  compiler::CompileOptions wide = options();
-  wide.in_float64 = true;
-  return With(std::move(wide), *hooks_);
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::shared_ptr<Device>> {
+    if (!info().settings.has_float64) {
+      return absl::UnimplementedError(absl::StrCat(info().name, " has no float64"));
+    }
+    compiler::CompileOptions wide = options();
+    wide.in_float64 = true;
+    return With(std::move(wide), *hooks_);
+  });
 }
 
 std::shared_ptr<Device> Device::WithWinograd(plan::Winograd use) const {
@@ -159,43 +164,47 @@ absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Device::Compil
 }
 
 absl::Status Device::UpdatePlans(const std::function<void(plan::TuningDatabase*)>& change) {
-  std::lock_guard<std::mutex> lock(options_mutex_);
-  const auto changed = [&](std::optional<std::string> stored) {
-    plan::TuningDatabase book;
-    if (stored.has_value()) book = plan::TuningDatabase::Parse(*stored);
-    change(&book);
-    std::string bytes = book.Serialize();
-    options_->tuned = std::make_shared<plan::TuningDatabase>(std::move(book));
-    return bytes;
-  };
-  bool written = true;
-  if (cache_ != nullptr) {
-    written = opencl::UpdatePlans(*cache_, info(), changed);
-  } else {
-    const auto& tuned = options_->tuned;
-    changed(tuned == nullptr ? std::nullopt : std::make_optional(tuned->Serialize()));
-  }
-  if (written) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat("the plans cannot be kept: the disk cache ",
-                                                  opencl::DefaultCacheDirectory(),
-                                                  " cannot be written"));
+  return CatchOutOfMemory([&]() -> absl::Status {
+    std::lock_guard<std::mutex> lock(options_mutex_);
+    const auto changed = [&](std::optional<std::string> stored) {
+      plan::TuningDatabase book;
+      if (stored.has_value()) book = plan::TuningDatabase::Parse(*stored);
+      change(&book);
+      std::string bytes = book.Serialize();
+      options_->tuned = std::make_shared<plan::TuningDatabase>(std::move(book));
+      return bytes;
+    };
+    bool written = true;
+    if (cache_ != nullptr) {
+      written = opencl::UpdatePlans(*cache_, info(), changed);
+    } else {
+      const auto& tuned = options_->tuned;
+      changed(tuned == nullptr ? std::nullopt : std::make_optional(tuned->Serialize()));
+    }
+    if (written) return absl::OkStatus();
+    return absl::PermissionDeniedError(absl::StrCat("the plans cannot be kept: the disk cache ",
+                                                    opencl::DefaultCacheDirectory(),
+                                                    " cannot be written"));
+  });
 }
 
 absl::StatusOr<std::shared_ptr<Device>> Device::Open(absl::string_view selector,
                                                      const DeviceOptions& options) {
-  TARTAN_ASSIGN_OR_RETURN(compiler::CompileOptions compile_options, OptionsOfEnvironment());
-  const std::unique_ptr<hal::Driver> driver = MakeDriver(options);
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<hal::DeviceInfo> devices, driver->ListDevices());
-  TARTAN_ASSIGN_OR_RETURN(const hal::DeviceInfo info, SelectDevice(devices, selector));
-  TARTAN_ASSIGN_OR_RETURN(hal::DevicePtr hal, driver->Open(info));
-  std::shared_ptr<opencl::DiskCache> cache;
-  if (options.use_disk_cache) {
-    cache = std::make_shared<opencl::DiskCache>(opencl::DefaultCacheDirectory(),
-                                                opencl::OpenClOptions().cache_limit_bytes,
-                                                options.verbose);
-  }
-  return std::shared_ptr<Device>(new Device(std::move(hal), std::move(cache),
-                                            std::move(compile_options), HooksOfEnvironment()));
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::shared_ptr<Device>> {
+    TARTAN_ASSIGN_OR_RETURN(compiler::CompileOptions compile_options, OptionsOfEnvironment());
+    const std::unique_ptr<hal::Driver> driver = MakeDriver(options);
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<hal::DeviceInfo> devices, driver->ListDevices());
+    TARTAN_ASSIGN_OR_RETURN(const hal::DeviceInfo info, SelectDevice(devices, selector));
+    TARTAN_ASSIGN_OR_RETURN(hal::DevicePtr hal, driver->Open(info));
+    std::shared_ptr<opencl::DiskCache> cache;
+    if (options.use_disk_cache) {
+      cache = std::make_shared<opencl::DiskCache>(opencl::DefaultCacheDirectory(),
+                                                  opencl::OpenClOptions().cache_limit_bytes,
+                                                  options.verbose);
+    }
+    return std::shared_ptr<Device>(new Device(std::move(hal), std::move(cache),
+                                              std::move(compile_options), HooksOfEnvironment()));
+  });
 }
 
 }  // namespace tartan::api

@@ -167,8 +167,9 @@ absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Repeat(const RepeatBody& b
   form.slices_in = static_cast<int>(body.slices.size());
   form.slices_out = static_cast<int>(body.rows.size());
   form.turns = std::min(body.turns, kMaxTurns);
-  TARTAN_ASSIGN_OR_RETURN(evaluator::RepetitionResult result,
-                          evaluator::Repeat(*loaded->program, form, values));
+  TARTAN_ASSIGN_OR_RETURN(
+      evaluator::RepetitionResult result,
+      CountShortage(evaluator::Repeat(*loaded->program, form, values), statistics));
   if (has_statuses) {
     const std::vector<uint64_t> numbers = StatusNumbers(result.tensors[states]);
     absl::Span<const uint64_t> rest = numbers;

@@ -55,7 +55,9 @@ absl::StatusOr<std::vector<HostTensor>> Fetch::Run(absl::Span<const HostTensor> 
     std::vector<HostTensor> inputs;
     for (int input : inputs_) inputs.push_back(in_form(values[static_cast<size_t>(input)]));
     std::vector<evaluator::KernelTime> times;
-    TARTAN_ASSIGN_OR_RETURN(computed, program_.Run(inputs, profile == nullptr ? nullptr : &times));
+    TARTAN_ASSIGN_OR_RETURN(
+        computed,
+        CountShortage(program_.Run(inputs, profile == nullptr ? nullptr : &times), statistics));
     if (profile != nullptr) {
       for (const evaluator::KernelTime& time : times) {
         profile->push_back({time.kernel, time.description, time.ms, time.flops, time.bytes});

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/tensor_node.h"
 #include "frontend/api/text_file.h"
+#include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
@@ -44,22 +45,26 @@ class FunctionCache {
 }  // namespace
 
 absl::StatusOr<Function> Function::FromTile(absl::string_view text, absl::string_view file) {
-  static auto* const cache = new FunctionCache();
-  const auto parse = [](absl::string_view source,
-                        absl::string_view name) -> absl::StatusOr<Function> {
-    TARTAN_ASSIGN_OR_RETURN(lang::Function ast, lang::Parse(source, name));
-    Function function;
-    function.ast_ = std::make_shared<const lang::Function>(std::move(ast));
-    function.text_ = std::make_shared<const std::string>(source);
-    function.file_ = std::make_shared<const std::string>(name);
-    return function;
-  };
-  return cache->Get(text, file, parse);
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Function> {
+    static auto* const cache = new FunctionCache();
+    const auto parse = [](absl::string_view source,
+                          absl::string_view name) -> absl::StatusOr<Function> {
+      TARTAN_ASSIGN_OR_RETURN(lang::Function ast, lang::Parse(source, name));
+      Function function;
+      function.ast_ = std::make_shared<const lang::Function>(std::move(ast));
+      function.text_ = std::make_shared<const std::string>(source);
+      function.file_ = std::make_shared<const std::string>(name);
+      return function;
+    };
+    return cache->Get(text, file, parse);
+  });
 }
 
 absl::StatusOr<Function> Function::FromFile(const std::string& path) {
-  TARTAN_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
-  return FromTile(text, path);
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Function> {
+    TARTAN_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path));
+    return FromTile(text, path);
+  });
 }
 
 std::vector<std::string> Function::input_names() const {
@@ -76,65 +81,71 @@ std::vector<std::string> Function::output_names() const {
 
 absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inputs,
                                                     absl::string_view name) const {
-  if (inputs.size() != ast_->inputs.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the function takes ", ast_->inputs.size(), " inputs, not ", inputs.size()));
-  }
-  std::vector<TensorShape> shapes;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].defined()) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<Tensor>> {
+    if (inputs.size() != ast_->inputs.size()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("nothing is given for the input '", ast_->inputs[i].name, "'"));
+          absl::StrCat("the function takes ", ast_->inputs.size(), " inputs, not ", inputs.size()));
     }
-    shapes.push_back(inputs[i].shape());
-  }
-  lang::BindOptions options;
-  options.file = *file_;
-  options.text = *text_;
-  TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(*ast_, shapes, options));
-  auto node = std::make_shared<TensorNode>();
-  node->name = std::string(name);
-  node->kind = ApplicationNode{ast_, {inputs.begin(), inputs.end()}};
-  for (const Tensor& input : inputs) {
-    if (node->placeholder == nullptr) node->placeholder = input.node()->placeholder;
-  }
-  for (ir::ValueId output : program.outputs) node->shapes.push_back(program.values[output].shape);
-  std::vector<Tensor> results;
-  for (size_t i = 0; i < program.outputs.size(); ++i) {
-    results.push_back(Tensor(node, static_cast<int>(i)));
-  }
-  return results;
+    std::vector<TensorShape> shapes;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].defined()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("nothing is given for the input '", ast_->inputs[i].name, "'"));
+      }
+      shapes.push_back(inputs[i].shape());
+    }
+    lang::BindOptions options;
+    options.file = *file_;
+    options.text = *text_;
+    TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(*ast_, shapes, options));
+    auto node = std::make_shared<TensorNode>();
+    node->name = std::string(name);
+    node->kind = ApplicationNode{ast_, {inputs.begin(), inputs.end()}};
+    for (const Tensor& input : inputs) {
+      if (node->placeholder == nullptr) node->placeholder = input.node()->placeholder;
+    }
+    for (ir::ValueId output : program.outputs) node->shapes.push_back(program.values[output].shape);
+    std::vector<Tensor> results;
+    for (size_t i = 0; i < program.outputs.size(); ++i) {
+      results.push_back(Tensor(node, static_cast<int>(i)));
+    }
+    return results;
+  });
 }
 
 absl::StatusOr<std::vector<Tensor>> Function::Placeholders(const NamedShapes& shapes) const {
-  const std::vector<std::string> names = input_names();
-  for (const auto& [name, shape] : shapes) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("the function has no input '", name,
-                                                   "'; it has ", absl::StrJoin(names, ", ")));
-  }
-  std::vector<Tensor> placeholders;
-  for (const std::string& name : names) {
-    const auto shape = shapes.find(name);
-    if (shape == shapes.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("nothing is given for the input '", name, "'"));
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<Tensor>> {
+    const std::vector<std::string> names = input_names();
+    for (const auto& [name, shape] : shapes) {
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      return absl::InvalidArgumentError(absl::StrCat("the function has no input '", name,
+                                                     "'; it has ", absl::StrJoin(names, ", ")));
     }
-    TARTAN_RETURN_IF_ERROR(CheckShape(shape->second));
-    placeholders.push_back(Tensor::Placeholder(name, shape->second));
-  }
-  return placeholders;
+    std::vector<Tensor> placeholders;
+    for (const std::string& name : names) {
+      const auto shape = shapes.find(name);
+      if (shape == shapes.end()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("nothing is given for the input '", name, "'"));
+      }
+      TARTAN_RETURN_IF_ERROR(CheckShape(shape->second));
+      placeholders.push_back(Tensor::Placeholder(name, shape->second));
+    }
+    return placeholders;
+  });
 }
 
 absl::StatusOr<Tensor> Apply(absl::string_view text, absl::Span<const Tensor> inputs,
                              absl::string_view name) {
-  TARTAN_ASSIGN_OR_RETURN(const Function function, Function::FromTile(text));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> results, function.Apply(inputs, name));
-  if (results.size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the function has ", results.size(), " outputs, not one"));
-  }
-  return results[0];
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Tensor> {
+    TARTAN_ASSIGN_OR_RETURN(const Function function, Function::FromTile(text));
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> results, function.Apply(inputs, name));
+    if (results.size() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the function has ", results.size(), " outputs, not one"));
+    }
+    return results[0];
+  });
 }
 
 }  // namespace tartan::api

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/pull_back.h"
 #include "frontend/api/tensor_node.h"
+#include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/program_builder.h"
 #include "tile/lang/binder.h"
@@ -167,66 +168,74 @@ absl::StatusOr<std::vector<int>> PositionsOf(absl::Span<const std::string> wante
 
 absl::StatusOr<std::vector<Tensor>> Gradient(const Tensor& loss, absl::Span<const Tensor> wrt,
                                              const GradientOptions& options) {
-  const SeededTensor seeded{loss, Tensor()};
-  return Gradient(absl::MakeConstSpan(&seeded, 1), wrt, options);
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<Tensor>> {
+    const SeededTensor seeded{loss, Tensor()};
+    return Gradient(absl::MakeConstSpan(&seeded, 1), wrt, options);
+  });
 }
 
 absl::StatusOr<std::vector<Tensor>> Gradient(absl::Span<const SeededTensor> losses,
                                              absl::Span<const Tensor> wrt,
                                              const GradientOptions& options) {
-  for (const Tensor& tensor : wrt) {
-    TARTAN_RETURN_IF_ERROR(CheckFloat(tensor, "what the gradient is asked for"));
-  }
-  for (const SeededTensor& loss : losses) {
-    TARTAN_RETURN_IF_ERROR(CheckFloat(loss.tensor, "the loss"));
-    TARTAN_RETURN_IF_ERROR(CheckSeed(loss));
-  }
-  return Backward(options.ties).Run(losses, wrt);
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<Tensor>> {
+    for (const Tensor& tensor : wrt) {
+      TARTAN_RETURN_IF_ERROR(CheckFloat(tensor, "what the gradient is asked for"));
+    }
+    for (const SeededTensor& loss : losses) {
+      TARTAN_RETURN_IF_ERROR(CheckFloat(loss.tensor, "the loss"));
+      TARTAN_RETURN_IF_ERROR(CheckSeed(loss));
+    }
+    return Backward(options.ties).Run(losses, wrt);
+  });
 }
 
 absl::StatusOr<Tensor> Filled(const TensorShape& shape, double value) {
-  if (!IsFloat(shape.type)) {
-    return absl::InvalidArgumentError(absl::StrCat(shape.ToString(), " is no float"));
-  }
-  TARTAN_RETURN_IF_ERROR(CheckShape(shape));
-  std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(shape.type)));
-  StoreElement(shape.type, value, 0, bytes.data());
-  const Tensor scalar = Tensor::Constant(HostTensor({shape.type, {}}, bytes), "filled");
-  if (shape.rank() == 0) return scalar;
-  std::vector<std::string> indices;
-  for (int64_t d = 0; d < shape.rank(); ++d) indices.push_back(absl::StrCat("i", d));
-  return Apply(absl::StrCat("function (S) -> (O) { O[", absl::StrJoin(indices, ", "), " : ",
-                            absl::StrJoin(shape.dims, ", "), "] = +(S[]); }"),
-               {scalar}, "filled");
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Tensor> {
+    if (!IsFloat(shape.type)) {
+      return absl::InvalidArgumentError(absl::StrCat(shape.ToString(), " is no float"));
+    }
+    TARTAN_RETURN_IF_ERROR(CheckShape(shape));
+    std::vector<uint8_t> bytes(static_cast<size_t>(ByteWidth(shape.type)));
+    StoreElement(shape.type, value, 0, bytes.data());
+    const Tensor scalar = Tensor::Constant(HostTensor({shape.type, {}}, bytes), "filled");
+    if (shape.rank() == 0) return scalar;
+    std::vector<std::string> indices;
+    for (int64_t d = 0; d < shape.rank(); ++d) indices.push_back(absl::StrCat("i", d));
+    return Apply(absl::StrCat("function (S) -> (O) { O[", absl::StrJoin(indices, ", "), " : ",
+                              absl::StrJoin(shape.dims, ", "), "] = +(S[]); }"),
+                 {scalar}, "filled");
+  });
 }
 
 absl::StatusOr<Function> GradientFunction(const Function& function, const NamedShapes& shapes,
                                           absl::Span<const std::string> wrt,
                                           const FunctionGradientOptions& options) {
-  autodiff::GradientOptions gradient_options;
-  gradient_options.ties = options.ties;
-  gradient_options.seeded = options.seeded;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<int> positions,
-                          PositionsOf(wrt, function.input_names(), "input"));
-  TARTAN_ASSIGN_OR_RETURN(gradient_options.outputs,
-                          PositionsOf(options.of, function.output_names(), "output"));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, function.Placeholders(shapes));
-  std::vector<TensorShape> input_shapes;
-  for (const Tensor& input : inputs) input_shapes.push_back(input.shape());
-  lang::BindOptions bind_options;
-  bind_options.file = function.file();
-  bind_options.text = function.text();
-  TARTAN_ASSIGN_OR_RETURN(const ir::Program forward,
-                          lang::Bind(function.ast(), input_shapes, bind_options));
-  TARTAN_ASSIGN_OR_RETURN(ir::Program program,
-                          autodiff::Gradient(forward, positions, gradient_options));
-  const auto erase_first = [count = forward.outputs.size()](auto& items) {
-    items.erase(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(count));
-  };
-  erase_first(program.outputs);
-  erase_first(program.output_names);
-  TARTAN_ASSIGN_OR_RETURN(program, ir::ProgramBuilder(std::move(program)).Build());
-  return Function::FromTile(ir::ToTile(program), absl::StrCat("gradient of ", function.file()));
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Function> {
+    autodiff::GradientOptions gradient_options;
+    gradient_options.ties = options.ties;
+    gradient_options.seeded = options.seeded;
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<int> positions,
+                            PositionsOf(wrt, function.input_names(), "input"));
+    TARTAN_ASSIGN_OR_RETURN(gradient_options.outputs,
+                            PositionsOf(options.of, function.output_names(), "output"));
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, function.Placeholders(shapes));
+    std::vector<TensorShape> input_shapes;
+    for (const Tensor& input : inputs) input_shapes.push_back(input.shape());
+    lang::BindOptions bind_options;
+    bind_options.file = function.file();
+    bind_options.text = function.text();
+    TARTAN_ASSIGN_OR_RETURN(const ir::Program forward,
+                            lang::Bind(function.ast(), input_shapes, bind_options));
+    TARTAN_ASSIGN_OR_RETURN(ir::Program program,
+                            autodiff::Gradient(forward, positions, gradient_options));
+    const auto erase_first = [count = forward.outputs.size()](auto& items) {
+      items.erase(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(count));
+    };
+    erase_first(program.outputs);
+    erase_first(program.output_names);
+    TARTAN_ASSIGN_OR_RETURN(program, ir::ProgramBuilder(std::move(program)).Build());
+    return Function::FromTile(ir::ToTile(program), absl::StrCat("gradient of ", function.file()));
+  });
 }
 
 }  // namespace tartan::api

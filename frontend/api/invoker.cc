@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/checked_program.h"
 #include "frontend/api/composer.h"
+#include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/loaded_program.h"
 
@@ -103,37 +104,41 @@ absl::StatusOr<std::vector<HostTensor>> Invoker::Impl::Arrange(const NamedTensor
 absl::StatusOr<Invoker> Invoker::Create(std::shared_ptr<const Device> device,
                                         const Function& function, const NamedShapes& shapes,
                                         RunStatistics* statistics) {
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> placeholders, function.Placeholders(shapes));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> results, function.Apply(placeholders));
-  const std::vector<std::string> input_names = function.input_names();
-  const std::vector<std::string> output_names = function.output_names();
-  std::vector<NamedTensor> inputs;
-  std::vector<NamedTensor> outputs;
-  for (size_t i = 0; i < placeholders.size(); ++i) {
-    inputs.push_back({input_names[i], placeholders[i]});
-  }
-  for (size_t o = 0; o < results.size(); ++o) outputs.push_back({output_names[o], results[o]});
-  return Create(std::move(device), std::move(inputs), std::move(outputs), function.file(),
-                statistics);
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Invoker> {
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> placeholders, function.Placeholders(shapes));
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> results, function.Apply(placeholders));
+    const std::vector<std::string> input_names = function.input_names();
+    const std::vector<std::string> output_names = function.output_names();
+    std::vector<NamedTensor> inputs;
+    std::vector<NamedTensor> outputs;
+    for (size_t i = 0; i < placeholders.size(); ++i) {
+      inputs.push_back({input_names[i], placeholders[i]});
+    }
+    for (size_t o = 0; o < results.size(); ++o) outputs.push_back({output_names[o], results[o]});
+    return Create(std::move(device), std::move(inputs), std::move(outputs), function.file(),
+                  statistics);
+  });
 }
 
 absl::StatusOr<Invoker> Invoker::Create(std::shared_ptr<const Device> device,
                                         std::vector<NamedTensor> inputs,
                                         std::vector<NamedTensor> outputs, absl::string_view name,
                                         RunStatistics* statistics) {
-  TARTAN_RETURN_IF_ERROR(CheckNames(inputs, "input"));
-  TARTAN_RETURN_IF_ERROR(CheckNames(outputs, "output"));
-  TARTAN_RETURN_IF_ERROR(CheckInputs(inputs, outputs));
-  RunStatistics ignored;
-  auto impl = std::make_shared<Impl>();
-  TARTAN_ASSIGN_OR_RETURN(
-      impl->loaded,
-      CheckedProgram::Make(*device, TensorsOf(inputs), TensorsOf(outputs), name,
-                           /*is_checked=*/true, statistics == nullptr ? &ignored : statistics));
-  impl->device = std::move(device);
-  impl->inputs = std::move(inputs);
-  impl->outputs = std::move(outputs);
-  return Invoker(std::move(impl));
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Invoker> {
+    TARTAN_RETURN_IF_ERROR(CheckNames(inputs, "input"));
+    TARTAN_RETURN_IF_ERROR(CheckNames(outputs, "output"));
+    TARTAN_RETURN_IF_ERROR(CheckInputs(inputs, outputs));
+    RunStatistics ignored;
+    auto impl = std::make_shared<Impl>();
+    TARTAN_ASSIGN_OR_RETURN(
+        impl->loaded,
+        CheckedProgram::Make(*device, TensorsOf(inputs), TensorsOf(outputs), name,
+                             /*is_checked=*/true, statistics == nullptr ? &ignored : statistics));
+    impl->device = std::move(device);
+    impl->inputs = std::move(inputs);
+    impl->outputs = std::move(outputs);
+    return Invoker(std::move(impl));
+  });
 }
 
 const std::vector<NamedTensor>& Invoker::inputs() const { return impl_->inputs; }
@@ -141,29 +146,33 @@ const std::vector<NamedTensor>& Invoker::outputs() const { return impl_->outputs
 
 absl::StatusOr<NamedTensors> Invoker::Run(const NamedTensors& inputs,
                                           RunStatistics* statistics) const {
-  using Clock = std::chrono::steady_clock;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, impl_->Arrange(inputs));
-  const auto start = Clock::now();
-  TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, impl_->loaded.Run(values));
-  if (statistics != nullptr) {
-    statistics->latency_ms =
-        std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-    statistics->kernels = impl_->loaded.program().launches_per_run();
-  }
-  NamedTensors outputs;
-  for (size_t o = 0; o < results.size(); ++o) {
-    outputs[impl_->outputs[o].name] = std::move(results[o]);
-  }
-  return outputs;
+  return CatchOutOfMemory([&]() -> absl::StatusOr<NamedTensors> {
+    using Clock = std::chrono::steady_clock;
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, impl_->Arrange(inputs));
+    const auto start = Clock::now();
+    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, impl_->loaded.Run(values));
+    if (statistics != nullptr) {
+      statistics->latency_ms =
+          std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+      statistics->kernels = impl_->loaded.program().launches_per_run();
+    }
+    NamedTensors outputs;
+    for (size_t o = 0; o < results.size(); ++o) {
+      outputs[impl_->outputs[o].name] = std::move(results[o]);
+    }
+    return outputs;
+  });
 }
 
 absl::StatusOr<NamedTensors> Invoke(std::shared_ptr<const Device> device, const Function& function,
                                     const NamedTensors& inputs) {
-  NamedShapes shapes;
-  for (const auto& [name, value] : inputs) shapes[name] = value.shape();
-  TARTAN_ASSIGN_OR_RETURN(const Invoker invoker,
-                          Invoker::Create(std::move(device), function, shapes));
-  return invoker.Run(inputs);
+  return CatchOutOfMemory([&]() -> absl::StatusOr<NamedTensors> {
+    NamedShapes shapes;
+    for (const auto& [name, value] : inputs) shapes[name] = value.shape();
+    TARTAN_ASSIGN_OR_RETURN(const Invoker invoker,
+                            Invoker::Create(std::move(device), function, shapes));
+    return invoker.Run(inputs);
+  });
 }
 
 }  // namespace tartan::api

@@ -31,9 +31,7 @@ absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> LoadedPrograms::Get(
     std::shared_ptr<const evaluator::CompiledProgram> program,
     const std::vector<HostTensor>& constants) {
   std::lock_guard<std::mutex> lock(mutex_);
-  entries_.erase(std::remove_if(entries_.begin(), entries_.end(),
-                                [](const Entry& entry) { return entry.loaded.expired(); }),
-                 entries_.end());
+  ForgetReleased();
   for (const Entry& entry : entries_) {
     if (entry.program != program.get() || !AreSame(entry.constants, constants)) continue;
     if (auto loaded = entry.loaded.lock(); loaded != nullptr) return loaded;
@@ -43,6 +41,20 @@ absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> LoadedPrograms::Get(
                           evaluator::LoadedProgram::Load(std::move(program), constants, &pool_));
   entries_.push_back({key, constants, loaded});
   return loaded;
+}
+
+void LoadedPrograms::ForgetReleased() {
+  entries_.erase(std::remove_if(entries_.begin(), entries_.end(),
+                                [](const Entry& entry) { return entry.loaded.expired(); }),
+                 entries_.end());
+}
+
+void LoadedPrograms::ReleaseFreeFrames() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  ForgetReleased();
+  for (const Entry& entry : entries_) {
+    if (const auto loaded = entry.loaded.lock(); loaded != nullptr) loaded->ReleaseFreeFrames();
+  }
 }
 
 absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Load(
@@ -63,13 +75,19 @@ absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Load(
     if (input.constant() == nullptr) continue;
     constants.push_back(device.in_float64() ? ir::InFloat64(*input.constant()) : *input.constant());
   }
-  TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<evaluator::LoadedProgram> loaded,
-                          shared != nullptr
-                              ? shared->Get(std::move(compiled), constants)
-                              : evaluator::LoadedProgram::Load(std::move(compiled), constants));
+  TARTAN_ASSIGN_OR_RETURN(
+      std::shared_ptr<evaluator::LoadedProgram> loaded,
+      CountShortage(shared != nullptr
+                        ? shared->Get(std::move(compiled), constants)
+                        : evaluator::LoadedProgram::Load(std::move(compiled), constants),
+                    statistics));
   statistics->setup_ms += Milliseconds(setup_start);
   const auto warm_up_start = Clock::now();
-  if (loaded->program().is_newly_compiled()) TARTAN_RETURN_IF_ERROR(loaded->WarmUp());
+  if (loaded->program().is_newly_compiled()) {
+    const absl::Status warm = loaded->WarmUp();
+    if (absl::IsResourceExhausted(warm)) ++statistics->memory_shortages;
+    TARTAN_RETURN_IF_ERROR(warm);
+  }
   statistics->compile_ms += Milliseconds(warm_up_start);
   return loaded;
 }

@@ -19,6 +19,8 @@ class LoadedPrograms {
   absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Get(
       std::shared_ptr<const evaluator::CompiledProgram> program,
       const std::vector<HostTensor>& constants);
+  // Gives back the memory that was kept for runs to come.
+  void ReleaseFreeFrames();
 
  private:
   struct Entry {
@@ -26,10 +28,18 @@ class LoadedPrograms {
     std::vector<HostTensor> constants;  // keep the memory they are told by
     std::weak_ptr<evaluator::LoadedProgram> loaded;
   };
+  void ForgetReleased();
   std::mutex mutex_;  // held while something is loaded: it is loaded once
   std::vector<Entry> entries_;
   evaluator::ResidentPool pool_;
 };
+
+// `result`, a failure for lack of memory counted in `statistics`.
+template <class Result>
+Result CountShortage(Result result, RunStatistics* statistics) {
+  if (!result.ok() && absl::IsResourceExhausted(result.status())) ++statistics->memory_shortages;
+  return result;
+}
 
 // Composes, compiles, sends constants to the device. Its inputs are `placeholders`, in that order.
 // Adds to `statistics` what that took. `shared` may be null.

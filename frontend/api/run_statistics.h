@@ -14,6 +14,9 @@ struct RunStatistics {
   int64_t kernels = 0;       // launched per run
   int64_t cache_hits = 0;    // programs found compiled on disk
   int64_t cache_misses = 0;  // programs compiled
+  // Times that memory was exhausted. A session then gives up what was not used longest and tries
+  // again.
+  int64_t memory_shortages = 0;
 };
 
 struct KernelProfile {

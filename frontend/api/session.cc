@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/stage.h"
+#include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::api {
@@ -85,6 +86,12 @@ struct Session::Impl {
   void Keep(const Values& values, const StagePtr& last, const RunState& state, StagePtr stage);
   absl::StatusOr<std::vector<HostValue>> Run(const Values& values, RunStatistics* statistics,
                                              std::vector<KernelProfile>* profile);
+  // The same, with the memory that there is now.
+  absl::StatusOr<std::vector<HostValue>> TryRun(const Values& values, RunStatistics* statistics,
+                                                std::vector<KernelProfile>* profile);
+  // Drops the signature that was not used longest, but not that of `values`. False where there is
+  // no other.
+  bool DropSignature(const Values& values);
 };
 
 absl::StatusOr<Session::Impl::Values> Session::Impl::Arrange(
@@ -207,9 +214,42 @@ void Session::Impl::Keep(const Values& values, const StagePtr& last, const RunSt
   if (count > kMaxStages) dropped.splice(dropped.end(), roots);
 }
 
+bool Session::Impl::DropSignature(const Values& values) {
+  StageList dropped;  // released after the mutex is
+  std::lock_guard<std::mutex> lock(mutex);
+  const std::string own = Signature(values);
+  for (auto root = roots.end(); root != roots.begin();) {
+    --root;
+    if (root->first == own) continue;
+    dropped.splice(dropped.end(), roots, root);
+    return true;
+  }
+  return false;
+}
+
 absl::StatusOr<std::vector<HostValue>> Session::Impl::Run(const Values& values,
                                                           RunStatistics* statistics,
                                                           std::vector<KernelProfile>* profile) {
+  const int64_t kernels_before = statistics->kernels;
+  const size_t profiled_before = profile == nullptr ? 0 : profile->size();
+  // Other runs may bring signatures meanwhile: this ends nevertheless.
+  for (int tries = 0;; ++tries) {
+    const int64_t shortages_before = statistics->memory_shortages;
+    absl::StatusOr<std::vector<HostValue>> outputs =
+        CatchOutOfMemory([&] { return TryRun(values, statistics, profile); });
+    if (outputs.status() == OutOfMemory()) ++statistics->memory_shortages;
+    if (outputs.ok() || statistics->memory_shortages == shortages_before) return outputs;
+    // First what costs little to make again.
+    programs.ReleaseFreeFrames();
+    if (tries > options.max_signatures || (tries > 0 && !DropSignature(values))) return outputs;
+    statistics->kernels = kernels_before;
+    if (profile != nullptr) profile->resize(profiled_before);
+  }
+}
+
+absl::StatusOr<std::vector<HostValue>> Session::Impl::TryRun(const Values& values,
+                                                             RunStatistics* statistics,
+                                                             std::vector<KernelProfile>* profile) {
   RunState state;
   const auto begin = [&] {
     state = {};
@@ -249,40 +289,46 @@ Device& Session::device() const { return *impl_->device; }
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                          std::shared_ptr<Device> device,
                                                          SessionOptions options) {
-  auto impl = std::make_unique<Impl>();
-  for (const TensorSpec& spec : model->inputs()) {
-    impl->by_value.push_back(!spec.is_tensor() || spec.element != Element::kPlain);
-  }
-  impl->model = std::move(model);
-  impl->device = options.winograd ? device->WithWinograd(*options.winograd) : std::move(device);
-  impl->options = options;
-  return std::unique_ptr<Session>(new Session(std::move(impl)));
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<Session>> {
+    auto impl = std::make_unique<Impl>();
+    for (const TensorSpec& spec : model->inputs()) {
+      impl->by_value.push_back(!spec.is_tensor() || spec.element != Element::kPlain);
+    }
+    impl->model = std::move(model);
+    impl->device = options.winograd ? device->WithWinograd(*options.winograd) : std::move(device);
+    impl->options = options;
+    return std::unique_ptr<Session>(new Session(std::move(impl)));
+  });
 }
 
 absl::StatusOr<std::vector<HostValue>> Session::RunValues(
     const std::map<std::string, HostValue>& inputs, RunStatistics* statistics,
     std::vector<KernelProfile>* profile) {
-  RunStatistics ignored;
-  if (statistics == nullptr) statistics = &ignored;
-  TARTAN_ASSIGN_OR_RETURN(const Impl::Values values, impl_->Arrange(inputs));
-  return impl_->Run(values, statistics, profile);
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<HostValue>> {
+    RunStatistics ignored;
+    if (statistics == nullptr) statistics = &ignored;
+    TARTAN_ASSIGN_OR_RETURN(const Impl::Values values, impl_->Arrange(inputs));
+    return impl_->Run(values, statistics, profile);
+  });
 }
 
 absl::StatusOr<std::vector<HostTensor>> Session::Run(
     const std::map<std::string, HostTensor>& inputs, RunStatistics* statistics,
     std::vector<KernelProfile>* profile) {
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostValue> values,
-                          RunValues({inputs.begin(), inputs.end()}, statistics, profile));
-  std::vector<HostTensor> outputs;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (!values[i].is_tensor() || values[i].element() != Element::kPlain) {
-      return absl::FailedPreconditionError(absl::StrCat("output '", model().outputs()[i].name,
-                                                        "' is ", Describe(values[i]),
-                                                        ", no tensor of numbers"));
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<HostTensor>> {
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<HostValue> values,
+                            RunValues({inputs.begin(), inputs.end()}, statistics, profile));
+    std::vector<HostTensor> outputs;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!values[i].is_tensor() || values[i].element() != Element::kPlain) {
+        return absl::FailedPreconditionError(absl::StrCat("output '", model().outputs()[i].name,
+                                                          "' is ", Describe(values[i]),
+                                                          ", no tensor of numbers"));
+      }
+      outputs.push_back(values[i].tensor());
     }
-    outputs.push_back(values[i].tensor());
-  }
-  return outputs;
+    return outputs;
+  });
 }
 
 }  // namespace tartan::api

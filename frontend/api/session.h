@@ -35,7 +35,9 @@ struct SessionOptions {
 
 // Thread-safe: runs of one signature share its compiled program, each with its own memory. A new
 // signature is compiled by the first run that brings it, while others with the same wait for it and
-// runs of known ones go on. Weights are on the device once for all signatures.
+// runs of known ones go on. Weights are on the device once for all signatures. Where its memory
+// ends, what is kept for runs to come is given back, then the signatures that were not used
+// longest, and the run is tried again; ResourceExhausted where that does not help.
 class Session {
  public:
   static absl::StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,

@@ -125,18 +125,20 @@ absl::StatusOr<HostTensor> LoadedProgram::ReadOutput(Frame& frame, size_t output
   const compiler::KernelList& list = program_->list();
   const int buffer = list.outputs[output];
   auto bytes = std::make_shared<std::vector<uint8_t>>(list.buffers[buffer].bytes);
-  if (!bytes->empty()) {
-    TARTAN_RETURN_IF_ERROR(
-        frame.queue->ReadLater(frame.buffers[buffer], 0, absl::MakeSpan(*bytes)));
+  const absl::Span<uint8_t> memory = absl::MakeSpan(*bytes);
+  // Made first: once something is to be read later, no lack of memory may give its place back.
+  HostTensor read(list.output_shapes[output], memory, std::move(bytes));
+  if (!memory.empty()) {
+    TARTAN_RETURN_IF_ERROR(frame.queue->ReadLater(frame.buffers[buffer], 0, memory));
   }
-  absl::Span<const uint8_t> view = *bytes;
-  return HostTensor(list.output_shapes[output], view, std::move(bytes));
+  return read;
 }
 
 absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const HostTensor> inputs,
                                                            std::vector<KernelTime>* profile,
                                                            const std::function<void()>& meanwhile) {
   std::vector<HostTensor> outputs;  // outlive the frame, whose queue may still read
+  outputs.reserve(program_->list().outputs.size());
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame,
                           profile == nullptr ? TakeFrame() : MakeFrame(true));
   TARTAN_RETURN_IF_ERROR(WriteInputs(*frame, inputs));

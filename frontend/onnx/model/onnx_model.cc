@@ -14,6 +14,7 @@
 #include "frontend/onnx/model/model_reader.h"
 #include "frontend/onnx/model/value_proto.h"
 #include "proto/onnx.pb.h"
+#include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
@@ -337,14 +338,18 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::FromFile(ModelFile f
 
 absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Load(const std::string& path,
                                                                  const LoadOptions& options) {
-  TARTAN_ASSIGN_OR_RETURN(ModelFile file, ReadModelFile(path));
-  return FromFile(std::move(file), options);
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::shared_ptr<const OnnxModel>> {
+    TARTAN_ASSIGN_OR_RETURN(ModelFile file, ReadModelFile(path));
+    return FromFile(std::move(file), options);
+  });
 }
 
 absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::LoadBytes(
     absl::Span<const uint8_t> bytes, absl::string_view name) {
-  TARTAN_ASSIGN_OR_RETURN(ModelFile file, ReadModelBytes(bytes, name));
-  return FromFile(std::move(file), {});
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::shared_ptr<const OnnxModel>> {
+    TARTAN_ASSIGN_OR_RETURN(ModelFile file, ReadModelBytes(bytes, name));
+    return FromFile(std::move(file), {});
+  });
 }
 
 absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::InputBinding> bindings,
@@ -380,10 +385,12 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::Inpu
 
 absl::StatusOr<api::BoundGraph> OnnxModel::Bind(absl::Span<const api::InputBinding> bindings,
                                                 api::Resolver* resolver) const {
-  absl::StatusOr<api::BoundGraph> bound = absl::InternalError("not bound");
-  TARTAN_RETURN_IF_ERROR(
-      WithDeepStack(impl_->depth, [&] { bound = impl_->Bind(bindings, resolver); }));
-  return bound;
+  return CatchOutOfMemory([&]() -> absl::StatusOr<api::BoundGraph> {
+    absl::StatusOr<api::BoundGraph> bound = absl::InternalError("not bound");
+    TARTAN_RETURN_IF_ERROR(
+        WithDeepStack(impl_->depth, [&] { bound = impl_->Bind(bindings, resolver); }));
+    return bound;
+  });
 }
 
 }  // namespace tartan::onnx

@@ -1,8 +1,11 @@
 // The memory that sessions take, and what they do where it ends.
+#include <atomic>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "frontend/api/function.h"
+#include "frontend/api/invoker.h"
 #include "frontend/api/session.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,6 +16,7 @@ namespace tartan::api {
 namespace {
 
 using ::testing::Each;
+using ::testing::HasSubstr;
 
 // So many elements of the vectors below.
 constexpr int64_t kElements = 1 << 20;
@@ -94,6 +98,52 @@ TEST_F(SessionMemory, IsGivenBackWithTheSession) {
   for (int64_t size = 1; size <= 3; ++size) ASSERT_TRUE(RunOn(*session, size).ok());
   session = nullptr;
   EXPECT_EQ(Allocated(), before);
+}
+
+TEST_F(SessionMemory, OfWhatWasNotUsedLongestIsGivenUpWhereItEnds) {
+  std::vector<int64_t> bound;
+  const auto session = Make([&](const Tensor& x, Resolver*) {
+    bound.push_back(x.dims()[0]);
+    return Apply(kTimesSum, {x, Tensor::Constant(Constant(kElements, 1))});  // of its own
+  });
+  LeaveFree(2 * kBytes + kBytes / 2);
+  for (int64_t size : {1, 2, 1, 3}) {
+    const absl::Status status = RunOn(*session, size);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  bound.clear();
+  RunStatistics statistics;
+  ASSERT_TRUE(RunOn(*session, 1, &statistics).ok());
+  EXPECT_EQ(statistics.memory_shortages, 0);
+  EXPECT_TRUE(bound.empty()) << "it was used later than another";
+  ASSERT_TRUE(RunOn(*session, 2, &statistics).ok());
+  EXPECT_EQ(bound.back(), 2);
+  EXPECT_GT(statistics.memory_shortages, 0);
+}
+
+TEST_F(SessionMemory, IsReportedAsExhaustedWhereNothingHelps) {
+  const auto session = MakeWithWeight(kTimesSum);
+  ASSERT_TRUE(RunOn(*session, 1).ok());
+  LeaveFree(2 * kBytes);
+  for (int i = 0; i < 2; ++i) {
+    const absl::Status status = session->Run({{"x", Constant(2 * kElements, 2)}}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    ASSERT_TRUE(RunOn(*session, 1).ok());
+  }
+}
+
+TEST_F(SessionMemory, IsReportedAsExhaustedWhereTheHostsIs) {
+  std::atomic<bool> is_short = true;
+  const auto session = Make([&](const Tensor& x, Resolver*) -> absl::StatusOr<Tensor> {
+    if (is_short) throw std::bad_alloc();
+    return Apply(kTimesSum, {x, Tensor::Constant(Constant(kElements, 1))});
+  });
+  absl::Status status;
+  EXPECT_NO_THROW(status = RunOn(*session, 1));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("memory"));
+  is_short = false;
+  EXPECT_TRUE(RunOn(*session, 1).ok()) << "a failure leaves nothing locked";
 }
 
 }  // namespace
