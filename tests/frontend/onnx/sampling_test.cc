@@ -1,5 +1,6 @@
 // Operators that read at positions which are data: what the official cases leave out.
 #include <cmath>
+#include <limits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -226,6 +227,26 @@ TEST(MaxRoiPool, ChecksItsAttribute) {
                      {Ramp(4, 4), Values({1, 5}, {0, 0, 0, 1, 2})},
                      Attribute("pooled_shape", std::vector<int64_t>{1})}),
               HasSubstr("attribute 'pooled_shape' is [1]"));
+}
+
+TEST(MaxRoiPool, FindsNothingInRegionsThatAreNoNumbers) {
+  const double nan = std::nan("");
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto y = EvaluateTensor(
+      {"MaxRoiPool",
+       18,
+       {Ramp(4, 4), Values({3, 5}, {0, nan, nan, nan, nan, 0, 0, nan, 1, 1, 0, -infinity, 0,
+                                    infinity, 1})},
+       Attribute("pooled_shape", std::vector<int64_t>{1, 1})});
+  EXPECT_THAT(y.ToDoubles(), ElementsAre(0, 0, 0));
+}
+
+TEST(MaxRoiPool, RefusesMoreBinsThanFitATable) {
+  EXPECT_THAT(Error({"MaxRoiPool",
+                     18,
+                     {Ramp(4, 4), Values({1, 5}, {0, 0, 0, 1, 2})},
+                     Attribute("pooled_shape", std::vector<int64_t>{1, int64_t{1} << 26})}),
+              HasSubstr("a table of 1 x 67108864"));
 }
 
 }  // namespace

@@ -280,7 +280,8 @@ struct Spans {
   int64_t longest = 1;
 
   // The elements of each bin in a row, -1 behind them.
-  HostTensor Table(int64_t regions, int64_t count) const {
+  absl::StatusOr<HostTensor> Table(int64_t regions, int64_t count) const {
+    TARTAN_RETURN_IF_ERROR(CheckTable({regions, count, longest}));
     std::vector<int32_t> places;
     for (const auto& [first, last] : bins) {
       for (int64_t i = 0; i < longest; ++i) {
@@ -295,7 +296,8 @@ struct Spans {
 // overlap where they do not divide it.
 Spans BinSpans(const HostTensor& regions, int64_t low, int64_t count, float scale, int64_t size) {
   Spans spans;
-  const auto bounded = [](double v, double most) { return std::min(std::max(v, 0.0), most); };
+  // A region that is no number has no elements.
+  const auto bounded = [](double v, double most) { return v > 0 ? std::min(v, most) : 0.0; };
   for (int64_t r = 0; r < regions.shape().dims[0]; ++r) {
     const auto edge = [&](int64_t column) {
       const float value = static_cast<float>(regions.GetDouble(5 * r + column));
@@ -327,13 +329,17 @@ Outputs MaxRoiPool(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(bins.scale, context.Float("spatial_scale", 1.0f));
   TARTAN_ASSIGN_OR_RETURN(const Sizes dims, ResultDims(context, bins, 5));
   if (IsEmpty(dims)) return Zeros(context, x.type(), dims);
+  TARTAN_RETURN_IF_ERROR(CheckTable({dims[0], bins.height}));
+  TARTAN_RETURN_IF_ERROR(CheckTable({dims[0], bins.width}));
   const int64_t height = x.dims()[2];
   const int64_t width = x.dims()[3];
   const auto place = [=](absl::Span<const HostTensor> operands) -> HostTensors {
+    std::vector<HostTensor> tables(2);
     const Spans rows = BinSpans(operands[0], 2, bins.height, bins.scale, height);
+    TARTAN_ASSIGN_OR_RETURN(tables[0], rows.Table(dims[0], bins.height));
     const Spans columns = BinSpans(operands[0], 1, bins.width, bins.scale, width);
-    return std::vector<HostTensor>{rows.Table(dims[0], bins.height),
-                                   columns.Table(dims[0], bins.width)};
+    TARTAN_ASSIGN_OR_RETURN(tables[1], columns.Table(dims[0], bins.width));
+    return tables;
   };
   TARTAN_ASSIGN_OR_RETURN(
       Tensor images,
