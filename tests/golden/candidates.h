@@ -17,8 +17,8 @@ namespace tartan::golden {
 std::string Digest(absl::string_view text);
 
 // A CompileOptions::planner that takes the cost model's choice and adds the first `count`
-// candidates of each kernel to `text`: plan, cost, kernels, and whether a plan book gives it back.
-// All that it is given outlives it.
+// candidates of each kernel to `text`: plan, cost, kernels, and whether the tuning database gives
+// it back. All that it is given outlives it.
 std::function<plan::PlannedKernel(const poly::FlatContraction&, const std::vector<bool>&)>
 CandidateRecorder(int count, const HardwareSettings& settings, const codegen::Dialect& dialect,
                   std::string* text);

@@ -1,4 +1,4 @@
-// Semantic tree to source text, for the language a dialect describes. Deterministic.
+// Loop IR to source text, for the language a dialect describes. Deterministic.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Short constructors for semantic trees. Integer identities with literals (x + 0, x * 1, 2 + 3)
+// Short constructors for loop IR. Integer identities with literals (x + 0, x * 1, 2 + 3)
 // are applied on the way, so that lowered index arithmetic reads well.
 #pragma once
 

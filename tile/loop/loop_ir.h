@@ -1,4 +1,4 @@
-// The semantic tree: what a kernel does, in terms every C-like kernel language has. Immutable
+// The loop IR: what a kernel does, in terms every C-like kernel language has. Immutable
 // nodes; built by lower, rewritten by simplify, printed by codegen, run by interpret.
 #pragma once
 

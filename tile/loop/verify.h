@@ -7,7 +7,7 @@
 
 namespace tartan::loop {
 
-// Internal, naming the kernel and the statement or expression, unless: types are as sem.h says;
+// Internal, naming the kernel and the statement or expression, unless: types are as loop_ir.h says;
 // every name is declared where it is used, with that type, once within its scopes; only mutable
 // variables are assigned and only outputs and arrays stored to; local arrays are declared in the
 // kernel's own scope; vector conditions are combined only where what they compared is equally wide

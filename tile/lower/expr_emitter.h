@@ -1,4 +1,4 @@
-// Scalar expressions of a kernel as semantic-tree expressions, at one position after another of a
+// Scalar expressions of a kernel as loop IR expressions, at one position after another of a
 // register tile and in vectors, with what several uses share computed once into a variable.
 #pragma once
 

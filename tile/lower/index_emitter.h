@@ -1,4 +1,4 @@
-// The index arithmetic of a kernel as semantic-tree expressions.
+// The index arithmetic of a kernel as loop IR expressions.
 #pragma once
 
 #include <cstdint>

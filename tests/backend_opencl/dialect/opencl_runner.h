@@ -1,4 +1,4 @@
-// Runs a semantic tree through the OpenCL dialect on the first OpenCL device: for tests only,
+// Runs loop IR through the OpenCL dialect on the first OpenCL device: for tests only,
 // straight on the OpenCL API.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Runs a kernel list on the host with the semantic tree's interpreter.
+// Runs a kernel list on the host with the interpreter of the loop IR.
 #pragma once
 
 #include <vector>
