@@ -8,7 +8,7 @@ build_packages=(
   ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
   liblept5
 )
-test_packages=(libgtest-dev libgmock-dev libonnx-testdata clang)
+test_packages=(libgtest-dev libgmock-dev libonnx-testdata clang clang-format-14)
 # What is measured beside is optional: what is not there is left out.
 bench_packages=(libbenchmark-dev libdnnl-dev libopenblas-dev libclblast-dev)
 

@@ -1,0 +1,181 @@
+// Sources, functions and folders stay as small as CONTRIBUTING.md says. What is larger is listed
+// with its size and may only shrink: the lists are what is left to do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "tests/repo/source_tree.h"
+
+namespace tartan::repo {
+namespace {
+
+using ::testing::IsEmpty;
+using Sizes = std::map<std::string, int>;
+
+constexpr int kHeaderLines = 250;
+constexpr int kSourceLines = 400;
+constexpr int kFunctionLines = 60;
+constexpr int kFolderSources = 40;
+
+const Sizes& LongSources() {
+  static const auto& sources = *new Sizes{
+      {"backend_opencl/dialect/opencl_helpers.cc", 409},
+      {"tests/backend_opencl/disk_cache_test.cc", 414},
+      {"tests/tile/compiler/programs.cc", 525},
+      {"tile/codegen/write_kernel.cc", 413},
+      {"tile/loop/expr_rewriter.cc", 436},
+      {"tile/loop/interpret.cc", 402},
+      {"tile/lower/lower_kernel.cc", 471},
+      {"tile/plan/cpu/cpu_plan.cc", 422},
+      {"tile/poly/build_kernel.cc", 439},
+  };
+  return sources;
+}
+
+// By the first line of the function; most are one switch.
+const Sizes& LongFunctions() {
+  static const auto& functions = *new Sizes{
+      {"backend_opencl/dialect/opencl_operations.cc: absl::string_view FloatFunction(ScalarOp op) "
+       "{",
+       62},
+      {"frontend/onnx/families/microsoft/quantized_layers.cc: "
+       "Values GatherBlockQuantized(NodeContext& context) {",
+       71},
+      {"tile/autodiff/elementwise_gradient.cc: "
+       "ValueId UnaryGradient(Emitter& e, ScalarOp op, ValueId x, ValueId y, ValueId g) {",
+       62},
+      {"tile/ir/scalar.cc: double ApplyUnary(ScalarOp op, double x) {", 62},
+      {"tile/loop/scalar_value.cc: double EvaluateUnaryReal(ScalarOp op, double x) {", 62},
+      {"tile/plan/cpu/cpu_cost.cc: "
+       "CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {",
+       62},
+  };
+  return functions;
+}
+
+const Sizes& LargeFolders() {
+  static const auto& folders = *new Sizes{
+      {"frontend/api", 47},
+      {"frontend/cli", 45},
+      {"tests/frontend/onnx", 67},
+      {"tile/poly", 41},
+  };
+  return folders;
+}
+
+bool IsSource(const std::string& path) {
+  return absl::EndsWith(path, ".h") || absl::EndsWith(path, ".cc");
+}
+
+// What is larger than its limit, and than its exception; and exceptions for what is not too large.
+std::vector<std::string> Offences(const Sizes& sizes, const Sizes& exceptions,
+                                  const std::map<std::string, int>& limits) {
+  std::vector<std::string> offences;
+  for (const auto& [name, size] : sizes) {
+    const int limit = limits.at(name);
+    const auto exception = exceptions.find(name);
+    if (size > (exception == exceptions.end() ? limit : exception->second)) {
+      offences.push_back(absl::StrCat(name, " has ", size, ", at most ", limit, " are wanted"));
+    }
+  }
+  for (const auto& [name, size] : exceptions) {
+    const auto it = sizes.find(name);
+    if (it == sizes.end() || it->second <= limits.at(name)) {
+      offences.push_back(absl::StrCat(name, " needs no exception"));
+    }
+  }
+  return offences;
+}
+
+TEST(Limits, SourcesAreShortOrListed) {
+  Sizes sizes;
+  Sizes limits;
+  for (const std::string& path : SourceFiles()) {
+    if (!IsSource(path)) continue;
+    sizes[path] = static_cast<int>(LinesOf(path).size());
+    limits[path] = absl::EndsWith(path, ".h") ? kHeaderLines : kSourceLines;
+  }
+  ASSERT_GT(sizes.size(), 500u);
+  EXPECT_THAT(Offences(sizes, LongSources(), limits), IsEmpty());
+}
+
+TEST(Limits, FoldersAreSmallOrListed) {
+  Sizes sizes;
+  Sizes limits;
+  for (const std::string& path : SourceFiles()) {
+    if (!IsSource(path)) continue;
+    const std::string folder = path.substr(0, path.rfind('/'));
+    ++sizes[folder];
+    limits[folder] = kFolderSources;
+  }
+  EXPECT_THAT(Offences(sizes, LargeFolders(), limits), IsEmpty());
+}
+
+bool BeginsWithWord(absl::string_view line, const std::set<std::string>& words) {
+  size_t end = 0;
+  while (end < line.size() && line[end] >= 'a' && line[end] <= 'z') ++end;
+  return words.count(std::string(line.substr(0, end))) > 0;
+}
+
+// The number of the line that ends the head which begins at `first` with "{"; nothing where it ends
+// otherwise. Form is clang-format's.
+std::optional<size_t> EndOfHead(const std::vector<std::string>& lines, size_t first) {
+  constexpr size_t kMostLines = 12;
+  for (size_t l = first; l < lines.size() && l < first + kMostLines; ++l) {
+    if (absl::EndsWith(lines[l], "{")) return l;
+    if (absl::EndsWith(lines[l], ";") || absl::EndsWith(lines[l], "}")) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Functions with heads indented by `indent`, by their first line, with their lines. Types and
+// tables are none.
+void AddFunctions(const std::string& path, const std::vector<std::string>& lines,
+                  const std::string& indent, Sizes* functions) {
+  const std::set<std::string> others = {"namespace", "class", "struct", "enum",   "union",
+                                        "if",        "for",   "while",  "switch", "return",
+                                        "case",      "do",    "else",   "extern"};
+  for (size_t first = 0; first < lines.size(); ++first) {
+    absl::string_view line = lines[first];
+    if (!absl::ConsumePrefix(&line, indent) || line.empty()) continue;
+    if (absl::StrContains(" }#/)", line.substr(0, 1)) || BeginsWithWord(line, others)) continue;
+    const std::optional<size_t> head = EndOfHead(lines, first);
+    if (!head) continue;
+    bool is_function = !absl::EndsWith(lines[*head], "= {");
+    bool has_parameters = false;
+    for (size_t l = first; l <= *head; ++l) {
+      has_parameters = has_parameters || absl::StrContains(lines[l], "(");
+    }
+    is_function = is_function && has_parameters;
+    if (!is_function) continue;
+    size_t last = *head + 1;
+    while (last < lines.size() && !absl::StartsWith(lines[last], indent + "}")) ++last;
+    const std::string name = absl::StrCat(path, ": ", line);
+    (*functions)[name] = static_cast<int>(last - first) + 1;
+    first = last;
+  }
+}
+
+TEST(Limits, FunctionsAreShortOrListed) {
+  Sizes sizes;
+  Sizes limits;
+  for (const std::string& path : SourceFiles()) {
+    if (!IsSource(path) || absl::StartsWith(path, "tests/")) continue;
+    for (const char* indent : {"", "  "}) AddFunctions(path, LinesOf(path), indent, &sizes);
+  }
+  ASSERT_GT(sizes.size(), 2000u);
+  for (const auto& [name, size] : sizes) limits[name] = kFunctionLines;
+  for (const auto& [name, size] : LongFunctions()) limits[name] = kFunctionLines;
+  EXPECT_THAT(Offences(sizes, LongFunctions(), limits), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tartan::repo
