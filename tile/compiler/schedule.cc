@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
+#include "tile/plan/select_plan.h"
 #include "tile/poly/build_kernel.h"
 
 namespace tartan::compiler {

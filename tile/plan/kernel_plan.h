@@ -84,14 +84,4 @@ struct PlannedKernel {
   bool is_unrolled = false;  // `flat` is poly::Unroll of the kernel
 };
 
-// The best plan that the device's cost model finds; never fails. CPU devices are those with
-// settings.threads == 1. `is_constant` tells of each tensor whether its copy can be made once.
-PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                         const std::vector<bool>& is_constant);
-
-// Up to `count` plans, the one that PlanKernel returns first: what is worth measuring.
-std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
-                                          const HardwareSettings& settings,
-                                          const std::vector<bool>& is_constant, int count);
-
 }  // namespace tartan::plan

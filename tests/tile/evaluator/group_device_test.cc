@@ -12,6 +12,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/plan/kernel_plan.h"
+#include "tile/plan/select_plan.h"
 
 namespace tartan::evaluator {
 namespace {

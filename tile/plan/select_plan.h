@@ -1,0 +1,22 @@
+// Which plan a kernel gets: every planner proposes, one place decides.
+#pragma once
+
+#include <vector>
+
+#include "tile/base/hardware_settings.h"
+#include "tile/plan/kernel_plan.h"
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::plan {
+
+// The best plan that the device's cost model finds; never fails. CPU devices are those with
+// settings.threads == 1. `is_constant` tells of each tensor whether its copy can be made once.
+PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                         const std::vector<bool>& is_constant);
+
+// Up to `count` plans, the one that PlanKernel returns first: what is worth measuring.
+std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
+                                          const HardwareSettings& settings,
+                                          const std::vector<bool>& is_constant, int count);
+
+}  // namespace tartan::plan
