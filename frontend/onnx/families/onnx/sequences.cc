@@ -1,6 +1,7 @@
 // Sequences and optionals: lists of values while a model is imported; nothing of them reaches a
 // device.
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/import/operator_table.h"
@@ -87,32 +88,46 @@ absl::StatusOr<Tensor> WithAxis(const NodeContext& context, const Tensor& x, int
   return Reshape(context, x, dims);
 }
 
+// All elements have one type, one rank and, but along `joined` where that is no new axis, one
+// size along each axis.
+absl::Status CheckJoined(absl::Span<const Tensor> elements, std::optional<size_t> joined) {
+  for (const Tensor& element : elements) {
+    const std::vector<int64_t>& expected = elements[0].dims();
+    std::vector<int64_t> dims = element.dims();
+    if (joined.has_value() && dims.size() == expected.size()) dims[*joined] = expected[*joined];
+    if (dims != expected || element.type() != elements[0].type()) {
+      return Invalid("elements ", elements[0].shape().ToString(), " and ",
+                     element.shape().ToString(), " do not fit together");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Joins the elements along an axis, which is new where new_axis is 1.
 Values ConcatFromSequence(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> elements, SequenceOperand(context, 0));
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis"));
-  TARTAN_ASSIGN_OR_RETURN(const int64_t is_new, context.Int("new_axis", 0));
+  TARTAN_ASSIGN_OR_RETURN(const int64_t new_axis, context.Int("new_axis", 0));
+  const bool is_new = new_axis != 0;
   if (elements.empty()) return Invalid("the sequence is empty");
   std::vector<Tensor> parts;
   for (const Value& element : elements) {
     if (!element.is_tensor()) return Invalid("an element is no tensor");
+    if (element.element() != elements[0].element()) {
+      return Invalid("elements of types ", api::Name(elements[0].element()), " and ",
+                     api::Name(element.element()), " do not fit together");
+    }
     if (element.is_strings() && element.words() != elements[0].words()) {
       return Unsupported("joining strings of several origins");
     }
     parts.push_back(element.tensor());
   }
-  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, parts[0].rank() + (is_new != 0 ? 1 : 0)));
-  for (Tensor& part : parts) {
-    if (is_new != 0) {
+  TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, parts[0].rank() + (is_new ? 1 : 0)));
+  TARTAN_RETURN_IF_ERROR(
+      CheckJoined(parts, is_new ? std::nullopt : std::optional(static_cast<size_t>(axis))));
+  if (is_new) {
+    for (Tensor& part : parts) {
       TARTAN_ASSIGN_OR_RETURN(part, WithAxis(context, part, axis));
-    }
-    std::vector<int64_t> expected = parts[0].dims();
-    if (part.rank() == static_cast<int64_t>(expected.size())) {
-      expected[static_cast<size_t>(axis)] = part.dims()[static_cast<size_t>(axis)];
-    }
-    if (part.dims() != expected || part.type() != parts[0].type()) {
-      return Invalid("elements ", parts[0].shape().ToString(), " and ", part.shape().ToString(),
-                     " do not fit together");
     }
   }
   TARTAN_ASSIGN_OR_RETURN(Tensor joined, ConcatOf(context, parts, axis));
