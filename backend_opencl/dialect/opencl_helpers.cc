@@ -87,7 +87,7 @@ constexpr Helper kUnsignedHelpers[] = {
 )"},
 };
 
-// fmax and fmin drop NaN; these hand it on.
+// fmax and fmin drop NaN; these hand it on. The sum of -0 and 0 is 0.
 constexpr Helper kFloatHelpers[] = {
     {"max", R"(static inline $T tt_max_$T($T a, $T b) {
   return a > b || a != a ? a : b;
@@ -102,7 +102,7 @@ constexpr Helper kFloatHelpers[] = {
 }
 )"},
     {"sign", R"(static inline $T tt_sign_$T($T x) {
-  return x > 0 ? 1 : x < 0 ? -1 : x;
+  return x > 0 ? 1 : x < 0 ? -1 : x + 0;
 }
 )"},
     {"fmod", R"(static inline $T tt_fmod_$T($T a, $T b) {
@@ -137,7 +137,7 @@ constexpr Helper kFloatVectorHelpers[] = {
 }
 )"},
     {"sign", R"(static inline $T tt_sign_$T($T x) {
-  return select(select(x, ($T)(-1), x < 0), ($T)(1), x > 0);
+  return select(select(x + 0, ($T)(-1), x < 0), ($T)(1), x > 0);
 }
 )"},
 };

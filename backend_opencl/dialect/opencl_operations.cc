@@ -284,8 +284,6 @@ Code ApplyInteger(ScalarOp op, const Type& type, absl::Span<const Code> x) {
     case ScalarOp::kSign:
       if (!is_signed) return Call("min", {typed(x[0]), typed(IntLiteral(1, type))});
       return Call("clamp", {typed(x[0]), typed(IntLiteral(-1, type)), typed(IntLiteral(1, type))});
-    case ScalarOp::kRecip:
-      return CallHelper("div", type, {IntLiteral(1, type), x[0]});
     case ScalarOp::kDiv:
     case ScalarOp::kMod:
     case ScalarOp::kFmod:

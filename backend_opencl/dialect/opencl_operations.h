@@ -1,4 +1,4 @@
-// The scalar operations in OpenCL C, as tile/loop/scalar_value.h defines them.
+// The scalar operations in OpenCL C, as tile/base/scalar_value.h defines them.
 #pragma once
 
 #include "absl/types/span.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
-#include "tile/ir/scalar.h"
+#include "tile/base/scalar_value.h"
 
 namespace tartan::cli {
 namespace {
@@ -39,7 +39,7 @@ double Spacing(DataType type, double magnitude) {
 }
 
 double Error(double actual, double exact, DataType type) {
-  const double rounded = ir::RoundReal(exact, type);
+  const double rounded = RoundReal(exact, type);
   if (std::isfinite(actual) && std::isfinite(rounded)) return std::abs(actual - exact);
   const bool is_same = actual == rounded || (std::isnan(actual) && std::isnan(rounded));
   return is_same ? 0 : kInfinity;

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "tile/base/match.h"
+#include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/program_builder.h"
-#include "tile/ir/scalar.h"
 #include "tile/ir/type_rules.h"
 
 namespace tartan::ir {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/index_scan.h"
-#include "tile/ir/scalar.h"
 #include "tile/ir/type_rules.h"
 
 namespace tartan::ir {

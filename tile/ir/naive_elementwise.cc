@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "tile/ir/scalar.h"
+#include "tile/base/scalar_value.h"
 #include "tile/ir/type_rules.h"
 
 namespace tartan::ir {

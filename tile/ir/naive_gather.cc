@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "tile/base/scalar_value.h"
 #include "tile/ir/naive_special.h"
-#include "tile/ir/scalar.h"
 
 namespace tartan::ir {
 namespace {

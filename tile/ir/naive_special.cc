@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "tile/base/scalar_value.h"
 #include "tile/ir/random.h"
-#include "tile/ir/scalar.h"
 
 namespace tartan::ir {
 namespace {

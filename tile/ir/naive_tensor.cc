@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "tile/ir/scalar.h"
+#include "tile/base/scalar_value.h"
 
 namespace tartan::ir {
 

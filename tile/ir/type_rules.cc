@@ -3,16 +3,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/scalar_value.h"
 
 namespace tartan::ir {
 namespace {
-
-bool IsBitFunction(ScalarOp op) {
-  return op == ScalarOp::kBitNot || op == ScalarOp::kBitAnd || op == ScalarOp::kBitOr ||
-         op == ScalarOp::kBitXor;
-}
-
-bool IsShift(ScalarOp op) { return op == ScalarOp::kShiftLeft || op == ScalarOp::kShiftRight; }
 
 bool IsLogic(ScalarOp op) {
   return op == ScalarOp::kLogicalNot || op == ScalarOp::kLogicalAnd || op == ScalarOp::kLogicalOr;
@@ -67,26 +61,18 @@ absl::Status CheckLiterals(const Program& program, absl::Span<const ValueId> val
   return absl::OkStatus();
 }
 
-bool IsFloatFunction(ScalarOp op) {
-  return op == ScalarOp::kSqrt || op == ScalarOp::kRecip || op == ScalarOp::kAtan2 ||
-         (op >= ScalarOp::kExp && op <= ScalarOp::kSigmoid);
-}
-
 absl::StatusOr<DataType> ElementwiseType(ScalarOp op, absl::Span<const OperandInfo> operands) {
   if (op == ScalarOp::kCast) return operands[0].type;
   if (op == ScalarOp::kSelect) return CommonType(operands.subspan(1));
   if (IsLogic(op)) return DataType::kBool;
   const DataType type = CommonType(operands);
   if (IsFloatFunction(op) && !IsFloat(type)) return DataType::kFloat32;
-  if ((IsBitFunction(op) && IsFloat(type)) || (IsShift(op) && !IsInteger(type))) {
-    return absl::InvalidArgumentError(absl::StrCat(Name(op), " does not exist for ", Name(type)));
-  }
-  const bool is_dot = op == ScalarOp::kDot16 || op == ScalarOp::kDot8 || op == ScalarOp::kDot8u;
-  if (is_dot && type != DataType::kInt32) {
+  if (IsDefined(op, type)) return type;
+  if (IsDefined(op, DataType::kInt32) && !IsDefined(op, DataType::kInt64)) {
     return absl::InvalidArgumentError(
         absl::StrCat(Name(op), " exists for int32 only, not for ", Name(type)));
   }
-  return type;
+  return absl::InvalidArgumentError(absl::StrCat(Name(op), " does not exist for ", Name(type)));
 }
 
 DataType OperandType(const Program& program, ValueId value, int i) {

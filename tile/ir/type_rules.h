@@ -22,14 +22,12 @@ OperandInfo InfoOf(const Value& value);
 // weak float that of any float (with integers it makes float32). Requires at least one operand.
 DataType CommonType(absl::Span<const OperandInfo> operands);
 
-// The function exists for floats only: integers are converted to float32 first.
-bool IsFloatFunction(ScalarOp op);
-
 // InvalidArgument for a weak integer among `values` that an integer type cannot hold.
 absl::Status CheckLiterals(const Program& program, absl::Span<const ValueId> values, DataType type);
 
 // The type in which `op` computes (of the last two operands for kSelect; the operand's own for
-// kCast). InvalidArgument where the function does not exist for the type.
+// kCast; float32 where a function of floats meets integers). InvalidArgument where the function
+// does not exist for the type.
 absl::StatusOr<DataType> ElementwiseType(ScalarOp op, absl::Span<const OperandInfo> operands);
 
 // The type to which operand `i` of the elementwise operation `value` is converted before the

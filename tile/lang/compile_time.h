@@ -25,9 +25,10 @@ struct CompileTimeScalar {
   std::string ToString() const;
 };
 
-// The function's value, exact for integers, double where an operand is one; nullopt for a function
-// (or a number of operands) that is not evaluated here. InvalidArgument on overflow and on
-// division by zero of integers.
+// The function's value as base/scalar_value.h defines it: of integers where that is exact, of bools
+// alone as bool, of doubles where an operand is one (then a bool counts as 0 or 1). nullopt for a
+// function (or a number of operands) that is not evaluated here. InvalidArgument where integers
+// overflow, are divided by zero or shifted by a negative count.
 absl::StatusOr<std::optional<CompileTimeScalar>> FoldCall(
     absl::string_view function, absl::Span<const CompileTimeScalar> operands);
 

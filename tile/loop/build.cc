@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tile/loop/scalar_value.h"
+#include "tile/base/scalar_value.h"
 
 namespace tartan::loop {
 namespace {
@@ -25,7 +25,7 @@ bool IsIntegerOrBool(Type type) {
 }
 
 ExprPtr IntOfType(int64_t value, Type type) {
-  return MakeExpr(type, IntLiteral{Normalize(Scalar{value, 0}, type.element).integer});
+  return MakeExpr(type, IntLiteral{NormalizeScalar(Scalar{value, 0}, type.element).integer});
 }
 
 // The operand in `type`, where it is an integer literal or a scalar to be splatted.
@@ -69,7 +69,7 @@ ExprPtr Fold(ScalarOp op, Type type, absl::Span<const ExprPtr> operands) {
   }
   const DataType operand_type = operands.back()->type.element;
   if (!IsDefined(op, operand_type)) return nullptr;
-  const Scalar result = Evaluate(op, operand_type, values);
+  const Scalar result = EvaluateScalar(op, operand_type, values);
   return MakeExpr(type, IntLiteral{result.integer});
 }
 
@@ -147,7 +147,7 @@ std::optional<int64_t> LiteralValue(const ExprPtr& expr) {
 ExprPtr Int(int64_t value, DataType type) { return IntOfType(value, Type{type, 1}); }
 
 ExprPtr Float(double value, DataType type) {
-  return MakeExpr(Type{type, 1}, FloatLiteral{Normalize(Scalar{0, value}, type).real});
+  return MakeExpr(Type{type, 1}, FloatLiteral{NormalizeScalar(Scalar{0, value}, type).real});
 }
 
 ExprPtr Bool(bool value) { return Int(value ? 1 : 0, DataType::kBool); }
@@ -225,7 +225,7 @@ ExprPtr Cast(ExprPtr value, DataType type) {
   if (value->type.element == type) return value;
   const Type result{type, value->type.lanes};
   if (const auto literal = LiteralValue(value)) {
-    const Scalar converted = Convert(Scalar{*literal, 0}, value->type.element, type);
+    const Scalar converted = ConvertScalar(Scalar{*literal, 0}, value->type.element, type);
     if (IsFloat(type)) return MakeExpr(result, FloatLiteral{converted.real});
     return MakeExpr(result, IntLiteral{converted.integer});
   }

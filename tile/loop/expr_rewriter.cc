@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "tile/base/match.h"
+#include "tile/base/scalar_value.h"
 #include "tile/loop/build.h"
-#include "tile/loop/scalar_value.h"
 
 namespace tartan::loop {
 namespace {
@@ -260,8 +260,9 @@ ExprPtr ExprRewriter::RewriteApply(const ExprPtr& expr, const Apply& apply) {
     std::vector<Scalar> values;
     for (const ExprPtr& operand : operands) values.push_back(LiteralScalar(operand));
     const DataType from = operands.back()->type.element;
-    const Scalar value = apply.op == ScalarOp::kCast ? Convert(values[0], from, expr->type.element)
-                                                     : Evaluate(apply.op, from, values);
+    const Scalar value = apply.op == ScalarOp::kCast
+                             ? ConvertScalar(values[0], from, expr->type.element)
+                             : EvaluateScalar(apply.op, from, values);
     return MakeLiteral(expr->type, value);
   }
   if (apply.op == ScalarOp::kCast) {

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/float16.h"
 #include "tile/base/match.h"
+#include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
-#include "tile/loop/scalar_value.h"
 #include "tile/loop/verify.h"
 
 namespace tartan::loop {
@@ -223,7 +223,8 @@ class Group {
       if (bytes == nullptr) return;
       const int64_t width = ByteWidth(store.stored);
       for (int lane = 0; lane < type.lanes; ++lane) {
-        const Scalar converted = Convert(value[lane], type.element, ComputeType(store.stored));
+        const Scalar converted =
+            ConvertScalar(value[lane], type.element, ComputeType(store.stored));
         WriteElement(store.stored, converted, bytes + lane * width);
       }
     }
@@ -236,8 +237,8 @@ class Group {
       uint8_t* bytes = Locate(update.buffer, update.index, 1, item);
       if (bytes == nullptr) return;
       const Scalar operands[] = {ReadElement(update.stored, bytes),
-                                 Convert(value[0], update.value->type.element, type)};
-      WriteElement(update.stored, loop::Evaluate(update.op, type, operands), bytes);
+                                 ConvertScalar(value[0], update.value->type.element, type)};
+      WriteElement(update.stored, EvaluateScalar(update.op, type, operands), bytes);
     }
   }
 
@@ -300,7 +301,7 @@ class Group {
     const int64_t width = ByteWidth(load.stored);
     for (int lane = 0; lane < type.lanes; ++lane) {
       const Scalar element = ReadElement(load.stored, bytes + lane * width);
-      result[lane] = Convert(element, ComputeType(load.stored), type.element);
+      result[lane] = ConvertScalar(element, ComputeType(load.stored), type.element);
     }
     return result;
   }
@@ -328,8 +329,8 @@ class Group {
         values[i] = operands[i][operands[i].size() == 1 ? 0 : lane];
       }
       result[lane] = apply.op == ScalarOp::kCast
-                         ? Convert(values[0], from, type.element)
-                         : loop::Evaluate(apply.op, from, absl::MakeSpan(values, operands.size()));
+                         ? ConvertScalar(values[0], from, type.element)
+                         : EvaluateScalar(apply.op, from, absl::MakeSpan(values, operands.size()));
     }
     return result;
   }
@@ -347,8 +348,8 @@ class Group {
         value.real = std::fma(a[lane].real, b[lane].real, value.real);
       } else {
         const Scalar product[] = {value,
-                                  loop::Evaluate(ScalarOp::kMul, type.element, {a[lane], b[lane]})};
-        value = loop::Evaluate(ScalarOp::kAdd, type.element, product);
+                                  EvaluateScalar(ScalarOp::kMul, type.element, {a[lane], b[lane]})};
+        value = EvaluateScalar(ScalarOp::kAdd, type.element, product);
       }
     }
     return result;

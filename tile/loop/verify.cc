@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
+#include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
-#include "tile/loop/scalar_value.h"
 
 namespace tartan::loop {
 namespace {

@@ -10,7 +10,7 @@
 #include "special_values.h"
 #include "tile/loop/build.h"
 #include "tile/loop/interpret.h"
-#include "tile/loop/scalar_value.h"
+#include "tile/base/scalar_value.h"
 
 namespace tartan::opencl {
 namespace {

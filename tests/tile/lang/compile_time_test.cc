@@ -66,6 +66,14 @@ TEST(FoldCall, AnswersComparisonsWithBooleans) {
   EXPECT_EQ(FoldInt("logical_and", {Int(2), Int(0)}), 0);
 }
 
+TEST(FoldCall, ComputesWithBooleansAsPrograms) {
+  const CompileTimeScalar yes{int64_t{1}, true};
+  EXPECT_EQ(FoldInt("bit_not", {yes}), 0);
+  EXPECT_EQ(FoldInt("add", {yes, yes}), 1);
+  EXPECT_EQ(FoldInt("add", {yes, Int(1)}), 2);
+  EXPECT_EQ(*FoldCall("bit_left", {yes, yes}), std::nullopt);
+}
+
 TEST(FoldCall, UsesDoublesWhereOneOperandIsOne) {
   EXPECT_EQ(FoldReal("div", {Int(1), Real(4)}), 0.25);
   EXPECT_EQ(FoldReal("sqrt", {Int(16)}), 4.0);
@@ -90,6 +98,7 @@ TEST(FoldCall, NeverWrapsAround) {
   EXPECT_FALSE(FoldCall("div", {Int(1), Int(0)}).ok());
   EXPECT_FALSE(FoldCall("mod", {Int(1), Int(0)}).ok());
   EXPECT_FALSE(FoldCall("bit_left", {Int(1), Int(63)}).ok());
+  EXPECT_FALSE(FoldCall("bit_right", {Int(8), Int(-1)}).ok());
   EXPECT_FALSE(FoldCall("pow", {Int(10), Int(19)}).ok());
 }
 

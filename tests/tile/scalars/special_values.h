@@ -7,7 +7,7 @@
 
 #include "tile/base/data_type.h"
 
-namespace tartan::opencl {
+namespace tartan {
 
 // Zeros of both signs, ones, halves, ties, extremes, subnormals, infinities and NaN, as far as the
 // type has them.
@@ -29,8 +29,9 @@ Pairs SpecialAmongOrdinary(DataType type, int lanes);
 std::string ToText(DataType type, const std::vector<uint8_t>& buffer, int64_t i);
 
 // "" where element `i` of both buffers is the same number: two NaN are, and floats at most
-// `ulps` units in the last place of `type` apart; else a text with both.
+// `ulps` units in the last place of `type` apart, zeros of one sign where `ulps` is 0; else a text
+// with both.
 std::string Difference(DataType type, const std::vector<uint8_t>& expected,
                        const std::vector<uint8_t>& actual, int64_t i, double ulps);
 
-}  // namespace tartan::opencl
+}  // namespace tartan

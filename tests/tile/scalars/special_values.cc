@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "tile/base/host_tensor.h"
 
-namespace tartan::opencl {
+namespace tartan {
 namespace {
 
 void Append(DataType type, double real, int64_t integer, std::vector<uint8_t>* buffer) {
@@ -43,19 +43,35 @@ std::vector<double> SpecialReals(DataType type) {
   std::vector<double> values = {0.0, -0.0, 1,   -1,  0.5,  -0.5,  1.5,  2.5,      -2.5,      3,
                                 -7,  10,   100, 0.1, 1e-3, -0.75, 88.5, INFINITY, -INFINITY, NAN};
   if (ByteWidth(type) >= 4) {
-    for (double x : {1e10, -1e10, 3e38, -3e38, 1e-30, -104.0, 2147483648.0, 1e19}) {
+    for (double x : {1e10, -1e10, 3e38, -3e38, 1e-30, -104.0, 2147483648.0, 4294967296.0, 1e19,
+                     0x1p63, -0x1p63, 0x1p64, 0x1.fffffep-2, 8388609.0, -4194304.5}) {
       values.push_back(x);
     }
+  }
+  // The greatest, the least normal and subnormal ones.
+  const bool is_half = type == DataType::kFloat16;
+  if (type == DataType::kFloat64) {
+    for (double x : {0x1.fffffffffffffp+1023, 0x1p-1022, -0x1.8p-1023, 0x1p-1074}) {
+      values.push_back(x);
+    }
+  } else if (is_half) {
+    for (double x : {65504.0, -0x1p-14, 0x1p-24, -0x1.8p-16}) values.push_back(x);
+  } else {
+    const double greatest = type == DataType::kFloat32 ? 0x1.fffffep+127 : 0x1.fep+127;
+    for (double x : {greatest, -0x1p-126, 0x1p-130, -0x1.8p-133}) values.push_back(x);
   }
   return values;
 }
 
 std::vector<int64_t> SpecialIntegers(DataType type) {
   if (type == DataType::kBool) return {0, 1};
-  std::vector<int64_t> values = {0, 1, 2, 3, 7, 10, 31, 33, 64, 100, MaxInteger(type)};
-  if (IsUnsignedInteger(type)) values.push_back(MaxInteger(type) - 1);
+  // Counts of shifts on both sides of every width are among them.
+  std::vector<int64_t> values = {0,  1,  2,  3,  7,  8,  10,  15,
+                                 16, 31, 32, 33, 63, 64, 100, MaxInteger(type)};
+  values.push_back(MaxInteger(type) - 1);
   if (IsSignedInteger(type)) {
     for (int64_t x : {int64_t{-1}, int64_t{-2}, int64_t{-7}, MinInteger(type)}) values.push_back(x);
+    values.push_back(MinInteger(type) + 1);
   }
   return values;
 }
@@ -120,9 +136,11 @@ std::string Difference(DataType type, const std::vector<uint8_t>& expected,
   }
   const double want = expected_values.GetDouble(i);
   const double got = actual_values.GetDouble(i);
-  const bool same = (std::isnan(want) && std::isnan(got)) || want == got ||
-                    std::fabs(want - got) <= ulps * UnitInLastPlace(type, want);
+  const bool is_exact = want == got && (want != 0 || std::signbit(want) == std::signbit(got));
+  const bool same = (std::isnan(want) && std::isnan(got)) || is_exact ||
+                    (want == got && ulps > 0) ||
+                    (ulps > 0 && std::fabs(want - got) <= ulps * UnitInLastPlace(type, want));
   return same ? "" : absl::StrFormat("expected %.17g, got %.17g", want, got);
 }
 
-}  // namespace tartan::opencl
+}  // namespace tartan

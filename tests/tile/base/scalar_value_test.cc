@@ -1,10 +1,10 @@
-#include "tile/ir/scalar.h"
+#include "tile/base/scalar_value.h"
 
 #include <cmath>
 
 #include "gtest/gtest.h"
 
-namespace tartan::ir {
+namespace tartan {
 namespace {
 
 using Op = ScalarOp;
@@ -124,5 +124,55 @@ TEST(Scalar, ConvertsLongIntegersWithOneRounding) {
   EXPECT_EQ(RealFromInteger(2049, T::kInt32, T::kFloat16), 2048);
 }
 
+TEST(Scalar, ZerosHaveTheSignsThatOnnxruntimeGivesThem) {
+  EXPECT_FALSE(std::signbit(Real(Op::kSign, -0.0)));
+  EXPECT_TRUE(std::signbit(Real(Op::kRelu, -0.0)));
+  for (const Op op : {Op::kMax, Op::kMin}) {
+    EXPECT_FALSE(std::signbit(Real(op, -0.0, 0.0))) << op;
+    EXPECT_TRUE(std::signbit(Real(op, 0.0, -0.0))) << op;
+  }
+  EXPECT_TRUE(std::signbit(Real(Op::kRound, -0.2)));
+  EXPECT_TRUE(std::signbit(Real(Op::kFmod, -4, 2)));
+  EXPECT_FALSE(std::signbit(Real(Op::kMod, -4, 2)));
+}
+
+TEST(Scalar, ModulusOfInfinityIsInfiniteWhereTheSignsDiffer) {
+  EXPECT_EQ(Real(Op::kMod, 5, -INFINITY), -INFINITY);
+  EXPECT_EQ(Real(Op::kMod, 5, INFINITY), 5);
+  EXPECT_TRUE(std::isnan(Real(Op::kMod, 5, 0)));
+}
+
+TEST(Scalar, EvaluatesAndRoundsToTheType) {
+  const Scalar one{0, 1}, three{0, 3}, large{0, 1e30f};
+  EXPECT_EQ(EvaluateScalar(Op::kDiv, T::kFloat32, {one, three}).real, 1.0f / 3.0f);
+  EXPECT_EQ(EvaluateScalar(Op::kDiv, T::kFloat64, {one, three}).real, 1.0 / 3.0);
+  EXPECT_EQ(EvaluateScalar(Op::kMul, T::kFloat32, {large, large}).real, INFINITY);
+  EXPECT_EQ(EvaluateScalar(Op::kLess, T::kFloat32, {one, three}).integer, 1);
+  EXPECT_EQ(EvaluateScalar(Op::kSelect, T::kFloat32, {Scalar{1, 0}, one, three}).real, 1);
+  EXPECT_EQ(EvaluateScalar(Op::kNeg, T::kUInt8, {Scalar{1, 0}}).integer, 255);
+}
+
+TEST(Scalar, ConvertsBetweenAllKinds) {
+  const auto from_float = [](double x, T to) {
+    return ConvertScalar(Scalar{0, x}, T::kFloat32, to).integer;
+  };
+  EXPECT_EQ(from_float(-1.9, T::kInt32), -1);
+  EXPECT_EQ(from_float(1e10, T::kInt32), INT32_MAX);
+  EXPECT_EQ(from_float(NAN, T::kInt32), 0);
+  EXPECT_EQ(from_float(NAN, T::kBool), 1);
+  EXPECT_EQ(from_float(0.25, T::kBool), 1);
+  EXPECT_EQ(ConvertScalar(Scalar{300, 0}, T::kInt32, T::kUInt8).integer, 44);
+  EXPECT_EQ(ConvertScalar(Scalar{200, 0}, T::kUInt8, T::kInt8).integer, -56);
+  EXPECT_EQ(ConvertScalar(Scalar{-1, 0}, T::kUInt64, T::kFloat64).real, 0x1p64);
+  EXPECT_EQ(ConvertScalar(Scalar{2049, 0}, T::kInt32, T::kFloat16).real, 2048);
+}
+
+TEST(Scalar, FunctionsOfRealsDoNotExistForIntegers) {
+  EXPECT_FALSE(IsDefined(Op::kRecip, T::kInt32));
+  EXPECT_FALSE(IsDefined(Op::kExp, T::kBool));
+  EXPECT_TRUE(IsDefined(Op::kRecip, T::kFloat32));
+  EXPECT_FALSE(IsDefined(Op::kShiftLeft, T::kBool));
+}
+
 }  // namespace
-}  // namespace tartan::ir
+}  // namespace tartan

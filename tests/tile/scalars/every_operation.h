@@ -7,7 +7,7 @@
 #include "tile/base/scalar_op.h"
 #include "tile/loop/loop_ir.h"
 
-namespace tartan::opencl {
+namespace tartan {
 
 // All but the identity and conversions.
 std::vector<ScalarOp> DefinedOps(DataType type);
@@ -16,4 +16,4 @@ std::vector<ScalarOp> DefinedOps(DataType type);
 // op(a[i * lanes …], b[…]); results that are bool go to `truths`, where lanes is 1.
 loop::Kernel MakeOpsKernel(DataType type, int lanes, int64_t count, absl::Span<const ScalarOp> ops);
 
-}  // namespace tartan::opencl
+}  // namespace tartan

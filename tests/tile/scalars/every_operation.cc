@@ -1,10 +1,10 @@
 #include "every_operation.h"
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/scalar_value.h"
 #include "tile/loop/build.h"
-#include "tile/loop/scalar_value.h"
 
-namespace tartan::opencl {
+namespace tartan {
 
 using namespace loop;  // NOLINT: builders
 
@@ -51,4 +51,4 @@ Kernel MakeOpsKernel(DataType type, int lanes, int64_t count, absl::Span<const S
   return kernel;
 }
 
-}  // namespace tartan::opencl
+}  // namespace tartan

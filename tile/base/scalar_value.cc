@@ -1,11 +1,11 @@
-#include "tile/ir/scalar.h"
+#include "tile/base/scalar_value.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "tile/base/float16.h"
 
-namespace tartan::ir {
+namespace tartan {
 namespace {
 
 int BitWidth(DataType type) { return static_cast<int>(8 * ByteWidth(type)); }
@@ -132,26 +132,17 @@ double Modulus(double a, double b) {
   return std::signbit(remainder) != std::signbit(b) ? remainder + b : remainder;
 }
 
-double ApplyUnary(ScalarOp op, double x) {
+// Whatever the mode of rounding.
+double RoundHalfEven(double x) {
+  const double below = std::floor(x);
+  const double fraction = x - below;
+  if (!(fraction > 0)) return x;  // an integer, infinity or NaN
+  const bool goes_up = fraction > 0.5 || (fraction == 0.5 && std::fmod(below, 2) != 0);
+  return std::copysign(goes_up ? below + 1 : below, x);
+}
+
+double ApplyTranscendental(ScalarOp op, double x) {
   switch (op) {
-    case ScalarOp::kNeg:
-      return -x;
-    case ScalarOp::kAbs:
-      return std::fabs(x);
-    case ScalarOp::kSign:
-      return x > 0 ? 1 : x < 0 ? -1 : std::isnan(x) ? x : 0;
-    case ScalarOp::kCeil:
-      return std::ceil(x);
-    case ScalarOp::kFloor:
-      return std::floor(x);
-    case ScalarOp::kRound:
-      return std::nearbyint(x);
-    case ScalarOp::kTrunc:
-      return std::trunc(x);
-    case ScalarOp::kSqrt:
-      return std::sqrt(x);
-    case ScalarOp::kRecip:
-      return 1 / x;
     case ScalarOp::kExp:
       return std::exp(x);
     case ScalarOp::kExpm1:
@@ -188,10 +179,35 @@ double ApplyUnary(ScalarOp op, double x) {
       return std::erf(x);
     case ScalarOp::kSigmoid:
       return 1 / (1 + std::exp(-x));
-    case ScalarOp::kRelu:
-      return x <= 0 ? 0 : x;
     default:  // kIdentity
       return x;
+  }
+}
+
+double ApplyUnary(ScalarOp op, double x) {
+  switch (op) {
+    case ScalarOp::kNeg:
+      return -x;
+    case ScalarOp::kAbs:
+      return std::fabs(x);
+    case ScalarOp::kSign:
+      return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x;
+    case ScalarOp::kCeil:
+      return std::ceil(x);
+    case ScalarOp::kFloor:
+      return std::floor(x);
+    case ScalarOp::kRound:
+      return RoundHalfEven(x);
+    case ScalarOp::kTrunc:
+      return std::trunc(x);
+    case ScalarOp::kSqrt:
+      return std::sqrt(x);
+    case ScalarOp::kRecip:
+      return 1 / x;
+    case ScalarOp::kRelu:
+      return x < 0 ? 0 : x;
+    default:
+      return ApplyTranscendental(op, x);
   }
 }
 
@@ -319,4 +335,55 @@ bool TestReal(ScalarOp op, double a, double b) {
   }
 }
 
-}  // namespace tartan::ir
+Scalar NormalizeScalar(Scalar value, DataType type) {
+  if (IsFloat(type)) return Scalar{0, RoundReal(value.real, type)};
+  return Scalar{WrapInteger(static_cast<uint64_t>(value.integer), type), 0};
+}
+
+Scalar ConvertScalar(Scalar value, DataType from, DataType to) {
+  if (IsFloat(from) == IsFloat(to)) return NormalizeScalar(value, to);
+  if (IsFloat(from)) return Scalar{IntegerFromReal(value.real, to), 0};
+  return Scalar{0, RealFromInteger(value.integer, from, to)};
+}
+
+Scalar EvaluateScalar(ScalarOp op, DataType type, absl::Span<const Scalar> operands) {
+  if (op == ScalarOp::kSelect) return operands[0].integer != 0 ? operands[1] : operands[2];
+  const Scalar& a = operands.front();
+  const Scalar& b = operands.back();
+  if (IsFloat(type)) {
+    if (ReturnsBool(op)) return Scalar{TestReal(op, a.real, b.real), 0};
+    return Scalar{0, RoundReal(ApplyReal(op, a.real, b.real), type)};
+  }
+  if (ReturnsBool(op)) return Scalar{TestInteger(op, a.integer, b.integer, type), 0};
+  return Scalar{ApplyInteger(op, a.integer, b.integer, type), 0};
+}
+
+bool IsFloatFunction(ScalarOp op) {
+  return op == ScalarOp::kSqrt || op == ScalarOp::kRecip || op == ScalarOp::kAtan2 ||
+         (op >= ScalarOp::kExp && op <= ScalarOp::kSigmoid);
+}
+
+bool IsDefined(ScalarOp op, DataType type) {
+  switch (op) {
+    case ScalarOp::kLogicalNot:
+    case ScalarOp::kLogicalAnd:
+    case ScalarOp::kLogicalOr:
+      return type == DataType::kBool;
+    case ScalarOp::kBitNot:
+    case ScalarOp::kBitAnd:
+    case ScalarOp::kBitOr:
+    case ScalarOp::kBitXor:
+      return !IsFloat(type);
+    case ScalarOp::kShiftLeft:
+    case ScalarOp::kShiftRight:
+      return IsInteger(type);
+    case ScalarOp::kDot16:
+    case ScalarOp::kDot8:
+    case ScalarOp::kDot8u:
+      return type == DataType::kInt32;
+    default:
+      return IsFloat(type) || !IsFloatFunction(op);
+  }
+}
+
+}  // namespace tartan
