@@ -47,7 +47,7 @@ TEST(WriteFile, KeepsTheOldFileWhenTheDiskIsFull) {
 TEST(CheckWritable, TellsBeforehandWhatWriteFileWould) {
   EXPECT_TRUE(CheckWritable(::testing::TempDir() + "file_io_test_new").ok());
   EXPECT_TRUE(CheckWritable("/dev/null").ok());
-  for (const std::string path : {std::string("/no/such/folder/y"), ::testing::TempDir()}) {
+  for (const std::string& path : {std::string("/no/such/folder/y"), ::testing::TempDir()}) {
     const absl::Status status = CheckWritable(path);
     EXPECT_EQ(status, WriteFile(path, "")) << path;
     EXPECT_FALSE(status.ok()) << path;
