@@ -1,14 +1,19 @@
+# What a library's headers are found from, here and where they are installed.
+set(TARTAN_INCLUDE_DIRS $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>
+    $<INSTALL_INTERFACE:include/tartan>)
+
 # tartan_library(name SRCS a.cc b.cc DEPS x y): a static library; headers are found from the root.
 function(tartan_library name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   if(ARG_SRCS)
     add_library(${name} STATIC ${ARG_SRCS})
-    target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+    target_include_directories(${name} PUBLIC ${TARTAN_INCLUDE_DIRS})
+    target_compile_features(${name} PUBLIC cxx_std_20)
     target_compile_options(${name} PRIVATE ${TARTAN_WARNINGS})
     target_link_libraries(${name} PUBLIC ${ARG_DEPS})
   else()
     add_library(${name} INTERFACE)
-    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+    target_include_directories(${name} INTERFACE ${TARTAN_INCLUDE_DIRS})
     target_link_libraries(${name} INTERFACE ${ARG_DEPS})
   endif()
 endfunction()

@@ -1,0 +1,34 @@
+# cmake -DSOURCE_DIR=... -DBINARY_DIR=... -DCXX=... -P install.cmake: a project that finds the installed
+# Tartan builds against it and runs a model.
+cmake_policy(VERSION 3.22)
+set(scratch ${BINARY_DIR}/install-test)
+file(REMOVE_RECURSE ${scratch})
+
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE errors)
+  if(failed)
+    message(FATAL_ERROR "${what} failed (${failed}):\n${output}${errors}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+run("Installing" ${CMAKE_COMMAND} --install ${BINARY_DIR} --component development
+    --prefix ${scratch}/prefix)
+# Nothing installed may lead back to the sources or the build.
+file(GLOB_RECURSE scripts ${scratch}/prefix/*.cmake)
+foreach(script IN LISTS scripts)
+  file(READ ${script} text)
+  string(FIND "${text}" "${SOURCE_DIR}/" place)
+  if(NOT place EQUAL -1)
+    message(FATAL_ERROR "${script} names a file of ${SOURCE_DIR}")
+  endif()
+endforeach()
+
+run("Configuring the example" ${CMAKE_COMMAND} -S ${SOURCE_DIR}/examples/find_package
+    -B ${scratch}/build -DCMAKE_PREFIX_PATH=${scratch}/prefix -DCMAKE_CXX_COMPILER=${CXX})
+run("Building the example" ${CMAKE_COMMAND} --build ${scratch}/build)
+run("Running the example" ${scratch}/build/run_model ${SOURCE_DIR}/examples/digits/digits.onnx)
+if(NOT output MATCHES "^scores: float32\\[1, 10\\]\n  [01]\\.[0-9]+\n")
+  message(FATAL_ERROR "The example says:\n${output}")
+endif()
+file(REMOVE_RECURSE ${scratch})
