@@ -25,6 +25,7 @@ const std::set<std::string>& NamesOfOthers() {
       "0002-custom-gradients.txt",
       "DIRECTORY/0001-program.txt",
       "FILE.tile",
+      "MODEL.onnx",
       "ai.onnx",
       "expected/FAMILY/NAME.txt",
       "model.onnx",

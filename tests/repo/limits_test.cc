@@ -31,9 +31,9 @@ const Sizes& LongSources() {
       {"tests/backend_opencl/disk_cache_test.cc", 414},
       {"tests/tile/compiler/programs.cc", 525},
       {"tile/codegen/write_kernel.cc", 413},
-      {"tile/loop/expr_rewriter.cc", 436},
-      {"tile/loop/interpret.cc", 402},
-      {"tile/lower/lower_kernel.cc", 471},
+      {"tile/loop/expr_rewriter.cc", 437},
+      {"tile/loop/interpret.cc", 403},
+      {"tile/lower/lower_kernel.cc", 474},
       {"tile/plan/cpu/cpu_plan.cc", 422},
       {"tile/poly/build_kernel.cc", 439},
   };
@@ -52,8 +52,6 @@ const Sizes& LongFunctions() {
       {"tile/autodiff/elementwise_gradient.cc: "
        "ValueId UnaryGradient(Emitter& e, ScalarOp op, ValueId x, ValueId y, ValueId g) {",
        62},
-      {"tile/ir/scalar.cc: double ApplyUnary(ScalarOp op, double x) {", 62},
-      {"tile/loop/scalar_value.cc: double EvaluateUnaryReal(ScalarOp op, double x) {", 62},
       {"tile/plan/cpu/cpu_cost.cc: "
        "CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {",
        62},
@@ -65,7 +63,7 @@ const Sizes& LargeFolders() {
   static const auto& folders = *new Sizes{
       {"frontend/api", 47},
       {"frontend/cli", 45},
-      {"tests/frontend/onnx", 67},
+      {"tests/frontend/onnx", 68},
       {"tile/poly", 41},
   };
   return folders;
