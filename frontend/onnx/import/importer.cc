@@ -26,6 +26,8 @@ constexpr int64_t kMaxFoldedPoints = 1 << 18;
 // What importing may cost, as an honest model never does: seconds.
 constexpr int64_t kMaxRepeatedNodes = 1 << 15;  // besides so many times the model's own
 constexpr int64_t kMaxRepetition = 128;
+// Of the nodes in functions: a function is repeated by nodes that call it, which count themselves.
+constexpr int64_t kMaxRepetitionOfFunctions = 8;
 constexpr int64_t kCostOfCall =
     4;  // of a node of a function: calls grow exponentially, turns do not
 constexpr int64_t kMaxHostPoints = 1 << 25;
@@ -176,9 +178,11 @@ Importer::Importer(const ModelParts& model, api::Resolver* resolver)
       repeated_nodes_left_(kMaxRepeatedNodes),
       host_points_left_(kMaxHostPoints),
       host_turns_left_(kMaxHostTurns) {
-  size_t nodes = model.graph->nodes.size();
-  for (const auto& [key, function] : model.functions) nodes += function.body->nodes.size();
-  repeated_nodes_left_ += kMaxRepetition * static_cast<int64_t>(nodes);
+  repeated_nodes_left_ += kMaxRepetition * static_cast<int64_t>(model.graph->nodes.size());
+  for (const auto& [key, function] : model.functions) {
+    repeated_nodes_left_ +=
+        kMaxRepetitionOfFunctions * static_cast<int64_t>(function.body->nodes.size());
+  }
 }
 
 absl::Status Importer::CountRepeated(int64_t nodes) {
