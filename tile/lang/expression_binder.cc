@@ -9,6 +9,7 @@
 #include "tile/lang/custom_gradient.h"
 #include "tile/lang/intrinsics.h"
 #include "tile/lang/plaidml_names.h"
+#include "tile/math/integer.h"
 
 namespace tartan::lang {
 namespace {
@@ -226,9 +227,24 @@ absl::StatusOr<int64_t> BindSize(const Expr& expr, const std::string& what, Scop
                      absl::StrCat(what, " must be an integer, not ", scalar->ToString()));
 }
 
+namespace {
+
+// Whether the polynomial is one of integers, over one denominator, that 64 bits hold.
+bool FitsOverOneDenominator(const math::Affine& poly) {
+  math::Rational denominator(poly.constant.denominator(), 1);
+  for (const math::Rational& coefficient : poly.coefficients) {
+    if (!denominator.valid()) return false;
+    const int64_t shared = math::Gcd(denominator.numerator(), coefficient.denominator());
+    denominator = denominator * math::Rational(coefficient.denominator() / shared, 1);
+  }
+  return denominator.valid() && (poly * denominator).valid();
+}
+
+}  // namespace
+
 absl::StatusOr<math::Affine> BindPolynomial(const Expr& expr, Scope& scope, IndexNames& names) {
   TARTAN_ASSIGN_OR_RETURN(math::Affine poly, PolynomialBinder(scope, names).Bind(expr));
-  if (!poly.valid()) {
+  if (!poly.valid() || !FitsOverOneDenominator(poly)) {
     return scope.Error(expr.position, "a coefficient of the index polynomial overflows 64 bits");
   }
   const bool integer_coefficients =
