@@ -8,9 +8,9 @@
 #include "every_operation.h"
 #include "opencl_runner.h"
 #include "special_values.h"
+#include "tile/base/scalar_value.h"
 #include "tile/loop/build.h"
 #include "tile/loop/interpret.h"
-#include "tile/base/scalar_value.h"
 
 namespace tartan::opencl {
 namespace {
