@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "tile/base/status_macros.h"
@@ -129,9 +130,14 @@ absl::Status OpenClQueue::DoReadLater(const hal::BufferPtr& buffer, int64_t offs
 }
 
 absl::Status OpenClQueue::KeepTransfer(const hal::BufferPtr& buffer, EventHandle event) {
+  // Whoever is told of a failure, or of a lack of memory, gives the host's side of the transfer
+  // back.
+  absl::Cleanup wait = [this] { CallCl(clFinish, queue_.get()); };
   batch_.events.push_back(std::make_shared<OpenClEvent>(std::move(event), profiling_));
   Keep(buffer);
-  return LimitInFlight(1);
+  absl::Status kept = LimitInFlight(1);
+  if (kept.ok()) std::move(wait).Cancel();
+  return kept;
 }
 
 absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset,

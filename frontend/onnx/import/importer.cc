@@ -26,10 +26,8 @@ constexpr int64_t kMaxFoldedPoints = 1 << 18;
 // What importing may cost, as an honest model never does: seconds.
 constexpr int64_t kMaxRepeatedNodes = 1 << 15;  // besides so many times the model's own
 constexpr int64_t kMaxRepetition = 128;
-// Of the nodes in functions: a function is repeated by nodes that call it, which count themselves.
-constexpr int64_t kMaxRepetitionOfFunctions = 8;
-constexpr int64_t kCostOfCall =
-    4;  // of a node of a function: calls grow exponentially, turns do not
+constexpr int64_t kMaxRepetitionOfFunctions = 8;  // those that call them count themselves
+constexpr int64_t kCostOfCall = 4;                // a node: calls grow exponentially, turns do not
 constexpr int64_t kMaxHostPoints = 1 << 25;
 constexpr int64_t kMaxHostTurns = 1 << 14;
 

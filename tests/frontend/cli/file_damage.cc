@@ -320,6 +320,7 @@ std::vector<std::string> ProgramCorpus() {
     proto::StoredProgram::Kernel* kernel = program.add_kernels();
     kernel->set_name(name);
     kernel->set_source("__kernel void f() {}");
+    for (const bool is_output : {true, false}) kernel->add_is_output(is_output);
     for (int i = 0; i < 3; ++i) {
       kernel->add_local_size(1);
       kernel->add_global_size(4);

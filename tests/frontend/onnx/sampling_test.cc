@@ -232,12 +232,11 @@ TEST(MaxRoiPool, ChecksItsAttribute) {
 TEST(MaxRoiPool, FindsNothingInRegionsThatAreNoNumbers) {
   const double nan = std::nan("");
   const double infinity = std::numeric_limits<double>::infinity();
-  const auto y = EvaluateTensor(
-      {"MaxRoiPool",
-       18,
-       {Ramp(4, 4), Values({3, 5}, {0, nan, nan, nan, nan, 0, 0, nan, 1, 1, 0, -infinity, 0,
-                                    infinity, 1})},
-       Attribute("pooled_shape", std::vector<int64_t>{1, 1})});
+  const auto y = EvaluateTensor({"MaxRoiPool",
+                                 18,
+                                 {Ramp(4, 4), Values({3, 5}, {0, nan, nan, nan, nan, 0, 0, nan, 1,
+                                                              1, 0, -infinity, 0, infinity, 1})},
+                                 Attribute("pooled_shape", std::vector<int64_t>{1, 1})});
   EXPECT_THAT(y.ToDoubles(), ElementsAre(0, 0, 0));
 }
 
