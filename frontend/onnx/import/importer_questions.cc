@@ -114,7 +114,14 @@ absl::StatusOr<std::vector<Tensor>> Importer::RunOnHost(absl::Span<const Tensor>
   host_points_left_ = runner.points();
   TARTAN_RETURN_IF_ERROR(results.status());
   std::vector<Tensor> constants;
-  for (const HostTensor& result : *results) constants.push_back(Tensor::Constant(result));
+  for (const HostTensor& result : *results) {
+    host_points_left_ -= result.element_count();
+    constants.push_back(Tensor::Constant(result));
+  }
+  if (host_points_left_ < 0) {
+    host_points_left_ = 0;
+    return absl::ResourceExhaustedError("what the importer computes grows too large");
+  }
   return constants;
 }
 

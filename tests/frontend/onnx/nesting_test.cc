@@ -121,6 +121,22 @@ TEST(Nesting, CallsFunctionsThatCallEachOtherDeeply) {
   EXPECT_THAT(y->tensor().ToDoubles(), ElementsAre(-1, 2));
 }
 
+// Each is nearly twice as large as the one before.
+TEST(Growth, IsNotFollowedFarWhileImporting) {
+  std::string text =
+      "graph { initializer { name: 'x0' data_type: 9 dims: 4 int32_data: [1, 1, 1, 1] }";
+  for (int i = 0; i < 40; ++i) {
+    absl::StrAppend(&text, NodeText("NonZero", {absl::StrCat("x", i)}, {absl::StrCat("x", i + 1)}));
+  }
+  const std::string bytes = ModelBytes(absl::StrCat(text, " output { name: 'x40' } }"));
+  const auto model =
+      OnnxModel::LoadBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "m");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto bound = (*model)->Bind({});
+  EXPECT_EQ(bound.status().code(), absl::StatusCode::kResourceExhausted) << bound.status();
+  EXPECT_THAT(std::string(bound.status().message()), HasSubstr("NonZero"));
+}
+
 TEST(Nesting, GivesAnErrorWhereThereIsNoMemoryForTheStack) {
   bool called = false;
   const absl::Status status = WithDeepStack(int64_t{1} << 40, [&] { called = true; });
