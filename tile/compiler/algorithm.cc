@@ -40,6 +40,8 @@ absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
                                           const std::vector<bool>& is_constant,
                                           const CompileOptions& options) {
   Algorithms selected;
+  // No kernel needs to be built where it is never used.
+  if (options.settings.threads > 1 || options.winograd == plan::Winograd::kNever) return selected;
   ir::Grouping grouping = AllInMemory(program);
   for (size_t v = 0; v < program.values.size(); ++v) {
     const ValueId root = static_cast<ValueId>(v);
@@ -60,6 +62,7 @@ absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
                                                 const std::vector<ValueId>& held,
                                                 const CompileOptions& options) {
   Algorithms selected;
+  if (options.settings.packed_products < 2) return selected;
   ir::Grouping grouping = AllInMemory(program);
   for (auto& [root, factors] : graph::FindIntegerFactors(program, spaces)) {
     std::erase_if(factors, [&held](ValueId v) {
