@@ -55,8 +55,8 @@ class Model {
   virtual const std::vector<TensorSpec>& inputs() const = 0;
   virtual const std::vector<TensorSpec>& outputs() const = 0;
   // `bindings` in the order of inputs(). Values that decide the graph are asked of `resolver`, in
-  // an order that depends on bindings and answers alone; outputs then depend on the placeholders of
-  // its answers too. Without a resolver, and for small inputs that hold sizes, they are
+  // an order that depends on bindings and results alone; outputs then depend on the placeholders of
+  // its results too. Without a resolver, and for small inputs that hold sizes, they are
   // needed_values. Thread-safe.
   virtual absl::StatusOr<BoundGraph> Bind(absl::Span<const InputBinding> bindings,
                                           Resolver* resolver) const = 0;

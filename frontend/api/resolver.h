@@ -1,5 +1,5 @@
 // How a model is bound whose graph depends on values that are known only while it runs: whoever
-// binds it answers the importer's questions.
+// binds it resolves the graph breaks that the importer meets.
 #pragma once
 
 #include <memory>
@@ -33,8 +33,9 @@ class Call {
                                                       CallRunner& runner) const = 0;
 };
 
-struct Question {
-  std::string name;  // the node that asks, for messages
+// A place where the graph goes on in a way that values decide.
+struct GraphBreak {
+  std::string name;  // the node that needs them, for messages
   std::vector<Tensor> operands;
   // Applied to the operands; null: the operands' own values are wanted.
   std::shared_ptr<const Call> call;
@@ -42,7 +43,7 @@ struct Question {
   std::vector<Tensor> kept;
 };
 
-struct Answer {
+struct BreakResult {
   // Constants where the values were wanted, placeholders for the results of a call.
   std::vector<Tensor> results;
   std::vector<Tensor> kept;  // placeholders
@@ -51,10 +52,10 @@ struct Answer {
 class Resolver {
  public:
   virtual ~Resolver() = default;
-  // Called before the first question, with the placeholders of the model's inputs in order;
+  // Called before the first break, with the placeholders of the model's inputs in order;
   // undefined ones are bound by value or left out.
   virtual void Begin(absl::Span<const Tensor> placeholders) = 0;
-  virtual absl::StatusOr<Answer> Ask(const Question& question) = 0;
+  virtual absl::StatusOr<BreakResult> Resolve(const GraphBreak& graph_break) = 0;
 };
 
 }  // namespace tartan::api

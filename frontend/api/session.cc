@@ -11,7 +11,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/api/stage.h"
+#include "frontend/api/segment.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 
@@ -24,29 +24,29 @@ double Milliseconds(Clock::time_point since) {
   return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
 }
 
-// More stages than this are of no use: a run's way depends on its values too much to come again.
+// More segments than this are of no use: a run's way depends on its values too much to come again.
 constexpr int kMaxStages = 1 << 13;
 
-int CountStages(const Stage& root) {
+int CountSegments(const Segment& root) {
   int count = 0;
-  std::vector<const Stage*> waiting = {&root};
+  std::vector<const Segment*> waiting = {&root};
   while (!waiting.empty()) {
-    const Stage* stage = waiting.back();
+    const Segment* segment = waiting.back();
     waiting.pop_back();
     ++count;
-    for (const auto& [key, next] : stage->next) waiting.push_back(next.get());
+    for (const auto& [key, next] : segment->next) waiting.push_back(next.get());
   }
   return count;
 }
 
-using StagePtr = std::shared_ptr<Stage>;
+using SegmentPtr = std::shared_ptr<Segment>;
 
-// The stage under a key, which becomes the most recently used; null when there is none.
-StagePtr FindStage(StageList& stages, const std::string& key) {
-  for (auto it = stages.begin(); it != stages.end(); ++it) {
+// The segment under a key, which becomes the most recently used; null when there is none.
+SegmentPtr FindSegment(SegmentList& segments, const std::string& key) {
+  for (auto it = segments.begin(); it != segments.end(); ++it) {
     if (it->first != key) continue;
-    stages.splice(stages.begin(), stages, it);
-    return stages.front().second;
+    segments.splice(segments.begin(), segments, it);
+    return segments.front().second;
   }
   return nullptr;
 }
@@ -63,9 +63,9 @@ struct Session::Impl {
   std::mutex mutex;
   // Model inputs whose values decide shapes: found while binding, or no tensors of plain numbers.
   std::vector<bool> by_value;
-  StageList roots;  // by signature
-  // What a thread is binding now: the stage it comes after (null: none) and its key.
-  using Place = std::pair<const Stage*, std::string>;
+  SegmentList roots;  // by signature
+  // What a thread is binding now: the segment it comes after (null: none) and its key.
+  using Place = std::pair<const Segment*, std::string>;
   std::set<Place> binding;
   std::condition_variable bound;
 
@@ -73,17 +73,18 @@ struct Session::Impl {
 
   absl::StatusOr<Values> Arrange(const std::map<std::string, HostValue>& inputs) const;
   std::string Signature(const Values& values) const;
-  std::string KeyAfter(const StagePtr& last, const Values& values, const RunState& state) const;
-  StageList& ListAfter(const StagePtr& last) { return last == nullptr ? roots : last->next; }
-  // The stage after `last` (the first one if null), bound if it is new; then the state is that of a
-  // run that has reached the last stage, which is returned. Null where the run has to begin again,
-  // because more values decide shapes than was known.
-  absl::StatusOr<StagePtr> Next(const Values& values, const StagePtr& last, RunState* state,
-                                RunStatistics* statistics);
-  absl::StatusOr<StagePtr> Bind(const Values& values, const StagePtr& last,
-                                const std::vector<bool>& known_by_value, RunState* state,
-                                RunStatistics* statistics);
-  void Keep(const Values& values, const StagePtr& last, const RunState& state, StagePtr stage);
+  std::string KeyAfter(const SegmentPtr& last, const Values& values, const RunState& state) const;
+  SegmentList& ListAfter(const SegmentPtr& last) { return last == nullptr ? roots : last->next; }
+  // The segment after `last` (the first one if null), bound if it is new; then the state is that of
+  // a run that has reached the last segment, which is returned. Null where the run has to begin
+  // again, because more values decide shapes than was known.
+  absl::StatusOr<SegmentPtr> Next(const Values& values, const SegmentPtr& last, RunState* state,
+                                  RunStatistics* statistics);
+  absl::StatusOr<SegmentPtr> Bind(const Values& values, const SegmentPtr& last,
+                                  const std::vector<bool>& known_by_value, RunState* state,
+                                  RunStatistics* statistics);
+  void Keep(const Values& values, const SegmentPtr& last, const RunState& state,
+            SegmentPtr segment);
   absl::StatusOr<std::vector<HostValue>> Run(const Values& values, RunStatistics* statistics,
                                              std::vector<KernelProfile>* profile);
   // The same, with the memory that there is now.
@@ -139,19 +140,19 @@ std::string Session::Impl::Signature(const Values& values) const {
   return signature;
 }
 
-std::string Session::Impl::KeyAfter(const StagePtr& last, const Values& values,
+std::string Session::Impl::KeyAfter(const SegmentPtr& last, const Values& values,
                                     const RunState& state) const {
-  return last == nullptr ? Signature(values) : state.steps.back().Key();
+  return last == nullptr ? Signature(values) : state.results.back().Guard();
 }
 
-absl::StatusOr<StagePtr> Session::Impl::Next(const Values& values, const StagePtr& last,
-                                             RunState* state, RunStatistics* statistics) {
+absl::StatusOr<SegmentPtr> Session::Impl::Next(const Values& values, const SegmentPtr& last,
+                                               RunState* state, RunStatistics* statistics) {
   std::unique_lock<std::mutex> lock(mutex);
   Place place;
   std::vector<bool> known_by_value;
   while (true) {
     place = {last.get(), KeyAfter(last, values, *state)};
-    if (StagePtr found = FindStage(ListAfter(last), place.second)) return found;
+    if (SegmentPtr found = FindSegment(ListAfter(last), place.second)) return found;
     known_by_value = by_value;
     if (binding.insert(place).second) break;
     bound.wait(lock);
@@ -165,9 +166,9 @@ absl::StatusOr<StagePtr> Session::Impl::Next(const Values& values, const StagePt
   return Bind(values, last, known_by_value, state, statistics);
 }
 
-absl::StatusOr<StagePtr> Session::Impl::Bind(const Values& values, const StagePtr& last,
-                                             const std::vector<bool>& known_by_value,
-                                             RunState* state, RunStatistics* statistics) {
+absl::StatusOr<SegmentPtr> Session::Impl::Bind(const Values& values, const SegmentPtr& last,
+                                               const std::vector<bool>& known_by_value,
+                                               RunState* state, RunStatistics* statistics) {
   const auto start = Clock::now();
   const double others_ms = statistics->compile_ms + statistics->setup_ms;
   std::vector<InputBinding> bindings(values.size());
@@ -177,8 +178,8 @@ absl::StatusOr<StagePtr> Session::Impl::Bind(const Values& values, const StagePt
     bindings[i].shape = values[i]->tensor().shape();
     if (known_by_value[i]) bindings[i].value = values[i];
   }
-  StageRecorder recorder(*device, programs, model->name(), *state, last, !options.unchecked,
-                         statistics);
+  SegmentRecorder recorder(*device, programs, model->name(), *state, last, !options.unchecked,
+                           statistics);
   TARTAN_ASSIGN_OR_RETURN(BoundGraph graph, model->Bind(bindings, &recorder));
   statistics->bind_ms +=
       Milliseconds(start) - (statistics->compile_ms + statistics->setup_ms - others_ms);
@@ -187,35 +188,35 @@ absl::StatusOr<StagePtr> Session::Impl::Bind(const Values& values, const StagePt
   if (more) {
     std::lock_guard<std::mutex> lock(mutex);
     for (int input : graph.needed_values) by_value[static_cast<size_t>(input)] = true;
-    return StagePtr();
+    return SegmentPtr();
   }
   if (!graph.needed_values.empty()) {
     return absl::InternalError("the model asks again for values it has");
   }
   if (recorder.state().placeholders.empty()) recorder.Begin(graph.placeholders);
-  TARTAN_ASSIGN_OR_RETURN(StagePtr first, recorder.Finish(std::move(graph.outputs)));
+  TARTAN_ASSIGN_OR_RETURN(SegmentPtr first, recorder.Finish(std::move(graph.outputs)));
   Keep(values, last, *state, std::move(first));
   *state = recorder.state();
   return recorder.last();
 }
 
 // `state` is that of a run which has reached `last`.
-void Session::Impl::Keep(const Values& values, const StagePtr& last, const RunState& state,
-                         StagePtr stage) {
-  StageList dropped;  // released after the mutex is
+void Session::Impl::Keep(const Values& values, const SegmentPtr& last, const RunState& state,
+                         SegmentPtr segment) {
+  SegmentList dropped;  // released after the mutex is
   std::lock_guard<std::mutex> lock(mutex);
-  StageList& list = ListAfter(last);
-  list.emplace_front(KeyAfter(last, values, state), std::move(stage));
+  SegmentList& list = ListAfter(last);
+  list.emplace_front(KeyAfter(last, values, state), std::move(segment));
   if (static_cast<int>(list.size()) > options.max_signatures) {
     dropped.splice(dropped.end(), list, std::prev(list.end()));
   }
   int count = 0;
-  for (const auto& [signature, root] : roots) count += CountStages(*root);
+  for (const auto& [signature, root] : roots) count += CountSegments(*root);
   if (count > kMaxStages) dropped.splice(dropped.end(), roots);
 }
 
 bool Session::Impl::DropSignature(const Values& values) {
-  StageList dropped;  // released after the mutex is
+  SegmentList dropped;  // released after the mutex is
   std::lock_guard<std::mutex> lock(mutex);
   const std::string own = Signature(values);
   for (auto root = roots.end(); root != roots.begin();) {
@@ -258,22 +259,22 @@ absl::StatusOr<std::vector<HostValue>> Session::Impl::TryRun(const Values& value
     }
   };
   begin();
-  StagePtr stage;
+  SegmentPtr segment;
   const double before_ms = statistics->bind_ms + statistics->compile_ms + statistics->setup_ms;
   const auto start = Clock::now();
   while (true) {
-    TARTAN_ASSIGN_OR_RETURN(StagePtr next, Next(values, stage, &state, statistics));
+    TARTAN_ASSIGN_OR_RETURN(SegmentPtr next, Next(values, segment, &state, statistics));
     if (next == nullptr) {
       begin();
-      stage = nullptr;
+      segment = nullptr;
       continue;
     }
-    stage = std::move(next);
-    if (stage->is_last) break;
-    TARTAN_RETURN_IF_ERROR(RunStage(*stage, &state, statistics, profile));
+    segment = std::move(next);
+    if (segment->is_last) break;
+    TARTAN_RETURN_IF_ERROR(RunSegment(*segment, &state, statistics, profile));
   }
   TARTAN_ASSIGN_OR_RETURN(std::vector<HostValue> outputs,
-                          RunLastStage(*stage, state, statistics, profile));
+                          RunLastSegment(*segment, state, statistics, profile));
   const double prepared_ms =
       statistics->bind_ms + statistics->compile_ms + statistics->setup_ms - before_ms;
   statistics->latency_ms = std::max(0.0, Milliseconds(start) - prepared_ms);

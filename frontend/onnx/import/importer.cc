@@ -249,7 +249,7 @@ absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Sco
   path_.pop_back();
   current_scope_ = outer;
   current_frame_ = caller;
-  // A check that failed while a question was answered tells its own place.
+  // A check that failed while a graph break was resolved tells its own place.
   if (absl::IsOutOfRange(outputs.status())) return outputs.status();
   if (!outputs.ok()) {
     return Within(NodeName(node, OpsetOf(*frame.opsets, node.domain())), outputs.status());
@@ -278,9 +278,9 @@ absl::StatusOr<std::vector<Slot>> Importer::ImportCall(const NodeProto& node,
     if (input.waits) return waiting;
     values.push_back(input.value);
   }
-  const int unanswered = unanswered_;
+  const int unresolved = unresolved_;
   absl::StatusOr<std::vector<Value>> outputs = ImportOperator(node, std::move(values), frame);
-  if (unanswered_ > unanswered) return waiting;
+  if (unresolved_ > unresolved) return waiting;
   TARTAN_RETURN_IF_ERROR(outputs.status());
   return SlotsOf(*outputs);
 }

@@ -86,12 +86,12 @@ class Importer : private NodeServices {
   // grow exponentially, as do loops in loops and derivatives of derivatives.
   absl::Status CountRepeated(int64_t nodes);
 
-  // --- importer_questions.cc
+  // --- importer_breaks.cc
   absl::StatusOr<HostTensor> HostValue(const api::Tensor& tensor) override;
   absl::StatusOr<std::vector<api::Tensor>> Run(const std::string& name,
                                                std::vector<api::Tensor> operands,
                                                std::shared_ptr<const api::Call> call) override;
-  bool CanAsk() const override { return resolver_ != nullptr; }
+  bool CanBreakGraph() const override { return resolver_ != nullptr; }
   absl::StatusOr<std::vector<api::Value>> ImportSubgraph(
       const GraphProto& graph, absl::Span<const api::Value> inputs) override;
   absl::StatusOr<std::optional<LoopBody>> ImportLoopBody(
@@ -113,15 +113,15 @@ class Importer : private NodeServices {
   // together have had their share.
   absl::StatusOr<HostTensor> Evaluate(const api::Tensor& tensor, int64_t max_points,
                                       bool* is_exact = nullptr);
-  // Whether what was too much for the host may be left to whoever answers questions.
-  bool CanBeAsked(const absl::Status& status) const {
+  // Whether what was too much for the host may be left to whoever resolves graph breaks.
+  bool CanBeLeftToDevice(const absl::Status& status) const {
     return resolver_ != nullptr && absl::IsResourceExhausted(status);
   }
   absl::StatusOr<std::vector<api::Tensor>> RunOnHost(absl::Span<const api::Tensor> operands,
                                                      const api::Call& call);
-  absl::StatusOr<std::vector<api::Tensor>> Ask(const std::string& name,
-                                               std::vector<api::Tensor> operands,
-                                               std::shared_ptr<const api::Call> call);
+  absl::StatusOr<std::vector<api::Tensor>> Break(const std::string& name,
+                                                 std::vector<api::Tensor> operands,
+                                                 std::shared_ptr<const api::Call> call);
   std::vector<api::Tensor> TensorsToKeep() const;
   void ReplaceKept(absl::Span<const api::Tensor> tensors, absl::Span<const api::Tensor> by);
 
@@ -129,7 +129,7 @@ class Importer : private NodeServices {
   api::Resolver* const resolver_;
   std::vector<api::Tensor> inputs_;  // placeholders among the inputs of Import
   std::vector<api::Tensor> needed_;
-  int unanswered_ = 0;  // values asked for and not known
+  int unresolved_ = 0;  // values that were needed and are not known
   int64_t repeated_nodes_left_;
   int64_t host_points_left_;
   int64_t host_turns_left_;

@@ -42,7 +42,7 @@ class NodeServices {
                                                        std::vector<api::Tensor> operands,
                                                        std::shared_ptr<const api::Call> call) = 0;
   // Whether a call's operands may be unknown while the graph is imported.
-  virtual bool CanAsk() const = 0;
+  virtual bool CanBreakGraph() const = 0;
   // Imports a graph in an attribute of the node; names of the outer graphs are visible in it.
   virtual absl::StatusOr<std::vector<api::Value>> ImportSubgraph(
       const GraphProto& graph, absl::Span<const api::Value> inputs) = 0;
@@ -57,7 +57,7 @@ class NodeServices {
   // values: the nodes between are imported again.
   virtual absl::StatusOr<api::Value> Reimport(const std::string& name,
                                               const std::map<std::string, api::Value>& given) = 0;
-  // Values a handler needs after it has imported something: answers may replace their tensors.
+  // Values a handler needs after it has imported something: graph breaks may replace their tensors.
   virtual void Hold(std::vector<api::Value>* values) = 0;
   virtual void Release() = 0;  // what was held last
   virtual const TensorSource& tensor_source() const = 0;

@@ -143,7 +143,7 @@ absl::StatusOr<bool> GoesOn(NodeContext& context, const Value& condition) {
 
 absl::StatusOr<RepetitionResult> RunTurns(NodeContext& context, const Repetition& repetition,
                                           size_t rows_per_turn) {
-  // States, and the rows of all turns so far: answers to questions of a turn may replace them.
+  // States, and the rows of all turns so far: graph breaks of an iteration may replace them.
   std::vector<Value> states = repetition.states;
   std::vector<Value> rows;
   context.services().Hold(&states);

@@ -259,7 +259,7 @@ absl::StatusOr<std::vector<Tensor>> RunSteps(NodeContext& context, const Recurre
                                              const StepOperands& operands) {
   const std::vector<int64_t>& dims = operands.projected.dims();
   const std::string text = StepWriter(step, dims[1]).Write();
-  if (dims[0] <= kMaxJoinedSteps || !context.services().CanAsk()) {
+  if (dims[0] <= kMaxJoinedSteps || !context.services().CanBreakGraph()) {
     return JoinSteps(context, step, text, operands);
   }
   api::RepeatBody body;

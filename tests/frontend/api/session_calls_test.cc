@@ -33,11 +33,11 @@ TEST(SessionCalls, CountTheCompilationOfABodyInTheRunThatCompiledIt) {
                             Apply("function (S) -> (N) { N = 2 * S; }", body.states));
     body.turns = 3;
     resolver->Begin({x});
-    Question question;
-    question.operands = {x};
-    question.call = std::make_shared<RepeatIfPositive>(std::move(body));
-    TARTAN_ASSIGN_OR_RETURN(const Answer answer, resolver->Ask(question));
-    return answer.results[0];
+    GraphBreak graph_break;
+    graph_break.operands = {x};
+    graph_break.call = std::make_shared<RepeatIfPositive>(std::move(body));
+    TARTAN_ASSIGN_OR_RETURN(const BreakResult result, resolver->Resolve(graph_break));
+    return result.results[0];
   };
   const auto made =
       Session::Create(std::make_shared<TestModel>(std::vector<int64_t>{-1}, body), *device);

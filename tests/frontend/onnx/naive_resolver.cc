@@ -43,30 +43,30 @@ class NaiveResolver final : public api::Resolver {
     }
   }
 
-  absl::StatusOr<api::Answer> Ask(const api::Question& question) override {
-    if (++questions_ > limits_.questions) return TooMuch("questions");
-    std::vector<api::Tensor> wanted = question.operands;
-    wanted.insert(wanted.end(), question.kept.begin(), question.kept.end());
+  absl::StatusOr<api::BreakResult> Resolve(const api::GraphBreak& graph_break) override {
+    if (++breaks_ > limits_.breaks) return TooMuch("graph breaks");
+    std::vector<api::Tensor> wanted = graph_break.operands;
+    wanted.insert(wanted.end(), graph_break.kept.begin(), graph_break.kept.end());
     TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> values, Evaluate(wanted));
-    const auto first_kept = values.begin() + static_cast<int64_t>(question.operands.size());
+    const auto first_kept = values.begin() + static_cast<int64_t>(graph_break.operands.size());
     std::vector<HostTensor> results(values.begin(), first_kept);
-    if (question.call != nullptr) {
+    if (graph_break.call != nullptr) {
       api::NaiveRunner runner(limits_.turns, limits_.points_in_all);
-      TARTAN_ASSIGN_OR_RETURN(results, question.call->Run(results, runner));
+      TARTAN_ASSIGN_OR_RETURN(results, graph_break.call->Run(results, runner));
       // Positions of what is not zero have positions that are not zero: chains of them grow.
       for (const HostTensor& result : results) {
         if (result.element_count() > limits_.points) return TooMuch("elements");
       }
     }
-    api::Answer answer;
+    api::BreakResult result;
     for (const HostTensor& result : results) {
-      answer.results.push_back(question.call == nullptr ? api::Tensor::Constant(result)
-                                                        : Known(question.name, result));
+      result.results.push_back(graph_break.call == nullptr ? api::Tensor::Constant(result)
+                                                           : Known(graph_break.name, result));
     }
     for (auto kept = first_kept; kept != values.end(); ++kept) {
-      answer.kept.push_back(Known("kept", *kept));
+      result.kept.push_back(Known("kept", *kept));
     }
-    return answer;
+    return result;
   }
 
   absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const api::Tensor> tensors) const {
@@ -87,7 +87,7 @@ class NaiveResolver final : public api::Resolver {
   const NaiveLimits limits_;
   std::vector<api::Tensor> placeholders_;
   std::vector<HostTensor> values_;  // of each placeholder
-  int questions_ = 0;
+  int breaks_ = 0;
 };
 
 }  // namespace

@@ -207,7 +207,7 @@ Outputs LinearAttention(NodeContext& context) {
   }
   const std::string text = StepText(layer, layer.has_decay ? context.input(4).dims()[2] : 0,
                                     layer.has_beta ? context.input(5).dims()[2] : 0);
-  const bool joins = layer.steps <= kMaxJoinedSteps || !context.services().CanAsk();
+  const bool joins = layer.steps <= kMaxJoinedSteps || !context.services().CanBreakGraph();
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made,
                           joins ? JoinSteps(context, layer, text, state, sequences)
                                 : RepeatSteps(context, layer, text, state, sequences));

@@ -1,4 +1,4 @@
-// Values that the import needs and does not know: who is asked, and what is kept meanwhile.
+// Graph breaks: values that the import needs and does not know, and what is kept meanwhile.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -56,7 +56,7 @@ Value ReplaceTensors(const Value& value, absl::Span<const Tensor> tensors,
 
 // Notes that the values of placeholders are needed.
 absl::Status Importer::Wait(absl::Span<const Tensor> placeholders) {
-  ++unanswered_;
+  ++unresolved_;
   for (const Tensor& placeholder : placeholders) {
     if (!Contains(needed_, placeholder)) needed_.push_back(placeholder);
   }
@@ -77,7 +77,7 @@ absl::StatusOr<HostTensor> Importer::HostValue(const Tensor& tensor) {
   const std::vector<Tensor> placeholders = api::PlaceholdersOf(tensor);
   if (placeholders.empty()) {
     absl::StatusOr<HostTensor> value = Evaluate(tensor, kMaxPointsOfValue);
-    if (!CanBeAsked(value.status())) return value;
+    if (!CanBeLeftToDevice(value.status())) return value;
   }
   const bool are_inputs =
       !placeholders.empty() && std::all_of(placeholders.begin(), placeholders.end(),
@@ -89,8 +89,8 @@ absl::StatusOr<HostTensor> Importer::HostValue(const Tensor& tensor) {
     return absl::FailedPreconditionError("a value decides the body of a loop");
   }
   if (are_sizes || resolver_ == nullptr) return Wait(placeholders);
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> answer, Ask("", {tensor}, nullptr));
-  return *answer[0].constant();
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> values, Break("", {tensor}, nullptr));
+  return *values[0].constant();
 }
 
 absl::StatusOr<HostTensor> Importer::Evaluate(const Tensor& tensor, int64_t max_points,
@@ -131,24 +131,24 @@ absl::StatusOr<std::vector<Tensor>> Importer::Run(const std::string& name,
   const std::vector<Tensor> placeholders = PlaceholdersOf(operands);
   if (placeholders.empty()) {
     absl::StatusOr<std::vector<Tensor>> results = RunOnHost(operands, *call);
-    if (!CanBeAsked(results.status())) return results;
+    if (!CanBeLeftToDevice(results.status())) return results;
   }
   if (body_depth_ > 0) {
     body_is_open_ = true;
     return absl::FailedPreconditionError("a value decides the body of a loop");
   }
   if (resolver_ == nullptr) return Wait(placeholders);
-  return Ask(name, std::move(operands), std::move(call));
+  return Break(name, std::move(operands), std::move(call));
 }
 
-absl::StatusOr<std::vector<Tensor>> Importer::Ask(const std::string& name,
-                                                  std::vector<Tensor> operands,
-                                                  std::shared_ptr<const api::Call> call) {
+absl::StatusOr<std::vector<Tensor>> Importer::Break(const std::string& name,
+                                                    std::vector<Tensor> operands,
+                                                    std::shared_ptr<const api::Call> call) {
   if (!needed_.empty()) return Wait({});  // the import begins again anyway
-  api::Question question{name, std::move(operands), std::move(call), TensorsToKeep()};
-  TARTAN_ASSIGN_OR_RETURN(const api::Answer answer, resolver_->Ask(question));
-  ReplaceKept(question.kept, answer.kept);
-  return answer.results;
+  api::GraphBreak graph_break{name, std::move(operands), std::move(call), TensorsToKeep()};
+  TARTAN_ASSIGN_OR_RETURN(const api::BreakResult result, resolver_->Resolve(graph_break));
+  ReplaceKept(graph_break.kept, result.kept);
+  return result.results;
 }
 
 // What nodes after this one read and what handlers hold, if it is computed from placeholders.
