@@ -1,8 +1,9 @@
 #include "bench/program_options.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <fstream>
-#include <regex>
 #include <sstream>
 #include <utility>
 
@@ -72,17 +73,17 @@ absl::StatusOr<std::vector<ProblemSection>> ReadProblems(const ProgramOptions& o
   text << file.rdbuf();
   TARTAN_ASSIGN_OR_RETURN(std::vector<ProblemSection> sections,
                           ParseProblemList(text.str(), options.list));
-  std::regex filter;
-  try {
-    filter = std::regex(options.filter);
-  } catch (const std::regex_error& error) {
+  RE2::Options expression_options;
+  expression_options.set_log_errors(false);
+  const RE2 filter(options.filter, expression_options);
+  if (!filter.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--filter=", options.filter, ": ", error.what()));
+        absl::StrCat("--filter=", options.filter, ": ", filter.error()));
   }
   for (ProblemSection& section : sections) {
     std::vector<Problem> kept;
     for (Problem& problem : section.problems) {
-      if (std::regex_search(problem.spec, filter)) kept.push_back(std::move(problem));
+      if (RE2::PartialMatch(problem.spec, filter)) kept.push_back(std::move(problem));
     }
     section.problems = std::move(kept);
   }

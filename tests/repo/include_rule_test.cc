@@ -162,16 +162,17 @@ TEST(IncludeRule, HeadersAreNamedByTheirFullPath) {
 }
 
 TEST(IncludeRule, ALibraryStaysWhereItBelongs) {
-  const std::map<std::string, std::string> homes = {{"CL/", "backend_opencl"},
-                                                    {"CLI/", "frontend/cli"},
-                                                    {"png.h", "frontend/cli"},
-                                                    {"re2/", "frontend/onnx"}};
+  const std::map<std::string, std::set<std::string>> homes = {
+      {"CL/", {"backend_opencl"}},
+      {"CLI/", {"frontend/cli"}},
+      {"png.h", {"frontend/cli"}},
+      {"re2/", {"bench", "frontend/cli", "frontend/onnx"}}};
   std::vector<std::string> offences;
   for (const Include& include : AllIncludes()) {
     // Other libraries to measure beside, each in a shared object of its own.
     if (include.file.rfind("bench/peers/", 0) == 0) continue;
-    for (const auto& [header, home] : homes) {
-      if (include.header.rfind(header, 0) != 0 || LayerOf(include.file) == home) continue;
+    for (const auto& [header, layers] : homes) {
+      if (include.header.rfind(header, 0) != 0 || layers.count(LayerOf(include.file)) > 0) continue;
       offences.push_back(include.file + ": " + include.header);
     }
   }

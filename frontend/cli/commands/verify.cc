@@ -1,10 +1,11 @@
 // tartan verify: models against the outputs they are published with.
+#include <re2/re2.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <regex>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -37,24 +38,23 @@ struct VerifyOptions {
   bool bisect = false;
 };
 
-absl::StatusOr<std::regex> ParseMatch(const std::string& match) {
-  try {
-    return std::regex(match);
-  } catch (const std::regex_error& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--match '", match, "' is no regular expression: ", error.what()));
-  }
+absl::StatusOr<std::unique_ptr<const RE2>> ParseMatch(const std::string& match) {
+  RE2::Options options;
+  options.set_log_errors(false);
+  auto expression = std::make_unique<const RE2>(match, options);
+  if (expression->ok()) return expression;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--match '", match, "' is no regular expression: ", expression->error()));
 }
 
 // The cases of all paths whose names match; a name that several paths have gets its path before it.
-absl::StatusOr<std::vector<ModelCase>> SelectCases(const VerifyOptions& options,
-                                                   const std::regex& match) {
+absl::StatusOr<std::vector<ModelCase>> SelectCases(const VerifyOptions& options, const RE2& match) {
   std::vector<ModelCase> selected;
   std::map<std::string, int> times;
   for (const std::string& path : options.paths) {
     TARTAN_ASSIGN_OR_RETURN(const std::vector<ModelCase> found, FindCases(path));
     for (const ModelCase& model_case : found) {
-      if (!std::regex_search(model_case.name, match)) continue;
+      if (!RE2::PartialMatch(model_case.name, match)) continue;
       selected.push_back(model_case);
       ++times[model_case.name];
     }
@@ -154,7 +154,7 @@ std::vector<ActualStatus> StatusesOf(const proto::VerifyReport& report) {
   return statuses;
 }
 
-absl::Status CompareWithList(const VerifyOptions& options, const std::regex& match,
+absl::Status CompareWithList(const VerifyOptions& options, const RE2& match,
                              proto::VerifyReport* report) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
                           At(Stage::kFile, ReadLines(options.expect)));
@@ -165,7 +165,7 @@ absl::Status CompareWithList(const VerifyOptions& options, const std::regex& mat
   }
   // With --match, the cases left out are not missing.
   for (auto it = expected->begin(); it != expected->end();) {
-    it = std::regex_search(it->first, match) ? std::next(it) : expected->erase(it);
+    it = RE2::PartialMatch(it->first, match) ? std::next(it) : expected->erase(it);
   }
   for (const ExpectationDifference& difference : FindDifferences(*expected, StatusesOf(*report))) {
     proto::VerifyReport::Difference* row = report->add_differences();
@@ -237,9 +237,10 @@ ExitCode Verdict(const proto::VerifyReport& report, bool has_list) {
 
 absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& context) {
   const Stopwatch total;
-  TARTAN_ASSIGN_OR_RETURN(const std::regex match, At(Stage::kUsage, ParseMatch(options.match)));
+  TARTAN_ASSIGN_OR_RETURN(const std::unique_ptr<const RE2> match,
+                          At(Stage::kUsage, ParseMatch(options.match)));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<ModelCase> cases,
-                          At(Stage::kFile, SelectCases(options, match)));
+                          At(Stage::kFile, SelectCases(options, *match)));
   if (cases.empty()) {
     return At(Stage::kUsage,
               absl::NotFoundError(absl::StrCat("--match '", options.match, "' fits no case")));
@@ -263,7 +264,7 @@ absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& contex
   FillReport(cases, results, &report);
   report.set_total_ms(total.Milliseconds());
   const bool has_list = !options.expect.empty();
-  if (has_list) TARTAN_RETURN_IF_ERROR(CompareWithList(options, match, &report));
+  if (has_list) TARTAN_RETURN_IF_ERROR(CompareWithList(options, *match, &report));
   if (!options.write_expect.empty()) {
     TARTAN_RETURN_IF_ERROR(
         At(Stage::kFile, WriteFile(options.write_expect, FormatExpectations(StatusesOf(report)))));
