@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The OpenCL C dialect: needs no OpenCL headers or driver.
 tartan_library(tartan_opencl_dialect
   SRCS ${CMAKE_CURRENT_LIST_DIR}/dialect/dot_functions.cc ${CMAKE_CURRENT_LIST_DIR}/dialect/opencl_dialect.cc ${CMAKE_CURRENT_LIST_DIR}/dialect/opencl_expressions.cc

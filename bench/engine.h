@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Something that can run a problem: Tartan, another library, or a copy of as many bytes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times engines side by side: in turns, so that what the machine does meanwhile hits all alike.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The problems of a list as Google Benchmarks, one per engine, named "SPEC/ENGINE"; Google
 // Benchmark's own options apply too (--benchmark_repetitions, --benchmark_format …).
 #include <benchmark/benchmark.h>

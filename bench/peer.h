@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The border to other libraries: each is a shared object beside the program, loaded when it is
 // asked for, so that nothing that is installed depends on them. Standard C++ only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bench/peer_engine.h"
 
 #include <dlfcn.h>

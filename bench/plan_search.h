@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How good the planner's choice is: the plans of a problem's main kernel, measured one by one.
 #pragma once
 

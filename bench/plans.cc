@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the planner's choice against the other plans it knows, problem by problem, and prints a
 // Markdown document: `plans --filter=^conv:n1 --threads=1 --most=60`.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One operator with its sizes, as a line of problems.txt or an argument of `tartan bench op` says
 // it: "conv:n1c64h56w56k64r3s1p1:bwd_data". README.md has the grammar.
 #pragma once

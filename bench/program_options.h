@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options that the programs of this folder share, and what they lead to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the problems of a list beside other engines, in turns, and prints a Markdown document
 // with ratios and geometric means: `report --filter=^conv:n1 --against=onednn,copy --threads=1`.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results of many problems as a Markdown document.
 #pragma once
 

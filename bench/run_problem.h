@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One problem on every engine asked for: made, compared, measured in turns.
 #pragma once
 

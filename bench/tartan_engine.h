@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engines that use Tartan's own device: its kernels, and a copy.
 #pragma once
 

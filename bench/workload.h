@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A problem as the compiler meets it: Tile text as the importer writes it, inputs with their
 // shapes, which of them are weights, and the work there is at least.
 #pragma once

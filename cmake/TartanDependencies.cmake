@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Every package the build needs; a missing one is answered with the apt line that brings it.
 function(tartan_require package apt)
   find_package(${package} ${ARGN} QUIET)

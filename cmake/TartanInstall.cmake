@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` gives a C++ project: headers, archives and find_package(Tartan), which defines
 # Tartan::api (devices, functions, sessions) and Tartan::onnx (models). In a project that takes this
 # one in with add_subdirectory they are there, too. The component "development" is these alone.

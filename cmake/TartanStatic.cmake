@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What a TARTAN_STATIC build changes: all but the C library and the OpenCL loader is linked from
 # archives, so that a program runs on another machine with nothing installed but a driver.
 set(Protobuf_USE_STATIC_LIBS ON)

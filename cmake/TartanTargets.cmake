@@ -1,16 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
 # What a library's headers are found from, here and where they are installed.
 set(TARTAN_INCLUDE_DIRS $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>
     $<INSTALL_INTERFACE:include/tartan>)
 
-# tartan_library(name SRCS a.cc b.cc DEPS x y): a static library; headers are found from the root.
+set(tartan_common_deps absl::status absl::statusor absl::strings absl::span)
+set(tartan_common_headers ${TARTAN_STANDARD_HEADERS} ${TARTAN_ABSL_HEADERS})
+tartan_headers(tartan_headers_o2 HEADERS ${tartan_common_headers} DEPS ${tartan_common_deps})
+tartan_headers(tartan_headers_o1 LEVEL -O1 HEADERS ${tartan_common_headers} DEPS ${tartan_common_deps})
+if(TARTAN_BUILD_TESTS)
+  tartan_headers(tartan_headers_tests LEVEL -O1
+                 HEADERS ${tartan_common_headers} <gmock/gmock.h> <gtest/gtest.h>
+                 DEPS ${tartan_common_deps} GTest::gmock GTest::gtest)
+endif()
+
+# tartan_library(name [BUILD_FAST] SRCS a.cc b.cc DEPS x y): a static library; headers are found from the
+# root. BUILD_FAST is for what writes texts and reads files: it is compiled more often than it is waited for.
 function(tartan_library name)
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "BUILD_FAST" "" "SRCS;DEPS" ${ARGN})
   if(ARG_SRCS)
     add_library(${name} STATIC ${ARG_SRCS})
     target_include_directories(${name} PUBLIC ${TARTAN_INCLUDE_DIRS})
     target_compile_features(${name} PUBLIC cxx_std_20)
     target_compile_options(${name} PRIVATE ${TARTAN_WARNINGS})
     target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+    if(ARG_BUILD_FAST)
+      target_compile_options(${name} PRIVATE -O1)
+      tartan_use_headers(${name} tartan_headers_o1)
+    else()
+      tartan_use_headers(${name} tartan_headers_o2)
+    endif()
   else()
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${TARTAN_INCLUDE_DIRS})
@@ -26,6 +44,7 @@ function(tartan_test name)
   # Tests are compiled more often than they are waited for.
   target_compile_options(${name} PRIVATE ${TARTAN_WARNINGS} -O1)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+  tartan_use_headers(${name} tartan_headers_tests)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   # Tests never touch the user's caches.

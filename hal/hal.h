@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The border to devices: bytes in, events out. Knows no compiler type. A backend implements
 // Driver, Device, Buffer, Executable and Queue; null_backend.h is the skeleton to start from and
 // tests/hal/conformance.h the suite every backend passes. README.md tells the whole.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A backend without a device: buffers are host memory and work is done as it is enqueued. Kernels
 // of the format "null" do nothing. The skeleton for a new backend, and what tests use where the
 // numbers do not matter.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds Tartan and the libraries to measure beside in build-bench/, and prints bench/report's
 # document for the options given: scripts/bench.sh --filter=^matmul --against=onednn --threads=1
 set -euo pipefail

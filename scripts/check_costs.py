@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What checking indices costs: runs with and without checks in turns, in one process each model.
 
     scripts/check_costs.py [--tartan build/tartan] [--match RE] [--time S] [--threads N] [--limit PERCENT]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Errors of Tartan and of onnxruntime side by side, both against a run in float64.
 
     scripts/compare_accuracy.py [--tartan build/tartan] [--match RE] [--nodes RE] [--draws N]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes random graphs with the results of ONNX's reference evaluator and of onnxruntime.
 
     pip install onnx numpy onnxruntime

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes random single-node models with the results of ONNX's reference evaluator.
 
     pip install onnx numpy [onnxruntime]

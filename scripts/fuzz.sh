@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Fuzzes under address and undefined-behaviour sanitizers.
 # Usage: scripts/fuzz.sh [SECONDS] [SEED] [WHAT] [CASES...]     (600 seconds, seed 1, tile)
 #   tile:    the parser, the binder and the printers of Tile, beginning with the examples and the

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs Intel's OpenCL runtime for CPUs, a second driver to test with beside PoCL, into a folder of
 # its own, and prints the folder to name in OCL_ICD_VENDORS so that programs find this driver alone.
 # Usage: OCL_ICD_VENDORS=$(scripts/intel_opencl.sh [FOLDER]) build/tartan devices

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds and runs what is too long for every change: the random tests at full length (100,000
 # contractions against enumeration and against isl, 2,000 gradients against central differences, 300
 # plans for every test program, 10,000 chains of operations on 16-bit floats), then the whole suite

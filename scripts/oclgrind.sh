@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs the tests of a GoogleTest program under oclgrind's checks for data races and uninitialised
 # memory and fails where it reports anything: oclgrind itself always exits with 0. Each test is a
 # process of its own, as oclgrind mistakes values of one OpenCL program for those of an earlier one.

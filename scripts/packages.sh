@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the other scripts: which distribution packages Tartan needs, and how to install those
 # that are missing (Debian 12, Ubuntu 24.04).
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # From a fresh checkout to an answer: installs what is missing, builds a Release tree in build/ and
 # lets the digit model look at a picture. Usage: scripts/quickstart.sh
 set -euo pipefail

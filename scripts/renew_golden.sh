@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Writes tests/golden/expected anew; `git diff tests/golden/expected` then shows what a change did to
 # generated kernels. With --write FOLDER it writes there all texts in full instead, for comparing
 # two commits: scripts/renew_golden.sh --write /tmp/before

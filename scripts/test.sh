@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds and runs all tests. Usage: scripts/test.sh [ctest options]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

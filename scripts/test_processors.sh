@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the tests of kernels, and models given as arguments, as on older processors than this one:
 # PoCL is made to compile for AVX2, AVX without fused multiply-adds, and SSE (tests/pretend).
 # Usage: scripts/test_processors.sh [--all] [MODEL FOLDER…]

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the tests that use sessions, functions and the evaluator from several threads under the thread
 # sanitizer. PoCL and LLVM are not instrumented: what they do with memory of their own is left out,
 # their mutexes are seen. The build is in build-tsan/. Usage: scripts/thread_sanitizer.sh [TIMES]   (5)

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Damages the disk cache, kills runs, fills disks, takes homes and memory away: each run of the
 # digit model must then give the right answer, or end with the right code and a true message, in time.
 # Usage: scripts/torture_cache.sh [SEED] [DAMAGES] [KILLS] [DISKS] [LIMITS]   (1 200 50 20 40)

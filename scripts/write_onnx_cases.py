@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the node tests of the installed onnx package as folders that `tartan verify` reads.
 
     pip install onnx numpy

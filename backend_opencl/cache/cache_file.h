@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file format of one entry of the disk cache.
 #pragma once
 

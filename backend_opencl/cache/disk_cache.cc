@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/cache/disk_cache.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled kernels on disk: a bounded set of files, each a key and the payload stored under it.
 // What is loaded has been verified: drivers may crash on a damaged binary. A cache that cannot be
 // read or written is no error, only a cache that never hits.

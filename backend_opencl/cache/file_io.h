@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The few file operations of the disk cache. False, with errno set, where one fails.
 #pragma once
 

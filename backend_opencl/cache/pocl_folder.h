@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder in which PoCL keeps compiled programs, its "cache": a private one of this process, so
 // that PoCL never maps a file that Tartan has not verified or seen PoCL write. README.md tells why.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs of PoCL through the disk cache. PoCL compiles a kernel when it is first executed and
 // keeps it in its folder (pocl_folder.h); from there the files are kept as one entry of the disk
 // cache, and put there again, verified, before the next process builds the program.

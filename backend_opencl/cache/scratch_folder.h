@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder for files that need not outlast the process, in the first of several places that can
 // hold it. A process holds a lock in its folder: the folder of one that was killed is not locked,
 // and is deleted by the next process that uses the place.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/cache/stored_plans.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plans that tuning keeps for a device, as bytes in the disk cache.
 #pragma once
 

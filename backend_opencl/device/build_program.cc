@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/device/build_program.h"
 
 #include <algorithm>

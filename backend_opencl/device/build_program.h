@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes OpenCL programs, from source and from binaries.
 #pragma once
 

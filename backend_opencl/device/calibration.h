@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a device reaches, measured once and kept in the disk cache: its arithmetic peak, the
 // bandwidth of its memory and the cost of a launch, which drivers do not report.
 #pragma once

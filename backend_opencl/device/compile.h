@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes an executable of OpenCL C.
 #pragma once
 

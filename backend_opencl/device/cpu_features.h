@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kernels of a CPU device may use: what the device's compiler compiles for, as its predefined
 // macros say, and what the processor has beyond that. Names of processors say neither: drivers
 // know fewer processors than there are.

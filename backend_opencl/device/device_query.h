@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists the OpenCL devices of the machine and reads what they report.
 #pragma once
 

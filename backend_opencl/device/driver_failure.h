@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why an OpenCL driver fails where the program given to it is right: memory or disk ran out. PoCL
 // is then seen to return any error, to throw std::bad_alloc with its locks held, to raise SIGABRT
 // or SIGSEGV, and to call exit(1).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/device/driver_quirks.h"
 
 #include "absl/strings/match.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where OpenCL drivers differ from what the specification lets one expect, with the reasons.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an OpenCL device reports of itself, made into settings that kernels can be planned with.
 #pragma once
 

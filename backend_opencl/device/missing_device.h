@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why the OpenCL loader shows no device although drivers are installed.
 #pragma once
 

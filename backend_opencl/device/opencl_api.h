@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The OpenCL C interface with owned handles and checked calls. Nothing newer than core 1.2 is used,
 // which every driver has.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An opened OpenCL device with its context, and the memory it gives out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The OpenCL backend: every device of every OpenCL platform of the machine.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A built program, and launches of its kernels with arguments set.
 #pragma once
 

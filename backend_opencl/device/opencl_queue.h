@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An in-order OpenCL queue that keeps what its work uses alive until the work is done.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of products of the parts of words in OpenCL C, by the instructions that devices have for
 // them.
 #pragma once

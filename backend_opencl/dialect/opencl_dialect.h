@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenCL C 1.2 as a dialect of kernel text.
 #pragma once
 

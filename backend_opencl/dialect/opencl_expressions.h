@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Printed OpenCL C expressions: calls, operators with the parentheses they need, literals.
 #pragma once
 

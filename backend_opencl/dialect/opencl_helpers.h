@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helper functions of generated OpenCL C, made on demand from their names: tt_<function>_<type>,
 // for instance tt_div_int, tt_max_float8, tt_atomic_add_half_global. They hold what the language's
 // operators and built-in functions define otherwise than tile/base/scalar_value.h, or not at all.

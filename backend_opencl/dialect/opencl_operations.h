@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The scalar operations in OpenCL C, as tile/base/scalar_value.h defines them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/dialect/opencl_types.h"
 
 #include "absl/strings/numbers.h"

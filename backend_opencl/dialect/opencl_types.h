@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of OpenCL C types; shared by the dialect and its helper functions.
 #pragma once
 

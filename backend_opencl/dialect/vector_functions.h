@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of float32 vectors in OpenCL C. Drivers for CPUs compute some of them lane by lane and
 // others with more care than their speed allows; these are as quick as memory. PoCL's sine is wrong
 // in lanes beside a large number.

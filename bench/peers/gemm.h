@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A matrix product problem, of whichever direction, as BLAS puts it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What oneDNN has of the problems. "onednn" is the direct algorithm of a convolution, "onednn-auto"
 // the fastest of all that are offered; elsewhere they are the same.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bench/peers/onednn_run.h"
 
 namespace tartan::bench {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A oneDNN primitive with its memory, ready to run. Tensors are given and taken in plain layouts;
 // the primitive works on those it prefers, and the clock does not see the reorders.
 #pragma once

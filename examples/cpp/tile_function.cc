@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fits a line to points by gradient descent. The model is a function written in Tile; its gradient
 // is derived, and both are compiled for the device at hand.
 //

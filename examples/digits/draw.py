@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws digits: strokes of a pen under random affine maps, with noise and blur.
 
 A drawing is a 28x28 array of float32 in 0..1, white ink on black. Everything follows from the

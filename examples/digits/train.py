@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains the digit model and writes digits.onnx, seven.png and labels.txt beside this file.
 
     python3 -m pip install numpy onnx pillow torch

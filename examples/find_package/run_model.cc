@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a model whose one input is float32[N, …] on zeros, and prints its outputs.
 //
 //   run_model MODEL.onnx

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of numbers that are known at run time only: indices, lengths, labels. Tile's gathers clamp
 // and its scatters leave out what is out of range; with a check the run fails and tells where.
 #pragma once

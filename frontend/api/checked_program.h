@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program on a device together with the checks of what it computes. Internal to frontend/api.
 #pragma once
 

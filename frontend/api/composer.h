@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns lazy tensors into one Tile program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device opened for use: the HAL device and the cache of programs compiled for it.
 #pragma once
 

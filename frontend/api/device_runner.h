@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs calls on a device. Internal to frontend/api.
 #pragma once
 

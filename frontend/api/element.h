@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements that Tile does not compute with, each kept in tensors of a type it does: strings and the
 // narrow numbers of quantised models. Operators that only move elements need not know.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Tile function that can be applied to tensors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of lazy tensors and of Tile functions. The derivative of an application is that of its
 // Tile function, derived by tile/autodiff; nothing is computed here.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies the body of a Tile function into another, under other names. Internal to frontend/api.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A check of numbers that follow from a program's inputs by a little arithmetic, made on the host
 // where the inputs' values are. Internal to frontend/api.
 #pragma once

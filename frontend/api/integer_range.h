@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What values the elements of a lazy tensor of integers may have, as far as a short look at how
 // they are computed tells. Internal to frontend/api.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls a Tile function, or computes lazy tensors, on a device: values in and out by name.
 //
 //   TARTAN_ASSIGN_OR_RETURN(const Function matmul,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From lazy tensors to a program on a device. Internal to frontend/api.
 #pragma once
 

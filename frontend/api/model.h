@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a Session runs: something that, given the shapes of its inputs, says in lazy tensors how its
 // outputs come about. The ONNX importer implements it.
 #pragma once

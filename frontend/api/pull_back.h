@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The derivative of one application of a Tile function. Internal to frontend/api.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A body of lazy tensors to be run many times, as loops and recurrent networks have it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a model is bound whose graph depends on values that are known only while it runs: whoever
 // binds it resolves the graph breaks that the importer meets.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model bound to a signature: the programs its runs consist of, as a tree. Where a value decides
 // what comes next the graph breaks, and a segment has one successor for each value (the guard) that
 // it has met. Internal to frontend/api.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a model on a device: binds it to the shapes it is given, compiles once per signature, keeps
 // weights on the device. A model whose graph depends on values computed on the way runs as several
 // programs, each compiled once for each way its run has taken.

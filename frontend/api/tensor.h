@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lazy tensors: applications of Tile functions to inputs, constants and other tensors. Nothing is
 // computed until Compose (composer.h) makes one program of a set of results, for an Invoker or a
 // Session to run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a lazy tensor refers to. Internal to frontend/api.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of text that a user names: functions in Tile, labels, lists.
 #pragma once
 

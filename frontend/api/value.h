@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a model takes and gives: a tensor (of numbers, strings or narrow numbers), a sequence of
 // values, maps, or nothing, which is also what an empty optional is.
 #pragma once

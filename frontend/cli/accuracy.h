@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far a tensor is from what it would be without rounding.
 #pragma once
 

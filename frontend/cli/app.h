@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line as a whole: global options, the choice of a command, and how it ends.
 #pragma once
 

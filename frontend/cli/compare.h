@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a tensor is what was expected, as numpy.testing.assert_allclose sees it.
 #pragma once
 

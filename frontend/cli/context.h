@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every command is given: the global options, and the ways to report.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exit codes of the program, and the one place that decides which an error leads to.
 #pragma once
 

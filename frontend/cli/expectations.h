@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list of what each case of a verification is expected to give: lines "status name", sorted by
 // name; '#' begins a comment, which tells the reason.
 #pragma once

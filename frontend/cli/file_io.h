@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors and small files on disk, by file name extension.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a user writes for a model input, as in `--input x=@picture.png`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the program says, and the code it ends with, where the OpenCL driver ends it: drivers abort,
 // crash, call exit and throw in threads of their own when memory or the disk runs out.
 #pragma once

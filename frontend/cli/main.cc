@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program `tartan`.
 #include <fcntl.h>
 #include <signal.h>

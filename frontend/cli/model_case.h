@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models with test data in the form ONNX publishes: a folder with model.onnx and folders
 // test_data_set_N of input_K.pb and output_K.pb.
 #pragma once

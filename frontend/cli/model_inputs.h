@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inputs of a model as asked for on the command line.
 #pragma once
 

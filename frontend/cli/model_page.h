@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model as one web page that needs nothing beside it.
 #pragma once
 

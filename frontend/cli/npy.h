@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NumPy's .npy files: one array each, format versions 1 to 3.
 #pragma once
 

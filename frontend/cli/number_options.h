@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options with numbers, checked by the rules of numbers.h. CLI11's own conversions take "nan",
 // octal numbers and lists with empty parts.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers as a user writes them in options: all of the text is the number, and it lies where it is
 // allowed to.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs as the command line shows, reports and writes them.
 #pragma once
 

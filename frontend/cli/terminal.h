@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text for a person at a terminal: tables, colour, a progress bar.
 #pragma once
 

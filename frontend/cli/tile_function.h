@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Tile function and its gradients as asked for on the command line.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The greatest elements of a tensor of scores.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is random of graphs, for compare_graphs.py."""
 
 from .builder import COARSENESS, Graph, Model, Refused, coarsest, flattened, shape  # noqa: F401

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes with graphs in them. The reference evaluator's Loop and Scan lack much, so these are
 evaluated here, turn by turn, from the nodes of their bodies."""
 

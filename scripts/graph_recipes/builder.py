@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A graph that grows node by node. Every node is evaluated as soon as it is added, by ONNX's
 reference evaluator, so that what comes next knows the types, shapes and values it may read."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes random graphs consist of. Each function adds one (and what decides its shape), or
 refuses where nothing that is there fits."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is random of each operator, for compare_operators.py, by family."""
 
 # Importing a family registers its recipes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention in its forms, and what goes with it: rotations, caches, causal convolutions."""
 
 import numpy as np

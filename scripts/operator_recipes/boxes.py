@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boxes and regions of pictures."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """If, Loop and Scan with small bodies.
 
 The evaluator's Loop makes no turn without a condition and concatenates what it should stack, and its

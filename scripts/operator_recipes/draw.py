@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What recipes draw from: sizes, elements, shapes that fit, and the registry they are put into.
 
 A recipe is a function of a random generator and the operator's name that gives a `Case`, or the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that are not compared, each with the reason."""
 
 EXCEPTIONS = {

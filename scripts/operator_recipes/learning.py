@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ai.onnx.ml but for trees, and the optimizers of ai.onnx.preview.training."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Experimental operators of the first operator sets."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Losses."""
 
 from .draw import array, dim, given, ints, maybe, pick, recipe, shape

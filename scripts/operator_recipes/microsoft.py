@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators of Microsoft's domain; onnxruntime says what they mean."""
 
 import numpy as np

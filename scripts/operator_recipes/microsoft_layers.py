@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """More operators of Microsoft's domain: experts, gates, caches, layers in 8 and 4 bits."""
 
 import numpy as np

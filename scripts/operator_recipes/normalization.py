@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Normalisations."""
 
 from .draw import Case, array, axis_of, dim, given, maybe, recipe, shape

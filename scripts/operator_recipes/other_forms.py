@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases in another form: of another element type, or as older operator sets write them, with
 operands that were attributes."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random numbers of a seed, which are NumPy's in the evaluator and here; without one they are free."""
 
 import numpy as np

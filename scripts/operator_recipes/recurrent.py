@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recurrent operators with all their attributes.
 
 The evaluator leaves lengths, clipping, activations and coupled gates out ("TODO: support overridden

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reductions, scans and orders along axes."""
 
 import numpy as np

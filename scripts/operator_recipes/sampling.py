@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples of pictures at computed places."""
 
 import numpy as np

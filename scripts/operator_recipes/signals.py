@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signals: windows, spectra, columns to pictures."""
 
 import numpy as np

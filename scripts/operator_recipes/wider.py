@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forms that ONNX's evaluator lacks or errs at, or where the standard is silent: ties, ends of
 windows, padding that follows from others. Not NaN: what onnxruntime makes of it hangs on where it
 stands. For --against onnxruntime; frontend/onnx/README.md has the rule, and docs/operators.md what

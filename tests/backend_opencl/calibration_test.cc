@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is measured of a device, and where it is kept.
 #include "backend_opencl/device/calibration.h"
 

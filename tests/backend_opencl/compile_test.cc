@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiling through the OpenCL driver: the disk cache, and what a failed build tells.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

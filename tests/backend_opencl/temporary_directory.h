@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A directory that a test owns and that goes with it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bookkeeping of measurements; what the clock says is no matter here.
 #include "bench/measure.h"
 

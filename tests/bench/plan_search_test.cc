@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans measured one by one.
 #include "bench/plan_search.h"
 

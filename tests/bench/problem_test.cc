@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a spec may be, and what a wrong one is answered with.
 #include "bench/problem.h"
 

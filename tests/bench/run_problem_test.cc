@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole problems on the default device, beside whichever libraries this build has.
 #include "bench/run_problem.h"
 

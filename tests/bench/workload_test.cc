@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Tile text of problems says what the problem is: against loops written out, and gradients
 // against differences.
 #include "bench/workload.h"

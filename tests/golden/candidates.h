@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plans that tuning would measure for a kernel, as text.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Golden kernels: what the compiler makes of each program of this folder, compared with the files
 // in expected/. With --renew the files are written anew, with --write FOLDER texts in full are
 // written there. README.md tells more.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machines that golden kernels are made for: fixed, whatever machine the tests run on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small ONNX models as lines of text, so that golden programs are written as networks are.
 #pragma once
 

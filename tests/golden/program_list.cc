@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/golden/program_list.h"
 
 #include <algorithm>

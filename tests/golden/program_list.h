@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The programs that golden kernels are made of. README.md of this folder describes their files.
 #pragma once
 

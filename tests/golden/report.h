@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the compiler makes of a program for a machine, as text.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every backend must do, as one parameterised suite. A backend's test program compiles
 // conformance*.cc and instantiates the suite with its Backend:
 //   INSTANTIATE_TEST_SUITE_P(Null, Conformance, testing::Values(NullBackend()), BackendName);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of the conformance suite that compiles and runs kernels.
 #include <gmock/gmock.h>
 

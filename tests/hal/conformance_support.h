@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Short names for what the tests of the conformance suite say often.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Preloaded before PoCL (LD_PRELOAD), takes features away from the processor as LLVM sees it, so
 // that kernels are compiled, and planned, as for an older one: TARTAN_PRETEND is a list of prefixes
 // of LLVM's names, as "avx512,avxvnni". Stands in front of llvm::sys::getHostCPUFeatures, which

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What documents and comments say of files is true.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DSOURCE_DIR=... -P format.cmake: sources have the form that clang-format gives them. By the
 # version of Debian 12, as others differ in detail; passes, saying so, where it is not installed or
 # the sources are no git checkout.

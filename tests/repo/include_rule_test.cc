@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layers of the project: which folder may include which. The table is that of the design; what
 // it does not name is upward, and forbidden.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DSOURCE_DIR=... -DBINARY_DIR=... -DCXX=... -P install.cmake: a project that finds the installed
 # Tartan builds against it and runs a model.
 cmake_policy(VERSION 3.22)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files of this project, as tests of the tree itself see them.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DSOURCE_DIR=... -P top_level.cmake: the files under version control lie in the folders of
 # the design and nowhere else. Passes, saying so, where the sources are no git checkout.
 cmake_policy(VERSION 3.22)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Appends the formulas of derivatives to a program. Rules read as mathematics because failures are
 // kept aside: after the first one every function returns value 0, and status() says what it was.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reverse-mode differentiation of whole programs. The result is an ordinary program, which can be
 // compiled, fused and differentiated again. The rules are described in README.md of this folder.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Derivatives of products of many factors. They are put together by multiplications of tensors
 // alone, without a division and without asking what is 0: so they are polynomials of the factors,
 // as they should be, and their own derivatives of every order are right where factors are 0.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The derivative of each operation. A rule is told the value, the derivative of the loss by it, and
 // which operands are of interest; it says the derivative by each of these.
 #pragma once

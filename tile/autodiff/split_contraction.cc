@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/autodiff/split_contraction.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A contraction of several tensors as two steps: combine, into a value that is stored, and
 // aggregate.
 #pragma once

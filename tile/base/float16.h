@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The 16-bit float formats, converted exactly (rounding to nearest, ties to even).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the compiler may know of a device; mirrors proto::HardwareSettings (fields are explained
 // there).
 #pragma once

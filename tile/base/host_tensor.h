@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor in host memory: what files hold, what the importer computes with, what a run returns.
 #pragma once
 

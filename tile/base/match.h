@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exhaustive visiting of a std::variant: a forgotten case does not compile.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the functions that users call answer where the host's memory ends.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text from strangers (names in models, file names) made fit for a terminal.
 #pragma once
 

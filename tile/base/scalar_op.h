@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of scalars: one list used by the graph (elementwise operations), by kernel bodies
 // and by generated code. Meaning and corner cases are written in tile/lang/README.md.
 #pragma once

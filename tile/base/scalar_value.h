@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The meaning of the scalar operations on single numbers, corner cases included: the one rule of
 // the naive evaluator, of folding literals and sizes, of the simplifier and the interpreter of
 // loops, and what devices must give (tests/tile/scalars, tests/backend_opencl/dialect).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The type and sizes of a tensor. Layout is always dense and row-major here; other layouts are the
 // compiler's affair.
 #pragma once

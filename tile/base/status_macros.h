@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Early return on a failed absl::Status or StatusOr.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What differs between C-like kernel languages, as a table; the writer (write_kernel.h) does the
 // rest. The OpenCL C table lives in backend_opencl.
 #pragma once

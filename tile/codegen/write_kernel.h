@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loop IR to source text, for the language a dialect describes. Deterministic.
 #pragma once
 

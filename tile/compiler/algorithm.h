@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // By which algorithm each contraction of a program is computed: decided from the contraction alone,
 // before it is known what shares its kernel.
 #pragma once

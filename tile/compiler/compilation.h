@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program on its way to kernels: what the passes of compiler/passes.h hand on to each other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program of one planned kernel: what measuring plans needs.
 #pragma once
 

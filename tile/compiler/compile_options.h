@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a compilation depends on besides its program, and what watches it.
 #pragma once
 

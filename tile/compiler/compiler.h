@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Tile compiler, from program to kernels: what it does stands in compiler/passes.cc.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dumps of every stage as numbered files, for reading what the compiler made of a program.
 #pragma once
 

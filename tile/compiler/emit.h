@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the kernels of a schedule and puts them, their buffers and steps into a list.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the compiler makes of a program: kernels, buffers and the steps that run them. Plain data,
 // independent of any device.
 #pragma once

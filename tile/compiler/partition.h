@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program divided into kernels: which values each computes, in which order they run, and what
 // each is as tables (poly::FlatContraction), built once.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The passes of the compiler, in the order in which they run.
 #pragma once
 

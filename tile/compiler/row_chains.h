@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains of kernels over the same rows on a device: how long they may be, and how they are divided
 // over its work-items.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The launches, fills and copies that compute a program, each kernel with its plan: what is left to
 // do is to write the kernels.
 #pragma once

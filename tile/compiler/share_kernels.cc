@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/share_kernels.h"
 
 #include <algorithm>
@@ -224,7 +225,7 @@ loop::Kernel WithArguments(const loop::Kernel& kernel, const Form& form,
   }
   statements.push_back(replacer.Apply(kernel.body));
   shared.body = loop::MakeBlock(std::move(statements));
-  shared.comments.push_back("launched for other numbers, too");
+  shared.comments.emplace_back("launched for other numbers, too");
   return shared;
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One kernel for many that differ in numbers alone: the pieces of a wide concatenation, slices at
 // other places. Device compilers take long for each kernel.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that a kernel list's steps take every buffer for what it is: the compiler's last stage.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/evaluator/build_identity.h"
 
 #include <elf.h>

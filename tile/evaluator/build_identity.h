@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which build of Tartan is running: what a build stored on disk, another must not take for its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program compiled for a device: kernels, their executable and the memory plan. Immutable and
 // shared by everything that runs it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A short name for a long text.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory, queue and recorded launches of one run of a loaded program. Internal to this folder.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A compiled program with its constants on the device, ready to run.
 #pragma once
 

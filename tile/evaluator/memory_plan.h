@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where in a few large allocations each buffer of a program lies. Buffers whose lives do not
 // overlap share memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program run again and again on a device: what one turn makes is what the next one reads.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants on a device, and what setup steps compute from them: the same memory serves every
 // program of a session that reads the same.
 #pragma once

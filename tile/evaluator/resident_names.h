@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the buffers hold that live as long as a program is loaded, as names: equal names of buffers
 // of two programs for one device stand for equal contents. Internal to this folder.
 #pragma once

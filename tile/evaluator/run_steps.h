@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory for the buffers of a program and the commands that run its steps on them. Internal to this
 // folder.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled programs as bytes, so that a later process need not plan and generate their kernels
 // again.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures plans of a kernel on a device.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What follows from chains of kernels over rows for the program around them: the order of kernels,
 // and the values worth keeping.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels over the same rows that can run in one launch, one after the other for each block of
 // rows: softmax, normalisations, their gradients, and whatever else is a chain of reductions along
 // rows and elementwise operations on what they give.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which way round intermediate results of convolutions lie in memory. Models come with channels as
 // dimension 1, in front of the spatial ones; kernels are quicker where channels are neighbours.
 #pragma once

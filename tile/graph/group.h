@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Divides a program into kernels. Elementwise operations after a reduction join its kernel;
 // elementwise and element-moving operations before any operation are computed where they are read,
 // unless that would repeat much work.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the kernels of a program hang together: what each computes by itself and which others it
 // waits for.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operands of integer products, back to what they are computed from.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes conditions out of inner loops: where a sum reads beyond an input's edge (a padded
 // convolution), the input is first copied into a larger tensor with zeros around it.
 #pragma once

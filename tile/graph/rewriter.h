@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What passes have in common that write a program anew, value by value.
 #pragma once
 

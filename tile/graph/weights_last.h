@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which way round the weights of convolutions lie in memory, on devices whose work-items are lanes.
 #pragma once
 

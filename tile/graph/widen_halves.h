@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps intermediate values of the 16-bit float types in float32.
 #pragma once
 

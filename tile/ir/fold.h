@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates an elementwise operation whose operands are all literals.
 #pragma once
 

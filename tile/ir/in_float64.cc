@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/ir/in_float64.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program as it would be without rounding: the reference that errors are measured against.
 #pragma once
 

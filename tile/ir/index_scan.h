@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Enumerates the integer points of a set of two-sided linear conditions. Exact; used by the naive
 // evaluator only, so that it shares nothing with the compiler's index mathematics.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which values of a program one kernel computes. Made by graph::GroupIntoKernels, read by
 // poly::BuildKernel.
 #pragma once

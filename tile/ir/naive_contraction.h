@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One contraction by its definition; part of the naive evaluator.
 #pragma once
 

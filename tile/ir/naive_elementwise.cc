@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/ir/naive_elementwise.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise operations by their definitions; part of the naive evaluator.
 #pragma once
 

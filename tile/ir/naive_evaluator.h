@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The meaning of a program, as directly as it can be written: every contraction enumerates its
 // whole index space and applies the definition. The oracle of all other evaluation, and what the
 // importer computes sizes with. Slow on purpose; nothing is shared with the compiler.

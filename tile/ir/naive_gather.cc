@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gathers and scatters by their definitions.
 #include <algorithm>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tensors the naive evaluator computes with: every element as a double or an int64.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/ir/program.h"
 
 #include "tile/base/match.h"

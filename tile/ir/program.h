@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph level: one Tile function bound to concrete shapes, as a list of operations in
 // single-assignment form. Built by ProgramBuilder (program_builder.h), never edited in place.
 #pragma once

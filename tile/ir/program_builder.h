@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds an ir::Program operation by operation. Type and shape rules live here, once, for the
 // Tile binder, autodiff and graph passes. Every function returns InvalidArgument with a message
 // that names the operand shapes or types at fault.

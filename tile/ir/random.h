@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The random numbers of prng(): the same stream on every device, because each number is a function
 // of the seed and its position alone.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Renumbering and removing the values of a program.
 #pragma once
 

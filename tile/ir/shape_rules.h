@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which shape an operation gives for operands of a program, or why it cannot be applied: used by
 // the builder to compute shapes and by the verifier to check them. All errors are InvalidArgument
 // (ResourceExhausted for a result too large to address) and name the shapes or types at fault.

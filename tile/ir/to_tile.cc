@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs as Tile functions. The text of sizes, literals and names is written here rather than by
 // lang::Print, which stands above this layer.
 #include <charconv>

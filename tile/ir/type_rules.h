@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which type an operation computes in and which it gives. Every consumer of a program asks here.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that a program is what ProgramBuilder could have built.
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"

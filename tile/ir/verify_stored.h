@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The check of a program whose values have the types in which they are stored.
 #pragma once
 

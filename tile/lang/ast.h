@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The syntax tree of a Tile function, as written: sizes are still symbols. The grammar and the
 // meaning of the language are in README.md.
 //

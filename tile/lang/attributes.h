@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the attributes of a statement, [[name(argument, ...)]], mean; private to the binder.
 #pragma once
 

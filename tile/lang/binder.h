@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Syntax tree plus input shapes to a program with concrete sizes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic of what is known when a function is bound: sizes, literals and what is computed from
 // them alone.
 #pragma once

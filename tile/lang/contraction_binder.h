@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contraction statements; private to the binder.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // custom_gradient(Y, rule, X, ...): Y with a derivative that a function of the text gives; private
 // to the binder.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages that point into Tile text: "file:line:column: message", the line, a caret.
 #pragma once
 

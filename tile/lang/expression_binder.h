@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expressions of elementwise statements and of sizes; private to the binder.
 #pragma once
 

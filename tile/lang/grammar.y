@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The grammar of Tile; README.md describes it and the precedence of operators. Actions only build
    the tree of ast.h: names and sizes are checked by the binder. */
 

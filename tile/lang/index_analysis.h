@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Questions about the index space of one contraction that its polynomials alone answer.
 #pragma once
 

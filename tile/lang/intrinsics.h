@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of Tile that are no scalar functions of base/scalar_op.h: casts, views, gather and
 // scatter, sorting, scans, random numbers, tuples and assertions.
 #pragma once

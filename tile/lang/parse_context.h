@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the lexer and the grammar share while one text is parsed; private to the parser.
 #pragma once
 

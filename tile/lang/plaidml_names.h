@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that other languages have, PlaidML's Tile among them, and what to write here instead.
 #pragma once
 

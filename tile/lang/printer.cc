@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Syntax tree to canonical text: one statement a line, as few parentheses as the grammar allows.
 #include <charconv>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of a function while it is bound and what they stand for; private to the binder.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a syntax error says: the rule that was broken where it can be guessed, else what was
 // expected.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Short constructors for loop IR. Integer identities with literals (x + 0, x * 1, 2 + 3)
 // are applied on the way, so that lowered index arithmetic reads well.
 #pragma once

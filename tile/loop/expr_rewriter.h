@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simplifies expressions for simplify.cc, knowing the value or range of variables in scope.
 #pragma once
 

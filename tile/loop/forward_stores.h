@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values that were just stored are used instead of loaded again.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a kernel on host memory, work-item by work-item: the reference for generated code, and how
 // tests run kernels without a device. Every access is checked.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loop IR: what a kernel does, in terms every C-like kernel language has. Immutable
 // nodes; built by lower, rewritten by simplify, printed by codegen, run by interpret.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // New names for the variables, arrays and parameters of a piece of a kernel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which declarations of a kernel are used, and how: analysis for simplify.cc.
 #pragma once
 

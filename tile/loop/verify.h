@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that a kernel is one that the writer and the interpreter can be given: the stage after
 // lowering and simplification.
 #pragma once

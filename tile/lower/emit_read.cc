@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads of an ExprEmitter: from memory in vectors, squares or lane by lane, from staged arrays, and
 // from what neighbours in a tile have read.
 #include <algorithm>

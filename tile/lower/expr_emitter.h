@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scalar expressions of a kernel as loop IR expressions, at one position after another of a
 // register tile and in vectors, with what several uses share computed once into a variable.
 #pragma once

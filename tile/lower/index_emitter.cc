@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/lower/index_emitter.h"
 
 #include "tile/poly/coords.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The index arithmetic of a kernel as loop IR expressions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel's tables and its plan become loops.
 #pragma once
 

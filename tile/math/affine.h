@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Affine polynomials over numbered index variables: sum(coefficients[i] * x_i) + constant.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear polynomials in reduced row echelon form, exactly.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Division of integers that rounds in a known direction, and greatest common divisors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two-sided linear inequalities over integer variables: merging, bounds and points. Exact integer
 // programming by interval propagation and branch and bound, with a limit on the work.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exact rational numbers on 64 bits. Arithmetic that leaves 64 bits gives an invalid number, which
 // stays invalid through everything computed from it; ask valid() at the end.
 #pragma once

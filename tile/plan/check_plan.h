@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a kernel can be generated from a plan that the planner did not make just now.
 #pragma once
 

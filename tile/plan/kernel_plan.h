@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The decision how one kernel is divided over work-items, loops and registers. What the plan looks
 // like as code is lower's affair.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether products of narrow integers are computed several at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which plan a kernel gets: every planner proposes, one place decides.
 #pragma once
 

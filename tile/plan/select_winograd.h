@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a correlation is computed by Winograd's algorithm, and in tiles of what size.
 #pragma once
 

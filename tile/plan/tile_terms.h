@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a tile means for a kernel on a device with local memory, in the terms of the
 // kernel-generation article: operations, work-groups, bytes of local memory and registers, bytes
 // read and written.

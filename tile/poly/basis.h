@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A change of variables: the indices of a contraction as integer polynomials of new variables (the
 // columns), chosen such that given polynomials become single columns, or sums of digits. This is
 // reduce and defract in one: each added row brings the matrix of rows one column further into

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a group of a program's values to the kernel that computes them: the contraction's index
 // space, with producers that are not in memory substituted into its body and the operations after
 // it as epilogues.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When an index point of a contraction is valid, as one list.
 #pragma once
 

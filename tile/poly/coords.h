@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coordinates of tensor elements as affine functions of loop indices, and what becomes of them
 // under broadcasting and reshaping.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds out that a kernel is a dense two-dimensional correlation with unit stride: a convolution,
 // in any order of dimensions, or the gradient of one by its data.
 #pragma once

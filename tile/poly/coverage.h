@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether every output element of an index space has a valid point.
 #pragma once
 

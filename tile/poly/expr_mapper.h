@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Expressions rebuilt with other parts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/poly/flat_contraction.h"
 
 #include <unordered_set>

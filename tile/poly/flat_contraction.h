@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One kernel: index ranges, affine accesses, constraints, an aggregation, a scalar body over the
 // reads, and for each output an epilogue over the accumulator and reads at output indices. An
 // elementwise kernel is one without a reduced index. What planning and code generation start from.

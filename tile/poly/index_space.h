@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a contraction as written to the loops that compute it: which integer loop indices with
 // fixed ranges visit every valid index point exactly once, output indices first. This is where
 // constraints are gathered and merged, output polynomials reduced to single variables, fractions

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Between which integers an expression's values lie, as far as types and arithmetic tell.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The logistic function found in quotients.
 #pragma once
 

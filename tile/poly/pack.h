@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An operand copied ahead into the order in which a kernel reads it.
 #pragma once
 

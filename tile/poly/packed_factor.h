@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is packed of one factor of a product (packed_product.h): the values of an expression over
 // the elements of the largest tensor that it reads.
 #pragma once

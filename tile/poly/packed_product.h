@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of products of narrow integers, several products at a time: processors multiply numbers of
 // 16 or 8 bits that lie in one word and add their products in one instruction (ScalarOp::kDot16,
 // kDot8), in 32 bits and so exactly.

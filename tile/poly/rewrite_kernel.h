@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes of a kernel's iteration space that leave what it computes alone: plans and code are made
 // from the form with the fewest indices, and from split indices where an operand is packed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that run one after the other on the same rows: each is cut into blocks of rows, and what
 // only they read is kept for one block instead of for all rows.
 #pragma once

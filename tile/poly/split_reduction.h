@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A long reduction into few elements as two kernels, so that the first has work for the whole
 // device.
 #pragma once

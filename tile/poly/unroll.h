@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A reduction over a few points as an elementwise kernel: pools, small windows, the gradients of
 // both.
 #pragma once

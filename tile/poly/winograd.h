@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Winograd's algorithm for 3x3 correlations: kernels that together compute what a direct one does,
 // with a quarter (tiles of 4x4) or less than half (2x2) of its multiplications. In float32 the
 // result is off by at most 1e-4 of its range; an infinite or NaN element spreads over whole tiles.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The matrices of minimal filtering: outputs of a one-dimensional correlation with a short window
 // as transforms of both operands, products point by point, and a transform back (Toom and Cook;
 // Winograd; Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks").

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tartan bench: the latency of a model.
 #include <sys/resource.h>
 

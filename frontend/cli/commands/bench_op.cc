@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tartan bench op: kernels of single operators, beside other libraries.
 #include <CLI/CLI.hpp>
 #include <algorithm>

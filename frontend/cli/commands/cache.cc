@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tartan cache: the compiled kernels kept on disk.
 #include <CLI/CLI.hpp>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands of the program: each in the file of its name.
 #pragma once
 

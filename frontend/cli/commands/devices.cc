@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tartan devices: what there is to compute on.
 #include <CLI/CLI.hpp>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options that say what a model's inputs are; the same for every command that takes a model.
 #pragma once
 

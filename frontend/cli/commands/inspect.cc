@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tartan inspect: what is in a model and what Tartan makes of it.
 #include <CLI/CLI.hpp>
 #include <algorithm>

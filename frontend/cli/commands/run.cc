@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tartan run: one answer from a model.
 #include <CLI/CLI.hpp>
 #include <map>

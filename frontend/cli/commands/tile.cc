@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tartan tile: runs a Tile function, with its gradients.
 #include <CLI/CLI.hpp>
 #include <algorithm>

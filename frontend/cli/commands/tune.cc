@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tartan tune: measures plans of a model's kernels and keeps the best for later runs.
 #include <CLI/CLI.hpp>
 #include <algorithm>

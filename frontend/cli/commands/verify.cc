@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tartan verify: models against the outputs they are published with.
 #include <re2/re2.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "frontend/onnx/import/constant_tensors.h"
 
 #include <algorithm>

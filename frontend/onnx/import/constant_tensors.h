@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small constant operands that handlers give to their Tile functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A graph made ready for import: constants are tensors, names are resolved, nodes are in an order
 // in which they can run. Made once per model; bodies of control flow and functions likewise.
 #pragma once

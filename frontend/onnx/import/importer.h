@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Walks a graph and makes the lazy tensors of its outputs. One Importer serves one Bind.
 #pragma once
 

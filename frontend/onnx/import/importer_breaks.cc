@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graph breaks: values that the import needs and does not know, and what is kept meanwhile.
 #include <algorithm>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lifts: rewrites of old forms of nodes into the newest form, so that a handler knows one form
 // only. Each is named in the row of the version it applies to.
 #pragma once

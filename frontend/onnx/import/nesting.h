@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs that lie deep in each other, and functions that call each other deeply: what walks them
 // recurses, and gets a stack that is large enough.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every node of a model must keep to, whatever its operator is.
 #pragma once
 

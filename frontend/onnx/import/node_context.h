@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an operator's handler sees of its node: attributes, operands and a way to apply Tile.
 // Messages of errors need not name the node: the importer puts "conv1 (Conv, opset 13): " in front.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which operators Tartan imports, and how: constexpr rows by family, one row per form of an
 // operator. README.md shows how to add one.
 #pragma once

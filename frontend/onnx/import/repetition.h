@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bodies that are run several times: what Loop, Scan and the recurrent operators have in common.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names to values while a graph is imported. Internal to the importer.
 #pragma once
 

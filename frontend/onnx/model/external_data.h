@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensor data that lies in files beside the model.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads an ONNX model file: bytes to message, with the checks that need no understanding of the
 // graph. External data is read later, tensor by tensor (external_data.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An ONNX model, loaded: what a Session runs and `tartan inspect` shows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorProto messages to host tensors and back.
 #pragma once
 

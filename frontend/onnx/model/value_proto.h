@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages that hold any value to host values and back: tensors of strings and narrow numbers,
 // sequences, optionals.
 #pragma once

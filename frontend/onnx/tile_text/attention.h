@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scaled dot-product attention as one Tile function: what ONNX's and Microsoft's operators of
 // attention have in common once their operands are heads of positions.
 #pragma once

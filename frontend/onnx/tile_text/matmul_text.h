@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tile text of matrix products under NumPy's rules for ranks and broadcasting.
 #pragma once
 

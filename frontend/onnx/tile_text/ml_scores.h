@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scores of the classifiers and regressors of ai.onnx.ml: their last transformation, and the labels
 // of classes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors from tensors by moving elements only: what several families need. Each is one Tile
 // function; the compiler folds it into whatever reads the result.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers of 8 bits and less (api/element.h) to numbers Tile computes with, and back: tables for
 // the one, rounding arithmetic for the other, on the device like everything else.
 #pragma once

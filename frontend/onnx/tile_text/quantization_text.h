@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tile functions of quantized operators, which have many operands: text that grows statement by
 // statement, and the arithmetic of scales and zero points.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One step of a recurrent network as Tile text, and its repetition.
 #pragma once
 

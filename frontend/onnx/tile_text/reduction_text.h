@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tile text of reductions over some axes of one tensor.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which elements of an axis, with which weights, make each element of a resized axis. Formulas are
 // those of the ONNX reference for Resize.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "frontend/onnx/tile_text/rotation.h"
 
 #include <string>

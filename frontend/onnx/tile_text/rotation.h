@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rotary position embedding: pairs of elements turned by angles that depend on the position.
 #pragma once
 

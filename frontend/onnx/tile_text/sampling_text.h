@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tile text for reading tensors at positions that are computed: a coordinate along each axis
 // becomes taps, the elements around it and how much each counts; taps become rows of one gather.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows that slide over the spatial dimensions of [batch, channels, spatial …] tensors: their
 // sizes, and the Tile text of convolutions and pools. Reads outside a tensor count for nothing in
 // Tile, so padding needs no text of its own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Upper and lower case of text in UTF-8 by the C library's tables, without the process's locale.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pieces of Tile text with the sizes of one application written into them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ensembles of decision trees as tables, and what they give: a walk from the roots to the leaves,
 // one step of Tile for each level, and a contraction over the votes of the leaves reached.
 #pragma once

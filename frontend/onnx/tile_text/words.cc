@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "frontend/onnx/tile_text/words.h"
 
 #include "tile/base/status_macros.h"

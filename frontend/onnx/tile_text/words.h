@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strings as operators see them: positions in a list of words that is known while a model is
 // imported (api/value.h). What depends on a word alone is a table; the rest needs the positions.
 #pragma once

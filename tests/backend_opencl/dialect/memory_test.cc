@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory through the OpenCL dialect: atomic updates of every type, arrays in every space, vectors;
 // and random kernels, all against the interpreter.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs loop IR through the OpenCL dialect on the first OpenCL device: for tests only,
 // straight on the OpenCL API.
 #pragma once

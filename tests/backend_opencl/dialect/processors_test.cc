@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every helper function and the kernels of small programs, compiled by Clang for processors that
 // this machine need not be: texts with builtins of one processor do not build for another.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Casts of float32 to a 16-bit float and back, within a kernel: on the device and in the
 // interpreter, against the exact conversions of base/float16.h, around the numbers of the type.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every scalar operation, on every type and on the values where languages differ: the OpenCL
 // device against the interpreter.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of vector_functions.h all over the range of float32, against those of the host in
 // double precision.
 #include "backend_opencl/dialect/vector_functions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a device takes from the environment.
 #include <gtest/gtest.h>
 #include <stdlib.h>

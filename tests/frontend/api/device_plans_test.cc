@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans that a device keeps are there for the next process.
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of lazy tensors and functions, evaluated by definition.
 #include "frontend/api/gradient.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls by name, on the device.
 #include "frontend/api/invoker.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The library's functions where allocations of theirs fail. A program of its own: it replaces
 // operator new.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bodies repeated on a device, beside the same by the definition of Tile.
 #include "frontend/api/repeat.h"
 

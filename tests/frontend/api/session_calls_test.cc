@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions of models that hand work to whoever runs them.
 #include "frontend/api/function.h"
 #include "frontend/api/repeat.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory that sessions take, and what they do where it ends.
 #include <atomic>
 #include <memory>

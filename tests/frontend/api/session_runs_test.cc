@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions whose runs overlap.
 #include <atomic>
 #include <condition_variable>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions used from several threads.
 #include "frontend/api/session.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/tensor.h"
 
 #include "frontend/api/function.h"

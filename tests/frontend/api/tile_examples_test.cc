@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every file of examples/tile with its gradient by all inputs: on the device and by the naive
 // evaluator, and in float64 against central differences.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models that must be refused: with one message that names the thing, and the right exit code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

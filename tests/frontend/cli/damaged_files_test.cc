@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged files end in an error, or are read as what they say: a seeded share of what
 // scripts/fuzz.sh does for longer and with sanitizers.
 #include <gmock/gmock.h>

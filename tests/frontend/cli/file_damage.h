@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged files of the kinds that Tartan reads beside models, to see that each ends in one error or
 // is read as what it says.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fuzz_files KIND SECONDS SEED FOLDER: reads damaged files of one kind of file_damage.h for so
 // long. Each is written to FOLDER/file before it is read, so that after a crash that file holds the
 // culprit; one that takes ten seconds of the processor, or ends in an error that is ours, ends the

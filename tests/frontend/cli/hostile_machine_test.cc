@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program where memory, a home or a place to write is missing. What takes more than seconds is
 // in scripts/torture_cache.sh.
 #include <gmock/gmock.h>

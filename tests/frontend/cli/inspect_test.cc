@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `tartan inspect` counts of a model whose values decide how it goes on.
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>

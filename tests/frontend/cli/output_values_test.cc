@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Outputs that are maps, as they are shown and reported.
 #include "frontend/cli/output_values.h"
 

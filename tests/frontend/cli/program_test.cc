@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program as a user meets it: answers, JSON, exit codes and messages.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is made of the results: comparison, expected lists, scores, latencies, exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

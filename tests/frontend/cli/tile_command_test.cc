@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `tartan tile` as a user meets it.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a user may type: values of options, names, files that are none.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention, rotary positions and caches where the official cases say nothing.
 #include <cmath>
 #include <limits>

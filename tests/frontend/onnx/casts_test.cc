@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversion of element types beyond what the official cases hold: every pattern of narrow floats,
 // ties, numbers out of range, strings, bits.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Indices that are computed on the way and out of range: checked on the device, in branches and
 // loops too.
 #include "absl/strings/str_cat.h"

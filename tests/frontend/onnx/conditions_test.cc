@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditions of branches and loops.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/model/onnx_model.h"

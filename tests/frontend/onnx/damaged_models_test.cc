@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged models end in an error, or are right after all: a seeded share of what scripts/fuzz.sh
 // does for longer and with sanitizers.
 #include "gmock/gmock.h"

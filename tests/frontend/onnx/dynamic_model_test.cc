@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models whose graph depends on values computed on the way, run on a device.
 #include <set>
 #include <thread>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an operator gives, for tests: failures are those of the test.
 #pragma once
 

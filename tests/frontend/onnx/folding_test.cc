@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants that the importer computes on the host are what a run would make of them.
 #include <limits>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fuzz_models SECONDS SEED FOLDER [CASES…]: loads, binds and runs damaged models for so long: those
 // of the official cases and of the folders CASES of such cases. Each model is written to
 // FOLDER/model before it is tried, so that after a crash that file holds the culprit; one that

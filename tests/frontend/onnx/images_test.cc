@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ImageDecoder where the official cases do not look: damaged and hostile files.
 #include <cstdint>
 #include <string>

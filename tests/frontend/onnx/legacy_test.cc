@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that models use outside the operator sets they belong to.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Old forms of operators, each on constants, so that the importer computes the result.
 #include "frontend/onnx/import/lift.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators with a state along their sequence, against their definitions.
 #include <cmath>
 

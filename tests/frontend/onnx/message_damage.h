@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damages protobuf messages of any kind, field by field.
 #pragma once
 

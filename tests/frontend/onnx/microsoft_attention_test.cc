@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's operators of attention against what their description says, on numbers that can be
 // followed by hand.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's operators that onnxruntime has for GPUs alone, and what its recipes leave out: what
 // their documentation says.
 #include <cmath>

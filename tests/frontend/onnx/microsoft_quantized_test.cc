@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's quantized layers, packed tables, and forms of ONNX's operators.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's operators around the attention, on numbers that can be followed by hand.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: maps, classifiers that end in them, and classifiers by support vectors.
 #include <cmath>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of ai.onnx.ml, by hand-computed results.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ways in which a model is damaged that know what a model is.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damages models, to see that each ends in one error or is right after all.
 #pragma once
 

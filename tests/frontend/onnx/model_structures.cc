@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damage that builds something large of a small model.
 #include "absl/strings/str_cat.h"
 #include "tests/frontend/onnx/model_damage.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/frontend/onnx/model_text.h"
 
 #include <google/protobuf/text_format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models for tests, written as protobuf text.
 #pragma once
 

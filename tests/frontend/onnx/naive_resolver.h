@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs models on the host as a session runs them on a device: inputs are placeholders, what the
 // importer asks is computed as soon as it does. By the definition of Tile, within limits.
 #pragma once

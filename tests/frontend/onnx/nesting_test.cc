@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs deep in each other, and functions that call each other deeply.
 #include "frontend/onnx/import/nesting.h"
 

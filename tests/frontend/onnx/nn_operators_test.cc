@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of neural networks where the official cases say nothing: forms, types and errors.
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a case of the official ONNX backend tests on the host: model, inputs and expected outputs
 // from a folder, evaluated naively. Checks what operators mean without the compiler or a device.
 #pragma once

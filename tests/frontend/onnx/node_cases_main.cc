@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onnx_node_cases [REGEX [LIST]]: runs the cases whose "group/name" contains a match, prints one
 // line each and a summary. With LIST, writes the names of those that pass to that file.
 // onnx_node_cases FOLDER [REGEX [LIST]]: the same for the cases in a folder, by "name".

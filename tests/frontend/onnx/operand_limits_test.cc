@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands at and beyond the limits of what an operator takes.
 #include <cmath>
 #include <cstdint>

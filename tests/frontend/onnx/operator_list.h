@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/operators.md: which operators there are, and how many official cases of each pass.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // onnx_operator_list FILE: writes the page of operators; run it in the root of the repository.
 #include <cstdio>
 #include <fstream>

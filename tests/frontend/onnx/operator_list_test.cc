@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of operators says what is so.
 #include "tests/frontend/onnx/operator_list.h"
 

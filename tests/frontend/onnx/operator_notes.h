@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What docs/operators.md says of operators beside what the table of operators knows.
 #pragma once
 

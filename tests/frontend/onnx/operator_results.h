@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What operators give in tests that fail where they give nothing.
 #pragma once
 

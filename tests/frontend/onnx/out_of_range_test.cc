@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers out of range at run time: indices, lengths, labels. Each operator by definition and on a
 // device, told to check and not to.
 #include <cstdint>

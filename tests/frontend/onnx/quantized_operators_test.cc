@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators on quantised numbers where the official cases say nothing.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random graphs with the results of ONNX's reference evaluator and onnxruntime, packed into one
 // file by scripts/compare_graphs.py.
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers by their distribution, with fixed streams; those of a seed by NumPy's values.
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the official cases leave out of RNN, GRU and LSTM.
 #include <cmath>
 

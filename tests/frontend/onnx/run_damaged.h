@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs models of which nothing is known by the definition of Tile, within limits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one operator on given values, on the host, for tests of what the official cases leave out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models written as text, run on a device and by the definition of Tile, for tests of numbers out
 // of range.
 #pragma once

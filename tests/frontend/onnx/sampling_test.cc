@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that read at positions which are data: what the official cases leave out.
 #include <cmath>
 #include <limits>

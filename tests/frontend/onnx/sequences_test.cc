@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences whose elements do not fit together.
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fourier transforms against their definition, and the other operators of signals and matrices.
 #include <cmath>
 

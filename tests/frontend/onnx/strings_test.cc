@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of strings beyond the official cases.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

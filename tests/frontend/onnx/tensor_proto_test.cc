@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "frontend/onnx/model/tensor_proto.h"
 
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.preview.training: what the official cases leave out.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A value that waits for an input's value stays one that waits across every graph's border.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

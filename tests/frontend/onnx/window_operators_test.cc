@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions, pools and resizing where the official cases say nothing: forms, types and errors.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/tile/autodiff/check_gradient.h"
 
 #include <gtest/gtest.h>

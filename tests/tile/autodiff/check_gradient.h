@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of Tile functions against central differences in float64.
 #pragma once
 

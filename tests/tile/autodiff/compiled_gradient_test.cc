@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients are ordinary programs: compiled, they compute what the naive evaluator says.
 #include <gtest/gtest.h>
 

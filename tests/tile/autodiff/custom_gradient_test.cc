@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // stop_gradient and gradients that the user gives.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Derivatives of products up to the third order at points where factors are 0, where a product is a
 // polynomial like everywhere else.
 #include <gtest/gtest.h>

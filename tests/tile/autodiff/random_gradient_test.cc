@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random Tile functions: the gradient against central differences. TARTAN_LONG_TESTS sets how many
 // (default 100), TARTAN_TEST_SEED the first seed.
 #include <gtest/gtest.h>

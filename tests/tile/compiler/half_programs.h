@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tile programs on 16-bit floats in which every operation that hands elements on meets operands
 // from memory and operands from kernels.
 #pragma once

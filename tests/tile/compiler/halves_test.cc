@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs on 16-bit floats, compiled and interpreted, against the naive evaluator.
 // TARTAN_LONG_TESTS sets how many random chains (default 100), TARTAN_TEST_SEED the first seed.
 #include <gtest/gtest.h>

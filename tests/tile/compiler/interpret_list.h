@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a kernel list on the host with the interpreter of the loop IR.
 #pragma once
 

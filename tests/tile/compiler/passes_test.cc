@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of passes, and the key of what a compilation depends on.
 #include "tile/compiler/passes.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever the plan, a kernel computes the same: every test program under plans that the cost model
 // proposes and under random ones, with constraints and guards across the vectors. TARTAN_LONG_TESTS
 // sets how many random plans a program gets (default 6), TARTAN_TEST_SEED the first seed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tile programs with sizes that exercise every path from text to kernels, and what they compute
 // by definition. Used wherever compiled results are compared with the naive evaluator.
 #pragma once

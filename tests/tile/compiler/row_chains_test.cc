@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains of kernels over the same rows: which are made, and that they compute what the naive
 // evaluator does.
 #include <gtest/gtest.h>

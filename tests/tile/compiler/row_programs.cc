@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/tile/compiler/row_programs.h"
 
 #include "absl/strings/str_cat.h"

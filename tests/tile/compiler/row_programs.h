@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs that are chains of kernels over the same rows, and some that look like it and are not.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conditions on elements of one width that choose between elements of another, on the device: masks
 // are as wide as what was compared.
 #include <gtest/gtest.h>

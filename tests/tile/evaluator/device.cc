@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/tile/evaluator/device.h"
 
 #include "backend_opencl/device/opencl_driver.h"

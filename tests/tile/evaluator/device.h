@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device that tests of this folder run on.
 #pragma once
 

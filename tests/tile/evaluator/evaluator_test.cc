@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs through the whole way: text, compiler, OpenCL device, against the naive evaluator.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every file of examples/tile, compiled and run on the device, against the naive evaluator.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program on the test device, against the naive evaluator.
 #pragma once
 

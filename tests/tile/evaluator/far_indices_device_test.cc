@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gathers and scatters by indices far out of range, compared with the naive evaluator: no number is
 // cut to the width that kernels compute positions in.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One kernel of each form that GPUs get, on the OpenCL device at hand (any device has work-groups
 // and local memory), against the naive evaluator. scripts/oclgrind.sh runs it under oclgrind, too.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs on 16-bit floats on the test device. TARTAN_LONG_TESTS sets how many random chains
 // (default 2), TARTAN_TEST_SEED the first seed.
 #include <cstdlib>

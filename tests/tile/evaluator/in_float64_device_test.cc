@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs computed in float64 on the device, against the naive evaluator in float64.
 #include <gtest/gtest.h>
 

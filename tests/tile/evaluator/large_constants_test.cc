@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants so large that a device reads them where they are.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constants on the device, and what is computed from them, shared by several programs.
 #include "tile/evaluator/resident_buffers.h"
 

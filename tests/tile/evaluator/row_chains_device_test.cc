@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains of kernels over the same rows on the device at hand, with sizes that an interpreter is too
 // slow for.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled programs that a later process takes from where the first one kept them.
 #include "tile/evaluator/stored_program.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rounding errors of long sums on the device, against the naive evaluator in float64.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Winograd's algorithm on the device: within 1e-4 of the output's range of what float64 gives, at
 // the sizes of ResNet-50 and at those that fit no tile.
 #include <gtest/gtest.h>

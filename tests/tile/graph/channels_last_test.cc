@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moving channels behind the spatial dimensions changes no result, and happens where it should.
 #include "tile/graph/channels_last.h"
 

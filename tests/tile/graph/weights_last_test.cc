@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constant weights of convolutions are turned so that output channels are neighbours.
 #include "tile/graph/weights_last.h"
 

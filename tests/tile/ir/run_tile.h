@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs Tile text with the naive evaluator, for tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The examples of the Tile tutorial, with results computed by hand.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every file of tests/tile/lang/bad must be refused with the message its first line expects. A
 // file with a "// shapes:" line parses and fails to bind; one without fails to parse.
 #include "absl/strings/match.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tile text through the naive evaluator.
 #pragma once
 

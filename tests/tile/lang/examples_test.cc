@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every file of examples/tile: it parses, prints back to an equal tree, binds with the shapes of
 // its "// shapes:" line, and gives the values computed by hand here.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the fuzz target where the compiler has no engine for it: random changes of the files of a
 // folder. Usage: fuzz_tile FOLDER SECONDS SEED CRASH_FILE. Before each run the text is in
 // CRASH_FILE, which is removed at the end.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fuzz target for the parser, the binder and the printers; scripts/fuzz.sh builds and runs it.
 // Any text is either refused with InvalidArgument or bound to a program that prints back to itself.
 #include <cstdint>

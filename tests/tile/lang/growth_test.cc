@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parsing and binding take memory linear in the text, which is counted here, not timed: whoever
 // copies or walks what grows with every statement allocates for it.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Tile means, through the naive evaluator: the promises of tile/lang/README.md, one by one.
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The binder reports every independent error of a program, and none that only follows from another.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tile text, written in a test or in a file, through the parser, the binder and the naive
 // evaluator.
 #pragma once

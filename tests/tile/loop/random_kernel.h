@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random kernels for tests: every kind of statement and expression on int32 and float32, every
 // work-item writing elements of its own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random kernels mean the same before and after Simplify.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of work-groups against the naive evaluator, on sizes that divide nothing, for many plans
 // of each kernel.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The 3x3 convolution with ReLU of the kernel-generation article: its tables, number by number.
 #include <gtest/gtest.h>
 

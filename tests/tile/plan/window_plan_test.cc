@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/plan/cpu/window_plan.h"
 
 #include <gtest/gtest.h>

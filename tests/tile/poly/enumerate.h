@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The definition of a contraction's valid index points, enumerated, and a check of an index space
 // against it. Shares nothing with the analysis.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random contractions of real sizes: the analysis against the integer set library.
 // TARTAN_LONG_TESTS sets how many (default 300), TARTAN_TEST_SEED the first seed.
 #include <isl/ctx.h>

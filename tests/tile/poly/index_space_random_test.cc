@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random contractions: the analysis against the enumerated definition. TARTAN_LONG_TESTS sets how
 // many (default 600), TARTAN_TEST_SEED the first seed.
 #include <iostream>

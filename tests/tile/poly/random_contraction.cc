@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/tile/poly/random_contraction.h"
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random contractions, small enough to enumerate or with sizes like those of real tensors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables that the articles print, from their Tile code at their sizes. Indices come in another
 // order: those of the output first.
 #include <gtest/gtest.h>

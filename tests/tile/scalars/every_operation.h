@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels with every scalar operation of a type.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The meaning of every scalar operation, on every type and on the numbers where languages differ:
 // the naive evaluator, the folding of literals, the interpreter of loops and the arithmetic of
 // sizes give the same numbers, bit for bit. (That devices give them too is the affair of

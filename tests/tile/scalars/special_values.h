@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buffers of the values where operations differ between languages, and their comparison.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The aggregation of a kernel over its reduced indices, for one register tile.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a reduction computes at the points of a tile; reduction.cc has the loops around it.
 #include <algorithm>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Long sums are added up in runs: rounding errors grow with the numbers that one accumulator takes,
 // so each run has accumulators of its own, and those of the tile take one number a run. Where terms
 // have random signs the error of n of them falls from sqrt(n / 2) units to sqrt(r / 2 + n / 2r).

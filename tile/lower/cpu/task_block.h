@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The block of a work-item's loops that a plan gives private memory (plan::BlockPlan): its runs,
 // copies of operands, and partial results between runs.
 #pragma once

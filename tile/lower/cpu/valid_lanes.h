@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Constraints that are decided while code is generated, because the place of a tile is a number.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/lower/gpu/group_context.h"
 
 #include <set>

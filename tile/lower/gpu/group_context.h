@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all parts of a work-group's kernel share: names and expressions for where a work-group, a
 // step of its loop and a work-item are in the index space.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel for devices whose work-items are lanes: tiles in local memory, accumulators in
 // registers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The aggregation within a work-group: accumulators in registers, fed from tiles in local memory or
 // from memory, and joined where several work-items share an output element.
 #pragma once

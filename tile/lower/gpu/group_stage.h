@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tile of one access in local memory: how the work-items of a group copy it there, and how they
 // read it.
 #pragma once

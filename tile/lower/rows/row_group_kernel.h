@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A chain of kernels over the same rows becomes one kernel whose work-groups have a block of rows
 // each.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A chain of kernels over the same rows becomes one kernel: for CPU devices, whose work-items have
 // a block of rows each, or for work-groups that do (row_group_kernel.h).
 #pragma once

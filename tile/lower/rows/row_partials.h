@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the work-items of a row join their partial results, in kernels of chains on GPUs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernels of chains have in common, on any device: parameters, what is kept for a block of
 // rows, and the names of it all.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scatters in parallel and yet in order: every element of the result takes its updates one after
 // the other as they stand in memory, so results are the same on every device and at every run.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stable sorting of lines: a rank within short runs, then passes that merge pairs of runs, every
 // work-item a few elements of the merged run.
 #pragma once

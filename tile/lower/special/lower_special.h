@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels for what no contraction says: scatter, sort, running sums, random numbers.
 #pragma once
 

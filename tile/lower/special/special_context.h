@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernels of special operations are made with: buffers by number, index arithmetic, and
 // launches over a number of items.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where values of a block (kernel_plan.h) lie in a work-item's private memory: partial results of
 // its tiles, and copies of operands in the order in which tiles read them.
 #pragma once

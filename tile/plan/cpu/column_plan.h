@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for sums, maxima and the like over the rows of large tensors on CPUs: gradients of biases
 // and scales, reductions along outer axes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which blocks (BlockPlan) of a CPU plan are worth costing.
 #pragma once
 

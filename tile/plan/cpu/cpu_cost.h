@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plan costs on one core of a CPU: the terms that tell plans apart.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the cost model of CPUs needs of a kernel, gathered once for all the plans tried.
 #pragma once
 

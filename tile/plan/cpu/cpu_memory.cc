@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of a CPU plan's cost that depends on tasks, on the order of loops and on blocks: bytes
 // that move between caches.
 #include <algorithm>

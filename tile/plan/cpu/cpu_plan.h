@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for CPU devices: one work-item per work-group, explicit vectors, loops ordered so that what
 // is used again is still in a cache.
 #pragma once

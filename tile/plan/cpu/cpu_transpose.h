@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for elementwise kernels on CPUs that read along one index and write along another:
 // transposes, changes of layout, packing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for elementwise kernels on CPUs that read at computed coordinates which differ from lane to
 // lane: gathers along the last axis.
 #pragma once

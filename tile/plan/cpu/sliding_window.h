@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduced indices that a CPU plan unrolls, as it does small windows: then the points of a tile that
 // constraints leave out are known where the place of the tile is.
 #pragma once

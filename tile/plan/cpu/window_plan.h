@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans for reductions over a few points on CPUs: pools, counts in windows, the gradients of both.
 #pragma once
 

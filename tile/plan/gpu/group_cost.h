@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plan for a GPU will cost: a model of one compute unit that counts instructions, accesses
 // to local memory with their bank conflicts, memory sectors, and the groups that run side by side.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The decision how a kernel runs on a device whose work-items are lanes (GPUs): each work-group
 // computes a box of output elements, walking the reduced indices in steps; inputs with reuse are
 // staged in local memory, accumulators are in registers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The best plan of a kernel for a GPU, by best-first search over how its indices are split.
 #pragma once
 

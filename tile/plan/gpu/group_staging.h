@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which inputs of a work-group's tile go through local memory, and what edges read as.
 #pragma once
 

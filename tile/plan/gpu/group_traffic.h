@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the work-items of a group read and write, of memory and of local memory: instructions, bytes
 // and turns that a plan's accesses take.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the part of a tensor that a work-group needs is laid out in local memory and loaded by its
 // work-items: indices that address together are merged, each merged index gets a stride in the tile
 // and its share of the work-items.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a chain of kernels over the same rows is divided on devices whose work-items are lanes
 // (GPUs): work-groups have a block of rows each, the work-items of a row walk it together.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which stages of a chain walk their row together.
 #pragma once
 

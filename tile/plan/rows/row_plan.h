@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a chain of kernels over the same rows is divided: work-items have a block of rows each and
 // run the kernels on it one after the other.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which values of a row its work-items keep in registers, in chains on GPUs. Stages number the
 // elements of a row alike, so that a work-item meets the same elements of a tensor in all of them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans as data that outlives the process, and the form of a kernel that they are found by.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/plan/store/tuning_database.h"
 
 #define XXH_INLINE_ALL

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plans that tuning found for the kernels of one device.
 #pragma once
 

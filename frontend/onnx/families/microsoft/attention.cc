@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's operators of attention: heads, masks and caches in their forms, on the attention of
 // attention.h.
 #include "frontend/onnx/tile_text/attention.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's operators on elements and rows that ONNX lacks, or has in another layout: complex
 // arithmetic, tables of 4-bit floats, crops, windows, words that repeat.
 #include <map>

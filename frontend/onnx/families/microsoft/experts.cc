@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's mixtures of experts: for each token a router chooses some of many small networks,
 // whose results are weighed and added.
 #include <optional>

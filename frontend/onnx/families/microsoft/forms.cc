@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's operators that are ONNX's of the same form, some under another name; group
 // normalization in Microsoft's form, distances and inverses.
 #include <algorithm>

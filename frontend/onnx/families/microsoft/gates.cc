@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's small operators of recent transformers: gates, normalizations of branches, streams
 // that are mixed, biases that depend on distances.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's GroupQueryAttention, whose cache has places for the keys to come, and its rotary
 // positions.
 #include <algorithm>

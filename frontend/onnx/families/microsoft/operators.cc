@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "frontend/onnx/families/microsoft/operators.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the families of Microsoft's operators have in common.
 #pragma once
 

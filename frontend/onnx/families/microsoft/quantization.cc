@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's operators on quantized tensors. Products are exact sums in int32; the others compute
 // with the real numbers that their operands stand for and round once, at the end.
 #include "absl/strings/str_cat.h"

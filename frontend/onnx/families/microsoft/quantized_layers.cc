@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's layers on quantized tensors that ONNX has in another form or not at all: products and
 // convolutions whose layouts are attributes, pieces of different scales joined, rows of packed
 // tables, arithmetic and sums of integers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Microsoft's operators of transformers around the attention: embeddings, activations with a bias,
 // products with quantized weights, and ONNX's operators with an activation behind them.
 #include <algorithm>

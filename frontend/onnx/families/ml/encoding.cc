@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: elements replaced by what a map says, integers, floats and strings on both sides.
 #include <algorithm>
 #include <cmath>

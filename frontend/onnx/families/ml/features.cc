@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: columns of numbers chosen, filled in, scaled and normalised.
 #include <cmath>
 

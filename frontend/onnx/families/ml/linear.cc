@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: linear models.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/import/operator_table.h"

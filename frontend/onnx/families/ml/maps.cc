@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: maps to tensors and back.
 #include <algorithm>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: support vectors.
 #include <algorithm>
 #include <cmath>

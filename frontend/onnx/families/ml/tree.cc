@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: the three encodings of tree ensembles.
 #include <cmath>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activation functions. Formulas are those of the ONNX operator reference, in forms that do not
 // overflow.
 #include "absl/strings/str_cat.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ONNX's operators of attention, and what surrounds them in transformers: rotary positions and the
 // cache of keys and values.
 #include "frontend/onnx/tile_text/attention.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversion of element types: numbers of all widths, strings, patterns of bits.
 #include <algorithm>
 #include <charconv>

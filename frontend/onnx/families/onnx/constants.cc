@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators whose result follows from sizes and host values alone.
 #include <algorithm>
 #include <cmath>

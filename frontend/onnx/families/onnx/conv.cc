@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions, transposed convolutions and blocks put back into an image, each one contraction.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators whose results' sizes depend on values: done on the host, between two programs.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Einsum: its equation is a contraction already.
 #include <algorithm>
 #include <map>

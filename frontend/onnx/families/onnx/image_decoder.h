@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pictures in their files' formats (BMP, JPEG, JPEG 2000, TIFF, PNG, WebP, PNM) to pixels, by the
 // library Leptonica. It is opened when a picture is first decoded: with the libraries it needs it
 // would double the time a program takes to start.

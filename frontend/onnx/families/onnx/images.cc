@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of encoded pictures.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading and writing at positions that are data: the gather and scatter operators beside Gather.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/import/operator_table.h"

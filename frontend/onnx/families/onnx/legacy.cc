@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of ONNX's first years that models still use: those that were experimental and never
 // became part of the standard, and forms that later operator sets do not have.
 #include "absl/strings/str_cat.h"

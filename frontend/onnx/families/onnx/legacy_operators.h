@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The family of operators that never became part of the standard, and of first forms.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of networks that carry a state along their sequence: attention whose memory is a
 // matrix, and causal convolutions that remember the last elements.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Comparisons, logic, bits and selection.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/import/lift.h"

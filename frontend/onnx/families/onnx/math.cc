@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic and functions of single elements, and sums, means and extremes of several tensors.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/import/lift.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that move elements without computing: transposition, slices, joins, repeats.
 #include "frontend/onnx/tile_text/movement.h"
 

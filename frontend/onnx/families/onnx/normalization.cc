@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalizations: by statistics given, and by those of the operand itself.
 #include <algorithm>
 #include <numeric>

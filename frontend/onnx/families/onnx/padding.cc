@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pad in all its modes, CenterCropPad, and the rearrangements between depth and space.
 #include <algorithm>
 

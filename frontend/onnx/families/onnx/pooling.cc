@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools over windows and over all of space, and the way back from a maximum.
 #include <algorithm>
 #include <numeric>

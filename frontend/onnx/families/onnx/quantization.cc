@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integers that stand for real numbers, value = (integer - zero point) * scale: conversions, and
 // products and convolutions of integers, which are exact sums in int32.
 #include "absl/strings/str_cat.h"

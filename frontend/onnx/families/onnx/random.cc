@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers. A node with a seed has the numbers that NumPy's legacy generator
 // (numpy.random.RandomState) makes of it, as those of ONNX's reference evaluator; they are made
 // on the host. A node without one has a stream of its own, made on the device: the same on every

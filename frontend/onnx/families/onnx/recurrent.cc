@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent networks: RNN, GRU, LSTM. What one step takes from the input is one product for all
 // steps; the step itself is a body that is repeated.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions over axes, positions of extremes, and running sums and products.
 #include <limits>
 

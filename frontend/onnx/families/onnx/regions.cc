@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling over regions of images that are data: RoiAlign and MaxRoiPool.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resize and Upsample: interpolation along one axis after the other. Coordinates and weights are
 // computed here, from the sizes; the device gathers and weighs.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sampling images at positions that are data: GridSample, the grids it takes, and convolutions
 // whose windows are deformed.
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Picking elements by rank, by mask or by position, and the masks themselves.
 #include <algorithm>
 

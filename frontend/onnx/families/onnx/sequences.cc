@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences and optionals: lists of values while a model is imported; nothing of them reaches a
 // device.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators that leave the elements in their order: other sizes, or nothing at all.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax and its relatives.
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/import/constant_tensors.h"

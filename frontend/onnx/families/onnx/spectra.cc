@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fourier transforms of any length. A transform is a contraction with a table of the unit circle;
 // long ones are split into short ones.
 #include <cmath>

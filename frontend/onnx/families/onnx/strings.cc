@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators of strings. What is said of a string alone becomes a table over the words; operators
 // that make new strings need to know theirs.
 #include <re2/re2.h>

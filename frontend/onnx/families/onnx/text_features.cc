@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TfIdfVectorizer: how often the n-grams of a pool occur in rows of tokens. On the host, where one
 // look into a map per position and length does; a contraction would compare with all of the pool.
 #include <algorithm>

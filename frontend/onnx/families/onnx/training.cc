@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operators of ai.onnx.preview.training: steps of optimisers, and derivatives of a part of the
 // graph.
 #include "absl/strings/str_cat.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables of signal processing, constants once their sizes are known: window functions, and the
 // matrix that turns spectra into mel bands.
 #include <algorithm>
