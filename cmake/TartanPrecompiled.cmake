@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Headers that most sources include, parsed once: two thirds of the time of a compilation without them is
 # parsing. A source still names all that it uses; the build by Clang (`-DTARTAN_PRECOMPILE=OFF`) checks it.
 option(TARTAN_PRECOMPILE "Precompile the headers of the standard library, absl and GoogleTest" ON)

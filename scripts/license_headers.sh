@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Gives each source file that lacks it the line of its license, behind a "#!" line where there is
 # one. Usage: scripts/license_headers.sh
 set -euo pipefail

@@ -238,8 +238,6 @@ const std::set<std::string>& InKnownCircles() {
       "tile/plan/rows/row_loops",
       "tile/plan/rows/row_plan",
       "tile/plan/rows/row_registers",
-      "tile/poly/coverage",
-      "tile/poly/index_space",
   };
   return known;
 }

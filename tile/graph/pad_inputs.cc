@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/graph/rewriter.h"
 #include "tile/ir/renumber.h"
+#include "tile/poly/analysis/analyze_contraction.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::graph {

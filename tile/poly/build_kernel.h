@@ -4,20 +4,16 @@
 // it as epilogues.
 #pragma once
 
-#include <optional>
-#include <vector>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "tile/ir/kernel_group.h"
 #include "tile/ir/program.h"
+#include "tile/poly/analysis/analyze_program.h"
 #include "tile/poly/flat_contraction.h"
 #include "tile/poly/index_space.h"
 
 namespace tartan::poly {
-
-// The index space of every contraction of a program; empty for other values.
-using ProgramSpaces = std::vector<std::optional<IndexSpace>>;
-absl::StatusOr<ProgramSpaces> AnalyzeProgram(const ir::Program& program);
 
 // A contraction with at most one index point per output element, whose output indices are its
 // dimensions: it only moves or combines elements and can be computed wherever it is read.

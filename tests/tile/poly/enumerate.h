@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tile/ir/program.h"
 #include "tile/poly/index_space.h"
 
 namespace tartan::poly {

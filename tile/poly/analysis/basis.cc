@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/poly/basis.h"
+#include "tile/poly/analysis/basis.h"
 
 #include <cstdlib>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/poly/coverage.h"
+#include "tile/poly/analysis/coverage.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/poly/conditions.h"
+#include "tile/poly/analysis/conditions.h"
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

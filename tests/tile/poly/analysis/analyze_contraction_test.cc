@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/poly/index_space.h"
+#include "tile/poly/analysis/analyze_contraction.h"
 
 #include <algorithm>
 

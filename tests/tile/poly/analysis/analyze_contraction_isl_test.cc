@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/tile/poly/enumerate.h"
 #include "tests/tile/poly/random_contraction.h"
+#include "tile/poly/analysis/analyze_contraction.h"
 
 namespace tartan::poly {
 namespace {
