@@ -232,12 +232,6 @@ const std::set<std::string>& InKnownCircles() {
       "tile/lower/lower_kernel",
       "tile/lower/rows/row_kernel",
       "tile/lower/rows/row_stages",
-      "tile/plan/cpu/cpu_cost",
-      "tile/plan/cpu/cpu_transpose",
-      "tile/plan/rows/row_group_plan",
-      "tile/plan/rows/row_loops",
-      "tile/plan/rows/row_plan",
-      "tile/plan/rows/row_registers",
   };
   return known;
 }

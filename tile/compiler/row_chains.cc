@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "tile/plan/rows/plan_row_groups.h"
+#include "tile/plan/rows/plan_rows.h"
+
 namespace tartan::compiler {
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/plan/cpu/block_layout.h"
-#include "tile/plan/cpu/cpu_cost.h"
+#include "tile/plan/cpu/compute_cost.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/rewrite_kernel.h"
 

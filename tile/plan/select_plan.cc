@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "tile/plan/cpu/column_plan.h"
-#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/plan/cpu/cpu_candidates.h"
 #include "tile/plan/cpu/gather_plan.h"
 #include "tile/plan/cpu/window_plan.h"
 #include "tile/plan/gpu/gpu_plans.h"
@@ -30,7 +30,7 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
                                           const std::vector<bool>& is_constant, int count) {
   const poly::FlatContraction merged = poly::MergeIndices(flat);
   if (settings.threads > 1) return GpuPlans(merged, settings, count);
-  std::vector<PlannedKernel> plans = CpuPlans(merged, settings, is_constant, count);
+  std::vector<PlannedKernel> plans = CpuCandidates(merged, settings, is_constant, count);
   const auto prefer = [&](PlannedKernel planned) {
     plans.insert(plans.begin(), std::move(planned));
   };

@@ -8,7 +8,8 @@
 namespace tartan::plan {
 namespace {
 
-// Cycles of one core, as in cpu_cost.cc; what was measured of the kernels rather than derived.
+// Cycles of one core, as in cpu/compute_cost.cc; what was measured of the kernels rather than
+// derived.
 constexpr double kProductsPerCycle = 1.7;   // vectors multiplied and added
 constexpr double kDirectPerCycle = 1.5;     // of the direct kernel
 constexpr double kStreamBytesPerCycle = 5;  // weights from memory

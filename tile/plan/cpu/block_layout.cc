@@ -86,6 +86,12 @@ BlockArray StagedOf(const poly::FlatContraction& flat, const KernelPlan& plan, i
   return Layout(flat, plan, inner, followed);
 }
 
+bool IsStaged(const KernelPlan& plan, const CpuKernel::Access& read) {
+  return plan.block && read.in_body &&
+         std::find(plan.block->staged.begin(), plan.block->staged.end(), read.access) !=
+             plan.block->staged.end();
+}
+
 bool CanStage(const poly::FlatContraction& flat, int access) {
   const poly::TensorAccess& read = flat.accesses[access];
   const TensorShape& shape = flat.tensors[read.tensor].shape;

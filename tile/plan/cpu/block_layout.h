@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tile/plan/cpu/cpu_kernel.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/poly/flat_contraction.h"
 
@@ -29,6 +30,9 @@ BlockArray PartialsOf(const poly::FlatContraction& flat, const KernelPlan& plan)
 // The elements that an access reads for a block and run. The vector index, where the access follows
 // it, is the innermost, otherwise the reduced indices are.
 BlockArray StagedOf(const poly::FlatContraction& flat, const KernelPlan& plan, int access);
+
+// The block has a copy of what the access reads.
+bool IsStaged(const KernelPlan& plan, const CpuKernel::Access& read);
 
 // The body reads a tensor's element for each value of its indices, whatever the constraints say,
 // one of them is reduced, and the copy would hold hardly more elements than the tensor.

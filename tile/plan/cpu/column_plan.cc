@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tile/plan/cpu/block_layout.h"
-#include "tile/plan/cpu/cpu_cost.h"
+#include "tile/plan/cpu/compute_cost.h"
 
 namespace tartan::plan {
 namespace {

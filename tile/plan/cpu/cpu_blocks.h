@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "tile/plan/cpu/cpu_cost.h"
+#include "tile/plan/cpu/cpu_kernel.h"
 #include "tile/plan/kernel_plan.h"
 
 namespace tartan::plan {

@@ -5,9 +5,6 @@
 #include <array>
 #include <string>
 
-#include "tile/plan/cpu/cpu_kernel.h"
-#include "tile/plan/kernel_plan.h"
-
 namespace tartan::plan {
 
 // Cycles of one core for the whole kernel.
@@ -20,16 +17,5 @@ struct CpuCost {
   double total() const;
   std::string ToString() const;
 };
-
-// The plan has a copy of what the access reads.
-bool IsStaged(const KernelPlan& plan, const CpuKernel::Access& read);
-// The register tile alone.
-CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan);
-// Adds the terms that depend on tasks, on the order of loops and on the block.
-void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cost);
-// The accumulators and operands of the tile fit into registers.
-bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan);
-// Statements of one tile, roughly: drivers take their time to compile long kernels.
-double StatementCount(const CpuKernel& kernel, const KernelPlan& plan);
 
 }  // namespace tartan::plan

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "tile/plan/cpu/cpu_cost.h"
+#include "tile/plan/cpu/cpu_kernel.h"
 #include "tile/plan/kernel_plan.h"
 
 namespace tartan::plan {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tile/base/match.h"
-#include "tile/plan/cpu/cpu_cost.h"
+#include "tile/plan/cpu/cpu_kernel.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {

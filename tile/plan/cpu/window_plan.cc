@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tile/plan/cpu/cpu_cost.h"
+#include "tile/plan/cpu/cpu_kernel.h"
 #include "tile/poly/unroll.h"
 
 namespace tartan::plan {

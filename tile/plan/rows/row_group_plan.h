@@ -4,11 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "tile/base/hardware_settings.h"
 #include "tile/poly/row_block.h"
 
 namespace tartan::plan {
@@ -54,12 +52,5 @@ struct RowGroupPlan {
   int64_t GroupCount() const;
   std::string ToString() const;  // one line for the blocks and one for each stage
 };
-
-// Nothing where some kernel of the chain is better off, or only possible, in a launch of its own.
-// Blocks divide the last axis evenly.
-std::optional<RowGroupPlan> PlanRowGroups(const std::vector<int64_t>& rows,
-                                          const std::vector<poly::RowKernel>& kernels,
-                                          const std::vector<poly::RowTensor>& tensors,
-                                          const HardwareSettings& settings);
 
 }  // namespace tartan::plan

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "tile/plan/cpu/cpu_cost.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {

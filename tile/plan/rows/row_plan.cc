@@ -1,113 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/plan/rows/row_plan.h"
 
-#include <algorithm>
-#include <limits>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "tile/plan/cpu/cpu_plan.h"
-#include "tile/plan/rows/row_loops.h"
 
 namespace tartan::plan {
-namespace {
-
-// Blocks that have so many rows are tried.
-constexpr int64_t kBlocks[] = {1, 4, 16, 64};
-constexpr int64_t kItemsPerCore = 8;
-constexpr double kItemCycles = 50000;        // for which starting a work-item does not matter
-constexpr double kCachedBytesPerCycle = 14;  // from the second cache
-constexpr double kJoinedFactor = 0.3;        // what is left of a stage's cost within another's loop
-
-// About `count` rows, neighbours in the last axes.
-std::vector<int64_t> BlockOf(const std::vector<int64_t>& rows, int64_t count) {
-  std::vector<int64_t> block(rows.size(), 1);
-  for (size_t a = rows.size(); a-- > 0;) {
-    block[a] = std::min(rows[a], count);
-    if (block[a] < rows[a]) break;
-    count /= block[a];
-  }
-  return block;
-}
-
-// A reduced index that its vectors do not divide ends in a loop over single elements.
-bool HasTail(const poly::FlatContraction& flat, const KernelPlan& plan) {
-  return plan.vector_index >= flat.output_index_count &&
-         flat.indices[plan.vector_index].range % plan.unroll[plan.vector_index] != 0;
-}
-
-// The best plan that has one work-item and reads operands as they lie. One without a tail is as
-// good where the model sees little difference.
-PlannedKernel PlanStage(const poly::RowBlock& block, const HardwareSettings& settings) {
-  poly::FlatContraction flat = block.flat;
-  for (int origin : block.origins) {
-    if (origin >= 0) flat.indices[origin].range = 1;
-  }
-  HardwareSettings alone = settings;
-  alone.compute_units = 0;
-  constexpr int kCandidates = 16;
-  constexpr double kTailCost = 1.3;
-  PlannedKernel best = {flat, ScalarPlan(flat, 1), {}, 0, ""};
-  double least = std::numeric_limits<double>::infinity();
-  const std::vector<bool> is_constant(flat.tensors.size(), false);
-  for (PlannedKernel& planned : CpuPlans(flat, alone, is_constant, kCandidates)) {
-    const double cost = planned.predicted * (HasTail(flat, planned.plan) ? kTailCost : 1);
-    // A block's private memory has a place in whole kernels only.
-    if (!planned.packed.empty() || planned.plan.block || cost >= least) continue;
-    least = cost;
-    best = std::move(planned);
-  }
-  for (int i = 0; i < flat.output_index_count; ++i) best.plan.task[i] = flat.indices[i].range;
-  return best;
-}
-
-RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
-                   const std::vector<poly::RowKernel>& kernels,
-                   const std::vector<poly::RowTensor>& tensors, int64_t row_bytes,
-                   const HardwareSettings& settings) {
-  RowPlan plan;
-  plan.rows = rows;
-  plan.block = std::move(block);
-  int64_t count = 1;
-  for (int64_t size : plan.block) count *= size;
-  std::vector<double> costs;
-  for (const poly::RowKernel& kernel : kernels) {
-    poly::RowBlock cut = poly::CutRows(kernel, plan.block, tensors);
-    PlannedKernel planned = PlanStage(cut, settings);
-    costs.push_back(planned.predicted);
-    plan.stages.push_back({std::move(cut), std::move(planned.plan)});
-  }
-  if (count == 1) {
-    plan.loops = JoinStages(&plan.stages);
-  } else {
-    for (int s = 0; s < static_cast<int>(kernels.size()); ++s) {
-      plan.loops.push_back({{s}, 0, 0, {}});
-    }
-  }
-  const double bytes = static_cast<double>(row_bytes * count);
-  double cycles = 0;
-  double most = 0;
-  RowLoop* longest = nullptr;
-  for (RowLoop& loop : plan.loops) {
-    double cost = 0;
-    for (int s : loop.stages) cost += costs[s] * (s == loop.stages[0] ? 1 : kJoinedFactor);
-    if (bytes > 0.8 * static_cast<double>(settings.l1_bytes)) cost += bytes / kCachedBytesPerCycle;
-    cycles += cost;
-    if (loop.length == 0 || cost < most) continue;
-    most = cost;
-    longest = &loop;
-  }
-  plan.predicted = cycles * static_cast<double>(plan.BlockCount());
-  // While most is computed memory has time to bring the next row.
-  if (longest != nullptr && row_bytes * plan.BlockCount() > settings.l2_bytes) {
-    longest->ahead = ReadsAhead(*longest, plan.stages, kernels);
-  }
-  return plan;
-}
-
-}  // namespace
 
 int64_t RowPlan::BlockCount() const {
   int64_t blocks = 1;
@@ -134,29 +32,6 @@ std::string RowPlan::ToString() const {
                                     loop.ahead.empty() ? "" : ", fetching the next row"));
   }
   return absl::StrJoin(lines, "\n");
-}
-
-RowPlan PlanRows(const std::vector<int64_t>& rows, const std::vector<poly::RowKernel>& kernels,
-                 const std::vector<poly::RowTensor>& tensors, int64_t row_bytes,
-                 const HardwareSettings& settings) {
-  int64_t all = 1;
-  for (int64_t range : rows) all *= range;
-  RowPlan best;
-  for (int64_t count : kBlocks) {
-    const bool is_first = best.stages.empty();
-    if (!is_first && (count * kItemsPerCore * settings.compute_units > all ||
-                      2 * count * row_bytes > settings.l2_bytes)) {
-      break;
-    }
-    RowPlan plan = PlanBlocks(rows, BlockOf(rows, count), kernels, tensors, row_bytes, settings);
-    if (is_first || plan.predicted < best.predicted) best = std::move(plan);
-  }
-  const int64_t blocks = best.BlockCount();
-  const double block_cycles = best.predicted / static_cast<double>(blocks);
-  const auto wanted = static_cast<int64_t>(kItemCycles / std::max(block_cycles, 1.0));
-  best.item_blocks = std::clamp<int64_t>(
-      wanted, 1, std::max<int64_t>(blocks / (kItemsPerCore * settings.compute_units), 1));
-  return best;
 }
 
 }  // namespace tartan::plan

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "tile/base/hardware_settings.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/poly/row_block.h"
 
@@ -48,10 +47,5 @@ struct RowPlan {
   int64_t ItemCount() const;
   std::string ToString() const;  // one line for the blocks, one for each stage and each loop
 };
-
-// For CPU devices. `row_bytes` is what all tensors have of one row.
-RowPlan PlanRows(const std::vector<int64_t>& rows, const std::vector<poly::RowKernel>& kernels,
-                 const std::vector<poly::RowTensor>& tensors, int64_t row_bytes,
-                 const HardwareSettings& settings);
 
 }  // namespace tartan::plan

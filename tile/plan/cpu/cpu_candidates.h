@@ -10,8 +10,8 @@
 namespace tartan::plan {
 
 // The `count` best by the cost model, of each register tile the best order of loops.
-std::vector<PlannedKernel> CpuPlans(const poly::FlatContraction& flat,
-                                    const HardwareSettings& settings,
-                                    const std::vector<bool>& is_constant, int count);
+std::vector<PlannedKernel> CpuCandidates(const poly::FlatContraction& flat,
+                                         const HardwareSettings& settings,
+                                         const std::vector<bool>& is_constant, int count);
 
 }  // namespace tartan::plan

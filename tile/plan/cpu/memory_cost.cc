@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a CPU plan's cost that depends on tasks, on the order of loops and on blocks: bytes
-// that move between caches.
+#include "tile/plan/cpu/memory_cost.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "tile/plan/cpu/block_layout.h"
-#include "tile/plan/cpu/cpu_cost.h"
 
 namespace tartan::plan {
 namespace {

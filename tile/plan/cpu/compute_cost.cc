@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/cpu/compute_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+#include "tile/plan/cpu/block_layout.h"
+#include "tile/plan/cpu/cpu_transpose.h"
+#include "tile/plan/cpu/sliding_window.h"
+
+namespace tartan::plan {
+namespace {
+
+// A core of the last ten years: two fused multiply-adds and two loads a cycle.
+constexpr double kOperationsPerCycle = 2;
+constexpr double kLoadsPerCycle = 2;
+constexpr double kLoadShare = 0.2;      // of the time of loads that arithmetic does not hide
+constexpr double kLatency = 4.5;        // cycles from one accumulation to the next, delays included
+constexpr double kEveryOtherLoads = 5;  // as many loads take as long as one of elements two apart
+constexpr double kLaneCycles = 2.5;     // to move one lane in or out of a vector
+constexpr double kLoopCycles = 3;       // to enter and leave a loop
+// What a core finds without delay, and the delay.
+constexpr double kPageBytes = 4096;
+constexpr double kPagesKnown = 48;
+constexpr double kPageCycles = 2;
+constexpr double kStreamCycles = 0.2;
+constexpr double kStepCycles = 0.5;  // a step of the innermost loop
+
+double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
+
+// Vector registers that hold one value of the plan's vectors.
+double RegistersPerValue(const CpuKernel& kernel, const KernelPlan& plan) {
+  const double width = static_cast<double>(kernel.settings.vector_width) * 4;
+  return std::max(1.0, static_cast<double>(plan.lanes * kernel.element_bytes) / width);
+}
+
+// Values (vectors along the vector index) of the tile along index i.
+int64_t Values(const KernelPlan& plan, int i) {
+  return i == plan.vector_index ? plan.unroll[i] / plan.lanes : plan.unroll[i];
+}
+
+int64_t Accumulators(const CpuKernel& kernel, const KernelPlan& plan) {
+  int64_t count = 1;
+  for (int i = 0; i < static_cast<int>(plan.unroll.size()); ++i) {
+    if (!IsUnrolled(kernel.flat, plan, i)) count *= Values(plan, i);
+  }
+  return count;
+}
+
+// Points of a tile that are added to the same accumulator.
+int64_t WindowPoints(const CpuKernel& kernel, const KernelPlan& plan) {
+  int64_t count = 1;
+  for (int i = kernel.flat.output_index_count; i < static_cast<int>(plan.unroll.size()); ++i) {
+    if (IsUnrolled(kernel.flat, plan, i)) count *= plan.unroll[i];
+  }
+  return count;
+}
+
+// Different places within a tile read the same element.
+bool IsSliding(const CpuKernel& kernel, const KernelPlan& plan, const CpuKernel::Access& access) {
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    if (plan.unroll[i] == 1) continue;
+    for (int r = kernel.flat.output_index_count; r < static_cast<int>(plan.unroll.size()); ++r) {
+      if (IsUnrolled(kernel.flat, plan, r) && Slides(kernel.flat, access.strides, i, r)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Elements two apart come out of two vectors in wide ones.
+bool IsEveryOther(const KernelPlan& plan, const CpuKernel::Access& access) {
+  constexpr int kWideLanes = 8;
+  return access.strides[plan.vector_index] == 2 && plan.lanes >= kWideLanes;
+}
+
+// Values of the tile along the indices that choices depend on.
+int64_t ChosenValues(const CpuKernel& kernel, const KernelPlan& plan) {
+  int64_t count = 1;
+  for (size_t i = 0; i < plan.unroll.size(); ++i) {
+    if (kernel.chosen[i]) count *= Values(plan, static_cast<int>(i));
+  }
+  return count;
+}
+
+// Cycles' worth of loads, per value of those the tile reads, that one access takes.
+double AccessLoads(const CpuKernel& kernel, const KernelPlan& plan, const CpuKernel::Access& access,
+                   bool is_store) {
+  double count = 1;
+  for (size_t i = 0; i < plan.unroll.size(); ++i) {
+    const bool follows = access.strides[i] != 0 || access.irregular[i];
+    const bool is_reduced = static_cast<int>(i) >= kernel.flat.output_index_count;
+    if (follows || (is_store && !is_reduced)) {
+      count *= static_cast<double>(Values(plan, static_cast<int>(i)));
+    }
+  }
+  if (!is_store && WindowPoints(kernel, plan) > 1) {
+    count = static_cast<double>(DistinctElements(plan, access.strides));
+  }
+  const int v = plan.vector_index;
+  if (plan.lanes == 1 || v < 0) return count;
+  if (IsStaged(plan, access))
+    return count * (access.strides[v] == 0 ? 1 : RegistersPerValue(kernel, plan));
+  if (access.irregular[v]) return count * plan.lanes * 2 * kLaneCycles * kLoadsPerCycle;
+  if (access.strides[v] == 0 && !is_store) return count;
+  if (access.strides[v] == 1) return count * RegistersPerValue(kernel, plan);
+  if (IsEveryOther(plan, access) && !is_store) return count * kEveryOtherLoads;
+  return count * plan.lanes * kLaneCycles * kLoadsPerCycle;
+}
+
+// Cycles of a step in which an access comes to a page that was not there a while ago.
+double PageCycles(const CpuKernel& kernel, const KernelPlan& plan,
+                  const CpuKernel::Access& access) {
+  if (IsStaged(plan, access)) return 0;
+  const int last = plan.reduction_order.back();
+  const int64_t range = plan.block && plan.block->run_index == last
+                            ? plan.block->run
+                            : kernel.flat.indices[last].range;
+  const double step = static_cast<double>(std::abs(access.strides[last]) * access.bytes);
+  if (step * static_cast<double>(range) < kPageBytes * kPagesKnown) return 0;
+  return kPageCycles * std::min(1.0, step / kPageBytes);
+}
+
+// Cycles of a step for rows of vectors beside the first, each of which has to be fetched ahead.
+double StreamCycles(const CpuKernel& kernel, const KernelPlan& plan,
+                    const CpuKernel::Access& access) {
+  const int v = plan.vector_index;
+  if (v < 0 || access.strides[v] != 1 || IsStaged(plan, access)) return 0;
+  double streams = 1;
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    if (i != v && access.strides[i] != 0) streams *= static_cast<double>(plan.unroll[i]);
+  }
+  return kStreamCycles * (streams - 1);
+}
+
+// A constraint on the index crosses tiles, and is not decided when code is generated.
+bool HasCheckedTiles(const CpuKernel& kernel, const KernelPlan& plan, int i) {
+  return kernel.constrained[i] && plan.unroll[i] > 1 && !IsUnrolled(kernel.flat, plan, i) &&
+         WindowConstraints(kernel.flat, plan, i).empty();
+}
+
+// The share of tiles in which a constraint on a tile's index has to be checked.
+double EdgeShare(const CpuKernel& kernel, const KernelPlan& plan) {
+  double inside = 1;
+  for (size_t i = 0; i < plan.unroll.size(); ++i) {
+    if (!HasCheckedTiles(kernel, plan, static_cast<int>(i))) continue;
+    const double tiles = CeilDiv(kernel.flat.indices[i].range, plan.unroll[i]);
+    inside *= std::max(0.0, 1 - 1.4 / tiles);
+  }
+  return 1 - inside;
+}
+
+// Rows of the tile whose elements are apart by a multiple of this share a few lines of the first
+// cache, which then forgets them between two uses.
+constexpr int64_t kConflictBytes = 4096;
+constexpr double kWays = 7;
+constexpr double kConflictCost = 4;
+
+double ConflictFactor(const KernelPlan& plan, const CpuKernel::Access& access) {
+  if (IsStaged(plan, access)) return 1;
+  double rows = 1;
+  double sets = 1;
+  for (size_t i = 0; i < plan.unroll.size(); ++i) {
+    const int64_t stride = std::abs(access.strides[i]) * access.bytes;
+    const double values = static_cast<double>(Values(plan, static_cast<int>(i)));
+    if (values == 1 || stride < 512) continue;
+    rows *= values;
+    const int64_t places = kConflictBytes / std::gcd(stride, kConflictBytes);
+    sets = std::max(sets, std::min(values, static_cast<double>(places)));
+  }
+  return rows / sets > kWays ? kConflictCost : 1;
+}
+
+// Of the innermost loop over a reduced index.
+double InnermostSteps(const CpuKernel& kernel, const KernelPlan& plan) {
+  for (size_t at = plan.reduction_order.size(); at-- > 0;) {
+    const int i = plan.reduction_order[at];
+    if (IsUnrolled(kernel.flat, plan, i)) continue;
+    const bool is_run = plan.block && plan.block->run_index == i;
+    const int64_t steps = is_run ? plan.block->run : kernel.flat.indices[i].range;
+    return static_cast<double>(std::max<int64_t>(steps, 1));
+  }
+  return 1;
+}
+
+}  // namespace
+
+bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan) {
+  const int64_t accumulators = Accumulators(kernel, plan);
+  // The values of choices share more than registers hold as it is.
+  if (HasChoices(kernel)) return accumulators == ChosenValues(kernel, plan);
+  if (!kernel.flat.is_reduction()) {
+    return accumulators <= 4 || IsTransposingTile(kernel, plan);
+  }
+  if (accumulators == 1) return true;
+  // Vectors that several rows of the tile use stay loaded; everything else takes one at a time.
+  const int64_t points = WindowPoints(kernel, plan);
+  int64_t operands = 1;
+  for (const CpuKernel::Access& access : kernel.reads) {
+    if (access.in_body && points > 1) {
+      const int64_t distinct = DistinctElements(plan, access.strides);
+      const bool is_kept = !IsSliding(kernel, plan, access) && distinct < accumulators * points;
+      operands += is_kept ? distinct : 0;
+      continue;
+    }
+    if (!access.in_body || plan.vector_index < 0 || access.strides[plan.vector_index] == 0)
+      continue;
+    int64_t distinct = 1;
+    for (size_t i = 0; i < plan.unroll.size(); ++i) {
+      if (access.strides[i] != 0) distinct *= Values(plan, static_cast<int>(i));
+    }
+    if (distinct < accumulators) operands += distinct;
+  }
+  const double needed =
+      static_cast<double>(accumulators + operands) * RegistersPerValue(kernel, plan);
+  return needed < kernel.registers;  // one is left for constants and conditions
+}
+
+double StatementCount(const CpuKernel& kernel, const KernelPlan& plan) {
+  const int v = plan.vector_index;
+  const int64_t points = WindowPoints(kernel, plan);
+  double statements = 0;
+  const auto count = [&](const CpuKernel::Access& access, bool is_store) {
+    double places = 1;
+    for (size_t i = 0; i < plan.unroll.size(); ++i) {
+      const bool follows = access.strides[i] != 0 || access.irregular[i];
+      const bool is_reduced = static_cast<int>(i) >= kernel.flat.output_index_count;
+      if (follows || (is_store && !is_reduced)) {
+        places *= static_cast<double>(Values(plan, static_cast<int>(i)));
+      }
+    }
+    if (!is_store && points > 1) {
+      places = static_cast<double>(DistinctElements(plan, access.strides));
+    }
+    const bool by_lane =
+        plan.lanes > 1 &&
+        (access.irregular[v] || (access.strides[v] > 1 && !IsEveryOther(plan, access)) ||
+         (is_store && access.strides[v] != 1));
+    statements += places * (by_lane ? plan.lanes : 1);
+  };
+  for (const CpuKernel::Access& access : kernel.reads) count(access, false);
+  for (const CpuKernel::Access& access : kernel.writes) count(access, true);
+  const double accumulators = static_cast<double>(Accumulators(kernel, plan));
+  if (points > 1) statements += accumulators * static_cast<double>(points);
+  if (plan.lanes > 1) {
+    statements +=
+        accumulators * plan.lanes * (kernel.body_irregular[v] + kernel.epilogue_irregular[v]);
+  }
+  // Where constraints cross the tile, its steps are there twice.
+  for (size_t i = 0; i < plan.unroll.size(); ++i) {
+    if (HasCheckedTiles(kernel, plan, static_cast<int>(i))) {
+      statements += accumulators * (static_cast<int>(i) == v ? 3.0 * plan.lanes : 3.0);
+    }
+  }
+  // And where windows leave the data, tiles stand by themselves.
+  for (int i = 0; i < kernel.flat.output_index_count && points > 1; ++i) {
+    const int64_t tiles =
+        static_cast<int64_t>(CeilDiv(kernel.flat.indices[i].range, plan.unroll[i]));
+    const auto inner = InnerTiles(kernel.flat, plan, i);
+    if (!inner || tiles == 1) continue;
+    const int64_t edges = tiles - (inner->end - inner->begin);
+    statements *= static_cast<double>(edges + (edges < tiles ? 1 : 0));
+  }
+  return statements;
+}
+
+CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
+  const poly::FlatContraction& flat = kernel.flat;
+  const double per_value = RegistersPerValue(kernel, plan);
+  const double accumulators = static_cast<double>(Accumulators(kernel, plan));
+  const bool vector_is_reduced = plan.vector_index >= flat.output_index_count;
+  double tiles = 1;
+  double output_values = 1;
+  for (int i = 0; i < flat.output_index_count; ++i) {
+    tiles *= CeilDiv(flat.indices[i].range, plan.unroll[i]);
+    output_values *= static_cast<double>(Values(plan, i));
+  }
+  const int v = plan.vector_index;
+  CpuCost cost;
+  if (flat.is_reduction()) {
+    double steps = 1;
+    for (size_t i = flat.output_index_count; i < flat.indices.size(); ++i) {
+      steps *= CeilDiv(flat.indices[i].range, plan.unroll[i]);
+    }
+    double loads = 0;
+    double fetches = 0;
+    for (const CpuKernel::Access& access : kernel.reads) {
+      if (!access.in_body) continue;
+      if (!plan.reduction_order.empty()) fetches += PageCycles(kernel, plan, access);
+      fetches += StreamCycles(kernel, plan, access);
+      loads += AccessLoads(kernel, plan, access, false) * ConflictFactor(plan, access);
+    }
+    const double points = static_cast<double>(WindowPoints(kernel, plan));
+    const double arithmetic = accumulators * per_value * kernel.body_operations * points;
+    double step =
+        std::max({arithmetic / kOperationsPerCycle, loads / kLoadsPerCycle, kLatency * points});
+    step += kStepCycles + fetches + kLoadShare * loads / kLoadsPerCycle;
+    if (plan.lanes > 1) step += accumulators * kernel.body_irregular[v] * plan.lanes * kLaneCycles;
+    const double checked =
+        accumulators * (plan.lanes > 1 && kernel.constrained[v] ? 4.0 * plan.lanes : 3.0);
+    cost.compute = tiles * steps * (step + EdgeShare(kernel, plan) * checked);
+    cost.epilogue += tiles * steps / InnermostSteps(kernel, plan) * kLoopCycles;
+    if (vector_is_reduced) cost.epilogue += tiles * accumulators * (2.0 * plan.lanes + 8);
+  }
+  double stores = 0;
+  for (const CpuKernel::Access& access : kernel.writes) {
+    stores += AccessLoads(kernel, plan, access, true);
+  }
+  double loads = 0;
+  for (const CpuKernel::Access& access : kernel.reads) {
+    if (!access.in_body) loads += AccessLoads(kernel, plan, access, false);
+  }
+  double tile =
+      std::max(output_values * per_value * kernel.epilogue_operations / kOperationsPerCycle,
+               stores + loads / kLoadsPerCycle);
+  if (plan.lanes > 1) {
+    tile += output_values * kernel.epilogue_irregular[v] * plan.lanes * kLaneCycles;
+    if (kernel.epilogue_inside[v] < 1) {
+      const double crossed =
+          1.4 * static_cast<double>(plan.unroll[v]) / static_cast<double>(flat.indices[v].range);
+      const double inside = std::max(0.0, kernel.epilogue_inside[v] - crossed);
+      const double by_lane = output_values * plan.lanes * (kernel.epilogue_operations + 6);
+      tile = inside * tile + (1 - inside) * by_lane + 2;
+    }
+  }
+  cost.epilogue += tiles * (tile + kLoopCycles);
+  return cost;
+}
+
+}  // namespace tartan::plan

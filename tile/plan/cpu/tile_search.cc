@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/cpu/tile_search.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "tile/plan/cpu/block_layout.h"
+#include "tile/plan/cpu/compute_cost.h"
+#include "tile/plan/cpu/memory_cost.h"
+#include "tile/plan/cpu/sliding_window.h"
+
+namespace tartan::plan {
+namespace {
+
+// The register tiles of a form that are tried with blocks.
+constexpr size_t kBlockedTiles = 2;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+void MoveLast(int index, std::vector<int>* order) {
+  order->erase(std::find(order->begin(), order->end(), index));
+  order->push_back(index);
+}
+
+}  // namespace
+
+TileSearch::TileSearch(const poly::FlatContraction& flat, const HardwareSettings& settings)
+    : flat_(flat), kernel_(flat, settings), scalar_(StartPlan(kernel_)), choices_(flat) {}
+
+std::vector<TileSearch::Candidate> TileSearch::Plain(size_t count, int vector_index) {
+  RegisterTiles(vector_index);
+  std::stable_sort(tiles_.begin(), tiles_.end(), [](const Candidate& a, const Candidate& b) {
+    return a.cost.total() < b.cost.total();
+  });
+  if (tiles_.size() > count) tiles_.resize(count);
+  plain_.clear();
+  double least = 0;
+  for (size_t t = 0; t < tiles_.size(); ++t) {
+    // Memory only adds to what a tile costs by itself, and the next ones cost more.
+    if (t >= kBlockedTiles && count <= kTiles && tiles_[t].cost.total() >= least) {
+      tiles_.resize(t);
+      break;
+    }
+    best_ = {};
+    Loops(tiles_[t], false);
+    plain_.push_back(best_);
+    least = t == 0 ? best_.cost.total() : std::min(least, best_.cost.total());
+  }
+  return plain_;
+}
+
+std::vector<TileSearch::Candidate> TileSearch::Blocked() {
+  std::vector<size_t> by_cost(tiles_.size());
+  std::iota(by_cost.begin(), by_cost.end(), size_t{0});
+  std::stable_sort(by_cost.begin(), by_cost.end(), [&](size_t a, size_t b) {
+    return plain_[a].cost.total() < plain_[b].cost.total();
+  });
+  if (by_cost.size() > kBlockedTiles) by_cost.resize(kBlockedTiles);
+  std::vector<Candidate> found;
+  for (size_t t : by_cost) {
+    if (!IsWorthBlocks(tiles_[t])) continue;
+    best_ = {};
+    Loops(tiles_[t], true);
+    const std::vector<int>& order = plain_[t].plan.order;
+    Order(tiles_[t], order, order, true);
+    if (!best_.plan.task.empty()) found.push_back(best_);
+  }
+  return found;
+}
+
+KernelPlan TileSearch::StartPlan(const CpuKernel& kernel) {
+  KernelPlan plan = ScalarPlan(kernel.flat, kernel.settings.threads);
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    if (kernel.chosen[i]) plan.unroll[i] = plan.task[i] = kernel.flat.indices[i].range;
+  }
+  return plan;
+}
+
+void TileSearch::RegisterTiles(int only) {
+  if (only < 0) Rows(scalar_);
+  for (int v = 0; v < IndexCount(); ++v) {
+    if (only >= 0 && v != only) continue;
+    const int lanes = Lanes(v);
+    if (lanes < 2 || !MayVectorize(v)) continue;
+    KernelPlan plan = scalar_;
+    plan.vector_index = v;
+    plan.lanes = lanes;
+    if (v >= flat_.output_index_count) MoveLast(v, &plan.reduction_order);
+    for (int64_t vectors = 1; vectors <= MostVectors() && vectors * lanes <= Range(v); ++vectors) {
+      plan.unroll[v] = vectors * lanes;
+      if (only < 0 || plan.unroll[v] == Range(v)) Rows(plan);
+    }
+  }
+}
+
+int64_t TileSearch::MostVectors() const {
+  constexpr double kManyOperations = 16;
+  if (!kernel_.windows.empty()) return 7;
+  return !flat_.is_reduction() && kernel_.epilogue_operations > kManyOperations ? 1 : 4;
+}
+
+void TileSearch::Rows(const KernelPlan& plan) {
+  Consider(plan);
+  for (int r = 0; r < flat_.output_index_count; ++r) {
+    if (r == plan.vector_index || !MayUnroll(r)) continue;
+    if (!flat_.is_reduction() && !IsTransposed(plan.vector_index, r)) continue;
+    for (int64_t rows = 2; rows <= std::min<int64_t>(Range(r), 14); ++rows) {
+      KernelPlan with_rows = plan;
+      with_rows.unroll[r] = rows;
+      if (!FitsRegisters(kernel_, with_rows)) break;
+      Consider(with_rows);
+      for (int s = r + 1; s < flat_.output_index_count; ++s) {
+        if (s == plan.vector_index || !MayUnroll(s)) continue;
+        for (int64_t more = 2; more <= std::min<int64_t>(Range(s), 7); ++more) {
+          KernelPlan block = with_rows;
+          block.unroll[s] = more;
+          if (!FitsRegisters(kernel_, block)) break;
+          Consider(block);
+        }
+      }
+    }
+  }
+}
+
+bool TileSearch::IsTransposed(int vector, int row) const {
+  return std::any_of(kernel_.reads.begin(), kernel_.reads.end(),
+                     [&](const CpuKernel::Access& read) {
+                       return vector >= 0 && read.strides[row] == 1 && read.strides[vector] > 1;
+                     });
+}
+
+void TileSearch::Consider(const KernelPlan& plan) {
+  constexpr double kMostStatements = 64;
+  constexpr double kMostWindowStatements = 192;
+  Consider(plan, kMostStatements);
+  KernelPlan unrolled = plan;
+  for (const CpuKernel::Window& window : kernel_.windows) {
+    if (plan.unroll[window.output] > 1 && window.reduced != plan.vector_index &&
+        MayUnroll(window.reduced)) {
+      unrolled.unroll[window.reduced] = Range(window.reduced);
+    }
+  }
+  if (unrolled == plan) return;
+  for (int i = 0; i < flat_.output_index_count; ++i) {
+    const bool has_many_edges =
+        !WindowConstraints(flat_, unrolled, i).empty() && !InnerTiles(flat_, unrolled, i);
+    if (has_many_edges) return;
+  }
+  Consider(unrolled, kMostWindowStatements);
+}
+
+void TileSearch::Consider(const KernelPlan& plan, double most_statements) {
+  if (!FitsRegisters(kernel_, plan)) return;
+  if (plan.lanes > 1 && !HasChoices(kernel_) && StatementCount(kernel_, plan) > most_statements) {
+    return;
+  }
+  tiles_.push_back({plan, ComputeCost(kernel_, plan)});
+}
+
+int TileSearch::Lanes(int i) const {
+  int64_t lanes = std::min<int64_t>(kernel_.settings.vector_width, 16);
+  lanes = std::max<int64_t>(lanes * 4 / kernel_.element_bytes, 2);
+  while (lanes > Range(i)) lanes /= 2;
+  return static_cast<int>(lanes);
+}
+
+bool TileSearch::MayVectorize(int i) const {
+  if (flat_.is_reduction() && flat_.accumulator_type == DataType::kBool) return false;
+  return MayUnroll(i);
+}
+
+bool TileSearch::MayUnroll(int i) const {
+  return !kernel_.chosen[i] && (!flat_.needs_hits() || !kernel_.constrained[i]);
+}
+
+bool TileSearch::IsWorthBlocks(const Candidate& tile) const {
+  constexpr double kWorthCycles = 100000;
+  return flat_.is_reduction() && !HasChoices(kernel_) && tile.plan.vector_index >= 0 &&
+         tile.plan.vector_index < flat_.output_index_count && tile.cost.compute > kWorthCycles;
+}
+
+void TileSearch::Loops(const Candidate& tile, bool blocks) {
+  std::vector<int> loops;
+  for (int i = 0; i < flat_.output_index_count; ++i) {
+    if (Range(i) > tile.plan.unroll[i]) loops.push_back(i);
+  }
+  std::sort(loops.begin(), loops.end());
+  const size_t permuted = blocks ? 3 : 4;  // there are many blocks of each order
+  std::vector<int> outer;
+  while (loops.size() > permuted) {
+    outer.push_back(loops.front());
+    loops.erase(loops.begin());
+  }
+  do {
+    std::vector<int> order = outer;
+    order.insert(order.end(), loops.begin(), loops.end());
+    Order(tile, std::move(order), loops, blocks);
+  } while (std::next_permutation(loops.begin(), loops.end()));
+}
+
+void TileSearch::Order(const Candidate& tile, std::vector<int> order, const std::vector<int>& cut,
+                       bool blocks) {
+  KernelPlan plan = tile.plan;
+  plan.order = std::move(order);
+  for (int i = 0; i < flat_.output_index_count; ++i) {
+    plan.task[i] = std::max<int64_t>(Range(i), 1);
+    if (std::find(plan.order.begin(), plan.order.end(), i) == plan.order.end()) {
+      plan.order.push_back(i);
+    }
+  }
+  Tasks(plan, tile.cost, blocks);
+  for (int i : cut) {
+    if (!MayCut(plan, i)) continue;
+    for (int64_t tiles = 1; tiles * plan.unroll[i] < Range(i); tiles *= 2) {
+      KernelPlan part = plan;
+      part.task[i] = tiles * plan.unroll[i];
+      Tasks(part, tile.cost, blocks);
+    }
+  }
+}
+
+bool TileSearch::MayCut(const KernelPlan& plan, int i) const {
+  return kernel_.windows.empty() || WindowConstraints(flat_, plan, i).empty();
+}
+
+void TileSearch::Tasks(KernelPlan plan, const CpuCost& cost, bool blocks) {
+  constexpr double kTaskCycles = 40000;  // for which starting a work-item does not matter
+  const double work = cost.compute + cost.epilogue;
+  const auto wanted = static_cast<int64_t>(
+      std::min(work / kTaskCycles, 4.0 * static_cast<double>(kernel_.settings.compute_units)));
+  for (size_t level = 0; level < plan.order.size(); ++level) {
+    const int i = plan.order[level];
+    const int64_t items = plan.ItemCount(flat_);
+    if (items >= wanted) break;
+    if (!MayCut(plan, i)) continue;
+    const int64_t steps = CeilDiv(plan.task[i], plan.unroll[i]);
+    const int64_t parts = std::min(steps, CeilDiv(wanted, std::max<int64_t>(items, 1)));
+    if (parts > 1) plan.task[i] = CeilDiv(steps, parts) * plan.unroll[i];
+  }
+  if (!blocks) return Cost(plan, cost);
+  TryBlocks(kernel_, choices_, std::move(plan),
+            [&](const KernelPlan& block) { Cost(block, ComputeCost(kernel_, block)); });
+}
+
+void TileSearch::Cost(const KernelPlan& plan, CpuCost cost) {
+  AddMemoryCost(kernel_, plan, &cost);
+  if (!best_.plan.task.empty() && cost.total() >= best_.cost.total()) return;
+  if (plan.block && PrivateBytes(flat_, plan) > kMostPrivateBytes) return;
+  best_ = {plan, cost};
+}
+
+}  // namespace tartan::plan
