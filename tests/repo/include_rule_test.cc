@@ -228,10 +228,6 @@ const std::set<std::string>& InKnownCircles() {
       "tile/evaluator/run_steps",
       "tile/lang/custom_gradient",
       "tile/lang/intrinsics",
-      "tile/lower/gpu/group_kernel",
-      "tile/lower/lower_kernel",
-      "tile/lower/rows/row_kernel",
-      "tile/lower/rows/row_stages",
   };
   return known;
 }

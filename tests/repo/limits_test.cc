@@ -34,7 +34,6 @@ const Sizes& LongSources() {
       {"tile/codegen/write_kernel.cc", 413},
       {"tile/loop/expr_rewriter.cc", 437},
       {"tile/loop/interpret.cc", 403},
-      {"tile/lower/lower_kernel.cc", 474},
       {"tile/poly/build_kernel.cc", 420},
   };
   return sources;

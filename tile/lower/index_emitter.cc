@@ -42,4 +42,14 @@ int64_t ShiftAt(const math::Affine& poly, const Position& position) {
   return shift;
 }
 
+bool NeedsWideIndices(const poly::FlatContraction& flat) {
+  const int64_t limit = int64_t{1} << 31;
+  bool wide = TensorShape{DataType::kBool, flat.output_dims}.element_count() >= limit ||
+              flat.output_point_count() >= limit;
+  for (const poly::Tensor& tensor : flat.tensors) {
+    wide |= tensor.shape.element_count() >= limit;
+  }
+  return wide;
+}
+
 }  // namespace tartan::lower

@@ -43,4 +43,7 @@ using Position = std::vector<int64_t>;
 // What the polynomial gains at a position.
 int64_t ShiftAt(const math::Affine& poly, const Position& position);
 
+// Some tensor is too large for 32-bit index arithmetic.
+bool NeedsWideIndices(const poly::FlatContraction& flat);
+
 }  // namespace tartan::lower

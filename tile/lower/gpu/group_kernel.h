@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tile/loop/loop_ir.h"
-#include "tile/lower/lower_kernel.h"
+#include "tile/lower/lower_options.h"
 #include "tile/plan/gpu/group_plan.h"
 #include "tile/poly/flat_contraction.h"
 

@@ -10,7 +10,6 @@
 #include "tile/lower/cpu/reduction.h"
 #include "tile/lower/expr_emitter.h"
 #include "tile/lower/rows/row_partials.h"
-#include "tile/lower/rows/row_stages.h"
 
 namespace tartan::lower {
 namespace {

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tile/lower/rows/row_kernel.h"
+#include "tile/lower/lower_options.h"
+#include "tile/lower/rows/row_stages.h"
 #include "tile/plan/rows/row_group_plan.h"
 
 namespace tartan::lower {

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tile/lower/lower_kernel.h"
-#include "tile/lower/rows/row_stages.h"
+#include "tile/lower/cpu/task_kernel.h"
 
 namespace tartan::lower {
 

@@ -6,17 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "tile/loop/loop_ir.h"
-#include "tile/lower/lower_kernel.h"
+#include "tile/lower/lower_options.h"
+#include "tile/lower/rows/row_stages.h"
 #include "tile/plan/rows/row_plan.h"
 #include "tile/poly/row_block.h"
 
 namespace tartan::lower {
-
-struct RowChainKernel {
-  loop::Kernel kernel;
-  std::vector<ir::ValueId> parameters;  // the value that each parameter holds
-};
 
 // `kernels` and `tensors` are what the plan was made for. Values that the chain writes are outputs,
 // also where it reads them again.

@@ -10,12 +10,18 @@
 #include <vector>
 
 #include "tile/loop/build.h"
+#include "tile/loop/loop_ir.h"
 #include "tile/loop/rename.h"
-#include "tile/lower/lower_kernel.h"
-#include "tile/lower/rows/row_kernel.h"
+#include "tile/lower/cpu/task_kernel.h"
+#include "tile/lower/lower_options.h"
 #include "tile/poly/row_block.h"
 
 namespace tartan::lower {
+
+struct RowChainKernel {
+  loop::Kernel kernel;
+  std::vector<ir::ValueId> parameters;  // the value that each parameter holds
+};
 
 class RowStages {
  public:

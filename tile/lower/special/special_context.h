@@ -14,7 +14,7 @@
 #include "tile/ir/program.h"
 #include "tile/loop/build.h"
 #include "tile/loop/loop_ir.h"
-#include "tile/lower/lower_kernel.h"
+#include "tile/lower/lower_options.h"
 
 namespace tartan::lower {
 

@@ -1,0 +1,39 @@
+// A kernel whose work-items have a task each: loops, vectors and register tiles of their own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tile/loop/loop_ir.h"
+#include "tile/lower/lower_options.h"
+#include "tile/plan/kernel_plan.h"
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::lower {
+
+// Parameters as in LowerKernel. The plan has no `group`.
+loop::Kernel LowerTaskKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                             const std::string& name, const LowerOptions& options);
+
+// The statements for one task that begins at `begins` in the output indices. Parameters are called
+// as there; the plan has no `block` and no `group`. Index arithmetic is done in `index_type`.
+loop::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                        const std::vector<loop::ExprPtr>& begins, DataType index_type);
+
+// A kernel's part in a loop along one index that several kernels walk together.
+struct VectorLoop {
+  std::vector<loop::StmtPtr> before;  // accumulators
+  int64_t run_steps = 0;  // where sums are added up in runs of so many tiles: around each
+  std::vector<loop::StmtPtr> before_run, after_run;
+  loop::StmtPtr body;                // the plan's tile at a position of the index
+  std::vector<loop::StmtPtr> after;  // elements that fill no tile, and what is aggregated
+};
+
+// The loop along plan.vector_index of a kernel for which plan::CanWalk holds, in steps of its tile
+// as far as whole tiles go; `position` is the loop's variable. The other indices are at `begins`
+// (per output index).
+VectorLoop LowerVectorLoop(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                           const std::vector<loop::ExprPtr>& begins, const loop::ExprPtr& position);
+
+}  // namespace tartan::lower

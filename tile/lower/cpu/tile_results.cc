@@ -1,0 +1,207 @@
+#include "tile/lower/cpu/tile_results.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::lower {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+
+namespace {
+
+StmtPtr Guarded(const ExprPtr& condition, std::vector<StmtPtr> statements) {
+  StmtPtr block = loop::MakeBlock(std::move(statements));
+  return condition == nullptr ? block : loop::MakeIf(condition, std::move(block));
+}
+
+}  // namespace
+
+TileResults::TileResults(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+                         IndexEmitter& indices, Reduction* reduction)
+    : flat_(flat),
+      plan_(plan),
+      indices_(indices),
+      reduction_(reduction),
+      positions_(OutputPositions(flat, plan)),
+      store_(flat, plan, indices) {}
+
+StmtPtr TileResults::Emit() {
+  const std::vector<math::RangeConstraint> varying = ConstraintsThatVaryByLane();
+  if (varying.empty()) return StoreTile(flat_.store_guard, false);
+  std::vector<math::RangeConstraint> assumed = flat_.store_guard;
+  for (const math::RangeConstraint& constraint : varying) {
+    if (std::find(assumed.begin(), assumed.end(), constraint) == assumed.end()) {
+      assumed.push_back(constraint);
+    }
+  }
+  return loop::MakeIf(HoldsAllOver(assumed), StoreTile(assumed, true), StoreLanes());
+}
+
+VectorShape TileResults::VectorOutput() const {
+  const bool is_output = plan_.vector_index >= 0 && plan_.vector_index < flat_.output_index_count;
+  return is_output ? VectorShape{plan_.vector_index, plan_.lanes} : VectorShape{};
+}
+
+std::vector<math::RangeConstraint> TileResults::ConstraintsThatVaryByLane() const {
+  std::vector<math::RangeConstraint> varying;
+  const VectorShape vector = VectorOutput();
+  if (vector.lanes == 1) return varying;
+  const auto add = [&](const std::vector<math::RangeConstraint>& constraints) {
+    for (const math::RangeConstraint& constraint : constraints) {
+      if (constraint.poly.coefficient(vector.index).is_zero()) continue;
+      if (std::find(varying.begin(), varying.end(), constraint) == varying.end()) {
+        varying.push_back(constraint);
+      }
+    }
+  };
+  add(flat_.store_guard);
+  poly::FlatContraction epilogue = flat_;
+  epilogue.body = nullptr;
+  poly::VisitExprs(epilogue, [&](const poly::Expr& expr) {
+    if (const auto* read = std::get_if<poly::Read>(&expr.node)) {
+      add(flat_.accesses[read->access].guard);
+    } else if (const auto* in_range = std::get_if<poly::InRange>(&expr.node)) {
+      if (!plan_.masks_lanes) add(in_range->constraints);
+    } else if (const auto* read_at = std::get_if<poly::ReadAt>(&expr.node)) {
+      add(read_at->guard);
+    }
+  });
+  return varying;
+}
+
+ExprPtr TileResults::HoldsAllOver(const std::vector<math::RangeConstraint>& constraints) const {
+  ExprPtr all = loop::Bool(true);
+  const Position last = LastPosition();
+  for (const math::RangeConstraint& constraint : constraints) {
+    int64_t below = 0;  // how far the polynomial goes down and up within the tile
+    int64_t above = 0;
+    for (size_t i = 0; i < last.size(); ++i) {
+      const int64_t reach = constraint.poly.coefficient(static_cast<int>(i)).numerator() * last[i];
+      (reach < 0 ? below : above) += reach;
+    }
+    for (int64_t shift : {below, above}) {
+      const ExprPtr inside = indices_.Condition(constraint, shift);
+      if (inside != nullptr) all = loop::And(all, inside);
+      if (below == above) break;
+    }
+  }
+  return all;
+}
+
+Position TileResults::LastPosition() const {
+  Position last = positions_.back();
+  const VectorShape vector = VectorOutput();
+  if (vector.lanes > 1) last[vector.index] += vector.lanes - 1;
+  return last;
+}
+
+StmtPtr TileResults::StoreTile(const std::vector<math::RangeConstraint>& assumed, bool is_inside) {
+  if (!is_inside && !flat_.store_guard.empty()) {
+    std::vector<StmtPtr> statements;
+    for (size_t p = 0; p < positions_.size(); ++p) statements.push_back(StoreGuarded(p));
+    return loop::MakeBlock(std::move(statements));
+  }
+  std::vector<StmtPtr> statements;
+  ExprEmitter emitter(flat_, indices_, VectorOutput(), positions_, "e", &statements);
+  emitter.Assume(assumed);
+  emitter.AssumeWholeTile(plan_.unroll);
+  if (plan_.masks_lanes) emitter.MaskLanes();
+  CountRoots(&emitter);
+  store_.BeginTile();
+  for (size_t p = 0; p < positions_.size(); ++p) {
+    ExprPtr total = reduction_ ? reduction_->Total(static_cast<int>(p), &statements) : nullptr;
+    StorePosition(p, VectorOutput().lanes, std::move(total), &emitter, &statements);
+  }
+  store_.EndTile();
+  return loop::MakeBlock(std::move(statements));
+}
+
+StmtPtr TileResults::StoreGuarded(size_t p) {
+  std::vector<StmtPtr> statements;
+  ExprEmitter emitter(flat_, indices_, VectorOutput(), {positions_[p]}, absl::StrCat("e", p, "_"),
+                      &statements);
+  emitter.Assume(flat_.store_guard);
+  CountRoots(&emitter);
+  ExprPtr total = reduction_ ? reduction_->Total(static_cast<int>(p), &statements) : nullptr;
+  StorePosition(p, VectorOutput().lanes, std::move(total), &emitter, &statements);
+  return Guarded(GuardAt(positions_[p]), std::move(statements));
+}
+
+StmtPtr TileResults::StoreLanes() {
+  const VectorShape vector = VectorOutput();
+  std::vector<StmtPtr> statements;
+  for (size_t p = 0; p < positions_.size(); ++p) {
+    const std::string held = absl::StrCat("held", p);
+    const ExprPtr lane = loop::Var("lane", IndexType());
+    ExprPtr total;
+    if (reduction_) {
+      statements.push_back(loop::MakeArray({flat_.accumulator_type, 1}, held, vector.lanes));
+      statements.push_back(loop::MakeStore(held, flat_.accumulator_type, Number(0),
+                                           reduction_->Total(static_cast<int>(p), &statements)));
+      total = loop::LoadFrom(held, flat_.accumulator_type, lane);
+    }
+    const ExprPtr begin = indices_.value(vector.index);
+    indices_.Set(vector.index, loop::Add(begin, lane));
+    std::vector<StmtPtr> body;
+    ExprEmitter emitter(flat_, indices_, {}, {positions_[p]}, "e", &body);
+    emitter.Assume(flat_.store_guard);
+    CountRoots(&emitter);
+    StorePosition(p, 1, std::move(total), &emitter, &body);
+    StmtPtr guarded = Guarded(GuardAt(positions_[p]), std::move(body));
+    indices_.Set(vector.index, begin);
+    statements.push_back(
+        loop::MakeFor("lane", Number(0), Number(vector.lanes), std::move(guarded)));
+  }
+  return loop::MakeBlock(std::move(statements));
+}
+
+void TileResults::StorePosition(size_t p, int lanes, ExprPtr total, ExprEmitter* emitter,
+                                std::vector<StmtPtr>* statements) {
+  emitter->MoveTo(positions_[p]);
+  if (total != nullptr) total = Result(std::move(total), p, emitter, statements);
+  emitter->MoveTo(positions_[p], total);
+  std::vector<StmtPtr> stores;
+  for (size_t o = 0; o < flat_.outputs.size(); ++o) {
+    const ExprPtr value = emitter->Emit(flat_.outputs[o].expr);
+    for (StmtPtr& store : store_.Emit(o, positions_[p], lanes, value, statements)) {
+      stores.push_back(std::move(store));
+    }
+  }
+  statements->insert(statements->end(), stores.begin(), stores.end());
+}
+
+ExprPtr TileResults::GuardAt(const Position& position) const {
+  ExprPtr all;
+  for (const math::RangeConstraint& guard : flat_.store_guard) {
+    ExprPtr inside = indices_.Condition(guard, ShiftAt(guard.poly, position));
+    if (inside != nullptr) all = all == nullptr ? inside : loop::And(all, inside);
+  }
+  return all;
+}
+
+void TileResults::CountRoots(ExprEmitter* emitter) const {
+  for (const poly::Output& output : flat_.outputs) emitter->Count(output.expr);
+  if (flat_.empty_value != nullptr) emitter->Count(flat_.empty_value);
+}
+
+ExprPtr TileResults::Result(ExprPtr value, size_t position, ExprEmitter* emitter,
+                            std::vector<StmtPtr>* statements) const {
+  if (flat_.needs_hits()) {
+    ExprPtr empty = flat_.empty_value != nullptr
+                        ? emitter->Emit(flat_.empty_value)
+                        : Identity(Aggregation::kSum, flat_.accumulator_type);
+    value = loop::Select(reduction_->Hit(), value, loop::Splat(empty, value->type.lanes));
+  }
+  if (std::holds_alternative<loop::Variable>(value->node)) return value;
+  const std::string name =
+      absl::StrCat("result", positions_.size() > 1 ? absl::StrCat(position) : "");
+  const loop::Type type = value->type;
+  statements->push_back(loop::MakeDeclare(type, name, std::move(value)));
+  return loop::Var(name, type);
+}
+
+}  // namespace tartan::lower
