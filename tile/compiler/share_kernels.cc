@@ -16,6 +16,7 @@
 #include "tile/base/match.h"
 #include "tile/loop/build.h"
 #include "tile/loop/rename.h"
+#include "tile/loop/traverse.h"
 
 namespace tartan::compiler {
 namespace {
@@ -50,69 +51,33 @@ class NumberReplacer {
 
   explicit NumberReplacer(Replace replace) : replace_(std::move(replace)) {}
 
-  loop::StmtPtr Apply(const loop::StmtPtr& stmt) {
-    if (stmt == nullptr) return nullptr;
-    loop::Stmt result = *stmt;
-    Match(
-        result.node,
-        [&](loop::Block& block) {
-          for (loop::StmtPtr& child : block.statements) child = Apply(child);
-        },
-        [&](loop::Declare& declare) {
-          if (declare.value != nullptr) declare.value = Apply(declare.value);
-        },
-        [](loop::DeclareArray&) {},
-        [&](loop::Assign& assign) { assign.value = Apply(assign.value); },
-        [&](loop::Store& store) {
-          store.index = Apply(store.index);
-          store.value = Apply(store.value);
-        },
-        [&](loop::For& loop) { loop.body = Apply(loop.body); },
-        [&](loop::If& branch) {
-          branch.condition = Apply(branch.condition);
-          branch.then = Apply(branch.then);
-          branch.otherwise = Apply(branch.otherwise);
-        },
-        [](loop::Barrier&) {},
-        [&](loop::AtomicUpdate& update) {
-          update.index = Apply(update.index);
-          update.value = Apply(update.value);
-        },
-        [&](loop::Prefetch& prefetch) { prefetch.index = Apply(prefetch.index); },
-        [](loop::Comment&) {});
-    return std::make_shared<const loop::Stmt>(std::move(result));
+  loop::StmtPtr operator()(const loop::StmtPtr& stmt) {
+    // The bounds of loops stay: the code depends on them.
+    if (std::holds_alternative<loop::For>(stmt->node)) {
+      return MapChildren(stmt,
+                         Overloaded{[](const loop::ExprPtr& bound) { return bound; },
+                                    [&](const loop::StmtPtr& body) { return (*this)(body); }});
+    }
+    return MapChildren(stmt, *this);
   }
 
- private:
-  loop::ExprPtr Apply(const loop::ExprPtr& expr) {
+  loop::ExprPtr operator()(const loop::ExprPtr& expr) {
     if (std::holds_alternative<loop::IntLiteral>(expr->node) ||
         std::holds_alternative<loop::FloatLiteral>(expr->node)) {
       const std::optional<Number> number = NumberOf(*expr);
       return number.has_value() ? replace_(expr, *number) : expr;
     }
-    loop::Expr result = *expr;
-    Match(
-        result.node, [&](loop::Load& load) { load.index = Apply(load.index); },
-        [&](loop::Apply& apply) {
-          const bool divides = apply.op == ScalarOp::kDiv || apply.op == ScalarOp::kMod;
-          for (size_t i = 0; i < apply.operands.size(); ++i) {
-            if (i == 0 || !divides) apply.operands[i] = Apply(apply.operands[i]);
-          }
-        },
-        [&](loop::MultiplyAdd& sum) {
-          sum.a = Apply(sum.a);
-          sum.b = Apply(sum.b);
-          sum.accumulator = Apply(sum.accumulator);
-        },
-        [&](loop::Lane& lane) { lane.vector = Apply(lane.vector); },
-        [&](loop::Shuffle& shuffle) {
-          shuffle.a = Apply(shuffle.a);
-          shuffle.b = Apply(shuffle.b);
-        },
-        [](auto&) {});
-    return std::make_shared<const loop::Expr>(std::move(result));
+    const auto* apply = std::get_if<loop::Apply>(&expr->node);
+    const bool divides =
+        apply != nullptr && (apply->op == ScalarOp::kDiv || apply->op == ScalarOp::kMod);
+    bool is_divisor = false;  // of the second operand: it stays
+    return MapChildren(expr, [&](const loop::ExprPtr& child) {
+      const bool stays = std::exchange(is_divisor, divides);
+      return stays ? child : (*this)(child);
+    });
   }
 
+ private:
   const Replace replace_;
 };
 
@@ -131,7 +96,7 @@ Form FormOf(const loop::Kernel& kernel) {
   loop::Kernel general = kernel;
   general.name.clear();
   general.comments.clear();
-  general.body = replacer.Apply(kernel.body);
+  general.body = replacer(kernel.body);
   form.text = loop::ToString(general);
   return form;
 }
@@ -223,7 +188,7 @@ loop::Kernel WithArguments(const loop::Kernel& kernel, const Form& form,
     if (value->type.element != type) value = loop::Cast(value, type);
     statements.push_back(loop::MakeDeclare({type, 1}, variable, value));
   }
-  statements.push_back(replacer.Apply(kernel.body));
+  statements.push_back(replacer(kernel.body));
   shared.body = loop::MakeBlock(std::move(statements));
   shared.comments.emplace_back("launched for other numbers, too");
   return shared;

@@ -9,6 +9,7 @@
 #include "tile/base/match.h"
 #include "tile/base/scalar_value.h"
 #include "tile/loop/build.h"
+#include "tile/loop/traverse.h"
 
 namespace tartan::loop {
 namespace {
@@ -207,45 +208,24 @@ ExprPtr ExprRewriter::RewriteNode(const ExprPtr& expr) {
 
 // Rewrites operands, replaces variables, folds literals.
 ExprPtr ExprRewriter::RewriteInner(const ExprPtr& expr) {
-  const Type& type = expr->type;
-  return Match(
-      expr->node, [&](const IntLiteral&) { return expr; },
-      [&](const FloatLiteral&) { return expr; },
-      [&](const Variable& variable) {
-        const Binding* binding = Find(variable.name);
-        return binding != nullptr && binding->replacement != nullptr ? binding->replacement : expr;
-      },
-      [&](const Load& load) {
-        ExprPtr index = RewriteNode(load.index);
-        if (index == load.index) return expr;
-        return Make(type, Load{load.buffer, load.stored, std::move(index), load.is_aligned});
-      },
-      [&](const Apply& apply) { return RewriteApply(expr, apply); },
-      [&](const MultiplyAdd& sum) {
-        MultiplyAdd result{RewriteNode(sum.a), RewriteNode(sum.b), RewriteNode(sum.accumulator)};
-        const bool same =
-            result.a == sum.a && result.b == sum.b && result.accumulator == sum.accumulator;
-        if (!IsFloat(type.element)) {
-          return Add(std::move(result.accumulator), Mul(std::move(result.a), std::move(result.b)));
-        }
-        return same ? expr : Make(type, std::move(result));
-      },
-      [&](const WorkIndex&) { return expr; },
-      [&](const Lane& lane) {
-        ExprPtr vector = RewriteNode(lane.vector);
-        if (IsLiteral(vector)) return MakeLiteral(type, LiteralScalar(vector));
-        const auto* splat = std::get_if<Apply>(&vector->node);
-        if (splat != nullptr && splat->op == ScalarOp::kCast && splat->operands[0]->type == type) {
-          return splat->operands[0];
-        }
-        return vector == lane.vector ? expr : Make(type, Lane{std::move(vector), lane.lane});
-      },
-      [&](const Shuffle& shuffle) {
-        ExprPtr a = RewriteNode(shuffle.a);
-        ExprPtr b = RewriteNode(shuffle.b);
-        const bool same = a == shuffle.a && b == shuffle.b;
-        return same ? expr : Make(type, Shuffle{std::move(a), std::move(b), shuffle.lanes});
-      });
+  if (const auto* variable = std::get_if<Variable>(&expr->node)) {
+    const Binding* binding = Find(variable->name);
+    return binding != nullptr && binding->replacement != nullptr ? binding->replacement : expr;
+  }
+  if (const auto* apply = std::get_if<Apply>(&expr->node)) return RewriteApply(expr, *apply);
+  ExprPtr result = MapChildren(expr, [&](const ExprPtr& child) { return RewriteNode(child); });
+  if (const auto* sum = std::get_if<MultiplyAdd>(&result->node)) {
+    return IsFloat(expr->type.element) ? result : Add(sum->accumulator, Mul(sum->a, sum->b));
+  }
+  if (const auto* lane = std::get_if<Lane>(&result->node)) {
+    if (IsLiteral(lane->vector)) return MakeLiteral(expr->type, LiteralScalar(lane->vector));
+    const auto* splat = std::get_if<Apply>(&lane->vector->node);
+    if (splat != nullptr && splat->op == ScalarOp::kCast &&
+        splat->operands[0]->type == expr->type) {
+      return splat->operands[0];
+    }
+  }
+  return result;
 }
 
 ExprPtr ExprRewriter::RewriteApply(const ExprPtr& expr, const Apply& apply) {

@@ -9,6 +9,7 @@
 #include "tile/base/match.h"
 #include "tile/loop/build.h"
 #include "tile/loop/expr_rewriter.h"
+#include "tile/loop/traverse.h"
 #include "tile/loop/uses.h"
 
 namespace tartan::loop {
@@ -32,13 +33,10 @@ bool IsLiteral(const ExprPtr& expr) {
 
 // Nodes as printed, counted up to `limit`.
 int CountNodes(const ExprPtr& expr, int limit) {
-  const auto* apply = std::get_if<Apply>(&expr->node);
   int count = 1;
-  if (apply == nullptr) return count;
-  for (const ExprPtr& operand : apply->operands) {
-    if (count >= limit) break;
-    count += CountNodes(operand, limit - count);
-  }
+  ForEachChild(*expr, [&](const ExprPtr& child) {
+    if (count < limit) count += CountNodes(child, limit - count);
+  });
   return count;
 }
 
@@ -66,32 +64,9 @@ class StmtRewriter {
           Remove(array.name);
           return StmtPtr();
         },
-        [&](const Assign& assign) { return RewriteAssign(stmt, assign); },
-        [&](const Store& store) -> StmtPtr {
-          if (removed_.count(store.buffer) > 0) return nullptr;
-          ExprPtr index = expressions_.Rewrite(store.index);
-          ExprPtr value = expressions_.Rewrite(store.value);
-          if (index == store.index && value == store.value) return stmt;
-          return MakeStore(store.buffer, store.stored, std::move(index), std::move(value),
-                           store.is_aligned, store.is_streamed);
-        },
         [&](const For& loop) { return RewriteFor(stmt, loop); },
         [&](const If& branch) { return RewriteIf(stmt, branch); },
-        [&](const Barrier&) { return stmt; },
-        [&](const AtomicUpdate& update) -> StmtPtr {
-          if (removed_.count(update.buffer) > 0) return nullptr;
-          ExprPtr index = expressions_.Rewrite(update.index);
-          ExprPtr value = expressions_.Rewrite(update.value);
-          if (index == update.index && value == update.value) return stmt;
-          return MakeAtomicUpdate(update.buffer, update.stored, update.op, std::move(index),
-                                  std::move(value));
-        },
-        [&](const Prefetch& prefetch) -> StmtPtr {
-          ExprPtr index = expressions_.Rewrite(prefetch.index);
-          if (index == prefetch.index) return stmt;
-          return MakePrefetch(prefetch.buffer, prefetch.stored, std::move(index));
-        },
-        [&](const Comment&) { return stmt; });
+        [&](const auto&) { return RewriteWrite(stmt); });
   }
 
  private:
@@ -163,12 +138,17 @@ class StmtRewriter {
     return IsMovable(value, mutable_);
   }
 
-  StmtPtr RewriteAssign(const StmtPtr& stmt, const Assign& assign) {
-    if (removed_.count(assign.name) > 0) return nullptr;
-    ExprPtr value = expressions_.Rewrite(assign.value);
-    const auto* variable = std::get_if<Variable>(&value->node);
-    if (variable != nullptr && variable->name == assign.name) return nullptr;
-    return value == assign.value ? stmt : MakeAssign(assign.name, std::move(value));
+  // A statement without scopes or declarations. What writes to something that is gone goes, too.
+  StmtPtr RewriteWrite(const StmtPtr& stmt) {
+    const std::string* name = NameOf(*stmt);
+    if (name != nullptr && removed_.count(*name) > 0) return nullptr;
+    StmtPtr result = MapChildren(
+        stmt, Overloaded{[&](const ExprPtr& child) { return expressions_.Rewrite(child); },
+                         [&](const StmtPtr& child) { return Rewrite(child); }});
+    const auto* assign = std::get_if<Assign>(&result->node);
+    if (assign == nullptr) return result;
+    const auto* variable = std::get_if<Variable>(&assign->value->node);
+    return variable != nullptr && variable->name == assign->name ? nullptr : result;
   }
 
   StmtPtr RewriteFor(const StmtPtr& stmt, const For& loop) {
@@ -194,7 +174,7 @@ class StmtRewriter {
                    loop.unroll);
   }
 
-  // A loop of one round is its body.
+  // A loop of one iteration is its body.
   StmtPtr RewriteSingle(const For& loop, const ExprPtr& begin) {
     Binding binding;
     binding.replacement = begin;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/loop/uses.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/loop/rename.h"
+#include "tile/loop/traverse.h"
 
 namespace tartan::loop {
 namespace {
@@ -15,7 +17,7 @@ class UseFinder {
  public:
   KernelUses Find(const Kernel& kernel) {
     for (const Parameter& parameter : kernel.parameters) ++uses_.declarations[parameter.name];
-    Visit(kernel.body);
+    if (kernel.body != nullptr) Visit(kernel.body);
     return std::move(uses_);
   }
 
@@ -26,41 +28,18 @@ class UseFinder {
   };
 
   void Visit(const StmtPtr& stmt) {
-    if (stmt == nullptr) return;
-    Match(
-        stmt->node,
-        [&](const Block& block) {
-          for (const StmtPtr& child : block.statements) Visit(child);
-        },
-        [&](const Declare& declare) {
-          if (declare.value != nullptr) VisitRoot(declare.value);
-          Add(declare.name, stmt.get());
-        },
-        [&](const DeclareArray& array) { Add(array.name, stmt.get()); },
-        [&](const Assign& assign) { VisitRoot(assign.value); },
-        [&](const Store& store) {
-          VisitRoot(store.index);
-          VisitRoot(store.value);
-        },
-        [&](const For& loop) {
-          VisitRoot(loop.begin);
-          ++loop_depth_;
-          VisitRoot(loop.end);  // computed every round
-          ++uses_.declarations[loop.name];
-          Visit(loop.body);
-          --loop_depth_;
-        },
-        [&](const If& branch) {
-          VisitRoot(branch.condition);
-          Visit(branch.then);
-          Visit(branch.otherwise);
-        },
-        [&](const Barrier&) {},
-        [&](const AtomicUpdate& update) {
-          VisitRoot(update.index);
-          VisitRoot(update.value);
-        },
-        [&](const Prefetch& prefetch) { VisitRoot(prefetch.index); }, [&](const Comment&) {});
+    if (const auto* loop = std::get_if<For>(&stmt->node)) return VisitFor(*loop);
+    ForEachChild(*stmt, [&](const auto& child) { Visit(child); });
+    if (const std::string* name = DeclaredName(*stmt)) Add(*name, stmt.get());
+  }
+
+  void VisitFor(const For& loop) {
+    Visit(loop.begin);
+    ++loop_depth_;
+    Visit(loop.end);  // computed in every iteration
+    ++uses_.declarations[loop.name];
+    if (loop.body != nullptr) Visit(loop.body);
+    --loop_depth_;
   }
 
   // A later declaration of a name in a sibling scope takes the name over.
@@ -70,7 +49,8 @@ class UseFinder {
     uses_.of[stmt];
   }
 
-  void VisitRoot(const ExprPtr& expr) {
+  // An expression that a statement holds.
+  void Visit(const ExprPtr& expr) {
     visits_.clear();
     VisitExpr(expr);
   }
@@ -78,29 +58,12 @@ class UseFinder {
   // A shared node is visited at most twice: that tells one read from many in linear time.
   void VisitExpr(const ExprPtr& expr) {
     if (++visits_[expr.get()] > 2) return;
-    Match(
-        expr->node, [](const IntLiteral&) {}, [](const FloatLiteral&) {},
-        [&](const Variable& variable) { Read(variable.name); },
-        [&](const Load& load) {
-          Read(load.buffer);
-          VisitExpr(load.index);
-        },
-        [&](const Apply& apply) {
-          for (const ExprPtr& operand : apply.operands) VisitExpr(operand);
-        },
-        [&](const MultiplyAdd& sum) {
-          VisitExpr(sum.a);
-          VisitExpr(sum.b);
-          VisitExpr(sum.accumulator);
-        },
-        [](const WorkIndex&) {}, [&](const Lane& lane) { VisitExpr(lane.vector); },
-        [&](const Shuffle& shuffle) {
-          // Each operand is printed for many of the lanes.
-          for (int time = 0; time < 2; ++time) {
-            VisitExpr(shuffle.a);
-            VisitExpr(shuffle.b);
-          }
-        });
+    if (const std::string* name = NameOf(*expr)) Read(*name);
+    // Each operand of a shuffle is printed for many of the lanes.
+    const int times = std::holds_alternative<Shuffle>(expr->node) ? 2 : 1;
+    for (int time = 0; time < times; ++time) {
+      ForEachChild(*expr, [&](const ExprPtr& child) { VisitExpr(child); });
+    }
   }
 
   void Read(const std::string& name) {
@@ -117,13 +80,13 @@ class UseFinder {
   int loop_depth_ = 0;
 };
 
-void CollectDeclared(const StmtPtr& stmt, std::vector<std::string>* names) {
-  if (const auto* block = std::get_if<Block>(&stmt->node)) {
-    for (const StmtPtr& child : block->statements) CollectDeclared(child, names);
-  } else if (const auto* declare = std::get_if<Declare>(&stmt->node)) {
-    names->push_back(declare->name);
-  } else if (const auto* array = std::get_if<DeclareArray>(&stmt->node)) {
-    names->push_back(array->name);
+// The names declared in the scope of the statement itself.
+void CollectDeclared(const Stmt& stmt, std::vector<std::string>* names) {
+  if (std::holds_alternative<Block>(stmt.node)) {
+    ForEachChild(stmt, Overloaded{[&](const StmtPtr& child) { CollectDeclared(*child, names); },
+                                  [](const ExprPtr&) {}});
+  } else if (!std::holds_alternative<For>(stmt.node)) {
+    if (const std::string* name = DeclaredName(stmt)) names->push_back(*name);
   }
 }
 
@@ -132,24 +95,20 @@ void CollectDeclared(const StmtPtr& stmt, std::vector<std::string>* names) {
 KernelUses FindUses(const Kernel& kernel) { return UseFinder().Find(kernel); }
 
 bool IsMovable(const ExprPtr& expr, const std::unordered_set<std::string>& mutable_names) {
-  return Match(
-      expr->node, [](const IntLiteral&) { return true; }, [](const FloatLiteral&) { return true; },
-      [&](const Variable& variable) { return mutable_names.count(variable.name) == 0; },
-      [](const Load&) { return false; },
-      [&](const Apply& apply) {
-        for (const ExprPtr& operand : apply.operands) {
-          if (!IsMovable(operand, mutable_names)) return false;
-        }
-        return true;
-      },
-      [](const MultiplyAdd&) { return false; }, [](const WorkIndex&) { return true; },
-      [](const Lane&) { return false; }, [](const Shuffle&) { return false; });
+  bool is_movable = Match(
+      expr->node, [&](const Variable& variable) { return mutable_names.count(variable.name) == 0; },
+      [](const traverse::OneOf<IntLiteral, FloatLiteral, WorkIndex, Apply> auto&) { return true; },
+      [](const traverse::OneOf<Load, MultiplyAdd, Lane, Shuffle> auto&) { return false; });
+  ForEachChild(*expr, [&](const ExprPtr& child) {
+    is_movable = is_movable && IsMovable(child, mutable_names);
+  });
+  return is_movable;
 }
 
 StmtPtr RenameShared(const StmtPtr& stmt, std::unordered_map<std::string, int>* declarations) {
   if (stmt == nullptr) return nullptr;
   std::vector<std::string> names;
-  CollectDeclared(stmt, &names);
+  CollectDeclared(*stmt, &names);
   Renaming renaming;
   for (const std::string& name : names) {
     int& count = (*declarations)[name];

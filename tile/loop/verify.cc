@@ -11,6 +11,7 @@
 #include "tile/base/match.h"
 #include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
+#include "tile/loop/traverse.h"
 
 namespace tartan::loop {
 namespace {
@@ -82,44 +83,43 @@ class Verifier {
     return status;
   }
 
+  // Children first. Those of For are checked in its scope.
   absl::Status CheckStmt(const StmtPtr& stmt) {
     if (stmt == nullptr) return absl::OkStatus();
+    if (const auto* loop = std::get_if<For>(&stmt->node)) return CheckFor(*loop);
+    const bool is_branch = std::holds_alternative<If>(stmt->node);
+    TARTAN_RETURN_IF_ERROR(
+        CheckChildren(*stmt, Overloaded{[&](const ExprPtr& child) { return CheckRoot(child); },
+                                        [&](const StmtPtr& child) {
+                                          return is_branch ? CheckScope(child) : CheckStmt(child);
+                                        }}));
     return Match(
-        stmt->node,
-        [&](const Block& block) -> absl::Status {
-          for (const StmtPtr& child : block.statements) {
-            TARTAN_RETURN_IF_ERROR(CheckStmt(child));
-          }
-          return absl::OkStatus();
-        },
-        [&](const Declare& declare) { return CheckDeclare(declare); },
+        stmt->node, [&](const Declare& declare) { return CheckDeclare(declare); },
         [&](const DeclareArray& array) { return CheckArray(array); },
         [&](const Assign& assign) { return CheckAssign(assign); },
         [&](const Store& store) {
           return CheckStore(store.buffer, store.stored, store.index, store.value);
         },
-        [&](const For& loop) { return CheckFor(loop); },
-        [&](const If& branch) -> absl::Status {
-          TARTAN_RETURN_IF_ERROR(CheckRoot(branch.condition));
-          if (branch.condition->type != Type{DataType::kBool, 1}) {
-            return Wrong("the condition is no scalar bool", branch.condition);
-          }
-          TARTAN_RETURN_IF_ERROR(CheckScope(branch.then));
-          return CheckScope(branch.otherwise);
+        [&](const If& branch) {
+          return branch.condition->type == Type{DataType::kBool, 1}
+                     ? absl::OkStatus()
+                     : Wrong("the condition is no scalar bool", branch.condition);
         },
-        [&](const Barrier&) { return absl::OkStatus(); },
-        [&](const AtomicUpdate& update) -> absl::Status {
-          if (update.op != ScalarOp::kAdd && update.op != ScalarOp::kMul &&
-              update.op != ScalarOp::kMin && update.op != ScalarOp::kMax) {
-            return Wrong("no atomic operation", update.value);
-          }
-          if (update.value->type.lanes != 1) {
-            return Wrong("atomic update by a vector", update.value);
-          }
-          return CheckStore(update.buffer, update.stored, update.index, update.value);
-        },
+        [&](const AtomicUpdate& update) { return CheckAtomicUpdate(update); },
         [&](const Prefetch& prefetch) { return CheckPrefetch(prefetch); },
-        [&](const Comment&) { return absl::OkStatus(); });
+        [&](const traverse::OneOf<Block, For, Barrier, Comment> auto&) {
+          return absl::OkStatus();
+        });
+  }
+
+  // The first failure of `check`, called with each child.
+  template <class Tree, class Check>
+  absl::Status CheckChildren(const Tree& tree, Check&& check) {
+    absl::Status status;
+    ForEachChild(tree, [&](const auto& child) {
+      if (status.ok()) status = check(child);
+    });
+    return status;
   }
 
   absl::Status CheckDeclare(const Declare& declare) {
@@ -129,7 +129,6 @@ class Verifier {
           absl::StrCat("'", declare.name, "' cannot have type ", ToString(declare.type)));
     }
     if (declare.value != nullptr) {
-      TARTAN_RETURN_IF_ERROR(CheckRoot(declare.value));
       if (declare.value->type != declare.type) {
         return Wrong(absl::StrCat("'", declare.name, "' of type ", ToString(declare.type),
                                   " has a value of type ", ToString(declare.value->type)),
@@ -158,7 +157,6 @@ class Verifier {
   }
 
   absl::Status CheckAssign(const Assign& assign) {
-    TARTAN_RETURN_IF_ERROR(CheckRoot(assign.value));
     const auto found = names_.find(assign.name);
     if (found == names_.end()) {
       return Wrong(absl::StrCat("'", assign.name, "' is not declared"), assign.value);
@@ -177,8 +175,6 @@ class Verifier {
 
   absl::Status CheckStore(const std::string& buffer, DataType stored, const ExprPtr& index,
                           const ExprPtr& value) {
-    TARTAN_RETURN_IF_ERROR(CheckRoot(index));
-    TARTAN_RETURN_IF_ERROR(CheckRoot(value));
     const auto found = names_.find(buffer);
     if (found != names_.end() && found->second.kind == Name::Kind::kInput) {
       return Wrong(absl::StrCat("store to the input '", buffer, "'"), value);
@@ -186,8 +182,16 @@ class Verifier {
     return CheckPlace(buffer, stored, index, value);
   }
 
+  absl::Status CheckAtomicUpdate(const AtomicUpdate& update) {
+    if (update.op != ScalarOp::kAdd && update.op != ScalarOp::kMul && update.op != ScalarOp::kMin &&
+        update.op != ScalarOp::kMax) {
+      return Wrong("no atomic operation", update.value);
+    }
+    if (update.value->type.lanes != 1) return Wrong("atomic update by a vector", update.value);
+    return CheckStore(update.buffer, update.stored, update.index, update.value);
+  }
+
   absl::Status CheckPrefetch(const Prefetch& prefetch) {
-    TARTAN_RETURN_IF_ERROR(CheckRoot(prefetch.index));
     const auto found = names_.find(prefetch.buffer);
     const bool is_buffer = found != names_.end() && (found->second.kind == Name::Kind::kInput ||
                                                      found->second.kind == Name::Kind::kOutput);
@@ -247,6 +251,8 @@ class Verifier {
     if (expr->type.element == DataType::kInvalid || !IsValidLanes(expr->type.lanes)) {
       return Wrong(absl::StrCat("no expression has type ", ToString(expr->type)), expr);
     }
+    TARTAN_RETURN_IF_ERROR(
+        CheckChildren(*expr, [&](const ExprPtr& child) { return CheckExpr(child); }));
     return Match(
         expr->node,
         [&](const IntLiteral&) {
@@ -269,14 +275,10 @@ class Verifier {
                                           ToString(expr->type)),
                              expr);
         },
-        [&](const Load& load) -> absl::Status {
-          TARTAN_RETURN_IF_ERROR(CheckExpr(load.index));
-          return CheckPlace(load.buffer, load.stored, load.index, expr);
-        },
+        [&](const Load& load) { return CheckPlace(load.buffer, load.stored, load.index, expr); },
         [&](const Apply& apply) { return CheckApply(apply, expr); },
-        [&](const MultiplyAdd& sum) -> absl::Status {
+        [&](const MultiplyAdd& sum) {
           for (const ExprPtr* operand : {&sum.a, &sum.b, &sum.accumulator}) {
-            TARTAN_RETURN_IF_ERROR(CheckExpr(*operand));
             if ((*operand)->type != expr->type) return Wrong("operands of two types", expr);
           }
           return expr->type.element == DataType::kBool ? Wrong("multiply-add of bool", expr)
@@ -287,8 +289,7 @@ class Verifier {
                      ? absl::OkStatus()
                      : Wrong("no such work index", expr);
         },
-        [&](const Lane& lane) -> absl::Status {
-          TARTAN_RETURN_IF_ERROR(CheckExpr(lane.vector));
+        [&](const Lane& lane) {
           const Type& vector = lane.vector->type;
           if (lane.lane >= 0 && lane.lane < vector.lanes && vector.lanes > 1 && !IsMask(vector) &&
               expr->type == Type{vector.element, 1}) {
@@ -300,8 +301,6 @@ class Verifier {
   }
 
   absl::Status CheckShuffle(const Shuffle& shuffle, const ExprPtr& expr) {
-    TARTAN_RETURN_IF_ERROR(CheckExpr(shuffle.a));
-    TARTAN_RETURN_IF_ERROR(CheckExpr(shuffle.b));
     const Type& type = expr->type;
     const bool is_valid = type.lanes > 1 && !IsMask(type) && shuffle.a->type == type &&
                           shuffle.b->type == type &&
@@ -316,7 +315,6 @@ class Verifier {
       return absl::InternalError(
           absl::StrCat(tartan::Name(apply.op), " of ", apply.operands.size(), " operands"));
     }
-    for (const ExprPtr& operand : apply.operands) TARTAN_RETURN_IF_ERROR(CheckExpr(operand));
     if (apply.op == ScalarOp::kCast) return CheckCast(apply.operands[0]->type, expr);
     const size_t first = apply.op == ScalarOp::kSelect ? 1 : 0;
     const Type& type = apply.operands[first]->type;
