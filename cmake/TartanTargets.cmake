@@ -47,7 +47,7 @@ function(tartan_test name)
   tartan_use_headers(${name} tartan_headers_tests)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  # Tests never touch the user's caches.
+  # Tests never touch the user's caches, and verify what each pass of the compiler leaves.
   set_tests_properties(${name} PROPERTIES ENVIRONMENT
-    "TARTAN_CACHE_DIR=${PROJECT_BINARY_DIR}/test-cache/tartan;POCL_CACHE_DIR=${PROJECT_BINARY_DIR}/test-cache/pocl;TARTAN_SOURCE_DIR=${PROJECT_SOURCE_DIR};TARTAN_BINARY_DIR=${PROJECT_BINARY_DIR}")
+    "TARTAN_CACHE_DIR=${PROJECT_BINARY_DIR}/test-cache/tartan;POCL_CACHE_DIR=${PROJECT_BINARY_DIR}/test-cache/pocl;TARTAN_SOURCE_DIR=${PROJECT_SOURCE_DIR};TARTAN_BINARY_DIR=${PROJECT_BINARY_DIR};TARTAN_VERIFY_PASSES=1")
 endfunction()

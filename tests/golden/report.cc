@@ -109,6 +109,7 @@ absl::StatusOr<std::string> Report(const GoldenProgram& program, const ir::Progr
   const codegen::Dialect dialect = opencl::DialectOf(machine.settings);
   std::string text = absl::StrCat("==== ", machine.name, " ====\nplans:\n");
   compiler::CompileHooks hooks;
+  hooks.verify_passes = true;
   hooks.dump = [&text](absl::string_view stage, absl::string_view dump) {
     if (stage == "plan") absl::StrAppend(&text, "  ", dump);
   };

@@ -20,6 +20,8 @@ struct Compilation {
   const CompileOptions& options;
   const CompileHooks& hooks;
   ir::Program program;
+  // Some of its 16-bit floats are held in float32 (graph/widen_halves.h).
+  bool has_widened_halves = false;
   // Of the program as it is now.
   poly::ProgramSpaces spaces = {};
   std::vector<bool> is_constant = {};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/compile_options.h"
 
+#include <cstdlib>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -30,6 +32,23 @@ std::string CompileOptions::Key() const {
   const std::string kept = plans == nullptr ? "" : plans->Serialize();
   return absl::StrCat(compiler::Key(settings_), "\n", static_cast<int>(winograd_), wide, float64,
                       "\n", absl::StrJoin(disabled, ","), "\n", kept.size(), ":", kept);
+}
+
+bool CompileHooks::VerifiesPasses() {
+#ifdef TARTAN_DEBUG
+  return true;
+#else
+  const char* value = std::getenv("TARTAN_VERIFY_PASSES");
+  return value != nullptr && absl::string_view(value) == "1";
+#endif
+}
+
+absl::Status CompileHooks::Verify(absl::string_view stage,
+                                  const std::function<absl::Status()>& check) const {
+  if (!verify_passes) return absl::OkStatus();
+  const absl::Status status = check();
+  if (status.ok()) return status;
+  return absl::InternalError(absl::StrCat("wrong after '", stage, "': ", status.message()));
 }
 
 }  // namespace tartan::compiler

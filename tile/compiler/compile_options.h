@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "tile/base/hardware_settings.h"
 #include "tile/plan/kernel_plan.h"
@@ -50,10 +51,18 @@ struct CompileHooks {
       planner;
   // The compilation ends with this pass, its list holding what is there so far; empty: none.
   std::string stop_after;
+  // What each pass leaves is verified; a failure is Internal and names the pass. Else the kernels
+  // are, at the end.
+  bool verify_passes = VerifiesPasses();
+
+  // Whether passes are verified where nobody says: in debug builds, and with
+  // TARTAN_VERIFY_PASSES=1 in the environment, as in all tests.
+  static bool VerifiesPasses();
 
   void Dump(absl::string_view stage, const std::function<std::string()>& text) const {
     if (dump) dump(stage, text());
   }
+  absl::Status Verify(absl::string_view stage, const std::function<absl::Status()>& check) const;
 };
 
 }  // namespace tartan::compiler

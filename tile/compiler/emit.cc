@@ -8,6 +8,7 @@
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 #include "tile/loop/simplify.h"
+#include "tile/loop/verify.h"
 #include "tile/lower/lower_kernel.h"
 #include "tile/lower/rows/row_group_kernel.h"
 #include "tile/lower/rows/row_kernel.h"
@@ -83,10 +84,12 @@ class Emitter {
   }
 
   // Kernels that differ in name and comments only are one.
-  int AddKernel(const loop::Kernel& lowered) {
+  absl::StatusOr<int> AddKernel(const loop::Kernel& lowered) {
     hooks_.Dump("loops", [&] { return loop::ToString(lowered); });
+    TARTAN_RETURN_IF_ERROR(hooks_.Verify("loops", [&] { return loop::Verify(lowered); }));
     loop::Kernel kernel = loop::Simplify(lowered);
     hooks_.Dump("simplified", [&] { return loop::ToString(kernel); });
+    TARTAN_RETURN_IF_ERROR(hooks_.Verify("simplified", [&] { return loop::Verify(kernel); }));
     loop::Kernel anonymous = kernel;
     anonymous.name.clear();
     anonymous.comments.clear();
@@ -108,18 +111,12 @@ class Emitter {
           AddStep(step.is_setup, CopyStep{BufferOf(copy.from), BufferOf(copy.to)});
           return absl::OkStatus();
         },
-        [&](const PlannedLaunch& launch) {
-          EmitLaunch(step, launch);
-          return absl::OkStatus();
-        },
-        [&](const PlannedChain& chain) {
-          EmitChain(step, chain);
-          return absl::OkStatus();
-        },
+        [&](const PlannedLaunch& launch) { return EmitLaunch(step, launch); },
+        [&](const PlannedChain& chain) { return EmitChain(step, chain); },
         [&](const SpecialKernel& special) { return EmitSpecial(step, special.value); });
   }
 
-  void EmitLaunch(const ScheduledStep& scheduled, const PlannedLaunch& launch) {
+  absl::Status EmitLaunch(const ScheduledStep& scheduled, const PlannedLaunch& launch) {
     const plan::PlannedKernel& planned = launch.planned;
     const poly::FlatContraction& flat = planned.flat;
     hooks_.Dump("plan", [&] {
@@ -133,12 +130,14 @@ class Emitter {
                            : absl::StrCat("packed ", NameOf(launch.packed));
     step.flops = launch.flops;
     step.bytes = launch.bytes;
-    step.kernel =
-        AddKernel(lower::LowerKernel(flat, planned.plan, KernelName(flat.name), lower_options_));
+    TARTAN_ASSIGN_OR_RETURN(
+        step.kernel,
+        AddKernel(lower::LowerKernel(flat, planned.plan, KernelName(flat.name), lower_options_)));
     AddStep(scheduled.is_setup, std::move(step));
+    return absl::OkStatus();
   }
 
-  void EmitChain(const ScheduledStep& scheduled, const PlannedChain& planned) {
+  absl::Status EmitChain(const ScheduledStep& scheduled, const PlannedChain& planned) {
     const graph::RowChain& chain = planned.chain;
     hooks_.Dump("plan", [&] {
       return Match(planned.plan,
@@ -160,8 +159,9 @@ class Emitter {
     }
     step.description = scheduled.description;
     for (const poly::RowKernel& kernel : chain.kernels) step.flops += Flops(kernel.flat);
-    step.kernel = AddKernel(lowered.kernel);
+    TARTAN_ASSIGN_OR_RETURN(step.kernel, AddKernel(lowered.kernel));
     AddStep(scheduled.is_setup, std::move(step));
+    return absl::OkStatus();
   }
 
   absl::Status EmitSpecial(const ScheduledStep& scheduled, ValueId id) {
@@ -189,7 +189,7 @@ class Emitter {
       for (int buffer : launch.buffers) step.buffers.push_back(buffers[buffer]);
       step.description = absl::StrCat(Name(special.kind), " ", scheduled.description);
       step.bytes = bytes;
-      step.kernel = AddKernel(launch.kernel);
+      TARTAN_ASSIGN_OR_RETURN(step.kernel, AddKernel(launch.kernel));
       AddStep(scheduled.is_setup, std::move(step));
     }
     return absl::OkStatus();

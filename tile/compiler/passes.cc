@@ -34,6 +34,7 @@ absl::Status ComputeInFloat64(Compilation* c) {
 
 absl::Status WidenHalves(Compilation* c) {
   c->program = graph::WidenHalves(c->program);
+  c->has_widened_halves = true;
   return absl::OkStatus();
 }
 

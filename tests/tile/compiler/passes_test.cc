@@ -9,12 +9,15 @@
 
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
+#include "tile/compiler/run_passes.h"
 
 namespace tartan::compiler {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 ir::Program Product() {
   return BindTestProgram(
@@ -122,6 +125,105 @@ TEST(Passes, KeepWeightsInTheirOrderWhereRowsAreChained) {
     if (buffer.kind == BufferKind::kPersistent) persistent.push_back(buffer.name);
   }
   EXPECT_THAT(persistent, Contains(HasSubstr("channels_last")));
+}
+
+// The table of the compiler with a pass more, behind the one that is named.
+std::vector<Pass> TableWith(absl::string_view name, absl::string_view added,
+                            absl::Status (*run)(Compilation*)) {
+  std::vector<Pass> table;
+  for (const Pass& pass : Passes()) {
+    table.push_back(pass);
+    if (pass.name == name) table.push_back({added, run, false, "breaks something"});
+  }
+  EXPECT_EQ(table.size(), Passes().size() + 1) << name;
+  return table;
+}
+
+absl::Status RunTable(const std::vector<Pass>& table, bool verify) {
+  CompileHooks hooks;
+  hooks.verify_passes = verify;
+  const CompileOptions options;
+  Compilation compilation{options, hooks, Product()};
+  return RunPasses(table, &compilation);
+}
+
+std::string ComplaintWith(absl::string_view name, absl::string_view added,
+                          absl::Status (*run)(Compilation*)) {
+  const absl::Status status = RunTable(TableWith(name, added, run), /*verify=*/true);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
+  return std::string(status.message());
+}
+
+absl::Status WidenLastValue(Compilation* c) {
+  ++c->program.values.back().shape.dims[0];
+  return absl::OkStatus();
+}
+
+TEST(VerifiedPasses, AcceptTheTableItself) {
+  const std::vector<Pass> table(Passes().begin(), Passes().end());
+  EXPECT_TRUE(RunTable(table, /*verify=*/true).ok()) << RunTable(table, /*verify=*/true);
+}
+
+TEST(VerifiedPasses, NameTheOneThatBreaksTheProgram) {
+  EXPECT_THAT(ComplaintWith("channels-last", "widen-last", WidenLastValue),
+              AllOf(StartsWith("wrong after 'widen-last': value 3"),
+                    HasSubstr("[9, 4] but the operation gives float32[8, 4]")));
+}
+
+TEST(VerifiedPasses, NameTheProgramThatWasWrongBeforeThem) {
+  CompileHooks hooks;
+  hooks.verify_passes = true;
+  ir::Program program = Product();
+  ++program.values.back().shape.dims[0];
+  const absl::Status status = Compile(program, {}, hooks).status();
+  EXPECT_THAT(std::string(status.message()), StartsWith("wrong after 'program'"));
+}
+
+TEST(VerifiedPasses, NameTheOneThatLeavesAnAnalysisOfAnotherProgram) {
+  const auto add_value = [](Compilation* c) {
+    c->program.values.push_back(c->program.values.back());
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(ComplaintWith("analyze", "add-value", add_value),
+            "wrong after 'add-value': index spaces are of 4 values, the program has 5");
+}
+
+TEST(VerifiedPasses, NameTheOneThatSelectsAnAlgorithmForSomethingElse) {
+  const auto select = [](Compilation* c) {
+    c->algorithms[c->program.inputs[0]] = WinogradAlgorithm{4};
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(ComplaintWith("winograd", "select", select),
+            "wrong after 'select': an algorithm is selected for A, which is no contraction");
+}
+
+TEST(VerifiedPasses, NameTheStageThatMakesWrongLoops) {
+  const auto confuse_types = [](Compilation* c) {
+    auto& launch = std::get<PlannedLaunch>(c->schedule.steps[0].work);
+    poly::Expr body = *launch.planned.flat.body;
+    std::get<poly::Apply>(body.node).op = ScalarOp::kBitXor;
+    launch.planned.flat.body = std::make_shared<const poly::Expr>(body);
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(ComplaintWith("plan-kernels", "confuse-types", confuse_types),
+              AllOf(StartsWith("wrong after 'loops': kernel k0_"),
+                    HasSubstr("is not defined for float32")));
+}
+
+TEST(VerifiedPasses, NameTheOneThatBreaksAKernel) {
+  const auto forget = [](Compilation* c) {
+    c->list.kernels[0].parameters.pop_back();
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(ComplaintWith("write-kernels", "forget-parameter", forget),
+              AllOf(StartsWith("wrong after 'forget-parameter': kernel k0_"),
+                    HasSubstr("is no buffer or array in scope")));
+}
+
+TEST(VerifiedPasses, AreVerifiedOnlyWhereHooksAsk) {
+  const std::vector<Pass> table = TableWith("share-kernels", "widen-last", WidenLastValue);
+  EXPECT_FALSE(RunTable(table, /*verify=*/true).ok());
+  EXPECT_TRUE(RunTable(table, /*verify=*/false).ok());
 }
 
 }  // namespace

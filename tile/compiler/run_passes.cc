@@ -1,0 +1,38 @@
+#include "tile/compiler/run_passes.h"
+
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/status_macros.h"
+#include "tile/compiler/verify_compilation.h"
+
+namespace tartan::compiler {
+namespace {
+
+absl::Status RunPass(const Pass& pass, Compilation* compilation) {
+  const auto start = std::chrono::steady_clock::now();
+  TARTAN_RETURN_IF_ERROR(pass.run(compilation));
+  const std::chrono::duration<double, std::milli> elapsed =
+      std::chrono::steady_clock::now() - start;
+  const CompileHooks& hooks = compilation->hooks;
+  if (hooks.timing) hooks.timing(pass.name, elapsed.count());
+  hooks.Dump(pass.name, [&] { return ToString(*compilation); });
+  return hooks.Verify(pass.name, [&] { return VerifyCompilation(*compilation); });
+}
+
+}  // namespace
+
+absl::Status RunPasses(absl::Span<const Pass> passes, Compilation* compilation) {
+  const CompileHooks& hooks = compilation->hooks;
+  hooks.Dump("program", [&] { return ir::ToString(compilation->program); });
+  TARTAN_RETURN_IF_ERROR(hooks.Verify("program", [&] { return VerifyCompilation(*compilation); }));
+  for (const Pass& pass : passes) {
+    if (compilation->options.Runs(pass.name)) {
+      TARTAN_RETURN_IF_ERROR(RunPass(pass, compilation));
+    }
+    if (pass.name == hooks.stop_after) break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tartan::compiler
