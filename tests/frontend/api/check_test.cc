@@ -84,6 +84,44 @@ TEST(Check, OfManyNumbersTellsTheFirstOutOfRange) {
             "take (Gather): index 255 is out of range [-10, 9] of axis 0");
 }
 
+// Numbers of up to 32 bits are looked at without widening them to 64 where the bounds allow it.
+TEST(Check, OfManyShortNumbersTellsTheFirstOutOfRange) {
+  const std::vector<Bounds> all_bounds = {{-10, 9, "axis 0"},
+                                          {-1000, 999, "axis 0"},
+                                          {0, INT32_MAX, "axis 0"},
+                                          {INT32_MIN, 0, "axis 0"},
+                                          {-(1 << 30), 1 << 30, "axis 0"},
+                                          {-(int64_t{1} << 31), int64_t{1} << 31, "axis 0"},
+                                          {-(int64_t{1} << 40), int64_t{1} << 40, "axis 0"}};
+  const auto look = [&](DataType type, const auto& values) {
+    for (const Bounds& bounds : all_bounds) {
+      for (const auto exempt : {std::optional<int64_t>(), std::optional<int64_t>(INT32_MAX),
+                                std::optional<int64_t>(int64_t{1} << 32)}) {
+        for (const int64_t value : values) {
+          using T = typename std::decay_t<decltype(values)>::value_type;
+          std::vector<T> numbers(600, T{0});
+          numbers[300] = static_cast<T>(value);
+          const bool is_fine =
+              (value >= bounds.least && value <= bounds.greatest) || value == exempt;
+          const Check check = {"", "index", {bounds}, exempt, 0};
+          const HostTensor tensor = HostTensor::FromVector(TensorShape{type, {600}}, numbers);
+          EXPECT_EQ(CheckValues(check, tensor).ok(), is_fine)
+              << value << " in [" << bounds.least << ", " << bounds.greatest << "] and "
+              << exempt.value_or(0);
+        }
+      }
+    }
+  };
+  look(DataType::kInt8, std::vector<int8_t>{-128, -11, -10, -1, 0, 9, 10, 127});
+  look(DataType::kUInt8, std::vector<uint8_t>{0, 9, 10, 127, 128, 255});
+  look(DataType::kInt16, std::vector<int16_t>{-32768, -1001, -1000, -10, 0, 9, 10, 999, 32767});
+  look(DataType::kUInt16, std::vector<uint16_t>{0, 9, 10, 999, 1000, 32768, 65535});
+  look(DataType::kInt32,
+       std::vector<int32_t>{INT32_MIN, INT32_MIN + 1, -(1 << 30) - 1, -(1 << 30), -11, -10, 0, 9,
+                            10, 1 << 30, (1 << 30) + 1, INT32_MAX - 1, INT32_MAX});
+  look(DataType::kUInt32, std::vector<uint32_t>{0, 9, 10, 1u << 31, (1u << 31) + 1, UINT32_MAX});
+}
+
 TEST(Check, AllowsTheBoundsAndWhatIsExempt) {
   EXPECT_TRUE(CheckValues(TenIndices(), Ints({3}, {9, -10, 0})).ok());
   EXPECT_EQ(Told(TenIndices(), Ints({3}, {9, -10, 0})), "");
