@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/api/check.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/model_text.h"
@@ -339,6 +340,27 @@ TEST(ProvenIndices, LaunchNoKernelMore) {
     ASSERT_TRUE(RunOnDevice(model, inputs, false, &checked).ok());
     ASSERT_TRUE(RunOnDevice(model, inputs, true, &unchecked).ok());
     EXPECT_EQ(checked.kernels, unchecked.kernels) << name;
+  }
+}
+
+TEST(ProvenIndices, AreThoseOfMaximaWithinWhatTheyWereTakenFrom) {
+  const std::string windows = Attribute("kernel_shape", std::vector<int64_t>{2, 2}) +
+                              Attribute("strides", std::vector<int64_t>{2, 2});
+  for (const int64_t storage_order : {0, 1}) {
+    const auto model =
+        LoadModel("graph { " + FloatInput("x", "2 3 4 6") +
+                      Node("pool", "MaxPool", {"x"}, {"m", "i"},
+                           windows + Attribute("storage_order", storage_order)) +
+                      Node("unpool", "MaxUnpool", {"m", "i"}, {"y"}, windows) + Output("y") + " }",
+                  16);
+    ASSERT_NE(model, nullptr);
+    std::vector<api::InputBinding> bindings(1);
+    bindings[0].shape = {DataType::kFloat32, {2, 3, 4, 6}};
+    const auto bound = model->Bind(bindings);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    std::vector<api::Tensor> outputs;
+    for (const api::Value& output : bound->outputs) api::AppendTensors(output, &outputs);
+    EXPECT_TRUE(api::ChecksOf(outputs).empty()) << "storage order " << storage_order;
   }
 }
 

@@ -95,7 +95,9 @@ Outputs MaxPool(NodeContext& context) {
     statements.push_back(first_of("FIRST_NAN", Read("NAN_MARK", inside)));
     first = "(isnan(Y) ? FIRST_NAN : FIRST)";
   }
-  statements.push_back(absl::StrCat("ROW_MAJOR = ", count, " - ", first));
+  // A maximum has a mark of at least 1, so the minimum changes nothing: it lets the check of
+  // whoever takes the indices be proven.
+  statements.push_back(absl::StrCat("ROW_MAJOR = min(", count, " - ", first, ", ", count - 1, ")"));
   statements.push_back(absl::StrCat("INDICES = ", storage_order != 0
                                                       ? ColumnMajorPosition(x, "ROW_MAJOR")
                                                       : std::string("ROW_MAJOR")));
