@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/run_passes.h"
 
 #include <chrono>

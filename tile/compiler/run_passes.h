@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs passes one after the other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks what a pass leaves to the next one.
 #pragma once
 

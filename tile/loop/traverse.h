@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traversal of loop IR: the one place that knows the children and the name of each kind of node.
 // What treats most kinds alike is written on it. A kind that is missing here does not compile.
 #pragma once

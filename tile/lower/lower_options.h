@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lowering is asked for beside the plan.
 #pragma once
 

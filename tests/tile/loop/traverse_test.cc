@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traversal: every kind of node has its children visited and mapped.
 #include "tile/loop/traverse.h"
 

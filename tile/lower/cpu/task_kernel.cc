@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/lower/cpu/task_kernel.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel whose work-items have a task each: loops, vectors and register tiles of their own.
 #pragma once
 

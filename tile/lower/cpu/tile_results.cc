@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tile/lower/cpu/tile_results.h"
 
 #include <algorithm>

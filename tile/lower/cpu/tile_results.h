@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The outputs of a register tile: what is made of its elements or of what was aggregated, and its
 // stores.
 #pragma once
