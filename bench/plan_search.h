@@ -13,8 +13,8 @@ namespace tartan::bench {
 
 struct PlanTrial {
   std::string plan;
-  double predicted = 0;  // by the cost model; 0 where it says nothing
-  double ms = 0;         // the least of several runs of the whole problem
+  double predicted_us = 0;  // by the cost model; 0 where it says nothing
+  double ms = 0;            // the least of several runs of the whole problem
 };
 
 struct PlanSearchResult {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tile/lower/expr_emitter.h"
+#include "tile/plan/machine.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::lower {
@@ -89,8 +90,8 @@ loop::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tenso
   }
   // Every other element out of two vectors that overlap in one, so that nothing is read behind the
   // last of them.
-  constexpr int kWideLanes = 8;  // as CPUs have them; GPUs load elements one by one
-  if (together && stride == math::Rational(2) && vector_.lanes >= kWideLanes) {
+  // GPUs load elements one by one.
+  if (together && stride == math::Rational(2) && vector_.lanes >= plan::cpu::kWideLanes) {
     const int lanes = vector_.lanes;
     const loop::ExprPtr low = Name(emit(lanes));
     const loop::ExprPtr high = Name(emit(lanes, lanes - 1));

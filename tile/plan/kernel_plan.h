@@ -80,7 +80,7 @@ struct PlannedKernel {
   poly::FlatContraction flat;
   KernelPlan plan;
   std::vector<PackedOperand> packed;
-  double predicted = 0;      // by the cost model, in cycles of one core; 0 where there is no model
+  double predicted_us = 0;   // by the cost model; 0 where there is none
   std::string cost;          // its terms, for dumps
   bool is_unrolled = false;  // `flat` is poly::Unroll of the kernel
 };

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/plan/select_plan.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "tile/plan/cpu/column_plan.h"
 #include "tile/plan/cpu/cpu_candidates.h"
+#include "tile/plan/cpu/cpu_transpose.h"
 #include "tile/plan/cpu/gather_plan.h"
 #include "tile/plan/cpu/window_plan.h"
 #include "tile/plan/gpu/gpu_plans.h"
@@ -14,9 +16,17 @@
 namespace tartan::plan {
 namespace {
 
-// Points written out are quicker than the model thinks: counts in windows of 26 MB take four fifths
-// of the time of a plan that it puts before them by a tenth.
-constexpr double kWindowFactor = 1.2;
+// A plan of squares turned in registers, where the kernel is a transpose.
+std::optional<PlannedKernel> TransposePlan(const poly::FlatContraction& flat,
+                                           const HardwareSettings& settings) {
+  if (flat.output_point_count() == 0) return std::nullopt;
+  const CpuKernel kernel(flat, settings);
+  std::optional<KernelPlan> plan = TransposingPlan(kernel);
+  if (!plan.has_value()) return std::nullopt;
+  const CpuCost cost = TransposingCost(kernel, *plan);
+  return PlannedKernel{
+      flat, *std::move(plan), {}, kernel.machine.Microseconds(cost.total()), cost.ToString()};
+}
 
 }  // namespace
 
@@ -30,18 +40,18 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
                                           const std::vector<bool>& is_constant, int count) {
   const poly::FlatContraction merged = poly::MergeIndices(flat);
   if (settings.threads > 1) return GpuPlans(merged, settings, count);
-  std::vector<PlannedKernel> plans = CpuCandidates(merged, settings, is_constant, count);
-  const auto prefer = [&](PlannedKernel planned) {
-    plans.insert(plans.begin(), std::move(planned));
-  };
-  const double predicted = plans.front().predicted;
-  if (std::optional<KernelPlan> columns = ColumnPlan(merged, settings)) {
-    prefer({merged, *std::move(columns), {}, predicted, "rows along all columns"});
-  } else if (std::optional<KernelPlan> gather = GatherPlan(merged, settings)) {
-    prefer({merged, *std::move(gather), {}, predicted, "rows share positions"});
-  } else if (std::optional<PlannedKernel> window = WindowPlan(merged, settings)) {
-    if (window->predicted < kWindowFactor * predicted) prefer(*std::move(window));
+  std::vector<PlannedKernel> plans;
+  for (const auto& propose : {TransposePlan, ColumnPlan, GatherPlan, WindowPlan}) {
+    if (std::optional<PlannedKernel> plan = propose(merged, settings)) {
+      plans.push_back(*std::move(plan));
+    }
   }
+  for (PlannedKernel& plan : CpuCandidates(merged, settings, is_constant, count)) {
+    plans.push_back(std::move(plan));
+  }
+  std::stable_sort(plans.begin(), plans.end(), [](const PlannedKernel& a, const PlannedKernel& b) {
+    return a.predicted_us < b.predicted_us;
+  });
   if (static_cast<int>(plans.size()) > count) plans.resize(count);
   return plans;
 }

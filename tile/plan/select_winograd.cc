@@ -3,25 +3,25 @@
 
 #include <algorithm>
 
+#include "tile/plan/machine.h"
 #include "tile/poly/winograd.h"
 
 namespace tartan::plan {
 namespace {
 
-// Cycles of one core, as in cpu/compute_cost.cc; what was measured of the kernels rather than
-// derived.
-constexpr double kProductsPerCycle = 1.7;   // vectors multiplied and added
-constexpr double kDirectPerCycle = 1.5;     // of the direct kernel
-constexpr double kStreamBytesPerCycle = 5;  // weights from memory
-constexpr double kCacheBytesPerCycle = 10;  // tiles, written by one kernel and read by the next
+// What the kernels reach of a core's multiply-adds: measured, rather than derived.
+constexpr double kProductShare = 0.85;
+constexpr double kDirectShare = 0.75;
 constexpr double kTransformPerElement = 4;  // vector operations, loads and stores of a transform
-constexpr double kKernelCycles = 6000;      // to start one
-// It must gain so much of the direct kernel's time, and so many cycles: its kernels take a second
-// to compile.
+constexpr double kKernels = 4;              // instead of one
+constexpr double kLongKernels = 8;          // as many kernels take as long to compile as those more
+// The model is not so exact that a smaller part of the direct kernel's time is a gain.
 constexpr double kLeastGain = 0.2;
-constexpr double kLeastCycles = 1e6;
 
-struct Sizes {
+struct Problem {
+  explicit Problem(const HardwareSettings& settings) : machine(settings) {}
+
+  const Machine machine;
   double batch = 1;
   double channels = 0;
   double features = 0;
@@ -30,26 +30,31 @@ struct Sizes {
   bool weights_are_constant = false;
 };
 
-double DirectCycles(const Sizes& s) {
+double DirectCycles(const Problem& problem) {
   constexpr double kTaps = poly::kWinogradWindow * poly::kWinogradWindow;
-  const double arithmetic =
-      s.batch * s.outputs * s.channels * s.features * kTaps / (s.vector * kDirectPerCycle);
-  const double weights = 4 * s.channels * s.features * kTaps / kStreamBytesPerCycle;
+  const double arithmetic = problem.batch * problem.outputs * problem.channels * problem.features *
+                            kTaps /
+                            (problem.vector * kDirectShare * problem.machine.operations_per_cycle);
+  const double weights =
+      4 * problem.channels * problem.features * kTaps / problem.machine.MemoryBytesPerCycle();
   return std::max(arithmetic, weights);
 }
 
-double WinogradCycles(const Sizes& s, double tiles, double points) {
+double WinogradCycles(const Problem& problem, double tiles, double points) {
   const double elements = points * points;
-  const double weights = 4 * s.channels * s.features * elements;
-  const double arithmetic =
-      s.batch * tiles * s.channels * s.features * elements / (s.vector * kProductsPerCycle);
-  double cycles = std::max(arithmetic, weights / kStreamBytesPerCycle);
-  const double transformed = s.batch * tiles * (s.channels + s.features) * elements;
-  cycles += transformed * (kTransformPerElement / s.vector + 2 * 4 / kCacheBytesPerCycle);
-  if (!s.weights_are_constant) {
-    cycles += weights / 4 * (kTransformPerElement + 2 * 4 / kStreamBytesPerCycle);
+  const double weights = 4 * problem.channels * problem.features * elements;
+  const double arithmetic = problem.batch * tiles * problem.channels * problem.features * elements /
+                            (problem.vector * kProductShare * problem.machine.operations_per_cycle);
+  double cycles = std::max(arithmetic, weights / problem.machine.MemoryBytesPerCycle());
+  const double transformed =
+      problem.batch * tiles * (problem.channels + problem.features) * elements;
+  cycles +=
+      transformed * (kTransformPerElement / problem.vector + 2 * 4 / cpu::kHandedOnBytesPerCycle);
+  if (!problem.weights_are_constant) {
+    cycles += weights / 4 * (kTransformPerElement + 2 * 4 / problem.machine.MemoryBytesPerCycle());
   }
-  return cycles + 4 * kKernelCycles;
+  return cycles + (kKernels - 1) * problem.machine.LaunchCycles() +
+         kLongKernels * problem.machine.CompileCycles();
 }
 
 }  // namespace
@@ -61,14 +66,14 @@ std::optional<WinogradTile> SelectWinogradTile(const poly::FlatContraction& flat
     return std::nullopt;
   const auto correlation = poly::MatchCorrelation(flat, poly::kWinogradWindow);
   if (!correlation) return std::nullopt;
-  Sizes sizes;
-  for (int b : correlation->batch) sizes.batch *= static_cast<double>(flat.indices[b].range);
-  sizes.channels = static_cast<double>(flat.indices[correlation->channel].range);
-  sizes.features = static_cast<double>(flat.indices[correlation->feature].range);
-  sizes.vector = static_cast<double>(std::max<int64_t>(settings.vector_width, 1));
-  sizes.weights_are_constant = is_constant[flat.accesses[correlation->weights].tensor];
+  Problem problem(settings);
+  for (int b : correlation->batch) problem.batch *= static_cast<double>(flat.indices[b].range);
+  problem.channels = static_cast<double>(flat.indices[correlation->channel].range);
+  problem.features = static_cast<double>(flat.indices[correlation->feature].range);
+  problem.vector = static_cast<double>(std::max<int64_t>(settings.vector_width, 1));
+  problem.weights_are_constant = is_constant[flat.accesses[correlation->weights].tensor];
   for (const poly::Correlation::Direction& direction : correlation->directions) {
-    sizes.outputs *= static_cast<double>(flat.indices[direction.position].range);
+    problem.outputs *= static_cast<double>(flat.indices[direction.position].range);
   }
   WinogradTile choice{*correlation, 0};
   double least = 0;
@@ -79,15 +84,13 @@ std::optional<WinogradTile> SelectWinogradTile(const poly::FlatContraction& flat
       tiles *= static_cast<double>(poly::TileCount(flat, direction, tile));
     }
     const double cycles =
-        WinogradCycles(sizes, tiles, static_cast<double>(tile + poly::kWinogradWindow - 1));
+        WinogradCycles(problem, tiles, static_cast<double>(tile + poly::kWinogradWindow - 1));
     if (choice.tile != 0 && cycles >= least) continue;
     choice.tile = tile;
     least = cycles;
   }
-  const double gain = DirectCycles(sizes) - least;
-  if (use == Winograd::kAlways ||
-      (gain >= kLeastGain * DirectCycles(sizes) && gain >= kLeastCycles))
-    return choice;
+  const double gain = DirectCycles(problem) - least;
+  if (use == Winograd::kAlways || gain >= kLeastGain * DirectCycles(problem)) return choice;
   return std::nullopt;
 }
 

@@ -32,7 +32,8 @@ std::optional<KernelPlan> PlanOf(const TestProgram& program) {
   options.settings = Settings();
   compiler::CompileHooks hooks;
   hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-    found = ColumnPlan(poly::MergeIndices(flat), Settings());
+    if (auto planned = ColumnPlan(poly::MergeIndices(flat), Settings()))
+      found = std::move(planned->plan);
     return PlanKernel(flat, Settings(), is_constant);
   };
   EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());

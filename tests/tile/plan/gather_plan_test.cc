@@ -27,7 +27,8 @@ std::optional<KernelPlan> PlanOf(const TestProgram& program) {
   compiler::CompileOptions options;
   compiler::CompileHooks hooks;
   hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-    found = GatherPlan(poly::MergeIndices(flat), HardwareSettings());
+    if (auto planned = GatherPlan(poly::MergeIndices(flat), HardwareSettings()))
+      found = std::move(planned->plan);
     return PlanKernel(flat, HardwareSettings(), is_constant);
   };
   EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/loop/build.h"
 #include "tile/plan/cpu/streamed_stores.h"
+#include "tile/plan/machine.h"
 
 namespace tartan::lower {
 namespace {
@@ -110,7 +111,6 @@ std::vector<StmtPtr> TileStore::Interleaved(size_t output, const math::Affine& p
 }
 
 bool TileStore::IsStreamed(size_t output, const math::Affine& poly) const {
-  constexpr int64_t kLineBytes = 64;
   const TensorShape& shape = flat_.outputs[output].shape;
   const int v = plan_.vector_index;
   if (flat_.is_reduction() || shape.byte_size() < plan::kStreamedBytes ||
@@ -122,7 +122,7 @@ bool TileStore::IsStreamed(size_t output, const math::Affine& poly) const {
     is_row &= i == v || i == between_ || plan_.unroll[i] == 1;
   }
   const int64_t neighbours = plan_.unroll[v] * (between_ >= 0 ? 2 : 1);
-  const bool has_whole_lines = neighbours * ByteWidth(shape.type) % kLineBytes == 0;
+  const bool has_whole_lines = neighbours * ByteWidth(shape.type) % plan::cpu::kLineBytes == 0;
   if (!has_whole_lines && !(is_row && plan_.order.back() == v)) return false;
   for (int i = 0; i < flat_.output_index_count; ++i) {
     if (i != v && i != between_ && poly.coefficient(i).numerator() % plan_.lanes != 0) return false;

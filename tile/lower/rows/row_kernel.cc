@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/lower/cpu/task_kernel.h"
+#include "tile/plan/machine.h"
 
 namespace tartan::lower {
 
@@ -88,7 +89,6 @@ class BlockLowerer {
   // The lines that the next row has where this one is at `position`.
   std::vector<StmtPtr> FetchAhead(const plan::RowRead& read, int64_t step,
                                   const ExprPtr& position) const {
-    constexpr int64_t kLineBytes = 64;
     const plan::RowStage& stage = plan_.stages[read.stage];
     const poly::FlatContraction& flat = stage.block.flat;
     const poly::TensorAccess& access = flat.accesses[read.access];
@@ -104,7 +104,7 @@ class BlockLowerer {
       next = at.strides[origin];
     }
     std::vector<StmtPtr> fetches;
-    for (int64_t element = 0; element < step; element += kLineBytes / ByteWidth(type)) {
+    for (int64_t element = 0; element < step; element += plan::cpu::kLineBytes / ByteWidth(type)) {
       fetches.push_back(loop::MakePrefetch(stages_.NameOf(read.stage, access.tensor), type,
                                            loop::Add(index, stages_.Number(next + element))));
     }

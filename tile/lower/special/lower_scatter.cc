@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/lower/special/lower_sort.h"
+#include "tile/plan/machine.h"
 
 namespace tartan::lower {
 namespace {
@@ -245,9 +246,8 @@ class Scatterer {
   // For a few threads: one item per range of columns and range of targets, each looking at all
   // updates and applying its own.
   void ByPart() {
-    constexpr int64_t kTasksPerCore = 4;
     constexpr int64_t kFewestColumns = 64;
-    const int64_t wanted = kTasksPerCore * context_.settings().compute_units;
+    const int64_t wanted = plan::cpu::kTasksPerCore * context_.settings().compute_units;
     const int64_t slice = updates_.slice;
     int64_t width = std::max((slice + wanted - 1) / wanted, kFewestColumns);
     width = std::min((width + 15) / 16 * 16, slice);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/plan/machine.h"
 
 namespace tartan::lower {
 
@@ -49,8 +50,7 @@ void SpecialContext::Launch(int64_t items, const std::vector<Argument>& argument
   }
   const ExprPtr work_item = loop::Work(loop::WorkId::kGlobal, 0, index_type_);
   if (is_cpu()) {
-    constexpr int64_t kTasksPerCore = 16;  // a thread's next task takes a moment to start
-    const int64_t tasks = std::min(items, kTasksPerCore * settings_.compute_units);
+    const int64_t tasks = std::min(items, plan::cpu::kTasksPerCore * settings_.compute_units);
     const int64_t grain = (items + tasks - 1) / tasks;
     kernel.global_size[0] = (items + grain - 1) / grain;
     if (grain == 1) {

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 
+#include "tile/math/integer.h"
 #include "tile/poly/coords.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
 namespace {
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 std::vector<int64_t> StridesOf(const poly::FlatContraction& flat, int access) {
   const poly::TensorAccess& read = flat.accesses[access];
@@ -42,7 +41,7 @@ BlockArray Layout(const poly::FlatContraction& flat, const KernelPlan& plan,
     const int64_t values = std::min(plan.task[i], flat.indices[i].range);
     if (!followed[i] || values <= plan.unroll[i]) continue;
     array.tile_strides[i] = array.size / plan.unroll[i];
-    array.size *= CeilDiv(values, plan.unroll[i]);
+    array.size *= math::CeilDiv(values, plan.unroll[i]);
   }
   return array;
 }

@@ -22,7 +22,7 @@ class ColumnPlanner {
   ColumnPlanner(const poly::FlatContraction& flat, const HardwareSettings& settings)
       : flat_(flat), settings_(settings), kernel_(flat, settings) {}
 
-  std::optional<KernelPlan> Run() const {
+  std::optional<PlannedKernel> Run() const {
     const int v = Columns();
     if (v < 0 || !ReadsRowsOnce(v)) return std::nullopt;
     KernelPlan plan = ScalarPlan(flat_, settings_.threads);
@@ -44,7 +44,9 @@ class ColumnPlanner {
     plan.task[v] = std::min(tiles * plan.unroll[v], range);
     plan.block = BlockPlan{static_cast<int>(plan.order.size()) - 1, Rows(), kRows, {}};
     if (PrivateBytes(flat_, plan) > kMostPrivateBytes) return std::nullopt;
-    return plan;
+    const CpuCost cost = Cost(plan);
+    return PlannedKernel{
+        flat_, std::move(plan), {}, kernel_.machine.Microseconds(cost.total()), cost.ToString()};
   }
 
  private:
@@ -77,6 +79,22 @@ class ColumnPlanner {
     return bytes > static_cast<double>(settings_.l2_bytes);
   }
 
+  // Partial results are loaded and stored once for each run of rows.
+  CpuCost Cost(const KernelPlan& plan) const {
+    const double vectors = static_cast<double>(flat_.point_count()) / plan.lanes;
+    CpuCost cost;
+    cost.compute =
+        vectors * std::max(kernel_.body_operations / kernel_.machine.operations_per_cycle,
+                           static_cast<double>(kernel_.reads.size()) / cpu::kLoadsPerCycle);
+    cost.epilogue = 2 * vectors / kRows;
+    double bytes = 0;
+    for (const poly::Tensor& tensor : flat_.tensors) {
+      bytes += static_cast<double>(tensor.shape.byte_size());
+    }
+    cost.AddStreams(bytes, kernel_.machine.MemoryBytesPerCycle());
+    return cost;
+  }
+
   const poly::FlatContraction& flat_;
   const HardwareSettings& settings_;
   const CpuKernel kernel_;
@@ -84,8 +102,8 @@ class ColumnPlanner {
 
 }  // namespace
 
-std::optional<KernelPlan> ColumnPlan(const poly::FlatContraction& merged,
-                                     const HardwareSettings& settings) {
+std::optional<PlannedKernel> ColumnPlan(const poly::FlatContraction& merged,
+                                        const HardwareSettings& settings) {
   const auto reduced = static_cast<int>(merged.indices.size()) - merged.output_index_count;
   if (!merged.is_reduction() || reduced != 1 || merged.outputs.size() != 1 ||
       merged.indices.back().range <= 2 * kRows || merged.output_point_count() == 0 ||

@@ -14,7 +14,7 @@ namespace tartan::plan {
 // Several rows at a time are walked along long runs of neighbours, as memory gives them quickest,
 // while the partial results of all columns wait in the first cache. Nothing where the kernel is no
 // reduction across rows, reads elements more than once, or is small enough for a cache.
-std::optional<KernelPlan> ColumnPlan(const poly::FlatContraction& merged,
-                                     const HardwareSettings& settings);
+std::optional<PlannedKernel> ColumnPlan(const poly::FlatContraction& merged,
+                                        const HardwareSettings& settings);
 
 }  // namespace tartan::plan

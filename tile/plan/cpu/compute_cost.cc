@@ -13,16 +13,10 @@
 namespace tartan::plan {
 namespace {
 
-// A core of the last ten years: two fused multiply-adds and two loads a cycle.
-constexpr double kOperationsPerCycle = 2;
-constexpr double kLoadsPerCycle = 2;
 constexpr double kLoadShare = 0.2;      // of the time of loads that arithmetic does not hide
-constexpr double kLatency = 4.5;        // cycles from one accumulation to the next, delays included
 constexpr double kEveryOtherLoads = 5;  // as many loads take as long as one of elements two apart
-constexpr double kLaneCycles = 2.5;     // to move one lane in or out of a vector
 constexpr double kLoopCycles = 3;       // to enter and leave a loop
 // What a core finds without delay, and the delay.
-constexpr double kPageBytes = 4096;
 constexpr double kPagesKnown = 48;
 constexpr double kPageCycles = 2;
 constexpr double kStreamCycles = 0.2;
@@ -73,8 +67,7 @@ bool IsSliding(const CpuKernel& kernel, const KernelPlan& plan, const CpuKernel:
 
 // Elements two apart come out of two vectors in wide ones.
 bool IsEveryOther(const KernelPlan& plan, const CpuKernel::Access& access) {
-  constexpr int kWideLanes = 8;
-  return access.strides[plan.vector_index] == 2 && plan.lanes >= kWideLanes;
+  return access.strides[plan.vector_index] == 2 && plan.lanes >= cpu::kWideLanes;
 }
 
 // Values of the tile along the indices that choices depend on.
@@ -104,11 +97,11 @@ double AccessLoads(const CpuKernel& kernel, const KernelPlan& plan, const CpuKer
   if (plan.lanes == 1 || v < 0) return count;
   if (IsStaged(plan, access))
     return count * (access.strides[v] == 0 ? 1 : RegistersPerValue(kernel, plan));
-  if (access.irregular[v]) return count * plan.lanes * 2 * kLaneCycles * kLoadsPerCycle;
+  if (access.irregular[v]) return count * plan.lanes * 2 * cpu::kLaneCycles * cpu::kLoadsPerCycle;
   if (access.strides[v] == 0 && !is_store) return count;
   if (access.strides[v] == 1) return count * RegistersPerValue(kernel, plan);
   if (IsEveryOther(plan, access) && !is_store) return count * kEveryOtherLoads;
-  return count * plan.lanes * kLaneCycles * kLoadsPerCycle;
+  return count * plan.lanes * cpu::kLaneCycles * cpu::kLoadsPerCycle;
 }
 
 // Cycles of a step in which an access comes to a page that was not there a while ago.
@@ -120,8 +113,8 @@ double PageCycles(const CpuKernel& kernel, const KernelPlan& plan,
                             ? plan.block->run
                             : kernel.flat.indices[last].range;
   const double step = static_cast<double>(std::abs(access.strides[last]) * access.bytes);
-  if (step * static_cast<double>(range) < kPageBytes * kPagesKnown) return 0;
-  return kPageCycles * std::min(1.0, step / kPageBytes);
+  if (step * static_cast<double>(range) < cpu::kPageBytes * kPagesKnown) return 0;
+  return kPageCycles * std::min(1.0, step / cpu::kPageBytes);
 }
 
 // Cycles of a step for rows of vectors beside the first, each of which has to be fetched ahead.
@@ -295,10 +288,11 @@ CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
     }
     const double points = static_cast<double>(WindowPoints(kernel, plan));
     const double arithmetic = accumulators * per_value * kernel.body_operations * points;
-    double step =
-        std::max({arithmetic / kOperationsPerCycle, loads / kLoadsPerCycle, kLatency * points});
-    step += kStepCycles + fetches + kLoadShare * loads / kLoadsPerCycle;
-    if (plan.lanes > 1) step += accumulators * kernel.body_irregular[v] * plan.lanes * kLaneCycles;
+    double step = std::max({arithmetic / kernel.machine.operations_per_cycle,
+                            loads / cpu::kLoadsPerCycle, cpu::kAccumulateCycles * points});
+    step += kStepCycles + fetches + kLoadShare * loads / cpu::kLoadsPerCycle;
+    if (plan.lanes > 1)
+      step += accumulators * kernel.body_irregular[v] * plan.lanes * cpu::kLaneCycles;
     const double checked =
         accumulators * (plan.lanes > 1 && kernel.constrained[v] ? 4.0 * plan.lanes : 3.0);
     cost.compute = tiles * steps * (step + EdgeShare(kernel, plan) * checked);
@@ -313,11 +307,11 @@ CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
   for (const CpuKernel::Access& access : kernel.reads) {
     if (!access.in_body) loads += AccessLoads(kernel, plan, access, false);
   }
-  double tile =
-      std::max(output_values * per_value * kernel.epilogue_operations / kOperationsPerCycle,
-               stores + loads / kLoadsPerCycle);
+  double tile = std::max(
+      output_values * per_value * kernel.epilogue_operations / kernel.machine.operations_per_cycle,
+      stores + loads / cpu::kLoadsPerCycle);
   if (plan.lanes > 1) {
-    tile += output_values * kernel.epilogue_irregular[v] * plan.lanes * kLaneCycles;
+    tile += output_values * kernel.epilogue_irregular[v] * plan.lanes * cpu::kLaneCycles;
     if (kernel.epilogue_inside[v] < 1) {
       const double crossed =
           1.4 * static_cast<double>(plan.unroll[v]) / static_cast<double>(flat.indices[v].range);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tile/math/integer.h"
 #include "tile/plan/cpu/block_layout.h"
 
 namespace tartan::plan {
@@ -11,8 +12,6 @@ namespace {
 // Steps of the reduction in a run: enough that storing and loading a tile's results between runs
 // does not matter, and few enough that what they read stays in the first cache.
 constexpr int64_t kStepsInRun[] = {256, 512};
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Elements are read more than once, so that a copy nearby, or a second reading soon after the
 // first, can pay.
@@ -44,9 +43,9 @@ BlockChoices::BlockChoices(const poly::FlatContraction& flat) : runs(1), staged(
     const int64_t range = flat.indices[i].range;
     for (int64_t wanted : kStepsInRun) {
       const int64_t others = steps / std::max<int64_t>(range, 1);
-      const int64_t parts = CeilDiv(range, std::max<int64_t>(wanted / others, 1));
-      int64_t length = CeilDiv(range, parts);
-      if (length > 16) length = CeilDiv(length, 8) * 8;
+      const int64_t parts = math::CeilDiv(range, std::max<int64_t>(wanted / others, 1));
+      int64_t length = math::CeilDiv(range, parts);
+      if (length > 16) length = math::CeilDiv(length, 8) * 8;
       const bool is_short = length * others > 2 * wanted || (length < 16 && length > 4);
       if (length < range && !is_short) AddRun({static_cast<int>(i), length}, &runs);
     }

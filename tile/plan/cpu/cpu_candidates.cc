@@ -3,26 +3,22 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "tile/plan/cpu/cpu_cost.h"
-#include "tile/plan/cpu/cpu_kernel.h"
-#include "tile/plan/cpu/cpu_transpose.h"
 #include "tile/plan/cpu/tile_search.h"
+#include "tile/plan/machine.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
 namespace {
 
-// Cycles to copy an element that is packed at every run, and to start the kernel that does it.
+// Cycles to copy an element that is packed at every run.
 constexpr double kPackCycles = 6;
-constexpr double kLaunchCycles = 20000;
-// A packed constant costs a kernel to compile: small gains and small kernels are not worth it.
+// The cost model is not so exact that a gain below this is one.
 constexpr double kPackedConstantFactor = 1.01;
-constexpr double kPackedConstantCycles = 50000;
 // A copy at every run pays where each element is read so many times.
 constexpr double kReuseWorthPacking = 24;
 
@@ -49,7 +45,11 @@ class PackingSearch {
  public:
   PackingSearch(const poly::FlatContraction& flat, const HardwareSettings& settings,
                 const std::vector<bool>& is_constant, size_t tiles)
-      : flat_(flat), settings_(settings), is_constant_(is_constant), tiles_(tiles) {}
+      : flat_(flat),
+        settings_(settings),
+        machine_(settings),
+        is_constant_(is_constant),
+        tiles_(tiles) {}
 
   std::vector<PlannedKernel> Run() {
     forms_.push_back(std::make_unique<Form>(flat_, settings_));
@@ -67,9 +67,10 @@ class PackingSearch {
     for (size_t form = 0; form < std::min(forms_.size(), kBlockedForms); ++form) {
       Add(forms_[form]->search.Blocked(), *forms_[form]);
     }
-    std::stable_sort(
-        found_.begin(), found_.end(),
-        [](const PlannedKernel& a, const PlannedKernel& b) { return a.predicted < b.predicted; });
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const PlannedKernel& a, const PlannedKernel& b) {
+                       return a.predicted_us < b.predicted_us;
+                     });
     return std::move(found_);
   }
 
@@ -78,7 +79,8 @@ class PackingSearch {
     for (const TileSearch::Candidate& candidate : candidates) {
       const double total = form.CostOf(candidate.cost);
       form.least = form.least == 0 ? total : std::min(form.least, total);
-      found_.push_back({form.flat, candidate.plan, form.packed, total, candidate.cost.ToString()});
+      found_.push_back({form.flat, candidate.plan, form.packed, machine_.Microseconds(total),
+                        candidate.cost.ToString()});
     }
   }
 
@@ -105,8 +107,9 @@ class PackingSearch {
       form.packed.push_back(
           {tensor, flat_.tensors[tensor].value, std::move(packed.copy), access, index, block});
       form.factor = is_constant_[tensor] ? kPackedConstantFactor : 1;
-      form.cycles = is_constant_[tensor] ? kPackedConstantCycles
-                                         : kLaunchCycles + kPackCycles * Elements(access);
+      // A constant is packed once, by a kernel that has to be compiled all the same.
+      form.cycles = is_constant_[tensor] ? machine_.CompileCycles()
+                                         : machine_.LaunchCycles() + kPackCycles * Elements(access);
       Add(form.search.Plain(tiles_, lane), form);
     }
   }
@@ -121,6 +124,7 @@ class PackingSearch {
 
   const poly::FlatContraction& flat_;
   const HardwareSettings& settings_;
+  const Machine machine_;
   const std::vector<bool>& is_constant_;
   const size_t tiles_;  // register tiles to look at for each form
   std::vector<std::unique_ptr<Form>> forms_;
@@ -136,11 +140,6 @@ std::vector<PlannedKernel> CpuCandidates(const poly::FlatContraction& flat,
     return {{flat, ScalarPlan(flat, settings.threads), {}, 0, ""}};
   std::vector<PlannedKernel> plans =
       PackingSearch(flat, settings, is_constant, std::max<size_t>(count, TileSearch::kTiles)).Run();
-  const CpuKernel kernel(flat, settings);
-  if (const std::optional<KernelPlan> plan = TransposingPlan(kernel)) {
-    const CpuCost cost = TransposingCost(kernel, *plan);
-    plans.insert(plans.begin(), {flat, *plan, {}, cost.total(), cost.ToString()});
-  }
   if (static_cast<int>(plans.size()) > count) plans.resize(count);
   return plans;
 }

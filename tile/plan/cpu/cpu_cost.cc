@@ -7,10 +7,21 @@
 
 namespace tartan::plan {
 
+namespace {
+
+// What is not hidden behind the rest.
+constexpr double kLeftOfL1 = 0.4;
+constexpr double kLeftBeyond = 0.2;
+
+}  // namespace
+
+void CpuCost::AddStreams(double bytes, double bytes_per_cycle) {
+  memory[2] += bytes / bytes_per_cycle / (1 + kLeftBeyond);
+}
+
 double CpuCost::total() const {
   const double slowest = std::max({compute + epilogue, memory[0], memory[1], memory[2]});
-  // What is not hidden behind the rest.
-  return (slowest + 0.4 * memory[0] + 0.2 * (memory[1] + memory[2])) * imbalance;
+  return (slowest + kLeftOfL1 * memory[0] + kLeftBeyond * (memory[1] + memory[2])) * imbalance;
 }
 
 std::string CpuCost::ToString() const {

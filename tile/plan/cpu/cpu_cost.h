@@ -14,6 +14,10 @@ struct CpuCost {
   std::array<double, 3> memory = {0, 0, 0};  // moving data into L1, into L2, from main memory
   double imbalance = 1;  // time lost because work-items do not divide evenly among cores
 
+  // Bytes that are moved once, in streams that the processor fetches ahead: nothing is left over of
+  // their time beside the rest.
+  void AddStreams(double bytes, double bytes_per_cycle);
+
   double total() const;
   std::string ToString() const;
 };

@@ -185,7 +185,7 @@ std::vector<CpuKernel::Window> FindWindows(const CpuKernel& kernel) {
 }  // namespace
 
 CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSettings& hardware)
-    : flat(kernel_flat), settings(hardware) {
+    : flat(kernel_flat), settings(hardware), machine(hardware) {
   const size_t count = flat.indices.size();
   body_irregular.assign(count, 0);
   epilogue_irregular.assign(count, 0);

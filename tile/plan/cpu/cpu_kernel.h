@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tile/base/hardware_settings.h"
+#include "tile/plan/machine.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
@@ -26,6 +27,7 @@ struct CpuKernel {
 
   const poly::FlatContraction& flat;
   const HardwareSettings& settings;
+  const Machine machine;
   std::vector<Access> reads;
   std::vector<Access> writes;
   double body_operations = 0;      // vector instructions for a vector of results

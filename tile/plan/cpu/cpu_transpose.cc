@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tile/plan/cpu/cut_tasks.h"
 #include "tile/plan/cpu/streamed_stores.h"
 
 namespace tartan::plan {
@@ -107,29 +108,19 @@ std::optional<KernelPlan> TransposingPlan(const CpuKernel& kernel) {
     if (i != v && i != row) plan.order.push_back(i);
   }
   plan.order.insert(plan.order.end(), {v, row});
-  constexpr double kTaskPoints = 20000;  // for which starting a work-item does not matter
-  const auto wanted = static_cast<int64_t>(std::min(
-      Points(kernel) / kTaskPoints, 4.0 * static_cast<double>(kernel.settings.compute_units)));
-  for (int i : plan.order) {
-    const int64_t items = plan.ItemCount(flat);
-    if (items >= wanted) break;
-    const int64_t steps = (plan.task[i] + plan.unroll[i] - 1) / plan.unroll[i];
-    const int64_t parts = std::min(steps, (wanted + items - 1) / items);
-    if (parts > 1) plan.task[i] = (steps + parts - 1) / parts * plan.unroll[i];
-  }
+  CutTasks(flat, kernel.machine.TaskCount(TransposingCost(kernel, plan).total()), &plan);
   return plan;
 }
 
 CpuCost TransposingCost(const CpuKernel& kernel, const KernelPlan& plan) {
-  constexpr double kBytesPerCycle = 5;  // from memory
-  constexpr double kTurnCycles = 0.5;   // an element
+  constexpr double kTurnCycles = 0.5;  // an element
   CpuCost cost;
   cost.epilogue = Points(kernel) * (kTurnCycles * static_cast<double>(kernel.reads.size()) +
                                     kernel.epilogue_operations / plan.lanes);
   double bytes = 0;
   for (const CpuKernel::Access& read : kernel.reads) bytes += Bytes(kernel, read);
   for (const CpuKernel::Access& write : kernel.writes) bytes += Bytes(kernel, write);
-  cost.memory[2] = bytes / kBytesPerCycle;
+  cost.AddStreams(bytes, kernel.machine.MemoryBytesPerCycle());
   return cost;
 }
 

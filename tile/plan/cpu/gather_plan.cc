@@ -21,7 +21,7 @@ class GatherPlanner {
   GatherPlanner(const poly::FlatContraction& flat, const HardwareSettings& settings)
       : flat_(flat), settings_(settings), kernel_(flat, settings) {}
 
-  std::optional<KernelPlan> Run() const {
+  std::optional<PlannedKernel> Run() const {
     if (HasChoices(kernel_) || kernel_.epilogue_operations > kMostOperations) return std::nullopt;
     const int v = IndexOfNeighbours();
     if (v < 0) return std::nullopt;
@@ -40,8 +40,10 @@ class GatherPlanner {
       if (i != v && i != row) plan.order.push_back(i);
     }
     plan.order.insert(plan.order.end(), {row, v});
-    CutTasks(&plan);
-    return plan;
+    const CpuCost cost = Cost(plan);
+    CutTasks(flat_, kernel_.machine.TaskCount(cost.total()), &plan);
+    return PlannedKernel{
+        flat_, std::move(plan), {}, kernel_.machine.Microseconds(cost.total()), cost.ToString()};
   }
 
  private:
@@ -111,18 +113,25 @@ class GatherPlanner {
     return row;
   }
 
-  void CutTasks(KernelPlan* plan) const {
-    constexpr double kTaskPoints = 10000;  // for which starting a work-item does not matter
-    const auto wanted =
-        static_cast<int64_t>(std::min(static_cast<double>(flat_.output_point_count()) / kTaskPoints,
-                                      4.0 * static_cast<double>(settings_.compute_units)));
-    for (int i : plan->order) {
-      const int64_t items = plan->ItemCount(flat_);
-      if (items >= wanted) break;
-      const int64_t steps = (plan->task[i] + plan->unroll[i] - 1) / plan->unroll[i];
-      const int64_t parts = std::min(steps, (wanted + items - 1) / items);
-      if (parts > 1) plan->task[i] = (steps + parts - 1) / parts * plan->unroll[i];
+  // Each lane is read by itself; its position is computed once for all rows of a tile.
+  CpuCost Cost(const KernelPlan& plan) const {
+    const double points = static_cast<double>(flat_.output_point_count());
+    CpuCost cost;
+    double bytes = 0;
+    for (const CpuKernel::Access& read : kernel_.reads) {
+      const bool is_gathered = read.access < 0;
+      const bool is_shared = !is_gathered && read.strides[plan.order[plan.order.size() - 2]] == 0;
+      const double reads = is_shared ? points / kRows : points;
+      cost.epilogue +=
+          reads * (is_gathered ? cpu::kLaneCycles : 1.0 / kLanes / cpu::kLoadsPerCycle);
+      bytes += reads * static_cast<double>(read.bytes);
     }
+    for (const CpuKernel::Access& write : kernel_.writes) {
+      bytes += points * static_cast<double>(write.bytes);
+    }
+    cost.epilogue += points * kernel_.epilogue_operations / kLanes;
+    cost.AddStreams(bytes, kernel_.machine.MemoryBytesPerCycle());
+    return cost;
   }
 
   const poly::FlatContraction& flat_;
@@ -132,8 +141,8 @@ class GatherPlanner {
 
 }  // namespace
 
-std::optional<KernelPlan> GatherPlan(const poly::FlatContraction& merged,
-                                     const HardwareSettings& settings) {
+std::optional<PlannedKernel> GatherPlan(const poly::FlatContraction& merged,
+                                        const HardwareSettings& settings) {
   if (merged.is_reduction() || !merged.store_guard.empty() || merged.outputs.size() != 1 ||
       merged.output_point_count() == 0) {
     return std::nullopt;

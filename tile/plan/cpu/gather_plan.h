@@ -13,7 +13,7 @@ namespace tartan::plan {
 
 // Several rows side by side, which share the coordinates of each lane: computing them takes longer
 // than reading there. Nothing where no such read is in the kernel, or none that rows share.
-std::optional<KernelPlan> GatherPlan(const poly::FlatContraction& merged,
-                                     const HardwareSettings& settings);
+std::optional<PlannedKernel> GatherPlan(const poly::FlatContraction& merged,
+                                        const HardwareSettings& settings);
 
 }  // namespace tartan::plan

@@ -12,16 +12,12 @@
 namespace tartan::plan {
 namespace {
 
-constexpr double kLastLevelBytes = 4 << 20;  // of the third cache, that a kernel may hope for
-constexpr std::array<double, 3> kBytesPerCycle = {32, 28, 5};  // into L1, into L2, from memory
-
 // Cycles to copy an element into private memory alone, and a vector of them.
 constexpr double kCopiedElement = 3;
 constexpr double kCopiedVector = 4;
 // And to wait for a line far from the last one, in another page or in the same.
 constexpr double kFarLine = 24;
 constexpr double kNearLine = 6;
-constexpr int64_t kPageBytes = 4096;
 // To store into another page, and a line of a tile that is far from the last tile's.
 constexpr double kStoredPage = 3;
 constexpr double kStoredFarLine = 1.5;
@@ -44,7 +40,6 @@ double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / 
 
 // Rows whose distance shares a large power of two with this lie in a part of a cache's sets alone:
 // a way of the first cache, a page of the second.
-constexpr int64_t kWayBytes = 4096;
 
 struct Touched {
   double bytes = 0;  // of cache lines
@@ -59,7 +54,7 @@ Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& e
                   double scattered_below = kScatteredRunBytes) {
   double span = 1;  // elements of a run without gaps
   double runs = 1;
-  int64_t apart = kWayBytes;  // what the distances of runs have in common
+  int64_t apart = cpu::kWayBytes;  // what the distances of runs have in common
   for (const int i : access.by_stride) {
     if (extent[i] <= 1) continue;
     const int64_t step = std::abs(access.strides[i]);
@@ -150,7 +145,7 @@ class Nest {
       double lines = static_cast<double>(write.bytes) / Line();
       for (int i = 0; i < kernel_.flat.output_index_count; ++i) {
         lines *= static_cast<double>(plan_.unroll[i]);
-        if (std::abs(write.strides[i]) * write.bytes >= kPageBytes) {
+        if (std::abs(write.strides[i]) * write.bytes >= cpu::kPageBytes) {
           pages *= static_cast<double>(plan_.unroll[i]);
         }
       }
@@ -159,7 +154,7 @@ class Nest {
         const int i = plan_.order[level];
         if (std::min(plan_.task[i], kernel_.flat.indices[i].range) <= plan_.unroll[i]) continue;
         const int64_t step = std::abs(write.strides[i]) * plan_.unroll[i] * write.bytes;
-        if (step >= kPageBytes) cycles += lines * kStoredFarLine;
+        if (step >= cpu::kPageBytes) cycles += lines * kStoredFarLine;
         break;
       }
     }
@@ -299,7 +294,7 @@ class Nest {
     const double lanes = static_cast<double>(std::max<int64_t>(kernel_.settings.vector_width, 1));
     const int last = plan_.reduction_order.back();
     if (v >= 0 && read.strides[v] == 1) {
-      const bool is_far = std::abs(read.strides[last]) * read.bytes >= kPageBytes;
+      const bool is_far = std::abs(read.strides[last]) * read.bytes >= cpu::kPageBytes;
       const double lines = Footprint(read, extent_, Line(), Caches()).bytes / Line();
       return Elements(read) / static_cast<double>(plan_.lanes) * kCopiedVector +
              lines * (is_far ? kFarLine : kNearLine);
@@ -333,12 +328,14 @@ class Nest {
 void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cost) {
   const Nest nest(kernel, plan);
   const std::array<double, 2> caches = UsableBytes(kernel.settings);
-  const std::array<double, 3> sizes = {caches[0], caches[1], kLastLevelBytes};
+  const std::array<double, 3> sizes = {caches[0], caches[1], cpu::kL3Bytes};
+  const std::array<double, 3> rates = {cpu::kL1BytesPerCycle, cpu::kL2BytesPerCycle,
+                                       kernel.machine.MemoryBytesPerCycle()};
   for (size_t cache = 0; cache < sizes.size(); ++cache) {
-    cost->memory[cache] = nest.Moved(sizes[cache], cache) / kBytesPerCycle[cache];
+    cost->memory[cache] = nest.Moved(sizes[cache], cache) / rates[cache];
   }
   // Where little is computed with each element it matters that a kernel before has just written it.
-  if (!kernel.windows.empty() && nest.bytes() <= kLastLevelBytes) cost->memory[2] = 0;
+  if (!kernel.windows.empty() && nest.bytes() <= cpu::kL3Bytes) cost->memory[2] = 0;
   cost->epilogue += nest.BlockCycles() + (kernel.flat.is_reduction() ? nest.StoreCycles() : 0);
   const double items = static_cast<double>(plan.ItemCount(kernel.flat));
   const double cores = static_cast<double>(std::max<int64_t>(kernel.settings.compute_units, 1));

@@ -7,6 +7,7 @@
 
 #include "tile/plan/cpu/block_layout.h"
 #include "tile/plan/cpu/compute_cost.h"
+#include "tile/plan/cpu/cut_tasks.h"
 #include "tile/plan/cpu/memory_cost.h"
 #include "tile/plan/cpu/sliding_window.h"
 
@@ -15,8 +16,6 @@ namespace {
 
 // The register tiles of a form that are tried with blocks.
 constexpr size_t kBlockedTiles = 2;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 void MoveLast(int index, std::vector<int>* order) {
   order->erase(std::find(order->begin(), order->end(), index));
@@ -225,19 +224,8 @@ bool TileSearch::MayCut(const KernelPlan& plan, int i) const {
 }
 
 void TileSearch::Tasks(KernelPlan plan, const CpuCost& cost, bool blocks) {
-  constexpr double kTaskCycles = 40000;  // for which starting a work-item does not matter
-  const double work = cost.compute + cost.epilogue;
-  const auto wanted = static_cast<int64_t>(
-      std::min(work / kTaskCycles, 4.0 * static_cast<double>(kernel_.settings.compute_units)));
-  for (size_t level = 0; level < plan.order.size(); ++level) {
-    const int i = plan.order[level];
-    const int64_t items = plan.ItemCount(flat_);
-    if (items >= wanted) break;
-    if (!MayCut(plan, i)) continue;
-    const int64_t steps = CeilDiv(plan.task[i], plan.unroll[i]);
-    const int64_t parts = std::min(steps, CeilDiv(wanted, std::max<int64_t>(items, 1)));
-    if (parts > 1) plan.task[i] = CeilDiv(steps, parts) * plan.unroll[i];
-  }
+  CutTasks(flat_, kernel_.machine.TaskCount(cost.compute + cost.epilogue), &plan,
+           [&](int i) { return MayCut(plan, i); });
   if (!blocks) return Cost(plan, cost);
   TryBlocks(kernel_, choices_, std::move(plan),
             [&](const KernelPlan& block) { Cost(block, ComputeCost(kernel_, block)); });

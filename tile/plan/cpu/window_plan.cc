@@ -8,6 +8,7 @@
 
 #include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
+#include "tile/plan/cpu/cut_tasks.h"
 #include "tile/poly/unroll.h"
 
 namespace tartan::plan {
@@ -50,7 +51,7 @@ class WindowPlanner {
     ChooseTasks();
     PlannedKernel planned;
     const CpuCost cost = Cost();
-    planned.predicted = cost.total();
+    planned.predicted_us = kernel_.machine.Microseconds(cost.total());
     planned.cost = cost.ToString();
     planned.plan = std::move(plan_);
     planned.flat = flat_;
@@ -84,10 +85,9 @@ class WindowPlanner {
 
   // Vectors are loaded, not put together lane by lane.
   bool ReadsVectors() const {
-    constexpr int kLanesOfEveryOther = 8;
     return std::all_of(kernel_.reads.begin(), kernel_.reads.end(), [&](const auto& read) {
       const int64_t stride = read.strides[plan_.vector_index];
-      return stride == 0 || stride == 1 || (stride == 2 && plan_.lanes >= kLanesOfEveryOther);
+      return stride == 0 || stride == 1 || (stride == 2 && plan_.lanes >= cpu::kWideLanes);
     });
   }
 
@@ -119,22 +119,12 @@ class WindowPlanner {
       return std::abs(OutputStrides()[a]) > std::abs(OutputStrides()[b]);
     });
     for (int i = 0; i < flat_.output_index_count; ++i) plan_.task[i] = Range(i);
-    constexpr double kTaskPoints = 50000;  // for which starting a work-item does not matter
-    const auto wanted =
-        static_cast<int64_t>(std::min(static_cast<double>(merged_.point_count()) / kTaskPoints,
-                                      4.0 * static_cast<double>(settings_.compute_units)));
-    for (int i : plan_.order) {
-      const int64_t items = plan_.ItemCount(flat_);
-      if (items >= wanted) break;
-      const int64_t steps = (plan_.task[i] + plan_.unroll[i] - 1) / plan_.unroll[i];
-      const int64_t parts = std::min(steps, (wanted + items - 1) / items);
-      if (parts > 1) plan_.task[i] = (steps + parts - 1) / parts * plan_.unroll[i];
-    }
+    CutTasks(flat_, kernel_.machine.TaskCount(Cost().total()), &plan_);
   }
 
   CpuCost Cost() const {
-    constexpr double kBytesPerCycle = 5;   // from memory
-    constexpr double kVectorCycles = 0.7;  // an operation or a load of a vector
+    constexpr double kVectorCycles =
+        0.58;  // an operation or a load of a vector, measured on counts
     CpuCost cost;
     double operations = kernel_.epilogue_operations;
     for (const CpuKernel::Access& read : kernel_.reads) {
@@ -149,7 +139,7 @@ class WindowPlanner {
     for (const poly::Output& output : flat_.outputs) {
       bytes += static_cast<double>(output.shape.byte_size());
     }
-    cost.memory[2] = bytes / kBytesPerCycle;
+    cost.AddStreams(bytes, kernel_.machine.MemoryBytesPerCycle());
     return cost;
   }
 

@@ -28,6 +28,7 @@ PlannedKernel PlainPlan(const poly::FlatContraction& flat, const HardwareSetting
 PlannedKernel WithGroups(const poly::FlatContraction& flat, const HardwareSettings& settings,
                          GroupPlan group) {
   PlannedKernel planned = PlainPlan(flat, settings);
+  planned.predicted_us = group.cost.microseconds;
   planned.cost = group.cost.ToString();
   planned.plan.group = std::move(group);
   return planned;
@@ -67,6 +68,7 @@ std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const 
   const double microseconds = partial[0].cost.microseconds + total[0].cost.microseconds;
   if (!(microseconds < whole.cost.microseconds)) return std::nullopt;
   PlannedKernel planned = WithGroups(split.total, settings, std::move(total[0]));
+  planned.predicted_us = microseconds;
   const int tensor = static_cast<int>(split.total.tensors.size()) - 1;
   planned.packed.push_back({tensor, ir::kNoValue, std::move(split.partial)});
   return planned;

@@ -7,19 +7,18 @@
 #include <vector>
 
 #include "tile/plan/gpu/group_traffic.h"
+#include "tile/plan/machine.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::plan {
 namespace {
 
 // Figures of NVIDIA's compute units, which the others resemble.
-constexpr double kSchedulers = 4;              // warps that issue an instruction in a cycle
-constexpr double kCacheBytesPerCycle = 40;     // a compute unit's share of the L2 cache
-constexpr double kMemoryLatency = 1000;        // cycles
-constexpr double kLoadedLatency = 1500;        // cycles, of busy memory
-constexpr double kLoadsAhead = 4;              // that a work-item has under way
-constexpr double kMemoryBytesPerCycle = 11.5;  // a compute unit's share of memory
-constexpr double kIssueRate = 0.95;            // instructions per cycle with very many warps
+constexpr double kSchedulers = 4;        // warps that issue an instruction in a cycle
+constexpr double kMemoryLatency = 1000;  // cycles
+constexpr double kLoadedLatency = 1500;  // cycles, of busy memory
+constexpr double kLoadsAhead = 4;        // that a work-item has under way
+constexpr double kIssueRate = 0.95;      // instructions per cycle with very many warps
 constexpr double kStalledWarps = 0.6;
 constexpr double kGroupCycles = 160;  // between the starts of two groups
 constexpr double kOverlapLoss = 0.15;
@@ -30,13 +29,8 @@ constexpr double kCheckInstructions = 3;  // of a constraint, per point
 constexpr double kCachedInstructions = 1500;
 constexpr double kLoadedRegisters = 32;  // loads under way in a copy
 constexpr double kBarrierLatency = 40;
-constexpr double kResidentItems = 2048;  // per compute unit
-constexpr double kResidentGroups = 32;
-constexpr double kMaxRegisters = 240;  // of 255: estimates are not exact
-constexpr double kOverheadRegisters = 28;
 constexpr double kRaggedTiles = 0.15;   // of the time, measured, per index with such tiles
 constexpr double kSpilledRegister = 2;  // a register more than there are, as a share of the work
-constexpr double kLaunchMicroseconds = 2;
 
 double Held(const GroupPlan& plan, size_t i) { return static_cast<double>(plan.splits[i].held()); }
 
@@ -45,7 +39,7 @@ double CountRegisters(const GroupProblem& problem, const GroupPlan& plan, double
   const poly::FlatContraction& flat = problem.flat();
   double outputs = 1;
   for (int i = 0; i < flat.output_index_count; ++i) outputs *= Held(plan, i);
-  double words = kOverheadRegisters;
+  double words = gpu::kOverheadRegisters;
   if (flat.is_reduction()) words += outputs * ByteWidth(flat.accumulator_type) / 4;
   for (const StagedAccess& staged : plan.staged) {
     const GroupProblem::Access& access = problem.accesses()[staged.access];
@@ -72,9 +66,13 @@ double CountRegisters(const GroupProblem& problem, const GroupPlan& plan, double
 class Model {
  public:
   Model(const GroupProblem& problem, const GroupPlan& plan, const HardwareSettings& settings)
-      : problem_(problem), plan_(plan), settings_(settings), traffic_(problem, plan) {
+      : problem_(problem),
+        plan_(plan),
+        settings_(settings),
+        machine_(settings),
+        traffic_(problem, plan) {
     threads_ = static_cast<double>(plan.threads());
-    warps_ = std::ceil(threads_ / kWarp);
+    warps_ = std::ceil(threads_ / gpu::kWarp);
   }
 
   GroupCost Estimate() {
@@ -98,26 +96,25 @@ class Model {
     cost.group_bytes = step.bytes * cost.steps + end.bytes;
     cost.dram_bytes = UniqueBytes();
     const double resident = resident_;
-    cost.occupancy = resident * threads_ / kResidentItems;
+    cost.occupancy = resident * threads_ / gpu::kResidentItems;
     const double units = static_cast<double>(std::max<int64_t>(settings_.compute_units, 1));
     const double waves = std::floor(cost.groups / (units * resident));
     const double rest = std::ceil((cost.groups - waves * units * resident) / units);
     const double cycles = waves * GroupCycles(resident, step, end, cost.steps) +
                           (rest > 0 ? GroupCycles(rest, step, end, cost.steps) : 0);
-    const double clock = settings_.clock_mhz > 0 ? static_cast<double>(settings_.clock_mhz) : 1500;
-    const double bandwidth =
-        settings_.gbps > 0 ? settings_.gbps * 1e3 : units * clock * kMemoryBytesPerCycle;
+    const double clock = machine_.cycles_per_us;
+    const double bandwidth = machine_.memory_bytes_per_us;
     const double computing = cycles / clock;
     const double moving = cost.dram_bytes / bandwidth * Starvation(step, bandwidth / units, clock);
     // Neither hides the other entirely.
-    cost.microseconds = kLaunchMicroseconds + std::max(computing, moving) +
+    cost.microseconds = machine_.launch_us + std::max(computing, moving) +
                         kOverlapLoss * std::min(computing, moving);
     // Work-items that read memory themselves are slower in tiles that stick out.
     if (step.bytes_ahead > 0) cost.microseconds *= 1 + kRaggedTiles * RaggedOutputs();
     // Beyond what there is, values wait in memory.
-    cost.microseconds += std::max(cost.registers - kMaxRegisters, 0.0) * kSpilledRegister *
-                         (computing / kMaxRegisters);
-    const bool fits = NeededRegisters() <= kMaxRegisters && resident >= 1 &&
+    cost.microseconds += std::max(cost.registers - gpu::kRegisters, 0.0) * kSpilledRegister *
+                         (computing / gpu::kRegisters);
+    const bool fits = NeededRegisters() <= gpu::kRegisters && resident >= 1 &&
                       cost.local_bytes <= static_cast<double>(settings_.local_memory_bytes);
     if (!fits) cost.microseconds = std::numeric_limits<double>::infinity();
     return cost;
@@ -285,7 +282,7 @@ class Model {
       if (dim.global_stride == 1) run = dim.range;
     }
     const double bytes = static_cast<double>(run) * element_bytes;
-    return bytes <= kSectorBytes ? 0.35 : bytes <= 2 * kSectorBytes ? 0.06 : 0;
+    return bytes <= gpu::kSectorBytes ? 0.35 : bytes <= 2 * gpu::kSectorBytes ? 0.06 : 0;
   }
 
   // Bytes that memory must give and take at least.
@@ -310,9 +307,9 @@ class Model {
     // about four times what one group may have.
     const double registers = static_cast<double>(settings_.register_bytes);  // of 4 bytes
     const double rounded = std::ceil(std::min(cost.registers, 255.0) / 8) * 8;
-    const double by_registers = std::floor(registers / (rounded * warps_ * kWarp));
-    const double by_items = std::floor(kResidentItems / (warps_ * kWarp));
-    double groups = std::min({by_registers, by_items, kResidentGroups});
+    const double by_registers = std::floor(registers / (rounded * warps_ * gpu::kWarp));
+    const double by_items = std::floor(gpu::kResidentItems / (warps_ * gpu::kWarp));
+    double groups = std::min({by_registers, by_items, static_cast<double>(gpu::kResidentGroups)});
     if (cost.local_bytes > 0) {
       const double local = 4 * static_cast<double>(settings_.local_memory_bytes);
       groups = std::min(groups, std::floor(local / (cost.local_bytes + 1024)));
@@ -328,7 +325,7 @@ class Model {
       const double warps = std::ceil(count * warps_ / kSchedulers);
       const double issue = work.instructions * (warps + kStalledWarps) / kIssueRate;
       const double local = count * work.local_cycles;
-      const double memory = count * work.bytes / kCacheBytesPerCycle;
+      const double memory = count * work.bytes / gpu::kCacheBytesPerCycle;
       // Groups that started together wait together.
       return std::max({issue, local, memory}) + 0.2 * std::min(issue, local) + work.latency;
     };
@@ -338,6 +335,7 @@ class Model {
   const GroupProblem& problem_;
   const GroupPlan& plan_;
   const HardwareSettings& settings_;
+  const Machine machine_;
   const GroupTraffic traffic_;
   double threads_;
   double warps_;

@@ -7,11 +7,10 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "tile/plan/machine.h"
 
 namespace tartan::plan {
 namespace {
-
-constexpr int64_t kVectorBytes = 16;  // of one memory instruction
 
 void CollectReads(const poly::ExprPtr& expr, std::set<const poly::Expr*>* seen,
                   std::set<int>* reads, bool* has_other_reads) {
@@ -143,7 +142,7 @@ class Stager {
       staged.absorbed.push_back(static_cast<int>(c));
     }
     std::vector<TileDim> dims = MergeTileDims(access.flat, tile_, absorbed);
-    const int64_t widest = std::max<int64_t>(kVectorBytes / ByteWidth(access.type), 1);
+    const int64_t widest = std::max<int64_t>(gpu::kAccessBytes / ByteWidth(access.type), 1);
     int load_dim = -1;
     for (size_t d = 0; d < dims.size(); ++d) {
       if (dims[d].range >= widest && LoadsVectors(access, *plan_, absorbed, dims[d], widest)) {

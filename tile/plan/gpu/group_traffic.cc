@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tile/plan/machine.h"
+
 namespace tartan::plan {
 namespace {
-
-constexpr double kLineBytes = 128;  // of the cache beside a unit, which gives one a cycle
-constexpr double kNearCacheBytes = 192 * 1024;  // of that cache
 
 // Cycles of a warp's read from local memory at `addresses`, `lanes` elements each: its banks give
 // one unit of that size at a time.
@@ -57,7 +56,7 @@ double NearStride(const poly::FlatAccess& access, const std::vector<int64_t>& ti
 GroupTraffic::GroupTraffic(const GroupProblem& problem, const GroupPlan& plan)
     : problem_(problem),
       plan_(plan),
-      warps_(std::ceil(static_cast<double>(plan.threads()) / kWarp)) {
+      warps_(std::ceil(static_cast<double>(plan.threads()) / gpu::kWarp)) {
   // Where the first warp's work-items are along each index.
   const int64_t items = std::min<int64_t>(plan.threads(), 32);
   for (size_t i = 0; i < plan.splits.size(); ++i) {
@@ -174,8 +173,8 @@ double GroupTraffic::AddStaged(const StagedAccess& staged, GroupWork* work) cons
   work->instructions += rounds * (4 + 3 * conditions) + stores;
   work->local_cycles += stores * warps_ * (store_lanes > 1 ? 4 : 2);
   const double bytes = static_cast<double>(ByteWidth(access.type));
-  const auto line = static_cast<int64_t>(kSectorBytes / bytes);
-  work->bytes += LoadCount(staged.layout, line) * kSectorBytes;
+  const auto line = static_cast<int64_t>(gpu::kSectorBytes / bytes);
+  work->bytes += LoadCount(staged.layout, line) * gpu::kSectorBytes;
   return reads;
 }
 
@@ -200,9 +199,9 @@ double GroupTraffic::AddDirect(const GroupProblem::Access& access, bool in_step,
   }
   const double nearest = NearStride(access.flat, tile);
   const double once =
-      std::min(all.bytes, distinct * std::min(nearest, kSectorBytes / ByteWidth(access.type)));
+      std::min(all.bytes, distinct * std::min(nearest, gpu::kSectorBytes / ByteWidth(access.type)));
   // As far as it holds what all groups at work there share.
-  const double held = std::min(kNearCacheBytes / (std::max(resident, 1.0) * once), 1.0);
+  const double held = std::min(gpu::kUnitCacheBytes / (std::max(resident, 1.0) * once), 1.0);
   work->bytes += once + (all.bytes - once) * (1 - held);
   return loads;
 }
@@ -212,11 +211,11 @@ double GroupTraffic::AddMemory(const poly::FlatAccess& access, double element_by
                                double elements, int64_t lanes, GroupWork* work) const {
   const double accesses = std::max(elements / static_cast<double>(lanes), 1.0);
   const std::vector<int64_t> addresses = Addresses(access.strides);
-  const double sectors = Pieces(addresses, element_bytes, lanes, kSectorBytes);
-  const double lines = Pieces(addresses, element_bytes, lanes, kLineBytes);
+  const double sectors = Pieces(addresses, element_bytes, lanes, gpu::kSectorBytes);
+  const double lines = Pieces(addresses, element_bytes, lanes, gpu::kLineBytes);
   work->instructions += accesses * 3;
   work->local_cycles += accesses * warps_ * lines;
-  work->bytes += accesses * warps_ * sectors * kSectorBytes;
+  work->bytes += accesses * warps_ * sectors * gpu::kSectorBytes;
   return accesses;
 }
 

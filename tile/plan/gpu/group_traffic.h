@@ -9,12 +9,11 @@
 
 #include "tile/plan/gpu/group_plan.h"
 #include "tile/plan/gpu/group_staging.h"
+#include "tile/plan/machine.h"
 
 namespace tartan::plan {
 
 // Figures of NVIDIA's compute units, which the others resemble.
-constexpr double kWarp = 32;         // work-items that execute together
-constexpr double kSectorBytes = 32;  // of a memory transaction
 
 // What one group does, per step or at its end.
 struct GroupWork {

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "tile/plan/machine.h"
 #include "tile/plan/rows/row_registers.h"
 #include "tile/poly/rewrite_kernel.h"
 
@@ -13,10 +14,8 @@ namespace tartan::plan {
 namespace {
 
 constexpr int64_t kGroupThreads = 256;  // wanted in a work-group
-constexpr int64_t kWarp = 32;           // neighbours that memory serves together
 constexpr int64_t kVectorsPerThread = 4;
 constexpr int64_t kGroupsPerUnit = 4;
-constexpr int64_t kVectorBytes = 16;
 
 bool Contains(const std::vector<int>& indices, int index) {
   return std::find(indices.begin(), indices.end(), index) != indices.end();
@@ -51,7 +50,7 @@ int LanesAlong(const poly::FlatContraction& flat, int index) {
             !std::holds_alternative<poly::InRange>(expr.node) &&
             !std::holds_alternative<poly::Coordinate>(expr.node);
   });
-  int64_t lanes = plain ? kVectorBytes / bytes : 1;
+  int64_t lanes = plain ? gpu::kAccessBytes / bytes : 1;
   while (flat.indices[index].range % lanes != 0) lanes /= 2;
   return static_cast<int>(lanes);
 }
@@ -72,7 +71,7 @@ class RowGroupPlanner {
     }
     const bool rows_first = RowsAreNeighbours();
     const int64_t threads = std::min(kGroupThreads, MostThreads());
-    const int64_t most_rows = rows_first ? kWarp : threads;
+    const int64_t most_rows = rows_first ? gpu::kWarp : threads;
     int64_t row_threads = 1;
     while (row_threads * kVectorsPerThread < vectors && 2 * row_threads <= MostThreads()) {
       row_threads *= 2;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tile/plan/cpu/cpu_candidates.h"
+#include "tile/plan/machine.h"
 #include "tile/plan/rows/row_loops.h"
 
 namespace tartan::plan {
@@ -13,10 +14,7 @@ namespace {
 
 // Blocks that have so many rows are tried.
 constexpr int64_t kBlocks[] = {1, 4, 16, 64};
-constexpr int64_t kItemsPerCore = 8;
-constexpr double kItemCycles = 50000;        // for which starting a work-item does not matter
-constexpr double kCachedBytesPerCycle = 14;  // from the second cache
-constexpr double kJoinedFactor = 0.3;        // what is left of a stage's cost within another's loop
+constexpr double kJoinedFactor = 0.3;  // what is left of a stage's cost within another's loop
 
 // About `count` rows, neighbours in the last axes.
 std::vector<int64_t> BlockOf(const std::vector<int64_t>& rows, int64_t count) {
@@ -50,7 +48,7 @@ PlannedKernel PlanStage(const poly::RowBlock& block, const HardwareSettings& set
   double least = std::numeric_limits<double>::infinity();
   const std::vector<bool> is_constant(flat.tensors.size(), false);
   for (PlannedKernel& planned : CpuCandidates(flat, alone, is_constant, kCandidates)) {
-    const double cost = planned.predicted * (HasTail(flat, planned.plan) ? kTailCost : 1);
+    const double cost = planned.predicted_us * (HasTail(flat, planned.plan) ? kTailCost : 1);
     // A block's private memory has a place in whole kernels only.
     if (!planned.packed.empty() || planned.plan.block || cost >= least) continue;
     least = cost;
@@ -73,7 +71,7 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
   for (const poly::RowKernel& kernel : kernels) {
     poly::RowBlock cut = poly::CutRows(kernel, plan.block, tensors);
     PlannedKernel planned = PlanStage(cut, settings);
-    costs.push_back(planned.predicted);
+    costs.push_back(planned.predicted_us);
     plan.stages.push_back({std::move(cut), std::move(planned.plan)});
   }
   if (count == 1) {
@@ -84,19 +82,22 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
     }
   }
   const double bytes = static_cast<double>(row_bytes * count);
-  double cycles = 0;
+  const Machine machine(settings);
+  double microseconds = 0;
   double most = 0;
   RowLoop* longest = nullptr;
   for (RowLoop& loop : plan.loops) {
     double cost = 0;
     for (int s : loop.stages) cost += costs[s] * (s == loop.stages[0] ? 1 : kJoinedFactor);
-    if (bytes > 0.8 * static_cast<double>(settings.l1_bytes)) cost += bytes / kCachedBytesPerCycle;
-    cycles += cost;
+    if (bytes > 0.8 * static_cast<double>(settings.l1_bytes)) {
+      cost += machine.Microseconds(2 * bytes / cpu::kL2BytesPerCycle);  // written, and read again
+    }
+    microseconds += cost;
     if (loop.length == 0 || cost < most) continue;
     most = cost;
     longest = &loop;
   }
-  plan.predicted = cycles * static_cast<double>(plan.BlockCount());
+  plan.predicted_us = microseconds * static_cast<double>(plan.BlockCount());
   // While most is computed memory has time to bring the next row.
   if (longest != nullptr && row_bytes * plan.BlockCount() > settings.l2_bytes) {
     longest->ahead = ReadsAhead(*longest, plan.stages, kernels);
@@ -114,18 +115,19 @@ RowPlan PlanRows(const std::vector<int64_t>& rows, const std::vector<poly::RowKe
   RowPlan best;
   for (int64_t count : kBlocks) {
     const bool is_first = best.stages.empty();
-    if (!is_first && (count * kItemsPerCore * settings.compute_units > all ||
+    if (!is_first && (count * cpu::kTasksPerCore * settings.compute_units > all ||
                       2 * count * row_bytes > settings.l2_bytes)) {
       break;
     }
     RowPlan plan = PlanBlocks(rows, BlockOf(rows, count), kernels, tensors, row_bytes, settings);
-    if (is_first || plan.predicted < best.predicted) best = std::move(plan);
+    if (is_first || plan.predicted_us < best.predicted_us) best = std::move(plan);
   }
   const int64_t blocks = best.BlockCount();
-  const double block_cycles = best.predicted / static_cast<double>(blocks);
-  const auto wanted = static_cast<int64_t>(kItemCycles / std::max(block_cycles, 1.0));
+  const double block_us = best.predicted_us / static_cast<double>(blocks);
+  const double item_us = Machine(settings).Microseconds(cpu::kTaskCycles);
+  const auto wanted = static_cast<int64_t>(item_us / std::max(block_us, 1e-3));
   best.item_blocks = std::clamp<int64_t>(
-      wanted, 1, std::max<int64_t>(blocks / (kItemsPerCore * settings.compute_units), 1));
+      wanted, 1, std::max<int64_t>(blocks / (cpu::kTasksPerCore * settings.compute_units), 1));
   return best;
 }
 

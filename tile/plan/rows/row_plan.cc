@@ -16,9 +16,10 @@ int64_t RowPlan::BlockCount() const {
 int64_t RowPlan::ItemCount() const { return (BlockCount() + item_blocks - 1) / item_blocks; }
 
 std::string RowPlan::ToString() const {
-  std::vector<std::string> lines = {absl::StrFormat(
-      "blocks of [%s] rows of [%s], %d for each of %d work-items, cycles %.3g",
-      absl::StrJoin(block, ", "), absl::StrJoin(rows, ", "), item_blocks, ItemCount(), predicted)};
+  std::vector<std::string> lines = {
+      absl::StrFormat("blocks of [%s] rows of [%s], %d for each of %d work-items, %.3g us",
+                      absl::StrJoin(block, ", "), absl::StrJoin(rows, ", "), item_blocks,
+                      ItemCount(), predicted_us)};
   for (const RowStage& stage : stages) {
     lines.push_back(
         absl::StrCat("  ", stage.block.flat.name, ": ", stage.plan.ToString(stage.block.flat)));

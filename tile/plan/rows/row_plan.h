@@ -41,7 +41,7 @@ struct RowPlan {
   int64_t item_blocks = 1;  // that a work-item does, one after the other; the last has what is left
   std::vector<RowStage> stages;
   std::vector<RowLoop> loops;  // in order, each stage in one of them
-  double predicted = 0;        // cycles of one core, for all blocks
+  double predicted_us = 0;     // of one core, for all blocks
 
   int64_t BlockCount() const;
   int64_t ItemCount() const;

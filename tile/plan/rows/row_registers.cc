@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "tile/plan/machine.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
@@ -12,7 +13,6 @@ namespace {
 
 constexpr int64_t kMostTurns = 16;       // that are written out
 constexpr int64_t kResidentItems = 768;  // wanted on a compute unit
-constexpr int64_t kOverheadRegisters = 28;
 
 // What a chain calls a tensor: kept for a block, or in memory.
 using Source = std::pair<bool, int64_t>;
@@ -84,8 +84,8 @@ class Holder {
   Holder(const std::vector<poly::RowKernel>& kernels, const HardwareSettings& settings,
          RowGroupPlan* plan)
       : kernels_(kernels), plan_(*plan) {
-    allowed_ =
-        settings.register_bytes / std::max(plan_.Threads(), kResidentItems) - kOverheadRegisters;
+    allowed_ = settings.register_bytes / std::max(plan_.Threads(), kResidentItems) -
+               gpu::kOverheadRegisters;
   }
 
   void Run() {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The division of a CPU kernel's work among work-items.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "tile/plan/kernel_plan.h"
+
+namespace tartan::plan {
+
+// Cuts the outermost loops of a plan with one work-item until there are about `wanted`. Loops that
+// `may_cut` refuses stay whole.
+void CutTasks(
+    const poly::FlatContraction& flat, int64_t wanted, KernelPlan* plan,
+    const std::function<bool(int index)>& may_cut = [](int) { return true; });
+
+}  // namespace tartan::plan

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/machine.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tartan::plan {
+namespace {
+
+// What is taken where a driver reports nothing and nobody has measured.
+constexpr double kCpuCyclesPerUs = 2500;
+constexpr double kGpuCyclesPerUs = 1500;
+constexpr double kCpuLaunchUs = 8;
+constexpr double kGpuLaunchUs = 2;
+constexpr double kCoreBytesPerCycle = 5;
+constexpr double kMultiplyAddsPerCycle = 2;
+// 160 ms of PoCL, over so many runs.
+constexpr double kCompileUs = 160000;
+constexpr double kRunsOfKernel = 8000;
+
+double Or(double reported, double usual) { return reported > 0 ? reported : usual; }
+
+}  // namespace
+
+Machine::Machine(const HardwareSettings& settings)
+    : is_cpu(settings.threads <= 1), units(settings.compute_units) {
+  cycles_per_us =
+      Or(static_cast<double>(settings.clock_mhz), is_cpu ? kCpuCyclesPerUs : kGpuCyclesPerUs);
+  launch_us = Or(settings.launch_us, is_cpu ? kCpuLaunchUs : kGpuLaunchUs);
+  compile_us = kCompileUs / kRunsOfKernel;
+  const double all = static_cast<double>(std::max<int64_t>(units, 1)) * cycles_per_us;
+  memory_bytes_per_us =
+      Or(settings.gbps * 1e3, all * (is_cpu ? kCoreBytesPerCycle : gpu::kMemoryBytesPerCycle));
+  const double operations =
+      settings.gflops * 1e3 /
+      (2 * all * static_cast<double>(std::max<int64_t>(settings.vector_width, 1)));
+  // A core has a whole number of units for them.
+  operations_per_cycle =
+      settings.gflops > 0 ? std::max(std::round(operations), 1.0) : kMultiplyAddsPerCycle;
+}
+
+double Machine::MemoryBytesPerCycle() const {
+  return memory_bytes_per_us / (static_cast<double>(std::max<int64_t>(units, 1)) * cycles_per_us);
+}
+
+int64_t Machine::TaskCount(double cycles) const {
+  const double most = static_cast<double>(cpu::kTasksPerCore * units);
+  return std::max<int64_t>(static_cast<int64_t>(std::min(cycles / cpu::kTaskCycles, most)), 1);
+}
+
+}  // namespace tartan::plan

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one model of a device that all planners take their figures from. What its driver reports and
+// what calibration has measured come from HardwareSettings; the rest are figures of processors of
+// the last ten years, each measured where it says so.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "tile/base/hardware_settings.h"
+
+namespace tartan::plan {
+
+// A core of a CPU executes a work-item; vectors are part of the code. Cycles, bytes.
+namespace cpu {
+inline constexpr double kLoadsPerCycle = 2;       // of vectors
+inline constexpr double kAccumulateCycles = 4.5;  // from one addition to the next, delays included
+inline constexpr double kLaneCycles = 2.5;        // to move one lane in or out of a vector
+inline constexpr int kWideLanes = 8;  // elements two apart come out of two vectors so wide
+// What fills the first cache, and the second.
+inline constexpr double kL1BytesPerCycle = 32;
+inline constexpr double kL2BytesPerCycle = 28;
+// What one kernel writes and the next one reads, each: through the second and the third cache.
+// Measured on the tiles of Winograd's algorithm.
+inline constexpr double kHandedOnBytesPerCycle = 10;
+inline constexpr double kL3Bytes = 4 << 20;  // that a kernel may hope for
+inline constexpr int64_t kLineBytes = 64;
+inline constexpr int64_t kPageBytes = 4096;
+inline constexpr int64_t kWayBytes = 4096;  // distances that it divides share the sets of a cache
+// So much work hides that a work-item has to be started; so many of them for each core even out
+// that some take longer.
+inline constexpr double kTaskCycles = 40000;
+inline constexpr int64_t kTasksPerCore = 4;
+}  // namespace cpu
+
+// Compute units of NVIDIA's GPUs, which others resemble. Work-items are the lanes of warps.
+namespace gpu {
+inline constexpr int64_t kWarp = 32;         // work-items that execute together
+inline constexpr int64_t kAccessBytes = 16;  // the most that one memory instruction moves
+inline constexpr double kSectorBytes = 32;   // of a memory transaction
+inline constexpr double kLineBytes = 128;    // of the cache beside a unit, one a cycle
+inline constexpr double kUnitCacheBytes = 192 * 1024;
+inline constexpr double kCacheBytesPerCycle = 40;     // a unit's share of the second cache
+inline constexpr double kMemoryBytesPerCycle = 11.5;  // its share of memory, where not measured
+inline constexpr int64_t kResidentItems = 2048;       // that a unit holds
+inline constexpr int64_t kResidentGroups = 32;
+inline constexpr int64_t kRegisters = 240;         // of 255: estimates are not exact
+inline constexpr int64_t kOverheadRegisters = 28;  // addresses and counters
+}  // namespace gpu
+
+struct Machine {
+  explicit Machine(const HardwareSettings& settings);
+
+  bool is_cpu = true;
+  int64_t units = 0;         // cores or compute units; 0: work is not divided among them
+  double cycles_per_us = 0;  // of a core or unit
+  double launch_us = 0;      // to start a kernel that does nothing
+  // What a kernel more costs each run: the driver's time to compile it, spread over the runs that a
+  // kernel is compiled for.
+  double compile_us = 0;
+  double memory_bytes_per_us = 0;   // of the device
+  double operations_per_cycle = 0;  // vector multiply-adds of a core
+
+  double Microseconds(double cycles) const { return cycles / cycles_per_us; }
+  double LaunchCycles() const { return launch_us * cycles_per_us; }
+  double CompileCycles() const { return compile_us * cycles_per_us; }
+  // A core's share, per cycle.
+  double MemoryBytesPerCycle() const;
+  // Of a CPU: how many work-items `cycles` of work are worth, at least 1.
+  int64_t TaskCount(double cycles) const;
+};
+
+}  // namespace tartan::plan
