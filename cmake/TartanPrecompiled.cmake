@@ -11,16 +11,20 @@ set(TARTAN_ABSL_HEADERS "absl/status/status.h" "absl/status/statusor.h" "absl/st
 list(TRANSFORM TARTAN_ABSL_HEADERS PREPEND "<")
 list(TRANSFORM TARTAN_ABSL_HEADERS APPEND ">")
 
-# tartan_headers(name LEVEL -O2 HEADERS ... DEPS ...): a set of precompiled headers that targets of the same
-# optimisation level share.
+# tartan_headers(name [PROGRAMS] LEVEL -O2 HEADERS ... DEPS ...): a set of precompiled headers that targets of
+# the same optimisation level share: libraries, or PROGRAMS, which are compiled with other options.
 function(tartan_headers name)
-  cmake_parse_arguments(ARG "" "LEVEL" "HEADERS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "PROGRAMS" "LEVEL" "HEADERS;DEPS" ${ARGN})
   if(NOT TARTAN_PRECOMPILE)
     return()
   endif()
   set(source ${PROJECT_BINARY_DIR}/precompiled/${name}.cc)
-  file(CONFIGURE OUTPUT ${source} CONTENT "// Owns the precompiled headers ${name}.\n" @ONLY)
-  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${source})
+  file(CONFIGURE OUTPUT ${source} CONTENT "int main() { return 0; }\n" @ONLY)
+  if(ARG_PROGRAMS)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+  else()
+    add_library(${name} OBJECT EXCLUDE_FROM_ALL ${source})
+  endif()
   target_compile_features(${name} PRIVATE cxx_std_20)
   target_compile_options(${name} PRIVATE ${TARTAN_WARNINGS} ${ARG_LEVEL})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})

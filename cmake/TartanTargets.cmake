@@ -8,7 +8,7 @@ set(tartan_common_headers ${TARTAN_STANDARD_HEADERS} ${TARTAN_ABSL_HEADERS})
 tartan_headers(tartan_headers_o2 HEADERS ${tartan_common_headers} DEPS ${tartan_common_deps})
 tartan_headers(tartan_headers_o1 LEVEL -O1 HEADERS ${tartan_common_headers} DEPS ${tartan_common_deps})
 if(TARTAN_BUILD_TESTS)
-  tartan_headers(tartan_headers_tests LEVEL -O1
+  tartan_headers(tartan_headers_tests PROGRAMS LEVEL -O1
                  HEADERS ${tartan_common_headers} <gmock/gmock.h> <gtest/gtest.h>
                  DEPS ${tartan_common_deps} GTest::gmock GTest::gtest)
 endif()

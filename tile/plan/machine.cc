@@ -12,8 +12,8 @@ constexpr double kCpuCyclesPerUs = 2500;
 constexpr double kGpuCyclesPerUs = 1500;
 constexpr double kCpuLaunchUs = 8;
 constexpr double kGpuLaunchUs = 2;
-constexpr double kCoreBytesPerCycle = 5;
-constexpr double kMultiplyAddsPerCycle = 2;
+constexpr double kFusedPerCycle = 2;
+constexpr double kUnfusedPerCycle = 1;
 // 160 ms of PoCL, over so many runs.
 constexpr double kCompileUs = 160000;
 constexpr double kRunsOfKernel = 8000;
@@ -29,18 +29,14 @@ Machine::Machine(const HardwareSettings& settings)
   launch_us = Or(settings.launch_us, is_cpu ? kCpuLaunchUs : kGpuLaunchUs);
   compile_us = kCompileUs / kRunsOfKernel;
   const double all = static_cast<double>(std::max<int64_t>(units, 1)) * cycles_per_us;
-  memory_bytes_per_us =
-      Or(settings.gbps * 1e3, all * (is_cpu ? kCoreBytesPerCycle : gpu::kMemoryBytesPerCycle));
+  memory_bytes_per_us = Or(settings.gbps * 1e3, all * gpu::kMemoryBytesPerCycle);
   const double operations =
       settings.gflops * 1e3 /
       (2 * all * static_cast<double>(std::max<int64_t>(settings.vector_width, 1)));
   // A core has a whole number of units for them.
-  operations_per_cycle =
-      settings.gflops > 0 ? std::max(std::round(operations), 1.0) : kMultiplyAddsPerCycle;
-}
-
-double Machine::MemoryBytesPerCycle() const {
-  return memory_bytes_per_us / (static_cast<double>(std::max<int64_t>(units, 1)) * cycles_per_us);
+  operations_per_cycle = settings.gflops > 0 ? std::max(std::round(operations), 1.0)
+                         : settings.has_fma  ? kFusedPerCycle
+                                             : kUnfusedPerCycle;
 }
 
 int64_t Machine::TaskCount(double cycles) const {

@@ -20,6 +20,9 @@ inline constexpr int kWideLanes = 8;  // elements two apart come out of two vect
 // What fills the first cache, and the second.
 inline constexpr double kL1BytesPerCycle = 32;
 inline constexpr double kL2BytesPerCycle = 28;
+// What is in neither of them comes so quickly. What calibration measures, a copy far beyond all
+// caches, is no substitute: most of what kernels read is in the third cache.
+inline constexpr double kMemoryBytesPerCycle = 5;
 // What one kernel writes and the next one reads, each: through the second and the third cache.
 // Measured on the tiles of Winograd's algorithm.
 inline constexpr double kHandedOnBytesPerCycle = 10;
@@ -58,14 +61,12 @@ struct Machine {
   // What a kernel more costs each run: the driver's time to compile it, spread over the runs that a
   // kernel is compiled for.
   double compile_us = 0;
-  double memory_bytes_per_us = 0;   // of the device
+  double memory_bytes_per_us = 0;   // of a GPU
   double operations_per_cycle = 0;  // vector multiply-adds of a core
 
   double Microseconds(double cycles) const { return cycles / cycles_per_us; }
   double LaunchCycles() const { return launch_us * cycles_per_us; }
   double CompileCycles() const { return compile_us * cycles_per_us; }
-  // A core's share, per cycle.
-  double MemoryBytesPerCycle() const;
   // Of a CPU: how many work-items `cycles` of work are worth, at least 1.
   int64_t TaskCount(double cycles) const;
 };

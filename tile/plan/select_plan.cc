@@ -14,21 +14,6 @@
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
-namespace {
-
-// A plan of squares turned in registers, where the kernel is a transpose.
-std::optional<PlannedKernel> TransposePlan(const poly::FlatContraction& flat,
-                                           const HardwareSettings& settings) {
-  if (flat.output_point_count() == 0) return std::nullopt;
-  const CpuKernel kernel(flat, settings);
-  std::optional<KernelPlan> plan = TransposingPlan(kernel);
-  if (!plan.has_value()) return std::nullopt;
-  const CpuCost cost = TransposingCost(kernel, *plan);
-  return PlannedKernel{
-      flat, *std::move(plan), {}, kernel.machine.Microseconds(cost.total()), cost.ToString()};
-}
-
-}  // namespace
 
 PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
                          const std::vector<bool>& is_constant) {

@@ -14,7 +14,7 @@ constexpr double kProductShare = 0.85;
 constexpr double kDirectShare = 0.75;
 constexpr double kTransformPerElement = 4;  // vector operations, loads and stores of a transform
 constexpr double kKernels = 4;              // instead of one
-constexpr double kLongKernels = 8;          // as many kernels take as long to compile as those more
+constexpr double kLongKernels = 12;         // as many kernels take as long to compile as those more
 // The model is not so exact that a smaller part of the direct kernel's time is a gain.
 constexpr double kLeastGain = 0.2;
 
@@ -36,7 +36,7 @@ double DirectCycles(const Problem& problem) {
                             kTaps /
                             (problem.vector * kDirectShare * problem.machine.operations_per_cycle);
   const double weights =
-      4 * problem.channels * problem.features * kTaps / problem.machine.MemoryBytesPerCycle();
+      4 * problem.channels * problem.features * kTaps / cpu::kMemoryBytesPerCycle;
   return std::max(arithmetic, weights);
 }
 
@@ -45,16 +45,15 @@ double WinogradCycles(const Problem& problem, double tiles, double points) {
   const double weights = 4 * problem.channels * problem.features * elements;
   const double arithmetic = problem.batch * tiles * problem.channels * problem.features * elements /
                             (problem.vector * kProductShare * problem.machine.operations_per_cycle);
-  double cycles = std::max(arithmetic, weights / problem.machine.MemoryBytesPerCycle());
+  double cycles = std::max(arithmetic, weights / cpu::kMemoryBytesPerCycle);
   const double transformed =
       problem.batch * tiles * (problem.channels + problem.features) * elements;
   cycles +=
       transformed * (kTransformPerElement / problem.vector + 2 * 4 / cpu::kHandedOnBytesPerCycle);
   if (!problem.weights_are_constant) {
-    cycles += weights / 4 * (kTransformPerElement + 2 * 4 / problem.machine.MemoryBytesPerCycle());
+    cycles += weights / 4 * (kTransformPerElement + 2 * 4 / cpu::kMemoryBytesPerCycle);
   }
-  return cycles + (kKernels - 1) * problem.machine.LaunchCycles() +
-         kLongKernels * problem.machine.CompileCycles();
+  return cycles + (kKernels - 1) * problem.machine.LaunchCycles();
 }
 
 }  // namespace
@@ -90,7 +89,9 @@ std::optional<WinogradTile> SelectWinogradTile(const poly::FlatContraction& flat
     least = cycles;
   }
   const double gain = DirectCycles(problem) - least;
-  if (use == Winograd::kAlways || gain >= kLeastGain * DirectCycles(problem)) return choice;
+  if (use == Winograd::kAlways || (gain >= kLeastGain * DirectCycles(problem) &&
+                                   gain >= kLongKernels * problem.machine.CompileCycles()))
+    return choice;
   return std::nullopt;
 }
 

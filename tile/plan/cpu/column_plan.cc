@@ -6,6 +6,7 @@
 
 #include "tile/plan/cpu/block_layout.h"
 #include "tile/plan/cpu/compute_cost.h"
+#include "tile/plan/cpu/cpu_cost.h"
 
 namespace tartan::plan {
 namespace {
@@ -91,7 +92,7 @@ class ColumnPlanner {
     for (const poly::Tensor& tensor : flat_.tensors) {
       bytes += static_cast<double>(tensor.shape.byte_size());
     }
-    cost.AddStreams(bytes, kernel_.machine.MemoryBytesPerCycle());
+    cost.AddStreams(bytes, cpu::kMemoryBytesPerCycle);
     return cost;
   }
 

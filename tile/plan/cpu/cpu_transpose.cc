@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cut_tasks.h"
 #include "tile/plan/cpu/streamed_stores.h"
 
@@ -67,21 +68,20 @@ int RowOfReads(const CpuKernel& kernel, int v) {
   return 2 * turned > all ? row : -1;
 }
 
-}  // namespace
-
-bool IsTransposingTile(const CpuKernel& kernel, const KernelPlan& plan) {
-  const int v = plan.vector_index;
-  if (kernel.flat.is_reduction() || v < 0 || !kernel.flat.store_guard.empty()) return false;
-  if (plan.unroll[v] > kMostVectors * plan.lanes) return false;
-  const int row = RowOfReads(kernel, v);
-  if (row < 0 || plan.unroll[row] != plan.lanes) return false;
-  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
-    if (i != v && i != row && plan.unroll[i] != 1) return false;
-  }
-  return true;
+CpuCost CostOf(const CpuKernel& kernel, const KernelPlan& plan) {
+  constexpr double kTurnCycles = 0.5;  // an element of a square of 8x8 and more
+  const double turning = kTurnCycles * std::max(8.0 / plan.lanes, 1.0);
+  CpuCost cost;
+  cost.epilogue = Points(kernel) * (turning * static_cast<double>(kernel.reads.size()) +
+                                    kernel.epilogue_operations / plan.lanes);
+  double bytes = 0;
+  for (const CpuKernel::Access& read : kernel.reads) bytes += Bytes(kernel, read);
+  for (const CpuKernel::Access& write : kernel.writes) bytes += Bytes(kernel, write);
+  cost.AddStreams(bytes, cpu::kMemoryBytesPerCycle);
+  return cost;
 }
 
-std::optional<KernelPlan> TransposingPlan(const CpuKernel& kernel) {
+std::optional<KernelPlan> FindPlan(const CpuKernel& kernel) {
   const poly::FlatContraction& flat = kernel.flat;
   if (flat.is_reduction() || HasChoices(kernel) || !flat.store_guard.empty() ||
       kernel.writes.size() != 1 || kernel.epilogue_operations > kMostOperations) {
@@ -108,20 +108,33 @@ std::optional<KernelPlan> TransposingPlan(const CpuKernel& kernel) {
     if (i != v && i != row) plan.order.push_back(i);
   }
   plan.order.insert(plan.order.end(), {v, row});
-  CutTasks(flat, kernel.machine.TaskCount(TransposingCost(kernel, plan).total()), &plan);
+  CutTasks(flat, kernel.machine.TaskCount(CostOf(kernel, plan).total()), &plan);
   return plan;
 }
 
-CpuCost TransposingCost(const CpuKernel& kernel, const KernelPlan& plan) {
-  constexpr double kTurnCycles = 0.5;  // an element
-  CpuCost cost;
-  cost.epilogue = Points(kernel) * (kTurnCycles * static_cast<double>(kernel.reads.size()) +
-                                    kernel.epilogue_operations / plan.lanes);
-  double bytes = 0;
-  for (const CpuKernel::Access& read : kernel.reads) bytes += Bytes(kernel, read);
-  for (const CpuKernel::Access& write : kernel.writes) bytes += Bytes(kernel, write);
-  cost.AddStreams(bytes, kernel.machine.MemoryBytesPerCycle());
-  return cost;
+}  // namespace
+
+bool IsTransposingTile(const CpuKernel& kernel, const KernelPlan& plan) {
+  const int v = plan.vector_index;
+  if (kernel.flat.is_reduction() || v < 0 || !kernel.flat.store_guard.empty()) return false;
+  if (plan.unroll[v] > kMostVectors * plan.lanes) return false;
+  const int row = RowOfReads(kernel, v);
+  if (row < 0 || plan.unroll[row] != plan.lanes) return false;
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    if (i != v && i != row && plan.unroll[i] != 1) return false;
+  }
+  return true;
+}
+
+std::optional<PlannedKernel> TransposePlan(const poly::FlatContraction& flat,
+                                           const HardwareSettings& settings) {
+  if (flat.output_point_count() == 0) return std::nullopt;
+  const CpuKernel kernel(flat, settings);
+  std::optional<KernelPlan> plan = FindPlan(kernel);
+  if (!plan.has_value()) return std::nullopt;
+  const CpuCost cost = CostOf(kernel, *plan);
+  return PlannedKernel{
+      flat, *std::move(plan), {}, kernel.machine.Microseconds(cost.total()), cost.ToString()};
 }
 
 }  // namespace tartan::plan

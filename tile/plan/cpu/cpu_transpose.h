@@ -5,7 +5,6 @@
 
 #include <optional>
 
-#include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
 #include "tile/plan/kernel_plan.h"
 
@@ -13,12 +12,10 @@ namespace tartan::plan {
 
 // Tiles of squares that are loaded along one index, turned in registers and stored along the other;
 // nothing where the kernel does not mostly read that way.
-std::optional<KernelPlan> TransposingPlan(const CpuKernel& kernel);
+std::optional<PlannedKernel> TransposePlan(const poly::FlatContraction& flat,
+                                           const HardwareSettings& settings);
 
 // The plan's tile is one of squares, whose number of vectors the registers need not hold at a time.
 bool IsTransposingTile(const CpuKernel& kernel, const KernelPlan& plan);
-
-// Of a plan with such a tile.
-CpuCost TransposingCost(const CpuKernel& kernel, const KernelPlan& plan);
 
 }  // namespace tartan::plan

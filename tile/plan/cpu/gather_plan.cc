@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "tile/base/match.h"
+#include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
+#include "tile/plan/cpu/cut_tasks.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
@@ -130,7 +132,7 @@ class GatherPlanner {
       bytes += points * static_cast<double>(write.bytes);
     }
     cost.epilogue += points * kernel_.epilogue_operations / kLanes;
-    cost.AddStreams(bytes, kernel_.machine.MemoryBytesPerCycle());
+    cost.AddStreams(bytes, cpu::kMemoryBytesPerCycle);
     return cost;
   }
 

@@ -330,7 +330,7 @@ void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cos
   const std::array<double, 2> caches = UsableBytes(kernel.settings);
   const std::array<double, 3> sizes = {caches[0], caches[1], cpu::kL3Bytes};
   const std::array<double, 3> rates = {cpu::kL1BytesPerCycle, cpu::kL2BytesPerCycle,
-                                       kernel.machine.MemoryBytesPerCycle()};
+                                       cpu::kMemoryBytesPerCycle};
   for (size_t cache = 0; cache < sizes.size(); ++cache) {
     cost->memory[cache] = nest.Moved(sizes[cache], cache) / rates[cache];
   }

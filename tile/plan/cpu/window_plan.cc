@@ -139,7 +139,7 @@ class WindowPlanner {
     for (const poly::Output& output : flat_.outputs) {
       bytes += static_cast<double>(output.shape.byte_size());
     }
-    cost.AddStreams(bytes, kernel_.machine.MemoryBytesPerCycle());
+    cost.AddStreams(bytes, cpu::kMemoryBytesPerCycle);
     return cost;
   }
 

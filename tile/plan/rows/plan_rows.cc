@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tile/plan/cpu/cpu_candidates.h"
+#include "tile/plan/cpu/cpu_transpose.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/rows/row_loops.h"
 
@@ -14,6 +15,8 @@ namespace {
 
 // Blocks that have so many rows are tried.
 constexpr int64_t kBlocks[] = {1, 4, 16, 64};
+constexpr int64_t kItemsPerCore =
+    2 * cpu::kTasksPerCore;            // they are short, and the last is waited for
 constexpr double kJoinedFactor = 0.3;  // what is left of a stage's cost within another's loop
 
 // About `count` rows, neighbours in the last axes.
@@ -47,7 +50,9 @@ PlannedKernel PlanStage(const poly::RowBlock& block, const HardwareSettings& set
   PlannedKernel best = {flat, ScalarPlan(flat, 1), {}, 0, ""};
   double least = std::numeric_limits<double>::infinity();
   const std::vector<bool> is_constant(flat.tensors.size(), false);
-  for (PlannedKernel& planned : CpuCandidates(flat, alone, is_constant, kCandidates)) {
+  std::vector<PlannedKernel> candidates = CpuCandidates(flat, alone, is_constant, kCandidates);
+  if (auto transpose = TransposePlan(flat, alone)) candidates.push_back(*std::move(transpose));
+  for (PlannedKernel& planned : candidates) {
     const double cost = planned.predicted_us * (HasTail(flat, planned.plan) ? kTailCost : 1);
     // A block's private memory has a place in whole kernels only.
     if (!planned.packed.empty() || planned.plan.block || cost >= least) continue;
@@ -115,7 +120,7 @@ RowPlan PlanRows(const std::vector<int64_t>& rows, const std::vector<poly::RowKe
   RowPlan best;
   for (int64_t count : kBlocks) {
     const bool is_first = best.stages.empty();
-    if (!is_first && (count * cpu::kTasksPerCore * settings.compute_units > all ||
+    if (!is_first && (count * kItemsPerCore * settings.compute_units > all ||
                       2 * count * row_bytes > settings.l2_bytes)) {
       break;
     }
@@ -127,7 +132,7 @@ RowPlan PlanRows(const std::vector<int64_t>& rows, const std::vector<poly::RowKe
   const double item_us = Machine(settings).Microseconds(cpu::kTaskCycles);
   const auto wanted = static_cast<int64_t>(item_us / std::max(block_us, 1e-3));
   best.item_blocks = std::clamp<int64_t>(
-      wanted, 1, std::max<int64_t>(blocks / (cpu::kTasksPerCore * settings.compute_units), 1));
+      wanted, 1, std::max<int64_t>(blocks / (kItemsPerCore * settings.compute_units), 1));
   return best;
 }
 
