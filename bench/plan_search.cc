@@ -149,7 +149,7 @@ absl::StatusOr<PlanSearchResult> SearchPlans(const Problem& problem, int most,
     const plan::PlannedKernel& plan = plans[position];
     TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, subject.Compile(kernel, &plan));
     TARTAN_ASSIGN_OR_RETURN(const double ms, LeastMs(*engine));
-    result.trials.push_back({plan.plan.ToString(plan.flat), plan.predicted_us, ms});
+    result.trials.push_back({plan::ToString(plan.plan, plan.flat), plan.predicted_us, ms});
     TARTAN_ASSIGN_OR_RETURN(const HostTensor output, engine->Output());
     if (const double error = MaxError(output, expected); error > kTolerance) {
       return absl::DataLossError(absl::StrFormat(

@@ -41,8 +41,8 @@ CandidateRecorder(int count, const HardwareSettings& settings, const codegen::Di
     for (const PlannedKernel& planned : plans) {
       const compiler::KernelList list =
           compiler::CompileKernel(merged, planned, is_constant, options).value();
-      absl::StrAppend(text, "  ", planned.flat.name, ": ", planned.plan.ToString(planned.flat),
-                      "\n    ", planned.cost, "\n    ",
+      absl::StrAppend(text, "  ", planned.flat.name, ": ",
+                      plan::ToString(planned.plan, planned.flat), "\n    ", planned.cost, "\n    ",
                       AfterStoring(flat, settings, is_constant, planned), ", kernels ",
                       Digest(codegen::WriteProgram(list.kernels, dialect)), "\n");
     }

@@ -52,7 +52,7 @@ const Sizes& LongFunctions() {
        "ValueId UnaryGradient(Emitter& e, ScalarOp op, ValueId x, ValueId y, ValueId g) {",
        62},
       {"tile/plan/cpu/compute_cost.cc: "
-       "CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {",
+       "CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {",
        62},
   };
   return functions;

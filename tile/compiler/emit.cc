@@ -120,7 +120,8 @@ class Emitter {
     const plan::PlannedKernel& planned = launch.planned;
     const poly::FlatContraction& flat = planned.flat;
     hooks_.Dump("plan", [&] {
-      return absl::StrCat(flat.name, ": ", planned.plan.ToString(flat), "\n  ", planned.cost, "\n");
+      return absl::StrCat(flat.name, ": ", plan::ToString(planned.plan, flat), "\n  ", planned.cost,
+                          "\n");
     });
     LaunchStep step;
     for (ValueId output : launch.outputs) step.buffers.push_back(BufferOf(output));

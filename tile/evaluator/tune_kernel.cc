@@ -151,7 +151,7 @@ class Tuning {
   // Builds a plan, runs it and compares; of the first, the result is what others are compared with.
   absl::Status Add(plan::PlannedKernel planned) {
     const bool is_first = trials_.empty();
-    const std::string text = planned.plan.ToString(planned.flat);
+    const std::string text = plan::ToString(planned.plan, planned.flat);
     Trial trial = {std::move(planned), nullptr};
     std::string difference;
     const absl::Status prepared = Prepare(&trial, &difference);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/lower/lower_kernel.h"
 
+#include "tile/base/match.h"
 #include "tile/lower/cpu/task_kernel.h"
 #include "tile/lower/gpu/group_kernel.h"
 
@@ -8,8 +9,9 @@ namespace tartan::lower {
 
 loop::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
                          const std::string& name, const LowerOptions& options) {
-  return plan.group ? LowerGroupKernel(flat, *plan.group, name, options)
-                    : LowerTaskKernel(flat, plan, name, options);
+  return Match(
+      plan, [&](const plan::CpuPlan& tasks) { return LowerTaskKernel(flat, tasks, name, options); },
+      [&](const plan::GpuPlan& groups) { return LowerGroupKernel(flat, groups, name, options); });
 }
 
 }  // namespace tartan::lower

@@ -18,7 +18,7 @@ constexpr int64_t kMaxBlockVectors = 16;
 
 class PlanCheck {
  public:
-  PlanCheck(const poly::FlatContraction& flat, const KernelPlan& plan,
+  PlanCheck(const poly::FlatContraction& flat, const CpuPlan& plan,
             const HardwareSettings& settings)
       : flat_(flat), plan_(plan), settings_(settings) {}
 
@@ -136,13 +136,13 @@ class PlanCheck {
   }
 
   const poly::FlatContraction& flat_;
-  const KernelPlan& plan_;
+  const CpuPlan& plan_;
   const HardwareSettings& settings_;
 };
 
 }  // namespace
 
-std::string WhatIsWrong(const poly::FlatContraction& flat, const KernelPlan& plan,
+std::string WhatIsWrong(const poly::FlatContraction& flat, const CpuPlan& plan,
                         const HardwareSettings& settings) {
   return PlanCheck(flat, plan, settings).Run();
 }

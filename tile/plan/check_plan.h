@@ -5,14 +5,14 @@
 #include <string>
 
 #include "tile/base/hardware_settings.h"
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
 
-// What keeps LowerKernel from making a right kernel of a plan without a group plan, or the device
+// What keeps LowerKernel from making a right kernel of a plan, or the device
 // from running it: "" or what is wrong. `flat` is the kernel with its operands packed.
-std::string WhatIsWrong(const poly::FlatContraction& flat, const KernelPlan& plan,
+std::string WhatIsWrong(const poly::FlatContraction& flat, const CpuPlan& plan,
                         const HardwareSettings& settings);
 
 // Whether `access` of a kernel can be packed along `index` in blocks of that size.

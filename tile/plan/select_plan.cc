@@ -10,7 +10,7 @@
 #include "tile/plan/cpu/cpu_transpose.h"
 #include "tile/plan/cpu/gather_plan.h"
 #include "tile/plan/cpu/window_plan.h"
-#include "tile/plan/gpu/gpu_plans.h"
+#include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
@@ -24,7 +24,7 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
                                           const HardwareSettings& settings,
                                           const std::vector<bool>& is_constant, int count) {
   const poly::FlatContraction merged = poly::MergeIndices(flat);
-  if (settings.threads > 1) return GpuPlans(merged, settings, count);
+  if (settings.threads > 1) return GpuCandidates(merged, settings, count);
   std::vector<PlannedKernel> plans;
   for (const auto& propose : {TransposePlan, ColumnPlan, GatherPlan, WindowPlan}) {
     if (std::optional<PlannedKernel> plan = propose(merged, settings)) {

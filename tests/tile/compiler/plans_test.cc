@@ -21,7 +21,7 @@
 namespace tartan::compiler {
 namespace {
 
-using plan::KernelPlan;
+using plan::CpuPlan;
 using plan::PlannedKernel;
 
 int64_t FromEnvironment(const char* name, int64_t otherwise) {
@@ -90,8 +90,8 @@ class RandomPlanner {
   int64_t Below(int64_t bound) { return static_cast<int64_t>(random_() % bound); }
   int Lanes() { return 2 << Below(3); }
 
-  KernelPlan RandomPlan(const poly::FlatContraction& flat) {
-    KernelPlan plan = plan::ScalarPlan(flat, 1);
+  CpuPlan RandomPlan(const poly::FlatContraction& flat) {
+    CpuPlan plan = plan::ScalarPlan(flat, 1);
     const int count = static_cast<int>(flat.indices.size());
     const bool is_flag = flat.is_reduction() && flat.accumulator_type == DataType::kBool;
     const int v = count > 0 ? static_cast<int>(Below(count)) : -1;
@@ -128,7 +128,7 @@ class RandomPlanner {
     return plan;
   }
 
-  plan::BlockPlan RandomBlock(const poly::FlatContraction& flat, const KernelPlan& plan) {
+  plan::BlockPlan RandomBlock(const poly::FlatContraction& flat, const CpuPlan& plan) {
     plan::BlockPlan block;
     block.level = static_cast<int>(Below(flat.output_index_count + 1));
     for (int i = flat.output_index_count; i < static_cast<int>(flat.indices.size()); ++i) {
@@ -185,7 +185,7 @@ TEST_P(PlanTest, RandomPlansComputeTheSame) {
     CompileHooks hooks;
     hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>&) {
       PlannedKernel planned = planner.Plan(flat);
-      plans += "\n" + planned.plan.ToString(planned.flat);
+      plans += "\n" + plan::ToString(planned.plan, planned.flat);
       return planned;
     };
     Check(options, hooks, " under seed " + std::to_string(seed) + plans);

@@ -153,9 +153,10 @@ TEST_P(GroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   compiler::CompileHooks hooks;
   hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
     plan::PlannedKernel planned = plan::PlanKernel(flat, Gpu(), constant);
-    EXPECT_TRUE(planned.plan.group.has_value());
-    if (planned.plan.group) planned.plan.group->buffering = GetParam().buffering;
-    absl::StrAppend(&plan, planned.plan.ToString(planned.flat), "\n");
+    auto* const groups = std::get_if<plan::GpuPlan>(&planned.plan);
+    EXPECT_NE(groups, nullptr);
+    if (groups != nullptr) groups->buffering = GetParam().buffering;
+    absl::StrAppend(&plan, plan::ToString(planned.plan, planned.flat), "\n");
     return planned;
   };
   const auto list = compiler::Compile(program, options, hooks);

@@ -154,17 +154,17 @@ class GroupKernelTest : public testing::TestWithParam<TestProgram> {
       auto planned = plan::PlanCandidates(flat, Gpu(), constant, kCandidates);
       found |= static_cast<int>(planned.size()) > candidate;
       plan::PlannedKernel kernel = planned[std::min<size_t>(candidate, planned.size() - 1)];
-      if (kernel.plan.group) {
+      if (auto* const groups = std::get_if<plan::GpuPlan>(&kernel.plan)) {
         // Two tiles where there is room for them.
-        const plan::Buffering own = kernel.plan.group->buffering;
-        kernel.plan.group->buffering = buffering;
+        const plan::Buffering own = groups->buffering;
+        groups->buffering = buffering;
         if (buffering == plan::Buffering::kDouble &&
-            !plan::WhatIsWrong(kernel.flat, *kernel.plan.group, Gpu()).empty()) {
-          kernel.plan.group->buffering = own;
+            !plan::WhatIsWrong(kernel.flat, *groups, Gpu()).empty()) {
+          groups->buffering = own;
         }
-        EXPECT_EQ(plan::WhatIsWrong(kernel.flat, *kernel.plan.group, Gpu()), "");
+        EXPECT_EQ(plan::WhatIsWrong(kernel.flat, *groups, Gpu()), "");
       }
-      absl::StrAppend(&plans, kernel.plan.ToString(kernel.flat), "\n");
+      absl::StrAppend(&plans, plan::ToString(kernel.plan, kernel.flat), "\n");
       return kernel;
     };
     const auto list = compiler::Compile(program, options, hooks);

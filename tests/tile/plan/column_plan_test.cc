@@ -26,8 +26,8 @@ HardwareSettings Settings() {
 }
 
 // The plan of a program's only kernel; nothing where this file has none.
-std::optional<KernelPlan> PlanOf(const TestProgram& program) {
-  std::optional<KernelPlan> found;
+std::optional<CpuPlan> PlanOf(const TestProgram& program) {
+  std::optional<CpuPlan> found;
   compiler::CompileOptions options;
   options.settings = Settings();
   compiler::CompileHooks hooks;

@@ -22,8 +22,8 @@ TestProgram Gather(int64_t rows, int64_t columns, int64_t axis) {
           9};
 }
 
-std::optional<KernelPlan> PlanOf(const TestProgram& program) {
-  std::optional<KernelPlan> found;
+std::optional<CpuPlan> PlanOf(const TestProgram& program) {
+  std::optional<CpuPlan> found;
   compiler::CompileOptions options;
   compiler::CompileHooks hooks;
   hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {

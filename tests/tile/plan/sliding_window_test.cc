@@ -21,8 +21,8 @@ poly::FlatContraction Line(int64_t outputs, int64_t window, int64_t stride, int6
   return flat;
 }
 
-KernelPlan Tiled(const poly::FlatContraction& flat, int64_t tile) {
-  KernelPlan plan = ScalarPlan(flat, 1);
+CpuPlan Tiled(const poly::FlatContraction& flat, int64_t tile) {
+  CpuPlan plan = ScalarPlan(flat, 1);
   plan.unroll = {tile, flat.indices[1].range};
   plan.task[0] = flat.indices[0].range;
   return plan;
@@ -61,7 +61,7 @@ TEST(InnerTiles, AreNoneWhereEveryTileIsAnEdge) {
 
 TEST(InnerTiles, AreNotToldWhereTheWindowIsALoop) {
   const poly::FlatContraction flat = Line(28, 3, 1, 1, 28);
-  KernelPlan plan = Tiled(flat, 7);
+  CpuPlan plan = Tiled(flat, 7);
   plan.unroll[1] = 1;
   EXPECT_FALSE(InnerTiles(flat, plan, 0).has_value());
 }
@@ -81,7 +81,7 @@ TEST(DistinctElements, CountsWhatNeighboursShareOnce) {
 
 TEST(DistinctElements, CountsVectors) {
   const poly::FlatContraction flat = Line(32, 3, 1, 1, 32);
-  KernelPlan plan = Tiled(flat, 16);
+  CpuPlan plan = Tiled(flat, 16);
   plan.vector_index = 0;
   plan.lanes = 8;
   EXPECT_EQ(DistinctElements(plan, {1, 1}), 6);

@@ -79,7 +79,7 @@ TEST_P(EveryProgram, KeepsWhatThePlannerProposes) {
            PlanCandidates(kernel.flat, settings, kernel.is_constant, count)) {
         TuningDatabase book;
         ASSERT_TRUE(book.Keep(kernel.flat, settings, kernel.is_constant, candidate, 1, 2))
-            << poly::ToString(kernel.flat) << candidate.plan.ToString(candidate.flat);
+            << poly::ToString(kernel.flat) << plan::ToString(candidate.plan, candidate.flat);
         const auto found =
             TuningDatabase::Parse(book.Serialize()).Find(kernel.flat, settings, kernel.is_constant);
         ASSERT_TRUE(found.has_value());
@@ -97,7 +97,7 @@ TEST(TuningDatabase, KeepsPlansOfWorkGroups) {
   const auto plans = PlanCandidates(kernel.flat, Gpu(), kernel.is_constant, 4);
   ASSERT_GT(plans.size(), 1u);
   for (const PlannedKernel& planned : plans) {
-    ASSERT_TRUE(planned.plan.group.has_value());
+    ASSERT_TRUE(std::holds_alternative<GpuPlan>(planned.plan));
     TuningDatabase book;
     ASSERT_TRUE(book.Keep(kernel.flat, Gpu(), kernel.is_constant, planned, 1, 2));
     ExpectEqual(*book.Find(kernel.flat, Gpu(), kernel.is_constant), planned);
@@ -159,7 +159,7 @@ TEST(TuningDatabase, ForgetsAndReplaces) {
 TEST(StoredPlan, IsRefusedWhereItCannotBe) {
   const Kernel kernel = ProductKernel();
   const poly::FlatContraction merged = poly::MergeIndices(kernel.flat);
-  KernelPlan plan = ScalarPlan(merged, 1);
+  CpuPlan plan = ScalarPlan(merged, 1);
   plan.vector_index = 1;
   plan.lanes = 8;
   plan.unroll[1] = plan.task[1] = 8;
@@ -195,7 +195,7 @@ TEST(StoredPlan, IsRefusedWhereItCannotBe) {
 TEST(StoredPlan, KeepsABlockAndRefusesOneThatCannotBe) {
   const Kernel kernel = ProductKernel();
   const poly::FlatContraction merged = poly::MergeIndices(kernel.flat);
-  KernelPlan plan = ScalarPlan(merged, 1);
+  CpuPlan plan = ScalarPlan(merged, 1);
   plan.vector_index = 1;
   plan.lanes = 8;
   plan.unroll[1] = 16;
@@ -204,7 +204,7 @@ TEST(StoredPlan, KeepsABlockAndRefusesOneThatCannotBe) {
   const proto::StoredPlan right = ToProto({merged, plan, {}, 0, ""});
   const auto found = FromProto(right, merged, Cpu());
   ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(found->plan, plan);
+  EXPECT_EQ(found->plan, KernelPlan(plan));
   const auto refused = [&](const std::function<void(proto::StoredPlan::Block*)>& change) {
     proto::StoredPlan stored = right;
     change(stored.mutable_block());

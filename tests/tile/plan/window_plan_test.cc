@@ -54,8 +54,8 @@ TEST(WindowPlan, MasksTheEdgesOfAPool) {
   const auto planned = WindowPlan(kernel, settings);
   ASSERT_TRUE(planned.has_value());
   EXPECT_TRUE(planned->is_unrolled);
-  EXPECT_TRUE(planned->plan.masks_lanes);
-  EXPECT_EQ(planned->plan.lanes, 8);
+  EXPECT_TRUE(std::get<CpuPlan>(planned->plan).masks_lanes);
+  EXPECT_EQ(std::get<CpuPlan>(planned->plan).lanes, 8);
 }
 
 // Each of the four neighbours in a square of the input has windows of its own.
@@ -65,7 +65,9 @@ TEST(WindowPlan, ComputesNeighboursOfAPoolsGradientSideBySide) {
   settings.vector_width = 8;
   const auto planned = WindowPlan(kernel, settings);
   ASSERT_TRUE(planned.has_value());
-  EXPECT_EQ(std::count(planned->plan.unroll.begin(), planned->plan.unroll.end(), 2), 2);
+  EXPECT_EQ(std::count(std::get<CpuPlan>(planned->plan).unroll.begin(),
+                       std::get<CpuPlan>(planned->plan).unroll.end(), 2),
+            2);
 }
 
 TEST(WindowPlan, LeavesProductsToRegisterTiles) {

@@ -47,7 +47,7 @@ ExprPtr All(const IndexEmitter& indices, const std::vector<math::RangeConstraint
 }
 
 std::vector<Position> OutputPositions(const poly::FlatContraction& flat,
-                                      const plan::KernelPlan& plan) {
+                                      const plan::CpuPlan& plan) {
   std::vector<Position> positions = {Position(flat.indices.size(), 0)};
   auto spread = [&](int index, int64_t step) {
     std::vector<Position> spread_positions;
@@ -68,7 +68,7 @@ std::vector<Position> OutputPositions(const poly::FlatContraction& flat,
   return positions;
 }
 
-Reduction::Reduction(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+Reduction::Reduction(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                      IndexEmitter& indices, const std::vector<std::string>& names,
                      const TaskBlock* block)
     : flat_(flat),

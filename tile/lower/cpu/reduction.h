@@ -10,7 +10,7 @@
 #include "tile/lower/cpu/sum_runs.h"
 #include "tile/lower/cpu/task_block.h"
 #include "tile/lower/expr_emitter.h"
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {
@@ -19,7 +19,7 @@ class Reduction {
  public:
   // `indices` has the begins of the tile along the output indices; `names` are those of loop
   // variables. `block` is that of the plan, or null.
-  Reduction(const poly::FlatContraction& flat, const plan::KernelPlan& plan, IndexEmitter& indices,
+  Reduction(const poly::FlatContraction& flat, const plan::CpuPlan& plan, IndexEmitter& indices,
             const std::vector<std::string>& names, const TaskBlock* block = nullptr);
 
   // Constraints that hold in the tiles emitted from now on.
@@ -96,7 +96,7 @@ class Reduction {
   std::vector<math::RangeConstraint> OpenConstraints() const;
 
   const poly::FlatContraction& flat_;
-  const plan::KernelPlan& plan_;
+  const plan::CpuPlan& plan_;
   IndexEmitter& indices_;
   const std::vector<std::string>& names_;
   const TaskBlock* const block_;
@@ -109,8 +109,7 @@ class Reduction {
 };
 
 // The positions of a plan's register tile over output indices, the vector index varying fastest.
-std::vector<Position> OutputPositions(const poly::FlatContraction& flat,
-                                      const plan::KernelPlan& plan);
+std::vector<Position> OutputPositions(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
 // The value that changes nothing when aggregated.
 loop::ExprPtr Identity(Aggregation aggregation, DataType type);

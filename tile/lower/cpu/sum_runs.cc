@@ -16,7 +16,7 @@ constexpr int64_t kLongSum = 4 * kLongRun;
 constexpr int64_t kFewAccumulators = 4;
 
 // Steps of a plan's loop over so many values of a reduced index.
-int64_t StepsOf(const plan::KernelPlan& plan, int i, int64_t range) {
+int64_t StepsOf(const plan::CpuPlan& plan, int i, int64_t range) {
   return std::max<int64_t>(1, range / std::max<int64_t>(1, plan.unroll[i]));
 }
 
@@ -30,7 +30,7 @@ int64_t StepsInRun(int64_t steps, int64_t longest) {
   return (steps + least - 1) / least;
 }
 
-bool HasFewAccumulators(const poly::FlatContraction& flat, const plan::KernelPlan& plan) {
+bool HasFewAccumulators(const poly::FlatContraction& flat, const plan::CpuPlan& plan) {
   int64_t count = 1;
   for (int i = 0; i < static_cast<int>(flat.indices.size()); ++i) {
     if (i < flat.output_index_count || i == plan.vector_index) count *= plan.unroll[i];
@@ -47,7 +47,7 @@ int64_t LongestRun(int64_t all, bool are_few) {
 
 }  // namespace
 
-SumRuns DivideSum(const poly::FlatContraction& flat, const plan::KernelPlan& plan) {
+SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan) {
   if (flat.aggregation != Aggregation::kSum || flat.accumulator_type != DataType::kFloat32)
     return {};
   int64_t inside = 1;  // numbers for each accumulator within a step

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {
@@ -23,6 +23,6 @@ struct SumRuns {
 // 128, else into runs of 64, or of 128 from 512 on, at most. A run costs a load, an addition and a
 // store of each accumulator, 1 to 3 % of its time. A tile with few accumulators keeps those of runs
 // in registers: it has runs of 16 from 32 numbers on, and within longer ones.
-SumRuns DivideSum(const poly::FlatContraction& flat, const plan::KernelPlan& plan);
+SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
 }  // namespace tartan::lower

@@ -16,7 +16,7 @@ class StagedCopy {
   StagedCopy(const TaskBlock& block, const TaskBlock::Staged& staged,
              const std::vector<TaskBlock::Task>& tasks)
       : block_(block), staged_(staged), tasks_(tasks), indices_(block.indices_) {
-    const plan::KernelPlan& plan = block.plan_;
+    const plan::CpuPlan& plan = block.plan_;
     const int v = plan.vector_index;
     in_vectors_ = v >= 0 && staged.from.coefficient(v) == math::Rational(1);
     offsets_.assign(plan.task.size(), Number(0));
@@ -46,7 +46,7 @@ class StagedCopy {
     int index;
   };
 
-  const plan::KernelPlan& plan() const { return block_.plan_; }
+  const plan::CpuPlan& plan() const { return block_.plan_; }
   ExprPtr Number(int64_t value) const { return indices_.Number(value); }
   int64_t Range(int i) const { return block_.flat_.indices[i].range; }
 
@@ -124,7 +124,7 @@ class StagedCopy {
   std::vector<ExprPtr> places_;   // terms of the position within it
 };
 
-TaskBlock::TaskBlock(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+TaskBlock::TaskBlock(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                      const IndexEmitter& indices, const std::vector<std::string>& names)
     : flat_(flat),
       plan_(plan),

@@ -11,7 +11,7 @@
 #include "tile/loop/loop_ir.h"
 #include "tile/lower/expr_emitter.h"
 #include "tile/plan/cpu/block_layout.h"
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {
@@ -19,7 +19,7 @@ namespace tartan::lower {
 class TaskBlock {
  public:
   // Requires: plan.block. `names` are those of loop variables.
-  TaskBlock(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+  TaskBlock(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
             const IndexEmitter& indices, const std::vector<std::string>& names);
 
   // Where the work-item's task begins and ends along an output index.
@@ -71,7 +71,7 @@ class TaskBlock {
   loop::StmtPtr Fill(const Staged& staged, const std::vector<Task>& tasks) const;
 
   const poly::FlatContraction& flat_;
-  const plan::KernelPlan& plan_;
+  const plan::CpuPlan& plan_;
   const plan::BlockPlan& block_;
   const IndexEmitter& indices_;
   const std::vector<std::string>& names_;

@@ -33,7 +33,7 @@ std::vector<std::string> UniqueNames(const poly::FlatContraction& flat) {
 
 class TaskLowerer {
  public:
-  TaskLowerer(const poly::FlatContraction& flat, const plan::KernelPlan& plan, DataType index_type)
+  TaskLowerer(const poly::FlatContraction& flat, const plan::CpuPlan& plan, DataType index_type)
       : flat_(flat), plan_(plan), indices_(flat, index_type), names_(UniqueNames(flat)) {
     if (plan.block) block_.emplace(flat, plan, indices_, names_);
     if (flat.is_reduction()) {
@@ -233,7 +233,7 @@ class TaskLowerer {
   }
 
   const poly::FlatContraction& flat_;
-  const plan::KernelPlan& plan_;
+  const plan::CpuPlan& plan_;
   IndexEmitter indices_;
   const std::vector<std::string> names_;
   std::optional<TaskBlock> block_;
@@ -246,7 +246,7 @@ class TaskLowerer {
 
 }  // namespace
 
-loop::Kernel LowerTaskKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+loop::Kernel LowerTaskKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                              const std::string& name, const LowerOptions& options) {
   // Where a loop is over a part of an index alone, or much is loaded between two steps of it, LLVM
   // extends every 32-bit position to 64 bits within the loop.
@@ -255,12 +255,12 @@ loop::Kernel LowerTaskKernel(const poly::FlatContraction& flat, const plan::Kern
   return TaskLowerer(flat, plan, is_wide ? DataType::kInt64 : DataType::kInt32).Lower(name);
 }
 
-VectorLoop LowerVectorLoop(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+VectorLoop LowerVectorLoop(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                            const std::vector<ExprPtr>& begins, const ExprPtr& position) {
   return TaskLowerer(flat, plan, position->type.element).LowerVectorLoop(begins, position);
 }
 
-loop::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+loop::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                         const std::vector<ExprPtr>& begins, DataType index_type) {
   return TaskLowerer(flat, plan, index_type).LowerTask(begins);
 }

@@ -8,18 +8,18 @@
 
 #include "tile/loop/loop_ir.h"
 #include "tile/lower/lower_options.h"
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {
 
-// Parameters as in LowerKernel. The plan has no `group`.
-loop::Kernel LowerTaskKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+// Parameters as in LowerKernel.
+loop::Kernel LowerTaskKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                              const std::string& name, const LowerOptions& options);
 
 // The statements for one task that begins at `begins` in the output indices. Parameters are called
-// as there; the plan has no `block` and no `group`. Index arithmetic is done in `index_type`.
-loop::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+// as there; the plan has no `block`. Index arithmetic is done in `index_type`.
+loop::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                         const std::vector<loop::ExprPtr>& begins, DataType index_type);
 
 // A kernel's part in a loop along one index that several kernels walk together.
@@ -34,7 +34,7 @@ struct VectorLoop {
 // The loop along plan.vector_index of a kernel for which plan::CanWalk holds, in steps of its tile
 // as far as whole tiles go; `position` is the loop's variable. The other indices are at `begins`
 // (per output index).
-VectorLoop LowerVectorLoop(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+VectorLoop LowerVectorLoop(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                            const std::vector<loop::ExprPtr>& begins, const loop::ExprPtr& position);
 
 }  // namespace tartan::lower

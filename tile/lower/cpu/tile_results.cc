@@ -21,7 +21,7 @@ StmtPtr Guarded(const ExprPtr& condition, std::vector<StmtPtr> statements) {
 
 }  // namespace
 
-TileResults::TileResults(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+TileResults::TileResults(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                          IndexEmitter& indices, Reduction* reduction)
     : flat_(flat),
       plan_(plan),

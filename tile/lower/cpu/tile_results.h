@@ -11,7 +11,7 @@
 #include "tile/lower/cpu/reduction.h"
 #include "tile/lower/cpu/tile_store.h"
 #include "tile/lower/expr_emitter.h"
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {
@@ -20,8 +20,8 @@ class TileResults {
  public:
   // `indices` has the begins of the tile. `reduction` is that of the kernel, or null. All outlive
   // the object.
-  TileResults(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
-              IndexEmitter& indices, Reduction* reduction);
+  TileResults(const poly::FlatContraction& flat, const plan::CpuPlan& plan, IndexEmitter& indices,
+              Reduction* reduction);
 
   // For the tile where `indices` is. Where conditions on the outputs differ between lanes, the
   // tiles in which all of them hold are computed in vectors, the others lane by lane.
@@ -51,7 +51,7 @@ class TileResults {
                        std::vector<loop::StmtPtr>* statements) const;
 
   const poly::FlatContraction& flat_;
-  const plan::KernelPlan& plan_;
+  const plan::CpuPlan& plan_;
   IndexEmitter& indices_;
   Reduction* const reduction_;
   const std::vector<Position> positions_;

@@ -14,7 +14,7 @@ using loop::StmtPtr;
 
 }  // namespace
 
-TileStore::TileStore(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+TileStore::TileStore(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                      const IndexEmitter& indices)
     : flat_(flat),
       plan_(plan),

@@ -9,7 +9,7 @@
 
 #include "tile/loop/loop_ir.h"
 #include "tile/lower/expr_emitter.h"
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {
@@ -17,7 +17,7 @@ namespace tartan::lower {
 class TileStore {
  public:
   // `indices` has the begins of the tile.
-  TileStore(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+  TileStore(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
             const IndexEmitter& indices);
 
   // All positions of the tile are stored into one block, from here on: vectors of elements two
@@ -43,7 +43,7 @@ class TileStore {
   bool IsStreamed(size_t output, const math::Affine& poly) const;
 
   const poly::FlatContraction& flat_;
-  const plan::KernelPlan& plan_;
+  const plan::CpuPlan& plan_;
   const IndexEmitter& indices_;
   poly::FlatAccess output_poly_;
   const int between_;

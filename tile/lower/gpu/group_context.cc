@@ -11,7 +11,7 @@ namespace tartan::lower {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
-GroupContext::GroupContext(const poly::FlatContraction& flat, const plan::GroupPlan& plan,
+GroupContext::GroupContext(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                            DataType index_type)
     : flat_(flat), plan_(plan), padded_(flat), index_type_(index_type) {
   std::set<std::string> taken;

@@ -10,7 +10,7 @@
 
 #include "tile/loop/build.h"
 #include "tile/lower/expr_emitter.h"
-#include "tile/plan/gpu/group_plan.h"
+#include "tile/plan/gpu/gpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {
@@ -19,12 +19,12 @@ namespace tartan::lower {
 // the work-item's share of it does, `offset` which of its own values.
 class GroupContext {
  public:
-  GroupContext(const poly::FlatContraction& flat, const plan::GroupPlan& plan, DataType index_type);
+  GroupContext(const poly::FlatContraction& flat, const plan::GpuPlan& plan, DataType index_type);
 
   const poly::FlatContraction& flat() const { return flat_; }
   // The same with ranges rounded up to whole tiles: what index values really reach.
   const poly::FlatContraction& padded() const { return padded_; }
-  const plan::GroupPlan& plan() const { return plan_; }
+  const plan::GpuPlan& plan() const { return plan_; }
   int index_count() const { return static_cast<int>(flat_.indices.size()); }
   int output_count() const { return flat_.output_index_count; }
   bool is_output(int i) const { return i < output_count(); }
@@ -69,7 +69,7 @@ class GroupContext {
 
  private:
   const poly::FlatContraction& flat_;
-  const plan::GroupPlan& plan_;
+  const plan::GpuPlan& plan_;
   poly::FlatContraction padded_;
   const DataType index_type_;
   std::vector<std::string> names_;

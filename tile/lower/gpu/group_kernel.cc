@@ -17,7 +17,7 @@ using loop::StmtPtr;
 
 constexpr int64_t kNarrowLimit = int64_t{1} << 31;
 
-DataType IndexTypeFor(const poly::FlatContraction& flat, const plan::GroupPlan& plan,
+DataType IndexTypeFor(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                       const LowerOptions& options) {
   bool wide = options.force_64bit_indices ||
               TensorShape{DataType::kBool, flat.output_dims}.element_count() >= kNarrowLimit;
@@ -36,7 +36,7 @@ DataType IndexTypeFor(const poly::FlatContraction& flat, const plan::GroupPlan& 
 
 class GroupLowerer {
  public:
-  GroupLowerer(const poly::FlatContraction& flat, const plan::GroupPlan& plan,
+  GroupLowerer(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                const LowerOptions& options)
       : flat_(flat), plan_(plan), context_(flat, plan, IndexTypeFor(flat, plan, options)) {
     for (const plan::StagedAccess& access : plan.staged) stages_.emplace_back(context_, access);
@@ -232,7 +232,7 @@ class GroupLowerer {
   }
 
   const poly::FlatContraction& flat_;
-  const plan::GroupPlan& plan_;
+  const plan::GpuPlan& plan_;
   GroupContext context_;
   std::vector<GroupStage> stages_;
   std::optional<GroupReduction> reduction_;
@@ -240,7 +240,7 @@ class GroupLowerer {
 
 }  // namespace
 
-loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::GroupPlan& plan,
+loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                               const std::string& name, const LowerOptions& options) {
   return GroupLowerer(flat, plan, options).Lower(name);
 }

@@ -7,13 +7,13 @@
 
 #include "tile/loop/loop_ir.h"
 #include "tile/lower/lower_options.h"
-#include "tile/plan/gpu/group_plan.h"
+#include "tile/plan/gpu/gpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {
 
 // Parameters as in LowerKernel. Requires a plan that plan::IsSound accepts.
-loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::GroupPlan& plan,
+loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                               const std::string& name, const LowerOptions& options);
 
 }  // namespace tartan::lower

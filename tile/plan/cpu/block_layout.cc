@@ -18,7 +18,7 @@ std::vector<int64_t> StridesOf(const poly::FlatContraction& flat, int access) {
 }
 
 // Values of an index within a tile and run.
-int64_t Extent(const poly::FlatContraction& flat, const KernelPlan& plan, int i) {
+int64_t Extent(const poly::FlatContraction& flat, const CpuPlan& plan, int i) {
   if (i < flat.output_index_count) return plan.unroll[i];
   const int64_t range = flat.indices[i].range;
   return i == plan.block->run_index ? std::min(plan.block->run, range) : range;
@@ -26,7 +26,7 @@ int64_t Extent(const poly::FlatContraction& flat, const KernelPlan& plan, int i)
 
 // `inner` are the indices of positions within a tile, the last varying fastest; tiles follow those
 // output indices among `followed`.
-BlockArray Layout(const poly::FlatContraction& flat, const KernelPlan& plan,
+BlockArray Layout(const poly::FlatContraction& flat, const CpuPlan& plan,
                   const std::vector<int>& inner, const std::vector<bool>& followed) {
   BlockArray array;
   array.strides.assign(flat.indices.size(), 0);
@@ -57,7 +57,7 @@ bool Reads(const poly::ExprPtr& expr, int access) {
 
 }  // namespace
 
-BlockArray PartialsOf(const poly::FlatContraction& flat, const KernelPlan& plan) {
+BlockArray PartialsOf(const poly::FlatContraction& flat, const CpuPlan& plan) {
   std::vector<int> inner;
   for (int i = 0; i < flat.output_index_count; ++i) {
     if (i != plan.vector_index) inner.push_back(i);
@@ -66,7 +66,7 @@ BlockArray PartialsOf(const poly::FlatContraction& flat, const KernelPlan& plan)
   return Layout(flat, plan, inner, std::vector<bool>(flat.output_index_count, true));
 }
 
-BlockArray StagedOf(const poly::FlatContraction& flat, const KernelPlan& plan, int access) {
+BlockArray StagedOf(const poly::FlatContraction& flat, const CpuPlan& plan, int access) {
   const std::vector<int64_t> strides = StridesOf(flat, access);
   std::vector<bool> followed(flat.output_index_count);
   std::vector<int> inner;
@@ -85,7 +85,7 @@ BlockArray StagedOf(const poly::FlatContraction& flat, const KernelPlan& plan, i
   return Layout(flat, plan, inner, followed);
 }
 
-bool IsStaged(const KernelPlan& plan, const CpuKernel::Access& read) {
+bool IsStaged(const CpuPlan& plan, const CpuKernel::Access& read) {
   return plan.block && read.in_body &&
          std::find(plan.block->staged.begin(), plan.block->staged.end(), read.access) !=
              plan.block->staged.end();
@@ -117,7 +117,7 @@ bool CanWalkInRuns(const poly::FlatContraction& flat) {
   return flat.is_reduction() && !flat.needs_hits() && flat.accumulator_type != DataType::kBool;
 }
 
-int64_t PrivateBytes(const poly::FlatContraction& flat, const KernelPlan& plan) {
+int64_t PrivateBytes(const poly::FlatContraction& flat, const CpuPlan& plan) {
   int64_t bytes = 0;
   if (plan.block->run_index >= 0) {
     bytes += PartialsOf(flat, plan).size * ByteWidth(flat.accumulator_type);

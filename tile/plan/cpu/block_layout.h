@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tile/plan/cpu/cpu_kernel.h"
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
@@ -25,14 +25,14 @@ struct BlockArray {
 };
 
 // Partial results: a tile's accumulators are neighbours, those of a vector above all.
-BlockArray PartialsOf(const poly::FlatContraction& flat, const KernelPlan& plan);
+BlockArray PartialsOf(const poly::FlatContraction& flat, const CpuPlan& plan);
 
 // The elements that an access reads for a block and run. The vector index, where the access follows
 // it, is the innermost, otherwise the reduced indices are.
-BlockArray StagedOf(const poly::FlatContraction& flat, const KernelPlan& plan, int access);
+BlockArray StagedOf(const poly::FlatContraction& flat, const CpuPlan& plan, int access);
 
 // The block has a copy of what the access reads.
-bool IsStaged(const KernelPlan& plan, const CpuKernel::Access& read);
+bool IsStaged(const CpuPlan& plan, const CpuKernel::Access& read);
 
 // The body reads a tensor's element for each value of its indices, whatever the constraints say,
 // one of them is reduced, and the copy would hold hardly more elements than the tensor.
@@ -42,6 +42,6 @@ bool CanStage(const poly::FlatContraction& flat, int access);
 bool CanWalkInRuns(const poly::FlatContraction& flat);
 
 // Bytes of a work-item's private arrays. Requires: a plan with a block.
-int64_t PrivateBytes(const poly::FlatContraction& flat, const KernelPlan& plan);
+int64_t PrivateBytes(const poly::FlatContraction& flat, const CpuPlan& plan);
 
 }  // namespace tartan::plan

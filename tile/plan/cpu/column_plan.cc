@@ -26,7 +26,7 @@ class ColumnPlanner {
   std::optional<PlannedKernel> Run() const {
     const int v = Columns();
     if (v < 0 || !ReadsRowsOnce(v)) return std::nullopt;
-    KernelPlan plan = ScalarPlan(flat_, settings_.threads);
+    CpuPlan plan = ScalarPlan(flat_, settings_.threads);
     int64_t lanes = std::min<int64_t>(settings_.vector_width, 16);
     lanes = std::max<int64_t>(lanes * 4 / kernel_.element_bytes, 2);
     plan.vector_index = v;
@@ -81,7 +81,7 @@ class ColumnPlanner {
   }
 
   // Partial results are loaded and stored once for each run of rows.
-  CpuCost Cost(const KernelPlan& plan) const {
+  CpuCost Cost(const CpuPlan& plan) const {
     const double vectors = static_cast<double>(flat_.point_count()) / plan.lanes;
     CpuCost cost;
     cost.compute =

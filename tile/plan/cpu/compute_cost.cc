@@ -25,17 +25,17 @@ constexpr double kStepCycles = 0.5;  // a step of the innermost loop
 double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
 
 // Vector registers that hold one value of the plan's vectors.
-double RegistersPerValue(const CpuKernel& kernel, const KernelPlan& plan) {
+double RegistersPerValue(const CpuKernel& kernel, const CpuPlan& plan) {
   const double width = static_cast<double>(kernel.settings.vector_width) * 4;
   return std::max(1.0, static_cast<double>(plan.lanes * kernel.element_bytes) / width);
 }
 
 // Values (vectors along the vector index) of the tile along index i.
-int64_t Values(const KernelPlan& plan, int i) {
+int64_t Values(const CpuPlan& plan, int i) {
   return i == plan.vector_index ? plan.unroll[i] / plan.lanes : plan.unroll[i];
 }
 
-int64_t Accumulators(const CpuKernel& kernel, const KernelPlan& plan) {
+int64_t Accumulators(const CpuKernel& kernel, const CpuPlan& plan) {
   int64_t count = 1;
   for (int i = 0; i < static_cast<int>(plan.unroll.size()); ++i) {
     if (!IsUnrolled(kernel.flat, plan, i)) count *= Values(plan, i);
@@ -44,7 +44,7 @@ int64_t Accumulators(const CpuKernel& kernel, const KernelPlan& plan) {
 }
 
 // Points of a tile that are added to the same accumulator.
-int64_t WindowPoints(const CpuKernel& kernel, const KernelPlan& plan) {
+int64_t WindowPoints(const CpuKernel& kernel, const CpuPlan& plan) {
   int64_t count = 1;
   for (int i = kernel.flat.output_index_count; i < static_cast<int>(plan.unroll.size()); ++i) {
     if (IsUnrolled(kernel.flat, plan, i)) count *= plan.unroll[i];
@@ -53,7 +53,7 @@ int64_t WindowPoints(const CpuKernel& kernel, const KernelPlan& plan) {
 }
 
 // Different places within a tile read the same element.
-bool IsSliding(const CpuKernel& kernel, const KernelPlan& plan, const CpuKernel::Access& access) {
+bool IsSliding(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
   for (int i = 0; i < kernel.flat.output_index_count; ++i) {
     if (plan.unroll[i] == 1) continue;
     for (int r = kernel.flat.output_index_count; r < static_cast<int>(plan.unroll.size()); ++r) {
@@ -66,12 +66,12 @@ bool IsSliding(const CpuKernel& kernel, const KernelPlan& plan, const CpuKernel:
 }
 
 // Elements two apart come out of two vectors in wide ones.
-bool IsEveryOther(const KernelPlan& plan, const CpuKernel::Access& access) {
+bool IsEveryOther(const CpuPlan& plan, const CpuKernel::Access& access) {
   return access.strides[plan.vector_index] == 2 && plan.lanes >= cpu::kWideLanes;
 }
 
 // Values of the tile along the indices that choices depend on.
-int64_t ChosenValues(const CpuKernel& kernel, const KernelPlan& plan) {
+int64_t ChosenValues(const CpuKernel& kernel, const CpuPlan& plan) {
   int64_t count = 1;
   for (size_t i = 0; i < plan.unroll.size(); ++i) {
     if (kernel.chosen[i]) count *= Values(plan, static_cast<int>(i));
@@ -80,7 +80,7 @@ int64_t ChosenValues(const CpuKernel& kernel, const KernelPlan& plan) {
 }
 
 // Cycles' worth of loads, per value of those the tile reads, that one access takes.
-double AccessLoads(const CpuKernel& kernel, const KernelPlan& plan, const CpuKernel::Access& access,
+double AccessLoads(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access,
                    bool is_store) {
   double count = 1;
   for (size_t i = 0; i < plan.unroll.size(); ++i) {
@@ -105,8 +105,7 @@ double AccessLoads(const CpuKernel& kernel, const KernelPlan& plan, const CpuKer
 }
 
 // Cycles of a step in which an access comes to a page that was not there a while ago.
-double PageCycles(const CpuKernel& kernel, const KernelPlan& plan,
-                  const CpuKernel::Access& access) {
+double PageCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
   if (IsStaged(plan, access)) return 0;
   const int last = plan.reduction_order.back();
   const int64_t range = plan.block && plan.block->run_index == last
@@ -118,8 +117,7 @@ double PageCycles(const CpuKernel& kernel, const KernelPlan& plan,
 }
 
 // Cycles of a step for rows of vectors beside the first, each of which has to be fetched ahead.
-double StreamCycles(const CpuKernel& kernel, const KernelPlan& plan,
-                    const CpuKernel::Access& access) {
+double StreamCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
   const int v = plan.vector_index;
   if (v < 0 || access.strides[v] != 1 || IsStaged(plan, access)) return 0;
   double streams = 1;
@@ -130,13 +128,13 @@ double StreamCycles(const CpuKernel& kernel, const KernelPlan& plan,
 }
 
 // A constraint on the index crosses tiles, and is not decided when code is generated.
-bool HasCheckedTiles(const CpuKernel& kernel, const KernelPlan& plan, int i) {
+bool HasCheckedTiles(const CpuKernel& kernel, const CpuPlan& plan, int i) {
   return kernel.constrained[i] && plan.unroll[i] > 1 && !IsUnrolled(kernel.flat, plan, i) &&
          WindowConstraints(kernel.flat, plan, i).empty();
 }
 
 // The share of tiles in which a constraint on a tile's index has to be checked.
-double EdgeShare(const CpuKernel& kernel, const KernelPlan& plan) {
+double EdgeShare(const CpuKernel& kernel, const CpuPlan& plan) {
   double inside = 1;
   for (size_t i = 0; i < plan.unroll.size(); ++i) {
     if (!HasCheckedTiles(kernel, plan, static_cast<int>(i))) continue;
@@ -152,7 +150,7 @@ constexpr int64_t kConflictBytes = 4096;
 constexpr double kWays = 7;
 constexpr double kConflictCost = 4;
 
-double ConflictFactor(const KernelPlan& plan, const CpuKernel::Access& access) {
+double ConflictFactor(const CpuPlan& plan, const CpuKernel::Access& access) {
   if (IsStaged(plan, access)) return 1;
   double rows = 1;
   double sets = 1;
@@ -168,7 +166,7 @@ double ConflictFactor(const KernelPlan& plan, const CpuKernel::Access& access) {
 }
 
 // Of the innermost loop over a reduced index.
-double InnermostSteps(const CpuKernel& kernel, const KernelPlan& plan) {
+double InnermostSteps(const CpuKernel& kernel, const CpuPlan& plan) {
   for (size_t at = plan.reduction_order.size(); at-- > 0;) {
     const int i = plan.reduction_order[at];
     if (IsUnrolled(kernel.flat, plan, i)) continue;
@@ -181,7 +179,7 @@ double InnermostSteps(const CpuKernel& kernel, const KernelPlan& plan) {
 
 }  // namespace
 
-bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan) {
+bool FitsRegisters(const CpuKernel& kernel, const CpuPlan& plan) {
   const int64_t accumulators = Accumulators(kernel, plan);
   // The values of choices share more than registers hold as it is.
   if (HasChoices(kernel)) return accumulators == ChosenValues(kernel, plan);
@@ -212,7 +210,7 @@ bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan) {
   return needed < kernel.registers;  // one is left for constants and conditions
 }
 
-double StatementCount(const CpuKernel& kernel, const KernelPlan& plan) {
+double StatementCount(const CpuKernel& kernel, const CpuPlan& plan) {
   const int v = plan.vector_index;
   const int64_t points = WindowPoints(kernel, plan);
   double statements = 0;
@@ -260,7 +258,7 @@ double StatementCount(const CpuKernel& kernel, const KernelPlan& plan) {
   return statements;
 }
 
-CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan) {
+CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
   const poly::FlatContraction& flat = kernel.flat;
   const double per_value = RegistersPerValue(kernel, plan);
   const double accumulators = static_cast<double>(Accumulators(kernel, plan));

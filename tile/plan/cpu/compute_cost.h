@@ -4,15 +4,15 @@
 
 #include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 
 namespace tartan::plan {
 
 // The register tile alone.
-CpuCost ComputeCost(const CpuKernel& kernel, const KernelPlan& plan);
+CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan);
 // The accumulators and operands of the tile fit into registers.
-bool FitsRegisters(const CpuKernel& kernel, const KernelPlan& plan);
+bool FitsRegisters(const CpuKernel& kernel, const CpuPlan& plan);
 // Statements of one tile, roughly: drivers take their time to compile long kernels.
-double StatementCount(const CpuKernel& kernel, const KernelPlan& plan);
+double StatementCount(const CpuKernel& kernel, const CpuPlan& plan);
 
 }  // namespace tartan::plan

@@ -58,8 +58,8 @@ BlockChoices::BlockChoices(const poly::FlatContraction& flat) : runs(1), staged(
   if (stageable.size() == 2) staged.push_back(stageable);
 }
 
-void TryBlocks(const CpuKernel& kernel, const BlockChoices& choices, KernelPlan plan,
-               const std::function<void(const KernelPlan&)>& consider) {
+void TryBlocks(const CpuKernel& kernel, const BlockChoices& choices, CpuPlan plan,
+               const std::function<void(const CpuPlan&)>& consider) {
   const poly::FlatContraction& flat = kernel.flat;
   int loops = 0;
   for (int i : plan.order) loops += flat.indices[i].range > plan.unroll[i];

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tile/plan/cpu/cpu_kernel.h"
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 
 namespace tartan::plan {
 
@@ -23,7 +23,7 @@ struct BlockChoices {
 };
 
 // Calls `consider` with the plan and each of its blocks, also those too large for private memory.
-void TryBlocks(const CpuKernel& kernel, const BlockChoices& choices, KernelPlan plan,
-               const std::function<void(const KernelPlan&)>& consider);
+void TryBlocks(const CpuKernel& kernel, const BlockChoices& choices, CpuPlan plan,
+               const std::function<void(const CpuPlan&)>& consider);
 
 }  // namespace tartan::plan

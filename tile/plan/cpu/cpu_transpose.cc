@@ -68,7 +68,7 @@ int RowOfReads(const CpuKernel& kernel, int v) {
   return 2 * turned > all ? row : -1;
 }
 
-CpuCost CostOf(const CpuKernel& kernel, const KernelPlan& plan) {
+CpuCost CostOf(const CpuKernel& kernel, const CpuPlan& plan) {
   constexpr double kTurnCycles = 0.5;  // an element of a square of 8x8 and more
   const double turning = kTurnCycles * std::max(8.0 / plan.lanes, 1.0);
   CpuCost cost;
@@ -81,7 +81,7 @@ CpuCost CostOf(const CpuKernel& kernel, const KernelPlan& plan) {
   return cost;
 }
 
-std::optional<KernelPlan> FindPlan(const CpuKernel& kernel) {
+std::optional<CpuPlan> FindPlan(const CpuKernel& kernel) {
   const poly::FlatContraction& flat = kernel.flat;
   if (flat.is_reduction() || HasChoices(kernel) || !flat.store_guard.empty() ||
       kernel.writes.size() != 1 || kernel.epilogue_operations > kMostOperations) {
@@ -92,7 +92,7 @@ std::optional<KernelPlan> FindPlan(const CpuKernel& kernel) {
   if (row < 0 || kernel.epilogue_irregular[v] > 0 || kernel.epilogue_inside[v] < 1) {
     return std::nullopt;
   }
-  KernelPlan plan = ScalarPlan(flat, kernel.settings.threads);
+  CpuPlan plan = ScalarPlan(flat, kernel.settings.threads);
   plan.lanes = Lanes(kernel, v, row);
   if (plan.lanes < 2) return std::nullopt;
   plan.vector_index = v;
@@ -114,7 +114,7 @@ std::optional<KernelPlan> FindPlan(const CpuKernel& kernel) {
 
 }  // namespace
 
-bool IsTransposingTile(const CpuKernel& kernel, const KernelPlan& plan) {
+bool IsTransposingTile(const CpuKernel& kernel, const CpuPlan& plan) {
   const int v = plan.vector_index;
   if (kernel.flat.is_reduction() || v < 0 || !kernel.flat.store_guard.empty()) return false;
   if (plan.unroll[v] > kMostVectors * plan.lanes) return false;
@@ -130,7 +130,7 @@ std::optional<PlannedKernel> TransposePlan(const poly::FlatContraction& flat,
                                            const HardwareSettings& settings) {
   if (flat.output_point_count() == 0) return std::nullopt;
   const CpuKernel kernel(flat, settings);
-  std::optional<KernelPlan> plan = FindPlan(kernel);
+  std::optional<CpuPlan> plan = FindPlan(kernel);
   if (!plan.has_value()) return std::nullopt;
   const CpuCost cost = CostOf(kernel, *plan);
   return PlannedKernel{

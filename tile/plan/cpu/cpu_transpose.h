@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "tile/plan/cpu/cpu_kernel.h"
+#include "tile/plan/cpu/cpu_plan.h"
 #include "tile/plan/kernel_plan.h"
 
 namespace tartan::plan {
@@ -16,6 +17,6 @@ std::optional<PlannedKernel> TransposePlan(const poly::FlatContraction& flat,
                                            const HardwareSettings& settings);
 
 // The plan's tile is one of squares, whose number of vectors the registers need not hold at a time.
-bool IsTransposingTile(const CpuKernel& kernel, const KernelPlan& plan);
+bool IsTransposingTile(const CpuKernel& kernel, const CpuPlan& plan);
 
 }  // namespace tartan::plan

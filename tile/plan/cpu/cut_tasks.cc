@@ -7,7 +7,7 @@
 
 namespace tartan::plan {
 
-void CutTasks(const poly::FlatContraction& flat, int64_t wanted, KernelPlan* plan,
+void CutTasks(const poly::FlatContraction& flat, int64_t wanted, CpuPlan* plan,
               const std::function<bool(int)>& may_cut) {
   for (const int i : plan->order) {
     const int64_t items = plan->ItemCount(flat);

@@ -5,14 +5,15 @@
 #include <cstdint>
 #include <functional>
 
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
+#include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
 
 // Cuts the outermost loops of a plan with one work-item until there are about `wanted`. Loops that
 // `may_cut` refuses stay whole.
 void CutTasks(
-    const poly::FlatContraction& flat, int64_t wanted, KernelPlan* plan,
+    const poly::FlatContraction& flat, int64_t wanted, CpuPlan* plan,
     const std::function<bool(int index)>& may_cut = [](int) { return true; });
 
 }  // namespace tartan::plan

@@ -31,7 +31,7 @@ class GatherPlanner {
     if (!computed[v]) return std::nullopt;
     const int row = SharedRow(computed);
     if (row < 0) return std::nullopt;
-    KernelPlan plan = ScalarPlan(flat_, settings_.threads);
+    CpuPlan plan = ScalarPlan(flat_, settings_.threads);
     plan.vector_index = v;
     plan.lanes = static_cast<int>(kLanes);
     plan.unroll[v] = kLanes;
@@ -116,7 +116,7 @@ class GatherPlanner {
   }
 
   // Each lane is read by itself; its position is computed once for all rows of a tile.
-  CpuCost Cost(const KernelPlan& plan) const {
+  CpuCost Cost(const CpuPlan& plan) const {
     const double points = static_cast<double>(flat_.output_point_count());
     CpuCost cost;
     double bytes = 0;

@@ -89,7 +89,7 @@ std::array<double, 2> UsableBytes(const HardwareSettings& settings) {
 // Within the plan's block copies and partial results are read instead of tensors.
 class Nest {
  public:
-  Nest(const CpuKernel& kernel, const KernelPlan& plan) : kernel_(kernel), plan_(plan) {
+  Nest(const CpuKernel& kernel, const CpuPlan& plan) : kernel_(kernel), plan_(plan) {
     extent_ = plan.unroll;
     for (size_t i = kernel.flat.output_index_count; i < extent_.size(); ++i) {
       extent_[i] = kernel.flat.indices[i].range;
@@ -304,7 +304,7 @@ class Nest {
   }
 
   const CpuKernel& kernel_;
-  const KernelPlan& plan_;
+  const CpuPlan& plan_;
   std::vector<int64_t> extent_;   // of every index
   std::vector<Touched> touched_;  // by reads, then by writes, at that extent
   // Of each read: by how much its lines arrive slower where a tile asks for them one by one,
@@ -325,7 +325,7 @@ class Nest {
 
 }  // namespace
 
-void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cost) {
+void AddMemoryCost(const CpuKernel& kernel, const CpuPlan& plan, CpuCost* cost) {
   const Nest nest(kernel, plan);
   const std::array<double, 2> caches = UsableBytes(kernel.settings);
   const std::array<double, 3> sizes = {caches[0], caches[1], cpu::kL3Bytes};

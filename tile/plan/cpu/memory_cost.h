@@ -5,11 +5,11 @@
 
 #include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 
 namespace tartan::plan {
 
 // Adds it to what the register tile costs.
-void AddMemoryCost(const CpuKernel& kernel, const KernelPlan& plan, CpuCost* cost);
+void AddMemoryCost(const CpuKernel& kernel, const CpuPlan& plan, CpuCost* cost);
 
 }  // namespace tartan::plan

@@ -10,7 +10,7 @@ namespace {
 // Tiles of a loop that are generated one by one.
 constexpr int64_t kMostEdgeTiles = 4;
 
-bool IsWindowConstraint(const poly::FlatContraction& flat, const KernelPlan& plan,
+bool IsWindowConstraint(const poly::FlatContraction& flat, const CpuPlan& plan,
                         const math::RangeConstraint& constraint, int i) {
   bool has_unrolled = false;
   for (int other = 0; other < static_cast<int>(flat.indices.size()); ++other) {
@@ -23,7 +23,7 @@ bool IsWindowConstraint(const poly::FlatContraction& flat, const KernelPlan& pla
 }
 
 // The constraint holds in the tile that begins at `at` along index i.
-bool HoldsInTile(const poly::FlatContraction& flat, const KernelPlan& plan,
+bool HoldsInTile(const poly::FlatContraction& flat, const CpuPlan& plan,
                  const math::RangeConstraint& constraint, int i, int64_t at) {
   int64_t least =
       constraint.poly.constant.numerator() + constraint.poly.coefficient(i).numerator() * at;
@@ -37,11 +37,11 @@ bool HoldsInTile(const poly::FlatContraction& flat, const KernelPlan& plan,
 
 }  // namespace
 
-bool IsUnrolled(const poly::FlatContraction& flat, const KernelPlan& plan, int i) {
+bool IsUnrolled(const poly::FlatContraction& flat, const CpuPlan& plan, int i) {
   return i >= flat.output_index_count && i != plan.vector_index && plan.unroll[i] > 1;
 }
 
-bool HasWindow(const poly::FlatContraction& flat, const KernelPlan& plan) {
+bool HasWindow(const poly::FlatContraction& flat, const CpuPlan& plan) {
   for (int i = flat.output_index_count; i < static_cast<int>(flat.indices.size()); ++i) {
     if (IsUnrolled(flat, plan, i)) return true;
   }
@@ -49,7 +49,7 @@ bool HasWindow(const poly::FlatContraction& flat, const KernelPlan& plan) {
 }
 
 std::vector<math::RangeConstraint> WindowConstraints(const poly::FlatContraction& flat,
-                                                     const KernelPlan& plan, int i) {
+                                                     const CpuPlan& plan, int i) {
   std::vector<math::RangeConstraint> found;
   for (const math::RangeConstraint& constraint : flat.constraints) {
     if (IsWindowConstraint(flat, plan, constraint, i)) found.push_back(constraint);
@@ -57,8 +57,7 @@ std::vector<math::RangeConstraint> WindowConstraints(const poly::FlatContraction
   return found;
 }
 
-std::optional<TileRange> InnerTiles(const poly::FlatContraction& flat, const KernelPlan& plan,
-                                    int i) {
+std::optional<TileRange> InnerTiles(const poly::FlatContraction& flat, const CpuPlan& plan, int i) {
   const int64_t range = flat.indices[i].range;
   const int64_t step = plan.unroll[i];
   const std::vector<math::RangeConstraint> constraints = WindowConstraints(flat, plan, i);
@@ -84,7 +83,7 @@ std::optional<TileRange> InnerTiles(const poly::FlatContraction& flat, const Ker
   return inner;
 }
 
-int64_t DistinctElements(const KernelPlan& plan, const std::vector<int64_t>& strides) {
+int64_t DistinctElements(const CpuPlan& plan, const std::vector<int64_t>& strides) {
   std::vector<int64_t> places = {0};
   for (size_t i = 0; i < strides.size(); ++i) {
     const bool is_vector = static_cast<int>(i) == plan.vector_index;

@@ -68,8 +68,8 @@ std::vector<TileSearch::Candidate> TileSearch::Blocked() {
   return found;
 }
 
-KernelPlan TileSearch::StartPlan(const CpuKernel& kernel) {
-  KernelPlan plan = ScalarPlan(kernel.flat, kernel.settings.threads);
+CpuPlan TileSearch::StartPlan(const CpuKernel& kernel) {
+  CpuPlan plan = ScalarPlan(kernel.flat, kernel.settings.threads);
   for (int i = 0; i < kernel.flat.output_index_count; ++i) {
     if (kernel.chosen[i]) plan.unroll[i] = plan.task[i] = kernel.flat.indices[i].range;
   }
@@ -82,7 +82,7 @@ void TileSearch::RegisterTiles(int only) {
     if (only >= 0 && v != only) continue;
     const int lanes = Lanes(v);
     if (lanes < 2 || !MayVectorize(v)) continue;
-    KernelPlan plan = scalar_;
+    CpuPlan plan = scalar_;
     plan.vector_index = v;
     plan.lanes = lanes;
     if (v >= flat_.output_index_count) MoveLast(v, &plan.reduction_order);
@@ -99,20 +99,20 @@ int64_t TileSearch::MostVectors() const {
   return !flat_.is_reduction() && kernel_.epilogue_operations > kManyOperations ? 1 : 4;
 }
 
-void TileSearch::Rows(const KernelPlan& plan) {
+void TileSearch::Rows(const CpuPlan& plan) {
   Consider(plan);
   for (int r = 0; r < flat_.output_index_count; ++r) {
     if (r == plan.vector_index || !MayUnroll(r)) continue;
     if (!flat_.is_reduction() && !IsTransposed(plan.vector_index, r)) continue;
     for (int64_t rows = 2; rows <= std::min<int64_t>(Range(r), 14); ++rows) {
-      KernelPlan with_rows = plan;
+      CpuPlan with_rows = plan;
       with_rows.unroll[r] = rows;
       if (!FitsRegisters(kernel_, with_rows)) break;
       Consider(with_rows);
       for (int s = r + 1; s < flat_.output_index_count; ++s) {
         if (s == plan.vector_index || !MayUnroll(s)) continue;
         for (int64_t more = 2; more <= std::min<int64_t>(Range(s), 7); ++more) {
-          KernelPlan block = with_rows;
+          CpuPlan block = with_rows;
           block.unroll[s] = more;
           if (!FitsRegisters(kernel_, block)) break;
           Consider(block);
@@ -129,11 +129,11 @@ bool TileSearch::IsTransposed(int vector, int row) const {
                      });
 }
 
-void TileSearch::Consider(const KernelPlan& plan) {
+void TileSearch::Consider(const CpuPlan& plan) {
   constexpr double kMostStatements = 64;
   constexpr double kMostWindowStatements = 192;
   Consider(plan, kMostStatements);
-  KernelPlan unrolled = plan;
+  CpuPlan unrolled = plan;
   for (const CpuKernel::Window& window : kernel_.windows) {
     if (plan.unroll[window.output] > 1 && window.reduced != plan.vector_index &&
         MayUnroll(window.reduced)) {
@@ -149,7 +149,7 @@ void TileSearch::Consider(const KernelPlan& plan) {
   Consider(unrolled, kMostWindowStatements);
 }
 
-void TileSearch::Consider(const KernelPlan& plan, double most_statements) {
+void TileSearch::Consider(const CpuPlan& plan, double most_statements) {
   if (!FitsRegisters(kernel_, plan)) return;
   if (plan.lanes > 1 && !HasChoices(kernel_) && StatementCount(kernel_, plan) > most_statements) {
     return;
@@ -200,7 +200,7 @@ void TileSearch::Loops(const Candidate& tile, bool blocks) {
 
 void TileSearch::Order(const Candidate& tile, std::vector<int> order, const std::vector<int>& cut,
                        bool blocks) {
-  KernelPlan plan = tile.plan;
+  CpuPlan plan = tile.plan;
   plan.order = std::move(order);
   for (int i = 0; i < flat_.output_index_count; ++i) {
     plan.task[i] = std::max<int64_t>(Range(i), 1);
@@ -212,26 +212,26 @@ void TileSearch::Order(const Candidate& tile, std::vector<int> order, const std:
   for (int i : cut) {
     if (!MayCut(plan, i)) continue;
     for (int64_t tiles = 1; tiles * plan.unroll[i] < Range(i); tiles *= 2) {
-      KernelPlan part = plan;
+      CpuPlan part = plan;
       part.task[i] = tiles * plan.unroll[i];
       Tasks(part, tile.cost, blocks);
     }
   }
 }
 
-bool TileSearch::MayCut(const KernelPlan& plan, int i) const {
+bool TileSearch::MayCut(const CpuPlan& plan, int i) const {
   return kernel_.windows.empty() || WindowConstraints(flat_, plan, i).empty();
 }
 
-void TileSearch::Tasks(KernelPlan plan, const CpuCost& cost, bool blocks) {
+void TileSearch::Tasks(CpuPlan plan, const CpuCost& cost, bool blocks) {
   CutTasks(flat_, kernel_.machine.TaskCount(cost.compute + cost.epilogue), &plan,
            [&](int i) { return MayCut(plan, i); });
   if (!blocks) return Cost(plan, cost);
   TryBlocks(kernel_, choices_, std::move(plan),
-            [&](const KernelPlan& block) { Cost(block, ComputeCost(kernel_, block)); });
+            [&](const CpuPlan& block) { Cost(block, ComputeCost(kernel_, block)); });
 }
 
-void TileSearch::Cost(const KernelPlan& plan, CpuCost cost) {
+void TileSearch::Cost(const CpuPlan& plan, CpuCost cost) {
   AddMemoryCost(kernel_, plan, &cost);
   if (!best_.plan.task.empty() && cost.total() >= best_.cost.total()) return;
   if (plan.block && PrivateBytes(flat_, plan) > kMostPrivateBytes) return;

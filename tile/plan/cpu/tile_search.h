@@ -11,7 +11,7 @@
 #include "tile/plan/cpu/cpu_blocks.h"
 #include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
@@ -19,7 +19,7 @@ namespace tartan::plan {
 class TileSearch {
  public:
   struct Candidate {
-    KernelPlan plan;
+    CpuPlan plan;
     CpuCost cost;
   };
 
@@ -39,7 +39,7 @@ class TileSearch {
 
  private:
   // Nothing side by side but what a choice tells apart.
-  static KernelPlan StartPlan(const CpuKernel& kernel);
+  static CpuPlan StartPlan(const CpuKernel& kernel);
 
   int64_t Range(int i) const { return flat_.indices[i].range; }
   int IndexCount() const { return static_cast<int>(flat_.indices.size()); }
@@ -49,12 +49,12 @@ class TileSearch {
   // The compiler interleaves what is done to vectors side by side: with much to do, registers run
   // short. Where nothing is accumulated the processor overlaps one vector after the other anyway.
   int64_t MostVectors() const;
-  void Rows(const KernelPlan& plan);
+  void Rows(const CpuPlan& plan);
   // Some read has its neighbours along `row`, not along the vector: a block of rows uses the cache
   // lines that the vector's lanes lie in.
   bool IsTransposed(int vector, int row) const;
-  void Consider(const KernelPlan& plan);
-  void Consider(const KernelPlan& plan, double most_statements);
+  void Consider(const CpuPlan& plan);
+  void Consider(const CpuPlan& plan, double most_statements);
   // The widest vector that fits the index's range.
   int Lanes(int i) const;
   // What an element had of valid points is noted for a tile as a whole; flags are no vectors.
@@ -70,14 +70,14 @@ class TileSearch {
   void Order(const Candidate& tile, std::vector<int> order, const std::vector<int>& cut,
              bool blocks);
   // The edges of windows are told where a work-item walks the whole range.
-  bool MayCut(const KernelPlan& plan, int i) const;
+  bool MayCut(const CpuPlan& plan, int i) const;
   // Cuts the outermost loops until there is work for every core.
-  void Tasks(KernelPlan plan, const CpuCost& cost, bool blocks);
-  void Cost(const KernelPlan& plan, CpuCost cost);
+  void Tasks(CpuPlan plan, const CpuCost& cost, bool blocks);
+  void Cost(const CpuPlan& plan, CpuCost cost);
 
   const poly::FlatContraction& flat_;
   const CpuKernel kernel_;
-  const KernelPlan scalar_;
+  const CpuPlan scalar_;
   const BlockChoices choices_;
   std::vector<Candidate> tiles_;
   std::vector<Candidate> plain_;  // the best of each tile without a block

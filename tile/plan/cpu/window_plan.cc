@@ -147,7 +147,7 @@ class WindowPlanner {
   const HardwareSettings& settings_;
   const poly::FlatContraction flat_;
   const CpuKernel kernel_;
-  KernelPlan plan_;
+  CpuPlan plan_;
 };
 
 }  // namespace

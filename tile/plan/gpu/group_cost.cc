@@ -32,10 +32,10 @@ constexpr double kBarrierLatency = 40;
 constexpr double kRaggedTiles = 0.15;   // of the time, measured, per index with such tiles
 constexpr double kSpilledRegister = 2;  // a register more than there are, as a share of the work
 
-double Held(const GroupPlan& plan, size_t i) { return static_cast<double>(plan.splits[i].held()); }
+double Held(const GpuPlan& plan, size_t i) { return static_cast<double>(plan.splits[i].held()); }
 
 // `copies` of the elements held of each tile are in registers.
-double CountRegisters(const GroupProblem& problem, const GroupPlan& plan, double copies) {
+double CountRegisters(const GroupProblem& problem, const GpuPlan& plan, double copies) {
   const poly::FlatContraction& flat = problem.flat();
   double outputs = 1;
   for (int i = 0; i < flat.output_index_count; ++i) outputs *= Held(plan, i);
@@ -65,7 +65,7 @@ double CountRegisters(const GroupProblem& problem, const GroupPlan& plan, double
 
 class Model {
  public:
-  Model(const GroupProblem& problem, const GroupPlan& plan, const HardwareSettings& settings)
+  Model(const GroupProblem& problem, const GpuPlan& plan, const HardwareSettings& settings)
       : problem_(problem),
         plan_(plan),
         settings_(settings),
@@ -333,7 +333,7 @@ class Model {
   }
 
   const GroupProblem& problem_;
-  const GroupPlan& plan_;
+  const GpuPlan& plan_;
   const HardwareSettings& settings_;
   const Machine machine_;
   const GroupTraffic traffic_;
@@ -345,11 +345,11 @@ class Model {
 }  // namespace
 
 // The compiler loads the next elements while it computes with these.
-double RegisterCount(const GroupProblem& problem, const GroupPlan& plan) {
+double RegisterCount(const GroupProblem& problem, const GpuPlan& plan) {
   return CountRegisters(problem, plan, 1.5);
 }
 
-GroupCost EstimateGroupCost(const GroupProblem& problem, const GroupPlan& plan,
+GroupCost EstimateGroupCost(const GroupProblem& problem, const GpuPlan& plan,
                             const HardwareSettings& settings) {
   return Model(problem, plan, settings).Estimate();
 }

@@ -4,17 +4,17 @@
 #pragma once
 
 #include "tile/base/hardware_settings.h"
-#include "tile/plan/gpu/group_plan.h"
+#include "tile/plan/gpu/gpu_plan.h"
 #include "tile/plan/gpu/group_staging.h"
 
 namespace tartan::plan {
 
 // Sets nothing; `plan` is complete but for its cost. Infinite microseconds where the plan does not
 // fit the device.
-GroupCost EstimateGroupCost(const GroupProblem& problem, const GroupPlan& plan,
+GroupCost EstimateGroupCost(const GroupProblem& problem, const GpuPlan& plan,
                             const HardwareSettings& settings);
 
 // 32-bit registers of a work-item, estimated.
-double RegisterCount(const GroupProblem& problem, const GroupPlan& plan);
+double RegisterCount(const GroupProblem& problem, const GpuPlan& plan);
 
 }  // namespace tartan::plan

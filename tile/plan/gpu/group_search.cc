@@ -21,7 +21,7 @@ constexpr int64_t kMaxStepAlone = 32;
 constexpr int64_t kMaxWindow = 32;  // points of a window that are one step
 constexpr int64_t kMaxStep = 64;    // values of a reduced index per step
 
-std::vector<int64_t> Key(const GroupPlan& plan) {
+std::vector<int64_t> Key(const GpuPlan& plan) {
   std::vector<int64_t> key = {plan.lane_index};
   for (const IndexSplit& split : plan.splits) {
     key.insert(key.end(), {split.vector, split.threads, split.blocks});
@@ -31,7 +31,7 @@ std::vector<int64_t> Key(const GroupPlan& plan) {
 
 // Neighbouring work-items take neighbouring elements of the output, but not more than fill a memory
 // line, so that a warp is a block in two dimensions and shares what it reads from local memory.
-std::vector<ThreadPart> OrderThreads(const GroupProblem& problem, const GroupPlan& plan) {
+std::vector<ThreadPart> OrderThreads(const GroupProblem& problem, const GpuPlan& plan) {
   const int count = problem.index_count();
   std::vector<int64_t> left;
   for (const IndexSplit& split : plan.splits) left.push_back(split.threads);
@@ -80,22 +80,22 @@ class Search {
   Search(const GroupProblem& problem, const HardwareSettings& settings)
       : problem_(problem), settings_(settings) {}
 
-  std::vector<GroupPlan> Run(int count) {
-    const std::vector<GroupPlan> starts = Starts();
-    for (const GroupPlan& start : starts) {
+  std::vector<GpuPlan> Run(int count) {
+    const std::vector<GpuPlan> starts = Starts();
+    for (const GpuPlan& start : starts) {
       const int budget = kMaxEvaluations / static_cast<int>(starts.size());
       From(start, budget);
     }
-    std::stable_sort(found_.begin(), found_.end(), [](const GroupPlan& a, const GroupPlan& b) {
+    std::stable_sort(found_.begin(), found_.end(), [](const GpuPlan& a, const GpuPlan& b) {
       return a.cost.microseconds < b.cost.microseconds;
     });
     if (static_cast<int>(found_.size()) > count) found_.resize(count);
-    for (GroupPlan& plan : found_) Finish(&plan);
+    for (GpuPlan& plan : found_) Finish(&plan);
     return std::move(found_);
   }
 
   // Adds thread parts, staging and cost to splits and lane index.
-  void Complete(GroupPlan* plan) const {
+  void Complete(GpuPlan* plan) const {
     const poly::FlatContraction& flat = problem_.flat();
     plan->thread_parts = OrderThreads(problem_, *plan);
     StageAccesses(problem_, plan);
@@ -112,7 +112,7 @@ class Search {
   }
 
   // Adds what search does not need.
-  void Finish(GroupPlan* plan) const {
+  void Finish(GpuPlan* plan) const {
     const poly::FlatContraction& flat = problem_.flat();
     for (const poly::Index& index : flat.indices) plan->names.push_back(index.name);
     for (int i = flat.output_index_count; i-- > 0;) plan->grid_order.push_back(i);
@@ -191,21 +191,21 @@ class Search {
   }
 
   // Which indices have vectors; everything else begins at 1.
-  std::vector<GroupPlan> Starts() const {
+  std::vector<GpuPlan> Starts() const {
     const poly::FlatContraction& flat = problem_.flat();
-    std::vector<GroupPlan> starts;
-    GroupPlan plain;
+    std::vector<GpuPlan> starts;
+    GpuPlan plain;
     plain.splits.assign(flat.indices.size(), {});
-    std::vector<GroupPlan> lanes;
+    std::vector<GpuPlan> lanes;
     for (int64_t width : {4, 2}) {
       if (!lanes.empty() || !StoresVectors(width)) continue;
-      GroupPlan with = plain;
+      GpuPlan with = plain;
       with.lane_index = problem_.contiguous_output();
       with.splits[with.lane_index].vector = width;
       lanes.push_back(with);
     }
     if (lanes.empty() || !HasSharedAccess() || ReadsLanesApart()) lanes.push_back(plain);
-    for (const GroupPlan& lane : lanes) {
+    for (const GpuPlan& lane : lanes) {
       starts.push_back(lane);
       if (!flat.is_reduction() || !HasSharedAccess()) continue;
       for (int i = 0; i < problem_.index_count(); ++i) {
@@ -227,7 +227,7 @@ class Search {
         starts.back().splits[i].vector = 4;
       }
     }
-    for (GroupPlan& start : starts) {
+    for (GpuPlan& start : starts) {
       Enlarge(&start);
       if (streams) TakeWindow(&start);
     }
@@ -236,7 +236,7 @@ class Search {
 
   // A first guess, so that the search begins among plans that make sense: a warp in two dimensions
   // with some elements each, and some steps of the reduced indices at once.
-  void Enlarge(GroupPlan* plan) const {
+  void Enlarge(GpuPlan* plan) const {
     const int count = problem_.flat().output_index_count;
     auto grow = [&](int i, int64_t threads, int64_t held) {
       IndexSplit& split = plan->splits[i];
@@ -265,7 +265,7 @@ class Search {
   }
 
   // A small window is one step, so that work-items read what they share with themselves once.
-  void TakeWindow(GroupPlan* plan) const {
+  void TakeWindow(GpuPlan* plan) const {
     int64_t window = 1;
     for (int i = problem_.flat().output_index_count; i < problem_.index_count(); ++i) {
       window *= Range(i);
@@ -286,8 +286,8 @@ class Search {
   }
 
   // Where a start leads: the best open plan is grown in every direction.
-  void From(const GroupPlan& start, int budget) {
-    std::vector<GroupPlan> plans = {start};
+  void From(const GpuPlan& start, int budget) {
+    std::vector<GpuPlan> plans = {start};
     Complete(&plans[0]);
     std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, Later> open;
     open.push({plans[0].cost.microseconds, 0});
@@ -297,7 +297,7 @@ class Search {
     while (!open.empty() && budget > 0 && patience-- > 0) {
       const int at = open.top().second;
       open.pop();
-      for (GroupPlan& next : Grown(plans[at])) {
+      for (GpuPlan& next : Grown(plans[at])) {
         if (!seen_.insert(Key(next)).second) continue;
         Complete(&next);
         --budget;
@@ -308,15 +308,15 @@ class Search {
         plans.push_back(std::move(next));
       }
     }
-    for (GroupPlan& plan : plans) {
+    for (GpuPlan& plan : plans) {
       if (std::isfinite(plan.cost.microseconds) && plan.cost.microseconds < 2 * best) {
         found_.push_back(std::move(plan));
       }
     }
   }
 
-  std::vector<GroupPlan> Grown(const GroupPlan& plan) const {
-    std::vector<GroupPlan> result;
+  std::vector<GpuPlan> Grown(const GpuPlan& plan) const {
+    std::vector<GpuPlan> result;
     for (int i = 0; i < problem_.index_count(); ++i) {
       const IndexSplit& split = plan.splits[i];
       const int64_t tiles = (Range(i) + split.tile() - 1) / split.tile();
@@ -353,7 +353,7 @@ class Search {
     return result;
   }
 
-  bool CanThread(const GroupPlan& plan, int i) const {
+  bool CanThread(const GpuPlan& plan, int i) const {
     int64_t threads = 1;
     for (const IndexSplit& split : plan.splits) threads *= split.threads;
     if (threads * 2 > settings_.threads) return false;
@@ -370,22 +370,22 @@ class Search {
   const GroupProblem& problem_;
   const HardwareSettings& settings_;
   std::set<std::vector<int64_t>> seen_;
-  std::vector<GroupPlan> found_;
+  std::vector<GpuPlan> found_;
 };
 
 }  // namespace
 
-std::vector<GroupPlan> SearchGroupPlans(const poly::FlatContraction& flat,
-                                        const HardwareSettings& settings, int count) {
+std::vector<GpuPlan> SearchGpuPlans(const poly::FlatContraction& flat,
+                                    const HardwareSettings& settings, int count) {
   const GroupProblem problem(flat);
   if (!problem.is_eligible() || !settings.has_local_memory || settings.threads < 32) return {};
   return Search(problem, settings).Run(count);
 }
 
-GroupPlan CompleteGroupPlan(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                            std::vector<IndexSplit> splits, int lane_index) {
+GpuPlan CompleteGpuPlan(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                        std::vector<IndexSplit> splits, int lane_index) {
   const GroupProblem problem(flat);
-  GroupPlan plan;
+  GpuPlan plan;
   plan.splits = std::move(splits);
   plan.lane_index = lane_index;
   const Search search(problem, settings);

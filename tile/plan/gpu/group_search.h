@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tile/base/hardware_settings.h"
-#include "tile/plan/gpu/group_plan.h"
+#include "tile/plan/gpu/gpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
@@ -14,12 +14,12 @@ namespace tartan::plan {
 // The best `count` plans that were found, the best first. None where the kernel is not of a form
 // that LowerGroupKernel knows, or the device has no local memory. Of a kernel with merged indices
 // (poly::MergeIndices).
-std::vector<GroupPlan> SearchGroupPlans(const poly::FlatContraction& flat,
-                                        const HardwareSettings& settings, int count);
+std::vector<GpuPlan> SearchGpuPlans(const poly::FlatContraction& flat,
+                                    const HardwareSettings& settings, int count);
 
 // The plan with the given splits; thread parts, staging and cost are added. `lane_index` as in
-// GroupPlan.
-GroupPlan CompleteGroupPlan(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                            std::vector<IndexSplit> splits, int lane_index);
+// GpuPlan.
+GpuPlan CompleteGpuPlan(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                        std::vector<IndexSplit> splits, int lane_index);
 
 }  // namespace tartan::plan

@@ -80,7 +80,7 @@ bool TracksHits(const poly::FlatContraction& flat) {
 }
 
 // Both the access and the layout allow to load `lanes` neighbours of dimension `d` at once.
-bool LoadsVectors(const GroupProblem::Access& access, const GroupPlan& plan,
+bool LoadsVectors(const GroupProblem::Access& access, const GpuPlan& plan,
                   const std::vector<math::RangeConstraint>& absorbed, const TileDim& dim,
                   int64_t lanes) {
   if (dim.global_stride != 1 || access.type != ComputeType(access.type)) return false;
@@ -124,7 +124,7 @@ int OwnDim(const std::vector<TileDim>& dims, int index) {
 
 class Stager {
  public:
-  Stager(const GroupProblem& problem, GroupPlan* plan)
+  Stager(const GroupProblem& problem, GpuPlan* plan)
       : problem_(problem),
         plan_(plan),
         tile_(plan->Tile()),
@@ -207,7 +207,7 @@ class Stager {
   }
 
   const GroupProblem& problem_;
-  GroupPlan* plan_;
+  GpuPlan* plan_;
   const std::vector<int64_t> tile_;
   const std::vector<math::RangeConstraint> constraints_;
 };
@@ -248,7 +248,7 @@ GroupProblem::GroupProblem(const poly::FlatContraction& flat) : flat_(flat) {
   operations_ = flat.is_reduction() ? OperationCount(flat.body) : 0;
 }
 
-void StageAccesses(const GroupProblem& problem, GroupPlan* plan) {
+void StageAccesses(const GroupProblem& problem, GpuPlan* plan) {
   plan->staged.clear();
   plan->ranges.clear();
   for (const poly::Index& index : problem.flat().indices) plan->ranges.push_back(index.range);
@@ -284,7 +284,7 @@ void StageAccesses(const GroupProblem& problem, GroupPlan* plan) {
 // A range's constraint must be absorbed by every input that depends on it: what lies behind the
 // range is no element of the kernel, and 0 times it need not be 0. Another constraint is absorbed
 // by one; the others must at least be staged, where they are read within their tensors.
-std::vector<bool> FilledConstraints(const GroupProblem& problem, const GroupPlan& plan) {
+std::vector<bool> FilledConstraints(const GroupProblem& problem, const GpuPlan& plan) {
   const std::vector<math::RangeConstraint> constraints =
       TileConstraints(problem.flat(), plan.Tile());
   std::vector<bool> filled;
@@ -314,7 +314,7 @@ std::vector<bool> FilledConstraints(const GroupProblem& problem, const GroupPlan
   return filled;
 }
 
-std::string WhatIsWrong(const poly::FlatContraction& flat, const GroupPlan& plan,
+std::string WhatIsWrong(const poly::FlatContraction& flat, const GpuPlan& plan,
                         const HardwareSettings& settings) {
   std::vector<int64_t> threads(flat.indices.size(), 1);
   bool output_after_partial = false;

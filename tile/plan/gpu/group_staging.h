@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tile/base/hardware_settings.h"
-#include "tile/plan/gpu/group_plan.h"
+#include "tile/plan/gpu/gpu_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
@@ -53,14 +53,14 @@ class GroupProblem {
 
 // Stages the accesses of a plan whose splits, thread parts and lane index are set: those whose
 // elements several work-items use, or that memory would give to neighbours one by one.
-void StageAccesses(const GroupProblem& problem, GroupPlan* plan);
+void StageAccesses(const GroupProblem& problem, GpuPlan* plan);
 
 // Which of TileConstraints need no check because where one fails the inputs read as values that
 // leave the accumulator alone.
-std::vector<bool> FilledConstraints(const GroupProblem& problem, const GroupPlan& plan);
+std::vector<bool> FilledConstraints(const GroupProblem& problem, const GpuPlan& plan);
 
 // What LowerGroupKernel relies on, for plans made by hand; "" or what is wrong.
-std::string WhatIsWrong(const poly::FlatContraction& flat, const GroupPlan& plan,
+std::string WhatIsWrong(const poly::FlatContraction& flat, const GpuPlan& plan,
                         const HardwareSettings& settings);
 
 }  // namespace tartan::plan

@@ -53,7 +53,7 @@ double NearStride(const poly::FlatAccess& access, const std::vector<int64_t>& ti
 
 }  // namespace
 
-GroupTraffic::GroupTraffic(const GroupProblem& problem, const GroupPlan& plan)
+GroupTraffic::GroupTraffic(const GroupProblem& problem, const GpuPlan& plan)
     : problem_(problem),
       plan_(plan),
       warps_(std::ceil(static_cast<double>(plan.threads()) / gpu::kWarp)) {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tile/plan/gpu/group_plan.h"
+#include "tile/plan/gpu/gpu_plan.h"
 #include "tile/plan/gpu/group_staging.h"
 #include "tile/plan/machine.h"
 
@@ -29,7 +29,7 @@ struct GroupWork {
 class GroupTraffic {
  public:
   // Both outlive the object.
-  GroupTraffic(const GroupProblem& problem, const GroupPlan& plan);
+  GroupTraffic(const GroupProblem& problem, const GpuPlan& plan);
 
   bool IsStaged(int access) const;
   // The copy of a tile and its use. Returns the reads from local memory per work-item.
@@ -51,7 +51,7 @@ class GroupTraffic {
   double Held(size_t i) const { return static_cast<double>(plan_.splits[i].held()); }
 
   const GroupProblem& problem_;
-  const GroupPlan& plan_;
+  const GpuPlan& plan_;
   const double warps_;
   std::vector<std::array<int64_t, 32>> warp_;  // where the first one's work-items are, per index
   int warp_size_ = 0;

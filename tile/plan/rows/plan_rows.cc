@@ -31,14 +31,19 @@ std::vector<int64_t> BlockOf(const std::vector<int64_t>& rows, int64_t count) {
 }
 
 // A reduced index that its vectors do not divide ends in a loop over single elements.
-bool HasTail(const poly::FlatContraction& flat, const KernelPlan& plan) {
+bool HasTail(const poly::FlatContraction& flat, const CpuPlan& plan) {
   return plan.vector_index >= flat.output_index_count &&
          flat.indices[plan.vector_index].range % plan.unroll[plan.vector_index] != 0;
 }
 
+struct PlannedStage {
+  CpuPlan plan;
+  double predicted_us = 0;  // as in PlannedKernel
+};
+
 // The best plan that has one work-item and reads operands as they lie. One without a tail is as
 // good where the model sees little difference.
-PlannedKernel PlanStage(const poly::RowBlock& block, const HardwareSettings& settings) {
+PlannedStage PlanStage(const poly::RowBlock& block, const HardwareSettings& settings) {
   poly::FlatContraction flat = block.flat;
   for (int origin : block.origins) {
     if (origin >= 0) flat.indices[origin].range = 1;
@@ -47,17 +52,18 @@ PlannedKernel PlanStage(const poly::RowBlock& block, const HardwareSettings& set
   alone.compute_units = 0;
   constexpr int kCandidates = 16;
   constexpr double kTailCost = 1.3;
-  PlannedKernel best = {flat, ScalarPlan(flat, 1), {}, 0, ""};
+  PlannedStage best = {ScalarPlan(flat, 1), 0};
   double least = std::numeric_limits<double>::infinity();
   const std::vector<bool> is_constant(flat.tensors.size(), false);
   std::vector<PlannedKernel> candidates = CpuCandidates(flat, alone, is_constant, kCandidates);
   if (auto transpose = TransposePlan(flat, alone)) candidates.push_back(*std::move(transpose));
-  for (PlannedKernel& planned : candidates) {
-    const double cost = planned.predicted_us * (HasTail(flat, planned.plan) ? kTailCost : 1);
+  for (const PlannedKernel& planned : candidates) {
+    const CpuPlan& plan = std::get<CpuPlan>(planned.plan);
+    const double cost = planned.predicted_us * (HasTail(flat, plan) ? kTailCost : 1);
     // A block's private memory has a place in whole kernels only.
-    if (!planned.packed.empty() || planned.plan.block || cost >= least) continue;
+    if (!planned.packed.empty() || plan.block || cost >= least) continue;
     least = cost;
-    best = std::move(planned);
+    best = {plan, planned.predicted_us};
   }
   for (int i = 0; i < flat.output_index_count; ++i) best.plan.task[i] = flat.indices[i].range;
   return best;
@@ -75,7 +81,7 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
   std::vector<double> costs;
   for (const poly::RowKernel& kernel : kernels) {
     poly::RowBlock cut = poly::CutRows(kernel, plan.block, tensors);
-    PlannedKernel planned = PlanStage(cut, settings);
+    PlannedStage planned = PlanStage(cut, settings);
     costs.push_back(planned.predicted_us);
     plan.stages.push_back({std::move(cut), std::move(planned.plan)});
   }

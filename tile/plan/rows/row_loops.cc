@@ -120,7 +120,7 @@ bool CanWalk(const RowStage& stage) {
   const poly::FlatContraction& flat = stage.block.flat;
   const int v = stage.plan.vector_index;
   if (v < 0 || stage.plan.lanes < 2 || !flat.constraints.empty() || !flat.store_guard.empty() ||
-      flat.needs_hits() || stage.plan.block || stage.plan.group) {
+      flat.needs_hits() || stage.plan.block) {
     return false;
   }
   if (flat.is_reduction() != (v >= flat.output_index_count)) return false;
@@ -160,7 +160,7 @@ std::vector<RowLoop> JoinStages(std::vector<RowStage>* stages) {
     if (loop.length == 0) continue;
     loop.step = StepOf(loop, *stages);
     for (int s : loop.stages) {
-      KernelPlan& plan = (*stages)[s].plan;
+      CpuPlan& plan = (*stages)[s].plan;
       plan.unroll[plan.vector_index] = loop.step;
     }
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tile/plan/kernel_plan.h"
+#include "tile/plan/cpu/cpu_plan.h"
 #include "tile/poly/row_block.h"
 
 namespace tartan::plan {
@@ -15,7 +15,7 @@ namespace tartan::plan {
 // One kernel of the chain for one block. Its plan's tasks are the whole block.
 struct RowStage {
   poly::RowBlock block;
-  KernelPlan plan;
+  CpuPlan plan;
 };
 
 // An access of a stage's kernel.

@@ -6,8 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/plan.pb.h"
+#include "tile/base/match.h"
 #include "tile/plan/check_plan.h"
-#include "tile/plan/gpu/gpu_plans.h"
+#include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/poly/pack.h"
 #include "tile/poly/unroll.h"
 
@@ -17,7 +18,7 @@ namespace {
 // Of the plans that a search finds, so many are worth a look; a stored one is among them.
 constexpr int kSearched = 64;
 
-bool IsThisGroup(const proto::StoredPlan::Group& stored, const GroupPlan& plan) {
+bool IsThisGroup(const proto::StoredPlan::Group& stored, const GpuPlan& plan) {
   if (stored.lane_index() != plan.lane_index ||
       stored.buffering() != static_cast<int>(plan.buffering) ||
       stored.splits_size() != static_cast<int>(plan.splits.size())) {
@@ -35,16 +36,17 @@ std::optional<PlannedKernel> FindGroup(const proto::StoredPlan::Group& stored,
                                        const poly::FlatContraction& merged,
                                        const HardwareSettings& settings) {
   if (settings.threads == 1) return std::nullopt;
-  for (PlannedKernel& planned : GpuPlans(merged, settings, kSearched)) {
-    const std::optional<GroupPlan>& group = planned.plan.group;
-    if (group && IsThisGroup(stored, *group) && stored.is_split() == !planned.packed.empty()) {
+  for (PlannedKernel& planned : GpuCandidates(merged, settings, kSearched)) {
+    const auto* plan = std::get_if<GpuPlan>(&planned.plan);
+    if (plan != nullptr && IsThisGroup(stored, *plan) &&
+        stored.is_split() == !planned.packed.empty()) {
       return std::move(planned);
     }
   }
   return std::nullopt;
 }
 
-void StoreGroup(const GroupPlan& plan, proto::StoredPlan::Group* stored) {
+void StoreGroup(const GpuPlan& plan, proto::StoredPlan::Group* stored) {
   for (const IndexSplit& split : plan.splits) {
     proto::StoredPlan::Split* to = stored->add_splits();
     to->set_vector(split.vector);
@@ -53,6 +55,24 @@ void StoreGroup(const GroupPlan& plan, proto::StoredPlan::Group* stored) {
   }
   stored->set_lane_index(plan.lane_index);
   stored->set_buffering(static_cast<int>(plan.buffering));
+}
+
+void StoreTasks(const CpuPlan& plan, proto::StoredPlan* stored) {
+  stored->mutable_task()->Add(plan.task.begin(), plan.task.end());
+  stored->mutable_unroll()->Add(plan.unroll.begin(), plan.unroll.end());
+  stored->mutable_order()->Add(plan.order.begin(), plan.order.end());
+  stored->mutable_reduction_order()->Add(plan.reduction_order.begin(), plan.reduction_order.end());
+  stored->set_vector_index(plan.vector_index);
+  stored->set_lanes(plan.lanes);
+  stored->set_threads(plan.threads);
+  if (plan.block) {
+    proto::StoredPlan::Block* block = stored->mutable_block();
+    block->set_level(plan.block->level);
+    block->set_run_index(plan.block->run_index);
+    block->set_run(plan.block->run);
+    block->mutable_staged()->Add(plan.block->staged.begin(), plan.block->staged.end());
+  }
+  stored->set_masks_lanes(plan.masks_lanes);
 }
 
 // Packs what the message says; false where that cannot be.
@@ -95,37 +115,24 @@ std::string KernelForm(const poly::FlatContraction& merged, const std::vector<bo
 
 proto::StoredPlan ToProto(const PlannedKernel& planned) {
   proto::StoredPlan stored;
-  const KernelPlan& plan = planned.plan;
-  if (plan.group) {
-    StoreGroup(*plan.group, stored.mutable_group());
-    stored.mutable_group()->set_is_split(!planned.packed.empty());
-    return stored;
-  }
-  stored.mutable_task()->Add(plan.task.begin(), plan.task.end());
-  stored.mutable_unroll()->Add(plan.unroll.begin(), plan.unroll.end());
-  stored.mutable_order()->Add(plan.order.begin(), plan.order.end());
-  stored.mutable_reduction_order()->Add(plan.reduction_order.begin(), plan.reduction_order.end());
-  stored.set_vector_index(plan.vector_index);
-  stored.set_lanes(plan.lanes);
-  stored.set_threads(plan.threads);
-  if (plan.block) {
-    proto::StoredPlan::Block* block = stored.mutable_block();
-    block->set_level(plan.block->level);
-    block->set_run_index(plan.block->run_index);
-    block->set_run(plan.block->run);
-    block->mutable_staged()->Add(plan.block->staged.begin(), plan.block->staged.end());
-  }
-  stored.set_masks_lanes(plan.masks_lanes);
-  stored.set_is_unrolled(planned.is_unrolled);
-  for (const PackedOperand& packed : planned.packed) {
-    proto::StoredPlan::Packing* packing = stored.add_packed();
-    packing->set_access(packed.access);
-    packing->set_index(packed.index);
-    packing->set_block(packed.block);
-  }
+  Match(
+      planned.plan,
+      [&](const GpuPlan& plan) {
+        StoreGroup(plan, stored.mutable_group());
+        stored.mutable_group()->set_is_split(!planned.packed.empty());
+      },
+      [&](const CpuPlan& plan) {
+        StoreTasks(plan, &stored);
+        stored.set_is_unrolled(planned.is_unrolled);
+        for (const PackedOperand& packed : planned.packed) {
+          proto::StoredPlan::Packing* packing = stored.add_packed();
+          packing->set_access(packed.access);
+          packing->set_index(packed.index);
+          packing->set_block(packed.block);
+        }
+      });
   return stored;
 }
-
 std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,
                                        const poly::FlatContraction& merged,
                                        const HardwareSettings& settings) {
@@ -138,7 +145,7 @@ std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,
     planned.is_unrolled = true;
   }
   if (!Pack(stored, settings, &planned)) return std::nullopt;
-  KernelPlan& plan = planned.plan;
+  CpuPlan plan;
   plan.task.assign(stored.task().begin(), stored.task().end());
   plan.unroll.assign(stored.unroll().begin(), stored.unroll().end());
   plan.order.assign(stored.order().begin(), stored.order().end());
@@ -155,6 +162,7 @@ std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,
                            {block.staged().begin(), block.staged().end()}};
   }
   if (!WhatIsWrong(planned.flat, plan, settings).empty()) return std::nullopt;
+  planned.plan = std::move(plan);
   return planned;
 }
 

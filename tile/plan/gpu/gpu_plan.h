@@ -79,7 +79,7 @@ struct Unrolling {
   int64_t rounds = 1;      // of what is left
 };
 
-struct GroupPlan {
+struct GpuPlan {
   std::vector<std::string> names;        // of the indices, for dumps
   std::vector<int64_t> ranges;           // of the indices
   std::vector<IndexSplit> splits;        // per index
@@ -103,7 +103,7 @@ struct GroupPlan {
   std::vector<int64_t> Tile() const;
   Unrolling Unroll(const poly::FlatContraction& flat) const;
   std::string ToString(const poly::FlatContraction& flat) const;
-  bool operator==(const GroupPlan&) const = default;
+  bool operator==(const GpuPlan&) const = default;
 };
 
 // When a point of a tiling is valid: the kernel's constraints, then the ranges of reduced indices

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/gpu/gpu_plans.h"
+#include "tile/plan/gpu/gpu_candidates.h"
 
 #include <algorithm>
 #include <optional>
@@ -25,13 +25,10 @@ PlannedKernel PlainPlan(const poly::FlatContraction& flat, const HardwareSetting
   return {flat, ScalarPlan(flat, threads), {}, 0, ""};
 }
 
-PlannedKernel WithGroups(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                         GroupPlan group) {
-  PlannedKernel planned = PlainPlan(flat, settings);
-  planned.predicted_us = group.cost.microseconds;
-  planned.cost = group.cost.ToString();
-  planned.plan.group = std::move(group);
-  return planned;
+PlannedKernel WithGroups(const poly::FlatContraction& flat, GpuPlan plan) {
+  const double microseconds = plan.cost.microseconds;
+  std::string cost = plan.cost.ToString();
+  return {flat, std::move(plan), {}, microseconds, std::move(cost)};
 }
 
 int LongestReduced(const poly::FlatContraction& flat) {
@@ -43,7 +40,7 @@ int LongestReduced(const poly::FlatContraction& flat) {
 }
 
 // The kernel as two where one leaves most of the device idle and two are quicker.
-std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const GroupPlan& whole,
+std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const GpuPlan& whole,
                                        const HardwareSettings& settings) {
   // Partial results are not split again.
   if (flat.outputs[0].value == ir::kNoValue) return std::nullopt;
@@ -62,12 +59,12 @@ std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const 
   const int64_t length = ((range + runs - 1) / runs + line - 1) / line * line;
   poly::SplitKernel split = poly::SplitReduction(flat, index, length);
   split.total = poly::MergeIndices(std::move(split.total));
-  std::vector<GroupPlan> partial = SearchGroupPlans(poly::MergeIndices(split.partial), settings, 1);
-  std::vector<GroupPlan> total = SearchGroupPlans(split.total, settings, 1);
+  std::vector<GpuPlan> partial = SearchGpuPlans(poly::MergeIndices(split.partial), settings, 1);
+  std::vector<GpuPlan> total = SearchGpuPlans(split.total, settings, 1);
   if (partial.empty() || total.empty()) return std::nullopt;
   const double microseconds = partial[0].cost.microseconds + total[0].cost.microseconds;
   if (!(microseconds < whole.cost.microseconds)) return std::nullopt;
-  PlannedKernel planned = WithGroups(split.total, settings, std::move(total[0]));
+  PlannedKernel planned = WithGroups(split.total, std::move(total[0]));
   planned.predicted_us = microseconds;
   const int tensor = static_cast<int>(split.total.tensors.size()) - 1;
   planned.packed.push_back({tensor, ir::kNoValue, std::move(split.partial)});
@@ -76,15 +73,15 @@ std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const 
 
 }  // namespace
 
-std::vector<PlannedKernel> GpuPlans(const poly::FlatContraction& flat,
-                                    const HardwareSettings& settings, int count) {
-  std::vector<GroupPlan> groups = SearchGroupPlans(flat, settings, count);
+std::vector<PlannedKernel> GpuCandidates(const poly::FlatContraction& flat,
+                                         const HardwareSettings& settings, int count) {
+  std::vector<GpuPlan> groups = SearchGpuPlans(flat, settings, count);
   if (groups.empty()) return {PlainPlan(flat, settings)};
   std::vector<PlannedKernel> planned;
   if (auto split = SplitPlan(flat, groups[0], settings)) planned.push_back(*std::move(split));
-  for (GroupPlan& group : groups) {
+  for (GpuPlan& group : groups) {
     if (static_cast<int>(planned.size()) == count) break;
-    planned.push_back(WithGroups(flat, settings, std::move(group)));
+    planned.push_back(WithGroups(flat, std::move(group)));
   }
   return planned;
 }

@@ -11,7 +11,7 @@
 namespace tartan::plan {
 
 // Up to `count` plans, the best first, and at least one. Of a kernel with merged indices.
-std::vector<PlannedKernel> GpuPlans(const poly::FlatContraction& flat,
-                                    const HardwareSettings& settings, int count);
+std::vector<PlannedKernel> GpuCandidates(const poly::FlatContraction& flat,
+                                         const HardwareSettings& settings, int count);
 
 }  // namespace tartan::plan

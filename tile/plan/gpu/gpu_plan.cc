@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/gpu/group_plan.h"
+#include "tile/plan/gpu/gpu_plan.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,7 +11,7 @@ namespace {
 // Updates of accumulators in unrolled code.
 constexpr int64_t kUnrolledUpdates = 512;
 
-int64_t TileCount(const poly::FlatContraction& flat, const GroupPlan& plan, size_t i) {
+int64_t TileCount(const poly::FlatContraction& flat, const GpuPlan& plan, size_t i) {
   const int64_t tile = plan.splits[i].tile();
   return (flat.indices[i].range + tile - 1) / tile;
 }
@@ -26,13 +26,13 @@ std::string GroupCost::ToString() const {
       waste, microseconds);
 }
 
-int64_t GroupPlan::threads() const {
+int64_t GpuPlan::threads() const {
   int64_t count = 1;
   for (const ThreadPart& part : thread_parts) count *= part.count;
   return count;
 }
 
-int64_t GroupPlan::partial_threads(const poly::FlatContraction& flat) const {
+int64_t GpuPlan::partial_threads(const poly::FlatContraction& flat) const {
   int64_t count = 1;
   for (const ThreadPart& part : thread_parts) {
     if (part.index >= flat.output_index_count) count *= part.count;
@@ -40,13 +40,13 @@ int64_t GroupPlan::partial_threads(const poly::FlatContraction& flat) const {
   return count;
 }
 
-int64_t GroupPlan::GroupCount(const poly::FlatContraction& flat) const {
+int64_t GpuPlan::GroupCount(const poly::FlatContraction& flat) const {
   int64_t count = 1;
   for (int i = 0; i < flat.output_index_count; ++i) count *= TileCount(flat, *this, i);
   return count;
 }
 
-int64_t GroupPlan::StepCount(const poly::FlatContraction& flat) const {
+int64_t GpuPlan::StepCount(const poly::FlatContraction& flat) const {
   int64_t count = 1;
   for (size_t i = flat.output_index_count; i < splits.size(); ++i) {
     count *= TileCount(flat, *this, i);
@@ -54,19 +54,19 @@ int64_t GroupPlan::StepCount(const poly::FlatContraction& flat) const {
   return count;
 }
 
-int64_t GroupPlan::LocalElements() const {
+int64_t GpuPlan::LocalElements() const {
   int64_t size = 0;
   for (const StagedAccess& access : staged) size += access.layout.size;
   return size;
 }
 
-std::vector<int64_t> GroupPlan::Tile() const {
+std::vector<int64_t> GpuPlan::Tile() const {
   std::vector<int64_t> tile;
   for (const IndexSplit& split : splits) tile.push_back(split.tile());
   return tile;
 }
 
-Unrolling GroupPlan::Unroll(const poly::FlatContraction& flat) const {
+Unrolling GpuPlan::Unroll(const poly::FlatContraction& flat) const {
   Unrolling unrolling;
   int64_t updates = 1;
   for (size_t i = 0; i < splits.size(); ++i) {
@@ -91,7 +91,7 @@ Unrolling GroupPlan::Unroll(const poly::FlatContraction& flat) const {
   return unrolling;
 }
 
-std::string GroupPlan::ToString(const poly::FlatContraction& flat) const {
+std::string GpuPlan::ToString(const poly::FlatContraction& flat) const {
   std::vector<std::string> tiles;
   for (size_t i = 0; i < splits.size(); ++i) {
     const IndexSplit& split = splits[i];
