@@ -51,9 +51,8 @@ absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
                             BuildAlone(program, spaces, root, {}, &grouping));
     std::vector<bool> constants;
     for (const poly::Tensor& tensor : flat.tensors) constants.push_back(is_constant[tensor.value]);
-    const auto choice =
-        plan::SelectWinogradTile(flat, options.settings, constants, options.winograd);
-    if (choice) selected[root] = WinogradAlgorithm{choice->tile};
+    const auto tile = plan::SelectWinogradTile(flat, options.settings, constants, options.winograd);
+    if (tile) selected[root] = WinogradAlgorithm{*tile};
   }
   return selected;
 }

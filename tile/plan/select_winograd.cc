@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tile/plan/machine.h"
+#include "tile/poly/correlation.h"
 #include "tile/poly/winograd.h"
 
 namespace tartan::plan {
@@ -58,9 +59,9 @@ double WinogradCycles(const Problem& problem, double tiles, double points) {
 
 }  // namespace
 
-std::optional<WinogradTile> SelectWinogradTile(const poly::FlatContraction& flat,
-                                               const HardwareSettings& settings,
-                                               const std::vector<bool>& is_constant, Winograd use) {
+std::optional<int64_t> SelectWinogradTile(const poly::FlatContraction& flat,
+                                          const HardwareSettings& settings,
+                                          const std::vector<bool>& is_constant, Winograd use) {
   if (use == Winograd::kNever || settings.threads != 1 || flat.output_point_count() == 0)
     return std::nullopt;
   const auto correlation = poly::MatchCorrelation(flat, poly::kWinogradWindow);
@@ -74,7 +75,7 @@ std::optional<WinogradTile> SelectWinogradTile(const poly::FlatContraction& flat
   for (const poly::Correlation::Direction& direction : correlation->directions) {
     problem.outputs *= static_cast<double>(flat.indices[direction.position].range);
   }
-  WinogradTile choice{*correlation, 0};
+  int64_t best = 0;
   double least = 0;
   for (int64_t tile : {2, 4}) {
     if (tile == 4 && use == Winograd::kSmallTiles) break;
@@ -84,14 +85,14 @@ std::optional<WinogradTile> SelectWinogradTile(const poly::FlatContraction& flat
     }
     const double cycles =
         WinogradCycles(problem, tiles, static_cast<double>(tile + poly::kWinogradWindow - 1));
-    if (choice.tile != 0 && cycles >= least) continue;
-    choice.tile = tile;
+    if (best != 0 && cycles >= least) continue;
+    best = tile;
     least = cycles;
   }
   const double gain = DirectCycles(problem) - least;
   if (use == Winograd::kAlways || (gain >= kLeastGain * DirectCycles(problem) &&
                                    gain >= kLongKernels * problem.machine.CompileCycles()))
-    return choice;
+    return best;
   return std::nullopt;
 }
 

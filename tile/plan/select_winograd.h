@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tile/base/hardware_settings.h"
-#include "tile/poly/correlation.h"
+#include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
 
@@ -18,17 +18,12 @@ enum class Winograd : uint8_t {
   kAlways,       // wherever it applies: for tests and comparisons
 };
 
-struct WinogradTile {
-  poly::Correlation correlation;
-  int64_t tile = 0;  // of poly::MakeWinograd
-};
-
-// The tile with the least estimated time, on CPU devices; empty where the kernel is none of those
-// to which the algorithm applies and, unless `use` is kAlways, where it would not gain a good part
-// of the time or the time is too short to be worth more kernels. Constant weights are transformed
-// at load.
-std::optional<WinogradTile> SelectWinogradTile(const poly::FlatContraction& flat,
-                                               const HardwareSettings& settings,
-                                               const std::vector<bool>& is_constant, Winograd use);
+// The tile (of poly::MakeWinograd) with the least estimated time, on CPU devices; empty where the
+// kernel is none of those to which the algorithm applies and, unless `use` is kAlways, where it
+// would not gain a good part of the time or the time is too short to be worth more kernels.
+// Constant weights are transformed at load.
+std::optional<int64_t> SelectWinogradTile(const poly::FlatContraction& flat,
+                                          const HardwareSettings& settings,
+                                          const std::vector<bool>& is_constant, Winograd use);
 
 }  // namespace tartan::plan

@@ -34,7 +34,7 @@ HardwareSettings Gpu() {
 
 struct Form {
   TestProgram program;
-  plan::Buffering buffering = plan::Buffering::kNone;
+  bool prefetches = false;
 };
 
 std::vector<Form> Forms() {
@@ -45,11 +45,9 @@ std::vector<Form> Forms() {
       "+(D[n, x+i-1, y+j-1, ci] * K[i, j, ci, co]); R = (O > 0 ? O : 0); }";
   return {
       {{"Tiles", matmul, {F32({33, 20}), F32({20, 36})}}},
-      {{"PrefetchedTiles", matmul, {F32({33, 80}), F32({80, 36})}}, plan::Buffering::kPrefetch},
-      {{"TwoTiles", matmul, {F32({33, 80}), F32({80, 36})}}, plan::Buffering::kDouble},
-      {{"Primes", matmul, {F32({17, 13}), F32({13, 19})}}, plan::Buffering::kPrefetch},
-      {{"PaddedWindows", convolution, {F32({2, 7, 6, 8}), F32({3, 3, 8, 8})}},
-       plan::Buffering::kPrefetch},
+      {{"PrefetchedTiles", matmul, {F32({33, 80}), F32({80, 36})}}, true},
+      {{"Primes", matmul, {F32({17, 13}), F32({13, 19})}}, true},
+      {{"PaddedWindows", convolution, {F32({2, 7, 6, 8}), F32({3, 3, 8, 8})}}, true},
       {{"CheckedEdges",
         "function (A[M, L], B[N]) -> (C) { C[i, j : M, N] = *(A[i + k - 1, j] + B[j]), k < 3; }",
         {F32({9, 8}), F32({8})}}},
@@ -155,7 +153,7 @@ TEST_P(GroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
     plan::PlannedKernel planned = plan::PlanKernel(flat, Gpu(), constant);
     auto* const groups = std::get_if<plan::GpuPlan>(&planned.plan);
     EXPECT_NE(groups, nullptr);
-    if (groups != nullptr) groups->buffering = GetParam().buffering;
+    if (groups != nullptr) groups->prefetches = GetParam().prefetches;
     absl::StrAppend(&plan, plan::ToString(planned.plan, planned.flat), "\n");
     return planned;
   };

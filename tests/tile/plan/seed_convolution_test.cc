@@ -9,7 +9,6 @@
 #include "tile/compiler/compiler.h"
 #include "tile/plan/gpu/tile_layout.h"
 #include "tile/plan/kernel_plan.h"
-#include "tile/plan/tile_terms.h"
 
 namespace tartan::plan {
 namespace {
@@ -65,6 +64,19 @@ Rows RowsOf(const poly::FlatContraction& flat, const TileLayout& layout) {
     rows[name] = {dim.range, dim.global_stride, dim.local_stride, dim.threads};
   }
   return rows;
+}
+
+// Of an access, with the work-items spread.
+TileLayout ReadPlan(const poly::FlatContraction& flat, int access,
+                    const std::vector<int64_t>& tile) {
+  constexpr int64_t kThreads = 256;
+  constexpr int64_t kLineElements = 8;
+  const poly::TensorAccess& read = flat.accesses[access];
+  const poly::FlatAccess flattened = poly::Flatten(
+      read.coords, flat.tensors[read.tensor].shape.dims, static_cast<int>(flat.indices.size()));
+  TileLayout layout = OddLayout(MergeTileDims(flattened, tile, {}));
+  SpreadThreads(kThreads, kLineElements, &layout);
+  return layout;
 }
 
 const Sizes kSeedTile = {{"ci", 8}, {"co", 32}, {"i", 2}, {"j", 3}, {"n", 16}, {"x", 2}, {"y", 2}};
@@ -132,48 +144,16 @@ TEST(SeedConvolution, HasTheFourConstraints) {
 TEST(SeedConvolution, LaysTilesOutInOddStrides) {
   const poly::FlatContraction flat = SeedKernel();
   const std::vector<int64_t> tile = Tile(flat, kSeedTile);
-  const TileLayout image = ReadPlan(flat, 0, tile, TileDevice());
+  const TileLayout image = ReadPlan(flat, 0, tile);
   EXPECT_EQ(RowsOf(flat, image), (Rows{{"i_x", {3, 14336, 1, 1}},
                                        {"j_y", {4, 64, 393, 2}},
                                        {"ci", {8, 1, 49, 8}},
                                        {"n", {16, 3211264, 3, 16}}}));
   EXPECT_EQ(image.size, 1572);
-  const TileLayout weights = ReadPlan(flat, 1, tile, TileDevice());
+  const TileLayout weights = ReadPlan(flat, 1, tile);
   EXPECT_EQ(RowsOf(flat, weights),
             (Rows{{"i_j", {6, 4096, 265, 1}}, {"ci", {8, 1, 33, 8}}, {"co", {32, 64, 1, 32}}}));
   EXPECT_EQ(weights.size, 1590);
-}
-
-TEST(SeedConvolution, AssignsOutputsToWorkItems) {
-  const poly::FlatContraction flat = SeedKernel();
-  const std::vector<int64_t> threads = OutputThreads(flat, Tile(flat, kSeedTile), TileDevice());
-  Sizes named;
-  for (size_t i = 0; i < threads.size(); ++i) named[flat.indices[i].name] = threads[i];
-  EXPECT_EQ(named, (Sizes{{"co", 8}, {"y", 2}, {"x", 2}, {"n", 8}}));
-}
-
-std::string Terms(std::vector<int64_t> seed_order) {
-  const poly::FlatContraction flat = SeedKernel();
-  const std::vector<std::string> names = {"ci", "co", "i", "j", "n", "x", "y"};
-  Sizes sizes;
-  for (size_t i = 0; i < names.size(); ++i) sizes[names[i]] = seed_order[i];
-  return ComputeTileTerms(flat, Tile(flat, sizes), TileDevice()).ToString();
-}
-
-TEST(SeedConvolution, CostsWhatTheOptimizerLogged) {
-  EXPECT_EQ(Terms({8, 32, 1, 3, 16, 8, 2}),
-            "to=236760072192 wg=12544 il=24 sm=20656 or=32768 mr=19456 mw=32768 op=256 rp=0 tu=256 "
-            "over memory");
-  EXPECT_EQ(Terms({8, 32, 1, 3, 16, 4, 4}),
-            "to=236760072192 wg=12544 il=24 sm=16272 or=32768 mr=15360 mw=32768 op=256 rp=0 tu=256 "
-            "over regs");
-  EXPECT_EQ(Terms({16, 32, 1, 1, 16, 2, 2}),
-            "to=236760072192 wg=50176 il=36 sm=6488 or=8192 mr=6144 mw=8192 op=256 rp=0 tu=256 "
-            "flops_per_byte=20.5714 occupancy=20 roof_ratio=1 occ_ratio=1 thread_ratio=1 score=1");
-  EXPECT_EQ(Terms({8, 32, 2, 1, 16, 2, 2}),
-            "to=236760072192 wg=50176 il=48 sm=5264 or=8192 mr=5120 mw=8192 op=256 rp=0 tu=256 "
-            "flops_per_byte=18.5806 occupancy=20 roof_ratio=0.929032 occ_ratio=1 thread_ratio=1 "
-            "score=0.929032");
 }
 
 }  // namespace

@@ -80,24 +80,9 @@ class GroupLowerer {
     return statements;
   }
 
-  // Where a stage's tile of a step begins in its array.
-  ExprPtr Buffer(const GroupStage& stage, const ExprPtr& step) const {
-    if (plan_.buffering != plan::Buffering::kDouble) return context_.Number(0);
-    return loop::Mul(loop::Mod(step, context_.Number(2)),
-                     context_.Number(stage.plan().layout.size));
-  }
-
-  std::vector<ExprPtr> Buffers(const ExprPtr& step) const {
-    std::vector<ExprPtr> buffers;
-    for (const GroupStage& stage : stages_) buffers.push_back(Buffer(stage, step));
-    return buffers;
-  }
-
-  StmtPtr CopyAll(const std::string& suffix, const ExprPtr& step) const {
+  StmtPtr CopyAll(const std::string& suffix) const {
     std::vector<StmtPtr> statements;
-    for (const GroupStage& stage : stages_) {
-      statements.push_back(stage.Copy(suffix, Buffer(stage, step)));
-    }
+    for (const GroupStage& stage : stages_) statements.push_back(stage.Copy(suffix));
     return loop::MakeBlock(std::move(statements));
   }
 
@@ -106,22 +91,22 @@ class GroupLowerer {
     const ExprPtr zero = context_.Number(0);
     if (!reduction_) {
       if (stages_.empty()) return {};
-      return {CopyAll("", zero), loop::MakeBarrier()};
+      return {CopyAll(""), loop::MakeBarrier()};
     }
     std::vector<StmtPtr> statements;
     if (steps == 1) {
-      if (!stages_.empty()) statements = {CopyAll("", zero), loop::MakeBarrier()};
-      statements.push_back(reduction_->Step(Buffers(zero)));
-    } else if (!stages_.empty() && plan_.buffering != plan::Buffering::kNone) {
+      if (!stages_.empty()) statements = {CopyAll(""), loop::MakeBarrier()};
+      statements.push_back(reduction_->Step());
+    } else if (!stages_.empty() && plan_.prefetches) {
       statements = PipelinedSteps(steps);
     } else {
       const ExprPtr step = context_.Var("step");
       std::vector<StmtPtr> body = context_.DeclareStep(step, "");
       if (!stages_.empty()) {
-        body.push_back(CopyAll("", step));
+        body.push_back(CopyAll(""));
         body.push_back(loop::MakeBarrier());
       }
-      body.push_back(reduction_->Step(Buffers(step)));
+      body.push_back(reduction_->Step());
       if (!stages_.empty()) body.push_back(loop::MakeBarrier());
       statements.push_back(
           loop::MakeFor("step", zero, context_.Number(steps), loop::MakeBlock(std::move(body))));
@@ -137,7 +122,7 @@ class GroupLowerer {
     const ExprPtr next = context_.Var("next_step");
     const ExprPtr has_next = loop::Less(next, context_.Number(steps));
     std::vector<StmtPtr> statements = context_.DeclareStep(zero, "_first");
-    statements.push_back(CopyAll("_first", zero));
+    statements.push_back(CopyAll("_first"));
     statements.push_back(loop::MakeBarrier());
     std::vector<StmtPtr> body = context_.DeclareStep(step, "");
     body.push_back(
@@ -147,11 +132,11 @@ class GroupLowerer {
     for (const GroupStage& stage : stages_) {
       body.push_back(stage.DeclareNext());
       fetch.push_back(stage.Fetch("_next"));
-      put.push_back(stage.Put(Buffer(stage, next)));
+      put.push_back(stage.Put());
     }
     body.push_back(loop::MakeIf(has_next, loop::MakeBlock(std::move(fetch))));
-    body.push_back(reduction_->Step(Buffers(step)));
-    if (plan_.buffering == plan::Buffering::kPrefetch) body.push_back(loop::MakeBarrier());
+    body.push_back(reduction_->Step());
+    body.push_back(loop::MakeBarrier());
     body.push_back(loop::MakeIf(has_next, loop::MakeBlock(std::move(put))));
     body.push_back(loop::MakeBarrier());
     statements.push_back(
@@ -192,7 +177,7 @@ class GroupLowerer {
     emitter.Assume(guard);
     if (!reduction_) {
       for (const GroupStage& stage : stages_) {
-        emitter.Provide(stage.access(), stage.Read(context_.Number(0), StagedLanes(stage)));
+        emitter.Provide(stage.access(), stage.Read(StagedLanes(stage)));
       }
     }
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);

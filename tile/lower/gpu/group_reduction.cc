@@ -76,8 +76,7 @@ std::vector<StmtPtr> GroupReduction::DeclareAccumulators() const {
                         SetAccumulator(context_.Var("slot"), identity), 1, true)};
 }
 
-StmtPtr GroupReduction::Step(const std::vector<ExprPtr>& buffers) const {
-  buffers_ = buffers;
+StmtPtr GroupReduction::Step() const {
   if (unfilled_.empty()) return Loops(0, false);
   return loop::MakeIf(StepIsInside(), Loops(0, false), Loops(0, true));
 }
@@ -285,22 +284,20 @@ std::vector<StmtPtr> GroupReduction::Hold(size_t s) const {
   int64_t count = reduced_lanes;
   for (int i : indices) count *= context_.OwnCount(i);
   if (gathers_lanes) count *= context_.lanes();
-  if (count == 1) return {loop::MakeDeclare(type, name, stage.Read(buffers_[s], type.lanes))};
+  if (count == 1) return {loop::MakeDeclare(type, name, stage.Read(type.lanes))};
   std::vector<StmtPtr> statements = {loop::MakeArray(type, name, count)};
   auto slot = [&] { return loop::Mul(Slot(indices), context_.Number(reduced_lanes)); };
   if (HoldsAlongReduced(s) || HeldLanes(s) > 1) {
     const int lanes = HeldLanes(s) > 1 ? HeldLanes(s) : static_cast<int>(reduced_lanes);
-    statements.push_back(context_.ForOwn(indices, [&] {
-      return loop::MakeStore(name, stage.type(), slot(), stage.Read(buffers_[s], lanes));
-    }));
+    statements.push_back(context_.ForOwn(
+        indices, [&] { return loop::MakeStore(name, stage.type(), slot(), stage.Read(lanes)); }));
   } else if (vector_index >= 0) {
     for (StmtPtr& statement : HoldVectors(s, indices)) statements.push_back(std::move(statement));
   } else if (gathers_lanes) {
     for (StmtPtr& statement : GatherLanes(s, indices)) statements.push_back(std::move(statement));
   } else {
-    statements.push_back(context_.ForOwn(indices, [&] {
-      return loop::MakeStore(name, stage.type(), slot(), stage.Read(buffers_[s], 1));
-    }));
+    statements.push_back(context_.ForOwn(
+        indices, [&] { return loop::MakeStore(name, stage.type(), slot(), stage.Read(1)); }));
   }
   return statements;
 }
@@ -315,8 +312,8 @@ std::vector<StmtPtr> GroupReduction::HoldVectors(size_t s, std::vector<int> indi
   const std::string block = absl::StrCat(context_.name(along), "_vector");
   return {context_.ForOwn(indices, [&] {
     context_.SetOwn(along, loop::Mul(context_.Var(block), context_.Number(vector)));
-    StmtPtr store = loop::MakeStore(name, stage.type(), Slot(all),
-                                    stage.Read(buffers_[s], static_cast<int>(vector)));
+    StmtPtr store =
+        loop::MakeStore(name, stage.type(), Slot(all), stage.Read(static_cast<int>(vector)));
     context_.SetOwn(along, context_.Number(0));
     return loop::MakeFor(block, context_.Number(0), context_.Number(context_.split(along).blocks),
                          std::move(store), 1, true);
@@ -331,9 +328,10 @@ std::vector<StmtPtr> GroupReduction::GatherLanes(size_t s, const std::vector<int
   return {context_.ForOwn(indices, [&] {
     const ExprPtr slot =
         loop::Add(loop::Mul(Slot(indices), context_.Number(context_.lanes())), lane);
-    const ExprPtr from = loop::Add(buffers_[s], loop::Mul(lane, context_.Number(stride)));
+    const ExprPtr distance = loop::Mul(lane, context_.Number(stride));
     return loop::MakeFor("lane", context_.Number(0), context_.Number(context_.lanes()),
-                         loop::MakeStore(name, stage.type(), slot, stage.Read(from, 1)), 1, true);
+                         loop::MakeStore(name, stage.type(), slot, stage.ReadAt(distance)), 1,
+                         true);
   })};
 }
 

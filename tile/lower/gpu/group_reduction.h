@@ -17,8 +17,8 @@ class GroupReduction {
   GroupReduction(GroupContext& context, const std::vector<GroupStage>& stages);
 
   std::vector<loop::StmtPtr> DeclareAccumulators() const;
-  // Everything that the step's tiles give; `buffers` is where each of them begins.
-  loop::StmtPtr Step(const std::vector<loop::ExprPtr>& buffers) const;
+  // Everything that the step's tiles give.
+  loop::StmtPtr Step() const;
   // Joins partial results; the first of the work-items that share an element then has the whole.
   std::vector<loop::StmtPtr> JoinPartials() const;
   // The accumulator of the current position, a vector where the lane index is an output.
@@ -54,7 +54,6 @@ class GroupReduction {
   // Constraints that filling does not take care of.
   std::vector<math::RangeConstraint> unfilled_;
   const plan::Unrolling unrolling_;
-  mutable std::vector<loop::ExprPtr> buffers_;
 };
 
 }  // namespace tartan::lower

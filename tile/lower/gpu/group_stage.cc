@@ -46,8 +46,7 @@ ExprPtr GroupStage::Round(size_t dim) const {
 }
 
 StmtPtr GroupStage::DeclareTile() const {
-  const int64_t copies = context_.plan().buffering == plan::Buffering::kDouble ? 2 : 1;
-  return loop::MakeArray({type_, 1}, Name("tile"), copies * layout_.size, loop::Space::kLocal);
+  return loop::MakeArray({type_, 1}, Name("tile"), layout_.size, loop::Space::kLocal);
 }
 
 std::vector<StmtPtr> GroupStage::DeclareShare() const {
@@ -158,11 +157,10 @@ ExprPtr GroupStage::Valid(const math::RangeConstraint& constraint,
 }
 
 template <class Body>
-StmtPtr GroupStage::ForEachElement(const std::string& suffix, const ExprPtr& buffer,
-                                   Body body) const {
+StmtPtr GroupStage::ForEachElement(const std::string& suffix, bool fills_tile, Body body) const {
   Element element;
   element.from = suffix == "put" ? nullptr : From(suffix);
-  element.to = buffer == nullptr ? nullptr : loop::Add(buffer, context_.Var(Name("to")));
+  element.to = fills_tile ? context_.Var(Name("to")) : nullptr;
   element.slot = context_.Number(0);
   auto both = [](const ExprPtr& a, const ExprPtr& b) { return a == nullptr ? b : loop::And(a, b); };
   int64_t used = 1;
@@ -229,8 +227,8 @@ StmtPtr GroupStage::StoreToTile(const ExprPtr& to, const ExprPtr& value,
   return loop::MakeBlock(std::move(stores));
 }
 
-StmtPtr GroupStage::Copy(const std::string& suffix, const ExprPtr& buffer) const {
-  return ForEachElement(suffix, buffer, [&](const Element& element) {
+StmtPtr GroupStage::Copy(const std::string& suffix) const {
+  return ForEachElement(suffix, true, [&](const Element& element) {
     StmtPtr store = StoreToTile(element.to, Loaded(element), suffix);
     return element.within == nullptr ? store : loop::MakeIf(element.within, std::move(store));
   });
@@ -243,22 +241,27 @@ StmtPtr GroupStage::DeclareNext() const {
 }
 
 StmtPtr GroupStage::Fetch(const std::string& suffix) const {
-  return ForEachElement(suffix, nullptr, [&](const Element& element) {
+  return ForEachElement(suffix, false, [&](const Element& element) {
     StmtPtr store = loop::MakeStore(Name("next"), type_, element.slot, Loaded(element));
     return element.within == nullptr ? store : loop::MakeIf(element.within, std::move(store));
   });
 }
 
-StmtPtr GroupStage::Put(const ExprPtr& buffer) const {
-  return ForEachElement("put", buffer, [&](const Element& element) {
+StmtPtr GroupStage::Put() const {
+  return ForEachElement("put", true, [&](const Element& element) {
     const ExprPtr value = loop::LoadFrom(Name("next"), type_, element.slot, lanes_);
     StmtPtr store = StoreToTile(element.to, value, "");
     return element.within == nullptr ? store : loop::MakeIf(element.within, std::move(store));
   });
 }
 
-ExprPtr GroupStage::Read(const ExprPtr& buffer, int lanes) const {
-  ExprPtr index = loop::Add(buffer, context_.Var(Name("at")));
+ExprPtr GroupStage::Read(int lanes) const { return ReadFrom(context_.Var(Name("at")), lanes); }
+
+ExprPtr GroupStage::ReadAt(const ExprPtr& distance) const {
+  return ReadFrom(loop::Add(distance, context_.Var(Name("at"))), 1);
+}
+
+ExprPtr GroupStage::ReadFrom(ExprPtr index, int lanes) const {
   for (int i = 0; i < context_.index_count(); ++i) {
     const int64_t stride = layout_.LocalStride(i);
     if (stride == 0) continue;

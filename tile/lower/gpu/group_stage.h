@@ -24,16 +24,18 @@ class GroupStage {
   // What depends on the work-item alone.
   std::vector<loop::StmtPtr> DeclareShare() const;
 
-  // Memory to local memory. Bases have `suffix` in their names; the tile begins at `buffer`.
-  loop::StmtPtr Copy(const std::string& suffix, const loop::ExprPtr& buffer) const;
+  // Memory to local memory. Bases have `suffix` in their names.
+  loop::StmtPtr Copy(const std::string& suffix) const;
   // The same in two parts, through variables of the work-item.
   loop::StmtPtr DeclareNext() const;
   loop::StmtPtr Fetch(const std::string& suffix) const;
-  loop::StmtPtr Put(const loop::ExprPtr& buffer) const;
+  loop::StmtPtr Put() const;
 
   // The work-item's elements at its current position: `lanes` neighbours along the plan's vector
   // index.
-  loop::ExprPtr Read(const loop::ExprPtr& buffer, int lanes) const;
+  loop::ExprPtr Read(int lanes) const;
+  // The element so far from there.
+  loop::ExprPtr ReadAt(const loop::ExprPtr& distance) const;
 
  private:
   struct Element {
@@ -44,8 +46,8 @@ class GroupStage {
     loop::ExprPtr valid;   // it is not to be filled in; null: true
   };
   template <class Body>
-  loop::StmtPtr ForEachElement(const std::string& suffix, const loop::ExprPtr& buffer,
-                               Body body) const;
+  loop::StmtPtr ForEachElement(const std::string& suffix, bool fills_tile, Body body) const;
+  loop::ExprPtr ReadFrom(loop::ExprPtr begin, int lanes) const;
   loop::ExprPtr Position(size_t dim) const;
   loop::ExprPtr From(const std::string& suffix) const;
   loop::ExprPtr Clamped(loop::ExprPtr index) const;

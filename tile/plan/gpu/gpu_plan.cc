@@ -108,9 +108,7 @@ std::string GpuPlan::ToString(const poly::FlatContraction& flat) const {
                                   absl::StrJoin(parts, " x "));
   if (!tensors.empty()) {
     absl::StrAppend(&text, ", in local memory ", absl::StrJoin(tensors, " "),
-                    buffering == Buffering::kDouble     ? " twice"
-                    : buffering == Buffering::kPrefetch ? " prefetched"
-                                                        : "");
+                    prefetches ? " prefetched" : "");
   }
   return text;
 }

@@ -47,13 +47,6 @@ struct StagedAccess {
   bool operator==(const StagedAccess&) const = default;
 };
 
-// What happens to the next step's tiles while one step's are computed with.
-enum class Buffering : uint8_t {
-  kNone,      // nothing: copied afterwards
-  kPrefetch,  // they are on their way into registers, and put into local memory afterwards
-  kDouble,    // so, but into a second tile, which saves a barrier
-};
-
 // The terms of a plan's cost.
 struct GroupCost {
   double flops = 0;         // of the whole kernel
@@ -90,7 +83,9 @@ struct GpuPlan {
   // The index along which values are computed in vectors of splits[…].vector lanes: an output index
   // (vector stores), or a reduced one (whose lanes are then aggregated); -1: scalars.
   int lane_index = -1;
-  Buffering buffering = Buffering::kNone;
+  // While a step's tiles are computed with, the next ones are on their way into registers; they are
+  // put into local memory afterwards.
+  bool prefetches = false;
   GroupCost cost;
 
   int64_t threads() const;

@@ -58,7 +58,7 @@ double CountRegisters(const GroupProblem& problem, const GpuPlan& plan, double c
     // Conditions of loads that are under way take registers, too.
     const double loads = staged.absorbed.empty() ? 1 : kConditionalLoad;
     words += copies * held * width;
-    if (plan.buffering != Buffering::kNone) words += loads * next * width;
+    if (plan.prefetches) words += loads * next * width;
   }
   return words;
 }
@@ -145,8 +145,7 @@ class Model {
     double bytes = 0;
     for (const StagedAccess& staged : plan_.staged) {
       const DataType type = ComputeType(problem_.accesses()[staged.access].type);
-      bytes += static_cast<double>(staged.layout.size * ByteWidth(type)) *
-               (plan_.buffering == Buffering::kDouble ? 2 : 1);
+      bytes += static_cast<double>(staged.layout.size * ByteWidth(type));
     }
     if (plan_.partial_threads(problem_.flat()) > 1) {
       const int lane_index = plan_.lane_index;
@@ -194,8 +193,8 @@ class Model {
     }
     if (!plan_.staged.empty()) {
       work.latency += kStepLatency;
-      if (plan_.buffering != Buffering::kDouble) work.latency += kBarrierLatency;
-      if (plan_.buffering == Buffering::kNone) {
+      work.latency += kBarrierLatency;
+      if (!plan_.prefetches) {
         // The compiler starts some loads before it waits for the first.
         work.latency += kMemoryLatency * std::ceil(work.loaded_registers / kLoadedRegisters);
       }

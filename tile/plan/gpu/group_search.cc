@@ -99,15 +99,15 @@ class Search {
     const poly::FlatContraction& flat = problem_.flat();
     plan->thread_parts = OrderThreads(problem_, *plan);
     StageAccesses(problem_, plan);
-    plan->buffering = Buffering::kNone;
+    plan->prefetches = false;
     plan->cost = EstimateGroupCost(problem_, *plan, settings_);
     if (plan->staged.empty() || !flat.is_reduction() || plan->StepCount(flat) == 1) return;
-    plan->buffering = Buffering::kPrefetch;
+    plan->prefetches = true;
     const GroupCost ahead = EstimateGroupCost(problem_, *plan, settings_);
     if (ahead.microseconds <= plan->cost.microseconds) {
       plan->cost = ahead;
     } else {
-      plan->buffering = Buffering::kNone;
+      plan->prefetches = false;
     }
   }
 

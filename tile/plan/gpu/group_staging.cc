@@ -344,8 +344,7 @@ std::string WhatIsWrong(const poly::FlatContraction& flat, const GpuPlan& plan,
   }
   for (const StagedAccess& staged : plan.staged) {
     const poly::Tensor& tensor = flat.tensors[flat.accesses[staged.access].tensor];
-    local_bytes += staged.layout.size * ByteWidth(ComputeType(tensor.shape.type)) *
-                   (plan.buffering == Buffering::kDouble ? 2 : 1);
+    local_bytes += staged.layout.size * ByteWidth(ComputeType(tensor.shape.type));
   }
   if (plan.partial_threads(flat) > 1) {
     const int64_t lanes = plan.lane_index >= 0 && plan.lane_index < flat.output_index_count

@@ -19,8 +19,7 @@ namespace {
 constexpr int kSearched = 64;
 
 bool IsThisGroup(const proto::StoredPlan::Group& stored, const GpuPlan& plan) {
-  if (stored.lane_index() != plan.lane_index ||
-      stored.buffering() != static_cast<int>(plan.buffering) ||
+  if (stored.lane_index() != plan.lane_index || stored.buffering() != (plan.prefetches ? 1 : 0) ||
       stored.splits_size() != static_cast<int>(plan.splits.size())) {
     return false;
   }
@@ -54,7 +53,7 @@ void StoreGroup(const GpuPlan& plan, proto::StoredPlan::Group* stored) {
     to->set_blocks(split.blocks);
   }
   stored->set_lane_index(plan.lane_index);
-  stored->set_buffering(static_cast<int>(plan.buffering));
+  stored->set_buffering(plan.prefetches ? 1 : 0);
 }
 
 void StoreTasks(const CpuPlan& plan, proto::StoredPlan* stored) {
