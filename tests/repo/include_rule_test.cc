@@ -218,16 +218,6 @@ const std::set<std::string>& InKnownCircles() {
       "frontend/onnx/families/microsoft/operators",
       "frontend/onnx/families/onnx/legacy_operators",
       "frontend/onnx/import/operator_table",
-      "tile/autodiff/gradient",
-      "tile/autodiff/rules",
-      "tile/evaluator/compiled_program",
-      "tile/evaluator/frame",
-      "tile/evaluator/loaded_program",
-      "tile/evaluator/resident_buffers",
-      "tile/evaluator/resident_names",
-      "tile/evaluator/run_steps",
-      "tile/lang/custom_gradient",
-      "tile/lang/intrinsics",
   };
   return known;
 }

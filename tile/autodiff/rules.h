@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tile/autodiff/emitter.h"
-#include "tile/autodiff/gradient.h"
+#include "tile/autodiff/gradient_options.h"
 
 namespace tartan::autodiff {
 

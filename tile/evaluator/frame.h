@@ -3,19 +3,14 @@
 #pragma once
 
 #include <memory>
-#include <variant>
 #include <vector>
 
-#include "tile/evaluator/loaded_program.h"
+#include "hal/hal.h"
+#include "tile/evaluator/run_steps.h"
 
 namespace tartan::evaluator {
 
-using Buffers = std::vector<hal::BufferPtr>;
-
-// A run of launches without anything between them, or a fill or copy.
-using Command = std::variant<hal::RecordingPtr, compiler::FillStep, compiler::CopyStep>;
-
-struct LoadedProgram::Frame {
+struct Frame {
   Buffers buffers;  // per buffer of the list, resident ones too
   std::unique_ptr<hal::Queue> queue;
   std::vector<Command> commands;

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"
-#include "tile/evaluator/frame.h"
 #include "tile/evaluator/run_steps.h"
 
 namespace tartan::evaluator {
@@ -36,8 +35,7 @@ absl::StatusOr<std::shared_ptr<LoadedProgram>> LoadedProgram::Load(
   return loaded;
 }
 
-absl::StatusOr<std::unique_ptr<LoadedProgram::Frame>> LoadedProgram::MakeFrame(
-    bool profiling) const {
+absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::MakeFrame(bool profiling) const {
   auto frame = std::make_unique<Frame>();
   frame->buffers = resident_.buffers;
   TARTAN_RETURN_IF_ERROR(AllocateRegion(*program_, program_->frame(), &frame->buffers));
@@ -47,7 +45,7 @@ absl::StatusOr<std::unique_ptr<LoadedProgram::Frame>> LoadedProgram::MakeFrame(
   return frame;
 }
 
-absl::StatusOr<std::unique_ptr<LoadedProgram::Frame>> LoadedProgram::TakeFrame() {
+absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::TakeFrame() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!free_frames_.empty()) {
@@ -162,15 +160,14 @@ absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const Host
   return outputs;
 }
 
-PreparedRun::PreparedRun(std::shared_ptr<LoadedProgram> program,
-                         std::unique_ptr<LoadedProgram::Frame> frame)
+PreparedRun::PreparedRun(std::shared_ptr<LoadedProgram> program, std::unique_ptr<Frame> frame)
     : program_(std::move(program)), frame_(std::move(frame)) {}
 
 PreparedRun::~PreparedRun() = default;
 
 absl::StatusOr<std::unique_ptr<PreparedRun>> PreparedRun::Create(
     std::shared_ptr<LoadedProgram> program, absl::Span<const HostTensor> inputs) {
-  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram::Frame> frame, program->MakeFrame(false));
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame, program->MakeFrame(false));
   TARTAN_RETURN_IF_ERROR(program->WriteInputs(*frame, inputs));
   TARTAN_RETURN_IF_ERROR(frame->queue->Finish());
   return std::unique_ptr<PreparedRun>(new PreparedRun(std::move(program), std::move(frame)));

@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "tile/base/host_tensor.h"
 #include "tile/evaluator/compiled_program.h"
+#include "tile/evaluator/frame.h"
 #include "tile/evaluator/resident_buffers.h"
 
 namespace tartan::evaluator {
@@ -54,7 +55,6 @@ class LoadedProgram {
  private:
   friend class PreparedRun;
   friend class Repetition;
-  struct Frame;
   explicit LoadedProgram(std::shared_ptr<const CompiledProgram> program);
 
   absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(bool profiling) const;
@@ -95,10 +95,10 @@ class PreparedRun {
   absl::StatusOr<HostTensor> Output(size_t output);
 
  private:
-  PreparedRun(std::shared_ptr<LoadedProgram> program, std::unique_ptr<LoadedProgram::Frame> frame);
+  PreparedRun(std::shared_ptr<LoadedProgram> program, std::unique_ptr<Frame> frame);
 
   const std::shared_ptr<LoadedProgram> program_;
-  const std::unique_ptr<LoadedProgram::Frame> frame_;
+  const std::unique_ptr<Frame> frame_;
 };
 
 }  // namespace tartan::evaluator

@@ -212,7 +212,7 @@ class Repetition {
   LoadedProgram& program_;
   const compiler::KernelList& list_;
   const RepetitionForm form_;
-  std::unique_ptr<LoadedProgram::Frame> frame_;
+  std::unique_ptr<Frame> frame_;
   std::vector<int> inputs_;  // buffers
   std::vector<Rows> rows_in_;
   std::vector<Rows> rows_out_;

@@ -30,7 +30,7 @@ class ResidentLoader {
   absl::StatusOr<ResidentBuffers> Load() {
     TARTAN_RETURN_IF_ERROR(MatchConstants());
     std::lock_guard<std::mutex> lock(pool_.mutex_);
-    names_ = ResidentNames(program_, ConstantNames());
+    names_ = ResidentNames(list_, program_.kernel_digests(), ConstantNames());
     ResidentBuffers resident;
     for (int buffer : program_.resident()) Find(buffer, &resident.memories);
     const std::vector<compiler::Step> steps = StepsForMissing();

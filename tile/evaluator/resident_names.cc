@@ -28,13 +28,12 @@ StepBuffers BuffersOf(const compiler::KernelList& list, const compiler::Step& st
   return buffers;
 }
 
-std::vector<std::string> ResidentNames(const CompiledProgram& program,
+std::vector<std::string> ResidentNames(const compiler::KernelList& list,
+                                       const std::vector<std::string>& kernel_digests,
                                        std::vector<std::string> names) {
-  const compiler::KernelList& list = program.list();
   const auto what = [&](const compiler::Step& step) {
     return Match(
-        step,
-        [&](const compiler::LaunchStep& launch) { return program.kernel_digests()[launch.kernel]; },
+        step, [&](const compiler::LaunchStep& launch) { return kernel_digests[launch.kernel]; },
         [](const compiler::FillStep& fill) {
           uint64_t bits = 0;  // tells zeros and NaN apart
           std::memcpy(&bits, &fill.value, sizeof(bits));

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tile/evaluator/compiled_program.h"
+#include "tile/compiler/kernel_list.h"
 
 namespace tartan::evaluator {
 
@@ -18,8 +18,10 @@ struct StepBuffers {
 StepBuffers BuffersOf(const compiler::KernelList& list, const compiler::Step& step);
 
 // `names`: per buffer of the list, those of the constants. Returns them with names for what the
-// setup steps compute: of the kernels that make it and of all they read.
-std::vector<std::string> ResidentNames(const CompiledProgram& program,
+// setup steps compute: of the kernels that make it and of all they read. `kernel_digests` has those
+// of the list's kernels.
+std::vector<std::string> ResidentNames(const compiler::KernelList& list,
+                                       const std::vector<std::string>& kernel_digests,
                                        std::vector<std::string> names);
 
 }  // namespace tartan::evaluator

@@ -3,11 +3,19 @@
 // folder.
 #pragma once
 
+#include <variant>
 #include <vector>
 
-#include "tile/evaluator/frame.h"
+#include "hal/hal.h"
+#include "tile/base/host_tensor.h"
+#include "tile/evaluator/compiled_program.h"
 
 namespace tartan::evaluator {
+
+using Buffers = std::vector<hal::BufferPtr>;
+
+// A run of launches without anything between them, or a fill or copy.
+using Command = std::variant<hal::RecordingPtr, compiler::FillStep, compiler::CopyStep>;
 
 // Sub-buffers of fresh arenas for every buffer of a region, one per piece; others stay as they are.
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,

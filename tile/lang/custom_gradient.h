@@ -5,7 +5,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "tile/lang/intrinsics.h"
+#include "tile/lang/ast.h"
+#include "tile/lang/scope.h"
 
 namespace tartan::lang {
 

@@ -14,15 +14,6 @@
 
 namespace tartan::lang {
 
-// A call whose arguments are bound already.
-struct BoundCall {
-  absl::string_view function;
-  Position position;
-  absl::Span<const Bound> arguments;
-  absl::Span<const Position> argument_positions;
-  std::string name;  // of the value it makes
-};
-
 bool IsIntrinsic(absl::string_view function);
 
 absl::StatusOr<Bound> BindIntrinsic(const BoundCall& call, Scope& scope);

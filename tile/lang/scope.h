@@ -33,6 +33,15 @@ struct Bound {
   bool failed() const { return std::holds_alternative<Failed>(value); }
 };
 
+// A call whose arguments are bound already.
+struct BoundCall {
+  absl::string_view function;
+  Position position;
+  absl::Span<const Bound> arguments;
+  absl::Span<const Position> argument_positions;
+  std::string name;  // of the value it makes
+};
+
 struct Definition {
   Bound bound;
   Position position;
