@@ -105,7 +105,7 @@ std::optional<std::string> NewFolder(const std::string& root, std::vector<std::s
 // The work of BuildOnPocl, under building().
 class Builder {
  public:
-  Builder(const OpenClDevice& device, absl::string_view source, std::string options, int kernels,
+  Builder(const OpenClContext& device, absl::string_view source, std::string options, int kernels,
           DiskCache* cache, const std::string& key)
       : device_(device),
         source_(source),
@@ -171,7 +171,7 @@ class Builder {
             std::make_unique<PoclProgram>(cache_, key_, id_, folder, kernels_, kept), from_cache};
   }
 
-  const OpenClDevice& device_;
+  const OpenClContext& device_;
   const absl::string_view source_;
   const std::string id_;
   const std::string options_;
@@ -224,7 +224,7 @@ void PoclProgram::Keep() {
   kept_ = compiled;
 }
 
-absl::StatusOr<PoclBuild> BuildOnPocl(const OpenClDevice& device, absl::string_view source,
+absl::StatusOr<PoclBuild> BuildOnPocl(const OpenClContext& device, absl::string_view source,
                                       const std::string& options, int kernels, DiskCache* cache,
                                       const std::string& key) {
   const auto lock = PoclFolder::OfProcess().LockToBuild();

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "backend_opencl/cache/disk_cache.h"
-#include "backend_opencl/device/opencl_device.h"
+#include "backend_opencl/device/opencl_context.h"
 
 namespace tartan::opencl {
 
@@ -50,7 +50,7 @@ struct PoclBuild {
 
 // Builds `source` with `kernels` kernels, from files of the entry `key` of `cache` if there are
 // any. `cache` may be null; the key must then be one all the same.
-absl::StatusOr<PoclBuild> BuildOnPocl(const OpenClDevice& device, absl::string_view source,
+absl::StatusOr<PoclBuild> BuildOnPocl(const OpenClContext& device, absl::string_view source,
                                       const std::string& options, int kernels, DiskCache* cache,
                                       const std::string& key);
 

@@ -24,7 +24,7 @@ std::string BuildLog(cl_program program, cl_device_id device) {
 
 }  // namespace
 
-absl::StatusOr<ProgramHandle> BuildFromSource(const OpenClDevice& device, absl::string_view source,
+absl::StatusOr<ProgramHandle> BuildFromSource(const OpenClContext& device, absl::string_view source,
                                               const std::string& options) {
   const char* begin = source.data();
   const size_t size = source.size();
@@ -41,7 +41,7 @@ absl::StatusOr<ProgramHandle> BuildFromSource(const OpenClDevice& device, absl::
                    ExplainBuildLog(BuildLog(program.get(), id), source))));
 }
 
-absl::StatusOr<ProgramHandle> BuildFromBinary(const OpenClDevice& device, absl::string_view binary,
+absl::StatusOr<ProgramHandle> BuildFromBinary(const OpenClContext& device, absl::string_view binary,
                                               const std::string& options) {
   const auto* begin = reinterpret_cast<const unsigned char*>(binary.data());
   const size_t size = binary.size();

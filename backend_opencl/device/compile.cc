@@ -14,6 +14,7 @@
 #include "backend_opencl/cache/pocl_program.h"
 #include "backend_opencl/device/build_program.h"
 #include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/device/opencl_context.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "tile/base/status_macros.h"
 
@@ -35,7 +36,7 @@ std::string JoinSource(const hal::ExecutableSource& source) {
 
 // Everything that the compiled program depends on. Each part is preceded by its length, so that no
 // two lists of parts give one key.
-std::string CacheKey(const OpenClDevice& device, absl::string_view text,
+std::string CacheKey(const OpenClContext& device, absl::string_view text,
                      absl::string_view options) {
   const hal::DeviceInfo& info = device.info();
   std::string key = absl::StrCat("opencl-c ", kCacheFormatVersion);
@@ -56,7 +57,7 @@ struct Built {
 // A text that mentions the macro does without builtins of the compiler where it is defined.
 constexpr absl::string_view kPortable = "TARTAN_PORTABLE";
 
-absl::StatusOr<Built> BuildThroughCache(const OpenClDevice& device,
+absl::StatusOr<Built> BuildThroughCache(const OpenClContext& device,
                                         const hal::ExecutableSource& source,
                                         const std::string& text, const std::string& options) {
   DiskCache* cache = device.cache();
@@ -81,7 +82,7 @@ absl::StatusOr<Built> BuildThroughCache(const OpenClDevice& device,
 }
 
 // Once more without builtins where the driver does not build them, and from then on at once so.
-absl::StatusOr<Built> BuildAsFarAsPossible(OpenClDevice& device,
+absl::StatusOr<Built> BuildAsFarAsPossible(OpenClContext& device,
                                            const hal::ExecutableSource& source) {
   const std::string text = JoinSource(source);
   const std::string options = absl::StrCat(device.build_options(), source.options);
@@ -124,20 +125,21 @@ absl::StatusOr<hal::EntryPoint> Inspect(cl_program program, cl_device_id device,
 
 }  // namespace
 
-absl::StatusOr<hal::ExecutablePtr> CompileExecutable(std::shared_ptr<OpenClDevice> device,
+absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
                                                      const hal::ExecutableSource& source) {
   if (source.format != "opencl-c") {
     return absl::InvalidArgumentError(absl::StrCat(
         "the OpenCL backend compiles the format \"opencl-c\", not \"", source.format, "\""));
   }
+  OpenClContext& context = ContextOf(device);
   const Clock::time_point start = Clock::now();
   hal::CompileStatistics statistics;
-  TARTAN_ASSIGN_OR_RETURN(Built built, BuildAsFarAsPossible(*device, source));
+  TARTAN_ASSIGN_OR_RETURN(Built built, BuildAsFarAsPossible(context, source));
   ++(built.from_cache ? statistics.cache_hits : statistics.cache_misses);
   std::vector<hal::EntryPoint> entry_points;
   for (const hal::KernelSource& kernel : source.kernels) {
     TARTAN_ASSIGN_OR_RETURN(hal::EntryPoint entry_point,
-                            Inspect(built.program.get(), device->id(), kernel.name));
+                            Inspect(built.program.get(), context.id(), kernel.name));
     entry_points.push_back(std::move(entry_point));
   }
   statistics.compile_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();

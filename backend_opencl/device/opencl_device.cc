@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/device/opencl_device.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "backend_opencl/device/cpu_features.h"
 #include "backend_opencl/device/driver_failure.h"
 #include "backend_opencl/device/hardware_probe.h"
+#include "backend_opencl/device/opencl_buffer.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "backend_opencl/device/opencl_queue.h"
 #include "tile/base/status_macros.h"
@@ -66,36 +66,6 @@ absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found,
                                         quiet);
 }
 
-hal::DeviceStatistics OpenClDevice::statistics() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return statistics_;
-}
-
-void OpenClDevice::CountReleased(int64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  statistics_.allocated_bytes -= bytes;
-}
-
-bool OpenClDevice::CountAllocated(int64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (bytes > info().memory_bytes - statistics_.allocated_bytes) return false;
-  statistics_.allocated_bytes += bytes;
-  statistics_.peak_allocated_bytes =
-      std::max(statistics_.peak_allocated_bytes, statistics_.allocated_bytes);
-  return true;
-}
-
-std::string OpenClDevice::FreeMemoryText() const {
-  const int64_t total = info().memory_bytes;
-  return absl::StrCat(total - statistics().allocated_bytes, " of ", total, " bytes of ",
-                      info().name, " are free, ", info().max_allocation_bytes,
-                      " at most in one piece");
-}
-
-std::shared_ptr<OpenClDevice> OpenClDevice::Self() {
-  return std::static_pointer_cast<OpenClDevice>(shared_from_this());
-}
-
 absl::StatusOr<hal::BufferPtr> OpenClDevice::DoAllocate(int64_t bytes) {
   // Some drivers promise more than there is and fail, or are killed, at first use.
   if (!CountAllocated(bytes)) {
@@ -115,7 +85,7 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoAllocate(int64_t bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "allocation of ", bytes, " bytes: ", ErrorName(error), "; ", FreeMemoryText()));
   }
-  return std::make_shared<OpenClBuffer>(Self(), std::move(memory), bytes);
+  return std::make_shared<OpenClBuffer>(shared_from_this(), std::move(memory), bytes);
 }
 
 absl::StatusOr<hal::BufferPtr> OpenClDevice::DoSubBuffer(const hal::BufferPtr& parent,
@@ -139,12 +109,12 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoWrap(absl::Span<const uint8_t> by
                                CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes.size(),
                                const_cast<uint8_t*>(bytes.data())));
   if (error != CL_SUCCESS) return hal::BufferPtr();
-  return std::make_shared<OpenClBuffer>(Self(), std::move(memory),
+  return std::make_shared<OpenClBuffer>(shared_from_this(), std::move(memory),
                                         static_cast<int64_t>(bytes.size()), std::move(owner));
 }
 
 absl::StatusOr<hal::ExecutablePtr> OpenClDevice::DoCompile(const hal::ExecutableSource& source) {
-  return CompileExecutable(Self(), source);
+  return CompileExecutable(shared_from_this(), source);
 }
 
 absl::StatusOr<hal::RecordingPtr> OpenClDevice::DoRecord(const hal::ExecutablePtr& executable,
@@ -153,22 +123,7 @@ absl::StatusOr<hal::RecordingPtr> OpenClDevice::DoRecord(const hal::ExecutablePt
 }
 
 absl::StatusOr<std::unique_ptr<hal::Queue>> OpenClDevice::DoCreateQueue(bool profiling) {
-  return OpenClQueue::Create(Self(), profiling);
-}
-
-OpenClBuffer::OpenClBuffer(std::shared_ptr<OpenClDevice> device, MemoryHandle memory, int64_t size)
-    : Buffer(std::move(device), size), memory_(std::move(memory)) {}
-
-OpenClBuffer::OpenClBuffer(hal::BufferPtr parent, MemoryHandle memory, int64_t offset, int64_t size)
-    : Buffer(std::move(parent), offset, size), memory_(std::move(memory)) {}
-
-OpenClBuffer::OpenClBuffer(std::shared_ptr<OpenClDevice> device, MemoryHandle memory, int64_t size,
-                           std::shared_ptr<const void> owner)
-    : Buffer(std::move(device), size), owner_(std::move(owner)), memory_(std::move(memory)) {}
-
-OpenClBuffer::~OpenClBuffer() {
-  if (parent() == nullptr && owner_ == nullptr)
-    static_cast<OpenClDevice&>(*device()).CountReleased(size());
+  return OpenClQueue::Create(shared_from_this(), profiling);
 }
 
 }  // namespace tartan::opencl

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/device/opencl_device.h"
+#include "backend_opencl/device/opencl_buffer.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {

@@ -7,7 +7,8 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/device/opencl_executable.h"
+#include "backend_opencl/device/opencl_buffer.h"
+#include "backend_opencl/device/opencl_context.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -58,10 +59,11 @@ absl::StatusOr<hal::Timing> OpenClEvent::GetTiming() {
   return hal::Timing{static_cast<int64_t>(start), static_cast<int64_t>(end)};
 }
 
-absl::StatusOr<std::unique_ptr<hal::Queue>> OpenClQueue::Create(
-    std::shared_ptr<OpenClDevice> device, bool profiling) {
+absl::StatusOr<std::unique_ptr<hal::Queue>> OpenClQueue::Create(hal::DevicePtr device,
+                                                                bool profiling) {
+  const OpenClContext& context = ContextOf(device);
   cl_int error = CL_SUCCESS;
-  QueueHandle queue(CreateCl(&error, clCreateCommandQueue, device->context(), device->id(),
+  QueueHandle queue(CreateCl(&error, clCreateCommandQueue, context.context(), context.id(),
                              profiling ? CL_QUEUE_PROFILING_ENABLE : 0));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateCommandQueue"));
   return std::make_unique<OpenClQueue>(std::move(device), std::move(queue), profiling);
@@ -78,8 +80,7 @@ OpenClQueue::~OpenClQueue() {
 absl::Status OpenClQueue::CheckEnqueued(cl_int error, absl::string_view call) const {
   if (!IsOutOfMemory(error)) return ExplainByShortage(ToStatus(error, call));
   return absl::ResourceExhaustedError(
-      absl::StrCat(call, ": ", ErrorName(error), "; ",
-                   static_cast<const OpenClDevice&>(*device()).FreeMemoryText()));
+      absl::StrCat(call, ": ", ErrorName(error), "; ", ContextOf(device()).FreeMemoryText()));
 }
 
 absl::Status OpenClQueue::DoWrite(const hal::BufferPtr& buffer, int64_t offset,
@@ -156,7 +157,7 @@ absl::Status OpenClQueue::DoFill(const hal::BufferPtr& buffer, int64_t offset, i
                                  absl::Span<const uint8_t> pattern) {
   const bool is_one_byte =
       std::all_of(pattern.begin(), pattern.end(), [&](uint8_t byte) { return byte == pattern[0]; });
-  if (is_one_byte && static_cast<const OpenClDevice&>(*device()).quirks().fills_bytes_faster) {
+  if (is_one_byte && ContextOf(device()).quirks().fills_bytes_faster) {
     pattern = pattern.first(1);
   }
   TARTAN_RETURN_IF_ERROR(

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "backend_opencl/device/opencl_api.h"
-#include "backend_opencl/device/opencl_device.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "hal/hal.h"
 
@@ -29,8 +28,7 @@ class OpenClEvent : public hal::Event {
 
 class OpenClQueue : public hal::Queue {
  public:
-  static absl::StatusOr<std::unique_ptr<hal::Queue>> Create(std::shared_ptr<OpenClDevice> device,
-                                                            bool profiling);
+  static absl::StatusOr<std::unique_ptr<hal::Queue>> Create(hal::DevicePtr device, bool profiling);
   OpenClQueue(hal::DevicePtr device, QueueHandle queue, bool profiling)
       : Queue(std::move(device)), queue_(std::move(queue)), profiling_(profiling) {}
   ~OpenClQueue() override;

@@ -3,7 +3,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "backend_opencl/dialect/opencl_helpers.h"
 #include "backend_opencl/dialect/opencl_types.h"
 
 namespace tartan::opencl {

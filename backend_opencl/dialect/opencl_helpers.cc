@@ -358,18 +358,6 @@ std::string SaturateHelper(absl::string_view types) {
 
 }  // namespace
 
-std::string LaneName(int lane) { return absl::StrCat("s", absl::Hex(lane)); }
-
-std::string CallsOfLanes(absl::string_view name, const Type& type) {
-  const std::string scalar = absl::StrCat("tt_", name, "_", TypeName(Type{type.element, 1}));
-  std::vector<std::string> calls;
-  for (int lane = 0; lane < type.lanes; ++lane) {
-    const std::string element = LaneName(lane);
-    calls.push_back(absl::StrCat(scalar, "(a.", element, ", b.", element, ")"));
-  }
-  return absl::StrJoin(calls, ", ");
-}
-
 std::string Definition(absl::string_view identifier) {
   if (absl::StartsWith(identifier, "atom_")) {
     return "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n";

@@ -15,10 +15,4 @@ namespace tartan::opencl {
 // "" for other identifiers.
 std::string Definition(absl::string_view identifier);
 
-// "s0" … "sf": the name of a vector's element.
-std::string LaneName(int lane);
-
-// tt_<name>_<scalar type>(a.s0, b.s0) and so on for every lane, separated by commas.
-std::string CallsOfLanes(absl::string_view name, const loop::Type& type);
-
 }  // namespace tartan::opencl

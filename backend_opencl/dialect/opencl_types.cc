@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/dialect/opencl_types.h"
 
+#include <vector>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 
 namespace tartan::opencl {
@@ -74,6 +77,18 @@ loop::Type TypeFromName(absl::string_view name) {
     if (rest.empty() || absl::SimpleAtoi(rest, &lanes)) return loop::Type{row.type, lanes};
   }
   return {};
+}
+
+std::string LaneName(int lane) { return absl::StrCat("s", absl::Hex(lane)); }
+
+std::string CallsOfLanes(absl::string_view name, const loop::Type& type) {
+  const std::string scalar = absl::StrCat("tt_", name, "_", TypeName(loop::Type{type.element, 1}));
+  std::vector<std::string> calls;
+  for (int lane = 0; lane < type.lanes; ++lane) {
+    const std::string element = LaneName(lane);
+    calls.push_back(absl::StrCat(scalar, "(a.", element, ", b.", element, ")"));
+  }
+  return absl::StrJoin(calls, ", ");
 }
 
 }  // namespace tartan::opencl

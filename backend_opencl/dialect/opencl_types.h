@@ -23,4 +23,10 @@ std::string UnsignedTypeName(const loop::Type& type);
 // The inverse of TypeName for integers and floats; kInvalid elements for another name.
 loop::Type TypeFromName(absl::string_view name);
 
+// "s0" … "sf": the name of a vector's element.
+std::string LaneName(int lane);
+
+// tt_<name>_<scalar type>(a.s0, b.s0) and so on for every lane, separated by commas.
+std::string CallsOfLanes(absl::string_view name, const loop::Type& type);
+
 }  // namespace tartan::opencl

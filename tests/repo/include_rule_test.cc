@@ -201,14 +201,6 @@ bool Reaches(const IncludeGraph& graph, const std::string& from, const std::stri
 // What is left of circles among components. Nothing may be added.
 const std::set<std::string>& InKnownCircles() {
   static const auto& known = *new std::set<std::string>{
-      "backend_opencl/cache/pocl_program",
-      "backend_opencl/device/build_program",
-      "backend_opencl/device/compile",
-      "backend_opencl/device/opencl_device",
-      "backend_opencl/device/opencl_executable",
-      "backend_opencl/device/opencl_queue",
-      "backend_opencl/dialect/dot_functions",
-      "backend_opencl/dialect/opencl_helpers",
       "bench/problem",
       "bench/workload",
       "frontend/api/check",

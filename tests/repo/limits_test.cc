@@ -28,7 +28,6 @@ constexpr int kFolderSources = 40;
 
 const Sizes& LongSources() {
   static const auto& sources = *new Sizes{
-      {"backend_opencl/dialect/opencl_helpers.cc", 409},
       {"tests/backend_opencl/disk_cache_test.cc", 414},
       {"tests/tile/compiler/programs.cc", 525},
       {"tile/codegen/write_kernel.cc", 413},

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_opencl/device/opencl_buffer.h"
+
+#include <utility>
+
+#include "backend_opencl/device/opencl_context.h"
+
+namespace tartan::opencl {
+
+OpenClBuffer::OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size)
+    : Buffer(std::move(device), size), memory_(std::move(memory)) {}
+
+OpenClBuffer::OpenClBuffer(hal::BufferPtr parent, MemoryHandle memory, int64_t offset, int64_t size)
+    : Buffer(std::move(parent), offset, size), memory_(std::move(memory)) {}
+
+OpenClBuffer::OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size,
+                           std::shared_ptr<const void> owner)
+    : Buffer(std::move(device), size), owner_(std::move(owner)), memory_(std::move(memory)) {}
+
+OpenClBuffer::~OpenClBuffer() {
+  if (parent() == nullptr && owner_ == nullptr) ContextOf(device()).CountReleased(size());
+}
+
+}  // namespace tartan::opencl

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_opencl/device/opencl_context.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace tartan::opencl {
+
+hal::DeviceStatistics OpenClContext::statistics() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return statistics_;
+}
+
+void OpenClContext::CountReleased(int64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  statistics_.allocated_bytes -= bytes;
+}
+
+bool OpenClContext::CountAllocated(int64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (bytes > info().memory_bytes - statistics_.allocated_bytes) return false;
+  statistics_.allocated_bytes += bytes;
+  statistics_.peak_allocated_bytes =
+      std::max(statistics_.peak_allocated_bytes, statistics_.allocated_bytes);
+  return true;
+}
+
+std::string OpenClContext::FreeMemoryText() const {
+  const int64_t total = info().memory_bytes;
+  return absl::StrCat(total - statistics().allocated_bytes, " of ", total, " bytes of ",
+                      info().name, " are free, ", info().max_allocation_bytes,
+                      " at most in one piece");
+}
+
+}  // namespace tartan::opencl

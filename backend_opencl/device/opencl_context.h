@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// An opened OpenCL device as what programs, buffers and queues are made with: its context, what is
+// known of it, and how much of its memory is taken.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "backend_opencl/cache/disk_cache.h"
+#include "backend_opencl/device/device_query.h"
+#include "backend_opencl/device/opencl_api.h"
+#include "hal/hal.h"
+
+namespace tartan::opencl {
+
+// What it makes is OpenClDevice's affair.
+class OpenClContext : public hal::Device {
+ public:
+  const hal::DeviceInfo& info() const override { return found_.info; }
+  hal::DeviceStatistics statistics() const override;
+
+  cl_context context() const { return context_.get(); }
+  cl_device_id id() const { return found_.device; }
+  const std::string& platform_version() const { return found_.platform_version; }
+  const DriverQuirks& quirks() const { return found_.quirks; }
+  const std::string& build_options() const { return found_.build_options; }
+  DiskCache* cache() const { return cache_.get(); }
+  bool quiet() const { return quiet_; }
+  // The driver has failed to build compiler builtins. SetPortable returns whether that is new.
+  bool is_portable() const { return is_portable_; }
+  bool SetPortable() { return !is_portable_.exchange(true); }
+
+  // False, counting nothing, where the device has not as much memory left.
+  bool CountAllocated(int64_t bytes);
+  // Counts memory given back.
+  void CountReleased(int64_t bytes);
+  // "1024 of 4096 bytes of the device are free".
+  std::string FreeMemoryText() const;
+
+ protected:
+  OpenClContext(FoundDevice found, ContextHandle context, std::shared_ptr<DiskCache> cache,
+                bool quiet)
+      : found_(std::move(found)),
+        context_(std::move(context)),
+        cache_(std::move(cache)),
+        quiet_(quiet) {}
+
+ private:
+  const FoundDevice found_;
+  const ContextHandle context_;
+  const std::shared_ptr<DiskCache> cache_;
+  const bool quiet_;
+  std::atomic<bool> is_portable_{false};
+  mutable std::mutex mutex_;
+  hal::DeviceStatistics statistics_;  // guarded by mutex_
+};
+
+// The device of an object that hal has checked to be of this backend.
+inline OpenClContext& ContextOf(const hal::DevicePtr& device) {
+  return static_cast<OpenClContext&>(*device);
+}
+
+}  // namespace tartan::opencl
