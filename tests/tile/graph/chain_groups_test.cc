@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernels run in one launch over the same rows.
+#include "tile/graph/chain_groups.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/tile/compiler/programs.h"
+#include "tile/poly/build_kernel.h"
+
+namespace tartan::graph {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+
+// Of each chain the values that its kernels store, in order, and of those the kept ones.
+struct Chains {
+  std::vector<std::vector<std::string>> stored;
+  std::vector<std::vector<std::string>> kept;
+  std::vector<RowChain> chains;
+};
+
+Chains FindChains(const std::string& code, std::vector<TensorShape> inputs,
+                  const ChainOptions& options = {}) {
+  const ir::Program program = BindTestProgram({"test", code, std::move(inputs)});
+  const auto spaces = poly::AnalyzeProgram(program);
+  EXPECT_TRUE(spaces.ok()) << spaces.status();
+  const ir::Grouping grouping = GroupIntoKernels(program, *spaces);
+  std::vector<poly::FlatContraction> flats;
+  for (const ir::KernelGroup& group : grouping.groups) {
+    const auto flat = poly::BuildKernel(program, *spaces, grouping, group);
+    EXPECT_TRUE(flat.ok()) << flat.status();
+    flats.push_back(*flat);
+  }
+  GroupKernels kernels;
+  for (const poly::FlatContraction& flat : flats) kernels.push_back(&flat);
+  Chains found;
+  found.chains = FindRowChains(program, grouping, kernels, options);
+  for (const RowChain& chain : found.chains) {
+    found.stored.emplace_back();
+    found.kept.emplace_back();
+    for (int group : chain.groups) {
+      found.stored.back().push_back(program.values[grouping.groups[group].outputs[0]].name);
+    }
+    for (const poly::RowTensor& tensor : chain.tensors) {
+      found.kept.back().push_back(program.values[tensor.value].name);
+    }
+  }
+  return found;
+}
+
+const char kSoftmax[] =
+    "function (X[N, C]) -> (R) { M[n, 0 : N, 1] = >(X[n, c]); E = exp(X - M);"
+    " T[n, 0 : N, 1] = +(E[n, c]); R = E / T; }";
+
+TEST(RowChains, AreNoSingleKernels) {
+  EXPECT_THAT(
+      FindChains("function (X[N, C]) -> (M) { M[n : N] = >(X[n, c]); }", {F32({8, 16})}).stored,
+      IsEmpty());
+}
+
+TEST(RowChains, HaveTheKernelsOfASoftmaxAndKeepWhatOnlyTheyRead) {
+  const Chains softmax = FindChains(kSoftmax, {F32({8, 16})});
+  EXPECT_THAT(softmax.stored, ElementsAre(ElementsAre("M", "T", "R")));
+  EXPECT_THAT(softmax.kept, ElementsAre(ElementsAre("M", "T")));
+  ASSERT_EQ(softmax.chains.size(), 1u);
+  EXPECT_THAT(softmax.chains[0].rows, ElementsAre(8));
+}
+
+TEST(RowChains, StoreWhatIsAnOutputOfTheProgram) {
+  const Chains chains =
+      FindChains("function (X[N, C]) -> (M, R) { M[n, 0 : N, 1] = >(X[n, c]); R = exp(X - M); }",
+                 {F32({8, 16})});
+  EXPECT_THAT(chains.stored, ElementsAre(ElementsAre("M", "R")));
+  EXPECT_THAT(chains.kept, ElementsAre(IsEmpty()));
+}
+
+TEST(RowChains, HaveNoKernelThatReadsOtherRows) {
+  // R reads the maximum of the row before.
+  const Chains chains = FindChains(
+      "function (X[N, C]) -> (R) { M[n : N] = >(X[n, c]);"
+      " R[n, c : N, C] = +(X[n, c] * M[n - 1]); }",
+      {F32({8, 16})});
+  EXPECT_THAT(chains.stored, IsEmpty());
+}
+
+TEST(RowChains, HaveNoProductsOfMatrices) {
+  const Chains chains = FindChains(
+      "function (X[N, C], W[C, K]) -> (R) { M[n, 0 : N, 1] = >(X[n, c]); Y = X - M;"
+      " R[n, k : N, K] = +(Y[n, c] * W[c, k]); }",
+      {F32({8, 16}), F32({16, 32})});
+  for (const std::vector<std::string>& chain : chains.stored) {
+    EXPECT_THAT(chain, testing::Not(testing::Contains("R")));
+  }
+}
+
+TEST(RowChains, GoNotAroundAKernelThatWaitsForThem) {
+  // S sums over columns, and R needs S: R cannot run in the launch that makes M.
+  const Chains chains = FindChains(
+      "function (X[N, C]) -> (R) { M[n, 0 : N, 1] = >(X[n, c]); E = exp(X - M);"
+      " S[0, c : 1, C] = +(E[n, c]); R = M + S; }",
+      {F32({8, 16})});
+  for (const std::vector<std::string>& chain : chains.stored) {
+    EXPECT_FALSE(std::find(chain.begin(), chain.end(), "M") != chain.end() &&
+                 std::find(chain.begin(), chain.end(), "R") != chain.end());
+  }
+}
+
+TEST(RowChains, HaveRowsThatFitTheirMemory) {
+  ChainOptions options;
+  options.row_bytes = 64;  // a row of X alone
+  EXPECT_THAT(FindChains(kSoftmax, {F32({8, 16})}, options).stored, IsEmpty());
+}
+
+TEST(RowChains, KeepNoMoreThanFits) {
+  ChainOptions options;
+  options.local_bytes = 4;
+  EXPECT_THAT(FindChains(kSoftmax, {F32({8, 16})}, options).kept, ElementsAre(ElementsAre("M")));
+}
+
+TEST(RowChains, LeaveMuchWorkOfFewRowsToAllCores) {
+  ChainOptions options;
+  options.cores = 4;
+  EXPECT_THAT(FindChains(kSoftmax, {F32({2, 32768})}, options).stored, IsEmpty());
+  EXPECT_THAT(FindChains(kSoftmax, {F32({4, 32768})}, options).stored,
+              ElementsAre(ElementsAre("M", "T", "R")));
+}
+
+}  // namespace
+}  // namespace tartan::graph

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values share a kernel, and which are held in memory.
+#include "tile/graph/group.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_join.h"
+#include "tests/tile/compiler/programs.h"
+
+namespace tartan::graph {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+
+ir::ValueId Named(const ir::Program& program, const std::string& name) {
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    if (program.values[v].name == name) return static_cast<ir::ValueId>(v);
+  }
+  ADD_FAILURE() << "no value " << name << "\n" << ir::ToString(program);
+  return 0;
+}
+
+ir::Program Bound(const std::string& code, std::vector<TensorShape> inputs) {
+  return BindTestProgram({"test", code, std::move(inputs)});
+}
+
+ir::Grouping GroupingOf(const ir::Program& program, const GroupOptions& options = {}) {
+  const auto spaces = poly::AnalyzeProgram(program);
+  EXPECT_TRUE(spaces.ok()) << spaces.status();
+  return GroupIntoKernels(program, *spaces, options);
+}
+
+// Of each kernel in order the values that it stores.
+std::vector<std::string> Kernels(const ir::Program& program, const GroupOptions& options = {}) {
+  std::vector<std::string> kernels;
+  for (const ir::KernelGroup& group : GroupingOf(program, options).groups) {
+    kernels.push_back(absl::StrJoin(group.outputs, "+", [&](std::string* out, ir::ValueId v) {
+      out->append(program.values[v].name);
+    }));
+  }
+  return kernels;
+}
+
+std::vector<std::string> Kernels(const std::string& code, std::vector<TensorShape> inputs,
+                                 const GroupOptions& options = {}) {
+  return Kernels(Bound(code, std::move(inputs)), options);
+}
+
+const char kProduct[] =
+    "function (A[M, K], B[K, N], D) -> (R) { P[i, j : M, N] = +(A[i, k] * B[k, j]); S = P + D;"
+    " R = relu(S); }";
+const std::vector<TensorShape> kProductShapes = {F32({6, 5}), F32({5, 4}), F32({4})};
+
+TEST(Group, IsOneOperationWithoutFusion) {
+  GroupOptions options;
+  options.fuse = false;
+  EXPECT_THAT(Kernels(kProduct, kProductShapes, options), ElementsAre("P", "S", "R"));
+}
+
+TEST(Group, HasTheElementwiseOperationsAfterAReduction) {
+  EXPECT_THAT(Kernels(kProduct, kProductShapes), ElementsAre("R"));
+}
+
+TEST(Group, StoresWhatIsReadElsewhereToo) {
+  const std::string code =
+      "function (A[M, K], B[K, N]) -> (S, R) { P[i, j : M, N] = +(A[i, k] * B[k, j]);"
+      " S = exp(P); R = S + P; }";
+  EXPECT_THAT(Kernels(code, {F32({6, 5}), F32({5, 4})}), ElementsAre("S+R"));
+}
+
+TEST(Group, TakesNoMoreOperationsAfterAReductionThanAllowed) {
+  GroupOptions options;
+  options.max_epilogue_operations = 1;
+  EXPECT_THAT(Kernels(kProduct, kProductShapes, options), ElementsAre("S", "R"));
+}
+
+TEST(Group, EndsWhereOtherElementsOfTheReductionAreNeeded) {
+  const std::string code =
+      "function (X[N, C]) -> (R) { M[n, 0 : N, 1] = >(X[n, c]); E = exp(X - M);"
+      " T[n, 0 : N, 1] = +(E[n, c]); R = E / T; }";
+  EXPECT_THAT(Kernels(code, {F32({8, 16})}), ElementsAre("M", "T", "R"));
+}
+
+TEST(Group, JoinsTheLaterOfTwoReductions) {
+  const std::string code =
+      "function (A[M, K], B[M, L]) -> (R) { P[i : M] = +(A[i, k]); Q[i : M] = +(B[i, l]);"
+      " R = P - Q; }";
+  EXPECT_THAT(Kernels(code, {F32({6, 5}), F32({6, 7})}), ElementsAre("P", "R"));
+}
+
+TEST(Group, ComputesOperandsOfAReductionWhereTheyAreReadOnce) {
+  const std::string code = "function (A[M, K]) -> (P) { E = exp(A); P[i : M] = +(E[i, k]); }";
+  EXPECT_THAT(Kernels(code, {F32({6, 5})}), ElementsAre("P"));
+}
+
+TEST(Group, HoldsOperandsThatAReductionReadsAgainAndAgain) {
+  const std::string code =
+      "function (A[M, K], B[K, N]) -> (P) { E = exp(A); P[i, j : M, N] = +(E[i, k] * B[k, j]); }";
+  EXPECT_THAT(Kernels(code, {F32({6, 5}), F32({5, 2})}), ElementsAre("P"));
+  EXPECT_THAT(Kernels(code, {F32({6, 5}), F32({5, 3})}), ElementsAre("E", "P"));
+}
+
+TEST(Group, RepeatsCheapOperationsForFewKernels) {
+  const auto kernels = [](int count) {
+    std::string outputs = "R0";
+    std::string text = "E = A + B;";
+    for (int i = 0; i < count; ++i) {
+      if (i > 0) outputs += ", R" + std::to_string(i);
+      text += " R" + std::to_string(i) + "[i : M] = +(E[i, k]);";
+    }
+    return Kernels("function (A[M, K], B) -> (" + outputs + ") { " + text + " }",
+                   {F32({6, 5}), F32({6, 5})});
+  };
+  EXPECT_THAT(kernels(4), ElementsAre("R0", "R1", "R2", "R3"));
+  EXPECT_THAT(kernels(5), ElementsAre("E", "R0", "R1", "R2", "R3", "R4"));
+}
+
+TEST(Group, HoldsWhatWouldRepeatTooMuch) {
+  const std::string code = "function (A, B, C) -> (R) { E = A + B; F = E + C; R = F * F; }";
+  GroupOptions options;
+  options.max_inlined_operations = 1;
+  const std::vector<TensorShape> shapes = {F32({8}), F32({8}), F32({8})};
+  EXPECT_THAT(Kernels(code, shapes), ElementsAre("R"));
+  EXPECT_THAT(Kernels(code, shapes, options), ElementsAre("F", "R"));
+}
+
+TEST(Group, ReadsNoMoreTensorsThanAllowed) {
+  const std::string code = "function (A, B, C) -> (R) { E = A + B; R = exp(E * C); }";
+  GroupOptions options;
+  options.max_inlined_reads = 2;
+  const std::vector<TensorShape> shapes = {F32({8}), F32({8}), F32({8})};
+  EXPECT_THAT(Kernels(code, shapes, options), Not(ElementsAre("R")));
+}
+
+TEST(Group, HoldsAndInlinesWhatItIsTold) {
+  const std::string code =
+      "function (A[M, K], B[K, N]) -> (P) { E = exp(A); F = -B;"
+      " P[i, j : M, N] = +(E[i, k] * F[k, j]); }";
+  const ir::Program program = Bound(code, {F32({6, 5}), F32({5, 3})});
+  GroupOptions options;
+  options.held = {Named(program, "F")};
+  options.inlined = {Named(program, "E")};
+  EXPECT_THAT(Kernels(program, options), ElementsAre("F", "P"));
+}
+
+TEST(Group, HasViewsForReshapes) {
+  const std::string code =
+      "function (A[M, K], B[K, N]) -> (R) { P[i, j : M, N] = +(A[i, k] * B[k, j]);"
+      " R = reshape(P, M * N); }";
+  const ir::Program program = Bound(code, {F32({6, 5}), F32({5, 4})});
+  const ir::Grouping grouping = GroupingOf(program);
+  ASSERT_THAT(Kernels(program), ElementsAre("P"));
+  EXPECT_EQ(grouping.storage[Named(program, "R")], Named(program, "P"));
+  EXPECT_TRUE(grouping.in_memory[Named(program, "R")]);
+}
+
+TEST(Group, HoldsWhatAGatherReadsFrom) {
+  const std::string code = "function (A, I) -> (R) { E = exp(A); R = gather(E, I); }";
+  EXPECT_THAT(Kernels(code, {F32({9, 4}), {DataType::kInt32, {3}}}), ElementsAre("E", "R"));
+}
+
+TEST(Group, ComputesTheFactorsOfANormalisationAtLoad) {
+  const std::string code =
+      "function (X[N, C], G[C], V[C]) -> (R) { S = G / sqrt(V + 0.001); R = X * S; }";
+  ir::Program program = Bound(code, {F32({8, 4}), F32({4}), F32({4})});
+  EXPECT_THAT(Kernels(program), ElementsAre("R"));
+  for (const int input : {1, 2}) {
+    std::get<ir::Input>(program.values[program.inputs[input]].op).is_constant = true;
+  }
+  EXPECT_THAT(Kernels(program), ElementsAre("S", "R"));
+}
+
+TEST(Group, KeepsReductionsOfConstantsApartFromWhatEachRunComputes) {
+  const std::string code = "function (W[M, K], X) -> (R) { P[i : M] = +(W[i, k]); R = P + X; }";
+  ir::Program program = Bound(code, {F32({6, 5}), F32({6})});
+  EXPECT_THAT(Kernels(program), ElementsAre("R"));
+  std::get<ir::Input>(program.values[program.inputs[0]].op).is_constant = true;
+  EXPECT_THAT(Kernels(program), ElementsAre("P", "R"));
+}
+
+}  // namespace
+}  // namespace tartan::graph

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Into which runs long sums are divided.
+#include "tile/lower/cpu/sum_runs.h"
+
+#include <gtest/gtest.h>
+
+namespace tartan::lower {
+namespace {
+
+// O[i : 64] = +(X[i, k]), k < terms.
+poly::FlatContraction SumOf(int64_t terms) {
+  poly::FlatContraction flat;
+  flat.indices = {{"i", 64}, {"k", terms}};
+  flat.output_index_count = 1;
+  flat.aggregation = Aggregation::kSum;
+  flat.accumulator_type = DataType::kFloat32;
+  flat.body = poly::MakeNumber(1, DataType::kFloat32);
+  return flat;
+}
+
+// With `outputs` accumulators side by side.
+plan::KernelPlan PlanOf(const poly::FlatContraction& flat, int64_t outputs) {
+  plan::KernelPlan plan = plan::ScalarPlan(flat, 1);
+  plan.task[0] = plan.unroll[0] = outputs;
+  return plan;
+}
+
+SumRuns Divided(int64_t terms, int64_t outputs) {
+  const poly::FlatContraction flat = SumOf(terms);
+  return DivideSum(flat, PlanOf(flat, outputs));
+}
+
+TEST(SumRuns, AreForLongSumsOnly) {
+  EXPECT_EQ(Divided(63, 8).level, -1);
+  EXPECT_EQ(Divided(64, 8).level, 0);
+  EXPECT_EQ(Divided(31, 1).level, -1);
+  EXPECT_EQ(Divided(32, 1).level, 0);
+}
+
+TEST(SumRuns, AreForSumsOfFloat32Only) {
+  poly::FlatContraction flat = SumOf(1000);
+  flat.accumulator_type = DataType::kFloat64;
+  EXPECT_EQ(DivideSum(flat, PlanOf(flat, 8)).level, -1);
+  flat.accumulator_type = DataType::kInt32;
+  EXPECT_EQ(DivideSum(flat, PlanOf(flat, 8)).level, -1);
+  flat.accumulator_type = DataType::kFloat32;
+  flat.aggregation = Aggregation::kMax;
+  EXPECT_EQ(DivideSum(flat, PlanOf(flat, 8)).level, -1);
+}
+
+TEST(SumRuns, AreTwoHalvesBelow128) {
+  for (const int64_t terms : {64, 77, 100, 127}) {
+    const SumRuns runs = Divided(terms, 8);
+    EXPECT_TRUE(runs.are_two) << terms;
+    EXPECT_EQ(runs.steps, (terms + 1) / 2) << terms;
+  }
+}
+
+TEST(SumRuns, HaveAtMost64NumbersAnd128InSumsFrom512On) {
+  for (int64_t terms = 128; terms < 2000; terms += 7) {
+    const SumRuns runs = Divided(terms, 8);
+    ASSERT_EQ(runs.level, 0) << terms;
+    EXPECT_LE(runs.steps, terms < 512 ? 64 : 128) << terms;
+    // No shorter than a third of that: each costs a load, an addition and a store.
+    EXPECT_GE(runs.steps, terms < 512 ? 22 : 43) << terms;
+    EXPECT_EQ(runs.fine_steps, 0) << terms;
+  }
+}
+
+TEST(SumRuns, AreEquallyLongWhereAFewMoreMakeThemSo) {
+  EXPECT_EQ(Divided(200, 8).steps, 50);
+  EXPECT_EQ(Divided(192, 8).steps, 64);
+  EXPECT_EQ(Divided(131, 8).steps, 44);  // a prime: three of nearly equal length
+}
+
+TEST(SumRuns, HaveRunsOf16WithinThemWhereAccumulatorsAreFew) {
+  EXPECT_EQ(Divided(32, 1).steps, 16);
+  EXPECT_EQ(Divided(512, 1).steps, 128);
+  EXPECT_EQ(Divided(512, 1).fine_steps, 16);
+  EXPECT_EQ(Divided(512, 8).fine_steps, 0);
+}
+
+TEST(SumRuns, DivideTheOuterLoopWhereTheInnerOneIsShort) {
+  // O[i : 64] = +(X[i, k, l]), l < 16: a run of 64 has 4 values of k.
+  poly::FlatContraction flat = SumOf(20);
+  flat.indices.push_back({"l", 16});
+  const SumRuns runs = DivideSum(flat, PlanOf(flat, 8));
+  EXPECT_EQ(runs.level, 0);
+  EXPECT_EQ(runs.steps, 4);
+}
+
+}  // namespace
+}  // namespace tartan::lower
