@@ -168,11 +168,11 @@ absl::Status Device::UpdatePlans(const std::function<void(plan::TuningDatabase*)
   return CatchOutOfMemory([&]() -> absl::Status {
     std::lock_guard<std::mutex> lock(options_mutex_);
     const auto changed = [&](std::optional<std::string> stored) {
-      plan::TuningDatabase book;
-      if (stored.has_value()) book = plan::TuningDatabase::Parse(*stored);
-      change(&book);
-      std::string bytes = book.Serialize();
-      options_->tuned = std::make_shared<plan::TuningDatabase>(std::move(book));
+      plan::TuningDatabase database;
+      if (stored.has_value()) database = plan::TuningDatabase::Parse(*stored);
+      change(&database);
+      std::string bytes = database.Serialize();
+      options_->tuned = std::make_shared<plan::TuningDatabase>(std::move(database));
       return bytes;
     };
     bool written = true;

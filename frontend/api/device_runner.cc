@@ -20,30 +20,30 @@ void Append(const std::vector<Tensor>& from, std::vector<Tensor>* to) {
 
 std::vector<Tensor> MadeBy(const RepeatBody& body) {
   std::vector<Tensor> made;
-  if (body.goes_on.defined()) made.push_back(body.goes_on);
+  if (body.condition.defined()) made.push_back(body.condition);
   Append(body.next_states, &made);
   Append(body.rows, &made);
   return made;
 }
 
-// Where among a call's operands the values of a body's placeholder are, all that its turns see of
-// it; -1 where it is no operand, or its later rows may never be read.
+// Where among a call's operands the values of a body's placeholder are, all that its iterations see
+// of it; -1 where it is no operand, or its later rows may never be read.
 int64_t OperandOf(const Tensor& tensor, const RepeatBody& body) {
   const auto states = static_cast<int64_t>(body.states.size());
   const auto slice = std::find(body.slices.begin(), body.slices.end(), tensor);
   if (slice != body.slices.end()) {
-    return body.goes_on.defined() ? -1 : states + (slice - body.slices.begin());
+    return body.condition.defined() ? -1 : states + (slice - body.slices.begin());
   }
   const auto same = std::find(body.invariants.begin(), body.invariants.end(), tensor);
   if (same == body.invariants.end()) return -1;
   return states + static_cast<int64_t>(body.slices.size()) + (same - body.invariants.begin());
 }
 
-// Whether the number of the turn can be no other than what the check allows.
-bool HoldsForTurns(const CheckedTensor& checked, const RepeatBody& body) {
-  const int64_t turns = std::min(body.turns, kMaxTurns);
-  return checked.values == body.turn && checked.check->bounds.size() == 1 &&
-         checked.check->bounds[0].least <= 0 && turns - 1 <= checked.check->bounds[0].greatest;
+// Whether the number of the iteration can be no other than what the check allows.
+bool HoldsForIterations(const CheckedTensor& checked, const RepeatBody& body) {
+  const int64_t iterations = std::min(body.iterations, kMaxIterations);
+  return checked.values == body.iteration && checked.check->bounds.size() == 1 &&
+         checked.check->bounds[0].least <= 0 && iterations - 1 <= checked.check->bounds[0].greatest;
 }
 
 }  // namespace
@@ -71,11 +71,11 @@ absl::Status DeviceRunner::AddState(const std::vector<CheckedTensor>& checks, Re
                                 inputs, "checks"));
   body->states.push_back(inputs[0]);
   body->next_states.push_back(next);
-  if (!body->goes_on.defined()) return absl::OkStatus();
-  // What is out of range may be what would have ended the turns.
-  TARTAN_ASSIGN_OR_RETURN(body->goes_on,
+  if (!body->condition.defined()) return absl::OkStatus();
+  // What is out of range may be what would have ended the iterations.
+  TARTAN_ASSIGN_OR_RETURN(body->condition,
                           Apply("function (G, N) -> (H) { M[] = >(N[i]); H = G && M == 0; }",
-                                {body->goes_on, next}, "goes_on"));
+                                {body->condition, next}, "condition"));
   return absl::OkStatus();
 }
 
@@ -83,10 +83,10 @@ absl::StatusOr<DeviceRunner::Loaded> DeviceRunner::Compile(const RepeatBody& giv
                                                            RunStatistics* statistics) const {
   Loaded loaded;
   RepeatBody body = given;
-  std::vector<CheckedTensor> made;  // by the turns
+  std::vector<CheckedTensor> made;  // by the iterations
   if (is_checked_) {
     for (const CheckedTensor& checked : ChecksOf(MadeBy(body))) {
-      if (HoldsForTurns(checked, body)) continue;
+      if (HoldsForIterations(checked, body)) continue;
       const int64_t operand = OperandOf(checked.values, body);
       if (operand >= 0) {
         loaded.operand_checks.push_back({checked.check, static_cast<size_t>(operand)});
@@ -99,12 +99,12 @@ absl::StatusOr<DeviceRunner::Loaded> DeviceRunner::Compile(const RepeatBody& giv
   }
   if (!made.empty()) TARTAN_RETURN_IF_ERROR(AddState(made, &body));
   std::vector<Tensor> inputs;
-  if (body.turn.defined()) inputs.push_back(body.turn);
+  if (body.iteration.defined()) inputs.push_back(body.iteration);
   Append(body.states, &inputs);
   Append(body.slices, &inputs);
   Append(body.invariants, &inputs);
   std::vector<Tensor> outputs = MadeBy(body);
-  // Handed out again, so that their memory serves for nothing else during a turn.
+  // Handed out again, so that their memory serves for nothing else during an iteration.
   Append(body.states, &outputs);
   Append(body.invariants, &outputs);
   TARTAN_ASSIGN_OR_RETURN(loaded.program,
@@ -148,10 +148,11 @@ absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Run(const Call& call,
 absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Repeat(const RepeatBody& body,
                                                              absl::Span<const HostTensor> operands,
                                                              RunStatistics* statistics) {
-  if (body.turns > kMaxTurns && !body.goes_on.defined()) return TooManyTurns(kMaxTurns);
+  if (body.iterations > kMaxIterations && !body.condition.defined())
+    return TooManyIterations(kMaxIterations);
   TARTAN_ASSIGN_OR_RETURN(const Loaded* loaded, Load(body, statistics));
   for (const OperandCheck& operand : loaded->operand_checks) {
-    if (body.turns == 0) break;
+    if (body.iterations == 0) break;
     TARTAN_RETURN_IF_ERROR(CheckValues(*operand.check, operands[operand.operand]));
   }
   const size_t states = body.states.size();
@@ -162,12 +163,12 @@ absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Repeat(const RepeatBody& b
     values.insert(values.begin() + static_cast<int64_t>(states), HostTensor::Zeros(shape));
   }
   evaluator::RepetitionForm form;
-  form.has_turn = body.turn.defined();
-  form.has_condition = body.goes_on.defined();
+  form.has_iteration = body.iteration.defined();
+  form.has_condition = body.condition.defined();
   form.states = static_cast<int>(states) + (has_statuses ? 1 : 0);
   form.slices_in = static_cast<int>(body.slices.size());
   form.slices_out = static_cast<int>(body.rows.size());
-  form.turns = std::min(body.turns, kMaxTurns);
+  form.iterations = std::min(body.iterations, kMaxIterations);
   TARTAN_ASSIGN_OR_RETURN(
       evaluator::RepetitionResult result,
       CountShortage(evaluator::Repeat(*loaded->program, form, values), statistics));
@@ -180,7 +181,8 @@ absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Repeat(const RepeatBody& b
     }
     result.tensors.erase(result.tensors.begin() + static_cast<int64_t>(states));
   }
-  if (result.goes_on && body.turns > form.turns) return TooManyTurns(form.turns);
+  if (result.condition && body.iterations > form.iterations)
+    return TooManyIterations(form.iterations);
   return std::move(result.tensors);
 }
 

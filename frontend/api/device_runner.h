@@ -22,7 +22,7 @@ class DeviceRunner {
       : device_(device), is_checked_(is_checked), shared_(shared) {}
 
   // Adds to `statistics` what compiling the body took, if this run did it. OutOfRange where a check
-  // of the body fails in some turn; a condition then ends the turns.
+  // of the body fails in some iteration; a condition then ends the iterations.
   absl::StatusOr<std::vector<HostTensor>> Run(const Call& call,
                                               absl::Span<const HostTensor> operands,
                                               RunStatistics* statistics);
@@ -35,7 +35,7 @@ class DeviceRunner {
   };
   struct Loaded {
     std::shared_ptr<evaluator::LoadedProgram> program;
-    // Of operands that the body reads as they are, made before the first turn.
+    // Of operands that the body reads as they are, made before the first iteration.
     std::vector<OperandCheck> operand_checks;
     // Of others: what their statuses came to, one after the other, is one more state.
     std::vector<std::shared_ptr<const Check>> state_checks;
@@ -46,7 +46,7 @@ class DeviceRunner {
                                                  absl::Span<const HostTensor> operands,
                                                  RunStatistics* statistics);
   absl::StatusOr<const Loaded*> Load(const RepeatBody& body, RunStatistics* statistics);
-  // The checks whose values the turns make, as one more state of the body.
+  // The checks whose values the iterations make, as one more state of the body.
   static absl::Status AddState(const std::vector<CheckedTensor>& checks, RepeatBody* body);
   absl::StatusOr<Loaded> Compile(const RepeatBody& body, RunStatistics* statistics) const;
 

@@ -13,8 +13,9 @@
 
 namespace tartan::api {
 
-// What is loaded now: the same program with the same constants once (the turns of a loop that is
-// imported turn by turn), and what different programs compute from the same constants. Thread-safe.
+// What is loaded now: the same program with the same constants once (the iterations of a loop that
+// is imported iteration by iteration), and what different programs compute from the same constants.
+// Thread-safe.
 class LoadedPrograms {
  public:
   absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Get(

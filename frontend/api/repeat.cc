@@ -26,8 +26,9 @@ HostTensor Stack(const std::vector<HostTensor>& rows, TensorShape shape) {
 
 }  // namespace
 
-absl::Status TooManyTurns(int64_t turns) {
-  return absl::ResourceExhaustedError(absl::StrCat("a loop has not ended after ", turns, " turns"));
+absl::Status TooManyIterations(int64_t iterations) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("a loop has not ended after ", iterations, " iterations"));
 }
 
 absl::StatusOr<std::vector<HostTensor>> NaiveRunner::Repeat(const RepeatBody& body,
@@ -39,28 +40,29 @@ absl::StatusOr<std::vector<HostTensor>> NaiveRunner::Repeat(const RepeatBody& bo
   std::vector<Tensor> placeholders = body.states;
   placeholders.insert(placeholders.end(), body.slices.begin(), body.slices.end());
   placeholders.insert(placeholders.end(), body.invariants.begin(), body.invariants.end());
-  if (body.turn.defined()) placeholders.push_back(body.turn);
+  if (body.iteration.defined()) placeholders.push_back(body.iteration);
   std::vector<Tensor> outputs = body.next_states;
   outputs.insert(outputs.end(), body.rows.begin(), body.rows.end());
-  if (body.goes_on.defined()) outputs.push_back(body.goes_on);
+  if (body.condition.defined()) outputs.push_back(body.condition);
   std::vector<std::vector<HostTensor>> rows(body.rows.size());
   TARTAN_ASSIGN_OR_RETURN(const Definition definition, Definition::Make(placeholders, outputs));
-  for (int64_t turn = 0; turn < body.turns; ++turn) {
-    if (turns_ == 0) return TooManyTurns(turn);
-    --turns_;
+  for (int64_t iteration = 0; iteration < body.iterations; ++iteration) {
+    if (iterations_ == 0) return TooManyIterations(iteration);
+    --iterations_;
     std::vector<HostTensor> values = states;
     for (size_t i = 0; i < body.slices.size(); ++i) {
-      values.push_back(RowOf(scanned[i], turn, body.slices[i].shape()));
+      values.push_back(RowOf(scanned[i], iteration, body.slices[i].shape()));
     }
     values.insert(values.end(), invariants.begin(), invariants.end());
-    if (body.turn.defined()) {
-      values.push_back(HostTensor::FromVector(body.turn.shape(), std::vector<int64_t>{turn}));
+    if (body.iteration.defined()) {
+      values.push_back(
+          HostTensor::FromVector(body.iteration.shape(), std::vector<int64_t>{iteration}));
     }
     TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> made,
                             definition.Evaluate(values, &points_));
     std::copy_n(made.begin(), count, states.begin());
     for (size_t i = 0; i < rows.size(); ++i) rows[i].push_back(made[count + i]);
-    if (body.goes_on.defined() && made.back().GetInt(0) == 0) break;
+    if (body.condition.defined() && made.back().GetInt(0) == 0) break;
   }
   for (size_t i = 0; i < rows.size(); ++i) {
     states.push_back(Stack(rows[i], body.rows[i].shape()));

@@ -18,10 +18,10 @@ using plan::PlannedKernel;
 // What becomes of a plan that is kept in a file.
 std::string AfterStoring(const poly::FlatContraction& flat, const HardwareSettings& settings,
                          const std::vector<bool>& is_constant, const PlannedKernel& planned) {
-  plan::TuningDatabase book;
-  if (!book.Keep(flat, settings, is_constant, planned, 1, 2)) return "cannot be stored";
+  plan::TuningDatabase database;
+  if (!database.Keep(flat, settings, is_constant, planned, 1, 2)) return "cannot be stored";
   const auto found =
-      plan::TuningDatabase::Parse(book.Serialize()).Find(flat, settings, is_constant);
+      plan::TuningDatabase::Parse(database.Serialize()).Find(flat, settings, is_constant);
   if (!found) return "stored, and not found";
   return found->plan == planned.plan ? "stored" : "stored as another";
 }

@@ -25,16 +25,16 @@ class Repetition {
 
   absl::StatusOr<RepetitionResult> Run(absl::Span<const HostTensor> operands) {
     TARTAN_RETURN_IF_ERROR(Prepare(operands));
-    bool goes_on = true;
-    while (goes_on && turn_ < form_.turns) {
-      TARTAN_RETURN_IF_ERROR(BeginTurn());
+    bool condition = true;
+    while (condition && iteration_ < form_.iterations) {
+      TARTAN_RETURN_IF_ERROR(BeginIteration());
       TARTAN_RETURN_IF_ERROR(program_.Execute(*frame_, nullptr));
-      TARTAN_RETURN_IF_ERROR(EndTurn());
-      ++turn_;
-      TARTAN_ASSIGN_OR_RETURN(goes_on, GoesOn());
+      TARTAN_RETURN_IF_ERROR(EndIteration());
+      ++iteration_;
+      TARTAN_ASSIGN_OR_RETURN(condition, ReadCondition());
     }
     RepetitionResult result;
-    result.goes_on = goes_on;
+    result.condition = condition;
     TARTAN_ASSIGN_OR_RETURN(result.tensors, ReadResults());
     TARTAN_RETURN_IF_ERROR(frame_->queue->Finish());
     program_.ReturnFrame(std::move(frame_));
@@ -52,7 +52,7 @@ class Repetition {
   const hal::BufferPtr& Memory(int buffer) const {
     return frame_->buffers[static_cast<size_t>(buffer)];
   }
-  int FirstState() const { return form_.has_turn ? 1 : 0; }
+  int FirstState() const { return form_.has_iteration ? 1 : 0; }
   int FirstSlice() const { return FirstState() + form_.states; }
   int FirstStateOut() const { return form_.has_condition ? 1 : 0; }
   int FirstSliceOut() const { return FirstStateOut() + form_.states; }
@@ -79,10 +79,10 @@ class Repetition {
     for (int i = 0; i < form_.slices_out; ++i) {
       Rows& rows = rows_out_.emplace_back();
       rows.row_bytes = Bytes(Output(FirstSliceOut() + i));
-      TARTAN_RETURN_IF_ERROR(Reserve(rows, std::min(form_.turns, kFirstRows)));
+      TARTAN_RETURN_IF_ERROR(Reserve(rows, std::min(form_.iterations, kFirstRows)));
     }
     if (!form_.has_condition) {
-      for (Rows& rows : rows_out_) TARTAN_RETURN_IF_ERROR(Reserve(rows, form_.turns));
+      for (Rows& rows : rows_out_) TARTAN_RETURN_IF_ERROR(Reserve(rows, form_.iterations));
     }
     return AllocateBackups();
   }
@@ -117,7 +117,7 @@ class Repetition {
     if (rows.row_bytes == 0 || count <= rows.capacity) return absl::OkStatus();
     if (count > Device()->info().max_allocation_bytes / rows.row_bytes) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("the results of ", count, " turns of ", rows.row_bytes,
+          absl::StrCat("the results of ", count, " iterations of ", rows.row_bytes,
                        " bytes each do not fit the device's memory"));
     }
     TARTAN_ASSIGN_OR_RETURN(const hal::BufferPtr larger,
@@ -131,30 +131,31 @@ class Repetition {
     return absl::OkStatus();
   }
 
-  absl::Status BeginTurn() {
-    if (form_.has_turn) {
-      const absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(&turn_),
-                                            sizeof(turn_));
+  absl::Status BeginIteration() {
+    if (form_.has_iteration) {
+      const absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(&iteration_),
+                                            sizeof(iteration_));
       TARTAN_RETURN_IF_ERROR(frame_->queue->Write(Memory(Input(0)), 0, bytes));
     }
     for (int i = 0; i < form_.slices_in; ++i) {
       const Rows& rows = rows_in_[static_cast<size_t>(i)];
       if (rows.row_bytes == 0) continue;
-      TARTAN_RETURN_IF_ERROR(frame_->queue->Copy(
-          rows.buffer, turn_ * rows.row_bytes, Memory(Input(FirstSlice() + i)), 0, rows.row_bytes));
+      TARTAN_RETURN_IF_ERROR(frame_->queue->Copy(rows.buffer, iteration_ * rows.row_bytes,
+                                                 Memory(Input(FirstSlice() + i)), 0,
+                                                 rows.row_bytes));
     }
     return absl::OkStatus();
   }
 
-  absl::Status EndTurn() {
+  absl::Status EndIteration() {
     for (int i = 0; i < form_.slices_out; ++i) {
       Rows& rows = rows_out_[static_cast<size_t>(i)];
       if (rows.row_bytes == 0) continue;
-      if (turn_ >= rows.capacity) {
-        TARTAN_RETURN_IF_ERROR(Reserve(rows, std::min(form_.turns, 2 * rows.capacity)));
+      if (iteration_ >= rows.capacity) {
+        TARTAN_RETURN_IF_ERROR(Reserve(rows, std::min(form_.iterations, 2 * rows.capacity)));
       }
       TARTAN_RETURN_IF_ERROR(frame_->queue->Copy(Memory(Output(FirstSliceOut() + i)), 0,
-                                                 rows.buffer, turn_ * rows.row_bytes,
+                                                 rows.buffer, iteration_ * rows.row_bytes,
                                                  rows.row_bytes));
     }
     for (int i = 0; i < form_.states; ++i) {
@@ -177,11 +178,12 @@ class Repetition {
     return frame_->queue->Copy(from, 0, to, 0, bytes);
   }
 
-  absl::StatusOr<bool> GoesOn() {
+  absl::StatusOr<bool> ReadCondition() {
     if (!form_.has_condition) return true;
-    uint8_t goes_on = 0;
-    TARTAN_RETURN_IF_ERROR(frame_->queue->Read(Memory(Output(0)), 0, absl::MakeSpan(&goes_on, 1)));
-    return goes_on != 0;
+    uint8_t condition = 0;
+    TARTAN_RETURN_IF_ERROR(
+        frame_->queue->Read(Memory(Output(0)), 0, absl::MakeSpan(&condition, 1)));
+    return condition != 0;
   }
 
   absl::StatusOr<std::vector<HostTensor>> ReadResults() {
@@ -193,7 +195,7 @@ class Repetition {
     }
     for (int i = 0; i < form_.slices_out; ++i) {
       TensorShape shape = list_.output_shapes[static_cast<size_t>(FirstSliceOut() + i)];
-      shape.dims.insert(shape.dims.begin(), turn_);
+      shape.dims.insert(shape.dims.begin(), iteration_);
       TARTAN_ASSIGN_OR_RETURN(results.emplace_back(),
                               Read(rows_out_[static_cast<size_t>(i)].buffer, shape));
     }
@@ -217,7 +219,7 @@ class Repetition {
   std::vector<Rows> rows_in_;
   std::vector<Rows> rows_out_;
   std::vector<hal::BufferPtr> backups_;
-  int64_t turn_ = 0;
+  int64_t iteration_ = 0;
 };
 
 absl::StatusOr<RepetitionResult> Repeat(LoadedProgram& program, const RepetitionForm& form,

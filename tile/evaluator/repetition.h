@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program run again and again on a device: what one turn makes is what the next one reads.
+// A program run again and again on a device: what one iteration makes is what the next one reads.
 #pragma once
 
 #include <memory>
@@ -9,27 +9,27 @@
 
 namespace tartan::evaluator {
 
-// How inputs and outputs of a program belong together. Inputs in order: the number of the turn
+// How inputs and outputs of a program belong together. Inputs in order: the number of the iteration
 // (int64, a scalar) if it is wanted, states, slices, what stays the same. Outputs in order: whether
-// another turn follows (bool, a scalar) if that is decided by values, states, slices; then the
-// inputs but slices again, so that their memory serves for nothing else during a turn.
+// another iteration follows (bool, a scalar) if that is decided by values, states, slices; then the
+// inputs but slices again, so that their memory serves for nothing else during an iteration.
 struct RepetitionForm {
-  bool has_turn = false;
+  bool has_iteration = false;
   bool has_condition = false;
   int states = 0;
-  int slices_in = 0;   // each turn reads the next row of a tensor, along its first dimension
-  int slices_out = 0;  // each turn makes the next row of a tensor
-  int64_t turns = 0;   // at most
+  int slices_in = 0;   // each iteration reads the next row of a tensor, along its first dimension
+  int slices_out = 0;  // each iteration makes the next row of a tensor
+  int64_t iterations = 0;  // at most
 };
 
 struct RepetitionResult {
   std::vector<HostTensor>
-      tensors;           // the states after the last turn, the whole tensors of slices_out
-  bool goes_on = false;  // the condition after the last turn, where there is one
+      tensors;             // the states after the last iteration, the whole tensors of slices_out
+  bool condition = false;  // the condition after the last iteration, where there is one
 };
 
 // `operands`: states, whole tensors for slices_in, what stays the same. Nothing leaves the device
-// between turns but the condition. With no turn the states are returned as they are.
+// between iterations but the condition. With no iteration the states are returned as they are.
 // ResourceExhausted where the rows of an unbounded repetition do not fit.
 absl::StatusOr<RepetitionResult> Repeat(LoadedProgram& program, const RepetitionForm& form,
                                         absl::Span<const HostTensor> operands);

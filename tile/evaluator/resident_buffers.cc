@@ -117,15 +117,15 @@ class ResidentLoader {
   // already is written: a step's results are all missing or none.
   std::vector<compiler::Step> StepsForMissing() {
     std::vector<bool> is_needed(list_.setup.size(), false);
-    for (bool goes_on = true; goes_on;) {
-      goes_on = false;
+    for (bool has_changed = true; has_changed;) {
+      has_changed = false;
       for (size_t s = list_.setup.size(); s-- > 0;) {
         const StepBuffers used = BuffersOf(list_, list_.setup[s]);
         const bool makes_missing = std::any_of(used.written.begin(), used.written.end(),
                                                [&](int buffer) { return is_missing_[buffer]; });
         if (is_needed[s] || !makes_missing) continue;
         is_needed[s] = true;
-        goes_on = true;
+        has_changed = true;
         for (int buffer : used.written) {
           buffers_[buffer] = nullptr;
           is_missing_[buffer] = true;

@@ -200,7 +200,7 @@ class Group {
     for (int item : items) next[item] = Evaluate(loop.begin, item)[0].integer;
     Items running = items;
     while (true) {
-      // The end is computed each round, as in C.
+      // The end is computed in each iteration, as in C.
       Items inside;
       for (int item : running) {
         if (next[item] < Evaluate(loop.end, item)[0].integer) inside.push_back(item);

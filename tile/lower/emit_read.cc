@@ -99,8 +99,8 @@ loop::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tenso
     for (int i = 0; i < lanes; ++i) evens.push_back(2 * i < lanes ? 2 * i : 2 * i + 1);
     return loop::MakeShuffle(low, high, evens);
   }
-  if (const int row = TurnedIndex(expr, flat, access); row >= 0) {
-    return EmitTurned(expr, flat, row);
+  if (const int row = TransposedIndex(expr, flat, access); row >= 0) {
+    return EmitTransposed(expr, flat, row);
   }
   return LaneByLane(expr->type, [&] { return emit(1); });
 }
@@ -112,8 +112,8 @@ loop::ExprPtr ExprEmitter::EmitStaged(const StagedRead& read) const {
                         VariesByLane(DependenceOf(read.tile)) ? vector_.lanes : 1);
 }
 
-int ExprEmitter::TurnedIndex(const poly::ExprPtr& expr, const math::Affine& flat,
-                             const poly::TensorAccess& access) {
+int ExprEmitter::TransposedIndex(const poly::ExprPtr& expr, const math::Affine& flat,
+                                 const poly::TensorAccess& access) {
   if (tile_sizes_.empty() || expr->type == DataType::kBool) return -1;
   const Dependence guard = DependenceOf(Unproven(access.guard));
   if (VariesByLane(guard)) return -1;
@@ -124,8 +124,8 @@ int ExprEmitter::TurnedIndex(const poly::ExprPtr& expr, const math::Affine& flat
   return -1;
 }
 
-loop::ExprPtr ExprEmitter::EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat,
-                                      int row) {
+loop::ExprPtr ExprEmitter::EmitTransposed(const poly::ExprPtr& expr, const math::Affine& flat,
+                                          int row) {
   const auto& access = flat_.accesses[std::get<poly::Read>(expr->node).access];
   const int lanes = vector_.lanes;
   const int64_t line = position_[row] % lanes;

@@ -54,7 +54,7 @@ class ExprEmitter {
   void AssumeAlignedLanes() { lanes_are_aligned_ = true; }
   // The block will be emitted for every position of a register tile of this size per index, all of
   // them within the ranges: reads whose neighbours lie along an index other than the vector's may
-  // load squares of the tile and turn them.
+  // load squares of the tile and transpose them.
   void AssumeWholeTile(std::vector<int64_t> sizes) { tile_sizes_ = std::move(sizes); }
   // Conditions that differ between lanes are computed as vectors where they can be.
   void MaskLanes() { masks_lanes_ = true; }
@@ -95,10 +95,10 @@ class ExprEmitter {
   loop::ExprPtr Load(int tensor, loop::ExprPtr index, int lanes,
                      const std::vector<math::RangeConstraint>& guard, bool is_aligned = false);
   // The index along which the read's neighbours lie where it can be loaded in squares; -1: none.
-  int TurnedIndex(const poly::ExprPtr& expr, const math::Affine& flat,
-                  const poly::TensorAccess& access);
+  int TransposedIndex(const poly::ExprPtr& expr, const math::Affine& flat,
+                      const poly::TensorAccess& access);
   // The vector at the current position, from a square of the tile that is loaded along `row`.
-  loop::ExprPtr EmitTurned(const poly::ExprPtr& expr, const math::Affine& flat, int row);
+  loop::ExprPtr EmitTransposed(const poly::ExprPtr& expr, const math::Affine& flat, int row);
   // Vectors at the polynomial are on a boundary of vectors.
   bool IsAligned(const math::Affine& flat) const;
   // All of the constraints, some of which differ between lanes, as a vector; null: true.

@@ -84,10 +84,10 @@ absl::Status Tune(const FoundKernel& kernel, const evaluator::TuneOptions& optio
   for (const std::string& problem : tuned.problems) report->add_problems(problem);
   const HardwareSettings& settings = device.info().settings;
   bool kept = false;
-  TARTAN_RETURN_IF_ERROR(At(Stage::kFile, device.UpdatePlans([&](plan::TuningDatabase* book) {
-    if (!tuned.winner.has_value()) return book->Forget(kernel.flat, kernel.is_constant);
-    kept = book->Keep(kernel.flat, settings, kernel.is_constant, *tuned.winner, tuned.after_ms,
-                      tuned.before_ms);
+  TARTAN_RETURN_IF_ERROR(At(Stage::kFile, device.UpdatePlans([&](plan::TuningDatabase* database) {
+    if (!tuned.winner.has_value()) return database->Forget(kernel.flat, kernel.is_constant);
+    kept = database->Keep(kernel.flat, settings, kernel.is_constant, *tuned.winner, tuned.after_ms,
+                          tuned.before_ms);
   })));
   report->set_kept(kept);
   if (!kept) report->set_after_ms(tuned.before_ms);

@@ -28,9 +28,9 @@ constexpr int64_t kMaxFoldedPoints = 1 << 18;
 constexpr int64_t kMaxRepeatedNodes = 1 << 15;  // besides so many times the model's own
 constexpr int64_t kMaxRepetition = 128;
 constexpr int64_t kMaxRepetitionOfFunctions = 8;  // those that call them count themselves
-constexpr int64_t kCostOfCall = 4;                // a node: calls grow exponentially, turns do not
+constexpr int64_t kCostOfCall = 4;  // a node: calls grow exponentially, iterations do not
 constexpr int64_t kMaxHostPoints = 1 << 25;
-constexpr int64_t kMaxHostTurns = 1 << 14;
+constexpr int64_t kMaxHostIterations = 1 << 14;
 
 int64_t OpsetOf(const Opsets& opsets, absl::string_view domain) {
   const auto found = opsets.find(NormalDomain(domain));
@@ -176,7 +176,7 @@ Importer::Importer(const ModelParts& model, api::Resolver* resolver)
       resolver_(resolver),
       repeated_nodes_left_(kMaxRepeatedNodes),
       host_points_left_(kMaxHostPoints),
-      host_turns_left_(kMaxHostTurns) {
+      host_iterations_left_(kMaxHostIterations) {
   repeated_nodes_left_ += kMaxRepetition * static_cast<int64_t>(model.graph->nodes.size());
   for (const auto& [key, function] : model.functions) {
     repeated_nodes_left_ +=
@@ -188,7 +188,7 @@ absl::Status Importer::CountRepeated(int64_t nodes) {
   repeated_nodes_left_ -= nodes;
   if (repeated_nodes_left_ >= 0) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      "the graph grows too large: functions that call functions, or turns of loops");
+      "the graph grows too large: functions that call functions, or iterations of loops");
 }
 
 absl::StatusOr<std::vector<Value>> Importer::Import(absl::Span<const Value> inputs) {

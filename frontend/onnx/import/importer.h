@@ -133,7 +133,7 @@ class Importer : private NodeServices {
   int unresolved_ = 0;  // values that were needed and are not known
   int64_t repeated_nodes_left_;
   int64_t host_points_left_;
-  int64_t host_turns_left_;
+  int64_t host_iterations_left_;
   uint32_t streams_ = 0;
   std::unordered_set<const LocalFunction*> called_;  // whose bodies are being imported
   int64_t checks_ = 0;

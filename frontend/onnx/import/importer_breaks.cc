@@ -109,9 +109,9 @@ absl::StatusOr<std::vector<Tensor>> Importer::RunOnHost(absl::Span<const Tensor>
   for (const Tensor& operand : operands) {
     TARTAN_ASSIGN_OR_RETURN(values.emplace_back(), Evaluate(operand, kMaxPointsOfValue));
   }
-  api::NaiveRunner runner(host_turns_left_, host_points_left_);
+  api::NaiveRunner runner(host_iterations_left_, host_points_left_);
   const absl::StatusOr<std::vector<HostTensor>> results = call.Run(values, runner);
-  host_turns_left_ = runner.turns();
+  host_iterations_left_ = runner.iterations();
   host_points_left_ = runner.points();
   TARTAN_RETURN_IF_ERROR(results.status());
   std::vector<Tensor> constants;
@@ -159,7 +159,7 @@ std::vector<Tensor> Importer::TensorsToKeep() const {
     for (const auto& [name, slot] : scope->slots) {
       const auto last = scope->graph->last_use.find(name);
       if (last == scope->graph->last_use.end()) continue;
-      // A node of an outer scope may read it again in the next turn of its loop.
+      // A node of an outer scope may read it again in the next iteration of its loop.
       const bool is_outer = scope != current_scope_;
       if (is_outer ? last->second >= scope->position : last->second > scope->position) {
         api::AppendTensors(slot.value, &tensors);
@@ -209,7 +209,7 @@ absl::StatusOr<std::optional<LoopBody>> Importer::ImportLoopBody(const GraphProt
 absl::StatusOr<uint32_t> Importer::NextStream() {
   if (body_depth_ > 0) {
     body_is_open_ = true;
-    return absl::FailedPreconditionError("random numbers differ from turn to turn");
+    return absl::FailedPreconditionError("random numbers differ from iteration to iteration");
   }
   return streams_++;
 }

@@ -52,7 +52,7 @@ class NodeServices {
   virtual absl::StatusOr<std::optional<LoopBody>> ImportLoopBody(
       const GraphProto& graph, absl::Span<const api::Value> inputs) = 0;
   // A number that no other call within one import gets. Fails in the body of a loop, which is then
-  // imported anew for each turn.
+  // imported anew for each iteration.
   virtual absl::StatusOr<uint32_t> NextStream() = 0;
   // The tensor `name` of the graph the node is in, as it would be if those in `given` had other
   // values: the nodes between are imported again.

@@ -16,19 +16,19 @@ namespace {
 using api::Tensor;
 using api::Value;
 
-// Turns whose graphs are joined into one program rather than run one after the other.
-constexpr int64_t kMaxJoinedTurns = 4;
-// Turns imported one by one: more is a program that nobody waits for.
-constexpr int64_t kMaxImportedTurns = 20000;
+// Iterations whose graphs are joined into one program rather than run one after the other.
+constexpr int64_t kMaxJoinedIterations = 4;
+// Iterations imported one by one: more is a program that nobody waits for.
+constexpr int64_t kMaxImportedIterations = 20000;
 
 bool IsPlain(const Value& value) {
   return value.is_tensor() && value.element() == api::Element::kPlain;
 }
 
-// The turn and the condition, as a body's inputs.
-std::vector<Value> TurnInputs(const Repetition& repetition, Tensor turn) {
+// The iteration and the condition, as a body's inputs.
+std::vector<Value> IterationInputs(const Repetition& repetition, Tensor iteration) {
   const TensorShape condition{DataType::kBool, repetition.condition_dims};
-  return {Value(std::move(turn)),
+  return {Value(std::move(iteration)),
           Value(Tensor::Constant(HostTensor::FromVector(condition, std::vector<uint8_t>{1})))};
 }
 
@@ -50,8 +50,8 @@ absl::StatusOr<Tensor> StackOf(const NodeContext& context, const std::vector<Ten
   std::vector<Tensor> parts;
   for (const Tensor& row : rows) {
     if (row.shape() != rows[0].shape()) {
-      return Invalid("turns make rows of different shapes: ", rows[0].shape().ToString(), " and ",
-                     row.shape().ToString());
+      return Invalid("iterations make rows of different shapes: ", rows[0].shape().ToString(),
+                     " and ", row.shape().ToString());
     }
     std::vector<int64_t> dims = row.dims();
     dims.insert(dims.begin(), 1);
@@ -71,9 +71,9 @@ absl::StatusOr<std::optional<Trial>> TryBody(NodeContext& context, const Repetit
   Trial trial;
   api::RepeatBody& body = trial.body;
   std::vector<Value> inputs;
-  if (repetition.has_turn) {
-    body.turn = Tensor::Placeholder("turn", TensorShape{DataType::kInt64, {}});
-    inputs = TurnInputs(repetition, body.turn);
+  if (repetition.has_iteration) {
+    body.iteration = Tensor::Placeholder("iteration", TensorShape{DataType::kInt64, {}});
+    inputs = IterationInputs(repetition, body.iteration);
   }
   for (const Value& state : repetition.states) {
     if (!IsPlain(state)) return std::optional<Trial>();
@@ -90,9 +90,9 @@ absl::StatusOr<std::optional<Trial>> TryBody(NodeContext& context, const Repetit
   body.invariants = imported->placeholders;
   trial.captured = std::move(imported->captured);
   size_t next = 0;
-  if (repetition.has_turn) {
+  if (repetition.has_iteration) {
     TARTAN_RETURN_IF_ERROR(CheckCondition("the body's condition", imported->outputs[next]));
-    body.goes_on = imported->outputs[next++].tensor();
+    body.condition = imported->outputs[next++].tensor();
   }
   for (const Tensor& state : body.states) {
     const Value& made = imported->outputs[next++];
@@ -107,11 +107,12 @@ absl::StatusOr<std::optional<Trial>> TryBody(NodeContext& context, const Repetit
   return std::optional<Trial>(std::move(trial));
 }
 
-// Whether the condition lets every turn happen; sets `turns` where it ends the first one.
+// Whether the condition lets every iteration happen; sets `iterations` where it ends the first one.
 void DropKnownCondition(api::RepeatBody* body) {
-  if (!body->goes_on.defined() || body->goes_on.constant() == nullptr) return;
-  if (body->goes_on.constant()->GetInt(0) == 0) body->turns = std::min<int64_t>(body->turns, 1);
-  body->goes_on = Tensor();
+  if (!body->condition.defined() || body->condition.constant() == nullptr) return;
+  if (body->condition.constant()->GetInt(0) == 0)
+    body->iterations = std::min<int64_t>(body->iterations, 1);
+  body->condition = Tensor();
 }
 
 absl::StatusOr<RepetitionResult> RunBody(NodeContext& context, const Repetition& repetition,
@@ -135,40 +136,41 @@ absl::StatusOr<RepetitionResult> RunBody(NodeContext& context, const Repetition&
   return result;
 }
 
-// The condition after a turn; an error where it waits for values.
-absl::StatusOr<bool> GoesOn(NodeContext& context, const Value& condition) {
+// The condition after an iteration; an error where it waits for values.
+absl::StatusOr<bool> IsTrue(NodeContext& context, const Value& condition) {
   TARTAN_RETURN_IF_ERROR(CheckCondition("the body's condition", condition));
   TARTAN_ASSIGN_OR_RETURN(const HostTensor value, context.services().HostValue(condition.tensor()));
   return value.GetInt(0) != 0;
 }
 
-absl::StatusOr<RepetitionResult> RunTurns(NodeContext& context, const Repetition& repetition,
-                                          size_t rows_per_turn) {
-  // States, and the rows of all turns so far: graph breaks of an iteration may replace them.
+absl::StatusOr<RepetitionResult> RunIterations(NodeContext& context, const Repetition& repetition,
+                                               size_t rows_per_iteration) {
+  // States, and the rows of all iterations so far: graph breaks of an iteration may replace them.
   std::vector<Value> states = repetition.states;
   std::vector<Value> rows;
   context.services().Hold(&states);
   context.services().Hold(&rows);
   const auto run = [&]() -> absl::Status {
-    bool goes_on = repetition.turns > 0;
-    for (int64_t turn = 0; goes_on && turn < repetition.turns; ++turn) {
-      if (turn >= kMaxImportedTurns) {
-        return absl::ResourceExhaustedError(absl::StrCat(
-            "a loop whose turns differ takes more than ", kMaxImportedTurns, " turns"));
+    bool condition = repetition.iterations > 0;
+    for (int64_t iteration = 0; condition && iteration < repetition.iterations; ++iteration) {
+      if (iteration >= kMaxImportedIterations) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("a loop whose iterations differ takes more than ", kMaxImportedIterations,
+                         " iterations"));
       }
       std::vector<Value> inputs;
-      if (repetition.has_turn) inputs = TurnInputs(repetition, ConstantInt(turn));
+      if (repetition.has_iteration) inputs = IterationInputs(repetition, ConstantInt(iteration));
       inputs.insert(inputs.end(), states.begin(), states.end());
       for (const Tensor& scanned : repetition.scanned) {
-        TARTAN_ASSIGN_OR_RETURN(inputs.emplace_back(), RowOf(context, scanned, turn));
+        TARTAN_ASSIGN_OR_RETURN(inputs.emplace_back(), RowOf(context, scanned, iteration));
       }
       TARTAN_ASSIGN_OR_RETURN(const std::vector<Value> outputs,
                               context.services().ImportSubgraph(*repetition.graph, inputs));
-      const size_t first = repetition.has_turn ? 1 : 0;
+      const size_t first = repetition.has_iteration ? 1 : 0;
       for (size_t i = 0; i < states.size(); ++i) states[i] = outputs[first + i];
       for (size_t i = first + states.size(); i < outputs.size(); ++i) rows.push_back(outputs[i]);
-      if (repetition.has_turn && turn + 1 < repetition.turns) {
-        TARTAN_ASSIGN_OR_RETURN(goes_on, GoesOn(context, outputs[0]));
+      if (repetition.has_iteration && iteration + 1 < repetition.iterations) {
+        TARTAN_ASSIGN_OR_RETURN(condition, IsTrue(context, outputs[0]));
       }
     }
     return absl::OkStatus();
@@ -179,9 +181,9 @@ absl::StatusOr<RepetitionResult> RunTurns(NodeContext& context, const Repetition
   TARTAN_RETURN_IF_ERROR(status);
   RepetitionResult result;
   result.states = std::move(states);
-  for (size_t i = 0; i < rows_per_turn; ++i) {
+  for (size_t i = 0; i < rows_per_iteration; ++i) {
     std::vector<Tensor> column;
-    for (size_t r = i; r < rows.size(); r += rows_per_turn) {
+    for (size_t r = i; r < rows.size(); r += rows_per_iteration) {
       if (!IsPlain(rows[r])) return Unsupported("rows that are no tensors of numbers");
       column.push_back(rows[r].tensor());
     }
@@ -190,16 +192,16 @@ absl::StatusOr<RepetitionResult> RunTurns(NodeContext& context, const Repetition
   return result;
 }
 
-// No turn at all: the shapes of rows are those of a turn that would have been.
-absl::StatusOr<RepetitionResult> RunNoTurn(const Repetition& repetition,
-                                           const std::optional<Trial>& trial,
-                                           size_t rows_per_turn) {
+// No iteration at all: the shapes of rows are those of an iteration that would have been.
+absl::StatusOr<RepetitionResult> RunNoIteration(const Repetition& repetition,
+                                                const std::optional<Trial>& trial,
+                                                size_t rows_per_iteration) {
   RepetitionResult result;
   result.states = repetition.states;
-  if (rows_per_turn > 0 && !trial.has_value()) {
-    return Unsupported("a loop without turns whose rows have no known shape");
+  if (rows_per_iteration > 0 && !trial.has_value()) {
+    return Unsupported("a loop without iterations whose rows have no known shape");
   }
-  for (size_t i = 0; i < rows_per_turn; ++i) {
+  for (size_t i = 0; i < rows_per_iteration; ++i) {
     TensorShape shape = trial->body.rows[i].shape();
     shape.dims.insert(shape.dims.begin(), 0);
     result.stacked.push_back(Tensor::Constant(HostTensor::Zeros(shape)));
@@ -209,8 +211,8 @@ absl::StatusOr<RepetitionResult> RunNoTurn(const Repetition& repetition,
 
 absl::Status CheckBody(const Repetition& repetition) {
   const size_t inputs =
-      (repetition.has_turn ? 2 : 0) + repetition.states.size() + repetition.scanned.size();
-  const size_t outputs = (repetition.has_turn ? 1 : 0) + repetition.states.size();
+      (repetition.has_iteration ? 2 : 0) + repetition.states.size() + repetition.scanned.size();
+  const size_t outputs = (repetition.has_iteration ? 1 : 0) + repetition.states.size();
   const GraphProto& graph = *repetition.graph;
   if (static_cast<size_t>(graph.input_size()) != inputs) {
     return Invalid("the body has ", graph.input_size(), " inputs where ", inputs, " are given");
@@ -249,18 +251,18 @@ absl::Status CheckCondition(absl::string_view what, const Value& condition) {
 
 absl::StatusOr<RepetitionResult> Repeat(NodeContext& context, const Repetition& repetition) {
   TARTAN_RETURN_IF_ERROR(CheckBody(repetition));
-  const size_t rows_per_turn = static_cast<size_t>(repetition.graph->output_size()) -
-                               repetition.states.size() - (repetition.has_turn ? 1 : 0);
-  if (repetition.turns > 0 && repetition.turns <= kMaxJoinedTurns) {
-    return RunTurns(context, repetition, rows_per_turn);
+  const size_t rows_per_iteration = static_cast<size_t>(repetition.graph->output_size()) -
+                                    repetition.states.size() - (repetition.has_iteration ? 1 : 0);
+  if (repetition.iterations > 0 && repetition.iterations <= kMaxJoinedIterations) {
+    return RunIterations(context, repetition, rows_per_iteration);
   }
   TARTAN_ASSIGN_OR_RETURN(std::optional<Trial> trial, TryBody(context, repetition));
-  if (repetition.turns <= 0) return RunNoTurn(repetition, trial, rows_per_turn);
-  if (!trial.has_value()) return RunTurns(context, repetition, rows_per_turn);
-  trial->body.turns = repetition.turns;
+  if (repetition.iterations <= 0) return RunNoIteration(repetition, trial, rows_per_iteration);
+  if (!trial.has_value()) return RunIterations(context, repetition, rows_per_iteration);
+  trial->body.iterations = repetition.iterations;
   DropKnownCondition(&trial->body);
-  const bool is_endless =
-      !trial->body.goes_on.defined() && trial->body.turns == std::numeric_limits<int64_t>::max();
+  const bool is_endless = !trial->body.condition.defined() &&
+                          trial->body.iterations == std::numeric_limits<int64_t>::max();
   if (is_endless) return Invalid("the loop never ends");
   return RunBody(context, repetition, *std::move(trial));
 }

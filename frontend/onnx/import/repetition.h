@@ -11,15 +11,16 @@
 
 namespace tartan::onnx {
 
-// A graph to be run for each turn. Its inputs: the turn and the condition (where has_turn), states,
-// rows of `scanned`; its outputs: the condition (where has_turn), states, rows to be stacked.
+// A graph to be run for each iteration. Its inputs: the iteration and the condition (where
+// has_iteration), states, rows of `scanned`; its outputs: the condition (where has_iteration),
+// states, rows to be stacked.
 struct Repetition {
   const GraphProto* graph = nullptr;
-  bool has_turn = false;
+  bool has_iteration = false;
   std::vector<int64_t> condition_dims;  // of the one element that the condition is
   std::vector<api::Value> states;
   std::vector<api::Tensor> scanned;  // along their first dimension
-  int64_t turns = 0;                 // at most
+  int64_t iterations = 0;            // at most
 };
 
 struct RepetitionResult {
@@ -30,7 +31,7 @@ struct RepetitionResult {
 // InvalidArgument, naming what the condition is of, where it is no single bool.
 absl::Status CheckCondition(absl::string_view what, const api::Value& condition);
 
-// As one body that stays on the device where its shapes allow it, else turn by turn.
+// As one body that stays on the device where its shapes allow it, else iteration by iteration.
 absl::StatusOr<RepetitionResult> Repeat(NodeContext& context, const Repetition& repetition);
 
 // The rows of `x` along `axis`, in the order of reading, as the rows along the first dimension; and

@@ -358,9 +358,9 @@ absl::StatusOr<Tensor> SplitHeads(const NodeContext& context, const Tensor& x, i
 }
 
 absl::StatusOr<Tensor> JoinHeads(const NodeContext& context, const Tensor& x) {
-  TARTAN_ASSIGN_OR_RETURN(const Tensor turned, Transpose(context, x, {0, 2, 1, 3}));
-  const std::vector<int64_t>& dims = turned.dims();
-  return Reshape(context, turned, {dims[0], dims[1], dims[2] * dims[3]});
+  TARTAN_ASSIGN_OR_RETURN(const Tensor transposed, Transpose(context, x, {0, 2, 1, 3}));
+  const std::vector<int64_t>& dims = transposed.dims();
+  return Reshape(context, transposed, {dims[0], dims[1], dims[2] * dims[3]});
 }
 
 }  // namespace tartan::onnx

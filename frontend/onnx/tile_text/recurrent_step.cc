@@ -39,7 +39,7 @@ class StepWriter {
  public:
   StepWriter(const RecurrentStep& step, int64_t batch) : step_(step), batch_(batch) {}
 
-  // The step's Tile function of X (a row of the projection), H, C (LSTM), T (the turn, for
+  // The step's Tile function of X (a row of the projection), H, C (LSTM), T (the iteration, for
   // lengths), R, B, P, LENGTHS; of its results HN, CN and Y, which is HN or 0.
   std::string Write() {
     switch (step_.cell) {
@@ -174,11 +174,12 @@ class StepWriter {
 // The results of one step: its output, then its states.
 absl::StatusOr<std::vector<Tensor>> ApplyStep(const NodeContext& context, const RecurrentStep& step,
                                               const std::string& text, const Tensor& projected,
-                                              absl::Span<const Tensor> states, const Tensor& turn,
+                                              absl::Span<const Tensor> states,
+                                              const Tensor& iteration,
                                               absl::Span<const Tensor> weights) {
   std::vector<Tensor> operands = {projected};
   operands.insert(operands.end(), states.begin(), states.end());
-  if (step.has_lengths) operands.push_back(turn);
+  if (step.has_lengths) operands.push_back(iteration);
   operands.insert(operands.end(), weights.begin(), weights.end());
   return context.Apply(text, operands);
 }
@@ -264,7 +265,7 @@ absl::StatusOr<std::vector<Tensor>> RunSteps(NodeContext& context, const Recurre
     return JoinSteps(context, step, text, operands);
   }
   api::RepeatBody body;
-  body.turns = dims[0];
+  body.iterations = dims[0];
   std::vector<Tensor> call_operands = operands.states;
   call_operands.push_back(operands.projected);
   for (const Tensor& state : operands.states) {
@@ -272,11 +273,12 @@ absl::StatusOr<std::vector<Tensor>> RunSteps(NodeContext& context, const Recurre
   }
   body.slices = {
       Tensor::Placeholder("row", TensorShape{operands.projected.type(), {dims[1], dims[2]}})};
-  if (step.has_lengths) body.turn = Tensor::Placeholder("turn", TensorShape{DataType::kInt64, {}});
+  if (step.has_lengths)
+    body.iteration = Tensor::Placeholder("iteration", TensorShape{DataType::kInt64, {}});
   const std::vector<Tensor> weights = AsBodySees(operands.weights, &body, &call_operands);
   TARTAN_ASSIGN_OR_RETURN(
       const std::vector<Tensor> made,
-      ApplyStep(context, step, text, body.slices[0], body.states, body.turn, weights));
+      ApplyStep(context, step, text, body.slices[0], body.states, body.iteration, weights));
   body.rows = {made[0]};
   body.next_states.assign(made.begin() + 1, made.end());
   TARTAN_ASSIGN_OR_RETURN(

@@ -50,7 +50,7 @@ absl::StatusOr<Tensor> Rotate(const NodeContext& context, const Tensor& x,
   }
   const int64_t size = rotation.size == 0 ? x.dims()[3] : rotation.size;
   if (size < 0 || size > x.dims()[3] || size % 2 != 0) {
-    return Invalid("cannot turn ", size, " of ", x.dims()[3], " elements in pairs");
+    return Invalid("cannot rotate ", size, " of ", x.dims()[3], " elements in pairs");
   }
   const int64_t half = size / 2;
   TARTAN_RETURN_IF_ERROR(CheckTables(x, rotation, half));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary position embedding: pairs of elements turned by angles that depend on the position.
+// Rotary position embedding: pairs of elements rotated by angles that depend on the position.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace tartan::onnx {
 
 struct Rotation {
-  int64_t size = 0;             // how many of a head's elements are turned, the first ones; 0: all
+  int64_t size = 0;             // how many of a head's elements are rotated, the first ones; 0: all
   bool is_interleaved = false;  // pairs are neighbours; otherwise halves of `size` apart
   // With positions: [positions, size / 2], of which each picks a row. Without: [batch, positions,
   // size / 2].

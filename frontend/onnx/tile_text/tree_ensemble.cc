@@ -200,7 +200,7 @@ absl::StatusOr<Tensor> Walk(NodeContext& context, const TreeEnsemble& trees, con
     return nodes;
   }
   api::RepeatBody body;
-  body.turns = depth;
+  body.iterations = depth;
   body.states = {Tensor::Placeholder("nodes", TensorShape{DataType::kInt32, dims})};
   body.invariants = {Tensor::Placeholder("x", x.shape())};
   TARTAN_ASSIGN_OR_RETURN(const Tensor next,

@@ -35,10 +35,10 @@ std::vector<poly::FlatContraction> Kernels(int count) {
 }
 
 bool Keep(const poly::FlatContraction& flat, const HardwareSettings& settings,
-          plan::TuningDatabase* book) {
+          plan::TuningDatabase* database) {
   const poly::FlatContraction merged = poly::MergeIndices(flat);
-  return book->Keep(flat, settings, {false}, {merged, plan::ScalarPlan(merged, 1), {}, 0, ""}, 1,
-                    2);
+  return database->Keep(flat, settings, {false}, {merged, plan::ScalarPlan(merged, 1), {}, 0, ""},
+                        1, 2);
 }
 
 class DevicePlansTest : public testing::Test {
@@ -47,7 +47,8 @@ class DevicePlansTest : public testing::Test {
 
   size_t Kept(Device& device) {
     size_t kept = 0;
-    EXPECT_TRUE(device.UpdatePlans([&](plan::TuningDatabase* book) { kept = book->size(); }).ok());
+    EXPECT_TRUE(
+        device.UpdatePlans([&](plan::TuningDatabase* database) { kept = database->size(); }).ok());
     return kept;
   }
 
@@ -62,8 +63,8 @@ TEST_F(DevicePlansTest, AreThereForTheNext) {
   const auto other = Device::Open();  // as another process would: it knows nothing of the first's
   for (Device* one : {device->get(), other->get(), device->get()}) {
     const size_t next = Kept(*one);
-    ASSERT_TRUE(one->UpdatePlans([&](plan::TuningDatabase* book) {
-                     EXPECT_TRUE(Keep(kernels[next], one->info().settings, book));
+    ASSERT_TRUE(one->UpdatePlans([&](plan::TuningDatabase* database) {
+                     EXPECT_TRUE(Keep(kernels[next], one->info().settings, database));
                    })
                     .ok());
   }
@@ -77,8 +78,8 @@ TEST_F(DevicePlansTest, AreNotKeptWithoutADiskCache) {
   if (!device.ok()) GTEST_SKIP() << device.status();
   const auto kernels = Kernels(1);
   ASSERT_TRUE((*device)
-                  ->UpdatePlans([&](plan::TuningDatabase* book) {
-                    EXPECT_TRUE(Keep(kernels[0], (*device)->info().settings, book));
+                  ->UpdatePlans([&](plan::TuningDatabase* database) {
+                    EXPECT_TRUE(Keep(kernels[0], (*device)->info().settings, database));
                   })
                   .ok());
   EXPECT_EQ(Kept(**device), 1u);

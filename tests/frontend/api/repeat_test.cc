@@ -68,7 +68,7 @@ TEST_F(Repeating, HandsStatesOnAndStacksRows) {
   body.next_states = Apply("function (S, X, W) -> (N) { N = S * W + X; }",
                            {body.states[0], body.slices[0], body.invariants[0]});
   body.rows = Apply("function (N) -> (R) { R = N * 2; }", body.next_states);
-  body.turns = 5;
+  body.iterations = 5;
   std::vector<float> x;
   for (int i = 0; i < 15; ++i) x.push_back(static_cast<float>(i));
   const auto results =
@@ -83,7 +83,7 @@ TEST_F(Repeating, ExchangesStatesThatAreEachOthersNext) {
   body.states = {FloatPlaceholder("a", {2}), FloatPlaceholder("b", {2}),
                  FloatPlaceholder("c", {2})};
   body.next_states = {body.states[1], body.states[2], body.states[0]};
-  body.turns = 7;
+  body.iterations = 7;
   const auto results = Run(body, {Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {5, 6})});
   ASSERT_EQ(results.size(), 3u);
   EXPECT_THAT(results[0].ToDoubles(), ElementsAre(3, 4));
@@ -93,12 +93,12 @@ TEST_F(Repeating, ExchangesStatesThatAreEachOthersNext) {
 
 TEST_F(Repeating, EndsWhereTheConditionSaysSo) {
   RepeatBody body;
-  body.turn = Tensor::Placeholder("t", TensorShape{DataType::kInt64, {}});
+  body.iteration = Tensor::Placeholder("t", TensorShape{DataType::kInt64, {}});
   body.states = {FloatPlaceholder("s", {})};
   body.next_states = Apply("function (S) -> (N) { N = S * 2; }", body.states);
-  body.goes_on = Apply("function (N) -> (G) { G = N < 1000; }", body.next_states)[0];
-  body.rows = Apply("function (T) -> (R) { R = T * T; }", {body.turn});
-  body.turns = INT64_MAX;
+  body.condition = Apply("function (N) -> (G) { G = N < 1000; }", body.next_states)[0];
+  body.rows = Apply("function (T) -> (R) { R = T * T; }", {body.iteration});
+  body.iterations = INT64_MAX;
   const auto results = Run(body, {Floats({}, {1})});
   ASSERT_EQ(results.size(), 2u);
   EXPECT_THAT(results[0].ToDoubles(), ElementsAre(1024));
@@ -110,26 +110,26 @@ TEST_F(Repeating, KeepsMoreRowsThanWereReserved) {
   RepeatBody body;
   body.states = {FloatPlaceholder("s", {})};
   body.next_states = Apply("function (S) -> (N) { N = S + 1; }", body.states);
-  body.goes_on = Apply("function (N) -> (G) { G = N < 1000; }", body.next_states)[0];
+  body.condition = Apply("function (N) -> (G) { G = N < 1000; }", body.next_states)[0];
   body.rows = body.next_states;
-  body.turns = 5000;
+  body.iterations = 5000;
   const auto results = Run(body, {Floats({}, {0})});
   ASSERT_EQ(results.size(), 2u);
   ASSERT_EQ(results[1].element_count(), 1000);
   EXPECT_EQ(results[1].GetDouble(999), 1000);
 }
 
-TEST(NaiveRunner, GivesUpAfterItsTurnsAndIndexPoints) {
+TEST(NaiveRunner, GivesUpAfterItsIterationsAndIndexPoints) {
   RepeatBody body;
   body.states = {FloatPlaceholder("s", {10})};
   const auto next = api::Apply("function (S) -> (N) { N = S + 1; }", body.states);
   ASSERT_TRUE(next.ok()) << next.status();
   body.next_states = {*next};
-  body.turns = 40;
+  body.iterations = 40;
   const std::vector<HostTensor> operands = {Floats({10}, std::vector<float>(10, 0))};
   NaiveRunner enough(100, 1000);
   ASSERT_TRUE(enough.Repeat(body, operands).ok());
-  EXPECT_EQ(enough.turns(), 60);
+  EXPECT_EQ(enough.iterations(), 60);
   EXPECT_GT(enough.points(), 0);
   // All loops together.
   EXPECT_TRUE(enough.Repeat(body, operands).ok());
@@ -143,7 +143,7 @@ TEST_F(Repeating, ReturnsTheStatesWithoutATurn) {
   body.states = {FloatPlaceholder("s", {2})};
   body.next_states = Apply("function (S) -> (N) { N = S + 1; }", body.states);
   body.rows = body.next_states;
-  body.turns = 0;
+  body.iterations = 0;
   const auto results = Run(body, {Floats({2}, {7, 8})});
   ASSERT_EQ(results.size(), 2u);
   EXPECT_THAT(results[0].ToDoubles(), ElementsAre(7, 8));
@@ -157,7 +157,7 @@ TEST_F(Repeating, TakesEmptyTensors) {
   body.next_states = {body.states[0],
                       Apply("function (S) -> (N) { N = S + 1; }", {body.states[1]})[0]};
   body.rows = {body.slices[0]};
-  body.turns = 3;
+  body.iterations = 3;
   const auto results = Run(body, {Floats({0}, {}), Floats({}, {0}), Floats({3, 0, 4}, {})});
   ASSERT_EQ(results.size(), 3u);
   EXPECT_THAT(results[1].ToDoubles(), ElementsAre(3));

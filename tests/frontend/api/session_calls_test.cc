@@ -32,7 +32,7 @@ TEST(SessionCalls, CountTheCompilationOfABodyInTheRunThatCompiledIt) {
     body.states = {Tensor::Placeholder("s", x.shape())};
     TARTAN_ASSIGN_OR_RETURN(body.next_states.emplace_back(),
                             Apply("function (S) -> (N) { N = 2 * S; }", body.states));
-    body.turns = 3;
+    body.iterations = 3;
     resolver->Begin({x});
     GraphBreak graph_break;
     graph_break.operands = {x};

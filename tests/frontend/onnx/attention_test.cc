@@ -196,8 +196,8 @@ TEST(Attention, RefusesWhatDoesNotFit) {
               HasSubstr("expected [batch, positions, 2 heads * size], got float32[1, 2, 5]"));
 }
 
-TEST(RotaryEmbedding, TurnsPairsByTheirAngles) {
-  // The second position is turned by a right angle.
+TEST(RotaryEmbedding, RotatesPairsByTheirAngles) {
+  // The second position is rotated by a right angle.
   const HostTensor x = Values({1, 1, 2, 4}, {1, 2, 3, 4, 1, 2, 3, 4});
   const HostTensor cos = Values({1, 2, 2}, {1, 1, 0, 0});
   const HostTensor sin = Values({1, 2, 2}, {0, 0, 1, 1});
@@ -216,7 +216,7 @@ TEST(RotaryEmbedding, LeavesWhatIsBehindItsSizeAndPicksRowsByPosition) {
                         Int("rotary_embedding_dim", 2)}),
               ElementsAre(-2, 1, 3));
   EXPECT_THAT(Error({"RotaryEmbedding", 23, {x, Zeros({1, 1, 1}), Zeros({1, 1, 1})}}),
-              HasSubstr("cannot turn 3 of 3 elements in pairs"));
+              HasSubstr("cannot rotate 3 of 3 elements in pairs"));
 }
 
 TEST(TensorScatter, WrapsAroundInTheCircularMode) {

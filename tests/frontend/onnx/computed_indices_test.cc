@@ -143,33 +143,35 @@ TEST_F(ComputedIndices, InABranchTellTheNodesAroundIt) {
             "axis 0");
 }
 
-// A loop of `turns` whose body takes x[index], where `index` is made by the body's other nodes of
-// the turn `t`, the state `s` and what is outside.
-std::string LoopGraph(int64_t turns, const std::string& make_index, const std::string& condition) {
+// A loop of `iterations` whose body takes x[index], where `index` is made by the body's other nodes
+// of the iteration `t`, the state `s` and what is outside.
+std::string LoopGraph(int64_t iterations, const std::string& make_index,
+                      const std::string& condition) {
   const std::string body = " input { name: 't' } input { name: 'c' } input { name: 's' } " +
                            make_index + Node("take", "Gather", {"x", "index"}, {"row"}) +
                            Node("next", "Add", {"s", "row"}, {"n"}) + condition + Output("go") +
                            Output("n") + Output("row");
   return FloatInput("x", "6") + FloatInput("start", "") + ValueText("input", "k", kInt64, "") +
-         IntConstant("turns", turns) +
-         Node("loop", "Loop", {"turns", "", "start"}, {"y", "rows"}, GraphAttribute("body", body)) +
+         IntConstant("iterations", iterations) +
+         Node("loop", "Loop", {"iterations", "", "start"}, {"y", "rows"},
+              GraphAttribute("body", body)) +
          Output("y") + Output("rows");
 }
 
 constexpr char kGoOn[] = " node { name: 'same' op_type: 'Identity' input: 'c' output: 'go' } ";
 
 TEST_F(ComputedIndices, InABodyThatStaysOnTheDeviceAreChecked) {
-  const auto run = [&](int64_t turns, const std::string& index, int64_t k) {
-    return Error(LoopGraph(turns, index, kGoOn),
+  const auto run = [&](int64_t iterations, const std::string& index, int64_t k) {
+    return Error(LoopGraph(iterations, index, kGoOn),
                  {{"x", Counting({6})}, {"start", Values({}, {0})}, {"k", Ints({}, {k})}}, true);
   };
   const std::string place = "loop (Loop, opset 16): take (Gather, opset 16): index ";
   const std::string bounds = " is out of range [-6, 5] of axis 0";
-  // The number of the turn.
-  const std::string turn = Node("same_turn", "Identity", {"t"}, {"index"});
-  EXPECT_EQ(run(6, turn, 0), "");
-  EXPECT_EQ(run(8, turn, 0), place + "7" + bounds);
-  // A value from outside, the same for all turns.
+  // The number of the iteration.
+  const std::string iteration = Node("same_iteration", "Identity", {"t"}, {"index"});
+  EXPECT_EQ(run(6, iteration, 0), "");
+  EXPECT_EQ(run(8, iteration, 0), place + "7" + bounds);
+  // A value from outside, the same for all iterations.
   const std::string outer = Node("same_k", "Identity", {"k"}, {"index"});
   EXPECT_EQ(run(7, outer, -6), "");
   EXPECT_EQ(run(7, outer, 6), place + "6" + bounds);
@@ -190,7 +192,7 @@ TEST_F(ComputedIndices, EndALoopWhoseConditionTheyWouldHaveMet) {
       " node { name: 'positive' op_type: 'Greater' input: 'row' input: 'zero' output: 'go' } ";
   const std::string zero = " initializer { name: 'zero' data_type: 1 float_data: 0 } ";
   const std::string graph =
-      zero + LoopGraph(5'000'000, Node("same_turn", "Identity", {"t"}, {"index"}), condition);
+      zero + LoopGraph(5'000'000, Node("same_iteration", "Identity", {"t"}, {"index"}), condition);
   const auto model = LoadModel("graph { " + graph + " }", 16);
   ASSERT_NE(model, nullptr);
   const Inputs inputs = {{"x", Counting({6})}, {"start", Values({}, {0})}, {"k", Ints({}, {0})}};
@@ -199,7 +201,7 @@ TEST_F(ComputedIndices, EndALoopWhoseConditionTheyWouldHaveMet) {
             "axis 0");
 }
 
-TEST_F(ComputedIndices, OfAScanAreCheckedBeforeItsFirstTurn) {
+TEST_F(ComputedIndices, OfAScanAreCheckedBeforeItsFirstIteration) {
   const std::string body = " input { name: 's' } input { name: 'i' } " +
                            Node("take", "Gather", {"x", "i"}, {"row"}) +
                            Node("next", "Add", {"s", "row"}, {"n"}) + Output("n");

@@ -50,13 +50,14 @@ std::string Branch() {
                   GraphAttribute("then_branch", graph) + GraphAttribute("else_branch", graph));
 }
 
-// `turns` of a body with a row of what `row` makes of its condition.
-std::string Loop(int turns, const std::string& row, const std::string& still) {
-  const std::string body = ValueText("input", "turn", kInt64, "") +
+// `iterations` of a body with a row of what `row` makes of its condition.
+std::string Loop(int iterations, const std::string& row, const std::string& still) {
+  const std::string body = ValueText("input", "iteration", kInt64, "") +
                            ValueText("input", "on", kBool, "") + row + still + Output("still") +
                            Output("row");
-  return absl::StrCat(" initializer { name: 'turns' data_type: 7 int64_data: ", turns, " } ",
-                      NodeText("Loop", {"turns", "c"}, {"y"}, GraphAttribute("body", body)));
+  return absl::StrCat(" initializer { name: 'iterations' data_type: 7 int64_data: ", iterations,
+                      " } ",
+                      NodeText("Loop", {"iterations", "c"}, {"y"}, GraphAttribute("body", body)));
 }
 
 TEST(Conditions, OfBranchesAreASingleBool) {
@@ -76,30 +77,31 @@ TEST(Conditions, OfBranchesAreASingleBool) {
 }
 
 TEST(Conditions, OfLoopsAreASingleBool) {
-  const std::string row = NodeText("Identity", {"turn"}, {"row"});
+  const std::string row = NodeText("Identity", {"iteration"}, {"row"});
   const std::string still = NodeText("Identity", {"on"}, {"still"});
   EXPECT_THAT(
       Result(ValueText("input", "c", kInt64, "") + Loop(3, row, still), {One(DataType::kInt64, {})})
           .status()
           .message(),
       HasSubstr("operand 1 is int64[], not a single bool"));
-  for (int turns : {3, 9}) {
-    EXPECT_THAT(MessageOf(Result(ValueText("input", "c", kBool, "") +
-                                     Loop(turns, row, NodeText("Identity", {"turn"}, {"still"})),
-                                 {One(DataType::kBool, {})})),
-                HasSubstr("the body's condition is int64[], not a single bool"));
+  for (int iterations : {3, 9}) {
+    EXPECT_THAT(
+        MessageOf(Result(ValueText("input", "c", kBool, "") +
+                             Loop(iterations, row, NodeText("Identity", {"iteration"}, {"still"})),
+                         {One(DataType::kBool, {})})),
+        HasSubstr("the body's condition is int64[], not a single bool"));
   }
 }
 
 TEST(Conditions, KeepTheirShapeInTheBody) {
   const std::string row = NodeText("Shape", {"on"}, {"row"});
   const std::string still = NodeText("Identity", {"on"}, {"still"});
-  for (int turns : {2, 9}) {
-    const auto rows = Result(ValueText("input", "c", kBool, "1") + Loop(turns, row, still),
+  for (int iterations : {2, 9}) {
+    const auto rows = Result(ValueText("input", "c", kBool, "1") + Loop(iterations, row, still),
                              {One(DataType::kBool, {1})});
     ASSERT_TRUE(rows.ok()) << rows.status();
-    EXPECT_EQ(*rows, std::vector<double>(static_cast<size_t>(turns), 1));
-    const auto none = Result(ValueText("input", "c", kBool, "") + Loop(turns, row, still),
+    EXPECT_EQ(*rows, std::vector<double>(static_cast<size_t>(iterations), 1));
+    const auto none = Result(ValueText("input", "c", kBool, "") + Loop(iterations, row, still),
                              {One(DataType::kBool, {})});
     ASSERT_TRUE(none.ok()) << none.status();
     EXPECT_TRUE(none->empty());

@@ -128,17 +128,17 @@ TEST_F(DynamicModel, TakesTheBranchThatAComputedConditionSelects) {
   EXPECT_THAT(Run({{"x", Vector({5, 5})}}).at(0).ToDoubles(), ElementsAre(15, 15));
 }
 
-// The body of a loop: turn, condition and s go in; the condition, s * 2 and s come out.
+// The body of a loop: iteration, condition and s go in; the condition, s * 2 and s come out.
 std::string DoublingBody(const std::string& condition) {
-  return ValueText("input", "turn", kInt64, "") + ValueText("input", "goes_on", kBool, "") +
+  return ValueText("input", "iteration", kInt64, "") + ValueText("input", "condition", kBool, "") +
          Input("s") + NodeText("Mul", {"s", "factor"}, {"next"}) + condition +
          NodeText("Identity", {"s"}, {"row"}) + Output("still") + Output("next") + Output("row");
 }
 
-TEST_F(DynamicModel, RunsAThousandTurnsAsOneBody) {
-  const std::string body = DoublingBody(NodeText("Identity", {"goes_on"}, {"still"}));
-  Load(Input("x") + FloatTensor("factor", 1.001f) + IntTensor("turns", 1000) +
-       NodeText("Loop", {"turns", "", "x"}, {"last", "rows"}, GraphAttribute("body", body)) +
+TEST_F(DynamicModel, RunsAThousandIterationsAsOneBody) {
+  const std::string body = DoublingBody(NodeText("Identity", {"condition"}, {"still"}));
+  Load(Input("x") + FloatTensor("factor", 1.001f) + IntTensor("iterations", 1000) +
+       NodeText("Loop", {"iterations", "", "x"}, {"last", "rows"}, GraphAttribute("body", body)) +
        Output("last") + Output("rows"));
   const auto outputs = Run({{"x", Vector({1, -2})}});
   ASSERT_EQ(outputs.size(), 2u);
@@ -168,25 +168,26 @@ TEST_F(DynamicModel, LeavesALoopWhenAComputedConditionEndsIt) {
   EXPECT_THAT(two.at(1).ToDoubles(), ElementsAre(30, 1, 60, 2));
 }
 
-TEST_F(DynamicModel, RunsTurnsWhoseStatesGrow) {
+TEST_F(DynamicModel, RunsIterationsWhoseStatesGrow) {
   const std::string body =
-      ValueText("input", "turn", kInt64, "") + ValueText("input", "goes_on", kBool, "") +
+      ValueText("input", "iteration", kInt64, "") + ValueText("input", "condition", kBool, "") +
       Input("s") +
       NodeText("Concat", {"s", "x"}, {"next"}, "attribute { name: 'axis' type: INT i: 0 }") +
-      NodeText("Identity", {"goes_on"}, {"still"}) + Output("still") + Output("next");
-  Load(Input("x") + IntTensor("turns", 6) +
-       NodeText("Loop", {"turns", "", "x"}, {"y"}, GraphAttribute("body", body)) + Output("y"));
+      NodeText("Identity", {"condition"}, {"still"}) + Output("still") + Output("next");
+  Load(Input("x") + IntTensor("iterations", 6) +
+       NodeText("Loop", {"iterations", "", "x"}, {"y"}, GraphAttribute("body", body)) +
+       Output("y"));
   EXPECT_EQ(Run({{"x", Vector({1, 2})}}).at(0).element_count(), 14);
   EXPECT_THAT(Run({{"x", Vector({5})}}).at(0).ToDoubles(), ElementsAre(5, 5, 5, 5, 5, 5, 5));
 }
 
-TEST_F(DynamicModel, DrawsRandomNumbersAnewInEachTurn) {
+TEST_F(DynamicModel, DrawsRandomNumbersAnewInEachIteration) {
   const std::string body =
-      ValueText("input", "turn", kInt64, "") + ValueText("input", "goes_on", kBool, "") +
+      ValueText("input", "iteration", kInt64, "") + ValueText("input", "condition", kBool, "") +
       NodeText("RandomUniformLike", {"x"}, {"drawn"}) +
-      NodeText("Identity", {"goes_on"}, {"still"}) + Output("still") + Output("drawn");
-  Load(Input("x") + IntTensor("turns", 3) +
-       NodeText("Loop", {"turns", ""}, {"y"}, GraphAttribute("body", body)) + Output("y"));
+      NodeText("Identity", {"condition"}, {"still"}) + Output("still") + Output("drawn");
+  Load(Input("x") + IntTensor("iterations", 3) +
+       NodeText("Loop", {"iterations", ""}, {"y"}, GraphAttribute("body", body)) + Output("y"));
   const std::vector<double> drawn = Run({{"x", Vector({0, 0})}}).at(0).ToDoubles();
   ASSERT_EQ(drawn.size(), 6);
   EXPECT_EQ(std::set<double>(drawn.begin(), drawn.end()).size(), 6);
@@ -210,33 +211,36 @@ TEST_F(DynamicModel, RefusesSequencesInSequences) {
 
 // Nothing in it is an input, yet it is too much for the host.
 TEST_F(DynamicModel, LeavesLongLoopsOverConstantsToTheDevice) {
-  const std::string body = DoublingBody(NodeText("Identity", {"goes_on"}, {"still"}));
-  Load(Input("x") + FloatTensor("factor", 1) + FloatTensor("start", 3) + IntTensor("turns", 40000) +
-       NodeText("Loop", {"turns", "", "start"}, {"last", "rows"}, GraphAttribute("body", body)) +
+  const std::string body = DoublingBody(NodeText("Identity", {"condition"}, {"still"}));
+  Load(Input("x") + FloatTensor("factor", 1) + FloatTensor("start", 3) +
+       IntTensor("iterations", 40000) +
+       NodeText("Loop", {"iterations", "", "start"}, {"last", "rows"},
+                GraphAttribute("body", body)) +
        NodeText("Add", {"last", "x"}, {"y"}) + Output("y"));
   EXPECT_THAT(Run({{"x", Vector({1, 2})}}).at(0).ToDoubles(), ElementsAre(4, 5));
 }
 
 TEST_F(DynamicModel, RefusesLoopsInLoopsThatNobodyWaitsFor) {
-  // Turns that are imported one by one, since the state grows.
+  // Iterations that are imported one by one, since the state grows.
   const auto body = [](const std::string& inner) {
-    return ValueText("input", "turn", kInt64, "") + ValueText("input", "goes_on", kBool, "") +
-           Input("s") + inner +
+    return ValueText("input", "iteration", kInt64, "") +
+           ValueText("input", "condition", kBool, "") + Input("s") + inner +
            NodeText("Concat", {"s", "t"}, {"next"}, "attribute { name: 'axis' type: INT i: 0 }") +
-           NodeText("Identity", {"goes_on"}, {"still"}) + Output("still") + Output("next");
+           NodeText("Identity", {"condition"}, {"still"}) + Output("still") + Output("next");
   };
   const std::string inside = body(NodeText("Identity", {"one"}, {"t"}));
   const std::string outside =
-      body(NodeText("Loop", {"turns", "", "x"}, {"t"}, GraphAttribute("body", inside)));
-  Load(Input("x") + IntTensor("turns", 20000) +
+      body(NodeText("Loop", {"iterations", "", "x"}, {"t"}, GraphAttribute("body", inside)));
+  Load(Input("x") + IntTensor("iterations", 20000) +
        " initializer { name: 'one' data_type: 1 dims: 1 float_data: 1 } " +
-       NodeText("Loop", {"turns", "", "x"}, {"y"}, GraphAttribute("body", outside)) + Output("y"));
+       NodeText("Loop", {"iterations", "", "x"}, {"y"}, GraphAttribute("body", outside)) +
+       Output("y"));
   EXPECT_EQ(session_->Run({{"x", Vector({1})}}).status().code(),
             absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(DynamicModel, RefusesALoopWithoutAnEnd) {
-  const std::string body = DoublingBody(NodeText("Identity", {"goes_on"}, {"still"}));
+  const std::string body = DoublingBody(NodeText("Identity", {"condition"}, {"still"}));
   Load(Input("x") + FloatTensor("factor", 2) +
        NodeText("Loop", {"", "", "x"}, {"last", "rows"}, GraphAttribute("body", body)) +
        Output("last") + Output("rows"));

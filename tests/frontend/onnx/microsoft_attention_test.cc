@@ -135,7 +135,7 @@ TEST(GroupQueryAttention, IsCausalWithinAWindowAndSplitsAPackedOperand) {
               ElementsAre(1, 2, 4.5));
 }
 
-TEST(GroupQueryAttention, TurnsQueryAndKeyByTheirPositions) {
+TEST(GroupQueryAttention, RotatesQueryAndKeyByTheirPositions) {
   // At position 1 the pair turns by a right angle, at 2 by two: key 1 and query 2 meet at one.
   const HostTensor cos = Values({3, 1}, {1, 0, -1});
   const HostTensor sin = Values({3, 1}, {0, 1, 0});

@@ -126,7 +126,7 @@ TEST(NhwcFusedConv, KeepsChannelsLast) {
               ElementsAre(1, 0));
 }
 
-TEST(GemmaRotaryEmbedding, TurnsQueryAndKey) {
+TEST(GemmaRotaryEmbedding, RotatesQueryAndKey) {
   const double half_pi = std::acos(-1.0) / 2;
   const auto halves = [](const std::vector<double>& values) {
     return Values({1, 1, 1, 2}, values, DataType::kFloat16);

@@ -55,21 +55,21 @@ NodeProto If(const NodeProto& inner, const std::string& condition) {
   return node;
 }
 
-NodeProto Loop(const NodeProto& inner, const std::string& turns, const std::string& condition,
+NodeProto Loop(const NodeProto& inner, const std::string& iterations, const std::string& condition,
                bool is_state) {
   NodeProto node;
   node.set_op_type("Loop");
-  node.add_input(turns);
+  node.add_input(iterations);
   node.add_input(condition);
   AttributeProto* attribute = node.add_attribute();
   attribute->set_name("body");
   attribute->set_type(AttributeProto::GRAPH);
   GraphProto* body = attribute->mutable_g();
-  body->add_input()->set_name("turn");
-  body->add_input()->set_name("goes_on");
+  body->add_input()->set_name("iteration");
+  body->add_input()->set_name("condition");
   NodeProto* identity = body->add_node();
   identity->set_op_type("Identity");
-  identity->add_input("goes_on");
+  identity->add_input("condition");
   identity->add_output("still");
   *body->add_node() = inner;
   AddOutput(body, "still");
@@ -101,8 +101,8 @@ void Nest(ModelProto* model, const Material& material, Dice* dice) {
   const std::string condition = dice->OneIn(6) ? "" : AddCondition(graph, !dice->OneIn(4));
   for (size_t i = 0; i < depth && node.ByteSizeLong() < 100000; ++i) {
     if (dice->OneIn(3)) {
-      const int64_t turns = dice->OneIn(2) ? dice->OddNumber() : 5;
-      node = Loop(node, dice->OneIn(8) ? "" : AddInts(graph, {turns}, true), condition,
+      const int64_t iterations = dice->OneIn(2) ? dice->OddNumber() : 5;
+      node = Loop(node, dice->OneIn(8) ? "" : AddInts(graph, {iterations}, true), condition,
                   dice->OneIn(2));
     } else {
       node = If(node, condition);

@@ -52,7 +52,7 @@ class NaiveResolver final : public api::Resolver {
     const auto first_kept = values.begin() + static_cast<int64_t>(graph_break.operands.size());
     std::vector<HostTensor> results(values.begin(), first_kept);
     if (graph_break.call != nullptr) {
-      api::NaiveRunner runner(limits_.turns, limits_.points_in_all);
+      api::NaiveRunner runner(limits_.iterations, limits_.points_in_all);
       TARTAN_ASSIGN_OR_RETURN(results, graph_break.call->Run(results, runner));
       // Positions of what is not zero have positions that are not zero: chains of them grow.
       for (const HostTensor& result : results) {

@@ -16,7 +16,7 @@ namespace tartan::onnx {
 struct NaiveLimits {
   int64_t points = 1 << 22;         // index points of a contraction
   int64_t points_in_all = 1 << 26;  // fewer for each where there are many
-  int64_t turns = 1000;             // of a loop
+  int64_t iterations = 1000;        // of a loop
   int breaks = 200;
 };
 

@@ -53,7 +53,7 @@ std::string NestedModel(int depth, const std::string& op, bool in_loops = false)
     graph = AddGraph(node, in_loops ? "body" : "then_branch");
     if (!in_loops) AddNode(AddGraph(node, "else_branch"), "Neg", {"x"}, "z");
     if (in_loops) {
-      graph->add_input()->set_name(absl::StrCat("turn", i));
+      graph->add_input()->set_name(absl::StrCat("iteration", i));
       graph->add_input()->set_name(absl::StrCat("on", i));
     }
   }

@@ -16,7 +16,7 @@ constexpr Note kNotes[] = {
      "in training NumPy's numbers of the seed; without one a stream that is the same in every run"},
     {"Gradient", "of the sum of `y`'s elements; anything in Tile is differentiated"},
     {"If", "only the branch taken is imported"},
-    {"Loop", "one program for all turns where the body's sizes stay"},
+    {"Loop", "one program for all iterations where the body's sizes stay"},
     {"Multinomial", "checked by distribution"},
     {"NonMaxSuppression", "on the host, between two programs"},
     {"RandomNormal",

@@ -12,7 +12,7 @@ namespace tartan::onnx {
 // Binds the model to inputs of its types with strange values that follow from `seed` (open sizes
 // are small) and computes its outputs naively. The inputs are known while the graph is imported, or
 // values that decide it are asked for, as `seed` says. Any error is right but an internal one;
-// ResourceExhausted is the model's or ours: beyond small inputs, many index points or turns of
+// ResourceExhausted is the model's or ours: beyond small inputs, many index points or iterations of
 // loops we give up.
 absl::Status RunDamaged(const OnnxModel& model, uint32_t seed);
 

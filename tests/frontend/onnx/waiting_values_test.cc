@@ -72,7 +72,7 @@ std::string Zero() {
 }
 
 std::string LoopInputs() {
-  return ValueText("input", "turn", kInt64, "") + ValueText("input", "on", kBool, "");
+  return ValueText("input", "iteration", kInt64, "") + ValueText("input", "on", kBool, "");
 }
 
 std::string Still() { return NodeText("Identity", {"on"}, {"still"}) + Output("still"); }
@@ -108,13 +108,13 @@ TEST_P(WaitingInLoop, CrossesTheBorderOfTheBody) {
                            NodeText("Add", {"s", "w"}, {"next"}) + Still() + Output("next") +
                            NodeText("Identity", {"w"}, {"row"}) + Output("row");
   const std::vector<double> y = Result(
-      IntTensor("turns", GetParam()) + Zero() +
-      NodeText("Loop", {"turns", "", "zero"}, {"last", "rows"}, GraphAttribute("body", body)) +
+      IntTensor("iterations", GetParam()) + Zero() +
+      NodeText("Loop", {"iterations", "", "zero"}, {"last", "rows"}, GraphAttribute("body", body)) +
       NodeText("ReduceSum", {"rows"}, {"sum"}, " attribute { name: 'keepdims' type: INT i: 0 } ") +
       NodeText("Add", {"last", "sum"}, {"y"}));
-  const double turns = static_cast<double>(GetParam());
-  EXPECT_THAT(y,
-              ElementsAre(22 * turns, 23 * turns, 24 * turns, 25 * turns, 26 * turns, 27 * turns));
+  const double iterations = static_cast<double>(GetParam());
+  EXPECT_THAT(y, ElementsAre(22 * iterations, 23 * iterations, 24 * iterations, 25 * iterations,
+                             26 * iterations, 27 * iterations));
 }
 
 TEST_P(WaitingInLoop, CrossesTheBorderOfABodyThatHandsItOnInABranch) {
@@ -122,14 +122,14 @@ TEST_P(WaitingInLoop, CrossesTheBorderOfABodyThatHandsItOnInABranch) {
   const std::string body = LoopInputs() + ValueText("input", "s", kFloat, "A B") +
                            If("on", branch, "next") + Still() + Output("next");
   EXPECT_THAT(
-      Result(Zero() + IntTensor("turns", GetParam()) +
-             NodeText("Loop", {"turns", "", "zero"}, {"last"}, GraphAttribute("body", body)) +
+      Result(Zero() + IntTensor("iterations", GetParam()) +
+             NodeText("Loop", {"iterations", "", "zero"}, {"last"}, GraphAttribute("body", body)) +
              NodeText("Neg", {"last"}, {"y"})),
       ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-// Few turns are imported one by one, many as one body.
-INSTANTIATE_TEST_SUITE_P(Turns, WaitingInLoop, ::testing::Values(1, 3, 9));
+// Few iterations are imported one by one, many as one body.
+INSTANTIATE_TEST_SUITE_P(Iterations, WaitingInLoop, ::testing::Values(1, 3, 9));
 
 TEST(WaitingValues, CrossTheBorderOfAScansBody) {
   // Six rows: too many to be imported one by one.
@@ -215,12 +215,12 @@ TEST_P(WaitingFor, CrossesEveryBorder) {
       ValueText("input", "x", kFloat, "2 3") + ValueText("input", "k", kInt64, rank) + maker.nodes;
   const std::string branch = NodeText("Add", {"w", "w"}, {"a"}) + Output("a");
   const std::string body = LoopInputs() + Still() + NodeText("Neg", {"w"}, {"row"}) + Output("row");
-  const auto outputs =
-      RunText(absl::StrCat("graph { ", graph, BoolTensor("yes", true), If("yes", branch, "b"),
-                           IntTensor("turns", 2),
-                           NodeText("Loop", {"turns", ""}, {"rows"}, GraphAttribute("body", body)),
-                           NodeText("Add", {"b", "rows"}, {"y"}), Output("y"), " }"),
-              {Floats({2, 3}, {1, 2, 3, 4, 5, 6}), maker.operand});
+  const auto outputs = RunText(
+      absl::StrCat("graph { ", graph, BoolTensor("yes", true), If("yes", branch, "b"),
+                   IntTensor("iterations", 2),
+                   NodeText("Loop", {"iterations", ""}, {"rows"}, GraphAttribute("body", body)),
+                   NodeText("Add", {"b", "rows"}, {"y"}), Output("y"), " }"),
+      {Floats({2, 3}, {1, 2, 3, 4, 5, 6}), maker.operand});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_EQ(outputs->at(0).tensor().ToDoubles().size(), 2 * maker.elements);
 }

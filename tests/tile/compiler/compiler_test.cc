@@ -183,7 +183,7 @@ TEST(Logistic, IsFoundInQuotients) {
               Not(HasSubstr("sigmoid(")));
 }
 
-TEST(Transposes, LoadSquaresAndTurnThem) {
+TEST(Transposes, LoadSquaresAndTransposeThem) {
   const std::string code = "function (A[M, N]) -> (O) { O[n, m : N, M] = =(A[m, n]); }";
   const std::string text = KernelsOf({"Square", code, {{DataType::kFloat32, {64, 64}}}});
   EXPECT_THAT(text, HasSubstr("shuffle("));

@@ -113,9 +113,9 @@ TEST_F(TuneKernelTest, ProgramsCompiledLaterUseWhatIsKept) {
   };
   const HostTensor before = run();
   EXPECT_EQ(plans.find("tuned"), std::string::npos) << plans;
-  auto book = std::make_shared<plan::TuningDatabase>();
-  ASSERT_TRUE(book->Keep(flat_, settings(), is_constant_, Slow(), 1, 2));
-  options.tuned = book;
+  auto database = std::make_shared<plan::TuningDatabase>();
+  ASSERT_TRUE(database->Keep(flat_, settings(), is_constant_, Slow(), 1, 2));
+  options.tuned = database;
   const HostTensor after = run();
   EXPECT_THAT(plans, HasSubstr("tuned: 1.0000 ms"));
   EXPECT_THAT(plans, plan::ToString(HasSubstr(Slow().plan, Slow().flat)));

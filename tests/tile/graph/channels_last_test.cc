@@ -74,7 +74,7 @@ TEST(ChannelsLast, LeavesFewChannelsAlone) {
   EXPECT_EQ(MoveChannelsLast(program), program);
 }
 
-TEST(ChannelsLast, TurnsWhatIsBroadcast) {
+TEST(ChannelsLast, TransposesWhatIsBroadcast) {
   const std::string body =
       "S = P + reshape(D, 9, 1, 1); T = S * reshape(E, 1, 9, 6, 1); U = T + G; V = U * H; Q = V - "
       "2;";
@@ -99,7 +99,7 @@ TEST(ChannelsLast, GoesThroughPoolsSlicesAndConcatenations) {
   }
 }
 
-TEST(ChannelsLast, TurnsADefaultThatHasThemInFront) {
+TEST(ChannelsLast, TransposesADefaultThatHasThemInFront) {
   const ir::Program moved = ExpectSameResults(AfterConvolution(
       "Q[n, o, 2*y, x : N, O, Y, X0] = =(P[n, o, 2*y, x]) default D;", ", D", {F32({2, 9, 6, 5})}));
   EXPECT_THAT(DimsOf(moved, "Q"), ElementsAre(2, 6, 5, 9));

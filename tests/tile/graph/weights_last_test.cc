@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constant weights of convolutions are turned so that output channels are neighbours.
+// Constant weights of convolutions are transposed so that output channels are neighbours.
 #include "tile/graph/weights_last.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ ir::Program WithConstant(ir::Program program, size_t input) {
   return program;
 }
 
-TEST(WeightsLast, TurnsConstantWeightsOnce) {
+TEST(WeightsLast, TransposesConstantWeightsOnce) {
   const TestProgram test = TwoConvolutions();
   const ir::Program program = WithConstant(BindTestProgram(test), 1);
   const MovedWeights moved = MoveOutputChannelsLast(program);
@@ -43,7 +43,7 @@ TEST(WeightsLast, TurnsConstantWeightsOnce) {
   EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 0), "");
 }
 
-TEST(WeightsLast, TurnsThoseOfImagesWithChannelsLast) {
+TEST(WeightsLast, TransposesThoseOfImagesWithChannelsLast) {
   const TestProgram test = {
       "ChannelsLast",
       "function (X[N, Y, X0, C], K[O, C, I, J]) -> (R) { R[n, y, x, o : N, Y, X0, O] = "

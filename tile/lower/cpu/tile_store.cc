@@ -96,16 +96,17 @@ std::vector<StmtPtr> TileStore::Interleaved(size_t output, const math::Affine& p
   const bool streamed = IsStreamed(output, poly);
   std::vector<StmtPtr> stores;
   for (int half = 0; half < 2; ++half) {
-    std::vector<int> turns;
+    std::vector<int> interleaved;
     for (int i = half * lanes / 2; i < (half + 1) * lanes / 2; ++i) {
-      turns.push_back(i);
-      turns.push_back(lanes + i);
+      interleaved.push_back(i);
+      interleaved.push_back(lanes + i);
     }
     const ExprPtr index = indices_.Emit(poly + math::Affine::Constant(half * lanes));
-    stores.push_back(loop::MakeStore(
-        absl::StrCat("out", output), flat_.outputs[output].shape.type, index,
-        loop::MakeShuffle(loop::Splat(even, lanes), loop::Splat(odd, lanes), std::move(turns)),
-        streamed, streamed));
+    stores.push_back(
+        loop::MakeStore(absl::StrCat("out", output), flat_.outputs[output].shape.type, index,
+                        loop::MakeShuffle(loop::Splat(even, lanes), loop::Splat(odd, lanes),
+                                          std::move(interleaved)),
+                        streamed, streamed));
   }
   return stores;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the values of a register tile get to the outputs: as vectors where they are neighbours there,
-// or two vectors in turns are, else lane by lane.
+// or those of two vectors interleaved are, else lane by lane.
 #pragma once
 
 #include <map>

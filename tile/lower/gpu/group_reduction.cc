@@ -111,15 +111,15 @@ StmtPtr GroupReduction::Loops(size_t level, bool checked) const {
   const int64_t vector = context_.split(i).vector;
   const std::string name = absl::StrCat(context_.name(i), "_block");
   const bool is_partial = unrolling_.turns > 1 && static_cast<int>(level) == unrolling_.from - 1;
-  const std::string turn = absl::StrCat(context_.name(i), "_turn");
+  const std::string iteration = absl::StrCat(context_.name(i), "_turn");
   ExprPtr block = context_.Var(name);
-  if (is_partial) block = loop::Add(block, context_.Var(turn));
+  if (is_partial) block = loop::Add(block, context_.Var(iteration));
   const bool steps_in_blocks = i == context_.plan().lane_index;
   context_.SetOwn(i, steps_in_blocks ? block : loop::Mul(block, context_.Number(vector)));
   StmtPtr body = Loops(level + 1, checked);
   context_.SetOwn(i, context_.Number(0));
   if (is_partial) {
-    body = loop::MakeFor(turn, context_.Number(0), context_.Number(unrolling_.turns),
+    body = loop::MakeFor(iteration, context_.Number(0), context_.Number(unrolling_.turns),
                          std::move(body), 1, true);
   }
   return loop::MakeFor(name, context_.Number(0), context_.Number(context_.split(i).blocks),

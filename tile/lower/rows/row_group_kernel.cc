@@ -93,16 +93,16 @@ class StageLowerer {
     const bool holds = std::any_of(stage_.held_reads.begin(), stage_.held_reads.end(),
                                    [&](int held) { return held >= 0; }) ||
                        stage_.held_result >= 0;
-    const int64_t turns = stage_.Turns(plan_.row_threads);
+    const int64_t iterations = stage_.Turns(plan_.row_threads);
     std::vector<StmtPtr> statements;
-    turn_ = stages_.Var("turn");
+    iteration_ = stages_.Var("turn");
     if (full > 0) {
-      statements.push_back(loop::MakeFor("turn", Number(0), Number(full), AtTurn(body), 1,
-                                         turns > 1 && (holds || turns <= kMostUnrolled)));
+      statements.push_back(loop::MakeFor("turn", Number(0), Number(full), AtIteration(body), 1,
+                                         iterations > 1 && (holds || iterations <= kMostUnrolled)));
     }
-    if (full < turns) {
-      turn_ = Number(full);
-      StmtPtr last = AtTurn(body);
+    if (full < iterations) {
+      iteration_ = Number(full);
+      StmtPtr last = AtIteration(body);
       statements.push_back(
           loop::MakeIf(loop::Less(FirstElement(), Number(stage_.Elements())), std::move(last)));
     }
@@ -110,13 +110,13 @@ class StageLowerer {
   }
 
   ExprPtr FirstElement() const {
-    const ExprPtr before = loop::Mul(turn_, Number(plan_.row_threads));
+    const ExprPtr before = loop::Mul(iteration_, Number(plan_.row_threads));
     const ExprPtr vector = plan_.row_threads > 1 ? loop::Add(before, stages_.Var("lane")) : before;
     return loop::Mul(vector, Number(stage_.lanes));
   }
 
   template <class Body>
-  StmtPtr AtTurn(Body body) {
+  StmtPtr AtIteration(Body body) {
     std::vector<StmtPtr> statements = {
         loop::MakeDeclare(stages_.IndexType(), "at", FirstElement())};
     int64_t below = 1;
@@ -138,13 +138,13 @@ class StageLowerer {
   ExprPtr HeldAt(int number) const {
     const plan::HeldValue& value = plan_.held[number];
     if (value.turns == 0) return loop::Var(HeldName(number), {value.type, 1});
-    return loop::LoadFrom(HeldName(number), value.type, turn_, value.lanes);
+    return loop::LoadFrom(HeldName(number), value.type, iteration_, value.lanes);
   }
 
   StmtPtr Hold(int number, ExprPtr vector) const {
     const plan::HeldValue& value = plan_.held[number];
     if (value.turns == 0) return loop::MakeAssign(HeldName(number), std::move(vector));
-    return loop::MakeStore(HeldName(number), value.type, turn_,
+    return loop::MakeStore(HeldName(number), value.type, iteration_,
                            loop::Splat(std::move(vector), value.lanes));
   }
 
@@ -253,7 +253,7 @@ class StageLowerer {
   const bool is_odd_;
   IndexEmitter indices_;
   const Position here_;
-  ExprPtr turn_;  // that statements are made for
+  ExprPtr iteration_;  // that statements are made for
 };
 
 // Which row of the block a work-item is for, and which of the row's it is.

@@ -39,18 +39,18 @@ TuningDatabase::TuningDatabase(TuningDatabase&&) noexcept = default;
 TuningDatabase& TuningDatabase::operator=(TuningDatabase&&) noexcept = default;
 
 TuningDatabase TuningDatabase::Parse(absl::string_view bytes) {
-  TuningDatabase book;
+  TuningDatabase database;
   proto::TuningDatabase stored;
   if (!stored.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
       stored.version() != kVersion) {
-    return book;
+    return database;
   }
   for (proto::TuningDatabase::Entry& entry : *stored.mutable_entries()) {
-    if (book.by_form_.count(entry.form()) > 0) continue;
-    book.entries_.push_back({std::move(entry)});
-    book.by_form_[book.entries_.back().stored.form()] = std::prev(book.entries_.end());
+    if (database.by_form_.count(entry.form()) > 0) continue;
+    database.entries_.push_back({std::move(entry)});
+    database.by_form_[database.entries_.back().stored.form()] = std::prev(database.entries_.end());
   }
-  return book;
+  return database;
 }
 
 std::string TuningDatabase::Serialize() const {
@@ -111,8 +111,8 @@ void TuningDatabase::Forget(const poly::FlatContraction& flat,
 }
 
 PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                         const std::vector<bool>& is_constant, const TuningDatabase& book) {
-  std::optional<PlannedKernel> kept = book.Find(flat, settings, is_constant);
+                         const std::vector<bool>& is_constant, const TuningDatabase& database) {
+  std::optional<PlannedKernel> kept = database.Find(flat, settings, is_constant);
   return kept.has_value() ? *std::move(kept) : PlanKernel(flat, settings, is_constant);
 }
 

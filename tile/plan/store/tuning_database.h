@@ -22,7 +22,8 @@ class TuningDatabase {
   TuningDatabase(TuningDatabase&&) noexcept;
   TuningDatabase& operator=(TuningDatabase&&) noexcept;
 
-  // The book that Serialize wrote; an empty one of bytes that are damaged or of another version.
+  // The database that Serialize wrote; an empty one of bytes that are damaged or of another
+  // version.
   static TuningDatabase Parse(absl::string_view bytes);
   std::string Serialize() const;
 
@@ -50,8 +51,8 @@ class TuningDatabase {
   std::map<std::string, std::list<Entry>::iterator, std::less<>> by_form_;
 };
 
-// What the book has for a kernel, else the cost model's choice.
+// What the database has for a kernel, else the cost model's choice.
 PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                         const std::vector<bool>& is_constant, const TuningDatabase& book);
+                         const std::vector<bool>& is_constant, const TuningDatabase& database);
 
 }  // namespace tartan::plan

@@ -249,8 +249,8 @@ Outputs CropAndResize(NodeContext& context) {
 Outputs NhwcFusedConv(NodeContext& context) {
   for (int i : {0, 3}) {
     if (!context.HasInput(i)) continue;
-    TARTAN_ASSIGN_OR_RETURN(Tensor turned, ChannelsFirst(context, context.input(i)));
-    context.SetInput(i, api::Value(std::move(turned)));
+    TARTAN_ASSIGN_OR_RETURN(Tensor transposed, ChannelsFirst(context, context.input(i)));
+    context.SetInput(i, api::Value(std::move(transposed)));
   }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made,
                           FindOperator(kMicrosoftDomain, "FusedConv", 1)->handler(context));

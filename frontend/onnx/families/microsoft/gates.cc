@@ -274,7 +274,7 @@ Outputs GatedRelativePositionBias(NodeContext& context) {
   return text.Apply("Y");
 }
 
-// Operands: angles [batch, positions, size], query, query with its halves turned, key, key
+// Operands: angles [batch, positions, size], query, query with its halves rotated, key, key
 // likewise.
 constexpr char kGemmaRotation[] = R"(
 function (E[B, S, D], Q, QR, K, KR) -> (QY, KY) {

@@ -51,7 +51,7 @@ absl::Status ReadGroupedHeads(const NodeContext& context, GroupedLayer* layer,
   return absl::OkStatus();
 }
 
-// Turns query and key by the positions of their sample.
+// Rotates query and key by the positions of their sample.
 absl::Status RotateHeads(NodeContext& context, const GroupedLayer& layer, AttentionCall* call) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t rotates, context.Int("do_rotary", 0));
   if (rotates == 0) return absl::OkStatus();
@@ -197,14 +197,14 @@ absl::StatusOr<Tensor> ReadRotation(const NodeContext& context, const Tensor& x,
   return Invalid("expected three or four dimensions, got ", x.shape().ToString());
 }
 
-// `split` turned, in the dimensions of `x`.
-Outputs Turned(const NodeContext& context, const Tensor& x, const Tensor& split,
-               const Rotation& rotation) {
-  TARTAN_ASSIGN_OR_RETURN(Tensor turned, Rotate(context, split, rotation));
+// `split` rotated, in the dimensions of `x`.
+Outputs Rotated(const NodeContext& context, const Tensor& x, const Tensor& split,
+                const Rotation& rotation) {
+  TARTAN_ASSIGN_OR_RETURN(Tensor rotated, Rotate(context, split, rotation));
   if (x.rank() == 3) {
-    TARTAN_ASSIGN_OR_RETURN(turned, JoinHeads(context, turned));
+    TARTAN_ASSIGN_OR_RETURN(rotated, JoinHeads(context, rotated));
   }
-  return std::vector<Tensor>{turned};
+  return std::vector<Tensor>{rotated};
 }
 
 // Operands: input, positions (of each element, or of the first), cosines, sines.
@@ -233,10 +233,10 @@ Outputs RotaryEmbedding(NodeContext& context) {
                  "Y = ALL + index(ALL, 1)"}),
             {at}));
   }
-  return Turned(context, x, split, rotation);
+  return Rotated(context, x, split, rotation);
 }
 
-// Which of three positions (in time, row, column) each pair of a head is turned by.
+// Which of three positions (in time, row, column) each pair of a head is rotated by.
 absl::StatusOr<std::vector<double>> ReadSections(const NodeContext& context, int64_t pairs) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> sections, context.Ints("mrope_section"));
   TARTAN_ASSIGN_OR_RETURN(const int64_t layout, context.Int("mrope_layout", 0));
@@ -294,7 +294,7 @@ Outputs MRotaryEmbedding(NodeContext& context) {
                                        "Y = " + ReshapeCall("ROWS", {batch, length, pairs})}),
                          {*table, at, ConstantOf(DataType::kInt32, streams, {pairs})}));
   }
-  return Turned(context, x, split, rotation);
+  return Rotated(context, x, split, rotation);
 }
 
 constexpr OperatorRow kOperators[] = {

@@ -29,20 +29,20 @@ std::vector<Value> Joined(RepetitionResult result) {
   return outputs;
 }
 
-// Greatest number of turns, first condition, states.
+// Greatest number of iterations, first condition, states.
 Values Loop(NodeContext& context) {
   Repetition repetition;
-  repetition.has_turn = true;
+  repetition.has_iteration = true;
   TARTAN_ASSIGN_OR_RETURN(repetition.graph, context.Graph("body"));
-  repetition.turns = std::numeric_limits<int64_t>::max();
+  repetition.iterations = std::numeric_limits<int64_t>::max();
   if (context.HasInput(0)) {
-    TARTAN_ASSIGN_OR_RETURN(repetition.turns, context.HostInt(0));
+    TARTAN_ASSIGN_OR_RETURN(repetition.iterations, context.HostInt(0));
   }
   if (context.HasInput(1)) {
     TARTAN_RETURN_IF_ERROR(CheckCondition("operand 1", context.value(1)));
     TARTAN_ASSIGN_OR_RETURN(const int64_t condition, context.HostInt(1));
     repetition.condition_dims = context.input(1).dims();
-    if (condition == 0) repetition.turns = 0;
+    if (condition == 0) repetition.iterations = 0;
   }
   for (int i = 2; i < context.input_count(); ++i) repetition.states.push_back(context.value(i));
   TARTAN_ASSIGN_OR_RETURN(RepetitionResult result, Repeat(context, repetition));
@@ -82,7 +82,7 @@ Values Scan(NodeContext& context) {
                      " rows, the first ", repetition.scanned[0].dims()[0]);
     }
   }
-  repetition.turns = repetition.scanned[0].dims()[0];
+  repetition.iterations = repetition.scanned[0].dims()[0];
   TARTAN_ASSIGN_OR_RETURN(RepetitionResult result, Repeat(context, repetition));
   const size_t stacked = result.stacked.size();
   TARTAN_ASSIGN_OR_RETURN(const auto out_axes, PerTensor(context, "scan_output_axes", stacked));
@@ -141,9 +141,9 @@ Values Scan8(NodeContext& context) {
             RowsFirst(context, x, 0, backwards[static_cast<size_t>(i - 1 - states)] != 0));
       }
     }
-    repetition.turns = lengths[static_cast<size_t>(b)];
-    if (repetition.turns < 0 || repetition.turns > repetition.scanned[0].dims()[0]) {
-      return Invalid("a sequence of length ", repetition.turns);
+    repetition.iterations = lengths[static_cast<size_t>(b)];
+    if (repetition.iterations < 0 || repetition.iterations > repetition.scanned[0].dims()[0]) {
+      return Invalid("a sequence of length ", repetition.iterations);
     }
     TARTAN_ASSIGN_OR_RETURN(RepetitionResult result, Repeat(context, repetition));
     const std::vector<Value> joined = Joined(std::move(result));

@@ -174,7 +174,7 @@ Outputs RepeatSteps(NodeContext& context, const LinearAttentionLayer& layer,
                     const std::string& text, const Tensor& state,
                     const std::vector<Tensor>& sequences) {
   api::RepeatBody body;
-  body.turns = layer.steps;
+  body.iterations = layer.steps;
   body.states = {Tensor::Placeholder("state", state.shape())};
   std::vector<Tensor> operands = {state};
   for (const Tensor& sequence : sequences) {

@@ -215,13 +215,13 @@ absl::StatusOr<Tensor> WithDirections(const NodeContext& context, const Layer& l
       TARTAN_ASSIGN_OR_RETURN(placed.emplace_back(), Reshape(context, part, dims));
       continue;
     }
-    Tensor turned = part;
+    Tensor transposed = part;
     if (has_steps) {
-      TARTAN_ASSIGN_OR_RETURN(turned, Transpose(context, part, {1, 0, 2}));
+      TARTAN_ASSIGN_OR_RETURN(transposed, Transpose(context, part, {1, 0, 2}));
       std::swap(dims[0], dims[1]);
     }
     dims.insert(dims.end() - 1, 1);
-    TARTAN_ASSIGN_OR_RETURN(placed.emplace_back(), Reshape(context, turned, dims));
+    TARTAN_ASSIGN_OR_RETURN(placed.emplace_back(), Reshape(context, transposed, dims));
   }
   if (placed.size() == 1) return placed[0];
   const int64_t axis = layer.batch_first ? placed[0].rank() - 2 : placed[0].rank() - 3;

@@ -29,10 +29,10 @@ double PartOf(double real, double imaginary, int64_t p, int64_t q) {
   return p == 0 ? imaginary : -imaginary;
 }
 
-// exp(sign * 2 pi i * index / period) times `scale`, its products as in PartOf, appended for p <
-// parts_in, q < parts_out.
-void AppendTurn(double sign, int64_t index, int64_t period, double scale, int64_t parts_in,
-                int64_t parts_out, std::vector<double>* values) {
+// The twiddle factor exp(sign * 2 pi i * index / period) times `scale`, its products as in PartOf,
+// appended for p < parts_in, q < parts_out.
+void AppendTwiddle(double sign, int64_t index, int64_t period, double scale, int64_t parts_in,
+                   int64_t parts_out, std::vector<double>* values) {
   const double angle = kTau * static_cast<double>(index % period) / static_cast<double>(period);
   for (int64_t p = 0; p < parts_in; ++p) {
     for (int64_t q = 0; q < parts_out; ++q) {
@@ -85,7 +85,7 @@ absl::StatusOr<Tensor> DenseTransform(const NodeContext& context, const Tensor& 
   std::vector<double> table;
   for (int64_t n = 0; n < rows; ++n) {
     for (int64_t k = 0; k < bins; ++k) {
-      AppendTurn(how.sign, n * k, how.length, how.scale, parts, 2, &table);
+      AppendTwiddle(how.sign, n * k, how.length, how.scale, parts, 2, &table);
     }
   }
   return Contract(context, x, ConstantOf(how.type, table, {rows, bins, parts, 2}));
@@ -95,7 +95,7 @@ absl::StatusOr<Tensor> FullTransform(const NodeContext& context, const Tensor& x
                                      const Transform& how);
 
 // length = a * b. With n = b * n1 + n2 and k = k1 + a * k2 (Cooley and Tukey): transforms of length
-// a over n1, a turn by n2 * k1, transforms of length b over n2.
+// a over n1, twiddle factors of n2 * k1, transforms of length b over n2.
 absl::StatusOr<Tensor> SplitTransform(const NodeContext& context, const Tensor& x,
                                       const Transform& how, int64_t a) {
   const int64_t b = how.length / a;
@@ -106,17 +106,18 @@ absl::StatusOr<Tensor> SplitTransform(const NodeContext& context, const Tensor& 
   part.length = a;
   part.scale = 1;
   TARTAN_ASSIGN_OR_RETURN(const Tensor first, FullTransform(context, apart, part));
-  std::vector<double> turns;
+  std::vector<double> twiddles;
   for (int64_t k1 = 0; k1 < a; ++k1) {
     for (int64_t n2 = 0; n2 < b; ++n2) {
-      AppendTurn(how.sign, k1 * n2, how.length, how.scale, 2, 2, &turns);
+      AppendTwiddle(how.sign, k1 * n2, how.length, how.scale, 2, 2, &twiddles);
     }
   }
   TARTAN_ASSIGN_OR_RETURN(const Tensor rows, Reshape(context, first, {outer, a * b, inner, 2}));
   TARTAN_ASSIGN_OR_RETURN(
-      const Tensor turned,
-      Multiply(context, rows, ConstantOf(how.type, turns, {a * b, 2, 2}), a * b));
-  TARTAN_ASSIGN_OR_RETURN(const Tensor second, Reshape(context, turned, {outer * a, b, inner, 2}));
+      const Tensor twiddled,
+      Multiply(context, rows, ConstantOf(how.type, twiddles, {a * b, 2, 2}), a * b));
+  TARTAN_ASSIGN_OR_RETURN(const Tensor second,
+                          Reshape(context, twiddled, {outer * a, b, inner, 2}));
   part.length = b;
   TARTAN_ASSIGN_OR_RETURN(const Tensor done, FullTransform(context, second, part));
   TARTAN_ASSIGN_OR_RETURN(const Tensor grid, Reshape(context, done, {outer, a, b, inner, 2}));
@@ -128,7 +129,7 @@ absl::StatusOr<Tensor> SplitTransform(const NodeContext& context, const Tensor& 
 Tensor Chirp(const Transform& how, double scale) {
   std::vector<double> table;
   for (int64_t n = 0; n < how.length; ++n) {
-    AppendTurn(how.sign, n * n, 2 * how.length, scale, 2, 2, &table);
+    AppendTwiddle(how.sign, n * n, 2 * how.length, scale, 2, 2, &table);
   }
   return ConstantOf(how.type, table, {how.length, 2, 2});
 }
@@ -141,10 +142,10 @@ absl::StatusOr<Tensor> ChirpTransform(const NodeContext& context, const Tensor& 
   while (size < 2 * how.length - 1) size *= 2;
   std::vector<double> chirp(static_cast<size_t>(2 * size), 0.0);
   for (int64_t n = 0; n < how.length; ++n) {
-    std::vector<double> turn;
-    AppendTurn(-how.sign, n * n, 2 * how.length, 1, 1, 2, &turn);
+    std::vector<double> twiddle;
+    AppendTwiddle(-how.sign, n * n, 2 * how.length, 1, 1, 2, &twiddle);
     for (const int64_t at : {n, (size - n) % size}) {
-      std::copy(turn.begin(), turn.end(), chirp.begin() + 2 * at);
+      std::copy(twiddle.begin(), twiddle.end(), chirp.begin() + 2 * at);
     }
   }
   Transform power{size, -1, 1, how.type};
@@ -198,7 +199,7 @@ absl::StatusOr<Tensor> RealSignal(const NodeContext& context, const Tensor& x,
     for (int64_t k = 0; k < rows; ++k) {
       const bool is_alone = k == 0 || 2 * k == how.length;
       for (int64_t n = 0; n < how.length; ++n) {
-        AppendTurn(1, n * k, how.length, how.scale * (is_alone ? 1 : 2), x.dims()[3], 1, &table);
+        AppendTwiddle(1, n * k, how.length, how.scale * (is_alone ? 1 : 2), x.dims()[3], 1, &table);
       }
     }
     return Contract(context, x, ConstantOf(how.type, table, {rows, how.length, x.dims()[3], 1}));
