@@ -93,7 +93,7 @@ absl::Status Tune(const FoundKernel& kernel, const evaluator::TuneOptions& optio
   if (!kept) report->set_after_ms(tuned.before_ms);
   const plan::PlannedKernel planned =
       kept ? *tuned.winner : plan::PlanKernel(kernel.flat, settings, kernel.is_constant);
-  report->plan::ToString(set_plan(planned.plan, planned.flat));
+  report->set_plan(plan::ToString(planned.plan, planned.flat));
   return absl::OkStatus();
 }
 

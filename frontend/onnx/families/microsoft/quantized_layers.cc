@@ -29,8 +29,8 @@ Outputs QGemm(NodeContext& context) {
     const Tensor& x = context.input(operand);
     if (x.rank() != 2) return Invalid("operand ", operand, " is ", x.shape().ToString());
     if (transposed == 0) continue;
-    TARTAN_ASSIGN_OR_RETURN(Tensor transposed, Transpose(context, x, {1, 0}));
-    context.SetInput(operand, api::Value(std::move(transposed)));
+    TARTAN_ASSIGN_OR_RETURN(Tensor swapped, Transpose(context, x, {1, 0}));
+    context.SetInput(operand, api::Value(std::move(swapped)));
   }
   const std::vector<int64_t>& b = context.input(3).dims();
   const std::vector<int64_t> dims = {context.input(0).dims()[0], b[1]};
