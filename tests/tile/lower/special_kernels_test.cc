@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Special operations whose work is divided among work-items in ways that their sizes decide,
+// against the naive evaluator.
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan::lower {
+namespace {
+
+TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+TensorShape I32(std::vector<int64_t> dims) { return {DataType::kInt32, std::move(dims)}; }
+
+HardwareSettings Cpu(int64_t cores, int64_t vector_width) {
+  HardwareSettings settings;
+  settings.compute_units = cores;
+  settings.vector_width = vector_width;
+  return settings;
+}
+
+HardwareSettings Gpu() {
+  HardwareSettings settings;
+  settings.threads = 64;
+  settings.vector_width = 1;
+  settings.has_local_memory = true;
+  settings.local_memory_bytes = 49152;
+  settings.max_work_group_size = 1024;
+  settings.max_work_item_sizes = {1024, 1024, 64};
+  settings.compute_units = 4;
+  return settings;
+}
+
+void ExpectNaiveResults(const TestProgram& test, const HardwareSettings& settings) {
+  const std::string what = absl::StrCat(test.name, " on ", settings.compute_units, " units of ",
+                                        settings.threads, " x ", settings.vector_width);
+  const ir::Program program = BindTestProgram(test);
+  const std::vector<HostTensor> inputs = RandomInputs(test, 11);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok()) << what << ": " << expected.status();
+  compiler::CompileOptions options;
+  options.settings = settings;
+  const auto list = compiler::Compile(program, options);
+  ASSERT_TRUE(list.ok()) << what << ": " << list.status();
+  const auto actual = compiler::InterpretList(*list, inputs);
+  ASSERT_TRUE(actual.ok()) << what << ": " << actual.status();
+  for (size_t o = 0; o < expected->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 1e-4), "") << what;
+  }
+}
+
+void ExpectNaiveResultsEverywhere(const TestProgram& test) {
+  for (const int64_t cores : {1, 2, 5}) {
+    for (const int64_t vector_width : {1, 4, 8}) {
+      ExpectNaiveResults(test, Cpu(cores, vector_width));
+    }
+  }
+  ExpectNaiveResults(test, Gpu());
+}
+
+// Slices of so many columns are put and added to one of seven places.
+void ExpectScatters(int64_t columns) {
+  for (const int mode : {0, 1}) {
+    TestProgram test = {
+        absl::StrCat("Scatter of ", columns, " columns"),
+        absl::StrCat("function (D, I, U) -> (O) { O = scatter_nd(D, I, U, ", mode, "); }"),
+        {F32({7, columns}), I32({20, 1}), F32({20, columns})},
+        0,
+        6};
+    ExpectNaiveResultsEverywhere(test);
+  }
+}
+
+TEST(SpecialKernels, ScatterSlicesNarrowerThanAVector) { ExpectScatters(3); }
+
+TEST(SpecialKernels, ScatterRangesOfColumnsThatDivideNothing) {
+  for (const int64_t columns : {64, 65, 150, 203}) ExpectScatters(columns);
+}
+
+TEST(SpecialKernels, ScatterManyLinesOfFewUpdates) {
+  ExpectNaiveResultsEverywhere(
+      {"Lines",
+       "function (D, I, U) -> (O) { O = scatter_elements(D, I, U, 1, 1); }",
+       {F32({33, 7}), I32({33, 5}), F32({33, 5})},
+       0,
+       6});
+}
+
+TEST(SpecialKernels, AddUpLongLinesInParts) {
+  for (const int64_t size : {255, 256, 257, 1000}) {
+    for (const char* order : {"0, 0", "1, 0", "0, 1", "1, 1"}) {
+      ExpectNaiveResultsEverywhere(
+          {absl::StrCat("Running sum of ", size, " with ", order),
+           absl::StrCat("function (X) -> (O) { O = cumsum(X, 1, ", order, "); }"),
+           {F32({3, size})}});
+    }
+  }
+}
+
+TEST(SpecialKernels, SortMoreLinesThanThereAreWorkItems) {
+  for (const int64_t lines : {16, 37, 83}) {
+    ExpectNaiveResultsEverywhere(
+        {absl::StrCat("Sort of ", lines, " lines"),
+         "function (X) -> (V, P) { V = sort(X, 1, 0); P = argsort(X, 1, 0);"
+         " }",
+         {F32({lines, 19})}});
+  }
+}
+
+}  // namespace
+}  // namespace tartan::lower
