@@ -60,9 +60,9 @@ class NaiveResolver final : public api::Resolver {
       }
     }
     api::BreakResult result;
-    for (const HostTensor& result : results) {
-      result.results.push_back(graph_break.call == nullptr ? api::Tensor::Constant(result)
-                                                           : Known(graph_break.name, result));
+    for (const HostTensor& value : results) {
+      result.results.push_back(graph_break.call == nullptr ? api::Tensor::Constant(value)
+                                                           : Known(graph_break.name, value));
     }
     for (auto kept = first_kept; kept != values.end(); ++kept) {
       result.kept.push_back(Known("kept", *kept));
