@@ -54,12 +54,6 @@ int64_t GpuPlan::StepCount(const poly::FlatContraction& flat) const {
   return count;
 }
 
-int64_t GpuPlan::LocalElements() const {
-  int64_t size = 0;
-  for (const StagedAccess& access : staged) size += access.layout.size;
-  return size;
-}
-
 std::vector<int64_t> GpuPlan::Tile() const {
   std::vector<int64_t> tile;
   for (const IndexSplit& split : splits) tile.push_back(split.tile());
@@ -95,12 +89,13 @@ std::string GpuPlan::ToString(const poly::FlatContraction& flat) const {
   std::vector<std::string> tiles;
   for (size_t i = 0; i < splits.size(); ++i) {
     const IndexSplit& split = splits[i];
-    tiles.push_back(absl::StrCat(names[i], ": ", split.tile(), "/", flat.indices[i].range, " = ",
-                                 split.blocks, "x", split.threads, "x", split.vector));
+    tiles.push_back(absl::StrCat(flat.indices[i].name, ": ", split.tile(), "/",
+                                 flat.indices[i].range, " = ", split.blocks, "x", split.threads,
+                                 "x", split.vector));
   }
   std::vector<std::string> parts;
   for (const ThreadPart& part : thread_parts) {
-    parts.push_back(absl::StrCat(part.count, " ", names[part.index]));
+    parts.push_back(absl::StrCat(part.count, " ", flat.indices[part.index].name));
   }
   std::vector<std::string> tensors;
   for (const StagedAccess& access : staged) tensors.push_back(absl::StrCat("in", access.access));

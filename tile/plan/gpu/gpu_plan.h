@@ -73,8 +73,6 @@ struct Unrolling {
 };
 
 struct GpuPlan {
-  std::vector<std::string> names;        // of the indices, for dumps
-  std::vector<int64_t> ranges;           // of the indices
   std::vector<IndexSplit> splits;        // per index
   std::vector<ThreadPart> thread_parts;  // those of the lowest work-items first
   std::vector<int> grid_order;  // output indices; the first varies fastest over work-groups
@@ -93,8 +91,6 @@ struct GpuPlan {
   int64_t partial_threads(const poly::FlatContraction& flat) const;
   int64_t GroupCount(const poly::FlatContraction& flat) const;
   int64_t StepCount(const poly::FlatContraction& flat) const;
-  // Elements of local memory of all staged tiles, once.
-  int64_t LocalElements() const;
   std::vector<int64_t> Tile() const;
   Unrolling Unroll(const poly::FlatContraction& flat) const;
   std::string ToString(const poly::FlatContraction& flat) const;

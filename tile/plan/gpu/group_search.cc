@@ -114,7 +114,6 @@ class Search {
   // Adds what search does not need.
   void Finish(GpuPlan* plan) const {
     const poly::FlatContraction& flat = problem_.flat();
-    for (const poly::Index& index : flat.indices) plan->names.push_back(index.name);
     for (int i = flat.output_index_count; i-- > 0;) plan->grid_order.push_back(i);
     for (int i = problem_.index_count(); i-- > flat.output_index_count;) {
       plan->step_order.push_back(i);
@@ -380,18 +379,6 @@ std::vector<GpuPlan> SearchGpuPlans(const poly::FlatContraction& flat,
   const GroupProblem problem(flat);
   if (!problem.is_eligible() || !settings.has_local_memory || settings.threads < 32) return {};
   return Search(problem, settings).Run(count);
-}
-
-GpuPlan CompleteGpuPlan(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                        std::vector<IndexSplit> splits, int lane_index) {
-  const GroupProblem problem(flat);
-  GpuPlan plan;
-  plan.splits = std::move(splits);
-  plan.lane_index = lane_index;
-  const Search search(problem, settings);
-  search.Complete(&plan);
-  search.Finish(&plan);
-  return plan;
 }
 
 }  // namespace tartan::plan

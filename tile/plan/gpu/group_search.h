@@ -17,9 +17,4 @@ namespace tartan::plan {
 std::vector<GpuPlan> SearchGpuPlans(const poly::FlatContraction& flat,
                                     const HardwareSettings& settings, int count);
 
-// The plan with the given splits; thread parts, staging and cost are added. `lane_index` as in
-// GpuPlan.
-GpuPlan CompleteGpuPlan(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                        std::vector<IndexSplit> splits, int lane_index);
-
 }  // namespace tartan::plan

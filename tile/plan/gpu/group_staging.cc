@@ -80,9 +80,9 @@ bool TracksHits(const poly::FlatContraction& flat) {
 }
 
 // Both the access and the layout allow to load `lanes` neighbours of dimension `d` at once.
-bool LoadsVectors(const GroupProblem::Access& access, const GpuPlan& plan,
-                  const std::vector<math::RangeConstraint>& absorbed, const TileDim& dim,
-                  int64_t lanes) {
+bool LoadsVectors(const GroupProblem& problem, const GroupProblem::Access& access,
+                  const GpuPlan& plan, const std::vector<math::RangeConstraint>& absorbed,
+                  const TileDim& dim, int64_t lanes) {
   if (dim.global_stride != 1 || access.type != ComputeType(access.type)) return false;
   if (access.flat.offset % lanes != 0 || access.count % lanes != 0 || dim.origin % lanes != 0) {
     return false;
@@ -96,7 +96,8 @@ bool LoadsVectors(const GroupProblem::Access& access, const GpuPlan& plan,
         [&](const TileDim::Member& member) { return member.index == static_cast<int>(i); });
     // Where a tile begins; other dimensions also step by it.
     const int64_t step = is_member ? stride * tile[i] : stride;
-    if (step % lanes != 0 && !(is_member && tile[i] >= plan.ranges[i])) return false;
+    if (step % lanes != 0 && !(is_member && tile[i] >= problem.flat().indices[i].range))
+      return false;
   }
   // All lanes are inside or none.
   for (const math::RangeConstraint& constraint : absorbed) {
@@ -145,7 +146,8 @@ class Stager {
     const int64_t widest = std::max<int64_t>(gpu::kAccessBytes / ByteWidth(access.type), 1);
     int load_dim = -1;
     for (size_t d = 0; d < dims.size(); ++d) {
-      if (dims[d].range >= widest && LoadsVectors(access, *plan_, absorbed, dims[d], widest)) {
+      if (dims[d].range >= widest &&
+          LoadsVectors(problem_, access, *plan_, absorbed, dims[d], widest)) {
         load_dim = static_cast<int>(d);
       }
     }
@@ -250,8 +252,6 @@ GroupProblem::GroupProblem(const poly::FlatContraction& flat) : flat_(flat) {
 
 void StageAccesses(const GroupProblem& problem, GpuPlan* plan) {
   plan->staged.clear();
-  plan->ranges.clear();
-  for (const poly::Index& index : problem.flat().indices) plan->ranges.push_back(index.range);
   // Lanes along a reduced index read memory in vectors as it lies.
   if (plan->lane_index >= problem.flat().output_index_count) return;
   const std::vector<int64_t> tile = plan->Tile();

@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-
 namespace tartan::plan {
 namespace {
 
@@ -78,20 +75,6 @@ std::pair<int, int64_t> TileLayout::DimOf(int index) const {
 int64_t TileLayout::LocalStride(int index) const {
   const auto [dim, scale] = DimOf(index);
   return dim < 0 ? 0 : dims[dim].local_stride * scale;
-}
-
-std::string TileLayout::ToString(absl::Span<const std::string> names) const {
-  std::string text =
-      absl::StrFormat("%-16s %6s %10s %8s %8s\n", "", "range", "global", "local", "threads");
-  for (const TileDim& dim : dims) {
-    std::string name;
-    for (const TileDim::Member& member : dim.members) {
-      absl::StrAppend(&name, name.empty() ? "" : "_", names[member.index]);
-    }
-    absl::StrAppendFormat(&text, "%-16s %6d %10d %8d %8d\n", name, dim.range, dim.global_stride,
-                          dim.local_stride, dim.threads);
-  }
-  return absl::StrCat(text, "size ", size, "\n");
 }
 
 std::vector<TileDim> MergeTileDims(const poly::FlatAccess& access, absl::Span<const int64_t> tile,

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -45,7 +44,6 @@ struct TileLayout {
   std::pair<int, int64_t> DimOf(int index) const;
   // How far one step of an index moves in the tile.
   int64_t LocalStride(int index) const;
-  std::string ToString(absl::Span<const std::string> names) const;
   bool operator==(const TileLayout&) const = default;
 };
 

@@ -60,7 +60,6 @@ class Basis {
 
   bool has_free_columns() const;
   bool overflow() const { return overflow_; }  // everything else is meaningless then
-  int reduced_row_count() const { return reduced_rows_; }
 
   const std::vector<Column>& columns() const { return columns_; }
   const std::vector<Row>& originals() const { return originals_; }  // one per index
