@@ -118,7 +118,7 @@ class Composition {
         AddApplication(tensor);
       } else {
         stack.push_back({tensor, true});
-        for (const Tensor& input : InputsOf(*tensor.node())) stack.push_back({input, false});
+        for (const NodeResult& input : InputsOf(*tensor.node())) stack.push_back({input, false});
       }
     }
   }
@@ -160,7 +160,7 @@ class Composition {
     const auto& application = std::get<ApplicationNode>(node.kind);
     std::vector<std::string> arguments;
     std::vector<TensorShape> shapes;
-    for (const Tensor& input : application.inputs) {
+    for (const Tensor input : application.inputs) {
       arguments.push_back(NameOf(input));
       shapes.push_back(input.shape());
     }
@@ -297,7 +297,7 @@ std::vector<Tensor> PlaceholdersOf(const Tensor& tensor) {
     if (!seen.insert(next.node().get()).second) continue;
     if (next.node()->placeholder == nullptr) continue;
     if (next.is_placeholder()) found.push_back(next);
-    for (const Tensor& input : InputsOf(*next.node())) stack.push_back(input);
+    for (const NodeResult& input : InputsOf(*next.node())) stack.push_back(input);
   }
   return found;
 }

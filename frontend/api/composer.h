@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "frontend/api/check.h"
+#include "frontend/api/checks/checked_tensor.h"
 #include "frontend/api/tensor.h"
 #include "proto/tile.pb.h"
 #include "tile/ir/program.h"
@@ -35,7 +35,7 @@ class Definition {
                                          absl::Span<const Tensor> outputs);
   // The values of the outputs; `values` are those of the placeholders. Visits at most `*points`
   // index points and takes them off it; ResourceExhausted, and 0 there, where they do not suffice.
-  // OutOfRange where a check (check.h) of what the outputs need fails.
+  // OutOfRange where a check (checks/check.h) of what the outputs need fails.
   absl::StatusOr<std::vector<HostTensor>> Evaluate(absl::Span<const HostTensor> values,
                                                    int64_t* points) const;
   // From now on outputs of 16-bit floats are given as the float32 values that they are rounded

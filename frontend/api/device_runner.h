@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "frontend/api/check.h"
+#include "frontend/api/checks/checked_tensor.h"
 #include "frontend/api/device.h"
 #include "frontend/api/load.h"
 #include "frontend/api/repeat.h"

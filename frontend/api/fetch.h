@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "frontend/api/checked_program.h"
+#include "frontend/api/checks/checked_program.h"
 #include "frontend/api/device.h"
 #include "frontend/api/run_statistics.h"
 #include "frontend/api/tensor.h"

@@ -101,10 +101,12 @@ absl::StatusOr<std::vector<Tensor>> Function::Apply(absl::Span<const Tensor> inp
     TARTAN_ASSIGN_OR_RETURN(const ir::Program program, lang::Bind(*ast_, shapes, options));
     auto node = std::make_shared<TensorNode>();
     node->name = std::string(name);
-    node->kind = ApplicationNode{ast_, {inputs.begin(), inputs.end()}};
+    ApplicationNode application{ast_, {}};
     for (const Tensor& input : inputs) {
+      application.inputs.push_back({input.node(), input.result()});
       if (node->placeholder == nullptr) node->placeholder = input.node()->placeholder;
     }
+    node->kind = std::move(application);
     for (ir::ValueId output : program.outputs) node->shapes.push_back(program.values[output].shape);
     std::vector<Tensor> results;
     for (size_t i = 0; i < program.outputs.size(); ++i) {

@@ -99,14 +99,14 @@ class Backward {
       State& state = StateOf(*node);
       if (std::exchange(state.is_visited, true)) continue;
       stack.push_back({node, true});
-      for (const Tensor& input : InputsOf(*node)) stack.push_back({input.node(), false});
+      for (const NodeResult& input : InputsOf(*node)) stack.push_back({input.node, false});
     }
   }
 
   void Finish(const NodePtr& node) {
-    const absl::Span<const Tensor> inputs = InputsOf(*node);
+    const absl::Span<const NodeResult> inputs = InputsOf(*node);
     const bool any = std::any_of(inputs.begin(), inputs.end(),
-                                 [this](const Tensor& input) { return Depends(input); });
+                                 [this](const NodeResult& input) { return Depends(input); });
     if (!any) return;
     State& state = StateOf(*node);
     for (size_t result = 0; result < node->shapes.size(); ++result) {
@@ -132,9 +132,9 @@ class Backward {
     const bool any = std::any_of(gradients.begin(), gradients.end(),
                                  [](const Tensor& gradient) { return gradient.defined(); });
     if (!any) return absl::OkStatus();
-    const absl::Span<const Tensor> inputs = InputsOf(*node);
+    const absl::Span<const NodeResult> inputs = InputsOf(*node);
     std::vector<bool> wanted;
-    for (const Tensor& input : inputs) wanted.push_back(Depends(input));
+    for (const NodeResult& input : inputs) wanted.push_back(Depends(input));
     TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> parts,
                             PullBack(node, gradients, wanted, ties_));
     size_t next = 0;

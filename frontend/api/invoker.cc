@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/api/checked_program.h"
+#include "frontend/api/checks/checked_program.h"
 #include "frontend/api/composer.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"

@@ -64,16 +64,16 @@ absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorN
                                              absl::Span<const Tensor> gradients,
                                              const std::vector<bool>& wanted, autodiff::Ties ties) {
   const auto& application = std::get<ApplicationNode>(node->kind);
+  Call call;
+  call.arguments.assign(application.inputs.begin(), application.inputs.end());
   std::vector<TensorShape> shapes;
   std::vector<int> wrt;
-  for (size_t i = 0; i < application.inputs.size(); ++i) {
-    shapes.push_back(application.inputs[i].shape());
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    shapes.push_back(call.arguments[i].shape());
     if (wanted[i]) wrt.push_back(static_cast<int>(i));
   }
   TARTAN_ASSIGN_OR_RETURN(const ir::Program forward, lang::Bind(*application.function, shapes, {}));
 
-  Call call;
-  call.arguments = application.inputs;
   autodiff::GradientOptions options;
   options.ties = ties;
   options.seeded = true;

@@ -26,8 +26,8 @@ struct SessionOptions {
   // Compiled signatures kept, and ways on from any point where values decide; the least recently
   // used goes.
   int max_signatures = 16;
-  // Indices, lengths and labels that are out of range at run time (check.h) are brought into range
-  // or left out instead of making the run fail. No other element is written either way.
+  // Indices, lengths and labels that are out of range at run time (checks/check.h) are brought into
+  // range or left out instead of making the run fail. No other element is written either way.
   bool unchecked = false;
   // Winograd's algorithm for this model's convolutions: kNever for inputs that may hold infinities
   // or NaN, which it spreads over whole tiles. Not set: as the device does.

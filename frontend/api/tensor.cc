@@ -15,26 +15,9 @@ std::shared_ptr<TensorNode> MakeNode(std::string name, TensorShape shape) {
   return node;
 }
 
-// Takes the inputs of an application out of the node.
-std::vector<Tensor> TakeInputs(TensorNode& node) {
-  auto* application = std::get_if<ApplicationNode>(&node.kind);
-  return application == nullptr ? std::vector<Tensor>() : std::exchange(application->inputs, {});
-}
-
 }  // namespace
 
-TensorNode::~TensorNode() {
-  std::vector<Tensor> pending = TakeInputs(*this);
-  while (!pending.empty()) {
-    const Tensor tensor = std::move(pending.back());
-    pending.pop_back();
-    // The last holder may empty the node; other threads have no way to reach it.
-    if (!tensor.defined() || tensor.node().use_count() != 1) continue;
-    for (Tensor& input : TakeInputs(const_cast<TensorNode&>(*tensor.node()))) {
-      pending.push_back(std::move(input));
-    }
-  }
-}
+Tensor::Tensor(const NodeResult& result) : node_(result.node), result_(result.result) {}
 
 Tensor Tensor::Placeholder(std::string name, TensorShape shape) {
   auto node = MakeNode(std::move(name), std::move(shape));
@@ -58,12 +41,6 @@ const HostTensor* Tensor::constant() const {
 bool Tensor::is_placeholder() const { return std::holds_alternative<PlaceholderNode>(node_->kind); }
 
 bool Tensor::depends_on_placeholder() const { return node_->placeholder != nullptr; }
-
-absl::Span<const Tensor> InputsOf(const TensorNode& node) {
-  const auto* application = std::get_if<ApplicationNode>(&node.kind);
-  if (application == nullptr) return {};
-  return application->inputs;
-}
 
 std::optional<HostTensor> KnownValue(const Tensor& tensor) {
   if (const HostTensor* value = tensor.constant(); value != nullptr) return *value;

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,6 +18,7 @@
 
 namespace tartan::api {
 
+struct NodeResult;
 struct TensorNode;
 
 // A handle to one result of a node; cheap to copy, immutable, safe to share between threads.
@@ -25,6 +28,7 @@ class Tensor {
   // A result of a node; for this folder.
   Tensor(std::shared_ptr<const TensorNode> node, int result)
       : node_(std::move(node)), result_(result) {}
+  Tensor(const NodeResult& result);
 
   // A value given at run time.
   static Tensor Placeholder(std::string name, TensorShape shape);
@@ -51,5 +55,11 @@ class Tensor {
   std::shared_ptr<const TensorNode> node_;
   int result_ = 0;
 };
+
+// --- For this folder.
+
+// The constant value, or one computed on the host before.
+std::optional<HostTensor> KnownValue(const Tensor& tensor);
+void RememberValue(const Tensor& tensor, HostTensor value);
 
 }  // namespace tartan::api

@@ -9,12 +9,21 @@
 #include <variant>
 #include <vector>
 
-#include "frontend/api/tensor.h"
+#include "absl/types/span.h"
+#include "frontend/api/checks/check.h"
+#include "tile/base/host_tensor.h"
+#include "tile/base/shape.h"
 #include "tile/lang/ast.h"
 
 namespace tartan::api {
 
-struct Check;
+struct TensorNode;
+
+// What a tensor is a handle to.
+struct NodeResult {
+  std::shared_ptr<const TensorNode> node;
+  int result = 0;
+};
 
 struct PlaceholderNode {};
 
@@ -25,7 +34,7 @@ struct ConstantNode {
 // A Tile function applied to tensors; one result per output of the function.
 struct ApplicationNode {
   std::shared_ptr<const lang::Function> function;
-  std::vector<Tensor> inputs;
+  std::vector<NodeResult> inputs;
 };
 
 struct TensorNode {
@@ -38,7 +47,7 @@ struct TensorNode {
   // One placeholder this node depends on, itself for a placeholder; null where there is none. The
   // inputs keep it alive.
   const TensorNode* placeholder = nullptr;
-  // What the input of this application, which hands it on as it is, is held to (check.h); null for
+  // What the input of this application, which hands it on as it is, is held to; null for
   // others.
   std::shared_ptr<const Check> check;
 
@@ -48,10 +57,6 @@ struct TensorNode {
 };
 
 // The inputs of an application; empty for other nodes.
-absl::Span<const Tensor> InputsOf(const TensorNode& node);
-
-// The constant value, or one computed on the host before.
-std::optional<HostTensor> KnownValue(const Tensor& tensor);
-void RememberValue(const Tensor& tensor, HostTensor value);
+absl::Span<const NodeResult> InputsOf(const TensorNode& node);
 
 }  // namespace tartan::api

@@ -59,7 +59,6 @@ const Sizes& LongFunctions() {
 
 const Sizes& LargeFolders() {
   static const auto& folders = *new Sizes{
-      {"frontend/api", 47},
       {"frontend/cli", 45},
       {"tests/frontend/onnx", 68},
   };

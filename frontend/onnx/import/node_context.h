@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "frontend/api/check.h"
+#include "frontend/api/checks/checked_tensor.h"
 #include "frontend/api/resolver.h"
 #include "frontend/api/value.h"
 #include "frontend/onnx/model/tensor_proto.h"
@@ -146,7 +146,7 @@ class NodeContext {
   // --- Numbers out of range.
   // `values`, integers each of which must be within `bounds` (one, or one for each along the last
   // dimension) or be `exempt`: InvalidArgument where they are known and are not, else a tensor that
-  // makes runs fail where they are not (api/check.h). Use it instead of `values`.
+  // makes runs fail where they are not (api/checks/checked_tensor.h). Use it instead of `values`.
   absl::StatusOr<api::Tensor> Checked(const api::Tensor& values, std::vector<api::Bounds> bounds,
                                       absl::string_view noun = "index",
                                       std::optional<int64_t> exempt = std::nullopt) const;

@@ -25,7 +25,7 @@ int64_t CountNodes(absl::Span<const api::Tensor> outputs) {
     const api::Tensor next = std::move(stack.back());
     stack.pop_back();
     if (!seen.insert(next.node().get()).second) continue;
-    for (const api::Tensor& input : api::InputsOf(*next.node())) stack.push_back(input);
+    for (const api::NodeResult& input : api::InputsOf(*next.node())) stack.push_back(input);
   }
   return static_cast<int64_t>(seen.size());
 }

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/api/check.h"
-#include "frontend/api/input_check.h"
+#include "frontend/api/checks/checked_tensor.h"
+#include "frontend/api/checks/input_check.h"
 #include "frontend/api/load.h"
 
 namespace tartan::api {

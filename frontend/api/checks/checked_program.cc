@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/checked_program.h"
+#include "frontend/api/checks/checked_program.h"
 
 #include <algorithm>
 #include <cstring>

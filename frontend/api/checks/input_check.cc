@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/input_check.h"
+#include "frontend/api/checks/input_check.h"
 
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
 
+#include "frontend/api/checks/integer_range.h"
 #include "frontend/api/composer.h"
-#include "frontend/api/integer_range.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/naive_evaluator.h"
@@ -30,7 +30,7 @@ bool IsLittle(const Tensor& values) {
     if (!is_whole || tensor.shape().element_count() > kMaxElements) return false;
     if (!seen.insert(tensor.node().get()).second) continue;
     if (seen.size() > kMaxNodes) return false;
-    const absl::Span<const Tensor> inputs = InputsOf(*tensor.node());
+    const absl::Span<const NodeResult> inputs = InputsOf(*tensor.node());
     stack.insert(stack.end(), inputs.begin(), inputs.end());
   }
   return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/integer_range.h"
+#include "frontend/api/checks/integer_range.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/api/check.h"
+#include "frontend/api/checks/check.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/ir/program.h"
 #include "tile/lang/binder.h"
@@ -208,7 +208,7 @@ class Search {
     --applications_;
     std::vector<Range> inputs;
     std::vector<TensorShape> shapes;
-    for (const Tensor& input : application->inputs) {
+    for (const Tensor input : application->inputs) {
       inputs.push_back(Of(input));
       shapes.push_back(input.shape());
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/check.h"
+#include "frontend/api/checks/checked_tensor.h"
 
 #include <limits>
 
+#include "frontend/api/checks/input_check.h"
+#include "frontend/api/checks/integer_range.h"
 #include "frontend/api/composer.h"
 #include "frontend/api/function.h"
-#include "frontend/api/input_check.h"
-#include "frontend/api/integer_range.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

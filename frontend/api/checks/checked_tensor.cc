@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/check.h"
+#include "frontend/api/checks/checked_tensor.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/api/checks/integer_range.h"
 #include "frontend/api/function.h"
-#include "frontend/api/integer_range.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/base/status_macros.h"
 
@@ -208,7 +208,7 @@ std::vector<CheckedTensor> ChecksOf(absl::Span<const Tensor> tensors) {
     const TensorNode& node = *tensor.node();
     // A value that is known was checked when it was computed.
     if (KnownValue(tensor).has_value() || !seen.insert(&node).second) continue;
-    const absl::Span<const Tensor> inputs = InputsOf(node);
+    const absl::Span<const NodeResult> inputs = InputsOf(node);
     if (node.check != nullptr) found.push_back({node.check, inputs[0]});
     stack.insert(stack.end(), inputs.begin(), inputs.end());
   }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/api/tensor_node.h"
+
+#include <utility>
+
+namespace tartan::api {
+namespace {
+
+// Takes the inputs of an application out of the node.
+std::vector<NodeResult> TakeInputs(TensorNode& node) {
+  auto* application = std::get_if<ApplicationNode>(&node.kind);
+  return application == nullptr ? std::vector<NodeResult>()
+                                : std::exchange(application->inputs, {});
+}
+
+}  // namespace
+
+TensorNode::~TensorNode() {
+  std::vector<NodeResult> pending = TakeInputs(*this);
+  while (!pending.empty()) {
+    const NodeResult last = std::move(pending.back());
+    pending.pop_back();
+    // The last holder may empty the node; other threads have no way to reach it.
+    if (last.node == nullptr || last.node.use_count() != 1) continue;
+    for (NodeResult& input : TakeInputs(const_cast<TensorNode&>(*last.node))) {
+      pending.push_back(std::move(input));
+    }
+  }
+}
+
+absl::Span<const NodeResult> InputsOf(const TensorNode& node) {
+  const auto* application = std::get_if<ApplicationNode>(&node.kind);
+  if (application == nullptr) return {};
+  return application->inputs;
+}
+
+}  // namespace tartan::api
