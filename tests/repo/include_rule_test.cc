@@ -203,9 +203,6 @@ const std::set<std::string>& InKnownCircles() {
   static const auto& known = *new std::set<std::string>{
       "bench/problem",
       "bench/workload",
-      "frontend/onnx/families/microsoft/operators",
-      "frontend/onnx/families/onnx/legacy_operators",
-      "frontend/onnx/import/operator_table",
   };
   return known;
 }

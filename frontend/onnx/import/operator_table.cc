@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "frontend/onnx/families/microsoft/operators.h"
-#include "frontend/onnx/families/onnx/legacy_operators.h"
+#include "absl/types/span.h"
+#include "frontend/onnx/families/families.h"
 
 namespace tartan::onnx {
 namespace {

@@ -1,136 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operators Tartan imports, and how: constexpr rows by family, one row per form of an
-// operator. README.md shows how to add one.
+// Which operators Tartan imports: the rows of all families (families/families.h).
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
-#include "frontend/onnx/import/node_context.h"
+#include "frontend/onnx/import/operator_row.h"
 
 namespace tartan::onnx {
-
-// Makes the node's outputs, in order; may leave out trailing ones that nothing wants.
-using Handler = absl::StatusOr<std::vector<api::Tensor>> (*)(NodeContext& context);
-// The same for operators of strings, sequences and optionals: they see and make values.
-using ValueHandler = absl::StatusOr<std::vector<api::Value>> (*)(NodeContext& context);
-// Rewrites an old form of the node into the one its handler knows.
-using Lift = absl::Status (*)(NodeContext& context);
-
-// How many operands a node may have. Operands [0, least) must be there; later ones may be left out.
-struct Arity {
-  int least = 1;
-  int most = 1;
-};
-inline constexpr int kAnyNumber = 1 << 30;
-
-// What an operator does with operands that are not plain numbers but represented by some
-// (api/element.h). Strings among its operands have one list of words when it sees them.
-enum class ElementUse : uint8_t {
-  kRefused,
-  kMoved,  // it moves elements only: its outputs are such elements too
-  kRead,   // it looks at shapes, or compares elements for being equal or less: outputs are plain
-};
-
-struct OperatorRow {
-  absl::string_view name;
-  // The operator set that introduced this form. It holds until the next row of the same name.
-  int since_version = 1;
-  Arity arity;
-  // Exactly one of the three: a handler, a Tile function applied to the operands, value_handler.
-  Handler handler = nullptr;
-  const char* tile = nullptr;
-  Lift lift = nullptr;
-  // Bit i: operand i decides shapes, so its value is asked for before the handler is called.
-  uint32_t host_operands = 0;
-  absl::string_view domain = "";
-  ElementUse elements = ElementUse::kRefused;
-  ValueHandler value_handler = nullptr;
-};
-
-constexpr OperatorRow TileRow(absl::string_view name, int since_version, int operands,
-                              const char* tile) {
-  return {name, since_version, {operands, operands}, nullptr, tile};
-}
-
-constexpr OperatorRow ValueRow(absl::string_view name, int since_version, Arity arity,
-                               ValueHandler handler, uint32_t host_operands = 0,
-                               absl::string_view domain = "") {
-  OperatorRow row{name, since_version, arity};
-  row.value_handler = handler;
-  row.host_operands = host_operands;
-  row.domain = domain;
-  return row;
-}
-
-// The row of an operator that only moves elements, or only looks at them.
-constexpr OperatorRow Moving(OperatorRow row) {
-  row.elements = ElementUse::kMoved;
-  return row;
-}
-constexpr OperatorRow Reading(OperatorRow row) {
-  row.elements = ElementUse::kRead;
-  return row;
-}
-
-constexpr uint32_t HostOperands() { return 0; }
-template <class... Rest>
-constexpr uint32_t HostOperands(int first, Rest... rest) {
-  return (uint32_t{1} << first) | HostOperands(rest...);
-}
-
-// The rows of one family file each.
-absl::Span<const OperatorRow> MathOperators();
-absl::Span<const OperatorRow> LogicOperators();
-absl::Span<const OperatorRow> ActivationOperators();
-absl::Span<const OperatorRow> AttentionOperators();
-absl::Span<const OperatorRow> LinearAttentionOperators();
-absl::Span<const OperatorRow> MicrosoftAttentionOperators();
-absl::Span<const OperatorRow> MicrosoftFormOperators();
-absl::Span<const OperatorRow> MicrosoftGroupedAttentionOperators();
-absl::Span<const OperatorRow> MicrosoftTransformerOperators();
-absl::Span<const OperatorRow> CastOperators();
-absl::Span<const OperatorRow> ConstantOperators();
-absl::Span<const OperatorRow> ShapeOperators();
-absl::Span<const OperatorRow> MovementOperators();
-absl::Span<const OperatorRow> PaddingOperators();
-absl::Span<const OperatorRow> LinearOperators();
-absl::Span<const OperatorRow> ConvOperators();
-absl::Span<const OperatorRow> PoolingOperators();
-absl::Span<const OperatorRow> NormalizationOperators();
-absl::Span<const OperatorRow> SoftmaxOperators();
-absl::Span<const OperatorRow> ReductionOperators();
-absl::Span<const OperatorRow> DataDependentOperators();
-absl::Span<const OperatorRow> EinsumOperators();
-absl::Span<const OperatorRow> LossOperators();
-absl::Span<const OperatorRow> QuantizationOperators();
-absl::Span<const OperatorRow> MicrosoftQuantizationOperators();
-absl::Span<const OperatorRow> MicrosoftQuantizedLayerOperators();
-absl::Span<const OperatorRow> ResizeOperators();
-absl::Span<const OperatorRow> WindowOperators();
-absl::Span<const OperatorRow> SelectionOperators();
-absl::Span<const OperatorRow> IndexingOperators();
-absl::Span<const OperatorRow> ControlFlowOperators();
-absl::Span<const OperatorRow> RecurrentOperators();
-absl::Span<const OperatorRow> SequenceOperators();
-absl::Span<const OperatorRow> StringOperators();
-absl::Span<const OperatorRow> TextFeatureOperators();
-absl::Span<const OperatorRow> MlEncodingOperators();
-absl::Span<const OperatorRow> MlFeatureOperators();
-absl::Span<const OperatorRow> MlLinearOperators();
-absl::Span<const OperatorRow> MlMapOperators();
-absl::Span<const OperatorRow> MlSvmOperators();
-absl::Span<const OperatorRow> MlTreeOperators();
-absl::Span<const OperatorRow> SamplingOperators();
-absl::Span<const OperatorRow> RegionOperators();
-absl::Span<const OperatorRow> SpectrumOperators();
-absl::Span<const OperatorRow> RandomOperators();
-absl::Span<const OperatorRow> TrainingOperators();
-absl::Span<const OperatorRow> ImageOperators();
 
 // The newest row up to `opset`, of ai.onnx else the first, used early; null when there is none.
 const OperatorRow* FindOperator(absl::string_view domain, absl::string_view name, int64_t opset);

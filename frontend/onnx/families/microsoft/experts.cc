@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
 #include "frontend/onnx/import/constant_tensors.h"
-#include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/sampling_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
-#include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/quantization_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"

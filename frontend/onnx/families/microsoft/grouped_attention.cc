@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
 #include "frontend/onnx/import/constant_tensors.h"
-#include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/attention.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/rotation.h"

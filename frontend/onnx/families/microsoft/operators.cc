@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "tile/base/status_macros.h"
 

@@ -7,17 +7,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/import/operator_row.h"
 #include "frontend/onnx/tile_text/attention.h"
 
 namespace tartan::onnx {
 
 inline constexpr absl::string_view kMicrosoftDomain = "com.microsoft";
-
-// Families besides those that operator_table.h lists.
-absl::Span<const OperatorRow> MicrosoftElementOperators();
-absl::Span<const OperatorRow> MicrosoftExpertOperators();
-absl::Span<const OperatorRow> MicrosoftGateOperators();
 
 constexpr OperatorRow MicrosoftRow(absl::string_view name, Arity arity, Handler handler,
                                    uint32_t host_operands = 0) {

@@ -2,6 +2,7 @@
 // Microsoft's operators on quantized tensors. Products are exact sums in int32; the others compute
 // with the real numbers that their operands stand for and round once, at the end.
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
 #include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/matmul_text.h"

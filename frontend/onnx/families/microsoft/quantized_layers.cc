@@ -3,6 +3,7 @@
 // convolutions whose layouts are attributes, pieces of different scales joined, rows of packed
 // tables, arithmetic and sums of integers.
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/families/microsoft/operators.h"
 #include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/import/operator_table.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ai.onnx.ml: linear models.
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/tile_text/ml_scores.h"
 #include "frontend/onnx/tile_text/narrow_numbers.h"
 #include "frontend/onnx/tile_text/tile_text.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/model/value_proto.h"
 #include "frontend/onnx/tile_text/narrow_numbers.h"
 #include "frontend/onnx/tile_text/tile_text.h"

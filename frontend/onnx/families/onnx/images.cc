@@ -4,8 +4,8 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/families/onnx/image_decoder.h"
-#include "frontend/onnx/import/operator_table.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {

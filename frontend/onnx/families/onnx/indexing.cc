@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and writing at positions that are data: the gather and scatter operators beside Gather.
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"

@@ -3,7 +3,7 @@
 // became part of the standard, and forms that later operator sets do not have.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
-#include "frontend/onnx/families/onnx/legacy_operators.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/movement.h"

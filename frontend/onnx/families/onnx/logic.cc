@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons, logic, bits and selection.
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/import/lift.h"
-#include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 

@@ -2,7 +2,7 @@
 // Integers that stand for real numbers, value = (integer - zero point) * scale: conversions, and
 // products and convolutions of integers, which are exact sums in int32.
 #include "absl/strings/str_cat.h"
-#include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/tile_text/matmul_text.h"
 #include "frontend/onnx/tile_text/narrow_numbers.h"
 #include "frontend/onnx/tile_text/quantization_text.h"

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/import/constant_tensors.h"
-#include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/sampling_text.h"
 #include "frontend/onnx/tile_text/spatial_text.h"

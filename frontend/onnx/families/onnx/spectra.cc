@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/import/constant_tensors.h"
-#include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/onnx/families/families.h"
 #include "frontend/onnx/import/constant_tensors.h"
-#include "frontend/onnx/import/operator_table.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
