@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/program_options.h"
-#include "bench/run_problem.h"
+#include "frontend/bench/run_problem.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::bench {

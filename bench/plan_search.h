@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "bench/problem.h"
 #include "frontend/api/device.h"
+#include "frontend/bench/problem.h"
 
 namespace tartan::bench {
 

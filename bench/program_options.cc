@@ -13,8 +13,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "bench/run_problem.h"
-#include "bench/threads.h"
+#include "frontend/bench/run_problem.h"
+#include "frontend/bench/threads.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::bench {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "bench/problem.h"
 #include "frontend/api/device.h"
+#include "frontend/bench/parse_problem.h"
 
 namespace tartan::bench {
 

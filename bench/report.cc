@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/program_options.h"
 #include "bench/report_table.h"
-#include "bench/run_problem.h"
+#include "frontend/bench/run_problem.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::bench {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "bench/run_problem.h"
+#include "frontend/bench/run_problem.h"
 
 namespace tartan::bench {
 

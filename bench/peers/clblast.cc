@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/peer.h"
 #include "bench/peers/gemm.h"
+#include "frontend/bench/peer.h"
 
 namespace tartan::bench {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "bench/peer.h"
+#include "frontend/bench/peer.h"
 
 namespace tartan::bench {
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bench/peer.h"
+#include "frontend/bench/peer.h"
 
 namespace tartan::bench {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "bench/peer.h"
 #include "bench/peers/gemm.h"
+#include "frontend/bench/peer.h"
 
 namespace tartan::bench {
 namespace {

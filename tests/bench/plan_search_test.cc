@@ -2,6 +2,7 @@
 // Plans measured one by one.
 #include "bench/plan_search.h"
 
+#include "frontend/bench/parse_problem.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

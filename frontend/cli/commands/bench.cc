@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "bench/threads.h"
 #include "frontend/api/session.h"
+#include "frontend/bench/threads.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/latency.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/threads.h"
+#include "frontend/bench/threads.h"
 
 #include <sched.h>
 

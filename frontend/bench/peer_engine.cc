@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/peer_engine.h"
+#include "frontend/bench/peer_engine.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "bench/peer.h"
+#include "frontend/bench/peer.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::bench {

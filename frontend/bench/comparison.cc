@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/comparison.h"
+#include "frontend/bench/comparison.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "bench/engine.h"
+#include "frontend/bench/engine.h"
 
 namespace tartan::bench {
 

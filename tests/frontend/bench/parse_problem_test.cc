@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a spec may be, and what a wrong one is answered with.
-#include "bench/problem.h"
+#include "frontend/bench/parse_problem.h"
 
 #include <fstream>
 #include <sstream>
 
-#include "bench/workload.h"
+#include "frontend/bench/workload.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

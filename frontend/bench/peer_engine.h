@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "bench/engine.h"
-#include "bench/problem.h"
-#include "bench/workload.h"
+#include "frontend/bench/engine.h"
+#include "frontend/bench/problem.h"
+#include "frontend/bench/workload.h"
 #include "hal/device_info.h"
 
 namespace tartan::bench {

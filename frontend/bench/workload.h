@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "bench/problem.h"
+#include "frontend/bench/problem.h"
 #include "proto/tile.pb.h"
 #include "tile/base/host_tensor.h"
 

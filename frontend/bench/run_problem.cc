@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/run_problem.h"
+#include "frontend/bench/run_problem.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "bench/comparison.h"
-#include "bench/peer_engine.h"
-#include "bench/tartan_engine.h"
+#include "frontend/bench/comparison.h"
+#include "frontend/bench/peer_engine.h"
+#include "frontend/bench/tartan_engine.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/program_cache.h"
 

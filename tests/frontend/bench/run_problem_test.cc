@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole problems on the default device, beside whichever libraries this build has.
-#include "bench/run_problem.h"
+#include "frontend/bench/run_problem.h"
 
 #include <map>
 
-#include "bench/peer_engine.h"
+#include "frontend/bench/parse_problem.h"
+#include "frontend/bench/peer_engine.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/tartan_engine.h"
+#include "frontend/bench/tartan_engine.h"
 
 #include <algorithm>
 #include <utility>

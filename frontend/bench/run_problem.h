@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "bench/engine.h"
-#include "bench/measure.h"
-#include "bench/problem.h"
-#include "bench/workload.h"
 #include "frontend/api/device.h"
+#include "frontend/bench/engine.h"
+#include "frontend/bench/measure.h"
+#include "frontend/bench/problem.h"
+#include "frontend/bench/workload.h"
 
 namespace tartan::bench {
 

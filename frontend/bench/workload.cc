@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/workload.h"
+#include "frontend/bench/workload.h"
 
 #include <algorithm>
 #include <cmath>

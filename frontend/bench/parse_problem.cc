@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/problem.h"
+#include "frontend/bench/parse_problem.h"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "bench/workload.h"
+#include "frontend/bench/workload.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::bench {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/measure.h"
+#include "frontend/bench/measure.h"
 
 #include <algorithm>
 #include <chrono>

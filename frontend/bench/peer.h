@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/problem.h"
+#include "frontend/bench/problem.h"
 
 namespace tartan::bench {
 

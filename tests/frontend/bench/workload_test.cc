@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Tile text of problems says what the problem is: against loops written out, and gradients
 // against differences.
-#include "bench/workload.h"
+#include "frontend/bench/workload.h"
 
 #include <cmath>
 #include <functional>
 
+#include "frontend/bench/parse_problem.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tile/base/status_macros.h"

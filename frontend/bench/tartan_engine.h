@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "bench/engine.h"
-#include "bench/workload.h"
 #include "frontend/api/device.h"
+#include "frontend/bench/engine.h"
+#include "frontend/bench/workload.h"
 
 namespace tartan::evaluator {
 class CompiledProgram;

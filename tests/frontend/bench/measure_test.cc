@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bookkeeping of measurements; what the clock says is no matter here.
-#include "bench/measure.h"
+#include "frontend/bench/measure.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
