@@ -19,8 +19,8 @@ poly::FlatContraction SumOf(int64_t terms) {
 }
 
 // With `outputs` accumulators side by side.
-plan::KernelPlan PlanOf(const poly::FlatContraction& flat, int64_t outputs) {
-  plan::KernelPlan plan = plan::ScalarPlan(flat, 1);
+plan::CpuPlan PlanOf(const poly::FlatContraction& flat, int64_t outputs) {
+  plan::CpuPlan plan = plan::ScalarPlan(flat, 1);
   plan.task[0] = plan.unroll[0] = outputs;
   return plan;
 }

@@ -31,8 +31,8 @@ poly::FlatContraction Rows(int64_t rows, int64_t columns) {
 }
 
 // Tiles of `width` values of x in vectors of `lanes`.
-plan::KernelPlan PlanOf(const poly::FlatContraction& flat, int64_t width, int lanes = 8) {
-  plan::KernelPlan plan = plan::ScalarPlan(flat, 1);
+plan::CpuPlan PlanOf(const poly::FlatContraction& flat, int64_t width, int lanes = 8) {
+  plan::CpuPlan plan = plan::ScalarPlan(flat, 1);
   plan.task = plan.unroll = {1, width};
   plan.order = {0, 1};
   plan.vector_index = 1;
@@ -43,7 +43,7 @@ plan::KernelPlan PlanOf(const poly::FlatContraction& flat, int64_t width, int la
 loop::ExprPtr Vector(int lanes, DataType type = kF32) { return loop::Var("v", {type, lanes}); }
 
 // The stores of a vector at `position`, of a tile at y, x.
-std::vector<StmtPtr> Stores(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+std::vector<StmtPtr> Stores(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                             const Position& position = {0, 0}) {
   IndexEmitter indices(flat, DataType::kInt32);
   indices.Set(0, loop::Var("y", {DataType::kInt32, 1}));
@@ -55,7 +55,7 @@ std::vector<StmtPtr> Stores(const poly::FlatContraction& flat, const plan::Kerne
 const loop::Store& StoreOf(const StmtPtr& stmt) { return std::get<loop::Store>(stmt->node); }
 
 // Whether the tile's vector goes past the caches; a store that does is aligned.
-bool IsStreamed(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
+bool IsStreamed(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                 const Position& position = {0, 0}) {
   const std::vector<StmtPtr> stores = Stores(flat, plan, position);
   EXPECT_EQ(stores.size(), 1u);
@@ -78,7 +78,7 @@ TEST(TileStore, StreamsLargeOutputsInWholeLines) {
 
 TEST(TileStore, StreamsHalvesOfLinesWhereTheOtherFollows) {
   const poly::FlatContraction flat = Rows(kRows, kColumns);
-  plan::KernelPlan plan = PlanOf(flat, 8);
+  plan::CpuPlan plan = PlanOf(flat, 8);
   EXPECT_TRUE(IsStreamed(flat, plan));
   plan.order = {1, 0};
   EXPECT_FALSE(IsStreamed(flat, plan));
@@ -121,7 +121,7 @@ TEST(TileStore, InterleavesVectorsOfElementsTwoApart) {
   // Element 2 x + y of a row, y = 0 and 1 in one tile.
   const poly::FlatContraction flat =
       Elementwise(2, 8, {Affine::Variable(1) * 2 + Affine::Variable(0)}, {16});
-  plan::KernelPlan plan = PlanOf(flat, 4, 4);
+  plan::CpuPlan plan = PlanOf(flat, 4, 4);
   plan.task[0] = plan.unroll[0] = 2;
   IndexEmitter indices(flat, DataType::kInt32);
   indices.Set(0, indices.Number(0));
@@ -143,7 +143,7 @@ TEST(TileStore, InterleavesVectorsOfElementsTwoApart) {
 TEST(TileStore, NamesValuesThatSeveralStoresNeed) {
   const poly::FlatContraction transposed =
       Elementwise(6, 8, {Affine::Variable(1), Affine::Variable(0)}, {8, 6});
-  const plan::KernelPlan plan = PlanOf(transposed, 4, 4);
+  const plan::CpuPlan plan = PlanOf(transposed, 4, 4);
   IndexEmitter indices(transposed, DataType::kInt32);
   for (int i = 0; i < 2; ++i) indices.Set(i, indices.Number(0));
   std::vector<StmtPtr> before;
