@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/lang/diagnostics.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -27,7 +28,7 @@ TEST(Diagnostics, CountsAUtf8CharacterAsOneColumnOfTheCaret) {
 }
 
 TEST(Diagnostics, CutsLongLinesAroundTheCaret) {
-  const std::string line = std::string(1000, 'a') + "X" + std::string(1000, 'b');
+  const std::string line = absl::StrCat(std::string(1000, 'a'), "X", std::string(1000, 'b'));
   const std::string message = FormatDiagnostic({"f", line}, {1, 1001}, "m");
   EXPECT_LT(message.size(), 400);
   EXPECT_THAT(message, HasSubstr("aXb"));

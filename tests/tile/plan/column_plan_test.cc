@@ -33,7 +33,7 @@ std::optional<CpuPlan> PlanOf(const TestProgram& program) {
   compiler::CompileHooks hooks;
   hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
     if (auto planned = ColumnPlan(poly::MergeIndices(flat), Settings()))
-      found = std::move(planned->plan);
+      found = std::get<CpuPlan>(planned->plan);
     return PlanKernel(flat, Settings(), is_constant);
   };
   EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());

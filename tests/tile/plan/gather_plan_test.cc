@@ -28,7 +28,7 @@ std::optional<CpuPlan> PlanOf(const TestProgram& program) {
   compiler::CompileHooks hooks;
   hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
     if (auto planned = GatherPlan(poly::MergeIndices(flat), HardwareSettings()))
-      found = std::move(planned->plan);
+      found = std::get<CpuPlan>(planned->plan);
     return PlanKernel(flat, HardwareSettings(), is_constant);
   };
   EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
