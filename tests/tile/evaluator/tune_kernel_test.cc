@@ -118,7 +118,7 @@ TEST_F(TuneKernelTest, ProgramsCompiledLaterUseWhatIsKept) {
   options.tuned = database;
   const HostTensor after = run();
   EXPECT_THAT(plans, HasSubstr("tuned: 1.0000 ms"));
-  EXPECT_THAT(plans, plan::ToString(HasSubstr(Slow().plan, Slow().flat)));
+  EXPECT_THAT(plans, HasSubstr(plan::ToString(Slow().plan, Slow().flat)));
   EXPECT_EQ(FirstDifference(after, before, 1e-5), "");
 }
 
