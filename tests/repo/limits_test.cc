@@ -50,9 +50,6 @@ const Sizes& LongFunctions() {
       {"tile/autodiff/elementwise_gradient.cc: "
        "ValueId UnaryGradient(Emitter& e, ScalarOp op, ValueId x, ValueId y, ValueId g) {",
        62},
-      {"tile/plan/cpu/compute_cost.cc: "
-       "CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {",
-       62},
   };
   return functions;
 }

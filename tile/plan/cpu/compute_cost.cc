@@ -177,6 +177,37 @@ double InnermostSteps(const CpuKernel& kernel, const CpuPlan& plan) {
   return 1;
 }
 
+// Cycles to make the outputs of one tile and to store them.
+double ResultCycles(const CpuKernel& kernel, const CpuPlan& plan) {
+  const int v = plan.vector_index;
+  double output_values = 1;
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    output_values *= static_cast<double>(Values(plan, i));
+  }
+  double stores = 0;
+  for (const CpuKernel::Access& access : kernel.writes) {
+    stores += AccessLoads(kernel, plan, access, true);
+  }
+  double loads = 0;
+  for (const CpuKernel::Access& access : kernel.reads) {
+    if (!access.in_body) loads += AccessLoads(kernel, plan, access, false);
+  }
+  double tile = std::max(output_values * RegistersPerValue(kernel, plan) *
+                             kernel.epilogue_operations / kernel.machine.operations_per_cycle,
+                         stores + loads / cpu::kLoadsPerCycle);
+  if (plan.lanes > 1) {
+    tile += output_values * kernel.epilogue_irregular[v] * plan.lanes * cpu::kLaneCycles;
+    if (kernel.epilogue_inside[v] < 1) {
+      const double crossed = 1.4 * static_cast<double>(plan.unroll[v]) /
+                             static_cast<double>(kernel.flat.indices[v].range);
+      const double inside = std::max(0.0, kernel.epilogue_inside[v] - crossed);
+      const double by_lane = output_values * plan.lanes * (kernel.epilogue_operations + 6);
+      tile = inside * tile + (1 - inside) * by_lane + 2;
+    }
+  }
+  return tile;
+}
+
 }  // namespace
 
 bool FitsRegisters(const CpuKernel& kernel, const CpuPlan& plan) {
@@ -264,10 +295,8 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
   const double accumulators = static_cast<double>(Accumulators(kernel, plan));
   const bool vector_is_reduced = plan.vector_index >= flat.output_index_count;
   double tiles = 1;
-  double output_values = 1;
   for (int i = 0; i < flat.output_index_count; ++i) {
     tiles *= CeilDiv(flat.indices[i].range, plan.unroll[i]);
-    output_values *= static_cast<double>(Values(plan, i));
   }
   const int v = plan.vector_index;
   CpuCost cost;
@@ -297,28 +326,7 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
     cost.epilogue += tiles * steps / InnermostSteps(kernel, plan) * kLoopCycles;
     if (vector_is_reduced) cost.epilogue += tiles * accumulators * (2.0 * plan.lanes + 8);
   }
-  double stores = 0;
-  for (const CpuKernel::Access& access : kernel.writes) {
-    stores += AccessLoads(kernel, plan, access, true);
-  }
-  double loads = 0;
-  for (const CpuKernel::Access& access : kernel.reads) {
-    if (!access.in_body) loads += AccessLoads(kernel, plan, access, false);
-  }
-  double tile = std::max(
-      output_values * per_value * kernel.epilogue_operations / kernel.machine.operations_per_cycle,
-      stores + loads / cpu::kLoadsPerCycle);
-  if (plan.lanes > 1) {
-    tile += output_values * kernel.epilogue_irregular[v] * plan.lanes * cpu::kLaneCycles;
-    if (kernel.epilogue_inside[v] < 1) {
-      const double crossed =
-          1.4 * static_cast<double>(plan.unroll[v]) / static_cast<double>(flat.indices[v].range);
-      const double inside = std::max(0.0, kernel.epilogue_inside[v] - crossed);
-      const double by_lane = output_values * plan.lanes * (kernel.epilogue_operations + 6);
-      tile = inside * tile + (1 - inside) * by_lane + 2;
-    }
-  }
-  cost.epilogue += tiles * (tile + kLoopCycles);
+  cost.epilogue += tiles * (ResultCycles(kernel, plan) + kLoopCycles);
   return cost;
 }
 
