@@ -3,6 +3,7 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/node_case.h"
 
@@ -17,7 +18,7 @@ TEST(NodeCases, ThatPassedBeforeStillPass) {
   int count = 0;
   while (std::getline(list, name)) {
     ++count;
-    const absl::Status status = RunNodeCase(std::string(kTestDataFolder) + "/" + name);
+    const absl::Status status = RunNodeCase(absl::StrCat(kTestDataFolder, "/", name));
     EXPECT_TRUE(status.ok()) << name << ": " << status;
   }
   EXPECT_GT(count, 0);
