@@ -23,5 +23,5 @@ git ls-files 'frontend/*.cc' 'tile/*.cc' 'hal/*.cc' 'backend_opencl/*.cc' 'bench
   done | awk -v n="$share" -v turn="$turn" 'NR % n == turn' >"$folder/sources.txt"
 [ -s "$folder/sources.txt" ] || { echo "lint.sh: no source is compiled in $build" >&2; exit 1; }
 echo "lint.sh: $(wc -l <"$folder/sources.txt") sources"
-xargs -P "$(nproc)" -n 4 "$tidy" -p "$folder" --quiet <"$folder/sources.txt" 2>"$folder/log" ||
+nice xargs -P "$(nproc)" -n 4 "$tidy" -p "$folder" --quiet <"$folder/sources.txt" 2>"$folder/log" ||
   { grep -vE "warnings generated|^Suppressed|^Use -header" "$folder/log" >&2 || true; exit 1; }

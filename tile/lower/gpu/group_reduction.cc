@@ -110,7 +110,8 @@ StmtPtr GroupReduction::Loops(size_t level, bool checked) const {
   const int i = unrolling_.loops[level];
   const int64_t vector = context_.split(i).vector;
   const std::string name = absl::StrCat(context_.name(i), "_block");
-  const bool is_partial = unrolling_.turns > 1 && static_cast<int>(level) == unrolling_.from - 1;
+  const bool is_partial =
+      unrolling_.iterations > 1 && static_cast<int>(level) == unrolling_.from - 1;
   const std::string iteration = absl::StrCat(context_.name(i), "_turn");
   ExprPtr block = context_.Var(name);
   if (is_partial) block = loop::Add(block, context_.Var(iteration));
@@ -119,11 +120,11 @@ StmtPtr GroupReduction::Loops(size_t level, bool checked) const {
   StmtPtr body = Loops(level + 1, checked);
   context_.SetOwn(i, context_.Number(0));
   if (is_partial) {
-    body = loop::MakeFor(iteration, context_.Number(0), context_.Number(unrolling_.turns),
+    body = loop::MakeFor(iteration, context_.Number(0), context_.Number(unrolling_.iterations),
                          std::move(body), 1, true);
   }
   return loop::MakeFor(name, context_.Number(0), context_.Number(context_.split(i).blocks),
-                       std::move(body), is_partial ? unrolling_.turns : 1,
+                       std::move(body), is_partial ? unrolling_.iterations : 1,
                        static_cast<int>(level) >= unrolling_.from);
 }
 

@@ -93,7 +93,7 @@ class StageLowerer {
     const bool holds = std::any_of(stage_.held_reads.begin(), stage_.held_reads.end(),
                                    [&](int held) { return held >= 0; }) ||
                        stage_.held_result >= 0;
-    const int64_t iterations = stage_.Turns(plan_.row_threads);
+    const int64_t iterations = stage_.Iterations(plan_.row_threads);
     std::vector<StmtPtr> statements;
     iteration_ = stages_.Var("turn");
     if (full > 0) {
@@ -137,13 +137,13 @@ class StageLowerer {
 
   ExprPtr HeldAt(int number) const {
     const plan::HeldValue& value = plan_.held[number];
-    if (value.turns == 0) return loop::Var(HeldName(number), {value.type, 1});
+    if (value.iterations == 0) return loop::Var(HeldName(number), {value.type, 1});
     return loop::LoadFrom(HeldName(number), value.type, iteration_, value.lanes);
   }
 
   StmtPtr Hold(int number, ExprPtr vector) const {
     const plan::HeldValue& value = plan_.held[number];
-    if (value.turns == 0) return loop::MakeAssign(HeldName(number), std::move(vector));
+    if (value.iterations == 0) return loop::MakeAssign(HeldName(number), std::move(vector));
     return loop::MakeStore(HeldName(number), value.type, iteration_,
                            loop::Splat(std::move(vector), value.lanes));
   }
@@ -297,8 +297,8 @@ std::vector<StmtPtr> DeclareHeld(const plan::RowGroupPlan& plan) {
   for (size_t h = 0; h < plan.held.size(); ++h) {
     const plan::HeldValue& held = plan.held[h];
     const std::string name = HeldName(static_cast<int>(h));
-    if (held.turns > 0) {
-      statements.push_back(loop::MakeArray({held.type, held.lanes}, name, held.turns));
+    if (held.iterations > 0) {
+      statements.push_back(loop::MakeArray({held.type, held.lanes}, name, held.iterations));
     } else {
       const ExprPtr zero = IsFloat(held.type) ? loop::Float(0, held.type) : loop::Int(0, held.type);
       statements.push_back(loop::MakeDeclare({held.type, 1}, name, zero, true));

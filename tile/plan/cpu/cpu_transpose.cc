@@ -50,7 +50,7 @@ int Lanes(const CpuKernel& kernel, int v, int row) {
 
 // The index along which most of what is read lies, where that is not `v`; -1: none.
 int RowOfReads(const CpuKernel& kernel, int v) {
-  double turned = 0;
+  double transposed = 0;
   double all = 0;
   double most = 0;
   int row = -1;
@@ -59,13 +59,13 @@ int RowOfReads(const CpuKernel& kernel, int v) {
     all += bytes;
     const int along = IndexOfNeighbours(kernel, read);
     if (along < 0 || along == v || read.strides[v] == 0 || read.irregular[v]) continue;
-    turned += bytes;
+    transposed += bytes;
     if (bytes > most) {
       most = bytes;
       row = along;
     }
   }
-  return 2 * turned > all ? row : -1;
+  return 2 * transposed > all ? row : -1;
 }
 
 CpuCost CostOf(const CpuKernel& kernel, const CpuPlan& plan) {

@@ -11,8 +11,8 @@
 
 namespace tartan::plan {
 
-// Tiles of squares that are loaded along one index, turned in registers and stored along the other;
-// nothing where the kernel does not mostly read that way.
+// Tiles of squares that are loaded along one index, transposed in registers and stored along the
+// other; nothing where the kernel does not mostly read that way.
 std::optional<PlannedKernel> TransposePlan(const poly::FlatContraction& flat,
                                            const HardwareSettings& settings);
 

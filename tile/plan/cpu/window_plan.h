@@ -10,7 +10,7 @@
 
 namespace tartan::plan {
 
-// The points written out one after the other, in vectors along the outputs' neighbours; edges are
+// The points unrolled one after the other, in vectors along the outputs' neighbours; edges are
 // masks. Nothing where reads are not along vectors, or the kernel multiplies two tensors: its
 // operands want to stay in registers.
 std::optional<PlannedKernel> WindowPlan(const poly::FlatContraction& merged,

@@ -78,10 +78,11 @@ Unrolling GpuPlan::Unroll(const poly::FlatContraction& flat) const {
   for (int l = 0; l < unrolling.from; ++l) unrolling.rounds *= splits[unrolling.loops[l]].blocks;
   if (unrolling.from == 0) return unrolling;
   const int64_t blocks = splits[unrolling.loops[unrolling.from - 1]].blocks;
-  for (int64_t turns = 2; turns < blocks; ++turns) {
-    if (blocks % turns == 0 && updates * turns <= kUnrolledUpdates) unrolling.turns = turns;
+  for (int64_t iterations = 2; iterations < blocks; ++iterations) {
+    if (blocks % iterations == 0 && updates * iterations <= kUnrolledUpdates)
+      unrolling.iterations = iterations;
   }
-  unrolling.rounds /= unrolling.turns;
+  unrolling.rounds /= unrolling.iterations;
   return unrolling;
 }
 

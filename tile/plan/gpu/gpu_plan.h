@@ -15,7 +15,8 @@
 namespace tartan::plan {
 
 // The values of an index within a tile: (block * threads + thread) * vector + lane, for as many
-// blocks as a work-item has registers (output indices) or turns of its inner loop (reduced ones).
+// blocks as a work-item has registers (output indices) or iterations of its inner loop (reduced
+// ones).
 struct IndexSplit {
   int64_t vector = 1;
   int64_t threads = 1;
@@ -64,11 +65,11 @@ struct GroupCost {
   bool operator==(const GroupCost&) const = default;
 };
 
-// Which of the loops over blocks of reduced indices are written out.
+// Which of the loops over blocks of reduced indices are unrolled.
 struct Unrolling {
   std::vector<int> loops;  // the reduced indices with several blocks, outermost first
   int from = 0;            // the loops from here on are unrolled,
-  int64_t turns = 1;       // and so many turns of the one around them
+  int64_t iterations = 1;  // and so many iterations of the one around them
   int64_t rounds = 1;      // of what is left
 };
 

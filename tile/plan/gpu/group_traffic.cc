@@ -15,7 +15,7 @@ double BankCycles(const std::vector<int64_t>& addresses, int64_t lanes) {
   const int64_t banks = std::max<int64_t>(32 / lanes, 1);
   std::array<std::array<int64_t, 32>, 32> units;
   std::array<int, 32> counts = {};
-  int most = static_cast<int>(lanes);  // a warp of vectors takes several turns
+  int most = static_cast<int>(lanes);  // a warp of vectors takes several accesses
   for (int64_t address : addresses) {
     const int64_t unit = address / lanes;
     const int64_t bank = ((unit % banks) + banks) % banks;
@@ -85,7 +85,7 @@ std::vector<int64_t> GroupTraffic::Addresses(const std::vector<int64_t>& strides
   return addresses;
 }
 
-// Positions of an access that a work-item reads: loops that are written out read each once.
+// Positions of an access that a work-item reads: loops that are unrolled read each once.
 double GroupTraffic::Positions(const GroupProblem::Access& access, bool in_step) const {
   poly::FlatAccess own;  // by the vector and the blocks of each index
   std::vector<int64_t> counts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the work-items of a group read and write, of memory and of local memory: instructions, bytes
-// and turns that a plan's accesses take.
+// and cycles that a plan's accesses take.
 #pragma once
 
 #include <array>

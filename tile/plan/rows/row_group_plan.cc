@@ -12,7 +12,7 @@ int64_t RowGroupStage::Elements() const {
   return elements;
 }
 
-int64_t RowGroupStage::Turns(int64_t row_threads) const {
+int64_t RowGroupStage::Iterations(int64_t row_threads) const {
   const int64_t vectors = Elements() / lanes;
   return (vectors + row_threads - 1) / row_threads;
 }
@@ -35,7 +35,7 @@ std::string RowGroupPlan::ToString() const {
   }
   for (const HeldValue& value : held) {
     if (!value.is_fetched) continue;
-    lines.push_back(absl::StrCat("  ", value.turns, " vectors of a tensor of ",
+    lines.push_back(absl::StrCat("  ", value.iterations, " vectors of a tensor of ",
                                  stages[value.stage].block.flat.name, " fetched first"));
   }
   return absl::StrJoin(lines, "\n");

@@ -11,11 +11,11 @@
 
 namespace tartan::plan {
 
-// A value that the work-items of a row have in registers: a vector of each of their turns.
+// A value that the work-items of a row have in registers: a vector of each of their iterations.
 struct HeldValue {
   DataType type = DataType::kFloat32;
   int lanes = 1;
-  int64_t turns = 0;  // 0: one element, the same in all work-items of the row
+  int64_t iterations = 0;  // 0: one element, the same in all work-items of the row
   // The stage whose result it is; or, fetched before the first stage, what an access of it reads.
   int stage = 0;
   bool is_fetched = false;
@@ -36,7 +36,7 @@ struct RowGroupStage {
   bool is_read_from_memory = true;  // by later stages
   int64_t Elements() const;
   // Vectors that each of so many work-items has of a row, the last of them perhaps of none.
-  int64_t Turns(int64_t row_threads) const;
+  int64_t Iterations(int64_t row_threads) const;
 };
 
 struct RowGroupPlan {

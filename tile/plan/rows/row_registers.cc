@@ -11,7 +11,7 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostTurns = 16;       // that are written out
+constexpr int64_t kMostIterations = 16;  // that are unrolled
 constexpr int64_t kResidentItems = 768;  // wanted on a compute unit
 
 // What a chain calls a tensor: kept for a block, or in memory.
@@ -65,7 +65,7 @@ struct Candidate {
   std::vector<std::pair<int, int>> reads;  // stages and their accesses
 
   int64_t words() const {
-    return std::max<int64_t>(held.turns, 1) * held.lanes *
+    return std::max<int64_t>(held.iterations, 1) * held.lanes *
            std::max<int64_t>(ByteWidth(held.type) / 4, 1);
   }
   // In registers between a stage and the next.
@@ -103,7 +103,7 @@ class Holder {
     std::stable_sort(candidates_.begin(), candidates_.end(),
                      [](const Candidate& a, const Candidate& b) { return a.Gain() > b.Gain(); });
     for (Candidate& candidate : candidates_) {
-      if (candidate.held.turns == 0 || Fits(candidate)) Hold(std::move(candidate));
+      if (candidate.held.iterations == 0 || Fits(candidate)) Hold(std::move(candidate));
     }
     for (size_t s = 0; s < plan_.stages.size(); ++s) SetStores(static_cast<int>(s));
   }
@@ -124,13 +124,15 @@ class Holder {
     return results;
   }
 
-  int64_t Turns(const RowGroupStage& stage) const { return stage.Turns(plan_.row_threads); }
+  int64_t Iterations(const RowGroupStage& stage) const {
+    return stage.Iterations(plan_.row_threads);
+  }
 
   // Every element of a row is met, and where it can be read as `lanes` neighbours.
   bool CanHoldElements(const RowGroupStage& stage, const Place& place) const {
     if (!stage.block.flat.constraints.empty() || place.elements.empty()) return false;
     if (stage.lanes > 1 && place.elements.back().second != 1) return false;
-    return Turns(stage) <= kMostTurns;
+    return Iterations(stage) <= kMostIterations;
   }
 
   void AddResult(int s) {
@@ -146,7 +148,7 @@ class Holder {
     if (!flat.is_reduction() && !stage.inner.empty()) {
       if (!CanHoldElements(stage, candidate.place)) return;
       candidate.held.lanes = stage.lanes;
-      candidate.held.turns = Turns(stage);
+      candidate.held.iterations = Iterations(stage);
       candidate.elements = stage.Elements();
     } else {
       candidate.place.elements.clear();
@@ -167,7 +169,7 @@ class Holder {
       if (!read.place.IsUniform()) {
         if (!CanHoldElements(stage, read.place)) continue;
         read.held.lanes = stage.lanes;
-        read.held.turns = Turns(stage);
+        read.held.iterations = Iterations(stage);
         read.elements = stage.Elements();
       } else {
         read.place.elements.clear();
@@ -179,7 +181,7 @@ class Holder {
   void AddRead(int s, int access, DataType type, Candidate read) {
     for (Candidate& known : candidates_) {
       if (known.source != read.source || known.place != read.place ||
-          known.held.lanes != read.held.lanes || known.held.turns != read.held.turns ||
+          known.held.lanes != read.held.lanes || known.held.iterations != read.held.iterations ||
           known.elements != read.elements) {
         continue;
       }
@@ -187,7 +189,7 @@ class Holder {
       return;
     }
     // What the chain makes is not there at the start, and single elements are read quickly.
-    if (read.held.turns == 0 || IsMade(read.source)) return;
+    if (read.held.iterations == 0 || IsMade(read.source)) return;
     read.held.type = type;
     read.held.is_fetched = true;
     read.held.stage = s;

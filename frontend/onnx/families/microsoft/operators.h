@@ -16,7 +16,12 @@ inline constexpr absl::string_view kMicrosoftDomain = "com.microsoft";
 
 constexpr OperatorRow MicrosoftRow(absl::string_view name, Arity arity, Handler handler,
                                    uint32_t host_operands = 0) {
-  return {name, 1, arity, handler, nullptr, nullptr, host_operands, kMicrosoftDomain};
+  return {.name = name,
+          .since_version = 1,
+          .arity = arity,
+          .handler = handler,
+          .host_operands = host_operands,
+          .domain = kMicrosoftDomain};
 }
 
 // Unimplemented for an attribute that is not 0, or an operand that is there.

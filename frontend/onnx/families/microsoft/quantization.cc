@@ -174,7 +174,12 @@ Outputs DynamicQuantizeMatMul(NodeContext& context) {
 }
 
 constexpr OperatorRow Row(absl::string_view name, Arity arity, Handler handler) {
-  return {name, 1, arity, handler, nullptr, nullptr, 0, kDomain};
+  return {.name = name,
+          .since_version = 1,
+          .arity = arity,
+          .handler = handler,
+          .host_operands = 0,
+          .domain = kDomain};
 }
 
 constexpr OperatorRow kOperators[] = {

@@ -330,7 +330,12 @@ Outputs MatMulNBits(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"BiasAdd", 1, {3, 3}, nullptr, kBiasAdd, nullptr, 0, kMicrosoftDomain},
+    {.name = "BiasAdd",
+     .since_version = 1,
+     .arity = {3, 3},
+     .tile = kBiasAdd,
+     .host_operands = 0,
+     .domain = kMicrosoftDomain},
     MicrosoftRow("BiasGelu", {2, 2}, Gelu),
     MicrosoftRow("BiasSplitGelu", {2, 2}, BiasSplitGelu),
     MicrosoftRow("EmbedLayerNormalization", {1, 9}, EmbedLayerNormalization),

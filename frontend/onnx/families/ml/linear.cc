@@ -92,7 +92,12 @@ Values LinearClassifier(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     ValueRow("LinearClassifier", 1, {1, 1}, LinearClassifier, 0, kDomain),
-    {"LinearRegressor", 1, {1, 1}, LinearRegressor, nullptr, nullptr, 0, kDomain},
+    {.name = "LinearRegressor",
+     .since_version = 1,
+     .arity = {1, 1},
+     .handler = LinearRegressor,
+     .host_operands = 0,
+     .domain = kDomain},
 };
 
 }  // namespace

@@ -341,7 +341,12 @@ Values SvmClassifier(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     ValueRow("SVMClassifier", 1, {1, 1}, SvmClassifier, 0, kDomain),
-    {"SVMRegressor", 1, {1, 1}, SvmRegressor, nullptr, nullptr, 0, kDomain},
+    {.name = "SVMRegressor",
+     .since_version = 1,
+     .arity = {1, 1},
+     .handler = SvmRegressor,
+     .host_operands = 0,
+     .domain = kDomain},
 };
 
 }  // namespace

@@ -304,9 +304,19 @@ Values TreeEnsembleClassifier(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"TreeEnsemble", 5, {1, 1}, TreeEnsembleOperator, nullptr, nullptr, 0, kDomain},
+    {.name = "TreeEnsemble",
+     .since_version = 5,
+     .arity = {1, 1},
+     .handler = TreeEnsembleOperator,
+     .host_operands = 0,
+     .domain = kDomain},
     ValueRow("TreeEnsembleClassifier", 1, {1, 1}, TreeEnsembleClassifier, 0, kDomain),
-    {"TreeEnsembleRegressor", 1, {1, 1}, TreeEnsembleRegressor, nullptr, nullptr, 0, kDomain},
+    {.name = "TreeEnsembleRegressor",
+     .since_version = 1,
+     .arity = {1, 1},
+     .handler = TreeEnsembleRegressor,
+     .host_operands = 0,
+     .domain = kDomain},
 };
 
 }  // namespace

@@ -102,7 +102,7 @@ constexpr OperatorRow kOperators[] = {
     {"LeakyRelu", 1, {1, 1}, LeakyRelu},
     TileRow("Mish", 18, 1,
             "function (X) -> (Y) { Y = X * tanh(max(X, 0) + log1p(exp(-abs(X)))); }"),
-    {"PRelu", 1, {2, 2}, nullptr, kPRelu, SlopePerChannel},
+    {.name = "PRelu", .since_version = 1, .arity = {2, 2}, .tile = kPRelu, .lift = SlopePerChannel},
     TileRow("PRelu", 7, 2, kPRelu),
     TileRow("Relu", 1, 1, kRelu),
     {"Selu", 1, {1, 1}, Selu},

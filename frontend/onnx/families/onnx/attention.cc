@@ -239,7 +239,12 @@ Outputs TensorScatter(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     {"Attention", 23, {3, 7}, Attention},
-    {"FlexAttention", 1, {3, 3}, FlexAttention, nullptr, nullptr, 0, "ai.onnx.preview"},
+    {.name = "FlexAttention",
+     .since_version = 1,
+     .arity = {3, 3},
+     .handler = FlexAttention,
+     .host_operands = 0,
+     .domain = "ai.onnx.preview"},
     {"RotaryEmbedding", 23, {3, 4}, RotaryEmbedding},
     {"TensorScatter", 24, {2, 3}, TensorScatter},
 };

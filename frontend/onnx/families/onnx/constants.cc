@@ -117,7 +117,11 @@ constexpr OperatorRow kOperators[] = {
     ValueRow("Constant", 1, {0, 0}, Constant),
     ValueRow("ConstantOfShape", 9, {1, 1}, ConstantOfShape, HostOperands(0)),
     {"EyeLike", 9, {1, 1}, EyeLike},
-    {"Range", 11, {3, 3}, Range, nullptr, nullptr, HostOperands(0, 1, 2)},
+    {.name = "Range",
+     .since_version = 11,
+     .arity = {3, 3},
+     .handler = Range,
+     .host_operands = HostOperands(0, 1, 2)},
     Reading({"Shape", 1, {1, 1}, Shape}),
     Reading({"Size", 1, {1, 1}, Size}),
 };

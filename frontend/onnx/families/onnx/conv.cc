@@ -157,7 +157,11 @@ Outputs Col2Im(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"Col2Im", 18, {3, 3}, Col2Im, nullptr, nullptr, HostOperands(1, 2)},
+    {.name = "Col2Im",
+     .since_version = 18,
+     .arity = {3, 3},
+     .handler = Col2Im,
+     .host_operands = HostOperands(1, 2)},
     {"Conv", 1, {2, 3}, Conv},
     {"ConvTranspose", 1, {2, 3}, ConvTranspose},
 };

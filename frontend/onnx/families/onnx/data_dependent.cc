@@ -221,7 +221,11 @@ absl::StatusOr<std::vector<Value>> Unique(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"NonMaxSuppression", 10, {2, 5}, NonMaxSuppression, nullptr, nullptr, HostOperands(2, 3, 4)},
+    {.name = "NonMaxSuppression",
+     .since_version = 10,
+     .arity = {2, 5},
+     .handler = NonMaxSuppression,
+     .host_operands = HostOperands(2, 3, 4)},
     ValueRow("Unique", 11, {1, 1}, Unique),
 };
 

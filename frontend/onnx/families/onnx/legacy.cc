@@ -153,7 +153,11 @@ Outputs Upsample(NodeContext& context) {
 constexpr OperatorRow kOperators[] = {
     {"Affine", 1, {1, 1}, Affine},
     {"Crop", 1, {1, 1}, Crop},
-    {"DynamicSlice", 1, {3, 4}, DynamicSlice, nullptr, nullptr, HostOperands(1, 2, 3)},
+    {.name = "DynamicSlice",
+     .since_version = 1,
+     .arity = {3, 4},
+     .handler = DynamicSlice,
+     .host_operands = HostOperands(1, 2, 3)},
     {"GivenTensorFill", 1, {0, 1}, GivenTensorFill},
     {"ImageScaler", 1, {1, 1}, ImageScaler},
     {"MeanVarianceNormalization", 1, {1, 1}, MeanVarianceNormalization},

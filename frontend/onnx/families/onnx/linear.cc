@@ -192,7 +192,12 @@ Outputs Det(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     {"Det", 11, {1, 1}, Det},
-    {"FusedMatMul", 1, {2, 2}, FusedMatMul, nullptr, nullptr, 0, "com.microsoft"},
+    {.name = "FusedMatMul",
+     .since_version = 1,
+     .arity = {2, 2},
+     .handler = FusedMatMul,
+     .host_operands = 0,
+     .domain = "com.microsoft"},
     {"Gemm", 1, {2, 3}, Gemm},
     {"MatMul", 1, {2, 2}, MatMul},
 };

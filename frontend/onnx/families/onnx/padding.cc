@@ -213,10 +213,18 @@ Outputs SpaceToDepth(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"CenterCropPad", 18, {2, 2}, CenterCropPad, nullptr, nullptr, HostOperands(1)},
+    {.name = "CenterCropPad",
+     .since_version = 18,
+     .arity = {2, 2},
+     .handler = CenterCropPad,
+     .host_operands = HostOperands(1)},
     Moving({"DepthToSpace", 1, {1, 1}, DepthToSpace}),
-    {"Pad", 1, {1, 1}, Pad, nullptr, PadsToOperands},
-    Moving({"Pad", 11, {2, 4}, Pad, nullptr, nullptr, HostOperands(1, 3)}),
+    {.name = "Pad", .since_version = 1, .arity = {1, 1}, .handler = Pad, .lift = PadsToOperands},
+    Moving({.name = "Pad",
+            .since_version = 11,
+            .arity = {2, 4},
+            .handler = Pad,
+            .host_operands = HostOperands(1, 3)}),
     Moving({"SpaceToDepth", 1, {1, 1}, SpaceToDepth}),
 };
 

@@ -262,7 +262,11 @@ constexpr OperatorRow kOperators[] = {
     {"GlobalMaxPool", 1, {1, 1}, GlobalMaxPool},
     {"LpPool", 1, {1, 1}, LpPool},
     {"MaxPool", 1, {1, 1}, MaxPool},
-    {"MaxUnpool", 9, {2, 3}, MaxUnpool, nullptr, nullptr, HostOperands(2)},
+    {.name = "MaxUnpool",
+     .since_version = 9,
+     .arity = {2, 3},
+     .handler = MaxUnpool,
+     .host_operands = HostOperands(2)},
 };
 
 }  // namespace

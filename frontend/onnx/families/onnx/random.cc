@@ -279,7 +279,11 @@ Outputs Dropout(NodeContext& context) {
 
 constexpr OperatorRow kOperators[] = {
     {"Bernoulli", 15, {1, 1}, Bernoulli},
-    {"Dropout", 1, {1, 3}, Dropout, nullptr, nullptr, HostOperands(2)},
+    {.name = "Dropout",
+     .since_version = 1,
+     .arity = {1, 3},
+     .handler = Dropout,
+     .host_operands = HostOperands(2)},
     {"Multinomial", 7, {1, 1}, Multinomial},
     {"RandomNormal", 1, {0, 0}, RandomNormal},
     {"RandomNormalLike", 1, {1, 1}, RandomNormal},

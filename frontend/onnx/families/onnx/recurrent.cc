@@ -308,7 +308,12 @@ Outputs DynamicQuantizeLstm(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"DynamicQuantizeLSTM", 1, {3, 12}, DynamicQuantizeLstm, nullptr, nullptr, 0, "com.microsoft"},
+    {.name = "DynamicQuantizeLSTM",
+     .since_version = 1,
+     .arity = {3, 12},
+     .handler = DynamicQuantizeLstm,
+     .host_operands = 0,
+     .domain = "com.microsoft"},
     {"GRU", 1, {3, 6}, Gru},
     {"LSTM", 1, {3, 8}, Lstm},
     {"RNN", 1, {3, 6}, Rnn},

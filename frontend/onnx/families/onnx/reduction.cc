@@ -192,14 +192,26 @@ constexpr OperatorRow ByAttribute(absl::string_view name, Handler handler) {
   return {name, 1, {1, 1}, handler, nullptr, AxesToOperand};
 }
 constexpr OperatorRow ByOperand(absl::string_view name, int since_version, Handler handler) {
-  return {name, since_version, {1, 2}, handler, nullptr, nullptr, HostOperands(1)};
+  return {.name = name,
+          .since_version = since_version,
+          .arity = {1, 2},
+          .handler = handler,
+          .host_operands = HostOperands(1)};
 }
 
 constexpr OperatorRow kOperators[] = {
     {"ArgMax", 1, {1, 1}, ArgMax},
     {"ArgMin", 1, {1, 1}, ArgMin},
-    {"CumProd", 26, {2, 2}, CumProd, nullptr, nullptr, HostOperands(1)},
-    {"CumSum", 11, {2, 2}, CumSum, nullptr, nullptr, HostOperands(1)},
+    {.name = "CumProd",
+     .since_version = 26,
+     .arity = {2, 2},
+     .handler = CumProd,
+     .host_operands = HostOperands(1)},
+    {.name = "CumSum",
+     .since_version = 11,
+     .arity = {2, 2},
+     .handler = CumSum,
+     .host_operands = HostOperands(1)},
     ByAttribute("ReduceL1", ReduceBy<kL1>),
     ByOperand("ReduceL1", 18, ReduceBy<kL1>),
     ByAttribute("ReduceL2", ReduceBy<kL2>),

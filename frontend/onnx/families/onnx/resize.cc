@@ -274,10 +274,22 @@ Outputs Upsample(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"Resize", 10, {2, 2}, Upsample, nullptr, nullptr, HostOperands(1)},
-    {"Resize", 11, {1, 4}, Resize, nullptr, nullptr, HostOperands(1, 2, 3)},
+    {.name = "Resize",
+     .since_version = 10,
+     .arity = {2, 2},
+     .handler = Upsample,
+     .host_operands = HostOperands(1)},
+    {.name = "Resize",
+     .since_version = 11,
+     .arity = {1, 4},
+     .handler = Resize,
+     .host_operands = HostOperands(1, 2, 3)},
     {"Upsample", 7, {1, 1}, Upsample},
-    {"Upsample", 9, {2, 2}, Upsample, nullptr, nullptr, HostOperands(1)},
+    {.name = "Upsample",
+     .since_version = 9,
+     .arity = {2, 2},
+     .handler = Upsample,
+     .host_operands = HostOperands(1)},
 };
 
 }  // namespace

@@ -289,7 +289,11 @@ Outputs DeformConv(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"AffineGrid", 20, {2, 2}, AffineGrid, nullptr, nullptr, HostOperands(1)},
+    {.name = "AffineGrid",
+     .since_version = 20,
+     .arity = {2, 2},
+     .handler = AffineGrid,
+     .host_operands = HostOperands(1)},
     {"DeformConv", 19, {3, 5}, DeformConv},
     {"GridSample", 16, {2, 2}, GridSample},
 };

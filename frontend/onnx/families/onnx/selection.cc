@@ -140,10 +140,22 @@ Outputs Trilu(NodeContext& context) {
 constexpr OperatorRow kOperators[] = {
     Moving({"Compress", 9, {2, 2}, Compress}),
     {"NonZero", 9, {1, 1}, NonZero},
-    {"OneHot", 9, {3, 3}, OneHot, nullptr, nullptr, HostOperands(1)},
-    {"TopK", 1, {1, 1}, TopK, nullptr, KToOperand},
-    {"TopK", 10, {2, 2}, TopK, nullptr, nullptr, HostOperands(1)},
-    {"Trilu", 14, {1, 2}, Trilu, nullptr, nullptr, HostOperands(1)},
+    {.name = "OneHot",
+     .since_version = 9,
+     .arity = {3, 3},
+     .handler = OneHot,
+     .host_operands = HostOperands(1)},
+    {.name = "TopK", .since_version = 1, .arity = {1, 1}, .handler = TopK, .lift = KToOperand},
+    {.name = "TopK",
+     .since_version = 10,
+     .arity = {2, 2},
+     .handler = TopK,
+     .host_operands = HostOperands(1)},
+    {.name = "Trilu",
+     .since_version = 14,
+     .arity = {1, 2},
+     .handler = Trilu,
+     .host_operands = HostOperands(1)},
 };
 
 }  // namespace

@@ -370,8 +370,16 @@ Outputs Stft(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"DFT", 17, {1, 3}, Dft, nullptr, nullptr, HostOperands(1, 2)},
-    {"STFT", 17, {2, 4}, Stft, nullptr, nullptr, HostOperands(1, 3)},
+    {.name = "DFT",
+     .since_version = 17,
+     .arity = {1, 3},
+     .handler = Dft,
+     .host_operands = HostOperands(1, 2)},
+    {.name = "STFT",
+     .since_version = 17,
+     .arity = {2, 4},
+     .handler = Stft,
+     .host_operands = HostOperands(1, 3)},
 };
 
 }  // namespace

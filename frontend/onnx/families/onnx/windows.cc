@@ -95,10 +95,26 @@ Outputs MelWeightMatrix(NodeContext& context) {
 }
 
 constexpr OperatorRow kOperators[] = {
-    {"BlackmanWindow", 17, {1, 1}, BlackmanWindow, nullptr, nullptr, HostOperands(0)},
-    {"HammingWindow", 17, {1, 1}, HammingWindow, nullptr, nullptr, HostOperands(0)},
-    {"HannWindow", 17, {1, 1}, HannWindow, nullptr, nullptr, HostOperands(0)},
-    {"MelWeightMatrix", 17, {5, 5}, MelWeightMatrix, nullptr, nullptr, HostOperands(0, 1, 2, 3, 4)},
+    {.name = "BlackmanWindow",
+     .since_version = 17,
+     .arity = {1, 1},
+     .handler = BlackmanWindow,
+     .host_operands = HostOperands(0)},
+    {.name = "HammingWindow",
+     .since_version = 17,
+     .arity = {1, 1},
+     .handler = HammingWindow,
+     .host_operands = HostOperands(0)},
+    {.name = "HannWindow",
+     .since_version = 17,
+     .arity = {1, 1},
+     .handler = HannWindow,
+     .host_operands = HostOperands(0)},
+    {.name = "MelWeightMatrix",
+     .since_version = 17,
+     .arity = {5, 5},
+     .handler = MelWeightMatrix,
+     .host_operands = HostOperands(0, 1, 2, 3, 4)},
 };
 
 }  // namespace
