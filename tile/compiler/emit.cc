@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/loop/rename.h"
 #include "tile/loop/simplify.h"
 #include "tile/loop/verify.h"
 #include "tile/lower/lower_kernel.h"
@@ -90,11 +91,8 @@ class Emitter {
     loop::Kernel kernel = loop::Simplify(lowered);
     hooks_.Dump("simplified", [&] { return loop::ToString(kernel); });
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("simplified", [&] { return loop::Verify(kernel); }));
-    loop::Kernel anonymous = kernel;
-    anonymous.name.clear();
-    anonymous.comments.clear();
-    const auto [it, is_new] =
-        numbers_.emplace(loop::ToString(anonymous), static_cast<int>(list_.kernels.size()));
+    const auto [it, is_new] = numbers_.emplace(loop::ToString(loop::WithoutNames(kernel)),
+                                               static_cast<int>(list_.kernels.size()));
     if (is_new) list_.kernels.push_back(std::move(kernel));
     return it->second;
   }

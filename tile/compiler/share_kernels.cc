@@ -93,10 +93,8 @@ Form FormOf(const loop::Kernel& kernel) {
     form.numbers.push_back(number);
     return loop::Var(absl::StrCat("#", loop::ToString(literal->type)), literal->type);
   });
-  loop::Kernel general = kernel;
-  general.name.clear();
-  general.comments.clear();
-  general.body = replacer(kernel.body);
+  loop::Kernel general = loop::WithoutNames(kernel);
+  general.body = replacer(general.body);
   form.text = loop::ToString(general);
   return form;
 }

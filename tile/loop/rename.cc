@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "tile/base/match.h"
+#include "tile/loop/build.h"
 #include "tile/loop/traverse.h"
 
 namespace tartan::loop {
@@ -36,6 +37,12 @@ class Renamer {
   std::unordered_map<const Expr*, ExprPtr> renamed_;
 };
 
+StmtPtr WithoutComments(const StmtPtr& stmt) {
+  if (std::holds_alternative<Comment>(stmt->node)) return MakeComment("");
+  return MapChildren(stmt, Overloaded{[](const StmtPtr& child) { return WithoutComments(child); },
+                                      [](const ExprPtr& child) { return child; }});
+}
+
 void Collect(const Stmt& stmt, std::set<std::string>* names) {
   if (const std::string* name = DeclaredName(stmt)) names->insert(*name);
   ForEachChild(stmt, Overloaded{[&](const StmtPtr& child) { Collect(*child, names); },
@@ -46,6 +53,13 @@ void Collect(const Stmt& stmt, std::set<std::string>* names) {
 
 StmtPtr Rename(const StmtPtr& stmt, const Renaming& renaming) {
   return stmt == nullptr ? nullptr : Renamer(renaming)(stmt);
+}
+
+Kernel WithoutNames(Kernel kernel) {
+  kernel.name.clear();
+  kernel.comments.clear();
+  kernel.body = kernel.body == nullptr ? nullptr : WithoutComments(kernel.body);
+  return kernel;
 }
 
 std::set<std::string> DeclaredNames(const StmtPtr& stmt) {

@@ -255,6 +255,21 @@ TEST(Compile, IsDeterministic) {
   }
 }
 
+TEST(Compile, WritesOneKernelForChainsThatDifferInNames) {
+  const auto list = Compile(
+      BindTestProgram({"Softmaxes",
+                       "function (A[M, N], B[M, N]) -> (P, Q) { "
+                       "X[m, 0 : M, 1] = >(A[m, n]); E = exp(A - X); S[m, 0 : M, 1] = +(E[m, n]); "
+                       "P = E / S; "
+                       "Y[m, 0 : M, 1] = >(B[m, n]); F = exp(B - Y); T[m, 0 : M, 1] = +(F[m, n]); "
+                       "Q = F / T; }",
+                       {{DataType::kFloat32, {16, 40}}, {DataType::kFloat32, {16, 40}}}}),
+      ForCpu());
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->steps.size(), 2u);
+  EXPECT_EQ(list->kernels.size(), 1u);
+}
+
 TEST(Compile, DoesWorkOnConstantsOnce) {
   ir::Program program =
       BindTestProgram({"Setup",
