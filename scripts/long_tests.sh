@@ -4,8 +4,8 @@
 # contractions against enumeration and against isl, 2,000 gradients against central differences, 300
 # plans for every test program, 10,000 chains of operations on 16-bit floats), then the whole suite
 # and all models on every OpenCL driver beside PoCL: Intel's for CPUs, which is installed for it, and
-# NVIDIA's where it is.
-# Usage: scripts/long_tests.sh [SEED] [random|intel|nvidia]...     (seed 1, all)
+# NVIDIA's where it is; then clang-tidy over all sources.
+# Usage: scripts/long_tests.sh [SEED] [random|intel|nvidia|lint]...     (seed 1, all)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/packages.sh
@@ -13,7 +13,7 @@ source scripts/packages.sh
 build=${TARTAN_BUILD:-build}
 export TARTAN_TEST_SEED=${1:-1}
 parts=("${@:2}")
-[ ${#parts[@]} -gt 0 ] || parts=(random intel nvidia)
+[ ${#parts[@]} -gt 0 ] || parts=(random intel nvidia lint)
 
 random_tests() {
   # program : test : how many
@@ -51,6 +51,10 @@ cmake -S . -B "$build" -G Ninja -DTARTAN_BUILD_TESTS=ON >/dev/null
 for part in "${parts[@]}"; do
   case $part in
     random) random_tests ;;
+    lint)
+      install_packages clang-tidy
+      scripts/lint.sh --tidy "$build"
+      ;;
     intel)
       if [ "$(uname -m)" = x86_64 ]; then suite_on "Intel's runtime" "$(scripts/intel_opencl.sh)"; fi
       ;;
@@ -61,6 +65,6 @@ for part in "${parts[@]}"; do
         echo "there is no driver of NVIDIA"
       fi
       ;;
-    *) fail "unknown: $part (random, intel or nvidia)" ;;
+    *) fail "unknown: $part (random, intel, nvidia or lint)" ;;
   esac
 done
