@@ -23,10 +23,11 @@ mkdir -p "$folder"
 # GCC's precompiled headers and the warnings that it alone knows are of no use here.
 sed -E -e 's/ -include [^ ]*cmake_pch\.hxx//; s/ -Winvalid-pch//; s/ -Wno-(maybe-uninitialized|dangling-reference)//' \
   -e 's/("command": ").*ccache /\1/' "$build/compile_commands.json" >"$folder/compile_commands.json"
-awk -v root="$PWD/" -v share="$share" -v turn="$(($(date +%s) / 86400 % share))" -F'"' '
-  $2 == "command" { command = $4 }
-  $2 == "file" && index($4, root) == 1 {
-    file = substr($4, length(root) + 1)
+awk -v root="$PWD/" -v share="$share" -v turn="$(($(date +%s) / 86400 % share))" '
+  sub(/^ *"command": "/, "") { command = $0; sub(/",?$/, "", command) }
+  sub(/^ *"file": "/, "") && index($0, root) == 1 {
+    file = substr($0, length(root) + 1)
+    sub(/",?$/, "", file)
     if (file ~ /^(frontend|tile|hal|backend_opencl|bench)\/.*\.cc$/ && n++ % share == turn) print file "\t" command
   }' "$folder/compile_commands.json" >"$folder/sources.txt"
 [ -s "$folder/sources.txt" ] || {

@@ -82,7 +82,7 @@ absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorN
     options.outputs.push_back(static_cast<int>(result));
     call.arguments.push_back(gradients[result]);
   }
-  const absl::string_view what = node->name.empty() ? "a function" : node->name;
+  const std::string what = node->name.empty() ? "a function" : node->name;
   absl::StatusOr<ir::Program> program = autodiff::Gradient(forward, wrt, options);
   if (!program.ok()) {
     return absl::Status(program.status().code(),
