@@ -6,6 +6,7 @@
 # which another n-th each day.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/packages.sh
 tool=clang
 if [ "${1:-}" = --tidy ]; then
   tool=tidy
@@ -13,10 +14,8 @@ if [ "${1:-}" = --tidy ]; then
 fi
 build=${1:-build}
 share=${2:-1}
-[ -f "$build/compile_commands.json" ] || {
-  echo "lint.sh: $build has no compile_commands.json; configure it first" >&2
-  exit 1
-}
+[ -f "$build/compile_commands.json" ] ||
+  fail "$build has no compile_commands.json; configure it first"
 folder=$build/lint/$tool
 mkdir -p "$folder"
 
@@ -30,17 +29,13 @@ awk -v root="$PWD/" -v share="$share" -v turn="$(($(date +%s) / 86400 % share))"
     sub(/",?$/, "", file)
     if (file ~ /^(frontend|tile|hal|backend_opencl|bench)\/.*\.cc$/ && n++ % share == turn) print file "\t" command
   }' "$folder/compile_commands.json" >"$folder/sources.txt"
-[ -s "$folder/sources.txt" ] || {
-  echo "lint.sh: no source is compiled in $build" >&2
-  exit 1
-}
+[ -s "$folder/sources.txt" ] ||
+  fail "no source is compiled in $build"
 echo "lint.sh: $(wc -l <"$folder/sources.txt") sources"
 
 if [ "$tool" = tidy ]; then
-  tidy=$(command -v clang-tidy-14 || command -v clang-tidy) || {
-    echo "lint.sh: needs clang-tidy" >&2
-    exit 1
-  }
+  tidy=$(command -v clang-tidy-14 || command -v clang-tidy) ||
+    fail "needs clang-tidy"
   cut -f1 "$folder/sources.txt" | xargs -P "$(nproc)" -n 4 "$tidy" -p "$folder" --quiet 2>"$folder/log" || {
     grep -vE "warnings generated|^Suppressed|^Use -header" "$folder/log" >&2 || true
     exit 1

@@ -2,11 +2,13 @@
 #include "tile/plan/cpu/column_plan.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "tile/plan/cpu/block_layout.h"
 #include "tile/plan/cpu/compute_cost.h"
 #include "tile/plan/cpu/cpu_cost.h"
+#include "tile/plan/cpu/propose.h"
 
 namespace tartan::plan {
 namespace {
@@ -46,8 +48,7 @@ class ColumnPlanner {
     plan.block = BlockPlan{static_cast<int>(plan.order.size()) - 1, Rows(), kRows, {}};
     if (PrivateBytes(flat_, plan) > kMostPrivateBytes) return std::nullopt;
     const CpuCost cost = Cost(plan);
-    return PlannedKernel{
-        flat_, std::move(plan), {}, kernel_.machine.Microseconds(cost.total()), cost.ToString()};
+    return Propose(kernel_, std::move(plan), cost);
   }
 
  private:

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cut_tasks.h"
+#include "tile/plan/cpu/propose.h"
 #include "tile/plan/cpu/streamed_stores.h"
 
 namespace tartan::plan {
@@ -81,7 +83,7 @@ CpuCost CostOf(const CpuKernel& kernel, const CpuPlan& plan) {
   return cost;
 }
 
-std::optional<CpuPlan> FindPlan(const CpuKernel& kernel) {
+std::optional<PlannedKernel> Plan(const CpuKernel& kernel) {
   const poly::FlatContraction& flat = kernel.flat;
   if (flat.is_reduction() || HasChoices(kernel) || !flat.store_guard.empty() ||
       kernel.writes.size() != 1 || kernel.epilogue_operations > kMostOperations) {
@@ -108,8 +110,9 @@ std::optional<CpuPlan> FindPlan(const CpuKernel& kernel) {
     if (i != v && i != row) plan.order.push_back(i);
   }
   plan.order.insert(plan.order.end(), {v, row});
-  CutTasks(flat, kernel.machine.TaskCount(CostOf(kernel, plan).total()), &plan);
-  return plan;
+  const CpuCost cost = CostOf(kernel, plan);
+  CutTasks(flat, kernel.machine.TaskCount(cost.total()), &plan);
+  return Propose(kernel, std::move(plan), cost);
 }
 
 }  // namespace
@@ -129,12 +132,7 @@ bool IsTransposingTile(const CpuKernel& kernel, const CpuPlan& plan) {
 std::optional<PlannedKernel> TransposePlan(const poly::FlatContraction& flat,
                                            const HardwareSettings& settings) {
   if (flat.output_point_count() == 0) return std::nullopt;
-  const CpuKernel kernel(flat, settings);
-  std::optional<CpuPlan> plan = FindPlan(kernel);
-  if (!plan.has_value()) return std::nullopt;
-  const CpuCost cost = CostOf(kernel, *plan);
-  return PlannedKernel{
-      flat, *std::move(plan), {}, kernel.machine.Microseconds(cost.total()), cost.ToString()};
+  return Plan(CpuKernel(flat, settings));
 }
 
 }  // namespace tartan::plan

@@ -2,12 +2,14 @@
 #include "tile/plan/cpu/gather_plan.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "tile/base/match.h"
 #include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
 #include "tile/plan/cpu/cut_tasks.h"
+#include "tile/plan/cpu/propose.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
@@ -44,8 +46,7 @@ class GatherPlanner {
     plan.order.insert(plan.order.end(), {row, v});
     const CpuCost cost = Cost(plan);
     CutTasks(flat_, kernel_.machine.TaskCount(cost.total()), &plan);
-    return PlannedKernel{
-        flat_, std::move(plan), {}, kernel_.machine.Microseconds(cost.total()), cost.ToString()};
+    return Propose(kernel_, std::move(plan), cost);
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
 #include "tile/plan/cpu/cut_tasks.h"
+#include "tile/plan/cpu/propose.h"
 #include "tile/poly/unroll.h"
 
 namespace tartan::plan {
@@ -49,12 +50,8 @@ class WindowPlanner {
     UnrollDecided();
     plan_.masks_lanes = true;
     ChooseTasks();
-    PlannedKernel planned;
     const CpuCost cost = Cost();
-    planned.predicted_us = kernel_.machine.Microseconds(cost.total());
-    planned.cost = cost.ToString();
-    planned.plan = std::move(plan_);
-    planned.flat = flat_;
+    PlannedKernel planned = Propose(kernel_, std::move(plan_), cost);
     planned.is_unrolled = true;
     return planned;
   }

@@ -17,8 +17,6 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
-constexpr char kDomain[] = "com.microsoft";
-
 // Operand `i`, with its scale and zero point right behind it, as float32.
 std::string Real(FunctionText& text, int i) {
   const std::string x = Cast(text.Operand(i), DataType::kInt32);
@@ -173,25 +171,16 @@ Outputs DynamicQuantizeMatMul(NodeContext& context) {
   return ScaledProduct(text, "SCALE", b_scale, 4);
 }
 
-constexpr OperatorRow Row(absl::string_view name, Arity arity, Handler handler) {
-  return {.name = name,
-          .since_version = 1,
-          .arity = arity,
-          .handler = handler,
-          .host_operands = 0,
-          .domain = kDomain};
-}
-
 constexpr OperatorRow kOperators[] = {
-    Row("DynamicQuantizeMatMul", {3, 5}, DynamicQuantizeMatMul),
-    Row("MatMulIntegerToFloat", {4, 7}, MatMulIntegerToFloat),
-    Row("QLinearAdd", {7, 8}, QLinearAdd),
-    Row("QLinearAveragePool", {4, 5}, QLinearAveragePool),
-    Row("QLinearGlobalAveragePool", {4, 5}, QLinearGlobalAveragePool),
-    Row("QLinearLeakyRelu", {4, 5}, QLinearLeakyRelu),
-    Row("QLinearMul", {7, 8}, QLinearMul),
-    Row("QLinearSigmoid", {4, 5}, QLinearSigmoid),
-    Row("QLinearSoftmax", {4, 5}, QLinearSoftmax),
+    MicrosoftRow("DynamicQuantizeMatMul", {3, 5}, DynamicQuantizeMatMul),
+    MicrosoftRow("MatMulIntegerToFloat", {4, 7}, MatMulIntegerToFloat),
+    MicrosoftRow("QLinearAdd", {7, 8}, QLinearAdd),
+    MicrosoftRow("QLinearAveragePool", {4, 5}, QLinearAveragePool),
+    MicrosoftRow("QLinearGlobalAveragePool", {4, 5}, QLinearGlobalAveragePool),
+    MicrosoftRow("QLinearLeakyRelu", {4, 5}, QLinearLeakyRelu),
+    MicrosoftRow("QLinearMul", {7, 8}, QLinearMul),
+    MicrosoftRow("QLinearSigmoid", {4, 5}, QLinearSigmoid),
+    MicrosoftRow("QLinearSoftmax", {4, 5}, QLinearSoftmax),
 };
 
 }  // namespace

@@ -144,12 +144,7 @@ Outputs FeatureVectorizer(NodeContext& context) {
 }
 
 constexpr OperatorRow Row(absl::string_view name, Arity arity, Handler handler) {
-  return {.name = name,
-          .since_version = 1,
-          .arity = arity,
-          .handler = handler,
-          .host_operands = 0,
-          .domain = kDomain};
+  return {.name = name, .arity = arity, .handler = handler, .domain = kDomain};
 }
 
 constexpr OperatorRow kOperators[] = {

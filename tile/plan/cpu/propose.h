@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a planner of CPUs hands to select_plan.
+#pragma once
+
+#include "tile/plan/cpu/cpu_cost.h"
+#include "tile/plan/cpu/cpu_kernel.h"
+#include "tile/plan/kernel_plan.h"
+
+namespace tartan::plan {
+
+// The plan of the kernel as it is, nothing packed, with its cost in microseconds and in words.
+PlannedKernel Propose(const CpuKernel& kernel, CpuPlan plan, const CpuCost& cost);
+
+}  // namespace tartan::plan
