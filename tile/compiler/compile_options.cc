@@ -28,10 +28,11 @@ std::string Key(const HardwareSettings& settings) {
 }  // namespace
 
 std::string CompileOptions::Key() const {
-  const auto& [settings_, winograd_, wide, float64, disabled, plans] = *this;
+  const auto& [settings_, tier_, winograd_, wide, float64, disabled, plans] = *this;
   const std::string kept = plans == nullptr ? "" : plans->Serialize();
-  return absl::StrCat(compiler::Key(settings_), "\n", static_cast<int>(winograd_), wide, float64,
-                      "\n", absl::StrJoin(disabled, ","), "\n", kept.size(), ":", kept);
+  return absl::StrCat(compiler::Key(settings_), "\n", static_cast<int>(tier_), ",",
+                      static_cast<int>(winograd_), wide, float64, "\n",
+                      absl::StrJoin(disabled, ","), "\n", kept.size(), ":", kept);
 }
 
 bool CompileHooks::VerifiesPasses() {

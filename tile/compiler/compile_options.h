@@ -2,6 +2,7 @@
 // What a compilation depends on besides its program, and what watches it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
@@ -17,9 +18,16 @@
 
 namespace tartan::compiler {
 
+// For what sizes kernels are made.
+enum class Tier : uint8_t {
+  kExact,  // for one shape each: the quickest to run
+  kReady,  // sizes are arguments, so that one kernel serves many shapes: soon compiled
+};
+
 // Plain data. Equal options and equal programs make equal kernels.
 struct CompileOptions {
   HardwareSettings settings;
+  Tier tier = Tier::kExact;
   // Winograd's algorithm for 3x3 convolutions with unit stride, on CPU devices.
   plan::Winograd winograd = plan::Winograd::kSmallTiles;
   bool force_64bit_indices = false;
