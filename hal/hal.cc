@@ -71,6 +71,18 @@ absl::Status CheckSizes(const Launch& launch, const EntryPoint& kernel,
   return absl::OkStatus();
 }
 
+absl::Status CheckNumbers(const Launch& launch, const EntryPoint& kernel) {
+  if (launch.number_bytes == 8) return absl::OkStatus();
+  if (launch.number_bytes != 4) {
+    return Invalid(kernel.name, ": numbers of ", launch.number_bytes, " bytes, not 4 or 8");
+  }
+  for (int64_t number : launch.numbers) {
+    if (number == static_cast<int32_t>(number)) continue;
+    return Invalid(kernel.name, ": ", number, " does not fit into 4 bytes");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckLaunch(const Executable& executable, const Launch& launch,
                          const DevicePtr& device) {
   const int64_t count = static_cast<int64_t>(executable.entry_points().size());
@@ -79,10 +91,11 @@ absl::Status CheckLaunch(const Executable& executable, const Launch& launch,
   }
   const EntryPoint& kernel = executable.entry_points()[launch.entry_point];
   const int64_t arguments = static_cast<int64_t>(launch.arguments.size());
-  if (kernel.argument_count >= 0 && arguments != kernel.argument_count) {
-    return Invalid(kernel.name, ": ", arguments, " arguments for ", kernel.argument_count,
-                   " parameters");
+  const int64_t all = arguments + static_cast<int64_t>(launch.numbers.size());
+  if (kernel.argument_count >= 0 && all != kernel.argument_count) {
+    return Invalid(kernel.name, ": ", all, " arguments for ", kernel.argument_count, " parameters");
   }
+  TARTAN_RETURN_IF_ERROR(CheckNumbers(launch, kernel));
   for (int64_t i = 0; i < arguments; ++i) {
     TARTAN_RETURN_IF_ERROR(
         CheckBelongs(launch.arguments[i], device, absl::StrCat(kernel.name, ": argument ", i)));

@@ -105,6 +105,9 @@ using ExecutablePtr = std::shared_ptr<Executable>;
 struct Launch {
   int entry_point = 0;  // position in ExecutableSource::kernels
   std::vector<BufferPtr> arguments;
+  // Further arguments, after the buffers: integers of the width that the kernel declares.
+  std::vector<int64_t> numbers = {};
+  int number_bytes = 8;  // 4 or 8
   std::array<int64_t, 3> global_size = {1, 1, 1};  // work-items; multiples of local_size
   std::array<int64_t, 3> local_size = {1, 1, 1};
 };

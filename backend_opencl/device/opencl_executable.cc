@@ -24,6 +24,15 @@ absl::StatusOr<PreparedLaunch> Prepare(const OpenClExecutable& executable,
     error = CallCl(clSetKernelArg, prepared.kernel.get(), i, sizeof(memory), &memory);
     TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clSetKernelArg ", i, " of ", name)));
   }
+  for (size_t i = 0; i < launch.numbers.size(); ++i) {
+    const auto narrow = static_cast<int32_t>(launch.numbers[i]);
+    const size_t bytes = static_cast<size_t>(launch.number_bytes);
+    const void* number = bytes == sizeof(narrow) ? static_cast<const void*>(&narrow)
+                                                 : static_cast<const void*>(&launch.numbers[i]);
+    const auto position = static_cast<cl_uint>(launch.arguments.size() + i);
+    error = CallCl(clSetKernelArg, prepared.kernel.get(), position, bytes, number);
+    TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clSetKernelArg ", position, " of ", name)));
+  }
   std::copy(launch.global_size.begin(), launch.global_size.end(), prepared.global_size.begin());
   std::copy(launch.local_size.begin(), launch.local_size.end(), prepared.local_size.begin());
   return prepared;

@@ -35,10 +35,15 @@ class Writer {
       memory_[parameter.name] = Memory{MemorySpace::kGlobal, 1};
     }
     const std::string comments = std::exchange(text_, "");
+    is_sized_ = !kernel.sizes.empty();
     WriteScope(kernel.body);
     std::vector<std::string> parameters;
     for (const loop::Parameter& parameter : kernel.parameters) {
       parameters.push_back(WriteParameter(parameter));
+    }
+    for (const loop::Size& size : kernel.sizes) {
+      parameters.push_back(
+          absl::StrCat("const ", dialect_.type_name(Type{kernel.index_type, 1}), " ", size.name));
     }
     return absl::StrCat(comments, dialect_.kernel_qualifier, " ", dialect_.attributes(kernel),
                         "void ", kernel.name, "(", absl::StrJoin(parameters, ", "), ") {\n", text_,
@@ -152,6 +157,7 @@ class Writer {
 
   void WriteFor(const loop::For& loop) {
     if (loop.unroll && !dialect_.unroll.empty()) Line(dialect_.unroll);
+    if (!loop.unroll && is_sized_ && !dialect_.keep_loop.empty()) Line(dialect_.keep_loop);
     const std::string step =
         loop.step == 1 ? absl::StrCat("++", loop.name) : absl::StrCat(loop.name, " += ", loop.step);
     const Code begin = Print(loop.begin);
@@ -349,6 +355,8 @@ class Writer {
   std::string text_;
   bool hands_on_ = false;  // items read from memory what others of their group have written
   int depth_ = 0;
+  // Its loops are as long as sizes say: unrolled once more they would be long to compile.
+  bool is_sized_ = false;
   std::map<std::string, Memory> memory_;
   std::set<std::string> data_;  // variables whose value may come from memory
 };

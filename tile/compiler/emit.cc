@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/emit.h"
 
+#include <algorithm>
 #include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "tile/base/digest.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 #include "tile/loop/rename.h"
@@ -31,6 +33,7 @@ class Emitter {
         first_without_buffer_(schedule.first_added) {
     list_.name = values.name;
     lower_options_.force_64bit_indices = options.force_64bit_indices;
+    lower_options_.size_arguments = options.tier == Tier::kReady;
   }
 
   absl::StatusOr<KernelList> Run() {
@@ -84,17 +87,24 @@ class Emitter {
     return name;
   }
 
-  // Kernels that differ in name and comments only are one.
-  absl::StatusOr<int> AddKernel(const loop::Kernel& lowered) {
+  // Adds the launch of a kernel. Kernels that differ in name, comments and values of sizes only are
+  // one.
+  absl::Status AddLaunch(bool is_setup, const loop::Kernel& lowered, LaunchStep step) {
     hooks_.Dump("loops", [&] { return loop::ToString(lowered); });
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("loops", [&] { return loop::Verify(lowered); }));
     loop::Kernel kernel = loop::Simplify(lowered);
     hooks_.Dump("simplified", [&] { return loop::ToString(kernel); });
     TARTAN_RETURN_IF_ERROR(hooks_.Verify("simplified", [&] { return loop::Verify(kernel); }));
-    const auto [it, is_new] = numbers_.emplace(loop::ToString(loop::WithoutNames(kernel)),
-                                               static_cast<int>(list_.kernels.size()));
+    for (const loop::Size& size : kernel.sizes) step.sizes.push_back(size.value);
+    if (!kernel.sizes.empty()) std::copy_n(kernel.global_size, 3, step.global_size.begin());
+    const std::string text = loop::ToString(loop::WithoutNames(kernel));
+    const auto [it, is_new] = numbers_.emplace(text, static_cast<int>(list_.kernels.size()));
+    // A kernel of many programs is named by what it does.
+    if (options_.tier == Tier::kReady) kernel.name = absl::StrCat("ready_", Digest(text));
     if (is_new) list_.kernels.push_back(std::move(kernel));
-    return it->second;
+    step.kernel = it->second;
+    AddStep(is_setup, std::move(step));
+    return absl::OkStatus();
   }
 
   absl::Status Emit(const ScheduledStep& step) {
@@ -129,11 +139,9 @@ class Emitter {
                            : absl::StrCat("packed ", NameOf(launch.packed));
     step.flops = launch.flops;
     step.bytes = launch.bytes;
-    TARTAN_ASSIGN_OR_RETURN(
-        step.kernel,
-        AddKernel(lower::LowerKernel(flat, planned.plan, KernelName(flat.name), lower_options_)));
-    AddStep(scheduled.is_setup, std::move(step));
-    return absl::OkStatus();
+    return AddLaunch(scheduled.is_setup,
+                     lower::LowerKernel(flat, planned.plan, KernelName(flat.name), lower_options_),
+                     std::move(step));
   }
 
   absl::Status EmitChain(const ScheduledStep& scheduled, const PlannedChain& planned) {
@@ -158,9 +166,7 @@ class Emitter {
     }
     step.description = scheduled.description;
     for (const poly::RowKernel& kernel : chain.kernels) step.flops += Flops(kernel.flat);
-    TARTAN_ASSIGN_OR_RETURN(step.kernel, AddKernel(lowered.kernel));
-    AddStep(scheduled.is_setup, std::move(step));
-    return absl::OkStatus();
+    return AddLaunch(scheduled.is_setup, lowered.kernel, std::move(step));
   }
 
   absl::Status EmitSpecial(const ScheduledStep& scheduled, ValueId id) {
@@ -188,8 +194,7 @@ class Emitter {
       for (int buffer : launch.buffers) step.buffers.push_back(buffers[buffer]);
       step.description = absl::StrCat(Name(special.kind), " ", scheduled.description);
       step.bytes = bytes;
-      TARTAN_ASSIGN_OR_RETURN(step.kernel, AddKernel(launch.kernel));
-      AddStep(scheduled.is_setup, std::move(step));
+      TARTAN_RETURN_IF_ERROR(AddLaunch(scheduled.is_setup, launch.kernel, std::move(step)));
     }
     return absl::OkStatus();
   }

@@ -58,6 +58,7 @@ absl::Status Analyze(Compilation* c) {
 }
 
 absl::Status SelectWinogradConvolutions(Compilation* c) {
+  if (c->options.tier == Tier::kReady) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(c->algorithms,
                           SelectWinograd(c->program, c->spaces, c->is_constant, c->options));
   return absl::OkStatus();
@@ -81,6 +82,7 @@ absl::Status PadInputs(Compilation* c) {
 }
 
 absl::Status SelectNarrowProducts(Compilation* c) {
+  if (c->options.tier == Tier::kReady) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(
       Algorithms packed, SelectPackedProducts(c->program, c->spaces, c->grouping.held, c->options));
   for (const auto& [root, algorithm] : packed) {
@@ -95,7 +97,8 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   PartitionOptions options;
   options.grouping = c->grouping;
   options.grouping.fuse = c->options.Runs("fuse");
-  options.chain_rows = options.grouping.fuse && c->options.Runs("chain-rows");
+  options.chain_rows =
+      options.grouping.fuse && c->options.tier == Tier::kExact && c->options.Runs("chain-rows");
   TARTAN_ASSIGN_OR_RETURN(
       c->partition, PartitionProgram(c->program, c->spaces, c->is_constant, c->algorithms, options,
                                      c->options.settings));
@@ -117,7 +120,7 @@ absl::Status WriteKernels(Compilation* c) {
 }
 
 absl::Status ShareEqualKernels(Compilation* c) {
-  ShareKernels(&c->list);
+  if (c->options.tier == Tier::kExact) ShareKernels(&c->list);
   return absl::OkStatus();
 }
 

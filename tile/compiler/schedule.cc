@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
+#include "tile/plan/ready_plan.h"
 #include "tile/plan/select_plan.h"
 #include "tile/poly/build_kernel.h"
 
@@ -113,7 +114,8 @@ void Scheduler::AddKernel(const poly::FlatContraction& flat, std::string descrip
   std::vector<bool> is_constant;
   for (const poly::Tensor& tensor : flat.tensors) is_constant.push_back(IsConstant(tensor.value));
   plan::PlannedKernel planned =
-      hooks_.planner ? hooks_.planner(flat, is_constant)
+      hooks_.planner                  ? hooks_.planner(flat, is_constant)
+      : options_.tier == Tier::kReady ? plan::PlanReady(flat, options_.settings, is_constant)
       : options_.tuned != nullptr
           ? plan::PlanKernel(flat, options_.settings, is_constant, *options_.tuned)
           : plan::PlanKernel(flat, options_.settings, is_constant);
@@ -146,7 +148,9 @@ ValueId Scheduler::AddOperand(const plan::PackedOperand& packed) {
     is_constant.push_back(IsConstant(tensor.value));
   }
   PlannedLaunch launch;
-  launch.planned = plan::PlanKernel(packed.copy, options_.settings, is_constant);
+  launch.planned = options_.tier == Tier::kReady
+                       ? plan::PlanReady(packed.copy, options_.settings, is_constant)
+                       : plan::PlanKernel(packed.copy, options_.settings, is_constant);
   const bool is_setup = AreConstant(flat.tensors);
   const ValueId value = AddValue(flat.name, flat.outputs.front().shape, is_setup);
   launch.outputs = {value};

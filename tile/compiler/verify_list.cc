@@ -41,6 +41,10 @@ class Verifier {
                                               kernel.parameters.size(), " parameters, not ",
                                               launch.buffers.size()));
     }
+    if (launch.sizes.size() != kernel.sizes.size()) {
+      return absl::InternalError(absl::StrCat("kernel ", kernel.name, " has ", kernel.sizes.size(),
+                                              " sizes, not ", launch.sizes.size()));
+    }
     for (size_t p = 0; p < launch.buffers.size(); ++p) {
       TARTAN_RETURN_IF_ERROR(CheckType(launch.buffers[p], kernel.parameters[p].stored,
                                        absl::StrCat("kernel ", kernel.name)));

@@ -12,7 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "tile/base/status_macros.h"
 #include "tile/codegen/write_kernel.h"
-#include "tile/evaluator/digest.h"
+#include "tile/base/digest.h"
 #include "tile/evaluator/resident_names.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"

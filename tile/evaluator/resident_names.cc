@@ -4,8 +4,9 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tile/base/match.h"
-#include "tile/evaluator/digest.h"
+#include "tile/base/digest.h"
 
 namespace tartan::evaluator {
 
@@ -33,7 +34,12 @@ std::vector<std::string> ResidentNames(const compiler::KernelList& list,
                                        std::vector<std::string> names) {
   const auto what = [&](const compiler::Step& step) {
     return Match(
-        step, [&](const compiler::LaunchStep& launch) { return kernel_digests[launch.kernel]; },
+        step,
+        [&](const compiler::LaunchStep& launch) {
+          if (launch.sizes.empty()) return kernel_digests[launch.kernel];
+          return absl::StrCat(kernel_digests[launch.kernel], " ", absl::StrJoin(launch.sizes, ","),
+                              "|", absl::StrJoin(launch.global_size, ","));
+        },
         [](const compiler::FillStep& fill) {
           uint64_t bits = 0;  // tells zeros and NaN apart
           std::memcpy(&bits, &fill.value, sizeof(bits));

@@ -35,7 +35,13 @@ hal::Launch MakeLaunch(const compiler::KernelList& list, const compiler::LaunchS
   hal::Launch launch;
   launch.entry_point = step.kernel;
   for (int buffer : step.buffers) launch.arguments.push_back(buffers[buffer]);
-  std::copy_n(kernel.global_size, 3, launch.global_size.begin());
+  if (step.sizes.empty()) {
+    std::copy_n(kernel.global_size, 3, launch.global_size.begin());
+  } else {
+    launch.global_size = step.global_size;
+    launch.numbers = step.sizes;
+    launch.number_bytes = static_cast<int>(ByteWidth(kernel.index_type));
+  }
   std::copy_n(kernel.local_size, 3, launch.local_size.begin());
   return launch;
 }

@@ -18,6 +18,9 @@ using compiler::KernelList;
 using compiler::LaunchStep;
 using compiler::Step;
 
+// More numbers than any kernel takes.
+constexpr int kMostSizes = 1 << 16;
+
 void SetShape(const TensorShape& shape, proto::TensorShape* stored) {
   stored->set_type(static_cast<proto::DataType>(shape.type));
   for (int64_t dim : shape.dims) stored->add_dims(dim);
@@ -40,6 +43,9 @@ void SetStep(const Step& step, proto::StoredProgram::Step* stored) {
         to->set_description(launch.description);
         to->set_flops(launch.flops);
         to->set_bytes(launch.bytes);
+        if (launch.sizes.empty()) return;
+        for (int64_t size : launch.sizes) to->add_sizes(size);
+        for (int64_t size : launch.global_size) to->add_global_size(size);
       },
       [&](const FillStep& fill) {
         stored->mutable_fill()->set_buffer(fill.buffer);
@@ -64,6 +70,10 @@ Step StepOf(const proto::StoredProgram::Step& stored) {
   launch.description = stored.launch().description();
   launch.flops = stored.launch().flops();
   launch.bytes = stored.launch().bytes();
+  launch.sizes.assign(stored.launch().sizes().begin(), stored.launch().sizes().end());
+  if (stored.launch().global_size_size() == 3) {
+    std::copy_n(stored.launch().global_size().begin(), 3, launch.global_size.begin());
+  }
   return launch;
 }
 
@@ -78,6 +88,7 @@ bool IsWhole(const KernelList& list) {
         [&](const LaunchStep& launch) {
           return launch.kernel >= 0 && launch.kernel < static_cast<int>(list.kernels.size()) &&
                  launch.buffers.size() == list.kernels[launch.kernel].parameters.size() &&
+                 launch.sizes.size() == list.kernels[launch.kernel].sizes.size() &&
                  std::all_of(launch.buffers.begin(), launch.buffers.end(), is_buffer);
         },
         [&](const FillStep& fill) { return is_buffer(fill.buffer); },
@@ -106,6 +117,8 @@ std::string SerializeProgram(const ProgramSource& program) {
     for (const loop::Parameter& parameter : list.kernels[k].parameters) {
       kernel->add_is_output(parameter.is_output);
     }
+    kernel->set_sizes(static_cast<int>(list.kernels[k].sizes.size()));
+    kernel->set_size_bytes(static_cast<int>(ByteWidth(list.kernels[k].index_type)));
   }
   for (const BufferInfo& info : list.buffers) {
     proto::StoredProgram::Buffer* buffer = stored.add_buffers();
@@ -138,6 +151,9 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
     for (bool is_output : from.is_output()) {
       kernel.parameters.push_back({"", DataType::kInvalid, is_output});
     }
+    if (from.sizes() < 0 || from.sizes() > kMostSizes) return std::nullopt;
+    kernel.sizes.resize(static_cast<size_t>(from.sizes()));
+    kernel.index_type = from.size_bytes() == 8 ? DataType::kInt64 : DataType::kInt32;
     program.source.kernels.push_back({from.name(), from.source()});
     list.kernels.push_back(std::move(kernel));
   }

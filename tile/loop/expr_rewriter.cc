@@ -351,8 +351,10 @@ Range ExprRewriter::ComputeRange(const ExprPtr& expr) {
       },
       [&](const Apply& apply) { return ComputeApplyRange(apply, expr->type); },
       [&](const WorkIndex& work) {
-        const int64_t global = kernel_.global_size[work.dimension];
         const int64_t local = kernel_.local_size[work.dimension];
+        // A launch with sizes of its own has a global size of its own.
+        const int64_t most = kernel_.index_type == DataType::kInt32 ? INT32_MAX : INT64_MAX;
+        const int64_t global = kernel_.sizes.empty() ? kernel_.global_size[work.dimension] : most;
         const int64_t count = work.id == WorkId::kGlobal  ? global
                               : work.id == WorkId::kGroup ? global / local
                                                           : local;

@@ -113,6 +113,10 @@ class Group {
       memory.stored = kernel.parameters[i].stored;
       memory.bytes = {absl::MakeSpan(buffers[i])};
     }
+    const int64_t items = kernel.local_size[0] * kernel.local_size[1] * kernel.local_size[2];
+    for (const Size& size : kernel.sizes) {
+      variables_[size.name].assign(items, Value{Scalar{size.value}});
+    }
   }
 
   absl::Status Run() {

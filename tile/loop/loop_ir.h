@@ -171,10 +171,20 @@ struct Parameter {
   bool operator==(const Parameter&) const = default;
 };
 
+// A number that each launch gives, of the kernel's index type. Nothing in the kernel depends on the
+// value here but what Interpret computes.
+struct Size {
+  std::string name;
+  int64_t value = 0;  // in the launch that the kernel was made for
+
+  bool operator==(const Size&) const = default;
+};
+
 struct Kernel {
   std::string name;
   std::vector<std::string> comments;  // heading, one line each
   std::vector<Parameter> parameters;
+  std::vector<Size> sizes;  // parameters after the others; with any, launches give the global size
   DataType index_type = DataType::kInt32;  // type of index arithmetic: int32 or int64
   int64_t local_size[3] = {1, 1, 1};
   int64_t global_size[3] = {1, 1, 1};  // multiples of local_size

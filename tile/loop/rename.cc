@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/loop/rename.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "tile/base/match.h"
@@ -58,6 +59,8 @@ StmtPtr Rename(const StmtPtr& stmt, const Renaming& renaming) {
 Kernel WithoutNames(Kernel kernel) {
   kernel.name.clear();
   kernel.comments.clear();
+  for (Size& size : kernel.sizes) size.value = 0;
+  if (!kernel.sizes.empty()) std::fill_n(kernel.global_size, 3, int64_t{1});
   kernel.body = kernel.body == nullptr ? nullptr : WithoutComments(kernel.body);
   return kernel;
 }

@@ -17,8 +17,8 @@ using Renaming = std::unordered_map<std::string, std::string>;
 // The statement with the names replaced wherever they are declared or used.
 StmtPtr Rename(const StmtPtr& stmt, const Renaming& renaming);
 
-// The kernel without its name and the texts of its comments: equal for kernels that differ in them
-// alone.
+// The kernel without its name, the texts of its comments and the values of its sizes: equal for
+// kernels that differ in them alone.
 Kernel WithoutNames(Kernel kernel);
 
 // Everything that the statement declares, in inner scopes too: variables, arrays, loops.

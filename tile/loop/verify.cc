@@ -57,6 +57,10 @@ class Verifier {
       const auto kind = parameter.is_output ? Name::Kind::kOutput : Name::Kind::kInput;
       TARTAN_RETURN_IF_ERROR(DeclareName(parameter.name, {kind, Type{parameter.stored, 1}}));
     }
+    for (const Size& size : kernel.sizes) {
+      TARTAN_RETURN_IF_ERROR(
+          DeclareName(size.name, {Name::Kind::kVariable, Type{kernel.index_type, 1}}));
+    }
     return CheckStmt(kernel.body);
   }
 

@@ -19,6 +19,8 @@ bool ExprEmitter::IsAligned(const math::Affine& flat) const {
 }
 
 bool ExprEmitter::IsSliding(int access) {
+  // By other strides, other positions have one place.
+  if (indices_.has_size_arguments()) return false;
   if (auto it = sliding_.find(access); it != sliding_.end()) return it->second;
   const poly::TensorAccess& read = flat_.accesses[access];
   const std::vector<int64_t> strides =
@@ -66,7 +68,7 @@ loop::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tenso
   const std::vector<math::RangeConstraint> guard = Unproven(access.guard);
   const auto emit = [&](int lanes, int64_t offset = 0) {
     const math::Affine shifted = flat + math::Affine::Constant(ShiftAt(flat, position_) + offset);
-    return Load(access.tensor, indices_.Emit(shifted), lanes, guard,
+    return Load(access.tensor, indices_.Emit(flat, position_, offset), lanes, guard,
                 lanes > 1 && IsAligned(shifted));
   };
   if (!VariesByLane(DependenceOf(expr))) return emit(1);
@@ -134,9 +136,8 @@ loop::ExprPtr ExprEmitter::EmitTransposed(const poly::ExprPtr& expr, const math:
   std::vector<loop::ExprPtr>& square = squares_[{expr.get(), position_}];
   if (square.empty()) {
     for (int i = 0; i < lanes; ++i) {
-      const math::Affine shifted = flat + math::Affine::Constant(ShiftAt(flat, position_));
       square.push_back(
-          Name(Load(access.tensor, indices_.Emit(shifted), lanes, Unproven(access.guard))));
+          Name(Load(access.tensor, indices_.Emit(flat, position_), lanes, Unproven(access.guard))));
       ++position_[vector_.index];
     }
     // Halves change places, then halves of halves, until lines are columns.
@@ -191,7 +192,11 @@ loop::ExprPtr ExprEmitter::EmitReadAt(const poly::ExprPtr& expr, const poly::Rea
     for (size_t d = 0; d < strides.size(); ++d) {
       const loop::ExprPtr coordinate =
           loop::Cast(AtFirstLane([&] { return Emit(read.coordinates[d]); }), indices_.type());
-      index = loop::Add(index, loop::Mul(coordinate, indices_.Number(strides[d])));
+      const loop::ExprPtr stride =
+          strides[d] == 1
+              ? indices_.Number(1)
+              : indices_.Size(absl::StrCat("stride of ", read.tensor, " ", d), strides[d]);
+      index = loop::Add(index, loop::Mul(coordinate, stride));
     }
     return Load(read.tensor, std::move(index), lanes, Unproven(read.guard));
   };

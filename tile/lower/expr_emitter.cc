@@ -215,9 +215,7 @@ loop::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
       [&](const poly::Accumulator&) { return accumulator_; },
       [&](const poly::Coordinate& coordinate) {
         const auto emit = [&] {
-          const int64_t shift = ShiftAt(coordinate.poly, position_);
-          return loop::Cast(indices_.Emit(coordinate.poly + math::Affine::Constant(shift)),
-                            expr->type);
+          return loop::Cast(indices_.Emit(coordinate.poly, position_), expr->type);
         };
         return VariesByLane(DependenceOf(coordinate.poly)) ? LaneByLane(expr->type, emit) : emit();
       },
@@ -234,8 +232,7 @@ loop::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
 }
 
 loop::ExprPtr ExprEmitter::EmitChoice(const poly::Choice& choice) {
-  const int64_t shift = ShiftAt(choice.poly, position_);
-  const loop::ExprPtr chosen = indices_.Emit(choice.poly + math::Affine::Constant(shift));
+  const loop::ExprPtr chosen = indices_.Emit(choice.poly, position_);
   if (const auto number = loop::LiteralValue(chosen)) return Emit(choice.values[*number]);
   loop::ExprPtr value = Emit(choice.values.back());
   for (size_t v = choice.values.size() - 1; v-- > 0;) {
@@ -334,8 +331,7 @@ loop::ExprPtr ExprEmitter::EmitMask(const math::RangeConstraint& constraint) {
     int64_t lane = 0;
     lane_numbers_ = Name(LaneByLane(DataType::kInt32, [&] { return loop::Int(lane++); }));
   }
-  const int64_t shift = ShiftAt(constraint.poly, position_);
-  const loop::ExprPtr first = indices_.Emit(constraint.poly + math::Affine::Constant(shift));
+  const loop::ExprPtr first = indices_.Emit(constraint.poly, position_);
   const int64_t step = constraint.poly.coefficient(vector_.index).numerator();
   const loop::ExprPtr values = loop::Add(
       loop::Mul(lane_numbers_, loop::Splat(loop::Int(step), lanes)), loop::Splat(first, lanes));

@@ -1,25 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/lower/index_emitter.h"
 
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::lower {
 
-loop::ExprPtr IndexEmitter::Emit(const math::Affine& poly) const {
+namespace {
+
+loop::ExprPtr Sum(const loop::ExprPtr& sum, loop::ExprPtr term) {
+  return sum == nullptr ? std::move(term) : loop::Add(sum, std::move(term));
+}
+
+// The polynomial's strides: equal for what is read or written at the same places.
+std::string StridesOf(const math::Affine& poly, size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) {
+    absl::StrAppend(&text, poly.coefficient(static_cast<int>(i)).numerator(), ",");
+  }
+  return text;
+}
+
+}  // namespace
+
+loop::ExprPtr IndexEmitter::Emit(const math::Affine& poly, const Position& position,
+                                 int64_t offset) const {
+  if (sizes_ != nullptr) return EmitWithSizes(poly, position, offset);
   loop::ExprPtr sum;
   for (int i = 0; i < static_cast<int>(values_.size()); ++i) {
     const int64_t coefficient = poly.coefficient(i).numerator();
     if (coefficient == 0) continue;
-    loop::ExprPtr term = loop::Mul(values_[i], Number(coefficient));
-    sum = sum == nullptr ? term : loop::Add(sum, term);
+    sum = Sum(sum, loop::Mul(values_[i], Number(coefficient)));
   }
-  const loop::ExprPtr constant = Number(poly.constant.numerator());
-  return sum == nullptr ? constant : loop::Add(sum, constant);
+  return Sum(sum, Number(poly.constant.numerator() + ShiftAt(poly, position) + offset));
+}
+
+loop::ExprPtr IndexEmitter::EmitWithSizes(const math::Affine& poly, const Position& position,
+                                          int64_t offset) const {
+  const std::string strides = StridesOf(poly, values_.size());
+  loop::ExprPtr sum;
+  loop::ExprPtr moved;  // from the tile's first position
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const int64_t coefficient = poly.coefficient(static_cast<int>(i)).numerator();
+    if (coefficient == 0) continue;
+    const loop::ExprPtr stride =
+        coefficient == 1 ? Number(1)
+                         : sizes_->Get(absl::StrCat("stride ", strides, i), coefficient);
+    sum = Sum(sum, loop::Mul(values_[i], stride));
+    if (i >= position.size() || position[i] == 0) continue;
+    moved = Sum(moved, loop::Mul(stride, Number(position[i])));
+  }
+  const int64_t begin = poly.constant.numerator();
+  if (begin != 0) sum = Sum(sum, sizes_->Get(absl::StrCat("begin ", strides, begin), begin));
+  if (moved != nullptr) sum = Sum(sum, std::move(moved));
+  return Sum(sum, Number(offset));
+}
+
+loop::ExprPtr IndexEmitter::EmitCompared(const math::RangeConstraint& constraint,
+                                         int64_t shift) const {
+  const math::Affine& poly = constraint.poly;
+  if (sizes_ == nullptr) return Emit(poly + math::Affine::Constant(shift));
+  constexpr int64_t kMostSteps = 8;  // of a window; what is more is a size
+  loop::ExprPtr sum;
+  const std::string strides = StridesOf(poly, values_.size());
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const int64_t coefficient = poly.coefficient(static_cast<int>(i)).numerator();
+    if (coefficient == 0) continue;
+    const bool is_step = std::abs(coefficient) <= kMostSteps;
+    const loop::ExprPtr step =
+        is_step ? Number(coefficient)
+                : sizes_->Get(absl::StrCat("compared ", strides, i), coefficient);
+    sum = Sum(sum, loop::Mul(values_[i], step));
+  }
+  const int64_t begin = poly.constant.numerator();
+  if (begin != 0)
+    sum = Sum(sum, sizes_->Get(absl::StrCat("compared ", strides, "+", begin), begin));
+  return Sum(sum, Number(shift));
 }
 
 loop::ExprPtr IndexEmitter::Condition(const math::RangeConstraint& constraint,
                                       int64_t shift) const {
-  return Condition(constraint, Emit(constraint.poly + math::Affine::Constant(shift)));
+  return Condition(constraint, EmitCompared(constraint, shift));
 }
 
 loop::ExprPtr IndexEmitter::Condition(const math::RangeConstraint& constraint,
@@ -28,7 +91,9 @@ loop::ExprPtr IndexEmitter::Condition(const math::RangeConstraint& constraint,
   loop::ExprPtr condition;
   if (least < 0) condition = loop::ApplyOp(ScalarOp::kGreaterEqual, {value, Number(0)});
   if (greatest >= constraint.range) {
-    const loop::ExprPtr below = loop::Less(value, Number(constraint.range));
+    const std::string role = absl::StrCat("compared ", StridesOf(constraint.poly, values_.size()),
+                                          "<", constraint.range);
+    const loop::ExprPtr below = loop::Less(value, Size(role, constraint.range));
     condition = condition == nullptr ? below : loop::And(condition, below);
   }
   return condition;

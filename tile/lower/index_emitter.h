@@ -7,23 +7,37 @@
 #include <vector>
 
 #include "tile/loop/build.h"
+#include "tile/lower/size_arguments.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {
 
+// Where in a register tile: the distance of each index from the value that `IndexEmitter` has.
+using Position = std::vector<int64_t>;
+
 // Index arithmetic of one kernel: polynomials over index variables as expressions.
 class IndexEmitter {
  public:
-  IndexEmitter(const poly::FlatContraction& flat, DataType index_type)
-      : flat_(flat), index_type_(index_type), values_(flat.indices.size()) {}
+  // With `sizes`, which outlives the object, ranges, strides and offsets are arguments. Literals
+  // are what tiles decide: their sizes, positions in them, and strides of 1.
+  IndexEmitter(const poly::FlatContraction& flat, DataType index_type,
+               SizeArguments* sizes = nullptr)
+      : flat_(flat), index_type_(index_type), sizes_(sizes), values_(flat.indices.size()) {}
 
   DataType type() const { return index_type_; }
+  bool has_size_arguments() const { return sizes_ != nullptr; }
   loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
+  // A number that follows from the kernel's sizes; `role` tells it from others of the kernel.
+  loop::ExprPtr Size(const std::string& role, int64_t value) const {
+    return sizes_ == nullptr ? Number(value) : sizes_->Get(role, value);
+  }
   // The expression that holds the current value of an index.
   void Set(int index, loop::ExprPtr value) { values_[index] = std::move(value); }
   const loop::ExprPtr& value(int index) const { return values_[index]; }
 
-  loop::ExprPtr Emit(const math::Affine& poly) const;
+  // The polynomial at a position of the tile (none: its first), plus `offset`.
+  loop::ExprPtr Emit(const math::Affine& poly, const Position& position = {},
+                     int64_t offset = 0) const;
   // 0 <= poly < range, without the sides the index ranges imply; null where both are. `shift` is
   // added to the polynomial.
   loop::ExprPtr Condition(const math::RangeConstraint& constraint, int64_t shift = 0) const;
@@ -32,13 +46,16 @@ class IndexEmitter {
                           const loop::ExprPtr& value) const;
 
  private:
+  loop::ExprPtr EmitWithSizes(const math::Affine& poly, const Position& position,
+                              int64_t offset) const;
+  // What a constraint compares: its strides, which are steps of windows, stay literals.
+  loop::ExprPtr EmitCompared(const math::RangeConstraint& constraint, int64_t shift) const;
+
   const poly::FlatContraction& flat_;
   const DataType index_type_;
+  SizeArguments* const sizes_;  // null: all numbers are literals
   std::vector<loop::ExprPtr> values_;
 };
-
-// Where in a register tile: the distance of each index from the value that `IndexEmitter` has.
-using Position = std::vector<int64_t>;
 
 // What the polynomial gains at a position.
 int64_t ShiftAt(const math::Affine& poly, const Position& position);

@@ -2,6 +2,7 @@
 #include "tile/lower/lower_kernel.h"
 
 #include "tile/base/match.h"
+#include "tile/lower/cpu/sized_kernel.h"
 #include "tile/lower/cpu/task_kernel.h"
 #include "tile/lower/gpu/group_kernel.h"
 
@@ -10,7 +11,11 @@ namespace tartan::lower {
 loop::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPlan& plan,
                          const std::string& name, const LowerOptions& options) {
   return Match(
-      plan, [&](const plan::CpuPlan& tasks) { return LowerTaskKernel(flat, tasks, name, options); },
+      plan,
+      [&](const plan::CpuPlan& tasks) {
+        return options.size_arguments ? LowerSizedKernel(flat, tasks, name, options)
+                                      : LowerTaskKernel(flat, tasks, name, options);
+      },
       [&](const plan::GpuPlan& groups) { return LowerGroupKernel(flat, groups, name, options); });
 }
 

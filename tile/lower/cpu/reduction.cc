@@ -77,7 +77,7 @@ Reduction::Reduction(const poly::FlatContraction& flat, const plan::CpuPlan& pla
       names_(names),
       block_(block),
       positions_(OutputPositions(flat, plan)),
-      runs_(DivideSum(flat, plan)) {
+      runs_(indices.has_size_arguments() ? DivideAnySum(flat, plan) : DivideSum(flat, plan)) {
   for (const math::RangeConstraint& constraint : flat_.constraints) {
     if (!DependsOnTile(constraint)) continue;
     tile_constraints_.push_back(constraint);
@@ -90,7 +90,8 @@ bool Reduction::VectorIsReduced() const { return plan_.vector_index >= flat_.out
 // Along a reduced index the elements that fill no tile are aggregated one by one.
 bool Reduction::HasTail() const {
   return VectorIsReduced() &&
-         flat_.indices[plan_.vector_index].range % plan_.unroll[plan_.vector_index] != 0;
+         (indices_.has_size_arguments() ||
+          flat_.indices[plan_.vector_index].range % plan_.unroll[plan_.vector_index] != 0);
 }
 
 int64_t Reduction::partials() const {
@@ -226,18 +227,18 @@ StmtPtr Reduction::Loop(int level, bool checked) {
   indices_.Set(i, loop::Var(names_[i], type));
   if (i != plan_.vector_index) {
     const ExprPtr begin = block_ != nullptr ? block_->Begin(i) : indices_.Number(0);
-    const ExprPtr end = block_ != nullptr ? block_->End(i) : indices_.Number(range);
+    const ExprPtr end = block_ != nullptr ? block_->End(i) : indices_.Size(RangeRole(i), range);
     return Steps(level, checked, begin, end, 1);
   }
   const int64_t step = plan_.unroll[i];
-  const ExprPtr whole = indices_.Number(range / step * step);
+  const ExprPtr whole = indices_.Size(absl::StrCat("whole ", i), range / step * step);
   StmtPtr vectors = Steps(level, checked, indices_.Number(0), whole, step);
   if (!HasTail()) return vectors;
   // Constraints that need this index were not looked at yet.
   const bool check_tail = checked || tile_level_ > level;
   return loop::MakeBlock(
-      {std::move(vectors),
-       loop::MakeFor(names_[i], whole, indices_.Number(range), Accumulate(check_tail, true))});
+      {std::move(vectors), loop::MakeFor(names_[i], whole, indices_.Size(RangeRole(i), range),
+                                         Accumulate(check_tail, true))});
 }
 
 StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const ExprPtr& end,
@@ -247,6 +248,7 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   const int64_t steps = level == runs_.level ? StepsInRun() : 0;
   if (steps == 0) return loop::MakeFor(name, begin, end, Loops(level + 1, checked), step);
   const int64_t length = steps * step;
+  if (indices_.has_size_arguments()) return RunsOfAnyLength(level, checked, end, length);
   std::vector<StmtPtr> parts;
   ExprPtr rest = begin;
   if (runs_.are_two) {
@@ -269,6 +271,28 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   for (StmtPtr& statement : EndRun(with_tails)) statements.push_back(std::move(statement));
   parts.push_back(loop::MakeFor(from, rest, end, loop::MakeBlock(std::move(statements)), length));
   return loop::MakeBlock(std::move(parts));
+}
+
+// How long runs are, and how many there are, are arguments too.
+StmtPtr Reduction::RunsOfAnyLength(int level, bool checked, const ExprPtr& end, int64_t length) {
+  const int i = plan_.reduction_order[level];
+  const int64_t step = i == plan_.vector_index ? plan_.unroll[i] : 1;
+  const int64_t values = flat_.indices[i].range / step * step;
+  const loop::Type type = {indices_.type(), 1};
+  const std::string run = absl::StrCat(names_[i], "run");
+  const std::string from = absl::StrCat(names_[i], "from");
+  const ExprPtr size = indices_.Size(absl::StrCat("run ", i), length);
+  const ExprPtr first = loop::Var(from, type);
+  const bool with_tails = HasTail() && i != plan_.vector_index;
+  std::vector<StmtPtr> statements = {
+      loop::MakeDeclare(type, from, loop::Mul(loop::Var(run, type), size))};
+  for (StmtPtr& statement : BeginRun(with_tails)) statements.push_back(std::move(statement));
+  statements.push_back(loop::MakeFor(names_[i], first, loop::Min(loop::Add(first, size), end),
+                                     Loops(level + 1, checked), step));
+  for (StmtPtr& statement : EndRun(with_tails)) statements.push_back(std::move(statement));
+  return loop::MakeFor(run, indices_.Number(0),
+                       indices_.Size(absl::StrCat("runs ", i), (values + length - 1) / length),
+                       loop::MakeBlock(std::move(statements)));
 }
 
 int64_t Reduction::StepsInRun() const {

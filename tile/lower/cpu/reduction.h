@@ -69,6 +69,7 @@ class Reduction {
                       int64_t step);
   bool RunsDivide(int i, int64_t length) const;
   // Of the level of runs_, at depth_; 0 where nothing is divided any more.
+  loop::StmtPtr RunsOfAnyLength(int level, bool checked, const loop::ExprPtr& end, int64_t length);
   int64_t StepsInRun() const;
   // A point of the tile: an output position, values of unrolled indices, and a partial result.
   struct Point {

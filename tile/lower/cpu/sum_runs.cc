@@ -82,4 +82,24 @@ SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan) 
   return {};
 }
 
+SumRuns DivideAnySum(const poly::FlatContraction& flat, const plan::CpuPlan& plan) {
+  const bool is_float_sum =
+      flat.aggregation == Aggregation::kSum && flat.accumulator_type == DataType::kFloat32;
+  const bool is_looped =
+      !plan.reduction_order.empty() && !plan::IsUnrolled(flat, plan, plan.reduction_order.back());
+  if (!is_float_sum || !is_looped) return {};
+  int64_t all = 1;
+  for (int i : plan.reduction_order) all *= StepsOf(plan, i, flat.indices[i].range);
+  if (all < 2 * kFineRun) return {};
+  SumRuns runs;
+  runs.level = static_cast<int>(plan.reduction_order.size()) - 1;
+  const int innermost = plan.reduction_order.back();
+  const int64_t steps = StepsOf(plan, innermost, flat.indices[innermost].range);
+  // The error is least where runs are as long as they are many.
+  int64_t length = kFineRun;
+  while (length < kLongRun && length * length < all) length *= 2;
+  runs.steps = std::min(length, steps);
+  return runs;
+}
+
 }  // namespace tartan::lower

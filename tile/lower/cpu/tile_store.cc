@@ -31,6 +31,7 @@ void TileStore::BeginTile() {
 int TileStore::IndexBetween() const {
   const int v = plan_.vector_index;
   if (plan_.lanes < 2 || v >= flat_.output_index_count || output_poly_.strides[v] != 2) return -1;
+  if (indices_.has_size_arguments()) return -1;
   for (int i = 0; i < flat_.output_index_count; ++i) {
     if (i != v && output_poly_.strides[i] == 1 && plan_.unroll[i] == 2) return i;
   }
@@ -46,8 +47,15 @@ std::vector<StmtPtr> TileStore::Emit(size_t output, const Position& position, in
     if (output_poly_.strides[i] == 0) continue;
     poly.set_coefficient(static_cast<int>(i), output_poly_.strides[i]);
   }
+  const ExprPtr index = indices_.Emit(poly, position);
+  const auto at_lane = [&, begin = poly](int lane) {
+    const int64_t distance = lane * output_poly_.strides[plan_.vector_index];
+    if (!indices_.has_size_arguments()) return loop::Add(index, indices_.Number(distance));
+    Position moved = position;
+    moved[plan_.vector_index] += lane;
+    return indices_.Emit(begin, moved);
+  };
   poly = poly + math::Affine::Constant(ShiftAt(poly, position));
-  const ExprPtr index = indices_.Emit(poly);
   if (lanes == 1) return {loop::MakeStore(name, stored, index, value)};
   const int64_t stride = output_poly_.strides[plan_.vector_index];
   const ExprPtr vector = Named(output, value, lanes, before);
@@ -71,8 +79,7 @@ std::vector<StmtPtr> TileStore::Emit(size_t output, const Position& position, in
   for (int lane = 0; lane < lanes; ++lane) {
     ExprPtr element = vector->type.lanes > 1 ? loop::LaneOf(vector, lane) : vector;
     if (is_mask) element = loop::ApplyOp(ScalarOp::kNotEqual, {element, loop::Int(0)});
-    stores.push_back(
-        loop::MakeStore(name, stored, loop::Add(index, indices_.Number(lane * stride)), element));
+    stores.push_back(loop::MakeStore(name, stored, at_lane(lane), element));
   }
   return stores;
 }
@@ -114,8 +121,8 @@ std::vector<StmtPtr> TileStore::Interleaved(size_t output, const math::Affine& p
 bool TileStore::IsStreamed(size_t output, const math::Affine& poly) const {
   const TensorShape& shape = flat_.outputs[output].shape;
   const int v = plan_.vector_index;
-  if (flat_.is_reduction() || shape.byte_size() < plan::kStreamedBytes ||
-      flat_.indices[v].range % plan_.unroll[v] != 0) {
+  if (indices_.has_size_arguments() || flat_.is_reduction() ||
+      shape.byte_size() < plan::kStreamedBytes || flat_.indices[v].range % plan_.unroll[v] != 0) {
     return false;
   }
   bool is_row = true;

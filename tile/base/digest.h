@@ -6,9 +6,9 @@
 
 #include "absl/strings/string_view.h"
 
-namespace tartan::evaluator {
+namespace tartan {
 
 // XXH3-128, as 32 hexadecimal digits.
 std::string Digest(absl::string_view text);
 
-}  // namespace tartan::evaluator
+}  // namespace tartan

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/evaluator/digest.h"
+#include "tile/base/digest.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "absl/strings/escaping.h"
 
-namespace tartan::evaluator {
+namespace tartan {
 
 std::string Digest(absl::string_view text) {
   XXH128_canonical_t digest;
@@ -15,4 +15,4 @@ std::string Digest(absl::string_view text) {
       {reinterpret_cast<const char*>(digest.digest), sizeof(digest.digest)});
 }
 
-}  // namespace tartan::evaluator
+}  // namespace tartan

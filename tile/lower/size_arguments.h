@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers of a kernel that are arguments instead of literals, so that kernels of other sizes have
+// the same text.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tile/loop/build.h"
+
+namespace tartan::lower {
+
+// Hands out one argument for each role that a number has: where two roles happen to have one value,
+// kernels of other sizes have two.
+class SizeArguments {
+ public:
+  explicit SizeArguments(DataType index_type) : index_type_(index_type) {}
+
+  // The argument for a role (as RangeRole gives it), which has the same value whenever it is asked for.
+  loop::ExprPtr Get(const std::string& role, int64_t value);
+
+  // All of them, in the order in which they were first asked for.
+  const std::vector<loop::Size>& sizes() const { return sizes_; }
+
+ private:
+  const DataType index_type_;
+  std::vector<loop::Size> sizes_;
+  std::map<std::string, size_t> positions_;  // by role
+};
+
+// The role of an index's range.
+std::string RangeRole(int index);
+
+}  // namespace tartan::lower

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/ready_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "tile/plan/check_plan.h"
+#include "tile/plan/cpu/cpu_kernel.h"
+#include "tile/poly/pack.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kRows = 4;     // of a tile, beside its vectors
+constexpr int64_t kVectors = 2;  // of a row
+constexpr int kSquareLanes = 8;  // of a transposed square
+constexpr int64_t kLanes = 16;   // of a vector, at most
+// Points of work that hide what a work-item costs; items for each compute unit.
+constexpr int64_t kPointsOfItem = 1 << 15;
+constexpr int64_t kItemsOfUnit = 8;
+
+// The greatest power of two within the range, from `most` down.
+int64_t Fitting(int64_t range, int64_t most) {
+  while (most > range && most > 1) most /= 2;
+  return most;
+}
+
+class ReadyPlanner {
+ public:
+  ReadyPlanner(const poly::FlatContraction& flat, const HardwareSettings& settings,
+               const std::vector<bool>& is_constant)
+      : flat_(flat),
+        settings_(settings),
+        is_constant_(is_constant),
+        kernel_(flat, settings),
+        plan_(ScalarPlan(flat, 1)) {
+    for (int i = 0; i < flat.output_index_count; ++i) {
+      if (kernel_.chosen[i]) plan_.unroll[i] = Range(i);
+    }
+  }
+
+  PlannedKernel Run() {
+    if (flat_.output_point_count() == 0) return Planned(ScalarPlan(flat_, 1));
+    const CpuPlan scalar = plan_;
+    if (std::optional<PlannedKernel> packed = PackConstant()) return *std::move(packed);
+    ChooseTile();
+    OrderReduction();
+    OrderOutputs();
+    if (!WhatIsWrong(flat_, WithTasks(plan_), settings_).empty()) plan_ = scalar;
+    return Planned(WithTasks(plan_));
+  }
+
+ private:
+  int OutputCount() const { return flat_.output_index_count; }
+  int IndexCount() const { return static_cast<int>(flat_.indices.size()); }
+  int64_t Range(int i) const { return flat_.indices[i].range; }
+  int64_t Lanes(int64_t range) const {
+    const int64_t lanes = std::min(settings_.vector_width, kLanes) * 4 / kernel_.element_bytes;
+    return Fitting(range, std::max<int64_t>(lanes, 1));
+  }
+  PlannedKernel Planned(CpuPlan plan) const { return {flat_, std::move(plan), {}, 0, "ready"}; }
+
+  bool MayUnroll(int i) const {
+    return !kernel_.chosen[i] && (!flat_.needs_hits() || !kernel_.constrained[i]);
+  }
+  bool MayVectorize(int i) const {
+    const bool are_flags = flat_.is_reduction() && flat_.accumulator_type == DataType::kBool;
+    return !are_flags && MayUnroll(i) && Lanes(Range(i)) > 1;
+  }
+  // Vectors along the index read neighbours, or one element for all lanes.
+  static bool IsClean(const CpuKernel::Access& read, int i) {
+    return !read.irregular[i] && (read.strides[i] == 0 || read.strides[i] == 1);
+  }
+  bool AreClean(int i) const {
+    return std::all_of(kernel_.reads.begin(), kernel_.reads.end(),
+                       [&](const CpuKernel::Access& read) { return IsClean(read, i); });
+  }
+  bool AreWritten(int i) const {
+    return std::all_of(kernel_.writes.begin(), kernel_.writes.end(),
+                       [&](const CpuKernel::Access& write) { return write.strides[i] == 1; });
+  }
+  // The output index along which results are neighbours, where there are vectors along it; -1.
+  int WrittenIndex() const {
+    for (int i = 0; i < OutputCount(); ++i) {
+      if (AreWritten(i) && MayVectorize(i)) return i;
+    }
+    return -1;
+  }
+  bool IsFollowed(int i) const {
+    return std::any_of(
+        kernel_.reads.begin(), kernel_.reads.end(),
+        [&](const CpuKernel::Access& read) { return read.in_body && read.strides[i] == 1; });
+  }
+
+  // A constant operand whose neighbours lie along another index than the results' is packed at
+  // load, and the kernel planned for what that gives.
+  std::optional<PlannedKernel> PackConstant() {
+    const int v = WrittenIndex();
+    if (v < 0 || !flat_.is_reduction() || settings_.threads > 1) return std::nullopt;
+    int unclean = -1;
+    for (const CpuKernel::Access& read : kernel_.reads) {
+      if (IsClean(read, v)) continue;
+      const bool may_pack = read.in_body && read.access >= 0 && unclean < 0 &&
+                            is_constant_[flat_.accesses[read.access].tensor];
+      if (!may_pack) return std::nullopt;
+      unclean = read.access;
+    }
+    if (unclean < 0) return std::nullopt;
+    int64_t block = kVectors * settings_.vector_width;
+    // One vector where that avoids a rest.
+    if (Range(v) % block != 0 && Range(v) % settings_.vector_width == 0) {
+      block = settings_.vector_width;
+    }
+    if (!MayPack(flat_, unclean, v, block, settings_)) return std::nullopt;
+    poly::PackedKernel packed = poly::PackRead(flat_, unclean, v, block);
+    const int tensor = flat_.accesses[unclean].tensor;
+    std::vector<bool> is_constant = is_constant_;
+    PlannedKernel planned = ReadyPlanner(packed.kernel, settings_, is_constant).Run();
+    planned.packed.push_back(
+        {tensor, flat_.tensors[tensor].value, std::move(packed.copy), unclean, v, block});
+    return planned;
+  }
+
+  void Vectorize(int v, int64_t lanes, int64_t vectors) {
+    plan_.vector_index = v;
+    plan_.lanes = static_cast<int>(lanes);
+    plan_.unroll[v] = lanes * vectors;
+  }
+
+  void ChooseTile() {
+    if (settings_.threads > 1) return;  // one element to a work-item
+    const int v = WrittenIndex();
+    if (v >= 0 && AreClean(v)) {
+      const int64_t lanes = Lanes(Range(v));
+      const bool uses_again = flat_.is_reduction() && RowIndex(v) >= 0;
+      Vectorize(v, lanes, uses_again ? Fitting(Range(v) / lanes, kVectors) : 1);
+      if (uses_again) plan_.unroll[RowIndex(v)] = Fitting(Range(RowIndex(v)), kRows);
+    } else if (flat_.is_reduction()) {
+      AlongReduced();
+    } else if (v >= 0) {
+      Squares(v);
+    }
+  }
+
+  // An output index along which an operand that vectors follow is used again; -1: none.
+  int RowIndex(int v) const {
+    int row = -1;
+    for (int i = 0; i < OutputCount(); ++i) {
+      if (i == v || !MayUnroll(i) || kernel_.constrained[i] || Range(i) < 2) continue;
+      bool is_used_again = false;
+      bool is_followed = false;
+      for (const CpuKernel::Access& read : kernel_.reads) {
+        if (!read.in_body) continue;
+        is_used_again = is_used_again || (read.strides[v] != 0 && read.strides[i] == 0);
+        is_followed = is_followed || read.strides[i] != 0;
+      }
+      if (is_used_again && is_followed) row = i;
+    }
+    return row;
+  }
+
+  // Partial results in the lanes of a vector along a reduced index that reads have neighbours
+  // along.
+  void AlongReduced() {
+    for (int r = IndexCount(); r-- > OutputCount();) {
+      if (!MayVectorize(r) || !IsFollowed(r)) continue;
+      const bool are_clean = std::all_of(
+          kernel_.reads.begin(), kernel_.reads.end(),
+          [&](const CpuKernel::Access& read) { return !read.in_body || IsClean(read, r); });
+      if (!are_clean) continue;
+      Vectorize(r, Lanes(Range(r)), 1);
+      int64_t left = kRows * kVectors;
+      for (int i = OutputCount(); i-- > 0 && left > 1;) {
+        if (!MayUnroll(i) || kernel_.constrained[i] || !IsUsedAgainAlong(i)) continue;
+        plan_.unroll[i] =
+            Fitting(Range(i), std::min(left, left == kRows * kVectors ? kRows : left));
+        left /= plan_.unroll[i];
+      }
+      return;
+    }
+  }
+
+  // Some operand stays while the index moves another one.
+  bool IsUsedAgainAlong(int i) const {
+    bool stays = false;
+    bool moves = false;
+    for (const CpuKernel::Access& read : kernel_.reads) {
+      if (!read.in_body) continue;
+      (read.strides[i] == 0 ? stays : moves) = true;
+    }
+    return stays && moves;
+  }
+
+  // Elementwise work that reads along another index than it writes.
+  void Squares(int v) {
+    if (Range(v) < kSquareLanes || settings_.vector_width < kSquareLanes) return;
+    for (int row = 0; row < OutputCount(); ++row) {
+      if (row == v || !MayUnroll(row) || Range(row) < kSquareLanes) continue;
+      const bool is_square = std::all_of(
+          kernel_.reads.begin(), kernel_.reads.end(), [&](const CpuKernel::Access& read) {
+            return IsClean(read, v) ||
+                   (read.strides[row] == 1 && !read.irregular[v] && !read.irregular[row]);
+          });
+      if (!is_square) continue;
+      Vectorize(v, kSquareLanes, 1);
+      plan_.unroll[row] = kSquareLanes;
+      return;
+    }
+  }
+
+  // The reduced index with neighbours in memory is the innermost.
+  void OrderReduction() {
+    std::stable_sort(plan_.reduction_order.begin(), plan_.reduction_order.end(), [&](int a, int b) {
+      const auto place = [&](int i) { return i == plan_.vector_index ? 2 : IsFollowed(i) ? 1 : 0; };
+      return place(a) < place(b);
+    });
+  }
+
+  // What vectors read stays in a cache while the others change: the indices that move it are the
+  // outermost of a product, its rows the innermost.
+  void OrderOutputs() {
+    if (!flat_.is_reduction()) return;
+    const int v = plan_.vector_index;
+    const int row = v >= 0 && v < OutputCount() ? RowIndex(v) : -1;
+    if (row < 0) return;
+    const auto moves_with_vectors = [&](int i) {
+      return std::any_of(kernel_.reads.begin(), kernel_.reads.end(),
+                         [&](const CpuKernel::Access& read) {
+                           return read.in_body && read.strides[v] != 0 && read.strides[i] != 0;
+                         });
+    };
+    const auto place = [&](int i) { return i == row ? 2 : moves_with_vectors(i) ? 0 : 1; };
+    std::stable_sort(plan_.order.begin(), plan_.order.end(),
+                     [&](int a, int b) { return place(a) < place(b); });
+  }
+
+  // Tasks are arguments: as many as keep the compute units busy, of the outer loops first.
+  CpuPlan WithTasks(CpuPlan plan) const {
+    const int64_t points = std::max<int64_t>(flat_.point_count(), 1);
+    const int64_t most = kItemsOfUnit * std::max<int64_t>(settings_.compute_units, 1);
+    int64_t items = std::clamp<int64_t>(points / kPointsOfItem, 1, most);
+    int loops = 0;
+    for (int i : plan.order) {
+      const int64_t tiles = (Range(i) + plan.unroll[i] - 1) / std::max<int64_t>(plan.unroll[i], 1);
+      const bool is_looped = plan.unroll[i] < Range(i);
+      const int64_t parts =
+          is_looped && loops < kTaskLoops ? std::clamp<int64_t>(tiles, 1, items) : 1;
+      loops += is_looped ? 1 : 0;
+      const int64_t each = (tiles + parts - 1) / std::max<int64_t>(parts, 1);
+      plan.task[i] = std::max<int64_t>(each * plan.unroll[i], 1);
+      if (plan.task[i] >= Range(i)) plan.task[i] = std::max<int64_t>(Range(i), 1);
+      items = (items + parts - 1) / parts;
+    }
+    return plan;
+  }
+
+  const poly::FlatContraction& flat_;
+  const HardwareSettings& settings_;
+  const std::vector<bool>& is_constant_;
+  const CpuKernel kernel_;
+  CpuPlan plan_;
+};
+
+}  // namespace
+
+PlannedKernel PlanReady(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                        const std::vector<bool>& is_constant) {
+  const poly::FlatContraction merged = poly::MergeIndices(flat);
+  return ReadyPlanner(merged, settings, is_constant).Run();
+}
+
+}  // namespace tartan::plan
