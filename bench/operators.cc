@@ -19,7 +19,8 @@ namespace {
 // The engines of one problem, kept from one benchmark to the next of the same problem.
 class Workbench {
  public:
-  explicit Workbench(api::Device& device) : device_(device) {}
+  Workbench(api::Device& device, const HardwareSettings& settings)
+      : device_(device), settings_(settings) {}
 
   // Null where the engine does not have the operation.
   absl::StatusOr<Engine*> Take(const Problem& problem, const std::string& engine) {
@@ -31,10 +32,11 @@ class Workbench {
   }
 
   const ProblemRun& current() const { return *current_; }
-  const HardwareSettings& settings() const { return device_.info().settings; }
+  const HardwareSettings& settings() const { return settings_; }
 
  private:
   api::Device& device_;
+  const HardwareSettings settings_;
   std::unique_ptr<ProblemRun> current_;
 };
 
@@ -64,7 +66,8 @@ absl::Status Run(int argc, char** argv) {
   TARTAN_ASSIGN_OR_RETURN(const ProgramOptions options, TakeOptions(&argc, argv));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<ProblemSection> sections, ReadProblems(options));
   TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<api::Device> device, OpenDevice(options));
-  Workbench workbench(*device);
+  TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings, device->MeasuredSettings());
+  Workbench workbench(*device, settings);
   std::vector<std::string> engines = {"tartan"};
   engines.insert(engines.end(), options.against.begin(), options.against.end());
   for (const ProblemSection& section : sections) {

@@ -37,13 +37,14 @@ struct PlannedCall {
 class Subject {
  public:
   static absl::StatusOr<Subject> Create(const Problem& problem, api::Device& device) {
-    Subject subject(device);
+    TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings, device.MeasuredSettings());
+    Subject subject(device, settings);
     TARTAN_ASSIGN_OR_RETURN(subject.program_, MakeProgram(MakeWorkload(problem), problem.spec));
     subject.values_ = RandomValues(subject.program_.inputs);
     return subject;
   }
 
-  const HardwareSettings& settings() const { return device_->info().settings; }
+  const HardwareSettings& settings() const { return settings_; }
   const std::vector<PlannedCall>& calls() const { return calls_; }
 
   // Compiled with `plan` for the kernel of that number; null: as the planner likes.
@@ -66,9 +67,11 @@ class Subject {
   }
 
  private:
-  explicit Subject(api::Device& device) : device_(&device) {}
+  Subject(api::Device& device, const HardwareSettings& settings)
+      : device_(&device), settings_(settings) {}
 
   api::Device* device_;
+  HardwareSettings settings_;
   WorkloadProgram program_;
   std::vector<HostTensor> values_;
   std::vector<PlannedCall> calls_;  // of the last compilation

@@ -13,13 +13,14 @@
 namespace tartan::bench {
 namespace {
 
-std::string Heading(const api::Device& device, const ProgramOptions& options) {
+std::string Heading(const api::Device& device, const HardwareSettings& settings,
+                    const ProgramOptions& options) {
   const hal::DeviceInfo& info = device.info();
   return absl::StrFormat(
       "Device: %s (%s, %s); %s. Measured peak %.0f GFLOP/s, %.1f GB/s, %.1f us a launch.\n\n",
       info.name, info.platform, info.driver_version,
       options.threads > 0 ? absl::StrCat(options.threads, " pinned threads") : "all threads",
-      info.settings.gflops, info.settings.gbps, info.settings.launch_us);
+      settings.gflops, settings.gbps, settings.launch_us);
 }
 
 absl::Status Run(int argc, char** argv) {
@@ -31,6 +32,7 @@ absl::Status Run(int argc, char** argv) {
   }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<ProblemSection> sections, ReadProblems(options));
   TARTAN_ASSIGN_OR_RETURN(const std::shared_ptr<api::Device> device, OpenDevice(options));
+  TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings, device->MeasuredSettings());
   MeasureOptions measure;
   measure.seconds = options.seconds;
   std::vector<SectionResult> results;
@@ -51,7 +53,8 @@ absl::Status Run(int argc, char** argv) {
       }
     }
   }
-  std::string text = absl::StrCat(Heading(*device, options), ToMarkdown(results, options.against));
+  std::string text =
+      absl::StrCat(Heading(*device, settings, options), ToMarkdown(results, options.against));
   if (!failures.empty()) absl::StrAppend(&text, "\n## Failures\n\n", failures);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return failures.empty() ? absl::OkStatus() : absl::InternalError("some problems failed");

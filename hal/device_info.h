@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a driver reports of a device.
+// What a driver reports of a device, and what else can be known of one.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,20 @@ struct DeviceInfo {
   int64_t buffer_alignment = 1;  // of sub-buffer offsets, in bytes
   // Whether sub-buffers of one buffer may overlap in part; equal ranges are always allowed.
   bool sub_buffers_may_overlap = true;
+  // Of an opened device as the driver reports them; among ListDevices' with what was measured.
   HardwareSettings settings;
+};
+
+// How much Device::Settings finds out, each with those before it.
+enum class Knowledge : uint8_t {
+  kReported,  // what the driver reports: info().settings
+  kCompiler,  // and what its compiler compiles for: a small program is built to ask it
+  kMeasured,  // and what the device reaches: kernels run for a second
+};
+
+struct DeviceStatistics {
+  int64_t allocated_bytes = 0;  // parts are not counted again
+  int64_t peak_allocated_bytes = 0;
 };
 
 }  // namespace tartan::hal

@@ -187,6 +187,12 @@ absl::Status Queue::Replay(const RecordingPtr& recording, std::vector<EventPtr>*
   return DoReplay(recording, events);
 }
 
+absl::StatusOr<HardwareSettings> Device::Settings(Knowledge /*knowledge*/) {
+  return info().settings;
+}
+
+bool Device::Knows(Knowledge /*knowledge*/) const { return true; }
+
 absl::StatusOr<BufferPtr> Device::Allocate(int64_t bytes) {
   if (bytes < 1) return Invalid("allocation of ", bytes, " bytes");
   return DoAllocate(bytes);

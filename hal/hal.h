@@ -201,16 +201,14 @@ class Queue {
   DevicePtr device_;
 };
 
-struct DeviceStatistics {
-  int64_t allocated_bytes = 0;  // parts are not counted again
-  int64_t peak_allocated_bytes = 0;
-};
-
 class Device : public std::enable_shared_from_this<Device> {
  public:
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
   virtual DeviceStatistics statistics() const = 0;
+  // What is known of the device. Finds out what is not on disk, once; an answer never changes.
+  virtual absl::StatusOr<HardwareSettings> Settings(Knowledge knowledge);
+  virtual bool Knows(Knowledge knowledge) const;  // Settings would answer at once
 
   absl::StatusOr<BufferPtr> Allocate(int64_t bytes);  // at least 1
   // A part of `parent` (itself no part); offset a multiple of info().buffer_alignment. Parts may

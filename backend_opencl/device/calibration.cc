@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 // Samples are short, so that on a busy machine some of them are not interrupted; each measurement
 // ends by then.
-constexpr double kMostSeconds = 0.5;
+constexpr double kMostSeconds = 0.2;
 constexpr double kSampleMs = 2;
 constexpr int kSamples = 50;
 
@@ -62,24 +62,26 @@ kernel void copy(global const float4* from, global float4* to) {
 
 struct Probe {
   hal::Device& device;
+  HardwareSettings settings;
   hal::ExecutablePtr executable;
   std::unique_ptr<hal::Queue> queue;
   int64_t piece = 1;  // of the copy, in vectors of four
 
-  const HardwareSettings& settings() const { return device.info().settings; }
-  bool is_cpu() const { return settings().threads == 1; }
+  bool is_cpu() const { return settings.threads == 1; }
 };
 
 absl::StatusOr<Probe> MakeProbe(hal::Device& device) {
-  Probe probe{device, nullptr, nullptr};
-  const int64_t width = device.info().settings.vector_width;
+  TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings,
+                          device.Settings(hal::Knowledge::kCompiler));
+  Probe probe{device, settings, nullptr, nullptr};
+  const int64_t width = settings.vector_width;
   probe.piece = probe.is_cpu() ? 4096 : 1;
   hal::ExecutableSource source;
   source.format = "opencl-c";
-  source.prologue = absl::StrCat(
-      "#define CHAINS ", kChains, "\n#define STEPS ", kSteps, "\n#define PIECE ", probe.piece,
-      "\n#define NEXT(x) ", device.info().settings.has_fma ? "fma(x, a, b)" : "x * a + b",
-      "\ntypedef float", width > 1 ? absl::StrCat(width) : "", " floatv;\n");
+  source.prologue = absl::StrCat("#define CHAINS ", kChains, "\n#define STEPS ", kSteps,
+                                 "\n#define PIECE ", probe.piece, "\n#define NEXT(x) ",
+                                 settings.has_fma ? "fma(x, a, b)" : "x * a + b", "\ntypedef float",
+                                 width > 1 ? absl::StrCat(width) : "", " floatv;\n");
   source.kernels = {
       {"nothing", kNothingText}, {"multiply_add", kMultiplyAddText}, {"copy", kCopyText}};
   TARTAN_ASSIGN_OR_RETURN(probe.executable, device.Compile(source));
@@ -137,7 +139,7 @@ absl::StatusOr<double> MeasureLaunch(Probe& probe) {
 }
 
 absl::StatusOr<double> MeasureArithmetic(Probe& probe) {
-  const HardwareSettings& settings = probe.settings();
+  const HardwareSettings& settings = probe.settings;
   // Items enough to keep every unit busy and the launch out of sight.
   const int64_t items = settings.compute_units * (probe.is_cpu() ? 16 : 64 * settings.threads);
   const int64_t bytes = 64 + 4 * items * settings.vector_width;
@@ -165,11 +167,11 @@ absl::StatusOr<Bandwidth> MeasureMemory(Probe& probe) {
   const double moved = 2.0 * bytes;
   const int64_t items = bytes / 16 / probe.piece;
   Bandwidth result;
-  result.threads = info.settings.threads;
+  result.threads = probe.settings.threads;
   TARTAN_ASSIGN_OR_RETURN(double best, BestMs(probe, kCopy, {from, to}, items, result.threads));
   // Another size of work-group must be clearly better to be taken.
   for (const int64_t threads : {64, 128, 512, 1024}) {
-    if (probe.is_cpu() || threads > info.settings.max_work_group_size) continue;
+    if (probe.is_cpu() || threads > probe.settings.max_work_group_size) continue;
     TARTAN_ASSIGN_OR_RETURN(const double ms, BestMs(probe, kCopy, {from, to}, items, threads));
     if (ms > 0.9 * best) continue;
     best = ms;

@@ -11,6 +11,14 @@
 
 namespace tartan::opencl {
 
+// Where the measured settings of a device (hal::Knowledge::kMeasured) come from. Measurements are
+// kept in the disk cache; without one there are none.
+enum class Calibrations : uint8_t {
+  kStored,  // from the disk; a device that was never measured is as its driver reports
+  kOnce,    // a device that was never measured is measured when they are first asked for
+  kAgain,   // Open measures in any case
+};
+
 struct Calibration {
   double gflops = 0;     // float32 multiply-adds in registers, two operations each
   double gbps = 0;       // read and written, by a copy far beyond the caches
@@ -20,8 +28,8 @@ struct Calibration {
   bool operator==(const Calibration&) const = default;
 };
 
-// Takes about a second and never more than five. The device should have nothing else to do; where
-// it has, the greatest of several measurements is the answer all the same.
+// Takes about a second. The device should have nothing else to do; where it has, the greatest of
+// several measurements is the answer all the same.
 absl::StatusOr<Calibration> Calibrate(hal::Device& device);
 
 // What was measured before on a device of this name, driver and number of compute units.

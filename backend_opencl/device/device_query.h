@@ -18,7 +18,8 @@ struct FoundDevice {
   std::string platform_version;
   hal::DeviceInfo info;
   DriverQuirks quirks;
-  // Compiler flags for every program, ending with a space where there are any.
+  // Compiler flags for every program as far as the driver's reports tell them, ending with a space
+  // where there are any.
   std::string build_options;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "backend_opencl/cache/disk_cache.h"
+#include "backend_opencl/device/device_knowledge.h"
 #include "backend_opencl/device/device_query.h"
 #include "backend_opencl/device/opencl_api.h"
 #include "hal/hal.h"
@@ -27,7 +28,8 @@ class OpenClContext : public hal::Device {
   cl_device_id id() const { return found_.device; }
   const std::string& platform_version() const { return found_.platform_version; }
   const DriverQuirks& quirks() const { return found_.quirks; }
-  const std::string& build_options() const { return found_.build_options; }
+  // Of every program; asks the compiler first what it knows.
+  const std::string& build_options() { return knowledge_.Compiler(context()).build_options; }
   DiskCache* cache() const { return cache_.get(); }
   bool quiet() const { return quiet_; }
   // The driver has failed to build compiler builtins. SetPortable returns whether that is new.
@@ -43,17 +45,24 @@ class OpenClContext : public hal::Device {
 
  protected:
   OpenClContext(FoundDevice found, ContextHandle context, std::shared_ptr<DiskCache> cache,
-                bool quiet)
+                Calibrations calibrations, bool quiet)
       : found_(std::move(found)),
         context_(std::move(context)),
         cache_(std::move(cache)),
-        quiet_(quiet) {}
+        quiet_(quiet),
+        knowledge_(found_, cache_, calibrations) {}
+
+  const FoundDevice& found() const { return found_; }
+  const std::shared_ptr<DiskCache>& shared_cache() const { return cache_; }
+  DeviceKnowledge& knowledge() { return knowledge_; }
+  const DeviceKnowledge& knowledge() const { return knowledge_; }
 
  private:
   const FoundDevice found_;
   const ContextHandle context_;
   const std::shared_ptr<DiskCache> cache_;
   const bool quiet_;
+  DeviceKnowledge knowledge_;
   std::atomic<bool> is_portable_{false};
   mutable std::mutex mutex_;
   hal::DeviceStatistics statistics_;  // guarded by mutex_

@@ -1,58 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/device/opencl_device.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "backend_opencl/cache/pocl_folder.h"
+#include "backend_opencl/device/calibration.h"
 #include "backend_opencl/device/compile.h"
-#include "backend_opencl/device/cpu_features.h"
 #include "backend_opencl/device/driver_failure.h"
-#include "backend_opencl/device/hardware_probe.h"
 #include "backend_opencl/device/opencl_buffer.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "backend_opencl/device/opencl_queue.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
-namespace {
-
-// What was found before with this driver on this processor, or the compiler's answer. A compiler
-// that cannot build even that is treated as unknown; its errors show when kernels are built.
-CompilerFeatures FeaturesOf(cl_context context, const HostFeatures& host, DiskCache* cache,
-                            const FoundDevice& found) {
-  const std::string key = absl::StrCat(
-      "cpu features 1\n", absl::StrJoin({found.platform_version, found.info.driver_version,
-                                         found.info.name, host.identity},
-                                        "\n"));
-  if (cache != nullptr) {
-    const std::optional<std::string> stored = cache->Load(key);
-    if (stored.has_value()) {
-      if (const auto features = FeaturesFromText(*stored)) return *features;
-    }
-  }
-  // What PoCL writes meanwhile belongs to no other program.
-  const auto lock = PoclFolder::OfProcess().LockToBuild();
-  const absl::StatusOr<CompilerFeatures> features = AskCompiler(context, found.device);
-  if (!features.ok()) return {};
-  if (cache != nullptr) cache->Store(key, ToText(*features));
-  return *features;
-}
-
-void FollowCompiler(cl_context context, DiskCache* cache, FoundDevice* found) {
-  const HostFeatures host = AskHost();
-  const CompilerFeatures compiler = FeaturesOf(context, host, cache, *found);
-  FollowCpu(compiler, host, &found->info.settings);
-  absl::StrAppend(&found->build_options, CpuBuildOptions(compiler, host));
-}
-
-}  // namespace
-
 absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found,
-                                                  std::shared_ptr<DiskCache> cache, bool quiet) {
+                                                  std::shared_ptr<DiskCache> cache,
+                                                  Calibrations calibrations, bool quiet) {
   const cl_context_properties properties[] = {
       CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(found.platform), 0};
   cl_int error = CL_SUCCESS;
@@ -61,9 +25,37 @@ absl::StatusOr<hal::DevicePtr> OpenClDevice::Open(FoundDevice found,
   // Intel's runtime gives CL_DEVICE_NOT_AVAILABLE where memory is short.
   TARTAN_RETURN_IF_ERROR(
       ExplainByShortage(ToStatus(error, absl::StrCat("clCreateContext for ", found.info.name))));
-  if (found.info.type == hal::DeviceType::kCpu) FollowCompiler(context.get(), cache.get(), &found);
   return std::make_shared<OpenClDevice>(std::move(found), std::move(context), std::move(cache),
-                                        quiet);
+                                        calibrations, quiet);
+}
+
+absl::StatusOr<HardwareSettings> OpenClDevice::Settings(hal::Knowledge knowledge) {
+  switch (knowledge) {
+    case hal::Knowledge::kReported:
+      return info().settings;
+    case hal::Knowledge::kCompiler:
+      return this->knowledge().Compiler(context()).settings;
+    case hal::Knowledge::kMeasured:
+      break;
+  }
+  return this->knowledge().Measured(context(), [this]() -> absl::StatusOr<Calibration> {
+    // On a device of its own, whose memory is given back.
+    TARTAN_ASSIGN_OR_RETURN(const hal::DevicePtr device,
+                            Open(found(), shared_cache(), Calibrations::kStored, quiet()));
+    return Calibrate(*device);
+  });
+}
+
+bool OpenClDevice::Knows(hal::Knowledge knowledge) const {
+  switch (knowledge) {
+    case hal::Knowledge::kReported:
+      return true;
+    case hal::Knowledge::kCompiler:
+      return this->knowledge().KnowsCompiler();
+    case hal::Knowledge::kMeasured:
+      break;
+  }
+  return this->knowledge().KnowsMeasured();
 }
 
 absl::StatusOr<hal::BufferPtr> OpenClDevice::DoAllocate(int64_t bytes) {

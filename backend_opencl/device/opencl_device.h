@@ -15,11 +15,15 @@ class OpenClDevice : public OpenClContext {
  public:
   // `cache` may be null. `quiet`: warnings are not told on stderr.
   static absl::StatusOr<hal::DevicePtr> Open(FoundDevice found, std::shared_ptr<DiskCache> cache,
-                                             bool quiet);
+                                             Calibrations calibrations, bool quiet);
 
   OpenClDevice(FoundDevice found, ContextHandle context, std::shared_ptr<DiskCache> cache,
-               bool quiet)
-      : OpenClContext(std::move(found), std::move(context), std::move(cache), quiet) {}
+               Calibrations calibrations, bool quiet)
+      : OpenClContext(std::move(found), std::move(context), std::move(cache), calibrations, quiet) {
+  }
+
+  absl::StatusOr<HardwareSettings> Settings(hal::Knowledge knowledge) override;
+  bool Knows(hal::Knowledge knowledge) const override;
 
  private:
   absl::StatusOr<hal::BufferPtr> DoAllocate(int64_t bytes) override;

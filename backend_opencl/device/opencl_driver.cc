@@ -43,9 +43,12 @@ class OpenClDriver : public hal::Driver {
     for (FoundDevice& device : found) {
       if (device.info.ordinal != info.ordinal || device.info.name != info.name) continue;
       device.info.index = info.index;
-      TARTAN_RETURN_IF_ERROR(CalibrateIfAskedFor(device));
-      ApplyStored(&device.info);
-      return OpenClDevice::Open(std::move(device), cache_, quiet_);
+      TARTAN_ASSIGN_OR_RETURN(hal::DevicePtr opened,
+                              OpenClDevice::Open(std::move(device), cache_, calibrations_, quiet_));
+      if (calibrations_ == Calibrations::kAgain) {
+        TARTAN_RETURN_IF_ERROR(opened->Settings(hal::Knowledge::kMeasured).status());
+      }
+      return opened;
     }
     return absl::UnavailableError(
         absl::StrCat("no OpenCL device ", info.ordinal, " named ", info.name));
@@ -63,22 +66,10 @@ class OpenClDriver : public hal::Driver {
     return found;
   }
 
-  bool ApplyStored(hal::DeviceInfo* info) const {
-    if (cache_ == nullptr) return false;
+  void ApplyStored(hal::DeviceInfo* info) const {
+    if (cache_ == nullptr) return;
     const std::optional<Calibration> calibration = LoadCalibration(*cache_, *info);
     if (calibration.has_value()) Apply(*calibration, &info->settings);
-    return calibration.has_value();
-  }
-
-  // On a device of its own, whose memory is given back.
-  absl::Status CalibrateIfAskedFor(const FoundDevice& found) const {
-    if (cache_ == nullptr || calibrations_ == Calibrations::kStored) return absl::OkStatus();
-    hal::DeviceInfo ignored = found.info;
-    if (calibrations_ == Calibrations::kOnce && ApplyStored(&ignored)) return absl::OkStatus();
-    TARTAN_ASSIGN_OR_RETURN(const hal::DevicePtr device, OpenClDevice::Open(found, cache_, quiet_));
-    TARTAN_ASSIGN_OR_RETURN(const Calibration calibration, Calibrate(*device));
-    StoreCalibration(*cache_, found.info, calibration);
-    return absl::OkStatus();
   }
 
   const std::string cache_directory_;       // empty: there is none

@@ -6,17 +6,10 @@
 #include <memory>
 #include <string>
 
+#include "backend_opencl/device/calibration.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {
-
-// Whether the settings of a device hold what was measured on it (calibration.h). Measurements are
-// kept in the disk cache; without one there are none.
-enum class Calibrations : uint8_t {
-  kStored,  // where it was measured before
-  kOnce,    // and Open measures a device never seen, which takes a second or two
-  kAgain,   // Open measures in any case
-};
 
 struct OpenClOptions {
   bool use_disk_cache = true;

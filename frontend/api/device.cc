@@ -101,8 +101,7 @@ Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
                compiler::CompileOptions options, compiler::CompileHooks hooks)
     : hal_(std::move(hal)),
       cache_(std::move(cache)),
-      programs_(std::make_shared<evaluator::ProgramCache>(
-          hal_, opencl::DialectOf(hal_->info().settings))),
+      programs_(std::make_shared<evaluator::ProgramCache>(hal_, opencl::DialectOf)),
       options_(std::make_unique<compiler::CompileOptions>(std::move(options))),
       hooks_(std::make_unique<const compiler::CompileHooks>(std::move(hooks))) {
   if (cache_ != nullptr) {

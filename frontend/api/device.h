@@ -41,8 +41,8 @@ struct DeviceOptions {
   bool use_disk_cache = true;
   bool verbose = false;  // tells on stderr why the disk cache is not used where it cannot be
   bool quiet = false;    // leaves out warnings of the driver's compiler on stderr
-  // Measures what the device reaches even if that is known. It is done once for every device, and
-  // kept in the disk cache: info().settings tells it.
+  // Open measures what the device reaches, even if that is known. Else it is measured when kernels
+  // for exact sizes are first compiled, once for every device, and kept in the disk cache.
   bool calibrate_again = false;
 };
 
@@ -81,6 +81,11 @@ class Device {
 
   const hal::DeviceInfo& info() const { return hal_->info(); }
   const hal::DevicePtr& hal() const { return hal_; }
+  // info().settings, with what else is known once the device was measured; measures it where nobody
+  // has.
+  absl::StatusOr<HardwareSettings> MeasuredSettings() const {
+    return hal_->Settings(hal::Knowledge::kMeasured);
+  }
 
   // Compiled for this device with its options, or taken from what was compiled already.
   absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Compile(

@@ -130,7 +130,8 @@ absl::StatusOr<ProblemResult> RunProblem(const Problem& problem,
     if (engine == nullptr) result.missing.push_back(name);
   }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<Measurement> times, Measure(engines, options));
-  const double least_ms = LeastMilliseconds(work, device.info().settings);
+  TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings, device.MeasuredSettings());
+  const double least_ms = LeastMilliseconds(work, settings);
   for (size_t i = 0; i < engines.size(); ++i) {
     const double ms = times[i].median_ms;
     result.engines.push_back({engines[i]->name(), times[i], work.flops / ms * 1e-6,

@@ -34,7 +34,7 @@ absl::Status Profile(api::Session& session, const std::map<std::string, api::Hos
     times.resize(kernels.size());
     for (size_t k = 0; k < kernels.size(); ++k) times[k].push_back(kernels[k].ms);
   }
-  const HardwareSettings& settings = session.device().info().settings;
+  TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings, session.device().MeasuredSettings());
   double total = 0;
   for (size_t k = 0; k < kernels.size(); ++k) {
     const double ms = Summarize(times[k]).median;

@@ -64,28 +64,89 @@ absl::StatusOr<hal::DevicePtr> OpenFirst(const std::string& directory, Calibrati
   return driver->Open(devices->front());
 }
 
+TEST(Calibration, IsNotWhatOpeningADeviceWaitsFor) {
+  const TemporaryDirectory directory;
+  const auto device = OpenFirst(directory.path(), Calibrations::kOnce);
+  if (!device.ok()) GTEST_SKIP() << device.status();
+  EXPECT_EQ((*device)->info().settings.gflops, 0);
+  EXPECT_FALSE((*device)->Knows(hal::Knowledge::kMeasured));
+  // Neither is what its compiler says: nothing has been built and kept.
+  EXPECT_FALSE(std::filesystem::exists(directory.path() + "/kernels"));
+  EXPECT_EQ(*(*device)->Settings(hal::Knowledge::kReported), (*device)->info().settings);
+}
+
 TEST(Calibration, MeasuresADeviceOnceAndKeepsIt) {
   const TemporaryDirectory directory;
   auto device = OpenFirst(directory.path(), Calibrations::kStored);
   if (!device.ok()) GTEST_SKIP() << device.status();
-  EXPECT_EQ((*device)->info().settings.gflops, 0);
+  EXPECT_EQ((*device)->Settings(hal::Knowledge::kMeasured)->gflops, 0);
 
   device = OpenFirst(directory.path(), Calibrations::kOnce);
   ASSERT_TRUE(device.ok()) << device.status();
-  const HardwareSettings first = (*device)->info().settings;
-  EXPECT_GT(first.gflops, 0.1);
-  EXPECT_LT(first.gflops, 1e6);
-  EXPECT_GT(first.gbps, 0.1);
-  EXPECT_LT(first.gbps, 1e5);
-  EXPECT_GT(first.launch_us, 0);
-  EXPECT_GE(first.threads, 1);
+  const absl::StatusOr<HardwareSettings> first = (*device)->Settings(hal::Knowledge::kMeasured);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_GT(first->gflops, 0.1);
+  EXPECT_LT(first->gflops, 1e6);
+  EXPECT_GT(first->gbps, 0.1);
+  EXPECT_LT(first->gbps, 1e5);
+  EXPECT_GT(first->launch_us, 0);
+  EXPECT_GE(first->threads, 1);
   EXPECT_EQ((*device)->statistics().peak_allocated_bytes, 0);
+  EXPECT_TRUE((*device)->Knows(hal::Knowledge::kMeasured));
+  EXPECT_EQ(*(*device)->Settings(hal::Knowledge::kMeasured), *first);
 
   for (const Calibrations later : {Calibrations::kOnce, Calibrations::kStored}) {
     device = OpenFirst(directory.path(), later);
     ASSERT_TRUE(device.ok()) << device.status();
-    EXPECT_EQ((*device)->info().settings, first);
+    EXPECT_TRUE((*device)->Knows(hal::Knowledge::kMeasured));
+    EXPECT_EQ(*(*device)->Settings(hal::Knowledge::kMeasured), *first);
   }
+}
+
+TEST(Calibration, AddsToWhatTheCompilerSaysMeasuredNumbersAlone) {
+  const TemporaryDirectory directory;
+  const auto device = OpenFirst(directory.path(), Calibrations::kOnce);
+  if (!device.ok()) GTEST_SKIP() << device.status();
+  HardwareSettings compiler = *(*device)->Settings(hal::Knowledge::kCompiler);
+  EXPECT_TRUE((*device)->Knows(hal::Knowledge::kCompiler));
+  EXPECT_FALSE((*device)->Knows(hal::Knowledge::kMeasured));
+  EXPECT_EQ(compiler.gflops, 0);
+  const HardwareSettings measured = *(*device)->Settings(hal::Knowledge::kMeasured);
+  EXPECT_EQ(*(*device)->Settings(hal::Knowledge::kCompiler), compiler);
+  Apply({measured.gflops, measured.gbps, measured.launch_us, measured.threads}, &compiler);
+  EXPECT_EQ(compiler, measured);
+}
+
+TEST(Calibration, IsOneAnswerForAllThreadsThatAskAtOnce) {
+  const TemporaryDirectory directory;
+  const auto device = OpenFirst(directory.path(), Calibrations::kOnce);
+  if (!device.ok()) GTEST_SKIP() << device.status();
+  std::vector<HardwareSettings> answers(4);
+  std::vector<std::thread> threads;
+  for (HardwareSettings& answer : answers) {
+    threads.emplace_back(
+        [&] { answer = (*device)->Settings(hal::Knowledge::kMeasured).value_or(answer); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(answers[0].gflops, 0);
+  for (const HardwareSettings& answer : answers) EXPECT_EQ(answer, answers[0]);
+}
+
+TEST(Calibration, IsMadeAtOnceAndAgainWhereThatIsWanted) {
+  const TemporaryDirectory directory;
+  if (const auto device = OpenFirst(directory.path(), Calibrations::kStored); !device.ok()) {
+    GTEST_SKIP() << device.status();
+  }
+  DiskCache cache(directory.path(), kLimit, false);
+  const auto device = OpenFirst(directory.path(), Calibrations::kAgain);
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_TRUE((*device)->Knows(hal::Knowledge::kMeasured));
+  EXPECT_GT((*device)->Settings(hal::Knowledge::kMeasured)->gflops, 0);
+  StoreCalibration(cache, (*device)->info(), {1, 2, 3, 4});
+  const auto kept = OpenFirst(directory.path(), Calibrations::kOnce);
+  EXPECT_EQ((*kept)->Settings(hal::Knowledge::kMeasured)->launch_us, 3);
+  const auto again = OpenFirst(directory.path(), Calibrations::kAgain);
+  EXPECT_NE((*again)->Settings(hal::Knowledge::kMeasured)->launch_us, 3);
 }
 
 TEST(Calibration, OfOneDeviceByTwoAtOnceLeavesOneResult) {
@@ -96,14 +157,14 @@ TEST(Calibration, OfOneDeviceByTwoAtOnceLeavesOneResult) {
   const auto calibrate = [&directory] {
     const auto device = OpenFirst(directory.path(), Calibrations::kAgain);
     ASSERT_TRUE(device.ok()) << device.status();
-    EXPECT_GT((*device)->info().settings.gflops, 0);
+    EXPECT_GT((*device)->Settings(hal::Knowledge::kMeasured)->gflops, 0);
   };
   std::thread other(calibrate);
   calibrate();
   other.join();
   const auto device = OpenFirst(directory.path(), Calibrations::kStored);
   ASSERT_TRUE(device.ok()) << device.status();
-  EXPECT_GT((*device)->info().settings.gbps, 0);
+  EXPECT_GT((*device)->Settings(hal::Knowledge::kMeasured)->gbps, 0);
 }
 
 }  // namespace

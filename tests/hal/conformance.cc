@@ -93,6 +93,20 @@ TEST_P(Conformance, ReportsUsableDevices) {
   }
 }
 
+TEST_P(Conformance, AnswersAlikeWhateverIsAskedOfADevice) {
+  for (const Knowledge knowledge :
+       {Knowledge::kMeasured, Knowledge::kCompiler, Knowledge::kReported}) {
+    const auto settings = device_->Settings(knowledge);
+    ASSERT_TRUE(settings.ok()) << settings.status();
+    EXPECT_TRUE(device_->Knows(knowledge));
+    EXPECT_EQ(*device_->Settings(knowledge), *settings);
+    EXPECT_GE(settings->threads, 1);
+    EXPECT_LE(settings->threads, settings->max_work_group_size);
+    EXPECT_GE(settings->vector_width, 1);
+  }
+  EXPECT_EQ(*device_->Settings(Knowledge::kReported), device_->info().settings);
+}
+
 TEST_P(Conformance, RefusesToOpenADeviceThatIsNotThere) {
   DeviceInfo info = device_->info();
   info.ordinal = 1000;

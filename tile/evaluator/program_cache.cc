@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/status_macros.h"
 #include "tile/evaluator/build_identity.h"
 
 namespace tartan::evaluator {
@@ -30,15 +31,19 @@ const std::string& ThisBuild() {
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
     const proto::Program& program, compiler::CompileOptions options,
     const compiler::CompileHooks& hooks) {
-  options.settings = device_->info().settings;
-  if (hooks.planner) return CompiledProgram::Create(program, device_, dialect_, options, hooks);
+  // Soon compiled is what waits for no measurement, and depends on none.
+  TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(options.tier == compiler::Tier::kReady
+                                                                  ? hal::Knowledge::kCompiler
+                                                                  : hal::Knowledge::kMeasured));
+  const codegen::Dialect dialect = dialect_(options.settings);
+  if (hooks.planner) return CompiledProgram::Create(program, device_, dialect, options, hooks);
   const std::string key = absl::StrCat(options.Key(), "\n", KeyOf(program));
   const std::shared_ptr<Entry> entry = Find(key);
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
   auto compiled = CompiledProgram::Restore(
-      program, device_, dialect_, options, hooks, StoreFor(hooks),
-      absl::StrCat("program\n", ThisBuild(), "\n", dialect_.format, "\n", key));
+      program, device_, dialect, options, hooks, StoreFor(hooks),
+      absl::StrCat("program\n", ThisBuild(), "\n", dialect.format, "\n", key));
   if (!compiled.ok()) {
     Forget(key, entry);
     return compiled.status();

@@ -23,12 +23,16 @@ struct ProgramCacheStatistics {
 // different programs compile side by side. The least recently used programs go first.
 class ProgramCache {
  public:
-  ProgramCache(hal::DevicePtr device, codegen::Dialect dialect, size_t capacity = 500)
-      : device_(std::move(device)), dialect_(std::move(dialect)), capacity_(capacity) {}
+  // How the kernels of a device with such settings are written.
+  using DialectFor = codegen::Dialect (*)(const HardwareSettings& settings);
+
+  ProgramCache(hal::DevicePtr device, DialectFor dialect, size_t capacity = 500)
+      : device_(std::move(device)), dialect_(dialect), capacity_(capacity) {}
 
   // A program equal in code, input shapes and input flags is compiled once for equal options, whose
-  // settings are replaced by the device's. A failure is not kept. With hooks nothing is taken from
-  // the store or kept there; with a planner nothing is taken from this cache either.
+  // settings are replaced by the device's: what was measured for the exact tier, which may measure
+  // it now, and what its compiler says for the ready one. A failure is not kept. With hooks nothing
+  // is taken from the store or kept there; with a planner nothing is taken from this cache either.
   absl::StatusOr<std::shared_ptr<const CompiledProgram>> Get(
       const proto::Program& program, compiler::CompileOptions options = {},
       const compiler::CompileHooks& hooks = {});
@@ -48,7 +52,7 @@ class ProgramCache {
   void Forget(const std::string& key, const std::shared_ptr<Entry>& entry);
 
   const hal::DevicePtr device_;
-  const codegen::Dialect dialect_;
+  const DialectFor dialect_;
   const size_t capacity_;
   mutable std::mutex mutex_;
   std::list<std::string> order_;  // most recently used first

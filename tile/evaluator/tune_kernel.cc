@@ -167,7 +167,7 @@ class Tuning {
 
   absl::Status Prepare(Trial* trial, std::string* difference) {
     compiler::CompileOptions options;
-    options.settings = device_->info().settings;
+    TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(hal::Knowledge::kMeasured));
     TARTAN_ASSIGN_OR_RETURN(compiler::KernelList list,
                             compiler::CompileKernel(flat_, trial->planned, is_constant_, options));
     TARTAN_ASSIGN_OR_RETURN(auto built, CompiledProgram::Build(std::move(list), device_, dialect_));
@@ -254,10 +254,12 @@ absl::StatusOr<TunedKernel> TuneKernel(const poly::FlatContraction& flat,
                                        const hal::DevicePtr& device,
                                        const codegen::Dialect& dialect,
                                        const TuneOptions& options) {
-  return MeasurePlans(flat, is_constant,
-                      plan::PlanCandidates(flat, device->info().settings, is_constant,
-                                           std::max(options.candidates, 1)),
-                      device, dialect, options);
+  TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings,
+                          device->Settings(hal::Knowledge::kMeasured));
+  return MeasurePlans(
+      flat, is_constant,
+      plan::PlanCandidates(flat, settings, is_constant, std::max(options.candidates, 1)), device,
+      dialect, options);
 }
 
 }  // namespace tartan::evaluator

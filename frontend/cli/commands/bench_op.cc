@@ -90,8 +90,10 @@ absl::StatusOr<ExitCode> Run(const BenchOpOptions& options, const Context& conte
   proto::BenchOpReport report;
   report.set_device(Describe(device->info()));
   report.set_threads(options.threads);
-  report.set_peak_gflops(device->info().settings.gflops);
-  report.set_peak_gbps(device->info().settings.gbps);
+  TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings,
+                          At(Stage::kDevice, device->MeasuredSettings()));
+  report.set_peak_gflops(settings.gflops);
+  report.set_peak_gbps(settings.gbps);
   for (const bench::Problem& problem : problems) {
     context.Detail(absl::StrCat("measuring ", problem.spec));
     absl::StatusOr<bench::ProblemResult> result =

@@ -147,7 +147,9 @@ Command AddDevices(CLI::App& app) {
   command->add_flag("--calibrate", options->calibrate,
                     "Measure peak, bandwidth and launch cost again (those of --device, or all)");
   command->footer(
-      "What a device reaches is measured when it is first used, and kept in the disk cache.\n\n"
+      "What a device reaches is measured before the first kernels for exact sizes are compiled, "
+      "and "
+      "kept in the disk cache.\n\n"
       "Example:\n  tartan devices --format json\n\n* marks the default device.");
   return {command, [options](const Context& context) { return Run(*options, context); }};
 }

@@ -74,15 +74,14 @@ absl::Status Tune(const FoundKernel& kernel, const evaluator::TuneOptions& optio
                   api::Device& device, proto::TuneReport::Kernel* report) {
   report->set_name(kernel.flat.name);
   report->set_uses(kernel.uses);
-  TARTAN_ASSIGN_OR_RETURN(
-      const evaluator::TunedKernel tuned,
-      evaluator::TuneKernel(kernel.flat, kernel.is_constant, device.hal(),
-                            opencl::DialectOf(device.info().settings), options));
+  TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings, device.MeasuredSettings());
+  TARTAN_ASSIGN_OR_RETURN(const evaluator::TunedKernel tuned,
+                          evaluator::TuneKernel(kernel.flat, kernel.is_constant, device.hal(),
+                                                opencl::DialectOf(settings), options));
   report->set_before_ms(tuned.before_ms);
   report->set_after_ms(tuned.after_ms);
   report->set_tried(tuned.tried);
   for (const std::string& problem : tuned.problems) report->add_problems(problem);
-  const HardwareSettings& settings = device.info().settings;
   bool kept = false;
   TARTAN_RETURN_IF_ERROR(At(Stage::kFile, device.UpdatePlans([&](plan::TuningDatabase* database) {
     if (!tuned.winner.has_value()) return database->Forget(kernel.flat, kernel.is_constant);
@@ -178,7 +177,9 @@ absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(flags.model));
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeModelInputs(*model, flags.inputs, context));
-  const auto collector = std::make_shared<KernelCollector>(device->info().settings);
+  TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings,
+                          At(Stage::kDevice, device->MeasuredSettings()));
+  const auto collector = std::make_shared<KernelCollector>(settings);
   compiler::CompileHooks hooks;
   hooks.planner = [collector](const poly::FlatContraction& flat,
                               const std::vector<bool>& is_constant) {

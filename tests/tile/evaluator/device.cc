@@ -17,9 +17,12 @@ hal::DevicePtr TestDevice() {
   return *device;
 }
 
+HardwareSettings TestSettings() {
+  return TestDevice()->Settings(hal::Knowledge::kMeasured).value();
+}
+
 ProgramCache& TestProgramCache() {
-  static auto* const cache =
-      new ProgramCache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
+  static auto* const cache = new ProgramCache(TestDevice(), opencl::DialectOf);
   return *cache;
 }
 

@@ -12,6 +12,9 @@ namespace tartan::evaluator {
 // The first OpenCL device, opened once; null where there is none.
 hal::DevicePtr TestDevice();
 
+// What programs are compiled for it with.
+HardwareSettings TestSettings();
+
 // Programs compiled for it.
 ProgramCache& TestProgramCache();
 

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <thread>
 
+#include "backend_opencl/device/opencl_driver.h"
 #include "backend_opencl/dialect/opencl_dialect.h"
+#include "tests/backend_opencl/temporary_directory.h"
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/evaluator/device.h"
 #include "tests/tile/evaluator/expect_naive.h"
@@ -35,7 +37,7 @@ const TestProgram& Find(const std::string& name) {
 }
 
 TEST(ProgramCache, CompilesEqualProgramsOnce) {
-  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
+  ProgramCache cache(TestDevice(), opencl::DialectOf);
   proto::Program program = ToProto(Find("MatMul"));
   const auto first = cache.Get(program);
   program.set_name("another name");
@@ -49,7 +51,7 @@ TEST(ProgramCache, CompilesEqualProgramsOnce) {
 }
 
 TEST(ProgramCache, KeepsProgramsApartThatMayUseDifferentAlgorithms) {
-  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
+  ProgramCache cache(TestDevice(), opencl::DialectOf);
   const proto::Program program = ToProto(Find("Relu"));
   const auto usual = cache.Get(program);
   compiler::CompileOptions options;
@@ -60,8 +62,53 @@ TEST(ProgramCache, KeepsProgramsApartThatMayUseDifferentAlgorithms) {
   EXPECT_EQ(*cache.Get(program), *usual);
 }
 
+// A device that nobody has measured, as a first run meets it.
+class UnmeasuredDevice {
+ public:
+  UnmeasuredDevice() {
+    opencl::OpenClOptions options;
+    options.cache_directory = directory_.path();
+    options.calibrations = opencl::Calibrations::kOnce;
+    const auto driver = opencl::MakeOpenClDriver(options);
+    const auto devices = driver->ListDevices();
+    if (devices.ok() && !devices->empty()) device_ = driver->Open(devices->front()).value();
+  }
+  const hal::DevicePtr& device() const { return device_; }
+
+ private:
+  const TemporaryDirectory directory_;
+  hal::DevicePtr device_;
+};
+
+TEST(ProgramCache, MeasuresADeviceBeforeItCompilesForExactSizes) {
+  const UnmeasuredDevice unmeasured;
+  const hal::DevicePtr device = unmeasured.device();
+  ProgramCache cache(device, opencl::DialectOf);
+  ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());
+  EXPECT_TRUE(device->Knows(hal::Knowledge::kMeasured));
+  EXPECT_GT(device->Settings(hal::Knowledge::kMeasured)->gflops, 0);
+}
+
+TEST(ProgramCache, MeasuresNothingForProgramsThatAreToBeReadySoon) {
+  const UnmeasuredDevice unmeasured;
+  const hal::DevicePtr device = unmeasured.device();
+  ProgramCache cache(device, opencl::DialectOf);
+  compiler::CompileOptions ready;
+  ready.tier = compiler::Tier::kReady;
+  const auto before = cache.Get(ToProto(Find("Relu")), ready);
+  ASSERT_TRUE(before.ok()) << before.status();
+  EXPECT_FALSE(device->Knows(hal::Knowledge::kMeasured));
+  // Nor does it matter to them that it was measured meanwhile.
+  const auto exact = cache.Get(ToProto(Find("Relu")));
+  ASSERT_TRUE(exact.ok()) << exact.status();
+  EXPECT_TRUE(device->Knows(hal::Knowledge::kMeasured));
+  EXPECT_NE(*exact, *before);
+  EXPECT_EQ(*cache.Get(ToProto(Find("Relu")), ready), *before);
+  EXPECT_EQ(*cache.Get(ToProto(Find("Relu"))), *exact);
+}
+
 TEST(ProgramCache, ForgetsTheLeastRecentlyUsed) {
-  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings), 1);
+  ProgramCache cache(TestDevice(), opencl::DialectOf, 1);
   ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());
   ASSERT_TRUE(cache.Get(ToProto(Find("SumOverAxis"))).ok());
   ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());
@@ -70,7 +117,7 @@ TEST(ProgramCache, ForgetsTheLeastRecentlyUsed) {
 }
 
 TEST(ProgramCache, ReportsWhatIsWrongWithAProgramEachTime) {
-  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
+  ProgramCache cache(TestDevice(), opencl::DialectOf);
   TestProgram wrong = {
       "Wrong", "function (A) -> (O) { O = A + Missing; }", {{DataType::kFloat32, {3}}}};
   for (int i = 0; i < 2; ++i) {

@@ -35,12 +35,12 @@ void ExpectNaive(const std::string& name, const std::string& code,
   ASSERT_TRUE(expected.ok()) << expected.status();
   for (const int64_t threads : {int64_t{1}, int64_t{64}}) {
     compiler::CompileOptions options;
-    options.settings = TestDevice()->info().settings;
+    options.settings = TestSettings();
     options.settings.threads = threads;
     const auto list = compiler::Compile(bound, options);
     ASSERT_TRUE(list.ok()) << list.status();
-    const auto built = CompiledProgram::Build(*list, TestDevice(),
-                                              opencl::DialectOf(TestDevice()->info().settings));
+    const auto built =
+        CompiledProgram::Build(*list, TestDevice(), opencl::DialectOf(TestSettings()));
     ASSERT_TRUE(built.ok()) << built.status();
     const auto loaded = LoadedProgram::Load(*built, {});
     ASSERT_TRUE(loaded.ok()) << loaded.status();

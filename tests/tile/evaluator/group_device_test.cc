@@ -75,7 +75,7 @@ class ListRunner {
  public:
   ListRunner(const compiler::KernelList& list, hal::Device& device)
       : list_(list), queue_(*device.CreateQueue(false)) {
-    const codegen::Dialect dialect = opencl::DialectOf(TestDevice()->info().settings);
+    const codegen::Dialect dialect = opencl::DialectOf(TestSettings());
     codegen::ProgramText text = codegen::WriteProgramParts(list.kernels, dialect);
     hal::ExecutableSource source;
     source.format = dialect.format;

@@ -26,7 +26,7 @@ TEST_P(InFloat64Test, EqualsTheNaiveEvaluatorInFloat64) {
   }
   const auto expected = ir::EvaluateNaively(*wide, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
-  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
+  ProgramCache cache(TestDevice(), opencl::DialectOf);
   compiler::CompileOptions options;
   options.in_float64 = true;
   const auto compiled = cache.Get(ToProto(GetParam()), options);

@@ -59,7 +59,7 @@ TEST(StoredProgram, ComputesWhatTheCompiledOneDoes) {
   const std::vector<HostTensor> inputs = RandomInputs(program, 3);
   std::vector<HostTensor> results[2];
   for (int process = 0; process < 2; ++process) {
-    ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
+    ProgramCache cache(TestDevice(), opencl::DialectOf);
     cache.SetStore(shelf.Store());
     const auto compiled = cache.Get(ToProto(program));
     ASSERT_TRUE(compiled.ok()) << compiled.status();
@@ -106,7 +106,7 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
 TEST(StoredProgram, IsMadeAnewWhereTheBytesAreDamaged) {
   Shelf shelf;
   for (int process = 0; process < 2; ++process) {
-    ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
+    ProgramCache cache(TestDevice(), opencl::DialectOf);
     cache.SetStore(shelf.Store());
     const auto compiled = cache.Get(ToProto(Find("MatMul")));
     ASSERT_TRUE(compiled.ok()) << compiled.status();
@@ -141,7 +141,7 @@ TEST(StoredProgram, IsRefusedWhereAPositionIsOutOfRange) {
 TEST(StoredProgram, IsNotTakenForOneCompiledWithOtherOptions) {
   Shelf shelf;
   for (const bool fuse : {true, false, true}) {
-    ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
+    ProgramCache cache(TestDevice(), opencl::DialectOf);
     cache.SetStore(shelf.Store());
     compiler::CompileOptions options;
     if (!fuse) options.disabled_passes = {"fuse"};
@@ -153,7 +153,7 @@ TEST(StoredProgram, IsNotTakenForOneCompiledWithOtherOptions) {
 
 TEST(StoredProgram, IsNotKeptWhereDumpsAreAskedFor) {
   Shelf shelf;
-  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
+  ProgramCache cache(TestDevice(), opencl::DialectOf);
   cache.SetStore(shelf.Store());
   compiler::CompileHooks hooks;
   int stages = 0;

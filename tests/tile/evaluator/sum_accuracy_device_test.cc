@@ -20,7 +20,7 @@ struct Case {
 
   // On CPUs halves gain 1.4 times, runs of 64 and 128 more. GPUs have one chain in a work-item.
   double LeastGain() const {
-    if (TestDevice()->info().settings.threads > 1) return 0.9;
+    if (TestSettings().threads > 1) return 0.9;
     return terms < 128 ? 1.2 : terms < 512 ? 1.5 : 2;
   }
 };

@@ -40,7 +40,7 @@ class TuneKernelTest : public testing::Test {
     ASSERT_TRUE(compiled.ok()) << compiled.status();
   }
 
-  const HardwareSettings& settings() const { return TestDevice()->info().settings; }
+  HardwareSettings settings() const { return TestSettings(); }
   plan::PlannedKernel Choice() const { return plan::PlanKernel(flat_, settings(), is_constant_); }
   plan::PlannedKernel Slow() const {
     const poly::FlatContraction merged = poly::MergeIndices(flat_);
@@ -50,7 +50,7 @@ class TuneKernelTest : public testing::Test {
     TuneOptions options;
     options.rounds = 9;
     return MeasurePlans(flat_, is_constant_, std::move(plans), TestDevice(),
-                        opencl::DialectOf(TestDevice()->info().settings), options);
+                        opencl::DialectOf(TestSettings()), options);
   }
 
   poly::FlatContraction flat_;
@@ -61,8 +61,8 @@ TEST_F(TuneKernelTest, TriesThePlannersCandidates) {
   TuneOptions options;
   options.candidates = 3;
   options.rounds = 3;
-  const auto tuned = TuneKernel(flat_, is_constant_, TestDevice(),
-                                opencl::DialectOf(TestDevice()->info().settings), options);
+  const auto tuned =
+      TuneKernel(flat_, is_constant_, TestDevice(), opencl::DialectOf(TestSettings()), options);
   ASSERT_TRUE(tuned.ok()) << tuned.status();
   EXPECT_EQ(tuned->tried, 3);
   EXPECT_THAT(tuned->problems, IsEmpty());
@@ -99,7 +99,7 @@ TEST_F(TuneKernelTest, ReportsAPlanThatComputesSomethingElse) {
 
 TEST_F(TuneKernelTest, ProgramsCompiledLaterUseWhatIsKept) {
   const std::vector<HostTensor> inputs = RandomInputs(Product(), 1);
-  ProgramCache cache(TestDevice(), opencl::DialectOf(TestDevice()->info().settings));
+  ProgramCache cache(TestDevice(), opencl::DialectOf);
   std::string plans;
   compiler::CompileOptions options;
   compiler::CompileHooks hooks;

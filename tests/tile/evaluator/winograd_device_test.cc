@@ -121,7 +121,7 @@ class WinogradDeviceTest : public testing::TestWithParam<Case> {
     compiler::CompileOptions options;
     options.winograd = plan::Winograd::kAlways;
     // GPUs are given another algorithm, but run this one.
-    options.settings = TestDevice()->info().settings;
+    options.settings = TestSettings();
     options.settings.threads = 1;
     const auto list = compiler::Compile(bound, options);
     ASSERT_TRUE(list.ok()) << list.status();
