@@ -154,7 +154,8 @@ class Builder {
     if (Write(*packed, root_)) {
       absl::StatusOr<ProgramHandle> program = BuildFromSource(device_, source_, options_);
       if (program.ok() && fs::exists(absl::StrCat(root_, "/", packed->folder(), kUsedFile))) {
-        return Result(*std::move(program), packed->folder(), packed->files_size() - 1, true);
+        const int kept = packed->files_size() - 1;
+        return Result(*std::move(program), packed->folder(), kept, /*from_cache=*/true);
       }
       is_rejected = program.ok() || !IsShortage(program.status());
     }
@@ -168,7 +169,8 @@ class Builder {
     in_use.folder = folder;
     ++in_use.users;
     return {std::move(program),
-            std::make_unique<PoclProgram>(cache_, key_, id_, folder, kernels_, kept), from_cache};
+            std::make_unique<PoclProgram>(cache_, key_, id_, folder, kernels_, kept), from_cache,
+            from_cache && kept >= kernels_};
   }
 
   const OpenClContext& device_;
@@ -222,6 +224,12 @@ void PoclProgram::Keep() {
   } catch (const std::bad_alloc&) {  // destructors come here
   }
   kept_ = compiled;
+}
+
+bool HoldsKernels(const std::string& entry, int kernels) {
+  if (PoclFolder::OfProcess().root().empty()) return false;
+  const std::optional<proto::ProgramFiles> packed = Parse(entry);
+  return packed.has_value() && packed->files_size() > kernels;
 }
 
 absl::StatusOr<PoclBuild> BuildOnPocl(const OpenClContext& device, absl::string_view source,

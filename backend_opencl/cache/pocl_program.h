@@ -46,7 +46,11 @@ struct PoclBuild {
   ProgramHandle program;
   std::unique_ptr<PoclProgram> files;  // null where PoCL does not use Tartan's folder
   bool from_cache = false;
+  bool has_all_kernels = false;  // from there
 };
+
+// Whether an entry holds as many compiled kernels, and PoCL would take them.
+bool HoldsKernels(const std::string& entry, int kernels);
 
 // Builds `source` with `kernels` kernels, from files of the entry `key` of `cache` if there are
 // any. `cache` may be null; the key must then be one all the same.

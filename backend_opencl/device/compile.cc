@@ -48,14 +48,25 @@ std::string CacheKey(const OpenClContext& device, absl::string_view text,
   return key;
 }
 
+// A text that mentions the macro does without builtins of the compiler where it is defined.
+constexpr absl::string_view kPortable = "TARTAN_PORTABLE";
+
+struct BuildOptions {
+  std::string usual;
+  std::string portable;
+};
+
+BuildOptions OptionsFor(const OpenClContext& device, const hal::ExecutableSource& source) {
+  const std::string options = absl::StrCat(device.build_options(), source.options);
+  return {options, absl::StrCat("-D", kPortable, " ", options)};
+}
+
 struct Built {
   ProgramHandle program;
   std::unique_ptr<PoclProgram> pocl_files;
   bool from_cache = false;
+  bool has_all_kernels = true;  // none is compiled when it first runs
 };
-
-// A text that mentions the macro does without builtins of the compiler where it is defined.
-constexpr absl::string_view kPortable = "TARTAN_PORTABLE";
 
 absl::StatusOr<Built> BuildThroughCache(const OpenClContext& device,
                                         const hal::ExecutableSource& source,
@@ -66,7 +77,8 @@ absl::StatusOr<Built> BuildThroughCache(const OpenClContext& device,
     const int kernels = static_cast<int>(source.kernels.size());
     TARTAN_ASSIGN_OR_RETURN(PoclBuild build,
                             BuildOnPocl(device, text, options, kernels, cache, key));
-    return Built{std::move(build.program), std::move(build.files), build.from_cache};
+    return Built{std::move(build.program), std::move(build.files), build.from_cache,
+                 build.has_all_kernels};
   }
   if (const auto payload = cache == nullptr ? std::nullopt : cache->Load(key); payload) {
     absl::StatusOr<ProgramHandle> program = BuildFromBinary(device, *payload, options);
@@ -85,8 +97,7 @@ absl::StatusOr<Built> BuildThroughCache(const OpenClContext& device,
 absl::StatusOr<Built> BuildAsFarAsPossible(OpenClContext& device,
                                            const hal::ExecutableSource& source) {
   const std::string text = JoinSource(source);
-  const std::string options = absl::StrCat(device.build_options(), source.options);
-  const std::string portable = absl::StrCat("-D", kPortable, " ", options);
+  const auto [options, portable] = OptionsFor(device, source);
   const bool has_builtins = absl::StrContains(text, kPortable);
   if (has_builtins && device.is_portable()) {
     return BuildThroughCache(device, source, text, portable);
@@ -125,6 +136,18 @@ absl::StatusOr<hal::EntryPoint> Inspect(cl_program program, cl_device_id device,
 
 }  // namespace
 
+bool IsCompiledOnDisk(const hal::DevicePtr& device, const hal::ExecutableSource& source) {
+  OpenClContext& context = ContextOf(device);
+  if (context.cache() == nullptr) return false;
+  const std::string text = JoinSource(source);
+  const auto [usual, portable] = OptionsFor(context, source);
+  const bool has_builtins = absl::StrContains(text, kPortable);
+  const std::string& options = has_builtins && context.is_portable() ? portable : usual;
+  const std::optional<std::string> kept = context.cache()->Load(CacheKey(context, text, options));
+  if (!kept.has_value() || !context.quirks().relies_on_own_cache) return kept.has_value();
+  return HoldsKernels(*kept, static_cast<int>(source.kernels.size()));
+}
+
 absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
                                                      const hal::ExecutableSource& source) {
   if (source.format != "opencl-c") {
@@ -136,6 +159,7 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
   hal::CompileStatistics statistics;
   TARTAN_ASSIGN_OR_RETURN(Built built, BuildAsFarAsPossible(context, source));
   ++(built.from_cache ? statistics.cache_hits : statistics.cache_misses);
+  if (built.from_cache && !built.has_all_kernels) ++statistics.cache_partial_hits;
   std::vector<hal::EntryPoint> entry_points;
   for (const hal::KernelSource& kernel : source.kernels) {
     TARTAN_ASSIGN_OR_RETURN(hal::EntryPoint entry_point,

@@ -13,4 +13,8 @@ namespace tartan::opencl {
 absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
                                                      const hal::ExecutableSource& source);
 
+// Whether the disk cache has all that the driver would make of it, so that the above compiles
+// nothing. `device` is one of this backend.
+bool IsCompiledOnDisk(const hal::DevicePtr& device, const hal::ExecutableSource& source);
+
 }  // namespace tartan::opencl

@@ -7,6 +7,7 @@
 
 #include "frontend/api/composer.h"
 #include "tile/base/status_macros.h"
+#include "tile/evaluator/compile_kernels.h"
 #include "tile/evaluator/program_cache.h"
 #include "tile/ir/in_float64.h"
 
@@ -65,6 +66,11 @@ absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Load(
   TARTAN_ASSIGN_OR_RETURN(const ComposedProgram composed, Compose(placeholders, outputs, name));
   TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<const evaluator::CompiledProgram> compiled,
                           device.Compile(composed.program));
+  if (!compiled->has_all_kernels()) {
+    const absl::Status kernels = evaluator::CompileKernels(*compiled);
+    if (absl::IsResourceExhausted(kernels)) ++statistics->memory_shortages;
+    TARTAN_RETURN_IF_ERROR(kernels);
+  }
   statistics->compile_ms += Milliseconds(compile_start);
   if (compiled->executable() != nullptr) {
     statistics->cache_hits += compiled->executable()->statistics().cache_hits;
@@ -83,13 +89,6 @@ absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Load(
                         : evaluator::LoadedProgram::Load(std::move(compiled), constants),
                     statistics));
   statistics->setup_ms += Milliseconds(setup_start);
-  const auto warm_up_start = Clock::now();
-  if (loaded->program().is_newly_compiled()) {
-    const absl::Status warm = loaded->WarmUp();
-    if (absl::IsResourceExhausted(warm)) ++statistics->memory_shortages;
-    TARTAN_RETURN_IF_ERROR(warm);
-  }
-  statistics->compile_ms += Milliseconds(warm_up_start);
   return loaded;
 }
 

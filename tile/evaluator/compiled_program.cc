@@ -233,6 +233,12 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Build(
   return built;
 }
 
+bool CompiledProgram::has_all_kernels() const {
+  if (executable_ == nullptr || has_all_kernels_) return true;
+  const hal::CompileStatistics& statistics = executable_->statistics();
+  return statistics.cache_misses == 0 && statistics.cache_partial_hits == 0;
+}
+
 int64_t CompiledProgram::launches_per_run() const {
   return std::count_if(list_.steps.begin(), list_.steps.end(), [](const compiler::Step& step) {
     return std::holds_alternative<compiler::LaunchStep>(step);

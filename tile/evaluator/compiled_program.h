@@ -3,6 +3,7 @@
 // shared by everything that runs it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,10 +48,10 @@ class CompiledProgram {
   // Null without kernels or after Plan.
   const hal::ExecutablePtr& executable() const { return executable_; }
   double compile_ms() const { return compile_ms_; }
-  // Its kernels were compiled now, not taken from the disk.
-  bool is_newly_compiled() const {
-    return executable_ != nullptr && executable_->statistics().cache_misses > 0;
-  }
+  // No kernel is left that the driver may compile when it first runs: all come from the disk, or
+  // CompileKernels (compile_kernels.h) has seen to it.
+  bool has_all_kernels() const;
+  void SetHasAllKernels() const { has_all_kernels_ = true; }
   int64_t launches_per_run() const;
 
   // Where the buffers of one run lie: a buffer's slot in the plan, or -1.
@@ -84,6 +85,7 @@ class CompiledProgram {
   int64_t resident_bytes_ = 0;
   std::vector<bool> is_separate_;
   std::vector<std::string> kernel_digests_;
+  mutable std::atomic<bool> has_all_kernels_{false};
 };
 
 }  // namespace tartan::evaluator

@@ -96,14 +96,6 @@ absl::Status LoadedProgram::Execute(Frame& frame, std::vector<KernelTime>* profi
   return absl::OkStatus();
 }
 
-absl::Status LoadedProgram::WarmUp() {
-  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame, TakeFrame());
-  TARTAN_RETURN_IF_ERROR(Execute(*frame, nullptr));
-  TARTAN_RETURN_IF_ERROR(frame->queue->Finish());
-  ReturnFrame(std::move(frame));
-  return absl::OkStatus();
-}
-
 absl::Status LoadedProgram::WriteInputs(Frame& frame, absl::Span<const HostTensor> inputs) const {
   const compiler::KernelList& list = program_->list();
   size_t next = 0;

@@ -39,10 +39,6 @@ class LoadedProgram {
 
   const CompiledProgram& program() const { return *program_; }
 
-  // Runs every kernel once on rubbish, because some drivers compile a kernel when it first runs:
-  // afterwards a run takes what it takes.
-  absl::Status WarmUp();
-
   // `inputs` are the values of the other inputs, in order; returns the outputs in order. With
   // `profile`, every kernel is timed. `meanwhile` is called while the device works.
   absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> inputs,

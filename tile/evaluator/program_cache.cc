@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/evaluator/program_cache.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,30 +27,73 @@ const std::string& ThisBuild() {
   return build;
 }
 
+// Soon compiled is what waits for no measurement, and depends on none.
+hal::Knowledge KnowledgeFor(const compiler::CompileOptions& options) {
+  return options.tier == compiler::Tier::kReady ? hal::Knowledge::kCompiler
+                                                : hal::Knowledge::kMeasured;
+}
+
+std::string StoreKey(const codegen::Dialect& dialect, const std::string& key) {
+  return absl::StrCat("program\n", ThisBuild(), "\n", dialect.format, "\n", key);
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
     const proto::Program& program, compiler::CompileOptions options,
     const compiler::CompileHooks& hooks) {
-  // Soon compiled is what waits for no measurement, and depends on none.
-  TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(options.tier == compiler::Tier::kReady
-                                                                  ? hal::Knowledge::kCompiler
-                                                                  : hal::Knowledge::kMeasured));
+  TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(KnowledgeFor(options)));
   const codegen::Dialect dialect = dialect_(options.settings);
   if (hooks.planner) return CompiledProgram::Create(program, device_, dialect, options, hooks);
   const std::string key = absl::StrCat(options.Key(), "\n", KeyOf(program));
   const std::shared_ptr<Entry> entry = Find(key);
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
-  auto compiled = CompiledProgram::Restore(
-      program, device_, dialect, options, hooks, StoreFor(hooks),
-      absl::StrCat("program\n", ThisBuild(), "\n", dialect.format, "\n", key));
+  auto compiled = CompiledProgram::Restore(program, device_, dialect, options, hooks,
+                                           StoreFor(hooks), StoreKey(dialect, key));
   if (!compiled.ok()) {
     Forget(key, entry);
     return compiled.status();
   }
   entry->program = *compiled;
   return entry->program;
+}
+
+std::shared_ptr<const CompiledProgram> ProgramCache::GetIfCompiled(
+    const proto::Program& program, compiler::CompileOptions options,
+    const compiler::CompileHooks& hooks,
+    const std::function<bool(const hal::ExecutableSource&)>& is_compiled) {
+  // What nothing is known for has not been compiled.
+  if (hooks.planner || !device_->Knows(KnowledgeFor(options))) return nullptr;
+  const absl::StatusOr<HardwareSettings> settings = device_->Settings(KnowledgeFor(options));
+  if (!settings.ok()) return nullptr;
+  options.settings = *settings;
+  const codegen::Dialect dialect = dialect_(options.settings);
+  const std::string key = absl::StrCat(options.Key(), "\n", KeyOf(program));
+  if (const std::shared_ptr<Entry> entry = FindAskedFor(key); entry != nullptr) {
+    const std::unique_lock<std::mutex> lock(entry->compiling, std::try_to_lock);
+    if (!lock.owns_lock()) return nullptr;
+    if (entry->program != nullptr) {
+      return entry->program->has_all_kernels() ? entry->program : nullptr;
+    }
+  }
+  const ProgramStore store = StoreFor(hooks);
+  const std::optional<std::string> stored =
+      store.load ? store.load(StoreKey(dialect, key)) : std::nullopt;
+  if (!stored.has_value()) return nullptr;
+  std::optional<ProgramSource> made = ParseProgram(*stored);
+  if (!made.has_value()) return nullptr;
+  made->source.format = dialect.format;
+  made->source.options = dialect.compiler_options;
+  if (!made->source.kernels.empty() && !is_compiled(made->source)) return nullptr;
+  auto compiled = Get(program, std::move(options), hooks);
+  return compiled.ok() ? *std::move(compiled) : nullptr;
+}
+
+std::shared_ptr<ProgramCache::Entry> ProgramCache::FindAskedFor(const std::string& key) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = slots_.find(key);
+  return it == slots_.end() ? nullptr : it->second.entry;
 }
 
 std::shared_ptr<ProgramCache::Entry> ProgramCache::Find(const std::string& key) {

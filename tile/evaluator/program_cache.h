@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -37,6 +38,14 @@ class ProgramCache {
       const proto::Program& program, compiler::CompileOptions options = {},
       const compiler::CompileHooks& hooks = {});
 
+  // The same as far as nothing has to be compiled for it: the program is here with all its kernels,
+  // or in the store, and `is_compiled` says of its source that the driver need not compile it. Null
+  // otherwise; never waits for a compilation.
+  std::shared_ptr<const CompiledProgram> GetIfCompiled(
+      const proto::Program& program, compiler::CompileOptions options,
+      const compiler::CompileHooks& hooks,
+      const std::function<bool(const hal::ExecutableSource&)>& is_compiled);
+
   // Where what is compiled from now on is kept for later processes.
   void SetStore(ProgramStore store);
   ProgramCacheStatistics statistics() const;
@@ -47,6 +56,8 @@ class ProgramCache {
     std::shared_ptr<const CompiledProgram> program;  // null until compiled
   };
   std::shared_ptr<Entry> Find(const std::string& key);
+  // Null where nobody has asked for it.
+  std::shared_ptr<Entry> FindAskedFor(const std::string& key);
   // Where a program is kept; nowhere without an identity of this build.
   ProgramStore StoreFor(const compiler::CompileHooks& hooks) const;
   void Forget(const std::string& key, const std::shared_ptr<Entry>& entry);
