@@ -317,7 +317,7 @@ def run_on_device(arguments):
         if not re.search(arguments.match, name):
             continue
         numbers = "|".join(f"{n:03}" for n in range(arguments.share))
-        command = [arguments.device, "--quiet", "--format", "json", "verify", str(arguments.folder)]
+        command = [arguments.device, "--quiet", "--format", "json", "--tier", "exact", "verify", str(arguments.folder)]
         command += ["--match", f"(^|/){re.escape(name)}_({numbers})$"]
         count_cases(name, command, totals)
     print(", ".join(f"{count} {status}" for status, count in totals.most_common()))

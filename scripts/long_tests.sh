@@ -41,7 +41,7 @@ suite_on() {
   local failed=0
   OCL_ICD_VENDORS=$2 ctest --test-dir "$build" --output-on-failure || failed=1
   if [ -d ../shared/models ]; then
-    OCL_ICD_VENDORS=$2 "$build/tartan" verify ../shared/models --quiet --atol 1e-5 \
+    OCL_ICD_VENDORS=$2 "$build/tartan" verify ../shared/models --quiet --tier exact --atol 1e-5 \
       --expect tests/frontend/cli/models.txt || failed=1
   fi
   [ "$failed" = 0 ] || fail "the suite failed on $1"

@@ -52,6 +52,6 @@ for processor in "${processors[@]}"; do
       pretend "$build/tests/$program" --gtest_brief=1 || failures+=("$name: $program")
     done
   fi
-  [ $# -eq 0 ] || pretend "$build/tartan" verify "$@" || failures+=("$name: models")
+  [ $# -eq 0 ] || pretend "$build/tartan" verify --tier exact "$@" || failures+=("$name: models")
 done
 [ ${#failures[@]} -eq 0 ] || fail "failed: $(printf '%s; ' "${failures[@]}")"

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/cache/disk_cache.h"
 #include "backend_opencl/cache/stored_plans.h"
+#include "backend_opencl/device/compile.h"
 #include "backend_opencl/device/opencl_driver.h"
 #include "backend_opencl/dialect/opencl_dialect.h"
 #include "tile/base/out_of_memory.h"
@@ -98,8 +99,9 @@ absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices(const DeviceOptions& op
 }
 
 Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
-               compiler::CompileOptions options, compiler::CompileHooks hooks)
+               compiler::CompileOptions options, compiler::CompileHooks hooks, bool quiet)
     : hal_(std::move(hal)),
+      quiet_(quiet),
       cache_(std::move(cache)),
       programs_(std::make_shared<evaluator::ProgramCache>(hal_, opencl::DialectOf)),
       options_(std::make_unique<compiler::CompileOptions>(std::move(options))),
@@ -118,6 +120,7 @@ Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
 
 Device::Device(const Device& other, compiler::CompileOptions options, compiler::CompileHooks hooks)
     : hal_(other.hal_),
+      quiet_(other.quiet_),
       cache_(other.cache_),
       programs_(other.programs_),
       options_(std::make_unique<compiler::CompileOptions>(std::move(options))),
@@ -158,9 +161,28 @@ std::shared_ptr<Device> Device::WithWinograd(plan::Winograd use) const {
 
 bool Device::in_float64() const { return options().in_float64; }
 
+std::shared_ptr<Device> Device::WithTier(compiler::Tier tier) const {
+  compiler::CompileOptions changed = options();
+  changed.tier = tier;
+  return With(std::move(changed), *hooks_);
+}
+
+compiler::Tier Device::tier() const { return options().tier; }
+
+bool Device::has_hooks() const {
+  return hooks_->dump || hooks_->timing || hooks_->planner || !hooks_->stop_after.empty();
+}
+
 absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Device::Compile(
     const proto::Program& program) const {
   return programs_->Get(program, options(), *hooks_);
+}
+
+std::shared_ptr<const evaluator::CompiledProgram> Device::FindCompiled(
+    const proto::Program& program) const {
+  return programs_->GetIfCompiled(
+      program, options(), *hooks_,
+      [&](const hal::ExecutableSource& source) { return opencl::IsCompiledOnDisk(hal_, source); });
 }
 
 absl::Status Device::UpdatePlans(const std::function<void(plan::TuningDatabase*)>& change) {
@@ -203,7 +225,8 @@ absl::StatusOr<std::shared_ptr<Device>> Device::Open(absl::string_view selector,
                                                   options.verbose);
     }
     return std::shared_ptr<Device>(new Device(std::move(hal), std::move(cache),
-                                              std::move(compile_options), HooksOfEnvironment()));
+                                              std::move(compile_options), HooksOfEnvironment(),
+                                              options.quiet));
   });
 }
 

@@ -25,6 +25,7 @@ class DiskCache;
 namespace tartan::compiler {
 struct CompileHooks;
 struct CompileOptions;
+enum class Tier : uint8_t;  // tile/compiler/compile_options.h
 }  // namespace tartan::compiler
 namespace tartan::plan {
 class TuningDatabase;
@@ -78,6 +79,12 @@ class Device {
   // no float64.
   absl::StatusOr<std::shared_ptr<Device>> InFloat64() const;
   bool in_float64() const;
+  // The same device, but what is run through it has kernels of this tier.
+  std::shared_ptr<Device> WithTier(compiler::Tier tier) const;
+  compiler::Tier tier() const;
+  // Something sees or steers what is compiled through it.
+  bool has_hooks() const;
+  bool quiet() const { return quiet_; }
 
   const hal::DeviceInfo& info() const { return hal_->info(); }
   const hal::DevicePtr& hal() const { return hal_; }
@@ -90,6 +97,10 @@ class Device {
   // Compiled for this device with its options, or taken from what was compiled already.
   absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Compile(
       const proto::Program& program) const;
+  // The same if it and its kernels are compiled already, by this process or on disk; null
+  // otherwise.
+  std::shared_ptr<const evaluator::CompiledProgram> FindCompiled(
+      const proto::Program& program) const;
 
   // Changes the plans that tuning keeps for this device (what another process kept meanwhile is
   // there too), in the disk cache and for what is compiled from now on. PermissionDenied where the
@@ -98,10 +109,11 @@ class Device {
 
  private:
   Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
-         compiler::CompileOptions options, compiler::CompileHooks hooks);
+         compiler::CompileOptions options, compiler::CompileHooks hooks, bool quiet);
   Device(const Device& other, compiler::CompileOptions options, compiler::CompileHooks hooks);
 
   const hal::DevicePtr hal_;
+  const bool quiet_;
   const std::shared_ptr<opencl::DiskCache> cache_;  // null without one
   const std::shared_ptr<evaluator::ProgramCache> programs_;
   mutable std::mutex options_mutex_;

@@ -171,7 +171,8 @@ absl::StatusOr<std::vector<HostTensor>> DeviceRunner::Repeat(const RepeatBody& b
   form.iterations = std::min(body.iterations, kMaxIterations);
   TARTAN_ASSIGN_OR_RETURN(
       evaluator::RepetitionResult result,
-      CountShortage(evaluator::Repeat(*loaded->program, form, values), statistics));
+      CountShortage(evaluator::Repeat(*loaded->program->Use(statistics), form, values),
+                    statistics));
   if (has_statuses) {
     const std::vector<uint64_t> numbers = StatusNumbers(result.tensors[states]);
     absl::Span<const uint64_t> rest = numbers;

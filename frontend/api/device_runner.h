@@ -34,7 +34,7 @@ class DeviceRunner {
     size_t operand = 0;
   };
   struct Loaded {
-    std::shared_ptr<evaluator::LoadedProgram> program;
+    std::shared_ptr<TieredProgram> program;
     // Of operands that the body reads as they are, made before the first iteration.
     std::vector<OperandCheck> operand_checks;
     // Of others: what their statuses came to, one after the other, is one more state.

@@ -58,13 +58,13 @@ absl::StatusOr<std::vector<HostTensor>> Fetch::Run(absl::Span<const HostTensor> 
     std::vector<evaluator::KernelTime> times;
     TARTAN_ASSIGN_OR_RETURN(
         computed,
-        CountShortage(program_.Run(inputs, profile == nullptr ? nullptr : &times), statistics));
+        CountShortage(program_.Run(inputs, statistics, profile == nullptr ? nullptr : &times),
+                      statistics));
     if (profile != nullptr) {
       for (const evaluator::KernelTime& time : times) {
         profile->push_back({time.kernel, time.description, time.ms, time.flops, time.bytes});
       }
     }
-    statistics->kernels += program_.program().launches_per_run();
   }
   std::vector<HostTensor> results;
   size_t next = 0;

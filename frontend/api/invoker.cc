@@ -151,11 +151,12 @@ absl::StatusOr<NamedTensors> Invoker::Run(const NamedTensors& inputs,
     using Clock = std::chrono::steady_clock;
     TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, impl_->Arrange(inputs));
     const auto start = Clock::now();
-    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, impl_->loaded.Run(values));
+    RunStatistics run;
+    TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, impl_->loaded.Run(values, &run));
     if (statistics != nullptr) {
       statistics->latency_ms =
           std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-      statistics->kernels = impl_->loaded.program().launches_per_run();
+      statistics->kernels = run.kernels;
     }
     NamedTensors outputs;
     for (size_t o = 0; o < results.size(); ++o) {

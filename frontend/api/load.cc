@@ -7,6 +7,7 @@
 
 #include "frontend/api/composer.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/compile_options.h"
 #include "tile/evaluator/compile_kernels.h"
 #include "tile/evaluator/program_cache.h"
 #include "tile/ir/in_float64.h"
@@ -27,54 +28,96 @@ bool AreSame(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b)
                     });
 }
 
+struct Compiled {
+  std::shared_ptr<const evaluator::CompiledProgram> program;
+  bool is_ready = false;
+};
+
+absl::StatusOr<Compiled> Compile(const Device& device, const proto::Program& program,
+                                 const ExactPrograms* exact) {
+  if (exact != nullptr) {
+    if (auto found = exact->device->FindCompiled(program); found != nullptr) return Compiled{found};
+  }
+  auto compiled = device.Compile(program);
+  if (compiled.ok()) return Compiled{*std::move(compiled), device.tier() == compiler::Tier::kReady};
+  if (exact == nullptr || absl::IsResourceExhausted(compiled.status())) return compiled.status();
+  // Other kernels may do.
+  TARTAN_ASSIGN_OR_RETURN(compiled, exact->device->Compile(program));
+  return Compiled{*std::move(compiled)};
+}
+
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> LoadedPrograms::Get(
-    std::shared_ptr<const evaluator::CompiledProgram> program,
-    const std::vector<HostTensor>& constants) {
+LoadedPrograms::LoadedPrograms(std::shared_ptr<ExactPrograms> exact) : exact_(std::move(exact)) {
+  if (exact_ != nullptr) exact_->pool = pool_;
+}
+
+absl::StatusOr<std::shared_ptr<TieredProgram>> LoadedPrograms::Get(
+    std::shared_ptr<const evaluator::CompiledProgram> program, bool is_ready,
+    const proto::Program& source, const std::vector<HostTensor>& constants) {
   std::lock_guard<std::mutex> lock(mutex_);
   ForgetReleased();
   for (const Entry& entry : entries_) {
-    if (entry.program != program.get() || !AreSame(entry.constants, constants)) continue;
-    if (auto loaded = entry.loaded.lock(); loaded != nullptr) return loaded;
+    if (!AreSame(entry.constants, constants)) continue;
+    auto loaded = entry.program.lock();
+    if (loaded != nullptr && &loaded->loaded()->program() == program.get()) return loaded;
   }
-  const evaluator::CompiledProgram* const key = program.get();
-  TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<evaluator::LoadedProgram> loaded,
-                          evaluator::LoadedProgram::Load(std::move(program), constants, &pool_));
-  entries_.push_back({key, constants, loaded});
-  return loaded;
+  TARTAN_ASSIGN_OR_RETURN(
+      std::shared_ptr<evaluator::LoadedProgram> loaded,
+      evaluator::LoadedProgram::Load(std::move(program), constants, pool_.get()));
+  std::shared_ptr<const ExactSource> exact;
+  if (is_ready && exact_ != nullptr) {
+    exact = std::make_shared<const ExactSource>(ExactSource{exact_, source, constants});
+  }
+  auto tiered = std::make_shared<TieredProgram>(std::move(loaded), is_ready, std::move(exact));
+  entries_.push_back({constants, tiered});
+  return tiered;
+}
+
+std::vector<std::shared_ptr<TieredProgram>> LoadedPrograms::All() {
+  std::vector<std::shared_ptr<TieredProgram>> all;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const Entry& entry : entries_) {
+    if (auto program = entry.program.lock(); program != nullptr) all.push_back(std::move(program));
+  }
+  return all;
 }
 
 void LoadedPrograms::ForgetReleased() {
   entries_.erase(std::remove_if(entries_.begin(), entries_.end(),
-                                [](const Entry& entry) { return entry.loaded.expired(); }),
+                                [](const Entry& entry) { return entry.program.expired(); }),
                  entries_.end());
 }
 
 void LoadedPrograms::ReleaseFreeFrames() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  ForgetReleased();
-  for (const Entry& entry : entries_) {
-    if (const auto loaded = entry.loaded.lock(); loaded != nullptr) loaded->ReleaseFreeFrames();
-  }
+  for (const auto& program : All()) program->loaded()->ReleaseFreeFrames();
 }
 
-absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Load(
+absl::Status LoadedPrograms::MakeExact() {
+  absl::Status first;
+  for (const auto& program : All()) first.Update(program->MakeExact());
+  return first;
+}
+
+absl::StatusOr<std::shared_ptr<TieredProgram>> Load(
     const Device& device, absl::Span<const Tensor> placeholders, absl::Span<const Tensor> outputs,
     absl::string_view name, RunStatistics* statistics, LoadedPrograms* shared) {
+  const Background::Pause pause;
+  LoadedPrograms alone;
+  if (shared == nullptr) shared = &alone;
   const auto compile_start = Clock::now();
   TARTAN_ASSIGN_OR_RETURN(const ComposedProgram composed, Compose(placeholders, outputs, name));
-  TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<const evaluator::CompiledProgram> compiled,
-                          device.Compile(composed.program));
-  if (!compiled->has_all_kernels()) {
-    const absl::Status kernels = evaluator::CompileKernels(*compiled);
+  TARTAN_ASSIGN_OR_RETURN(const Compiled compiled,
+                          Compile(device, composed.program, shared->exact()));
+  if (!compiled.program->has_all_kernels()) {
+    const absl::Status kernels = evaluator::CompileKernels(*compiled.program);
     if (absl::IsResourceExhausted(kernels)) ++statistics->memory_shortages;
     TARTAN_RETURN_IF_ERROR(kernels);
   }
   statistics->compile_ms += Milliseconds(compile_start);
-  if (compiled->executable() != nullptr) {
-    statistics->cache_hits += compiled->executable()->statistics().cache_hits;
-    statistics->cache_misses += compiled->executable()->statistics().cache_misses;
+  if (compiled.program->executable() != nullptr) {
+    statistics->cache_hits += compiled.program->executable()->statistics().cache_hits;
+    statistics->cache_misses += compiled.program->executable()->statistics().cache_misses;
   }
   const auto setup_start = Clock::now();
   std::vector<HostTensor> constants;
@@ -83,10 +126,8 @@ absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Load(
     constants.push_back(device.in_float64() ? ir::InFloat64(*input.constant()) : *input.constant());
   }
   TARTAN_ASSIGN_OR_RETURN(
-      std::shared_ptr<evaluator::LoadedProgram> loaded,
-      CountShortage(shared != nullptr
-                        ? shared->Get(std::move(compiled), constants)
-                        : evaluator::LoadedProgram::Load(std::move(compiled), constants),
+      std::shared_ptr<TieredProgram> loaded,
+      CountShortage(shared->Get(compiled.program, compiled.is_ready, composed.program, constants),
                     statistics));
   statistics->setup_ms += Milliseconds(setup_start);
   return loaded;

@@ -9,6 +9,7 @@
 #include "frontend/api/device.h"
 #include "frontend/api/run_statistics.h"
 #include "frontend/api/tensor.h"
+#include "frontend/api/tiers/tiered_program.h"
 #include "tile/evaluator/loaded_program.h"
 
 namespace tartan::api {
@@ -18,22 +19,35 @@ namespace tartan::api {
 // Thread-safe.
 class LoadedPrograms {
  public:
-  absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Get(
-      std::shared_ptr<const evaluator::CompiledProgram> program,
-      const std::vector<HostTensor>& constants);
+  LoadedPrograms() = default;
+  // Programs become exact as `exact` says, whose pool is set here.
+  explicit LoadedPrograms(std::shared_ptr<ExactPrograms> exact);
+
+  // `program`, whose kernels are ready ones or exact ones, on its device.
+  absl::StatusOr<std::shared_ptr<TieredProgram>> Get(
+      std::shared_ptr<const evaluator::CompiledProgram> program, bool is_ready,
+      const proto::Program& source, const std::vector<HostTensor>& constants);
+  // Null where programs stay what they are.
+  const ExactPrograms* exact() const { return exact_.get(); }
+
   // Gives back the memory that was kept for runs to come.
   void ReleaseFreeFrames();
+  // Makes all exact that are to become so; the first failure, after all were tried.
+  absl::Status MakeExact();
 
  private:
   struct Entry {
-    const evaluator::CompiledProgram* program;
     std::vector<HostTensor> constants;  // keep the memory they are told by
-    std::weak_ptr<evaluator::LoadedProgram> loaded;
+    std::weak_ptr<TieredProgram> program;
   };
+  std::vector<std::shared_ptr<TieredProgram>> All();
   void ForgetReleased();
+
+  const std::shared_ptr<ExactPrograms> exact_;
+  const std::shared_ptr<evaluator::ResidentPool> pool_ =
+      std::make_shared<evaluator::ResidentPool>();
   std::mutex mutex_;  // held while something is loaded: it is loaded once
   std::vector<Entry> entries_;
-  evaluator::ResidentPool pool_;
 };
 
 // `result`, a failure for lack of memory counted in `statistics`.
@@ -43,9 +57,10 @@ Result CountShortage(Result result, RunStatistics* statistics) {
   return result;
 }
 
-// Composes, compiles, sends constants to the device. Its inputs are `placeholders`, in that order.
-// Adds to `statistics` what that took. `shared` may be null.
-absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>> Load(
+// Composes, compiles as the device's options say or, where `shared` tells of exact programs, takes
+// such a one that is compiled already; sends constants to the device. Its inputs are
+// `placeholders`, in that order. Adds to `statistics` what that took. `shared` may be null.
+absl::StatusOr<std::shared_ptr<TieredProgram>> Load(
     const Device& device, absl::Span<const Tensor> placeholders, absl::Span<const Tensor> outputs,
     absl::string_view name, RunStatistics* statistics, LoadedPrograms* shared = nullptr);
 

@@ -15,6 +15,7 @@
 #include "frontend/api/segment.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/compile_options.h"
 
 namespace tartan::api {
 namespace {
@@ -52,13 +53,31 @@ SegmentPtr FindSegment(SegmentList& segments, const std::string& key) {
   return nullptr;
 }
 
+// Whoever sees or steers a compilation is not to be called from another thread.
+bool IsExactAtOnce(const Device& device, const SessionOptions& options) {
+  return options.tier == Tier::kExact || (options.tier == Tier::kAuto && device.has_hooks());
+}
+
+// Null where programs stay what they are.
+std::shared_ptr<ExactPrograms> ExactOf(const Device& device, const SessionOptions& options) {
+  if (options.tier != Tier::kAuto || IsExactAtOnce(device, options)) return nullptr;
+  auto exact = std::make_shared<ExactPrograms>();
+  exact->device = device.WithTier(compiler::Tier::kExact);
+  exact->after_runs = options.exact_after_runs;
+  exact->before_compile = options.before_exact;
+  return exact;
+}
+
 }  // namespace
 
 struct Session::Impl {
   std::shared_ptr<const Model> model;
   std::shared_ptr<Device> device;
+  std::shared_ptr<const Device> compiling;  // the same, with the tier of what a run may wait for
   SessionOptions options;
   LoadedPrograms programs;
+
+  Impl(std::shared_ptr<const Model> model, std::shared_ptr<Device> device, SessionOptions options);
 
   // Held to look something up and to note it, never while something is compiled or run.
   std::mutex mutex;
@@ -95,6 +114,19 @@ struct Session::Impl {
   // no other.
   bool DropSignature(const Values& values);
 };
+
+Session::Impl::Impl(std::shared_ptr<const Model> the_model, std::shared_ptr<Device> the_device,
+                    SessionOptions the_options)
+    : model(std::move(the_model)),
+      device(std::move(the_device)),
+      compiling(device->WithTier(IsExactAtOnce(*device, the_options) ? compiler::Tier::kExact
+                                                                     : compiler::Tier::kReady)),
+      options(std::move(the_options)),
+      programs(ExactOf(*device, options)) {
+  for (const TensorSpec& spec : model->inputs()) {
+    by_value.push_back(!spec.is_tensor() || spec.element != Element::kPlain);
+  }
+}
 
 absl::StatusOr<Session::Impl::Values> Session::Impl::Arrange(
     const std::map<std::string, HostValue>& inputs) const {
@@ -179,7 +211,7 @@ absl::StatusOr<SegmentPtr> Session::Impl::Bind(const Values& values, const Segme
     bindings[i].shape = values[i]->tensor().shape();
     if (known_by_value[i]) bindings[i].value = values[i];
   }
-  SegmentRecorder recorder(*device, programs, model->name(), *state, last, !options.unchecked,
+  SegmentRecorder recorder(*compiling, programs, model->name(), *state, last, !options.unchecked,
                            statistics);
   TARTAN_ASSIGN_OR_RETURN(BoundGraph graph, model->Bind(bindings, &recorder));
   statistics->bind_ms +=
@@ -232,7 +264,7 @@ bool Session::Impl::DropSignature(const Values& values) {
 absl::StatusOr<std::vector<HostValue>> Session::Impl::Run(const Values& values,
                                                           RunStatistics* statistics,
                                                           std::vector<KernelProfile>* profile) {
-  const int64_t kernels_before = statistics->kernels;
+  const RunStatistics before = *statistics;
   const size_t profiled_before = profile == nullptr ? 0 : profile->size();
   // Other runs may bring signatures meanwhile: this ends nevertheless.
   for (int tries = 0;; ++tries) {
@@ -244,7 +276,9 @@ absl::StatusOr<std::vector<HostValue>> Session::Impl::Run(const Values& values,
     // First what costs little to make again.
     programs.ReleaseFreeFrames();
     if (tries > options.max_signatures || (tries > 0 && !DropSignature(values))) return outputs;
-    statistics->kernels = kernels_before;
+    statistics->kernels = before.kernels;
+    statistics->exact_programs = before.exact_programs;
+    statistics->ready_programs = before.ready_programs;
     if (profile != nullptr) profile->resize(profiled_before);
   }
 }
@@ -292,15 +326,14 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
                                                          std::shared_ptr<Device> device,
                                                          SessionOptions options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<Session>> {
-    auto impl = std::make_unique<Impl>();
-    for (const TensorSpec& spec : model->inputs()) {
-      impl->by_value.push_back(!spec.is_tensor() || spec.element != Element::kPlain);
-    }
-    impl->model = std::move(model);
-    impl->device = options.winograd ? device->WithWinograd(*options.winograd) : std::move(device);
-    impl->options = options;
-    return std::unique_ptr<Session>(new Session(std::move(impl)));
+    if (options.winograd) device = device->WithWinograd(*options.winograd);
+    return std::unique_ptr<Session>(new Session(
+        std::make_unique<Impl>(std::move(model), std::move(device), std::move(options))));
   });
+}
+
+absl::Status Session::WaitForExact() {
+  return CatchOutOfMemory([&] { return impl_->programs.MakeExact(); });
 }
 
 absl::StatusOr<std::vector<HostValue>> Session::RunValues(

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "frontend/api/device.h"
 #include "frontend/api/model.h"
 #include "frontend/api/run_statistics.h"
+#include "frontend/api/tiers/tier.h"
 
 namespace tartan::plan {
 enum class Winograd : uint8_t;  // tile/plan/select_winograd.h
@@ -32,13 +34,24 @@ struct SessionOptions {
   // Winograd's algorithm for this model's convolutions: kNever for inputs that may hold infinities
   // or NaN, which it spreads over whole tiles. Not set: as the device does.
   std::optional<plan::Winograd> winograd;
+  // With kAuto a signature begins with exact kernels where they are on disk or were compiled by
+  // this process, else with ready ones. A device that has hooks compiles exact ones at once.
+  Tier tier = Tier::kAuto;
+  // With kAuto: a run of a program for this many times asks for its exact kernels; 0: none does. A
+  // thread of the process compiles them, those with the most work first, and they replace the
+  // others between two runs. A shape that is seen once is not worth them.
+  int exact_after_runs = 2;
+  // Called by whichever thread is about to compile the exact kernels of a program of kAuto; where
+  // it fails, they have failed. For tests.
+  std::function<absl::Status()> before_exact;
 };
 
 // Thread-safe: runs of one signature share its compiled program, each with its own memory. A new
 // signature is compiled by the first run that brings it, while others with the same wait for it and
 // runs of known ones go on. Weights are on the device once for all signatures. Where its memory
 // ends, what is kept for runs to come is given back, then the signatures that were not used
-// longest, and the run is tried again; ResourceExhausted where that does not help.
+// longest, and the run is tried again; ResourceExhausted where that does not help. The end of a
+// session does not wait for what is compiled in its background.
 class Session {
  public:
   static absl::StatusOr<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
@@ -62,6 +75,11 @@ class Session {
   absl::StatusOr<std::vector<HostValue>> RunValues(const std::map<std::string, HostValue>& inputs,
                                                    RunStatistics* statistics = nullptr,
                                                    std::vector<KernelProfile>* profile = nullptr);
+
+  // Returns once every program that has run has its exact kernels, however often it ran; compiles
+  // them in this thread. The first failure, where some could not be made: those stay as they are,
+  // as do all without kAuto.
+  absl::Status WaitForExact();
 
  private:
   struct Impl;

@@ -21,6 +21,11 @@ struct App {
   std::vector<Command> commands;
 };
 
+api::Tier TierNamed(absl::string_view name) {
+  if (name == api::Name(api::Tier::kExact)) return api::Tier::kExact;
+  return name == api::Name(api::Tier::kReady) ? api::Tier::kReady : api::Tier::kAuto;
+}
+
 std::unique_ptr<App> MakeApp() {
   auto app = std::make_unique<App>();
   CLI::App& cli = app->cli;
@@ -46,6 +51,13 @@ std::unique_ptr<App> MakeApp() {
       "Neither read nor write the disk cache of compiled kernels");
   cli.add_flag("--unchecked", options.unchecked,
                "No error for indices, lengths and labels out of range at run time");
+  cli.add_option_function<std::string>(
+         "--tier", [&options](const std::string& tier) { options.tier = TierNamed(tier); },
+         "Kernels for one shape alone (exact), soon compiled ones (ready), or what is compiled\n"
+         "already (auto)")
+      ->check(CLI::IsMember({"auto", "exact", "ready"}))
+      ->type_name("TIER")
+      ->default_str("auto");
   cli.footer(
       "Environment: TARTAN_DEVICE, TARTAN_CACHE_DIR (default $XDG_CACHE_HOME/tartan), NO_COLOR.\n"
       "\nExample:\n"

@@ -15,6 +15,7 @@
 #include "frontend/cli/terminal.h"
 #include "tile/base/printable.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/compile_options.h"
 #include "tile/evaluator/program_cache.h"
 
 namespace tartan::cli {
@@ -61,6 +62,7 @@ absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice() const {
   TARTAN_ASSIGN_OR_RETURN(std::shared_ptr<api::Device> device,
                           At(Stage::kDevice, api::Device::Open(options_.device, device_options())));
   Detail(absl::StrCat("device: ", Describe(device->info())));
+  if (options_.tier == api::Tier::kReady) device = device->WithTier(compiler::Tier::kReady);
   if (options_.verbosity > 1) {
     compiler::CompileHooks hooks;
     hooks.dump = [](absl::string_view stage, absl::string_view text) {
@@ -89,6 +91,8 @@ absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> Context::LoadModel(
 api::SessionOptions Context::session_options() const {
   api::SessionOptions options;
   options.unchecked = options_.unchecked;
+  options.tier = options_.tier;
+  options.exact_after_runs = 0;
   return options;
 }
 

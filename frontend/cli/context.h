@@ -28,6 +28,7 @@ struct GlobalOptions {
   bool quiet = false;
   bool use_disk_cache = true;
   bool unchecked = false;
+  api::Tier tier = api::Tier::kAuto;
 };
 
 class Context {
@@ -37,10 +38,12 @@ class Context {
   const GlobalOptions& options() const { return options_; }
   bool wants_json() const { return options_.format == Format::kJson; }
 
-  // The device that --device names; -vv has its compiler show every stage on stderr.
+  // The device that --device names; -vv has its compiler show every stage on stderr. What is no
+  // session's has exact kernels unless --tier is ready.
   absl::StatusOr<std::shared_ptr<api::Device>> OpenDevice() const;
   absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> LoadModel(const std::string& path) const;
-  // What the global options ask of a device; of a session, and one that is so.
+  // What the global options ask of a device; of a session, and one that is so: nothing is compiled
+  // in its background.
   api::DeviceOptions device_options() const;
   api::SessionOptions session_options() const;
   absl::StatusOr<std::unique_ptr<api::Session>> OpenSession(

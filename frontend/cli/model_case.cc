@@ -160,6 +160,8 @@ class CaseRun {
     TARTAN_ASSIGN_OR_RETURN(const Values outputs, session_->RunValues(inputs, &statistics));
     result_.cache_hits += statistics.cache_hits;
     result_.cache_misses += statistics.cache_misses;
+    result_.exact_programs += statistics.exact_programs;
+    result_.ready_programs += statistics.ready_programs;
     TARTAN_ASSIGN_OR_RETURN(const std::vector<Published> published, ReadOutputs(files));
     if (exact_session_ == nullptr) {
       for (size_t i = 0; i < outputs.size(); ++i) {
@@ -276,16 +278,15 @@ absl::StatusOr<api::HostValue> EvaluateNaively(const api::Value& value) {
 
 }  // namespace
 
-absl::StatusOr<std::string> FindDeparture(const ModelCase& model_case,
-                                          const std::shared_ptr<api::Device>& device,
-                                          Tolerance tolerance) {
+absl::StatusOr<std::string> FindDeparture(const ModelCase& model_case, const CaseOptions& options) {
   const fs::path folder = model_case.folder;
-  onnx::LoadOptions options;
-  options.all_values = true;
+  onnx::LoadOptions load;
+  load.all_values = true;
   TARTAN_ASSIGN_OR_RETURN(const auto model,
-                          onnx::OnnxModel::Load((folder / kModelFile).string(), options));
+                          onnx::OnnxModel::Load((folder / kModelFile).string(), load));
   TARTAN_ASSIGN_OR_RETURN(const NamedValues inputs, ReadInputs(folder / "test_data_set_0", *model));
-  TARTAN_ASSIGN_OR_RETURN(const auto session, api::Session::Create(model, device));
+  TARTAN_ASSIGN_OR_RETURN(const auto session,
+                          api::Session::Create(model, options.device, options.session));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> actual, session->RunValues(inputs));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::Value> lazy, BindByValue(*model, inputs));
   // The model's own outputs come first; in the order of the nodes, they come where they are made.
@@ -307,7 +308,7 @@ absl::StatusOr<std::string> FindDeparture(const ModelCase& model_case,
                           "' is too much work");
     }
     TARTAN_RETURN_IF_ERROR(expected.status());
-    const Comparison comparison = Compare(actual[i], *expected, tolerance);
+    const Comparison comparison = Compare(actual[i], *expected, options.tolerance);
     if (comparison.equal) continue;
     return absl::StrCat("the first node that departs from the naive evaluator is ", producer, ": '",
                         name, "' ", comparison.message);

@@ -43,6 +43,8 @@ struct CaseResult {
   double ms = 0;
   int64_t cache_hits = 0;
   int64_t cache_misses = 0;
+  int64_t exact_programs = 0;  // of all runs
+  int64_t ready_programs = 0;
   std::vector<OutputAccuracy> accuracy;  // with a reference in float64
 };
 
@@ -65,8 +67,6 @@ CaseResult RunCase(const ModelCase& model_case, const CaseOptions& options);
 // Which node is the first whose result on the device departs from the naive evaluator's, for the
 // first data set: a sentence for people. Every value of the model is computed, so that fewer nodes
 // are joined in a kernel than when the model runs.
-absl::StatusOr<std::string> FindDeparture(const ModelCase& model_case,
-                                          const std::shared_ptr<api::Device>& device,
-                                          Tolerance tolerance);
+absl::StatusOr<std::string> FindDeparture(const ModelCase& model_case, const CaseOptions& options);
 
 }  // namespace tartan::cli

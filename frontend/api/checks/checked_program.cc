@@ -54,10 +54,13 @@ CheckedProgram::Failure CheckedProgram::CheckInputs(absl::Span<const HostTensor>
 }
 
 absl::StatusOr<std::vector<HostTensor>> CheckedProgram::Run(
-    absl::Span<const HostTensor> inputs, std::vector<evaluator::KernelTime>* profile) const {
+    absl::Span<const HostTensor> inputs, RunStatistics* statistics,
+    std::vector<evaluator::KernelTime>* profile) const {
   Failure failure;
+  const std::shared_ptr<evaluator::LoadedProgram> used = loaded_->Use(statistics);
   TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
-                          loaded_->Run(inputs, profile, [&] { failure = CheckInputs(inputs); }));
+                          used->Run(inputs, profile, [&] { failure = CheckInputs(inputs); }));
+  statistics->kernels += used->program().launches_per_run();
   for (const OutputCheck& output : output_checks_) {
     // An input may be known to fail before.
     if (output.check->order >= failure.order) break;

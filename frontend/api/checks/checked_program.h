@@ -28,11 +28,11 @@ class CheckedProgram {
                                              LoadedPrograms* shared = nullptr);
 
   bool is_loaded() const { return loaded_ != nullptr; }
-  const evaluator::CompiledProgram& program() const { return loaded_->program(); }
 
-  // As LoadedProgram::Run; OutOfRange telling the first check that fails.
+  // As LoadedProgram::Run; OutOfRange telling the first check that fails. Adds to `statistics` the
+  // program's kernels, and which they are.
   absl::StatusOr<std::vector<HostTensor>> Run(
-      absl::Span<const HostTensor> inputs,
+      absl::Span<const HostTensor> inputs, RunStatistics* statistics,
       std::vector<evaluator::KernelTime>* profile = nullptr) const;
 
  private:
@@ -48,7 +48,7 @@ class CheckedProgram {
 
   Failure CheckInputs(absl::Span<const HostTensor> inputs) const;
 
-  std::shared_ptr<evaluator::LoadedProgram> loaded_;
+  std::shared_ptr<TieredProgram> loaded_;
   size_t wanted_ = 0;  // outputs of the program that are asked for; those of checks follow
   std::vector<InputCheck> input_checks_;
   std::vector<OutputCheck> output_checks_;

@@ -99,8 +99,7 @@ void FillCost(const evaluator::CompiledProgram& program, proto::InspectReport* r
 // What a run does between whose programs values decide how it goes on.
 absl::Status FillCostOfARun(std::shared_ptr<const onnx::OnnxModel> model,
                             std::shared_ptr<api::Device> device, const InputValues& values,
-                            proto::InspectReport* report) {
-  api::SessionOptions options;
+                            api::SessionOptions options, proto::InspectReport* report) {
   options.unchecked = true;  // the values mean nothing
   TARTAN_ASSIGN_OR_RETURN(const auto session,
                           api::Session::Create(std::move(model), device, options));
@@ -138,12 +137,16 @@ absl::StatusOr<ProgramPtr> Compile(const std::shared_ptr<const onnx::OnnxModel>&
   outputs.erase(std::remove_if(outputs.begin(), outputs.end(),
                                [](const api::Tensor& t) { return t.constant() != nullptr; }),
                 outputs.end());
-  if (asks) TARTAN_RETURN_IF_ERROR(FillCostOfARun(model, device, values, report));
+  compiler::CompileOptions compiling;
+  compiling.tier = device->tier();
+  api::SessionOptions running = context.session_options();
+  if (running.tier == api::Tier::kAuto) running.tier = api::Tier::kExact;
+  if (asks) TARTAN_RETURN_IF_ERROR(FillCostOfARun(model, device, values, running, report));
   if (outputs.empty()) return ProgramPtr();
   TARTAN_ASSIGN_OR_RETURN(const api::ComposedProgram composed,
                           api::Compose(placeholders, outputs, model->name()));
-  TARTAN_ASSIGN_OR_RETURN(const auto program,
-                          evaluator::CompiledProgram::Plan(composed.program, device->info(), {}));
+  TARTAN_ASSIGN_OR_RETURN(const auto program, evaluator::CompiledProgram::Plan(
+                                                  composed.program, device->info(), compiling));
   if (!asks) FillCost(*program, report);
   return program;
 }

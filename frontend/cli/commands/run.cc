@@ -9,6 +9,7 @@
 #include "frontend/api/session.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
+#include "frontend/cli/commands/tiers_report.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/number_options.h"
 #include "frontend/cli/output_values.h"
@@ -82,8 +83,9 @@ std::string ToText(const proto::RunReport& report, const std::vector<api::HostVa
        absl::StrCat(FormatMs(report.bind_ms() + report.compile_ms() + report.setup_ms()), " (",
                     cache.misses(), " programs compiled, ", cache.hits(), " from the cache)")});
   table.AddRow({"first answer", absl::StrCat("after ", FormatMs(report.first_answer_ms()))});
-  table.AddRow({"latency", absl::StrCat(FormatMs(report.latency_ms()), ", ", report.kernels(),
-                                        " kernels (first run ", FormatMs(report.first_ms()), ")")});
+  table.AddRow({"latency", absl::StrCat(FormatMs(report.latency_ms()), ", ", report.kernels(), " ",
+                                        report.tier() == "host" ? "" : report.tier() + " ",
+                                        "kernels (first run ", FormatMs(report.first_ms()), ")")});
   return absl::StrCat(text, "\n", table.ToString());
 }
 
@@ -101,6 +103,8 @@ absl::StatusOr<std::vector<api::HostValue>> RunTwice(
   report->set_first_ms(statistics.latency_ms);
   report->set_latency_ms(statistics.latency_ms);
   report->set_kernels(statistics.kernels);
+  report->set_tier(TierOf(statistics));
+  AddTiers(statistics, report->mutable_tiers());
   report->mutable_cache()->set_hits(statistics.cache_hits);
   report->mutable_cache()->set_misses(statistics.cache_misses);
   if (statistics.latency_ms < kLongRunMs) {

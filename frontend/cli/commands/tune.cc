@@ -120,7 +120,8 @@ absl::Status CompareRuns(api::Session& before, api::Session& after, const Inputs
 }
 
 std::string ToText(const proto::TuneReport& report) {
-  std::string text = absl::StrCat(report.model(), " on ", report.device(), "\n");
+  std::string text =
+      absl::StrCat(report.model(), " on ", report.device(), ", ", report.tier(), " kernels\n");
   using Align = Table::Align;
   Table table(
       {Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
@@ -172,6 +173,10 @@ absl::Status TuneAll(const std::vector<FoundKernel>& kernels, const TuneFlags& f
 }
 
 absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
+  if (context.options().tier == api::Tier::kReady) {
+    return At(Stage::kUsage,
+              absl::InvalidArgumentError("--tier ready: plans are tuned for exact kernels alone"));
+  }
   flags.inputs.random = true;
   flags.inputs.open_is_one = true;
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(flags.model));
@@ -185,8 +190,11 @@ absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
                               const std::vector<bool>& is_constant) {
     return collector->Plan(flat, is_constant);
   };
-  TARTAN_ASSIGN_OR_RETURN(const auto before,
-                          context.OpenSession(model, device->With(std::move(hooks))));
+  api::SessionOptions exact = context.session_options();
+  exact.tier = api::Tier::kExact;
+  TARTAN_ASSIGN_OR_RETURN(
+      const auto before,
+      At(Stage::kRun, api::Session::Create(model, device->With(std::move(hooks)), exact)));
   const Stopwatch total;
   TARTAN_RETURN_IF_ERROR(At(Stage::kRun, before->RunValues(inputs).status()));
   const std::vector<FoundKernel>& kernels = collector->found();
@@ -196,10 +204,12 @@ absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
   proto::TuneReport report;
   report.set_model(flags.model);
   report.set_device(Describe(device->info()));
+  report.set_tier(std::string(api::Name(exact.tier)));
   TARTAN_RETURN_IF_ERROR(At(Stage::kRun, TuneAll(kernels, flags, *device, context, &report)));
   report.set_total_ms(total.Milliseconds());
   // A session of its own, so that the model is compiled anew.
-  TARTAN_ASSIGN_OR_RETURN(const auto after, context.OpenSession(model, device));
+  TARTAN_ASSIGN_OR_RETURN(const auto after,
+                          At(Stage::kRun, api::Session::Create(model, device, exact)));
   TARTAN_RETURN_IF_ERROR(At(Stage::kRun, CompareRuns(*before, *after, inputs, &report)));
   TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report)));
   return ExitCode::kDone;

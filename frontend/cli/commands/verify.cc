@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/cli/commands/commands.h"
+#include "frontend/cli/commands/tiers_report.h"
 #include "frontend/cli/expectations.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/model_case.h"
@@ -92,12 +93,12 @@ std::vector<CaseResult> RunAll(const std::vector<ModelCase>& cases, const CaseOp
 }
 
 // Adds to the message of each case that failed where its values begin to be wrong.
-void Bisect(const std::vector<ModelCase>& cases, const std::shared_ptr<api::Device>& device,
-            Tolerance tolerance, std::vector<CaseResult>* results) {
+void Bisect(const std::vector<ModelCase>& cases, const CaseOptions& options,
+            std::vector<CaseResult>* results) {
   for (size_t i = 0; i < cases.size(); ++i) {
     CaseResult& result = (*results)[i];
     if (result.status != CaseStatus::kFail) continue;
-    const absl::StatusOr<std::string> found = FindDeparture(cases[i], device, tolerance);
+    const absl::StatusOr<std::string> found = FindDeparture(cases[i], options);
     absl::StrAppend(&result.message, "; ",
                     found.ok() ? *found : absl::StrCat("bisecting: ", found.status().message()));
   }
@@ -132,6 +133,10 @@ void FillReport(const std::vector<ModelCase>& cases, const std::vector<CaseResul
     proto::CacheUse* cache = report->mutable_cache();
     cache->set_hits(cache->hits() + result.cache_hits);
     cache->set_misses(cache->misses() + result.cache_misses);
+    api::RunStatistics programs;
+    programs.exact_programs = result.exact_programs;
+    programs.ready_programs = result.ready_programs;
+    AddTiers(programs, report->mutable_tiers());
     switch (result.status) {
       case CaseStatus::kPass:
         report->set_passed(report->passed() + 1);
@@ -261,7 +266,7 @@ absl::StatusOr<ExitCode> Run(const VerifyOptions& options, const Context& contex
     TARTAN_ASSIGN_OR_RETURN(case_options.exact_device, At(Stage::kDevice, device->InFloat64()));
   }
   std::vector<CaseResult> results = RunAll(cases, case_options, options, context);
-  if (options.bisect) Bisect(cases, device, options.tolerance, &results);
+  if (options.bisect) Bisect(cases, case_options, &results);
   FillReport(cases, results, &report);
   report.set_total_ms(total.Milliseconds());
   const bool has_list = !options.expect.empty();

@@ -3,7 +3,7 @@
 _tartan() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local commands="devices inspect run verify bench tune tile cache"
-  local global="--format --device -v -vv --quiet --no-cache --unchecked --help --version"
+  local global="--format --device -v -vv --quiet --no-cache --unchecked --tier --help --version"
   local command="" word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     if [[ " $commands " == *" $word "* ]]; then
@@ -15,6 +15,7 @@ _tartan() {
   COMPREPLY=()
   case $previous in
     --format) COMPREPLY=($(compgen -W "text json" -- "$current")); return ;;
+    --tier) COMPREPLY=($(compgen -W "auto exact ready" -- "$current")); return ;;
     --ties) COMPREPLY=($(compgen -W "share first" -- "$current")); return ;;
     --dump)
       COMPREPLY=($(compgen -W "program graph flat plan sem simplified source" -- "$current"))

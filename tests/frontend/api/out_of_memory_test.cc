@@ -52,7 +52,7 @@ std::unique_ptr<Session> DoublingSession() {
                                   [](const Tensor& x, Resolver*) {
                                     return Apply("function (X) -> (Y) { Y = 2 * X; }", {x});
                                   }),
-      *device);
+      *device, ExactAtOnce());
   EXPECT_TRUE(session.ok()) << session.status();
   return *std::move(session);
 }

@@ -40,8 +40,8 @@ TEST(SessionCalls, CountTheCompilationOfABodyInTheRunThatCompiledIt) {
     TARTAN_ASSIGN_OR_RETURN(const BreakResult result, resolver->Resolve(graph_break));
     return result.results[0];
   };
-  const auto made =
-      Session::Create(std::make_shared<TestModel>(std::vector<int64_t>{-1}, body), *device);
+  const auto made = Session::Create(std::make_shared<TestModel>(std::vector<int64_t>{-1}, body),
+                                    *device, ExactAtOnce());
   ASSERT_TRUE(made.ok()) << made.status();
   const auto& session = *made;
   RunStatistics first;

@@ -49,8 +49,9 @@ class SessionRuns : public ::testing::Test {
   }
 
   std::unique_ptr<Session> Make(TestModel::Body body) {
-    auto session = Session::Create(
-        std::make_shared<TestModel>(std::vector<int64_t>{-1}, std::move(body)), device_);
+    auto session =
+        Session::Create(std::make_shared<TestModel>(std::vector<int64_t>{-1}, std::move(body)),
+                        device_, ExactAtOnce());
     EXPECT_TRUE(session.ok()) << session.status();
     return *std::move(session);
   }

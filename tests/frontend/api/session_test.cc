@@ -133,6 +133,7 @@ TEST(Session, KeepsAnInfinityWhereItIsWithoutWinogradsAlgorithm) {
   for (plan::Winograd use : {plan::Winograd::kNever, plan::Winograd::kAlways}) {
     SessionOptions options;
     options.winograd = use;
+    options.tier = Tier::kExact;
     const auto session = Session::Create(std::make_shared<Convolution>(), *device, options);
     ASSERT_TRUE(session.ok()) << session.status();
     const auto y = (*session)->Run({{"x", x}});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/api/model.h"
+#include "frontend/api/session.h"
 
 namespace tartan::api {
 
@@ -50,6 +51,13 @@ class TestModel : public Model {
   const std::vector<TensorSpec> outputs_;
   const Body body_;
 };
+
+// Nothing is compiled in the background, and all at once.
+inline SessionOptions ExactAtOnce() {
+  SessionOptions options;
+  options.tier = Tier::kExact;
+  return options;
+}
 
 // A vector of `size` elements that are `value`.
 inline HostTensor Constant(int64_t size, float value) {

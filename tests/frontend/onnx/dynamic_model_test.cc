@@ -59,6 +59,7 @@ class DynamicModel : public ::testing::Test {
     auto model =
         OnnxModel::LoadBytes({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "m");
     ASSERT_TRUE(model.ok()) << model.status();
+    options.tier = api::Tier::kExact;
     auto session = api::Session::Create(*model, device_, options);
     ASSERT_TRUE(session.ok()) << session.status();
     session_ = *std::move(session);

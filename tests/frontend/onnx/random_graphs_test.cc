@@ -94,8 +94,10 @@ TEST_F(RandomGraphs, AreRightByDefinitionWithInputsThatAreAskedFor) {
 }
 
 absl::Status RunOn(const std::shared_ptr<api::Device>& device, const NodeCase& graph) {
+  api::SessionOptions options;
+  options.tier = api::Tier::kExact;
   TARTAN_ASSIGN_OR_RETURN(const std::unique_ptr<api::Session> session,
-                          api::Session::Create(graph.model, device));
+                          api::Session::Create(graph.model, device, options));
   std::map<std::string, api::HostValue> inputs;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     inputs[graph.model->inputs()[i].name] = graph.inputs[i];

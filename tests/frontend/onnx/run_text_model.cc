@@ -61,6 +61,7 @@ Results RunOnDevice(const std::shared_ptr<const OnnxModel>& model, const Inputs&
                     bool unchecked, api::RunStatistics* statistics) {
   api::SessionOptions options;
   options.unchecked = unchecked;
+  options.tier = api::Tier::kExact;
   auto session = api::Session::Create(model, TestDevice(), options);
   if (!session.ok()) return session.status();
   const Results results = (*session)->Run(inputs, statistics);

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/api/tiers/tiered_program.h"
+
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "tile/base/out_of_memory.h"
+#include "tile/base/status_macros.h"
+#include "tile/evaluator/compile_kernels.h"
+
+namespace tartan::api {
+namespace {
+
+using LoadedPtr = std::shared_ptr<evaluator::LoadedProgram>;
+
+double CostOf(const compiler::KernelList& list) {
+  double cost = 0;
+  for (const compiler::Step& step : list.steps) {
+    if (const auto* launch = std::get_if<compiler::LaunchStep>(&step)) {
+      cost += launch->flops + launch->bytes;
+    }
+  }
+  return cost;
+}
+
+absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, const Background::GoOn& go_on) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<LoadedPtr> {
+    const ExactPrograms& common = *source.common;
+    if (common.before_compile) TARTAN_RETURN_IF_ERROR(common.before_compile());
+    if (!go_on()) return absl::CancelledError("nothing is compiled");
+    TARTAN_ASSIGN_OR_RETURN(const auto compiled, common.device->Compile(source.program));
+    if (!compiled->has_all_kernels()) {
+      TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*compiled, go_on));
+    }
+    if (!go_on()) return absl::CancelledError("nothing is loaded");
+    return evaluator::LoadedProgram::Load(compiled, source.constants, common.pool.get());
+  });
+}
+
+void TellFailure(const absl::Status& status, ExactPrograms* common) {
+  if (common->has_told_failure.exchange(true) || common->device->quiet()) return;
+  std::fprintf(stderr, "tartan: runs go on with slower kernels, their exact ones failed: %s\n",
+               std::string(status.message()).c_str());
+}
+
+}  // namespace
+
+TieredProgram::TieredProgram(LoadedPtr loaded, bool is_ready,
+                             std::shared_ptr<const ExactSource> exact)
+    : cost_(CostOf(loaded->program().list())),
+      loaded_(std::move(loaded)),
+      is_ready_(is_ready),
+      state_(exact == nullptr ? State::kSettled : State::kReady),
+      exact_(std::move(exact)) {}
+
+LoadedPtr TieredProgram::loaded() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return loaded_;
+}
+
+LoadedPtr TieredProgram::Use(RunStatistics* statistics) {
+  bool asks = false;
+  LoadedPtr used;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ++runs_;
+    asks = state_ == State::kReady && runs_ == exact_->common->after_runs;
+    ++(is_ready_ ? statistics->ready_programs : statistics->exact_programs);
+    used = loaded_;
+  }
+  if (asks) AskForExact();
+  return used;
+}
+
+void TieredProgram::AskForExact() {
+  const std::weak_ptr<TieredProgram> weak = weak_from_this();
+  Background::OfProcess().Add(
+      {[weak] {
+         const auto program = weak.lock();
+         return program == nullptr ? -1 : program->Urgency();
+       },
+       [weak](const Background::GoOn& go_on) { MakeInBackground(weak, go_on); }});
+}
+
+double TieredProgram::Urgency() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return state_ == State::kReady ? cost_ * static_cast<double>(runs_) : -1;
+}
+
+std::shared_ptr<const ExactSource> TieredProgram::BeginMaking() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (state_ != State::kReady) return nullptr;
+  state_ = State::kMaking;
+  return exact_;
+}
+
+void TieredProgram::EndMaking(Making made) {
+  LoadedPtr replaced;  // given back after the mutex is
+  std::shared_ptr<const ExactSource> exact;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (absl::IsCancelled(made.status())) {
+      state_ = State::kReady;
+    } else {
+      state_ = State::kSettled;
+      exact = std::move(exact_);
+      failure_ = made.status();
+    }
+    if (made.ok()) {
+      replaced = std::exchange(loaded_, *std::move(made));
+      is_ready_ = false;
+    }
+  }
+  settled_.notify_all();
+  if (exact != nullptr && !made.ok()) TellFailure(made.status(), exact->common.get());
+}
+
+void TieredProgram::MakeInBackground(const std::weak_ptr<TieredProgram>& weak,
+                                     const Background::GoOn& go_on) {
+  std::shared_ptr<const ExactSource> source;
+  if (const auto program = weak.lock()) source = program->BeginMaking();
+  if (source == nullptr) return;
+  Making made = MakeProgram(*source, [&] { return !weak.expired() && go_on(); });
+  if (const auto program = weak.lock()) program->EndMaking(std::move(made));
+}
+
+absl::Status TieredProgram::MakeExact() {
+  while (true) {
+    if (const std::shared_ptr<const ExactSource> source = BeginMaking()) {
+      const Background::Pause pause;
+      EndMaking(MakeProgram(*source, [] { return true; }));
+    }
+    std::unique_lock<std::mutex> lock(mutex_);
+    settled_.wait(lock, [&] { return state_ != State::kMaking; });
+    if (state_ == State::kSettled) return failure_;
+  }
+}
+
+}  // namespace tartan::api

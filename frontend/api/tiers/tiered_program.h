@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program on a device whose kernels are exchanged for exact ones between two runs. Internal to
+// frontend/api.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "frontend/api/device.h"
+#include "frontend/api/run_statistics.h"
+#include "frontend/api/tiers/background.h"
+#include "proto/tile.pb.h"
+#include "tile/evaluator/loaded_program.h"
+
+namespace tartan::api {
+
+// What the exact programs of a session have in common.
+struct ExactPrograms {
+  std::shared_ptr<const Device> device;  // that compiles exact kernels
+  std::shared_ptr<evaluator::ResidentPool> pool;
+  int after_runs = 0;  // of a program, its exact kernels are asked for; 0: never
+  // Called before each is compiled, by whichever thread does it: a failure stands for its own.
+  std::function<absl::Status()> before_compile;
+  std::atomic<bool> has_told_failure{false};
+};
+
+// What one is made of.
+struct ExactSource {
+  std::shared_ptr<ExactPrograms> common;
+  proto::Program program;
+  std::vector<HostTensor> constants;
+};
+
+// Thread-safe.
+class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
+ public:
+  // Stays as it is where `exact` is null; it is exact or, as the options of the device were, ready.
+  TieredProgram(std::shared_ptr<evaluator::LoadedProgram> loaded, bool is_ready,
+                std::shared_ptr<const ExactSource> exact = nullptr);
+
+  // What a run is to use until it ends; notes it in `statistics`. After as many runs as the session
+  // says exact kernels are asked for.
+  std::shared_ptr<evaluator::LoadedProgram> Use(RunStatistics* statistics);
+  std::shared_ptr<evaluator::LoadedProgram> loaded() const;
+
+  // Exchanges the kernels now, in this thread, or waits for the thread that does. What failed once
+  // fails again.
+  absl::Status MakeExact();
+
+ private:
+  enum class State : uint8_t { kReady, kMaking, kSettled };
+  using Making = absl::StatusOr<std::shared_ptr<evaluator::LoadedProgram>>;
+
+  // Null where there is nothing to be made, or somebody makes it.
+  std::shared_ptr<const ExactSource> BeginMaking();
+  void EndMaking(Making made);
+  // In the background, which holds no program that nobody else does.
+  static void MakeInBackground(const std::weak_ptr<TieredProgram>& weak,
+                               const Background::GoOn& go_on);
+  void AskForExact();
+  double Urgency() const;
+
+  const double cost_;  // of a run, for comparison with others
+  mutable std::mutex mutex_;
+  std::condition_variable settled_;
+  std::shared_ptr<evaluator::LoadedProgram> loaded_;  // guarded by mutex_, as all below
+  bool is_ready_;
+  int64_t runs_ = 0;
+  State state_;
+  std::shared_ptr<const ExactSource> exact_;
+  absl::Status failure_;
+};
+
+}  // namespace tartan::api
