@@ -56,7 +56,7 @@ struct BuildOptions {
   std::string portable;
 };
 
-BuildOptions OptionsFor(const OpenClContext& device, const hal::ExecutableSource& source) {
+BuildOptions OptionsFor(OpenClContext& device, const hal::ExecutableSource& source) {
   const std::string options = absl::StrCat(device.build_options(), source.options);
   return {options, absl::StrCat("-D", kPortable, " ", options)};
 }

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "tile/base/digest.h"
 #include "tile/base/status_macros.h"
 #include "tile/codegen/write_kernel.h"
-#include "tile/base/digest.h"
 #include "tile/evaluator/resident_names.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
@@ -174,13 +174,21 @@ absl::Status CompiledProgram::PlanBuffers(const hal::DeviceInfo& info) {
 }
 
 absl::Status CompiledProgram::BuildKernels(hal::DevicePtr device,
-                                           const hal::ExecutableSource& source) {
+                                           const hal::ExecutableSource& source,
+                                           KernelLibrary* library) {
   TARTAN_RETURN_IF_ERROR(PlanBuffers(device->info()));
   for (size_t k = 0; k < list_.kernels.size(); ++k) {
     kernel_digests_.push_back(DigestOf(list_.kernels[k], source.kernels[k]));
   }
-  if (!source.kernels.empty()) {
+  if (library != nullptr) {
+    TARTAN_ASSIGN_OR_RETURN(KernelLibrary::Result found, library->Get(*device, source));
+    executable_ = std::move(found.built);
+    kernels_ = std::move(found.kernels);
+  } else if (!source.kernels.empty()) {
     TARTAN_ASSIGN_OR_RETURN(executable_, device->Compile(source));
+    for (size_t k = 0; k < source.kernels.size(); ++k) {
+      kernels_.push_back({executable_, static_cast<int>(k)});
+    }
   }
   device_ = std::move(device);
   return absl::OkStatus();
@@ -204,7 +212,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
     const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
     const compiler::CompileOptions& options, const compiler::CompileHooks& hooks,
-    const ProgramStore& store, absl::string_view key) {
+    const ProgramStore& store, absl::string_view key, KernelLibrary* library) {
   const auto start = std::chrono::steady_clock::now();
   std::optional<ProgramSource> made;
   if (store.load) {
@@ -219,7 +227,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
   }
   std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
   compiled->list_ = std::move(made->list);
-  TARTAN_RETURN_IF_ERROR(compiled->BuildKernels(std::move(device), made->source));
+  TARTAN_RETURN_IF_ERROR(compiled->BuildKernels(std::move(device), made->source, library));
   compiled->compile_ms_ = MillisecondsSince(start);
   return compiled;
 }

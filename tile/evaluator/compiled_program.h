@@ -14,6 +14,7 @@
 #include "tile/codegen/dialect.h"
 #include "tile/compiler/compiler.h"
 #include "tile/compiler/kernel_list.h"
+#include "tile/evaluator/kernel_library.h"
 #include "tile/evaluator/memory_plan.h"
 #include "tile/evaluator/stored_program.h"
 
@@ -33,11 +34,11 @@ class CompiledProgram {
       const compiler::CompileOptions& options, const compiler::CompileHooks& hooks = {});
 
   // The same, but what the compiler makes is taken from the store, or put there, under a key that
-  // tells everything it depends on.
+  // tells everything it depends on, and kernels from the library, where one is given.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Restore(
       const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
       const compiler::CompileOptions& options, const compiler::CompileHooks& hooks,
-      const ProgramStore& store, absl::string_view key);
+      const ProgramStore& store, absl::string_view key, KernelLibrary* library = nullptr);
 
   // Builds kernels that are made already.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Build(
@@ -45,8 +46,11 @@ class CompiledProgram {
 
   const compiler::KernelList& list() const { return list_; }
   const hal::DevicePtr& device() const { return device_; }
-  // Null without kernels or after Plan.
+  // The kernels that were built for this program. Null without kernels, after Plan, and where the
+  // library has all of them.
   const hal::ExecutablePtr& executable() const { return executable_; }
+  // Per kernel of the list; empty after Plan.
+  const std::vector<BuiltKernel>& kernels() const { return kernels_; }
   double compile_ms() const { return compile_ms_; }
   // No kernel is left that the driver may compile when it first runs: all come from the disk, or
   // CompileKernels (compile_kernels.h) has seen to it.
@@ -74,11 +78,13 @@ class CompiledProgram {
   CompiledProgram() = default;
   absl::Status PlanBuffers(const hal::DeviceInfo& info);
   // Builds the kernels of a list whose buffers are planned.
-  absl::Status BuildKernels(hal::DevicePtr device, const hal::ExecutableSource& source);
+  absl::Status BuildKernels(hal::DevicePtr device, const hal::ExecutableSource& source,
+                            KernelLibrary* library = nullptr);
 
   compiler::KernelList list_;
   hal::DevicePtr device_;
   hal::ExecutablePtr executable_;
+  std::vector<BuiltKernel> kernels_;
   double compile_ms_ = 0;
   Region frame_;
   std::vector<int> resident_;

@@ -49,8 +49,9 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
   const std::shared_ptr<Entry> entry = Find(key);
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
-  auto compiled = CompiledProgram::Restore(program, device_, dialect, options, hooks,
-                                           StoreFor(hooks), StoreKey(dialect, key));
+  auto compiled = CompiledProgram::Restore(
+      program, device_, dialect, options, hooks, StoreFor(hooks), StoreKey(dialect, key),
+      options.tier == compiler::Tier::kReady ? &library_ : nullptr);
   if (!compiled.ok()) {
     Forget(key, entry);
     return compiled.status();

@@ -73,6 +73,7 @@ class ProgramCache {
   };
   std::unordered_map<std::string, Slot> slots_;
   ProgramStore store_;
+  KernelLibrary library_;  // of the ready tier
   ProgramCacheStatistics statistics_;
 };
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tile/base/match.h"
 #include "tile/base/digest.h"
+#include "tile/base/match.h"
 
 namespace tartan::evaluator {
 

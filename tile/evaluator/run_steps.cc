@@ -29,11 +29,11 @@ std::string LargestIn(const CompiledProgram& program, const CompiledProgram::Reg
                       largest->bytes, " bytes");
 }
 
-hal::Launch MakeLaunch(const compiler::KernelList& list, const compiler::LaunchStep& step,
+hal::Launch MakeLaunch(const CompiledProgram& program, const compiler::LaunchStep& step,
                        const Buffers& buffers) {
-  const loop::Kernel& kernel = list.kernels[step.kernel];
+  const loop::Kernel& kernel = program.list().kernels[step.kernel];
   hal::Launch launch;
-  launch.entry_point = step.kernel;
+  launch.entry_point = program.kernels()[step.kernel].entry_point;
   for (int buffer : step.buffers) launch.arguments.push_back(buffers[buffer]);
   if (step.sizes.empty()) {
     std::copy_n(kernel.global_size, 3, launch.global_size.begin());
@@ -81,17 +81,21 @@ absl::StatusOr<std::vector<Command>> RecordSteps(const CompiledProgram& program,
                                                  const Buffers& buffers) {
   std::vector<Command> commands;
   std::vector<hal::Launch> launches;
+  hal::ExecutablePtr executable;  // of the launches
   auto flush = [&]() -> absl::Status {
     if (launches.empty()) return absl::OkStatus();
     TARTAN_ASSIGN_OR_RETURN(hal::RecordingPtr recording,
-                            program.device()->Record(program.executable(), launches));
+                            program.device()->Record(executable, launches));
     commands.push_back(std::move(recording));
     launches.clear();
     return absl::OkStatus();
   };
   for (const compiler::Step& step : steps) {
     if (const auto* launch = std::get_if<compiler::LaunchStep>(&step)) {
-      launches.push_back(MakeLaunch(program.list(), *launch, buffers));
+      const hal::ExecutablePtr& next = program.kernels()[launch->kernel].executable;
+      if (next != executable) TARTAN_RETURN_IF_ERROR(flush());
+      executable = next;
+      launches.push_back(MakeLaunch(program, *launch, buffers));
       continue;
     }
     TARTAN_RETURN_IF_ERROR(flush());
