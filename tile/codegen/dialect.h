@@ -72,7 +72,7 @@ struct Dialect {
   std::string barrier;         // statement
   std::string global_barrier;  // of buffers, too
   std::string unroll;          // before a loop that is to be unrolled
-  std::string keep_loop;       // before one that is not
+  std::string keep_loop;       // before one that is to stay as it is
   std::string aligned_array;   // after the name of an array that vectors are loaded from
   // Of variables, and of elements in memory.
   std::function<std::string(const loop::Type&)> type_name;

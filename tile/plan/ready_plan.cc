@@ -14,10 +14,12 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kRows = 4;     // of a tile, beside its vectors
-constexpr int64_t kVectors = 2;  // of a row
-constexpr int kSquareLanes = 8;  // of a transposed square
-constexpr int64_t kLanes = 16;   // of a vector, at most
+constexpr int64_t kRows = 4;        // of a tile, beside its vectors
+constexpr int64_t kVectors = 2;     // of a row
+constexpr int kSquareLanes = 8;     // of a transposed square
+constexpr int64_t kLeastBlock = 4;  // of a packed operand
+constexpr int64_t kLanes = 16;      // of a vector, at most
+constexpr int64_t kThreads = 64;    // of a work-group on GPUs
 // Points of work that hide what a work-item costs; items for each compute unit.
 constexpr int64_t kPointsOfItem = 1 << 15;
 constexpr int64_t kItemsOfUnit = 8;
@@ -108,13 +110,15 @@ class ReadyPlanner {
       if (!may_pack) return std::nullopt;
       unclean = read.access;
     }
-    if (unclean < 0) return std::nullopt;
+    if (unclean < 0 || !poly::CanPack(flat_, unclean, v)) return std::nullopt;
+    // A copy pays where it is read for row after row.
+    if (RowIndex(v) < 0 && ReducedVector() >= 0) return std::nullopt;
+    // Blocks leave no rest where they can be chosen so: what is stored under a condition is long
+    // text.
     int64_t block = kVectors * settings_.vector_width;
-    // One vector where that avoids a rest.
-    if (Range(v) % block != 0 && Range(v) % settings_.vector_width == 0) {
-      block = settings_.vector_width;
-    }
-    if (!MayPack(flat_, unclean, v, block, settings_)) return std::nullopt;
+    while (block > kLeastBlock && Range(v) % block != 0) block /= 2;
+    if (Range(v) % block != 0) block = settings_.vector_width;
+    if (Range(v) % block != 0 && (ReadsAtComputed() || block >= Range(v))) return std::nullopt;
     poly::PackedKernel packed = poly::PackRead(flat_, unclean, v, block);
     const int tensor = flat_.accesses[unclean].tensor;
     std::vector<bool> is_constant = is_constant_;
@@ -162,25 +166,37 @@ class ReadyPlanner {
     return row;
   }
 
-  // Partial results in the lanes of a vector along a reduced index that reads have neighbours
-  // along.
-  void AlongReduced() {
+  // A reduced index that reads have neighbours along; -1: none.
+  int ReducedVector() const {
     for (int r = IndexCount(); r-- > OutputCount();) {
       if (!MayVectorize(r) || !IsFollowed(r)) continue;
       const bool are_clean = std::all_of(
           kernel_.reads.begin(), kernel_.reads.end(),
           [&](const CpuKernel::Access& read) { return !read.in_body || IsClean(read, r); });
-      if (!are_clean) continue;
-      Vectorize(r, Lanes(Range(r)), 1);
-      int64_t left = kRows * kVectors;
-      for (int i = OutputCount(); i-- > 0 && left > 1;) {
-        if (!MayUnroll(i) || kernel_.constrained[i] || !IsUsedAgainAlong(i)) continue;
-        plan_.unroll[i] =
-            Fitting(Range(i), std::min(left, left == kRows * kVectors ? kRows : left));
-        left /= plan_.unroll[i];
-      }
-      return;
+      if (are_clean) return r;
     }
+    return -1;
+  }
+
+  // Partial results in the lanes of a vector along a reduced index.
+  void AlongReduced() {
+    const int r = ReducedVector();
+    if (r < 0) return;
+    Vectorize(r, Lanes(Range(r)), 1);
+    int64_t left = kRows * kVectors;
+    for (int i = OutputCount(); i-- > 0 && left > 1;) {
+      if (!MayUnroll(i) || kernel_.constrained[i] || !IsUsedAgainAlong(i)) continue;
+      plan_.unroll[i] = Fitting(Range(i), std::min(left, kRows));
+      left /= plan_.unroll[i];
+    }
+  }
+
+  bool ReadsAtComputed() const {
+    bool any = false;
+    poly::VisitExprs(flat_, [&](const poly::Expr& expr) {
+      any |= std::holds_alternative<poly::ReadAt>(expr.node);
+    });
+    return any;
   }
 
   // Some operand stays while the index moves another one.
@@ -196,6 +212,8 @@ class ReadyPlanner {
 
   // Elementwise work that reads along another index than it writes.
   void Squares(int v) {
+    // What is copied once at load is not worth the long text.
+    if (std::all_of(is_constant_.begin(), is_constant_.end(), [](bool is) { return is; })) return;
     if (Range(v) < kSquareLanes || settings_.vector_width < kSquareLanes) return;
     for (int row = 0; row < OutputCount(); ++row) {
       if (row == v || !MayUnroll(row) || Range(row) < kSquareLanes) continue;

@@ -46,7 +46,7 @@ class SizedLowerer {
     for (size_t t = 0; t < flat_.tensors.size(); ++t) {
       kernel.parameters.push_back({absl::StrCat("in", t), flat_.tensors[t].shape.type, false});
     }
-    kernel.body = Loops(0, &kernel);
+    kernel.body = plan_.threads > 1 ? OneElement(&kernel) : Loops(0, &kernel);
     kernel.sizes = sizes_.sizes();
     return kernel;
   }
@@ -55,6 +55,48 @@ class SizedLowerer {
   int64_t Range(int i) const { return flat_.indices[i].range; }
   ExprPtr RangeOf(int i) const { return indices_.Size(RangeRole(i), Range(i)); }
   loop::Type IndexType() const { return {indices_.type(), 1}; }
+
+  // GPUs: an element to a work-item. The innermost index is the first dimension of the launch, so
+  // that neighbours in a group are neighbours in memory, and what two do not hold is the third.
+  StmtPtr OneElement(loop::Kernel* kernel) {
+    std::vector<StmtPtr> statements;
+    std::vector<int> outer;
+    ExprPtr inside;
+    for (size_t level = plan_.order.size(); level-- > 0;) {
+      const int i = plan_.order[level];
+      if (plan_.unroll[i] >= Range(i)) {
+        indices_.Set(i, indices_.Number(0));
+        continue;
+      }
+      if (dimensions_ == plan::kTaskLoops - 1) {
+        outer.push_back(i);
+        continue;
+      }
+      const int dimension = dimensions_++;
+      const int64_t group = dimension == 0 ? plan_.threads : 1;
+      kernel->local_size[dimension] = group;
+      kernel->global_size[dimension] = (Range(i) + group - 1) / group * group;
+      statements.push_back(loop::MakeDeclare(
+          IndexType(), names_[i], loop::Work(loop::WorkId::kGlobal, dimension, indices_.type())));
+      indices_.Set(i, loop::Var(names_[i], IndexType()));
+      if (dimension == 0) inside = loop::Less(indices_.value(i), RangeOf(i));
+    }
+    int64_t items = 1;
+    ExprPtr rest = loop::Work(loop::WorkId::kGlobal, plan::kTaskLoops - 1, indices_.type());
+    for (size_t o = 0; o < outer.size(); ++o) {
+      const int i = outer[o];
+      items *= Range(i);
+      const bool is_last = o + 1 == outer.size();
+      statements.push_back(
+          loop::MakeDeclare(IndexType(), names_[i],
+                            is_last ? rest : loop::ApplyOp(ScalarOp::kMod, {rest, RangeOf(i)})));
+      indices_.Set(i, loop::Var(names_[i], IndexType()));
+      if (!is_last) rest = loop::ApplyOp(ScalarOp::kDiv, {rest, RangeOf(i)});
+    }
+    if (!outer.empty()) kernel->global_size[plan::kTaskLoops - 1] = items;
+    statements.push_back(inside == nullptr ? Tile() : loop::MakeIf(inside, Tile()));
+    return loop::MakeBlock(std::move(statements));
+  }
 
   // The loops from a level on. The outermost ones walk the work-item's tasks.
   StmtPtr Loops(size_t level, loop::Kernel* kernel) {
@@ -115,9 +157,10 @@ class SizedLowerer {
 }  // namespace
 
 loop::Kernel LowerSizedKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
-                              const std::string& name, const LowerOptions&) {
-  // Positions in 64 bits serve all sizes.
-  return SizedLowerer(flat, plan, DataType::kInt64).Lower(name);
+                              const std::string& name, const LowerOptions& options) {
+  // On CPUs positions in 64 bits serve all sizes; GPUs are slow at them.
+  const bool is_wide = plan.threads == 1 || options.force_64bit_indices || NeedsWideIndices(flat);
+  return SizedLowerer(flat, plan, is_wide ? DataType::kInt64 : DataType::kInt32).Lower(name);
 }
 
 }  // namespace tartan::lower
