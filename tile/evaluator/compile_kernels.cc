@@ -2,7 +2,9 @@
 #include "tile/evaluator/compile_kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -45,24 +47,49 @@ absl::Status RunOnce(const CompiledProgram& program, const compiler::LaunchStep&
   return queue.Finish();
 }
 
-}  // namespace
+double WorkOf(const compiler::LaunchStep& launch) { return launch.flops + launch.bytes; }
 
-absl::Status CompileKernels(const CompiledProgram& program, const std::function<bool()>& go_on) {
+// Some drivers compile a kernel a second time for grids of as many groups.
+bool IsLarge(const std::array<int64_t, 3>& global_size) {
+  return *std::max_element(global_size.begin(), global_size.end()) > 0xFFFF;
+}
+
+// Of each kernel the launch with the least work, and of those on large grids another.
+std::vector<const compiler::LaunchStep*> LaunchesToRun(const CompiledProgram& program) {
   const compiler::KernelList& list = program.list();
-  std::vector<bool> is_compiled(list.kernels.size(), false);
-  std::unique_ptr<hal::Queue> queue;
+  std::vector<const compiler::LaunchStep*> launches;
+  std::map<std::pair<int, bool>, size_t> places;
   for (const std::vector<compiler::Step>* steps : {&list.setup, &list.steps}) {
     for (const compiler::Step& step : *steps) {
       const auto* launch = std::get_if<compiler::LaunchStep>(&step);
-      if (launch == nullptr || is_compiled[launch->kernel]) continue;
+      if (launch == nullptr) continue;
+      // Others are known from other programs.
       if (program.kernels()[launch->kernel].executable != program.executable()) continue;
-      if (go_on != nullptr && !go_on()) return absl::CancelledError("not all kernels are compiled");
-      if (queue == nullptr) {
-        TARTAN_ASSIGN_OR_RETURN(queue, program.device()->CreateQueue(/*profiling=*/false));
+      std::array<int64_t, 3> size = launch->global_size;
+      if (launch->sizes.empty())
+        std::copy_n(list.kernels[launch->kernel].global_size, 3, size.begin());
+      const auto [place, is_new] =
+          places.emplace(std::pair(launch->kernel, IsLarge(size)), launches.size());
+      if (is_new) {
+        launches.push_back(launch);
+      } else if (WorkOf(*launch) < WorkOf(*launches[place->second])) {
+        launches[place->second] = launch;
       }
-      TARTAN_RETURN_IF_ERROR(RunOnce(program, *launch, *queue));
-      is_compiled[launch->kernel] = true;
     }
+  }
+  return launches;
+}
+
+}  // namespace
+
+absl::Status CompileKernels(const CompiledProgram& program, const std::function<bool()>& go_on) {
+  std::unique_ptr<hal::Queue> queue;
+  for (const compiler::LaunchStep* launch : LaunchesToRun(program)) {
+    if (go_on != nullptr && !go_on()) return absl::CancelledError("not all kernels are compiled");
+    if (queue == nullptr) {
+      TARTAN_ASSIGN_OR_RETURN(queue, program.device()->CreateQueue(/*profiling=*/false));
+    }
+    TARTAN_RETURN_IF_ERROR(RunOnce(program, *launch, *queue));
   }
   program.SetHasAllKernels();
   return absl::OkStatus();

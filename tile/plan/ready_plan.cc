@@ -38,14 +38,14 @@ class ReadyPlanner {
         settings_(settings),
         is_constant_(is_constant),
         kernel_(flat, settings),
-        plan_(ScalarPlan(flat, 1)) {
+        plan_(ScalarPlan(flat, std::min(settings.threads, kThreads))) {
     for (int i = 0; i < flat.output_index_count; ++i) {
       if (kernel_.chosen[i]) plan_.unroll[i] = Range(i);
     }
   }
 
   PlannedKernel Run() {
-    if (flat_.output_point_count() == 0) return Planned(ScalarPlan(flat_, 1));
+    if (flat_.output_point_count() == 0) return Planned(plan_);
     const CpuPlan scalar = plan_;
     if (std::optional<PlannedKernel> packed = PackConstant()) return *std::move(packed);
     ChooseTile();
