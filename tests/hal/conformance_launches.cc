@@ -76,6 +76,19 @@ TEST_P(Conformance, RefusesLaunchesThatDoNotFitTheKernel) {
   EXPECT_INVALID(queue->Run(executable, launch));
 }
 
+TEST_P(Conformance, RefusesNumbersThatDoNotFitTheKernel) {
+  const auto queue = CreateQueue();
+  const ExecutablePtr executable = Compile();
+  const BufferPtr buffer = Upload(*queue, {1, 2, 3, 4});
+  Launch launch = AddOne(buffer);
+  launch.numbers = {int64_t{1} << 31};
+  launch.number_bytes = 4;
+  EXPECT_INVALID(queue->Run(executable, launch));
+  launch.numbers = {7};
+  launch.number_bytes = 2;
+  EXPECT_INVALID(queue->Run(executable, launch));
+}
+
 TEST_P(Conformance, KernelsComputeInTheOrderOfTheQueue) {
   const auto queue = CreateQueue();
   const ExecutablePtr executable = Compile();

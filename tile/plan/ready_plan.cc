@@ -263,7 +263,8 @@ class ReadyPlanner {
     int loops = 0;
     for (int i : plan.order) {
       const int64_t tiles = (Range(i) + plan.unroll[i] - 1) / std::max<int64_t>(plan.unroll[i], 1);
-      const bool is_looped = plan.unroll[i] < Range(i);
+      const bool may_be_whole = flat_.indices[i].is_lane || kernel_.chosen[i];
+      const bool is_looped = !may_be_whole || plan.unroll[i] < Range(i);
       const int64_t parts =
           is_looped && loops < kTaskLoops ? std::clamp<int64_t>(tiles, 1, items) : 1;
       loops += is_looped ? 1 : 0;

@@ -15,6 +15,8 @@ namespace tartan::poly {
 struct Index {
   std::string name;
   int64_t range = 0;
+  // Within the blocks of a split index: the range is a choice and no size of the program.
+  bool is_lane = false;
 
   bool operator==(const Index&) const = default;
 };

@@ -59,6 +59,22 @@ TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorOnACpuPlan) { Check(ForCpu())
 
 TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorOnAGpuPlan) { Check(ForGpu()); }
 
+TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWhereSizesAreArguments) {
+  for (int64_t width : {4, 8, 16}) {
+    CompileOptions options = ForCpu();
+    options.tier = Tier::kReady;
+    options.settings.vector_width = width;
+    options.settings.compute_units = 3;
+    Check(options);
+  }
+}
+
+TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWhereSizesAreArgumentsOnAGpu) {
+  CompileOptions options = ForGpu();
+  options.tier = Tier::kReady;
+  Check(options);
+}
+
 TEST_P(CompiledProgramTest, EqualsTheNaiveEvaluatorWithWideIndices) {
   CompileOptions options = ForCpu();
   options.force_64bit_indices = true;

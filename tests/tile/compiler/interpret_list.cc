@@ -18,8 +18,12 @@ absl::Status RunStep(const KernelList& list, const Step& step, Memory* memory) {
       [&](const LaunchStep& launch) {
         std::vector<std::vector<uint8_t>> buffers;
         for (int buffer : launch.buffers) buffers.push_back((*memory)[buffer]);
-        const absl::Status status =
-            loop::Interpret(list.kernels[launch.kernel], absl::MakeSpan(buffers));
+        loop::Kernel kernel = list.kernels[launch.kernel];
+        for (size_t s = 0; s < launch.sizes.size(); ++s) kernel.sizes[s].value = launch.sizes[s];
+        if (!launch.sizes.empty()) {
+          std::copy(launch.global_size.begin(), launch.global_size.end(), kernel.global_size);
+        }
+        const absl::Status status = loop::Interpret(kernel, absl::MakeSpan(buffers));
         for (size_t p = 0; p < buffers.size(); ++p) {
           if (list.kernels[launch.kernel].parameters[p].is_output) {
             (*memory)[launch.buffers[p]] = buffers[p];

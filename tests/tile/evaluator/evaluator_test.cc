@@ -107,6 +107,50 @@ TEST(ProgramCache, MeasuresNothingForProgramsThatAreToBeReadySoon) {
   EXPECT_EQ(*cache.Get(ToProto(Find("Relu"))), *exact);
 }
 
+TEST_P(EvaluatorTest, EqualsTheNaiveEvaluatorOnTheDeviceWhereSizesAreArguments) {
+  const DataType type = GetParam().inputs[0].type;
+  const bool half = type == DataType::kFloat16 || type == DataType::kBFloat16;
+  compiler::CompileOptions ready;
+  ready.tier = compiler::Tier::kReady;
+  const auto compiled = TestProgramCache().Get(ToProto(GetParam()), ready);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const auto loaded = LoadedProgram::Load(*compiled, {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 9);
+  const auto outputs = (*loaded)->Run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  const auto expected = ir::EvaluateNaively(BindTestProgram(GetParam()), inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (size_t o = 0; o < expected->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*outputs)[o], (*expected)[o], half ? 1e-2 : 2e-5), "") << o;
+  }
+}
+
+TEST(KernelLibrary, BuildsNothingForAShapeWhoseKernelsAreKnown) {
+  ProgramCache cache(TestDevice(), opencl::DialectOf);
+  compiler::CompileOptions ready;
+  ready.tier = compiler::Tier::kReady;
+  const auto product = [](int64_t m) {
+    return TestProgram{
+        "Product",
+        "function (A[M, K], B[K, N]) -> (C) { C[m, n : M, N] = +(A[m, k] * B[k, n]); }",
+        {{DataType::kFloat32, {m, 40}}, {DataType::kFloat32, {40, 48}}}};
+  };
+  for (int64_t m : {12, 31, 77}) {
+    const TestProgram program = product(m);
+    const auto compiled = cache.Get(ToProto(program), ready);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    EXPECT_EQ((*compiled)->executable() != nullptr, m == 12);
+    const auto loaded = LoadedProgram::Load(*compiled, {});
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    const std::vector<HostTensor> inputs = RandomInputs(program, 2);
+    const auto outputs = (*loaded)->Run(inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
+    EXPECT_EQ(FirstDifference(outputs->front(), expected->front(), 2e-5), "");
+  }
+}
+
 TEST(ProgramCache, ForgetsTheLeastRecentlyUsed) {
   ProgramCache cache(TestDevice(), opencl::DialectOf, 1);
   ASSERT_TRUE(cache.Get(ToProto(Find("Relu"))).ok());

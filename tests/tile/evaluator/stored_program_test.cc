@@ -12,6 +12,7 @@
 #include "tile/evaluator/build_identity.h"
 #include "tile/evaluator/loaded_program.h"
 #include "tile/evaluator/program_cache.h"
+#include "tile/ir/naive_evaluator.h"
 
 namespace tartan::evaluator {
 namespace {
@@ -73,6 +74,29 @@ TEST(StoredProgram, ComputesWhatTheCompiledOneDoes) {
   ASSERT_EQ(results[0].size(), 3u);
   for (size_t o = 0; o < 3; ++o) {
     EXPECT_EQ(FirstDifference(results[1][o], results[0][o], 0), "") << "output " << o;
+  }
+}
+
+TEST(StoredProgram, KeepsTheSizesOfLaunches) {
+  Shelf shelf;
+  const TestProgram program = ManySteps();
+  const std::vector<HostTensor> inputs = RandomInputs(program, 3);
+  compiler::CompileOptions ready;
+  ready.tier = compiler::Tier::kReady;
+  for (int process = 0; process < 2; ++process) {
+    ProgramCache cache(TestDevice(), opencl::DialectOf);
+    cache.SetStore(shelf.Store());
+    const auto compiled = cache.Get(ToProto(program), ready);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    EXPECT_EQ(shelf.found, process);
+    const auto loaded = LoadedProgram::Load(*compiled, {});
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    const auto outputs = (*loaded)->Run(inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
+    for (size_t o = 0; o < expected->size(); ++o) {
+      EXPECT_EQ(FirstDifference((*outputs)[o], (*expected)[o], 2e-5), "") << "output " << o;
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #include "tile/lower/cpu/sized_kernel.h"
 
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "tile/lower/cpu/tile_results.h"
 #include "tile/lower/index_emitter.h"
 #include "tile/plan/ready_plan.h"
+#include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {
 namespace {
@@ -31,7 +33,8 @@ class SizedLowerer {
         plan_(plan),
         sizes_(index_type),
         indices_(flat, index_type, &sizes_),
-        names_(IndexNames(flat)) {
+        names_(IndexNames(flat)),
+        chosen_(ChosenBy(flat)) {
     if (flat.is_reduction()) reduction_.emplace(flat, plan, indices_, names_, nullptr);
     results_.emplace(flat, plan, indices_, reduction_ ? &*reduction_ : nullptr);
   }
@@ -55,6 +58,21 @@ class SizedLowerer {
   int64_t Range(int i) const { return flat_.indices[i].range; }
   ExprPtr RangeOf(int i) const { return indices_.Size(RangeRole(i), Range(i)); }
   loop::Type IndexType() const { return {indices_.type(), 1}; }
+  // The tile has all of it, at every size of the program.
+  bool IsWhole(int i) const {
+    return (flat_.indices[i].is_lane || chosen_.count(i) > 0) && plan_.unroll[i] >= Range(i);
+  }
+  // The indices that choices depend on: how many there are is what the choices are.
+  static std::set<int> ChosenBy(const poly::FlatContraction& flat) {
+    std::set<int> chosen;
+    poly::VisitExprs(flat, [&](const poly::Expr& expr) {
+      const auto* choice = std::get_if<poly::Choice>(&expr.node);
+      for (int i = 0; choice != nullptr && i < static_cast<int>(flat.indices.size()); ++i) {
+        if (!choice->poly.coefficient(i).is_zero()) chosen.insert(i);
+      }
+    });
+    return chosen;
+  }
 
   // GPUs: an element to a work-item. The innermost index is the first dimension of the launch, so
   // that neighbours in a group are neighbours in memory, and what two do not hold is the third.
@@ -64,7 +82,7 @@ class SizedLowerer {
     ExprPtr inside;
     for (size_t level = plan_.order.size(); level-- > 0;) {
       const int i = plan_.order[level];
-      if (plan_.unroll[i] >= Range(i)) {
+      if (IsWhole(i)) {
         indices_.Set(i, indices_.Number(0));
         continue;
       }
@@ -102,7 +120,7 @@ class SizedLowerer {
   StmtPtr Loops(size_t level, loop::Kernel* kernel) {
     if (level == plan_.order.size()) return Tile();
     const int i = plan_.order[level];
-    if (plan_.unroll[i] >= Range(i)) {  // the tile has all of it
+    if (IsWhole(i)) {
       indices_.Set(i, indices_.Number(0));
       return Loops(level + 1, kernel);
     }
@@ -149,6 +167,7 @@ class SizedLowerer {
   SizeArguments sizes_;
   IndexEmitter indices_;
   const std::vector<std::string> names_;
+  const std::set<int> chosen_;
   std::optional<Reduction> reduction_;
   std::optional<TileResults> results_;
   int dimensions_ = 0;  // of the launch, taken by loops

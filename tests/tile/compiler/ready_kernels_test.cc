@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels whose sizes are arguments: which programs share them, and that they compute the same.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+#include "tile/loop/rename.h"
+
+namespace tartan::compiler {
+namespace {
+
+CompileOptions Ready() {
+  CompileOptions options;
+  options.tier = Tier::kReady;
+  options.settings.vector_width = 8;
+  options.settings.compute_units = 2;
+  return options;
+}
+
+TensorShape Float(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+
+// Checks what the program computes, and gives the names of its kernels, which say what they do.
+std::set<std::string> KernelsOf(const TestProgram& test) {
+  ir::Program program = BindTestProgram(test);
+  if (test.name == "Convolution") {  // its weights are known at load
+    std::get<ir::Input>(program.values[program.inputs[1]].op).is_constant = true;
+  }
+  const auto list = Compile(program, Ready());
+  EXPECT_TRUE(list.ok()) << list.status();
+  const std::vector<HostTensor> inputs = RandomInputs(test, 5);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  const auto actual = InterpretList(*list, inputs);
+  EXPECT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
+  for (size_t o = 0; expected.ok() && actual.ok() && o < expected->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 1e-5), "") << test.inputs[0].ToString();
+  }
+  std::set<std::string> names;
+  for (const loop::Kernel& kernel : list->kernels) names.insert(kernel.name);
+  return names;
+}
+
+void ExpectOneKernelForAll(const std::vector<TestProgram>& programs) {
+  const std::set<std::string> first = KernelsOf(programs.front());
+  for (const TestProgram& program : programs) {
+    EXPECT_EQ(KernelsOf(program), first) << program.inputs[0].ToString();
+  }
+}
+
+TestProgram Product(int64_t m, int64_t k, int64_t n) {
+  return {"Product",
+          "function (A[M, K], B[K, N], D[N]) -> (O) {"
+          " C[m, n : M, N] = +(A[m, k] * B[k, n]); O = relu(C + D); }",
+          {Float({m, k}), Float({k, n}), Float({n})}};
+}
+
+TEST(ReadyKernels, ServeProductsOfAnySize) {
+  ExpectOneKernelForAll({Product(9, 40, 24), Product(4, 32, 16), Product(31, 129, 65),
+                         Product(16, 64, 16), Product(5, 50, 33)});
+  // Short sums are not added up in runs.
+  ExpectOneKernelForAll({Product(9, 5, 24), Product(4, 31, 16)});
+}
+
+TestProgram Convolution(int64_t size, int64_t in, int64_t out, int64_t stride) {
+  const std::string step = stride == 1 ? "" : absl::StrCat(stride, " * ");
+  return {"Convolution",
+          absl::StrCat("function (X[C, H, W], F[D, C, P, Q]) -> (O) { O[d, x, y : D, ",
+                       (size + stride - 1) / stride, ", ", (size + stride - 1) / stride,
+                       "] = +(X[c, ", step, "x + p - 1, ", step, "y + q - 1] * F[d, c, p, q]); }"),
+          {Float({in, size, size}), Float({out, in, 3, 3})}};
+}
+
+TEST(ReadyKernels, ServeConvolutionsOfAnySize) {
+  ExpectOneKernelForAll({Convolution(9, 5, 16, 1), Convolution(14, 4, 32, 1),
+                         Convolution(10, 8, 48, 1), Convolution(12, 6, 64, 1)});
+}
+
+TEST(ReadyKernels, ServeSoftmaxOfAnySize) {
+  const auto softmax = [](int64_t rows, int64_t columns) {
+    return TestProgram{"Softmax",
+                       "function (X[M, N]) -> (O) { T[m, 0 : M, 1] = >(X[m, n]); E = exp(X - T);"
+                       " S[m, 0 : M, 1] = +(E[m, n]); O = E / S; }",
+                       {Float({rows, columns})}};
+  };
+  ExpectOneKernelForAll({softmax(9, 64), softmax(33, 77), softmax(4, 200), softmax(12, 51)});
+  ExpectOneKernelForAll({softmax(9, 1000), softmax(4, 257)});
+}
+
+TEST(ReadyKernels, ServeTransposesAndSlicesOfAnySize) {
+  const auto moved = [](int64_t b, int64_t rows, int64_t columns) {
+    return TestProgram{"Moved",
+                       absl::StrCat("function (X[B, M, N]) -> (T, S) { T[b, n, m : B, N, M] = "
+                                    "=(X[b, m, n]); S[b, m, n : B, ",
+                                    rows - 2, ", N] = =(X[b, m + 1, n]); }"),
+                       {Float({b, rows, columns})}};
+  };
+  ExpectOneKernelForAll({moved(2, 11, 19), moved(3, 24, 16), moved(5, 40, 9)});
+}
+
+// Every size up to beyond two tiles, so that each way of ending is met.
+TEST(ReadyKernels, ComputeTheSameAtEverySize) {
+  for (int64_t m : {1, 2, 3, 4, 5, 8}) {
+    for (int64_t k : {1, 2, 31, 32, 33, 200}) {
+      for (int64_t n : {1, 7, 8, 9, 15, 16, 17, 35}) KernelsOf(Product(m, k, n));
+    }
+  }
+  for (int64_t size : {1, 2, 3, 4, 5, 9}) {
+    for (int64_t out : {1, 3, 8, 12, 16, 20}) {
+      KernelsOf(Convolution(size, 3, out, 1));
+      KernelsOf(Convolution(size, 2, out, 2));
+    }
+  }
+}
+
+TEST(ReadyKernels, KnowNoNumbersOfTheirProgram) {
+  const auto list = Compile(BindTestProgram(Product(1013, 1009, 2003)), Ready());
+  ASSERT_TRUE(list.ok()) << list.status();
+  for (const loop::Kernel& kernel : list->kernels) {
+    const std::string text = loop::ToString(loop::WithoutNames(kernel));
+    for (const char* number : {"1013", "1009", "2003"}) {
+      EXPECT_EQ(text.find(number), std::string::npos) << text;
+    }
+  }
+}
+
+// Positions of elements beyond 2^31 are computed in 64 bits, so that the same kernels serve them.
+TEST(ReadyKernels, ComputePositionsIn64BitsOnCpus) {
+  const auto list = Compile(BindTestProgram(Product(9, 40, 24)), Ready());
+  ASSERT_TRUE(list.ok()) << list.status();
+  for (const loop::Kernel& kernel : list->kernels) {
+    EXPECT_EQ(kernel.index_type, DataType::kInt64);
+  }
+}
+
+}  // namespace
+}  // namespace tartan::compiler
