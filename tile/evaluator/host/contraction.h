@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A contraction computed by the host: the loops of its index space, with the naive evaluator's
+// numbers (tile/ir/naive_evaluator.h) and about a nanosecond for each point.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "tile/evaluator/host/loop_nest.h"
+#include "tile/ir/naive_tensor.h"
+#include "tile/ir/program.h"
+#include "tile/ir/type_rules.h"
+#include "tile/poly/index_space.h"
+
+namespace tartan::evaluator {
+
+class HostContraction {
+ public:
+  // `space` is that of the value `id`. Nothing where its numbers are too large to count with.
+  static std::optional<HostContraction> Create(const ir::Program& program, ir::ValueId id,
+                                               const poly::IndexSpace& space);
+
+  // `inputs` are the values of the contraction's inputs; `otherwise` that of its default, or null.
+  ir::NaiveTensor Evaluate(absl::Span<const ir::NaiveTensor* const> inputs,
+                           const ir::NaiveTensor* otherwise) const;
+
+  double nanoseconds() const;
+
+ private:
+  HostContraction(const ir::Contraction& contraction, TensorShape shape, ir::ContractionTypes types,
+                  LoopNest nest, bool needs_hits)
+      : aggregation_(contraction.aggregation),
+        combination_(contraction.combination),
+        shape_(std::move(shape)),
+        types_(types),
+        nest_(std::move(nest)),
+        needs_hits_(needs_hits) {}
+
+  template <class T>
+  void Combine(absl::Span<const ir::NaiveTensor* const> inputs, std::vector<T>& result) const;
+  template <class T, class Body>
+  void Aggregate(const Body& body, std::vector<T>& result) const;
+  std::vector<uint8_t> Hits() const;
+
+  Aggregation aggregation_;
+  Combination combination_;
+  TensorShape shape_;
+  ir::ContractionTypes types_;
+  LoopNest nest_;
+  bool needs_hits_;  // some element of the result may have no point
+};
+
+}  // namespace tartan::evaluator
