@@ -185,6 +185,11 @@ std::shared_ptr<const evaluator::CompiledProgram> Device::FindCompiled(
       [&](const hal::ExecutableSource& source) { return opencl::IsCompiledOnDisk(hal_, source); });
 }
 
+absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Device::OnHost(
+    const proto::Program& program, double most_ms, int64_t times) const {
+  return programs_->GetOnHost(program, options(), *hooks_, most_ms, times);
+}
+
 absl::Status Device::UpdatePlans(const std::function<void(plan::TuningDatabase*)>& change) {
   return CatchOutOfMemory([&]() -> absl::Status {
     std::lock_guard<std::mutex> lock(options_mutex_);

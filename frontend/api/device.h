@@ -102,6 +102,11 @@ class Device {
   std::shared_ptr<const evaluator::CompiledProgram> FindCompiled(
       const proto::Program& program) const;
 
+  // The same for the host to compute `times` times, where that takes it no longer than `most_ms`,
+  // nor than kernels to be compiled; null otherwise.
+  absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> OnHost(
+      const proto::Program& program, double most_ms, int64_t times) const;
+
   // Changes the plans that tuning keeps for this device (what another process kept meanwhile is
   // there too), in the disk cache and for what is compiled from now on. PermissionDenied where the
   // disk cache cannot be written; without one the change lasts as long as the device.

@@ -34,9 +34,13 @@ struct Compiled {
 };
 
 absl::StatusOr<Compiled> Compile(const Device& device, const proto::Program& program,
-                                 const ExactPrograms* exact) {
+                                 const ExactPrograms* exact, int64_t times) {
   if (exact != nullptr) {
     if (auto found = exact->device->FindCompiled(program); found != nullptr) return Compiled{found};
+    if (times > 0 && exact->host_ms > 0) {
+      TARTAN_ASSIGN_OR_RETURN(auto host, device.OnHost(program, exact->host_ms, times));
+      if (host != nullptr) return Compiled{std::move(host), /*is_ready=*/true};
+    }
   }
   auto compiled = device.Compile(program);
   if (compiled.ok()) return Compiled{*std::move(compiled), device.tier() == compiler::Tier::kReady};
@@ -101,14 +105,14 @@ absl::Status LoadedPrograms::MakeExact() {
 
 absl::StatusOr<std::shared_ptr<TieredProgram>> Load(
     const Device& device, absl::Span<const Tensor> placeholders, absl::Span<const Tensor> outputs,
-    absl::string_view name, RunStatistics* statistics, LoadedPrograms* shared) {
+    absl::string_view name, RunStatistics* statistics, LoadedPrograms* shared, int64_t times) {
   const Background::Pause pause;
   LoadedPrograms alone;
   if (shared == nullptr) shared = &alone;
   const auto compile_start = Clock::now();
   TARTAN_ASSIGN_OR_RETURN(const ComposedProgram composed, Compose(placeholders, outputs, name));
   TARTAN_ASSIGN_OR_RETURN(const Compiled compiled,
-                          Compile(device, composed.program, shared->exact()));
+                          Compile(device, composed.program, shared->exact(), times));
   if (!compiled.program->has_all_kernels()) {
     const absl::Status kernels = evaluator::CompileKernels(*compiled.program);
     if (absl::IsResourceExhausted(kernels)) ++statistics->memory_shortages;

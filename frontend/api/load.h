@@ -60,8 +60,11 @@ Result CountShortage(Result result, RunStatistics* statistics) {
 // Composes, compiles as the device's options say or, where `shared` tells of exact programs, takes
 // such a one that is compiled already; sends constants to the device. Its inputs are
 // `placeholders`, in that order. Adds to `statistics` what that took. `shared` may be null.
+// Where `times`, how often a run computes it at most, is not 0 and that is little work, the host is
+// what computes it as long as there are no exact kernels.
 absl::StatusOr<std::shared_ptr<TieredProgram>> Load(
     const Device& device, absl::Span<const Tensor> placeholders, absl::Span<const Tensor> outputs,
-    absl::string_view name, RunStatistics* statistics, LoadedPrograms* shared = nullptr);
+    absl::string_view name, RunStatistics* statistics, LoadedPrograms* shared = nullptr,
+    int64_t times = 0);
 
 }  // namespace tartan::api

@@ -19,8 +19,9 @@ struct RunStatistics {
   // session that does not wait for exact kernels begins with ready ones.
   int64_t exact_programs = 0;
   int64_t ready_programs = 0;
-  int64_t cache_hits = 0;    // programs found compiled on disk
-  int64_t cache_misses = 0;  // programs compiled
+  int64_t host_programs = 0;  // of little work, which the host does without a kernel
+  int64_t cache_hits = 0;     // programs found compiled on disk
+  int64_t cache_misses = 0;   // programs compiled
   // Times that memory was exhausted. A session then gives up what was not used longest and tries
   // again.
   int64_t memory_shortages = 0;

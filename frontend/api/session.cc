@@ -64,6 +64,7 @@ std::shared_ptr<ExactPrograms> ExactOf(const Device& device, const SessionOption
   auto exact = std::make_shared<ExactPrograms>();
   exact->device = device.WithTier(compiler::Tier::kExact);
   exact->after_runs = options.exact_after_runs;
+  exact->host_ms = options.host_ms;
   exact->before_compile = options.before_exact;
   return exact;
 }
@@ -279,6 +280,7 @@ absl::StatusOr<std::vector<HostValue>> Session::Impl::Run(const Values& values,
     statistics->kernels = before.kernels;
     statistics->exact_programs = before.exact_programs;
     statistics->ready_programs = before.ready_programs;
+    statistics->host_programs = before.host_programs;
     if (profile != nullptr) profile->resize(profiled_before);
   }
 }

@@ -41,6 +41,9 @@ struct SessionOptions {
   // thread of the process compiles them, those with the most work first, and they replace the
   // others between two runs. A shape that is seen once is not worth them.
   int exact_after_runs = 2;
+  // With kAuto: a program that has no exact kernels yet is computed by the host where a run takes
+  // it at most so long, and less than compiling ready kernels would; 0: never.
+  double host_ms = 25;
   // Called by whichever thread is about to compile the exact kernels of a program of kAuto; where
   // it fails, they have failed. For tests.
   std::function<absl::Status()> before_exact;

@@ -162,6 +162,7 @@ class CaseRun {
     result_.cache_misses += statistics.cache_misses;
     result_.exact_programs += statistics.exact_programs;
     result_.ready_programs += statistics.ready_programs;
+    result_.host_programs += statistics.host_programs;
     TARTAN_ASSIGN_OR_RETURN(const std::vector<Published> published, ReadOutputs(files));
     if (exact_session_ == nullptr) {
       for (size_t i = 0; i < outputs.size(); ++i) {

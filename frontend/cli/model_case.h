@@ -45,6 +45,7 @@ struct CaseResult {
   int64_t cache_misses = 0;
   int64_t exact_programs = 0;  // of all runs
   int64_t ready_programs = 0;
+  int64_t host_programs = 0;
   std::vector<OutputAccuracy> accuracy;  // with a reference in float64
 };
 

@@ -14,6 +14,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/codegen/write_kernel.h"
 #include "tile/evaluator/resident_names.h"
+#include "tile/ir/in_float64.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
 
@@ -161,6 +162,34 @@ std::string DigestOf(const loop::Kernel& kernel, const hal::KernelSource& source
                              absl::StrReplaceAll(source.source, {{source.name, "kernel"}})));
 }
 
+// More elements than this are not looked at: the host would take too long.
+constexpr int64_t kMostConstantElements = int64_t{1} << 21;
+constexpr int64_t kMostElements = int64_t{1} << 22;
+
+bool MayBeOnHost(const proto::Program& program) {
+  int64_t elements = 0;
+  for (const proto::Program::Input& input : program.inputs()) {
+    int64_t count = 1;
+    for (const int64_t dim : input.shape().dims()) {
+      if (dim > kMostConstantElements) return false;
+      count *= dim;
+      if (count > kMostConstantElements) return false;
+    }
+    elements += count;
+    if (elements > kMostConstantElements) return false;
+  }
+  return true;
+}
+
+bool MayBeOnHost(const ir::Program& program) {
+  int64_t elements = 0;
+  for (const ir::Value& value : program.values) {
+    elements += std::min(value.shape.element_count(), kMostElements);
+    if (elements >= kMostElements) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::Status CompiledProgram::PlanBuffers(const hal::DeviceInfo& info) {
@@ -228,6 +257,26 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
   std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
   compiled->list_ = std::move(made->list);
   TARTAN_RETURN_IF_ERROR(compiled->BuildKernels(std::move(device), made->source, library));
+  compiled->compile_ms_ = MillisecondsSince(start);
+  return compiled;
+}
+
+absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::OnHost(
+    const proto::Program& program, hal::DevicePtr device, const compiler::CompileOptions& options,
+    double most_ms, int64_t times) {
+  const auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
+  if (!MayBeOnHost(program)) return nullptr;
+  TARTAN_ASSIGN_OR_RETURN(ir::Program bound, Bind(program));
+  if (options.in_float64) {
+    TARTAN_ASSIGN_OR_RETURN(bound, ir::InFloat64(bound));
+  }
+  if (!MayBeOnHost(bound)) return nullptr;
+  TARTAN_ASSIGN_OR_RETURN(compiled->host_, HostProgram::Create(std::move(bound)));
+  if (compiled->host_ == nullptr || !compiled->host_->IsSoonerThanKernels(most_ms, times))
+    return nullptr;
+  compiled->device_ = std::move(device);
+  compiled->SetHasAllKernels();
   compiled->compile_ms_ = MillisecondsSince(start);
   return compiled;
 }

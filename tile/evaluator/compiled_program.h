@@ -14,6 +14,7 @@
 #include "tile/codegen/dialect.h"
 #include "tile/compiler/compiler.h"
 #include "tile/compiler/kernel_list.h"
+#include "tile/evaluator/host/host_program.h"
 #include "tile/evaluator/kernel_library.h"
 #include "tile/evaluator/memory_plan.h"
 #include "tile/evaluator/stored_program.h"
@@ -40,11 +41,19 @@ class CompiledProgram {
       const compiler::CompileOptions& options, const compiler::CompileHooks& hooks,
       const ProgramStore& store, absl::string_view key, KernelLibrary* library = nullptr);
 
+  // For the host to compute, without any kernel: null where `times` runs of it take longer than
+  // `most_ms`, or than kernels take to be compiled. `list()` is empty.
+  static absl::StatusOr<std::shared_ptr<const CompiledProgram>> OnHost(
+      const proto::Program& program, hal::DevicePtr device, const compiler::CompileOptions& options,
+      double most_ms, int64_t times = 1);
+
   // Builds kernels that are made already.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Build(
       compiler::KernelList list, hal::DevicePtr device, const codegen::Dialect& dialect);
 
   const compiler::KernelList& list() const { return list_; }
+  // Null where the device computes it.
+  const HostProgram* host() const { return host_.get(); }
   const hal::DevicePtr& device() const { return device_; }
   // The kernels that were built for this program. Null without kernels, after Plan, and where the
   // library has all of them.
@@ -82,6 +91,7 @@ class CompiledProgram {
                             KernelLibrary* library = nullptr);
 
   compiler::KernelList list_;
+  std::shared_ptr<const HostProgram> host_;
   hal::DevicePtr device_;
   hal::ExecutablePtr executable_;
   std::vector<BuiltKernel> kernels_;

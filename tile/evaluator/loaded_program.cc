@@ -2,6 +2,7 @@
 #include "tile/evaluator/loaded_program.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 #include <variant>
@@ -30,12 +31,19 @@ absl::StatusOr<std::shared_ptr<LoadedProgram>> LoadedProgram::Load(
     ResidentPool* pool) {
   ResidentPool own;
   std::shared_ptr<LoadedProgram> loaded(new LoadedProgram(std::move(program)));
+  if (const HostProgram* host = loaded->program_->host(); host != nullptr) {
+    TARTAN_ASSIGN_OR_RETURN(loaded->known_, host->Load(constants));
+    return loaded;
+  }
   TARTAN_ASSIGN_OR_RETURN(loaded->resident_, LoadResidentBuffers(*loaded->program_, constants,
                                                                  pool == nullptr ? own : *pool));
   return loaded;
 }
 
 absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::MakeFrame(bool profiling) const {
+  if (program_->host() != nullptr) {
+    return absl::InternalError("a program of the host is to run on the device");
+  }
   auto frame = std::make_unique<Frame>();
   frame->buffers = resident_.buffers;
   TARTAN_RETURN_IF_ERROR(AllocateRegion(*program_, program_->frame(), &frame->buffers));
@@ -125,9 +133,21 @@ absl::StatusOr<HostTensor> LoadedProgram::ReadOutput(Frame& frame, size_t output
   return read;
 }
 
+absl::StatusOr<std::vector<HostTensor>> LoadedProgram::RunOnHost(
+    absl::Span<const HostTensor> inputs, std::vector<KernelTime>* profile,
+    const std::function<void()>& meanwhile) const {
+  if (meanwhile != nullptr) meanwhile();
+  const auto start = std::chrono::steady_clock::now();
+  auto outputs = program_->host()->Run(known_, inputs);
+  const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
+  if (profile != nullptr) profile->push_back({"host", "computed by the host", taken.count()});
+  return outputs;
+}
+
 absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const HostTensor> inputs,
                                                            std::vector<KernelTime>* profile,
                                                            const std::function<void()>& meanwhile) {
+  if (program_->host() != nullptr) return RunOnHost(inputs, profile, meanwhile);
   std::vector<HostTensor> outputs;  // outlive the frame, whose queue may still read
   outputs.reserve(program_->list().outputs.size());
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled program with its constants on the device, ready to run.
+// A compiled program with its constants on the device, or on the host that computes it, ready to
+// run.
 #pragma once
 
 #include <functional>
@@ -40,7 +41,8 @@ class LoadedProgram {
   const CompiledProgram& program() const { return *program_; }
 
   // `inputs` are the values of the other inputs, in order; returns the outputs in order. With
-  // `profile`, every kernel is timed. `meanwhile` is called while the device works.
+  // `profile`, every kernel is timed. `meanwhile` is called while the device works, or before the
+  // host does (CompiledProgram::OnHost).
   absl::StatusOr<std::vector<HostTensor>> Run(absl::Span<const HostTensor> inputs,
                                               std::vector<KernelTime>* profile = nullptr,
                                               const std::function<void()>& meanwhile = {});
@@ -53,6 +55,9 @@ class LoadedProgram {
   friend class Repetition;
   explicit LoadedProgram(std::shared_ptr<const CompiledProgram> program);
 
+  absl::StatusOr<std::vector<HostTensor>> RunOnHost(absl::Span<const HostTensor> inputs,
+                                                    std::vector<KernelTime>* profile,
+                                                    const std::function<void()>& meanwhile) const;
   absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(bool profiling) const;
   absl::StatusOr<std::unique_ptr<Frame>> TakeFrame();
   void ReturnFrame(std::unique_ptr<Frame> frame);
@@ -64,6 +69,7 @@ class LoadedProgram {
 
   const std::shared_ptr<const CompiledProgram> program_;
   ResidentBuffers resident_;
+  HostProgram::Known known_;  // where the host computes it
   std::mutex mutex_;
   std::vector<std::unique_ptr<Frame>> free_frames_;  // guarded by mutex_; the last is taken first
   // Since the last look at them, guarded by mutex_: frames returned, and frames that were never

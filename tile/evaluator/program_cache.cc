@@ -91,6 +91,24 @@ std::shared_ptr<const CompiledProgram> ProgramCache::GetIfCompiled(
   return compiled.ok() ? *std::move(compiled) : nullptr;
 }
 
+absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::GetOnHost(
+    const proto::Program& program, const compiler::CompileOptions& options,
+    const compiler::CompileHooks& hooks, double most_ms, int64_t times) {
+  if (hooks.planner || hooks.dump || !hooks.stop_after.empty()) return nullptr;
+  const std::string key = absl::StrCat("host ", most_ms, " ", times,
+                                       options.in_float64 ? " in float64\n" : "\n", KeyOf(program));
+  const std::shared_ptr<Entry> entry = Find(key);
+  std::lock_guard<std::mutex> lock(entry->compiling);
+  if (entry->program != nullptr) return entry->program;
+  auto compiled = CompiledProgram::OnHost(program, device_, options, most_ms, times);
+  if (compiled.ok() && *compiled != nullptr) {
+    entry->program = *compiled;
+  } else {
+    Forget(key, entry);
+  }
+  return compiled;
+}
+
 std::shared_ptr<ProgramCache::Entry> ProgramCache::FindAskedFor(const std::string& key) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto it = slots_.find(key);

@@ -46,6 +46,12 @@ class ProgramCache {
       const compiler::CompileHooks& hooks,
       const std::function<bool(const hal::ExecutableSource&)>& is_compiled);
 
+  // The same for the host to compute (CompiledProgram::OnHost); null where kernels are to do it,
+  // and with hooks. Waits for no compilation and for nothing that is to be known of the device.
+  absl::StatusOr<std::shared_ptr<const CompiledProgram>> GetOnHost(
+      const proto::Program& program, const compiler::CompileOptions& options,
+      const compiler::CompileHooks& hooks, double most_ms, int64_t times);
+
   // Where what is compiled from now on is kept for later processes.
   void SetStore(ProgramStore store);
   ProgramCacheStatistics statistics() const;

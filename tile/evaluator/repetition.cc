@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/frame.h"
+#include "tile/evaluator/host/host_repetition.h"
 
 namespace tartan::evaluator {
 namespace {
@@ -224,6 +225,7 @@ class Repetition {
 
 absl::StatusOr<RepetitionResult> Repeat(LoadedProgram& program, const RepetitionForm& form,
                                         absl::Span<const HostTensor> operands) {
+  if (program.program().host() != nullptr) return RepeatOnHost(program, form, operands);
   return Repetition(program, form).Run(operands);
 }
 

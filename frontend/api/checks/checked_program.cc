@@ -40,8 +40,8 @@ absl::StatusOr<CheckedProgram> CheckedProgram::Make(
     check.output = static_cast<size_t>(same - computed.begin());
     if (same == computed.end()) computed.push_back(std::move(output));
   }
-  TARTAN_ASSIGN_OR_RETURN(made.loaded_,
-                          Load(device, placeholders, computed, name, statistics, shared));
+  TARTAN_ASSIGN_OR_RETURN(
+      made.loaded_, Load(device, placeholders, computed, name, statistics, shared, /*times=*/1));
   return made;
 }
 

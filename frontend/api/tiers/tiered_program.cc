@@ -15,9 +15,11 @@ namespace {
 
 using LoadedPtr = std::shared_ptr<evaluator::LoadedProgram>;
 
-double CostOf(const compiler::KernelList& list) {
+double CostOf(const evaluator::CompiledProgram& program) {
+  // What devices do in a nanosecond is much more than this.
+  if (program.host() != nullptr) return program.host()->milliseconds() * 1e6;
   double cost = 0;
-  for (const compiler::Step& step : list.steps) {
+  for (const compiler::Step& step : program.list().steps) {
     if (const auto* launch = std::get_if<compiler::LaunchStep>(&step)) {
       cost += launch->flops + launch->bytes;
     }
@@ -49,7 +51,7 @@ void TellFailure(const absl::Status& status, ExactPrograms* common) {
 
 TieredProgram::TieredProgram(LoadedPtr loaded, bool is_ready,
                              std::shared_ptr<const ExactSource> exact)
-    : cost_(CostOf(loaded->program().list())),
+    : cost_(CostOf(loaded->program())),
       loaded_(std::move(loaded)),
       is_ready_(is_ready),
       state_(exact == nullptr ? State::kSettled : State::kReady),
@@ -67,8 +69,10 @@ LoadedPtr TieredProgram::Use(RunStatistics* statistics) {
     std::lock_guard<std::mutex> lock(mutex_);
     ++runs_;
     asks = state_ == State::kReady && runs_ == exact_->common->after_runs;
-    ++(is_ready_ ? statistics->ready_programs : statistics->exact_programs);
     used = loaded_;
+    ++(used->program().host() != nullptr ? statistics->host_programs
+       : is_ready_                       ? statistics->ready_programs
+                                         : statistics->exact_programs);
   }
   if (asks) AskForExact();
   return used;

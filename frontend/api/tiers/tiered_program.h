@@ -24,6 +24,7 @@ struct ExactPrograms {
   std::shared_ptr<const Device> device;  // that compiles exact kernels
   std::shared_ptr<evaluator::ResidentPool> pool;
   int after_runs = 0;  // of a program, its exact kernels are asked for; 0: never
+  double host_ms = 0;  // that a run of a program may take the host until then
   // Called before each is compiled, by whichever thread does it: a failure stands for its own.
   std::function<absl::Status()> before_compile;
   std::atomic<bool> has_told_failure{false};

@@ -115,7 +115,10 @@ absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<api::Session*>
                                                 const BenchOptions& options, const Context& context,
                                                 proto::BenchReport* report) {
   report->set_tier(TierOf(first));
-  if (context.options().tier != api::Tier::kAuto || first.ready_programs == 0) return first;
+  if (context.options().tier != api::Tier::kAuto ||
+      first.ready_programs + first.host_programs == 0) {
+    return first;
+  }
   context.Detail("waiting for the exact kernels");
   const Stopwatch waiting;
   if (options.background) {

@@ -136,6 +136,7 @@ void FillReport(const std::vector<ModelCase>& cases, const std::vector<CaseResul
     api::RunStatistics programs;
     programs.exact_programs = result.exact_programs;
     programs.ready_programs = result.ready_programs;
+    programs.host_programs = result.host_programs;
     AddTiers(programs, report->mutable_tiers());
     switch (result.status) {
       case CaseStatus::kPass:

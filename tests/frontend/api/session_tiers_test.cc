@@ -45,6 +45,7 @@ class SessionTiers : public ::testing::Test {
 
   // Of kAuto unless the options say otherwise.
   std::unique_ptr<Session> Make(SessionOptions options = {}) const {
+    options.host_ms = 0;
     auto session = Session::Create(TimesSum(), device_, std::move(options));
     EXPECT_TRUE(session.ok()) << session.status();
     return *std::move(session);

@@ -43,7 +43,8 @@ std::string CastToInts(const std::string& from, const std::string& to);
 // Null, with a failure of the test, where it does not load.
 std::shared_ptr<const OnnxModel> LoadModel(const std::string& text, int opset);
 
-// Twice, on TestDevice(), with the same status. `statistics` are of the first run.
+// Twice, on TestDevice(), with the same status, and once by the host where that is little work,
+// which gives the same. `statistics` are of the first run.
 Results RunOnDevice(const std::shared_ptr<const OnnxModel>& model, const Inputs& inputs,
                     bool unchecked = false, api::RunStatistics* statistics = nullptr);
 // By the definition of Tile, for models that ask nothing.

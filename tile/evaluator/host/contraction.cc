@@ -68,12 +68,12 @@ std::optional<Terms> PlaceOf(absl::Span<const Affine> coords, absl::Span<const i
   return terms;
 }
 
-constexpr double kRunNs = 20;  // to find where a run begins and ends
+constexpr double kRunNs = 15;  // to find where a run begins and ends
 
 // Of a point, with this loop innermost: what is added to one number waits for the sum before it,
 // and what lies far apart for memory.
 double PointNs(const HostLoop& loop) {
-  double ns = loop.steps[0] == 0 ? 1.6 : 1.2;
+  double ns = loop.steps[0] == 0 ? 1.3 : 1;
   for (const int64_t step : loop.steps) ns += step < -8 || step > 8 ? 1 : 0;
   return ns + kRunNs / static_cast<double>(std::max<int64_t>(loop.range, 1));
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/evaluator/host/convert.h"
 #include "tile/evaluator/host/elementwise.h"
 #include "tile/graph/constants.h"
 #include "tile/ir/naive_special.h"
@@ -34,9 +35,12 @@ bool IsConstantInput(const ir::Program& program, ValueId id) {
 
 // Nanoseconds, of one core.
 constexpr double kOperationNs = 500;  // to begin with an operation
-constexpr double kElementNs = 4;      // of a tensor that comes in or goes out
-constexpr double kSpecialNs = 15;     // an element of what a special operation reads or makes
+constexpr double kElementNs = 2;      // of a tensor that comes in or goes out
+constexpr double kSpecialNs = 5;      // an element of what a special operation reads or makes
 constexpr double kComparisonNs = 10;  // of sorting
+
+// What a driver takes to compile a kernel: 35 to 300 on PoCL, as many on a GPU of NVIDIA's.
+constexpr double kCompileMs = 35;
 
 double SpecialNanoseconds(const ir::Program& program, const ir::Value& value) {
   const auto& special = std::get<ir::Special>(value.op);
@@ -109,6 +113,11 @@ void HostProgram::Estimate() {
   milliseconds_ = ns * 1e-6;
 }
 
+bool HostProgram::IsSoonerThanKernels(double most_ms, int64_t times) const {
+  const double ms = milliseconds_ * static_cast<double>(times);
+  return ms <= most_ms && ms < kCompileMs * kernels_;
+}
+
 absl::StatusOr<std::vector<HostTensor>> HostProgram::Arrange(absl::Span<const HostTensor> given,
                                                              bool constants) const {
   std::vector<HostTensor> arranged(program_.inputs.size());
@@ -149,7 +158,7 @@ absl::StatusOr<HostProgram::Known> HostProgram::Load(absl::Span<const HostTensor
   for (size_t i = 0; i < known.constants.size(); ++i) {
     const ValueId id = program_.inputs[i];
     if (!is_constant_[id]) continue;
-    values[id] = std::make_shared<const NaiveTensor>(ir::FromHost(known.constants[i]));
+    values[id] = std::make_shared<const NaiveTensor>(Widen(known.constants[i]));
   }
   // What runs read of it.
   std::vector<bool> is_read(values.size());
@@ -178,7 +187,7 @@ absl::StatusOr<std::vector<HostTensor>> HostProgram::Run(
   for (size_t i = 0; i < given.size(); ++i) {
     const ValueId id = program_.inputs[i];
     as_given[id] = is_constant_[id] ? &known.constants[i] : &given[i];
-    if (!is_constant_[id]) values[id] = std::make_shared<const NaiveTensor>(ir::FromHost(given[i]));
+    if (!is_constant_[id]) values[id] = std::make_shared<const NaiveTensor>(Widen(given[i]));
   }
   std::vector<int> uses = ir::UseCounts(program_);
   for (size_t v = 0; v < values.size(); ++v) {
@@ -191,7 +200,7 @@ absl::StatusOr<std::vector<HostTensor>> HostProgram::Run(
   }
   std::vector<HostTensor> outputs;
   for (const ValueId id : program_.outputs) {
-    outputs.push_back(as_given[id] != nullptr ? *as_given[id] : ir::ToHost(*values[id]));
+    outputs.push_back(as_given[id] != nullptr ? *as_given[id] : Narrow(*values[id]));
   }
   return outputs;
 }

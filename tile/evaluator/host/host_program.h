@@ -25,8 +25,12 @@ class HostProgram {
 
   // What a run takes on one core, as far as it can be told from sizes: the same on every machine.
   double milliseconds() const { return milliseconds_; }
-  // How many kernels a device would need at least.
-  int kernels() const { return kernels_; }
+  // Whether `times` runs take at most `most_ms`, and less than a device would take to compile the
+  // kernels that it needs at least.
+  bool IsSoonerThanKernels(double most_ms, int64_t times) const;
+  const TensorShape& output_shape(size_t output) const {
+    return program_.values[program_.outputs[output]].shape;
+  }
 
   // What depends on constants alone, computed once.
   struct Known {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors of the host in the form that the naive evaluator computes with, and back: ir::FromHost
+// and ir::ToHost with quick loops for the usual types.
+#pragma once
+
+#include "tile/base/host_tensor.h"
+#include "tile/ir/naive_tensor.h"
+
+namespace tartan::evaluator {
+
+ir::NaiveTensor Widen(const HostTensor& tensor);
+HostTensor Narrow(const ir::NaiveTensor& tensor);
+
+}  // namespace tartan::evaluator
