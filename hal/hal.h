@@ -71,8 +71,7 @@ struct ExecutableSource {
 struct CompileStatistics {
   int64_t cache_hits = 0;    // programs taken from the disk cache
   int64_t cache_misses = 0;  // programs compiled
-  // Programs taken from there without some kernels, which are compiled when they first run.
-  int64_t cache_partial_hits = 0;
+  int64_t cache_partial_hits = 0;  // of those some kernels' machine code was not there
   double compile_ms = 0;     // the whole of Compile
 };
 

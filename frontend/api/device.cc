@@ -14,6 +14,7 @@
 #include "backend_opencl/device/compile.h"
 #include "backend_opencl/device/opencl_driver.h"
 #include "backend_opencl/dialect/opencl_dialect.h"
+#include "proto/program.pb.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/dump_files.h"
@@ -188,6 +189,21 @@ std::shared_ptr<const evaluator::CompiledProgram> Device::FindCompiled(
 absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Device::OnHost(
     const proto::Program& program, double most_ms, int64_t times) const {
   return programs_->GetOnHost(program, options(), *hooks_, most_ms, times);
+}
+
+absl::StatusOr<std::string> Device::MakeCompileRequest(const proto::Program& program) const {
+  if (cache_ == nullptr) return absl::FailedPreconditionError("there is no disk cache");
+  TARTAN_ASSIGN_OR_RETURN(evaluator::ProgramCache::Source source,
+                          programs_->GetSource(program, options(), *hooks_));
+  proto::CompileRequest request;
+  request.set_version(kCompileRequestVersion);
+  request.set_device(info().index);
+  request.set_platform(info().platform);
+  request.set_name(info().name);
+  request.set_format(source.source.format);
+  request.set_options(source.source.options);
+  request.set_program(std::move(source.bytes));
+  return request.SerializeAsString();
 }
 
 absl::Status Device::UpdatePlans(const std::function<void(plan::TuningDatabase*)>& change) {

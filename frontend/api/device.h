@@ -50,6 +50,9 @@ struct DeviceOptions {
 // Every device of every driver. Unavailable with the remedy when there is no OpenCL platform.
 absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices(const DeviceOptions& options = {});
 
+// Of the proto::CompileRequest that Device::MakeCompileRequest gives.
+inline constexpr int kCompileRequestVersion = 1;
+
 // With TARTAN_DUMP_DIR in the environment, everything a device compiles is written there, stage by
 // stage (tile/compiler/dump_files.h). TARTAN_WINOGRAD=0 there keeps Winograd's algorithm for 3x3
 // convolutions out; 1 lets it use larger tiles, which are faster but less exact than direct sums
@@ -106,6 +109,11 @@ class Device {
   // nor than kernels to be compiled; null otherwise.
   absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> OnHost(
       const proto::Program& program, double most_ms, int64_t times) const;
+
+  // What another process needs to compile the kernels of that program into the disk cache, from
+  // where Compile then takes them: a proto::CompileRequest. FailedPrecondition without a disk
+  // cache.
+  absl::StatusOr<std::string> MakeCompileRequest(const proto::Program& program) const;
 
   // Changes the plans that tuning keeps for this device (what another process kept meanwhile is
   // there too), in the disk cache and for what is compiled from now on. PermissionDenied where the

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 
 #include "frontend/cli/app.h"
 #include "frontend/cli/exit_code.h"
@@ -28,12 +30,22 @@ void KeepStandardStreamsTaken() {
   }
 }
 
+// Kernels that nobody waits for are compiled by this program in a process of their own.
+void NameCompiler() {
+  char path[PATH_MAX];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
+  if (size <= 0) return;
+  path[size] = '\0';
+  setenv("TARTAN_COMPILER", path, /*overwrite=*/0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   KeepStandardStreamsTaken();
   signal(SIGINT, OnInterrupt);
   signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where stdout is written
+  NameCompiler();
   tartan::cli::InstallLastWords();
   return tartan::cli::EndProgram(tartan::cli::RunApp(argc, argv));
 }

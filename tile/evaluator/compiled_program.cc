@@ -290,6 +290,26 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Build(
   return built;
 }
 
+absl::StatusOr<std::string> CompiledProgram::Serialize(const proto::Program& program,
+                                                       const codegen::Dialect& dialect,
+                                                       const compiler::CompileOptions& options,
+                                                       const compiler::CompileHooks& hooks) {
+  TARTAN_ASSIGN_OR_RETURN(const ProgramSource made, MakeSource(program, dialect, options, hooks));
+  return SerializeProgram(made);
+}
+
+absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::BuildSerialized(
+    absl::string_view bytes, const hal::ExecutableSource& source, hal::DevicePtr device) {
+  std::optional<ProgramSource> made = ParseProgram(bytes);
+  if (!made.has_value()) return absl::InvalidArgumentError("the bytes are no compiled program");
+  made->source.format = source.format;
+  made->source.options = source.options;
+  std::shared_ptr<CompiledProgram> built(new CompiledProgram());
+  built->list_ = std::move(made->list);
+  TARTAN_RETURN_IF_ERROR(built->BuildKernels(std::move(device), made->source, nullptr));
+  return built;
+}
+
 bool CompiledProgram::has_all_kernels() const {
   if (executable_ == nullptr || has_all_kernels_) return true;
   const hal::CompileStatistics& statistics = executable_->statistics();

@@ -47,6 +47,15 @@ class CompiledProgram {
       const proto::Program& program, hal::DevicePtr device, const compiler::CompileOptions& options,
       double most_ms, int64_t times = 1);
 
+  // What Create would have the device build, as bytes (SerializeProgram).
+  static absl::StatusOr<std::string> Serialize(const proto::Program& program,
+                                               const codegen::Dialect& dialect,
+                                               const compiler::CompileOptions& options,
+                                               const compiler::CompileHooks& hooks);
+  // Builds that; `source` tells format and options. InvalidArgument for other bytes.
+  static absl::StatusOr<std::shared_ptr<const CompiledProgram>> BuildSerialized(
+      absl::string_view bytes, const hal::ExecutableSource& source, hal::DevicePtr device);
+
   // Builds kernels that are made already.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Build(
       compiler::KernelList list, hal::DevicePtr device, const codegen::Dialect& dialect);

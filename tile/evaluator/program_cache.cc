@@ -109,6 +109,26 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::GetOnHost(
   return compiled;
 }
 
+absl::StatusOr<ProgramCache::Source> ProgramCache::GetSource(const proto::Program& program,
+                                                             compiler::CompileOptions options,
+                                                             const compiler::CompileHooks& hooks) {
+  TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(KnowledgeFor(options)));
+  const codegen::Dialect dialect = dialect_(options.settings);
+  Source made;
+  made.source.format = dialect.format;
+  made.source.options = dialect.compiler_options;
+  const std::string key = StoreKey(dialect, absl::StrCat(options.Key(), "\n", KeyOf(program)));
+  const ProgramStore store = StoreFor(hooks);
+  if (std::optional<std::string> stored = store.load ? store.load(key) : std::nullopt) {
+    made.bytes = *std::move(stored);
+    return made;
+  }
+  TARTAN_ASSIGN_OR_RETURN(made.bytes, CompiledProgram::Serialize(program, dialect, options, hooks));
+  if (store.store) store.store(key, made.bytes);
+  if (store.load && store.load(key).has_value()) return made;
+  return absl::FailedPreconditionError("programs cannot be kept");
+}
+
 std::shared_ptr<ProgramCache::Entry> ProgramCache::FindAskedFor(const std::string& key) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto it = slots_.find(key);

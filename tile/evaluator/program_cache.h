@@ -52,6 +52,15 @@ class ProgramCache {
       const proto::Program& program, const compiler::CompileOptions& options,
       const compiler::CompileHooks& hooks, double most_ms, int64_t times);
 
+  // What the device would build for it: `bytes` are a StoredProgram, `source` is but format and
+  // options. From the store or made, and kept there; FailedPrecondition where that is not possible.
+  struct Source {
+    std::string bytes;
+    hal::ExecutableSource source;
+  };
+  absl::StatusOr<Source> GetSource(const proto::Program& program, compiler::CompileOptions options,
+                                   const compiler::CompileHooks& hooks);
+
   // Where what is compiled from now on is kept for later processes.
   void SetStore(ProgramStore store);
   ProgramCacheStatistics statistics() const;

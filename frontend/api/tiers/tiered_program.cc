@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "frontend/api/tiers/compiler_process.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/compile_kernels.h"
@@ -27,11 +28,25 @@ double CostOf(const evaluator::CompiledProgram& program) {
   return cost;
 }
 
-absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, const Background::GoOn& go_on) {
+// In a process of its own where there is one to do it; what it has left to do is done here.
+absl::Status CompileApart(const ExactSource& source, const Background::GoOn& go_on) {
+  const Device& device = *source.common->device;
+  const std::string program = CompilerProgram();
+  if (program.empty() || device.FindCompiled(source.program) != nullptr) return absl::OkStatus();
+  const absl::StatusOr<std::string> request = device.MakeCompileRequest(source.program);
+  if (absl::IsFailedPrecondition(request.status())) return absl::OkStatus();
+  TARTAN_RETURN_IF_ERROR(request.status());
+  const absl::Status compiled = CompileInProcess(program, *request, go_on);
+  return absl::IsUnimplemented(compiled) ? absl::OkStatus() : compiled;
+}
+
+absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, bool apart,
+                                      const Background::GoOn& go_on) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<LoadedPtr> {
     const ExactPrograms& common = *source.common;
     if (common.before_compile) TARTAN_RETURN_IF_ERROR(common.before_compile());
     if (!go_on()) return absl::CancelledError("nothing is compiled");
+    if (apart) TARTAN_RETURN_IF_ERROR(CompileApart(source, go_on));
     TARTAN_ASSIGN_OR_RETURN(const auto compiled, common.device->Compile(source.program));
     if (!compiled->has_all_kernels()) {
       TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*compiled, go_on));
@@ -126,7 +141,7 @@ void TieredProgram::MakeInBackground(const std::weak_ptr<TieredProgram>& weak,
   std::shared_ptr<const ExactSource> source;
   if (const auto program = weak.lock()) source = program->BeginMaking();
   if (source == nullptr) return;
-  Making made = MakeProgram(*source, [&] { return !weak.expired() && go_on(); });
+  Making made = MakeProgram(*source, /*apart=*/true, [&] { return !weak.expired() && go_on(); });
   if (const auto program = weak.lock()) program->EndMaking(std::move(made));
 }
 
@@ -134,7 +149,7 @@ absl::Status TieredProgram::MakeExact() {
   while (true) {
     if (const std::shared_ptr<const ExactSource> source = BeginMaking()) {
       const Background::Pause pause;
-      EndMaking(MakeProgram(*source, [] { return true; }));
+      EndMaking(MakeProgram(*source, /*apart=*/false, [] { return true; }));
     }
     std::unique_lock<std::mutex> lock(mutex_);
     settled_.wait(lock, [&] { return state_ != State::kMaking; });

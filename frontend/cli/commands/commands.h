@@ -27,5 +27,6 @@ Command AddBenchOp(CLI::App& bench);  // "op", a subcommand of bench
 Command AddTile(CLI::App& app);
 Command AddTune(CLI::App& app);
 Command AddCache(CLI::App& app);
+Command AddCompileKernels(CLI::App& app);
 
 }  // namespace tartan::cli

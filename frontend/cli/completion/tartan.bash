@@ -47,7 +47,7 @@ _tartan() {
       if [[ " ${COMP_WORDS[*]} " == *" op "* ]]; then
         options="--against --time --count --threads"
       else
-        options="--input --shape --warmup --time --count --batch --threads --check-cost --profile"
+        options="--input --shape --warmup --time --count --batch --threads --background --check-cost --profile"
       fi
       ;;
     tune) options="--input --shape --batch --top --time --count" ;;

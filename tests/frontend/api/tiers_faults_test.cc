@@ -5,7 +5,10 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include <filesystem>
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <string>
 
 #include "frontend/api/composer.h"
@@ -25,15 +28,31 @@ class TiersFaults : public testing::Test {
     if (const auto devices = ListDevices(); !devices.ok()) GTEST_SKIP() << devices.status();
   }
 
-  cli::ProgramResult Run(const std::string& mode, int runs, std::string cache = "") const {
+  static std::string Built(const std::string& name) {
     const char* build = std::getenv("TARTAN_BINARY_DIR");
+    return std::filesystem::absolute(build == nullptr ? "build" : build) / name;
+  }
+
+  cli::ProgramResult Run(const std::string& mode, int runs, const std::string& cache = "",
+                         const std::string& compiler = "") const {
     cli::ProgramOptions options;
-    options.environment = {"TARTAN_CACHE_DIR=" + (cache.empty() ? directory_.path() : cache)};
-    return cli::RunProgram(
-        {"/usr/bin/timeout", "-s", "KILL", "300",
-         std::string(build == nullptr ? "build" : build) + "/tests/tiers_program", mode,
-         std::to_string(runs)},
-        options);
+    options.environment = {"TARTAN_CACHE_DIR=" + (cache.empty() ? directory_.path() : cache),
+                           "TARTAN_COMPILER=" + compiler};
+    return cli::RunProgram({"/usr/bin/timeout", "-s", "KILL", "300", Built("tests/tiers_program"),
+                            mode, std::to_string(runs)},
+                           options);
+  }
+
+  // A program for TARTAN_COMPILER that does this.
+  std::string Script(const std::string& commands) const {
+    const std::string path = directory_.path() + "/script";
+    std::ofstream(path) << "#!/bin/sh\n" << commands << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path;
+  }
+  std::string ContentOf(const std::string& name) const {
+    std::ifstream stream(directory_.path() + "/" + name);
+    return {std::istreambuf_iterator<char>(stream), {}};
   }
 
   // Whether a run ended well, the last of its answers being by kernels of this tier.
@@ -82,6 +101,39 @@ TEST_F(TiersFaults, TwoProcessesMayBeginWithOneEmptyCache) {
 TEST_F(TiersFaults, RunsGoOnWhereTheCacheCannotBeWritten) {
   ExpectTier(Run("exact", 1, "/proc/no-cache"), "exact");
   ExpectTier(Run("exact", 1, "/dev/null"), "exact");
+}
+
+TEST_F(TiersFaults, AnotherProcessCompilesThemWhereThereIsOneToDoSo) {
+  const std::string log = directory_.path() + "/log";
+  const std::string compiler =
+      Script("echo $1 >>" + log + "; " + Built("tartan") + " $1; echo $? >>" + log);
+  ExpectTier(Run("exact", 1, "", compiler), "exact");
+  EXPECT_EQ(ContentOf("log"), "compile-kernels\n0\n");
+  ExpectTier(Run("exact", 1, "", compiler), "exact");
+  EXPECT_EQ(ContentOf("log"), "compile-kernels\n0\n") << "all was on disk";
+}
+
+TEST_F(TiersFaults, AProcessThatCannotCompileThemLeavesItToTheThread) {
+  for (const std::string& compiler : {std::string("/nothing/here"), Script("exit 2")}) {
+    const TemporaryDirectory cache;
+    ExpectTier(Run("exact", 1, cache.path(), compiler), "exact");
+  }
+}
+
+TEST_F(TiersFaults, ACompilerThatCrashesTakesNoRunWithIt) {
+  const cli::ProgramResult result = Run("wait", 3, "", Script("kill -SEGV $$"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "failed, ready");
+  EXPECT_THAT(result.err, testing::HasSubstr("signal 11"));
+}
+
+TEST_F(TiersFaults, ACompilersProcessEndsWithTheOneThatExits) {
+  const std::string compiler = Script("echo $$ >" + directory_.path() + "/process; exec sleep 250");
+  const cli::ProgramResult result = Run("exit", 2001, "", compiler);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string process = ContentOf("process");
+  if (process.empty()) return;  // it had not come so far
+  EXPECT_NE(kill(std::stoi(process), 0), 0);
 }
 
 TEST_F(TiersFaults, AProgramIsFoundCompiledOnceAllItsKernelsAreThoseOfSetupToo) {

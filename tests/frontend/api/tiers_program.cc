@@ -6,6 +6,7 @@
 //   exact  runs it until its kernels are exact
 //   exit   returns from main so many runs after the first exact kernel is about to be compiled
 //   kill   is killed then
+//   wait   waits for them then
 #include <signal.h>
 
 #include <algorithm>
@@ -53,6 +54,7 @@ bool IsExact(const RunStatistics& run) { return run.ready_programs == 0; }
 absl::Status Run(const Mode& mode) {
   std::promise<void> compiling;
   SessionOptions options;
+  options.host_ms = 0;
   options.before_exact = [&] {
     compiling.set_value();
     return absl::OkStatus();
@@ -76,13 +78,14 @@ absl::Status Run(const Mode& mode) {
       TARTAN_RETURN_IF_ERROR(run());
     } while (!IsExact(statistics));
   }
-  if (mode.name == "exit" || mode.name == "kill") {
+  if (mode.name == "exit" || mode.name == "kill" || mode.name == "wait") {
     TARTAN_RETURN_IF_ERROR(run());
     if (!IsExact(statistics)) {
       TARTAN_RETURN_IF_ERROR(run());
       compiling.get_future().wait();
     }
   }
+  if (mode.name == "wait" && !session->WaitForExact().ok()) std::printf("failed, ");
   for (int i = 0; i < mode.runs; ++i) TARTAN_RETURN_IF_ERROR(run());
   std::printf("%s", IsExact(statistics) ? "exact" : "ready");
   std::fflush(stdout);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// tartan compile-kernels: what sessions have do what their drivers might not survive. No command
+// for people: it reads a proto::CompileRequest from stdin and tells nothing but its exit code.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <string>
+
+#include "frontend/api/tiers/compiler_process.h"
+#include "frontend/cli/commands/commands.h"
+
+namespace tartan::cli {
+namespace {
+
+std::string ReadStdin() {
+  std::string text;
+  char buffer[1 << 16];
+  for (ssize_t count = 1; count > 0 || (count < 0 && errno == EINTR);) {
+    count = read(STDIN_FILENO, buffer, sizeof(buffer));
+    if (count > 0) text.append(buffer, static_cast<size_t>(count));
+  }
+  return text;
+}
+
+absl::StatusOr<ExitCode> Run() {
+  const absl::Status done = api::AnswerCompileRequest(ReadStdin());
+  if (done.ok()) return ExitCode::kDone;
+  return At(absl::IsUnimplemented(done) ? Stage::kUsage : Stage::kRun, done);
+}
+
+}  // namespace
+
+Command AddCompileKernels(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand(std::string(api::kCompileCommand), "Compile kernels for another process");
+  command->group("");  // not in the help
+  return {command, [](const Context&) { return Run(); }};
+}
+
+}  // namespace tartan::cli
