@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/device.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -14,6 +17,7 @@
 #include "backend_opencl/device/compile.h"
 #include "backend_opencl/device/opencl_driver.h"
 #include "backend_opencl/dialect/opencl_dialect.h"
+#include "frontend/api/tiers/compiler_process.h"
 #include "proto/program.pb.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
@@ -60,6 +64,43 @@ absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
         absl::StrCat("TARTAN_WINOGRAD is '", winograd, "' in the environment, not 0 or 1"));
   }
   return options;
+}
+
+// As many as there are processors, and no more than are busy with a model's kernels.
+constexpr unsigned kMostProcesses = 8;
+
+std::string RequestFor(const hal::DeviceInfo& info, const hal::ExecutableSource& source,
+                       std::string program) {
+  proto::CompileRequest request;
+  request.set_version(kCompileRequestVersion);
+  request.set_device(info.index);
+  request.set_platform(info.platform);
+  request.set_name(info.name);
+  request.set_format(source.format);
+  request.set_options(source.options);
+  request.set_program(std::move(program));
+  return request.SerializeAsString();
+}
+
+evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
+                                          const std::string& program) {
+  evaluator::CompilerProcesses processes;
+  processes.count =
+      static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMostProcesses));
+  // The device has the cache that has this.
+  processes.is_compiled = [device = device.get()](const hal::ExecutableSource& source) {
+    return opencl::IsCompiledOnDisk(device->shared_from_this(), source);
+  };
+  processes.start = [info = device->info(),
+                     program](const evaluator::ProgramSource& part) -> std::function<void()> {
+    const std::string request = RequestFor(info, part.source, evaluator::SerializeProgram(part));
+    auto thread = std::make_shared<std::thread>([program, request] {
+      // Where it fails, the driver of this process is asked.
+      CompileInProcess(program, request, [] { return true; }).IgnoreError();
+    });
+    return [thread] { thread->join(); };
+  };
+  return processes;
 }
 
 compiler::CompileHooks HooksOfEnvironment() {
@@ -112,6 +153,9 @@ Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
                          [cache = cache_](absl::string_view key, absl::string_view bytes) {
                            cache->Store(key, bytes);
                          }});
+    if (const std::string program = CompilerProgram(); !program.empty()) {
+      programs_->SetProcesses(ProcessesFor(hal_, program));
+    }
     if (const auto stored = opencl::LoadPlans(*cache_, info()); stored.has_value()) {
       options_->tuned =
           std::make_shared<plan::TuningDatabase>(plan::TuningDatabase::Parse(*stored));
@@ -195,15 +239,7 @@ absl::StatusOr<std::string> Device::MakeCompileRequest(const proto::Program& pro
   if (cache_ == nullptr) return absl::FailedPreconditionError("there is no disk cache");
   TARTAN_ASSIGN_OR_RETURN(evaluator::ProgramCache::Source source,
                           programs_->GetSource(program, options(), *hooks_));
-  proto::CompileRequest request;
-  request.set_version(kCompileRequestVersion);
-  request.set_device(info().index);
-  request.set_platform(info().platform);
-  request.set_name(info().name);
-  request.set_format(source.source.format);
-  request.set_options(source.source.options);
-  request.set_program(std::move(source.bytes));
-  return request.SerializeAsString();
+  return RequestFor(info(), source.source, std::move(source.bytes));
 }
 
 absl::Status Device::UpdatePlans(const std::function<void(plan::TuningDatabase*)>& change) {

@@ -119,9 +119,9 @@ absl::StatusOr<std::shared_ptr<TieredProgram>> Load(
     TARTAN_RETURN_IF_ERROR(kernels);
   }
   statistics->compile_ms += Milliseconds(compile_start);
-  if (compiled.program->executable() != nullptr) {
-    statistics->cache_hits += compiled.program->executable()->statistics().cache_hits;
-    statistics->cache_misses += compiled.program->executable()->statistics().cache_misses;
+  for (const hal::ExecutablePtr& executable : compiled.program->executables()) {
+    statistics->cache_hits += executable->statistics().cache_hits;
+    statistics->cache_misses += executable->statistics().cache_misses;
   }
   const auto setup_start = Clock::now();
   std::vector<HostTensor> constants;

@@ -64,7 +64,9 @@ std::vector<const compiler::LaunchStep*> LaunchesToRun(const CompiledProgram& pr
       const auto* launch = std::get_if<compiler::LaunchStep>(&step);
       if (launch == nullptr) continue;
       // Others are known from other programs.
-      if (program.kernels()[launch->kernel].executable != program.executable()) continue;
+      const auto& built = program.executables();
+      const auto& executable = program.kernels()[launch->kernel].executable;
+      if (std::find(built.begin(), built.end(), executable) == built.end()) continue;
       std::array<int64_t, 3> size = launch->global_size;
       if (launch->sizes.empty())
         std::copy_n(list.kernels[launch->kernel].global_size, 3, size.begin());

@@ -13,6 +13,7 @@
 #include "tile/base/digest.h"
 #include "tile/base/status_macros.h"
 #include "tile/codegen/write_kernel.h"
+#include "tile/evaluator/kernel_parts.h"
 #include "tile/evaluator/resident_names.h"
 #include "tile/ir/in_float64.h"
 #include "tile/lang/binder.h"
@@ -202,24 +203,31 @@ absl::Status CompiledProgram::PlanBuffers(const hal::DeviceInfo& info) {
   return absl::OkStatus();
 }
 
-absl::Status CompiledProgram::BuildKernels(hal::DevicePtr device,
-                                           const hal::ExecutableSource& source,
-                                           KernelLibrary* library) {
+absl::Status CompiledProgram::BuildKernels(hal::DevicePtr device, hal::ExecutableSource source,
+                                           const BuildMeans& means) {
   TARTAN_RETURN_IF_ERROR(PlanBuffers(device->info()));
   for (size_t k = 0; k < list_.kernels.size(); ++k) {
     kernel_digests_.push_back(DigestOf(list_.kernels[k], source.kernels[k]));
   }
-  if (library != nullptr) {
-    TARTAN_ASSIGN_OR_RETURN(KernelLibrary::Result found, library->Get(*device, source));
-    executable_ = std::move(found.built);
-    kernels_ = std::move(found.kernels);
-  } else if (!source.kernels.empty()) {
-    TARTAN_ASSIGN_OR_RETURN(executable_, device->Compile(source));
-    for (size_t k = 0; k < source.kernels.size(); ++k) {
-      kernels_.push_back({executable_, static_cast<int>(k)});
-    }
-  }
   device_ = std::move(device);
+  has_all_kernels_ = true;
+  if (source.kernels.empty()) return absl::OkStatus();
+  const auto build = [&](const ProgramSource& program) -> absl::StatusOr<std::vector<BuiltKernel>> {
+    TARTAN_ASSIGN_OR_RETURN(BuiltKernels built,
+                            BuildKernelParts(device_, program, means.processes));
+    executables_ = std::move(built.executables);
+    has_all_kernels_ = built.has_all_kernels;
+    return std::move(built.kernels);
+  };
+  const ProgramSource whole{list_, std::move(source)};
+  if (means.library == nullptr) {
+    TARTAN_ASSIGN_OR_RETURN(kernels_, build(whole));
+    return absl::OkStatus();
+  }
+  TARTAN_ASSIGN_OR_RETURN(kernels_,
+                          means.library->Get(whole.source, [&](const std::vector<int>& missing) {
+                            return build(PartOf(whole, missing));
+                          }));
   return absl::OkStatus();
 }
 
@@ -241,7 +249,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Create(
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
     const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
     const compiler::CompileOptions& options, const compiler::CompileHooks& hooks,
-    const ProgramStore& store, absl::string_view key, KernelLibrary* library) {
+    const ProgramStore& store, absl::string_view key, const BuildMeans& means) {
   const auto start = std::chrono::steady_clock::now();
   std::optional<ProgramSource> made;
   if (store.load) {
@@ -256,7 +264,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
   }
   std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
   compiled->list_ = std::move(made->list);
-  TARTAN_RETURN_IF_ERROR(compiled->BuildKernels(std::move(device), made->source, library));
+  TARTAN_RETURN_IF_ERROR(compiled->BuildKernels(std::move(device), std::move(made->source), means));
   compiled->compile_ms_ = MillisecondsSince(start);
   return compiled;
 }
@@ -304,16 +312,15 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::BuildSer
   if (!made.has_value()) return absl::InvalidArgumentError("the bytes are no compiled program");
   made->source.format = source.format;
   made->source.options = source.options;
-  std::shared_ptr<CompiledProgram> built(new CompiledProgram());
-  built->list_ = std::move(made->list);
-  TARTAN_RETURN_IF_ERROR(built->BuildKernels(std::move(device), made->source, nullptr));
-  return built;
+  return BuildPart(*std::move(made), std::move(device));
 }
 
-bool CompiledProgram::has_all_kernels() const {
-  if (executable_ == nullptr || has_all_kernels_) return true;
-  const hal::CompileStatistics& statistics = executable_->statistics();
-  return statistics.cache_misses == 0 && statistics.cache_partial_hits == 0;
+absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::BuildPart(
+    ProgramSource part, hal::DevicePtr device) {
+  std::shared_ptr<CompiledProgram> built(new CompiledProgram());
+  built->list_ = std::move(part.list);
+  TARTAN_RETURN_IF_ERROR(built->BuildKernels(std::move(device), std::move(part.source)));
+  return built;
 }
 
 int64_t CompiledProgram::launches_per_run() const {

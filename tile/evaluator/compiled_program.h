@@ -21,6 +21,14 @@
 
 namespace tartan::evaluator {
 
+struct CompilerProcesses;  // kernel_parts.h
+
+// Beside the device, what kernels are built with; null: without.
+struct BuildMeans {
+  KernelLibrary* library = nullptr;
+  const CompilerProcesses* processes = nullptr;
+};
+
 class CompiledProgram {
  public:
   // What the compiler makes of a program for a device, without building the kernels: nothing can be
@@ -35,11 +43,11 @@ class CompiledProgram {
       const compiler::CompileOptions& options, const compiler::CompileHooks& hooks = {});
 
   // The same, but what the compiler makes is taken from the store, or put there, under a key that
-  // tells everything it depends on, and kernels from the library, where one is given.
+  // tells everything it depends on.
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Restore(
       const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
       const compiler::CompileOptions& options, const compiler::CompileHooks& hooks,
-      const ProgramStore& store, absl::string_view key, KernelLibrary* library = nullptr);
+      const ProgramStore& store, absl::string_view key, const BuildMeans& means = {});
 
   // For the host to compute, without any kernel: null where `times` runs of it take longer than
   // `most_ms`, or than kernels take to be compiled. `list()` is empty.
@@ -56,7 +64,9 @@ class CompiledProgram {
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> BuildSerialized(
       absl::string_view bytes, const hal::ExecutableSource& source, hal::DevicePtr device);
 
-  // Builds kernels that are made already.
+  // Builds what is made already.
+  static absl::StatusOr<std::shared_ptr<const CompiledProgram>> BuildPart(ProgramSource part,
+                                                                          hal::DevicePtr device);
   static absl::StatusOr<std::shared_ptr<const CompiledProgram>> Build(
       compiler::KernelList list, hal::DevicePtr device, const codegen::Dialect& dialect);
 
@@ -64,15 +74,14 @@ class CompiledProgram {
   // Null where the device computes it.
   const HostProgram* host() const { return host_.get(); }
   const hal::DevicePtr& device() const { return device_; }
-  // The kernels that were built for this program. Null without kernels, after Plan, and where the
-  // library has all of them.
-  const hal::ExecutablePtr& executable() const { return executable_; }
+  // Those that were built for this program, and not taken from a library.
+  const std::vector<hal::ExecutablePtr>& executables() const { return executables_; }
   // Per kernel of the list; empty after Plan.
   const std::vector<BuiltKernel>& kernels() const { return kernels_; }
   double compile_ms() const { return compile_ms_; }
   // No kernel is left that the driver may compile when it first runs: all come from the disk, or
   // CompileKernels (compile_kernels.h) has seen to it.
-  bool has_all_kernels() const;
+  bool has_all_kernels() const { return has_all_kernels_; }
   void SetHasAllKernels() const { has_all_kernels_ = true; }
   int64_t launches_per_run() const;
 
@@ -96,13 +105,13 @@ class CompiledProgram {
   CompiledProgram() = default;
   absl::Status PlanBuffers(const hal::DeviceInfo& info);
   // Builds the kernels of a list whose buffers are planned.
-  absl::Status BuildKernels(hal::DevicePtr device, const hal::ExecutableSource& source,
-                            KernelLibrary* library = nullptr);
+  absl::Status BuildKernels(hal::DevicePtr device, hal::ExecutableSource source,
+                            const BuildMeans& means = {});
 
   compiler::KernelList list_;
   std::shared_ptr<const HostProgram> host_;
   hal::DevicePtr device_;
-  hal::ExecutablePtr executable_;
+  std::vector<hal::ExecutablePtr> executables_;
   std::vector<BuiltKernel> kernels_;
   double compile_ms_ = 0;
   Region frame_;

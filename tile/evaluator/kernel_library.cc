@@ -8,32 +8,29 @@
 
 namespace tartan::evaluator {
 
-absl::StatusOr<KernelLibrary::Result> KernelLibrary::Get(hal::Device& device,
-                                                         const hal::ExecutableSource& source) {
+absl::StatusOr<std::vector<BuiltKernel>> KernelLibrary::Get(const hal::ExecutableSource& source,
+                                                            const Build& build) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (kernels_.size() > capacity_) kernels_.clear();
-  Result result;
-  hal::ExecutableSource missing = source;
-  missing.kernels.clear();
-  std::vector<std::pair<size_t, std::string>> places;  // of missing kernels, with their keys
-  for (const hal::KernelSource& kernel : source.kernels) {
-    std::string key = absl::StrCat(source.options, "\n", kernel.source);
-    const auto found = kernels_.find(key);
-    if (found != kernels_.end()) {
-      result.kernels.push_back(found->second);
-      continue;
+  std::vector<BuiltKernel> kernels(source.kernels.size());
+  std::vector<std::string> keys;
+  std::vector<int> missing;
+  for (size_t k = 0; k < source.kernels.size(); ++k) {
+    keys.push_back(absl::StrCat(source.options, "\n", source.kernels[k].source));
+    const auto found = kernels_.find(keys.back());
+    if (found == kernels_.end()) {
+      missing.push_back(static_cast<int>(k));
+    } else {
+      kernels[k] = found->second;
     }
-    places.emplace_back(result.kernels.size(), std::move(key));
-    result.kernels.push_back({nullptr, static_cast<int>(missing.kernels.size())});
-    missing.kernels.push_back(kernel);
   }
-  if (missing.kernels.empty()) return result;
-  TARTAN_ASSIGN_OR_RETURN(result.built, device.Compile(missing));
-  for (auto& [place, key] : places) {
-    result.kernels[place].executable = result.built;
-    kernels_.emplace(std::move(key), result.kernels[place]);
+  if (missing.empty()) return kernels;
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<BuiltKernel> built, build(missing));
+  for (size_t m = 0; m < missing.size(); ++m) {
+    kernels[missing[m]] = built[m];
+    kernels_.emplace(std::move(keys[missing[m]]), built[m]);
   }
-  return result;
+  return kernels;
 }
 
 }  // namespace tartan::evaluator

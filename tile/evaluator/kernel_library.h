@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -25,13 +26,12 @@ class KernelLibrary {
   // Forgets all kernels when there are so many; programs keep those that they use.
   explicit KernelLibrary(size_t capacity = 2000) : capacity_(capacity) {}
 
-  struct Result {
-    std::vector<BuiltKernel> kernels;  // one for each of the source
-    hal::ExecutablePtr built;          // those that were not known; null: all were
-  };
-  // The kernels of `source`, by their texts (which name them) and options. Those not known are
-  // built as one executable.
-  absl::StatusOr<Result> Get(hal::Device& device, const hal::ExecutableSource& source);
+  // Builds the kernels at these positions of the source.
+  using Build = std::function<absl::StatusOr<std::vector<BuiltKernel>>(const std::vector<int>&)>;
+  // The kernels of `source`, by their texts (which name them) and options. `build` makes those
+  // that are not known, if there are any.
+  absl::StatusOr<std::vector<BuiltKernel>> Get(const hal::ExecutableSource& source,
+                                               const Build& build);
 
  private:
   const size_t capacity_;

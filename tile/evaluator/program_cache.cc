@@ -49,9 +49,12 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
   const std::shared_ptr<Entry> entry = Find(key);
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
-  auto compiled = CompiledProgram::Restore(
-      program, device_, dialect, options, hooks, StoreFor(hooks), StoreKey(dialect, key),
-      options.tier == compiler::Tier::kReady ? &library_ : nullptr);
+  BuildMeans means;
+  if (options.tier == compiler::Tier::kReady) means.library = &library_;
+  const CompilerProcesses processes = Processes(hooks);
+  if (processes.start) means.processes = &processes;
+  auto compiled = CompiledProgram::Restore(program, device_, dialect, options, hooks,
+                                           StoreFor(hooks), StoreKey(dialect, key), means);
   if (!compiled.ok()) {
     Forget(key, entry);
     return compiled.status();
@@ -86,7 +89,9 @@ std::shared_ptr<const CompiledProgram> ProgramCache::GetIfCompiled(
   if (!made.has_value()) return nullptr;
   made->source.format = dialect.format;
   made->source.options = dialect.compiler_options;
-  if (!made->source.kernels.empty() && !is_compiled(made->source)) return nullptr;
+  CompilerProcesses processes = Processes(hooks);
+  processes.is_compiled = is_compiled;
+  if (!made->source.kernels.empty() && !AreKernelsCompiled(made->source, processes)) return nullptr;
   auto compiled = Get(program, std::move(options), hooks);
   return compiled.ok() ? *std::move(compiled) : nullptr;
 }
@@ -165,6 +170,17 @@ ProgramStore ProgramCache::StoreFor(const compiler::CompileHooks& hooks) const {
   if (ThisBuild().empty() || hooks.dump || !hooks.stop_after.empty()) return {};
   std::lock_guard<std::mutex> lock(mutex_);
   return store_;
+}
+
+CompilerProcesses ProgramCache::Processes(const compiler::CompileHooks& hooks) const {
+  if (ThisBuild().empty() || hooks.dump) return {};
+  std::lock_guard<std::mutex> lock(mutex_);
+  return processes_;
+}
+
+void ProgramCache::SetProcesses(CompilerProcesses processes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  processes_ = std::move(processes);
 }
 
 void ProgramCache::SetStore(ProgramStore store) {

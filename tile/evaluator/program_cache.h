@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "tile/evaluator/compiled_program.h"
+#include "tile/evaluator/kernel_parts.h"
 #include "tile/evaluator/stored_program.h"
 
 namespace tartan::evaluator {
@@ -61,6 +62,8 @@ class ProgramCache {
   absl::StatusOr<Source> GetSource(const proto::Program& program, compiler::CompileOptions options,
                                    const compiler::CompileHooks& hooks);
 
+  // Other processes that help compiling.
+  void SetProcesses(CompilerProcesses processes);
   // Where what is compiled from now on is kept for later processes.
   void SetStore(ProgramStore store);
   ProgramCacheStatistics statistics() const;
@@ -73,6 +76,8 @@ class ProgramCache {
   std::shared_ptr<Entry> Find(const std::string& key);
   // Null where nobody has asked for it.
   std::shared_ptr<Entry> FindAskedFor(const std::string& key);
+  // None where nothing is kept on disk.
+  CompilerProcesses Processes(const compiler::CompileHooks& hooks) const;
   // Where a program is kept; nowhere without an identity of this build.
   ProgramStore StoreFor(const compiler::CompileHooks& hooks) const;
   void Forget(const std::string& key, const std::shared_ptr<Entry>& entry);
@@ -89,6 +94,7 @@ class ProgramCache {
   std::unordered_map<std::string, Slot> slots_;
   ProgramStore store_;
   KernelLibrary library_;  // of the ready tier
+  CompilerProcesses processes_;
   ProgramCacheStatistics statistics_;
 };
 

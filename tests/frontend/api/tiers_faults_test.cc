@@ -163,7 +163,7 @@ TEST_F(TiersFaults, AProgramIsFoundCompiledOnceAllItsKernelsAreThoseOfSetupToo) 
   const auto found = open()->FindCompiled(program);
   ASSERT_NE(found, nullptr);
   EXPECT_TRUE(found->has_all_kernels());
-  EXPECT_EQ(found->executable()->statistics().cache_misses, 0);
+  EXPECT_EQ(found->executables().front()->statistics().cache_misses, 0);
   EXPECT_EQ(open()->WithTier(compiler::Tier::kReady)->FindCompiled(program), nullptr);
 }
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/evaluator/kernel_parts.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <variant>
+
+#include "tile/base/status_macros.h"
+#include "tile/evaluator/compile_kernels.h"
+#include "tile/evaluator/compiled_program.h"
+
+namespace tartan::evaluator {
+namespace {
+
+// A process begins with what a driver needs for its first program.
+constexpr size_t kLeastKernels = 4;
+
+// Of each part the kernels' positions, ascending. Depends on the texts alone, so that every process
+// finds the same parts.
+std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source, int most) {
+  const size_t count = std::min(static_cast<size_t>(std::max(most, 1)),
+                                std::max<size_t>(source.kernels.size() / kLeastKernels, 1));
+  std::vector<int> order(source.kernels.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto length = [&](int k) { return source.kernels[k].source.size(); };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return length(a) > length(b); });
+  std::vector<std::vector<int>> parts(count);
+  std::vector<size_t> lengths(count, 0);
+  for (int k : order) {  // the longest first, each to the shortest part
+    const size_t shortest = std::min_element(lengths.begin(), lengths.end()) - lengths.begin();
+    parts[shortest].push_back(k);
+    lengths[shortest] += length(k);
+  }
+  for (std::vector<int>& part : parts) std::sort(part.begin(), part.end());
+  return parts;
+}
+
+hal::ExecutableSource SourceOf(const hal::ExecutableSource& source, const std::vector<int>& part) {
+  hal::ExecutableSource taken{source.format, source.prologue, {}, source.options};
+  for (int k : part) taken.kernels.push_back(source.kernels[k]);
+  return taken;
+}
+
+bool IsFromDisk(const hal::Executable& executable) {
+  const hal::CompileStatistics& statistics = executable.statistics();
+  return statistics.cache_misses == 0 && statistics.cache_partial_hits == 0;
+}
+
+absl::StatusOr<BuiltKernels> BuildWhole(hal::Device& device, const hal::ExecutableSource& source) {
+  BuiltKernels built;
+  TARTAN_ASSIGN_OR_RETURN(const hal::ExecutablePtr executable, device.Compile(source));
+  for (size_t k = 0; k < source.kernels.size(); ++k) {
+    built.kernels.push_back({executable, static_cast<int>(k)});
+  }
+  built.executables = {executable};
+  built.has_all_kernels = IsFromDisk(*executable);
+  return built;
+}
+
+}  // namespace
+
+ProgramSource PartOf(const ProgramSource& program, const std::vector<int>& kernels) {
+  ProgramSource part;
+  part.source = SourceOf(program.source, kernels);
+  part.list.name = program.list.name;
+  part.list.buffers = program.list.buffers;
+  std::vector<int> positions(program.list.kernels.size(), -1);
+  for (int k : kernels) {
+    positions[k] = static_cast<int>(part.list.kernels.size());
+    loop::Kernel kernel = program.list.kernels[k];
+    kernel.body = nullptr;
+    part.list.kernels.push_back(std::move(kernel));
+  }
+  const auto take = [&](const std::vector<compiler::Step>& from, std::vector<compiler::Step>* to) {
+    for (const compiler::Step& step : from) {
+      const auto* launch = std::get_if<compiler::LaunchStep>(&step);
+      if (launch == nullptr || positions[launch->kernel] < 0) continue;
+      to->push_back(*launch);
+      std::get<compiler::LaunchStep>(to->back()).kernel = positions[launch->kernel];
+    }
+  };
+  take(program.list.setup, &part.list.setup);
+  take(program.list.steps, &part.list.steps);
+  return part;
+}
+
+bool AreKernelsCompiled(const hal::ExecutableSource& source, const CompilerProcesses& processes) {
+  if (processes.is_compiled(source)) return true;
+  const auto parts = DivideKernels(source, processes.count);
+  return parts.size() > 1 &&
+         std::all_of(parts.begin(), parts.end(), [&](const std::vector<int>& part) {
+           return processes.is_compiled(SourceOf(source, part));
+         });
+}
+
+absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
+                                              const ProgramSource& program,
+                                              const CompilerProcesses* processes) {
+  const auto divided = DivideKernels(program.source, processes == nullptr ? 1 : processes->count);
+  if (divided.size() == 1 || processes->is_compiled(program.source)) {
+    return BuildWhole(*device, program.source);
+  }
+  std::vector<std::function<void()>> waiting;
+  std::vector<size_t> here;  // the parts that this process compiles
+  for (size_t p = 0; p < divided.size(); ++p) {
+    const ProgramSource part = PartOf(program, divided[p]);
+    if (processes->is_compiled(part.source)) continue;
+    std::function<void()> wait;
+    if (!here.empty()) wait = processes->start(part);
+    (wait ? waiting.push_back(std::move(wait)) : here.push_back(p));
+  }
+  // What others compile is in use until they are done.
+  absl::Status status;
+  std::vector<std::shared_ptr<const CompiledProgram>> compiled(divided.size());
+  for (size_t p : here) {
+    auto part = CompiledProgram::BuildPart(PartOf(program, divided[p]), device);
+    if (part.ok() && !(*part)->has_all_kernels()) status.Update(CompileKernels(**part));
+    status.Update(part.status());
+    if (!status.ok()) break;
+    compiled[p] = *std::move(part);
+  }
+  for (const auto& wait : waiting) wait();
+  TARTAN_RETURN_IF_ERROR(status);
+  BuiltKernels built;
+  built.kernels.resize(program.source.kernels.size());
+  built.has_all_kernels = true;
+  for (size_t p = 0; p < divided.size(); ++p) {
+    hal::ExecutablePtr executable;
+    if (compiled[p] != nullptr) {
+      executable = compiled[p]->executables().front();
+    } else {
+      TARTAN_ASSIGN_OR_RETURN(executable, device->Compile(SourceOf(program.source, divided[p])));
+      built.has_all_kernels &= IsFromDisk(*executable);
+    }
+    for (size_t k = 0; k < divided[p].size(); ++k) {
+      built.kernels[divided[p][k]] = {executable, static_cast<int>(k)};
+    }
+    built.executables.push_back(std::move(executable));
+  }
+  return built;
+}
+
+}  // namespace tartan::evaluator
