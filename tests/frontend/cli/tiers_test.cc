@@ -39,20 +39,31 @@ class TierOption : public testing::Test {
     return report;
   }
 
-  proto::RunReport RunReport(std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), {"--random", "--shape", "x=1x1x28x28"});
+  proto::RunReport RunReport(std::vector<std::string> more = {},
+                             const std::string& shape = "x=1x1x28x28") const {
+    more.insert(more.begin(), {"--random", "--shape", shape});
     return ReportOf<proto::RunReport>("run", std::move(more));
   }
 
   const TemporaryDirectory cache_;
 };
 
-TEST_F(TierOption, RunTakesExactKernelsThatAreThereElseReadyOnes) {
+TEST_F(TierOption, RunTakesReadyKernelsWhereThereAreNoExactOnes) {
   for (int process = 0; process < 2; ++process) {
-    const proto::RunReport ready = RunReport();
+    const proto::RunReport ready = RunReport({}, "x=900x1x28x28");
     EXPECT_EQ(ready.tier(), "ready");
     EXPECT_EQ(ready.tiers().ready(), 1);
     EXPECT_EQ(ready.tiers().exact(), 0);
+  }
+}
+
+TEST_F(TierOption, RunTakesExactKernelsThatAreThereElseTheHostForWhatIsLittleWork) {
+  for (int process = 0; process < 2; ++process) {
+    const proto::RunReport host = RunReport();
+    EXPECT_EQ(host.tier(), "host");
+    EXPECT_EQ(host.tiers().host(), 1);
+    EXPECT_EQ(host.tiers().ready() + host.tiers().exact(), 0);
+    EXPECT_EQ(host.kernels(), 0);
   }
   const proto::RunReport exact = RunReport({"--tier", "exact"});
   EXPECT_EQ(exact.tier(), "exact");
@@ -66,7 +77,7 @@ TEST_F(TierOption, RunTakesExactKernelsThatAreThereElseReadyOnes) {
 }
 
 TEST_F(TierOption, RunCountsAllThatAFirstAnswerWaitsFor) {
-  const proto::RunReport cold = RunReport();
+  const proto::RunReport cold = RunReport({"--tier", "ready"});
   EXPECT_GE(cold.first_answer_ms(), cold.load_ms() + cold.bind_ms() + cold.compile_ms() +
                                         cold.setup_ms() + cold.first_ms());
   EXPECT_GT(cold.compile_ms(), cold.first_ms());
@@ -74,7 +85,7 @@ TEST_F(TierOption, RunCountsAllThatAFirstAnswerWaitsFor) {
 
 TEST_F(TierOption, BenchAnswersAtOnceAndMeasuresExactKernels) {
   const auto report = ReportOf<proto::BenchReport>("bench", {"--count", "2"});
-  EXPECT_EQ(report.first_tier(), "ready");
+  EXPECT_EQ(report.first_tier(), "host");
   EXPECT_EQ(report.tier(), "exact");
   EXPECT_GT(report.exact_ms(), 0);
   const auto again = ReportOf<proto::BenchReport>("bench", {"--count", "2"});
