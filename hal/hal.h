@@ -69,10 +69,10 @@ struct ExecutableSource {
 };
 
 struct CompileStatistics {
-  int64_t cache_hits = 0;    // programs taken from the disk cache
-  int64_t cache_misses = 0;  // programs compiled
+  int64_t cache_hits = 0;          // programs taken from the disk cache
+  int64_t cache_misses = 0;        // programs compiled
   int64_t cache_partial_hits = 0;  // of those some kernels' machine code was not there
-  double compile_ms = 0;     // the whole of Compile
+  double compile_ms = 0;           // the whole of Compile
 };
 
 // What is known of a compiled kernel.
@@ -108,7 +108,7 @@ struct Launch {
   std::vector<BufferPtr> arguments;
   // Further arguments, after the buffers: integers of the width that the kernel declares.
   std::vector<int64_t> numbers = {};
-  int number_bytes = 8;  // 4 or 8
+  int number_bytes = 8;                            // 4 or 8
   std::array<int64_t, 3> global_size = {1, 1, 1};  // work-items; multiples of local_size
   std::array<int64_t, 3> local_size = {1, 1, 1};
 };
