@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 times=${1:-5}
 build=${TARTAN_TSAN_BUILD:-build-tsan}
-programs=(api_device_test api_tensor_test onnx_dynamic_model_test evaluator_test)
+programs=(api_device_test api_tiers_test api_tensor_test onnx_dynamic_model_test evaluator_test)
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Tsan -DTARTAN_BUILD_BENCHMARKS=OFF \
   -DCMAKE_CXX_FLAGS="-O1 -g1 -UNDEBUG -fsanitize=thread" >/dev/null
@@ -21,7 +21,7 @@ export TSAN_OPTIONS="suppressions=$PWD/$build/suppressions halt_on_error=1"
 export TARTAN_CACHE_DIR=$PWD/$build/test-cache/tartan POCL_CACHE_DIR=$PWD/$build/test-cache/pocl
 for program in "${programs[@]}"; do
   # At fixed addresses: the sanitizer's memory map knows no others.
-  setarch -R "$build/tests/$program" --gtest_filter='*Thread*:*AtOnce*' --gtest_repeat="$times" \
+  setarch -R "$build/tests/$program" --gtest_filter='*Thread*:*AtOnce*:SessionTiers.*:Background.*' --gtest_repeat="$times" \
     --gtest_brief=1
 done
 echo "nothing was found"
