@@ -7,16 +7,20 @@ set(tartan_common_deps absl::status absl::statusor absl::strings absl::span)
 set(tartan_common_headers ${TARTAN_STANDARD_HEADERS} ${TARTAN_ABSL_HEADERS})
 tartan_headers(tartan_headers_o2 HEADERS ${tartan_common_headers} DEPS ${tartan_common_deps})
 tartan_headers(tartan_headers_o1 LEVEL -O1 HEADERS ${tartan_common_headers} DEPS ${tartan_common_deps})
+tartan_headers(tartan_headers_cli LEVEL -O1 HEADERS ${tartan_common_headers} <CLI/CLI.hpp>
+               DEPS ${tartan_common_deps} CLI11::CLI11)
 if(TARTAN_BUILD_TESTS)
   tartan_headers(tartan_headers_tests PROGRAMS LEVEL -O1
                  HEADERS ${tartan_common_headers} <gmock/gmock.h> <gtest/gtest.h>
                  DEPS ${tartan_common_deps} GTest::gmock GTest::gtest)
 endif()
 
-# tartan_library(name [BUILD_FAST] SRCS a.cc b.cc DEPS x y): a static library; headers are found from the
-# root. BUILD_FAST is for what writes texts and reads files: it is compiled more often than it is waited for.
+# tartan_library(name [BUILD_FAST] [HEADERS set] SRCS a.cc b.cc DEPS x y): a static library; headers are found
+# from the root. BUILD_FAST is for what writes texts and reads files: it is compiled more often than it is waited
+# for. HEADERS names another set of precompiled headers than that of its level.
 function(tartan_library name)
-  cmake_parse_arguments(ARG "BUILD_FAST" "" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "BUILD_FAST" "HEADERS" "SRCS;DEPS" ${ARGN})
+  set(headers tartan_headers_o2)
   if(ARG_SRCS)
     add_library(${name} STATIC ${ARG_SRCS})
     target_include_directories(${name} PUBLIC ${TARTAN_INCLUDE_DIRS})
@@ -25,10 +29,12 @@ function(tartan_library name)
     target_link_libraries(${name} PUBLIC ${ARG_DEPS})
     if(ARG_BUILD_FAST)
       target_compile_options(${name} PRIVATE -O1)
-      tartan_use_headers(${name} tartan_headers_o1)
-    else()
-      tartan_use_headers(${name} tartan_headers_o2)
+      set(headers tartan_headers_o1)
     endif()
+    if(ARG_HEADERS)
+      set(headers ${ARG_HEADERS})
+    endif()
+    tartan_use_headers(${name} ${headers})
   else()
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${TARTAN_INCLUDE_DIRS})

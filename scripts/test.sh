@@ -11,5 +11,7 @@ cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DTARTAN_BUILD_TESTS=ON -DTARTAN_BUILD_BENCHMARKS=OFF -DTARTAN_WERROR=ON ||
   fail "cmake could not configure build/ (remove it if it was made by another generator)"
 cmake --build build || fail "the build failed"
+echo "the objects that took longest:"
+bash scripts/slowest_objects.sh build 10
 
 exec ctest --test-dir build -j2 --output-on-failure "$@"

@@ -31,7 +31,8 @@ absl::StatusOr<PreparedLaunch> Prepare(const OpenClExecutable& executable,
                                                  : static_cast<const void*>(&launch.numbers[i]);
     const auto position = static_cast<cl_uint>(launch.arguments.size() + i);
     error = CallCl(clSetKernelArg, prepared.kernel.get(), position, bytes, number);
-    TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clSetKernelArg ", position, " of ", name)));
+    TARTAN_RETURN_IF_ERROR(
+        ToStatus(error, absl::StrCat("clSetKernelArg ", position, " of ", name)));
   }
   std::copy(launch.global_size.begin(), launch.global_size.end(), prepared.global_size.begin());
   std::copy(launch.local_size.begin(), launch.local_size.end(), prepared.local_size.begin());

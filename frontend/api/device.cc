@@ -82,6 +82,7 @@ std::string RequestFor(const hal::DeviceInfo& info, const hal::ExecutableSource&
   return request.SerializeAsString();
 }
 
+// `program` is that of CompilerProgram, and may be empty.
 evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
                                           const std::string& program) {
   evaluator::CompilerProcesses processes;
@@ -91,6 +92,7 @@ evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
   processes.is_compiled = [device = device.get()](const hal::ExecutableSource& source) {
     return opencl::IsCompiledOnDisk(device->shared_from_this(), source);
   };
+  if (program.empty()) return processes;
   processes.start = [info = device->info(),
                      program](const evaluator::ProgramSource& part) -> std::function<void()> {
     const std::string request = RequestFor(info, part.source, evaluator::SerializeProgram(part));
@@ -153,9 +155,7 @@ Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
                          [cache = cache_](absl::string_view key, absl::string_view bytes) {
                            cache->Store(key, bytes);
                          }});
-    if (const std::string program = CompilerProgram(); !program.empty()) {
-      programs_->SetProcesses(ProcessesFor(hal_, program));
-    }
+    programs_->SetProcesses(ProcessesFor(hal_, CompilerProgram()));
     if (const auto stored = opencl::LoadPlans(*cache_, info()); stored.has_value()) {
       options_->tuned =
           std::make_shared<plan::TuningDatabase>(plan::TuningDatabase::Parse(*stored));
@@ -235,11 +235,15 @@ absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Device::OnHost
   return programs_->GetOnHost(program, options(), *hooks_, most_ms, times);
 }
 
-absl::StatusOr<std::string> Device::MakeCompileRequest(const proto::Program& program) const {
+absl::StatusOr<std::vector<std::string>> Device::MakeCompileRequests(
+    const proto::Program& program) const {
   if (cache_ == nullptr) return absl::FailedPreconditionError("there is no disk cache");
-  TARTAN_ASSIGN_OR_RETURN(evaluator::ProgramCache::Source source,
-                          programs_->GetSource(program, options(), *hooks_));
-  return RequestFor(info(), source.source, std::move(source.bytes));
+  TARTAN_ASSIGN_OR_RETURN(const auto parts, programs_->GetParts(program, options(), *hooks_));
+  std::vector<std::string> requests;
+  for (const evaluator::ProgramSource& part : parts) {
+    requests.push_back(RequestFor(info(), part.source, evaluator::SerializeProgram(part)));
+  }
+  return requests;
 }
 
 absl::Status Device::UpdatePlans(const std::function<void(plan::TuningDatabase*)>& change) {

@@ -50,7 +50,7 @@ struct DeviceOptions {
 // Every device of every driver. Unavailable with the remedy when there is no OpenCL platform.
 absl::StatusOr<std::vector<hal::DeviceInfo>> ListDevices(const DeviceOptions& options = {});
 
-// Of the proto::CompileRequest that Device::MakeCompileRequest gives.
+// Of the proto::CompileRequest that Device::MakeCompileRequests gives.
 inline constexpr int kCompileRequestVersion = 1;
 
 // With TARTAN_DUMP_DIR in the environment, everything a device compiles is written there, stage by
@@ -110,10 +110,10 @@ class Device {
   absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> OnHost(
       const proto::Program& program, double most_ms, int64_t times) const;
 
-  // What another process needs to compile the kernels of that program into the disk cache, from
-  // where Compile then takes them: a proto::CompileRequest. FailedPrecondition without a disk
+  // What other processes need to compile the kernels of that program into the disk cache, from
+  // where Compile then takes them: proto::CompileRequests. FailedPrecondition without a disk
   // cache.
-  absl::StatusOr<std::string> MakeCompileRequest(const proto::Program& program) const;
+  absl::StatusOr<std::vector<std::string>> MakeCompileRequests(const proto::Program& program) const;
 
   // Changes the plans that tuning keeps for this device (what another process kept meanwhile is
   // there too), in the disk cache and for what is compiled from now on. PermissionDenied where the

@@ -49,7 +49,8 @@ const std::map<std::string, std::set<std::string>>& Layers() {
       {"frontend/cli",
        {"tile/*", "hal", "backend_opencl", "frontend/api", "frontend/ops", "frontend/onnx",
         "frontend/train", "frontend/bench"}},
-      {"bench", {"tile/*", "hal", "backend_opencl", "frontend/api", "frontend/bench"}},
+      {"bench",
+       {"tile/*", "hal", "backend_opencl", "frontend/api", "frontend/onnx", "frontend/bench"}},
   };
   return layers;
 }

@@ -30,9 +30,7 @@ const Sizes& LongSources() {
   static const auto& sources = *new Sizes{
       {"tests/backend_opencl/disk_cache_test.cc", 414},
       {"tests/tile/compiler/programs.cc", 525},
-      {"tile/codegen/write_kernel.cc", 413},
       {"tile/loop/expr_rewriter.cc", 437},
-      {"tile/loop/interpret.cc", 403},
       {"tile/poly/build_kernel.cc", 420},
   };
   return sources;

@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tile/base/match.h"
@@ -361,37 +360,6 @@ class Writer {
   std::set<std::string> data_;  // variables whose value may come from memory
 };
 
-// The identifiers of a program text, each once, in order of appearance; comments are skipped.
-std::vector<std::string> Identifiers(absl::string_view text) {
-  std::vector<std::string> result;
-  std::set<absl::string_view> seen;
-  const auto is_word = [&](size_t i) { return absl::ascii_isalnum(text[i]) || text[i] == '_'; };
-  for (size_t i = 0; i < text.size();) {
-    if (text.substr(i, 2) == "//") {
-      while (i < text.size() && text[i] != '\n') ++i;
-    } else if (is_word(i)) {
-      const size_t begin = i;
-      while (i < text.size() && is_word(i)) ++i;
-      const absl::string_view word = text.substr(begin, i - begin);
-      if (seen.insert(word).second) result.emplace_back(word);
-    } else {
-      ++i;
-    }
-  }
-  return result;
-}
-
-// Appends the definitions that `text` needs, each after those it needs itself.
-void AppendDefinitions(absl::string_view text, const Dialect& dialect,
-                       std::set<std::string>* written, std::string* out) {
-  for (const std::string& identifier : Identifiers(text)) {
-    const std::string definition = dialect.definition(identifier);
-    if (definition.empty() || !written->insert(definition).second) continue;
-    AppendDefinitions(definition, dialect, written, out);
-    absl::StrAppend(out, definition);
-  }
-}
-
 }  // namespace
 
 std::string Parenthesized(const Code& code, Precedence least) {
@@ -400,23 +368,6 @@ std::string Parenthesized(const Code& code, Precedence least) {
 
 std::string WriteKernel(const loop::Kernel& kernel, const Dialect& dialect) {
   return Writer(dialect).Write(kernel);
-}
-
-ProgramText WriteProgramParts(absl::Span<const loop::Kernel> kernels, const Dialect& dialect) {
-  ProgramText text;
-  text.prologue = dialect.prologue;
-  std::set<std::string> written;
-  for (const loop::Kernel& kernel : kernels) {
-    text.kernels.push_back(WriteKernel(kernel, dialect));
-    AppendDefinitions(text.kernels.back(), dialect, &written, &text.prologue);
-  }
-  return text;
-}
-
-std::string WriteProgram(absl::Span<const loop::Kernel> kernels, const Dialect& dialect) {
-  ProgramText text = WriteProgramParts(kernels, dialect);
-  for (const std::string& kernel : text.kernels) absl::StrAppend(&text.prologue, "\n", kernel);
-  return std::move(text.prologue);
 }
 
 }  // namespace tartan::codegen

@@ -35,7 +35,7 @@ struct LaunchStep {
   // Of a kernel with sizes: their values, and the work-items of this launch.
   std::vector<int64_t> sizes = {};
   std::array<int64_t, 3> global_size = {1, 1, 1};
-  std::string description;   // the Tile statement(s) it computes
+  std::string description;  // the Tile statement(s) it computes
   double flops = 0;
   double bytes = 0;  // read and written at least once
 };

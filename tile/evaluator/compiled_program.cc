@@ -224,10 +224,10 @@ absl::Status CompiledProgram::BuildKernels(hal::DevicePtr device, hal::Executabl
     TARTAN_ASSIGN_OR_RETURN(kernels_, build(whole));
     return absl::OkStatus();
   }
-  TARTAN_ASSIGN_OR_RETURN(kernels_,
-                          means.library->Get(whole.source, [&](const std::vector<int>& missing) {
-                            return build(PartOf(whole, missing));
-                          }));
+  TARTAN_ASSIGN_OR_RETURN(kernels_, means.library->Get(*device_, whole.source, means.disk,
+                                                       [&](const std::vector<int>& missing) {
+                                                         return build(PartOf(whole, missing));
+                                                       }));
   return absl::OkStatus();
 }
 

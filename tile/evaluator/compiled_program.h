@@ -26,6 +26,7 @@ struct CompilerProcesses;  // kernel_parts.h
 // Beside the device, what kernels are built with; null: without.
 struct BuildMeans {
   KernelLibrary* library = nullptr;
+  KernelLibrary::Disk disk = {};  // of the library
   const CompilerProcesses* processes = nullptr;
 };
 

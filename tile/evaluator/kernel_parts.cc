@@ -7,20 +7,16 @@
 #include <variant>
 
 #include "tile/base/status_macros.h"
-#include "tile/evaluator/compile_kernels.h"
-#include "tile/evaluator/compiled_program.h"
 
 namespace tartan::evaluator {
 namespace {
 
-// A process begins with what a driver needs for its first program.
-constexpr size_t kLeastKernels = 4;
-
 // Of each part the kernels' positions, ascending. Depends on the texts alone, so that every process
 // finds the same parts.
-std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source, int most) {
-  const size_t count = std::min(static_cast<size_t>(std::max(most, 1)),
-                                std::max<size_t>(source.kernels.size() / kLeastKernels, 1));
+std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source,
+                                            const CompilerProcesses& processes) {
+  const int enough = static_cast<int>(source.kernels.size()) / std::max(processes.least_kernels, 1);
+  const auto count = static_cast<size_t>(std::clamp(enough, 1, std::max(processes.count, 1)));
   std::vector<int> order(source.kernels.size());
   std::iota(order.begin(), order.end(), 0);
   const auto length = [&](int k) { return source.kernels[k].source.size(); };
@@ -85,9 +81,18 @@ ProgramSource PartOf(const ProgramSource& program, const std::vector<int>& kerne
   return part;
 }
 
+std::vector<ProgramSource> SplitProgram(const ProgramSource& program,
+                                        const CompilerProcesses& processes) {
+  const std::vector<std::vector<int>> divided = DivideKernels(program.source, processes);
+  if (divided.size() == 1) return {program};
+  std::vector<ProgramSource> parts;
+  for (const std::vector<int>& kernels : divided) parts.push_back(PartOf(program, kernels));
+  return parts;
+}
+
 bool AreKernelsCompiled(const hal::ExecutableSource& source, const CompilerProcesses& processes) {
   if (processes.is_compiled(source)) return true;
-  const auto parts = DivideKernels(source, processes.count);
+  const auto parts = DivideKernels(source, processes);
   return parts.size() > 1 &&
          std::all_of(parts.begin(), parts.end(), [&](const std::vector<int>& part) {
            return processes.is_compiled(SourceOf(source, part));
@@ -97,7 +102,8 @@ bool AreKernelsCompiled(const hal::ExecutableSource& source, const CompilerProce
 absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
                                               const ProgramSource& program,
                                               const CompilerProcesses* processes) {
-  const auto divided = DivideKernels(program.source, processes == nullptr ? 1 : processes->count);
+  const auto divided =
+      DivideKernels(program.source, processes == nullptr ? CompilerProcesses() : *processes);
   if (divided.size() == 1 || processes->is_compiled(program.source)) {
     return BuildWhole(*device, program.source);
   }
@@ -112,10 +118,9 @@ absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
   }
   // What others compile is in use until they are done.
   absl::Status status;
-  std::vector<std::shared_ptr<const CompiledProgram>> compiled(divided.size());
+  std::vector<hal::ExecutablePtr> compiled(divided.size());
   for (size_t p : here) {
-    auto part = CompiledProgram::BuildPart(PartOf(program, divided[p]), device);
-    if (part.ok() && !(*part)->has_all_kernels()) status.Update(CompileKernels(**part));
+    auto part = processes->compile_here(PartOf(program, divided[p]));
     status.Update(part.status());
     if (!status.ok()) break;
     compiled[p] = *std::move(part);
@@ -126,10 +131,8 @@ absl::StatusOr<BuiltKernels> BuildKernelParts(const hal::DevicePtr& device,
   built.kernels.resize(program.source.kernels.size());
   built.has_all_kernels = true;
   for (size_t p = 0; p < divided.size(); ++p) {
-    hal::ExecutablePtr executable;
-    if (compiled[p] != nullptr) {
-      executable = compiled[p]->executables().front();
-    } else {
+    hal::ExecutablePtr executable = compiled[p];
+    if (executable == nullptr) {
       TARTAN_ASSIGN_OR_RETURN(executable, device->Compile(SourceOf(program.source, divided[p])));
       built.has_all_kernels &= IsFromDisk(*executable);
     }

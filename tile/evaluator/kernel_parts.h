@@ -19,6 +19,10 @@ struct CompilerProcesses {
   int count = 1;  // that may compile at once, this one among them
   // The driver need not compile the source: it is on the disk, with all its kernels.
   std::function<bool(const hal::ExecutableSource&)> is_compiled;
+  // How few kernels are not worth another process.
+  int least_kernels = 4;
+  // Builds all kernels of a program here, as far as compiling them when they first run.
+  std::function<absl::StatusOr<hal::ExecutablePtr>(const ProgramSource& part)> compile_here;
   // Begins to compile a program (its bytes are those of SerializeProgram) in another process, and
   // returns what waits until it is done, however that ended.
   std::function<std::function<void()>(const ProgramSource& part)> start;
@@ -26,6 +30,10 @@ struct CompilerProcesses {
 
 // The program of these kernels (ascending) and their launches alone.
 ProgramSource PartOf(const ProgramSource& program, const std::vector<int>& kernels);
+
+// The parts that BuildKernelParts makes of a program; one where it makes none.
+std::vector<ProgramSource> SplitProgram(const ProgramSource& program,
+                                        const CompilerProcesses& processes);
 
 struct BuiltKernels {
   std::vector<BuiltKernel> kernels;             // one for each of the program

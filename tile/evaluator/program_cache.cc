@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/build_identity.h"
+#include "tile/evaluator/compile_kernels.h"
 
 namespace tartan::evaluator {
 namespace {
@@ -50,9 +51,15 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
   BuildMeans means;
-  if (options.tier == compiler::Tier::kReady) means.library = &library_;
   const CompilerProcesses processes = Processes(hooks);
-  if (processes.start) means.processes = &processes;
+  if (options.tier == compiler::Tier::kReady) {
+    means.library = &library_;
+    means.disk = {StoreFor(hooks), StoreKey(dialect, ""), processes.is_compiled};
+  }
+  // GPUs' drivers compile short texts sooner than another process begins.
+  const bool is_short =
+      options.tier == compiler::Tier::kReady && device_->info().type != hal::DeviceType::kCpu;
+  if (processes.start && !is_short) means.processes = &processes;
   auto compiled = CompiledProgram::Restore(program, device_, dialect, options, hooks,
                                            StoreFor(hooks), StoreKey(dialect, key), means);
   if (!compiled.ok()) {
@@ -114,24 +121,27 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::GetOnHost(
   return compiled;
 }
 
-absl::StatusOr<ProgramCache::Source> ProgramCache::GetSource(const proto::Program& program,
-                                                             compiler::CompileOptions options,
-                                                             const compiler::CompileHooks& hooks) {
+absl::StatusOr<std::vector<ProgramSource>> ProgramCache::GetParts(
+    const proto::Program& program, compiler::CompileOptions options,
+    const compiler::CompileHooks& hooks) {
   TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(KnowledgeFor(options)));
   const codegen::Dialect dialect = dialect_(options.settings);
-  Source made;
-  made.source.format = dialect.format;
-  made.source.options = dialect.compiler_options;
   const std::string key = StoreKey(dialect, absl::StrCat(options.Key(), "\n", KeyOf(program)));
   const ProgramStore store = StoreFor(hooks);
-  if (std::optional<std::string> stored = store.load ? store.load(key) : std::nullopt) {
-    made.bytes = *std::move(stored);
-    return made;
+  if (!store.load) return absl::FailedPreconditionError("programs are not kept");
+  std::optional<std::string> bytes = store.load(key);
+  if (!bytes.has_value()) {
+    TARTAN_ASSIGN_OR_RETURN(bytes, CompiledProgram::Serialize(program, dialect, options, hooks));
+    store.store(key, *bytes);
+    if (!store.load(key).has_value()) {
+      return absl::FailedPreconditionError("programs cannot be kept");
+    }
   }
-  TARTAN_ASSIGN_OR_RETURN(made.bytes, CompiledProgram::Serialize(program, dialect, options, hooks));
-  if (store.store) store.store(key, made.bytes);
-  if (store.load && store.load(key).has_value()) return made;
-  return absl::FailedPreconditionError("programs cannot be kept");
+  std::optional<ProgramSource> made = ParseProgram(*bytes);
+  if (!made.has_value()) return absl::FailedPreconditionError("what is kept is damaged");
+  made->source.format = dialect.format;
+  made->source.options = dialect.compiler_options;
+  return SplitProgram(*made, Processes(hooks));
 }
 
 std::shared_ptr<ProgramCache::Entry> ProgramCache::FindAskedFor(const std::string& key) {
@@ -174,8 +184,18 @@ ProgramStore ProgramCache::StoreFor(const compiler::CompileHooks& hooks) const {
 
 CompilerProcesses ProgramCache::Processes(const compiler::CompileHooks& hooks) const {
   if (ThisBuild().empty() || hooks.dump) return {};
-  std::lock_guard<std::mutex> lock(mutex_);
-  return processes_;
+  CompilerProcesses processes;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    processes = processes_;
+  }
+  processes.compile_here =
+      [device = device_](const ProgramSource& part) -> absl::StatusOr<hal::ExecutablePtr> {
+    TARTAN_ASSIGN_OR_RETURN(const auto built, CompiledProgram::BuildPart(part, device));
+    if (!built->has_all_kernels()) TARTAN_RETURN_IF_ERROR(CompileKernels(*built));
+    return built->executables().front();
+  };
+  return processes;
 }
 
 void ProgramCache::SetProcesses(CompilerProcesses processes) {

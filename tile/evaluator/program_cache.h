@@ -53,14 +53,11 @@ class ProgramCache {
       const proto::Program& program, const compiler::CompileOptions& options,
       const compiler::CompileHooks& hooks, double most_ms, int64_t times);
 
-  // What the device would build for it: `bytes` are a StoredProgram, `source` is but format and
-  // options. From the store or made, and kept there; FailedPrecondition where that is not possible.
-  struct Source {
-    std::string bytes;
-    hal::ExecutableSource source;
-  };
-  absl::StatusOr<Source> GetSource(const proto::Program& program, compiler::CompileOptions options,
-                                   const compiler::CompileHooks& hooks);
+  // What the device would build for it, in parts for several processes. From the store or made,
+  // and kept there; FailedPrecondition where that is not possible.
+  absl::StatusOr<std::vector<ProgramSource>> GetParts(const proto::Program& program,
+                                                      compiler::CompileOptions options,
+                                                      const compiler::CompileHooks& hooks);
 
   // Other processes that help compiling.
   void SetProcesses(CompilerProcesses processes);

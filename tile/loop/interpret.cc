@@ -2,17 +2,16 @@
 #include "tile/loop/interpret.h"
 
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "tile/base/float16.h"
 #include "tile/base/match.h"
 #include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
+#include "tile/loop/element.h"
 #include "tile/loop/verify.h"
 
 namespace tartan::loop {
@@ -20,78 +19,6 @@ namespace {
 
 using Value = absl::InlinedVector<Scalar, 1>;  // one scalar per lane
 using Items = std::vector<int>;                // work-items of a group that run a statement
-
-template <class T>
-T ReadAs(const uint8_t* bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof(T));
-  return value;
-}
-
-template <class T>
-void WriteAs(T value, uint8_t* bytes) {
-  std::memcpy(bytes, &value, sizeof(T));
-}
-
-// An element of memory in its computation type.
-Scalar ReadElement(DataType stored, const uint8_t* bytes) {
-  switch (stored) {
-    case DataType::kBool:
-      return {ReadAs<uint8_t>(bytes), 0};
-    case DataType::kInt8:
-      return {ReadAs<int8_t>(bytes), 0};
-    case DataType::kInt16:
-      return {ReadAs<int16_t>(bytes), 0};
-    case DataType::kInt32:
-      return {ReadAs<int32_t>(bytes), 0};
-    case DataType::kInt64:
-      return {ReadAs<int64_t>(bytes), 0};
-    case DataType::kUInt8:
-      return {ReadAs<uint8_t>(bytes), 0};
-    case DataType::kUInt16:
-      return {ReadAs<uint16_t>(bytes), 0};
-    case DataType::kUInt32:
-      return {ReadAs<uint32_t>(bytes), 0};
-    case DataType::kUInt64:
-      return {ReadAs<int64_t>(bytes), 0};
-    case DataType::kFloat16:
-      return {0, HalfToFloat(ReadAs<uint16_t>(bytes))};
-    case DataType::kBFloat16:
-      return {0, BFloat16ToFloat(ReadAs<uint16_t>(bytes))};
-    case DataType::kFloat32:
-      return {0, ReadAs<float>(bytes)};
-    case DataType::kFloat64:
-      return {0, ReadAs<double>(bytes)};
-    case DataType::kInvalid:
-      break;
-  }
-  return {};
-}
-
-void WriteElement(DataType stored, const Scalar& value, uint8_t* bytes) {
-  switch (stored) {
-    case DataType::kFloat16:
-      return WriteAs(FloatToHalf(static_cast<float>(value.real)), bytes);
-    case DataType::kBFloat16:
-      return WriteAs(FloatToBFloat16(static_cast<float>(value.real)), bytes);
-    case DataType::kFloat32:
-      return WriteAs(static_cast<float>(value.real), bytes);
-    case DataType::kFloat64:
-      return WriteAs(value.real, bytes);
-    default:
-      break;
-  }
-  switch (ByteWidth(stored)) {
-    case 1:
-      return WriteAs(static_cast<uint8_t>(value.integer), bytes);
-    case 2:
-      return WriteAs(static_cast<uint16_t>(value.integer), bytes);
-    case 4:
-      return WriteAs(static_cast<uint32_t>(value.integer), bytes);
-    default:
-      return WriteAs(value.integer, bytes);
-  }
-}
 
 struct Memory {
   DataType stored = DataType::kInvalid;

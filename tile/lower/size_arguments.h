@@ -18,7 +18,8 @@ class SizeArguments {
  public:
   explicit SizeArguments(DataType index_type) : index_type_(index_type) {}
 
-  // The argument for a role (as RangeRole gives it), which has the same value whenever it is asked for.
+  // The argument for a role (as RangeRole gives it), which has the same value whenever it is asked
+  // for.
   loop::ExprPtr Get(const std::string& role, int64_t value);
 
   // All of them, in the order in which they were first asked for.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans for kernels whose sizes are arguments: chosen by a kernel's structure (which index its
 // accesses follow with stride 1, which operand is used again along which index), not by its sizes,
-// so that kernels of one structure have one text (lower::LowerOptions::size_arguments). On GPUs each
-// work-item computes one element.
+// so that kernels of one structure have one text (lower::LowerOptions::size_arguments). On GPUs
+// each work-item computes one element.
 #pragma once
 
 #include <vector>

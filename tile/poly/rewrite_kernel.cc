@@ -255,7 +255,8 @@ FlatContraction SplitIndex(const FlatContraction& flat, int index, int64_t size)
   });
   const Index split = flat.indices[index];
   result.indices[index] = {absl::StrCat(split.name, "_block"), (split.range + size - 1) / size};
-  result.indices.insert(result.indices.begin() + lane, {absl::StrCat(split.name, "_lane"), size, /*is_lane=*/true});
+  result.indices.insert(result.indices.begin() + lane,
+                        {absl::StrCat(split.name, "_lane"), size, /*is_lane=*/true});
   ++result.output_index_count;
   if (split.range % size == 0) return result;
   const RangeConstraint within{Affine::Variable(index, size) + Affine::Variable(lane), split.range};

@@ -27,7 +27,4 @@ std::string CompilerProgram();
 absl::Status CompileInProcess(const std::string& program, const std::string& request,
                               const Background::GoOn& go_on);
 
-// The other side: does what a request says. Unimplemented where it is none that is known here.
-absl::Status AnswerCompileRequest(const std::string& request);
-
 }  // namespace tartan::api

@@ -3,8 +3,10 @@
 
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "frontend/api/tiers/compiler_process.h"
 #include "tile/base/out_of_memory.h"
@@ -28,16 +30,27 @@ double CostOf(const evaluator::CompiledProgram& program) {
   return cost;
 }
 
-// In a process of its own where there is one to do it; what it has left to do is done here.
+// In processes of their own where there is one to do it; what they leave to do is done here.
 absl::Status CompileApart(const ExactSource& source, const Background::GoOn& go_on) {
   const Device& device = *source.common->device;
   const std::string program = CompilerProgram();
   if (program.empty() || device.FindCompiled(source.program) != nullptr) return absl::OkStatus();
-  const absl::StatusOr<std::string> request = device.MakeCompileRequest(source.program);
-  if (absl::IsFailedPrecondition(request.status())) return absl::OkStatus();
-  TARTAN_RETURN_IF_ERROR(request.status());
-  const absl::Status compiled = CompileInProcess(program, *request, go_on);
-  return absl::IsUnimplemented(compiled) ? absl::OkStatus() : compiled;
+  const absl::StatusOr<std::vector<std::string>> requests =
+      device.MakeCompileRequests(source.program);
+  if (absl::IsFailedPrecondition(requests.status())) return absl::OkStatus();
+  TARTAN_RETURN_IF_ERROR(requests.status());
+  std::vector<absl::Status> compiled(requests->size());
+  std::vector<std::thread> waiting;  // with this thread's priority
+  for (size_t r = 0; r < requests->size(); ++r) {
+    waiting.emplace_back(
+        [&, r] { compiled[r] = CompileInProcess(program, (*requests)[r], go_on); });
+  }
+  for (std::thread& thread : waiting) thread.join();
+  absl::Status first;
+  for (const absl::Status& status : compiled) {
+    if (!absl::IsUnimplemented(status)) first.Update(status);
+  }
+  return first;
 }
 
 absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, bool apart,

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <string>
 
+#include "frontend/api/tiers/answer_request.h"
 #include "frontend/api/tiers/compiler_process.h"
 #include "frontend/cli/commands/commands.h"
 

@@ -50,8 +50,8 @@ int FilesIn(const std::string& directory) {
 TEST(HostileMachine, TooLittleMemoryEndsWith7) {
   for (const int mb : {60, 150, 230, 255, 280, 330, 360, 390, 420}) {
     SCOPED_TRACE(absl::StrCat(mb, " MB"));
-    const ProgramResult result =
-        Shell(absl::StrCat("ulimit -v ", mb * 1000, "; exec ", RunDigits(), " --no-cache"));
+    const ProgramResult result = Shell(
+        absl::StrCat("ulimit -v ", mb * 1000, "; exec ", RunDigits(), " --no-cache --tier exact"));
     if (mb >= 390 && result.exit_code == 0) {
       EXPECT_THAT(result.out, HasSubstr(" 0.999869 "));
       continue;

@@ -58,8 +58,8 @@ TEST(Program, ReadsTheSeven) {
 }
 
 TEST(Program, RunReportsJson) {
-  const auto result =
-      RunTartan({"--format", "json", "run", Digits(), "--input", Seven(), "--topk", "2"});
+  const auto result = RunTartan(
+      {"--format", "json", "--tier", "exact", "run", Digits(), "--input", Seven(), "--topk", "2"});
   const auto report = ParseJson<proto::RunReport>(result);
   ExpectFields(result, {"outputs", "name", "type", "shape", "compile_ms", "latency_ms", "kernels",
                         "cache", "hits", "misses", "device"});
@@ -146,8 +146,8 @@ TEST(Program, BenchTimesEveryKernel) {
 }
 
 TEST(Program, ASecondProcessCompilesNothing) {
-  const std::vector<std::string> arguments = {"run",   Digits(),   "--input",
-                                              Seven(), "--format", "json"};
+  const std::vector<std::string> arguments = {"run",      Digits(), "--input", Seven(),
+                                              "--format", "json",   "--tier",  "exact"};
   RunTartan(arguments);
   const auto report = ParseJson<proto::RunReport>(RunTartan(arguments));
   EXPECT_EQ(report.cache().misses(), 0);
@@ -157,7 +157,7 @@ TEST(Program, ASecondProcessCompilesNothing) {
 TEST(Program, CacheReportsJsonAndClears) {
   const ProgramOptions own{
       {"TARTAN_CACHE_DIR=" + ::testing::TempDir() + "program_test_cache"}, "", false, 0, ""};
-  RunTartan({"run", Digits(), "--input", Seven()}, own);
+  RunTartan({"run", Digits(), "--input", Seven(), "--tier", "exact"}, own);
   const auto full = RunTartan({"cache", "--format", "json"}, own);
   ExpectFields(full, {"entries", "bytes", "limit_bytes"});
   EXPECT_GT(ParseJson<proto::CacheReport>(full).entries(), 0);
@@ -243,7 +243,7 @@ TEST(Program, VerifyNamesTheFirstNodeThatDeparts) {
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
   // No tolerance at all: a device's exponential function is not exact to the last bit.
   const ProgramResult result =
-      RunTartan({"verify", folder, "--rtol", "0", "--atol", "0", "--bisect"});
+      RunTartan({"--tier", "ready", "verify", folder, "--rtol", "0", "--atol", "0", "--bisect"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("departs from the naive evaluator is -> y (Exp)"));
 }

@@ -107,7 +107,7 @@ TEST_F(Usage, AWordAfterACommandIsNoCommand) {
 TEST_F(Usage, PruningByNoNumberLeavesTheCacheAlone) {
   ProgramOptions own;
   own.environment = {"TARTAN_CACHE_DIR=" + Path("cache")};
-  ASSERT_EQ(RunTartan({"run", Digits(), "--random"}, own).exit_code, 0);
+  ASSERT_EQ(RunTartan({"run", Digits(), "--random", "--tier", "exact"}, own).exit_code, 0);
   const std::string before = RunTartan({"cache", "--format", "json"}, own).out;
   EXPECT_EQ(RunTartan({"cache", "prune", "--limit", "nan"}, own).exit_code, 2);
   EXPECT_EQ(RunTartan({"cache", "--format", "json"}, own).out, before);
@@ -285,7 +285,7 @@ TEST_F(Usage, TheFirstAnswerIsTimedAsAClockOnTheWallDoes) {
                                             report.setup_ms() + report.first_ms());
     // Only the second run and the beginning and end of the process are not in it.
     if (is_cold) {
-      EXPECT_GE(report.first_answer_ms(), 0.7 * wall_ms);
+      EXPECT_GE(report.first_answer_ms(), 0.5 * wall_ms);
     }
   }
 }

@@ -100,6 +100,33 @@ TEST(StoredProgram, KeepsTheSizesOfLaunches) {
   }
 }
 
+TEST(KernelLibrary, FindsTheKernelsOfAnEarlierProcessForAnotherShape) {
+  Shelf shelf;
+  compiler::CompileOptions ready;
+  ready.tier = compiler::Tier::kReady;
+  for (int64_t rows : {12, 31}) {
+    const TestProgram program = {
+        "Product",
+        "function (A[M, K], B[K, N]) -> (C) { C[m, n : M, N] = +(A[m, k] * B[k, n]); }",
+        {{DataType::kFloat32, {rows, 40}}, {DataType::kFloat32, {40, 48}}}};
+    ProgramCache process(TestDevice(), opencl::DialectOf);
+    process.SetStore(shelf.Store());
+    CompilerProcesses processes;
+    processes.is_compiled = [](const hal::ExecutableSource&) { return true; };
+    process.SetProcesses(processes);
+    const auto compiled = process.Get(ToProto(program), ready);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    EXPECT_EQ((*compiled)->executables().empty(), rows == 31);
+    const auto loaded = LoadedProgram::Load(*compiled, {});
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    const std::vector<HostTensor> inputs = RandomInputs(program, 3);
+    const auto outputs = (*loaded)->Run(inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
+    EXPECT_EQ(FirstDifference(outputs->front(), expected->front(), 2e-5), "");
+  }
+}
+
 TEST(StoredProgram, KeepsEveryStepAndBuffer) {
   const auto made = TestProgramCache().Get(ToProto(ManySteps()));
   ASSERT_TRUE(made.ok()) << made.status();

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The objects of a build that took longest: slowest_objects.sh [BUILD [COUNT]]
+#
+# Reads what Ninja notes of its last builds; seconds on the clock, with as many jobs as there were.
+set -euo pipefail
+log=${1:-build}/.ninja_log
+count=${2:-10}
+[ -f "$log" ] || { echo "slowest_objects.sh: there is no $log" >&2; exit 1; }
+awk -F'\t' '!/^#/ && $4 ~ /\.o$/ { t[$4] = ($2 - $1) / 1000 }
+  END { for (o in t) printf "%8.1f s  %s\n", t[o], o }' "$log" | sort -rn | head -n "$count"

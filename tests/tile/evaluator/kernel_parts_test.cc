@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that are built in parts.
+#include "tile/evaluator/kernel_parts.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "backend_opencl/dialect/opencl_dialect.h"
+#include "tests/tile/evaluator/device.h"
+#include "tile/evaluator/loaded_program.h"
+#include "tile/evaluator/program_cache.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan::evaluator {
+namespace {
+
+// A dozen kernels, none of which joins another.
+TestProgram ManyKernels() {
+  std::string code = "function (A[M, N]) -> (";
+  std::string body;
+  for (int i = 0; i < 12; ++i) {
+    code += std::string(i == 0 ? "" : ", ") + "S" + std::to_string(i);
+    body += " S" + std::to_string(i) + "[m, 0 : M, 1] = +(A[m, n + " + std::to_string(i) + "]);";
+  }
+  return {"ManyKernels", code + ") {" + body + " }", {{DataType::kFloat32, {9, 20}}}};
+}
+
+// Other processes that are none: they note what they are to do.
+struct Notes {
+  std::vector<ProgramSource> started;
+  int waited = 0;
+
+  CompilerProcesses Processes(int count) {
+    CompilerProcesses processes;
+    processes.count = count;
+    processes.is_compiled = [](const hal::ExecutableSource&) { return false; };
+    processes.start = [this](const ProgramSource& part) {
+      started.push_back(part);
+      return [this] { ++waited; };
+    };
+    return processes;
+  }
+};
+
+void Check(ProgramCache& cache) {
+  const TestProgram program = ManyKernels();
+  const auto compiled = cache.Get(ToProto(program));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const auto loaded = LoadedProgram::Load(*compiled, {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const std::vector<HostTensor> inputs = RandomInputs(program, 3);
+  const auto outputs = (*loaded)->Run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (size_t o = 0; o < expected->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*outputs)[o], (*expected)[o], 2e-5), "") << "output " << o;
+  }
+}
+
+TEST(KernelParts, ComputeTheSameWhateverOtherProcessesDo) {
+  for (int count : {1, 2, 3, 8}) {
+    Notes notes;
+    ProgramCache cache(TestDevice(), opencl::DialectOf);
+    cache.SetProcesses(notes.Processes(count));
+    Check(cache);
+    EXPECT_EQ(notes.waited, static_cast<int>(notes.started.size()));
+  }
+}
+
+TEST(KernelParts, HoldEveryKernelOnceWithItsLaunches) {
+  const auto whole = TestProgramCache().Get(ToProto(ManyKernels()));
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  const size_t kernels = (*whole)->list().kernels.size();
+  if (kernels < 8) GTEST_SKIP() << "this device has " << kernels << " kernels for them";
+  Notes notes;
+  ProgramCache cache(TestDevice(), opencl::DialectOf);
+  cache.SetProcesses(notes.Processes(2));
+  const auto compiled = cache.Get(ToProto(ManyKernels()));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_TRUE((*compiled)->executables().size() == 2);
+  ASSERT_EQ(notes.started.size(), 1u);
+  const ProgramSource& part = notes.started.front();
+  EXPECT_EQ(part.list.kernels.size(), part.source.kernels.size());
+  EXPECT_EQ(part.list.steps.size(), part.source.kernels.size());
+  std::set<std::string> names;
+  for (const hal::KernelSource& kernel : part.source.kernels) names.insert(kernel.name);
+  for (const hal::ExecutablePtr& executable : (*compiled)->executables()) {
+    for (const hal::EntryPoint& entry : executable->entry_points()) names.insert(entry.name);
+  }
+  EXPECT_EQ(names.size(), kernels);
+  // What is sent to another process is a program of its own.
+  EXPECT_TRUE(ParseProgram(SerializeProgram(part)).has_value());
+}
+
+TEST(KernelParts, StartNoProcessForFewKernels) {
+  Notes notes;
+  ProgramCache cache(TestDevice(), opencl::DialectOf);
+  cache.SetProcesses(notes.Processes(8));
+  const TestProgram relu = {
+      "Relu", "function (A) -> (O) { O = relu(A); }", {{DataType::kFloat32, {5}}}};
+  ASSERT_TRUE(cache.Get(ToProto(relu)).ok());
+  EXPECT_TRUE(notes.started.empty());
+}
+
+}  // namespace
+}  // namespace tartan::evaluator

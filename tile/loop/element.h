@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements of memory as scalars. Internal to this folder.
+#pragma once
+
+#include <cstdint>
+
+#include "tile/base/data_type.h"
+#include "tile/base/scalar_value.h"
+
+namespace tartan::loop {
+
+// An element of memory in its computation type.
+Scalar ReadElement(DataType stored, const uint8_t* bytes);
+
+// The scalar, which is of the computation type, converted to what is stored.
+void WriteElement(DataType stored, const Scalar& value, uint8_t* bytes);
+
+}  // namespace tartan::loop
