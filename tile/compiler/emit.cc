@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tile/base/digest.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
@@ -16,11 +18,22 @@
 #include "tile/lower/rows/row_group_kernel.h"
 #include "tile/lower/rows/row_kernel.h"
 #include "tile/lower/special/lower_special.h"
+#include "tile/poly/form_key.h"
 
 namespace tartan::compiler {
 namespace {
 
 using ir::ValueId;
+
+// What lowering takes from a plan without a block.
+std::string KeyOf(const plan::CpuPlan& plan) {
+  const auto& [task, unroll, order, reduction_order, vector_index, lanes, masks_lanes, block,
+               threads] = plan;
+  return absl::StrCat(absl::StrJoin(task, ","), "|", absl::StrJoin(unroll, ","), "|",
+                      absl::StrJoin(order, ","), "|", absl::StrJoin(reduction_order, ","), "|",
+                      vector_index, ",", lanes, ",", masks_lanes, ",", block.has_value(), ",",
+                      threads);
+}
 
 class Emitter {
  public:
@@ -139,9 +152,29 @@ class Emitter {
                            : absl::StrCat("packed ", NameOf(launch.packed));
     step.flops = launch.flops;
     step.bytes = launch.bytes;
-    return AddLaunch(scheduled.is_setup,
-                     lower::LowerKernel(flat, planned.plan, KernelName(flat.name), lower_options_),
-                     std::move(step));
+    // Layers that are alike are lowered once. Names of exact kernels tell layers apart.
+    const auto* tasks = std::get_if<plan::CpuPlan>(&planned.plan);
+    const bool is_remembered = options_.tier == Tier::kReady && tasks != nullptr && !hooks_.dump;
+    std::string form;
+    if (is_remembered) {
+      form = absl::StrCat(poly::FormKey(flat), KeyOf(*tasks));
+      if (const auto found = lowered_.find(form); found != lowered_.end()) {
+        step.kernel = found->second.kernel;
+        step.sizes = found->second.sizes;
+        step.global_size = found->second.global_size;
+        AddStep(scheduled.is_setup, std::move(step));
+        return absl::OkStatus();
+      }
+    }
+    TARTAN_RETURN_IF_ERROR(
+        AddLaunch(scheduled.is_setup,
+                  lower::LowerKernel(flat, planned.plan, KernelName(flat.name), lower_options_),
+                  std::move(step)));
+    if (is_remembered) {
+      const std::vector<Step>& steps = scheduled.is_setup ? list_.setup : list_.steps;
+      lowered_.emplace(std::move(form), std::get<LaunchStep>(steps.back()));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status EmitChain(const ScheduledStep& scheduled, const PlannedChain& planned) {
@@ -206,8 +239,9 @@ class Emitter {
   lower::LowerOptions lower_options_;
   KernelList list_;
   std::map<ValueId, int> buffers_;
-  ValueId first_without_buffer_;        // of the schedule's added values
-  std::map<std::string, int> numbers_;  // of kernels, by their text
+  ValueId first_without_buffer_;                         // of the schedule's added values
+  std::map<std::string, int> numbers_;                   // of kernels, by their text
+  std::unordered_map<std::string, LaunchStep> lowered_;  // by form and plan
 };
 
 }  // namespace
