@@ -114,16 +114,7 @@ TEST_P(EvaluatorTest, EqualsTheNaiveEvaluatorOnTheDeviceWhereSizesAreArguments) 
   ready.tier = compiler::Tier::kReady;
   const auto compiled = TestProgramCache().Get(ToProto(GetParam()), ready);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  const auto loaded = LoadedProgram::Load(*compiled, {});
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 9);
-  const auto outputs = (*loaded)->Run(inputs);
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  const auto expected = ir::EvaluateNaively(BindTestProgram(GetParam()), inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
-  for (size_t o = 0; o < expected->size(); ++o) {
-    EXPECT_EQ(FirstDifference((*outputs)[o], (*expected)[o], half ? 1e-2 : 2e-5), "") << o;
-  }
+  ExpectNaiveResults(*compiled, GetParam(), RandomInputs(GetParam(), 9), half ? 1e-2 : 2e-5);
 }
 
 TEST(KernelLibrary, BuildsNothingForAShapeWhoseKernelsAreKnown) {
@@ -141,13 +132,7 @@ TEST(KernelLibrary, BuildsNothingForAShapeWhoseKernelsAreKnown) {
     const auto compiled = cache.Get(ToProto(program), ready);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     EXPECT_EQ((*compiled)->executables().empty(), m != 12);
-    const auto loaded = LoadedProgram::Load(*compiled, {});
-    ASSERT_TRUE(loaded.ok()) << loaded.status();
-    const std::vector<HostTensor> inputs = RandomInputs(program, 2);
-    const auto outputs = (*loaded)->Run(inputs);
-    ASSERT_TRUE(outputs.ok()) << outputs.status();
-    const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
-    EXPECT_EQ(FirstDifference(outputs->front(), expected->front(), 2e-5), "");
+    ExpectNaiveResults(*compiled, program, RandomInputs(program, 2), 2e-5);
   }
 }
 

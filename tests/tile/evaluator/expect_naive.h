@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "tests/tile/evaluator/device.h"
@@ -12,16 +13,14 @@
 
 namespace tartan::evaluator {
 
-// Runs a program `runs` times; every output is the naive evaluator's within `tolerance`
-// (FirstDifference).
-inline void ExpectNaiveResults(const TestProgram& program, const std::vector<HostTensor>& inputs,
+// Runs what a program was compiled to `runs` times; every output is the naive evaluator's within
+// `tolerance` (FirstDifference).
+inline void ExpectNaiveResults(const std::shared_ptr<const CompiledProgram>& compiled,
+                               const TestProgram& program, const std::vector<HostTensor>& inputs,
                                double tolerance, int runs = 1) {
-  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
   const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
-  const auto compiled = TestProgramCache().Get(ToProto(program));
-  ASSERT_TRUE(compiled.ok()) << compiled.status();
-  const auto loaded = LoadedProgram::Load(*compiled, {});
+  const auto loaded = LoadedProgram::Load(compiled, {});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   for (int run = 0; run < runs; ++run) {
     const auto actual = (*loaded)->Run(inputs);
@@ -30,6 +29,15 @@ inline void ExpectNaiveResults(const TestProgram& program, const std::vector<Hos
       EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], tolerance), "") << "output " << o;
     }
   }
+}
+
+// The same of a program that is compiled for the test device.
+inline void ExpectNaiveResults(const TestProgram& program, const std::vector<HostTensor>& inputs,
+                               double tolerance, int runs = 1) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const auto compiled = TestProgramCache().Get(ToProto(program));
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  ExpectNaiveResults(*compiled, program, inputs, tolerance, runs);
 }
 
 // The same on random inputs.

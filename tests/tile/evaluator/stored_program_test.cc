@@ -9,10 +9,10 @@
 #include "backend_opencl/dialect/opencl_dialect.h"
 #include "proto/program.pb.h"
 #include "tests/tile/evaluator/device.h"
+#include "tests/tile/evaluator/expect_naive.h"
 #include "tile/evaluator/build_identity.h"
 #include "tile/evaluator/loaded_program.h"
 #include "tile/evaluator/program_cache.h"
-#include "tile/ir/naive_evaluator.h"
 
 namespace tartan::evaluator {
 namespace {
@@ -89,14 +89,7 @@ TEST(StoredProgram, KeepsTheSizesOfLaunches) {
     const auto compiled = cache.Get(ToProto(program), ready);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     EXPECT_EQ(shelf.found, process);
-    const auto loaded = LoadedProgram::Load(*compiled, {});
-    ASSERT_TRUE(loaded.ok()) << loaded.status();
-    const auto outputs = (*loaded)->Run(inputs);
-    ASSERT_TRUE(outputs.ok()) << outputs.status();
-    const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
-    for (size_t o = 0; o < expected->size(); ++o) {
-      EXPECT_EQ(FirstDifference((*outputs)[o], (*expected)[o], 2e-5), "") << "output " << o;
-    }
+    ExpectNaiveResults(*compiled, program, inputs, 2e-5);
   }
 }
 
@@ -117,13 +110,7 @@ TEST(KernelLibrary, FindsTheKernelsOfAnEarlierProcessForAnotherShape) {
     const auto compiled = process.Get(ToProto(program), ready);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     EXPECT_EQ((*compiled)->executables().empty(), rows == 31);
-    const auto loaded = LoadedProgram::Load(*compiled, {});
-    ASSERT_TRUE(loaded.ok()) << loaded.status();
-    const std::vector<HostTensor> inputs = RandomInputs(program, 3);
-    const auto outputs = (*loaded)->Run(inputs);
-    ASSERT_TRUE(outputs.ok()) << outputs.status();
-    const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
-    EXPECT_EQ(FirstDifference(outputs->front(), expected->front(), 2e-5), "");
+    ExpectNaiveResults(*compiled, program, RandomInputs(program, 3), 2e-5);
   }
 }
 
