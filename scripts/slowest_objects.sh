@@ -8,4 +8,4 @@ log=${1:-build}/.ninja_log
 count=${2:-10}
 [ -f "$log" ] || { echo "slowest_objects.sh: there is no $log" >&2; exit 1; }
 awk -F'\t' '!/^#/ && $4 ~ /\.o$/ { t[$4] = ($2 - $1) / 1000 }
-  END { for (o in t) printf "%8.1f s  %s\n", t[o], o }' "$log" | sort -rn | head -n "$count"
+  END { for (o in t) printf "%8.1f s  %s\n", t[o], o }' "$log" | sort -rn | sed -n "1,${count}p"
