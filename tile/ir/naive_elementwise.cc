@@ -89,6 +89,16 @@ void Select(const Operands3& operands, NaiveTensor& result) {
 
 }  // namespace
 
+NaiveTensor EvaluateConstant(const Constant& constant, const TensorShape& shape) {
+  NaiveTensor result(shape);
+  if (result.is_real()) {
+    result.reals[0] = constant.AsDouble();
+  } else {
+    result.integers[0] = std::get<int64_t>(constant.value);
+  }
+  return result;
+}
+
 NaiveTensor EvaluateElementwise(const Program& program, ValueId value,
                                 absl::Span<const NaiveTensor> values) {
   const TensorShape& shape = program.values[value].shape;

@@ -8,6 +8,9 @@
 
 namespace tartan::ir {
 
+// A constant's value.
+NaiveTensor EvaluateConstant(const Constant& constant, const TensorShape& shape);
+
 // `values` are those of the program up to `value`, an elementwise operation.
 NaiveTensor EvaluateElementwise(const Program& program, ValueId value,
                                 absl::Span<const NaiveTensor> values);

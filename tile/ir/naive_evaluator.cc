@@ -14,16 +14,6 @@
 namespace tartan::ir {
 namespace {
 
-NaiveTensor EvaluateConstant(const Constant& constant, const TensorShape& shape) {
-  NaiveTensor result(shape);
-  if (result.is_real()) {
-    result.reals[0] = constant.AsDouble();
-  } else {
-    result.integers[0] = std::get<int64_t>(constant.value);
-  }
-  return result;
-}
-
 class Evaluator {
  public:
   Evaluator(const Program& program, const NaiveOptions& options)

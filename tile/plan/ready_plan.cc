@@ -2,7 +2,6 @@
 #include "tile/plan/ready_plan.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -121,8 +120,7 @@ class ReadyPlanner {
     if (Range(v) % block != 0 && (ReadsAtComputed() || block >= Range(v))) return std::nullopt;
     poly::PackedKernel packed = poly::PackRead(flat_, unclean, v, block);
     const int tensor = flat_.accesses[unclean].tensor;
-    std::vector<bool> is_constant = is_constant_;
-    PlannedKernel planned = ReadyPlanner(packed.kernel, settings_, is_constant).Run();
+    PlannedKernel planned = ReadyPlanner(packed.kernel, settings_, is_constant_).Run();
     planned.packed.push_back(
         {tensor, flat_.tensors[tensor].value, std::move(packed.copy), unclean, v, block});
     return planned;

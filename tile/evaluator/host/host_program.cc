@@ -10,6 +10,7 @@
 #include "tile/evaluator/host/convert.h"
 #include "tile/evaluator/host/elementwise.h"
 #include "tile/graph/constants.h"
+#include "tile/ir/naive_elementwise.h"
 #include "tile/ir/naive_special.h"
 #include "tile/poly/analysis/analyze_program.h"
 
@@ -18,16 +19,6 @@ namespace {
 
 using ir::NaiveTensor;
 using ir::ValueId;
-
-NaiveTensor ValueOf(const ir::Constant& constant, const TensorShape& shape) {
-  NaiveTensor result(shape);
-  if (result.is_real()) {
-    result.reals[0] = constant.AsDouble();
-  } else {
-    result.integers[0] = std::get<int64_t>(constant.value);
-  }
-  return result;
-}
 
 bool IsConstantInput(const ir::Program& program, ValueId id) {
   return std::get<ir::Input>(program.values[id].op).is_constant;
@@ -140,7 +131,7 @@ NaiveTensor HostProgram::Evaluate(ValueId id, const Values& values) const {
   for (const ValueId operand : ir::Operands(value.op)) operands.push_back(values[operand].get());
   return Match(
       value.op, [](const ir::Input&) { return NaiveTensor(); },
-      [&](const ir::Constant& x) { return ValueOf(x, value.shape); },
+      [&](const ir::Constant& x) { return ir::EvaluateConstant(x, value.shape); },
       [&](const ir::Elementwise&) { return EvaluateOnHost(program_, id, operands); },
       [&](const ir::Contraction& x) {
         const NaiveTensor* otherwise = nullptr;
