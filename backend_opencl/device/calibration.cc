@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 // Samples are short, so that on a busy machine some of them are not interrupted; each measurement
 // ends by then.
-constexpr double kMostSeconds = 0.2;
+constexpr double kMostSeconds = 0.1;
 constexpr double kSampleMs = 2;
 constexpr int kSamples = 50;
 

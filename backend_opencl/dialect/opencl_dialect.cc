@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "backend_opencl/dialect/opencl_expressions.h"
 #include "backend_opencl/dialect/opencl_helpers.h"
+#include "backend_opencl/dialect/opencl_memory.h"
 #include "backend_opencl/dialect/opencl_operations.h"
 #include "backend_opencl/dialect/opencl_types.h"
 
@@ -20,110 +21,6 @@ using codegen::Parenthesized;
 using codegen::Place;
 using codegen::Precedence;
 using loop::Type;
-
-absl::string_view SpaceName(MemorySpace space) {
-  switch (space) {
-    case MemorySpace::kGlobal:
-      return "__global ";
-    case MemorySpace::kLocal:
-      return "__local ";
-    case MemorySpace::kPrivate:
-      return "";
-  }
-  return "";
-}
-
-// 16-bit float arrays of our own are declared as ushort: half needs an extension there.
-std::string StoredTypeName(const Type& type, MemorySpace space) {
-  if (type.element == DataType::kFloat16 && space != MemorySpace::kGlobal) return "ushort";
-  if (type.lanes > 1) return TypeName(type);
-  return MemoryTypeName(type.element);
-}
-
-// An array of 16-bit floats as one of "half" or "ushort".
-std::string PointerTo(absl::string_view type, const Place& place, absl::string_view qualifier) {
-  if (StoredTypeName(Type{place.stored, 1}, place.space) == type) return place.buffer;
-  return absl::StrCat("(", qualifier, SpaceName(place.space), type, "*)", place.buffer);
-}
-
-// buffer + index, or the buffer itself.
-std::string Address(const std::string& buffer, const Code& index) {
-  if (index.literal == 0) return buffer;
-  return absl::StrCat(buffer, " + ", Parenthesized(index, Precedence::kMultiplicative));
-}
-
-Code Element(const Place& place) {
-  return Code{absl::StrCat(place.buffer, "[", place.index.text, "]")};
-}
-
-// The elements as one vector of the memory's type.
-Code AlignedVector(const Place& place, int lanes, absl::string_view qualifier) {
-  const std::string type = TypeName(Type{ComputeType(place.stored), lanes});
-  return Code{absl::StrCat("*(", qualifier, SpaceName(place.space), type, "*)(",
-                           Address(place.buffer, place.index), ")"),
-              Precedence::kUnary};
-}
-
-// 16-bit floats have functions of their own.
-bool IsAlignedVector(const Place& place, int lanes) {
-  return place.is_aligned && lanes > 1 && lanes != 3 && place.lanes == 1 &&
-         place.stored == ComputeType(place.stored);
-}
-
-// The element or elements in the type in which the stored type is computed.
-Code LoadRaw(const Place& place, int lanes) {
-  if (place.lanes > 1) return Element(place);
-  if (IsAlignedVector(place, lanes)) return AlignedVector(place, lanes, "const ");
-  const std::string count = lanes == 1 ? "" : absl::StrCat(lanes);
-  if (place.stored == DataType::kFloat16) {
-    if (lanes == 1) {
-      return Code{absl::StrCat("vload_half(", place.index.text, ", ",
-                               PointerTo("half", place, "const "), ")")};
-    }
-    const std::string pointer = PointerTo("ushort", place, "const ");
-    return Call(absl::StrCat("tt_from_half_ushort", lanes),
-                {Code{absl::StrCat("vload", lanes, "(0, ", Address(pointer, place.index), ")")}});
-  }
-  Code loaded = Element(place);
-  if (lanes > 1) {
-    loaded = Code{absl::StrCat("vload", lanes, "(0, ", Address(place.buffer, place.index), ")")};
-  }
-  if (place.stored != DataType::kBFloat16) return loaded;
-  return Call(absl::StrCat("tt_from_bfloat16_ushort", count), {loaded});
-}
-
-Code LoadValue(const Place& place, const Type& type) {
-  const Type raw{ComputeType(place.stored), type.lanes};
-  return ConvertValue(LoadRaw(place, type.lanes), raw, type);
-}
-
-std::string StoreValue(const Place& place, const Type& type, const Code& value) {
-  const Type raw{ComputeType(place.stored), type.lanes};
-  Code converted = ConvertValue(value, type, raw);
-  if (place.lanes > 1) return absl::StrCat(Element(place).text, " = ", converted.text);
-  if (IsAlignedVector(place, type.lanes)) {
-    if (place.is_streamed && place.space == MemorySpace::kGlobal) {
-      const std::string vector = TypeName(raw);
-      return absl::StrCat("tt_stream_", vector, "((__global ", vector, "*)(",
-                          Address(place.buffer, place.index), "), ", converted.text, ")");
-    }
-    return absl::StrCat(AlignedVector(place, type.lanes, "").text, " = ", converted.text);
-  }
-  if (place.stored == DataType::kFloat16) {
-    if (type.lanes == 1) {
-      return absl::StrCat("vstore_half_rte(", converted.text, ", ", place.index.text, ", ",
-                          PointerTo("half", place, ""), ")");
-    }
-    return absl::StrCat("vstore", type.lanes, "(tt_to_half_float", type.lanes, "(", converted.text,
-                        "), 0, ", Address(PointerTo("ushort", place, ""), place.index), ")");
-  }
-  if (place.stored == DataType::kBFloat16) {
-    converted = Call(absl::StrCat("tt_to_bfloat16_", TypeName(raw)), {converted});
-  }
-  if (type.lanes == 1) return absl::StrCat(Element(place).text, " = ", converted.text);
-  return absl::StrCat("vstore", type.lanes, "(", converted.text, ", 0, ",
-                      Address(place.buffer, place.index), ")");
-}
 
 std::string Prefetch(const Place& place) {
   return absl::StrCat("tt_prefetch(", Address(place.buffer, place.index), ")");
@@ -195,8 +92,13 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.stored_type_name = StoredTypeName;
   dialect.work_index = WorkIndexCall;
   dialect.apply = Apply;
-  dialect.load = LoadValue;
-  dialect.store = StoreValue;
+  const bool by_functions = options.is_cpu;
+  dialect.load = [=](const Place& place, const Type& type) {
+    return LoadValue(place, type, by_functions);
+  };
+  dialect.store = [=](const Place& place, const Type& type, const Code& value) {
+    return StoreValue(place, type, value, by_functions);
+  };
   dialect.atomic_update = AtomicUpdate;
   dialect.prefetch = Prefetch;
   dialect.float_literal = FloatLiteral;
@@ -215,7 +117,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
 }
 
 codegen::Dialect DialectOf(const HardwareSettings& settings) {
-  return OpenClDialect({.has_fma = settings.has_fma});
+  return OpenClDialect({.has_fma = settings.has_fma, .is_cpu = settings.threads == 1});
 }
 
 }  // namespace tartan::opencl

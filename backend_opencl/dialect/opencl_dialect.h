@@ -11,6 +11,8 @@ struct OpenClDialectOptions {
   // The device multiplies and adds in one instruction. Where it does not, fma() is a slow function
   // and MultiplyAdd is printed as a product and a sum.
   bool has_fma = true;
+  // For how vectors are moved.
+  bool is_cpu = true;
 };
 
 codegen::Dialect OpenClDialect(const OpenClDialectOptions& options = {});

@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "backend_opencl/dialect/dot_functions.h"
+#include "backend_opencl/dialect/opencl_memory.h"
 #include "backend_opencl/dialect/opencl_types.h"
 #include "backend_opencl/dialect/vector_functions.h"
 
@@ -371,6 +372,7 @@ std::string Definition(absl::string_view identifier) {
   if (!absl::ConsumePrefix(&name, "tt_")) return "";
   if (name == "prefetch") return std::string(kPrefetch);
   if (absl::StartsWith(name, "atomic_")) return AtomicHelper(identifier);
+  if (std::string text = MemoryHelper(name); !text.empty()) return text;
   if (absl::ConsumePrefix(&name, "saturate_")) return SaturateHelper(name);
   if (absl::ConsumePrefix(&name, "from_half_")) {
     return NarrowFloatHelper(kFromHalf, TypeFromName(name).lanes);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -68,6 +69,8 @@ absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
 
 // As many as there are processors, and no more than are busy with a model's kernels.
 constexpr unsigned kMostProcesses = 8;
+// Loading a compiler takes all of a processor, and small programs need few.
+constexpr int kMostPrepared = 4;
 
 std::string RequestFor(const hal::DeviceInfo& info, const hal::ExecutableSource& source,
                        std::string program) {
@@ -82,6 +85,20 @@ std::string RequestFor(const hal::DeviceInfo& info, const hal::ExecutableSource&
   return request.SerializeAsString();
 }
 
+// Processes that load their compilers while this one does.
+struct PreparedProcesses {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<CompilerProcess>> processes;  // guarded by mutex
+
+  std::unique_ptr<CompilerProcess> Take() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (processes.empty()) return nullptr;
+    std::unique_ptr<CompilerProcess> taken = std::move(processes.back());
+    processes.pop_back();
+    return taken;
+  }
+};
+
 // `program` is that of CompilerProgram, and may be empty.
 evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
                                           const std::string& program) {
@@ -93,12 +110,33 @@ evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
     return opencl::IsCompiledOnDisk(device->shared_from_this(), source);
   };
   if (program.empty()) return processes;
-  processes.start = [info = device->info(),
-                     program](const evaluator::ProgramSource& part) -> std::function<void()> {
+  const auto prepared = std::make_shared<std::weak_ptr<PreparedProcesses>>();
+  const auto mutex = std::make_shared<std::mutex>();  // guards what `prepared` points to
+  processes.prepare = [=, info = device->info()]() -> std::shared_ptr<void> {
+    auto made = std::make_shared<PreparedProcesses>();
+    for (int p = 1; p < std::min(processes.count, kMostPrepared); ++p) {
+      if (auto process = CompilerProcess::Start(program, info.index)) {
+        made->processes.push_back(std::move(process));
+      }
+    }
+    std::lock_guard<std::mutex> lock(*mutex);
+    *prepared = made;
+    return made;
+  };
+  processes.start =
+      [=, info = device->info()](const evaluator::ProgramSource& part) -> std::function<void()> {
     const std::string request = RequestFor(info, part.source, evaluator::SerializeProgram(part));
-    auto thread = std::make_shared<std::thread>([program, request] {
+    std::shared_ptr<CompilerProcess> process;
+    {
+      std::lock_guard<std::mutex> lock(*mutex);
+      if (const auto all = prepared->lock()) process = all->Take();
+    }
+    auto thread = std::make_shared<std::thread>([=] {
+      const auto go_on = [] { return true; };
       // Where it fails, the driver of this process is asked.
-      CompileInProcess(program, request, [] { return true; }).IgnoreError();
+      (process ? process->Compile(request, go_on)
+               : CompileInProcess(program, info.index, request, go_on))
+          .IgnoreError();
     });
     return [thread] { thread->join(); };
   };

@@ -11,6 +11,9 @@
 namespace tartan::evaluator {
 namespace {
 
+// What any kernel takes a driver, in characters of text.
+constexpr size_t kStart = 3500;
+
 // Of each part the kernels' positions, ascending. Depends on the texts alone, so that every process
 // finds the same parts.
 std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source,
@@ -19,7 +22,7 @@ std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source,
   const auto count = static_cast<size_t>(std::clamp(enough, 1, std::max(processes.count, 1)));
   std::vector<int> order(source.kernels.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto length = [&](int k) { return source.kernels[k].source.size(); };
+  const auto length = [&](int k) { return kStart + source.kernels[k].source.size(); };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return length(a) > length(b); });
   std::vector<std::vector<int>> parts(count);
   std::vector<size_t> lengths(count, 0);

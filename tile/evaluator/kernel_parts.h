@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct CompilerProcesses {
   int least_kernels = 4;
   // Builds all kernels of a program here, as far as compiling them when they first run.
   std::function<absl::StatusOr<hal::ExecutablePtr>(const ProgramSource& part)> compile_here;
+  // Has others load their compilers ahead of the first `start`, for as long as what is returned is
+  // kept. Null where they cannot.
+  std::function<std::shared_ptr<void>()> prepare;
   // Begins to compile a program (its bytes are those of SerializeProgram) in another process, and
   // returns what waits until it is done, however that ended.
   std::function<std::function<void()>(const ProgramSource& part)> start;

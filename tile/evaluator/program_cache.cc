@@ -43,6 +43,11 @@ std::string StoreKey(const codegen::Dialect& dialect, const std::string& key) {
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
     const proto::Program& program, compiler::CompileOptions options,
     const compiler::CompileHooks& hooks) {
+  const CompilerProcesses processes = Processes(hooks);
+  // Where the compiler is asked what it is, others may as well begin.
+  std::shared_ptr<void> prepared;
+  if (processes.prepare && !device_->Knows(hal::Knowledge::kCompiler))
+    prepared = processes.prepare();
   TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(KnowledgeFor(options)));
   const codegen::Dialect dialect = dialect_(options.settings);
   if (hooks.planner) return CompiledProgram::Create(program, device_, dialect, options, hooks);
@@ -51,7 +56,6 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> ProgramCache::Get(
   std::lock_guard<std::mutex> lock(entry->compiling);
   if (entry->program != nullptr) return entry->program;
   BuildMeans means;
-  const CompilerProcesses processes = Processes(hooks);
   if (options.tier == compiler::Tier::kReady) {
     means.library = &library_;
     means.disk = {StoreFor(hooks), StoreKey(dialect, ""), processes.is_compiled};

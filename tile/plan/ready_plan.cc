@@ -253,25 +253,31 @@ class ReadyPlanner {
                      [&](int a, int b) { return place(a) < place(b); });
   }
 
-  // Tasks are arguments: as many as keep the compute units busy, of the outer loops first.
+  // A tile to a work-item (lower/cpu/sized_kernel.h), but for elementwise work: of that the
+  // innermost index has tasks enough to keep the compute units busy.
   CpuPlan WithTasks(CpuPlan plan) const {
-    const int64_t points = std::max<int64_t>(flat_.point_count(), 1);
-    const int64_t most = kItemsOfUnit * std::max<int64_t>(settings_.compute_units, 1);
-    int64_t items = std::clamp<int64_t>(points / kPointsOfItem, 1, most);
-    int loops = 0;
+    int64_t others = 1;
+    int innermost = -1;
     for (int i : plan.order) {
-      const int64_t tiles = (Range(i) + plan.unroll[i] - 1) / std::max<int64_t>(plan.unroll[i], 1);
       const bool may_be_whole = flat_.indices[i].is_lane || kernel_.chosen[i];
-      const bool is_looped = !may_be_whole || plan.unroll[i] < Range(i);
-      const int64_t parts =
-          is_looped && loops < kTaskLoops ? std::clamp<int64_t>(tiles, 1, items) : 1;
-      loops += is_looped ? 1 : 0;
-      const int64_t each = (tiles + parts - 1) / std::max<int64_t>(parts, 1);
-      plan.task[i] = std::max<int64_t>(each * plan.unroll[i], 1);
-      if (plan.task[i] >= Range(i)) plan.task[i] = std::max<int64_t>(Range(i), 1);
-      items = (items + parts - 1) / parts;
+      if (may_be_whole && plan.unroll[i] >= Range(i)) {
+        plan.task[i] = Range(i);
+        continue;
+      }
+      plan.task[i] = plan.unroll[i];
+      if (innermost >= 0) others *= Tiles(plan, innermost);
+      innermost = i;
     }
+    if (flat_.is_reduction() || innermost < 0) return plan;
+    const int64_t most = kItemsOfUnit * std::max<int64_t>(settings_.compute_units, 1);
+    const int64_t items = std::clamp<int64_t>(flat_.point_count() / kPointsOfItem, 1, most);
+    const int64_t tiles = Tiles(plan, innermost);
+    const int64_t tasks = std::clamp<int64_t>(items / std::max<int64_t>(others, 1), 1, tiles);
+    plan.task[innermost] = (tiles + tasks - 1) / tasks * plan.unroll[innermost];
     return plan;
+  }
+  int64_t Tiles(const CpuPlan& plan, int i) const {
+    return std::max<int64_t>((Range(i) + plan.unroll[i] - 1) / plan.unroll[i], 1);
   }
 
   const poly::FlatContraction& flat_;

@@ -12,17 +12,17 @@
 
 namespace tartan::api {
 
-absl::Status AnswerCompileRequest(const std::string& request) {
+absl::Status AnswerCompileRequest(int index, const std::function<std::string()>& read) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  proto::CompileRequest parsed;
-  if (!parsed.ParseFromString(request) || parsed.version() != kCompileRequestVersion) {
-    return absl::UnimplementedError("the request is of another version");
-  }
   DeviceOptions options;
   options.quiet = true;
-  TARTAN_ASSIGN_OR_RETURN(const auto device, Device::Open(absl::StrCat(parsed.device()), options));
-  if (device->info().platform != parsed.platform() || device->info().name != parsed.name()) {
-    return absl::UnimplementedError("the device is another");
+  TARTAN_ASSIGN_OR_RETURN(const auto device, Device::Open(absl::StrCat(index), options));
+  // A compiler that is unknown is asked; else nothing loads it but a program.
+  TARTAN_RETURN_IF_ERROR(device->hal()->Settings(hal::Knowledge::kCompiler).status());
+  proto::CompileRequest parsed;
+  if (!parsed.ParseFromString(read()) || parsed.version() != kCompileRequestVersion ||
+      device->info().platform != parsed.platform() || device->info().name != parsed.name()) {
+    return absl::UnimplementedError("the request is of another version, or for another device");
   }
   hal::ExecutableSource source;
   source.format = parsed.format();

@@ -16,7 +16,18 @@ namespace {
 // Beside threads of usual priority that want all of a processor, a quarter of it.
 constexpr int kNiceness = 5;
 
+pid_t ThisThread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
+
 }  // namespace
+
+// Before exit calls any handler, it destroys what belongs to its thread. Compilers register
+// handlers while they compile: those run ahead of one that was registered before, and leave a
+// thread that still compiles without what it needs.
+struct Background::EndBeforeHandlers {
+  ~EndBeforeHandlers() {
+    if (ThisThread() == getpid()) Background::OfProcess().End();
+  }
+};
 
 Background& Background::OfProcess() {
   // Never destroyed: threads that outlive main may still use it.
@@ -25,6 +36,8 @@ Background& Background::OfProcess() {
 }
 
 bool Background::Add(Task task) {
+  static thread_local EndBeforeHandlers end;
+  [[maybe_unused]] const void* const used = &end;
   std::lock_guard<std::mutex> lock(mutex_);
   if (ends_) return false;
   if (!thread_.joinable()) {
@@ -33,7 +46,8 @@ bool Background::Add(Task task) {
     } catch (const std::system_error&) {
       return false;
     }
-    // Drivers are loaded: what they do at exit comes after this.
+    // Where another thread exits: drivers are loaded, and most of what they do then comes after
+    // this.
     std::atexit([] { OfProcess().End(); });
   }
   tasks_.push_back(std::move(task));
@@ -43,7 +57,7 @@ bool Background::Add(Task task) {
 
 void Background::Work() {
   // A thread has a priority of its own on Linux.
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(ThisThread()), kNiceness);
   while (true) {
     Task task;
     {

@@ -41,6 +41,8 @@ class Background {
   };
 
  private:
+  struct EndBeforeHandlers;
+
   Background() = default;
   void Work();
   bool GoesOn();

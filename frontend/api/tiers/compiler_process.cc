@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -21,35 +21,31 @@
 namespace tartan::api {
 namespace {
 
-// A file without a name that begins with `bytes`, or -1. A pipe would raise SIGPIPE where the
-// reader has died.
-int FileOf(absl::string_view bytes) {
-  const int file = memfd_create("tartan-compile", MFD_CLOEXEC);
-  while (file >= 0 && !bytes.empty()) {
+// All of the bytes, from the file's beginning on.
+bool WriteAll(int file, absl::string_view bytes) {
+  while (!bytes.empty()) {
     const ssize_t written = write(file, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      close(file);
-      return -1;
-    }
+    if (written <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(written));
   }
-  if (file >= 0) lseek(file, 0, SEEK_SET);
-  return file;
+  return lseek(file, 0, SEEK_SET) == 0;
 }
 
 // The process, or -1. It tells nothing: its reader would not know what of.
-pid_t Start(const std::string& program, int input) {
+pid_t Spawn(const std::string& program, int device, int request, int awaited) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   const absl::Cleanup destroy = [&] { posix_spawn_file_actions_destroy(&actions); };
-  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, request, STDIN_FILENO);
   for (const int output : {STDOUT_FILENO, STDERR_FILENO}) {
     posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0);
   }
+  posix_spawn_file_actions_adddup2(&actions, awaited, kAwaitedFile);
   std::string command(kCompileCommand);
+  std::string index = absl::StrCat(device);
   std::string name = program;
-  char* const arguments[] = {name.data(), command.data(), nullptr};
+  char* const arguments[] = {name.data(), command.data(), index.data(), nullptr};
   pid_t process = -1;
   if (posix_spawn(&process, program.c_str(), &actions, nullptr, arguments, environ) != 0) return -1;
   return process;
@@ -77,24 +73,70 @@ std::string CompilerProgram() {
   return named == nullptr ? "" : named;
 }
 
-absl::Status CompileInProcess(const std::string& program, const std::string& request,
-                              const Background::GoOn& go_on) {
+std::unique_ptr<CompilerProcess> CompilerProcess::Start(const std::string& program, int device) {
+  const int request = memfd_create("tartan-compile", MFD_CLOEXEC);
+  int ends[2] = {-1, -1};
+  pid_t process = -1;
+  if (request >= 0 && pipe2(ends, O_CLOEXEC) == 0) {
+    process = Spawn(program, device, request, ends[0]);
+    close(ends[0]);
+  }
+  if (process >= 0) {
+    return std::unique_ptr<CompilerProcess>(new CompilerProcess(process, request, ends[1]));
+  }
+  for (const int file : {request, ends[1]}) {
+    if (file >= 0) close(file);
+  }
+  return nullptr;
+}
+
+CompilerProcess::~CompilerProcess() {
+  Kill();
+  close(request_);
+  if (waiting_ >= 0) close(waiting_);
+}
+
+void CompilerProcess::Kill() {
+  if (process_ < 0) return;
+  kill(process_, SIGKILL);
+  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  process_ = -1;
+}
+
+absl::Status CompilerProcess::Compile(absl::string_view request, const Background::GoOn& go_on) {
   constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
-  const int input = FileOf(request);
-  if (input < 0) return absl::UnimplementedError("there is no file to write the request to");
-  const pid_t process = Start(program, input);
-  close(input);
-  if (process < 0) return absl::UnimplementedError(absl::StrCat(program, " cannot be started"));
+  if (!WriteAll(request_, request)) {
+    return absl::UnimplementedError("there is no room for the request");
+  }
+  close(std::exchange(waiting_, -1));
   while (true) {
     int status = 0;
-    const pid_t waited = waitpid(process, &status, WNOHANG);
-    if (waited == process || (waited < 0 && errno != EINTR)) return StatusOf(waited, status);
+    const pid_t waited = waitpid(process_, &status, WNOHANG);
+    if (waited == process_ || (waited < 0 && errno != EINTR)) {
+      process_ = -1;
+      return StatusOf(waited, status);
+    }
     if (!go_on()) {
-      kill(process, SIGKILL);
-      waitpid(process, &status, 0);
+      Kill();
       return absl::CancelledError("the compiler's process is not needed any more");
     }
     std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+absl::Status CompileInProcess(const std::string& program, int device, absl::string_view request,
+                              const Background::GoOn& go_on) {
+  const std::unique_ptr<CompilerProcess> process = CompilerProcess::Start(program, device);
+  if (process == nullptr) {
+    return absl::UnimplementedError(absl::StrCat(program, " cannot be started"));
+  }
+  return process->Compile(request, go_on);
+}
+
+void AwaitRequest() {
+  char none = 0;
+  while (read(kAwaitedFile, &none, 1) < 0 && errno == EINTR) {
   }
 }
 

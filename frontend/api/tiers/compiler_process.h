@@ -3,6 +3,9 @@
 // and holds no lock that runs need.
 #pragma once
 
+#include <sys/types.h>
+
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,8 +14,10 @@
 
 namespace tartan::api {
 
-// The command of `tartan` that reads one from stdin.
+// The command of `tartan`. Its argument is a device's index; it reads a request from stdin as soon
+// as the pipe at kAwaitedFile has ended.
 inline constexpr absl::string_view kCompileCommand = "compile-kernels";
+inline constexpr int kAwaitedFile = 3;
 // The exit codes of that command that tell more than that it failed.
 inline constexpr int kCompileDone = 0;
 inline constexpr int kCompileRefused = 2;  // it does not know such requests, or has no such device
@@ -21,10 +26,34 @@ inline constexpr int kCompileRefused = 2;  // it does not know such requests, or
 // itself; empty where there is none.
 std::string CompilerProgram();
 
-// Has `program` compile what a request says into the disk cache. Unimplemented where it cannot be
-// started or refuses; Cancelled, with the process killed, as soon as `go_on` says so; Internal
-// where it failed.
-absl::Status CompileInProcess(const std::string& program, const std::string& request,
+class CompilerProcess {
+ public:
+  // Starts `program`, which loads the compiler of a device (hal::DeviceInfo::index) while it waits
+  // for a request; null where it cannot be started. It ends with the thread that starts it.
+  static std::unique_ptr<CompilerProcess> Start(const std::string& program, int device);
+  // Ends the process where it is not done.
+  ~CompilerProcess();
+
+  // Has it compile what a request says into the disk cache; once. Unimplemented where it refuses;
+  // Cancelled, with the process killed, as soon as `go_on` says so; Internal where it failed.
+  absl::Status Compile(absl::string_view request, const Background::GoOn& go_on);
+
+ private:
+  CompilerProcess(pid_t process, int request, int waiting)
+      : process_(process), request_(request), waiting_(waiting) {}
+  void Kill();
+
+  pid_t process_;      // -1: it has ended
+  const int request_;  // a file; a pipe would raise SIGPIPE where the reader has died
+  int waiting_;        // the process waits until this is closed
+};
+
+// Starts one for this request. Unimplemented where there is none to start, or no room for it.
+absl::Status CompileInProcess(const std::string& program, int device, absl::string_view request,
                               const Background::GoOn& go_on);
+
+// What such a process does first, before it reads the request from stdin: Start's side of it.
+// Returns when the request is there.
+void AwaitRequest();
 
 }  // namespace tartan::api

@@ -42,8 +42,9 @@ absl::Status CompileApart(const ExactSource& source, const Background::GoOn& go_
   std::vector<absl::Status> compiled(requests->size());
   std::vector<std::thread> waiting;  // with this thread's priority
   for (size_t r = 0; r < requests->size(); ++r) {
-    waiting.emplace_back(
-        [&, r] { compiled[r] = CompileInProcess(program, (*requests)[r], go_on); });
+    waiting.emplace_back([&, r] {
+      compiled[r] = CompileInProcess(program, device.info().index, (*requests)[r], go_on);
+    });
   }
   for (std::thread& thread : waiting) thread.join();
   absl::Status first;

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <memory>
 #include <string>
 
 #include "frontend/api/tiers/answer_request.h"
@@ -24,8 +25,11 @@ std::string ReadStdin() {
   return text;
 }
 
-absl::StatusOr<ExitCode> Run() {
-  const absl::Status done = api::AnswerCompileRequest(ReadStdin());
+absl::StatusOr<ExitCode> Run(int device) {
+  const absl::Status done = api::AnswerCompileRequest(device, [] {
+    api::AwaitRequest();
+    return ReadStdin();
+  });
   if (done.ok()) return ExitCode::kDone;
   return At(absl::IsUnimplemented(done) ? Stage::kUsage : Stage::kRun, done);
 }
@@ -36,7 +40,9 @@ Command AddCompileKernels(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand(std::string(api::kCompileCommand), "Compile kernels for another process");
   command->group("");  // not in the help
-  return {command, [](const Context&) { return Run(); }};
+  const auto device = std::make_shared<int>(0);
+  command->add_option("device", *device, "Index of the device")->required();
+  return {command, [device](const Context&) { return Run(*device); }};
 }
 
 }  // namespace tartan::cli

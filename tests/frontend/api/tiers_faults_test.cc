@@ -112,12 +112,17 @@ TEST_F(TiersFaults, RunsGoOnWhereTheCacheCannotBeWritten) {
 TEST_F(TiersFaults, AnotherProcessCompilesThemWhereThereIsOneToDoSo) {
   const std::string log = directory_.path() + "/log";
   const std::string compiler =
-      Script("echo $1 >>" + log + "; " + Built("tartan") + " $1; echo $? >>" + log);
+      Script("echo $1 >>" + log + "; " + Built("tartan") + " \"$@\"; echo $? >>" + log);
   ExpectTier(Run("exact", 1, "", compiler), "exact");
   // As many as the processors are worth, each of which ended well.
   const std::string first = ContentOf("log");
   EXPECT_GT(CountOf("compile-kernels\n", first), 0);
-  EXPECT_EQ(CountOf("0\n", first), CountOf("compile-kernels\n", first)) << first;
+  const int started = CountOf("compile-kernels\n", first);
+  const int done = CountOf("0\n", first);
+  EXPECT_EQ(CountOf("\n", first), started + done) << first;
+  // One that had loaded its compiler ahead was not needed for so few kernels, and killed.
+  EXPECT_GE(done, started - 1) << first;
+  EXPECT_GT(done, 0) << first;
   ExpectTier(Run("exact", 1, "", compiler), "exact");
   EXPECT_EQ(ContentOf("log"), first) << "all was on disk";
 }

@@ -57,6 +57,15 @@ TEST(WriteProgram, WritesAMatrixProduct) {
   const Kernel kernel = MatMulKernel();
   EXPECT_EQ(WriteProgram({&kernel, 1}, opencl::OpenClDialect()),
             R"(#pragma OPENCL FP_CONTRACT OFF
+typedef struct __attribute__((packed)) {
+  float8 vector;
+} tt_packed_float8;
+static inline float8 tt_load_float8(const __global float* from) {
+  return ((const __global tt_packed_float8*)from)->vector;
+}
+static inline void tt_store_float8(float8 value, __global float* to) {
+  ((__global tt_packed_float8*)to)->vector = value;
+}
 static inline float8 tt_relu_float8(float8 x) {
   return select(x, (float8)(0), x < 0);
 }
@@ -69,11 +78,19 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul(__global flo
   float8 sum = (float8)(0.0f);
   #pragma unroll
   for (int k = 0; k < 32; ++k) {
-    sum = fma((float8)(A[m * 32 + k]), vload8(0, B + (k * 16 + n * 8)), sum);
+    sum = fma((float8)(A[m * 32 + k]), tt_load_float8(B + (k * 16 + n * 8)), sum);
   }
-  vstore8(tt_relu_float8(sum), 0, C + (m * 16 + n * 8));
+  tt_store_float8(tt_relu_float8(sum), C + (m * 16 + n * 8));
 }
 )");
+}
+
+TEST(WriteProgram, MovesVectorsByBuiltinFunctionsWhereWorkItemsAreLanes) {
+  const Kernel kernel = MatMulKernel();
+  const std::string text = WriteProgram({&kernel, 1}, opencl::OpenClDialect({.is_cpu = false}));
+  EXPECT_THAT(text, HasSubstr("vload8(0, B + (k * 16 + n * 8))"));
+  EXPECT_THAT(text, HasSubstr("  vstore8(tt_relu_float8(sum), 0, C + (m * 16 + n * 8));"));
+  EXPECT_THAT(text, Not(HasSubstr("packed")));
 }
 
 TEST(WriteKernel, WritesBranchesArraysAndBarriers) {
@@ -170,7 +187,7 @@ TEST(WriteKernel, WrapsSignedArithmeticOnDataOnly) {
   EXPECT_EQ(Printed(Add(I("i"), Int(1))), "i + 1");
   EXPECT_EQ(Printed(ApplyOp(ScalarOp::kNeg, {data})), "(int)-(uint)n[i]");
   EXPECT_EQ(Printed(Mul(LoadFrom("n", kI32, I("i"), 4), Int(3))),
-            "as_int4(as_uint4(vload4(0, n + i)) * as_uint4((int4)(3)))");
+            "as_int4(as_uint4(tt_load_int4(n + i)) * as_uint4((int4)(3)))");
 }
 
 TEST(WriteKernel, ConvertsVectorMasksToTheWidthOfTheValues) {

@@ -49,7 +49,7 @@ class SizedLowerer {
     for (size_t t = 0; t < flat_.tensors.size(); ++t) {
       kernel.parameters.push_back({absl::StrCat("in", t), flat_.tensors[t].shape.type, false});
     }
-    kernel.body = plan_.threads > 1 ? OneElement(&kernel) : Loops(0, &kernel);
+    kernel.body = Item(&kernel);
     kernel.sizes = sizes_.sizes();
     return kernel;
   }
@@ -74,85 +74,79 @@ class SizedLowerer {
     return chosen;
   }
 
-  // GPUs: an element to a work-item. The innermost index is the first dimension of the launch, so
-  // that neighbours in a group are neighbours in memory, and what two do not hold is the third.
-  StmtPtr OneElement(loop::Kernel* kernel) {
-    std::vector<StmtPtr> statements;
-    std::vector<int> outer;
-    ExprPtr inside;
+  // A tile to a work-item: loops are long to compile, and a work-group is soon started. The
+  // innermost index is the first dimension of the launch, so that neighbours on GPUs are neighbours
+  // in memory and CPUs walk the tiles in the order of the plan; what two dimensions do not hold is
+  // the third. Elementwise tiles are too small for that on CPUs: there is a loop over the innermost
+  // index.
+  StmtPtr Item(loop::Kernel* kernel) {
+    std::vector<int> looped;  // the innermost first
     for (size_t level = plan_.order.size(); level-- > 0;) {
       const int i = plan_.order[level];
-      if (IsWhole(i)) {
-        indices_.Set(i, indices_.Number(0));
-        continue;
-      }
-      if (dimensions_ == plan::kTaskLoops - 1) {
-        outer.push_back(i);
-        continue;
-      }
-      const int dimension = dimensions_++;
-      const int64_t group = dimension == 0 ? plan_.threads : 1;
-      kernel->local_size[dimension] = group;
-      kernel->global_size[dimension] = (Range(i) + group - 1) / group * group;
-      statements.push_back(loop::MakeDeclare(
-          IndexType(), names_[i], loop::Work(loop::WorkId::kGlobal, dimension, indices_.type())));
-      indices_.Set(i, loop::Var(names_[i], IndexType()));
-      if (dimension == 0) inside = loop::Less(indices_.value(i), RangeOf(i));
+      IsWhole(i) ? indices_.Set(i, indices_.Number(0)) : looped.push_back(i);
     }
-    int64_t items = 1;
-    ExprPtr rest = loop::Work(loop::WorkId::kGlobal, plan::kTaskLoops - 1, indices_.type());
-    for (size_t o = 0; o < outer.size(); ++o) {
-      const int i = outer[o];
-      items *= Range(i);
-      const bool is_last = o + 1 == outer.size();
+    if (looped.empty()) return Tile();
+    std::vector<StmtPtr> statements;
+    const bool has_loop = plan_.threads == 1 && !flat_.is_reduction();
+    const ExprPtr first = Work(0);
+    kernel->local_size[0] = plan_.threads;
+    kernel->global_size[0] =
+        RoundUp(has_loop ? plan_.TaskCount(flat_, looped[0]) : Steps(looped[0]), plan_.threads);
+    if (looped.size() > 1) {
+      kernel->global_size[1] = Steps(looped[1]);
+      statements.push_back(DeclareStep(looped[1], Work(1)));
+    }
+    ExprPtr rest = Work(2);
+    for (size_t l = 2; l < looped.size(); ++l) {
+      const int i = looped[l];
+      kernel->global_size[2] *= Steps(i);
+      const bool is_last = l + 1 == looped.size();
+      const ExprPtr steps = StepsOf(i);
       statements.push_back(
-          loop::MakeDeclare(IndexType(), names_[i],
-                            is_last ? rest : loop::ApplyOp(ScalarOp::kMod, {rest, RangeOf(i)})));
-      indices_.Set(i, loop::Var(names_[i], IndexType()));
-      if (!is_last) rest = loop::ApplyOp(ScalarOp::kDiv, {rest, RangeOf(i)});
+          DeclareStep(i, is_last ? rest : loop::ApplyOp(ScalarOp::kMod, {rest, steps})));
+      if (!is_last) rest = loop::ApplyOp(ScalarOp::kDiv, {rest, steps});
     }
-    if (!outer.empty()) kernel->global_size[plan::kTaskLoops - 1] = items;
-    statements.push_back(inside == nullptr ? Tile() : loop::MakeIf(inside, Tile()));
+    statements.push_back(has_loop ? Loop(looped[0], first) : InRange(looped[0], first));
     return loop::MakeBlock(std::move(statements));
   }
 
-  // The loops from a level on. The outermost ones walk the work-item's tasks.
-  StmtPtr Loops(size_t level, loop::Kernel* kernel) {
-    if (level == plan_.order.size()) return Tile();
-    const int i = plan_.order[level];
-    if (IsWhole(i)) {
-      indices_.Set(i, indices_.Number(0));
-      return Loops(level + 1, kernel);
-    }
-    if (dimensions_ == plan::kTaskLoops) {
-      return Loop(level, indices_.Number(0), RangeOf(i), kernel);
-    }
-    const int dimension = dimensions_++;
-    kernel->global_size[dimension] = plan_.TaskCount(flat_, i);
-    const ExprPtr task = indices_.Size(absl::StrCat("task ", i), plan_.task[i]);
-    const std::string name = absl::StrCat(names_[i], "task");
-    const ExprPtr begin = loop::Var(name, IndexType());
-    return loop::MakeBlock(
-        {loop::MakeDeclare(
-             IndexType(), name,
-             loop::Mul(loop::Work(loop::WorkId::kGlobal, dimension, indices_.type()), task)),
-         Loop(level, begin, loop::Min(loop::Add(begin, task), RangeOf(i)), kernel)});
+  static int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+  ExprPtr Work(int dimension) const {
+    return loop::Work(loop::WorkId::kGlobal, dimension, indices_.type());
+  }
+  int64_t Steps(int i) const { return RoundUp(Range(i), plan_.unroll[i]) / plan_.unroll[i]; }
+  ExprPtr StepsOf(int i) const {
+    return plan_.unroll[i] == 1 ? RangeOf(i) : indices_.Size(absl::StrCat("steps ", i), Steps(i));
   }
 
-  // The last tile is drawn back so that it is whole.
-  StmtPtr Loop(size_t level, const ExprPtr& begin, const ExprPtr& end, loop::Kernel* kernel) {
-    const int i = plan_.order[level];
-    const int64_t step = plan_.unroll[i];
-    const ExprPtr at = loop::Var(names_[i], IndexType());
-    indices_.Set(i, at);
-    if (step == 1) return loop::MakeFor(names_[i], begin, end, Loops(level + 1, kernel));
+  // The index where its tile begins; the last one is drawn back so that it is whole.
+  StmtPtr DeclareAt(int i, const ExprPtr& begin) {
+    const ExprPtr last = loop::Sub(RangeOf(i), indices_.Number(plan_.unroll[i]));
+    indices_.Set(i, loop::Var(names_[i], IndexType()));
+    return loop::MakeDeclare(IndexType(), names_[i],
+                             plan_.unroll[i] == 1 ? begin : loop::Min(begin, last));
+  }
+  StmtPtr DeclareStep(int i, const ExprPtr& step) {
+    return DeclareAt(i, loop::Mul(step, indices_.Number(plan_.unroll[i])));
+  }
+
+  // The tile of a work-item that may lie behind the range.
+  StmtPtr InRange(int i, const ExprPtr& step) {
+    std::vector<StmtPtr> statements = {DeclareStep(i, step), Tile()};
+    return loop::MakeIf(loop::Less(step, StepsOf(i)), loop::MakeBlock(std::move(statements)));
+  }
+
+  // The tiles of a task.
+  StmtPtr Loop(int i, const ExprPtr& number) {
+    const ExprPtr task = indices_.Size(absl::StrCat("task ", i), plan_.task[i]);
     const std::string counter = absl::StrCat(names_[i], "step");
-    const ExprPtr last = loop::Sub(RangeOf(i), indices_.Number(step));
-    StmtPtr body =
-        loop::MakeBlock({loop::MakeDeclare(IndexType(), names_[i],
-                                           loop::Min(loop::Var(counter, IndexType()), last)),
-                         Loops(level + 1, kernel)});
-    return loop::MakeFor(counter, begin, end, std::move(body), step);
+    const std::string name = absl::StrCat(names_[i], "task");
+    const ExprPtr begin = loop::Var(name, IndexType());
+    std::vector<StmtPtr> statements = {DeclareAt(i, loop::Var(counter, IndexType())), Tile()};
+    return loop::MakeBlock(
+        {loop::MakeDeclare(IndexType(), name, loop::Mul(number, task)),
+         loop::MakeFor(counter, begin, loop::Min(loop::Add(begin, task), RangeOf(i)),
+                       loop::MakeBlock(std::move(statements)), plan_.unroll[i])});
   }
 
   StmtPtr Tile() {
@@ -170,7 +164,6 @@ class SizedLowerer {
   const std::set<int> chosen_;
   std::optional<Reduction> reduction_;
   std::optional<TileResults> results_;
-  int dimensions_ = 0;  // of the launch, taken by loops
 };
 
 }  // namespace
