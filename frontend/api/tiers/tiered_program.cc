@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/tiers/tiered_program.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -30,6 +34,15 @@ double CostOf(const evaluator::CompiledProgram& program) {
   return cost;
 }
 
+// Many kernels are done in half a minute beside threads that want all processors at the
+// background's priority, few with less, so that runs lose less meanwhile.
+constexpr size_t kManyBytes = 500'000;
+constexpr int kNicenessOfFew = 7;
+
+void BeNicerThanTheBackground() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNicenessOfFew);
+}
+
 // In processes of their own where there is one to do it; what they leave to do is done here.
 absl::Status CompileApart(const ExactSource& source, const Background::GoOn& go_on) {
   const Device& device = *source.common->device;
@@ -39,10 +52,13 @@ absl::Status CompileApart(const ExactSource& source, const Background::GoOn& go_
       device.MakeCompileRequests(source.program);
   if (absl::IsFailedPrecondition(requests.status())) return absl::OkStatus();
   TARTAN_RETURN_IF_ERROR(requests.status());
+  size_t bytes = 0;
+  for (const std::string& request : *requests) bytes += request.size();
   std::vector<absl::Status> compiled(requests->size());
-  std::vector<std::thread> waiting;  // with this thread's priority
+  std::vector<std::thread> waiting;  // with the priority of their processes
   for (size_t r = 0; r < requests->size(); ++r) {
     waiting.emplace_back([&, r] {
+      if (bytes < kManyBytes) BeNicerThanTheBackground();
       compiled[r] = CompileInProcess(program, device.info().index, (*requests)[r], go_on);
     });
   }
