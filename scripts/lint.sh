@@ -19,9 +19,20 @@ share=${2:-1}
 folder=$build/lint/$tool
 mkdir -p "$folder"
 
+# Where several sources are compiled as one, the commands for each are those of another folder.
+commands=$build/compile_commands.json
+if grep -q 'CMAKE_UNITY_BUILD:.*=ON' "$build/CMakeCache.txt"; then
+  mapfile -t options < <(sed -nE 's/^((TARTAN_(BUILD|FUZZ|STATIC)[A-Z_]*|CMAKE_BUILD_TYPE):.*)/-D\1/p' "$build/CMakeCache.txt")
+  cmake -S . -B "$folder/apart" -G Ninja "${options[@]}" >"$folder/apart.log" ||
+    fail "cmake could not configure $folder/apart"
+  absolute=$(cd "$build" && pwd)
+  commands=$folder/apart.json
+  sed "s#$absolute/lint/$tool/apart#$absolute#g" "$folder/apart/compile_commands.json" >"$commands"
+fi
+
 # GCC's precompiled headers and the warnings that it alone knows are of no use here.
 sed -E -e 's/ -include [^ ]*cmake_pch\.hxx//; s/ -Winvalid-pch//; s/ -Wno-(maybe-uninitialized|dangling-reference)//' \
-  -e 's/("command": ").*ccache /\1/' "$build/compile_commands.json" >"$folder/compile_commands.json"
+  -e 's/("command": ").*ccache /\1/' "$commands" >"$folder/compile_commands.json"
 awk -v root="$PWD/" -v share="$share" -v turn="$(($(date +%s) / 86400 % share))" '
   sub(/^ *"command": "/, "") { command = $0; sub(/",?$/, "", command) }
   sub(/^ *"file": "/, "") && index($0, root) == 1 {

@@ -10,7 +10,7 @@ install_packages "${build_packages[@]}"
 
 echo "Building build/tartan (Release) ..." >&2
 cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
-  -DTARTAN_BUILD_TESTS=OFF -DTARTAN_BUILD_BENCHMARKS=OFF >&2 ||
+  -DTARTAN_BUILD_TESTS=OFF -DTARTAN_BUILD_BENCHMARKS=OFF "${build_from_nothing[@]}" >&2 ||
   fail "cmake could not configure build/ (remove it if it was made by another generator)"
 cmake --build build --target tartan >&2 || fail "the build failed"
 

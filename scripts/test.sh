@@ -8,7 +8,8 @@ source scripts/packages.sh
 install_packages "${build_packages[@]}" "${test_packages[@]}"
 
 cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
-  -DTARTAN_BUILD_TESTS=ON -DTARTAN_BUILD_BENCHMARKS=OFF -DTARTAN_WERROR=ON ||
+  -DTARTAN_BUILD_TESTS=ON -DTARTAN_BUILD_BENCHMARKS=OFF -DTARTAN_WERROR=ON \
+  "${build_from_nothing[@]}" ||
   fail "cmake could not configure build/ (remove it if it was made by another generator)"
 cmake --build build || fail "the build failed"
 echo "the objects that took longest:"

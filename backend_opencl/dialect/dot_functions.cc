@@ -90,7 +90,7 @@ constexpr absl::string_view kEvex = R"evex(#define TT_EVEX(opcode, length, name)
   "0xc0 + ((.Ltt_d & 7) << 3) + (.Ltt_b & 7)"
 )evex";
 
-std::string Substitute(absl::string_view text, const loop::Type& type) {
+std::string FillIn(absl::string_view text, const loop::Type& type) {
   return absl::StrReplaceAll(text, {{"$T", TypeName(type)}, {"$U", UnsignedTypeName(type)}});
 }
 
@@ -109,14 +109,14 @@ std::string Dot16(const loop::Type& type) {
                                             {"$H", absl::StrCat(2 * type.lanes)},
                                             {"$NARROWER", narrower}});
   }
-  return Substitute(absl::StrReplaceAll(kDot16, {{"$X86", x86}}), type);
+  return FillIn(absl::StrReplaceAll(kDot16, {{"$X86", x86}}), type);
 }
 
 std::string Dot8(const loop::Type& type) {
   const std::string gpu =
       type.lanes == 1 ? std::string(kDot8OfGpus)
                       : absl::StrReplaceAll(kDot8OfLanes, {{"$CALLS", CallsOfLanes("dot8", type)}});
-  return Substitute(absl::StrReplaceAll(kDot8, {{"$GPU", gpu}}), type);
+  return FillIn(absl::StrReplaceAll(kDot8, {{"$GPU", gpu}}), type);
 }
 
 // Registers of `lanes` numbers in TT_EVEX.
@@ -138,7 +138,7 @@ std::string Sum(absl::string_view name, absl::string_view opcode, absl::string_v
                                {"$LENGTH", Length(type.lanes)},
                                {"$REGISTER", Register(type.lanes)}});
   }
-  return Substitute(absl::StrReplaceAll(kSum, {{"$NAME", name}, {"$X86", x86}}), type);
+  return FillIn(absl::StrReplaceAll(kSum, {{"$NAME", name}, {"$X86", x86}}), type);
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ std::string Sum(absl::string_view name, absl::string_view opcode, absl::string_v
 std::string DotFunction(absl::string_view name, const loop::Type& type) {
   if (name == "dot16") return Dot16(type);
   if (name == "dot8") return Dot8(type);
-  if (name == "dot8u") return Substitute(kDot8u, type);
+  if (name == "dot8u") return FillIn(kDot8u, type);
   if (name == "sumdot16") return Sum("dot16", "0x52", "", type);
   if (name == "sumdot8u") return Sum("dot8u", "0x50", kSumDot8uOfX86, type);
   return "";

@@ -86,7 +86,8 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.barrier = "barrier(CLK_LOCAL_MEM_FENCE);";
   dialect.global_barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);";
   dialect.unroll = "#pragma unroll";
-  dialect.keep_loop = "#pragma clang loop unroll(disable) vectorize(disable)";
+  // GPUs wait for what they read: their compilers unroll loops so that several reads are under way.
+  if (options.is_cpu) dialect.keep_loop = "#pragma clang loop unroll(disable) vectorize(disable)";
   dialect.aligned_array = " __attribute__((aligned(64)))";
   dialect.type_name = TypeName;
   dialect.stored_type_name = StoredTypeName;

@@ -2,7 +2,6 @@
 #include "frontend/api/invoker.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/checks/checked_program.h"
 #include "frontend/api/composer.h"
+#include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/loaded_program.h"
@@ -148,14 +148,12 @@ const std::vector<NamedTensor>& Invoker::outputs() const { return impl_->outputs
 absl::StatusOr<NamedTensors> Invoker::Run(const NamedTensors& inputs,
                                           RunStatistics* statistics) const {
   return CatchOutOfMemory([&]() -> absl::StatusOr<NamedTensors> {
-    using Clock = std::chrono::steady_clock;
     TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, impl_->Arrange(inputs));
     const auto start = Clock::now();
     RunStatistics run;
     TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> results, impl_->loaded.Run(values, &run));
     if (statistics != nullptr) {
-      statistics->latency_ms =
-          std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+      statistics->latency_ms = MillisecondsSince(start);
       statistics->kernels = run.kernels;
     }
     NamedTensors outputs;

@@ -2,10 +2,10 @@
 #include "frontend/api/load.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "frontend/api/composer.h"
+#include "tile/base/clock.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/compile_options.h"
 #include "tile/evaluator/compile_kernels.h"
@@ -14,12 +14,6 @@
 
 namespace tartan::api {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double Milliseconds(Clock::time_point since) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
-}
 
 bool AreSame(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -118,7 +112,7 @@ absl::StatusOr<std::shared_ptr<TieredProgram>> Load(
     if (absl::IsResourceExhausted(kernels)) ++statistics->memory_shortages;
     TARTAN_RETURN_IF_ERROR(kernels);
   }
-  statistics->compile_ms += Milliseconds(compile_start);
+  statistics->compile_ms += MillisecondsSince(compile_start);
   for (const hal::ExecutablePtr& executable : compiled.program->executables()) {
     statistics->cache_hits += executable->statistics().cache_hits;
     statistics->cache_misses += executable->statistics().cache_misses;
@@ -133,7 +127,7 @@ absl::StatusOr<std::shared_ptr<TieredProgram>> Load(
       std::shared_ptr<TieredProgram> loaded,
       CountShortage(shared->Get(compiled.program, compiled.is_ready, composed.program, constants),
                     statistics));
-  statistics->setup_ms += Milliseconds(setup_start);
+  statistics->setup_ms += MillisecondsSince(setup_start);
   return loaded;
 }
 

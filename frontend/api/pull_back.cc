@@ -14,13 +14,13 @@ namespace tartan::api {
 namespace {
 
 // A program and the tensors its inputs stand for.
-struct Call {
+struct AppliedCall {
   ir::Program program;
   std::vector<Tensor> arguments;
 };
 
 // The first `count` outputs, the results of `node`, become inputs: the others read them.
-void ReadResults(const std::shared_ptr<const TensorNode>& node, size_t count, Call* call) {
+void ReadResults(const std::shared_ptr<const TensorNode>& node, size_t count, AppliedCall* call) {
   for (size_t result = 0; result < count; ++result) {
     const ir::ValueId id = call->program.outputs[result];
     ir::Value& value = call->program.values[id];
@@ -43,7 +43,7 @@ absl::Status RemoveDeadValues(ir::Program* program) {
 }
 
 // Keeps what the outputs need, inputs included.
-absl::Status RemoveUnused(Call* call) {
+absl::Status RemoveUnused(AppliedCall* call) {
   TARTAN_RETURN_IF_ERROR(RemoveDeadValues(&call->program));
   const std::vector<int> uses = ir::UseCounts(call->program);
   std::vector<ir::ValueId> inputs;
@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorN
                                              absl::Span<const Tensor> gradients,
                                              const std::vector<bool>& wanted, autodiff::Ties ties) {
   const auto& application = std::get<ApplicationNode>(node->kind);
-  Call call;
+  AppliedCall call;
   call.arguments.assign(application.inputs.begin(), application.inputs.end());
   std::vector<TensorShape> shapes;
   std::vector<int> wrt;

@@ -2,7 +2,6 @@
 #include "frontend/api/session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <iterator>
 #include <mutex>
@@ -13,18 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/segment.h"
+#include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/compile_options.h"
 
 namespace tartan::api {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double Milliseconds(Clock::time_point since) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
-}
 
 // More segments than this are of no use: a run's way depends on its values too much to come again.
 constexpr int kMaxStages = 1 << 13;
@@ -216,7 +210,7 @@ absl::StatusOr<SegmentPtr> Session::Impl::Bind(const Values& values, const Segme
                            statistics);
   TARTAN_ASSIGN_OR_RETURN(BoundGraph graph, model->Bind(bindings, &recorder));
   statistics->bind_ms +=
-      Milliseconds(start) - (statistics->compile_ms + statistics->setup_ms - others_ms);
+      MillisecondsSince(start) - (statistics->compile_ms + statistics->setup_ms - others_ms);
   bool more = false;
   for (int input : graph.needed_values) more |= !known_by_value[static_cast<size_t>(input)];
   if (more) {
@@ -314,7 +308,7 @@ absl::StatusOr<std::vector<HostValue>> Session::Impl::TryRun(const Values& value
                           RunLastSegment(*segment, state, statistics, profile));
   const double prepared_ms =
       statistics->bind_ms + statistics->compile_ms + statistics->setup_ms - before_ms;
-  statistics->latency_ms = std::max(0.0, Milliseconds(start) - prepared_ms);
+  statistics->latency_ms = std::max(0.0, MillisecondsSince(start) - prepared_ms);
   return outputs;
 }
 

@@ -11,8 +11,6 @@
 namespace tartan::cli {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 struct Format {
   int digits;        // of the significand, with the leading one
   int least_normal;  // exponent
@@ -43,7 +41,7 @@ double Error(double actual, double exact, DataType type) {
   const double rounded = RoundReal(exact, type);
   if (std::isfinite(actual) && std::isfinite(rounded)) return std::abs(actual - exact);
   const bool is_same = actual == rounded || (std::isnan(actual) && std::isnan(rounded));
-  return is_same ? 0 : kInfinity;
+  return is_same ? 0 : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace
@@ -81,7 +79,7 @@ Accuracy MeasureAccuracy(const HostTensor& actual, const HostTensor& exact, Tole
   }
   if (squares > 0) {
     const double rms = std::sqrt(squares / static_cast<double>(finite));
-    accuracy.rms_error = scale > 0 ? rms / scale : kInfinity;
+    accuracy.rms_error = scale > 0 ? rms / scale : std::numeric_limits<double>::infinity();
   }
   return accuracy;
 }

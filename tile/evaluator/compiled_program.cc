@@ -2,7 +2,6 @@
 #include "tile/evaluator/compiled_program.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "tile/base/clock.h"
 #include "tile/base/digest.h"
 #include "tile/base/status_macros.h"
 #include "tile/codegen/write_kernel.h"
@@ -73,11 +73,6 @@ absl::StatusOr<ProgramSource> MakeSource(const proto::Program& program,
   hooks.Dump("source", [&] { return codegen::WriteProgram(made.list.kernels, dialect); });
   made.source = WriteSource(made.list, dialect);
   return made;
-}
-
-double MillisecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
 }
 
 // The memory planner knows sizes alone.
@@ -250,7 +245,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
     const proto::Program& program, hal::DevicePtr device, const codegen::Dialect& dialect,
     const compiler::CompileOptions& options, const compiler::CompileHooks& hooks,
     const ProgramStore& store, absl::string_view key, const BuildMeans& means) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   std::optional<ProgramSource> made;
   if (store.load) {
     if (const std::optional<std::string> stored = store.load(key)) made = ParseProgram(*stored);
@@ -272,7 +267,7 @@ absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::Restore(
 absl::StatusOr<std::shared_ptr<const CompiledProgram>> CompiledProgram::OnHost(
     const proto::Program& program, hal::DevicePtr device, const compiler::CompileOptions& options,
     double most_ms, int64_t times) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   std::shared_ptr<CompiledProgram> compiled(new CompiledProgram());
   if (!MayBeOnHost(program)) return nullptr;
   TARTAN_ASSIGN_OR_RETURN(ir::Program bound, Bind(program));

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tile/base/clock.h"
 #include "tile/base/host_tensor.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/compile_kernel.h"
@@ -20,8 +21,6 @@
 namespace tartan::evaluator {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kTolerance = 1e-4;  // of the greatest element of a result
 constexpr double kSampleMs = 2;      // short, so that not every one is interrupted
 constexpr int kScreeningRounds = 3;
@@ -31,10 +30,6 @@ constexpr int64_t kLeastRounds = 7;
 // A winner is faster by so much in the middle of all rounds, and faster at all in most of them.
 constexpr double kGain = 0.97;
 constexpr double kMostRounds = 0.8;
-
-double MsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -99,7 +94,7 @@ struct Trial {
     const auto start = Clock::now();
     for (int64_t i = 0; i < count; ++i) TARTAN_RETURN_IF_ERROR(run->Enqueue());
     TARTAN_RETURN_IF_ERROR(run->Finish());
-    return MsSince(start) / static_cast<double>(count);
+    return MillisecondsSince(start) / static_cast<double>(count);
   }
 
   // The first run brings data into the caches.

@@ -72,8 +72,8 @@ class AccessOffset {
   std::vector<Fraction> fractions_;
 };
 
-// Offsets of the output and of up to three inputs.
-using Offsets = std::array<int64_t, 4>;
+// ReadOffsets of the output and of up to three inputs.
+using ReadOffsets = std::array<int64_t, 4>;
 
 double Aggregate(Aggregation aggregation, double a, double b, DataType) {
   switch (aggregation) {
@@ -154,8 +154,8 @@ class Evaluation {
   absl::Status AddRun(std::vector<T>& result, const Body& body, absl::Span<int64_t> point,
                       int64_t begin, int64_t end) {
     point.back() = begin;
-    Offsets offsets{};
-    Offsets steps{};
+    ReadOffsets offsets{};
+    ReadOffsets steps{};
     for (size_t a = 0; a < accesses_.size(); ++a) {
       offsets[a] = accesses_[a].At(point);
       steps[a] = accesses_[a].last_step();
@@ -172,7 +172,7 @@ class Evaluation {
                          int64_t begin, int64_t end) {
     for (int64_t x = begin; x < end; ++x) {
       point.back() = x;
-      Offsets offsets{};
+      ReadOffsets offsets{};
       bool is_valid = true;
       for (size_t a = 0; a < accesses_.size() && is_valid; ++a) {
         offsets[a] = accesses_[a].At(point);
@@ -225,7 +225,7 @@ template <class T>
 absl::Status Combine(const Contraction& contraction, DataType type,
                      absl::Span<const NaiveTensor* const> inputs, Evaluation& evaluation,
                      std::vector<T>& result) {
-  const auto equal = [&](const Offsets& at) {
+  const auto equal = [&](const ReadOffsets& at) {
     const NaiveTensor& a = *inputs[0];
     const NaiveTensor& b = *inputs[1];
     return a.is_real() ? a.reals[at[1]] == b.reals[at[2]] : a.integers[at[1]] == b.integers[at[2]];
@@ -233,7 +233,7 @@ absl::Status Combine(const Contraction& contraction, DataType type,
   switch (contraction.combination) {
     case Combination::kNone: {
       const std::vector<T>& a = Elements<T>(*inputs[0]);
-      return evaluation.Run(result, [&](const Offsets& at) { return a[at[1]]; });
+      return evaluation.Run(result, [&](const ReadOffsets& at) { return a[at[1]]; });
     }
     case Combination::kMultiply:
     case Combination::kAdd: {
@@ -242,13 +242,15 @@ absl::Status Combine(const Contraction& contraction, DataType type,
       const std::vector<T>& a = Elements<T>(*inputs[0]);
       const std::vector<T>& b = Elements<T>(*inputs[1]);
       return evaluation.Run(
-          result, [&](const Offsets& at) { return Arithmetic(op, a[at[1]], b[at[2]], type); });
+          result, [&](const ReadOffsets& at) { return Arithmetic(op, a[at[1]], b[at[2]], type); });
     }
     case Combination::kEqual:
-      return evaluation.Run(result, [&](const Offsets& at) { return static_cast<T>(equal(at)); });
+      return evaluation.Run(result,
+                            [&](const ReadOffsets& at) { return static_cast<T>(equal(at)); });
     case Combination::kCond: {
       const std::vector<T>& c = Elements<T>(*inputs[2]);
-      return evaluation.Run(result, [&](const Offsets& at) { return equal(at) ? c[at[3]] : T{0}; });
+      return evaluation.Run(result,
+                            [&](const ReadOffsets& at) { return equal(at) ? c[at[3]] : T{0}; });
     }
   }
   return absl::InternalError("unknown combination");

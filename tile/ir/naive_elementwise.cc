@@ -11,7 +11,7 @@ namespace tartan::ir {
 namespace {
 
 constexpr size_t kMaxOperands = 3;
-using Offsets = std::array<int64_t, kMaxOperands>;
+using OperandOffsets = std::array<int64_t, kMaxOperands>;
 using Operands3 = std::array<const NaiveTensor*, kMaxOperands>;
 
 // How far an operand moves with each dimension of the result: 0 where it is broadcast.
@@ -39,8 +39,8 @@ void ForEachElement(const TensorShape& shape, const Operands3& operands, const V
   const size_t outer = shape.dims.empty() ? 0 : shape.dims.size() - 1;
   Coordinates at(absl::MakeConstSpan(shape.dims).subspan(0, outer));
   for (int64_t i = 0; i < count; at.Next()) {
-    Offsets offsets{};
-    Offsets steps{};
+    OperandOffsets offsets{};
+    OperandOffsets steps{};
     for (size_t o = 0; o < kMaxOperands; ++o) {
       for (size_t d = 0; d < outer; ++d) offsets[o] += at[d] * strides[o][d];
       steps[o] = shape.dims.empty() ? 0 : strides[o].back();
@@ -58,11 +58,11 @@ void ApplyToReals(ScalarOp op, const Operands3& operands, NaiveTensor& result) {
   const std::vector<double>& a = operands[0]->reals;
   const std::vector<double>& b = operands[operands[1] == nullptr ? 0 : 1]->reals;
   if (ReturnsBool(op)) {
-    ForEachElement(result.shape, operands, [&](int64_t i, const Offsets& at) {
+    ForEachElement(result.shape, operands, [&](int64_t i, const OperandOffsets& at) {
       result.integers[i] = TestReal(op, a[at[0]], b[at[1]]);
     });
   } else {
-    ForEachElement(result.shape, operands, [&](int64_t i, const Offsets& at) {
+    ForEachElement(result.shape, operands, [&](int64_t i, const OperandOffsets& at) {
       result.reals[i] = RoundReal(ApplyReal(op, a[at[0]], b[at[1]]), type);
     });
   }
@@ -73,14 +73,14 @@ void ApplyToIntegers(ScalarOp op, DataType type, const Operands3& operands, Naiv
   const std::vector<int64_t>& a = operands[0]->integers;
   const std::vector<int64_t>& b = operands[operands[1] == nullptr ? 0 : 1]->integers;
   const bool is_predicate = ReturnsBool(op);
-  ForEachElement(result.shape, operands, [&](int64_t i, const Offsets& at) {
+  ForEachElement(result.shape, operands, [&](int64_t i, const OperandOffsets& at) {
     result.integers[i] = is_predicate ? TestInteger(op, a[at[0]], b[at[1]], type)
                                       : ApplyInteger(op, a[at[0]], b[at[1]], type);
   });
 }
 
 void Select(const Operands3& operands, NaiveTensor& result) {
-  ForEachElement(result.shape, operands, [&](int64_t i, const Offsets& at) {
+  ForEachElement(result.shape, operands, [&](int64_t i, const OperandOffsets& at) {
     const size_t chosen = operands[0]->integers[at[0]] != 0 ? 1 : 2;
     result.Copy(i, *operands[chosen], at[chosen]);
   });

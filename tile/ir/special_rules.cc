@@ -10,7 +10,7 @@
 namespace tartan::ir {
 namespace {
 
-using Dims = std::vector<int64_t>;
+using DimVector = std::vector<int64_t>;
 
 // The operation with the shapes it is applied to.
 struct Applied {
@@ -78,11 +78,13 @@ absl::Status CheckMode(const Applied& op, int64_t mode) {
 }
 
 // The dims of `shape` from position `begin` to `end`.
-Dims Slice(const TensorShape& shape, int64_t begin, int64_t end) {
-  return Dims(shape.dims.begin() + begin, shape.dims.begin() + end);
+DimVector Slice(const TensorShape& shape, int64_t begin, int64_t end) {
+  return DimVector(shape.dims.begin() + begin, shape.dims.begin() + end);
 }
 
-void Append(Dims& dims, const Dims& more) { dims.insert(dims.end(), more.begin(), more.end()); }
+void Append(DimVector& dims, const DimVector& more) {
+  dims.insert(dims.end(), more.begin(), more.end());
+}
 
 absl::StatusOr<TensorShape> ReshapeShape(const Applied& op, absl::Span<const int64_t> dims) {
   const TensorShape result{op.shapes[0].type, {dims.begin(), dims.end()}};
@@ -101,7 +103,7 @@ absl::StatusOr<TensorShape> GatherShape(const Applied& op) {
   if (data.dims[op.param(0)] == 0 && op.shapes[1].element_count() > 0) {
     return op.Error("there is nothing to gather from");
   }
-  Dims dims = Slice(data, 0, op.param(0));
+  DimVector dims = Slice(data, 0, op.param(0));
   Append(dims, op.shapes[1].dims);
   Append(dims, Slice(data, op.param(0) + 1, data.rank()));
   return TensorShape{data.type, dims};
@@ -144,7 +146,7 @@ absl::StatusOr<TensorShape> GatherNdShape(const Applied& op) {
   if (batch + depth > data.rank()) {
     return op.Error(absl::StrCat("the data has no ", batch + depth, " dimensions to index"));
   }
-  Dims dims = Slice(indices, 0, indices.rank() - 1);
+  DimVector dims = Slice(indices, 0, indices.rank() - 1);
   const TensorShape chosen{data.type, dims};
   for (int64_t d = batch; d < batch + depth; ++d) {
     if (data.dims[d] == 0 && chosen.element_count() > 0) {
@@ -163,7 +165,7 @@ absl::StatusOr<TensorShape> ScatterShape(const Applied& op) {
     return op.Error("the values must begin with the sizes of the indices");
   }
   if (op.shapes[2].rank() == 0) return op.Error("the third operand gives no size");
-  Dims dims = {op.shapes[2].dims[0]};
+  DimVector dims = {op.shapes[2].dims[0]};
   Append(dims, Slice(updates, indices.rank(), updates.rank()));
   return TensorShape{updates.type, dims};
 }
@@ -186,7 +188,7 @@ absl::StatusOr<TensorShape> ScatterNdShape(const Applied& op) {
   if (depth > data.rank()) {
     return op.Error(absl::StrCat("the data has no ", depth, " dimensions to index"));
   }
-  Dims wanted = Slice(indices, 0, indices.rank() - 1);
+  DimVector wanted = Slice(indices, 0, indices.rank() - 1);
   Append(wanted, Slice(data, depth, data.rank()));
   if (op.shapes[2].dims != wanted) {
     return op.Error(absl::StrCat("the updates must have the sizes ", DimsToString(wanted)));
@@ -197,7 +199,7 @@ absl::StatusOr<TensorShape> ScatterNdShape(const Applied& op) {
 
 absl::StatusOr<TensorShape> PrngShape(const Applied& op, absl::Span<const int64_t> dims) {
   const TensorShape& seed = op.shapes[0];
-  const bool pair = seed.type == DataType::kUInt32 && seed.dims == Dims{2};
+  const bool pair = seed.type == DataType::kUInt32 && seed.dims == DimVector{2};
   if (!pair && !(IsInteger(seed.type) && seed.rank() == 0)) {
     return op.Error("the seed must be uint32[2] or an integer scalar");
   }

@@ -133,7 +133,7 @@ class ReadyPlanner {
   }
 
   void ChooseTile() {
-    if (settings_.threads > 1) return;  // one element to a work-item
+    if (settings_.threads > 1) return;  // one element to a work-item: rows of several are slower
     const int v = WrittenIndex();
     if (v >= 0 && AreClean(v)) {
       const int64_t lanes = Lanes(Range(v));

@@ -32,7 +32,7 @@ bool SameButForSigns(const std::vector<Rational>& a, const std::vector<Rational>
   return true;
 }
 
-std::vector<Rational> Column(const TransformMatrix& matrix, size_t column) {
+std::vector<Rational> ColumnOf(const TransformMatrix& matrix, size_t column) {
   std::vector<Rational> values;
   for (const std::vector<Rational>& row : matrix) values.push_back(row[column]);
   return values;
@@ -76,7 +76,7 @@ ExprPtr WeightedSum(const std::vector<Rational>& factors, const std::vector<Expr
 // is true (of the way there) are sum and difference of the parts that agree and that do not.
 std::vector<ExprPtr> TransformColumn(TransformMatrix matrix, std::vector<ExprPtr> operands) {
   for (size_t c = 0; c + 1 < operands.size(); ++c) {
-    if (!SameButForSigns(Column(matrix, c), Column(matrix, c + 1))) continue;
+    if (!SameButForSigns(ColumnOf(matrix, c), ColumnOf(matrix, c + 1))) continue;
     const ExprPtr sum = Add(operands[c], operands[c + 1]);
     operands[c + 1] = Subtract(operands[c], operands[c + 1]);
     operands[c] = sum;

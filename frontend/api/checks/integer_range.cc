@@ -20,7 +20,7 @@ namespace {
 // Applications that are looked at.
 constexpr int kMaxApplications = 16;
 // Elements of a known tensor that are.
-constexpr int64_t kMaxElements = 1 << 16;
+constexpr int64_t kMostElementsKnown = 1 << 16;
 
 using Range = IntegerRange;
 using Wide = __int128;
@@ -200,7 +200,7 @@ class Search {
  private:
   Range Find(const Tensor& tensor) {
     if (const std::optional<HostTensor> known = KnownValue(tensor); known.has_value()) {
-      return known->element_count() > kMaxElements ? OfType(tensor.type()) : RangeOf(*known);
+      return known->element_count() > kMostElementsKnown ? OfType(tensor.type()) : RangeOf(*known);
     }
     const TensorNode& node = *tensor.node();
     const auto* application = std::get_if<ApplicationNode>(&node.kind);

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long something took.
+#pragma once
+
+#include <chrono>
+
+namespace tartan {
+
+using Clock = std::chrono::steady_clock;
+
+inline double MillisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+}  // namespace tartan
