@@ -2,6 +2,7 @@
 #include "backend_opencl/device/opencl_executable.h"
 
 #include <algorithm>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/device/opencl_buffer.h"
@@ -10,15 +11,12 @@
 namespace tartan::opencl {
 namespace {
 
-absl::StatusOr<PreparedLaunch> Prepare(const OpenClExecutable& executable,
-                                       const hal::Launch& launch) {
+absl::StatusOr<PreparedLaunch> Prepare(OpenClExecutable& executable, const hal::Launch& launch) {
   const std::string& name = executable.entry_points()[launch.entry_point].name;
   PreparedLaunch prepared;
   prepared.entry_point = launch.entry_point;
+  TARTAN_ASSIGN_OR_RETURN(prepared.kernel, executable.TakeKernel(launch.entry_point));
   cl_int error = CL_SUCCESS;
-  prepared.kernel =
-      KernelHandle(CreateCl(&error, clCreateKernel, executable.program(), name.c_str()));
-  TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateKernel of ", name)));
   for (size_t i = 0; i < launch.arguments.size(); ++i) {
     const cl_mem memory = MemoryOf(launch.arguments[i]);
     error = CallCl(clSetKernelArg, prepared.kernel.get(), i, sizeof(memory), &memory);
@@ -41,6 +39,38 @@ absl::StatusOr<PreparedLaunch> Prepare(const OpenClExecutable& executable,
 
 }  // namespace
 
+absl::StatusOr<KernelHandle> OpenClExecutable::TakeKernel(int entry_point) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<KernelHandle>& idle = idle_[entry_point];
+    if (!idle.empty()) {
+      KernelHandle kernel = std::move(idle.back());
+      idle.pop_back();
+      return kernel;
+    }
+  }
+  const std::string& name = entry_points()[entry_point].name;
+  cl_int error = CL_SUCCESS;
+  KernelHandle kernel(CreateCl(&error, clCreateKernel, program(), name.c_str()));
+  TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateKernel of ", name)));
+  return kernel;
+}
+
+void OpenClExecutable::GiveBack(int entry_point, KernelHandle kernel) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  try {
+    idle_[entry_point].push_back(std::move(kernel));
+  } catch (const std::bad_alloc&) {  // it is released instead
+  }
+}
+
+OpenClRecording::~OpenClRecording() {
+  auto& executable = static_cast<OpenClExecutable&>(*executable_);
+  for (PreparedLaunch& launch : launches_) {
+    executable.GiveBack(launch.entry_point, std::move(launch.kernel));
+  }
+}
+
 std::shared_ptr<OpenClExecutable> OpenClRecording::TakeCompiling() const {
   auto executable = std::static_pointer_cast<OpenClExecutable>(executable_);
   if (executable->pocl_files() == nullptr || is_taken_.exchange(true)) return nullptr;
@@ -54,7 +84,7 @@ absl::StatusOr<std::shared_ptr<OpenClRecording>> RecordLaunches(
   prepared.reserve(launches.size());
   for (const hal::Launch& launch : launches) {
     TARTAN_ASSIGN_OR_RETURN(PreparedLaunch next,
-                            Prepare(static_cast<const OpenClExecutable&>(*executable), launch));
+                            Prepare(static_cast<OpenClExecutable&>(*executable), launch));
     prepared.push_back(std::move(next));
     buffers.insert(buffers.end(), launch.arguments.begin(), launch.arguments.end());
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -21,15 +22,24 @@ class OpenClExecutable : public hal::Executable {
                    std::unique_ptr<PoclProgram> pocl_files)
       : Executable(std::move(device), std::move(entry_points), statistics),
         pocl_files_(std::move(pocl_files)),
-        program_(std::move(program)) {}
+        program_(std::move(program)),
+        idle_(this->entry_points().size()) {}
 
   cl_program program() const { return program_.get(); }
   // Null on other drivers.
   PoclProgram* pocl_files() const { return pocl_files_.get(); }
 
+  // A kernel object that nobody else has, with whatever arguments; to be given back. Drivers keep
+  // those of a program in a list, which is long to search where a thousand launches let go of
+  // theirs. Thread-safe.
+  absl::StatusOr<KernelHandle> TakeKernel(int entry_point);
+  void GiveBack(int entry_point, KernelHandle kernel);
+
  private:
   const std::unique_ptr<PoclProgram> pocl_files_;  // goes after the program
   ProgramHandle program_;
+  std::mutex mutex_;
+  std::vector<std::vector<KernelHandle>> idle_;  // by entry point; guarded by mutex_
 };
 
 // Each launch has a kernel object of its own: arguments are state of the kernel object.
@@ -48,6 +58,8 @@ class OpenClRecording : public hal::Recording {
         executable_(std::move(executable)),
         buffers_(std::move(buffers)),
         launches_(std::move(launches)) {}
+
+  ~OpenClRecording() override;
 
   absl::Span<const PreparedLaunch> launches() const { return launches_; }
   // The executable, the first time that this is called where launches make its driver compile.

@@ -18,22 +18,11 @@
 #include "tile/lower/rows/row_group_kernel.h"
 #include "tile/lower/rows/row_kernel.h"
 #include "tile/lower/special/lower_special.h"
-#include "tile/poly/form_key.h"
 
 namespace tartan::compiler {
 namespace {
 
 using ir::ValueId;
-
-// What lowering takes from a plan without a block.
-std::string KeyOf(const plan::CpuPlan& plan) {
-  const auto& [task, unroll, order, reduction_order, vector_index, lanes, masks_lanes, block,
-               threads] = plan;
-  return absl::StrCat(absl::StrJoin(task, ","), "|", absl::StrJoin(unroll, ","), "|",
-                      absl::StrJoin(order, ","), "|", absl::StrJoin(reduction_order, ","), "|",
-                      vector_index, ",", lanes, ",", masks_lanes, ",", block.has_value(), ",",
-                      threads);
-}
 
 class Emitter {
  public:
@@ -152,19 +141,14 @@ class Emitter {
                            : absl::StrCat("packed ", NameOf(launch.packed));
     step.flops = launch.flops;
     step.bytes = launch.bytes;
-    // Layers that are alike are lowered once. Names of exact kernels tell layers apart.
-    const auto* tasks = std::get_if<plan::CpuPlan>(&planned.plan);
-    const bool is_remembered = options_.tier == Tier::kReady && tasks != nullptr && !hooks_.dump;
-    std::string form;
-    if (is_remembered) {
-      form = absl::StrCat(poly::FormKey(flat), KeyOf(*tasks));
-      if (const auto found = lowered_.find(form); found != lowered_.end()) {
-        step.kernel = found->second.kernel;
-        step.sizes = found->second.sizes;
-        step.global_size = found->second.global_size;
-        AddStep(scheduled.is_setup, std::move(step));
-        return absl::OkStatus();
-      }
+    // Layers that are alike are lowered once.
+    const bool is_remembered = launch.form >= 0 && !hooks_.dump;
+    if (const auto found = lowered_.find(launch.form); is_remembered && found != lowered_.end()) {
+      step.kernel = found->second.kernel;
+      step.sizes = found->second.sizes;
+      step.global_size = found->second.global_size;
+      AddStep(scheduled.is_setup, std::move(step));
+      return absl::OkStatus();
     }
     TARTAN_RETURN_IF_ERROR(
         AddLaunch(scheduled.is_setup,
@@ -172,7 +156,7 @@ class Emitter {
                   std::move(step)));
     if (is_remembered) {
       const std::vector<Step>& steps = scheduled.is_setup ? list_.setup : list_.steps;
-      lowered_.emplace(std::move(form), std::get<LaunchStep>(steps.back()));
+      lowered_.emplace(launch.form, std::get<LaunchStep>(steps.back()));
     }
     return absl::OkStatus();
   }
@@ -239,9 +223,9 @@ class Emitter {
   lower::LowerOptions lower_options_;
   KernelList list_;
   std::map<ValueId, int> buffers_;
-  ValueId first_without_buffer_;                         // of the schedule's added values
-  std::map<std::string, int> numbers_;                   // of kernels, by their text
-  std::unordered_map<std::string, LaunchStep> lowered_;  // by form and plan
+  ValueId first_without_buffer_;                 // of the schedule's added values
+  std::map<std::string, int> numbers_;           // of kernels, by their text
+  std::unordered_map<int, LaunchStep> lowered_;  // by form
 };
 
 }  // namespace

@@ -67,7 +67,8 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
 }
 
 void Scheduler::AddPlanned(const plan::PlannedKernel& planned, std::vector<ValueId> outputs) {
-  AddLaunch(planned.flat, planned, std::move(outputs), planned.flat.name, /*is_setup=*/false);
+  AddLaunch(planned.flat, {planned, -1}, std::move(outputs), planned.flat.name,
+            /*is_setup=*/false);
 }
 
 void Scheduler::Fill(ValueId value) { AddStep(IsConstant(value), "", FillValue{value}); }
@@ -111,20 +112,27 @@ void Scheduler::AddPrefill(const ir::Program& program, const PartitionedKernel& 
 void Scheduler::AddKernel(const poly::FlatContraction& flat, std::string description,
                           bool is_setup) {
   hooks_.Dump("flat", [&] { return poly::ToString(flat); });
-  std::vector<bool> is_constant;
-  for (const poly::Tensor& tensor : flat.tensors) is_constant.push_back(IsConstant(tensor.value));
-  plan::PlannedKernel planned =
-      hooks_.planner                  ? hooks_.planner(flat, is_constant)
-      : options_.tier == Tier::kReady ? plan::PlanReady(flat, options_.settings, is_constant)
-      : options_.tuned != nullptr
-          ? plan::PlanKernel(flat, options_.settings, is_constant, *options_.tuned)
-          : plan::PlanKernel(flat, options_.settings, is_constant);
-  AddLaunch(flat, std::move(planned), OutputsOf(flat), std::move(description), is_setup);
+  AddLaunch(flat, Plan(flat, /*may_be_tuned=*/true), OutputsOf(flat), std::move(description),
+            is_setup);
 }
 
-void Scheduler::AddLaunch(const poly::FlatContraction& flat, plan::PlannedKernel planned,
+PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat, bool may_be_tuned) {
+  std::vector<bool> is_constant;
+  for (const poly::Tensor& tensor : flat.tensors) is_constant.push_back(IsConstant(tensor.value));
+  if (may_be_tuned && hooks_.planner) return {hooks_.planner(flat, is_constant), -1};
+  return plans_.Get(flat, is_constant, [&] {
+    if (options_.tier == Tier::kReady) return plan::PlanReady(flat, options_.settings, is_constant);
+    return may_be_tuned && options_.tuned != nullptr
+               ? plan::PlanKernel(flat, options_.settings, is_constant, *options_.tuned)
+               : plan::PlanKernel(flat, options_.settings, is_constant);
+  });
+}
+
+void Scheduler::AddLaunch(const poly::FlatContraction& flat, PlanMemory::Remembered remembered,
                           std::vector<ValueId> outputs, std::string description, bool is_setup) {
+  plan::PlannedKernel& planned = remembered.kernel;
   PlannedLaunch launch;
+  launch.form = remembered.form;
   launch.outputs = std::move(outputs);
   for (const poly::Tensor& tensor : planned.flat.tensors) launch.tensors.push_back(tensor.value);
   // Where the kernel adds up partial results, those did the rest of the work.
@@ -142,15 +150,13 @@ void Scheduler::AddLaunch(const poly::FlatContraction& flat, plan::PlannedKernel
 ValueId Scheduler::AddOperand(const plan::PackedOperand& packed) {
   const bool is_copy = packed.source != ir::kNoValue;
   poly::FlatContraction flat = packed.copy;
-  std::vector<bool> is_constant;
   for (poly::Tensor& tensor : flat.tensors) {
     if (is_copy) tensor.value = packed.source;
-    is_constant.push_back(IsConstant(tensor.value));
   }
   PlannedLaunch launch;
-  launch.planned = options_.tier == Tier::kReady
-                       ? plan::PlanReady(packed.copy, options_.settings, is_constant)
-                       : plan::PlanKernel(packed.copy, options_.settings, is_constant);
+  PlanMemory::Remembered remembered = Plan(flat, /*may_be_tuned=*/false);
+  launch.planned = std::move(remembered.kernel);
+  launch.form = remembered.form;
   const bool is_setup = AreConstant(flat.tensors);
   const ValueId value = AddValue(flat.name, flat.outputs.front().shape, is_setup);
   launch.outputs = {value};

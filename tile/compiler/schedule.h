@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "tile/compiler/compile_options.h"
 #include "tile/compiler/partition.h"
+#include "tile/compiler/plan_memory.h"
 #include "tile/ir/program.h"
 #include "tile/plan/kernel_plan.h"
 
@@ -17,6 +18,7 @@ namespace tartan::compiler {
 
 struct PlannedLaunch {
   plan::PlannedKernel planned;
+  int form = -1;  // launches with the same number (not -1) run the same kernel
   // What the kernel's outputs and tensors are, in order.
   std::vector<ir::ValueId> outputs;
   std::vector<ir::ValueId> tensors;
@@ -79,8 +81,9 @@ class Scheduler {
   void AddPrefill(const ir::Program& program, const PartitionedKernel& kernel, bool is_setup);
   // The kernel as the cost model or what tuning kept plans it.
   void AddKernel(const poly::FlatContraction& flat, std::string description, bool is_setup);
-  void AddLaunch(const poly::FlatContraction& flat, plan::PlannedKernel planned,
+  void AddLaunch(const poly::FlatContraction& flat, PlanMemory::Remembered planned,
                  std::vector<ir::ValueId> outputs, std::string description, bool is_setup);
+  PlanMemory::Remembered Plan(const poly::FlatContraction& flat, bool may_be_tuned);
   // The launch that computes an operand of another ahead; `source` as in plan::PackedOperand.
   ir::ValueId AddOperand(const plan::PackedOperand& packed);
   // A kernel whose result is for others alone.
@@ -89,6 +92,7 @@ class Scheduler {
   const std::vector<bool>& is_constant_;
   const CompileOptions& options_;
   const CompileHooks& hooks_;
+  PlanMemory plans_;
   Schedule schedule_;
 };
 
