@@ -109,6 +109,28 @@ TEST_F(TiersFaults, RunsGoOnWhereTheCacheCannotBeWritten) {
   ExpectTier(Run("exact", 1, "/dev/null"), "exact");
 }
 
+// A disk that is full from the start, in the midst of the ready kernels, and of the exact ones.
+TEST_F(TiersFaults, RunsGoOnWhereTheDiskBecomesFull) {
+  const std::string mount = "mount -t tmpfs -o size=$1 tmpfs /mnt";
+  const auto on_disk = [&](const std::string& size, const std::string& compiler,
+                           const std::string& command) {
+    cli::ProgramOptions options;
+    options.environment = {"TARTAN_CACHE_DIR=/mnt/cache", "TARTAN_COMPILER=" + compiler};
+    return cli::RunProgram({"/usr/bin/unshare", "-m", "/bin/sh", "-c", mount + " && " + command,
+                            "sh", size, Built("tests/tiers_program")},
+                           options);
+  };
+  if (on_disk("40k", "", "true").exit_code != 0) GTEST_SKIP() << "this user may not mount";
+  for (const std::string& compiler : {std::string(), Built("tartan")}) {
+    for (const std::string size : {"40k", "120k", "220k", "320k"}) {
+      const cli::ProgramResult result =
+          on_disk(size, compiler, "exec timeout -s KILL 300 \"$2\" wait 3");
+      EXPECT_EQ(result.exit_code, 0) << size << result.err;
+      EXPECT_THAT(result.out, testing::AnyOf("exact", "failed, ready")) << size;
+    }
+  }
+}
+
 TEST_F(TiersFaults, AnotherProcessCompilesThemWhereThereIsOneToDoSo) {
   const std::string log = directory_.path() + "/log";
   const std::string compiler =
