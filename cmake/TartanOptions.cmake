@@ -31,6 +31,10 @@ set(TARTAN_WARNINGS -Wall -Wextra -Wno-unused-parameter)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports members of moved-from std::variant and std::optional that are never read.
   list(APPEND TARTAN_WARNINGS -Wno-maybe-uninitialized)
+  if(CMAKE_UNITY_BUILD)
+    # It takes sources that another one includes for headers.
+    list(APPEND TARTAN_WARNINGS -Wno-subobject-linkage)
+  endif()
   if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
     # GCC 13 takes a reference to a static object for one to a temporary.
     list(APPEND TARTAN_WARNINGS -Wno-dangling-reference)

@@ -67,8 +67,7 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
 }
 
 void Scheduler::AddPlanned(const plan::PlannedKernel& planned, std::vector<ValueId> outputs) {
-  AddLaunch(planned.flat, {planned, -1}, std::move(outputs), planned.flat.name,
-            /*is_setup=*/false);
+  AddLaunch(planned.flat, {planned}, std::move(outputs), planned.flat.name, /*is_setup=*/false);
 }
 
 void Scheduler::Fill(ValueId value) { AddStep(IsConstant(value), "", FillValue{value}); }
@@ -120,12 +119,13 @@ PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat, bool m
   std::vector<bool> is_constant;
   for (const poly::Tensor& tensor : flat.tensors) is_constant.push_back(IsConstant(tensor.value));
   if (may_be_tuned && hooks_.planner) return {hooks_.planner(flat, is_constant), -1};
-  return plans_.Get(flat, is_constant, [&] {
+  const auto make = [&] {
     if (options_.tier == Tier::kReady) return plan::PlanReady(flat, options_.settings, is_constant);
     return may_be_tuned && options_.tuned != nullptr
                ? plan::PlanKernel(flat, options_.settings, is_constant, *options_.tuned)
                : plan::PlanKernel(flat, options_.settings, is_constant);
-  });
+  };
+  return plans_.Get(flat, is_constant, make);
 }
 
 void Scheduler::AddLaunch(const poly::FlatContraction& flat, PlanMemory::Remembered remembered,
