@@ -116,18 +116,14 @@ Workload Describe(const ConvolutionProblem& p) {
   const int64_t group_channels = p.channels / p.groups;
   const int64_t group_outputs = p.outputs / p.groups;
   const bool is_depthwise = p.groups > 1 && group_outputs == 1;
-  std::string output_channel = "co";
-  std::string input_channel = "ci";
-  std::string constraint;
-  if (is_depthwise) {
-    output_channel = "g";
-  } else if (p.groups > 1) {
-    output_channel = absl::StrCat(group_outputs, "*g + co");
-    constraint = absl::StrCat(", co < ", group_outputs);
-  }
-  if (p.groups > 1) {
-    input_channel = group_channels == 1 ? "g" : absl::StrCat(group_channels, "*g + ci");
-  }
+  const bool is_grouped = p.groups > 1 && !is_depthwise;
+  const std::string output_channel = is_depthwise ? std::string("g")
+                                     : is_grouped ? absl::StrCat(group_outputs, "*g + co")
+                                                  : std::string("co");
+  const std::string input_channel = p.groups == 1         ? std::string("ci")
+                                    : group_channels == 1 ? std::string("g")
+                                                          : absl::StrCat(group_channels, "*g + ci");
+  const std::string constraint = is_grouped ? absl::StrCat(", co < ", group_outputs) : "";
   Workload work;
   const Sizes output = Arrange(p, p.outputs, p.output_height(), p.output_width());
   work.inputs = {Data("X", Arrange(p, p.channels, p.height, p.width)),
