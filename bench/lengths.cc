@@ -2,7 +2,6 @@
 // lengths MODEL INPUT [LENGTHS [TIER]]: runs a model at many lengths of the second dimension of an
 // int64 input in turn, in one session, and tells what each of them took and compiled.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -12,16 +11,11 @@
 
 #include "frontend/api/session.h"
 #include "frontend/onnx/model/onnx_model.h"
+#include "tile/base/clock.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double Milliseconds(Clock::time_point since) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - since).count();
-}
 
 HostTensor Tokens(int64_t length, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -62,11 +56,11 @@ absl::Status Run(const std::string& path, const std::string& input, int lengths,
     api::RunStatistics first;
     auto start = Clock::now();
     TARTAN_RETURN_IF_ERROR(session->Run({{input, tokens}}, &first).status());
-    const double first_ms = Milliseconds(start);
+    const double first_ms = MillisecondsSince(start);
     api::RunStatistics again;
     start = Clock::now();
     TARTAN_RETURN_IF_ERROR(session->Run({{input, tokens}}, &again).status());
-    const double again_ms = Milliseconds(start);
+    const double again_ms = MillisecondsSince(start);
     firsts.push_back(first_ms);
     extras.push_back(first_ms - again_ms);
     if (first.cache_misses > 0) last_compiled = static_cast<int>(n) + 1;

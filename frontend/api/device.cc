@@ -85,16 +85,18 @@ std::string RequestFor(const hal::DeviceInfo& info, const hal::ExecutableSource&
   return request.SerializeAsString();
 }
 
-// Processes that load their compilers while this one does.
+// Processes that load their compilers while this one does, as long as somebody keeps the list.
 struct PreparedProcesses {
+  using List = std::vector<std::unique_ptr<CompilerProcess>>;
   std::mutex mutex;
-  std::vector<std::unique_ptr<CompilerProcess>> processes;  // guarded by mutex
+  std::weak_ptr<List> list;  // guarded by mutex, as is what it holds
 
   std::unique_ptr<CompilerProcess> Take() {
     std::lock_guard<std::mutex> lock(mutex);
-    if (processes.empty()) return nullptr;
-    std::unique_ptr<CompilerProcess> taken = std::move(processes.back());
-    processes.pop_back();
+    const std::shared_ptr<List> kept = list.lock();
+    if (kept == nullptr || kept->empty()) return nullptr;
+    std::unique_ptr<CompilerProcess> taken = std::move(kept->back());
+    kept->pop_back();
     return taken;
   }
 };
@@ -110,32 +112,29 @@ evaluator::CompilerProcesses ProcessesFor(const hal::DevicePtr& device,
     return opencl::IsCompiledOnDisk(device->shared_from_this(), source);
   };
   if (program.empty()) return processes;
-  const auto prepared = std::make_shared<std::weak_ptr<PreparedProcesses>>();
-  const auto mutex = std::make_shared<std::mutex>();  // guards what `prepared` points to
-  processes.prepare = [=, info = device->info()]() -> std::shared_ptr<void> {
-    auto made = std::make_shared<PreparedProcesses>();
-    for (int p = 1; p < std::min(processes.count, kMostPrepared); ++p) {
-      if (auto process = CompilerProcess::Start(program, info.index)) {
-        made->processes.push_back(std::move(process));
+  const auto prepared = std::make_shared<PreparedProcesses>();
+  const int index = device->info().index;
+  processes.prepare = [program, index, prepared,
+                       count = processes.count]() -> std::shared_ptr<void> {
+    auto made = std::make_shared<PreparedProcesses::List>();
+    for (int p = 1; p < std::min(count, kMostPrepared); ++p) {
+      if (auto process = CompilerProcess::Start(program, index)) {
+        made->push_back(std::move(process));
       }
     }
-    std::lock_guard<std::mutex> lock(*mutex);
-    *prepared = made;
+    std::lock_guard<std::mutex> lock(prepared->mutex);
+    prepared->list = made;
     return made;
   };
-  processes.start =
-      [=, info = device->info()](const evaluator::ProgramSource& part) -> std::function<void()> {
+  processes.start = [program, prepared, info = device->info()](
+                        const evaluator::ProgramSource& part) -> std::function<void()> {
     const std::string request = RequestFor(info, part.source, evaluator::SerializeProgram(part));
-    std::shared_ptr<CompilerProcess> process;
-    {
-      std::lock_guard<std::mutex> lock(*mutex);
-      if (const auto all = prepared->lock()) process = all->Take();
-    }
-    auto thread = std::make_shared<std::thread>([=] {
+    const std::shared_ptr<CompilerProcess> process = prepared->Take();
+    auto thread = std::make_shared<std::thread>([program, request, process, index = info.index] {
       const auto go_on = [] { return true; };
       // Where it fails, the driver of this process is asked.
       (process ? process->Compile(request, go_on)
-               : CompileInProcess(program, info.index, request, go_on))
+               : CompileInProcess(program, index, request, go_on))
           .IgnoreError();
     });
     return [thread] { thread->join(); };

@@ -2,19 +2,16 @@
 // Wall-clock time since construction.
 #pragma once
 
-#include <chrono>
+#include "tile/base/clock.h"
 
 namespace tartan::cli {
 
 class Stopwatch {
  public:
-  double Milliseconds() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_)
-        .count();
-  }
+  double Milliseconds() const { return MillisecondsSince(start_); }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace tartan::cli

@@ -7,7 +7,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "tile/base/digest.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/run_passes.h"
 
-#include <chrono>
-
 #include "absl/strings/str_cat.h"
+#include "tile/base/clock.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/verify_compilation.h"
 
@@ -11,12 +10,11 @@ namespace tartan::compiler {
 namespace {
 
 absl::Status RunPass(const Pass& pass, Compilation* compilation) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   TARTAN_RETURN_IF_ERROR(pass.run(compilation));
-  const std::chrono::duration<double, std::milli> elapsed =
-      std::chrono::steady_clock::now() - start;
+  const double elapsed_ms = MillisecondsSince(start);
   const CompileHooks& hooks = compilation->hooks;
-  if (hooks.timing) hooks.timing(pass.name, elapsed.count());
+  if (hooks.timing) hooks.timing(pass.name, elapsed_ms);
   hooks.Dump(pass.name, [&] { return ToString(*compilation); });
   return hooks.Verify(pass.name, [&] { return VerifyCompilation(*compilation); });
 }

@@ -2,12 +2,12 @@
 #include "tile/evaluator/loaded_program.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/clock.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/run_steps.h"
 
@@ -137,10 +137,10 @@ absl::StatusOr<std::vector<HostTensor>> LoadedProgram::RunOnHost(
     absl::Span<const HostTensor> inputs, std::vector<KernelTime>* profile,
     const std::function<void()>& meanwhile) const {
   if (meanwhile != nullptr) meanwhile();
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   auto outputs = program_->host()->Run(known_, inputs);
-  const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
-  if (profile != nullptr) profile->push_back({"host", "computed by the host", taken.count()});
+  const double taken_ms = MillisecondsSince(start);
+  if (profile != nullptr) profile->push_back({"host", "computed by the host", taken_ms});
   return outputs;
 }
 

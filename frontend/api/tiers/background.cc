@@ -20,6 +20,10 @@ pid_t ThisThread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
 }  // namespace
 
+void SetNiceness(int niceness) {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(ThisThread()), niceness);
+}
+
 // Before exit calls any handler, it destroys what belongs to its thread. Compilers register
 // handlers while they compile: those run ahead of one that was registered before, and leave a
 // thread that still compiles without what it needs.
@@ -56,8 +60,7 @@ bool Background::Add(Task task) {
 }
 
 void Background::Work() {
-  // A thread has a priority of its own on Linux.
-  setpriority(PRIO_PROCESS, static_cast<id_t>(ThisThread()), kNiceness);
+  SetNiceness(kNiceness);
   while (true) {
     Task task;
     {

@@ -11,6 +11,10 @@
 
 namespace tartan::api {
 
+// Of this thread: on Linux each has a priority of its own, which the processes that it starts
+// inherit.
+void SetNiceness(int niceness);
+
 // Thread-safe.
 class Background {
  public:

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/api/tiers/tiered_program.h"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -39,10 +35,6 @@ double CostOf(const evaluator::CompiledProgram& program) {
 constexpr size_t kManyBytes = 500'000;
 constexpr int kNicenessOfFew = 7;
 
-void BeNicerThanTheBackground() {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNicenessOfFew);
-}
-
 // In processes of their own where there is one to do it; what they leave to do is done here.
 absl::Status CompileApart(const ExactSource& source, const Background::GoOn& go_on) {
   const Device& device = *source.common->device;
@@ -58,7 +50,7 @@ absl::Status CompileApart(const ExactSource& source, const Background::GoOn& go_
   std::vector<std::thread> waiting;  // with the priority of their processes
   for (size_t r = 0; r < requests->size(); ++r) {
     waiting.emplace_back([&, r] {
-      if (bytes < kManyBytes) BeNicerThanTheBackground();
+      if (bytes < kManyBytes) SetNiceness(kNicenessOfFew);
       compiled[r] = CompileInProcess(program, device.info().index, (*requests)[r], go_on);
     });
   }
