@@ -217,7 +217,7 @@ absl::StatusOr<ir::Program> ImportModel(const std::string& text, const std::stri
   for (const proto::Program::Input& input : composed.program.inputs()) {
     shapes.push_back({static_cast<DataType>(input.shape().type()),
                       {input.shape().dims().begin(), input.shape().dims().end()}});
-    options.inputs.push_back({input.is_constant(), input.donated()});
+    options.inputs.push_back({input.is_constant(), input.is_state(), input.next() - 1});
   }
   TARTAN_ASSIGN_OR_RETURN(ir::Program bound, lang::Bind(function, shapes, options));
   bound.name = name;

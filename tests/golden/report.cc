@@ -36,6 +36,8 @@ const char* KindName(compiler::BufferKind kind) {
       return "temporary";
     case compiler::BufferKind::kOutput:
       return "output";
+    case compiler::BufferKind::kState:
+      return "state";
   }
   return "?";
 }

@@ -140,6 +140,9 @@ class Emitter {
                            : absl::StrCat("packed ", NameOf(launch.packed));
     step.flops = launch.flops;
     step.bytes = launch.bytes;
+    // What GPUs' tiles have beyond the ranges is not written.
+    const auto* tiled = std::get_if<plan::CpuPlan>(&planned.plan);
+    step.writes_once = tiled == nullptr || tiled->WritesOnce(flat);
     // Layers that are alike are lowered once.
     const bool is_remembered = launch.form >= 0 && !hooks_.dump;
     if (const auto found = lowered_.find(launch.form); is_remembered && found != lowered_.end()) {
@@ -242,7 +245,9 @@ ScheduledValues ValuesOf(const ir::Program& program, const ir::Grouping& groupin
     const ir::Value& value = program.values[v];
     BufferKind kind = is_output[v] ? BufferKind::kOutput : BufferKind::kTemporary;
     if (const auto* input = std::get_if<ir::Input>(&value.op)) {
-      kind = input->is_constant ? BufferKind::kConstant : BufferKind::kInput;
+      kind = input->is_constant ? BufferKind::kConstant
+             : input->is_state  ? BufferKind::kState
+                                : BufferKind::kInput;
     } else if (is_constant[v]) {
       kind = BufferKind::kPersistent;
     }

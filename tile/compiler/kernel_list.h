@@ -20,6 +20,7 @@ enum class BufferKind : uint8_t {
   kPersistent,  // computed once, at load, from constants
   kTemporary,   // lives within a run
   kOutput,      // handed to the caller after a run
+  kState,       // an input in memory of the caller's, which runs may change
 };
 
 struct BufferInfo {
@@ -37,7 +38,8 @@ struct LaunchStep {
   std::array<int64_t, 3> global_size = {1, 1, 1};
   std::string description;  // the Tile statement(s) it computes
   double flops = 0;
-  double bytes = 0;  // read and written at least once
+  double bytes = 0;          // read and written at least once
+  bool writes_once = false;  // surely no element of an output is written twice
 };
 
 struct FillStep {
@@ -65,5 +67,12 @@ struct KernelList {
   std::vector<int> outputs;
   std::vector<TensorShape> output_shapes;  // a view may have other sizes than its buffer
 };
+
+// What a step reads and writes, each perhaps several times. What it writes it may read, too.
+struct StepBuffers {
+  std::vector<int> read;
+  std::vector<int> written;
+};
+StepBuffers BuffersOf(const KernelList& list, const Step& step);
 
 }  // namespace tartan::compiler

@@ -9,6 +9,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/compiler/emit.h"
 #include "tile/compiler/share_kernels.h"
+#include "tile/compiler/update_in_place.h"
 #include "tile/graph/channels_last.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/pad_inputs.h"
@@ -119,6 +120,15 @@ absl::Status WriteKernels(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status UpdateStates(Compilation* c) {
+  std::vector<int> next;
+  for (const ValueId input : c->program.inputs) {
+    next.push_back(std::get<ir::Input>(c->program.values[input].op).next);
+  }
+  UpdateInPlace(next, &c->list);
+  return absl::OkStatus();
+}
+
 absl::Status ShareEqualKernels(Compilation* c) {
   if (c->options.tier == Tier::kExact) ShareKernels(&c->list);
   return absl::OkStatus();
@@ -146,6 +156,7 @@ constexpr Pass kPasses[] = {
     {"partition", PartitionIntoKernels, false, "values become kernels, with fusion and chains"},
     {"plan-kernels", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
     {"write-kernels", WriteKernels, false, "plans become loops, simplified"},
+    {"update-in-place", UpdateStates, false, "next values of states are written over them"},
     {"share-kernels", ShareEqualKernels, true,
      "many kernels that differ in numbers alone become one"},
 };

@@ -22,6 +22,19 @@ double Bytes(const poly::FlatContraction& flat) {
   return bytes;
 }
 
+// Of those values that become states.
+double StateBytes(const ir::Program& program, const std::vector<ValueId>& values) {
+  double bytes = 0;
+  for (const ValueId input : program.inputs) {
+    const int next = std::get<ir::Input>(program.values[input].op).next;
+    if (next < 0) continue;
+    const bool is_made =
+        std::find(values.begin(), values.end(), program.outputs[next]) != values.end();
+    if (is_made) bytes += static_cast<double>(program.values[input].shape.byte_size());
+  }
+  return bytes;
+}
+
 std::vector<ValueId> OutputsOf(const poly::FlatContraction& flat) {
   std::vector<ValueId> outputs;
   for (const poly::Output& output : flat.outputs) outputs.push_back(output.value);
@@ -41,7 +54,11 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
   if (kernel.is_prefilled) AddPrefill(program, kernel, is_setup);
   Match(
       kernel.form,
-      [&](const DirectKernel& direct) { AddKernel(direct.flat, kernel.description, is_setup); },
+      [&](const DirectKernel& direct) {
+        poly::FlatContraction flat = direct.flat;
+        flat.copied_bytes = 2 * StateBytes(program, kernel.outputs);
+        AddKernel(flat, kernel.description, is_setup);
+      },
       [&](const WinogradProduct& winograd) {
         poly::WinogradKernels kernels = winograd.kernels;
         if (kernels.padded) kernels.data.tensors.back().value = AddPart(*std::move(kernels.padded));

@@ -37,7 +37,7 @@ absl::StatusOr<ir::Program> Bind(const proto::Program& program) {
     shape.dims.assign(input.shape().dims().begin(), input.shape().dims().end());
     TARTAN_RETURN_IF_ERROR(CheckShape(shape));
     shapes.push_back(std::move(shape));
-    options.inputs.push_back({input.is_constant(), input.donated()});
+    options.inputs.push_back({input.is_constant(), input.is_state(), input.next() - 1});
   }
   TARTAN_ASSIGN_OR_RETURN(ir::Program bound, lang::Bind(function, shapes, options));
   bound.name = program.name();
@@ -97,7 +97,7 @@ bool LivesOn(BufferKind kind) {
 
 // All that a step reads and writes.
 std::vector<int> AllOf(const compiler::KernelList& list, const compiler::Step& step) {
-  StepBuffers buffers = BuffersOf(list, step);
+  compiler::StepBuffers buffers = compiler::BuffersOf(list, step);
   buffers.read.insert(buffers.read.end(), buffers.written.begin(), buffers.written.end());
   return std::move(buffers.read);
 }
@@ -111,7 +111,7 @@ absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& li
   for (size_t b = 0; b < list.buffers.size(); ++b) {
     const BufferKind kind = list.buffers[b].kind;
     TARTAN_RETURN_IF_ERROR(CheckFits(list.buffers[b], info));
-    if (LivesOn(kind)) continue;
+    if (LivesOn(kind) || kind == BufferKind::kState) continue;
     region.slot[b] = static_cast<int>(lifetimes.size());
     // Inputs are written before the first step, outputs read after the last.
     Lifetime lifetime = {list.buffers[b].bytes, kForever, -1};

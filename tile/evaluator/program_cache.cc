@@ -17,7 +17,7 @@ std::string KeyOf(const proto::Program& program) {
   std::string key = absl::StrCat(program.code().size(), ":", program.code());
   for (const proto::Program::Input& input : program.inputs()) {
     absl::StrAppend(&key, "|", input.shape().type(), input.is_constant() ? "c" : "",
-                    input.donated() ? "d" : "");
+                    input.is_state() ? "s" : "", input.next());
     for (int64_t dim : input.shape().dims()) absl::StrAppend(&key, ",", dim);
   }
   return key;

@@ -120,7 +120,7 @@ class ResidentLoader {
     for (bool has_changed = true; has_changed;) {
       has_changed = false;
       for (size_t s = list_.setup.size(); s-- > 0;) {
-        const StepBuffers used = BuffersOf(list_, list_.setup[s]);
+        const compiler::StepBuffers used = compiler::BuffersOf(list_, list_.setup[s]);
         const bool makes_missing = std::any_of(used.written.begin(), used.written.end(),
                                                [&](int buffer) { return is_missing_[buffer]; });
         if (is_needed[s] || !makes_missing) continue;

@@ -10,25 +10,6 @@
 
 namespace tartan::evaluator {
 
-StepBuffers BuffersOf(const compiler::KernelList& list, const compiler::Step& step) {
-  StepBuffers buffers;
-  Match(
-      step,
-      [&](const compiler::LaunchStep& launch) {
-        const loop::Kernel& kernel = list.kernels[launch.kernel];
-        for (size_t p = 0; p < launch.buffers.size(); ++p) {
-          const bool is_output = kernel.parameters[p].is_output;
-          (is_output ? buffers.written : buffers.read).push_back(launch.buffers[p]);
-        }
-      },
-      [&](const compiler::FillStep& fill) { buffers.written = {fill.buffer}; },
-      [&](const compiler::CopyStep& copy) {
-        buffers.read = {copy.from};
-        buffers.written = {copy.to};
-      });
-  return buffers;
-}
-
 std::vector<std::string> ResidentNames(const compiler::KernelList& list,
                                        const std::vector<std::string>& kernel_digests,
                                        std::vector<std::string> names) {
@@ -55,7 +36,7 @@ std::vector<std::string> ResidentNames(const compiler::KernelList& list,
     return text;
   };
   for (const compiler::Step& step : list.setup) {
-    const StepBuffers used = BuffersOf(list, step);
+    const compiler::StepBuffers used = compiler::BuffersOf(list, step);
     // What was in the results before may show in them.
     const std::string made =
         Digest(absl::StrCat(what(step), arguments(used.read), "|", arguments(used.written)));

@@ -10,13 +10,6 @@
 
 namespace tartan::evaluator {
 
-// What a step reads and writes, each perhaps several times. What it writes it may read, too.
-struct StepBuffers {
-  std::vector<int> read;
-  std::vector<int> written;
-};
-StepBuffers BuffersOf(const compiler::KernelList& list, const compiler::Step& step);
-
 // `names`: per buffer of the list, those of the constants. Returns them with names for what the
 // setup steps compute: of the kernels that make it and of all they read. `kernel_digests` has those
 // of the list's kernels.

@@ -63,6 +63,7 @@ class Grouper {
     MarkNeeded();
     MarkCostly();
     MarkRepeated();
+    JoinStates();
     return MakeGrouping();
   }
 
@@ -244,17 +245,17 @@ class Grouper {
     constexpr size_t kManySinks = 4;
     constexpr int kCheapOperations = 4;
     constexpr int kCheapReads = 2;
-    std::vector<std::set<ValueId>> sinks(size_);  // kernels that would compute the value
+    sinks_.resize(size_);
     std::vector<bool> reused(size_, false);  // one of them would do so more than twice an element
     for (size_t i = size_; i-- > 0;) {
       const ValueId v = static_cast<ValueId>(i);
       for (ValueId user : users_[v]) {
         if (region_[user] != ir::kNoValue) {
-          sinks[v].insert(region_[user]);
+          sinks_[v].insert(region_[user]);
         } else if (in_memory_[user] || kind_[user] == Kind::kRoot) {
-          sinks[v].insert(user);
+          sinks_[v].insert(user);
         } else {
-          sinks[v].insert(sinks[user].begin(), sinks[user].end());
+          sinks_[v].insert(sinks_[user].begin(), sinks_[user].end());
           if (reused[user]) reused[v] = true;
         }
         if (kind_[user] == Kind::kRoot && Points(user) > 2 * value(v).shape.element_count()) {
@@ -264,11 +265,34 @@ class Grouper {
       if (kind_[v] != Kind::kPointwise || region_[v] != ir::kNoValue || in_memory_[v]) continue;
       if (inlined_[v]) continue;
       const bool cheap = operations_[v] <= kCheapOperations && reads_[v] <= kCheapReads;
-      if ((sinks[v].size() > 1 && (!cheap || sinks[v].size() > kManySinks)) ||
+      if ((sinks_[v].size() > 1 && (!cheap || sinks_[v].size() > kManySinks)) ||
           (reused[v] && operations_[v] > 0)) {
         in_memory_[v] = true;
-        sinks[v] = {v};
+        sinks_[v] = {v};
       }
+    }
+  }
+
+  // Next values of states that only the next value of another one of their sizes reads, as an
+  // optimiser's averages, are made by the kernel of that one.
+  void JoinStates() {
+    joined_.assign(size_, ir::kNoValue);
+    if (!options_.fuse) return;
+    std::vector<bool> is_next(size_, false);
+    for (const ValueId input : program_.inputs) {
+      const int next = std::get<ir::Input>(value(input).op).next;
+      if (next >= 0) is_next[program_.outputs[next]] = true;
+    }
+    const auto may_join = [&](ValueId v) {
+      return is_next[v] && in_memory_[v] && kind_[v] == Kind::kPointwise &&
+             region_[v] == ir::kNoValue;
+    };
+    for (size_t i = size_; i-- > 0;) {
+      const ValueId v = static_cast<ValueId>(i);
+      if (!may_join(v) || sinks_[v].size() != 1) continue;
+      const ValueId sink = *sinks_[v].begin();
+      if (!may_join(sink) || value(sink).shape.dims != value(v).shape.dims) continue;
+      joined_[v] = joined_[sink] == ir::kNoValue ? sink : joined_[sink];
     }
   }
 
@@ -288,6 +312,8 @@ class Grouper {
       if (kind_[v] == Kind::kRoot) order.emplace_back(v, 0, v);
       if (region_[v] != ir::kNoValue) {
         if (in_memory_[v]) region_outputs[region_[v]].push_back(v);
+      } else if (joined_[v] != ir::kNoValue) {
+        region_outputs[joined_[v]].push_back(v);
       } else if (in_memory_[v] && kind_[v] != Kind::kInput && kind_[v] != Kind::kRoot) {
         order.emplace_back(latest_root_[v], 1, v);
       }
@@ -295,7 +321,8 @@ class Grouper {
     std::sort(order.begin(), order.end());
     for (const auto& [root, is_pointwise, v] : order) {
       if (is_pointwise == 1) {
-        grouping.groups.push_back({ir::kNoValue, {v}});
+        region_outputs[v].push_back(v);
+        grouping.groups.push_back({ir::kNoValue, region_outputs[v]});
       } else if (region_[v] == ir::kNoValue) {
         grouping.groups.push_back({v, {v}});
       } else {
@@ -335,6 +362,8 @@ class Grouper {
   std::vector<bool> is_output_;
   std::vector<int> operations_;
   std::vector<int> reads_;
+  std::vector<std::set<ValueId>> sinks_;  // the kernels that compute or read the value
+  std::vector<ValueId> joined_;           // the value whose kernel makes this one, too
 };
 
 }  // namespace

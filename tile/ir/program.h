@@ -123,7 +123,8 @@ absl::string_view Name(SpecialKind kind);
 
 struct Input {
   bool is_constant = false;
-  bool donated = false;
+  bool is_state = false;  // lies in memory of the caller's, which stays there between runs
+  int next = -1;          // of a state: the output that is written over it; -1: it is only read
 
   bool operator==(const Input&) const = default;
 };

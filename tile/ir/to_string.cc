@@ -54,7 +54,8 @@ std::string OpText(const Op& op) {
   return Match(
       op,
       [](const Input& x) {
-        return absl::StrCat("input", x.is_constant ? " constant" : "", x.donated ? " donated" : "");
+        return absl::StrCat("input", x.is_constant ? " constant" : "", x.is_state ? " state" : "",
+                            x.next < 0 ? "" : absl::StrCat(" next ", x.next));
       },
       [](const Constant& x) { return ConstantText(x); },
       [](const Elementwise& x) { return absl::StrCat(Name(x.op), "(", List(x.operands), ")"); },

@@ -96,6 +96,9 @@ struct FlatContraction {
   std::vector<math::RangeConstraint> store_guard;
   // All of output_dims, or a reshape of them.
   std::vector<Output> outputs;
+  // Moved once more where an element is written more than once: outputs that could else be written
+  // over what they are computed from (compiler/update_in_place.h).
+  double copied_bytes = 0;
 
   bool is_reduction() const { return body != nullptr; }
   // Whether an element had any valid point must be known, because the aggregation of none is not

@@ -16,7 +16,7 @@ class Writer {
     // Names every member, so that one that is added must be added here.
     const auto& [name, comments, indices, output_index_count, tensors, accesses, aggregation,
                  accumulator_type, body, constraints, may_be_empty, empty_value, output_coords,
-                 output_dims, store_guard, outputs] = flat;
+                 output_dims, store_guard, outputs, copied_bytes] = flat;
     List(indices, [&](const Index& index) {
       const auto& [index_name, range, is_lane] = index;
       Number(range);
@@ -47,6 +47,7 @@ class Writer {
       Shape(shape);
       Expression(expr);
     });
+    Number(static_cast<int64_t>(copied_bytes));
     return std::move(bytes_);
   }
 

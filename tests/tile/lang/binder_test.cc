@@ -159,10 +159,11 @@ TEST(Bind, PassesTheFlagsOfInputs) {
   const absl::StatusOr<Function> function = Parse("function (A, B) -> (O) { O = A + B; }");
   ASSERT_TRUE(function.ok());
   BindOptions options;
-  options.inputs = {{false, true}, {true, false}};
+  options.inputs = {{false, true, 0}, {true}};
   const absl::StatusOr<ir::Program> program = Bind(*function, {Float({3}), Float({3})}, options);
   ASSERT_TRUE(program.ok()) << program.status();
-  EXPECT_TRUE(std::get<ir::Input>(program->values[program->inputs[0]].op).donated);
+  EXPECT_TRUE(std::get<ir::Input>(program->values[program->inputs[0]].op).is_state);
+  EXPECT_EQ(std::get<ir::Input>(program->values[program->inputs[0]].op).next, 0);
   EXPECT_TRUE(std::get<ir::Input>(program->values[program->inputs[1]].op).is_constant);
   options.inputs.pop_back();
   EXPECT_FALSE(Bind(*function, {Float({3}), Float({3})}, options).ok());

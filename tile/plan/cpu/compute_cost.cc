@@ -16,6 +16,7 @@ namespace {
 constexpr double kLoadShare = 0.2;      // of the time of loads that arithmetic does not hide
 constexpr double kEveryOtherLoads = 5;  // as many loads take as long as one of elements two apart
 constexpr double kLoopCycles = 3;       // to enter and leave a loop
+constexpr double kCopiedBytesPerCycle = 2;
 // What a core finds without delay, and the delay.
 constexpr double kPagesKnown = 48;
 constexpr double kPageCycles = 2;
@@ -327,6 +328,7 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
     if (vector_is_reduced) cost.epilogue += tiles * accumulators * (2.0 * plan.lanes + 8);
   }
   cost.epilogue += tiles * (ResultCycles(kernel, plan) + kLoopCycles);
+  if (!plan.WritesOnce(flat)) cost.epilogue += flat.copied_bytes / kCopiedBytesPerCycle;
   return cost;
 }
 

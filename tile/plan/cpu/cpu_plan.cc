@@ -29,6 +29,13 @@ int64_t CpuPlan::TaskCount(const poly::FlatContraction& flat, int i) const {
   return (flat.indices[i].range + task[i] - 1) / task[i];
 }
 
+bool CpuPlan::WritesOnce(const poly::FlatContraction& flat) const {
+  for (int i = 0; i < flat.output_index_count; ++i) {
+    if (flat.indices[i].range % unroll[i] != 0) return false;
+  }
+  return true;
+}
+
 int64_t CpuPlan::ItemCount(const poly::FlatContraction& flat) const {
   int64_t items = 1;
   for (int i = 0; i < flat.output_index_count; ++i) items *= TaskCount(flat, i);

@@ -49,6 +49,8 @@ struct CpuPlan {
 
   // Work-items along output index i.
   int64_t TaskCount(const poly::FlatContraction& flat, int i) const;
+  // No output element is written twice: no tile is drawn back.
+  bool WritesOnce(const poly::FlatContraction& flat) const;
   // Number of work-items that have work.
   int64_t ItemCount(const poly::FlatContraction& flat) const;
   std::string ToString(const poly::FlatContraction& flat) const;

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// States that get their next values where they lie: what is computed stays what the naive evaluator
+// says, for each order of reads and writes.
+#include "tile/compiler/update_in_place.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan::compiler {
+namespace {
+
+constexpr DataType kFloat = DataType::kFloat32;
+
+// `next`: per input the output that is its next value; -1: it is no state.
+KernelList CompileWithStates(const TestProgram& program, const std::vector<int>& next,
+                             const CompileOptions& options = {}) {
+  ir::Program bound = BindTestProgram(program);
+  for (size_t i = 0; i < next.size(); ++i) {
+    if (next[i] < 0) continue;
+    std::get<ir::Input>(bound.values[bound.inputs[i]].op) = {.is_state = true, .next = next[i]};
+  }
+  auto list = Compile(bound, options);
+  EXPECT_TRUE(list.ok()) << list.status();
+  for (size_t i = 0; i < next.size(); ++i) {
+    if (next[i] < 0) continue;
+    EXPECT_EQ(list->outputs[next[i]], list->inputs[i]) << "input " << i;
+  }
+  return *std::move(list);
+}
+
+void ExpectNaiveResults(const TestProgram& program, const KernelList& list) {
+  const std::vector<HostTensor> inputs = RandomInputs(program, 1);
+  const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto actual = InterpretList(list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  for (size_t o = 0; o < expected->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 1e-5), "") << "output " << o;
+  }
+}
+
+int64_t Copies(const KernelList& list) {
+  return std::count_if(list.steps.begin(), list.steps.end(),
+                       [](const Step& step) { return std::holds_alternative<CopyStep>(step); });
+}
+
+std::vector<CompileOptions> Tiers() {
+  CompileOptions ready;
+  ready.tier = Tier::kReady;
+  return {CompileOptions(), ready};
+}
+
+TEST(UpdateInPlace, WritesElementwiseUpdatesOverTheStates) {
+  for (const int64_t size : {0, 1, 7, 64, 1003}) {
+    const TestProgram program = {
+        "momentum",
+        "function (P[N], V[N], G[N]) -> (NP, NV) { NV = 0.9 * V + G; NP = P - 0.1 * NV; }",
+        {{kFloat, {size}}, {kFloat, {size}}, {kFloat, {size}}}};
+    for (const CompileOptions& options : Tiers()) {
+      const KernelList list = CompileWithStates(program, {0, 1, -1}, options);
+      // Vectors of ready kernels stay as wide as they are where they do not divide the size.
+      if (options.tier == Tier::kExact || size % 16 == 0) {
+        EXPECT_EQ(Copies(list), 0) << size;
+        EXPECT_EQ(list.steps.size(), size > 0 ? 1u : 0u) << size;
+      }
+      ExpectNaiveResults(program, list);
+    }
+  }
+}
+
+TEST(UpdateInPlace, MovesAnUpdateBehindOtherReaders) {
+  for (const auto& [rows, columns] : {std::pair(8, 32), std::pair(9, 13)}) {
+    const TestProgram program = {
+        "layer",
+        "function (W[K, N], X[M, K], D[M, N]) -> (NW, DX) {"
+        "  G[k, n : K, N] = +(X[m, k] * D[m, n]);"
+        "  NW = W - 0.1 * G;"
+        "  DX[m, k : M, K] = +(D[m, n] * W[k, n]); }",
+        {{kFloat, {rows, columns}}, {kFloat, {5, rows}}, {kFloat, {5, columns}}}};
+    for (const CompileOptions& options : Tiers()) {
+      const KernelList list = CompileWithStates(program, {0, -1, -1}, options);
+      EXPECT_LE(Copies(list), rows == 8 ? 0 : 1);
+      ExpectNaiveResults(program, list);
+    }
+  }
+}
+
+TEST(UpdateInPlace, CopiesWhereTheOldValueIsNeededForTheNewOnesUse) {
+  // The product reads the old state and the new one.
+  const TestProgram program = {"both",
+                               "function (S[N, N]) -> (NS, P) { NS = S + 1;"
+                               " P[i, j : N, N] = +(S[i, k] * NS[k, j]); }",
+                               {{kFloat, {6, 6}}}};
+  const KernelList list = CompileWithStates(program, {0});
+  EXPECT_EQ(Copies(list), 1);
+  ExpectNaiveResults(program, list);
+}
+
+TEST(UpdateInPlace, CopiesWhereElementsAreReadElsewhereThanWritten) {
+  for (const char* code : {"function (S[N, N]) -> (NS) { NS[i, j : N, N] = =(S[j, i]); }",
+                           "function (S[N, N]) -> (NS) { NS[i, j : N, N] = +(S[i, k] * S[k, j]); }",
+                           "function (S[N, N]) -> (NS) { M[i, j : N, N] = =(S[N - 1 - i, j]);"
+                           " NS = S + M; }"}) {
+    const TestProgram program = {"moved", code, {{kFloat, {7, 7}}}};
+    for (const CompileOptions& options : Tiers()) {
+      const KernelList list = CompileWithStates(program, {0}, options);
+      EXPECT_EQ(Copies(list), 1) << code;
+      ExpectNaiveResults(program, list);
+    }
+  }
+}
+
+TEST(UpdateInPlace, ExchangesStates) {
+  const TestProgram program = {"exchange",
+                               "function (A[N], B[N]) -> (NA, NB, C) { NA = B; NB = A; C = A; }",
+                               {{kFloat, {5}}, {kFloat, {5}}}};
+  ExpectNaiveResults(program, CompileWithStates(program, {0, 1}));
+  const TestProgram delayed = {"delayed",
+                               "function (A[N], B[N]) -> (NA, NB) { NA = B; NB = B + 1; }",
+                               {{kFloat, {5}}, {kFloat, {5}}}};
+  ExpectNaiveResults(delayed, CompileWithStates(delayed, {0, 1}));
+}
+
+TEST(UpdateInPlace, GivesTheOldValueWhereAnOutputHandsItOn) {
+  const TestProgram program = {"old",
+                               "function (A[N], D[N]) -> (NA, Old) { NA = A + D; Old = A; }",
+                               {{kFloat, {5}}, {kFloat, {5}}}};
+  const KernelList list = CompileWithStates(program, {0, -1});
+  EXPECT_NE(list.outputs[1], list.inputs[0]);
+  ExpectNaiveResults(program, list);
+}
+
+TEST(UpdateInPlace, LeavesAStateThatDoesNotChange) {
+  const TestProgram program = {
+      "same", "function (A[N]) -> (NA, Y) { NA = A; Y = A * 2; }", {{kFloat, {5}}}};
+  const KernelList list = CompileWithStates(program, {0});
+  EXPECT_EQ(list.steps.size(), 1u);
+  ExpectNaiveResults(program, list);
+}
+
+TEST(UpdateInPlace, OneValueForTwoStates) {
+  const TestProgram program = {"twice",
+                               "function (A[N], B[N], D[N]) -> (NA, NB) { S = A + B * D;"
+                               " NA = S; NB = S; }",
+                               {{kFloat, {5}}, {kFloat, {5}}, {kFloat, {5}}}};
+  ExpectNaiveResults(program, CompileWithStates(program, {0, 1, -1}));
+}
+
+TEST(UpdateInPlace, ThirtyTwoKernelsOfOneFormStayOne) {
+  std::string inputs;
+  std::string outputs;
+  std::string statements;
+  TestProgram program{"many", "", {}};
+  std::vector<int> next;
+  for (int i = 0; i < 32; ++i) {
+    const std::string n = std::to_string(i);
+    inputs += (i > 0 ? ", P" : "P") + n + "[N], G" + n + "[N]";
+    outputs += (i > 0 ? ", Q" : "Q") + n;
+    statements += "Q" + n + " = P" + n + " - 0.1 * G" + n + "; ";
+    program.inputs.insert(program.inputs.end(), {{kFloat, {40}}, {kFloat, {40}}});
+    next.insert(next.end(), {i, -1});
+  }
+  program.code = "function (" + inputs + ") -> (" + outputs + ") { " + statements + "}";
+  const KernelList list = CompileWithStates(program, next);
+  EXPECT_EQ(Copies(list), 0);
+  EXPECT_EQ(list.kernels.size(), 1u);
+  ExpectNaiveResults(program, list);
+}
+
+}  // namespace
+}  // namespace tartan::compiler
