@@ -18,6 +18,7 @@
 #include "backend_opencl/device/compile.h"
 #include "backend_opencl/device/opencl_driver.h"
 #include "backend_opencl/dialect/opencl_dialect.h"
+#include "frontend/api/device_queue.h"
 #include "frontend/api/tiers/compiler_process.h"
 #include "proto/program.pb.h"
 #include "tile/base/out_of_memory.h"
@@ -185,6 +186,7 @@ Device::Device(hal::DevicePtr hal, std::shared_ptr<opencl::DiskCache> cache,
       quiet_(quiet),
       cache_(std::move(cache)),
       programs_(std::make_shared<evaluator::ProgramCache>(hal_, opencl::DialectOf)),
+      queue_(std::make_shared<DeviceQueue>(hal_)),
       options_(std::make_unique<compiler::CompileOptions>(std::move(options))),
       hooks_(std::make_unique<const compiler::CompileHooks>(std::move(hooks))) {
   if (cache_ != nullptr) {
@@ -205,6 +207,7 @@ Device::Device(const Device& other, compiler::CompileOptions options, compiler::
       quiet_(other.quiet_),
       cache_(other.cache_),
       programs_(other.programs_),
+      queue_(other.queue_),
       options_(std::make_unique<compiler::CompileOptions>(std::move(options))),
       hooks_(std::make_unique<const compiler::CompileHooks>(std::move(hooks))) {}
 

@@ -38,6 +38,8 @@ namespace tartan::api {
 absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>& devices,
                                              absl::string_view selector);
 
+class DeviceQueue;
+
 struct DeviceOptions {
   bool use_disk_cache = true;
   bool verbose = false;  // tells on stderr why the disk cache is not used where it cannot be
@@ -91,6 +93,8 @@ class Device {
 
   const hal::DeviceInfo& info() const { return hal_->info(); }
   const hal::DevicePtr& hal() const { return hal_; }
+  // The order of everything that reads or writes device tensors (device_tensor.h).
+  const std::shared_ptr<DeviceQueue>& queue() const { return queue_; }
   // info().settings, with what else is known once the device was measured; measures it where nobody
   // has.
   absl::StatusOr<HardwareSettings> MeasuredSettings() const {
@@ -129,6 +133,7 @@ class Device {
   const bool quiet_;
   const std::shared_ptr<opencl::DiskCache> cache_;  // null without one
   const std::shared_ptr<evaluator::ProgramCache> programs_;
+  const std::shared_ptr<DeviceQueue> queue_;
   mutable std::mutex options_mutex_;
   std::unique_ptr<compiler::CompileOptions> options_;  // guarded by options_mutex_
   std::unique_ptr<const compiler::CompileHooks> hooks_;

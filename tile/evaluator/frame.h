@@ -12,7 +12,7 @@ namespace tartan::evaluator {
 
 struct Frame {
   Buffers buffers;  // per buffer of the list, resident ones too
-  std::unique_ptr<hal::Queue> queue;
+  std::unique_ptr<hal::Queue> queue;  // null where runs are put into another one
   std::vector<Command> commands;
 };
 

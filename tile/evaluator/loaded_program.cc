@@ -40,16 +40,38 @@ absl::StatusOr<std::shared_ptr<LoadedProgram>> LoadedProgram::Load(
   return loaded;
 }
 
-absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::MakeFrame(bool profiling) const {
+absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::MakeFrame(
+    absl::Span<const hal::BufferPtr> states) const {
   if (program_->host() != nullptr) {
     return absl::InternalError("a program of the host is to run on the device");
   }
+  const compiler::KernelList& list = program_->list();
   auto frame = std::make_unique<Frame>();
   frame->buffers = resident_.buffers;
   TARTAN_RETURN_IF_ERROR(AllocateRegion(*program_, program_->frame(), &frame->buffers));
-  TARTAN_ASSIGN_OR_RETURN(frame->queue, program_->device()->CreateQueue(profiling));
+  size_t next = 0;
+  for (int input : list.inputs) {
+    if (list.buffers[input].kind != BufferKind::kState) continue;
+    if (next == states.size() || states[next]->size() < list.buffers[input].bytes) {
+      return absl::InvalidArgumentError(absl::StrCat("there is no memory for the state '",
+                                                     list.buffers[input].name, "' ",
+                                                     list.buffers[input].shape.ToString()));
+    }
+    frame->buffers[input] = states[next++];
+  }
+  if (next != states.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the program has ", next, " states; memory is given for ", states.size()));
+  }
   TARTAN_ASSIGN_OR_RETURN(frame->commands,
                           RecordSteps(*program_, program_->list().steps, frame->buffers));
+  return frame;
+}
+
+absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::MakeFrame(bool profiling) const {
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame,
+                          MakeFrame(absl::Span<const hal::BufferPtr>()));
+  TARTAN_ASSIGN_OR_RETURN(frame->queue, program_->device()->CreateQueue(profiling));
   return frame;
 }
 
@@ -104,7 +126,8 @@ absl::Status LoadedProgram::Execute(Frame& frame, std::vector<KernelTime>* profi
   return absl::OkStatus();
 }
 
-absl::Status LoadedProgram::WriteInputs(Frame& frame, absl::Span<const HostTensor> inputs) const {
+absl::Status LoadedProgram::WriteInputs(const Frame& frame, hal::Queue& queue,
+                                        absl::Span<const HostTensor> inputs) const {
   const compiler::KernelList& list = program_->list();
   size_t next = 0;
   for (int input : list.inputs) {
@@ -114,13 +137,13 @@ absl::Status LoadedProgram::WriteInputs(Frame& frame, absl::Span<const HostTenso
                                                      "' is missing or of another shape than ",
                                                      list.buffers[input].shape.ToString()));
     }
-    TARTAN_RETURN_IF_ERROR(
-        frame.queue->WriteLater(frame.buffers[input], 0, inputs[next++].bytes()));
+    TARTAN_RETURN_IF_ERROR(queue.WriteLater(frame.buffers[input], 0, inputs[next++].bytes()));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<HostTensor> LoadedProgram::ReadOutput(Frame& frame, size_t output) const {
+absl::StatusOr<HostTensor> LoadedProgram::ReadOutput(const Frame& frame, hal::Queue& queue,
+                                                     size_t output) const {
   const compiler::KernelList& list = program_->list();
   const int buffer = list.outputs[output];
   auto bytes = std::make_shared<std::vector<uint8_t>>(list.buffers[buffer].bytes);
@@ -128,7 +151,7 @@ absl::StatusOr<HostTensor> LoadedProgram::ReadOutput(Frame& frame, size_t output
   // Made first: once something is to be read later, no lack of memory may give its place back.
   HostTensor read(list.output_shapes[output], memory, std::move(bytes));
   if (!memory.empty()) {
-    TARTAN_RETURN_IF_ERROR(frame.queue->ReadLater(frame.buffers[buffer], 0, memory));
+    TARTAN_RETURN_IF_ERROR(queue.ReadLater(frame.buffers[buffer], 0, memory));
   }
   return read;
 }
@@ -152,11 +175,11 @@ absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const Host
   outputs.reserve(program_->list().outputs.size());
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame,
                           profile == nullptr ? TakeFrame() : MakeFrame(true));
-  TARTAN_RETURN_IF_ERROR(WriteInputs(*frame, inputs));
+  TARTAN_RETURN_IF_ERROR(WriteInputs(*frame, *frame->queue, inputs));
   if (profile != nullptr) {
     // The frame is new: the first run pays for touching its memory.
     TARTAN_RETURN_IF_ERROR(Execute(*frame, nullptr));
-    TARTAN_RETURN_IF_ERROR(WriteInputs(*frame, inputs));
+    TARTAN_RETURN_IF_ERROR(WriteInputs(*frame, *frame->queue, inputs));
   }
   TARTAN_RETURN_IF_ERROR(Execute(*frame, profile));
   if (meanwhile != nullptr) {
@@ -164,7 +187,7 @@ absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const Host
     meanwhile();
   }
   for (size_t o = 0; o < program_->list().outputs.size(); ++o) {
-    TARTAN_ASSIGN_OR_RETURN(outputs.emplace_back(), ReadOutput(*frame, o));
+    TARTAN_ASSIGN_OR_RETURN(outputs.emplace_back(), ReadOutput(*frame, *frame->queue, o));
   }
   TARTAN_RETURN_IF_ERROR(frame->queue->Finish());
   // A frame whose run failed is dropped: its queue may still hold the failure.
@@ -180,7 +203,7 @@ PreparedRun::~PreparedRun() = default;
 absl::StatusOr<std::unique_ptr<PreparedRun>> PreparedRun::Create(
     std::shared_ptr<LoadedProgram> program, absl::Span<const HostTensor> inputs) {
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame, program->MakeFrame(false));
-  TARTAN_RETURN_IF_ERROR(program->WriteInputs(*frame, inputs));
+  TARTAN_RETURN_IF_ERROR(program->WriteInputs(*frame, *frame->queue, inputs));
   TARTAN_RETURN_IF_ERROR(frame->queue->Finish());
   return std::unique_ptr<PreparedRun>(new PreparedRun(std::move(program), std::move(frame)));
 }
@@ -190,7 +213,7 @@ absl::Status PreparedRun::Enqueue() { return program_->Execute(*frame_, nullptr)
 absl::Status PreparedRun::Finish() { return frame_->queue->Finish(); }
 
 absl::StatusOr<HostTensor> PreparedRun::Output(size_t output) {
-  TARTAN_ASSIGN_OR_RETURN(HostTensor read, program_->ReadOutput(*frame_, output));
+  TARTAN_ASSIGN_OR_RETURN(HostTensor read, program_->ReadOutput(*frame_, *frame_->queue, output));
   TARTAN_RETURN_IF_ERROR(Finish());
   return read;
 }

@@ -51,6 +51,7 @@ class LoadedProgram {
   void ReleaseFreeFrames();
 
  private:
+  friend class BoundRun;
   friend class PreparedRun;
   friend class Repetition;
   explicit LoadedProgram(std::shared_ptr<const CompiledProgram> program);
@@ -58,14 +59,18 @@ class LoadedProgram {
   absl::StatusOr<std::vector<HostTensor>> RunOnHost(absl::Span<const HostTensor> inputs,
                                                     std::vector<KernelTime>* profile,
                                                     const std::function<void()>& meanwhile) const;
+  // With memory for the states, in the order of the inputs; without a queue.
+  absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(absl::Span<const hal::BufferPtr> states) const;
+  // With a queue; InvalidArgument for a program that has states.
   absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(bool profiling) const;
   absl::StatusOr<std::unique_ptr<Frame>> TakeFrame();
   void ReturnFrame(std::unique_ptr<Frame> frame);
-  // The inputs must stay as they are until the frame's queue is finished.
-  absl::Status WriteInputs(Frame& frame, absl::Span<const HostTensor> inputs) const;
+  // The inputs must stay as they are until the queue is finished.
+  absl::Status WriteInputs(const Frame& frame, hal::Queue& queue,
+                           absl::Span<const HostTensor> inputs) const;
   absl::Status Execute(Frame& frame, std::vector<KernelTime>* profile) const;
-  // What is read is there once the frame's queue is finished.
-  absl::StatusOr<HostTensor> ReadOutput(Frame& frame, size_t output) const;
+  // What is read is there once the queue is finished.
+  absl::StatusOr<HostTensor> ReadOutput(const Frame& frame, hal::Queue& queue, size_t output) const;
 
   const std::shared_ptr<const CompiledProgram> program_;
   ResidentBuffers resident_;

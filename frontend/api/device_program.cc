@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/api/device_program.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/api/checks/input_check.h"
+#include "frontend/api/composer.h"
+#include "frontend/api/device_queue.h"
+#include "frontend/api/tensor_node.h"
+#include "tile/base/clock.h"
+#include "tile/base/out_of_memory.h"
+#include "tile/base/status_macros.h"
+#include "tile/evaluator/bound_run.h"
+#include "tile/evaluator/compile_kernels.h"
+
+namespace tartan::api {
+namespace {
+
+absl::Status CheckPlaceholder(const Tensor& tensor, absl::string_view what) {
+  if (tensor.defined() && tensor.is_placeholder()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, tensor.defined() ? absl::StrCat(" '", tensor.node()->name, "'") : "",
+                   " is no placeholder"));
+}
+
+absl::Status CheckState(const ProgramState& state) {
+  TARTAN_RETURN_IF_ERROR(CheckPlaceholder(state.input, "the state"));
+  if (!state.next.defined() || state.next.shape() == state.input.shape()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the state '", state.input.node()->name, "' is ", state.input.shape().ToString(),
+                   ", its next value ", state.next.shape().ToString()));
+}
+
+absl::Status CheckDependences(absl::Span<const Tensor> placeholders,
+                              absl::Span<const Tensor> results) {
+  for (const Tensor& result : results) {
+    for (const Tensor& needed : PlaceholdersOf(result)) {
+      if (std::find(placeholders.begin(), placeholders.end(), needed) != placeholders.end())
+        continue;
+      return absl::InvalidArgumentError(absl::StrCat("what is computed depends on '",
+                                                     needed.node()->name,
+                                                     "', which is neither an input nor a state"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+struct DeviceProgram::Impl {
+  std::shared_ptr<const Device> device;
+  std::shared_ptr<DeviceQueue> queue;
+  std::vector<Tensor> inputs;
+  std::vector<ProgramState> states;
+  size_t output_count = 0;
+  std::vector<InputCheck> checks;
+  std::shared_ptr<evaluator::LoadedProgram> loaded;
+  std::vector<DeviceTensor> bound;
+  std::unique_ptr<evaluator::BoundRun> run;
+
+  // Composes and compiles, and puts constants on the device.
+  absl::Status Load(absl::Span<const Tensor> outputs, absl::string_view name,
+                    RunStatistics* statistics);
+};
+
+absl::Status DeviceProgram::Impl::Load(absl::Span<const Tensor> outputs, absl::string_view name,
+                                       RunStatistics* statistics) {
+  std::vector<Tensor> placeholders = inputs;
+  std::vector<Tensor> results(outputs.begin(), outputs.end());
+  for (const ProgramState& state : states) {
+    placeholders.push_back(state.input);
+    if (state.next.defined()) results.push_back(state.next);
+  }
+  TARTAN_RETURN_IF_ERROR(CheckDependences(placeholders, results));
+  for (const CheckedTensor& checked : ChecksOf(results)) {
+    TARTAN_ASSIGN_OR_RETURN(std::optional<InputCheck> check, InputCheck::Make(checked, inputs));
+    if (check.has_value()) checks.push_back(*std::move(check));
+  }
+  auto start = Clock::now();
+  TARTAN_ASSIGN_OR_RETURN(ComposedProgram composed, Compose(placeholders, results, name));
+  auto next = static_cast<int>(outputs.size());
+  for (size_t s = 0; s < states.size(); ++s) {
+    proto::Program::Input* input =
+        composed.program.mutable_inputs(static_cast<int>(inputs.size() + s));
+    input->set_is_state(true);
+    if (states[s].next.defined()) input->set_next(++next);
+  }
+  TARTAN_ASSIGN_OR_RETURN(const auto compiled, device->Compile(composed.program));
+  TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*compiled));
+  statistics->compile_ms += MillisecondsSince(start);
+  start = Clock::now();
+  std::vector<HostTensor> constants;
+  for (const Tensor& input : composed.inputs) {
+    if (input.constant() != nullptr) constants.push_back(*input.constant());
+  }
+  TARTAN_ASSIGN_OR_RETURN(loaded, evaluator::LoadedProgram::Load(compiled, constants));
+  statistics->setup_ms += MillisecondsSince(start);
+  return absl::OkStatus();
+}
+
+DeviceProgram::DeviceProgram(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+// Nothing in the queue may need the memory of the last run.
+DeviceProgram::~DeviceProgram() { (void)impl_->queue->Finish(); }
+
+absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
+    std::shared_ptr<const Device> device, std::vector<Tensor> inputs,
+    std::vector<ProgramState> states, std::vector<Tensor> outputs, absl::string_view name,
+    RunStatistics* statistics) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<DeviceProgram>> {
+    for (const Tensor& input : inputs) TARTAN_RETURN_IF_ERROR(CheckPlaceholder(input, "the input"));
+    for (const ProgramState& state : states) TARTAN_RETURN_IF_ERROR(CheckState(state));
+    RunStatistics ignored;
+    auto impl = std::make_unique<Impl>();
+    impl->device = std::move(device);
+    impl->queue = impl->device->queue();
+    impl->inputs = std::move(inputs);
+    impl->states = std::move(states);
+    impl->output_count = outputs.size();
+    TARTAN_RETURN_IF_ERROR(
+        impl->Load(outputs, name, statistics == nullptr ? &ignored : statistics));
+    return std::unique_ptr<DeviceProgram>(new DeviceProgram(std::move(impl)));
+  });
+}
+
+absl::Status DeviceProgram::Bind(std::vector<DeviceTensor> states) {
+  if (states.size() != impl_->states.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the program has ", impl_->states.size(), " states, not ", states.size()));
+  }
+  std::vector<hal::BufferPtr> buffers;
+  for (size_t s = 0; s < states.size(); ++s) {
+    const Tensor& input = impl_->states[s].input;
+    if (!states[s].defined() || states[s].shape() != input.shape()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the state '", input.node()->name, "' is ", input.shape().ToString(),
+                       ", not ", states[s].defined() ? states[s].shape().ToString() : "undefined"));
+    }
+    buffers.push_back(states[s].buffer());
+  }
+  TARTAN_RETURN_IF_ERROR(impl_->queue->Finish());
+  TARTAN_ASSIGN_OR_RETURN(impl_->run, evaluator::BoundRun::Create(impl_->loaded, buffers));
+  impl_->bound = std::move(states);
+  return absl::OkStatus();
+}
+
+absl::Status DeviceProgram::Start(absl::Span<const HostTensor> inputs) {
+  if (impl_->run == nullptr) {
+    return absl::FailedPreconditionError("the program is not bound to its states");
+  }
+  for (const InputCheck& check : impl_->checks) TARTAN_RETURN_IF_ERROR(check.Run(inputs));
+  return impl_->queue->Enqueue(
+      [&](hal::Queue& queue) -> absl::Status {
+        TARTAN_RETURN_IF_ERROR(impl_->run->Enqueue(queue, inputs));
+        return queue.Flush();
+      },
+      {inputs.begin(), inputs.end()});
+}
+
+absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Outputs() {
+  std::vector<HostTensor> outputs;
+  outputs.reserve(impl_->output_count);
+  if (impl_->run == nullptr) {
+    return absl::FailedPreconditionError("the program is not bound to its states");
+  }
+  const absl::Status status = impl_->queue->Enqueue([&](hal::Queue& queue) -> absl::Status {
+    for (size_t o = 0; o < impl_->output_count; ++o) {
+      TARTAN_ASSIGN_OR_RETURN(outputs.emplace_back(), impl_->run->ReadLater(queue, o));
+    }
+    return absl::OkStatus();
+  });
+  // Also where not all could be read: what is read goes to memory that this function has.
+  TARTAN_RETURN_IF_ERROR(Finish());
+  TARTAN_RETURN_IF_ERROR(status);
+  return outputs;
+}
+
+absl::Status DeviceProgram::Finish() { return impl_->queue->Finish(); }
+
+ProgramMemory DeviceProgram::memory() const {
+  ProgramMemory memory;
+  for (const ProgramState& state : impl_->states) memory.states += state.input.shape().byte_size();
+  memory.constants = impl_->loaded->program().resident_bytes();
+  memory.scratch = impl_->loaded->program().frame().plan.total_bytes();
+  return memory;
+}
+
+int64_t DeviceProgram::kernels() const { return impl_->loaded->program().launches_per_run(); }
+
+}  // namespace tartan::api

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program whose state stays on the device from run to run and changes in place: a training step,
+// a decoder with its cache.
+//
+//   // p, v, x: placeholders; next_p, next_v, loss: lazy tensors computed from them
+//   TARTAN_ASSIGN_OR_RETURN(const auto step,
+//       DeviceProgram::Create(device, {x}, {{p, next_p}, {v, next_v}}, {loss}, "step"));
+//   TARTAN_RETURN_IF_ERROR(step->Bind({p_on_device, v_on_device}));
+//   for (…) TARTAN_RETURN_IF_ERROR(step->Start({batch}));
+//   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> last, step->Outputs());
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "frontend/api/device.h"
+#include "frontend/api/device_tensor.h"
+#include "frontend/api/run_statistics.h"
+#include "frontend/api/tensor.h"
+
+namespace tartan::api {
+
+struct ProgramState {
+  Tensor input;  // a placeholder
+  Tensor next;   // of its type and sizes; undefined: it is only read
+};
+
+struct ProgramMemory {
+  int64_t states = 0;     // bytes of what it is bound to
+  int64_t constants = 0;  // and what is computed from them alone
+  int64_t scratch = 0;    // inputs, outputs and values on the way, which share memory
+};
+
+// Compiled once for its sizes, and replayed. Used by one thread at a time. Indices and labels that
+// are out of range are found where they are inputs, or follow from them by little arithmetic.
+class DeviceProgram {
+ public:
+  // `inputs` are placeholders whose values each run is given; with the states they are all that
+  // `outputs` and the next states depend on. Kernels are those of the device's tier.
+  // InvalidArgument for what is no placeholder, and for a next state of another type or other
+  // sizes.
+  static absl::StatusOr<std::unique_ptr<DeviceProgram>> Create(std::shared_ptr<const Device> device,
+                                                               std::vector<Tensor> inputs,
+                                                               std::vector<ProgramState> states,
+                                                               std::vector<Tensor> outputs,
+                                                               absl::string_view name,
+                                                               RunStatistics* statistics = nullptr);
+  ~DeviceProgram();
+
+  // The states in their order. InvalidArgument for a tensor of another type or other sizes. Several
+  // programs may be bound to the same tensors: their runs change them in the order of Start.
+  absl::Status Bind(std::vector<DeviceTensor> states);
+
+  // Puts one run into the device's queue, and returns. OutOfRange for an index or label that is out
+  // of range: nothing is run then. FailedPrecondition before Bind.
+  absl::Status Start(absl::Span<const HostTensor> inputs);
+  // Waits for all runs, and gives the outputs of the last one. Their failures are reported here.
+  absl::StatusOr<std::vector<HostTensor>> Outputs();
+  // Waits for all runs.
+  absl::Status Finish();
+
+  ProgramMemory memory() const;
+  int64_t kernels() const;  // launched in a run
+
+ private:
+  struct Impl;
+  explicit DeviceProgram(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tartan::api

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/api/device_tensor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/api/device_queue.h"
+#include "tile/base/out_of_memory.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::api {
+
+struct DeviceTensor::Memory {
+  TensorShape shape;
+  hal::BufferPtr buffer;
+  std::shared_ptr<DeviceQueue> queue;
+};
+
+absl::StatusOr<DeviceTensor> DeviceTensor::FromHost(const Device& device, const HostTensor& value) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<DeviceTensor> {
+    const absl::Span<const uint8_t> bytes = value.bytes();
+    auto memory = std::make_shared<Memory>();
+    memory->shape = value.shape();
+    memory->queue = device.queue();
+    TARTAN_ASSIGN_OR_RETURN(memory->buffer, device.hal()->Allocate(std::max<int64_t>(
+                                                1, static_cast<int64_t>(bytes.size()))));
+    DeviceTensor tensor(std::move(memory));
+    TARTAN_RETURN_IF_ERROR(tensor.Assign(value));
+    return tensor;
+  });
+}
+
+absl::StatusOr<DeviceTensor> DeviceTensor::Zeros(const Device& device, const TensorShape& shape) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<DeviceTensor> {
+    TARTAN_RETURN_IF_ERROR(CheckShape(shape));
+    auto memory = std::make_shared<Memory>();
+    memory->shape = shape;
+    memory->queue = device.queue();
+    const int64_t bytes = shape.byte_size();
+    TARTAN_ASSIGN_OR_RETURN(memory->buffer, device.hal()->Allocate(std::max<int64_t>(1, bytes)));
+    if (bytes > 0) {
+      const std::vector<uint8_t> zero(static_cast<size_t>(ByteWidth(shape.type)));
+      TARTAN_RETURN_IF_ERROR(memory->queue->Enqueue(
+          [&](hal::Queue& queue) { return queue.Fill(memory->buffer, 0, bytes, zero); }));
+    }
+    return DeviceTensor(std::move(memory));
+  });
+}
+
+const TensorShape& DeviceTensor::shape() const { return memory_->shape; }
+const hal::BufferPtr& DeviceTensor::buffer() const { return memory_->buffer; }
+
+absl::StatusOr<HostTensor> DeviceTensor::ToHost() const {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<HostTensor> {
+    auto bytes =
+        std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(memory_->shape.byte_size()));
+    TARTAN_RETURN_IF_ERROR(memory_->queue->Finish());
+    if (!bytes->empty()) {
+      TARTAN_RETURN_IF_ERROR(memory_->queue->Enqueue([&](hal::Queue& queue) {
+        return queue.Read(memory_->buffer, 0, absl::MakeSpan(*bytes));
+      }));
+    }
+    const absl::Span<const uint8_t> view = *bytes;
+    return HostTensor(memory_->shape, view, std::move(bytes));
+  });
+}
+
+absl::Status DeviceTensor::Assign(const HostTensor& value) {
+  if (value.shape() != memory_->shape) {
+    return absl::InvalidArgumentError(absl::StrCat("a tensor ", value.shape().ToString(),
+                                                   " is assigned to a device tensor ",
+                                                   memory_->shape.ToString()));
+  }
+  if (value.bytes().empty()) return absl::OkStatus();
+  return memory_->queue->Enqueue(
+      [&](hal::Queue& queue) { return queue.Write(memory_->buffer, 0, value.bytes()); });
+}
+
+}  // namespace tartan::api

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose state stays on the device: what many runs make of it is what the definition says.
+#include "frontend/api/device_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frontend/api/function.h"
+#include "frontend/api/gradient.h"
+
+namespace tartan::api {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr DataType kFloat = DataType::kFloat32;
+
+HostTensor Floats(std::vector<int64_t> dims, const std::vector<float>& values) {
+  return HostTensor::FromVector({kFloat, std::move(dims)}, values);
+}
+
+std::vector<Tensor> Call(const std::string& text, const std::vector<Tensor>& inputs) {
+  auto function = Function::FromTile(text);
+  EXPECT_TRUE(function.ok()) << function.status();
+  auto results = function->Apply(inputs);
+  EXPECT_TRUE(results.ok()) << results.status();
+  return *std::move(results);
+}
+
+class DeviceProgramTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static const auto* const device = new absl::StatusOr<std::shared_ptr<Device>>(Device::Open());
+    if (!device->ok()) GTEST_SKIP() << device->status();
+    device_ = **device;
+  }
+
+  std::shared_ptr<Device> device_;
+};
+
+TEST_F(DeviceProgramTest, ValuesComeBackFromTheDevice) {
+  for (const int64_t size : {0, 1, 5}) {
+    const HostTensor value = Floats({size}, std::vector<float>(static_cast<size_t>(size), 2.5f));
+    auto tensor = DeviceTensor::FromHost(*device_, value);
+    ASSERT_TRUE(tensor.ok()) << tensor.status();
+    EXPECT_EQ(tensor->ToHost()->ToDoubles(), value.ToDoubles());
+    auto zeros = DeviceTensor::Zeros(*device_, {DataType::kInt64, {size}});
+    ASSERT_TRUE(zeros.ok()) << zeros.status();
+    EXPECT_EQ(zeros->ToHost()->ToInts(), std::vector<int64_t>(static_cast<size_t>(size), 0));
+  }
+}
+
+TEST_F(DeviceProgramTest, AssigningChangesAllHandles) {
+  auto tensor = DeviceTensor::FromHost(*device_, Floats({2}, {1, 2}));
+  ASSERT_TRUE(tensor.ok());
+  const DeviceTensor other = *tensor;
+  ASSERT_TRUE(tensor->Assign(Floats({2}, {3, 4})).ok());
+  EXPECT_THAT(other.ToHost()->ToDoubles(), ElementsAre(3, 4));
+  EXPECT_THAT(tensor->Assign(Floats({3}, {1, 2, 3})).message(), HasSubstr("float32[3]"));
+}
+
+// x' = a x + b, y' = y + x: two states, one of which reads the other.
+TEST_F(DeviceProgramTest, StatesChangeFromRunToRun) {
+  const Tensor x = Tensor::Placeholder("x", {kFloat, {3}});
+  const Tensor y = Tensor::Placeholder("y", {kFloat, {3}});
+  const Tensor b = Tensor::Placeholder("b", {kFloat, {3}});
+  const std::vector<Tensor> next =
+      Call("function (X, Y, B) -> (NX, NY, S) { NX = 2 * X + B; NY = Y + X; S[] = +(NX[i]); }",
+           {x, y, b});
+  auto program =
+      DeviceProgram::Create(device_, {b}, {{x, next[0]}, {y, next[1]}}, {next[2]}, "step");
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto start = [&](float value) {
+    return (*program)->Start({Floats({3}, {value, value, value})});
+  };
+  EXPECT_EQ(start(1).code(), absl::StatusCode::kFailedPrecondition);
+  auto x_memory = DeviceTensor::FromHost(*device_, Floats({3}, {1, 2, 3}));
+  auto y_memory = DeviceTensor::Zeros(*device_, {kFloat, {3}});
+  ASSERT_TRUE((*program)->Bind({*x_memory, *y_memory}).ok());
+  ASSERT_TRUE(start(1).ok());
+  ASSERT_TRUE(start(10).ok());
+  ASSERT_TRUE(start(0).ok());
+  const auto outputs = (*program)->Outputs();
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  // x: 1 2 3 -> 3 5 7 -> 16 20 24 -> 32 40 48
+  EXPECT_THAT((*outputs)[0].ToDoubles(), ElementsAre(120));
+  EXPECT_THAT(x_memory->ToHost()->ToDoubles(), ElementsAre(32, 40, 48));
+  EXPECT_THAT(y_memory->ToHost()->ToDoubles(), ElementsAre(20, 27, 34));
+}
+
+TEST_F(DeviceProgramTest, SeveralProgramsShareTheirStates) {
+  const Tensor x = Tensor::Placeholder("x", {kFloat, {4}});
+  const Tensor grown = Call("function (X) -> (Y) { Y = X * 3; }", {x})[0];
+  const Tensor sum = Call("function (X) -> (S) { S[] = +(X[i]); }", {x})[0];
+  auto grow = DeviceProgram::Create(device_, {}, {{x, grown}}, {}, "grow");
+  auto look = DeviceProgram::Create(device_, {}, {{x, Tensor()}}, {sum}, "look");
+  ASSERT_TRUE(grow.ok() && look.ok()) << grow.status() << look.status();
+  auto memory = DeviceTensor::FromHost(*device_, Floats({4}, {1, 1, 1, 1}));
+  ASSERT_TRUE((*grow)->Bind({*memory}).ok());
+  ASSERT_TRUE((*look)->Bind({*memory}).ok());
+  ASSERT_TRUE((*grow)->Start({}).ok());
+  ASSERT_TRUE((*look)->Start({}).ok());
+  EXPECT_THAT((*(*look)->Outputs())[0].ToDoubles(), ElementsAre(12));
+  ASSERT_TRUE((*grow)->Start({}).ok());
+  ASSERT_TRUE((*look)->Start({}).ok());
+  EXPECT_THAT((*(*look)->Outputs())[0].ToDoubles(), ElementsAre(36));
+}
+
+// A linear regression by gradient descent finds its weights, all on the device.
+TEST_F(DeviceProgramTest, GradientDescentFindsTheWeights) {
+  const Tensor w = Tensor::Placeholder("w", {kFloat, {3}});
+  const Tensor x = Tensor::Placeholder("x", {kFloat, {8, 3}});
+  const Tensor t = Tensor::Placeholder("t", {kFloat, {8}});
+  const Tensor loss = Call(
+      "function (W[K], X[N, K], T[N]) -> (L) { Y[n : N] = +(X[n, k] * W[k]);"
+      " D = Y - T; S[] = +(D[n] * D[n]); L = S / N; }",
+      {w, x, t})[0];
+  const auto gradient = Gradient(loss, {w});
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  const Tensor next = Call("function (W, G) -> (N) { N = W - 0.2 * G; }", {w, (*gradient)[0]})[0];
+  auto step = DeviceProgram::Create(device_, {x, t}, {{w, next}}, {loss}, "descent");
+  ASSERT_TRUE(step.ok()) << step.status();
+  auto memory = DeviceTensor::Zeros(*device_, {kFloat, {3}});
+  ASSERT_TRUE((*step)->Bind({*memory}).ok());
+  std::vector<float> xs;
+  std::vector<float> ts;
+  for (int n = 0; n < 8; ++n) {
+    const float row[] = {static_cast<float>(n % 3 - 1), static_cast<float>(n % 2),
+                         static_cast<float>(n) / 4 - 1};
+    xs.insert(xs.end(), row, row + 3);
+    ts.push_back(2 * row[0] - row[1] + 0.5f * row[2]);
+  }
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_TRUE((*step)->Start({Floats({8, 3}, xs), Floats({8}, ts)}).ok());
+  }
+  EXPECT_LT((*(*step)->Outputs())[0].GetDouble(0), 1e-8);
+  const std::vector<double> found = memory->ToHost()->ToDoubles();
+  EXPECT_NEAR(found[0], 2, 1e-3);
+  EXPECT_NEAR(found[1], -1, 1e-3);
+  EXPECT_NEAR(found[2], 0.5, 1e-3);
+}
+
+TEST_F(DeviceProgramTest, SaysWhatDoesNotFit) {
+  const Tensor x = Tensor::Placeholder("x", {kFloat, {3}});
+  const Tensor y = Tensor::Placeholder("y", {kFloat, {3}});
+  const Tensor sum = Call("function (X) -> (S) { S[] = +(X[i]); }", {x})[0];
+  const Tensor both = Call("function (X, Y) -> (Z) { Z = X + Y; }", {x, y})[0];
+  const auto message = [&](std::vector<Tensor> inputs, ProgramState state) {
+    return std::string(
+        DeviceProgram::Create(device_, std::move(inputs), {std::move(state)}, {}, "p")
+            .status()
+            .message());
+  };
+  EXPECT_THAT(message({}, {x, sum}), HasSubstr("its next value float32[]"));
+  EXPECT_THAT(message({}, {x, both}), HasSubstr("depends on 'y'"));
+  EXPECT_THAT(message({both}, {x, x}), HasSubstr("is no placeholder"));
+  auto program = DeviceProgram::Create(device_, {y}, {{x, both}}, {}, "p");
+  ASSERT_TRUE(program.ok()) << program.status();
+  auto small = DeviceTensor::Zeros(*device_, {kFloat, {2}});
+  EXPECT_THAT((*program)->Bind({*small}).message(), HasSubstr("float32[3], not float32[2]"));
+  EXPECT_THAT((*program)->Bind({}).message(), HasSubstr("1 states, not 0"));
+}
+
+}  // namespace
+}  // namespace tartan::api

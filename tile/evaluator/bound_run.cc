@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/evaluator/bound_run.h"
+
+#include <utility>
+
+#include "tile/base/status_macros.h"
+
+namespace tartan::evaluator {
+
+BoundRun::BoundRun(std::shared_ptr<LoadedProgram> program, std::unique_ptr<Frame> frame)
+    : program_(std::move(program)), frame_(std::move(frame)) {}
+
+BoundRun::~BoundRun() = default;
+
+absl::StatusOr<std::unique_ptr<BoundRun>> BoundRun::Create(
+    std::shared_ptr<LoadedProgram> program, absl::Span<const hal::BufferPtr> states) {
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame, program->MakeFrame(states));
+  return std::unique_ptr<BoundRun>(new BoundRun(std::move(program), std::move(frame)));
+}
+
+absl::Status BoundRun::Enqueue(hal::Queue& queue, absl::Span<const HostTensor> inputs) {
+  TARTAN_RETURN_IF_ERROR(program_->WriteInputs(*frame_, queue, inputs));
+  return RunCommands(program(), frame_->commands, frame_->buffers, queue, nullptr);
+}
+
+absl::StatusOr<HostTensor> BoundRun::ReadLater(hal::Queue& queue, size_t output) {
+  return program_->ReadOutput(*frame_, queue, output);
+}
+
+}  // namespace tartan::evaluator
