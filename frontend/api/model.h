@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -46,6 +47,11 @@ struct BoundGraph {
   // Bind is to be called again with them.
   std::vector<int> needed_values;
   std::vector<Tensor> placeholders;  // one per input; undefined for those bound by value
+  // Of a model that is bound to be trained: placeholders with the values that they are to have in
+  // the next run (running statistics), and what each run is to be given another value for, so that
+  // it has other random numbers (uint32[2]; undefined where there are none).
+  std::vector<std::pair<Tensor, Tensor>> updates;
+  Tensor random_seed;
   std::vector<Value> outputs;        // in the order of outputs()
 };
 

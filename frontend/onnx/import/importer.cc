@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/composer.h"
 #include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/tile_text/dropout.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 
@@ -263,7 +264,21 @@ absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Sco
                          outputs->size(), " are computed for this operator");
     }
     scope.slots[name] = (*outputs)[i];
+    TARTAN_RETURN_IF_ERROR(DropElements(name, &scope.slots[name]));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Importer::DropElements(const std::string& name, Slot* slot) {
+  if (!model_.training.has_value() || slot->waits || !slot->value.is_tensor())
+    return absl::OkStatus();
+  const auto ratio = model_.training->dropout_of.find(name);
+  if (ratio == model_.training->dropout_of.end()) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(const uint32_t stream, NextStream());
+  absl::StatusOr<Tensor> kept =
+      Dropped(slot->value.tensor(), ratio->second, RandomSeed(), stream, name);
+  if (!kept.ok()) return Within(absl::StrCat("dropout of '", name, "'"), kept.status());
+  slot->value = slot->value.With(*std::move(kept));
   return absl::OkStatus();
 }
 

@@ -18,6 +18,7 @@
 #include "frontend/onnx/import/graph.h"
 #include "frontend/onnx/import/node_context.h"
 #include "frontend/onnx/import/scope.h"
+#include "frontend/onnx/import/training_mode.h"
 
 namespace tartan::onnx {
 
@@ -38,10 +39,11 @@ using FunctionKey = std::tuple<std::string, std::string, std::string>;
 
 // What a loaded model consists of; immutable after loading.
 struct ModelParts {
-  std::unique_ptr<const Graph> graph;
+  std::unique_ptr<Graph> graph;
   Opsets opsets;
   std::map<FunctionKey, LocalFunction> functions;
   TensorSource source;
+  std::optional<TrainingMode> training;  // nothing: as the model says
 };
 
 const LocalFunction* FindFunction(const ModelParts& model, const NodeProto& node);
@@ -62,6 +64,9 @@ class Importer : private NodeServices {
 
   // Inputs whose values decided something.
   const std::vector<api::Tensor>& needed_values() const { return needed_; }
+  // As in api::BoundGraph.
+  const std::vector<std::pair<api::Tensor, api::Tensor>>& updates() const { return updates_; }
+  const api::Tensor& random_seed() const { return random_seed_; }
 
  private:
   struct Frame;
@@ -70,6 +75,8 @@ class Importer : private NodeServices {
   absl::StatusOr<std::vector<Slot>> ImportGraph(const Graph& graph, absl::Span<const Slot> inputs,
                                                 Scope& scope, const Frame& frame);
   absl::Status ImportNode(const NodeProto& node, const Frame& frame, Scope& scope);
+  // Of a value that is to have dropout (TrainingMode::dropout_of).
+  absl::Status DropElements(const std::string& name, Slot* slot);
   // The slots of a node's outputs.
   absl::StatusOr<std::vector<Slot>> ImportCall(const NodeProto& node, absl::Span<const Slot> inputs,
                                                const Frame& frame);
@@ -98,6 +105,11 @@ class Importer : private NodeServices {
   absl::StatusOr<std::optional<LoopBody>> ImportLoopBody(
       const GraphProto& graph, absl::Span<const api::Value> inputs) override;
   absl::StatusOr<uint32_t> NextStream() override;
+  const TrainingMode* training() const override {
+    return model_.training.has_value() ? &*model_.training : nullptr;
+  }
+  const api::Tensor& RandomSeed() override;
+  void Update(const api::Tensor& tensor, api::Tensor next) override;
   absl::StatusOr<api::Value> Reimport(const std::string& name,
                                       const std::map<std::string, api::Value>& given) override;
   void Hold(std::vector<api::Value>* values) override { held_.push_back(values); }
@@ -135,6 +147,8 @@ class Importer : private NodeServices {
   int64_t host_points_left_;
   int64_t host_iterations_left_;
   uint32_t streams_ = 0;
+  api::Tensor random_seed_;
+  std::vector<std::pair<api::Tensor, api::Tensor>> updates_;
   std::unordered_set<const LocalFunction*> called_;  // whose bodies are being imported
   int64_t checks_ = 0;
   std::vector<std::vector<api::Value>*> held_;

@@ -23,6 +23,7 @@ namespace tartan::onnx {
 class AttributeProto;
 class GraphProto;
 class NodeProto;
+struct TrainingMode;
 
 // The body of a loop in terms of placeholders, and what it reads of the graphs around it.
 struct LoopBody {
@@ -54,6 +55,12 @@ class NodeServices {
   // A number that no other call within one import gets. Fails in the body of a loop, which is then
   // imported anew for each iteration.
   virtual absl::StatusOr<uint32_t> NextStream() = 0;
+  // Null where the model is not to be trained.
+  virtual const TrainingMode* training() const = 0;
+  // In training: what makes the random numbers of a run other ones (uint32[2]).
+  virtual const api::Tensor& RandomSeed() = 0;
+  // In training: the value that `tensor` is to have in the next run, if it is a placeholder.
+  virtual void Update(const api::Tensor& tensor, api::Tensor next) = 0;
   // The tensor `name` of the graph the node is in, as it would be if those in `given` had other
   // values: the nodes between are imported again.
   virtual absl::StatusOr<api::Value> Reimport(const std::string& name,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/onnx/model/onnx_model.h"
 
+#include <algorithm>
 #include <set>
 #include <tuple>
 
@@ -89,6 +90,29 @@ absl::StatusOr<Inputs> ReadInputs(const ModelProto& model, const Graph& built) {
     inputs.positions.push_back(static_cast<size_t>(i));
   }
   return inputs;
+}
+
+// Floats among the initialisers that are no inputs.
+void AddParameters(const ModelProto& model, Graph* graph, Inputs* inputs) {
+  std::set<std::string> known;
+  for (const api::TensorSpec& spec : inputs->specs) known.insert(spec.name);
+  for (const TensorProto& initializer : model.graph().initializer()) {
+    const api::Value& value = graph->constants.at(initializer.name());
+    if (!value.is_tensor() || value.element() != api::Element::kPlain) continue;
+    const TensorShape& shape = value.tensor().shape();
+    if (!IsFloat(shape.type) || !known.insert(initializer.name()).second) continue;
+    api::TensorSpec spec;
+    spec.name = initializer.name();
+    spec.type = shape.type;
+    spec.dims = shape.dims;
+    spec.dim_names.resize(shape.dims.size());
+    spec.is_optional = true;
+    inputs->specs.push_back(std::move(spec));
+    // Models of IR versions before 4 list them.
+    const auto listed = std::find(graph->inputs.begin(), graph->inputs.end(), initializer.name());
+    inputs->positions.push_back(static_cast<size_t>(listed - graph->inputs.begin()));
+    if (listed == graph->inputs.end()) graph->inputs.push_back(initializer.name());
+  }
 }
 
 // What a file says of its outputs is for people; nothing is decided by it, so it may be missing.
@@ -249,6 +273,7 @@ struct OnnxModel::Impl {
   std::vector<api::TensorSpec> outputs;
   std::map<std::string, int64_t> opsets;
   std::string producer;
+  size_t own_input_count = 0;
   int64_t depth = 0;  // of graphs open at once
   int64_t parameter_count = 0;
   std::vector<OperatorCount> operators;
@@ -261,6 +286,14 @@ OnnxModel::~OnnxModel() = default;
 
 const std::string& OnnxModel::name() const { return impl_->name; }
 const std::vector<api::TensorSpec>& OnnxModel::inputs() const { return impl_->inputs.specs; }
+size_t OnnxModel::own_input_count() const { return impl_->own_input_count; }
+
+const HostTensor* OnnxModel::Initializer(absl::string_view name) const {
+  const auto found = impl_->parts.graph->constants.find(std::string(name));
+  if (found == impl_->parts.graph->constants.end() || !found->second.is_tensor()) return nullptr;
+  return found->second.tensor().constant();
+}
+
 const std::vector<api::TensorSpec>& OnnxModel::outputs() const { return impl_->outputs; }
 int64_t OnnxModel::ir_version() const { return impl_->proto->ir_version(); }
 const std::string& OnnxModel::producer() const { return impl_->producer; }
@@ -309,6 +342,9 @@ absl::Status OnnxModel::Impl::Read(ModelFile file, const LoadOptions& options) {
   absl::StatusOr<Inputs> read_inputs = ReadInputs(*proto, *parts.graph);
   if (!read_inputs.ok()) return Prefixed(name, read_inputs.status());
   inputs = *std::move(read_inputs);
+  own_input_count = inputs.specs.size();
+  if (options.parameters_as_inputs) AddParameters(*proto, parts.graph.get(), &inputs);
+  parts.training = options.training;
   absl::StatusOr<std::vector<api::TensorSpec>> read_outputs = ReadOutputs(proto->graph());
   if (!read_outputs.ok()) return Prefixed(name, read_outputs.status());
   outputs = *std::move(read_outputs);
@@ -376,7 +412,11 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::Inpu
   if (resolver != nullptr) resolver->Begin(bound.placeholders);
   Importer importer(parts, resolver);
   TARTAN_ASSIGN_OR_RETURN(bound.outputs, importer.Import(values));
-  if (importer.needed_values().empty()) return bound;
+  if (importer.needed_values().empty()) {
+    bound.updates = importer.updates();
+    bound.random_seed = importer.random_seed();
+    return bound;
+  }
   api::BoundGraph request;
   for (const api::Tensor& placeholder : importer.needed_values()) {
     request.needed_values.push_back(IndexOf(bound.placeholders, placeholder));

@@ -4,10 +4,12 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "frontend/api/model.h"
+#include "frontend/onnx/import/training_mode.h"
 
 namespace tartan::onnx {
 
@@ -34,6 +36,11 @@ struct LoadOptions {
   // Every value that a node of the graph makes is an output too, after the model's own, in the
   // order of the nodes.
   bool all_values = false;
+  // Floats among the graph's initialisers are inputs too, after the model's own: optional ones,
+  // with the initialisers for values. Names are theirs.
+  bool parameters_as_inputs = false;
+  // To be trained: Bind then gives updates and random_seed, too.
+  std::optional<TrainingMode> training = std::nullopt;
 };
 
 class OnnxModel final : public api::Model {
@@ -59,8 +66,12 @@ class OnnxModel final : public api::Model {
   int64_t ir_version() const;
   const std::string& producer() const;                   // "pytorch 2.1"
   const std::map<std::string, int64_t>& opsets() const;  // "ai.onnx" -> 17
-  int64_t parameter_count() const;                       // elements of initialisers
-  const std::vector<OperatorCount>& operators() const;   // sorted by domain and name
+  // The model's own, before the parameters that are inputs by LoadOptions.
+  size_t own_input_count() const;
+  // The value of an initialiser of the graph, or null.
+  const HostTensor* Initializer(absl::string_view name) const;
+  int64_t parameter_count() const;                      // elements of initialisers
+  const std::vector<OperatorCount>& operators() const;  // sorted by domain and name
   // What is odd about the model though it can be run, a sentence each, for people.
   const std::vector<std::string>& warnings() const;
   std::vector<NodeSummary> Nodes() const;          // operands first, without constants

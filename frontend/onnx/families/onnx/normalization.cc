@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
+#include "frontend/onnx/import/training_mode.h"
 #include "frontend/onnx/tile_text/reduction_text.h"
 #include "frontend/onnx/tile_text/spatial_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"
@@ -72,6 +73,14 @@ Outputs BatchNormalization(NodeContext& context) {
   if (training != 0) {
     TARTAN_RETURN_IF_ERROR(CheckRank(x, 2));
     return BatchNormalizationTraining(context, epsilon);
+  }
+  const TrainingMode* mode = context.services().training();
+  if (mode != nullptr && mode->batch_norm && x.rank() >= 2) {
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> made,
+                            BatchNormalizationTraining(context, epsilon));
+    context.services().Update(context.input(3), made[1]);
+    context.services().Update(context.input(4), made[2]);
+    return std::vector<Tensor>{made[0]};
   }
   const size_t spatial_rank = static_cast<size_t>(std::max<int64_t>(0, x.rank() - 2));
   return context.Apply(TileFunction(

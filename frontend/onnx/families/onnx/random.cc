@@ -11,6 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
+#include "frontend/onnx/import/graph.h"
+#include "frontend/onnx/import/training_mode.h"
+#include "frontend/onnx/tile_text/dropout.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
@@ -248,12 +251,37 @@ absl::StatusOr<std::optional<uint32_t>> IntSeed(const NodeContext& context) {
   return std::optional<uint32_t>(static_cast<uint32_t>(seed));
 }
 
+// The ratio of a node: an attribute before operator set 12.
+absl::StatusOr<double> RatioOf(NodeContext& context) {
+  if (context.HasInput(1)) return context.HostFloat(1);
+  TARTAN_ASSIGN_OR_RETURN(const float ratio, context.Float("ratio", 0.5f));
+  return static_cast<double>(ratio);
+}
+
+// A model that is to be trained was exported for inference, most times.
+Outputs DropoutInTraining(NodeContext& context, const TrainingMode& training) {
+  double ratio = training.dropout_ratio.value_or(0);
+  if (!training.dropout_ratio.has_value()) {
+    TARTAN_ASSIGN_OR_RETURN(ratio, RatioOf(context));
+  }
+  if (ratio == 0) return KeepAll(context);
+  if (context.WantsOutput(1)) return Unsupported("the mask of a Dropout that trains");
+  TARTAN_ASSIGN_OR_RETURN(const uint32_t stream, context.services().NextStream());
+  TARTAN_ASSIGN_OR_RETURN(Tensor kept,
+                          Dropped(context.input(0), ratio, context.services().RandomSeed(), stream,
+                                  LabelOf(context.node())));
+  return std::vector<Tensor>{std::move(kept)};
+}
+
 // In training each element is dropped with probability `ratio`, the others are scaled up.
 Outputs Dropout(NodeContext& context) {
   const Tensor& x = context.input(0);
   int64_t is_training = 0;
   if (context.HasInput(2)) {
     TARTAN_ASSIGN_OR_RETURN(is_training, context.HostInt(2));
+  }
+  if (const TrainingMode* training = context.services().training(); training != nullptr) {
+    return training->dropout ? DropoutInTraining(context, *training) : KeepAll(context);
   }
   if (is_training == 0) return KeepAll(context);
   const Tensor ratio = context.HasInput(1) ? context.input(1) : ConstantScalar(x.type(), 0.5);
