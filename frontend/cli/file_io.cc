@@ -12,10 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "frontend/api/text_file.h"
-#include "frontend/cli/npy.h"
-#include "frontend/onnx/model/mapped_file.h"
+#include "frontend/data/npy.h"
 #include "frontend/onnx/model/tensor_proto.h"
 #include "proto/onnx.pb.h"
+#include "tile/base/mapped_file.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {
@@ -89,8 +89,8 @@ bool IsTensorExtension(absl::string_view extension) {
 
 absl::StatusOr<HostTensor> ReadTensor(const std::string& path) {
   if (Extension(path) == ".pb") return onnx::ReadTensorFile(path);
-  TARTAN_ASSIGN_OR_RETURN(const auto file, onnx::MappedFile::Open(path));
-  absl::StatusOr<HostTensor> tensor = ParseNpy(file->bytes());
+  TARTAN_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
+  absl::StatusOr<HostTensor> tensor = data::ParseNpy(file->bytes());
   if (!tensor.ok()) return AtPath(path, tensor.status());
   return tensor;
 }
@@ -108,7 +108,7 @@ absl::Status WriteTensor(const std::string& path, absl::string_view name,
     }
     return WriteFile(path, bytes);
   }
-  absl::StatusOr<std::string> bytes = FormatNpy(tensor);
+  absl::StatusOr<std::string> bytes = data::FormatNpy(tensor);
   if (!bytes.ok()) return AtPath(path, bytes.status());
   return WriteFile(path, *bytes);
 }

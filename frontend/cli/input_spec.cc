@@ -15,9 +15,9 @@
 #include "frontend/cli/exit_code.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/numbers.h"
-#include "frontend/cli/picture.h"
-#include "frontend/onnx/model/mapped_file.h"
+#include "frontend/data/picture.h"
 #include "frontend/onnx/model/value_proto.h"
+#include "tile/base/mapped_file.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {
@@ -166,7 +166,7 @@ absl::StatusOr<HostTensor> MakeFilled(const NumberInput& number, absl::string_vi
 
 // Raw elements: one open size follows from the file's.
 absl::StatusOr<HostTensor> ReadRaw(const std::string& path, api::TensorSpec input) {
-  const auto mapped = onnx::MappedFile::Open(path);
+  const auto mapped = MappedFile::Open(path);
   if (!mapped.ok()) return At(Stage::kFile, mapped.status());
   const absl::Span<const uint8_t> bytes = (*mapped)->bytes();
   const int64_t open =
@@ -191,15 +191,15 @@ absl::StatusOr<HostTensor> ReadRaw(const std::string& path, api::TensorSpec inpu
 }
 
 absl::StatusOr<HostTensor> ReadPicture(const std::string& path, const api::TensorSpec& input) {
-  const auto mapped = onnx::MappedFile::Open(path);
+  const auto mapped = MappedFile::Open(path);
   if (!mapped.ok()) return At(Stage::kFile, mapped.status());
-  const absl::StatusOr<Picture> picture = DecodePng((*mapped)->bytes());
+  const absl::StatusOr<data::Picture> picture = data::DecodePng((*mapped)->bytes());
   if (!picture.ok()) {
     return At(Stage::kFile, absl::Status(picture.status().code(),
                                          absl::StrCat(path, ": ", picture.status().message())));
   }
   if (!input.has_rank) TARTAN_RETURN_IF_ERROR(ClosedShape(input).status());
-  absl::StatusOr<HostTensor> tensor = PictureToTensor(*picture, TypeOf(input), input.dims);
+  absl::StatusOr<HostTensor> tensor = data::PictureToTensor(*picture, TypeOf(input), input.dims);
   if (tensor.ok()) return tensor;
   return absl::Status(tensor.status().code(), absl::StrCat(path, ": ", tensor.status().message()));
 }

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "frontend/onnx/model/mapped_file.h"
+#include "tile/base/mapped_file.h"
 
 namespace tartan::onnx {
 

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/cache/cache_file.h"
 #include "backend_opencl/cache/disk_cache.h"
-#include "frontend/cli/npy.h"
-#include "frontend/cli/picture.h"
+#include "frontend/data/npy.h"
+#include "frontend/data/picture.h"
 #include "frontend/onnx/model/tensor_proto.h"
 #include "frontend/onnx/model/value_proto.h"
 #include "proto/onnx.pb.h"
@@ -67,7 +67,7 @@ std::vector<std::string> NpyCorpus() {
   for (const DataType type : kTypes) {
     for (const std::vector<int64_t>& dims :
          {std::vector<int64_t>{}, {3}, {2, 0, 5}, {2, 3, 4}, {1, 1, 1, 1, 1, 7}}) {
-      files.push_back(FormatNpy(Counted(type, dims)).value_or(""));
+      files.push_back(data::FormatNpy(Counted(type, dims)).value_or(""));
     }
   }
   return files;
@@ -92,7 +92,7 @@ void DamageNpy(std::string* bytes, Dice* dice) {
 }
 
 absl::Status ReadNpy(const std::string& bytes, const std::string&, uint32_t) {
-  const absl::StatusOr<HostTensor> tensor = ParseNpy(BytesOf(bytes));
+  const absl::StatusOr<HostTensor> tensor = data::ParseNpy(BytesOf(bytes));
   return tensor.ok() ? CheckTensor(*tensor) : tensor.status();
 }
 
@@ -174,7 +174,7 @@ void DamagePng(std::string* bytes, Dice* dice) {
 }
 
 absl::Status ReadPng(const std::string& bytes, const std::string&, uint32_t seed) {
-  const absl::StatusOr<Picture> picture = DecodePng(BytesOf(bytes));
+  const absl::StatusOr<data::Picture> picture = data::DecodePng(BytesOf(bytes));
   if (!picture.ok()) return picture.status();
   if (static_cast<int64_t>(picture->values.size()) !=
       picture->height * picture->width * picture->channels) {
@@ -183,7 +183,8 @@ absl::Status ReadPng(const std::string& bytes, const std::string&, uint32_t seed
   Dice dice(seed);
   std::vector<int64_t> dims(dice.Below(5));
   for (int64_t& dim : dims) dim = dice.OneIn(2) ? -1 : static_cast<int64_t>(dice.Below(10));
-  const absl::StatusOr<HostTensor> tensor = PictureToTensor(*picture, dice.Among(kTypes), dims);
+  const absl::StatusOr<HostTensor> tensor =
+      data::PictureToTensor(*picture, dice.Among(kTypes), dims);
   return tensor.ok() ? CheckTensor(*tensor) : tensor.status();
 }
 

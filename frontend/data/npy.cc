@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/cli/npy.h"
+#include "frontend/data/npy.h"
 
 #include <algorithm>
 #include <optional>
@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "tile/base/status_macros.h"
 
-namespace tartan::cli {
+namespace tartan::data {
 namespace {
 
 constexpr absl::string_view kMagic("\x93NUMPY", 6);
@@ -193,4 +193,4 @@ absl::StatusOr<std::string> FormatNpy(const HostTensor& tensor) {
   return file;
 }
 
-}  // namespace tartan::cli
+}  // namespace tartan::data

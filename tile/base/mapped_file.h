@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-namespace tartan::onnx {
+namespace tartan {
 
 class MappedFile {
  public:
@@ -30,4 +30,4 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-}  // namespace tartan::onnx
+}  // namespace tartan

@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "tile/base/host_tensor.h"
 
-namespace tartan::cli {
+namespace tartan::data {
 
 // Either byte order and either element order; bool, integers and floats of 16 to 64 bits.
 // InvalidArgument for a damaged file, Unimplemented for other element types. Nothing is allocated
@@ -19,4 +19,4 @@ absl::StatusOr<HostTensor> ParseNpy(absl::Span<const uint8_t> bytes);
 // The bytes of a version 1.0 file. Unimplemented for bfloat16, which NumPy does not have.
 absl::StatusOr<std::string> FormatNpy(const HostTensor& tensor);
 
-}  // namespace tartan::cli
+}  // namespace tartan::data

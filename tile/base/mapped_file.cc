@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/model/mapped_file.h"
+#include "tile/base/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace tartan::onnx {
+namespace tartan {
 namespace {
 
 absl::Status SystemError(const std::string& path, int error) {
@@ -49,4 +49,4 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), size_);
 }
 
-}  // namespace tartan::onnx
+}  // namespace tartan

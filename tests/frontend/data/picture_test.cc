@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/cli/picture.h"
+#include "frontend/data/picture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include <random>
 
-namespace tartan::cli {
+namespace tartan::data {
 namespace {
 
 using ::testing::ElementsAre;
@@ -114,4 +114,4 @@ TEST(PictureToTensor, RefusesInputsThatAreNoPictures) {
 }
 
 }  // namespace
-}  // namespace tartan::cli
+}  // namespace tartan::data

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/cli/picture.h"
+#include "frontend/data/picture.h"
 
 #include <png.h>
 
@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"
 
-namespace tartan::cli {
+namespace tartan::data {
 namespace {
 
 constexpr int64_t kMaxPixels = int64_t{1} << 26;
@@ -193,4 +193,4 @@ absl::StatusOr<HostTensor> PictureToTensor(const Picture& picture, DataType type
   return HostTensor(std::move(shape), bytes);
 }
 
-}  // namespace tartan::cli
+}  // namespace tartan::data

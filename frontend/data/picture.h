@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "tile/base/host_tensor.h"
 
-namespace tartan::cli {
+namespace tartan::data {
 
 struct Picture {
   int64_t height = 0;
@@ -29,4 +29,4 @@ absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes);
 absl::StatusOr<HostTensor> PictureToTensor(const Picture& picture, DataType type,
                                            absl::Span<const int64_t> dims);
 
-}  // namespace tartan::cli
+}  // namespace tartan::data

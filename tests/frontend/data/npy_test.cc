@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/cli/npy.h"
+#include "frontend/data/npy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-namespace tartan::cli {
+namespace tartan::data {
 namespace {
 
 using ::testing::HasSubstr;
@@ -118,4 +118,4 @@ TEST(Npy, WritesNoBFloat16) {
 }
 
 }  // namespace
-}  // namespace tartan::cli
+}  // namespace tartan::data
