@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "frontend/data/scratch.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::data {
@@ -122,20 +123,18 @@ absl::Status Split(absl::string_view file, absl::string_view* dictionary, absl::
   return absl::OkStatus();
 }
 
-void SwapBytes(int64_t width, std::vector<uint8_t>* bytes) {
-  for (size_t i = 0; i + width <= bytes->size(); i += width) {
-    std::reverse(bytes->begin() + i, bytes->begin() + i + width);
-  }
+void SwapBytes(int64_t width, absl::Span<uint8_t> bytes) {
+  for (auto at = bytes.begin(); at != bytes.end(); at += width) std::reverse(at, at + width);
 }
 
-// Column-major elements in row-major order.
-std::vector<uint8_t> Transposed(const std::vector<uint8_t>& from, const TensorShape& shape) {
+// Writes column-major elements in row-major order.
+void Transpose(absl::string_view from, const TensorShape& shape, absl::Span<uint8_t> to) {
   const int64_t width = ByteWidth(shape.type);
-  std::vector<uint8_t> to(from.size());
   std::vector<int64_t> position(shape.dims.size(), 0);
   std::vector<int64_t> strides(shape.dims.size(), 1);
   for (size_t d = 1; d < strides.size(); ++d) strides[d] = strides[d - 1] * shape.dims[d - 1];
-  for (int64_t i = 0; i < shape.element_count(); ++i) {
+  const int64_t count = shape.element_count();
+  for (int64_t i = 0; i < count; ++i) {
     int64_t source = 0;
     for (size_t d = 0; d < position.size(); ++d) source += position[d] * strides[d];
     std::copy_n(from.begin() + source * width, width, to.begin() + i * width);
@@ -144,12 +143,12 @@ std::vector<uint8_t> Transposed(const std::vector<uint8_t>& from, const TensorSh
       position[d] = 0;
     }
   }
-  return to;
 }
 
 }  // namespace
 
-absl::StatusOr<HostTensor> ParseNpy(absl::Span<const uint8_t> bytes) {
+absl::StatusOr<HostTensor> ParseNpy(absl::Span<const uint8_t> bytes,
+                                    std::shared_ptr<const void> owner) {
   absl::string_view dictionary;
   absl::string_view data;
   TARTAN_RETURN_IF_ERROR(
@@ -160,13 +159,23 @@ absl::StatusOr<HostTensor> ParseNpy(absl::Span<const uint8_t> bytes) {
     return Damaged(absl::StrCat("its header says ", shape.type, " of shape ",
                                 DimsToString(shape.dims), ", but ", data.size(), " bytes follow"));
   }
-  std::vector<uint8_t> elements(data.begin(), data.end());
-  if (header.big_endian) SwapBytes(ByteWidth(shape.type), &elements);
-  if (header.fortran_order) elements = Transposed(elements, shape);
-  if (shape.type == DataType::kBool) {
-    for (uint8_t& value : elements) value = value != 0;
+  const absl::Span<const uint8_t> elements = bytes.last(data.size());
+  const int64_t width = ByteWidth(shape.type);
+  const bool is_swapped = header.big_endian && width > 1;
+  const bool is_transposed = header.fortran_order && shape.rank() > 1;
+  if (!is_swapped && !is_transposed) {
+    return owner != nullptr ? HostTensor(std::move(shape), elements, std::move(owner))
+                            : HostTensor(std::move(shape), elements);
   }
-  return HostTensor(std::move(shape), elements);
+  TARTAN_ASSIGN_OR_RETURN(const auto scratch, Scratch::Create(shape.byte_size()));
+  const absl::Span<uint8_t> arranged = scratch->bytes();
+  if (is_transposed) {
+    Transpose(data, shape, arranged);
+  } else {
+    std::copy(data.begin(), data.end(), arranged.begin());
+  }
+  if (is_swapped) SwapBytes(width, arranged);
+  return HostTensor(std::move(shape), arranged, scratch);
 }
 
 absl::StatusOr<std::string> FormatNpy(const HostTensor& tensor) {

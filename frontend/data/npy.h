@@ -2,6 +2,7 @@
 // NumPy's .npy files: one array each, format versions 1 to 3.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -13,8 +14,10 @@ namespace tartan::data {
 
 // Either byte order and either element order; bool, integers and floats of 16 to 64 bits.
 // InvalidArgument for a damaged file, Unimplemented for other element types. Nothing is allocated
-// for sizes that the bytes present do not bear out. Errors do not name the file.
-absl::StatusOr<HostTensor> ParseNpy(absl::Span<const uint8_t> bytes);
+// for sizes that the bytes present do not bear out. Errors do not name the file. With an `owner`,
+// which keeps `bytes`, the tensor shares them where the file has the elements as a tensor does.
+absl::StatusOr<HostTensor> ParseNpy(absl::Span<const uint8_t> bytes,
+                                    std::shared_ptr<const void> owner = nullptr);
 
 // The bytes of a version 1.0 file. Unimplemented for bfloat16, which NumPy does not have.
 absl::StatusOr<std::string> FormatNpy(const HostTensor& tensor);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/data/batch_loader.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/data/convert.h"
+#include "frontend/data/order.h"
+#include "tile/base/out_of_memory.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::data {
+namespace {
+
+constexpr int64_t kMaxSteps = int64_t{1} << 62;
+
+// Memory that is written to before it is read.
+struct Memory {
+  explicit Memory(int64_t count) : size(static_cast<size_t>(count)), data(new uint8_t[size]) {}
+  absl::Span<uint8_t> bytes() { return {data.get(), size}; }
+  size_t size;
+  std::unique_ptr<uint8_t[]> data;
+};
+
+int64_t Steps(const BatchOptions& options) {
+  const int64_t rows = static_cast<int64_t>(options.rows->size());
+  const int64_t size = options.batch_size;
+  return rows / size + (!options.drop_last && rows % size > 0 ? 1 : 0);
+}
+
+absl::Status Check(const Dataset& dataset, const BatchOptions& options, Position start) {
+  if (options.batch_size < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch has at least one example, not ", options.batch_size));
+  }
+  if (options.ahead < 1 || options.threads < 1 || options.epochs < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(options.ahead, " batches ahead by ",
+                                                   options.threads, " threads for ", options.epochs,
+                                                   " epochs cannot be read"));
+  }
+  for (const int64_t row : *options.rows) {
+    if (row >= 0 && row < dataset.size()) continue;
+    return absl::OutOfRangeError(
+        absl::StrCat(dataset.name(), ": example ", row, " of ", dataset.size(), " examples"));
+  }
+  if (Steps(options) == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(dataset.name(), ": ", options.rows->size(),
+                                                   " examples do not fill a batch of ",
+                                                   options.batch_size));
+  }
+  if (start.epoch < 0 || start.step < 0 || start.step > Steps(options) ||
+      start.epoch >= kMaxSteps / Steps(options)) {
+    return absl::OutOfRangeError(absl::StrCat(dataset.name(), ": there is no step ", start.step,
+                                              " of epoch ", start.epoch, ": an epoch has ",
+                                              Steps(options), " steps"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BatchLoader>> BatchLoader::Start(
+    std::shared_ptr<const Dataset> dataset, BatchOptions options, Position start) {
+  if (!options.rows.has_value()) {
+    options.rows.emplace(static_cast<size_t>(dataset->size()));
+    std::iota(options.rows->begin(), options.rows->end(), 0);
+  }
+  TARTAN_RETURN_IF_ERROR(Check(*dataset, options, start));
+  if (options.columns.empty()) {
+    for (const Column& column : dataset->columns()) options.columns.push_back({column.name});
+  }
+  std::vector<int> indices;
+  for (BatchColumn& column : options.columns) {
+    TARTAN_ASSIGN_OR_RETURN(const int index, dataset->Find(column.name));
+    indices.push_back(index);
+    if (column.type == DataType::kInvalid) column.type = dataset->columns()[index].example.type;
+  }
+  std::unique_ptr<BatchLoader> loader(
+      new BatchLoader(std::move(dataset), std::move(options), std::move(indices), start));
+  try {
+    for (int i = 0; i < loader->options_.threads; ++i) {
+      loader->threads_.emplace_back([raw = loader.get()] { raw->Work(); });
+    }
+  } catch (const std::system_error& error) {
+    if (loader->threads_.empty()) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no thread to read data: ", error.code().message()));
+    }
+  }
+  return loader;
+}
+
+BatchLoader::BatchLoader(std::shared_ptr<const Dataset> dataset, BatchOptions options,
+                         std::vector<int> indices, Position start)
+    : dataset_(std::move(dataset)),
+      options_(std::move(options)),
+      indices_(std::move(indices)),
+      steps_(Steps(options_)),
+      end_(options_.epochs > 0 ? std::min(options_.epochs, kMaxSteps / steps_) * steps_
+                               : std::numeric_limits<int64_t>::max()),
+      taken_(start.epoch * steps_ + start.step),
+      claimed_(taken_),
+      made_(options_.ahead) {}
+
+BatchLoader::~BatchLoader() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    is_ending_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Position BatchLoader::position() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return PositionOf(taken_);
+}
+
+absl::StatusOr<std::optional<Batch>> BatchLoader::Next() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  if (taken_ >= end_) return std::nullopt;
+  changed_.wait(lock, [this] { return SlotOf(taken_).has_value(); });
+  absl::StatusOr<Batch> batch = *std::exchange(SlotOf(taken_), std::nullopt);
+  if (!batch.ok()) {
+    failure_ = batch.status();
+    return failure_;
+  }
+  ++taken_;
+  changed_.notify_all();
+  return std::optional<Batch>(*std::move(batch));
+}
+
+void BatchLoader::Work() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] {
+      return is_ending_ || claimed_ >= end_ || claimed_ < taken_ + options_.ahead;
+    });
+    if (is_ending_ || claimed_ >= end_) return;
+    const int64_t number = claimed_++;
+    const Position position = PositionOf(number);
+    absl::StatusOr<Batch> batch = CatchOutOfMemory([&]() -> absl::StatusOr<Batch> {
+      const Order order = OrderOf(position.epoch);
+      lock.unlock();
+      return Make(position, *order);
+    });
+    if (!lock.owns_lock()) lock.lock();
+    SlotOf(number) = std::move(batch);
+    changed_.notify_all();
+  }
+}
+
+// Requires mutex_.
+BatchLoader::Order BatchLoader::OrderOf(int64_t epoch) {
+  if (order_ != nullptr && (order_epoch_ == epoch || !options_.shuffle)) return order_;
+  order_ = std::make_shared<const std::vector<int64_t>>(
+      options_.shuffle ? EpochOrder(*options_.rows, options_.seed, epoch) : *options_.rows);
+  order_epoch_ = epoch;
+  return order_;
+}
+
+absl::StatusOr<Batch> BatchLoader::Make(Position position,
+                                        const std::vector<int64_t>& order) const {
+  const int64_t first = position.step * options_.batch_size;
+  const int64_t size = std::min(options_.batch_size, static_cast<int64_t>(order.size()) - first);
+  const auto rows = absl::MakeConstSpan(order).subspan(first, size);
+  Batch batch{position, size, {}};
+  for (size_t i = 0; i < options_.columns.size(); ++i) {
+    absl::StatusOr<HostTensor> column = MakeColumn(i, rows);
+    if (!column.ok()) {
+      return absl::Status(column.status().code(),
+                          absl::StrCat("epoch ", position.epoch, ", step ", position.step, ": ",
+                                       column.status().message()));
+    }
+    batch.columns.push_back(*std::move(column));
+  }
+  return batch;
+}
+
+absl::StatusOr<HostTensor> BatchLoader::MakeColumn(size_t i, absl::Span<const int64_t> rows) const {
+  const BatchColumn& wanted = options_.columns[i];
+  const TensorShape from = dataset_->columns()[indices_[i]].Batch(rows.size());
+  const TensorShape to{wanted.type, from.dims};
+  TARTAN_RETURN_IF_ERROR(CheckShape(to));
+  auto read = std::make_shared<Memory>(from.byte_size());
+  TARTAN_RETURN_IF_ERROR(dataset_->Read(indices_[i], rows, read->bytes()));
+  if (from.type == to.type && wanted.scale == 1) return HostTensor(to, read->bytes(), read);
+  auto converted = std::make_shared<Memory>(to.byte_size());
+  const std::optional<int64_t> lost =
+      Convert(from.type, read->bytes(), wanted.scale, to.type, converted->bytes());
+  if (!lost.has_value()) return HostTensor(to, converted->bytes(), converted);
+  const int64_t width = dataset_->columns()[indices_[i]].example.element_count();
+  const double value = HostTensor(from, read->bytes(), read).GetDouble(*lost) * wanted.scale;
+  return absl::OutOfRangeError(
+      absl::StrCat(dataset_->Place(indices_[i], rows[*lost / width], *lost % width), ": ", value,
+                   " is no value of ", Name(to.type)));
+}
+
+}  // namespace tartan::data

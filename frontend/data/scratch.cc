@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/data/scratch.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace tartan::data {
+namespace {
+
+constexpr int64_t kHeapBytes = int64_t{64} << 20;
+
+absl::Status NoPlace(const std::string& folder, int64_t size, int error) {
+  return absl::ResourceExhaustedError(absl::StrCat(folder, ": no place for ", size,
+                                                   " bytes of unpacked data (another folder: "
+                                                   "TMPDIR): ",
+                                                   std::strerror(error)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Scratch>> Scratch::Create(int64_t size) {
+  if (size <= kHeapBytes) {
+    void* data = std::calloc(size > 0 ? static_cast<size_t>(size) : 1, 1);
+    if (data == nullptr) return absl::ResourceExhaustedError("no memory left");
+    return std::shared_ptr<Scratch>(new Scratch(static_cast<uint8_t*>(data), size, false));
+  }
+  const char* named = std::getenv("TMPDIR");
+  const std::string folder = named != nullptr && *named != '\0' ? named : "/tmp";
+  std::string path = absl::StrCat(folder, "/tartan-data-XXXXXX");
+  const int fd = mkostemp(path.data(), O_CLOEXEC);
+  if (fd < 0) return NoPlace(folder, size, errno);
+  unlink(path.c_str());
+  // A page of a hole that finds no place when it is written to would end the process.
+  const int error = posix_fallocate(fd, 0, size);
+  void* data = MAP_FAILED;
+  if (error == 0) data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  const int map_error = errno;
+  close(fd);
+  if (data == MAP_FAILED) return NoPlace(folder, size, error != 0 ? error : map_error);
+  return std::shared_ptr<Scratch>(new Scratch(static_cast<uint8_t*>(data), size, true));
+}
+
+Scratch::~Scratch() {
+  if (is_mapped_) {
+    munmap(data_, size_);
+  } else {
+    std::free(data_);
+  }
+}
+
+}  // namespace tartan::data

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Zip archives as NumPy writes them (.npz): stored and deflated members, and zip64. After the
+// APPNOTE.TXT of PKWARE, version 6.3.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace tartan::data {
+
+struct ZipMember {
+  std::string name;
+  bool is_deflated = false;
+  uint32_t crc = 0;  // of the unpacked bytes
+  int64_t unpacked_size = 0;
+  absl::Span<const uint8_t> packed;  // part of the archive
+};
+
+// The members in the archive's order. InvalidArgument for a damaged archive, Unimplemented for
+// encryption and other methods, each naming the member but not the file.
+absl::StatusOr<std::vector<ZipMember>> ReadZip(absl::Span<const uint8_t> archive);
+
+struct SharedBytes {
+  absl::Span<const uint8_t> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+// A stored member's bytes shared with `archive`, which keeps them; a deflated one's unpacked, and
+// its checksum compared. Errors name the member.
+absl::StatusOr<SharedBytes> Unpack(const ZipMember& member, std::shared_ptr<const void> archive);
+
+// Compares the checksum of a stored member; Unpack has done so for a deflated one.
+absl::Status VerifyStored(const ZipMember& member);
+
+}  // namespace tartan::data
