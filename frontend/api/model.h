@@ -39,6 +39,8 @@ struct InputBinding {
   // Set where the model asked for the value (BoundGraph::needed_values), it is known to be fixed or
   // it is no tensor of plain elements.
   const HostValue* value = nullptr;
+  // Where defined, of `shape`: what the input is instead of a placeholder of its own.
+  Tensor tensor = {};
   bool given = true;  // false: an optional input left out
 };
 

@@ -172,9 +172,10 @@ absl::Status CheckOperators(const ModelParts& model) {
   return absl::UnimplementedError(absl::StrJoin(missing, "\n", line));
 }
 
-Importer::Importer(const ModelParts& model, api::Resolver* resolver)
+Importer::Importer(const ModelParts& model, api::Resolver* resolver, const TrainingMode* training)
     : model_(model),
       resolver_(resolver),
+      training_(training),
       repeated_nodes_left_(kMaxRepeatedNodes),
       host_points_left_(kMaxHostPoints),
       host_iterations_left_(kMaxHostIterations) {
@@ -203,6 +204,13 @@ absl::StatusOr<std::vector<Value>> Importer::Import(absl::Span<const Value> inpu
                           ImportGraph(*model_.graph, SlotsOf(inputs), scope, frame));
   std::vector<Value> outputs;
   for (const Slot& slot : slots) outputs.push_back(slot.value);
+  for (const std::string& name :
+       training_ == nullptr ? std::vector<std::string>() : training_->outputs) {
+    const std::unique_ptr<Slot> slot = scope.Find(name);
+    if (slot == nullptr)
+      return absl::NotFoundError(absl::StrCat("no node makes a value '", name, "'"));
+    outputs.push_back(slot->value);
+  }
   return outputs;
 }
 
@@ -270,10 +278,9 @@ absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Sco
 }
 
 absl::Status Importer::DropElements(const std::string& name, Slot* slot) {
-  if (!model_.training.has_value() || slot->waits || !slot->value.is_tensor())
-    return absl::OkStatus();
-  const auto ratio = model_.training->dropout_of.find(name);
-  if (ratio == model_.training->dropout_of.end()) return absl::OkStatus();
+  if (training_ == nullptr || slot->waits || !slot->value.is_tensor()) return absl::OkStatus();
+  const auto ratio = training_->dropout_of.find(name);
+  if (ratio == training_->dropout_of.end()) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(const uint32_t stream, NextStream());
   absl::StatusOr<Tensor> kept =
       Dropped(slot->value.tensor(), ratio->second, RandomSeed(), stream, name);

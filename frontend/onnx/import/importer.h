@@ -43,7 +43,6 @@ struct ModelParts {
   Opsets opsets;
   std::map<FunctionKey, LocalFunction> functions;
   TensorSource source;
-  std::optional<TrainingMode> training;  // nothing: as the model says
 };
 
 const LocalFunction* FindFunction(const ModelParts& model, const NodeProto& node);
@@ -55,8 +54,9 @@ absl::Status CheckOperators(const ModelParts& model);
 
 class Importer : private NodeServices {
  public:
-  // `resolver` may be null.
-  Importer(const ModelParts& model, api::Resolver* resolver);
+  // Both pointers may be null: there is no resolver, the model is not to be trained.
+  Importer(const ModelParts& model, api::Resolver* resolver,
+           const TrainingMode* training = nullptr);
 
   // `inputs` by position; nothing for one that takes the graph's constant of that name. When
   // needed_values() is not empty afterwards the outputs mean nothing.
@@ -105,9 +105,7 @@ class Importer : private NodeServices {
   absl::StatusOr<std::optional<LoopBody>> ImportLoopBody(
       const GraphProto& graph, absl::Span<const api::Value> inputs) override;
   absl::StatusOr<uint32_t> NextStream() override;
-  const TrainingMode* training() const override {
-    return model_.training.has_value() ? &*model_.training : nullptr;
-  }
+  const TrainingMode* training() const override { return training_; }
   const api::Tensor& RandomSeed() override;
   void Update(const api::Tensor& tensor, api::Tensor next) override;
   absl::StatusOr<api::Value> Reimport(const std::string& name,
@@ -140,6 +138,7 @@ class Importer : private NodeServices {
 
   const ModelParts& model_;
   api::Resolver* const resolver_;
+  const TrainingMode* const training_;
   std::vector<api::Tensor> inputs_;  // placeholders among the inputs of Import
   std::vector<api::Tensor> needed_;
   int unresolved_ = 0;  // values that were needed and are not known

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tartan::onnx {
 
@@ -19,6 +20,8 @@ struct TrainingMode {
   // Values of the graph of which elements are dropped where there is no node for it, with the
   // ratio.
   std::map<std::string, double> dropout_of;
+  // Values of the graph that are outputs too, after the model's own and in this order.
+  std::vector<std::string> outputs;
 };
 
 }  // namespace tartan::onnx

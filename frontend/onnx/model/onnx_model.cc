@@ -264,7 +264,7 @@ int IndexOf(absl::Span<const api::Tensor> tensors, const api::Tensor& tensor) {
 struct OnnxModel::Impl {
   absl::Status Read(ModelFile file, const LoadOptions& options);
   absl::StatusOr<api::BoundGraph> Bind(absl::Span<const api::InputBinding> bindings,
-                                       api::Resolver* resolver) const;
+                                       api::Resolver* resolver, const TrainingMode* mode) const;
 
   std::string name;
   std::shared_ptr<const ModelProto> proto;
@@ -344,7 +344,6 @@ absl::Status OnnxModel::Impl::Read(ModelFile file, const LoadOptions& options) {
   inputs = *std::move(read_inputs);
   own_input_count = inputs.specs.size();
   if (options.parameters_as_inputs) AddParameters(*proto, parts.graph.get(), &inputs);
-  parts.training = options.training;
   absl::StatusOr<std::vector<api::TensorSpec>> read_outputs = ReadOutputs(proto->graph());
   if (!read_outputs.ok()) return Prefixed(name, read_outputs.status());
   outputs = *std::move(read_outputs);
@@ -382,15 +381,16 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Load(const std::stri
 }
 
 absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::LoadBytes(
-    absl::Span<const uint8_t> bytes, absl::string_view name) {
+    absl::Span<const uint8_t> bytes, absl::string_view name, const LoadOptions& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::shared_ptr<const OnnxModel>> {
     TARTAN_ASSIGN_OR_RETURN(ModelFile file, ReadModelBytes(bytes, name));
-    return FromFile(std::move(file), {});
+    return FromFile(std::move(file), options);
   });
 }
 
 absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::InputBinding> bindings,
-                                                      api::Resolver* resolver) const {
+                                                      api::Resolver* resolver,
+                                                      const TrainingMode* mode) const {
   TARTAN_RETURN_IF_ERROR(operators_status);
   const std::vector<api::TensorSpec>& specs = inputs.specs;
   if (bindings.size() != specs.size()) {
@@ -403,6 +403,11 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::Inpu
     const api::InputBinding& binding = bindings[i];
     TARTAN_RETURN_IF_ERROR(CheckBinding(specs[i], binding));
     const bool is_placeholder = binding.given && binding.value == nullptr;
+    if (is_placeholder && binding.tensor.defined()) {
+      bound.placeholders.push_back(binding.tensor);
+      values[inputs.positions[i]] = api::Value(binding.tensor);
+      continue;
+    }
     bound.placeholders.push_back(
         is_placeholder ? api::Tensor::Placeholder(specs[i].name, binding.shape) : api::Tensor());
     if (!binding.given) continue;
@@ -410,7 +415,7 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::Inpu
                                                  : api::ToLazy(*binding.value, specs[i].name);
   }
   if (resolver != nullptr) resolver->Begin(bound.placeholders);
-  Importer importer(parts, resolver);
+  Importer importer(parts, resolver, mode);
   TARTAN_ASSIGN_OR_RETURN(bound.outputs, importer.Import(values));
   if (importer.needed_values().empty()) {
     bound.updates = importer.updates();
@@ -424,14 +429,25 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::Inpu
   return request;
 }
 
-absl::StatusOr<api::BoundGraph> OnnxModel::Bind(absl::Span<const api::InputBinding> bindings,
-                                                api::Resolver* resolver) const {
+absl::StatusOr<api::BoundGraph> OnnxModel::BindDeeply(absl::Span<const api::InputBinding> bindings,
+                                                      api::Resolver* resolver,
+                                                      const TrainingMode* mode) const {
   return CatchOutOfMemory([&]() -> absl::StatusOr<api::BoundGraph> {
     absl::StatusOr<api::BoundGraph> bound = absl::InternalError("not bound");
     TARTAN_RETURN_IF_ERROR(
-        WithDeepStack(impl_->depth, [&] { bound = impl_->Bind(bindings, resolver); }));
+        WithDeepStack(impl_->depth, [&] { bound = impl_->Bind(bindings, resolver, mode); }));
     return bound;
   });
+}
+
+absl::StatusOr<api::BoundGraph> OnnxModel::Bind(absl::Span<const api::InputBinding> bindings,
+                                                api::Resolver* resolver) const {
+  return BindDeeply(bindings, resolver, nullptr);
+}
+
+absl::StatusOr<api::BoundGraph> OnnxModel::BindToTrain(absl::Span<const api::InputBinding> bindings,
+                                                       const TrainingMode& mode) const {
+  return BindDeeply(bindings, nullptr, &mode);
 }
 
 }  // namespace tartan::onnx

@@ -39,8 +39,6 @@ struct LoadOptions {
   // Floats among the graph's initialisers are inputs too, after the model's own: optional ones,
   // with the initialisers for values. Names are theirs.
   bool parameters_as_inputs = false;
-  // To be trained: Bind then gives updates and random_seed, too.
-  std::optional<TrainingMode> training = std::nullopt;
 };
 
 class OnnxModel final : public api::Model {
@@ -51,7 +49,8 @@ class OnnxModel final : public api::Model {
                                                                const LoadOptions& options = {});
   // `name` stands for the file in messages. Without external data.
   static absl::StatusOr<std::shared_ptr<const OnnxModel>> LoadBytes(absl::Span<const uint8_t> bytes,
-                                                                    absl::string_view name);
+                                                                    absl::string_view name,
+                                                                    const LoadOptions& options = {});
   ~OnnxModel() override;
 
   const std::string& name() const override;
@@ -62,6 +61,9 @@ class OnnxModel final : public api::Model {
   absl::StatusOr<api::BoundGraph> Bind(absl::Span<const api::InputBinding> bindings,
                                        api::Resolver* resolver) const override;
   using api::Model::Bind;
+  // The same for a step of training: with the bound graph's updates and random_seed.
+  absl::StatusOr<api::BoundGraph> BindToTrain(absl::Span<const api::InputBinding> bindings,
+                                              const TrainingMode& mode) const;
 
   int64_t ir_version() const;
   const std::string& producer() const;                   // "pytorch 2.1"
@@ -80,6 +82,10 @@ class OnnxModel final : public api::Model {
   std::string ProducerOf(absl::string_view value) const;
 
  private:
+  absl::StatusOr<api::BoundGraph> BindDeeply(absl::Span<const api::InputBinding> bindings,
+                                             api::Resolver* resolver,
+                                             const TrainingMode* mode) const;
+
   struct Impl;
   explicit OnnxModel(std::unique_ptr<Impl> impl);
   static absl::StatusOr<std::shared_ptr<const OnnxModel>> FromFile(ModelFile file,

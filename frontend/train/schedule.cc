@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::train {
+namespace {
+
+constexpr double kFirstOfCycle = 1.0 / 25;
+
+// From `a` to `b` by half a cosine; `share` in [0, 1].
+double Ease(double a, double b, double share) {
+  return b + (a - b) * (1 + std::cos(std::numbers::pi * share)) / 2;
+}
+
+absl::Status SetOption(absl::string_view key, absl::string_view value, Schedule* schedule) {
+  double number = 0;
+  const bool is_count = absl::SimpleAtod(value, &number) && number >= 0;
+  if (is_count && key == "warmup") {
+    schedule->warm_up = static_cast<int64_t>(number);
+  } else if (is_count && key == "every" && number >= 1) {
+    schedule->every = static_cast<int64_t>(number);
+  } else if (is_count && key == "factor") {
+    schedule->factor = number;
+  } else if (is_count && key == "end") {
+    schedule->end = number;
+  } else if (is_count && key == "rise" && number > 0 && number < 1) {
+    schedule->rise = number;
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", key, "=", value, "' is no option of a schedule; there are warmup=STEPS, end=SHARE, ",
+        "every=STEPS and factor=F of step, rise=SHARE of one_cycle"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+double Schedule::At(int64_t step, int64_t steps) const {
+  if (step < warm_up) return static_cast<double>(step + 1) / static_cast<double>(warm_up);
+  const auto done = static_cast<double>(step - warm_up);
+  const double share =
+      std::clamp(done / static_cast<double>(std::max<int64_t>(1, steps - warm_up)), 0.0, 1.0);
+  switch (kind) {
+    case ScheduleKind::kConstant:
+      return 1;
+    case ScheduleKind::kStep:
+      return std::pow(factor, std::floor(done / static_cast<double>(every)));
+    case ScheduleKind::kLinear:
+      return 1 + (end - 1) * share;
+    case ScheduleKind::kCosine:
+      return Ease(1, end, share);
+    case ScheduleKind::kOneCycle:
+      return share < rise ? Ease(kFirstOfCycle, 1, share / rise)
+                          : Ease(1, end, (share - rise) / (1 - rise));
+  }
+  return 1;
+}
+
+absl::StatusOr<Schedule> ParseSchedule(absl::string_view text) {
+  constexpr std::pair<absl::string_view, ScheduleKind> kNames[] = {
+      {"constant", ScheduleKind::kConstant},
+      {"step", ScheduleKind::kStep},
+      {"linear", ScheduleKind::kLinear},
+      {"cosine", ScheduleKind::kCosine},
+      {"one_cycle", ScheduleKind::kOneCycle}};
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits(':', 1));
+  const auto* const found = std::find_if(std::begin(kNames), std::end(kNames),
+                                         [&](const auto& row) { return row.first == parts.first; });
+  if (found == std::end(kNames)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no schedule '", parts.first,
+                     "'; there are constant, step, linear, cosine, one_cycle"));
+  }
+  Schedule schedule;
+  schedule.kind = found->second;
+  for (absl::string_view option : absl::StrSplit(parts.second, ',', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> pair =
+        absl::StrSplit(option, absl::MaxSplits('=', 1));
+    TARTAN_RETURN_IF_ERROR(SetOption(pair.first, pair.second, &schedule));
+  }
+  return schedule;
+}
+
+}  // namespace tartan::train

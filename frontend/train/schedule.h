@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rate of each step as a share of the rate that was asked for.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tartan::train {
+
+enum class ScheduleKind : uint8_t {
+  kConstant,
+  kStep,      // times `factor` every `every` steps
+  kLinear,    // to `end` at the last step
+  kCosine,    // half a cosine to `end` at the last step
+  kOneCycle,  // half a cosine up from 1/25 in the first `rise` of the steps, then down to `end`
+};
+
+struct Schedule {
+  ScheduleKind kind = ScheduleKind::kConstant;
+  int64_t warm_up = 0;  // steps of a straight rise before, from 1/warm_up on
+  int64_t every = 1000;
+  double factor = 0.1;
+  double end = 0;  // share of the rate
+  double rise = 0.3;
+
+  // The share at a step, counted from 0, of `steps` in all.
+  double At(int64_t step, int64_t steps) const;
+};
+
+// "cosine", "cosine:warmup=100,end=0.1", "step:every=500,factor=0.5": InvalidArgument naming what
+// is not known.
+absl::StatusOr<Schedule> ParseSchedule(absl::string_view text);
+
+}  // namespace tartan::train

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/train_step.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "frontend/api/function.h"
+#include "frontend/api/gradient.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::train {
+namespace {
+
+using api::Tensor;
+
+constexpr DataType kFloat = DataType::kFloat32;
+
+TensorShape Master(const TensorShape& shape) {
+  return {shape.type == DataType::kFloat64 ? DataType::kFloat64 : kFloat, shape.dims};
+}
+
+absl::StatusOr<Tensor> CastTo(const Tensor& x, DataType type) {
+  if (x.type() == type) return x;
+  const std::string call = type == DataType::kBFloat16
+                               ? "as_bfloat(X)"
+                               : absl::StrCat("as_float(X, ", 8 * ByteWidth(type), ")");
+  return api::Apply(absl::StrCat("function (X) -> (Y) { Y = ", call, "; }"), {x}, "cast");
+}
+
+class StepBuilder {
+ public:
+  StepBuilder(const onnx::OnnxModel* model, std::vector<Parameter>* parameters,
+              const StepPlan& plan)
+      : model_(model), parameters_(*parameters), plan_(plan) {}
+
+  // Imports the graph; afterwards output_ is what the loss sees.
+  absl::Status Import(const BatchShapes& shapes, const onnx::TrainingMode& mode) {
+    while (true) {
+      masters_.clear();
+      graph_ = {};
+      TARTAN_ASSIGN_OR_RETURN(const std::vector<api::InputBinding> bindings,
+                              Bindings(shapes, mode));
+      onnx::TrainingMode with_output = mode;
+      with_output.outputs = {plan_.output};
+      TARTAN_ASSIGN_OR_RETURN(bound_, model_->BindToTrain(bindings, with_output));
+      if (bound_.needed_values.empty()) break;
+      TARTAN_RETURN_IF_ERROR(Freeze(bound_.needed_values));
+    }
+    const api::Value& output = bound_.outputs.back();
+    if (!output.is_tensor()) {
+      return absl::InvalidArgumentError(absl::StrCat("'", plan_.output, "' is no tensor"));
+    }
+    TARTAN_ASSIGN_OR_RETURN(output_, CastTo(output.tensor(), kFloat));
+    if (shapes.target.has_value()) {
+      target_ = Tensor::Placeholder("target", *shapes.target);
+      graph_.inputs.push_back(target_);
+    }
+    TARTAN_ASSIGN_OR_RETURN(terms_, ApplyLoss(plan_.loss, output_, target_));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<StepGraph> Step() {
+    AddNumbers();
+    if (bound_.random_seed.defined()) {
+      graph_.inputs.push_back(bound_.random_seed);
+      graph_.has_seed = true;
+    }
+    TARTAN_ASSIGN_OR_RETURN(const Tensor loss, BatchLoss(terms_));
+    TARTAN_ASSIGN_OR_RETURN(const Tensor healthy, AddSums(loss));
+    std::vector<Tensor> wrt;
+    for (const Parameter& parameter : parameters_) {
+      if (parameter.is_trained) wrt.push_back(masters_.at(parameter.name));
+    }
+    TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> gradients, api::Gradient(loss, wrt));
+    if (plan_.accumulates) {
+      TARTAN_RETURN_IF_ERROR(Accumulate(gradients, healthy));
+    } else {
+      TARTAN_RETURN_IF_ERROR(UpdateAll(std::move(gradients), healthy));
+    }
+    TARTAN_RETURN_IF_ERROR(AddStatistics(healthy));
+    return std::move(graph_);
+  }
+
+  absl::StatusOr<StepGraph> Apply() {
+    AddNumbers();
+    std::vector<Tensor> gradients;
+    for (const Parameter& parameter : parameters_) {
+      if (!parameter.is_trained) continue;
+      masters_[parameter.name] = Tensor::Placeholder(parameter.name, Master(parameter.shape));
+      const StateSpec spec = {StateName("gradient", parameter.name), Master(parameter.shape)};
+      const Tensor sum = Tensor::Placeholder(spec.name, spec.shape);
+      TARTAN_ASSIGN_OR_RETURN(const Tensor zero, Zero(sum));
+      AddState(spec, sum, zero);
+      gradients.push_back(sum);
+    }
+    const StateSpec spec = {kSkipped, {DataType::kInt32, {}}};
+    const Tensor skipped = Tensor::Placeholder(spec.name, spec.shape);
+    TARTAN_ASSIGN_OR_RETURN(const Tensor healthy,
+                            api::Apply("function (S) -> (OK) { OK = S == 0; }", {skipped}, "ok"));
+    AddState(spec, skipped, Tensor());
+    TARTAN_RETURN_IF_ERROR(UpdateAll(std::move(gradients), healthy));
+    return std::move(graph_);
+  }
+
+  absl::StatusOr<StepGraph> Evaluation() {
+    for (const Parameter& parameter : parameters_) {
+      const auto master = masters_.find(parameter.name);
+      if (master == masters_.end()) continue;
+      AddState({StateName("parameter", parameter.name), master->second.shape()}, master->second,
+               Tensor());
+    }
+    graph_.outputs = {terms_.numerator, terms_.denominator, output_};
+    return std::move(graph_);
+  }
+
+ private:
+  // What lies on the device: what is trained, and running statistics that follow the batches.
+  bool IsState(const Parameter& parameter) const {
+    const bool is_running =
+        parameter.role == Role::kStatistics || parameter.role == Role::kVariance;
+    return parameter.is_trained || (is_running && plan_.mode.batch_norm);
+  }
+
+  absl::StatusOr<std::vector<api::InputBinding>> Bindings(const BatchShapes& shapes,
+                                                          const onnx::TrainingMode& mode) {
+    std::vector<api::InputBinding> bindings(model_->inputs().size());
+    for (size_t i = 0; i < model_->own_input_count(); ++i) {
+      const api::TensorSpec& spec = model_->inputs()[i];
+      const auto given = std::find_if(shapes.inputs.begin(), shapes.inputs.end(),
+                                      [&](const auto& input) { return input.first == spec.name; });
+      if (given == shapes.inputs.end()) {
+        bindings[i].given = false;
+        if (spec.is_optional) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat("input '", spec.name, "' is missing: ", spec.ToString()));
+      }
+      bindings[i].shape = given->second;
+      bindings[i].tensor = Tensor::Placeholder(spec.name, given->second);
+      graph_.inputs.push_back(bindings[i].tensor);
+    }
+    for (const Parameter& parameter : parameters_) {
+      api::InputBinding& binding = bindings[parameter.input];
+      binding.given = IsState(parameter);
+      if (!binding.given) continue;
+      const Tensor master = Tensor::Placeholder(parameter.name, Master(parameter.shape));
+      masters_[parameter.name] = master;
+      binding.shape = parameter.shape;
+      TARTAN_ASSIGN_OR_RETURN(binding.tensor, CastTo(master, parameter.shape.type));
+    }
+    return bindings;
+  }
+
+  absl::Status Freeze(const std::vector<int>& inputs) {
+    for (const int input : inputs) {
+      const auto parameter =
+          std::find_if(parameters_.begin(), parameters_.end(),
+                       [&](const Parameter& p) { return static_cast<int>(p.input) == input; });
+      if (parameter == parameters_.end() || !parameter->is_trained) {
+        return absl::UnimplementedError(absl::StrCat(
+            "the values of input '",
+            input < 0 ? std::string("?") : model_->inputs()[static_cast<size_t>(input)].name,
+            "' decide shapes: such a model cannot be trained"));
+      }
+      parameter->is_trained = false;
+    }
+    return absl::OkStatus();
+  }
+
+  void AddNumbers() {
+    numbers_ = Tensor::Placeholder("numbers", {kFloat, {kStepNumbers}});
+    graph_.inputs.push_back(numbers_);
+  }
+
+  void AddState(StateSpec spec, const Tensor& input, Tensor next) {
+    graph_.specs.push_back(std::move(spec));
+    graph_.states.push_back({input, std::move(next)});
+  }
+
+  static absl::StatusOr<Tensor> Zero(const Tensor& like) { return api::Filled(like.shape(), 0); }
+
+  // Adds the sums and the count of steps that are skipped since a loss was no number. Returns
+  // whether this step is to be taken.
+  absl::StatusOr<Tensor> AddSums(const Tensor& loss) {
+    const TensorShape counter{DataType::kInt32, {}};
+    const Tensor skipped = Tensor::Placeholder(kSkipped, counter);
+    TARTAN_ASSIGN_OR_RETURN(const Tensor healthy,
+                            api::Apply("function (S, L) -> (OK) { OK = S == 0 && L - L == 0; }",
+                                       {skipped, loss}, "ok"));
+    TARTAN_ASSIGN_OR_RETURN(
+        const Tensor next_skipped,
+        api::Apply("function (S, OK) -> (N) { N = as_int(OK ? 0 : S + 1, 32); }",
+                   {skipped, healthy}, "skipped"));
+    AddState({kSkipped, counter}, skipped, next_skipped);
+    const TensorShape shape{kFloat, {kSumCount}};
+    const Tensor sums = Tensor::Placeholder(kSums, shape);
+    std::vector<Tensor> inputs = {sums, healthy, terms_.numerator, terms_.denominator};
+    std::string names = "S, OK, NUM, DEN";
+    std::string more = "Z = as_float(0, 32); C = Z; N = Z";
+    if (const std::string correct = CorrectText(); !correct.empty()) {
+      more = correct;
+      names += ", Y, T";
+      inputs.insert(inputs.end(), {output_, target_});
+    }
+    TARTAN_ASSIGN_OR_RETURN(
+        const Tensor next,
+        api::Apply(
+            absl::StrCat("function (", names, ") -> (R) { A[] = +(NUM[i]); B[] = +(DEN[i]); ", more,
+                         "; PA[i : 4] = +(A[]), i < 1; PB[i + 1 : 4] = +(B[]), i < 1;"
+                       " PC[i + 2 : 4] = +(C[]), i < 1; PD[i + 3 : 4] = +(N[]), i < 1;"
+                       " P = PA + PB + PC + PD; R = OK ? S + P : S; }"),
+            inputs, "sums"));
+    AddState({kSums, shape}, sums, next);
+    return healthy;
+  }
+
+  // Of classes by number: C, how many rows have their greatest score at their class, and N rows.
+  std::string CorrectText() const {
+    if (!target_.defined() ||
+        !ClassCount(plan_.loss, output_.shape(), target_.shape()).has_value()) {
+      return "";
+    }
+    const auto rank = output_.rank();
+    std::vector<std::string> names;
+    for (int64_t d = 0; d < rank; ++d) names.push_back(absl::StrCat("i", d));
+    const std::string all = absl::StrJoin(names, ", ");
+    const std::string rows = absl::StrJoin(names.begin(), names.end() - 1, ", ");
+    const std::string sizes = absl::StrJoin(output_.dims().begin(), output_.dims().end() - 1, ", ");
+    std::string text = absl::StrCat("M[", rows, " : ", sizes, "] = >(Y[", all, "]); ");
+    absl::StrAppend(&text, "G = gather_elements(Y, reshape(as_int(T, 64), ", sizes, ", 1), ",
+                    rank - 1, "); H = reshape(G, ", sizes, "); ");
+    const std::string counts = plan_.loss.ignore_index.has_value()
+                                   ? absl::StrCat("T != ", *plan_.loss.ignore_index,
+                                                  " ? as_float(1, 32) : as_float(0, 32)")
+                                   : std::string("as_float(1, 32)");
+    absl::StrAppend(&text, "U = H >= M ? ", counts, " : as_float(0, 32); C[] = +(U[", rows, "]); ",
+                    "V = H == H ? ", counts, " : as_float(0, 32); N[] = +(V[", rows, "])");
+    return text;
+  }
+
+  absl::Status Accumulate(const std::vector<Tensor>& gradients, const Tensor& healthy) {
+    size_t next = 0;
+    for (const Parameter& parameter : parameters_) {
+      if (!parameter.is_trained) continue;
+      const Tensor& gradient = gradients[next++];
+      // Read by the forward pass alone.
+      const Tensor& master = masters_.at(parameter.name);
+      AddState({StateName("parameter", parameter.name), master.shape()}, master, Tensor());
+      const StateSpec spec = {StateName("gradient", parameter.name), master.shape()};
+      const Tensor sum = Tensor::Placeholder(spec.name, spec.shape);
+      TARTAN_ASSIGN_OR_RETURN(
+          Tensor added, api::Apply("function (S, G, OK) -> (N) { N = OK ? S + G : S; }",
+                                   {sum, gradient, healthy}, absl::StrCat(parameter.name, "_sum")));
+      AddState(spec, sum, std::move(added));
+    }
+    return absl::OkStatus();
+  }
+
+  // The factor that brings the norm of all gradients to at most clip_norm, as
+  // torch.nn.utils.clip_grad_norm_ does; undefined without clipping.
+  absl::StatusOr<Tensor> ClipFactor(const std::vector<Tensor>& gradients) const {
+    if (plan_.clip_norm <= 0) return Tensor();
+    Tensor sum;
+    for (const Tensor& gradient : gradients) {
+      std::vector<std::string> names;
+      for (int64_t d = 0; d < gradient.rank(); ++d) names.push_back(absl::StrCat("i", d));
+      TARTAN_ASSIGN_OR_RETURN(const Tensor squares,
+                              api::Apply(absl::StrCat("function (G) -> (S) { Q = G * G; S[] = +(Q[",
+                                                      absl::StrJoin(names, ", "), "]); }"),
+                                         {gradient}, "norm"));
+      if (!sum.defined()) {
+        sum = squares;
+        continue;
+      }
+      TARTAN_ASSIGN_OR_RETURN(
+          sum, api::Apply("function (A, B) -> (C) { C = A + B; }", {sum, squares}, "norm"));
+    }
+    return api::Apply(
+        absl::StrFormat("function (S, H) -> (F) { E[] = +(H[3]); F = min(as_float(%.17g, 32) / "
+                        "(E * sqrt(S) + as_float(1e-6, 32)), 1); }",
+                        plan_.clip_norm),
+        {sum, numbers_}, "clip");
+  }
+
+  absl::StatusOr<Tensor> ClipElements(const Tensor& gradient) const {
+    return api::Apply(absl::StrFormat("function (G) -> (C) { C = min(max(G, -as_float(%.17g, 32)), "
+                                      "as_float(%.17g, 32)); }",
+                                      plan_.clip_value, plan_.clip_value),
+                      {gradient}, "clip");
+  }
+
+  absl::Status UpdateAll(std::vector<Tensor> gradients, const Tensor& healthy) {
+    if (plan_.clip_value > 0) {
+      for (Tensor& gradient : gradients) {
+        TARTAN_ASSIGN_OR_RETURN(gradient, ClipElements(gradient));
+      }
+    }
+    TARTAN_ASSIGN_OR_RETURN(const Tensor factor, ClipFactor(gradients));
+    const std::vector<std::string> slots = SlotNames(plan_.optimizer);
+    size_t next = 0;
+    for (const Parameter& parameter : parameters_) {
+      if (!parameter.is_trained) continue;
+      const Tensor& master = masters_.at(parameter.name);
+      std::vector<Tensor> old;
+      for (const std::string& slot : slots) {
+        old.push_back(Tensor::Placeholder(StateName(slot, parameter.name), master.shape()));
+      }
+      TARTAN_ASSIGN_OR_RETURN(
+          Updated updated, Update(plan_.optimizer, parameter.group, master, gradients[next++], old,
+                                  numbers_, factor, healthy, parameter.name));
+      AddState({StateName("parameter", parameter.name), master.shape()}, master,
+               std::move(updated.parameter));
+      for (size_t s = 0; s < slots.size(); ++s) {
+        AddState({StateName(slots[s], parameter.name), master.shape()}, old[s],
+                 std::move(updated.slots[s]));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Running statistics that the graph updates; others that are placeholders are only read.
+  absl::Status AddStatistics(const Tensor& healthy) {
+    for (const Parameter& parameter : parameters_) {
+      if (parameter.is_trained || !IsState(parameter)) continue;
+      const Tensor& master = masters_.at(parameter.name);
+      Tensor next;
+      for (const auto& [tensor, value] : bound_.updates) {
+        if (!(tensor == master)) continue;
+        TARTAN_ASSIGN_OR_RETURN(next, api::Apply("function (S, N, OK) -> (R) { R = OK ? N : S; }",
+                                                 {master, value, healthy}, parameter.name));
+      }
+      AddState({StateName("parameter", parameter.name), master.shape()}, master, std::move(next));
+    }
+    return absl::OkStatus();
+  }
+
+  const onnx::OnnxModel* const model_;
+  std::vector<Parameter>& parameters_;
+  const StepPlan& plan_;
+  StepGraph graph_;
+  api::BoundGraph bound_;
+  std::map<std::string, Tensor> masters_;
+  Tensor output_;
+  Tensor target_;
+  Tensor numbers_;
+  LossTerms terms_;
+};
+
+}  // namespace
+
+std::string StateName(absl::string_view kind, absl::string_view parameter) {
+  return absl::StrCat(kind, "/", parameter);
+}
+
+absl::StatusOr<StepGraph> BuildStep(const onnx::OnnxModel& model,
+                                    std::vector<Parameter>* parameters, const StepPlan& plan,
+                                    const BatchShapes& shapes) {
+  StepBuilder builder(&model, parameters, plan);
+  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, plan.mode));
+  return builder.Step();
+}
+
+absl::StatusOr<StepGraph> BuildApply(const std::vector<Parameter>& parameters,
+                                     const StepPlan& plan) {
+  std::vector<Parameter> copy = parameters;
+  return StepBuilder(nullptr, &copy, plan).Apply();
+}
+
+absl::StatusOr<StepGraph> BuildEvaluation(const onnx::OnnxModel& model,
+                                          std::vector<Parameter>* parameters, const StepPlan& plan,
+                                          const BatchShapes& shapes) {
+  StepBuilder builder(&model, parameters, plan);
+  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, onnx::TrainingMode()));
+  return builder.Evaluation();
+}
+
+}  // namespace tartan::train

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trains a model: forward, loss, gradients and updates of all parameters are one program on the
+// device, compiled once for the sizes of a batch; parameters stay there from step to step.
+//
+//   onnx::LoadOptions load;
+//   load.parameters_as_inputs = true;
+//   TARTAN_ASSIGN_OR_RETURN(const auto model, onnx::OnnxModel::Load("model.onnx", load));
+//   TrainerOptions options;   // AdamW, softmax cross-entropy of the model's first output
+//   TARTAN_ASSIGN_OR_RETURN(const auto trainer, Trainer::Create(model, device, options));
+//   for (…) TARTAN_RETURN_IF_ERROR(trainer->Step({{"x", images}}, classes, /*rate=*/1e-3));
+//   TARTAN_ASSIGN_OR_RETURN(const Progress progress, trainer->Read());
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/api/device.h"
+#include "frontend/api/device_program.h"
+#include "frontend/api/function.h"
+#include "frontend/onnx/model/onnx_model.h"
+#include "frontend/train/loss.h"
+#include "frontend/train/optimizer.h"
+#include "frontend/train/parameters.h"
+
+namespace tartan::train {
+
+struct TrainerOptions {
+  Loss loss;
+  // The value of the graph that the loss sees; empty: the model's first output. Where the loss
+  // takes scores and a Softmax (or Sigmoid) makes them, it sees what that is made of.
+  std::string output;
+  Optimizer optimizer;
+  double clip_norm = 0;    // of all gradients together; 0: none
+  double clip_value = 0;   // of each element; 0: none
+  int64_t accumulate = 1;  // steps whose gradients are averaged for one update
+  ParameterRules rules;
+  onnx::TrainingMode mode;
+  bool initialize = false;  // parameters and running statistics begin anew (initialize.h)
+  uint64_t seed = 0;        // of dropout and first values
+};
+
+// Since it was read last.
+struct Progress {
+  int64_t steps = 0;
+  double loss = 0;                 // mean over the examples, by how much they count
+  std::optional<double> accuracy;  // share of the rows whose greatest score is at their class
+};
+
+struct Evaluation {
+  double numerator = 0;  // of the loss: sums of several batches may be added
+  double denominator = 0;
+  HostTensor output;  // what the loss saw, float32
+};
+
+// Everything that decides how training goes on, but for the data.
+struct TrainerState {
+  int64_t step = 0;                           // updates that were made
+  std::map<std::string, HostTensor> tensors;  // "parameter/w", "square/w" …
+};
+
+// Used by one thread at a time.
+class Trainer {
+ public:
+  // `model` was loaded with parameters_as_inputs. InvalidArgument for options out of their ranges,
+  // names that the model does not have, and where nothing is left to train.
+  static absl::StatusOr<std::unique_ptr<Trainer>> Create(
+      std::shared_ptr<const onnx::OnnxModel> model, std::shared_ptr<const api::Device> device,
+      TrainerOptions options);
+  ~Trainer();
+
+  const std::vector<Parameter>& parameters() const;
+  const std::string& loss_output() const;  // the value that the loss sees
+
+  // Starts a step on one batch: the model's inputs by name, the target (undefined shape where the
+  // loss needs none). The first of each sizes compiles. Where a loss is no finite number, nothing
+  // is changed from that step on, and Read says so.
+  absl::Status Step(const api::NamedTensors& inputs, const HostTensor& target, double rate);
+  // Updates that were started, over all.
+  int64_t step() const;
+
+  // Waits for the steps that were started. OutOfRange, naming the first of them, where the loss of
+  // a step was no finite number: parameters are as they were before it.
+  absl::StatusOr<Progress> Read();
+
+  // Of one batch, with dropout off and running statistics.
+  absl::StatusOr<Evaluation> Evaluate(const api::NamedTensors& inputs, const HostTensor& target);
+
+  // The values of parameters and running statistics that training changes, by initialiser.
+  absl::StatusOr<std::map<std::string, HostTensor>> Values();
+  absl::StatusOr<TrainerState> Save();
+  // InvalidArgument, naming the tensor, for a state of another model or other options.
+  absl::Status Restore(const TrainerState& state);
+
+  struct Memory {
+    int64_t parameters = 0;  // bytes, with running statistics
+    int64_t state = 0;       // averages of the optimiser, sums of gradients
+    int64_t constants = 0;   // what is not trained
+    int64_t scratch = 0;     // inputs, values kept for gradients, and those on the way
+  };
+  Memory memory() const;
+  double compile_ms() const;
+  int64_t kernels() const;  // launched in a step
+
+ private:
+  struct Impl;
+  explicit Trainer(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tartan::train

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses beside their formulas in float64.
+#include "frontend/train/loss.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "frontend/api/composer.h"
+#include "frontend/api/gradient.h"
+
+namespace tartan::train {
+namespace {
+
+using testing::HasSubstr;
+
+HostTensor Floats(std::vector<int64_t> dims, const std::vector<float>& values) {
+  return HostTensor::FromVector({DataType::kFloat32, std::move(dims)}, values);
+}
+HostTensor Classes(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
+  return HostTensor::FromVector({DataType::kInt64, std::move(dims)}, values);
+}
+
+// The loss of a batch, and the derivative by each element of the output.
+absl::StatusOr<std::pair<double, std::vector<double>>> Evaluate(absl::string_view text,
+                                                                const HostTensor& output,
+                                                                const HostTensor& target) {
+  auto loss = ParseLoss(text);
+  if (!loss.ok()) return loss.status();
+  const bool has_target = target.type() != DataType::kInvalid;
+  std::vector<api::Tensor> placeholders = {api::Tensor::Placeholder("y", output.shape())};
+  std::vector<HostTensor> values = {output};
+  if (has_target) {
+    placeholders.push_back(api::Tensor::Placeholder("t", target.shape()));
+    values.push_back(target);
+  }
+  const auto terms =
+      ApplyLoss(*loss, placeholders[0], has_target ? placeholders[1] : api::Tensor());
+  if (!terms.ok()) return terms.status();
+  const auto batch = BatchLoss(*terms);
+  if (!batch.ok()) return batch.status();
+  const auto gradient = api::Gradient(*batch, {placeholders[0]});
+  if (!gradient.ok()) return gradient.status();
+  const auto results =
+      api::EvaluateByDefinition(placeholders, values, {*batch, (*gradient)[0]}, 1 << 24);
+  if (!results.ok()) return results.status();
+  return std::pair((*results)[0].GetDouble(0), (*results)[1].ToDoubles());
+}
+
+// Compares the loss with a formula, and its gradient with the formula's differences.
+void ExpectFormula(absl::string_view text, const HostTensor& output, const HostTensor& target,
+                   const std::function<double(const std::vector<double>&)>& formula) {
+  const auto actual = Evaluate(text, output, target);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  std::vector<double> y = output.ToDoubles();
+  EXPECT_NEAR(actual->first, formula(y), 1e-5) << text;
+  for (size_t i = 0; i < y.size(); ++i) {
+    const double at = y[i];
+    y[i] = at + 1e-5;
+    const double above = formula(y);
+    y[i] = at - 1e-5;
+    const double below = formula(y);
+    y[i] = at;
+    EXPECT_NEAR(actual->second[i], (above - below) / 2e-5, 2e-5) << text << ", element " << i;
+  }
+}
+
+double LogSum(const std::vector<double>& y, size_t begin, size_t classes) {
+  double sum = 0;
+  for (size_t c = 0; c < classes; ++c) sum += std::exp(y[begin + c]);
+  return std::log(sum);
+}
+
+const HostTensor& Scores() {
+  static const auto& scores =
+      *new HostTensor(Floats({4, 3}, {1, 2, -1, 0, 0.5f, 3, -2, 1, 0, 0.25f, 0.75f, -0.5f}));
+  return scores;
+}
+
+TEST(Loss, CrossEntropyOfClassNumbers) {
+  const std::vector<int64_t> classes = {1, 0, 2, 2};
+  for (const auto& [text, smoothing, weights, ignored] :
+       {std::tuple("softmax_cross_entropy", 0.0, std::vector<double>{1, 1, 1}, -1),
+        std::tuple("softmax_cross_entropy:smoothing=0.1", 0.1, std::vector<double>{1, 1, 1}, -1),
+        std::tuple("softmax_cross_entropy:weights=1/2/0.5", 0.0, std::vector<double>{1, 2, 0.5},
+                   -1),
+        std::tuple("softmax_cross_entropy:ignore=2", 0.0, std::vector<double>{1, 1, 1}, 2)}) {
+    ExpectFormula(text, Scores(), Classes({4}, classes), [&](const std::vector<double>& y) {
+      double sum = 0;
+      double count = 0;
+      for (size_t n = 0; n < 4; ++n) {
+        const auto t = static_cast<size_t>(classes[n]);
+        if (classes[n] == ignored) continue;
+        const double log_sum = LogSum(y, 3 * n, 3);
+        sum += (1 - smoothing) * weights[t] * (log_sum - y[3 * n + t]);
+        for (size_t c = 0; c < 3; ++c) sum += smoothing / 3 * weights[c] * (log_sum - y[3 * n + c]);
+        count += weights[t];
+      }
+      return sum / count;
+    });
+  }
+}
+
+TEST(Loss, CrossEntropyOfSequences) {
+  const HostTensor scores =
+      Floats({2, 2, 3}, {1, 2, -1, 0, 0.5f, 3, -2, 1, 0, 0.25f, 0.75f, -0.5f});
+  const std::vector<int64_t> classes = {1, 0, 2, 2};
+  ExpectFormula("softmax_cross_entropy", scores, Classes({2, 2}, classes),
+                [&](const std::vector<double>& y) {
+                  double sum = 0;
+                  for (size_t n = 0; n < 4; ++n)
+                    sum += LogSum(y, 3 * n, 3) - y[3 * n + static_cast<size_t>(classes[n])];
+                  return sum / 4;
+                });
+}
+
+TEST(Loss, CrossEntropyOfProbabilities) {
+  const std::vector<float> t = {0.2f, 0.3f, 0.5f, 1, 0, 0, 0, 0.5f, 0.5f, 0.1f, 0.1f, 0.8f};
+  for (const double smoothing : {0.0, 0.2}) {
+    ExpectFormula(smoothing > 0 ? "softmax_cross_entropy:smoothing=0.2" : "softmax_cross_entropy",
+                  Scores(), Floats({4, 3}, t), [&](const std::vector<double>& y) {
+                    double sum = 0;
+                    for (size_t i = 0; i < 12; ++i) {
+                      sum += ((1 - smoothing) * t[i] + smoothing / 3) *
+                             (LogSum(y, i / 3 * 3, 3) - y[i]);
+                    }
+                    return sum / 4;
+                  });
+  }
+}
+
+TEST(Loss, ElementByElement) {
+  const std::vector<float> t = {0.2f, 0.3f, 0.5f, 1, 0, 0, 0, 0.5f, 0.5f, 0.1f, 0.1f, 0.8f};
+  const auto mean = [&](const std::function<double(double, double)>& f) {
+    return [&t, f](const std::vector<double>& y) {
+      double sum = 0;
+      for (size_t i = 0; i < 12; ++i) sum += f(y[i], t[i]);
+      return sum / 12;
+    };
+  };
+  const HostTensor target = Floats({4, 3}, t);
+  ExpectFormula("mse", Scores(), target,
+                mean([](double y, double t) { return (y - t) * (y - t); }));
+  ExpectFormula("mae", Scores(), target, mean([](double y, double t) { return std::abs(y - t); }));
+  ExpectFormula("huber:delta=0.7", Scores(), target, mean([](double y, double t) {
+                  const double d = std::abs(y - t);
+                  return d <= 0.7 ? d * d / 2 : 0.7 * (d - 0.35);
+                }));
+  ExpectFormula("binary_cross_entropy", Scores(), target,
+                mean([](double y, double t) { return std::log1p(std::exp(y)) - y * t; }));
+}
+
+TEST(Loss, RowByRow) {
+  const std::vector<float> t = {0.2f, 0.3f, 0.5f, 1, 0, 0, 0, 0.5f, 0.5f, 0.1f, 0.1f, 0.8f};
+  ExpectFormula("kl", Scores(), Floats({4, 3}, t), [&](const std::vector<double>& y) {
+    double sum = 0;
+    for (size_t i = 0; i < 12; ++i) sum += t[i] > 0 ? t[i] * (std::log(double{t[i]}) - y[i]) : 0;
+    return sum / 4;
+  });
+  ExpectFormula("cosine", Scores(), Floats({4, 3}, t), [&](const std::vector<double>& y) {
+    double sum = 0;
+    for (size_t n = 0; n < 4; ++n) {
+      double yt = 0;
+      double yy = 0;
+      double tt = 0;
+      for (size_t i = 3 * n; i < 3 * n + 3; ++i) {
+        yt += y[i] * t[i];
+        yy += y[i] * y[i];
+        tt += double{t[i]} * t[i];
+      }
+      sum += 1 - yt / std::sqrt(yy * tt);
+    }
+    return sum / 4;
+  });
+}
+
+TEST(Loss, Triplets) {
+  ExpectFormula("triplet:margin=2", Floats({6, 2}, {0, 1, 1, 1, 0.5f, 1, 2, 0, 1, 0, 3, 3}), {},
+                [](const std::vector<double>& y) {
+                  double sum = 0;
+                  for (size_t n = 0; n < 2; ++n) {
+                    const auto distance = [&](size_t other) {
+                      const double dx = y[2 * n] - y[2 * (n + other)];
+                      const double dy = y[2 * n + 1] - y[2 * (n + other) + 1];
+                      return std::sqrt(dx * dx + dy * dy);
+                    };
+                    sum += std::max(0.0, distance(2) - distance(4) + 2);
+                  }
+                  return sum / 2;
+                });
+}
+
+TEST(Loss, TheOutputItself) {
+  ExpectFormula("output", Floats({3}, {1, 2, 4}), {},
+                [](const std::vector<double>& y) { return (y[0] + y[1] + y[2]) / 3; });
+  ExpectFormula("output", Floats({}, {5}), {}, [](const std::vector<double>& y) { return y[0]; });
+}
+
+TEST(Loss, GreatScoresStayFinite) {
+  const auto loss =
+      Evaluate("softmax_cross_entropy", Floats({1, 2}, {1e4f, -1e4f}), Classes({1}, {1}));
+  ASSERT_TRUE(loss.ok());
+  EXPECT_NEAR(loss->first, 2e4, 1);
+  EXPECT_NEAR(loss->second[0], 1, 1e-6);
+  const auto binary = Evaluate("binary_cross_entropy", Floats({1}, {-1e4f}), Floats({1}, {1}));
+  ASSERT_TRUE(binary.ok());
+  EXPECT_NEAR(binary->first, 1e4, 1);
+}
+
+TEST(Loss, SaysWhatDoesNotFit) {
+  EXPECT_THAT(ParseLoss("mean").status().message(), HasSubstr("softmax_cross_entropy"));
+  EXPECT_THAT(ParseLoss("huber:delta=x").status().message(), HasSubstr("no number: 'x'"));
+  EXPECT_THAT(ParseLoss("mse:gamma=1").status().message(), HasSubstr("'gamma=1'"));
+  EXPECT_THAT(Evaluate("mse", Scores(), Floats({4, 2}, std::vector<float>(8))).status().message(),
+              testing::AllOf(HasSubstr("float32[4, 3]"), HasSubstr("float32[4, 2]")));
+  EXPECT_THAT(Evaluate("softmax_cross_entropy:weights=1/2", Scores(), Classes({4}, {0, 0, 0, 0}))
+                  .status()
+                  .message(),
+              HasSubstr("2 weights of classes"));
+  EXPECT_FALSE(Evaluate("triplet", Floats({4, 2}, std::vector<float>(8)), {}).ok());
+}
+
+}  // namespace
+}  // namespace tartan::train
