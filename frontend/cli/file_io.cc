@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/cli/file_io.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -25,19 +18,6 @@ absl::Status AtPath(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
 }
 
-absl::Status CannotWrite(const std::string& path, int error) {
-  return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", std::strerror(error)));
-}
-
-// 0 or an errno.
-int WriteInPlace(const std::string& path, absl::string_view contents) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr) return errno;
-  const bool is_whole = std::fwrite(contents.data(), 1, contents.size(), file) == contents.size();
-  const int error = is_whole ? 0 : errno;
-  return std::fclose(file) != 0 && is_whole ? errno : error;
-}
-
 }  // namespace
 
 std::string Extension(absl::string_view path) {
@@ -45,32 +25,6 @@ std::string Extension(absl::string_view path) {
   if (slash != absl::string_view::npos) path.remove_prefix(slash + 1);
   const size_t dot = path.find_last_of('.');
   return dot == absl::string_view::npos ? "" : absl::AsciiStrToLower(path.substr(dot));
-}
-
-absl::Status WriteFile(const std::string& path, absl::string_view contents) {
-  struct stat found;
-  const bool is_special = stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
-  const std::string written = is_special ? path : absl::StrCat(path, ".", getpid(), ".partial");
-  int error = WriteInPlace(written, contents);
-  if (error == 0 && !is_special && std::rename(written.c_str(), path.c_str()) != 0) error = errno;
-  if (error == 0) return absl::OkStatus();
-  if (!is_special) std::remove(written.c_str());
-  return CannotWrite(path, error);
-}
-
-absl::Status CheckWritable(const std::string& path) {
-  struct stat found;
-  const bool exists = stat(path.c_str(), &found) == 0;
-  const size_t slash = path.find_last_of('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  int error = 0;
-  if (exists && S_ISDIR(found.st_mode)) error = EISDIR;
-  if (exists && !S_ISREG(found.st_mode) && error == 0) {
-    error = access(path.c_str(), W_OK) == 0 ? 0 : errno;
-  } else if (error == 0) {
-    error = access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
-  }
-  return error == 0 ? absl::OkStatus() : CannotWrite(path, error);
 }
 
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {

@@ -8,17 +8,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tile/base/host_tensor.h"
+#include "tile/base/write_file.h"
 
 namespace tartan::cli {
 
 // ".npy" for "a/b.npy"; empty without one. Lower case.
 std::string Extension(absl::string_view path);
 
-// The file appears whole or not at all (what is no regular file is written in place). Errors name
-// the path and the system's reason.
-absl::Status WriteFile(const std::string& path, absl::string_view contents);
-// Whether WriteFile can succeed, as far as can be told: asked before long work.
-absl::Status CheckWritable(const std::string& path);
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
 
 // A .npy file or a serialised TensorProto (.pb); errors name the path.

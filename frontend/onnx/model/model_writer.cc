@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/onnx/model/model_writer.h"
+
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/import/nesting.h"
+#include "frontend/onnx/model/external_data.h"
+#include "frontend/onnx/model/model_reader.h"
+#include "frontend/onnx/model/tensor_proto.h"
+#include "proto/onnx.pb.h"
+#include "tile/base/out_of_memory.h"
+#include "tile/base/status_macros.h"
+#include "tile/base/write_file.h"
+
+namespace tartan::onnx {
+namespace {
+
+// Tensors in a file begin on pages.
+constexpr size_t kAlignment = 4096;
+
+std::string FileName(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+absl::string_view AsText(absl::Span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+class Writer {
+ public:
+  Writer(const ModelFile& from, const std::map<std::string, HostTensor>& values)
+      : from_(from), values_(values), external_(from.folder), proto_(NewModelProto()) {
+    *proto_ = *from.proto;
+  }
+
+  absl::Status Write(const std::string& to) {
+    data_name_ = absl::StrCat(FileName(to), ".data");
+    for (TensorProto& tensor : *proto_->mutable_graph()->mutable_initializer()) {
+      TARTAN_RETURN_IF_ERROR(SetInitializer(&tensor));
+    }
+    for (const auto& [name, value] : values_) {
+      if (set_.count(name) > 0) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(from_.name, ": there is no initialiser '", name, "'"));
+    }
+    TARTAN_RETURN_IF_ERROR(MoveData(proto_->mutable_graph()));
+    std::string bytes;
+    if (!proto_->SerializeToString(&bytes)) {
+      return absl::ResourceExhaustedError(absl::StrCat(to, ": a model file holds at most 2 GiB"));
+    }
+    if (!pieces_.empty()) TARTAN_RETURN_IF_ERROR(WriteFile(absl::StrCat(to, ".data"), pieces_));
+    return WriteFile(to, bytes);
+  }
+
+ private:
+  static bool IsExternal(const TensorProto& tensor) {
+    return tensor.data_location() == TensorProto::EXTERNAL;
+  }
+
+  absl::Status SetInitializer(TensorProto* tensor) {
+    const auto value = values_.find(tensor->name());
+    if (value == values_.end()) return absl::OkStatus();
+    set_.insert(tensor->name());
+    TensorProto made;
+    ToTensorProto(value->second, &made);
+    const std::vector<int64_t> dims(tensor->dims().begin(), tensor->dims().end());
+    if (made.data_type() != tensor->data_type() || value->second.shape().dims != dims) {
+      return absl::InvalidArgumentError(absl::StrCat(from_.name, ": the value of '", tensor->name(),
+                                                     "' is ", value->second.shape().ToString(),
+                                                     ", which the initialiser is not"));
+    }
+    if (IsExternal(*tensor)) {
+      Append(value->second.bytes(), tensor);
+      return absl::OkStatus();
+    }
+    made.set_name(tensor->name());
+    made.set_doc_string(tensor->doc_string());
+    *tensor = std::move(made);
+    return absl::OkStatus();
+  }
+
+  // Adds the bytes to the file of data, and tells the tensor where they are.
+  void Append(absl::Span<const uint8_t> bytes, TensorProto* tensor) {
+    const size_t padding = (kAlignment - size_ % kAlignment) % kAlignment;
+    static const auto& zeros = *new std::string(kAlignment, '\0');
+    pieces_.push_back(absl::string_view(zeros).substr(0, padding));
+    pieces_.push_back(AsText(bytes));
+    tensor->clear_external_data();
+    const auto add = [&](const char* key, const std::string& value) {
+      StringStringEntryProto* entry = tensor->add_external_data();
+      entry->set_key(key);
+      entry->set_value(value);
+    };
+    add("location", data_name_);
+    add("offset", absl::StrCat(size_ + padding));
+    add("length", absl::StrCat(bytes.size()));
+    size_ += padding + bytes.size();
+    moved_.insert(tensor);
+  }
+
+  // What else lies in other files, of this graph and those inside it.
+  absl::Status MoveData(GraphProto* graph) {
+    for (TensorProto& tensor : *graph->mutable_initializer()) {
+      TARTAN_RETURN_IF_ERROR(MoveData(&tensor));
+    }
+    for (NodeProto& node : *graph->mutable_node()) {
+      for (AttributeProto& attribute : *node.mutable_attribute()) {
+        if (attribute.has_t()) TARTAN_RETURN_IF_ERROR(MoveData(attribute.mutable_t()));
+        if (attribute.has_g()) TARTAN_RETURN_IF_ERROR(MoveData(attribute.mutable_g()));
+        for (GraphProto& nested : *attribute.mutable_graphs()) {
+          TARTAN_RETURN_IF_ERROR(MoveData(&nested));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MoveData(TensorProto* tensor) {
+    if (!IsExternal(*tensor) || moved_.count(tensor) > 0) return absl::OkStatus();
+    TARTAN_ASSIGN_OR_RETURN(const HostTensor value, ToHostTensor(*tensor, {proto_, &external_}));
+    owners_.push_back(value);
+    Append(value.bytes(), tensor);
+    return absl::OkStatus();
+  }
+
+  const ModelFile& from_;
+  const std::map<std::string, HostTensor>& values_;
+  ExternalData external_;
+  const std::shared_ptr<ModelProto> proto_;
+  std::string data_name_;
+  std::set<std::string> set_;
+  std::set<const TensorProto*> moved_;
+  std::vector<HostTensor> owners_;  // of what is in the pieces
+  std::vector<absl::string_view> pieces_;
+  size_t size_ = 0;
+};
+
+}  // namespace
+
+absl::Status WriteModel(const std::string& from, const std::string& to,
+                        const std::map<std::string, HostTensor>& values) {
+  return CatchOutOfMemory([&]() -> absl::Status {
+    TARTAN_ASSIGN_OR_RETURN(const ModelFile file, ReadModelFile(from));
+    return Writer(file, values).Write(to);
+  });
+}
+
+}  // namespace tartan::onnx

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file: kMagic, the length of the header (8 bytes, least first), the digest of the header (32
+// characters), the header (proto/checkpoint.proto), the tensors.
+#include "frontend/train/checkpoint.h"
+
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/checkpoint.pb.h"
+#include "tile/base/digest.h"
+#include "tile/base/mapped_file.h"
+#include "tile/base/out_of_memory.h"
+#include "tile/base/status_macros.h"
+#include "tile/base/write_file.h"
+
+namespace tartan::train {
+namespace {
+
+constexpr absl::string_view kMagic = "tartan checkpoint 1\n";
+constexpr size_t kLengthBytes = 8;
+constexpr size_t kDigestBytes = 32;
+constexpr size_t kPreamble = kMagic.size() + kLengthBytes + kDigestBytes;
+
+absl::string_view AsText(absl::Span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string LengthText(size_t length) {
+  std::string text;
+  for (size_t b = 0; b < kLengthBytes; ++b) text.push_back(static_cast<char>(length >> (8 * b)));
+  return text;
+}
+
+size_t LengthIn(absl::string_view text) {
+  size_t length = 0;
+  for (size_t b = kLengthBytes; b-- > 0;) length = length << 8 | static_cast<uint8_t>(text[b]);
+  return length;
+}
+
+absl::Status Damaged(const std::string& path, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", why));
+}
+
+absl::Status ReadTensors(const std::string& path, const proto::CheckpointHeader& header,
+                         absl::string_view data, std::map<std::string, HostTensor>* tensors) {
+  for (const proto::CheckpointHeader::Tensor& stored : header.tensors()) {
+    TensorShape shape;
+    shape.type = static_cast<DataType>(stored.shape().type());
+    shape.dims.assign(stored.shape().dims().begin(), stored.shape().dims().end());
+    if (shape.type == DataType::kInvalid || !CheckShape(shape).ok())
+      return Damaged(path, "the checkpoint is damaged");
+    const auto size = static_cast<size_t>(shape.byte_size());
+    const auto offset = static_cast<size_t>(stored.offset());
+    if (offset > data.size() || size > data.size() - offset)
+      return Damaged(path, "the checkpoint is cut off");
+    const absl::string_view bytes = data.substr(offset, size);
+    if (Digest(bytes) != stored.digest()) {
+      return Damaged(path, absl::StrCat("the checkpoint is damaged in '", stored.name(), "'"));
+    }
+    (*tensors)[stored.name()] =
+        HostTensor(shape, {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
+  return CatchOutOfMemory([&]() -> absl::Status {
+    proto::CheckpointHeader header;
+    header.set_identity(checkpoint.identity);
+    header.set_step(checkpoint.state.step);
+    header.set_epoch(checkpoint.position.epoch);
+    header.set_step_in_epoch(checkpoint.position.step);
+    header.set_has_best(checkpoint.best.has_value());
+    header.set_best(checkpoint.best.value_or(0));
+    header.set_epochs_since_best(checkpoint.epochs_since_best);
+    std::vector<absl::string_view> tensors;
+    int64_t offset = 0;
+    for (const auto& [name, value] : checkpoint.state.tensors) {
+      proto::CheckpointHeader::Tensor* stored = header.add_tensors();
+      tensors.push_back(AsText(value.bytes()));
+      stored->set_name(name);
+      stored->mutable_shape()->set_type(static_cast<proto::DataType>(value.type()));
+      for (int64_t dim : value.shape().dims) stored->mutable_shape()->add_dims(dim);
+      stored->set_offset(offset);
+      stored->set_digest(Digest(tensors.back()));
+      offset += static_cast<int64_t>(tensors.back().size());
+    }
+    const std::string text = header.SerializeAsString();
+    const std::string length = LengthText(text.size());
+    const std::string digest = Digest(text);
+    std::vector<absl::string_view> pieces = {kMagic, length, digest, text};
+    pieces.insert(pieces.end(), tensors.begin(), tensors.end());
+    return WriteFile(path, pieces);
+  });
+}
+
+absl::StatusOr<Checkpoint> ReadCheckpoint(const std::string& path) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<Checkpoint> {
+    TARTAN_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
+    absl::string_view rest = AsText(file->bytes());
+    if (rest.size() < kPreamble || rest.substr(0, kMagic.size()) != kMagic)
+      return Damaged(path, "this is no checkpoint of training");
+    const size_t length = LengthIn(rest.substr(kMagic.size()));
+    const absl::string_view digest = rest.substr(kMagic.size() + kLengthBytes, kDigestBytes);
+    rest.remove_prefix(kPreamble);
+    if (length > rest.size()) return Damaged(path, "the checkpoint is cut off");
+    const absl::string_view text = rest.substr(0, length);
+    proto::CheckpointHeader header;
+    if (Digest(text) != digest ||
+        !header.ParseFromArray(text.data(), static_cast<int>(text.size())))
+      return Damaged(path, "the checkpoint is damaged");
+    Checkpoint checkpoint;
+    checkpoint.identity = header.identity();
+    checkpoint.state.step = header.step();
+    checkpoint.position = {header.epoch(), header.step_in_epoch()};
+    if (header.has_best()) checkpoint.best = header.best();
+    checkpoint.epochs_since_best = header.epochs_since_best();
+    TARTAN_RETURN_IF_ERROR(
+        ReadTensors(path, header, rest.substr(length), &checkpoint.state.tensors));
+    return checkpoint;
+  });
+}
+
+}  // namespace tartan::train
