@@ -18,7 +18,8 @@ namespace tartan::data {
 
 struct Column {
   std::string name;
-  TensorShape example;  // of one row
+  TensorShape example;                    // of one row
+  std::vector<std::string> classes = {};  // the names of what its integers stand for, if known
 
   // Of `rows` rows together: [rows, ...].
   TensorShape Batch(int64_t rows) const;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "frontend/data/array_files.h"
+#include "tile/base/mapped_file.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 
@@ -25,6 +26,11 @@ std::string Extension(absl::string_view path) {
 bool Exists(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error);
+}
+
+bool IsFolder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
 }
 
 // "file.npy", or "file.npz:array", where ":array" may be left out if there is one alone.
@@ -64,16 +70,29 @@ absl::StatusOr<SharedDataset> OpenColumns(const std::string& list) {
   });
 }
 
+absl::StatusOr<SharedDataset> OpenCsv(const std::string& path, const CsvOptions& options) {
+  TARTAN_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
+  const absl::Span<const uint8_t> bytes = file->bytes();
+  absl::StatusOr<std::vector<NamedTensor>> columns =
+      ParseCsv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, options);
+  if (columns.ok()) return DatasetOf(path, *std::move(columns));
+  const absl::Status& status = columns.status();
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
 absl::StatusOr<SharedDataset> Open(const std::string& name, const OpenOptions& options) {
   if (!Exists(name) && absl::StrContains(name, '=')) return OpenColumns(name);
+  if (IsFolder(name)) return OpenPictureFolder(name, options.pictures);
   const std::string extension = Extension(name);
+  if (extension == ".csv") return OpenCsv(name, options.csv);
   if (extension == ".npz" || extension == ".npy") {
     TARTAN_ASSIGN_OR_RETURN(ArrayFile file, extension == ".npz" ? OpenNpz(name) : OpenNpy(name));
     return DatasetOf(name, std::move(file.arrays), std::move(file.verify));
   }
   return absl::InvalidArgumentError(
       absl::StrCat(name,
-                   ": is no data that is known: an .npz or .npy file, or a list as "
+                   ": is no data that is known: an .npz, .npy or .csv file, a "
+                   "folder of pictures, or a list as "
                    "x=FILE.npy,y=FILE.npz:ARRAY"));
 }
 

@@ -118,26 +118,34 @@ float Sample(const Picture& picture, int64_t pixel, int64_t channel, int64_t cha
   return value[channel];
 }
 
+absl::Status Damaged(absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("no PNG picture, or a damaged one: ", why));
+}
+
 }  // namespace
 
-absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes) {
-  const auto damaged = [](absl::string_view why) {
-    return absl::InvalidArgumentError(absl::StrCat("no PNG picture, or a damaged one: ", why));
-  };
+absl::StatusOr<PngHeader> ReadPngHeader(absl::Span<const uint8_t> bytes) {
   Decoder decoder(bytes);
   if (!decoder.ok()) return absl::ResourceExhaustedError("no memory for libpng");
-  if (!decoder.ReadHeader()) return damaged(decoder.error());
+  if (!decoder.ReadHeader()) return Damaged(decoder.error());
+  return PngHeader{decoder.height(), decoder.width(), decoder.channels(), decoder.bit_depth()};
+}
+
+absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes) {
+  Decoder decoder(bytes);
+  if (!decoder.ok()) return absl::ResourceExhaustedError("no memory for libpng");
+  if (!decoder.ReadHeader()) return Damaged(decoder.error());
   if (decoder.height() > kMaxPixels / decoder.width()) {
     return absl::ResourceExhaustedError(absl::StrCat("a picture of ", decoder.width(), " × ",
                                                      decoder.height(), " pixels is too large"));
   }
   if (decoder.channels() != 1 && decoder.channels() != 3) {
-    return damaged(absl::StrCat(decoder.channels(), " channels"));
+    return Damaged(absl::StrCat(decoder.channels(), " channels"));
   }
   std::vector<uint8_t> samples(decoder.row_bytes() * decoder.height());
   std::vector<uint8_t*> rows(decoder.height());
   for (size_t y = 0; y < rows.size(); ++y) rows[y] = &samples[y * decoder.row_bytes()];
-  if (!decoder.ReadRows(rows.data())) return damaged(decoder.error());
+  if (!decoder.ReadRows(rows.data())) return Damaged(decoder.error());
 
   Picture picture{decoder.height(), decoder.width(), decoder.channels(), {}};
   picture.values.resize(picture.height * picture.width * picture.channels);
@@ -147,6 +155,21 @@ absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes) {
                             : samples[i] / 255.0f;
   }
   return picture;
+}
+
+std::vector<uint8_t> PictureBytes(const Picture& picture, DataType type, int64_t channels,
+                                  bool channels_last) {
+  const int64_t pixels = picture.height * picture.width;
+  std::vector<uint8_t> bytes(pixels * channels * ByteWidth(type));
+  for (int64_t pixel = 0; pixel < pixels; ++pixel) {
+    for (int64_t c = 0; c < channels; ++c) {
+      double value = Sample(picture, pixel, c, channels);
+      if (type == DataType::kUInt8) value = std::round(value * 255);
+      StoreElement(type, value, channels_last ? pixel * channels + c : c * pixels + pixel,
+                   bytes.data());
+    }
+  }
+  return bytes;
 }
 
 absl::StatusOr<HostTensor> PictureToTensor(const Picture& picture, DataType type,
@@ -180,17 +203,7 @@ absl::StatusOr<HostTensor> PictureToTensor(const Picture& picture, DataType type
   }
   const int64_t channels = layout->channels < 0 ? 1 : shape.dims[layout->channels];
   const bool channels_last = layout->channels > layout->width;
-  const int64_t pixels = picture.height * picture.width;
-  std::vector<uint8_t> bytes(shape.byte_size());
-  for (int64_t pixel = 0; pixel < pixels; ++pixel) {
-    for (int64_t c = 0; c < channels; ++c) {
-      double value = Sample(picture, pixel, c, channels);
-      if (type == DataType::kUInt8) value = std::round(value * 255);
-      StoreElement(type, value, channels_last ? pixel * channels + c : c * pixels + pixel,
-                   bytes.data());
-    }
-  }
-  return HostTensor(std::move(shape), bytes);
+  return HostTensor(std::move(shape), PictureBytes(picture, type, channels, channels_last));
 }
 
 }  // namespace tartan::data

@@ -10,6 +10,17 @@
 
 namespace tartan::data {
 
+// What a PNG file's first bytes tell.
+struct PngHeader {
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t channels = 1;  // as DecodePng gives them
+  int bit_depth = 8;
+};
+
+// InvalidArgument for what does not begin as a PNG file.
+absl::StatusOr<PngHeader> ReadPngHeader(absl::Span<const uint8_t> bytes);
+
 struct Picture {
   int64_t height = 0;
   int64_t width = 0;
@@ -21,11 +32,15 @@ struct Picture {
 // PNG file or is damaged, ResourceExhausted beyond 64 million pixels.
 absl::StatusOr<Picture> DecodePng(absl::Span<const uint8_t> bytes);
 
-// The picture as a tensor of `type` (a float type: 0..1; uint8: 0..255) and `dims`, where -1 takes
-// the picture's size: [N, C, H, W], [N, H, W, C], [C, H, W], [H, W, C] or [H, W], with N = 1; C
-// decides which, and where both could be, the sizes do. Colour is averaged to gray (ITU-R BT.601
-// weights) and gray repeated as colour where C asks for it. InvalidArgument naming both sizes when
-// they differ: nothing is resized.
+// The picture's elements as `type` (a float type: 0..1; uint8: 0..255), [channels, height, width]
+// or [height, width, channels]. Colour is averaged to gray (ITU-R BT.601 weights) and gray repeated
+// as colour, as 1 or 3 channels ask for it.
+std::vector<uint8_t> PictureBytes(const Picture& picture, DataType type, int64_t channels,
+                                  bool channels_last);
+
+// The same as a tensor of `dims`, where -1 takes the picture's size: [N, C, H, W], [N, H, W, C],
+// [C, H, W], [H, W, C] or [H, W], with N = 1; C decides which, and where both could be, the sizes
+// do. InvalidArgument for other types, and naming both sizes when they differ: nothing is resized.
 absl::StatusOr<HostTensor> PictureToTensor(const Picture& picture, DataType type,
                                            absl::Span<const int64_t> dims);
 

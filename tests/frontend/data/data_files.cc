@@ -2,6 +2,7 @@
 #include "tests/frontend/data/data_files.h"
 
 #include <gtest/gtest.h>
+#include <png.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -163,6 +164,20 @@ std::string Npy(const HostTensor& tensor) {
   const auto bytes = FormatNpy(tensor);
   EXPECT_TRUE(bytes.ok()) << bytes.status();
   return bytes.value_or("");
+}
+
+std::string EncodePng(int width, int height, uint32_t format, const void* samples) {
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(width);
+  image.height = static_cast<png_uint_32>(height);
+  image.format = format;
+  png_alloc_size_t size = 0;
+  png_image_write_to_memory(&image, nullptr, &size, 0, samples, 0, nullptr);
+  std::string bytes(size, '\0');
+  png_image_write_to_memory(&image, bytes.data(), &size, 0, samples, 0, nullptr);
+  bytes.resize(size);
+  return bytes;
 }
 
 std::vector<double> Rows(const Dataset& dataset, absl::string_view column,

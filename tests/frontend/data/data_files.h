@@ -47,6 +47,9 @@ HostTensor Tensor(DataType type, std::vector<int64_t> dims, const std::vector<T>
 
 std::string Npy(const HostTensor& tensor);
 
+// A PNG file; `format` is one of libpng's PNG_FORMAT_…
+std::string EncodePng(int width, int height, uint32_t format, const void* samples);
+
 // The column's rows as numbers; a failure of the test where they cannot be read.
 std::vector<double> Rows(const Dataset& dataset, absl::string_view column,
                          const std::vector<int64_t>& rows);

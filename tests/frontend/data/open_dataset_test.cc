@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <png.h>
 
 #include <cstdlib>
 
@@ -89,6 +90,28 @@ TEST(OpenDataset, NamesTheFileAndTheMemberThatAreDamaged) {
               HasSubstr("c.npz: no zip archive, or a damaged one"));
   EXPECT_THAT(MessageOf(folder.Write("d.npz", Zip({}))), HasSubstr("d.npz: has no columns"));
   EXPECT_THAT(MessageOf(folder.Write("e.npy", "")), HasSubstr("e.npy: no NumPy array file"));
+}
+
+TEST(OpenDataset, ReadsATableOfNumbers) {
+  const TestFolder folder;
+  const std::string path = folder.Write("a.CSV", "a,b,kind\n1,2,0\n3,4,1\n");
+  const auto dataset = OpenDataset(path, {.csv = {.label = "a"}});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_THAT(Rows(**dataset, "x", {1, 0}), ElementsAre(4, 1, 2, 0));
+  EXPECT_THAT(Rows(**dataset, "y", {1, 0}), ElementsAre(3, 1));
+  EXPECT_THAT(MessageOf(folder.Write("b.csv", "1,2\n3,x\n")),
+              HasSubstr("b.csv: line 2, column 2: \"x\" is no number"));
+  EXPECT_THAT(MessageOf(folder.Write("c.csv", "")), HasSubstr("c.csv: has no examples"));
+  EXPECT_THAT(MessageOf(folder.Write("d.csv", "a,b\n")), HasSubstr("d.csv: has no examples"));
+}
+
+TEST(OpenDataset, ReadsAFolderOfPictures) {
+  const TestFolder folder;
+  const uint8_t samples[] = {51, 255};
+  folder.Write("set/cat/1.png", EncodePng(2, 1, PNG_FORMAT_GRAY, samples));
+  const auto dataset = OpenDataset(folder.Path("set/"), {.pictures = {.channels_last = true}});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_THAT((*dataset)->columns()[0].example.dims, ElementsAre(1, 2, 1));
 }
 
 TEST(OpenDataset, FindsDamageOfStoredArraysWhenItVerifies) {

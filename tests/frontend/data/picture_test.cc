@@ -7,26 +7,14 @@
 
 #include <random>
 
+#include "tests/frontend/data/data_files.h"
+
 namespace tartan::data {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
-
-std::vector<uint8_t> EncodePng(int width, int height, uint32_t format, const void* samples) {
-  png_image image = {};
-  image.version = PNG_IMAGE_VERSION;
-  image.width = width;
-  image.height = height;
-  image.format = format;
-  png_alloc_size_t size = 0;
-  png_image_write_to_memory(&image, nullptr, &size, 0, samples, 0, nullptr);
-  std::vector<uint8_t> bytes(size);
-  png_image_write_to_memory(&image, bytes.data(), &size, 0, samples, 0, nullptr);
-  bytes.resize(size);
-  return bytes;
-}
 
 // 3 wide, 2 high.
 Picture Gray() { return {2, 3, 1, {0, 0.2f, 0.4f, 0.6f, 0.8f, 1}}; }
@@ -38,7 +26,7 @@ std::string MessageOf(const Picture& picture, DataType type, std::vector<int64_t
 
 TEST(DecodePng, ReadsGray) {
   const uint8_t samples[] = {0, 51, 255, 102};
-  const auto picture = DecodePng(EncodePng(2, 2, PNG_FORMAT_GRAY, samples));
+  const auto picture = DecodePng(BytesOf(EncodePng(2, 2, PNG_FORMAT_GRAY, samples)));
   ASSERT_TRUE(picture.ok()) << picture.status();
   EXPECT_EQ(picture->channels, 1);
   EXPECT_THAT(picture->values, ElementsAre(0, FloatNear(0.2, 1e-6), 1, FloatNear(0.4, 1e-6)));
@@ -46,24 +34,40 @@ TEST(DecodePng, ReadsGray) {
 
 TEST(DecodePng, DropsTransparency) {
   const uint8_t samples[] = {255, 0, 51, 128, 0, 255, 0, 255};
-  const auto picture = DecodePng(EncodePng(2, 1, PNG_FORMAT_RGBA, samples));
+  const auto picture = DecodePng(BytesOf(EncodePng(2, 1, PNG_FORMAT_RGBA, samples)));
   ASSERT_TRUE(picture.ok()) << picture.status();
   EXPECT_EQ(picture->channels, 3);
   EXPECT_THAT(picture->values, ElementsAre(1, 0, FloatNear(0.2, 1e-6), 0, 1, 0));
 }
 
+TEST(ReadPngHeader, TellsWhatDecodingGives) {
+  const uint16_t deep[2 * 3 * 3] = {};
+  const auto header = ReadPngHeader(BytesOf(EncodePng(2, 3, PNG_FORMAT_LINEAR_RGB, deep)));
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_EQ(header->width, 2);
+  EXPECT_EQ(header->height, 3);
+  EXPECT_EQ(header->channels, 3);
+  EXPECT_EQ(header->bit_depth, 16);
+  EXPECT_FALSE(ReadPngHeader({}).ok());
+}
+
+TEST(PictureBytes, PutsChannelsWhereTheyAreAskedFor) {
+  EXPECT_THAT(PictureBytes(Color(), DataType::kUInt8, 3, false), ElementsAre(255, 0, 0, 255, 0, 0));
+  EXPECT_THAT(PictureBytes(Color(), DataType::kUInt8, 3, true), ElementsAre(255, 0, 0, 0, 255, 0));
+}
+
 TEST(DecodePng, SurvivesDamageAnywhere) {
   std::vector<uint8_t> samples(64 * 64 * 3, 90);
-  const std::vector<uint8_t> whole = EncodePng(64, 64, PNG_FORMAT_RGB, samples.data());
+  const std::string whole = EncodePng(64, 64, PNG_FORMAT_RGB, samples.data());
   for (size_t length = 0; length + 12 < whole.size(); length += 3) {
-    EXPECT_FALSE(DecodePng(absl::MakeConstSpan(whole).subspan(0, length)).ok()) << length;
+    EXPECT_FALSE(DecodePng(BytesOf(whole).subspan(0, length)).ok()) << length;
   }
   std::mt19937 random(11);
   SCOPED_TRACE("seed 11");
   for (int i = 0; i < 2000; ++i) {
-    std::vector<uint8_t> damaged = whole;
-    damaged[8 + random() % (damaged.size() - 8)] = static_cast<uint8_t>(random());
-    DecodePng(damaged).status().IgnoreError();
+    std::string damaged = whole;
+    damaged[8 + random() % (damaged.size() - 8)] = static_cast<char>(random());
+    DecodePng(BytesOf(damaged)).status().IgnoreError();
   }
 }
 

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/data/picture_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <png.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "tests/frontend/data/data_files.h"
+
+namespace tartan::data {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// 2 wide, 1 high.
+std::string Gray(uint8_t left, uint8_t right) {
+  const uint8_t samples[] = {left, right};
+  return EncodePng(2, 1, PNG_FORMAT_GRAY, samples);
+}
+
+std::string Color(std::vector<uint8_t> samples) {
+  return EncodePng(2, 1, PNG_FORMAT_RGB, samples.data());
+}
+
+std::string MessageOf(const TestFolder& folder) {
+  return std::string(OpenPictureFolder(folder.Path("")).status().message());
+}
+
+TEST(PictureFolder, NumbersTheSubfoldersByName) {
+  const TestFolder folder;
+  folder.Write("dog/b.png", Gray(0, 51));
+  folder.Write("dog/a.PNG", Gray(102, 255));
+  folder.Write("cat/z.png", Gray(51, 0));
+  folder.Write("empty/.hidden", "");
+  folder.Write("readme.txt", "what is beside the subfolders is no matter");
+  folder.Write(".git/x.txt", "");
+  const auto dataset = OpenPictureFolder(folder.Path(""));
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ((*dataset)->size(), 3);
+  EXPECT_EQ((*dataset)->columns()[0].example, (TensorShape{DataType::kFloat32, {1, 1, 2}}));
+  EXPECT_EQ((*dataset)->columns()[1].example, (TensorShape{DataType::kInt64, {}}));
+  EXPECT_THAT((*dataset)->columns()[1].classes, ElementsAre("cat", "dog", "empty"));
+  EXPECT_THAT(Rows(**dataset, "y", {0, 1, 2}), ElementsAre(0, 1, 1));
+  // Once decoded, once from memory.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Rows(**dataset, "x", {2, 0, 1}), ElementsAre(0, 0.2f, 0.2f, 0, 0.4f, 1));
+  }
+}
+
+TEST(PictureFolder, GivesGrayAsColourWhereAnyHasColour) {
+  const TestFolder folder;
+  folder.Write("a/1.png", Gray(0, 255));
+  folder.Write("a/2.png", Color({255, 0, 0, 0, 255, 0}));
+  const auto first = OpenPictureFolder(folder.Path(""));
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_THAT(Rows(**first, "x", {0, 1}), ElementsAre(0, 1, 0, 1, 0, 1, 1, 0, 0, 1, 0, 0));
+  const auto last = OpenPictureFolder(folder.Path(""), {.channels_last = true});
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_THAT((*last)->columns()[0].example.dims, ElementsAre(1, 2, 3));
+  EXPECT_THAT(Rows(**last, "x", {0, 1}), ElementsAre(0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0));
+}
+
+TEST(PictureFolder, KeepsPicturesOf16BitsExact) {
+  const TestFolder folder;
+  const uint16_t samples[] = {257, 65535};
+  folder.Write("a/1.png", EncodePng(2, 1, PNG_FORMAT_LINEAR_Y, samples));
+  folder.Write("a/2.png", Gray(51, 255));
+  const auto dataset = OpenPictureFolder(folder.Path(""));
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Rows(**dataset, "x", {0, 1}), ElementsAre(257 / 65535.0f, 1, 0.2f, 1));
+  }
+}
+
+TEST(PictureFolder, KeepsNoMoreInMemoryThanAllowed) {
+  const TestFolder folder;
+  folder.Write("a/1.png", Gray(51, 255));
+  const std::string second = folder.Write("a/2.png", Gray(0, 255));
+  const auto dataset = OpenPictureFolder(folder.Path(""), {.cache_bytes = 3});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_THAT(Rows(**dataset, "x", {0, 1}), ElementsAre(0.2f, 1, 0, 1));
+  std::filesystem::remove_all(folder.Path("a"));
+  EXPECT_THAT(Rows(**dataset, "x", {0}), ElementsAre(0.2f, 1));
+  std::vector<uint8_t> out(8);
+  const absl::Status status = (*dataset)->Read(0, {1}, absl::MakeSpan(out));
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a/2.png: No such file"));
+}
+
+TEST(PictureFolder, IsReadByManyThreads) {
+  const TestFolder folder;
+  std::vector<double> expected;
+  std::vector<int64_t> rows;
+  for (int i = 0; i < 50; ++i) {
+    folder.Write(absl::StrCat("a/", 10 + i, ".png"), Gray(static_cast<uint8_t>(i), 255));
+    rows.push_back(i);
+    expected.push_back(static_cast<float>(i / 255.0f));
+    expected.push_back(1);
+  }
+  const auto dataset = OpenPictureFolder(folder.Path(""));
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 5; ++i) EXPECT_EQ(Rows(**dataset, "x", rows), expected);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(PictureFolder, NamesPicturesOfDifferingSizes) {
+  const TestFolder folder;
+  folder.Write("a/1.png", Gray(0, 0));
+  const uint8_t samples[12] = {};
+  folder.Write("b/2.png", EncodePng(4, 3, PNG_FORMAT_GRAY, samples));
+  EXPECT_THAT(MessageOf(folder),
+              AllOf(HasSubstr("b/2.png: has 4 × 3 pixels"), HasSubstr("a/1.png has 2 × 1")));
+}
+
+TEST(PictureFolder, NamesWhatIsNoPicture) {
+  const TestFolder none;
+  EXPECT_THAT(MessageOf(none), HasSubstr("has no subfolders, one for each class"));
+  none.Write("a/.hidden", "");
+  EXPECT_THAT(MessageOf(none), HasSubstr("has no pictures"));
+  const TestFolder other;
+  other.Write("a/1.jpg", "");
+  EXPECT_THAT(MessageOf(other), HasSubstr("a/1.jpg: is no .png picture"));
+  const TestFolder damaged;
+  damaged.Write("a/1.png", "GIF89a");
+  EXPECT_THAT(MessageOf(damaged), HasSubstr("a/1.png: no PNG picture, or a damaged one"));
+  const TestFolder flat;
+  flat.Write("1.png", Gray(0, 0));
+  EXPECT_THAT(MessageOf(flat), HasSubstr("1.png: is in no subfolder"));
+}
+
+TEST(PictureFolder, NamesThePictureThatIsDamagedOrChanged) {
+  const TestFolder folder;
+  const std::string whole = Gray(0, 255);
+  folder.Write("a/1.png", whole.substr(0, whole.size() - 20));
+  folder.Write("a/2.png", whole);
+  const auto dataset = OpenPictureFolder(folder.Path(""));
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  std::vector<uint8_t> out(8);
+  EXPECT_THAT(std::string((*dataset)->Read(0, {0}, absl::MakeSpan(out)).message()),
+              HasSubstr("a/1.png: no PNG picture, or a damaged one"));
+  const uint8_t samples[12] = {};
+  folder.Write("a/2.png", EncodePng(4, 3, PNG_FORMAT_GRAY, samples));
+  EXPECT_THAT(std::string((*dataset)->Read(0, {1}, absl::MakeSpan(out)).message()),
+              HasSubstr("a/2.png: has changed since it was opened"));
+}
+
+}  // namespace
+}  // namespace tartan::data
