@@ -82,57 +82,123 @@ bool Holds(V value) {
   } else if constexpr (std::is_integral_v<V>) {
     return std::in_range<T>(value);
   } else {
-    // Both limits are exact in double: the lower a power of two, the upper one less than one.
+    // Powers of two, or zero: exact in double.
     const double low = static_cast<double>(std::numeric_limits<T>::min());
     const double high = std::ldexp(1.0, std::numeric_limits<T>::digits);
     return value >= low && value < high && std::trunc(value) == value;
   }
 }
 
-// Stores the value; whether the type has it.
-template <class T, class V>
-bool Put(V value, T* to) {
-  if constexpr (std::is_same_v<T, Half>) {
+bool IsFinite(double value) { return std::isfinite(value); }
+
+// Stores the value; whether the type has it. A float type's infinity stands for what `was_finite`
+// not.
+template <class To, class Wide>
+bool Put(Wide value, bool was_finite, To* to) {
+  if constexpr (std::is_same_v<To, Half>) {
     to->bits = FloatToHalf(static_cast<float>(value));
-    return std::isfinite(HalfToFloat(to->bits)) || !std::isfinite(static_cast<double>(value));
-  } else if constexpr (std::is_same_v<T, BFloat>) {
+    return IsFinite(HalfToFloat(to->bits)) || !was_finite;
+  } else if constexpr (std::is_same_v<To, BFloat>) {
     to->bits = FloatToBFloat16(static_cast<float>(value));
-    return std::isfinite(BFloat16ToFloat(to->bits)) || !std::isfinite(static_cast<double>(value));
-  } else if constexpr (std::is_floating_point_v<T>) {
-    *to = static_cast<T>(value);
-    return std::isfinite(*to) || !std::isfinite(static_cast<double>(value));
-  } else if constexpr (std::is_same_v<T, Bool>) {
-    to->value = value != V{0};
-    return Holds<T>(value);
+    return IsFinite(BFloat16ToFloat(to->bits)) || !was_finite;
+  } else if constexpr (std::is_floating_point_v<To>) {
+    *to = static_cast<To>(value);
+    return IsFinite(*to) || !was_finite;
+  } else if constexpr (std::is_same_v<To, Bool>) {
+    to->value = value != Wide{0};
+    return Holds<To>(value);
   } else {
-    const bool holds = Holds<T>(value);
-    *to = holds ? static_cast<T>(value) : T{0};
+    const bool holds = Holds<To>(value);
+    *to = holds ? static_cast<To>(value) : To{0};
     return holds;
   }
 }
 
-// Integers beyond 2^53 pass without a scale.
-template <class From, class To>
-bool ConvertElement(From from, double scale, To* to) {
-  if (scale == 1) return Put(Number(from), to);
-  return Put(static_cast<double>(Number(from)) * scale, to);
+template <class Bits, class T>
+bool AllFinite(const T* values, Bits exponent) {
+  Bits bits[kBlock];
+  std::memcpy(bits, values, sizeof(bits));
+  Bits wild = 0;
+  for (int64_t i = 0; i < kBlock; ++i) wild |= static_cast<Bits>((bits[i] & exponent) == exponent);
+  return wild == 0;
 }
 
-template <class From, class To>
-std::optional<int64_t> ConvertAs(absl::Span<const uint8_t> from, double scale,
-                                 absl::Span<uint8_t> out) {
-  const int64_t count = static_cast<int64_t>(from.size() / sizeof(From));
-  From read[kBlock];
-  To written[kBlock];
-  for (int64_t start = 0; start < count; start += kBlock) {
-    const int64_t block = std::min(kBlock, count - start);
-    std::memcpy(read, from.data() + start * sizeof(From), block * sizeof(From));
-    bool all_held = true;
-    for (int64_t i = 0; i < block; ++i) all_held &= ConvertElement(read[i], scale, &written[i]);
-    for (int64_t i = 0; !all_held && i < block; ++i) {
-      if (!ConvertElement(read[i], scale, &written[i])) return start + i;
+// A block of elements as numbers of one of three types that hold them exactly: int64_t and uint64_t
+// themselves, double all others, and these times a scale.
+template <class Wide>
+struct Block {
+  Wide values[kBlock] = {};
+
+  template <class From>
+  void Load(const uint8_t* from, int64_t count, double scale) {
+    From read[kBlock];
+    std::memcpy(read, from, count * sizeof(From));
+    for (int64_t i = 0; i < count; ++i) {
+      values[i] = static_cast<Wide>(Number(read[i]));
+      if constexpr (std::is_same_v<Wide, double>) values[i] *= scale;
     }
-    std::memcpy(out.data() + start * sizeof(To), written, block * sizeof(To));
+  }
+
+  // What nearly all data is; whether it was, and is stored. Loops that compilers vectorise.
+  template <class To>
+  bool StoreFinite(int64_t count, uint8_t* to) const {
+    if constexpr (!std::is_floating_point_v<To>) {
+      return false;
+    } else {
+      using Bits = std::conditional_t<sizeof(To) == 4, uint32_t, uint64_t>;
+      To written[kBlock];
+      for (int64_t i = 0; i < kBlock; ++i) written[i] = static_cast<To>(values[i]);
+      std::memcpy(to, written, count * sizeof(To));
+      return AllFinite(written, sizeof(To) == 4 ? Bits{0x7f800000} : Bits(0x7ff0000000000000));
+    }
+  }
+
+  // The first element that the type does not have; `raw` are those before they were scaled.
+  template <class To>
+  std::optional<int64_t> Store(const Block& raw, int64_t count, uint8_t* to) const {
+    To written[kBlock];
+    for (int64_t i = 0; i < count; ++i) {
+      const bool was_finite = IsFinite(static_cast<double>(raw.values[i]));
+      if (!Put(values[i], was_finite, &written[i])) return i;
+    }
+    std::memcpy(to, written, count * sizeof(To));
+    return std::nullopt;
+  }
+};
+
+template <class Wide>
+void LoadBlock(DataType type, const uint8_t* from, int64_t count, double scale,
+               Block<Wide>* block) {
+  WithType(type, [&](auto value) {
+    using From = decltype(value);
+    if constexpr (std::is_same_v<Wide, double> || std::is_same_v<Wide, From>) {
+      block->template Load<From>(from, count, scale);
+    }
+  });
+}
+
+template <class Wide>
+std::optional<int64_t> ConvertAs(DataType from_type, absl::Span<const uint8_t> from, double scale,
+                                 DataType to_type, absl::Span<uint8_t> out) {
+  const int64_t from_width = ByteWidth(from_type);
+  const int64_t to_width = ByteWidth(to_type);
+  const int64_t count = static_cast<int64_t>(from.size()) / from_width;
+  Block<Wide> block;
+  Block<Wide> raw;
+  for (int64_t start = 0; start < count; start += kBlock) {
+    const int64_t size = std::min(kBlock, count - start);
+    LoadBlock(from_type, from.data() + start * from_width, size, scale, &block);
+    uint8_t* to = out.data() + start * to_width;
+    bool is_stored = false;
+    WithType(to_type, [&](auto value) {
+      is_stored = block.template StoreFinite<decltype(value)>(size, to);
+    });
+    if (is_stored) continue;
+    LoadBlock(from_type, from.data() + start * from_width, size, 1, &raw);
+    std::optional<int64_t> lost;
+    WithType(to_type,
+             [&](auto value) { lost = block.template Store<decltype(value)>(raw, size, to); });
+    if (lost.has_value()) return start + *lost;
   }
   return std::nullopt;
 }
@@ -145,13 +211,13 @@ std::optional<int64_t> Convert(DataType from_type, absl::Span<const uint8_t> fro
     std::copy(from.begin(), from.end(), out.begin());
     return std::nullopt;
   }
-  std::optional<int64_t> lost;
-  WithType(from_type, [&](auto from_value) {
-    WithType(to_type, [&](auto to_value) {
-      lost = ConvertAs<decltype(from_value), decltype(to_value)>(from, scale, out);
-    });
-  });
-  return lost;
+  if (from_type == DataType::kInt64 && scale == 1) {
+    return ConvertAs<int64_t>(from_type, from, scale, to_type, out);
+  }
+  if (from_type == DataType::kUInt64 && scale == 1) {
+    return ConvertAs<uint64_t>(from_type, from, scale, to_type, out);
+  }
+  return ConvertAs<double>(from_type, from, scale, to_type, out);
 }
 
 }  // namespace tartan::data

@@ -101,6 +101,15 @@ TEST(Convert, TakesZeroAndOneAsBool) {
   EXPECT_THAT(Converted(bools, DataType::kFloat32).ToDoubles(), ElementsAre(1, 0));
 }
 
+TEST(Convert, FindsWhatIsLostBesideNaNAndInfinity) {
+  std::vector<double> values(300, kInf);
+  values[299] = 1e39;
+  EXPECT_EQ(LostOf(Doubles(values), DataType::kFloat32), 299);
+  values[299] = std::nan("");
+  EXPECT_EQ(LostOf(Doubles(values), DataType::kFloat32), std::nullopt);
+  EXPECT_EQ(LostOf(Doubles({1e300}), DataType::kFloat64, 1e300), 0);
+}
+
 TEST(Convert, FindsTheFirstOfManyBlocks) {
   std::vector<double> values(1000, 4);
   values[700] = 0.5;
