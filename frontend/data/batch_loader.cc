@@ -61,37 +61,49 @@ absl::Status Check(const Dataset& dataset, const BatchOptions& options, Position
   return absl::OkStatus();
 }
 
+// Fills in what the options leave open; the columns' indices in the dataset.
+absl::StatusOr<std::vector<int>> Complete(const Dataset& dataset, Position start,
+                                          BatchOptions* options) {
+  if (!options->rows.has_value()) {
+    options->rows.emplace(static_cast<size_t>(dataset.size()));
+    std::iota(options->rows->begin(), options->rows->end(), 0);
+  }
+  TARTAN_RETURN_IF_ERROR(Check(dataset, *options, start));
+  if (options->columns.empty()) {
+    for (const Column& column : dataset.columns()) options->columns.push_back({column.name});
+  }
+  std::vector<int> indices;
+  for (BatchColumn& column : options->columns) {
+    TARTAN_ASSIGN_OR_RETURN(const int index, dataset.Find(column.name));
+    indices.push_back(index);
+    if (column.type == DataType::kInvalid) column.type = dataset.columns()[index].example.type;
+  }
+  return indices;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BatchLoader>> BatchLoader::Start(
     std::shared_ptr<const Dataset> dataset, BatchOptions options, Position start) {
-  if (!options.rows.has_value()) {
-    options.rows.emplace(static_cast<size_t>(dataset->size()));
-    std::iota(options.rows->begin(), options.rows->end(), 0);
-  }
-  TARTAN_RETURN_IF_ERROR(Check(*dataset, options, start));
-  if (options.columns.empty()) {
-    for (const Column& column : dataset->columns()) options.columns.push_back({column.name});
-  }
-  std::vector<int> indices;
-  for (BatchColumn& column : options.columns) {
-    TARTAN_ASSIGN_OR_RETURN(const int index, dataset->Find(column.name));
-    indices.push_back(index);
-    if (column.type == DataType::kInvalid) column.type = dataset->columns()[index].example.type;
-  }
-  std::unique_ptr<BatchLoader> loader(
-      new BatchLoader(std::move(dataset), std::move(options), std::move(indices), start));
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<BatchLoader>> {
+    TARTAN_ASSIGN_OR_RETURN(std::vector<int> indices, Complete(*dataset, start, &options));
+    std::unique_ptr<BatchLoader> loader(
+        new BatchLoader(std::move(dataset), std::move(options), std::move(indices), start));
+    TARTAN_RETURN_IF_ERROR(loader->StartThreads());
+    return loader;
+  });
+}
+
+absl::Status BatchLoader::StartThreads() {
   try {
-    for (int i = 0; i < loader->options_.threads; ++i) {
-      loader->threads_.emplace_back([raw = loader.get()] { raw->Work(); });
-    }
+    for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(); });
   } catch (const std::system_error& error) {
-    if (loader->threads_.empty()) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no thread to read data: ", error.code().message()));
-    }
+    // Fewer do the same.
+    if (!threads_.empty()) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no thread to read data: ", error.code().message()));
   }
-  return loader;
+  return absl::OkStatus();
 }
 
 BatchLoader::BatchLoader(std::shared_ptr<const Dataset> dataset, BatchOptions options,

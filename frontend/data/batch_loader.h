@@ -79,6 +79,7 @@ class BatchLoader {
 
   Position PositionOf(int64_t number) const { return {number / steps_, number % steps_}; }
   auto& SlotOf(int64_t number) { return made_[number % options_.ahead]; }
+  absl::Status StartThreads();
   void Work();
   Order OrderOf(int64_t epoch);
   absl::StatusOr<Batch> Make(Position position, const std::vector<int64_t>& order) const;

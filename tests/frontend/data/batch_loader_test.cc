@@ -217,6 +217,7 @@ TEST(BatchLoader, RefusesWhatCannotBeRead) {
   EXPECT_THAT(MessageOf({.batch_size = 5}, {0, 3}),
               HasSubstr("no step 3 of epoch 0: an epoch has 2 steps"));
   EXPECT_THAT(MessageOf({.batch_size = 5, .ahead = 0}), HasSubstr("0 batches ahead"));
+  EXPECT_THAT(MessageOf({.batch_size = 5, .threads = 0}), HasSubstr("by 0 threads"));
 }
 
 }  // namespace
