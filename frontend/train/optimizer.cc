@@ -150,9 +150,9 @@ absl::StatusOr<Updated> Update(const Optimizer& optimizer, const ParameterGroup&
   const double decay = optimizer.decay * group.decay_factor;
   std::vector<api::Tensor> inputs = {parameter, gradient, numbers};
   std::vector<std::string> names = {"P", "G0", "H"};
-  std::vector<std::string> statements = {
-      "R0[] = +(H[0])", absl::StrCat("R = R0 * ", Number(group.rate_factor)), "C1[] = +(H[1])",
-      "C2[] = +(H[2])", "F[] = +(H[3])"};
+  std::vector<std::string> statements = {"R0[] = +(H[0])",
+                                         absl::StrCat("R = R0 * ", Number(group.rate_factor)),
+                                         "C1[] = +(H[1])", "C2[] = +(H[2])", "F[] = +(H[3])"};
   std::string factor = "F";
   if (scale.defined()) {
     inputs.push_back(scale);

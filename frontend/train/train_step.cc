@@ -59,6 +59,8 @@ class StepBuilder {
       target_ = Tensor::Placeholder("target", *shapes.target);
       graph_.inputs.push_back(target_);
     }
+    if (target_.defined())
+      graph_.classes = ClassCount(plan_.loss, output_.shape(), target_.shape());
     TARTAN_ASSIGN_OR_RETURN(terms_, ApplyLoss(plan_.loss, output_, target_));
     return absl::OkStatus();
   }
@@ -210,8 +212,8 @@ class StepBuilder {
         api::Apply(
             absl::StrCat("function (", names, ") -> (R) { A[] = +(NUM[i]); B[] = +(DEN[i]); ", more,
                          "; PA[i : 4] = +(A[]), i < 1; PB[i + 1 : 4] = +(B[]), i < 1;"
-                       " PC[i + 2 : 4] = +(C[]), i < 1; PD[i + 3 : 4] = +(N[]), i < 1;"
-                       " P = PA + PB + PC + PD; R = OK ? S + P : S; }"),
+                         " PC[i + 2 : 4] = +(C[]), i < 1; PD[i + 3 : 4] = +(N[]), i < 1;"
+                         " P = PA + PB + PC + PD; R = OK ? S + P : S; }"),
             inputs, "sums"));
     AddState({kSums, shape}, sums, next);
     return healthy;

@@ -52,6 +52,7 @@ struct StepGraph {
   std::vector<api::ProgramState> states;
   std::vector<api::Tensor> outputs;
   bool has_seed = false;
+  std::optional<int64_t> classes;  // that the loss tells apart
 };
 
 // `parameters`: those that turn out to decide shapes are not trained from then on, and it is noted

@@ -74,6 +74,7 @@ struct Trainer::Impl {
   struct Program {
     std::unique_ptr<api::DeviceProgram> program;
     bool has_seed = false;
+    std::optional<int64_t> classes;
   };
 
   std::shared_ptr<const onnx::OnnxModel> model;
@@ -96,6 +97,8 @@ struct Trainer::Impl {
                                           const api::NamedTensors& inputs,
                                           const HostTensor& target);
   absl::StatusOr<Program> Make(StepGraph graph, absl::string_view name);
+  // The step for batches of these sizes, compiled if it is new.
+  absl::StatusOr<const Program*> StepFor(const api::NamedTensors& inputs, const HostTensor& target);
   absl::StatusOr<api::DeviceTensor> MakeState(const StateSpec& spec) const;
   HostTensor Numbers(double rate) const;
   HostTensor Seed() const;
@@ -174,6 +177,19 @@ absl::StatusOr<Trainer::Impl::Program> Trainer::Impl::Make(StepGraph graph,
   return made;
 }
 
+absl::StatusOr<const Trainer::Impl::Program*> Trainer::Impl::StepFor(
+    const api::NamedTensors& inputs, const HostTensor& target) {
+  TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, ShapesOf(inputs, target));
+  Program& step = steps[KeyOf(shapes)];
+  if (step.program == nullptr) {
+    TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildStep(*model, &parameters, plan, shapes));
+    const std::optional<int64_t> classes = graph.classes;
+    TARTAN_ASSIGN_OR_RETURN(step, Make(std::move(graph), "step"));
+    step.classes = classes;
+  }
+  return &step;
+}
+
 HostTensor Trainer::Impl::Numbers(double rate) const {
   return HostTensor::FromVector(TensorShape{DataType::kFloat32, {kStepNumbers}},
                                 StepNumbers(plan.optimizer, rate, updates + 1,
@@ -217,19 +233,20 @@ const std::string& Trainer::loss_output() const { return impl_->plan.output; }
 int64_t Trainer::step() const { return impl_->updates; }
 double Trainer::compile_ms() const { return impl_->compile_ms; }
 
+absl::StatusOr<std::optional<int64_t>> Trainer::CountClasses(const api::NamedTensors& inputs,
+                                                             const HostTensor& target) {
+  TARTAN_ASSIGN_OR_RETURN(const Impl::Program* step, impl_->StepFor(inputs, target));
+  return step->classes;
+}
+
 absl::Status Trainer::Step(const api::NamedTensors& inputs, const HostTensor& target, double rate) {
   return CatchOutOfMemory([&]() -> absl::Status {
     TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, impl_->ShapesOf(inputs, target));
-    Impl::Program& step = impl_->steps[KeyOf(shapes)];
-    if (step.program == nullptr) {
-      TARTAN_ASSIGN_OR_RETURN(StepGraph graph,
-                              BuildStep(*impl_->model, &impl_->parameters, impl_->plan, shapes));
-      TARTAN_ASSIGN_OR_RETURN(step, impl_->Make(std::move(graph), "step"));
-    }
+    TARTAN_ASSIGN_OR_RETURN(const Impl::Program* step, impl_->StepFor(inputs, target));
     std::vector<HostTensor> values = Impl::ValuesOf(shapes, inputs, target);
     values.push_back(impl_->Numbers(rate));
-    if (step.has_seed) values.push_back(impl_->Seed());
-    TARTAN_RETURN_IF_ERROR(step.program->Start(values));
+    if (step->has_seed) values.push_back(impl_->Seed());
+    TARTAN_RETURN_IF_ERROR(step->program->Start(values));
     ++impl_->batches;
     ++impl_->unread;
     if (impl_->batches % impl_->options.accumulate != 0) return absl::OkStatus();

@@ -76,6 +76,11 @@ class Trainer {
   const std::vector<Parameter>& parameters() const;
   const std::string& loss_output() const;  // the value that the loss sees
 
+  // How many classes the loss tells apart on such a batch; nothing for other losses. Compiles as
+  // Step does.
+  absl::StatusOr<std::optional<int64_t>> CountClasses(const api::NamedTensors& inputs,
+                                                      const HostTensor& target);
+
   // Starts a step on one batch: the model's inputs by name, the target (undefined shape where the
   // loss needs none). The first of each sizes compiles. Where a loss is no finite number, nothing
   // is changed from that step on, and Read says so.

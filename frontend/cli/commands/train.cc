@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// tartan train: a model goes in, a better one comes out.
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "frontend/cli/commands/commands.h"
+#include "frontend/cli/file_io.h"
+#include "frontend/cli/number_options.h"
+#include "frontend/cli/terminal.h"
+#include "frontend/cli/training_log.h"
+#include "frontend/data/open_dataset.h"
+#include "frontend/onnx/model/model_writer.h"
+#include "frontend/train/fit.h"
+#include "proto/report.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::cli {
+namespace {
+
+volatile sig_atomic_t interrupted = 0;
+
+// The second time nothing is waited for.
+void OnInterrupt(int) {
+  if (interrupted != 0) _exit(static_cast<int>(ExitCode::kInterrupted));
+  interrupted = 1;
+}
+
+struct TrainFlags {
+  std::string model;
+  std::string data;
+  std::string validation_data;
+  std::string loss = "softmax_cross_entropy";
+  std::string optimizer = "adamw";
+  std::string schedule = "constant";
+  std::string dropout = "off";
+  std::vector<std::string> targets;     // COLUMN or INPUT=COLUMN
+  std::vector<std::string> groups;      // RE:rate=X,decay=X
+  std::vector<std::string> dropout_of;  // VALUE=RATIO
+  std::vector<std::string> metrics;
+  bool no_shuffle = false;
+  bool no_check = false;
+  bool channels_last = false;
+  std::string log;
+  std::string page;
+  std::string export_path;
+  train::TrainerOptions trainer;
+  train::FitOptions fit;
+};
+
+// "NAME=X".
+absl::StatusOr<std::pair<std::string, double>> ParseRatio(const std::string& text) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+  double ratio = 0;
+  if (!parts.first.empty() && absl::SimpleAtod(parts.second, &ratio) && ratio >= 0 && ratio < 1)
+    return std::pair(parts.first, ratio);
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is no VALUE=RATIO with a ratio in [0, 1)"));
+}
+
+absl::Status SetDropout(const TrainFlags& flags, onnx::TrainingMode* mode) {
+  if (flags.dropout != "off") {
+    mode->dropout = true;
+    double ratio = 0;
+    if (absl::SimpleAtod(flags.dropout, &ratio)) {
+      if (!(ratio >= 0 && ratio < 1)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--dropout: ", flags.dropout, " is not in [0, 1)"));
+      }
+      mode->dropout_ratio = ratio;
+    } else if (flags.dropout != "on") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--dropout is on, off or a ratio, not '", flags.dropout, "'"));
+    }
+  }
+  for (const std::string& text : flags.dropout_of) {
+    TARTAN_ASSIGN_OR_RETURN(const auto ratio, ParseRatio(text));
+    mode->dropout_of.insert(ratio);
+  }
+  return absl::OkStatus();
+}
+
+// "encoder.*:rate=0.1,decay=0".
+absl::StatusOr<train::ParameterRules::Group> ParseGroup(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  train::ParameterRules::Group group;
+  if (colon == std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no RE:rate=X,decay=X"));
+  }
+  group.names = text.substr(0, colon);
+  for (absl::string_view option : absl::StrSplit(text.substr(colon + 1), ',')) {
+    const std::pair<absl::string_view, absl::string_view> pair =
+        absl::StrSplit(option, absl::MaxSplits('=', 1));
+    double value = 0;
+    const bool is_number = absl::SimpleAtod(pair.second, &value) && value >= 0;
+    if (is_number && pair.first == "rate") {
+      group.factors.rate_factor = value;
+    } else if (is_number && pair.first == "decay") {
+      group.factors.decay_factor = value;
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", option, "' is no rate=X or decay=X, factors of the group"));
+    }
+  }
+  return group;
+}
+
+// What the flags say, in the words of the library.
+absl::Status Interpret(TrainFlags* flags) {
+  TARTAN_ASSIGN_OR_RETURN(flags->trainer.loss, train::ParseLoss(flags->loss));
+  TARTAN_ASSIGN_OR_RETURN(flags->trainer.optimizer.kind, train::OptimizerNamed(flags->optimizer));
+  TARTAN_ASSIGN_OR_RETURN(flags->fit.schedule, train::ParseSchedule(flags->schedule));
+  TARTAN_RETURN_IF_ERROR(SetDropout(*flags, &flags->trainer.mode));
+  for (const std::string& text : flags->groups) {
+    TARTAN_ASSIGN_OR_RETURN(flags->trainer.rules.groups.emplace_back(), ParseGroup(text));
+  }
+  for (const std::string& text : flags->targets) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      flags->fit.target = text;
+    } else {
+      flags->fit.columns[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+  }
+  for (const std::string& list : flags->metrics) {
+    for (absl::string_view name : absl::StrSplit(list, ',', absl::SkipEmpty()))
+      flags->fit.metrics.emplace_back(name);
+  }
+  flags->fit.shuffle = !flags->no_shuffle;
+  flags->fit.check_data = !flags->no_check;
+  flags->trainer.seed = flags->fit.seed;
+  return absl::OkStatus();
+}
+
+int64_t PeakHostBytes() {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? int64_t{usage.ru_maxrss} * 1024 : 0;
+}
+
+void FillReport(const train::Trainer& trainer, const train::FitResult& result,
+                proto::TrainReport* report) {
+  report->set_done(!result.was_stopped);
+  report->set_interrupted(result.was_stopped);
+  report->set_steps(static_cast<int32_t>(result.steps));
+  report->set_median_step_ms(result.median_step_ms);
+  report->set_compile_ms(trainer.compile_ms());
+  const train::Trainer::Memory memory = trainer.memory();
+  report->set_parameter_bytes(static_cast<double>(memory.parameters));
+  report->set_state_bytes(static_cast<double>(memory.state));
+  report->set_constant_bytes(static_cast<double>(memory.constants));
+  report->set_scratch_bytes(static_cast<double>(memory.scratch));
+  report->set_peak_device_bytes(
+      static_cast<double>(memory.parameters + memory.state + memory.constants + memory.scratch));
+  report->set_peak_host_bytes(static_cast<double>(PeakHostBytes()));
+  report->set_kernels(static_cast<int32_t>(trainer.kernels()));
+  for (const auto& [name, value] : result.metrics) {
+    if (std::isfinite(value)) (*report->mutable_metrics())[name] = value;
+  }
+}
+
+std::string ToText(const proto::TrainReport& report) {
+  Table table({Table::Align::kLeft, Table::Align::kLeft});
+  table.AddRow({"steps", absl::StrCat(report.steps(), ", ", FormatMs(report.median_step_ms()),
+                                      " each (median), ", report.kernels(),
+                                      " kernels; compiled in ", FormatMs(report.compile_ms()))});
+  const auto bytes = [](double count) { return FormatBytes(count); };
+  table.AddRow({"memory", absl::StrCat(bytes(report.peak_device_bytes()), ": parameters ",
+                                       bytes(report.parameter_bytes()), ", optimizer ",
+                                       bytes(report.state_bytes()), ", kept and on the way ",
+                                       bytes(report.scratch_bytes()), ", constants ",
+                                       bytes(report.constant_bytes()))});
+  if (!report.export_().empty()) table.AddRow({"wrote", report.export_()});
+  return table.ToString();
+}
+
+absl::Status CheckFiles(const TrainFlags& flags) {
+  for (const std::string* path : {&flags.export_path, &flags.log, &flags.page}) {
+    if (path->empty()) continue;
+    TARTAN_RETURN_IF_ERROR(At(Stage::kFile, CheckWritable(*path)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const data::Dataset>> OpenData(const TrainFlags& flags,
+                                                              const std::string& name) {
+  data::OpenOptions options;
+  options.pictures.channels_last = flags.channels_last;
+  return At(Stage::kFile, data::OpenDataset(name, options));
+}
+
+absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
+  TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, Interpret(&flags)));
+  TARTAN_RETURN_IF_ERROR(CheckFiles(flags));
+  onnx::LoadOptions load;
+  load.parameters_as_inputs = true;
+  TARTAN_ASSIGN_OR_RETURN(const auto model,
+                          At(Stage::kModel, onnx::OnnxModel::Load(flags.model, load)));
+  TARTAN_ASSIGN_OR_RETURN(const auto dataset, OpenData(flags, flags.data));
+  if (!flags.validation_data.empty()) {
+    TARTAN_ASSIGN_OR_RETURN(flags.fit.validation_data, OpenData(flags, flags.validation_data));
+  }
+  TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
+  TARTAN_ASSIGN_OR_RETURN(const auto trainer,
+                          At(Stage::kUsage, train::Trainer::Create(model, device, flags.trainer)));
+  TARTAN_ASSIGN_OR_RETURN(
+      const auto log, At(Stage::kFile, TrainingLog::Open(flags.log, context, flags.fit.resume)));
+  int64_t trained = 0;
+  for (const train::Parameter& parameter : trainer->parameters()) {
+    if (parameter.is_trained) trained += parameter.shape.element_count();
+  }
+  context.Note(absl::StrCat("training ", FormatCount(static_cast<double>(trained)),
+                            " parameters on ", dataset->size(), " examples; the loss sees '",
+                            trainer->loss_output(), "'"));
+
+  signal(SIGINT, OnInterrupt);
+  train::FitHooks hooks;
+  absl::Status logged;
+  hooks.log = [&](const train::LogLine& line) { logged.Update(log->Add(line)); };
+  hooks.should_stop = [&] { return interrupted != 0 || !logged.ok(); };
+  hooks.note = [&](const std::string& message) { context.Note(message); };
+  TARTAN_ASSIGN_OR_RETURN(
+      const train::FitResult result,
+      At(Stage::kRun, train::Fit(*trainer, *model, dataset, flags.trainer, flags.fit, hooks)));
+  TARTAN_RETURN_IF_ERROR(logged);
+
+  proto::TrainReport report;
+  FillReport(*trainer, result, &report);
+  if (!flags.export_path.empty() && !result.was_stopped) {
+    TARTAN_ASSIGN_OR_RETURN(const auto values, At(Stage::kRun, trainer->Values()));
+    TARTAN_RETURN_IF_ERROR(
+        At(Stage::kFile, onnx::WriteModel(flags.model, flags.export_path, values)));
+    report.set_export_(flags.export_path);
+  }
+  TARTAN_RETURN_IF_ERROR(At(Stage::kFile, log->Finish(report, flags.page)));
+  if (!context.wants_json()) TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report)));
+  return result.was_stopped ? ExitCode::kInterrupted : ExitCode::kDone;
+}
+
+void AddModelFlags(CLI::App* command, TrainFlags* flags) {
+  command
+      ->add_option("--loss", flags->loss,
+                   "softmax_cross_entropy, binary_cross_entropy, mse, mae, huber, kl, cosine,\n"
+                   "triplet, output or @FILE.tile; NAME:smoothing=0.1,ignore=-100")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option(
+      "--output", flags->trainer.output,
+      "The value that the loss sees; by default the first output, before a softmax");
+  command
+      ->add_option("--optimizer", flags->optimizer,
+                   "sgd, momentum, nesterov, rmsprop, adagrad, adam, adamw, lion or lamb")
+      ->type_name("NAME")
+      ->capture_default_str();
+  AddReal(command, "--lr", &flags->fit.rate, 0, 1e6, "Rate");
+  AddReal(command, "--weight-decay", &flags->trainer.optimizer.decay, 0, 1e6, "Decay of weights");
+  AddReal(command, "--momentum", &flags->trainer.optimizer.momentum, 0, 1,
+          "Of momentum and nesterov");
+  AddReal(command, "--beta1", &flags->trainer.optimizer.beta1, 0, 1, "Of adam and its kin");
+  AddReal(command, "--beta2", &flags->trainer.optimizer.beta2, 0, 1, "Of adam and its kin");
+  AddReal(command, "--clip-norm", &flags->trainer.clip_norm, 0, 1e30,
+          "Greatest norm of all gradients together; 0: any");
+  AddReal(command, "--clip-value", &flags->trainer.clip_value, 0, 1e30,
+          "Greatest element of a gradient; 0: any");
+  command
+      ->add_option("--schedule", flags->schedule,
+                   "constant, step, linear, cosine or one_cycle; NAME:warmup=100,end=0.1")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command
+      ->add_option("--trainable", flags->trainer.rules.trainable,
+                   "Only initialisers whose names match are trained")
+      ->type_name("RE");
+  command->add_option("--frozen", flags->trainer.rules.frozen, "Those that match are not trained")
+      ->type_name("RE");
+  command->add_option("--group", flags->groups, "RE:rate=X,decay=X: factors for those that match")
+      ->type_name("RE:…")
+      ->allow_extra_args(false);
+  command->add_flag("--train-batch-norm", flags->trainer.mode.batch_norm,
+                    "Statistics of the batch; the running ones follow them");
+  command
+      ->add_option("--dropout", flags->dropout,
+                   "on: Dropout nodes drop elements; or a ratio for all of them")
+      ->type_name("on|off|X")
+      ->capture_default_str();
+  command
+      ->add_option("--dropout-at", flags->dropout_of,
+                   "VALUE=RATIO: dropout where the model has no node for it")
+      ->type_name("VALUE=X")
+      ->allow_extra_args(false);
+  command->add_flag("--init", flags->trainer.initialize,
+                    "Train from nothing: parameters get new first values");
+}
+
+void AddRunFlags(CLI::App* command, TrainFlags* flags) {
+  command->add_option("--val-data", flags->validation_data, "Data for validation")
+      ->type_name("DATA");
+  AddReal(command, "--val", &flags->fit.validation, 0, 1e18,
+          "Share of the examples for validation, or their number");
+  command
+      ->add_option("--target", flags->targets,
+                   "The target's column, or INPUT=COLUMN for an input of another name")
+      ->type_name("COLUMN")
+      ->allow_extra_args(false);
+  command->add_flag("--channels-last", flags->channels_last,
+                    "Pictures are [height, width, channels]");
+  AddWhole(command, "--batch", &flags->fit.batch, 1, 1 << 24,
+           "Examples in a batch; by default 32, or what the model fixes");
+  AddWhole(command, "--accumulate", &flags->trainer.accumulate, 1, 1 << 20,
+           "Batches whose gradients are averaged for one step");
+  AddWhole(command, "--epochs", &flags->fit.epochs, 1, 1 << 30, "Times all examples are seen");
+  AddWhole(command, "--steps", &flags->fit.steps, 1, int64_t{1} << 40, "Steps instead of epochs");
+  AddWhole(command, "--seed", &flags->fit.seed, 0, INT64_MAX, "Of order, dropout and first values");
+  command->add_flag("--no-shuffle", flags->no_shuffle, "Examples in the order of the data");
+  command->add_flag("--no-check", flags->no_check,
+                    "No look at all data for NaN and labels out of range before the first step");
+  command
+      ->add_option("--metrics", flags->metrics,
+                   "Of the validation: accuracy, topK, f1, auc, mae, r2")
+      ->type_name("NAME[,NAME]");
+  AddWhole(command, "--patience", &flags->fit.patience, 1, 1 << 30,
+           "End after so many epochs without a better validation loss, with the best parameters");
+  command->add_option("--checkpoint", flags->fit.checkpoint, "Folder for last.ckpt and best.ckpt")
+      ->type_name("DIR");
+  AddWhole(command, "--checkpoint-every", &flags->fit.checkpoint_every, 1, int64_t{1} << 40,
+           "Steps; by default at the end of each epoch");
+  command->add_flag("--resume", flags->fit.resume, "Go on from last.ckpt");
+  AddWhole(command, "--log-every", &flags->fit.log_every, 1, 1 << 30, "Steps between two lines");
+  command->add_option("--log", flags->log, "JSON lines")->type_name("FILE");
+  command->add_option("--page", flags->page, "Loss curves as a page of HTML")->type_name("FILE");
+  command->add_option("--export", flags->export_path, "The trained ONNX model")->type_name("FILE");
+}
+
+}  // namespace
+
+Command AddTrain(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("train", "Train a model and write it as ONNX");
+  auto flags = std::make_shared<TrainFlags>();
+  command->add_option("model", flags->model, "ONNX model")->required()->type_name("MODEL");
+  command
+      ->add_option("--data", flags->data,
+                   ".npz, .npy, .csv, NAME=FILE,… or a folder of pictures by class")
+      ->required()
+      ->type_name("DATA");
+  AddModelFlags(command, flags.get());
+  AddRunFlags(command, flags.get());
+  command->footer(
+      "Example:\n  tartan train model.onnx --data train.npz --val 0.1 --epochs 5 --lr 1e-3 \\\n"
+      "    --checkpoint run --export tuned.onnx");
+  return {command, [flags](const Context& context) { return Train(*flags, context); }};
+}
+
+}  // namespace tartan::cli

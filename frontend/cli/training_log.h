@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run of training says while it goes on: lines for people, JSON lines for programs, and a
+// page with curves at the end.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/cli/context.h"
+#include "frontend/train/fit.h"
+#include "proto/report.pb.h"
+
+namespace tartan::cli {
+
+class TrainingLog {
+ public:
+  // JSON lines go to the file `path`, where that is not empty: `appends` to what is there. On a
+  // terminal a line shows the epoch so far.
+  static absl::StatusOr<std::unique_ptr<TrainingLog>> Open(const std::string& path,
+                                                           const Context& context, bool appends);
+  ~TrainingLog();
+
+  absl::Status Add(const train::LogLine& line);
+  // The last JSON line; a page with curves where `page` is not empty.
+  absl::Status Finish(const proto::TrainReport& report, const std::string& page);
+
+ private:
+  TrainingLog(std::FILE* file, std::string path, const Context& context);
+  absl::Status WriteLine(const google::protobuf::Message& message);
+
+  std::FILE* const file_;  // null: none
+  const std::string path_;
+  const Context& context_;
+  const bool is_live_;  // a terminal
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  int64_t first_step_ = -1;
+  std::vector<train::LogLine> lines_;
+};
+
+}  // namespace tartan::cli

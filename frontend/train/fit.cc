@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/fit.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/data/batch_loader.h"
+#include "frontend/data/check_data.h"
+#include "frontend/data/order.h"
+#include "frontend/train/checkpoint.h"
+#include "frontend/train/metrics.h"
+#include "tile/base/clock.h"
+#include "tile/base/digest.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::train {
+namespace {
+
+constexpr int64_t kDefaultBatch = 32;
+constexpr const char* kTargetNames[] = {"y", "label", "labels", "target", "t"};
+
+// An input of the model, or the target, and the column that it takes.
+struct Feed {
+  std::string column;
+  std::string input;  // empty: the target
+  DataType type = DataType::kInvalid;
+  double scale = 1;
+  std::vector<int64_t> dims;  // of one example, as the model wants it
+};
+
+std::string ListColumns(const data::Dataset& dataset) {
+  return absl::StrJoin(dataset.columns(), ", ", [](std::string* out, const data::Column& column) {
+    absl::StrAppend(out, column.name, " ", column.example.ToString());
+  });
+}
+
+int64_t Count(const std::vector<int64_t>& dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims) count *= dim;
+  return count;
+}
+
+class Run {
+ public:
+  Run(Trainer& trainer, const onnx::OnnxModel& model, std::shared_ptr<const data::Dataset> dataset,
+      const TrainerOptions& trainer_options, const FitOptions& options, const FitHooks& hooks)
+      : trainer_(trainer),
+        model_(model),
+        dataset_(std::move(dataset)),
+        trainer_options_(trainer_options),
+        options_(options),
+        hooks_(hooks) {}
+
+  absl::StatusOr<FitResult> Go() {
+    TARTAN_RETURN_IF_ERROR(Prepare());
+    TARTAN_RETURN_IF_ERROR(Resume());
+    data::BatchOptions batches = BatchesOf(split_.training, options_.shuffle);
+    batches.drop_last = static_cast<int64_t>(split_.training.size()) >= batch_;
+    TARTAN_ASSIGN_OR_RETURN(const auto loader,
+                            data::BatchLoader::Start(dataset_, batches, position_));
+    per_epoch_ = loader->steps_per_epoch();
+    const int64_t updates_per_epoch =
+        std::max<int64_t>(1, per_epoch_ / trainer_options_.accumulate);
+    all_updates_ = options_.steps > 0 ? options_.steps : options_.epochs * updates_per_epoch;
+    const absl::Status status = Loop(*loader);
+    if (!status.ok() && !absl::IsOutOfRange(status)) {
+      // What was learnt until then is kept.
+      if (!options_.checkpoint.empty()) (void)Save("last.ckpt");
+      return status;
+    }
+    TARTAN_RETURN_IF_ERROR(status);
+    std::sort(step_times_.begin(), step_times_.end());
+    if (!step_times_.empty()) result_.median_step_ms = step_times_[step_times_.size() / 2];
+    result_.steps = trainer_.step();
+    return result_;
+  }
+
+ private:
+  // Which columns are read, as what; how many examples make a batch; which are for validation.
+  absl::Status Prepare() {
+    TARTAN_RETURN_IF_ERROR(FindTarget());
+    for (size_t i = 0; i < model_.own_input_count(); ++i) {
+      TARTAN_RETURN_IF_ERROR(AddInput(model_.inputs()[i]));
+    }
+    if (batch_ == 0) batch_ = options_.batch > 0 ? options_.batch : kDefaultBatch;
+    if (options_.batch > 0 && batch_ != options_.batch) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the model takes batches of ", batch_, ", not of ", options_.batch));
+    }
+    if (options_.validation_data == nullptr) {
+      TARTAN_ASSIGN_OR_RETURN(
+          split_, data::SplitRows(dataset_->size(), options_.validation, options_.seed));
+    } else {
+      TARTAN_ASSIGN_OR_RETURN(split_, data::SplitRows(dataset_->size(), 0, options_.seed));
+    }
+    return CheckData();
+  }
+
+  absl::Status FindTarget() {
+    if (!NeedsTarget(trainer_options_.loss)) return absl::OkStatus();
+    Feed feed;
+    if (!options_.target.empty()) {
+      TARTAN_RETURN_IF_ERROR(dataset_->Find(options_.target).status());
+      feed.column = options_.target;
+    } else {
+      for (const char* name : kTargetNames) {
+        if (feed.column.empty() && dataset_->Find(name).ok()) feed.column = name;
+      }
+    }
+    if (feed.column.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          dataset_->name(), ": which column is the target? There are ", ListColumns(*dataset_)));
+    }
+    const TensorShape& example = ColumnOf(feed.column).example;
+    // Classes are whole numbers, everything else floats.
+    const bool is_class =
+        trainer_options_.loss.kind == LossKind::kSoftmaxCrossEntropy && IsInteger(example.type);
+    feed.type = is_class ? DataType::kInt64 : DataType::kFloat32;
+    feed.dims = example.dims;
+    feeds_.push_back(std::move(feed));
+    return absl::OkStatus();
+  }
+
+  const data::Column& ColumnOf(const std::string& name) const {
+    return dataset_->columns()[static_cast<size_t>(*dataset_->Find(name))];
+  }
+
+  std::string ColumnFor(const api::TensorSpec& spec) const {
+    const auto given = options_.columns.find(spec.name);
+    if (given != options_.columns.end()) return given->second;
+    if (dataset_->Find(spec.name).ok()) return spec.name;
+    std::vector<std::string> others;
+    for (const data::Column& column : dataset_->columns()) {
+      const bool is_target = !feeds_.empty() && feeds_[0].column == column.name;
+      if (!is_target) others.push_back(column.name);
+    }
+    return model_.own_input_count() == 1 && others.size() == 1 ? others[0] : "";
+  }
+
+  absl::Status AddInput(const api::TensorSpec& spec) {
+    Feed feed;
+    feed.input = spec.name;
+    feed.column = ColumnFor(spec);
+    if (feed.column.empty()) {
+      if (spec.is_optional) return absl::OkStatus();
+      return absl::InvalidArgumentError(
+          absl::StrCat(dataset_->name(), ": which column is the input '", spec.ToString(),
+                       "'? There are ", ListColumns(*dataset_)));
+    }
+    TARTAN_RETURN_IF_ERROR(dataset_->Find(feed.column).status());
+    const TensorShape& example = ColumnOf(feed.column).example;
+    feed.type = spec.type;
+    if (IsFloat(spec.type) && example.type == DataType::kUInt8) feed.scale = 1.0 / 255;
+    feed.dims = example.dims;
+    if (!spec.has_rank) {
+      feeds_.push_back(std::move(feed));
+      return absl::OkStatus();
+    }
+    const auto fail = [&](absl::string_view why) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(dataset_->name(), ": examples of column '", feed.column, "' are ",
+                       example.ToString(), ", the model's input is ", spec.ToString(), ": ", why));
+    };
+    if (spec.dims.empty()) return fail("it has no dimension for the batch");
+    if (spec.dims[0] >= 0) {
+      if (batch_ != 0 && batch_ != spec.dims[0]) return fail("other inputs take another batch");
+      batch_ = spec.dims[0];
+    }
+    // The same elements under other sizes: a picture without a dimension for its one channel.
+    const std::vector<int64_t> wanted(spec.dims.begin() + 1, spec.dims.end());
+    bool fits = wanted.size() == example.dims.size();
+    for (size_t d = 0; fits && d < wanted.size(); ++d) {
+      fits = wanted[d] < 0 || wanted[d] == example.dims[d];
+    }
+    const bool is_fixed =
+        std::all_of(wanted.begin(), wanted.end(), [](int64_t d) { return d >= 0; });
+    if (!fits && is_fixed && Count(wanted) == Count(example.dims)) {
+      feed.dims = wanted;
+    } else if (!fits) {
+      return fail("they do not fit");
+    }
+    feeds_.push_back(std::move(feed));
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckData() {
+    if (!options_.check_data) return absl::OkStatus();
+    data::CheckOptions check;
+    for (const Feed& feed : feeds_) check.columns.push_back(feed.column);
+    TARTAN_RETURN_IF_ERROR(data::CheckData(*dataset_, check));
+    return options_.validation_data == nullptr ? absl::OkStatus()
+                                               : data::CheckData(*options_.validation_data, check);
+  }
+
+  // Known once the model was bound: how many classes there are.
+  absl::Status CheckLabels(int64_t classes) {
+    if (!options_.check_data) return absl::OkStatus();
+    data::CheckOptions check;
+    check.columns = {feeds_[0].column};
+    check.labels = {{feeds_[0].column, classes, trainer_options_.loss.ignore_index}};
+    TARTAN_RETURN_IF_ERROR(data::CheckData(*dataset_, check));
+    return options_.validation_data == nullptr ? absl::OkStatus()
+                                               : data::CheckData(*options_.validation_data, check);
+  }
+
+  data::BatchOptions BatchesOf(std::vector<int64_t> rows, bool shuffle) const {
+    data::BatchOptions batches;
+    for (const Feed& feed : feeds_) batches.columns.push_back({feed.column, feed.type, feed.scale});
+    batches.rows = std::move(rows);
+    batches.batch_size = batch_;
+    batches.shuffle = shuffle;
+    batches.seed = options_.seed;
+    return batches;
+  }
+
+  // The values of a batch by input; the target is the other.
+  api::NamedTensors InputsOf(const data::Batch& batch, HostTensor* target) const {
+    api::NamedTensors inputs;
+    for (size_t f = 0; f < feeds_.size(); ++f) {
+      std::vector<int64_t> dims = feeds_[f].dims;
+      dims.insert(dims.begin(), batch.size);
+      HostTensor value = batch.columns[f].Reshaped(std::move(dims));
+      if (feeds_[f].input.empty()) {
+        *target = std::move(value);
+      } else {
+        inputs[feeds_[f].input] = std::move(value);
+      }
+    }
+    return inputs;
+  }
+
+  absl::Status Loop(data::BatchLoader& loader) {
+    interval_start_ = Clock::now();
+    while (trainer_.step() < all_updates_) {
+      TARTAN_ASSIGN_OR_RETURN(const std::optional<data::Batch> batch, loader.Next());
+      if (!batch.has_value()) break;
+      position_ = batch->position;
+      HostTensor target;
+      const api::NamedTensors inputs = InputsOf(*batch, &target);
+      TARTAN_RETURN_IF_ERROR(CheckOutput(inputs, target));
+      const double share = options_.schedule.At(trainer_.step(), all_updates_);
+      rate_ = options_.rate * share;
+      TARTAN_RETURN_IF_ERROR(trainer_.Step(inputs, target, rate_));
+      ++unread_;
+      position_ = loader.position();
+      const bool is_epoch_end = batch->position.step + 1 == per_epoch_;
+      const bool stops = hooks_.should_stop && hooks_.should_stop();
+      const bool is_last = trainer_.step() >= all_updates_;
+      if (is_epoch_end || stops || is_last || unread_ >= options_.log_every || is_first_) {
+        TARTAN_RETURN_IF_ERROR(Log(batch->position.epoch + 1, is_epoch_end || is_last));
+      }
+      const bool saves =
+          options_.checkpoint_every > 0 && trainer_.step() % options_.checkpoint_every == 0;
+      if (saves || is_epoch_end || stops || is_last) TARTAN_RETURN_IF_ERROR(Save("last.ckpt"));
+      result_.was_stopped = stops;
+      if (stops || EndsEarly(is_epoch_end)) break;
+    }
+    return RestoreBest();
+  }
+
+  // Before the first step: labels can be looked at as soon as their number is known.
+  absl::Status CheckOutput(const api::NamedTensors& inputs, const HostTensor& target) {
+    if (!is_first_ || target.type() != DataType::kInt64) return absl::OkStatus();
+    TARTAN_ASSIGN_OR_RETURN(const std::optional<int64_t> classes,
+                            trainer_.CountClasses(inputs, target));
+    return classes.has_value() ? CheckLabels(*classes) : absl::OkStatus();
+  }
+
+  absl::Status Log(int64_t epoch, bool validates) {
+    TARTAN_ASSIGN_OR_RETURN(const Progress progress, trainer_.Read());
+    const double ms = MillisecondsSince(interval_start_) / static_cast<double>(unread_);
+    // The first step compiles.
+    if (!is_first_) step_times_.insert(step_times_.end(), static_cast<size_t>(unread_), ms);
+    LogLine line;
+    line.step = trainer_.step();
+    line.steps = all_updates_;
+    line.epoch = epoch;
+    line.epochs = options_.epochs;
+    line.rate = rate_;
+    line.loss = progress.loss;
+    line.step_ms = ms;
+    line.is_epoch_end = validates;
+    if (progress.accuracy.has_value()) line.metrics["accuracy"] = *progress.accuracy;
+    if (validates) TARTAN_RETURN_IF_ERROR(Validate(&line.metrics));
+    result_.metrics = line.metrics;
+    result_.metrics["loss"] = line.loss;
+    if (hooks_.log) hooks_.log(line);
+    unread_ = 0;
+    is_first_ = false;
+    interval_start_ = Clock::now();
+    return absl::OkStatus();
+  }
+
+  absl::Status Validate(std::map<std::string, double>* values) {
+    std::shared_ptr<const data::Dataset> dataset = options_.validation_data;
+    std::optional<std::vector<int64_t>> rows;
+    if (dataset == nullptr) {
+      if (split_.validation.empty()) return absl::OkStatus();
+      dataset = dataset_;
+      rows = split_.validation;
+    }
+    std::vector<std::pair<std::string, std::unique_ptr<Metric>>> metrics;
+    for (const std::string& name : MetricNames()) {
+      TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Metric> metric, MakeMetric(name));
+      metrics.emplace_back(name, std::move(metric));
+    }
+    data::BatchOptions batches = BatchesOf({}, /*shuffle=*/false);
+    batches.rows = std::move(rows);
+    batches.drop_last = false;
+    batches.epochs = 1;
+    TARTAN_ASSIGN_OR_RETURN(const auto loader, data::BatchLoader::Start(dataset, batches));
+    double numerator = 0;
+    double denominator = 0;
+    while (true) {
+      TARTAN_ASSIGN_OR_RETURN(const std::optional<data::Batch> batch, loader->Next());
+      if (!batch.has_value()) break;
+      HostTensor target;
+      const api::NamedTensors inputs = InputsOf(*batch, &target);
+      TARTAN_ASSIGN_OR_RETURN(const Evaluation evaluation, trainer_.Evaluate(inputs, target));
+      numerator += evaluation.numerator;
+      denominator += evaluation.denominator;
+      for (const auto& [name, metric] : metrics) {
+        TARTAN_RETURN_IF_ERROR(metric->Add(evaluation.output, target, batch->size));
+      }
+    }
+    const double loss = denominator > 0 ? numerator / denominator : 0;
+    (*values)["val_loss"] = loss;
+    for (const auto& [name, metric] : metrics) {
+      (*values)[absl::StrCat("val_", name)] = metric->Value();
+    }
+    return NoteValidation(loss);
+  }
+
+  std::vector<std::string> MetricNames() const {
+    if (!options_.metrics.empty()) return options_.metrics;
+    switch (trainer_options_.loss.kind) {
+      case LossKind::kSoftmaxCrossEntropy:
+        return {"accuracy"};
+      case LossKind::kMse:
+      case LossKind::kMae:
+      case LossKind::kHuber:
+        return {"mae"};
+      default:
+        return {};
+    }
+  }
+
+  absl::Status NoteValidation(double loss) {
+    const bool is_better = !best_.has_value() || loss < *best_;
+    epochs_since_best_ = is_better ? 0 : epochs_since_best_ + 1;
+    if (!is_better) return absl::OkStatus();
+    best_ = loss;
+    if (options_.patience > 0) {
+      TARTAN_ASSIGN_OR_RETURN(best_state_, trainer_.Save());
+    }
+    return Save("best.ckpt");
+  }
+
+  bool EndsEarly(bool is_epoch_end) {
+    if (!is_epoch_end || options_.patience == 0 || epochs_since_best_ < options_.patience)
+      return false;
+    result_.ended_early = true;
+    return true;
+  }
+
+  absl::Status RestoreBest() {
+    if (options_.patience == 0 || !best_state_.has_value() || epochs_since_best_ == 0 ||
+        result_.was_stopped) {
+      return absl::OkStatus();
+    }
+    result_.is_best = true;
+    return trainer_.Restore(*best_state_);
+  }
+
+  std::string Identity() const {
+    std::string text = absl::StrCat("batch ", batch_, " accumulate ", trainer_options_.accumulate,
+                                    " seed ", options_.seed, " shuffle ", options_.shuffle,
+                                    " rows ", dataset_->size(), " validation ", options_.validation,
+                                    " optimizer ", Name(trainer_options_.optimizer.kind), " loss ",
+                                    Name(trainer_options_.loss.kind), "\n");
+    for (const Parameter& parameter : trainer_.parameters()) {
+      absl::StrAppend(&text, parameter.name, " ", parameter.shape.ToString(), " ",
+                      parameter.is_trained, "\n");
+    }
+    return Digest(text);
+  }
+
+  absl::Status Save(const std::string& file) {
+    if (options_.checkpoint.empty()) return absl::OkStatus();
+    Checkpoint checkpoint;
+    checkpoint.identity = identity_;
+    TARTAN_ASSIGN_OR_RETURN(checkpoint.state, trainer_.Save());
+    checkpoint.position = position_;
+    checkpoint.best = best_;
+    checkpoint.epochs_since_best = epochs_since_best_;
+    return WriteCheckpoint(absl::StrCat(options_.checkpoint, "/", file), checkpoint);
+  }
+
+  absl::Status Resume() {
+    identity_ = Identity();
+    if (options_.checkpoint.empty()) {
+      return options_.resume ? absl::InvalidArgumentError("there is no checkpoint to resume from")
+                             : absl::OkStatus();
+    }
+    if (mkdir(options_.checkpoint.c_str(), 0777) != 0 && errno != EEXIST) {
+      return absl::UnavailableError(
+          absl::StrCat(options_.checkpoint, ": cannot be made: ", std::strerror(errno)));
+    }
+    const std::string path = absl::StrCat(options_.checkpoint, "/last.ckpt");
+    absl::StatusOr<Checkpoint> checkpoint = ReadCheckpoint(path);
+    if (!options_.resume) {
+      if (absl::IsNotFound(checkpoint.status())) return absl::OkStatus();
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, " is there already: resume from it, or name another folder"));
+    }
+    if (absl::IsNotFound(checkpoint.status())) {
+      if (hooks_.note) hooks_.note(absl::StrCat("there is no ", path, ": training begins"));
+      return absl::OkStatus();
+    }
+    TARTAN_RETURN_IF_ERROR(checkpoint.status());
+    if (checkpoint->identity != identity_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path,
+          " is of another run: model, data, batch, optimizer, loss and seed must be the same"));
+    }
+    TARTAN_RETURN_IF_ERROR(trainer_.Restore(checkpoint->state));
+    position_ = checkpoint->position;
+    best_ = checkpoint->best;
+    epochs_since_best_ = checkpoint->epochs_since_best;
+    if (hooks_.note) hooks_.note(absl::StrCat("goes on after step ", checkpoint->state.step));
+    return absl::OkStatus();
+  }
+
+  Trainer& trainer_;
+  const onnx::OnnxModel& model_;
+  const std::shared_ptr<const data::Dataset> dataset_;
+  const TrainerOptions& trainer_options_;
+  const FitOptions& options_;
+  const FitHooks& hooks_;
+
+  std::vector<Feed> feeds_;  // the target first, where there is one
+  int64_t batch_ = 0;
+  data::Split split_;
+  std::string identity_;
+  int64_t per_epoch_ = 0;  // batches
+  int64_t all_updates_ = 0;
+
+  data::Position position_;  // of the next batch
+  double rate_ = 0;
+  int64_t unread_ = 0;  // batches since the last line
+  bool is_first_ = true;
+  Clock::time_point interval_start_;
+  std::vector<double> step_times_;
+  std::optional<double> best_;
+  int64_t epochs_since_best_ = 0;
+  std::optional<TrainerState> best_state_;
+  FitResult result_;
+};
+
+}  // namespace
+
+absl::StatusOr<FitResult> Fit(Trainer& trainer, const onnx::OnnxModel& model,
+                              std::shared_ptr<const data::Dataset> dataset,
+                              const TrainerOptions& trainer_options, const FitOptions& options,
+                              const FitHooks& hooks) {
+  return Run(trainer, model, std::move(dataset), trainer_options, options, hooks).Go();
+}
+
+}  // namespace tartan::train
