@@ -98,6 +98,8 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   PartitionOptions options;
   options.grouping = c->grouping;
   options.grouping.fuse = c->options.Runs("fuse");
+  // What is computed twice at one size is computed more often at others.
+  if (c->options.tier == Tier::kReady) options.grouping.max_repeats = 1;
   options.chain_rows =
       options.grouping.fuse && c->options.tier == Tier::kExact && c->options.Runs("chain-rows");
   TARTAN_ASSIGN_OR_RETURN(

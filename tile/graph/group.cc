@@ -246,7 +246,7 @@ class Grouper {
     constexpr int kCheapOperations = 4;
     constexpr int kCheapReads = 2;
     sinks_.resize(size_);
-    std::vector<bool> reused(size_, false);  // one of them would do so more than twice an element
+    std::vector<bool> reused(size_, false);  // one of them would do so too often
     for (size_t i = size_; i-- > 0;) {
       const ValueId v = static_cast<ValueId>(i);
       for (ValueId user : users_[v]) {
@@ -258,7 +258,8 @@ class Grouper {
           sinks_[v].insert(sinks_[user].begin(), sinks_[user].end());
           if (reused[user]) reused[v] = true;
         }
-        if (kind_[user] == Kind::kRoot && Points(user) > 2 * value(v).shape.element_count()) {
+        if (kind_[user] == Kind::kRoot &&
+            Points(user) > options_.max_repeats * value(v).shape.element_count()) {
           reused[v] = true;
         }
       }

@@ -20,6 +20,8 @@ struct GroupOptions {
   int max_inlined_operations = 48;
   int max_inlined_reads = 20;
   int max_epilogue_operations = 64;
+  // How often a kernel may compute an element of a producer.
+  int max_repeats = 2;
   // Elementwise values that are held in memory in any case.
   std::vector<ir::ValueId> held = {};
   // Elementwise values that are computed where they are read, whatever that repeats.

@@ -72,8 +72,8 @@ loop::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tenso
                 lanes > 1 && IsAligned(shifted));
   };
   if (!VariesByLane(DependenceOf(expr))) return emit(1);
-  const bool together = expr->type != DataType::kBool && !VaryByLane(guard) &&
-                        flat_.tensors[access.tensor].shape.element_count() >= vector_.lanes;
+  const bool together =
+      expr->type != DataType::kBool && !VaryByLane(guard) && HasVector(access.tensor, guard);
   const math::Rational stride = flat.coefficient(vector_.index);
   if (together && stride == math::Rational(1)) {
     // GPUs load vectors that begin anywhere one by one: so that each element is loaded once where
@@ -171,8 +171,15 @@ loop::ExprPtr ExprEmitter::Load(int tensor, loop::ExprPtr index, int lanes,
                         std::move(index), lanes, is_aligned);
 }
 
+bool ExprEmitter::HasVector(int tensor, const std::vector<math::RangeConstraint>& guard) const {
+  // At other sizes there are others; where no guard sends the read elsewhere, the tile is in it.
+  if (indices_.has_size_arguments() && guard.empty()) return true;
+  return flat_.tensors[tensor].shape.element_count() >= vector_.lanes;
+}
+
 bool ExprEmitter::IsContiguous(const poly::ReadAt& read) {
-  if (VaryByLane(Unproven(read.guard))) return false;
+  const std::vector<math::RangeConstraint> guard = Unproven(read.guard);
+  if (VaryByLane(guard)) return false;
   const TensorShape& shape = flat_.tensors[read.tensor].shape;
   const std::vector<int64_t> strides = RowMajorStrides(shape.dims);
   int64_t step = 0;
@@ -182,7 +189,7 @@ bool ExprEmitter::IsContiguous(const poly::ReadAt& read) {
     if (coordinate == nullptr) return false;
     step += coordinate->poly.coefficient(vector_.index).numerator() * strides[d];
   }
-  return step == 1 && shape.element_count() >= vector_.lanes;
+  return step == 1 && HasVector(read.tensor, guard);
 }
 
 loop::ExprPtr ExprEmitter::EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read) {

@@ -90,6 +90,8 @@ class ExprEmitter {
   loop::ExprPtr EmitStaged(const StagedRead& read) const;
   loop::ExprPtr EmitChoice(const poly::Choice& choice);
   loop::ExprPtr EmitReadAt(const poly::ExprPtr& expr, const poly::ReadAt& read);
+  // The tensor has the elements of a vector wherever the read is.
+  bool HasVector(int tensor, const std::vector<math::RangeConstraint>& guard) const;
   // True where the lanes of a read at computed coordinates are neighbours in memory.
   bool IsContiguous(const poly::ReadAt& read);
   loop::ExprPtr Load(int tensor, loop::ExprPtr index, int lanes,

@@ -50,7 +50,10 @@ loop::ExprPtr IndexEmitter::EmitWithSizes(const math::Affine& poly, const Positi
                          : sizes_->Get(absl::StrCat("stride ", strides, i), coefficient);
     sum = Sum(sum, loop::Mul(values_[i], stride));
     if (i >= position.size() || position[i] == 0) continue;
-    moved = Sum(moved, loop::Mul(stride, Number(position[i])));
+    const loop::ExprPtr step =
+        steps_[i] ? sizes_->Get(absl::StrCat("step ", strides, i), coefficient * *steps_[i])
+                  : stride;
+    moved = Sum(moved, loop::Mul(step, Number(position[i])));
   }
   const int64_t begin = poly.constant.numerator();
   if (begin != 0) sum = Sum(sum, sizes_->Get(absl::StrCat("begin ", strides, begin), begin));

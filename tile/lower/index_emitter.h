@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,11 @@ class IndexEmitter {
   // are what tiles decide: their sizes, positions in them, and strides of 1.
   IndexEmitter(const poly::FlatContraction& flat, DataType index_type,
                SizeArguments* sizes = nullptr)
-      : flat_(flat), index_type_(index_type), sizes_(sizes), values_(flat.indices.size()) {}
+      : flat_(flat),
+        index_type_(index_type),
+        sizes_(sizes),
+        values_(flat.indices.size()),
+        steps_(flat.indices.size()) {}
 
   DataType type() const { return index_type_; }
   bool has_size_arguments() const { return sizes_ != nullptr; }
@@ -34,6 +39,9 @@ class IndexEmitter {
   // The expression that holds the current value of an index.
   void Set(int index, loop::ExprPtr value) { values_[index] = std::move(value); }
   const loop::ExprPtr& value(int index) const { return values_[index]; }
+  // With size arguments: positions along the index are `step` values apart, which is an argument
+  // too. Constraints must not depend on the index.
+  void SetStep(int index, int64_t step) { steps_[index] = step; }
 
   // The polynomial at a position of the tile (none: its first), plus `offset`.
   loop::ExprPtr Emit(const math::Affine& poly, const Position& position = {},
@@ -55,6 +63,7 @@ class IndexEmitter {
   const DataType index_type_;
   SizeArguments* const sizes_;  // null: all numbers are literals
   std::vector<loop::ExprPtr> values_;
+  std::vector<std::optional<int64_t>> steps_;  // nothing: 1, at every size
 };
 
 // What the polynomial gains at a position.

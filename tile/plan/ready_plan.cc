@@ -29,6 +29,32 @@ int64_t Fitting(int64_t range, int64_t most) {
   return most;
 }
 
+// Some constraint of the kernel depends on the index, whatever it guards.
+bool IsConstrained(const poly::FlatContraction& flat, int i) {
+  bool is = false;
+  const auto look = [&](const std::vector<math::RangeConstraint>& constraints) {
+    for (const math::RangeConstraint& constraint : constraints) {
+      is |= !constraint.poly.coefficient(i).is_zero();
+    }
+  };
+  look(flat.constraints);
+  look(flat.store_guard);
+  for (const poly::TensorAccess& access : flat.accesses) look(access.guard);
+  poly::VisitExprs(flat, [&](const poly::Expr& expr) {
+    if (const auto* in_range = std::get_if<poly::InRange>(&expr.node)) look(in_range->constraints);
+    if (const auto* read = std::get_if<poly::ReadAt>(&expr.node)) look(read->guard);
+  });
+  return is;
+}
+
+// The kernel at a size at which the tile fits: what is wrong with a plan there is wrong at all.
+poly::FlatContraction WithRoom(poly::FlatContraction flat, const CpuPlan& plan) {
+  for (size_t i = 0; i < flat.indices.size(); ++i) {
+    flat.indices[i].range = std::max(flat.indices[i].range, plan.unroll[i]);
+  }
+  return flat;
+}
+
 class ReadyPlanner {
  public:
   ReadyPlanner(const poly::FlatContraction& flat, const HardwareSettings& settings,
@@ -50,17 +76,22 @@ class ReadyPlanner {
     ChooseTile();
     OrderReduction();
     OrderOutputs();
-    if (!WhatIsWrong(flat_, WithTasks(plan_), settings_).empty()) plan_ = scalar;
-    return Planned(WithTasks(plan_));
+    const CpuPlan tasks = WithTasks(plan_);
+    const bool is_right = WhatIsWrong(WithRoom(flat_, tasks), tasks, settings_).empty();
+    return Planned(is_right ? tasks : WithTasks(scalar));
   }
 
  private:
   int OutputCount() const { return flat_.output_index_count; }
   int IndexCount() const { return static_cast<int>(flat_.indices.size()); }
   int64_t Range(int i) const { return flat_.indices[i].range; }
-  int64_t Lanes(int64_t range) const {
-    const int64_t lanes = std::min(settings_.vector_width, kLanes) * 4 / kernel_.element_bytes;
-    return Fitting(range, std::max<int64_t>(lanes, 1));
+  int64_t Lanes() const {
+    return std::max<int64_t>(std::min(settings_.vector_width, kLanes) * 4 / kernel_.element_bytes,
+                             1);
+  }
+  // Rows of a tile.
+  int64_t Rows(int i, int64_t most) const {
+    return IsConstrained(flat_, i) ? Fitting(Range(i), most) : most;
   }
   PlannedKernel Planned(CpuPlan plan) const { return {flat_, std::move(plan), {}, 0, "ready"}; }
 
@@ -69,7 +100,7 @@ class ReadyPlanner {
   }
   bool MayVectorize(int i) const {
     const bool are_flags = flat_.is_reduction() && flat_.accumulator_type == DataType::kBool;
-    return !are_flags && MayUnroll(i) && Lanes(Range(i)) > 1;
+    return !are_flags && MayUnroll(i) && Lanes() > 1 && Range(i) > 1;
   }
   // Vectors along the index read neighbours, or one element for all lanes.
   static bool IsClean(const CpuKernel::Access& read, int i) {
@@ -136,10 +167,10 @@ class ReadyPlanner {
     if (settings_.threads > 1) return;  // one element to a work-item: rows of several are slower
     const int v = WrittenIndex();
     if (v >= 0 && AreClean(v)) {
-      const int64_t lanes = Lanes(Range(v));
+      const int64_t lanes = flat_.is_reduction() ? Fitting(Range(v), Lanes()) : Lanes();
       const bool uses_again = flat_.is_reduction() && RowIndex(v) >= 0;
       Vectorize(v, lanes, uses_again ? Fitting(Range(v) / lanes, kVectors) : 1);
-      if (uses_again) plan_.unroll[RowIndex(v)] = Fitting(Range(RowIndex(v)), kRows);
+      if (uses_again) plan_.unroll[RowIndex(v)] = Rows(RowIndex(v), kRows);
     } else if (flat_.is_reduction()) {
       AlongReduced();
     } else if (v >= 0) {
@@ -180,11 +211,11 @@ class ReadyPlanner {
   void AlongReduced() {
     const int r = ReducedVector();
     if (r < 0) return;
-    Vectorize(r, Lanes(Range(r)), 1);
+    Vectorize(r, Lanes(), 1);
     int64_t left = kRows * kVectors;
     for (int i = OutputCount(); i-- > 0 && left > 1;) {
       if (!MayUnroll(i) || kernel_.constrained[i] || !IsUsedAgainAlong(i)) continue;
-      plan_.unroll[i] = Fitting(Range(i), std::min(left, kRows));
+      plan_.unroll[i] = Rows(i, std::min(left, kRows));
       left /= plan_.unroll[i];
     }
   }
@@ -212,9 +243,9 @@ class ReadyPlanner {
   void Squares(int v) {
     // What is copied once at load is not worth the long text.
     if (std::all_of(is_constant_.begin(), is_constant_.end(), [](bool is) { return is; })) return;
-    if (Range(v) < kSquareLanes || settings_.vector_width < kSquareLanes) return;
+    if (settings_.vector_width < kSquareLanes) return;
     for (int row = 0; row < OutputCount(); ++row) {
-      if (row == v || !MayUnroll(row) || Range(row) < kSquareLanes) continue;
+      if (row == v || !MayUnroll(row) || Range(row) < 2) continue;
       const bool is_square = std::all_of(
           kernel_.reads.begin(), kernel_.reads.end(), [&](const CpuKernel::Access& read) {
             return IsClean(read, v) ||
@@ -288,6 +319,12 @@ class ReadyPlanner {
 };
 
 }  // namespace
+
+bool HasFreeRows(const poly::FlatContraction& flat, const CpuPlan& plan, int i) {
+  const bool is_row = flat.is_reduction() && i < flat.output_index_count &&
+                      i != plan.vector_index && !flat.indices[i].is_lane;
+  return is_row && plan.unroll[i] > 1 && !IsConstrained(flat, i);
+}
 
 PlannedKernel PlanReady(const poly::FlatContraction& flat, const HardwareSettings& settings,
                         const std::vector<bool>& is_constant) {

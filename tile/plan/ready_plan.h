@@ -16,11 +16,16 @@ namespace tartan::plan {
 // The outermost loops with tasks of their own, at most: dimensions of a launch.
 inline constexpr int kTaskLoops = 3;
 
-// What sizes decide is taken in few steps: vectors and rows of a tile are as many as fit into the
-// ranges, of 16, 8, 4, 2 or 1 lanes and 4, 2 or 1 rows. Depends on the widths of vectors and on the
-// number of threads alone; tasks, which are arguments too, on the number of compute units.
-// `is_constant` tells of each tensor whether it is known at load, and may be packed then.
+// Tiles may be greater than the ranges: kernels of every size from 2 on have the same. Only
+// reductions whose vectors lie along the results take vectors that fit, of 16, 8, 4, 2 or 1 lanes.
+// Depends on the widths of vectors and on the number of threads alone; tasks, which are arguments
+// too, on the number of compute units. `is_constant` tells of each tensor whether it is known at
+// load, and may be packed then.
 PlannedKernel PlanReady(const poly::FlatContraction& flat, const HardwareSettings& settings,
                         const std::vector<bool>& is_constant);
+
+// The tile has several rows along output index i of a reduction, and no constraint sees which.
+// Where there are fewer than that, the tile is one row, computed as often.
+bool HasFreeRows(const poly::FlatContraction& flat, const CpuPlan& plan, int i);
 
 }  // namespace tartan::plan

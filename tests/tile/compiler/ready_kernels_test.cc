@@ -16,10 +16,10 @@
 namespace tartan::compiler {
 namespace {
 
-CompileOptions Ready() {
+CompileOptions Ready(int64_t vector_width = 8) {
   CompileOptions options;
   options.tier = Tier::kReady;
-  options.settings.vector_width = 8;
+  options.settings.vector_width = vector_width;
   options.settings.compute_units = 2;
   return options;
 }
@@ -27,12 +27,12 @@ CompileOptions Ready() {
 TensorShape Float(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 // Checks what the program computes, and gives the names of its kernels, which say what they do.
-std::set<std::string> KernelsOf(const TestProgram& test) {
+std::set<std::string> KernelsOf(const TestProgram& test, int64_t vector_width = 8) {
   ir::Program program = BindTestProgram(test);
   if (test.name == "Convolution") {  // its weights are known at load
     std::get<ir::Input>(program.values[program.inputs[1]].op).is_constant = true;
   }
-  const auto list = Compile(program, Ready());
+  const auto list = Compile(program, Ready(vector_width));
   EXPECT_TRUE(list.ok()) << list.status();
   const std::vector<HostTensor> inputs = RandomInputs(test, 5);
   const auto expected = ir::EvaluateNaively(program, inputs);
@@ -62,9 +62,8 @@ TestProgram Product(int64_t m, int64_t k, int64_t n) {
 
 TEST(ReadyKernels, ServeProductsOfAnySize) {
   ExpectOneKernelForAll({Product(9, 40, 24), Product(4, 32, 16), Product(31, 129, 65),
-                         Product(16, 64, 16), Product(5, 50, 33)});
-  // Short sums are not added up in runs.
-  ExpectOneKernelForAll({Product(9, 5, 24), Product(4, 31, 16)});
+                         Product(16, 64, 16), Product(5, 50, 33), Product(9, 5, 24),
+                         Product(4, 31, 16), Product(2, 40, 24), Product(3, 2, 16)});
 }
 
 TestProgram Convolution(int64_t size, int64_t in, int64_t out, int64_t stride) {
@@ -88,8 +87,8 @@ TEST(ReadyKernels, ServeSoftmaxOfAnySize) {
                        " S[m, 0 : M, 1] = +(E[m, n]); O = E / S; }",
                        {Float({rows, columns})}};
   };
-  ExpectOneKernelForAll({softmax(9, 64), softmax(33, 77), softmax(4, 200), softmax(12, 51)});
-  ExpectOneKernelForAll({softmax(9, 1000), softmax(4, 257)});
+  ExpectOneKernelForAll({softmax(9, 64), softmax(33, 77), softmax(4, 200), softmax(12, 51),
+                         softmax(9, 1000), softmax(2, 2), softmax(3, 5), softmax(6, 15)});
 }
 
 TEST(ReadyKernels, ServeTransposesAndSlicesOfAnySize) {
@@ -100,7 +99,62 @@ TEST(ReadyKernels, ServeTransposesAndSlicesOfAnySize) {
                                     rows - 2, ", N] = =(X[b, m + 1, n]); }"),
                        {Float({b, rows, columns})}};
   };
-  ExpectOneKernelForAll({moved(2, 11, 19), moved(3, 24, 16), moved(5, 40, 9)});
+  ExpectOneKernelForAll({moved(2, 11, 19), moved(3, 24, 16), moved(5, 40, 9), moved(2, 5, 4),
+                         moved(3, 9, 3), moved(2, 4, 17)});
+}
+
+// A layer of a transformer: a normalisation, rotated queries and keys of two heads, causal
+// attention and a product with an activation after it.
+TestProgram Layer(int64_t length) {
+  constexpr int64_t kWidth = 24;
+  constexpr int64_t kHeads = 3;
+  constexpr int64_t kHeadWidth = kWidth / kHeads;
+  return {
+      "Layer",
+      "function (X[L, C], G[C], Q[C, H, D], K[C, H, D], V[C, H, D], S[L, D], B[L, L], O[H, D, C],"
+      " U[C, F]) -> (Y, Z) {"
+      " W[l : L] = +(X[l, c] * X[l, c]);"
+      " R = 1.0 / sqrt(W / 24.0 + 0.00001);"
+      " N[l, c : L, C] = =(X[l, c] * R[l]);"
+      " M = N * G;"
+      " A[l, h, d : L, H, D] = +(M[l, c] * Q[c, h, d]);"
+      " E[l, h, d : L, H, D] = =(A[l, h, d] * S[l, d]);"
+      " P[l, h, d : L, H, D] = +(M[l, c] * K[c, h, d]);"
+      " T[l, h, d : L, H, D] = +(M[l, c] * V[c, h, d]);"
+      " I[h, l, k : H, L, L] = +(E[l, h, d] * P[k, h, d]);"
+      " J = I * 0.02 + B;"
+      " A1[h, l, 0 : H, L, 1] = >(J[h, l, k]);"
+      " A2 = exp(J - A1);"
+      " A3[h, l, 0 : H, L, 1] = +(A2[h, l, k]);"
+      " A4 = A2 / A3;"
+      " A5[l, h, d : L, H, D] = +(A4[h, l, k] * T[k, h, d]);"
+      " A6[l, c : L, C] = +(A5[l, h, d] * O[h, d, c]);"
+      " Y = 0.1 * X + 0.01 * A6;"
+      " A7[l, f : L, F] = +(Y[l, c] * U[c, f]);"
+      " Z = 0.1 * A7 / (1.0 + exp(-A7)); }",
+      {Float({length, kWidth}), Float({kWidth}), Float({kWidth, kHeads, kHeadWidth}),
+       Float({kWidth, kHeads, kHeadWidth}), Float({kWidth, kHeads, kHeadWidth}),
+       Float({length, kHeadWidth}), Float({length, length}), Float({kHeads, kHeadWidth, kWidth}),
+       Float({kWidth, 40})}};
+}
+
+TEST(ReadyKernels, ServeATransformerOfAnyLengthFromTwoOn) {
+  const std::set<std::string> first = KernelsOf(Layer(12));
+  for (int64_t length = 2; length <= 70; ++length) {
+    EXPECT_EQ(KernelsOf(Layer(length)), first) << length;
+  }
+}
+
+TEST(ReadyKernels, ServeATransformerWithVectorsOfAnyWidth) {
+  for (int64_t width : {1, 4, 16}) {
+    const std::set<std::string> first = KernelsOf(Layer(12), width);
+    for (int64_t length : {1, 2, 3, 4, 5, 7, 15, 16, 17, 33}) {
+      const std::set<std::string> kernels = KernelsOf(Layer(length), width);
+      if (length > 1) {
+        EXPECT_EQ(kernels, first) << width << " " << length;
+      }
+    }
+  }
 }
 
 // Every size up to beyond two tiles, so that each way of ending is met.

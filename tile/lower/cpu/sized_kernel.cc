@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/lower/cpu/sized_kernel.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -35,6 +36,9 @@ class SizedLowerer {
         indices_(flat, index_type, &sizes_),
         names_(IndexNames(flat)),
         chosen_(ChosenBy(flat)) {
+    for (int i = 0; i < flat.output_index_count; ++i) {
+      if (RepeatsRows(i)) indices_.SetStep(i, Advance(i) == 1 ? 0 : 1);
+    }
     if (flat.is_reduction()) reduction_.emplace(flat, plan, indices_, names_, nullptr);
     results_.emplace(flat, plan, indices_, reduction_ ? &*reduction_ : nullptr);
   }
@@ -114,20 +118,31 @@ class SizedLowerer {
   ExprPtr Work(int dimension) const {
     return loop::Work(loop::WorkId::kGlobal, dimension, indices_.type());
   }
-  int64_t Steps(int i) const { return RoundUp(Range(i), plan_.unroll[i]) / plan_.unroll[i]; }
+  // A tile of rows where there are fewer is one row, several times.
+  bool RepeatsRows(int i) const { return !IsWhole(i) && plan::HasFreeRows(flat_, plan_, i); }
+  // From one tile to the next.
+  int64_t Advance(int i) const {
+    return RepeatsRows(i) && plan_.unroll[i] > Range(i) ? 1 : plan_.unroll[i];
+  }
+  ExprPtr AdvanceOf(int i) const {
+    return RepeatsRows(i) ? indices_.Size(absl::StrCat("advance ", i), Advance(i))
+                          : indices_.Number(plan_.unroll[i]);
+  }
+  int64_t Steps(int i) const { return RoundUp(Range(i), Advance(i)) / Advance(i); }
   ExprPtr StepsOf(int i) const {
     return plan_.unroll[i] == 1 ? RangeOf(i) : indices_.Size(absl::StrCat("steps ", i), Steps(i));
   }
 
   // The index where its tile begins; the last one is drawn back so that it is whole.
   StmtPtr DeclareAt(int i, const ExprPtr& begin) {
-    const ExprPtr last = loop::Sub(RangeOf(i), indices_.Number(plan_.unroll[i]));
     indices_.Set(i, loop::Var(names_[i], IndexType()));
+    if (plan_.unroll[i] == 1) return loop::MakeDeclare(IndexType(), names_[i], begin);
+    const int64_t last = std::max<int64_t>(Range(i) - Advance(i), 0);
     return loop::MakeDeclare(IndexType(), names_[i],
-                             plan_.unroll[i] == 1 ? begin : loop::Min(begin, last));
+                             loop::Min(begin, indices_.Size(absl::StrCat("last ", i), last)));
   }
   StmtPtr DeclareStep(int i, const ExprPtr& step) {
-    return DeclareAt(i, loop::Mul(step, indices_.Number(plan_.unroll[i])));
+    return DeclareAt(i, loop::Mul(step, AdvanceOf(i)));
   }
 
   // The tile of a work-item that may lie behind the range.

@@ -38,6 +38,20 @@ bool HasFewAccumulators(const poly::FlatContraction& flat, const plan::CpuPlan& 
   return count <= kFewAccumulators * plan.lanes;
 }
 
+// Neighbouring outputs read the same elements at other values of the reduced index, as windows do.
+bool IsWindow(const poly::FlatContraction& flat, int reduced) {
+  const int count = static_cast<int>(flat.indices.size());
+  return std::any_of(
+      flat.accesses.begin(), flat.accesses.end(), [&](const poly::TensorAccess& access) {
+        const std::vector<int64_t> strides =
+            poly::Flatten(access.coords, flat.tensors[access.tensor].shape.dims, count).strides;
+        for (int i = 0; i < flat.output_index_count; ++i) {
+          if (plan::Slides(flat, strides, i, reduced)) return true;
+        }
+        return false;
+      });
+}
+
 // Numbers that an accumulator takes in one run.
 int64_t LongestRun(int64_t all, bool are_few) {
   if (all >= kLongSum) return kLongRun;
@@ -90,10 +104,10 @@ SumRuns DivideAnySum(const poly::FlatContraction& flat, const plan::CpuPlan& pla
   if (!is_float_sum || !is_looped) return {};
   int64_t all = 1;
   for (int i : plan.reduction_order) all *= StepsOf(plan, i, flat.indices[i].range);
-  if (all < 2 * kFineRun) return {};
+  const int innermost = plan.reduction_order.back();
+  if (all < 2 * kFineRun && IsWindow(flat, innermost)) return {};
   SumRuns runs;
   runs.level = static_cast<int>(plan.reduction_order.size()) - 1;
-  const int innermost = plan.reduction_order.back();
   const int64_t steps = StepsOf(plan, innermost, flat.indices[innermost].range);
   // The error is least where runs are as long as they are many.
   int64_t length = kFineRun;

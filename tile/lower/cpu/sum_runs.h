@@ -25,8 +25,9 @@ struct SumRuns {
 // in registers: it has runs of 16 from 32 numbers on, and within longer ones.
 SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
-// The same where sizes are arguments: only whether a sum has runs, from 32 numbers on, shows in a
-// kernel's text. Runs are of steps of the innermost loop, as many as there are runs at best.
+// The same where sizes are arguments. Every sum has runs, of steps of the innermost loop, as many
+// as there are runs at best: its text knows no size. Small windows, which no program's sizes
+// change, have none below 32 numbers.
 SumRuns DivideAnySum(const poly::FlatContraction& flat, const plan::CpuPlan& plan);
 
 }  // namespace tartan::lower

@@ -32,14 +32,34 @@ TileResults::TileResults(const poly::FlatContraction& flat, const plan::CpuPlan&
 
 StmtPtr TileResults::Emit() {
   const std::vector<math::RangeConstraint> varying = ConstraintsThatVaryByLane();
-  if (varying.empty()) return StoreTile(flat_.store_guard, false);
+  const std::vector<int> may_be_short = MayBeShort();
+  if (varying.empty() && may_be_short.empty()) return StoreTile(flat_.store_guard, false);
   std::vector<math::RangeConstraint> assumed = flat_.store_guard;
   for (const math::RangeConstraint& constraint : varying) {
     if (std::find(assumed.begin(), assumed.end(), constraint) == assumed.end()) {
       assumed.push_back(constraint);
     }
   }
-  return loop::MakeIf(HoldsAllOver(assumed), StoreTile(assumed, true), StoreLanes());
+  if (may_be_short.empty()) {
+    return loop::MakeIf(HoldsAllOver(assumed), StoreTile(assumed, true), StoreLanes());
+  }
+  ExprPtr is_whole = varying.empty() ? loop::Bool(true) : HoldsAllOver(assumed);
+  for (int i : may_be_short) {
+    const ExprPtr range = indices_.Size(RangeRole(i), flat_.indices[i].range);
+    is_whole = loop::And(is_whole,
+                         loop::ApplyOp(ScalarOp::kGreaterEqual, {range, Number(plan_.unroll[i])}));
+  }
+  return loop::MakeIf(is_whole, StoreTile(assumed, !varying.empty()), StoreElements(may_be_short));
+}
+
+std::vector<int> TileResults::MayBeShort() const {
+  std::vector<int> indices;
+  if (reduction_ != nullptr || !indices_.has_size_arguments()) return indices;
+  for (int i = 0; i < flat_.output_index_count; ++i) {
+    // What is 0 throughout the tile's loops is unrolled as a whole.
+    if (plan_.unroll[i] > 1 && !loop::LiteralValue(indices_.value(i))) indices.push_back(i);
+  }
+  return indices;
 }
 
 VectorShape TileResults::VectorOutput() const {
@@ -109,7 +129,7 @@ StmtPtr TileResults::StoreTile(const std::vector<math::RangeConstraint>& assumed
   std::vector<StmtPtr> statements;
   ExprEmitter emitter(flat_, indices_, VectorOutput(), positions_, "e", &statements);
   emitter.Assume(assumed);
-  emitter.AssumeWholeTile(plan_.unroll);
+  emitter.AssumeWholeTile(WholeTile());
   if (plan_.masks_lanes) emitter.MaskLanes();
   CountRoots(&emitter);
   store_.BeginTile();
@@ -119,6 +139,15 @@ StmtPtr TileResults::StoreTile(const std::vector<math::RangeConstraint>& assumed
   }
   store_.EndTile();
   return loop::MakeBlock(std::move(statements));
+}
+
+// Rows of a reduction may be one row, where sizes are arguments.
+std::vector<int64_t> TileResults::WholeTile() const {
+  std::vector<int64_t> sizes = plan_.unroll;
+  for (int i = 0; i < flat_.output_index_count && reduction_ != nullptr; ++i) {
+    if (indices_.has_size_arguments() && i != plan_.vector_index) sizes[i] = 1;
+  }
+  return sizes;
 }
 
 StmtPtr TileResults::StoreGuarded(size_t p) {
@@ -158,6 +187,36 @@ StmtPtr TileResults::StoreLanes() {
         loop::MakeFor("lane", Number(0), Number(vector.lanes), std::move(guarded)));
   }
   return loop::MakeBlock(std::move(statements));
+}
+
+StmtPtr TileResults::StoreElements(const std::vector<int>& may_be_short) {
+  std::vector<ExprPtr> begins;
+  for (int i : may_be_short) {
+    const ExprPtr& begin = begins.emplace_back(indices_.value(i));
+    indices_.Set(i, loop::Add(begin, loop::Var(absl::StrCat("element", i), IndexType())));
+  }
+  std::vector<StmtPtr> statements;
+  for (size_t p = 0; p < positions_.size(); ++p) {
+    const bool is_first = std::all_of(may_be_short.begin(), may_be_short.end(),
+                                      [&](int i) { return positions_[p][i] == 0; });
+    if (!is_first) continue;
+    std::vector<StmtPtr> body;
+    ExprEmitter emitter(flat_, indices_, {}, {positions_[p]}, "s", &body);
+    emitter.Assume(flat_.store_guard);
+    CountRoots(&emitter);
+    StorePosition(p, 1, nullptr, &emitter, &body);
+    statements.push_back(Guarded(GuardAt(positions_[p]), std::move(body)));
+  }
+  StmtPtr elements = loop::MakeBlock(std::move(statements));
+  for (size_t n = may_be_short.size(); n-- > 0;) {
+    const int i = may_be_short[n];
+    const int64_t count = std::min(plan_.unroll[i], flat_.indices[i].range);
+    elements =
+        loop::MakeFor(absl::StrCat("element", i), Number(0),
+                      indices_.Size(absl::StrCat("elements ", i), count), std::move(elements));
+    indices_.Set(i, begins[n]);
+  }
+  return elements;
 }
 
 void TileResults::StorePosition(size_t p, int lanes, ExprPtr total, ExprEmitter* emitter,

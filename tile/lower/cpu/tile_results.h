@@ -37,10 +37,17 @@ class TileResults {
   loop::ExprPtr HoldsAllOver(const std::vector<math::RangeConstraint>& constraints) const;
   Position LastPosition() const;
   loop::StmtPtr StoreTile(const std::vector<math::RangeConstraint>& assumed, bool is_inside);
+  // Sizes of the tile within which squares can be loaded.
+  std::vector<int64_t> WholeTile() const;
   // One position of the tile, where the guard lets it be stored; outside nothing is read either.
   loop::StmtPtr StoreGuarded(size_t p);
   // Lane by lane, each stored where it may be.
   loop::StmtPtr StoreLanes();
+  // Elementwise tiles of kernels whose sizes are arguments: the indices along which there may be
+  // fewer elements than a tile has.
+  std::vector<int> MayBeShort() const;
+  // The elements that there are of such a tile, one by one.
+  loop::StmtPtr StoreElements(const std::vector<int>& may_be_short);
   // Computes the outputs at a position and stores them.
   void StorePosition(size_t p, int lanes, loop::ExprPtr total, ExprEmitter* emitter,
                      std::vector<loop::StmtPtr>* statements);
