@@ -14,6 +14,16 @@ namespace {
 
 using math::Affine;
 using math::Rational;
+// Each variable is alone in some polynomial, as it mostly is: they determine it, and there is
+// nothing to solve.
+bool IsEachAlone(absl::Span<const Affine> polys, int count) {
+  std::vector<bool> is_alone(count, false);
+  for (const Affine& poly : polys) {
+    if (const int variable = poly.single_variable(); variable >= 0) is_alone[variable] = true;
+  }
+  return std::find(is_alone.begin(), is_alone.end(), false) == is_alone.end();
+}
+
 // Whether the polynomials determine each variable by itself.
 std::vector<bool> FixedVariables(const math::Echelon& echelon, int count) {
   std::vector<bool> fixed;
@@ -64,6 +74,7 @@ bool IsMixedRadix(const Affine& poly, const std::vector<bool>& known,
 // True where the output polynomials tell all variables apart as they stand, which they mostly do.
 bool OutputDeterminesIndices(absl::Span<const Affine> output,
                              absl::Span<const math::RangeConstraint> bounds, int count) {
+  if (IsEachAlone(output, count)) return true;
   std::vector<Affine> equations(output.begin(), output.end());
   for (const math::RangeConstraint& bound : bounds) {
     if (bound.range <= 1) equations.push_back(bound.poly);  // always 0
@@ -158,6 +169,7 @@ class PairSpace {
 }  // namespace
 
 int FindUnboundedIndex(absl::Span<const Affine> bounded, int count) {
+  if (IsEachAlone(bounded, count)) return -1;
   const std::optional<math::Echelon> echelon = math::RowEchelon(bounded, count);
   // Beyond 64 bits there is no answer here; the exact bounds computed later decide.
   if (!echelon.has_value() || static_cast<int>(echelon->rows.size()) == count) return -1;
