@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// lengths MODEL INPUT [LENGTHS [TIER]]: runs a model at many lengths of the second dimension of an
-// int64 input in turn, in one session, and tells what each of them took and compiled.
+// lengths MODEL INPUT [LENGTHS [TIER [EVERY]]]: runs a model at many lengths of the second
+// dimension of an int64 input in turn, in one session, and tells what each of them took and
+// compiled; beside every so many of them, what exact kernels take.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/api/session.h"
@@ -37,19 +40,42 @@ api::Tier TierNamed(const std::string& name) {
   return api::Tier::kAuto;
 }
 
+// The shortest of a few runs in each session, taken in turns.
+absl::StatusOr<std::pair<double, double>> ShortestRuns(
+    api::Session& a, api::Session& b, const std::map<std::string, HostTensor>& inputs) {
+  constexpr int kTurns = 5;
+  std::pair<double, double> least = {1e9, 1e9};
+  const auto run = [&](api::Session& session, double& shortest) -> absl::Status {
+    const auto start = Clock::now();
+    TARTAN_RETURN_IF_ERROR(session.Run(inputs).status());
+    shortest = std::min(shortest, MillisecondsSince(start));
+    return absl::OkStatus();
+  };
+  for (int turn = 0; turn < kTurns; ++turn) {
+    TARTAN_RETURN_IF_ERROR(run(a, least.first));
+    TARTAN_RETURN_IF_ERROR(run(b, least.second));
+  }
+  return least;
+}
+
 absl::Status Run(const std::string& path, const std::string& input, int lengths,
-                 const std::string& tier) {
+                 const std::string& tier, int every) {
   TARTAN_ASSIGN_OR_RETURN(const auto model, onnx::OnnxModel::Load(path));
   TARTAN_ASSIGN_OR_RETURN(const auto device, api::Device::Open());
   api::SessionOptions options;
   options.tier = TierNamed(tier);
   TARTAN_ASSIGN_OR_RETURN(const auto session,
                           api::Session::Create(model, device, std::move(options)));
+  api::SessionOptions exact_options;
+  exact_options.tier = api::Tier::kExact;
+  TARTAN_ASSIGN_OR_RETURN(const auto exact,
+                          api::Session::Create(model, device, std::move(exact_options)));
   std::vector<int64_t> order;
   for (int64_t length = 1; length <= lengths; ++length) order.push_back(length);
   std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
   std::vector<double> firsts;
   std::vector<double> extras;
+  std::vector<double> ratios;
   int last_compiled = 0;
   for (size_t n = 0; n < order.size(); ++n) {
     const HostTensor tokens = Tokens(order[n], n);
@@ -69,9 +95,16 @@ absl::Status Run(const std::string& path, const std::string& input, int lengths,
         "programs compiled)\n",
         static_cast<long long>(order[n]), first_ms, again_ms, first.bind_ms, first.compile_ms,
         first.setup_ms, static_cast<long long>(first.cache_misses));
+    if (every == 0 || n % every != 0) continue;
+    TARTAN_RETURN_IF_ERROR(exact->Run({{input, tokens}}).status());
+    TARTAN_ASSIGN_OR_RETURN(const auto least, ShortestRuns(*session, *exact, {{input, tokens}}));
+    ratios.push_back(least.first / least.second);
+    std::printf("  run %.1f ms, with exact kernels %.1f: %.2f times as long\n", least.first,
+                least.second, ratios.back());
   }
   std::printf("median %.1f ms, %.1f more than the same again; the last to compile was number %d\n",
               Median(firsts), Median(extras), last_compiled);
+  if (!ratios.empty()) std::printf("runs take %.2f times as long as exact\n", Median(ratios));
   return absl::OkStatus();
 }
 
@@ -80,11 +113,12 @@ absl::Status Run(const std::string& path, const std::string& input, int lengths,
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: lengths MODEL INPUT [LENGTHS [auto|exact|ready]]\n");
+    std::fprintf(stderr, "usage: lengths MODEL INPUT [LENGTHS [auto|exact|ready [EVERY]]]\n");
     return 2;
   }
-  const absl::Status status = tartan::bench::Run(
-      argv[1], argv[2], argc > 3 ? std::atoi(argv[3]) : 64, argc > 4 ? argv[4] : "auto");
+  const absl::Status status =
+      tartan::bench::Run(argv[1], argv[2], argc > 3 ? std::atoi(argv[3]) : 64,
+                         argc > 4 ? argv[4] : "auto", argc > 5 ? std::atoi(argv[5]) : 0);
   if (!status.ok()) std::fprintf(stderr, "lengths: %s\n", std::string(status.message()).c_str());
   return status.ok() ? 0 : 1;
 }

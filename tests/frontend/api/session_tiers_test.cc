@@ -17,6 +17,7 @@
 namespace tartan::api {
 namespace {
 
+using ::testing::DoubleNear;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
@@ -115,6 +116,33 @@ TEST_F(SessionTiers, StayReadyWhereTheyAreAskedToDoSo) {
   for (int run = 0; run < 3; ++run) EXPECT_FALSE(IsExact(RunOn(*session, 3)));
   EXPECT_TRUE(session->WaitForExact().ok());
   EXPECT_FALSE(IsExact(RunOn(*session, 3)));
+}
+
+// Rows that attend to each other.
+std::shared_ptr<TestModel> Attention() {
+  return std::make_shared<TestModel>(std::vector<int64_t>{-1, 32}, [](const Tensor& x, Resolver*) {
+    return Apply(
+        "function (X[L, C]) -> (Y) { S[l, k : L, L] = +(X[l, c] * X[k, c]);"
+        " M[l, 0 : L, 1] = >(S[l, k]); E = exp(S - M); D[l, 0 : L, 1] = +(E[l, k]); P = E / D;"
+        " Y[l, c : L, C] = +(P[l, k] * X[k, c]); }",
+        {x});
+  });
+}
+
+TEST_F(SessionTiers, CompileNothingForAnotherLengthWhereKernelsAreReady) {
+  SessionOptions options;
+  options.tier = Tier::kReady;
+  const auto session = Session::Create(Attention(), device_, std::move(options));
+  ASSERT_TRUE(session.ok()) << session.status();
+  for (int64_t length = 2; length <= 40; ++length) {
+    const TensorShape shape = {DataType::kFloat32, {length, 32}};
+    const std::vector<float> halves(static_cast<size_t>(32 * length), 0.5F);
+    RunStatistics statistics;
+    const auto y = (*session)->Run({{"x", HostTensor::FromVector(shape, halves)}}, &statistics);
+    ASSERT_TRUE(y.ok()) << y.status();
+    EXPECT_THAT(y->at(0).ToDoubles(), Each(DoubleNear(0.5, 1e-6))) << length;
+    EXPECT_EQ(statistics.cache_misses, length == 2 ? 1 : 0) << length;
+  }
 }
 
 TEST_F(SessionTiers, WaitForTheExactKernelsOfAllShapesThatHaveRun) {
