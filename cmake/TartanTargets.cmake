@@ -42,9 +42,10 @@ function(tartan_library name)
   endif()
 endfunction()
 
-# tartan_test(name SRCS a_test.cc DEPS x y [ARGS ...]): one gtest program, one ctest entry.
+# tartan_test(name [SHARDS 2] SRCS a_test.cc b_test.cc DEPS x y [ARGS ...]): one gtest program. It is one ctest
+# entry, or as many as SHARDS says, each of which runs its share of the tests: for programs that take long.
 function(tartan_test name)
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SHARDS" "SRCS;DEPS;ARGS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   # Tests are compiled more often than they are waited for.
@@ -52,8 +53,19 @@ function(tartan_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
   tartan_use_headers(${name} tartan_headers_tests)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   # Tests never touch the user's caches, and verify what each pass of the compiler leaves.
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT
-    "TARTAN_CACHE_DIR=${PROJECT_BINARY_DIR}/test-cache/tartan;POCL_CACHE_DIR=${PROJECT_BINARY_DIR}/test-cache/pocl;TARTAN_SOURCE_DIR=${PROJECT_SOURCE_DIR};TARTAN_BINARY_DIR=${PROJECT_BINARY_DIR};TARTAN_VERIFY_PASSES=1")
+  set(environment "TARTAN_CACHE_DIR=${PROJECT_BINARY_DIR}/test-cache/tartan"
+      "POCL_CACHE_DIR=${PROJECT_BINARY_DIR}/test-cache/pocl" "TARTAN_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
+      "TARTAN_BINARY_DIR=${PROJECT_BINARY_DIR}" "TARTAN_VERIFY_PASSES=1")
+  if(NOT ARG_SHARDS)
+    add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}")
+    return()
+  endif()
+  math(EXPR last "${ARG_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    add_test(NAME ${name}_${shard} COMMAND ${name} ${ARG_ARGS} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name}_${shard} PROPERTIES ENVIRONMENT
+      "${environment};GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
 endfunction()

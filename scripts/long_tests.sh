@@ -18,12 +18,12 @@ parts=("${@:2}")
 random_tests() {
   # program : test : how many
   local runs=(
-    "poly_random_test:*:100000"
+    "poly_test:*Random*:100000"
     "poly_isl_test:*:100000"
     "autodiff_test:RandomGradient*:2000"
-    "plans_test:*RandomPlans*:300"
-    "halves_test:RandomHalves*:10000"
-    "halves_device_test:*RandomChains*:100"
+    "compiler_test:*RandomPlans*:300"
+    "compiler_test:RandomHalves*:10000"
+    "kernels_device_test:*RandomChains*:100"
   )
   local run program filter count
   for run in "${runs[@]}"; do

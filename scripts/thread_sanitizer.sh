@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 times=${1:-5}
 build=${TARTAN_TSAN_BUILD:-build-tsan}
-programs=(api_device_test api_tiers_test api_tensor_test onnx_dynamic_model_test evaluator_test)
+programs=(api_device_test api_tiers_test api_tensor_test onnx_device_test evaluator_test)
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Tsan -DTARTAN_BUILD_BENCHMARKS=OFF \
   -DCMAKE_CXX_FLAGS="-O1 -g1 -UNDEBUG -fsanitize=thread" >/dev/null

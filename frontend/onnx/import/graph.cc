@@ -21,7 +21,7 @@ using NodeList = google::protobuf::RepeatedPtrField<NodeProto>;
 // Graphs deep in each other put one place in front of another.
 constexpr size_t kLongestMessage = 3000;
 
-absl::Status Prefixed(absl::string_view prefix, const absl::Status& status) {
+absl::Status InPlace(absl::string_view prefix, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(prefix, ": ", status.message()));
 }
 
@@ -44,7 +44,7 @@ class GraphBuilder {
   absl::Status AddInitializer(const std::string& name, const Proto& proto) {
     if (name.empty()) return absl::InvalidArgumentError("an initialiser has no name");
     absl::StatusOr<api::HostValue> value = Read(proto);
-    if (!value.ok()) return Prefixed(absl::StrCat("tensor '", name, "'"), value.status());
+    if (!value.ok()) return InPlace(absl::StrCat("tensor '", name, "'"), value.status());
     return AddConstant(name, *std::move(value), absl::StrCat("initialiser '", name, "'"));
   }
 
@@ -130,7 +130,7 @@ class GraphBuilder {
     if (!is_constant) return false;
     absl::StatusOr<api::HostValue> value = ConstantFromAttribute(node.attribute(0), source_);
     if (absl::IsUnimplemented(value.status())) return false;
-    if (!value.ok()) return Prefixed(Describe(node), value.status());
+    if (!value.ok()) return InPlace(Describe(node), value.status());
     TARTAN_RETURN_IF_ERROR(AddConstant(node.output(0), *std::move(value), Describe(node)));
     return true;
   }

@@ -8,7 +8,7 @@
 #include "frontend/api/function.h"
 #include "frontend/api/gradient.h"
 
-namespace tartan::api {
+namespace tartan::api::device_program_test {
 namespace {
 
 using testing::ElementsAre;
@@ -163,4 +163,4 @@ TEST_F(DeviceProgramTest, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tartan::api
+}  // namespace tartan::api::device_program_test

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace tartan::api {
+namespace tartan::api::gradient_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -270,4 +270,4 @@ TEST(GradientFunction, RefusesNamesAndShapesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tartan::api
+}  // namespace tartan::api::gradient_test

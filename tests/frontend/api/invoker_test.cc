@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace tartan::api {
+namespace tartan::api::invoker_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -139,4 +139,4 @@ TEST_F(InvokerTest, RunsFromSeveralThreads) {
 }
 
 }  // namespace
-}  // namespace tartan::api
+}  // namespace tartan::api::invoker_test

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace tartan::api {
+namespace tartan::api::repeat_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -165,4 +165,4 @@ TEST_F(Repeating, TakesEmptyTensors) {
 }
 
 }  // namespace
-}  // namespace tartan::api
+}  // namespace tartan::api::repeat_test

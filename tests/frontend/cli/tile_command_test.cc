@@ -11,7 +11,7 @@
 #include "proto/report.pb.h"
 #include "tests/frontend/cli/run_program.h"
 
-namespace tartan::cli {
+namespace tartan::cli::tile_command_test {
 namespace {
 
 using ::testing::AllOf;
@@ -260,4 +260,4 @@ TEST(TileCommand, HelpHasAnExample) {
 }
 
 }  // namespace
-}  // namespace tartan::cli
+}  // namespace tartan::cli::tile_command_test

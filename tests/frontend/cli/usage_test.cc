@@ -15,7 +15,7 @@
 #include "tests/frontend/cli/run_program.h"
 #include "tests/frontend/onnx/model_text.h"
 
-namespace tartan::cli {
+namespace tartan::cli::usage_test {
 namespace {
 
 using ::testing::AllOf;
@@ -291,4 +291,4 @@ TEST_F(Usage, TheFirstAnswerIsTimedAsAClockOnTheWallDoes) {
 }
 
 }  // namespace
-}  // namespace tartan::cli
+}  // namespace tartan::cli::usage_test

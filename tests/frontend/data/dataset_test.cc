@@ -6,7 +6,7 @@
 
 #include "tests/frontend/data/data_files.h"
 
-namespace tartan::data {
+namespace tartan::data::dataset_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST(Dataset, TellsThePlaceOfAnElement) {
 }
 
 }  // namespace
-}  // namespace tartan::data
+}  // namespace tartan::data::dataset_test

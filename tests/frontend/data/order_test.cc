@@ -9,7 +9,7 @@
 #include <map>
 #include <numeric>
 
-namespace tartan::data {
+namespace tartan::data::order_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST(SplitRows, LeavesSomethingToTrainOn) {
 }
 
 }  // namespace
-}  // namespace tartan::data
+}  // namespace tartan::data::order_test

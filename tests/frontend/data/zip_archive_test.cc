@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/frontend/data/data_files.h"
 
-namespace tartan::data {
+namespace tartan::data::zip_archive_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -116,4 +116,4 @@ TEST(ZipArchive, SurvivesDamageAnywhere) {
 }
 
 }  // namespace
-}  // namespace tartan::data
+}  // namespace tartan::data::zip_archive_test

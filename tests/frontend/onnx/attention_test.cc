@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::attention_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -237,4 +237,4 @@ TEST(SwiGlu, GatesWithASigmoid) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::attention_test

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/run_operator.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::casts_test {
 namespace {
 
 using api::Element;
@@ -27,19 +27,15 @@ constexpr int64_t kInt4 = 22;
 constexpr int64_t kE8M0 = 24;
 constexpr int64_t kInt2 = 26;
 
-HostValue Evaluate(const OperatorCall& call) {
+HostValue EvaluateFirst(const OperatorCall& call) {
   const auto outputs = RunOperatorValues(call);
   if (outputs.ok()) return outputs->at(0);
   ADD_FAILURE() << outputs.status();
   return HostValue(Values({0}, {}));
 }
 
-std::string Error(const OperatorCall& call) {
-  return std::string(RunOperatorValues(call).status().message());
-}
-
 HostValue Cast(const HostValue& x, int64_t to, const std::string& fields = "") {
-  return Evaluate({"Cast", 25, {x}, Attribute("to", to) + fields});
+  return EvaluateFirst({"Cast", 25, {x}, Attribute("to", to) + fields});
 }
 
 HostValue Narrow(Element element, const std::vector<double>& stored) {
@@ -158,14 +154,14 @@ TEST(Cast, ReadsAndWritesNumbersAsStrings) {
 
 TEST(Cast, NamesTypesInItsFirstForm) {
   const HostValue x = Floats({1.75, -2.5});
-  EXPECT_THAT(Evaluate({"Cast", 1, {x}, Attribute("to", "INT32")}).tensor().ToInts(),
+  EXPECT_THAT(EvaluateFirst({"Cast", 1, {x}, Attribute("to", "INT32")}).tensor().ToInts(),
               ElementsAre(1, -2));
   EXPECT_THAT(Error({"Cast", 1, {x}, Attribute("to", "INT5")}), HasSubstr("there is no type INT5"));
 }
 
 TEST(CastLike, TakesTheTypeOfNarrowNumbers) {
   const HostValue y =
-      Evaluate({"CastLike", 25, {Floats({1, -1}), Narrow(Element::kFloat8E5M2, {0})}});
+      EvaluateFirst({"CastLike", 25, {Floats({1, -1}), Narrow(Element::kFloat8E5M2, {0})}});
   EXPECT_EQ(y.element(), Element::kFloat8E5M2);
   EXPECT_THAT(y.tensor().ToInts(), ElementsAre(0x3C, 0xBC));
 }
@@ -173,21 +169,21 @@ TEST(CastLike, TakesTheTypeOfNarrowNumbers) {
 TEST(BitCast, KeepsEveryBit) {
   const std::vector<uint32_t> bits = {0x7FC01234, 0x80000000, 1};
   const HostTensor patterns = HostTensor::FromVector({DataType::kUInt32, {3}}, bits);
-  const HostValue floats = Evaluate({"BitCast", 26, {patterns}, Attribute("to", kFloat)});
+  const HostValue floats = EvaluateFirst({"BitCast", 26, {patterns}, Attribute("to", kFloat)});
   EXPECT_EQ(floats.tensor().type(), DataType::kFloat32);
   EXPECT_EQ(std::memcmp(floats.tensor().bytes().data(), bits.data(), 12), 0);
   const HostValue narrow =
-      Evaluate({"BitCast", 26, {Narrow(Element::kUInt4, {15, 7})}, Attribute("to", kInt4)});
+      EvaluateFirst({"BitCast", 26, {Narrow(Element::kUInt4, {15, 7})}, Attribute("to", kInt4)});
   EXPECT_THAT(narrow.tensor().ToInts(), ElementsAre(-1, 7));
   EXPECT_THAT(Error({"BitCast", 26, {patterns}, Attribute("to", int64_t{3})}),
               HasSubstr("the bits of uint32 are not as many as those of int8"));
 }
 
 TEST(QuantizeLinear, CutsOffAtTheEndsOfFourBits) {
-  const HostValue y =
-      Evaluate({"QuantizeLinear",
-                21,
-                {Floats({-100, -3, 2.5, 3.5, 100}), Values({}, {1}), Narrow(Element::kInt4, {0})}});
+  const HostValue y = EvaluateFirst(
+      {"QuantizeLinear",
+       21,
+       {Floats({-100, -3, 2.5, 3.5, 100}), Values({}, {1}), Narrow(Element::kInt4, {0})}});
   EXPECT_EQ(y.element(), Element::kInt4);
   EXPECT_THAT(y.tensor().ToInts(), ElementsAre(-8, -3, 2, 4, 7));
 }
@@ -201,7 +197,7 @@ TEST(QuantizeLinear, RefusesAnotherTypeThanThatOfTheZeroPoint) {
 }
 
 TEST(DequantizeLinear, TakesALastBlockThatIsCutOff) {
-  const HostValue y = Evaluate(
+  const HostValue y = EvaluateFirst(
       {"DequantizeLinear",
        21,
        {HostValue(Values({1, 5}, {1, 2, 3, 4, 5}, DataType::kInt8)), Values({1, 3}, {1, 10, 100}),
@@ -211,11 +207,12 @@ TEST(DequantizeLinear, TakesALastBlockThatIsCutOff) {
 }
 
 TEST(ConstantOfShape, FillsWithNarrowNumbers) {
-  const HostValue y = Evaluate({"ConstantOfShape",
-                                24,
-                                {HostValue(Values({1}, {3}, DataType::kInt64))},
-                                "attribute { name: 'value' type: TENSOR t { dims: 1 data_type: 22 "
-                                "int32_data: 14 } }"});
+  const HostValue y =
+      EvaluateFirst({"ConstantOfShape",
+                     24,
+                     {HostValue(Values({1}, {3}, DataType::kInt64))},
+                     "attribute { name: 'value' type: TENSOR t { dims: 1 data_type: 22 "
+                     "int32_data: 14 } }"});
   EXPECT_EQ(y.element(), Element::kInt4);
   EXPECT_THAT(y.tensor().ToInts(), ElementsAre(-2, -2, -2));
 }
@@ -229,13 +226,14 @@ TEST(QuantizeLinear, NamesAnOperandThatIsNotThere) {
 
 TEST(Pad, MovesNarrowNumbersAndStringsButHasNoStringOfItsOwn) {
   const HostValue pads(Values({2}, {1, 0}, DataType::kInt64));
-  EXPECT_THAT(Evaluate({"Pad", 25, {Narrow(Element::kInt4, {-8, 7}), pads}}).tensor().ToInts(),
+  EXPECT_THAT(EvaluateFirst({"Pad", 25, {Narrow(Element::kInt4, {-8, 7}), pads}}).tensor().ToInts(),
               ElementsAre(0, -8, 7));
   const HostValue words = api::HostStrings({1}, {"b"});
-  EXPECT_THAT(api::StringsOf(Evaluate({"Pad", 25, {words, pads, api::HostStrings({}, {"a"})}})),
-              ElementsAre("a", "b"));
+  EXPECT_THAT(
+      api::StringsOf(EvaluateFirst({"Pad", 25, {words, pads, api::HostStrings({}, {"a"})}})),
+      ElementsAre("a", "b"));
   EXPECT_THAT(Error({"Pad", 25, {words, pads}}), HasSubstr("without a string to pad with"));
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::casts_test

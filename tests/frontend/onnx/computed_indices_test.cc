@@ -8,7 +8,7 @@
 #include "tests/frontend/onnx/run_operator.h"
 #include "tests/frontend/onnx/run_text_model.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::computed_indices_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -21,7 +21,7 @@ class ComputedIndices : public ::testing::Test {
   }
 
   // The error, which is that of the definition where the model asks nothing.
-  std::string Error(const std::string& graph, const Inputs& inputs, bool asks = false) {
+  std::string Error(const std::string& graph, const InputValues& inputs, bool asks = false) {
     const auto model = LoadModel("graph { " + graph + " }", 16);
     if (model == nullptr) return "";
     const absl::Status status = RunOnDevice(model, inputs).status();
@@ -195,7 +195,8 @@ TEST_F(ComputedIndices, EndALoopWhoseConditionTheyWouldHaveMet) {
       zero + LoopGraph(5'000'000, Node("same_iteration", "Identity", {"t"}, {"index"}), condition);
   const auto model = LoadModel("graph { " + graph + " }", 16);
   ASSERT_NE(model, nullptr);
-  const Inputs inputs = {{"x", Counting({6})}, {"start", Values({}, {0})}, {"k", Ints({}, {0})}};
+  const InputValues inputs = {
+      {"x", Counting({6})}, {"start", Values({}, {0})}, {"k", Ints({}, {0})}};
   EXPECT_EQ(RunOnDevice(model, inputs).status().message(),
             "loop (Loop, opset 16): take (Gather, opset 16): index 6 is out of range [-6, 5] of "
             "axis 0");
@@ -221,4 +222,4 @@ TEST_F(ComputedIndices, OfAScanAreCheckedBeforeItsFirstIteration) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::computed_indices_test

@@ -8,7 +8,7 @@
 #include "tests/frontend/onnx/naive_resolver.h"
 #include "tile/base/status_macros.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::conditions_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(Conditions, KeepTheirShapeInTheBody) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::conditions_test

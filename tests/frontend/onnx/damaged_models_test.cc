@@ -6,7 +6,7 @@
 #include "tests/frontend/onnx/model_fuzzer.h"
 #include "tests/frontend/onnx/run_damaged.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::damaged_models_test {
 namespace {
 
 TEST(DamagedModels, EndInOneError) {
@@ -36,4 +36,4 @@ TEST(DamagedModels, AreTheSameForTheSameSeed) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::damaged_models_test

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/model_text.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::dynamic_model_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -250,4 +250,4 @@ TEST_F(DynamicModel, RefusesALoopWithoutAnEnd) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::dynamic_model_test

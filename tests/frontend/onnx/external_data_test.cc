@@ -11,7 +11,7 @@
 #include "proto/onnx.pb.h"
 #include "tests/frontend/onnx/model_text.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::external_data_test {
 namespace {
 
 using ::testing::AllOf;
@@ -143,4 +143,4 @@ TEST_F(ExternalDataTest, IsNotReadForAModelInMemory) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::external_data_test

@@ -9,7 +9,7 @@
 #include "tests/frontend/onnx/model_text.h"
 #include "tests/frontend/onnx/node_case.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::folding_test {
 namespace {
 
 using ::testing::Each;
@@ -84,4 +84,4 @@ TEST(Folding, TakesWhatFloat16HoldsForAConstant) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::folding_test

@@ -10,7 +10,7 @@
 #include "tests/frontend/onnx/operator_results.h"
 #include "tests/frontend/onnx/run_operator.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::images_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(ImageDecoderNode, IsCheckedBeforeAnythingIsDecoded) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::images_test

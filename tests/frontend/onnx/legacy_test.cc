@@ -4,7 +4,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::legacy_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -98,4 +98,4 @@ TEST(Legacy, TakesOperatorsOfLaterOperatorSetsAsTheyCameToBe) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::legacy_test

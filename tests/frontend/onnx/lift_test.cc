@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/model_text.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::lift_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -147,4 +147,4 @@ TEST(Lift, UpsamplesByScalesInAttributes) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::lift_test

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/run_operator.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::linear_attention_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -23,17 +23,13 @@ HostTensor Scattered(const std::vector<int64_t>& dims, double seed) {
   return Values(dims, values);
 }
 
-std::vector<HostTensor> Evaluate(const OperatorCall& call) {
+std::vector<HostTensor> EvaluateAll(const OperatorCall& call) {
   const auto outputs = RunOperator(call);
   if (!outputs.ok()) {
     ADD_FAILURE() << outputs.status();
     return {Values({0}, {}), Values({0}, {})};
   }
   return *outputs;
-}
-
-std::string Error(const OperatorCall& call) {
-  return std::string(RunOperator(call).status().message());
 }
 
 void ExpectNear(const std::vector<double>& actual, const std::vector<double>& expected) {
@@ -98,12 +94,12 @@ TEST_P(LinearAttentionRule, AgreesWithItsRecurrence) {
     const Recurrence expected =
         Define(steps, q, k, v, has_decay ? &decay : nullptr, has_beta ? &beta : nullptr);
     const std::vector<HostTensor> made =
-        Evaluate({"LinearAttention",
-                  27,
-                  {q, k, v, kNone, has_decay ? decay : kNone, has_beta ? beta : kNone},
-                  Attribute("q_num_heads", kHeads * kPerKey) + Attribute("kv_num_heads", kHeads) +
-                      Attribute("update_rule", rule),
-                  2});
+        EvaluateAll({"LinearAttention",
+                     27,
+                     {q, k, v, kNone, has_decay ? decay : kNone, has_beta ? beta : kNone},
+                     Attribute("q_num_heads", kHeads * kPerKey) +
+                         Attribute("kv_num_heads", kHeads) + Attribute("update_rule", rule),
+                     2});
     ExpectNear(made[0].ToDoubles(), expected.outputs);
     ExpectNear(made[1].ToDoubles(), expected.state);
   }
@@ -118,12 +114,12 @@ TEST(LinearAttention, GoesOnFromAGivenState) {
                              Attribute("kv_num_heads", int64_t{1}) +
                              Attribute("update_rule", std::string("linear"));
   const std::vector<HostTensor> made =
-      Evaluate({"LinearAttention",
-                27,
-                {Values({1, 1, 1}, {0.5}), Values({1, 1, 1}, {2}), Values({1, 1, 1}, {3}),
-                 Values({1, 1, 1, 1}, {10})},
-                fields,
-                2});
+      EvaluateAll({"LinearAttention",
+                   27,
+                   {Values({1, 1, 1}, {0.5}), Values({1, 1, 1}, {2}), Values({1, 1, 1}, {3}),
+                    Values({1, 1, 1, 1}, {10})},
+                   fields,
+                   2});
   EXPECT_THAT(made[0].ToDoubles(), ElementsAre(8));
   EXPECT_THAT(made[1].ToDoubles(), ElementsAre(16));
 }
@@ -150,19 +146,19 @@ TEST(CausalConvWithState, RemembersTheElementsBeforeItsInput) {
   // y[t] = x[t - 2] + 10 x[t - 1] + 100 x[t].
   const HostTensor w = Values({1, 1, 3}, {1, 10, 100});
   const std::vector<HostTensor> made =
-      Evaluate({"CausalConvWithState",
-                27,
-                {Values({1, 1, 1}, {5}), w, Values({1}, {1000}), Values({1, 1, 2}, {3, 4})},
-                "",
-                2});
+      EvaluateAll({"CausalConvWithState",
+                   27,
+                   {Values({1, 1, 1}, {5}), w, Values({1}, {1000}), Values({1, 1, 2}, {3, 4})},
+                   "",
+                   2});
   EXPECT_THAT(made[0].ToDoubles(), ElementsAre(1543));
   EXPECT_THAT(made[1].ToDoubles(), ElementsAre(4, 5));
   EXPECT_THAT(
-      Evaluate({"CausalConvWithState", 27, {Values({1, 1, 4}, {1, 2, 3, 4}), w}})[0].ToDoubles(),
+      EvaluateAll({"CausalConvWithState", 27, {Values({1, 1, 4}, {1, 2, 3, 4}), w}})[0].ToDoubles(),
       ElementsAre(100, 210, 321, 432));
   EXPECT_THAT(Error({"CausalConvWithState", 27, {Values({1, 2, 1}, {5, 5}), w}}),
               HasSubstr("weights float32[1, 1, 3] for float32[1, 2, 1]"));
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::linear_attention_test

@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::matmul_text_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -35,4 +35,4 @@ TEST(MatMulStatement, NamesSizesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::matmul_text_test

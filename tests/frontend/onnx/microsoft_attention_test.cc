@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::microsoft_attention_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -163,4 +163,4 @@ TEST(MicrosoftRotaryEmbedding, CountsFromOnePositionOn) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::microsoft_attention_test

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::microsoft_layers_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -224,4 +224,4 @@ TEST(MoE, SaysWhatItDoesNotDo) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::microsoft_layers_test

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::microsoft_quantized_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -146,4 +146,4 @@ TEST(QLinearAveragePool, TakesChannelsLast) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::microsoft_quantized_test

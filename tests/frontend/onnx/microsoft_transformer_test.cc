@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::microsoft_transformer_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -171,4 +171,4 @@ TEST(MicrosoftForms, AreThoseOfOnnx) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::microsoft_transformer_test

@@ -14,7 +14,7 @@
 #include "tests/frontend/onnx/run_operator.h"
 #include "tile/base/status_macros.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::ml_maps_test {
 namespace {
 
 using api::HostStrings;
@@ -29,16 +29,12 @@ OperatorCall Ml(const std::string& op, std::vector<HostValue> inputs, const std:
   return {op, 18, std::move(inputs), fields, outputs, "ai.onnx.ml", 1};
 }
 
-std::vector<HostValue> Evaluate(const OperatorCall& call) {
+std::vector<HostValue> EvaluateAll(const OperatorCall& call) {
   const auto outputs = RunOperatorValues(call);
   if (outputs.ok()) return *outputs;
   ADD_FAILURE() << outputs.status();
   const HostValue none(Values({0}, {}));
   return std::vector<HostValue>(static_cast<size_t>(call.outputs), HostValue::Map(none, none));
-}
-
-std::string Error(const OperatorCall& call) {
-  return std::string(RunOperatorValues(call).status().message());
 }
 
 std::string Floats(const std::string& name, const std::vector<double>& values) {
@@ -74,13 +70,13 @@ HostValue Numbers(const std::vector<double>& values) {
 TEST(ZipMap, NamesTheColumnsOfEachRow) {
   const HostValue scores = Values({2, 3}, {1, 2, 3, 4, 5, 6});
   const HostValue y =
-      Evaluate(Ml("ZipMap", {scores}, Words("classlabels_strings", {"b", "a", "c"})))[0];
+      EvaluateAll(Ml("ZipMap", {scores}, Words("classlabels_strings", {"b", "a", "c"})))[0];
   ASSERT_TRUE(y.is_map());
   EXPECT_EQ(Describe(y), "sequence of 2 maps of 3 from string to float32");
   EXPECT_THAT(api::StringsOf(y.keys()), ElementsAre("b", "a", "c"));
   EXPECT_THAT(y.values().tensor().ToDoubles(), ElementsAre(1, 2, 3, 4, 5, 6));
   const HostValue row =
-      Evaluate(Ml("ZipMap", {Numbers({7, 8})}, Longs("classlabels_int64s", {10, -3})))[0];
+      EvaluateAll(Ml("ZipMap", {Numbers({7, 8})}, Longs("classlabels_int64s", {10, -3})))[0];
   EXPECT_EQ(Describe(row), "sequence of 1 maps of 2 from int64 to float32");
   EXPECT_THAT(row.keys().tensor().ToInts(), ElementsAre(10, -3));
 }
@@ -100,12 +96,12 @@ TEST(Operators, OfTensorsRefuseMaps) {
 
 TEST(DictVectorizer, PutsValuesWhereTheVocabularyHasTheirKeys) {
   const std::string vocabulary = Words("string_vocabulary", {"a", "c", "b", "z"});
-  const HostValue y =
-      Evaluate(Ml("DictVectorizer", {HostValue::Map(HostStrings({2}, {"c", "a"}), Numbers({8, 4}))},
-                  vocabulary))[0];
+  const HostValue y = EvaluateAll(
+      Ml("DictVectorizer", {HostValue::Map(HostStrings({2}, {"c", "a"}), Numbers({8, 4}))},
+         vocabulary))[0];
   EXPECT_THAT(y.tensor().shape().dims, ElementsAre(1, 4));
   EXPECT_THAT(y.tensor().ToDoubles(), ElementsAre(4, 8, 0, 0));
-  const HostValue words = Evaluate(
+  const HostValue words = EvaluateAll(
       Ml("DictVectorizer", {HostValue::Map(Ints({3, 1}), HostStrings({2}, {"three", "one"}))},
          Longs("int64_vocabulary", {1, 2, 3})))[0];
   EXPECT_THAT(api::StringsOf(words), ElementsAre("one", "", "three"));
@@ -115,12 +111,12 @@ TEST(DictVectorizer, PutsValuesWhereTheVocabularyHasTheirKeys) {
 
 TEST(CastMap, OrdersValuesByTheirKeys) {
   const HostValue map = HostValue::Map(Ints({5, 0, 2}), Numbers({50, 1.75, -20}));
-  EXPECT_THAT(Evaluate(Ml("CastMap", {map}, Text("map_form", "DENSE")))[0].tensor().ToDoubles(),
+  EXPECT_THAT(EvaluateAll(Ml("CastMap", {map}, Text("map_form", "DENSE")))[0].tensor().ToDoubles(),
               ElementsAre(1.75, -20, 50));
   const HostValue sparse =
-      Evaluate(Ml("CastMap", {map},
-                  Text("map_form", "SPARSE") + Attribute("max_map", int64_t{7}) +
-                      Text("cast_to", "TO_INT64")))[0];
+      EvaluateAll(Ml("CastMap", {map},
+                     Text("map_form", "SPARSE") + Attribute("max_map", int64_t{7}) +
+                         Text("cast_to", "TO_INT64")))[0];
   EXPECT_THAT(sparse.tensor().shape().dims, ElementsAre(1, 7));
   EXPECT_THAT(sparse.tensor().ToInts(), ElementsAre(1, 0, -20, 0, 0, 50, 0));
   EXPECT_THAT(
@@ -130,11 +126,13 @@ TEST(CastMap, OrdersValuesByTheirKeys) {
 
 TEST(CastMap, ReadsAndWritesNumbers) {
   const HostValue words = HostValue::Map(Ints({1, 0}), HostStrings({2}, {"2.5", "-1"}));
-  EXPECT_THAT(Evaluate(Ml("CastMap", {words}, Text("cast_to", "TO_FLOAT")))[0].tensor().ToDoubles(),
-              ElementsAre(-1, 2.5));
+  EXPECT_THAT(
+      EvaluateAll(Ml("CastMap", {words}, Text("cast_to", "TO_FLOAT")))[0].tensor().ToDoubles(),
+      ElementsAre(-1, 2.5));
   const HostValue numbers = HostValue::Map(Ints({1, 0}), Numbers({2.5, -1}));
-  EXPECT_THAT(api::StringsOf(Evaluate(Ml("CastMap", {numbers}, Text("cast_to", "TO_STRING")))[0]),
-              ElementsAre("-1", "2.5"));
+  EXPECT_THAT(
+      api::StringsOf(EvaluateAll(Ml("CastMap", {numbers}, Text("cast_to", "TO_STRING")))[0]),
+      ElementsAre("-1", "2.5"));
   EXPECT_THAT(Error(Ml("CastMap", {HostValue::Map(Ints({0}), HostStrings({1}, {"x"}))}, "")),
               HasSubstr("'x' is no number"));
 }
@@ -249,8 +247,8 @@ std::string UnitVectors(const std::string& more) {
 }
 
 TEST(SVMClassifier, LetsEachPairOfClassesVote) {
-  const auto y = Evaluate(Ml("SVMClassifier", {Values({2, 3}, {3, 2, 1, 0, 1, 2})},
-                             UnitVectors(Words("classlabels_strings", {"x", "y", "z"})), 2));
+  const auto y = EvaluateAll(Ml("SVMClassifier", {Values({2, 3}, {3, 2, 1, 0, 1, 2})},
+                                UnitVectors(Words("classlabels_strings", {"x", "y", "z"})), 2));
   EXPECT_THAT(api::StringsOf(y[0]), ElementsAre("x", "z"));
   // Of the pairs (x, y), (x, z), (y, z): the difference of the two features, and the offset.
   EXPECT_THAT(y[1].tensor().ToDoubles(), ElementsAre(1, 2, 1.5, -1, -2, -0.5));
@@ -258,10 +256,10 @@ TEST(SVMClassifier, LetsEachPairOfClassesVote) {
 
 TEST(SVMClassifier, CouplesTheProbabilitiesOfPairs) {
   const auto y =
-      Evaluate(Ml("SVMClassifier", {Values({2, 3}, {3, 2, 1, 0, 0, 0})},
-                  UnitVectors(Longs("classlabels_ints", {7, 8, 9}) +
-                              Floats("prob_a", {-1, -1, -1}) + Floats("prob_b", {0, 0, 0.5})),
-                  2));
+      EvaluateAll(Ml("SVMClassifier", {Values({2, 3}, {3, 2, 1, 0, 0, 0})},
+                     UnitVectors(Longs("classlabels_ints", {7, 8, 9}) +
+                                 Floats("prob_a", {-1, -1, -1}) + Floats("prob_b", {0, 0, 0.5})),
+                     2));
   EXPECT_EQ(y[0].tensor().GetInt(0), 7);
   const std::vector<double> p = y[1].tensor().ToDoubles();
   ASSERT_EQ(p.size(), 6u);
@@ -276,16 +274,16 @@ TEST(SVMClassifier, GivesTwoClassesOppositeScores) {
   const std::string two = Longs("vectors_per_class", {1, 1}) + Floats("support_vectors", {1, -1}) +
                           Floats("coefficients", {1, -0.5}) + Floats("rho", {0.25}) +
                           Longs("classlabels_ints", {3, 4});
-  const auto y = Evaluate(Ml("SVMClassifier", {Values({2, 1}, {1, -1})}, two, 2));
+  const auto y = EvaluateAll(Ml("SVMClassifier", {Values({2, 1}, {1, -1})}, two, 2));
   EXPECT_THAT(y[0].tensor().ToInts(), ElementsAre(3, 4));
   EXPECT_THAT(y[1].tensor().ToDoubles(), ElementsAre(-1.75, 1.75, 1.25, -1.25));
 }
 
 TEST(SVMClassifier, IsLinearWithoutVectors) {
-  const auto y = Evaluate(Ml("SVMClassifier", {Values({2, 2}, {1, 2, 5, 0})},
-                             Floats("coefficients", {0, 1, 1, -1}) + Floats("rho", {0.5}) +
-                                 Longs("classlabels_ints", {3, 4}),
-                             2));
+  const auto y = EvaluateAll(Ml("SVMClassifier", {Values({2, 2}, {1, 2, 5, 0})},
+                                Floats("coefficients", {0, 1, 1, -1}) + Floats("rho", {0.5}) +
+                                    Longs("classlabels_ints", {3, 4}),
+                                2));
   EXPECT_THAT(y[1].tensor().ToDoubles(), ElementsAre(2.5, -0.5, 0.5, 5.5));
   EXPECT_THAT(y[0].tensor().ToInts(), ElementsAre(3, 4));
 }
@@ -301,4 +299,4 @@ TEST(SVMClassifier, SaysWhichNumbersDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::ml_maps_test

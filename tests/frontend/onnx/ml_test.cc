@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/run_operator.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::ml_test {
 namespace {
 
 using api::HostStrings;
@@ -22,7 +22,7 @@ OperatorCall Ml(const std::string& op, int opset, std::vector<HostValue> inputs,
   return {op, 18, std::move(inputs), fields, outputs, "ai.onnx.ml", opset};
 }
 
-std::vector<HostValue> Evaluate(const OperatorCall& call) {
+std::vector<HostValue> EvaluateAll(const OperatorCall& call) {
   const auto outputs = RunOperatorValues(call);
   if (outputs.ok()) return *outputs;
   ADD_FAILURE() << outputs.status();
@@ -30,11 +30,7 @@ std::vector<HostValue> Evaluate(const OperatorCall& call) {
 }
 
 std::vector<double> Numbers(const OperatorCall& call) {
-  return Evaluate(call)[0].tensor().ToDoubles();
-}
-
-std::string Error(const OperatorCall& call) {
-  return std::string(RunOperatorValues(call).status().message());
+  return EvaluateAll(call)[0].tensor().ToDoubles();
 }
 
 std::string Floats(const std::string& name, const std::vector<double>& values) {
@@ -60,8 +56,8 @@ TEST(ArrayFeatureExtractor, TakesColumnsAndMakesAVectorARow) {
   EXPECT_THAT(
       Numbers(Ml("ArrayFeatureExtractor", 1, {Values({2, 3}, {1, 2, 3, 4, 5, 6}), positions})),
       ElementsAre(3, 1, 6, 4));
-  const HostValue y =
-      Evaluate(Ml("ArrayFeatureExtractor", 1, {HostStrings({3}, {"a", "b", "c"}), positions}))[0];
+  const HostValue y = EvaluateAll(
+      Ml("ArrayFeatureExtractor", 1, {HostStrings({3}, {"a", "b", "c"}), positions}))[0];
   EXPECT_THAT(y.tensor().shape().dims, ElementsAre(1, 2));
   EXPECT_THAT(api::StringsOf(y), ElementsAre("c", "a"));
 }
@@ -98,8 +94,8 @@ TEST(Imputer, ReplacesNaNAndIntegers) {
 
 TEST(Binarizer, KeepsTheTypeOfItsOperand) {
   const HostValue y =
-      Evaluate(Ml("Binarizer", 1, {HostValue(Values({3}, {0, 1, 2}, DataType::kInt32))},
-                  Attribute("threshold", 1.0F)))[0];
+      EvaluateAll(Ml("Binarizer", 1, {HostValue(Values({3}, {0, 1, 2}, DataType::kInt32))},
+                     Attribute("threshold", 1.0F)))[0];
   EXPECT_EQ(y.tensor().type(), DataType::kInt32);
   EXPECT_THAT(y.tensor().ToInts(), ElementsAre(0, 0, 1));
 }
@@ -115,8 +111,8 @@ TEST(FeatureVectorizer, PutsColumnsSideBySide) {
 
 TEST(LabelEncoder, MapsStringsToStrings) {
   const HostValue y =
-      Evaluate(Ml("LabelEncoder", 2, {HostStrings({2, 2}, {"a", "x", "b", "a"})},
-                  Words("keys_strings", {"a", "b"}) + Words("values_strings", {"A", "B"})))[0];
+      EvaluateAll(Ml("LabelEncoder", 2, {HostStrings({2, 2}, {"a", "x", "b", "a"})},
+                     Words("keys_strings", {"a", "b"}) + Words("values_strings", {"A", "B"})))[0];
   EXPECT_THAT(api::StringsOf(y), ElementsAre("A", "_Unused", "B", "A"));
 }
 
@@ -147,7 +143,7 @@ TEST(LabelEncoder, GivesPositionsInItsFirstForm) {
   EXPECT_THAT(Numbers(Ml("LabelEncoder", 1, {HostStrings({3}, {"y", "z", "q"})}, classes)),
               ElementsAre(1, 0, -1));
   EXPECT_THAT(
-      api::StringsOf(Evaluate(
+      api::StringsOf(EvaluateAll(
           Ml("LabelEncoder", 1, {HostValue(Values({2}, {1, 2}, DataType::kInt64))}, classes))[0]),
       ElementsAre("y", "_Unused"));
 }
@@ -157,15 +153,15 @@ TEST(CategoryMapper, MapsBothWays) {
   EXPECT_THAT(Numbers(Ml("CategoryMapper", 1, {HostStrings({2}, {"b", "c"})}, fields)),
               ElementsAre(20, -1));
   EXPECT_THAT(
-      api::StringsOf(Evaluate(Ml("CategoryMapper", 1,
-                                 {HostValue(Values({2}, {10, 11}, DataType::kInt64))}, fields))[0]),
+      api::StringsOf(EvaluateAll(Ml(
+          "CategoryMapper", 1, {HostValue(Values({2}, {10, 11}, DataType::kInt64))}, fields))[0]),
       ElementsAre("a", "_Unused"));
 }
 
 TEST(OneHotEncoder, MakesARowPerElementAndRefusesStrangersIfAsked) {
   const HostValue x(Values({1, 2}, {3, 5}, DataType::kFloat32));
   const std::string fields = Ints("cats_int64s", {5, 4, 3});
-  const HostValue y = Evaluate(Ml("OneHotEncoder", 1, {x}, fields))[0];
+  const HostValue y = EvaluateAll(Ml("OneHotEncoder", 1, {x}, fields))[0];
   EXPECT_THAT(y.tensor().shape().dims, ElementsAre(1, 2, 3));
   EXPECT_THAT(y.tensor().ToDoubles(), ElementsAre(0, 0, 1, 1, 0, 0));
   EXPECT_THAT(Numbers(Ml("OneHotEncoder", 1, {HostStrings({2}, {"q", "a"})},
@@ -189,11 +185,11 @@ TEST(LinearRegressor, HasOneRowOfCoefficientsPerTarget) {
 }
 
 TEST(LinearClassifier, GivesTheLabelOfTheGreatestScore) {
-  const auto y = Evaluate(Ml("LinearClassifier", 1, {Values({2, 2}, {1, 0, 0, 1})},
-                             Floats("coefficients", {1, 0, 0, 1, 2, 0}) +
-                                 Words("classlabels_strings", {"x", "y", "z"}) +
-                                 Attribute("post_transform", "SOFTMAX"),
-                             2));
+  const auto y = EvaluateAll(Ml("LinearClassifier", 1, {Values({2, 2}, {1, 0, 0, 1})},
+                                Floats("coefficients", {1, 0, 0, 1, 2, 0}) +
+                                    Words("classlabels_strings", {"x", "y", "z"}) +
+                                    Attribute("post_transform", "SOFTMAX"),
+                                2));
   EXPECT_THAT(api::StringsOf(y[0]), ElementsAre("z", "y"));
   const double sum = std::exp(1.0) + 1 + std::exp(2.0);
   const std::vector<double> scores = y[1].tensor().ToDoubles();
@@ -202,10 +198,10 @@ TEST(LinearClassifier, GivesTheLabelOfTheGreatestScore) {
 }
 
 TEST(LinearClassifier, MakesTwoScoresOfOne) {
-  const auto y = Evaluate(Ml("LinearClassifier", 1, {Values({2, 1}, {-2, 3})},
-                             Floats("coefficients", {1}) + Ints("classlabels_ints", {7, 8}) +
-                                 Attribute("post_transform", "LOGISTIC"),
-                             2));
+  const auto y = EvaluateAll(Ml("LinearClassifier", 1, {Values({2, 1}, {-2, 3})},
+                                Floats("coefficients", {1}) + Ints("classlabels_ints", {7, 8}) +
+                                    Attribute("post_transform", "LOGISTIC"),
+                                2));
   EXPECT_THAT(y[0].tensor().ToInts(), ElementsAre(7, 8));
   const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
   EXPECT_THAT(
@@ -289,7 +285,7 @@ TEST(TreeEnsembleRegressor, SendsNaNWhereTheNodeSays) {
 }
 
 TEST(TreeEnsembleClassifier, GivesLabelsAndScores) {
-  const auto y = Evaluate(
+  const auto y = EvaluateAll(
       Ml("TreeEnsembleClassifier", 1, {Values({3, 2}, Rows())},
          Nodes() + Votes("class", {0, 1, 2, 2, 0}) + Words("classlabels_strings", {"a", "b", "c"}),
          2));
@@ -299,7 +295,7 @@ TEST(TreeEnsembleClassifier, GivesLabelsAndScores) {
 
 TEST(TreeEnsembleClassifier, DecidesBetweenTwoClassesByTheScoreOfOne) {
   const auto with = [](const std::vector<double>& weights) {
-    return Evaluate(
+    return EvaluateAll(
         Ml("TreeEnsembleClassifier", 1, {Values({3, 2}, Rows())},
            Nodes() + Votes("class", {1, 1, 1, 1, 1}, weights) + Ints("classlabels_int64s", {-5, 5}),
            2));
@@ -369,4 +365,4 @@ TEST(TreeEnsemble, WalksTreesDeeperThanAProgramHasSteps) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::ml_test

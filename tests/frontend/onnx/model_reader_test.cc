@@ -14,7 +14,7 @@
 #include "proto/onnx.pb.h"
 #include "tests/frontend/onnx/model_text.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::model_reader_test {
 namespace {
 
 using ::testing::AllOf;
@@ -126,4 +126,4 @@ TEST(ModelReader, AnswersRandomDamage) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::model_reader_test

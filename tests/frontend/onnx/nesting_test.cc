@@ -11,7 +11,7 @@
 #include "tests/frontend/onnx/naive_resolver.h"
 #include "tile/base/status_macros.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::nesting_test {
 namespace {
 
 using ::testing::AllOf;
@@ -150,4 +150,4 @@ TEST(Nesting, HandsExceptionsOn) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::nesting_test

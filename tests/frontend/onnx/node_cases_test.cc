@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/node_case.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::node_cases_test {
 namespace {
 
 TEST(NodeCases, ThatPassedBeforeStillPass) {
@@ -25,4 +25,4 @@ TEST(NodeCases, ThatPassedBeforeStillPass) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::node_cases_test

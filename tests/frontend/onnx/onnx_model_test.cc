@@ -9,7 +9,7 @@
 #include "proto/onnx.pb.h"
 #include "tests/frontend/onnx/model_text.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::onnx_model_test {
 namespace {
 
 using ::testing::AllOf;
@@ -344,4 +344,4 @@ TEST(OnnxModel, SurvivesFunctionsThatCallEachOtherVeryDeep) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::onnx_model_test

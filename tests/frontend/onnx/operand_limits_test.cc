@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/run_operator.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::operand_limits_test {
 namespace {
 
 using ::testing::Each;
@@ -185,4 +185,4 @@ TEST(Recurrent, RefusesSizesThatOverflow) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::operand_limits_test

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_notes.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::operator_list_test {
 namespace {
 
 TEST(OperatorList, IsWhatTheTableAndTheCasesSay) {
@@ -29,4 +29,4 @@ TEST(OperatorList, NamesNoOperatorAsMissingThatIsThere) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::operator_list_test

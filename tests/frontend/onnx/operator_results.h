@@ -25,9 +25,12 @@ inline std::vector<double> Evaluate(const OperatorCall& call, size_t i = 0) {
   return EvaluateTensor(call, i).ToDoubles();
 }
 
-// The message of its error; empty where it can be run.
-inline std::string Error(const OperatorCall& call) {
-  return std::string(RunOperator(call).status().message());
+inline void ExpectNear(const HostTensor& actual, const std::vector<double>& expected) {
+  const std::vector<double> values = actual.ToDoubles();
+  ASSERT_EQ(values.size(), expected.size()) << actual.shape();
+  for (size_t i = 0; i < values.size(); ++i) {
+    EXPECT_NEAR(values[i], expected[i], 1e-5) << "element " << i;
+  }
 }
 
 }  // namespace tartan::onnx

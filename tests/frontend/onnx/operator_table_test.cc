@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::operator_table_test {
 namespace {
 
 TEST(OperatorTable, HasEachFormOnce) {
@@ -47,4 +47,4 @@ TEST(OperatorTable, FindsTheNewestFormUpToAnOperatorSet) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::operator_table_test

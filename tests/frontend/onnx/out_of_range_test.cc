@@ -14,7 +14,7 @@
 #include "tests/frontend/onnx/run_operator.h"
 #include "tests/frontend/onnx/run_text_model.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::out_of_range_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -165,7 +165,7 @@ std::vector<Case> Cases() {
 }
 
 // The operator as the node 'n' of a model with an input for each operand.
-std::shared_ptr<const OnnxModel> ModelOf(const OperatorCall& call, Inputs* inputs) {
+std::shared_ptr<const OnnxModel> ModelOf(const OperatorCall& call, InputValues* inputs) {
   std::string node = absl::StrCat("node { name: 'n' op_type: '", call.op, "' domain: '",
                                   call.domain, "' ", call.fields, " output: 'y'");
   std::string graph;
@@ -201,7 +201,7 @@ std::string PlaceOf(const OperatorCall& call) {
 TEST(OutOfRange, IsToldByNodeNumberAndBoundByDefinition) {
   for (const Case& test : Cases()) {
     SCOPED_TRACE(PlaceOf(test.call));
-    Inputs inputs;
+    InputValues inputs;
     const auto model = ModelOf(test.call, &inputs);
     ASSERT_NE(model, nullptr);
     const Results fine = RunByDefinition(*model, inputs);
@@ -219,7 +219,7 @@ TEST(OutOfRange, IsToldByNodeNumberAndBoundOnADevice) {
   if (TestDevice() == nullptr) GTEST_SKIP() << "no OpenCL device";
   for (const Case& test : Cases()) {
     SCOPED_TRACE(PlaceOf(test.call));
-    Inputs inputs;
+    InputValues inputs;
     const auto model = ModelOf(test.call, &inputs);
     ASSERT_NE(model, nullptr);
     const Results fine = RunOnDevice(model, inputs);
@@ -279,7 +279,7 @@ TEST(SizesOutOfRange, OfAResizeAreRefused) {
 
 TEST(UncheckedScatters, WriteNoOtherElement) {
   if (TestDevice() == nullptr) GTEST_SKIP() << "no OpenCL device";
-  Inputs inputs;
+  InputValues inputs;
   const auto elements =
       ModelOf({"ScatterElements",
                18,
@@ -334,7 +334,7 @@ TEST(ProvenIndices, LaunchNoKernelMore) {
     if (name == "moved") made.replace(made.find("input: 'zero'"), 13, "input: 'axes'");
     const auto model = LoadModel("graph { " + fixed + x + made + take + " }", 16);
     ASSERT_NE(model, nullptr);
-    const Inputs inputs = {{"x", Counting({10})}};
+    const InputValues inputs = {{"x", Counting({10})}};
     api::RunStatistics checked;
     api::RunStatistics unchecked;
     ASSERT_TRUE(RunOnDevice(model, inputs, false, &checked).ok());
@@ -365,4 +365,4 @@ TEST(ProvenIndices, AreThoseOfMaximaWithinWhatTheyWereTakenFrom) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::out_of_range_test

@@ -13,7 +13,7 @@
 #include "tests/frontend/onnx/node_case.h"
 #include "tile/base/status_macros.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::random_graphs_test {
 namespace {
 
 constexpr char kPacked[] = "tests/frontend/onnx/random_graphs.bin";
@@ -118,4 +118,4 @@ TEST_F(RandomGraphs, AreRightOnTheDevice) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::random_graphs_test

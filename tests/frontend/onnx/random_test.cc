@@ -11,7 +11,7 @@
 #include "tests/frontend/onnx/node_case.h"
 #include "tests/frontend/onnx/run_operator.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::random_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -239,4 +239,4 @@ TEST(Dropout, KeepsAllOutsideTrainingAndWithRatioZero) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::random_test

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::recurrent_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -30,4 +30,4 @@ TEST(Lstm, MultipliesTheOutputGateWithAllOfAnAffineActivation) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::recurrent_test

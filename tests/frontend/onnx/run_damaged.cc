@@ -16,10 +16,6 @@ namespace {
 constexpr int64_t kMaxInputElements = 1 << 14;
 constexpr NaiveLimits kLimits = {1 << 18, 1 << 22, 100, 50};
 
-absl::Status TooMuch(absl::string_view of) {
-  return absl::ResourceExhaustedError(absl::StrCat("too many ", of, " to try"));
-}
-
 void StoreStrange(DataType type, int64_t i, Dice* dice, uint8_t* bytes) {
   constexpr double kReals[] = {0,
                                -0.0,
@@ -53,7 +49,8 @@ absl::StatusOr<api::HostValue> MakeTensor(const api::TensorSpec& spec, Dice* dic
   }
   TARTAN_RETURN_IF_ERROR(CheckShape(shape));
   const int64_t count = shape.element_count();
-  if (count > kMaxInputElements) return TooMuch("elements of an input");
+  if (count > kMaxInputElements)
+    return absl::ResourceExhaustedError("too many elements of an input to try");
   if (spec.element == api::Element::kString) {
     std::vector<std::string> words(static_cast<size_t>(count));
     for (std::string& word : words) word = dice->Among(kWords);

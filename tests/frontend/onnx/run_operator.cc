@@ -78,6 +78,10 @@ absl::StatusOr<std::vector<HostTensor>> RunOperator(const OperatorCall& call) {
   return tensors;
 }
 
+std::string Error(const OperatorCall& call) {
+  return std::string(RunOperatorValues(call).status().message());
+}
+
 std::string Attribute(const std::string& name, int64_t value) {
   return absl::StrCat("attribute { name: '", name, "' type: INT i: ", value, " } ");
 }

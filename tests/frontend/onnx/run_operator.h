@@ -24,6 +24,8 @@ struct OperatorCall {
 absl::StatusOr<std::vector<api::HostValue>> RunOperatorValues(const OperatorCall& call);
 // The same where all outputs are tensors of numbers.
 absl::StatusOr<std::vector<HostTensor>> RunOperator(const OperatorCall& call);
+// The message of its error; empty where it can be run.
+std::string Error(const OperatorCall& call);
 
 // "attribute { name: 'axis' type: INT i: 1 }" and the like.
 std::string Attribute(const std::string& name, int64_t value);

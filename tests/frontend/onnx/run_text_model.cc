@@ -60,7 +60,7 @@ std::shared_ptr<const OnnxModel> LoadModel(const std::string& text, int opset) {
 }
 
 // As long as there are no kernels, the host computes what is little work.
-static Results RunOnHost(const std::shared_ptr<const OnnxModel>& model, const Inputs& inputs,
+static Results RunOnHost(const std::shared_ptr<const OnnxModel>& model, const InputValues& inputs,
                          bool unchecked) {
   static const auto* const device = [] {
     api::DeviceOptions options;
@@ -92,7 +92,7 @@ static void ExpectSame(const Results& host, const Results& device) {
   }
 }
 
-Results RunOnDevice(const std::shared_ptr<const OnnxModel>& model, const Inputs& inputs,
+Results RunOnDevice(const std::shared_ptr<const OnnxModel>& model, const InputValues& inputs,
                     bool unchecked, api::RunStatistics* statistics) {
   api::SessionOptions options;
   options.unchecked = unchecked;
@@ -108,7 +108,7 @@ Results RunOnDevice(const std::shared_ptr<const OnnxModel>& model, const Inputs&
   return results;
 }
 
-Results RunByDefinition(const OnnxModel& model, const Inputs& inputs) {
+Results RunByDefinition(const OnnxModel& model, const InputValues& inputs) {
   std::vector<api::InputBinding> bindings;
   std::vector<api::HostValue> values;
   values.reserve(model.inputs().size());

@@ -20,7 +20,7 @@ constexpr int kInt8 = 3;
 constexpr int kInt32 = 6;
 constexpr int kInt64 = 7;
 
-using Inputs = std::map<std::string, HostTensor>;
+using InputValues = std::map<std::string, HostTensor>;
 using Results = absl::StatusOr<std::vector<HostTensor>>;
 
 HostTensor Ints(std::vector<int64_t> dims, const std::vector<int64_t>& values);
@@ -45,9 +45,9 @@ std::shared_ptr<const OnnxModel> LoadModel(const std::string& text, int opset);
 
 // Twice, on TestDevice(), with the same status, and once by the host where that is little work,
 // which gives the same. `statistics` are of the first run.
-Results RunOnDevice(const std::shared_ptr<const OnnxModel>& model, const Inputs& inputs,
+Results RunOnDevice(const std::shared_ptr<const OnnxModel>& model, const InputValues& inputs,
                     bool unchecked = false, api::RunStatistics* statistics = nullptr);
 // By the definition of Tile, for models that ask nothing.
-Results RunByDefinition(const OnnxModel& model, const Inputs& inputs);
+Results RunByDefinition(const OnnxModel& model, const InputValues& inputs);
 
 }  // namespace tartan::onnx

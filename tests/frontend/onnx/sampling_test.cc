@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::sampling_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -250,4 +250,4 @@ TEST(MaxRoiPool, RefusesMoreBinsThanFitATable) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::sampling_test

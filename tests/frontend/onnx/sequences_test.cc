@@ -11,7 +11,7 @@
 #include "tests/frontend/onnx/model_text.h"
 #include "tests/frontend/onnx/run_operator.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::sequences_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -88,4 +88,4 @@ TEST(ConcatFromSequence, JoinsAlongANewAxisAndOneOfTheElements) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::sequences_test

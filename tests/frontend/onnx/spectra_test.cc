@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/operator_results.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::spectra_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -158,4 +158,4 @@ TEST(MaxPool, IgnoresCeilModeWhereThePaddingIsNotExplicit) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::spectra_test

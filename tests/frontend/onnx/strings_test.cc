@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/frontend/onnx/run_operator.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::strings_test {
 namespace {
 
 using api::HostStrings;
@@ -13,15 +13,11 @@ using api::HostValue;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<HostValue> Evaluate(const OperatorCall& call) {
+std::vector<HostValue> EvaluateAll(const OperatorCall& call) {
   const auto outputs = RunOperatorValues(call);
   if (outputs.ok()) return *outputs;
   ADD_FAILURE() << outputs.status();
   return std::vector<HostValue>(static_cast<size_t>(call.outputs), HostStrings({0}, {}));
-}
-
-std::string Error(const OperatorCall& call) {
-  return std::string(RunOperatorValues(call).status().message());
 }
 
 std::string Words(const std::string& name, const std::vector<std::string>& words) {
@@ -32,9 +28,10 @@ std::string Words(const std::string& name, const std::vector<std::string>& words
 
 TEST(RegexFullMatch, MatchesWholeStringsAndRefusesBadPatterns) {
   const HostValue words = HostStrings({2, 2}, {"aab", "b", "aabx", ""});
-  EXPECT_THAT(
-      Evaluate({"RegexFullMatch", 20, {words}, Attribute("pattern", "a*b")})[0].tensor().ToInts(),
-      ElementsAre(1, 1, 0, 0));
+  EXPECT_THAT(EvaluateAll({"RegexFullMatch", 20, {words}, Attribute("pattern", "a*b")})[0]
+                  .tensor()
+                  .ToInts(),
+              ElementsAre(1, 1, 0, 0));
   EXPECT_THAT(Error({"RegexFullMatch", 20, {words}, Attribute("pattern", "a(")}),
               HasSubstr("attribute 'pattern': missing )"));
   EXPECT_THAT(Error({"RegexFullMatch", 20, {Values({1}, {1})}, Attribute("pattern", "a")}),
@@ -43,14 +40,14 @@ TEST(RegexFullMatch, MatchesWholeStringsAndRefusesBadPatterns) {
 
 TEST(RegexFullMatch, TakesNoTimeOverNestedRepetitions) {
   const HostValue words = HostStrings({1}, {absl::StrCat(std::string(5000, 'a'), "!")});
-  EXPECT_THAT(Evaluate({"RegexFullMatch", 20, {words}, Attribute("pattern", "(a*)*(a*)*b")})[0]
+  EXPECT_THAT(EvaluateAll({"RegexFullMatch", 20, {words}, Attribute("pattern", "(a*)*(a*)*b")})[0]
                   .tensor()
                   .ToInts(),
               ElementsAre(0));
 }
 
 TEST(StringConcat, BroadcastsBothOperands) {
-  const HostValue y = Evaluate(
+  const HostValue y = EvaluateAll(
       {"StringConcat", 20, {HostStrings({2, 1}, {"a", "b"}), HostStrings({3}, {"x", "", "z"})}})[0];
   EXPECT_THAT(y.tensor().shape().dims, ElementsAre(2, 3));
   EXPECT_THAT(api::StringsOf(y), ElementsAre("ax", "a", "az", "bx", "b", "bz"));
@@ -60,18 +57,18 @@ TEST(StringConcat, BroadcastsBothOperands) {
 }
 
 TEST(StringSplit, FillsUpRowsAndCountsParts) {
-  const auto outputs = Evaluate(
+  const auto outputs = EvaluateAll(
       {"StringSplit", 20, {HostStrings({2}, {"a,b,,c", ""})}, Attribute("delimiter", ","), 2});
   EXPECT_THAT(api::StringsOf(outputs[0]), ElementsAre("a", "b", "", "c", "", "", "", ""));
   EXPECT_THAT(outputs[1].tensor().ToInts(), ElementsAre(4, 1));
 }
 
 TEST(StringSplit, TakesWhiteSpaceTogetherAndKeepsTheRest) {
-  const auto outputs = Evaluate({"StringSplit",
-                                 20,
-                                 {HostStrings({2}, {"  one two\t three", " "})},
-                                 Attribute("maxsplit", int64_t{1}),
-                                 2});
+  const auto outputs = EvaluateAll({"StringSplit",
+                                    20,
+                                    {HostStrings({2}, {"  one two\t three", " "})},
+                                    Attribute("maxsplit", int64_t{1}),
+                                    2});
   EXPECT_THAT(api::StringsOf(outputs[0]), ElementsAre("one", "two\t three", "", ""));
   EXPECT_THAT(outputs[1].tensor().ToInts(), ElementsAre(2, 0));
 }
@@ -80,11 +77,11 @@ TEST(StringNormalizer, DropsStopWordsAndChangesCase) {
   const HostValue x = HostStrings({3}, {"Monday", "tuesday", "STRASSE"});
   const std::string stop = Words("stopwords", {"MONDAY"});
   EXPECT_THAT(
-      api::StringsOf(Evaluate(
+      api::StringsOf(EvaluateAll(
           {"StringNormalizer", 10, {x}, stop + Attribute("case_change_action", "LOWER")})[0]),
       ElementsAre("tuesday", "strasse"));
   EXPECT_THAT(
-      api::StringsOf(Evaluate(
+      api::StringsOf(EvaluateAll(
           {"StringNormalizer", 10, {x}, stop + Attribute("is_case_sensitive", int64_t{1})})[0]),
       ElementsAre("Monday", "tuesday", "STRASSE"));
   EXPECT_THAT(Error({"StringNormalizer", 10, {HostStrings({2, 1}, {"a", "b"})}}),
@@ -93,7 +90,7 @@ TEST(StringNormalizer, DropsStopWordsAndChangesCase) {
 
 TEST(StringNormalizer, KnowsTheCaseOfLettersBeyondAscii) {
   const HostValue x = HostStrings({2}, {"\xC3\xA9t\xC3\xA9", "\xFF"});  // été, and no UTF-8
-  EXPECT_THAT(api::StringsOf(Evaluate(
+  EXPECT_THAT(api::StringsOf(EvaluateAll(
                   {"StringNormalizer", 10, {x}, Attribute("case_change_action", "UPPER")})[0]),
               ElementsAre("\xC3\x89T\xC3\x89", "\xFF"));
 }
@@ -104,7 +101,7 @@ TEST(StringNormalizer, RefusesNumbers) {
 }
 
 TEST(Equal, ComparesStringsOfDifferentLists) {
-  EXPECT_THAT(Evaluate({"Equal", 19, {HostStrings({2}, {"b", "a"}), HostStrings({1}, {"a"})}})[0]
+  EXPECT_THAT(EvaluateAll({"Equal", 19, {HostStrings({2}, {"b", "a"}), HostStrings({1}, {"a"})}})[0]
                   .tensor()
                   .ToInts(),
               ElementsAre(0, 1));
@@ -122,11 +119,11 @@ std::string Grams(const std::string& mode) {
 TEST(TfIdfVectorizer, CountsGramsOfStringsWithSkips) {
   // a b at a distance of one and of two; "c" is not in the pool.
   const HostValue x = HostStrings({1, 5}, {"a", "b", "a", "c", "b"});
-  EXPECT_THAT(Evaluate({"TfIdfVectorizer", 9, {x}, Grams("TF")})[0].tensor().ToDoubles(),
+  EXPECT_THAT(EvaluateAll({"TfIdfVectorizer", 9, {x}, Grams("TF")})[0].tensor().ToDoubles(),
               ElementsAre(2, 2, 2));
-  EXPECT_THAT(Evaluate({"TfIdfVectorizer", 9, {x}, Grams("IDF")})[0].tensor().ToDoubles(),
+  EXPECT_THAT(EvaluateAll({"TfIdfVectorizer", 9, {x}, Grams("IDF")})[0].tensor().ToDoubles(),
               ElementsAre(1, 10, 100));
-  EXPECT_THAT(Evaluate({"TfIdfVectorizer", 9, {x}, Grams("TFIDF")})[0].tensor().ToDoubles(),
+  EXPECT_THAT(EvaluateAll({"TfIdfVectorizer", 9, {x}, Grams("TFIDF")})[0].tensor().ToDoubles(),
               ElementsAre(2, 20, 200));
   EXPECT_THAT(Error({"TfIdfVectorizer", 9, {x}, Grams("DF")}), HasSubstr("expected TF, IDF"));
   EXPECT_THAT(Error({"TfIdfVectorizer", 9, {Values({1}, {1})}, Grams("TF")}),
@@ -134,4 +131,4 @@ TEST(TfIdfVectorizer, CountsGramsOfStringsWithSkips) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::strings_test

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "proto/onnx.pb.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::tensor_proto_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -120,4 +120,4 @@ TEST(TensorFile, IsNoSequence) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::tensor_proto_test

@@ -10,7 +10,7 @@
 #include "tests/frontend/onnx/node_case.h"
 #include "tests/frontend/onnx/run_operator.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::training_test {
 namespace {
 
 using ::testing::DoubleEq;
@@ -207,4 +207,4 @@ TEST(Gradient, SaysWhatItDoesNotFind) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::training_test

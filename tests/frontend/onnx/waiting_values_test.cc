@@ -9,7 +9,7 @@
 #include "tests/frontend/onnx/naive_resolver.h"
 #include "tile/base/status_macros.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::waiting_values_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -258,4 +258,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::waiting_values_test

@@ -2,10 +2,10 @@
 // Convolutions, pools and resizing where the official cases say nothing: forms, types and errors.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/frontend/onnx/expect_operator.h"
+#include "tests/frontend/onnx/operator_results.h"
 #include "tests/frontend/onnx/run_operator.h"
 
-namespace tartan::onnx {
+namespace tartan::onnx::window_operators_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -13,29 +13,30 @@ using ::testing::HasSubstr;
 
 TEST(Conv, SumsTheChannelsOfItsGroupOnly) {
   // Two groups of two inputs and two outputs, kernel of one.
-  const HostTensor y =
-      Evaluate({"Conv",
-                13,
-                {Values({1, 4, 1}, {1, 2, 3, 4}), Values({4, 2, 1}, {1, 0, 1, 1, 1, 0, 0, 10})},
-                Attribute("group", int64_t{2})});
+  const HostTensor y = EvaluateTensor(
+      {"Conv",
+       13,
+       {Values({1, 4, 1}, {1, 2, 3, 4}), Values({4, 2, 1}, {1, 0, 1, 1, 1, 0, 0, 10})},
+       Attribute("group", int64_t{2})});
   EXPECT_THAT(y.ToDoubles(), ElementsAre(1, 3, 3, 40));
 }
 
 TEST(Conv, GivesEachInputOfADepthwiseFormSeveralOutputs) {
-  const HostTensor y = Evaluate({"Conv",
-                                 13,
-                                 {Values({1, 2, 2}, {1, 2, 3, 4}), Values({4, 1, 1}, {1, 2, 3, 4}),
-                                  Values({4}, {0, 0, 0, 100})},
-                                 Attribute("group", int64_t{2})});
+  const HostTensor y =
+      EvaluateTensor({"Conv",
+                      13,
+                      {Values({1, 2, 2}, {1, 2, 3, 4}), Values({4, 1, 1}, {1, 2, 3, 4}),
+                       Values({4}, {0, 0, 0, 100})},
+                      Attribute("group", int64_t{2})});
   EXPECT_THAT(y.ToDoubles(), ElementsAre(1, 2, 2, 4, 9, 12, 112, 116));
 }
 
 TEST(Conv, ReadsNothingFromItsPadding) {
-  const HostTensor y = Evaluate({"Conv",
-                                 13,
-                                 {Values({1, 1, 3}, {1, 2, 3}), Values({1, 1, 2}, {1, 10})},
-                                 Attribute("dilations", std::vector<int64_t>{2}) +
-                                     Attribute("pads", std::vector<int64_t>{2, 1})});
+  const HostTensor y = EvaluateTensor({"Conv",
+                                       13,
+                                       {Values({1, 1, 3}, {1, 2, 3}), Values({1, 1, 2}, {1, 10})},
+                                       Attribute("dilations", std::vector<int64_t>{2}) +
+                                           Attribute("pads", std::vector<int64_t>{2, 1})});
   EXPECT_THAT(y.ToDoubles(), ElementsAre(10, 20, 31, 2));
 }
 
@@ -53,11 +54,11 @@ TEST(Conv, RefusesAWindowThatDoesNotFit) {
 }
 
 TEST(ConvTranspose, KeepsGroupsApart) {
-  const HostTensor y =
-      Evaluate({"ConvTranspose",
-                13,
-                {Values({1, 2, 2}, {1, 2, 3, 4}), Values({2, 1, 2}, {1, 10, 100, 1000})},
-                Attribute("group", int64_t{2}) + Attribute("strides", std::vector<int64_t>{2})});
+  const HostTensor y = EvaluateTensor(
+      {"ConvTranspose",
+       13,
+       {Values({1, 2, 2}, {1, 2, 3, 4}), Values({2, 1, 2}, {1, 10, 100, 1000})},
+       Attribute("group", int64_t{2}) + Attribute("strides", std::vector<int64_t>{2})});
   EXPECT_THAT(y.ToDoubles(), ElementsAre(1, 10, 2, 20, 300, 3000, 400, 4000));
 }
 
@@ -68,8 +69,8 @@ TEST(MaxPool, CountsPositionsColumnByColumnOnRequest) {
                              Attribute("kernel_shape", std::vector<int64_t>{2, 2}) +
                                  Attribute("storage_order", int64_t{1}),
                              2};
-  EXPECT_THAT(Evaluate(call).ToDoubles(), ElementsAre(6, 5));
-  EXPECT_THAT(Evaluate(call, 1).ToInts(), ElementsAre(1, 3));
+  EXPECT_THAT(EvaluateTensor(call).ToDoubles(), ElementsAre(6, 5));
+  EXPECT_THAT(EvaluateTensor(call, 1).ToInts(), ElementsAre(1, 3));
 }
 
 TEST(MaxPool, TakesTheFirstOfEqualElements) {
@@ -78,32 +79,32 @@ TEST(MaxPool, TakesTheFirstOfEqualElements) {
                              {Values({1, 2, 3}, {7, 7, 7, -1, -1, -2})},
                              Attribute("kernel_shape", std::vector<int64_t>{2}),
                              2};
-  EXPECT_THAT(Evaluate(call, 1).ToInts(), ElementsAre(0, 1, 3, 4));
+  EXPECT_THAT(EvaluateTensor(call, 1).ToInts(), ElementsAre(0, 1, 3, 4));
 }
 
 TEST(AveragePool, DividesByTheElementsThatAreThere) {
-  const HostTensor y = Evaluate({"AveragePool",
-                                 13,
-                                 {Values({1, 1, 4}, {2, 4, 6, 8})},
-                                 Attribute("kernel_shape", std::vector<int64_t>{3}) +
-                                     Attribute("strides", std::vector<int64_t>{2}) +
-                                     Attribute("ceil_mode", int64_t{1})});
+  const HostTensor y = EvaluateTensor({"AveragePool",
+                                       13,
+                                       {Values({1, 1, 4}, {2, 4, 6, 8})},
+                                       Attribute("kernel_shape", std::vector<int64_t>{3}) +
+                                           Attribute("strides", std::vector<int64_t>{2}) +
+                                           Attribute("ceil_mode", int64_t{1})});
   EXPECT_THAT(y.ToDoubles(), ElementsAre(4, 7));
 }
 
 TEST(AveragePool, OfHalfsDoesNotOverflow) {
-  const HostTensor y = Evaluate(
+  const HostTensor y = EvaluateTensor(
       {"GlobalAveragePool", 13, {Values({1, 1, 3}, {60000, 60000, 60000}, DataType::kFloat16)}});
   EXPECT_EQ(y.type(), DataType::kFloat16);
   EXPECT_NEAR(y.GetDouble(0), 60000, 32);
 }
 
 TEST(AveragePool, OfHalfsIsOfHalfsWhereCountsDiffer) {
-  const HostTensor y = Evaluate({"AveragePool",
-                                 13,
-                                 {Values({1, 1, 3}, {1, 2, 4}, DataType::kFloat16)},
-                                 Attribute("kernel_shape", std::vector<int64_t>{2}) +
-                                     Attribute("pads", std::vector<int64_t>{1, 1})});
+  const HostTensor y = EvaluateTensor({"AveragePool",
+                                       13,
+                                       {Values({1, 1, 3}, {1, 2, 4}, DataType::kFloat16)},
+                                       Attribute("kernel_shape", std::vector<int64_t>{2}) +
+                                           Attribute("pads", std::vector<int64_t>{1, 1})});
   EXPECT_EQ(y.type(), DataType::kFloat16);
   EXPECT_THAT(y.ToDoubles(), ElementsAre(1, 1.5, 3, 4));
 }
@@ -111,18 +112,19 @@ TEST(AveragePool, OfHalfsIsOfHalfsWhereCountsDiffer) {
 TEST(LpPool, TakesTheRootOfTheSumOfPowers) {
   const HostTensor x = Values({1, 1, 3}, {3, -4, 0});
   const std::string kernel = Attribute("kernel_shape", std::vector<int64_t>{2});
-  ExpectNear(Evaluate({"LpPool", 13, {x}, kernel}), {5, 4});
-  ExpectNear(Evaluate({"LpPool", 13, {x}, kernel + Attribute("p", int64_t{1})}), {7, 4});
-  ExpectNear(Evaluate({"GlobalLpPool", 13, {x}, Attribute("p", int64_t{3})}), {std::cbrt(91.0)});
+  ExpectNear(EvaluateTensor({"LpPool", 13, {x}, kernel}), {5, 4});
+  ExpectNear(EvaluateTensor({"LpPool", 13, {x}, kernel + Attribute("p", int64_t{1})}), {7, 4});
+  ExpectNear(EvaluateTensor({"GlobalLpPool", 13, {x}, Attribute("p", int64_t{3})}),
+             {std::cbrt(91.0)});
 }
 
 TEST(MaxPool, PointsAtANanAsAtAnyMaximum) {
   const double nan = std::nan("");
   const HostTensor x = Values({1, 1, 2, 3}, {1, 7, 2, 7, nan, nan});
   const std::string windows = Attribute("kernel_shape", std::vector<int64_t>{2, 2});
-  EXPECT_THAT(Evaluate({"MaxPool", 12, {x}, windows, 2}, 1).ToInts(), ElementsAre(4, 4));
+  EXPECT_THAT(EvaluateTensor({"MaxPool", 12, {x}, windows, 2}, 1).ToInts(), ElementsAre(4, 4));
   const std::string rows = Attribute("kernel_shape", std::vector<int64_t>{1, 3});
-  EXPECT_THAT(Evaluate({"MaxPool", 12, {x}, rows, 2}, 1).ToInts(), ElementsAre(1, 4));
+  EXPECT_THAT(EvaluateTensor({"MaxPool", 12, {x}, rows, 2}, 1).ToInts(), ElementsAre(1, 4));
 }
 
 // The first in row-major order, however positions are counted.
@@ -130,7 +132,7 @@ TEST(MaxPool, TakesTheFirstOfEqualOnesInColumnMajorPositionsToo) {
   const HostTensor x = Values({1, 2, 2, 3}, {0, 7, 0, 7, 0, 0, 0, 0, 5, 0, 5, 5});
   const std::string fields = Attribute("kernel_shape", std::vector<int64_t>{2, 3}) +
                              Attribute("storage_order", int64_t{1});
-  EXPECT_THAT(Evaluate({"MaxPool", 12, {x}, fields, 2}, 1).ToInts(), ElementsAre(2, 10));
+  EXPECT_THAT(EvaluateTensor({"MaxPool", 12, {x}, fields, 2}, 1).ToInts(), ElementsAre(2, 10));
 }
 
 TEST(MaxPool, RoundsUpToPartOfAWindow) {
@@ -138,7 +140,7 @@ TEST(MaxPool, RoundsUpToPartOfAWindow) {
   const std::string fields = Attribute("kernel_shape", std::vector<int64_t>{4}) +
                              Attribute("strides", std::vector<int64_t>{2});
   EXPECT_THAT(
-      Evaluate({"MaxPool", 12, {x}, fields + Attribute("ceil_mode", int64_t{1})}).ToDoubles(),
+      EvaluateTensor({"MaxPool", 12, {x}, fields + Attribute("ceil_mode", int64_t{1})}).ToDoubles(),
       ElementsAre(3));
   EXPECT_FALSE(RunOperator({"MaxPool", 12, {x}, fields}).ok());
 }
@@ -149,18 +151,18 @@ TEST(MaxPool, CropsForSameWhereStridesAreWiderThanWindows) {
   const std::string fields = Attribute("kernel_shape", std::vector<int64_t>{1}) +
                              Attribute("strides", std::vector<int64_t>{3}) +
                              Attribute("auto_pad", std::string("SAME_UPPER"));
-  EXPECT_THAT(Evaluate({"MaxPool", 12, {x}, fields}).ToDoubles(), ElementsAre(2, 5));
+  EXPECT_THAT(EvaluateTensor({"MaxPool", 12, {x}, fields}).ToDoubles(), ElementsAre(2, 5));
 }
 
 // "test_resize_downsample_nearest" of ONNX 1.5.
 TEST(Resize, TakesTheNextElementWhereAnAxisShrinksInOpset10) {
   const HostTensor x = Values({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   const HostTensor scales = Values({4}, {1, 1, 0.6, 0.6});
-  const HostTensor y = Evaluate({"Resize", 10, {x, scales}});
+  const HostTensor y = EvaluateTensor({"Resize", 10, {x, scales}});
   EXPECT_THAT(y.shape().dims, ElementsAre(1, 1, 1, 2));
   EXPECT_THAT(y.ToDoubles(), ElementsAre(1, 3));
   const HostTensor row = Values({4}, {1, 2, 3, 4});
-  EXPECT_THAT(Evaluate({"Resize", 10, {row, Values({1}, {1.5})}}).ToDoubles(),
+  EXPECT_THAT(EvaluateTensor({"Resize", 10, {row, Values({1}, {1.5})}}).ToDoubles(),
               ElementsAre(1, 1, 2, 3, 3, 4));
 }
 
@@ -168,21 +170,22 @@ TEST(Resize, TakesTheNextElementWhereAnAxisShrinksInOpset10) {
 TEST(Resize, CountsAndRoundsInFloat32AsScalesAreGiven) {
   const HostTensor x = Values({10}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
   const HostTensor y =
-      Evaluate({"Resize",
-                13,
-                {x, {}, Values({1}, {0.7})},
-                Attribute("coordinate_transformation_mode", std::string("asymmetric")) +
-                    Attribute("nearest_mode", std::string("ceil"))});
+      EvaluateTensor({"Resize",
+                      13,
+                      {x, {}, Values({1}, {0.7})},
+                      Attribute("coordinate_transformation_mode", std::string("asymmetric")) +
+                          Attribute("nearest_mode", std::string("ceil"))});
   EXPECT_THAT(y.ToDoubles(), ElementsAre(0, 2, 3, 5, 6, 8, 9));
 }
 
 TEST(SpaceToDepth, KeepsTheBlocksOfAChannelTogetherInTheOtherMode) {
   const HostTensor x = Values({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   const std::string size = Attribute("blocksize", int64_t{2});
-  EXPECT_THAT(Evaluate({"SpaceToDepth", 28, {x}, size}).ToDoubles(),
+  EXPECT_THAT(EvaluateTensor({"SpaceToDepth", 28, {x}, size}).ToDoubles(),
               ElementsAre(1, 5, 2, 6, 3, 7, 4, 8));
   EXPECT_THAT(
-      Evaluate({"SpaceToDepth", 28, {x}, size + Attribute("mode", std::string("CRD"))}).ToDoubles(),
+      EvaluateTensor({"SpaceToDepth", 28, {x}, size + Attribute("mode", std::string("CRD"))})
+          .ToDoubles(),
       ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
   EXPECT_THAT(Error({"SpaceToDepth", 28, {x}, size + Attribute("mode", std::string("DRC"))}),
               HasSubstr("expected DCR or CRD, got DRC"));
@@ -196,4 +199,4 @@ TEST(DepthToSpace, TakesNoChannels) {
 }
 
 }  // namespace
-}  // namespace tartan::onnx
+}  // namespace tartan::onnx::window_operators_test

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/tile/autodiff/check_gradient.h"
 
-namespace tartan::autodiff {
+namespace tartan::autodiff::elementwise_gradient_test {
 namespace {
 
 class ElementwiseGradient : public testing::TestWithParam<GradientCase> {};
@@ -117,4 +117,4 @@ TEST(PowerGradient, IsFiniteAtTheOrigin) {
 }
 
 }  // namespace
-}  // namespace tartan::autodiff
+}  // namespace tartan::autodiff::elementwise_gradient_test

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/tile/autodiff/check_gradient.h"
 
-namespace tartan::autodiff {
+namespace tartan::autodiff::special_gradient_test {
 namespace {
 
 class SpecialGradient : public testing::TestWithParam<GradientCase> {};
@@ -122,4 +122,4 @@ TEST(ScatterGradient, GoesToTheLastAssignment) {
 }
 
 }  // namespace
-}  // namespace tartan::autodiff
+}  // namespace tartan::autodiff::special_gradient_test

@@ -10,7 +10,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 
-namespace tartan::compiler {
+namespace tartan::compiler::halves_test {
 namespace {
 
 int64_t FromEnvironment(const char* name, int64_t otherwise) {
@@ -90,4 +90,4 @@ TEST(RandomHalves, EqualTheNaiveEvaluatorToTheLastBit) {
 }
 
 }  // namespace
-}  // namespace tartan::compiler
+}  // namespace tartan::compiler::halves_test

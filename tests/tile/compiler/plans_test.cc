@@ -18,7 +18,7 @@
 #include "tile/poly/rewrite_kernel.h"
 #include "tile/poly/unroll.h"
 
-namespace tartan::compiler {
+namespace tartan::compiler::plans_test {
 namespace {
 
 using plan::CpuPlan;
@@ -197,4 +197,4 @@ INSTANTIATE_TEST_SUITE_P(All, PlanTest, testing::ValuesIn(TestPrograms()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace tartan::compiler
+}  // namespace tartan::compiler::plans_test

@@ -13,7 +13,7 @@
 #include "tile/ir/naive_evaluator.h"
 #include "tile/loop/rename.h"
 
-namespace tartan::compiler {
+namespace tartan::compiler::ready_kernels_test {
 namespace {
 
 CompileOptions Ready(int64_t vector_width = 8) {
@@ -193,4 +193,4 @@ TEST(ReadyKernels, ComputePositionsIn64BitsOnCpus) {
 }
 
 }  // namespace
-}  // namespace tartan::compiler
+}  // namespace tartan::compiler::ready_kernels_test

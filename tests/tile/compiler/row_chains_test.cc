@@ -11,7 +11,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 
-namespace tartan::compiler {
+namespace tartan::compiler::row_chains_test {
 namespace {
 
 CompileOptions ForCpu() {
@@ -182,4 +182,4 @@ TEST(RowChains, HoldRowsOfTheirOwnInNoBuffer) {
 }
 
 }  // namespace
-}  // namespace tartan::compiler
+}  // namespace tartan::compiler::row_chains_test

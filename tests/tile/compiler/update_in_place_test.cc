@@ -13,7 +13,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 
-namespace tartan::compiler {
+namespace tartan::compiler::update_in_place_test {
 namespace {
 
 constexpr DataType kFloat = DataType::kFloat32;
@@ -175,4 +175,4 @@ TEST(UpdateInPlace, ThirtyTwoKernelsOfOneFormStayOne) {
 }
 
 }  // namespace
-}  // namespace tartan::compiler
+}  // namespace tartan::compiler::update_in_place_test

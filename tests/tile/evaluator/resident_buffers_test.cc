@@ -8,7 +8,7 @@
 #include "tile/evaluator/loaded_program.h"
 #include "tile/evaluator/program_cache.h"
 
-namespace tartan::evaluator {
+namespace tartan::evaluator::resident_buffers_test {
 namespace {
 
 constexpr int64_t kRows = 64;
@@ -115,4 +115,4 @@ TEST(ResidentBuffers, HoldWhatIsComputedFromAConstantAndNotTheConstant) {
 }
 
 }  // namespace
-}  // namespace tartan::evaluator
+}  // namespace tartan::evaluator::resident_buffers_test

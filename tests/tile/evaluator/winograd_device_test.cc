@@ -13,7 +13,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/evaluator/loaded_program.h"
 
-namespace tartan::evaluator {
+namespace tartan::evaluator::winograd_device_test {
 namespace {
 
 struct Case {
@@ -176,4 +176,4 @@ INSTANTIATE_TEST_SUITE_P(OddSizes, WinogradDeviceTest,
                                          Case{1, 24, 12, 12, 16, 1, 1, 1, 1, false}));
 
 }  // namespace
-}  // namespace tartan::evaluator
+}  // namespace tartan::evaluator::winograd_device_test

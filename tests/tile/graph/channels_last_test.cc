@@ -8,7 +8,7 @@
 #include "tests/tile/compiler/programs.h"
 #include "tile/ir/naive_evaluator.h"
 
-namespace tartan::graph {
+namespace tartan::graph::channels_last_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -163,4 +163,4 @@ TEST(ChannelsLast, IgnoresEmptyImages) {
 }
 
 }  // namespace
-}  // namespace tartan::graph
+}  // namespace tartan::graph::channels_last_test

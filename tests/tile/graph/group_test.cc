@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "tests/tile/compiler/programs.h"
 
-namespace tartan::graph {
+namespace tartan::graph::group_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -183,4 +183,4 @@ TEST(Group, KeepsReductionsOfConstantsApartFromWhatEachRunComputes) {
 }
 
 }  // namespace
-}  // namespace tartan::graph
+}  // namespace tartan::graph::group_test

@@ -8,7 +8,7 @@
 #include "tests/tile/compiler/programs.h"
 #include "tile/ir/naive_evaluator.h"
 
-namespace tartan::graph {
+namespace tartan::graph::pad_inputs_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -93,4 +93,4 @@ TEST(PadInputs, LeavesInputsAloneThatWouldGrowToMoreThanTwice) {
 }
 
 }  // namespace
-}  // namespace tartan::graph
+}  // namespace tartan::graph::pad_inputs_test

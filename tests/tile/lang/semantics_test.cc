@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/tile/lang/evaluate.h"
 
-namespace tartan::lang {
+namespace tartan::lang::semantics_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -171,4 +171,4 @@ TEST(Semantics, FunctionsWithoutInputsAreConstants) {
 }
 
 }  // namespace
-}  // namespace tartan::lang
+}  // namespace tartan::lang::semantics_test

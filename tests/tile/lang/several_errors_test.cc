@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/tile/lang/tile_text.h"
 
-namespace tartan::lang {
+namespace tartan::lang::several_errors_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST(SeveralErrors, StopAfterTen) {
 }
 
 }  // namespace
-}  // namespace tartan::lang
+}  // namespace tartan::lang::several_errors_test

@@ -5,7 +5,7 @@
 
 #include "tile/loop/build.h"
 
-namespace tartan::loop {
+namespace tartan::loop::forward_stores_test {
 namespace {
 
 constexpr DataType kF32 = DataType::kFloat32;
@@ -69,4 +69,4 @@ TEST(ForwardStores, DoesNotUseWhatMemoryRounds) {
 }
 
 }  // namespace
-}  // namespace tartan::loop
+}  // namespace tartan::loop::forward_stores_test

@@ -8,7 +8,7 @@
 
 #include "tile/loop/build.h"
 
-namespace tartan::loop {
+namespace tartan::loop::interpret_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -140,4 +140,4 @@ TEST(Interpret, ChecksTheNumberOfBuffers) {
 }
 
 }  // namespace
-}  // namespace tartan::loop
+}  // namespace tartan::loop::interpret_test

@@ -5,7 +5,7 @@
 
 #include "tile/loop/build.h"
 
-namespace tartan::loop {
+namespace tartan::loop::simplify_test {
 namespace {
 
 constexpr DataType kF32 = DataType::kFloat32;
@@ -143,4 +143,4 @@ TEST(Simplify, IsLinearInSharedExpressions) {
 }
 
 }  // namespace
-}  // namespace tartan::loop
+}  // namespace tartan::loop::simplify_test

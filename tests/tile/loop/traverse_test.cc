@@ -8,7 +8,7 @@
 #include "tile/loop/build.h"
 #include "tile/loop/rename.h"
 
-namespace tartan::loop {
+namespace tartan::loop::traverse_test {
 namespace {
 
 using testing::ElementsAre;
@@ -130,4 +130,4 @@ TEST(DeclaredNames, AreThoseOfInnerScopesToo) {
 }
 
 }  // namespace
-}  // namespace tartan::loop
+}  // namespace tartan::loop::traverse_test

@@ -6,7 +6,7 @@
 
 #include "tile/loop/build.h"
 
-namespace tartan::loop {
+namespace tartan::loop::verify_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST(Verify, RefusesUnevenWorkGroups) {
 }
 
 }  // namespace
-}  // namespace tartan::loop
+}  // namespace tartan::loop::verify_test

@@ -9,7 +9,7 @@
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 
-namespace tartan::lower {
+namespace tartan::lower::special_kernels_test {
 namespace {
 
 TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
@@ -111,4 +111,4 @@ TEST(SpecialKernels, SortMoreLinesThanThereAreWorkItems) {
 }
 
 }  // namespace
-}  // namespace tartan::lower
+}  // namespace tartan::lower::special_kernels_test

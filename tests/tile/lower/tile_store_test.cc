@@ -6,7 +6,7 @@
 
 #include "tile/plan/cpu/streamed_stores.h"
 
-namespace tartan::lower {
+namespace tartan::lower::tile_store_test {
 namespace {
 
 using loop::StmtPtr;
@@ -152,4 +152,4 @@ TEST(TileStore, NamesValuesThatSeveralStoresNeed) {
 }
 
 }  // namespace
-}  // namespace tartan::lower
+}  // namespace tartan::lower::tile_store_test

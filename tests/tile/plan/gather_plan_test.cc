@@ -10,7 +10,7 @@
 #include "tile/plan/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
-namespace tartan::plan {
+namespace tartan::plan::gather_plan_test {
 namespace {
 
 TestProgram Gather(int64_t rows, int64_t columns, int64_t axis) {
@@ -60,4 +60,4 @@ TEST(GatherPlan, ReadsWhatTheNaiveEvaluatorDoes) {
 }
 
 }  // namespace
-}  // namespace tartan::plan
+}  // namespace tartan::plan::gather_plan_test

@@ -11,7 +11,7 @@
 #include "tile/poly/rewrite_kernel.h"
 #include "tile/poly/unroll.h"
 
-namespace tartan::plan {
+namespace tartan::plan::window_plan_test {
 namespace {
 
 // The only kernel of a test program, as the planner is given it.
@@ -79,4 +79,4 @@ TEST(WindowPlan, LeavesRowsTooShortForVectors) {
 }
 
 }  // namespace
-}  // namespace tartan::plan
+}  // namespace tartan::plan::window_plan_test

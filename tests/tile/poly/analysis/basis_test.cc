@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace tartan::poly {
+namespace tartan::poly::basis_test {
 namespace {
 
 using math::Affine;
@@ -118,4 +118,4 @@ TEST(Basis, SaysWhenNumbersOverflow) {
 }
 
 }  // namespace
-}  // namespace tartan::poly
+}  // namespace tartan::poly::basis_test
