@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -15,11 +16,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Samples are short, so that on a busy machine some of them are not interrupted; each measurement
-// ends by then.
+// Samples are short, so that on a busy machine some of them are not interrupted. A measurement ends
+// when none was the best by more than a hundredth for a while, and by kMostSeconds in any case.
 constexpr double kMostSeconds = 0.1;
+constexpr double kSteadySeconds = 0.02;
+constexpr int kSteady = 5;
 constexpr double kSampleMs = 2;
-constexpr int kSamples = 50;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
@@ -100,15 +102,35 @@ absl::StatusOr<double> ReplayMs(Probe& probe, const hal::RecordingPtr& recording
          static_cast<double>(count);
 }
 
-absl::StatusOr<double> BestMs(Probe& probe, const hal::RecordingPtr& recording) {
-  const auto end = Clock::now() + std::chrono::duration<double>(kMostSeconds);
-  TARTAN_RETURN_IF_ERROR(ReplayMs(probe, recording, 1).status());  // drivers finish compiling
-  TARTAN_ASSIGN_OR_RETURN(double best, ReplayMs(probe, recording, 1));
-  for (int sample = 0; sample < kSamples && Clock::now() < end; ++sample) {
-    const auto count = static_cast<int64_t>(std::clamp(kSampleMs / best, 1.0, 10'000.0));
-    TARTAN_ASSIGN_OR_RETURN(const double ms, ReplayMs(probe, recording, count));
+// The least of `best` and of samples, as many as a measurement has.
+absl::StatusOr<double> BestSample(double best,
+                                  const std::function<absl::StatusOr<double>(double best)>& take) {
+  const auto since = [](Clock::time_point time) {
+    return std::chrono::duration<double>(Clock::now() - time).count();
+  };
+  const auto begin = Clock::now();
+  auto improved = begin;
+  int steady = 0;  // samples since
+  while (since(begin) < kMostSeconds && (steady < kSteady || since(improved) < kSteadySeconds)) {
+    TARTAN_ASSIGN_OR_RETURN(const double ms, take(best));
+    ++steady;
+    if (ms < 0.99 * best) {
+      improved = Clock::now();
+      steady = 0;
+    }
     best = std::min(best, ms);
   }
+  return best;
+}
+
+absl::StatusOr<double> BestMs(Probe& probe, const hal::RecordingPtr& recording) {
+  TARTAN_RETURN_IF_ERROR(ReplayMs(probe, recording, 1).status());  // drivers finish compiling
+  TARTAN_ASSIGN_OR_RETURN(const double first, ReplayMs(probe, recording, 1));
+  const auto sample = [&](double ms) {
+    const double count = std::clamp(kSampleMs / ms, 1.0, 10'000.0);
+    return ReplayMs(probe, recording, static_cast<int64_t>(count));
+  };
+  TARTAN_ASSIGN_OR_RETURN(const double best, BestSample(first, sample));
   return std::max(best, 1e-6);
 }
 
@@ -177,13 +199,13 @@ absl::StatusOr<Bandwidth> MeasureMemory(Probe& probe) {
     best = ms;
     result.threads = threads;
   }
-  const auto end = Clock::now() + std::chrono::duration<double>(kMostSeconds);
-  for (int sample = 0; sample < kSamples && Clock::now() < end; ++sample) {
+  const auto copy = [&](double) -> absl::StatusOr<double> {
     const auto start = Clock::now();
     TARTAN_RETURN_IF_ERROR(probe.queue->Copy(from, 0, to, 0, bytes));
     TARTAN_RETURN_IF_ERROR(probe.queue->Finish());
-    best = std::min(best, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-  }
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  };
+  TARTAN_ASSIGN_OR_RETURN(best, BestSample(best, copy));
   result.gbps = moved / best * 1e-6;
   return result;
 }

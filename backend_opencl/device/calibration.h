@@ -28,7 +28,7 @@ struct Calibration {
   bool operator==(const Calibration&) const = default;
 };
 
-// Takes about a second. The device should have nothing else to do; where it has, the greatest of
+// Takes half a second. The device should have nothing else to do; where it has, the greatest of
 // several measurements is the answer all the same.
 absl::StatusOr<Calibration> Calibrate(hal::Device& device);
 
