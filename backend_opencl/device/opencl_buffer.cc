@@ -7,18 +7,18 @@
 
 namespace tartan::opencl {
 
-OpenClBuffer::OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size)
-    : Buffer(std::move(device), size), memory_(std::move(memory)) {}
-
 OpenClBuffer::OpenClBuffer(hal::BufferPtr parent, MemoryHandle memory, int64_t offset, int64_t size)
     : Buffer(std::move(parent), offset, size), memory_(std::move(memory)) {}
 
 OpenClBuffer::OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size,
-                           std::shared_ptr<const void> owner)
-    : Buffer(std::move(device), size), owner_(std::move(owner)), memory_(std::move(memory)) {}
+                           std::shared_ptr<const void> owner, Counted counted)
+    : Buffer(std::move(device), size),
+      owner_(std::move(owner)),
+      counted_(counted),
+      memory_(std::move(memory)) {}
 
 OpenClBuffer::~OpenClBuffer() {
-  if (parent() == nullptr && owner_ == nullptr) ContextOf(device()).CountReleased(size());
+  if (counted_ == Counted::kYes) ContextOf(device()).CountReleased(size());
 }
 
 }  // namespace tartan::opencl

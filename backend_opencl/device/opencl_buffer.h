@@ -12,17 +12,20 @@ namespace tartan::opencl {
 
 class OpenClBuffer : public hal::Buffer {
  public:
-  OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size);
+  // Among what the device has allocated (OpenClContext::CountAllocated).
+  enum class Counted : uint8_t { kNo, kYes };
+
   OpenClBuffer(hal::BufferPtr parent, MemoryHandle memory, int64_t offset, int64_t size);
-  // Memory of the host that `owner` keeps.
+  // `owner` keeps what is the host's memory; null for the driver's own.
   OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size,
-               std::shared_ptr<const void> owner);
+               std::shared_ptr<const void> owner, Counted counted);
   ~OpenClBuffer() override;
 
   cl_mem memory() const { return memory_.get(); }
 
  private:
-  const std::shared_ptr<const void> owner_;  // outlives memory_; null for the device's own
+  const std::shared_ptr<const void> owner_;  // outlives memory_
+  const Counted counted_ = Counted::kNo;
   MemoryHandle memory_;
 };
 

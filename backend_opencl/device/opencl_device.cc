@@ -8,6 +8,7 @@
 #include "backend_opencl/device/calibration.h"
 #include "backend_opencl/device/compile.h"
 #include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/device/large_pages.h"
 #include "backend_opencl/device/opencl_buffer.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "backend_opencl/device/opencl_queue.h"
@@ -67,17 +68,21 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoAllocate(int64_t bytes) {
   cl_int error = CL_SUCCESS;
   // A CPU computes in the host's memory: taken now, a lack of it is an error here. Drivers that
   // take it at first use abort there.
-  const cl_mem_flags taken_now =
-      info().type == hal::DeviceType::kCpu ? CL_MEM_ALLOC_HOST_PTR : cl_mem_flags{0};
-  MemoryHandle memory(
-      CreateCl(&error, clCreateBuffer, context(), CL_MEM_READ_WRITE | taken_now, bytes, nullptr));
+  const bool is_cpu = info().type == hal::DeviceType::kCpu;
+  const auto pages = is_cpu ? LargePages::Take(bytes) : nullptr;
+  const cl_mem_flags taken_now = pages != nullptr ? CL_MEM_USE_HOST_PTR
+                                 : is_cpu         ? CL_MEM_ALLOC_HOST_PTR
+                                                  : cl_mem_flags{0};
+  MemoryHandle memory(CreateCl(&error, clCreateBuffer, context(), CL_MEM_READ_WRITE | taken_now,
+                               bytes, pages == nullptr ? nullptr : pages->data()));
   if (error != CL_SUCCESS) {
     CountReleased(bytes);
     if (!IsOutOfMemory(error)) return ToStatus(error, "clCreateBuffer");
     return absl::ResourceExhaustedError(absl::StrCat(
         "allocation of ", bytes, " bytes: ", ErrorName(error), "; ", FreeMemoryText()));
   }
-  return std::make_shared<OpenClBuffer>(shared_from_this(), std::move(memory), bytes);
+  return std::make_shared<OpenClBuffer>(shared_from_this(), std::move(memory), bytes, pages,
+                                        OpenClBuffer::Counted::kYes);
 }
 
 absl::StatusOr<hal::BufferPtr> OpenClDevice::DoSubBuffer(const hal::BufferPtr& parent,
@@ -102,7 +107,8 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoWrap(absl::Span<const uint8_t> by
                                const_cast<uint8_t*>(bytes.data())));
   if (error != CL_SUCCESS) return hal::BufferPtr();
   return std::make_shared<OpenClBuffer>(shared_from_this(), std::move(memory),
-                                        static_cast<int64_t>(bytes.size()), std::move(owner));
+                                        static_cast<int64_t>(bytes.size()), std::move(owner),
+                                        OpenClBuffer::Counted::kNo);
 }
 
 absl::StatusOr<hal::ExecutablePtr> OpenClDevice::DoCompile(const hal::ExecutableSource& source) {
