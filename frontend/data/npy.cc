@@ -106,7 +106,8 @@ absl::StatusOr<Header> ReadHeader(absl::string_view dictionary) {
 }
 
 // Splits the file into the header's dictionary and the elements.
-absl::Status Split(absl::string_view file, absl::string_view* dictionary, absl::string_view* data) {
+absl::Status SplitParts(absl::string_view file, absl::string_view* dictionary,
+                        absl::string_view* data) {
   if (file.size() < 10 || file.substr(0, 6) != kMagic) return Damaged("it does not begin as one");
   const int version = static_cast<uint8_t>(file[6]);
   if (version < 1 || version > 3) return Damaged(absl::StrCat("format version ", version));
@@ -152,7 +153,7 @@ absl::StatusOr<HostTensor> ParseNpy(absl::Span<const uint8_t> bytes,
   absl::string_view dictionary;
   absl::string_view data;
   TARTAN_RETURN_IF_ERROR(
-      Split({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, &dictionary, &data));
+      SplitParts({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, &dictionary, &data));
   TARTAN_ASSIGN_OR_RETURN(Header header, ReadHeader(dictionary));
   TensorShape shape{header.type, std::move(header.dims)};
   if (!CheckShape(shape).ok() || shape.byte_size() != static_cast<int64_t>(data.size())) {
