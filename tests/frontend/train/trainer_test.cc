@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "tests/frontend/onnx/model_text.h"
 
-namespace tartan::train {
+namespace tartan::train::trainer_test {
 namespace {
 
 using onnx::NodeText;
@@ -386,4 +386,4 @@ TEST_F(TrainerTest, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tartan::train
+}  // namespace tartan::train::trainer_test
