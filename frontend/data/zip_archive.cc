@@ -35,7 +35,7 @@ constexpr size_t kZlibStep = size_t{1} << 30;  // zlib counts in 32 bits
 
 using Bytes = absl::Span<const uint8_t>;
 
-absl::Status Damaged(absl::string_view what) {
+absl::Status DamagedArchive(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("no zip archive, or a damaged one: ", what));
 }
 
@@ -82,19 +82,20 @@ std::optional<uint64_t> FindEnd(Bytes archive) {
 
 absl::StatusOr<Directory> FindDirectory(Bytes archive) {
   const std::optional<uint64_t> end = FindEnd(archive);
-  if (!end.has_value()) return Damaged("it has no directory at its end; is it cut off?");
+  if (!end.has_value()) return DamagedArchive("it has no directory at its end; is it cut off?");
   Directory directory{Number<uint16_t>(archive, *end + 10), Number<uint32_t>(archive, *end + 16),
                       Number<uint32_t>(archive, *end + 12)};
   if (*end >= kEnd64LocatorSize &&
       HasRecord(archive, *end - kEnd64LocatorSize, kEnd64LocatorSize, kEnd64Locator)) {
     const uint64_t at = Number<uint64_t>(archive, *end - kEnd64LocatorSize + 8);
-    if (!HasRecord(archive, at, kEnd64Size, kEnd64)) return Damaged("its zip64 record is missing");
+    if (!HasRecord(archive, at, kEnd64Size, kEnd64))
+      return DamagedArchive("its zip64 record is missing");
     directory = {Number<uint64_t>(archive, at + 32), Number<uint64_t>(archive, at + 48),
                  Number<uint64_t>(archive, at + 40)};
   }
   if (!Has(archive, directory.offset, directory.size) ||
       directory.count > directory.size / kEntrySize) {
-    return Damaged("its directory lies outside of it");
+    return DamagedArchive("its directory lies outside of it");
   }
   return directory;
 }
@@ -209,11 +210,11 @@ absl::StatusOr<std::vector<ZipMember>> ReadZip(absl::Span<const uint8_t> archive
   Bytes rest = archive.subspan(directory.offset, directory.size);
   std::vector<ZipMember> members(directory.count);
   for (ZipMember& member : members) {
-    if (!HasRecord(rest, 0, kEntrySize, kEntry)) return Damaged("its directory is cut off");
+    if (!HasRecord(rest, 0, kEntrySize, kEntry)) return DamagedArchive("its directory is cut off");
     const uint64_t name_size = Number<uint16_t>(rest, 28);
     const uint64_t extra_size = Number<uint16_t>(rest, 30);
     const uint64_t size = kEntrySize + name_size + extra_size + Number<uint16_t>(rest, 32);
-    if (!Has(rest, 0, size)) return Damaged("its directory is cut off");
+    if (!Has(rest, 0, size)) return DamagedArchive("its directory is cut off");
     member.name.assign(reinterpret_cast<const char*>(rest.data()) + kEntrySize, name_size);
     TARTAN_RETURN_IF_ERROR(ReadMember(archive, rest.subspan(0, kEntrySize),
                                       rest.subspan(kEntrySize + name_size, extra_size), &member));

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/frontend/data/data_files.h"
 
-namespace tartan::data {
+namespace tartan::data::open_dataset_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -162,4 +162,4 @@ TEST(OpenDataset, ReadsArchivesBeyond4GiB) {
 }
 
 }  // namespace
-}  // namespace tartan::data
+}  // namespace tartan::data::open_dataset_test
