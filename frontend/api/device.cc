@@ -18,7 +18,7 @@
 #include "backend_opencl/device/compile.h"
 #include "backend_opencl/device/opencl_driver.h"
 #include "backend_opencl/dialect/opencl_dialect.h"
-#include "frontend/api/device_queue.h"
+#include "frontend/api/resident/device_queue.h"
 #include "frontend/api/tiers/compiler_process.h"
 #include "proto/program.pb.h"
 #include "tile/base/out_of_memory.h"

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "frontend/data/batch_loader.h"
 #include "frontend/data/check_data.h"
 #include "frontend/data/order.h"
 #include "frontend/train/checkpoint.h"
+#include "frontend/train/feeds.h"
 #include "frontend/train/metrics.h"
 #include "tile/base/clock.h"
 #include "tile/base/digest.h"
@@ -24,29 +24,6 @@ namespace tartan::train {
 namespace {
 
 constexpr int64_t kDefaultBatch = 32;
-constexpr const char* kTargetNames[] = {"y", "label", "labels", "target", "t"};
-
-// An input of the model, or the target, and the column that it takes.
-struct Feed {
-  std::string column;
-  std::string input;  // empty: the target
-  DataType type = DataType::kInvalid;
-  double scale = 1;
-  std::vector<int64_t> dims;  // of one example, as the model wants it
-};
-
-std::string ListColumns(const data::Dataset& dataset) {
-  return absl::StrJoin(dataset.columns(), ", ", [](std::string* out, const data::Column& column) {
-    absl::StrAppend(out, column.name, " ", column.example.ToString());
-  });
-}
-
-int64_t Count(const std::vector<int64_t>& dims) {
-  int64_t count = 1;
-  for (int64_t dim : dims) count *= dim;
-  return count;
-}
-
 class Run {
  public:
   Run(Trainer& trainer, const onnx::OnnxModel& model, std::shared_ptr<const data::Dataset> dataset,
@@ -85,10 +62,9 @@ class Run {
  private:
   // Which columns are read, as what; how many examples make a batch; which are for validation.
   absl::Status Prepare() {
-    TARTAN_RETURN_IF_ERROR(FindTarget());
-    for (size_t i = 0; i < model_.own_input_count(); ++i) {
-      TARTAN_RETURN_IF_ERROR(AddInput(model_.inputs()[i]));
-    }
+    TARTAN_ASSIGN_OR_RETURN(feeds_, MatchColumns(model_, *dataset_, trainer_options_.loss,
+                                                 options_.columns, options_.target));
+    batch_ = feeds_.batch;
     if (batch_ == 0) batch_ = options_.batch > 0 ? options_.batch : kDefaultBatch;
     if (options_.batch > 0 && batch_ != options_.batch) {
       return absl::InvalidArgumentError(
@@ -103,97 +79,10 @@ class Run {
     return CheckData();
   }
 
-  absl::Status FindTarget() {
-    if (!NeedsTarget(trainer_options_.loss)) return absl::OkStatus();
-    Feed feed;
-    if (!options_.target.empty()) {
-      TARTAN_RETURN_IF_ERROR(dataset_->Find(options_.target).status());
-      feed.column = options_.target;
-    } else {
-      for (const char* name : kTargetNames) {
-        if (feed.column.empty() && dataset_->Find(name).ok()) feed.column = name;
-      }
-    }
-    if (feed.column.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          dataset_->name(), ": which column is the target? There are ", ListColumns(*dataset_)));
-    }
-    const TensorShape& example = ColumnOf(feed.column).example;
-    // Classes are whole numbers, everything else floats.
-    const bool is_class =
-        trainer_options_.loss.kind == LossKind::kSoftmaxCrossEntropy && IsInteger(example.type);
-    feed.type = is_class ? DataType::kInt64 : DataType::kFloat32;
-    feed.dims = example.dims;
-    feeds_.push_back(std::move(feed));
-    return absl::OkStatus();
-  }
-
-  const data::Column& ColumnOf(const std::string& name) const {
-    return dataset_->columns()[static_cast<size_t>(*dataset_->Find(name))];
-  }
-
-  std::string ColumnFor(const api::TensorSpec& spec) const {
-    const auto given = options_.columns.find(spec.name);
-    if (given != options_.columns.end()) return given->second;
-    if (dataset_->Find(spec.name).ok()) return spec.name;
-    std::vector<std::string> others;
-    for (const data::Column& column : dataset_->columns()) {
-      const bool is_target = !feeds_.empty() && feeds_[0].column == column.name;
-      if (!is_target) others.push_back(column.name);
-    }
-    return model_.own_input_count() == 1 && others.size() == 1 ? others[0] : "";
-  }
-
-  absl::Status AddInput(const api::TensorSpec& spec) {
-    Feed feed;
-    feed.input = spec.name;
-    feed.column = ColumnFor(spec);
-    if (feed.column.empty()) {
-      if (spec.is_optional) return absl::OkStatus();
-      return absl::InvalidArgumentError(
-          absl::StrCat(dataset_->name(), ": which column is the input '", spec.ToString(),
-                       "'? There are ", ListColumns(*dataset_)));
-    }
-    TARTAN_RETURN_IF_ERROR(dataset_->Find(feed.column).status());
-    const TensorShape& example = ColumnOf(feed.column).example;
-    feed.type = spec.type;
-    if (IsFloat(spec.type) && example.type == DataType::kUInt8) feed.scale = 1.0 / 255;
-    feed.dims = example.dims;
-    if (!spec.has_rank) {
-      feeds_.push_back(std::move(feed));
-      return absl::OkStatus();
-    }
-    const auto fail = [&](absl::string_view why) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(dataset_->name(), ": examples of column '", feed.column, "' are ",
-                       example.ToString(), ", the model's input is ", spec.ToString(), ": ", why));
-    };
-    if (spec.dims.empty()) return fail("it has no dimension for the batch");
-    if (spec.dims[0] >= 0) {
-      if (batch_ != 0 && batch_ != spec.dims[0]) return fail("other inputs take another batch");
-      batch_ = spec.dims[0];
-    }
-    // The same elements under other sizes: a picture without a dimension for its one channel.
-    const std::vector<int64_t> wanted(spec.dims.begin() + 1, spec.dims.end());
-    bool fits = wanted.size() == example.dims.size();
-    for (size_t d = 0; fits && d < wanted.size(); ++d) {
-      fits = wanted[d] < 0 || wanted[d] == example.dims[d];
-    }
-    const bool is_fixed =
-        std::all_of(wanted.begin(), wanted.end(), [](int64_t d) { return d >= 0; });
-    if (!fits && is_fixed && Count(wanted) == Count(example.dims)) {
-      feed.dims = wanted;
-    } else if (!fits) {
-      return fail("they do not fit");
-    }
-    feeds_.push_back(std::move(feed));
-    return absl::OkStatus();
-  }
-
   absl::Status CheckData() {
     if (!options_.check_data) return absl::OkStatus();
     data::CheckOptions check;
-    for (const Feed& feed : feeds_) check.columns.push_back(feed.column);
+    check.columns = feeds_.Columns();
     TARTAN_RETURN_IF_ERROR(data::CheckData(*dataset_, check));
     return options_.validation_data == nullptr ? absl::OkStatus()
                                                : data::CheckData(*options_.validation_data, check);
@@ -203,8 +92,8 @@ class Run {
   absl::Status CheckLabels(int64_t classes) {
     if (!options_.check_data) return absl::OkStatus();
     data::CheckOptions check;
-    check.columns = {feeds_[0].column};
-    check.labels = {{feeds_[0].column, classes, trainer_options_.loss.ignore_index}};
+    check.columns = {feeds_.feeds[0].column};
+    check.labels = {{feeds_.feeds[0].column, classes, trainer_options_.loss.ignore_index}};
     TARTAN_RETURN_IF_ERROR(data::CheckData(*dataset_, check));
     return options_.validation_data == nullptr ? absl::OkStatus()
                                                : data::CheckData(*options_.validation_data, check);
@@ -212,28 +101,12 @@ class Run {
 
   data::BatchOptions BatchesOf(std::vector<int64_t> rows, bool shuffle) const {
     data::BatchOptions batches;
-    for (const Feed& feed : feeds_) batches.columns.push_back({feed.column, feed.type, feed.scale});
+    batches.columns = feeds_.BatchColumns();
     batches.rows = std::move(rows);
     batches.batch_size = batch_;
     batches.shuffle = shuffle;
     batches.seed = options_.seed;
     return batches;
-  }
-
-  // The values of a batch by input; the target is the other.
-  api::NamedTensors InputsOf(const data::Batch& batch, HostTensor* target) const {
-    api::NamedTensors inputs;
-    for (size_t f = 0; f < feeds_.size(); ++f) {
-      std::vector<int64_t> dims = feeds_[f].dims;
-      dims.insert(dims.begin(), batch.size);
-      HostTensor value = batch.columns[f].Reshaped(std::move(dims));
-      if (feeds_[f].input.empty()) {
-        *target = std::move(value);
-      } else {
-        inputs[feeds_[f].input] = std::move(value);
-      }
-    }
-    return inputs;
   }
 
   absl::Status Loop(data::BatchLoader& loader) {
@@ -243,7 +116,7 @@ class Run {
       if (!batch.has_value()) break;
       position_ = batch->position;
       HostTensor target;
-      const api::NamedTensors inputs = InputsOf(*batch, &target);
+      const api::NamedTensors inputs = feeds_.InputsOf(*batch, &target);
       TARTAN_RETURN_IF_ERROR(CheckOutput(inputs, target));
       const double share = options_.schedule.At(trainer_.step(), all_updates_);
       rate_ = options_.rate * share;
@@ -322,7 +195,7 @@ class Run {
       TARTAN_ASSIGN_OR_RETURN(const std::optional<data::Batch> batch, loader->Next());
       if (!batch.has_value()) break;
       HostTensor target;
-      const api::NamedTensors inputs = InputsOf(*batch, &target);
+      const api::NamedTensors inputs = feeds_.InputsOf(*batch, &target);
       TARTAN_ASSIGN_OR_RETURN(const Evaluation evaluation, trainer_.Evaluate(inputs, target));
       numerator += evaluation.numerator;
       denominator += evaluation.denominator;
@@ -445,7 +318,7 @@ class Run {
   const FitOptions& options_;
   const FitHooks& hooks_;
 
-  std::vector<Feed> feeds_;  // the target first, where there is one
+  Feeds feeds_;
   int64_t batch_ = 0;
   data::Split split_;
   std::string identity_;

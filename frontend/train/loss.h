@@ -39,7 +39,7 @@ struct Loss {
   std::optional<api::Function> function;
 };
 
-// "mse", "softmax_cross_entropy:smoothing=0.1,ignore=-100", "@file.tile": InvalidArgument naming
+// "mse", "softmax_cross_entropy:smoothing=0.1,ignore=-100", "@FILE": InvalidArgument naming
 // what is not known; else that of the file.
 absl::StatusOr<Loss> ParseLoss(absl::string_view text);
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "frontend/api/device_program.h"
+#include "frontend/api/resident/device_program.h"
 #include "frontend/onnx/model/onnx_model.h"
 #include "frontend/train/loss.h"
 #include "frontend/train/optimizer.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/api/device_tensor.h"
+#include "frontend/api/resident/device_tensor.h"
 #include "frontend/train/initialize.h"
 #include "frontend/train/train_step.h"
 #include "tile/base/out_of_memory.h"

@@ -54,7 +54,6 @@ const Sizes& LongFunctions() {
 
 const Sizes& LargeFolders() {
   static const auto& folders = *new Sizes{
-      {"frontend/cli", 41},
       {"tests/frontend/onnx", 68},
   };
   return folders;

@@ -41,6 +41,12 @@ std::vector<ValueId> OutputsOf(const poly::FlatContraction& flat) {
   return outputs;
 }
 
+// What writing over states saves is told to the planner.
+poly::FlatContraction WithCopies(const ir::Program& program, poly::FlatContraction flat) {
+  flat.copied_bytes = 2 * StateBytes(program, OutputsOf(flat));
+  return flat;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const std::vector<bool>& is_constant, const CompileOptions& options,
@@ -51,36 +57,33 @@ Scheduler::Scheduler(const std::vector<bool>& is_constant, const CompileOptions&
 
 void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel) {
   const bool is_setup = IsConstant(kernel.outputs.front());
+  const std::string& what = kernel.description;
   if (kernel.is_prefilled) AddPrefill(program, kernel, is_setup);
   Match(
       kernel.form,
-      [&](const DirectKernel& direct) {
-        poly::FlatContraction flat = direct.flat;
-        flat.copied_bytes = 2 * StateBytes(program, kernel.outputs);
-        AddKernel(flat, kernel.description, is_setup);
-      },
+      [&](const DirectKernel& k) { AddKernel(WithCopies(program, k.flat), what, is_setup); },
       [&](const WinogradProduct& winograd) {
         poly::WinogradKernels kernels = winograd.kernels;
         if (kernels.padded) kernels.data.tensors.back().value = AddPart(*std::move(kernels.padded));
         kernels.products.tensors[0].value = AddPart(std::move(kernels.data));
         kernels.products.tensors[1].value = AddPart(std::move(kernels.weights));
         kernels.result.tensors.back().value = AddPart(std::move(kernels.products));
-        AddKernel(kernels.result, kernel.description, is_setup);
+        AddKernel(kernels.result, what, is_setup);
       },
       [&](const PackedKernels& packed) {
         poly::FlatContraction products = packed.product.products;
         for (const poly::PackedProduct::Operand& operand : packed.product.operands) {
           products.tensors[operand.tensor].value = AddPart(operand.kernel);
         }
-        AddKernel(products, kernel.description, is_setup);
+        AddKernel(products, what, is_setup);
       },
       [&](const PlannedChain& planned) {
         for (const poly::RowKernel& row : planned.chain.kernels) {
           hooks_.Dump("flat", [&] { return poly::ToString(row.flat); });
         }
-        AddStep(/*is_setup=*/false, kernel.description, planned);
+        AddStep(/*is_setup=*/false, what, planned);
       },
-      [&](const SpecialKernel& special) { AddStep(is_setup, kernel.description, special); });
+      [&](const SpecialKernel& special) { AddStep(is_setup, what, special); });
 }
 
 void Scheduler::AddPlanned(const plan::PlannedKernel& planned, std::vector<ValueId> outputs) {

@@ -13,7 +13,7 @@
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
 #include "frontend/cli/file_io.h"
-#include "frontend/cli/model_page.h"
+#include "frontend/cli/pages/model_page.h"
 #include "frontend/cli/terminal.h"
 #include "proto/report.pb.h"
 #include "tile/base/status_macros.h"

@@ -16,7 +16,7 @@
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/number_options.h"
 #include "frontend/cli/terminal.h"
-#include "frontend/cli/training_log.h"
+#include "frontend/cli/commands/training_log.h"
 #include "frontend/data/open_dataset.h"
 #include "frontend/onnx/model/model_writer.h"
 #include "frontend/train/fit.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/composer.h"
 #include "frontend/onnx/import/operator_table.h"
-#include "frontend/onnx/tile_text/dropout.h"
+#include "frontend/onnx/import/prepare_elements.h"
 #include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 
@@ -103,49 +103,6 @@ std::vector<Slot> SlotsOf(absl::Span<const Value> values) {
   std::vector<Slot> slots;
   for (const Value& value : values) slots.push_back(Slot{value});
   return slots;
-}
-
-// A tensor of strings over other words.
-absl::StatusOr<Value> WithWords(NodeContext& context, const Value& value, const api::Words& words) {
-  if (value.words() == words) return value;
-  const std::vector<int64_t> positions = api::PositionsIn(words, value.words());
-  if (positions.empty()) return Value(value.tensor(), value.element(), words);
-  TARTAN_ASSIGN_OR_RETURN(Tensor tensor,
-                          context.ApplyOne("function (W, X) -> (Y) { Y = gather(W, X); }",
-                                           {ConstantInts(positions), value.tensor()}));
-  return Value(std::move(tensor), value.element(), words);
-}
-
-// Checks operands that are not plain numbers and gives strings one list of words. Returns the
-// operand whose elements the outputs have, or -1 where all are plain.
-absl::StatusOr<int> PrepareElements(const OperatorRow& row, NodeContext& context) {
-  int special = -1;
-  for (int i = 0; i < context.input_count(); ++i) {
-    const Value& value = context.value(i);
-    if (value.is_sequence()) return Unsupported("operand ", i, " is a sequence");
-    if (value.is_map()) return Unsupported("operand ", i, " is a map");
-    if (!value.is_tensor() || value.element() == api::Element::kPlain) continue;
-    if (row.elements == ElementUse::kRefused) {
-      return Unsupported("operand ", i, " has elements of type ", api::Name(value.element()));
-    }
-    if (special >= 0 && context.value(special).element() != value.element()) {
-      return Invalid("operand ", i, " has elements of type ", api::Name(value.element()),
-                     ", operand ", special, " of type ",
-                     api::Name(context.value(special).element()));
-    }
-    if (special < 0) special = i;
-  }
-  if (special < 0 || !context.value(special).is_strings()) return special;
-  api::Words words = context.value(special).words();
-  for (int i = special + 1; i < context.input_count(); ++i) {
-    if (context.value(i).is_strings()) words = api::Merge(words, context.value(i).words());
-  }
-  for (int i = 0; i < context.input_count(); ++i) {
-    if (!context.value(i).is_strings()) continue;
-    TARTAN_ASSIGN_OR_RETURN(Value value, WithWords(context, context.value(i), words));
-    context.SetInput(i, std::move(value));
-  }
-  return special;
 }
 
 }  // namespace
@@ -274,18 +231,6 @@ absl::Status Importer::ImportNode(const NodeProto& node, const Frame& frame, Sco
     scope.slots[name] = (*outputs)[i];
     TARTAN_RETURN_IF_ERROR(DropElements(name, &scope.slots[name]));
   }
-  return absl::OkStatus();
-}
-
-absl::Status Importer::DropElements(const std::string& name, Slot* slot) {
-  if (training_ == nullptr || slot->waits || !slot->value.is_tensor()) return absl::OkStatus();
-  const auto ratio = training_->dropout_of.find(name);
-  if (ratio == training_->dropout_of.end()) return absl::OkStatus();
-  TARTAN_ASSIGN_OR_RETURN(const uint32_t stream, NextStream());
-  absl::StatusOr<Tensor> kept =
-      Dropped(slot->value.tensor(), ratio->second, RandomSeed(), stream, name);
-  if (!kept.ok()) return Within(absl::StrCat("dropout of '", name, "'"), kept.status());
-  slot->value = slot->value.With(*std::move(kept));
   return absl::OkStatus();
 }
 

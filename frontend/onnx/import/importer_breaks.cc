@@ -214,17 +214,6 @@ absl::StatusOr<uint32_t> Importer::NextStream() {
   return streams_++;
 }
 
-const Tensor& Importer::RandomSeed() {
-  if (!random_seed_.defined()) {
-    random_seed_ = Tensor::Placeholder("random_seed", TensorShape{DataType::kUInt32, {2}});
-  }
-  return random_seed_;
-}
-
-void Importer::Update(const Tensor& tensor, Tensor next) {
-  if (tensor.is_placeholder() && body_depth_ == 0) updates_.emplace_back(tensor, std::move(next));
-}
-
 absl::StatusOr<Value> Importer::Reimport(const std::string& name,
                                          const std::map<std::string, Value>& given) {
   const Graph& graph = *current_scope_->graph;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs whose state stays on the device: what many runs make of it is what the definition says.
-#include "frontend/api/device_program.h"
+#include "frontend/api/resident/device_program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

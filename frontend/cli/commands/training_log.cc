@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/cli/training_log.h"
+#include "frontend/cli/commands/training_log.h"
 
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
@@ -14,8 +14,8 @@
 #include "absl/strings/str_join.h"
 #include "frontend/cli/exit_code.h"
 #include "frontend/cli/file_io.h"
+#include "frontend/cli/pages/training_page.h"
 #include "frontend/cli/terminal.h"
-#include "frontend/cli/training_page.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {

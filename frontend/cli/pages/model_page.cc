@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/cli/model_page.h"
+#include "frontend/cli/pages/model_page.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/cli/training_page.h"
+#include "frontend/cli/pages/training_page.h"
 
 #include <algorithm>
 #include <cmath>

@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "frontend/api/device.h"
-#include "frontend/api/device_tensor.h"
+#include "frontend/api/resident/device_tensor.h"
 #include "frontend/api/run_statistics.h"
 #include "frontend/api/tensor.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/device_program.h"
+#include "frontend/api/resident/device_program.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/checks/input_check.h"
 #include "frontend/api/composer.h"
-#include "frontend/api/device_queue.h"
+#include "frontend/api/resident/device_queue.h"
 #include "frontend/api/tensor_node.h"
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/device_tensor.h"
+#include "frontend/api/resident/device_tensor.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/api/device_queue.h"
+#include "frontend/api/resident/device_queue.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an importer does besides where the model is to be trained.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/onnx/import/importer.h"
+#include "frontend/onnx/tile_text/dropout.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::onnx {
+
+using api::Tensor;
+
+absl::Status Importer::DropElements(const std::string& name, Slot* slot) {
+  if (training_ == nullptr || slot->waits || !slot->value.is_tensor()) return absl::OkStatus();
+  const auto ratio = training_->dropout_of.find(name);
+  if (ratio == training_->dropout_of.end()) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(const uint32_t stream, NextStream());
+  absl::StatusOr<Tensor> kept =
+      Dropped(slot->value.tensor(), ratio->second, RandomSeed(), stream, name);
+  if (!kept.ok()) return Within(absl::StrCat("dropout of '", name, "'"), kept.status());
+  slot->value = slot->value.With(*std::move(kept));
+  return absl::OkStatus();
+}
+
+const Tensor& Importer::RandomSeed() {
+  if (!random_seed_.defined()) {
+    random_seed_ = Tensor::Placeholder("random_seed", TensorShape{DataType::kUInt32, {2}});
+  }
+  return random_seed_;
+}
+
+void Importer::Update(const Tensor& tensor, Tensor next) {
+  if (tensor.is_placeholder() && body_depth_ == 0) updates_.emplace_back(tensor, std::move(next));
+}
+
+}  // namespace tartan::onnx

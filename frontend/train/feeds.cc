@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/feeds.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::train {
+namespace {
+
+constexpr const char* kTargetNames[] = {"y", "label", "labels", "target", "t"};
+
+int64_t Count(const std::vector<int64_t>& dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims) count *= dim;
+  return count;
+}
+
+class Matcher {
+ public:
+  Matcher(const onnx::OnnxModel& model, const data::Dataset& dataset,
+          const std::map<std::string, std::string>& columns)
+      : model_(model), dataset_(dataset), columns_(columns) {}
+
+  absl::Status AddTarget(const Loss& loss, const std::string& wanted) {
+    Feed feed;
+    feed.column = wanted;
+    for (const char* name : kTargetNames) {
+      if (feed.column.empty() && dataset_.Find(name).ok()) feed.column = name;
+    }
+    if (feed.column.empty()) return Which("the target");
+    TARTAN_ASSIGN_OR_RETURN(const data::Column column, Find(feed.column));
+    // Classes are whole numbers, everything else floats.
+    const bool is_class =
+        loss.kind == LossKind::kSoftmaxCrossEntropy && IsInteger(column.example.type);
+    feed.type = is_class ? DataType::kInt64 : DataType::kFloat32;
+    feed.dims = column.example.dims;
+    made_.feeds.push_back(std::move(feed));
+    return absl::OkStatus();
+  }
+
+  absl::Status AddInput(const api::TensorSpec& spec) {
+    Feed feed;
+    feed.input = spec.name;
+    feed.column = ColumnFor(spec);
+    if (feed.column.empty()) {
+      return spec.is_optional ? absl::OkStatus()
+                              : Which(absl::StrCat("the input '", spec.ToString(), "'"));
+    }
+    TARTAN_ASSIGN_OR_RETURN(const data::Column column, Find(feed.column));
+    feed.type = spec.type;
+    if (IsFloat(spec.type) && column.example.type == DataType::kUInt8) feed.scale = 1.0 / 255;
+    feed.dims = column.example.dims;
+    if (spec.has_rank) TARTAN_RETURN_IF_ERROR(Fit(spec, column, &feed));
+    made_.feeds.push_back(std::move(feed));
+    return absl::OkStatus();
+  }
+
+  Feeds Finish() && { return std::move(made_); }
+
+ private:
+  std::string ListColumns() const {
+    return absl::StrJoin(dataset_.columns(), ", ", [](std::string* out, const data::Column& c) {
+      absl::StrAppend(out, c.name, " ", c.example.ToString());
+    });
+  }
+
+  absl::Status Which(absl::string_view what) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat(dataset_.name(), ": which column is ", what, "? There are ", ListColumns()));
+  }
+
+  absl::StatusOr<data::Column> Find(const std::string& name) const {
+    TARTAN_ASSIGN_OR_RETURN(const int index, dataset_.Find(name));
+    return dataset_.columns()[static_cast<size_t>(index)];
+  }
+
+  std::string ColumnFor(const api::TensorSpec& spec) const {
+    const auto given = columns_.find(spec.name);
+    if (given != columns_.end()) return given->second;
+    if (dataset_.Find(spec.name).ok()) return spec.name;
+    std::vector<std::string> others;
+    for (const data::Column& column : dataset_.columns()) {
+      const bool is_target = !made_.feeds.empty() && made_.feeds[0].column == column.name;
+      if (!is_target) others.push_back(column.name);
+    }
+    return model_.own_input_count() == 1 && others.size() == 1 ? others[0] : "";
+  }
+
+  // Takes the batch from the input's first dimension, and the examples' sizes from the others.
+  absl::Status Fit(const api::TensorSpec& spec, const data::Column& column, Feed* feed) {
+    const auto fail = [&](absl::string_view why) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          dataset_.name(), ": examples of column '", feed->column, "' are ",
+          column.example.ToString(), ", the model's input is ", spec.ToString(), ": ", why));
+    };
+    if (spec.dims.empty()) return fail("it has no dimension for the batch");
+    if (spec.dims[0] >= 0) {
+      if (made_.batch != 0 && made_.batch != spec.dims[0])
+        return fail("other inputs take another batch");
+      made_.batch = spec.dims[0];
+    }
+    const std::vector<int64_t> wanted(spec.dims.begin() + 1, spec.dims.end());
+    bool fits = wanted.size() == feed->dims.size();
+    for (size_t d = 0; fits && d < wanted.size(); ++d) {
+      fits = wanted[d] < 0 || wanted[d] == feed->dims[d];
+    }
+    if (fits) return absl::OkStatus();
+    // The same elements under other sizes: a picture without a dimension for its one channel.
+    const bool is_fixed =
+        std::all_of(wanted.begin(), wanted.end(), [](int64_t d) { return d >= 0; });
+    if (!is_fixed || Count(wanted) != Count(feed->dims)) return fail("they do not fit");
+    feed->dims = wanted;
+    return absl::OkStatus();
+  }
+
+  const onnx::OnnxModel& model_;
+  const data::Dataset& dataset_;
+  const std::map<std::string, std::string>& columns_;
+  Feeds made_;
+};
+
+}  // namespace
+
+std::vector<std::string> Feeds::Columns() const {
+  std::vector<std::string> columns;
+  for (const Feed& feed : feeds) columns.push_back(feed.column);
+  return columns;
+}
+
+std::vector<data::BatchColumn> Feeds::BatchColumns() const {
+  std::vector<data::BatchColumn> columns;
+  for (const Feed& feed : feeds) columns.push_back({feed.column, feed.type, feed.scale});
+  return columns;
+}
+
+api::NamedTensors Feeds::InputsOf(const data::Batch& batch, HostTensor* target) const {
+  api::NamedTensors inputs;
+  for (size_t f = 0; f < feeds.size(); ++f) {
+    std::vector<int64_t> dims = feeds[f].dims;
+    dims.insert(dims.begin(), batch.size);
+    HostTensor value = batch.columns[f].Reshaped(std::move(dims));
+    if (feeds[f].input.empty()) {
+      *target = std::move(value);
+    } else {
+      inputs[feeds[f].input] = std::move(value);
+    }
+  }
+  return inputs;
+}
+
+absl::StatusOr<Feeds> MatchColumns(const onnx::OnnxModel& model, const data::Dataset& dataset,
+                                   const Loss& loss,
+                                   const std::map<std::string, std::string>& columns,
+                                   const std::string& target) {
+  Matcher matcher(model, dataset, columns);
+  if (NeedsTarget(loss)) TARTAN_RETURN_IF_ERROR(matcher.AddTarget(loss, target));
+  for (size_t i = 0; i < model.own_input_count(); ++i) {
+    TARTAN_RETURN_IF_ERROR(matcher.AddInput(model.inputs()[i]));
+  }
+  return std::move(matcher).Finish();
+}
+
+}  // namespace tartan::train
