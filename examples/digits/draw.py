@@ -6,6 +6,10 @@ seed of the generator that is passed in. Needs numpy alone.
 """
 
 import math
+import pathlib
+import struct
+import sys
+import zlib
 
 import numpy as np
 
@@ -148,3 +152,31 @@ def dataset(seed, count, batch=500):
     labels = rng.integers(0, 10, count)
     images = [draw(rng, labels[i:i + batch]) for i in range(0, count, batch)]
     return np.concatenate(images), labels
+
+
+def _png(image):
+    """The bytes of a gray picture of uint8."""
+
+    def chunk(kind, data):
+        return (struct.pack(">I", len(data)) + kind + data +
+                struct.pack(">I", zlib.crc32(kind + data)))
+
+    rows = b"".join(b"\0" + row.tobytes() for row in image)
+    header = struct.pack(">IIBBBBB", image.shape[1], image.shape[0], 8, 0, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) +
+            chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
+
+
+def main():
+    """Writes train.npz, held-back.npz (x uint8, y int64) and seven.png into a folder."""
+    folder = pathlib.Path(sys.argv[1])
+    for name, seed, count in (("train", 1, 40000), ("held-back", 2, 10000)):
+        images, labels = dataset(seed, count)
+        pixels = np.round(images[:, 0] * 255).astype(np.uint8)
+        np.savez(folder / f"{name}.npz", x=pixels, y=labels)
+    seven = int(np.flatnonzero(labels == 7)[0])
+    (folder / "seven.png").write_bytes(_png(pixels[seven]))
+
+
+if __name__ == "__main__":
+    main()

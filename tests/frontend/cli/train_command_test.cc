@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// tartan train as a user types it: what it writes, how it is interrupted and taken up again, and
+// what it says of data that does not fit.
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "frontend/cli/file_io.h"
+#include "frontend/data/npy.h"
+#include "frontend/onnx/model/onnx_model.h"
+#include "proto/report.pb.h"
+#include "tests/backend_opencl/temporary_directory.h"
+#include "tests/frontend/cli/run_program.h"
+#include "tests/frontend/onnx/model_text.h"
+
+namespace tartan::cli {
+namespace {
+
+using onnx::NodeText;
+using onnx::ValueText;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+std::string Initializer(const std::string& name, const std::string& dims, int count) {
+  std::string text = absl::StrCat(" initializer { name: '", name, "' data_type: 1 ", dims, " ");
+  for (int i = 0; i < count; ++i) {
+    absl::StrAppend(&text, "float_data: ", (i * 37 % 19 - 9) / 16.0, " ");
+  }
+  return text + "}";
+}
+
+// x[N, 4] -> three scores by a layer, and their softmax.
+std::string Model() {
+  return onnx::ModelBytes(absl::StrCat(
+      "producer_name: 'a test' graph { name: 'linear' ", ValueText("input", "x", 1, "N 4"),
+      ValueText("output", "p", 1, "N 3"), Initializer("w", "dims: 4 dims: 3", 12),
+      Initializer("b", "dims: 3", 3), NodeText("MatMul", {"x", "w"}, {"h"}),
+      NodeText("Add", {"h", "b"}, {"y"}), NodeText("Softmax", {"y"}, {"p"}), "}"));
+}
+
+class TrainCommand : public testing::Test {
+ protected:
+  // 60 examples whose class is where their greatest element is.
+  void SetUp() override {
+    std::vector<float> x;
+    std::vector<int64_t> y;
+    for (int i = 0; i < 60; ++i) {
+      y.push_back(i % 3);
+      for (int k = 0; k < 4; ++k)
+        x.push_back(k == i % 3 ? 1.0f : static_cast<float>(i * 7 % 5) / 8);
+    }
+    Write("x.npy", *data::FormatNpy(HostTensor::FromVector({DataType::kFloat32, {60, 4}}, x)));
+    Write("y.npy", *data::FormatNpy(HostTensor::FromVector({DataType::kInt64, {60}}, y)));
+    Write("model.onnx", Model());
+  }
+
+  std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
+  void Write(const std::string& name, const std::string& contents) const {
+    ASSERT_TRUE(WriteFile(Path(name), contents).ok());
+  }
+  std::string Data() const { return absl::StrCat("x=", Path("x.npy"), ",y=", Path("y.npy")); }
+  std::vector<std::string> Arguments(const std::vector<std::string>& more) const {
+    std::vector<std::string> all = {"train", Path("model.onnx"), "--data", Data(), "--batch", "10"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
+  const TemporaryDirectory folder_;
+};
+
+TEST_F(TrainCommand, WritesABetterModel) {
+  const ProgramResult result = RunTartan(
+      Arguments({"--epochs", "20", "--lr", "0.05", "--val", "0.2", "--export", Path("out.onnx"),
+                 "--log", Path("log.jsonl"), "--page", Path("page.html")}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Epoch 20/20"));
+  EXPECT_THAT(result.err, HasSubstr("the loss sees 'y'"));
+  const std::vector<std::string> lines =
+      absl::StrSplit(ReadAll(Path("log.jsonl")), '\n', absl::SkipEmpty());
+  proto::TrainStepReport first;
+  proto::TrainReport last;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(lines.front(), &first).ok());
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(lines.back(), &last).ok());
+  EXPECT_TRUE(last.done());
+  EXPECT_EQ(last.steps(), 80);
+  EXPECT_EQ(last.metrics().at("val_accuracy"), 1);
+  EXPECT_LT(last.metrics().at("loss"), first.loss() / 2);
+  EXPECT_THAT(ReadAll(Path("page.html")), AllOf(HasSubstr("val_loss"), HasSubstr("</html>")));
+  // The same model with other weights.
+  const auto before = onnx::OnnxModel::Load(Path("model.onnx"));
+  const auto after = onnx::OnnxModel::Load(Path("out.onnx"));
+  ASSERT_TRUE(before.ok() && after.ok()) << after.status();
+  EXPECT_EQ((*after)->producer(), "a test");
+  EXPECT_EQ((*after)->inputs().front().ToString(), (*before)->inputs().front().ToString());
+  EXPECT_NE((*after)->Initializer("w")->ToDoubles(), (*before)->Initializer("w")->ToDoubles());
+}
+
+TEST_F(TrainCommand, GoesOnBitForBitWhereItWasInterrupted) {
+  const std::vector<std::string> common = {"--epochs", "30", "--seed", "3", "--log-every", "1"};
+  const auto run = [&](std::vector<std::string> more, const ProgramOptions& options = {}) {
+    more.insert(more.begin(), common.begin(), common.end());
+    return RunTartan(Arguments(more), options);
+  };
+  const ProgramResult straight =
+      run({"--checkpoint", Path("straight"), "--export", Path("straight.onnx")});
+  ASSERT_EQ(straight.exit_code, 0) << straight.err;
+  ProgramOptions options;
+  options.interrupt_signal = SIGINT;
+  options.interrupt_at = "training";
+  const ProgramResult stopped = run({"--checkpoint", Path("broken")}, options);
+  EXPECT_THAT(stopped.exit_code, testing::AnyOf(130, 0)) << stopped.err;
+  const ProgramResult resumed =
+      run({"--checkpoint", Path("broken"), "--resume", "--export", Path("broken.onnx")});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(ReadAll(Path("broken.onnx")), ReadAll(Path("straight.onnx")));
+}
+
+TEST_F(TrainCommand, ACheckpointIsNeitherOverwrittenNorMixed) {
+  ASSERT_EQ(RunTartan(Arguments({"--steps", "3", "--checkpoint", Path("c")})).exit_code, 0);
+  const ProgramResult again = RunTartan(Arguments({"--steps", "3", "--checkpoint", Path("c")}));
+  EXPECT_NE(again.exit_code, 0);
+  EXPECT_THAT(again.err, HasSubstr("is there already"));
+  const ProgramResult other = RunTartan(
+      Arguments({"--steps", "3", "--checkpoint", Path("c"), "--resume", "--optimizer", "sgd"}));
+  EXPECT_NE(other.exit_code, 0);
+  EXPECT_THAT(other.err, HasSubstr("is of another run"));
+  std::string bytes = ReadAll(Path("c/last.ckpt"));
+  bytes[bytes.size() - 3] ^= 1;
+  Write("c/last.ckpt", bytes);
+  const ProgramResult damaged =
+      RunTartan(Arguments({"--steps", "3", "--checkpoint", Path("c"), "--resume"}));
+  EXPECT_NE(damaged.exit_code, 0);
+  EXPECT_THAT(damaged.err, AllOf(HasSubstr("last.ckpt"), HasSubstr("damaged")));
+}
+
+TEST_F(TrainCommand, SaysWhatIsWrongWithTheData) {
+  const auto fails = [&](const std::vector<std::string>& arguments, const std::string& message) {
+    const ProgramResult result = RunTartan(arguments);
+    EXPECT_NE(result.exit_code, 0) << message;
+    EXPECT_THAT(result.err, HasSubstr(message));
+  };
+  Write("label.npy", *data::FormatNpy(HostTensor::FromVector({DataType::kInt64, {60}},
+                                                             std::vector<int64_t>(60, 7))));
+  const std::string labels = absl::StrCat("x=", Path("x.npy"), ",y=", Path("label.npy"));
+  fails({"train", Path("model.onnx"), "--data", labels}, "7");
+  Write("wide.npy", *data::FormatNpy(HostTensor::Zeros({DataType::kFloat32, {60, 5}})));
+  const std::string wide = absl::StrCat("x=", Path("wide.npy"), ",y=", Path("y.npy"));
+  fails({"train", Path("model.onnx"), "--data", wide}, "they do not fit");
+  std::vector<float> nan(240, 0);
+  nan[5] = NAN;
+  Write("nan.npy", *data::FormatNpy(HostTensor::FromVector({DataType::kFloat32, {60, 4}}, nan)));
+  fails({"train", Path("model.onnx"), "--data",
+         absl::StrCat("x=", Path("nan.npy"), ",y=", Path("y.npy"))},
+        "nan");
+  fails({"train", Path("model.onnx"), "--data", Path("x.npy")}, "which column is the target?");
+  fails(Arguments({"--target", "z"}), "z");
+  fails(Arguments({"--loss", "nothing"}), "there is no loss 'nothing'");
+  fails(Arguments({"--frozen", ".*"}), "nothing is left to train");
+  fails(Arguments({"--export", "/nowhere/out.onnx"}), "/nowhere/out.onnx");
+}
+
+TEST_F(TrainCommand, WritesJsonLinesForPrograms) {
+  const ProgramResult result =
+      RunTartan(Arguments({"--steps", "4", "--log-every", "2", "--format", "json"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<std::string> lines = absl::StrSplit(result.out, '\n', absl::SkipEmpty());
+  ASSERT_THAT(lines, SizeIs(4)) << result.out;  // steps 1, 3 and 4, and the end
+  EXPECT_THAT(lines[0], AllOf(HasSubstr("\"step\":1,"), HasSubstr("\"lr\":0.001")));
+  EXPECT_THAT(lines[3], AllOf(HasSubstr("\"done\":true"), HasSubstr("\"steps\":4")));
+}
+
+}  // namespace
+}  // namespace tartan::cli
