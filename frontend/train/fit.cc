@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/train/fit.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/data/batch_loader.h"
 #include "frontend/data/check_data.h"
 #include "frontend/data/order.h"
-#include "frontend/train/checkpoint.h"
+#include "frontend/train/checkpoint_folder.h"
 #include "frontend/train/feeds.h"
 #include "frontend/train/metrics.h"
 #include "tile/base/clock.h"
@@ -24,6 +20,8 @@ namespace tartan::train {
 namespace {
 
 constexpr int64_t kDefaultBatch = 32;
+constexpr char kLast[] = "last.ckpt";
+constexpr char kBest[] = "best.ckpt";
 class Run {
  public:
   Run(Trainer& trainer, const onnx::OnnxModel& model, std::shared_ptr<const data::Dataset> dataset,
@@ -49,7 +47,7 @@ class Run {
     const absl::Status status = Loop(*loader);
     if (!status.ok() && !absl::IsOutOfRange(status)) {
       // What was learnt until then is kept.
-      if (!options_.checkpoint.empty()) (void)Save("last.ckpt");
+      (void)Save(kLast);
       return status;
     }
     TARTAN_RETURN_IF_ERROR(status);
@@ -131,7 +129,7 @@ class Run {
       }
       const bool saves =
           options_.checkpoint_every > 0 && trainer_.step() % options_.checkpoint_every == 0;
-      if (saves || is_epoch_end || stops || is_last) TARTAN_RETURN_IF_ERROR(Save("last.ckpt"));
+      if (saves || is_epoch_end || stops || is_last) TARTAN_RETURN_IF_ERROR(Save(kLast));
       result_.was_stopped = stops;
       if (stops || EndsEarly(is_epoch_end)) break;
     }
@@ -233,7 +231,7 @@ class Run {
     if (options_.patience > 0) {
       TARTAN_ASSIGN_OR_RETURN(best_state_, trainer_.Save());
     }
-    return Save("best.ckpt");
+    return Save(kBest);
   }
 
   bool EndsEarly(bool is_epoch_end) {
@@ -266,14 +264,14 @@ class Run {
   }
 
   absl::Status Save(const std::string& file) {
-    if (options_.checkpoint.empty()) return absl::OkStatus();
+    if (folder_ == nullptr) return absl::OkStatus();
     Checkpoint checkpoint;
     checkpoint.identity = identity_;
     TARTAN_ASSIGN_OR_RETURN(checkpoint.state, trainer_.Save());
     checkpoint.position = position_;
     checkpoint.best = best_;
     checkpoint.epochs_since_best = epochs_since_best_;
-    return WriteCheckpoint(absl::StrCat(options_.checkpoint, "/", file), checkpoint);
+    return folder_->Write(file, checkpoint);
   }
 
   absl::Status Resume() {
@@ -282,12 +280,9 @@ class Run {
       return options_.resume ? absl::InvalidArgumentError("there is no checkpoint to resume from")
                              : absl::OkStatus();
     }
-    if (mkdir(options_.checkpoint.c_str(), 0777) != 0 && errno != EEXIST) {
-      return absl::UnavailableError(
-          absl::StrCat(options_.checkpoint, ": cannot be made: ", std::strerror(errno)));
-    }
-    const std::string path = absl::StrCat(options_.checkpoint, "/last.ckpt");
-    absl::StatusOr<Checkpoint> checkpoint = ReadCheckpoint(path);
+    TARTAN_ASSIGN_OR_RETURN(folder_, CheckpointFolder::Open(options_.checkpoint));
+    const std::string path = folder_->PathOf(kLast);
+    absl::StatusOr<Checkpoint> checkpoint = folder_->Read(kLast);
     if (!options_.resume) {
       if (absl::IsNotFound(checkpoint.status())) return absl::OkStatus();
       return absl::InvalidArgumentError(
@@ -322,7 +317,8 @@ class Run {
   int64_t batch_ = 0;
   data::Split split_;
   std::string identity_;
-  int64_t per_epoch_ = 0;  // batches
+  std::unique_ptr<CheckpointFolder> folder_;  // null: none
+  int64_t per_epoch_ = 0;                     // batches
   int64_t all_updates_ = 0;
 
   data::Position position_;  // of the next batch
