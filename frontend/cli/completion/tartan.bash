@@ -2,7 +2,7 @@
 
 _tartan() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local commands="devices inspect run verify bench tune tile cache"
+  local commands="devices inspect run verify bench tune train tile cache"
   local global="--format --device -v -vv --quiet --no-cache --unchecked --tier --help --version"
   local command="" word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -29,7 +29,11 @@ _tartan() {
     --device | --threads | --input | --shape | --type | --grad | --of | --topk | --rtol | --atol | \
       --match | --jobs | --warmup | --time | \
       --count | --batch | --top | --limit) return ;;
-    --labels | --expect | --write-expect | --output)
+    --optimizer)
+      COMPREPLY=($(compgen -W "sgd momentum nesterov rmsprop adagrad adam adamw lion lamb" -- "$current"))
+      return
+      ;;
+    --labels | --expect | --write-expect | --output | --data | --val-data | --checkpoint | --log | --page | --export)
       compopt -o filenames
       COMPREPLY=($(compgen -f -- "$current"))
       return
@@ -49,6 +53,13 @@ _tartan() {
       else
         options="--input --shape --warmup --time --count --batch --threads --background --check-cost --profile"
       fi
+      ;;
+    train)
+      options="--data --val --val-data --target --loss --output --optimizer --lr --weight-decay --momentum"
+      options+=" --beta1 --beta2 --clip-norm --clip-value --schedule --trainable --frozen --group"
+      options+=" --train-batch-norm --dropout --dropout-at --init --channels-last --batch --accumulate --epochs"
+      options+=" --steps --seed --no-shuffle --no-check --metrics --patience --checkpoint --checkpoint-every"
+      options+=" --resume --log-every --log --page --export"
       ;;
     tune) options="--input --shape --batch --top --time --count" ;;
     tile)

@@ -53,7 +53,7 @@ TEST(Program, ReadsTheSeven) {
   EXPECT_THAT(result.err, IsEmpty());
   const size_t answer = result.out.find("seven");
   ASSERT_NE(answer, std::string::npos) << result.out;
-  EXPECT_THAT(result.out.substr(0, answer), HasSubstr("99.9"));
+  EXPECT_THAT(result.out.substr(0, answer), HasSubstr("100.00"));
   EXPECT_THAT(result.out, AllOf(HasSubstr("device"), HasSubstr("compile"), HasSubstr("latency")));
 }
 
