@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step of training as kernels of several machines, interpreted, beside the definition of Tile: no
+// device is needed, and states are written over.
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/api/composer.h"
+#include "frontend/api/tensor_node.h"
+#include "frontend/train/train_step.h"
+#include "tests/frontend/onnx/model_text.h"
+#include "tests/golden/machines.h"
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+#include "tile/lang/binder.h"
+#include "tile/lang/parser.h"
+
+namespace tartan::train {
+namespace {
+
+using onnx::NodeText;
+using onnx::ValueText;
+
+std::string Initializer(const std::string& name, const std::vector<int64_t>& dims) {
+  std::string text = absl::StrCat(" initializer { name: '", name, "' data_type: 1 ");
+  int64_t count = 1;
+  for (int64_t dim : dims) {
+    absl::StrAppend(&text, "dims: ", dim, " ");
+    count *= dim;
+  }
+  for (int64_t i = 0; i < count; ++i)
+    absl::StrAppend(&text, "float_data: ", (i * 29 % 23 - 11) / 16.0, " ");
+  return text + "}";
+}
+
+std::string MlpText() {
+  return absl::StrCat(
+      "graph { name: 'mlp' ", ValueText("input", "x", 1, "N 5"), " output { name: 'y' } ",
+      Initializer("w1", {5, 8}), Initializer("b1", {8}), Initializer("w2", {8, 3}),
+      Initializer("b2", {3}), NodeText("MatMul", {"x", "w1"}, {"h0"}),
+      NodeText("Add", {"h0", "b1"}, {"h1"}), NodeText("Relu", {"h1"}, {"h2"}),
+      NodeText("MatMul", {"h2", "w2"}, {"h3"}), NodeText("Add", {"h3", "b2"}, {"y"}), "}");
+}
+
+// The step's program, with its states, and values for its inputs.
+struct BoundStep {
+  ir::Program program;
+  std::vector<HostTensor> values;
+};
+
+HostTensor ValueFor(const api::Tensor& input, uint64_t seed) {
+  const TestProgram one{"one", "function (X) -> (Y) { Y = X; }", {input.shape()}, -1, 1};
+  if (IsFloat(input.type())) {
+    // What optimizers keep of squares is not negative.
+    const bool is_square = input.node()->name.rfind("square/", 0) == 0;
+    const TestProgram drawn{"one", one.code, one.inputs, is_square ? 0.0 : -1.0, 1};
+    return RandomInputs(drawn, seed)[0];
+  }
+  std::vector<uint8_t> bytes(static_cast<size_t>(input.shape().byte_size()));
+  for (int64_t i = 0; i < input.shape().element_count(); ++i) {
+    const int64_t value = input.type() == DataType::kInt64 ? i * 7 % 3 : 0;
+    StoreElement(input.type(), value, i, bytes.data());
+  }
+  return HostTensor(input.shape(), bytes);
+}
+
+BoundStep Bind(const StepGraph& graph) {
+  std::vector<api::Tensor> placeholders = graph.inputs;
+  std::vector<api::Tensor> outputs = graph.outputs;
+  for (const api::ProgramState& state : graph.states) placeholders.push_back(state.input);
+  std::vector<int> next(graph.inputs.size(), -1);
+  for (const api::ProgramState& state : graph.states) {
+    next.push_back(state.next.defined() ? static_cast<int>(outputs.size()) : -1);
+    if (state.next.defined()) outputs.push_back(state.next);
+  }
+  const auto composed = api::Compose(placeholders, outputs, "step");
+  EXPECT_TRUE(composed.ok()) << composed.status();
+  BoundStep step;
+  lang::BindOptions options;
+  std::vector<TensorShape> shapes;
+  for (size_t i = 0; i < composed->inputs.size(); ++i) {
+    const api::Tensor& input = composed->inputs[i];
+    shapes.push_back(input.shape());
+    const bool is_state = i >= graph.inputs.size() && i < placeholders.size();
+    options.inputs.push_back(
+        {input.constant() != nullptr, is_state, i < next.size() ? next[i] : -1});
+    step.values.push_back(input.constant() != nullptr ? *input.constant() : ValueFor(input, i + 1));
+  }
+  const auto function = lang::Parse(composed->program.code(), "step");
+  EXPECT_TRUE(function.ok()) << function.status();
+  auto program = lang::Bind(*function, shapes, options);
+  EXPECT_TRUE(program.ok()) << program.status();
+  step.program = *std::move(program);
+  return step;
+}
+
+class StepKernels : public testing::TestWithParam<golden::Machine> {
+ protected:
+  void ExpectDefinition(const StepPlan& plan, int64_t batch) const {
+    const std::string bytes = onnx::ModelBytes(MlpText());
+    onnx::LoadOptions load;
+    load.parameters_as_inputs = true;
+    const auto model = onnx::OnnxModel::LoadBytes(
+        {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "model", load);
+    ASSERT_TRUE(model.ok()) << model.status();
+    auto parameters = FindParameters(**model, {});
+    ASSERT_TRUE(parameters.ok()) << parameters.status();
+    const BatchShapes shapes{{{"x", {DataType::kFloat32, {batch, 5}}}},
+                             TensorShape{DataType::kInt64, {batch}}};
+    const auto graph = BuildStep(**model, &*parameters, plan, shapes);
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    const BoundStep step = Bind(*graph);
+    const auto expected = ir::EvaluateNaively(step.program, step.values);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    compiler::CompileOptions options;
+    options.settings = GetParam().settings;
+    const auto list = compiler::Compile(step.program, options);
+    ASSERT_TRUE(list.ok()) << list.status();
+    const auto actual = compiler::InterpretList(*list, step.values);
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    for (size_t o = 0; o < expected->size(); ++o) {
+      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 2e-5), "")
+          << "output " << o << " for " << graph->specs[o - graph->outputs.size()].name;
+    }
+  }
+};
+
+TEST_P(StepKernels, ComputeWhatTheDefinitionSays) {
+  for (const OptimizerKind kind :
+       {OptimizerKind::kSgd, OptimizerKind::kAdamW, OptimizerKind::kLamb}) {
+    for (const double clip : {0.0, 0.1}) {
+      for (const bool accumulates : {false, true}) {
+        SCOPED_TRACE(absl::StrCat(Name(kind), " clip ", clip, " accumulates ", accumulates));
+        StepPlan plan;
+        plan.output = "y";
+        plan.optimizer.kind = kind;
+        plan.clip_norm = clip;
+        plan.accumulates = accumulates;
+        ExpectDefinition(plan, 8);
+        ExpectDefinition(plan, 3);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StepKernels, testing::ValuesIn(golden::Machines()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace tartan::train
