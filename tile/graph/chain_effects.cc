@@ -35,6 +35,39 @@ bool IsCostly(const ir::Value& value) {
 
 }  // namespace
 
+bool WaitsForItself(const GroupGraph& graph, const std::set<int>& groups,
+                    const std::vector<ChainGroups>& chains) {
+  std::map<int, const ChainGroups*> chain_of;
+  for (const ChainGroups& chain : chains) {
+    for (int group : chain) chain_of[group] = &chain;
+  }
+  std::set<int> reached;
+  std::vector<int> open;
+  const auto reach = [&](int group) {
+    if (reached.insert(group).second) open.push_back(group);
+  };
+  // What reads a group's results, each with its whole chain: a launch waits for all of its inputs.
+  const auto expand = [&](int group) {
+    for (int consumer : graph.consumers(group)) {
+      if (groups.count(consumer) > 0) continue;
+      reach(consumer);
+      const auto chain = chain_of.find(consumer);
+      if (chain == chain_of.end()) continue;
+      for (int other : *chain->second) reach(other);
+    }
+  };
+  for (int group : groups) expand(group);
+  while (!open.empty()) {
+    const int group = open.back();
+    open.pop_back();
+    for (int consumer : graph.consumers(group)) {
+      if (groups.count(consumer) > 0) return true;
+    }
+    expand(group);
+  }
+  return false;
+}
+
 std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping& grouping,
                                  const std::vector<ChainGroups>& chains) {
   const GroupGraph graph(program, grouping);

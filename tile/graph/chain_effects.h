@@ -3,8 +3,10 @@
 // and the values worth keeping.
 #pragma once
 
+#include <set>
 #include <vector>
 
+#include "tile/graph/group_graph.h"
 #include "tile/ir/kernel_group.h"
 #include "tile/ir/program.h"
 
@@ -12,6 +14,11 @@ namespace tartan::graph {
 
 // A chain is told by the positions of its groups in Grouping::groups.
 using ChainGroups = std::vector<int>;
+
+// Something outside of the groups that takes what one of them gives, gives one of them something in
+// turn, by way of other chains, too: these groups cannot be one launch.
+bool WaitsForItself(const GroupGraph& graph, const std::set<int>& groups,
+                    const std::vector<ChainGroups>& chains);
 
 // An order in which the groups can run with those of a chain one behind the other.
 std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping& grouping,

@@ -7,7 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "tile/graph/chain_effects.h"
 #include "tile/graph/group_graph.h"
+#include "tile/graph/row_layout.h"
 #include "tile/poly/coords.h"
 #include "tile/poly/rewrite_kernel.h"
 
@@ -39,10 +41,6 @@ std::optional<std::vector<int>> WrittenAxes(const FlatContraction& flat,
   return of_dims;
 }
 
-bool IsRow(const std::vector<int>& axes, int index) {
-  return std::find(axes.begin(), axes.end(), index) != axes.end();
-}
-
 // The tensors that are read at computed coordinates.
 std::set<int> ReadAnywhere(const FlatContraction& flat) {
   std::set<int> tensors;
@@ -51,14 +49,6 @@ std::set<int> ReadAnywhere(const FlatContraction& flat) {
   });
   return tensors;
 }
-
-// How what a kernel reads and writes lies in memory.
-enum class Layout : uint8_t {
-  kNone,    // nothing has both rows and elements of a row
-  kAlong,   // elements of a row are neighbours, or nearer to each other than rows
-  kAcross,  // rows are
-  kMixed,
-};
 
 // A chain while it grows.
 struct Growing {
@@ -89,9 +79,12 @@ class ChainFinder {
       if (!Start(g, &growing)) continue;
       for (int h = g + 1; h < graph_.group_count(); ++h) AddAfter(h, &growing);
       for (int p = growing.axes.rbegin()->first; p-- > 0;) AddBefore(p, &growing);
+      while (growing.axes.size() >= 2 && WaitsForItself(graph_, GroupsOf(growing), chains_))
+        RemoveLast(&growing);
       if (growing.axes.size() < 2 || !IsWorthIt(growing)) continue;
       chains.push_back(Finish(growing));
       for (int group : chains.back().groups) in_chain_[group] = true;
+      chains_.push_back(chains.back().groups);
     }
     return chains;
   }
@@ -109,34 +102,6 @@ class ChainFinder {
       growing->rows.push_back(kernel(g).indices[i].range);
     }
     return Add(g, std::move(axes), growing);
-  }
-
-  static Layout LayoutOf(const FlatContraction& flat, const std::vector<int>& axes) {
-    Layout layout = Layout::kNone;
-    const auto add = [&](const std::vector<Affine>& coords, const std::vector<int64_t>& dims) {
-      constexpr int64_t kFar = int64_t{1} << 62;
-      int64_t along = kFar;
-      int64_t across = kFar;
-      const std::vector<int64_t> strides =
-          poly::Flatten(coords, dims, static_cast<int>(flat.indices.size())).strides;
-      for (size_t i = 0; i < strides.size(); ++i) {
-        if (strides[i] == 0 || flat.indices[i].range == 1) continue;
-        int64_t& least = IsRow(axes, static_cast<int>(i)) ? across : along;
-        least = std::min(least, std::abs(strides[i]));
-      }
-      if (along == kFar || across == kFar) return;
-      layout = Join(layout, along <= across ? Layout::kAlong : Layout::kAcross);
-    };
-    for (const poly::TensorAccess& access : flat.accesses) {
-      add(access.coords, flat.tensors[access.tensor].shape.dims);
-    }
-    add(flat.output_coords, flat.output_dims);
-    return layout;
-  }
-
-  static Layout Join(Layout a, Layout b) {
-    if (a == Layout::kNone) return b;
-    return b == Layout::kNone || a == b ? a : Layout::kMixed;
   }
 
   // A reduction that uses what it reads of a row more than once, like a product of matrices, is
@@ -224,6 +189,20 @@ class ChainFinder {
     std::set<int> distinct(axes.begin(), axes.end());
     if (distinct.size() != axes.size() || distinct.count(-1) > 0) return std::nullopt;
     return axes;
+  }
+
+  static std::set<int> GroupsOf(const Growing& growing) {
+    std::set<int> groups;
+    for (const auto& [group, axes] : growing.axes) groups.insert(group);
+    return groups;
+  }
+
+  void RemoveLast(Growing* growing) const {
+    const auto last = std::prev(growing->axes.end());
+    for (const poly::Output& output : kernel(last->first).outputs) {
+      growing->written.erase(output.value);
+    }
+    growing->axes.erase(last);
   }
 
   // An elementwise kernel before the chain that gives it rows joins, too.
@@ -383,6 +362,7 @@ class ChainFinder {
   const ChainOptions& options_;
   const GroupGraph graph_;
   std::vector<bool> in_chain_;
+  std::vector<ChainGroups> chains_;
   std::set<ValueId> outputs_;
 };
 

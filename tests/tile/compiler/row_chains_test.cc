@@ -171,6 +171,37 @@ TEST(RowChains, KeepNotANumberAndInfinityWithinTheirRows) {
   EXPECT_EQ((*actual)[0].GetDouble(2 * 37 + 36), 0);
 }
 
+// Averages of eight tensors wait for one sum, what is made of them for another one, too: more than
+// a chain takes, so that two chains share the rest, each of which would wait for the other.
+TEST(RowChains, DoNotWaitForEachOther) {
+  TestProgram program{"averages", "", {{DataType::kFloat32, {12}}, {DataType::kFloat32, {7}}}};
+  std::string inputs = "G[N], L[M]";
+  std::string outputs;
+  std::string statements = "Q = G * G; A[] = +(Q[i]); F = 1 / (1 + A); B[] = +(L[j]); C = B > 0;\n";
+  for (int i = 0; i < 8; ++i) {
+    const std::string n = std::to_string(i);
+    inputs += ", S" + n + "[N]";
+    outputs += (i > 0 ? ", K" : "K") + n + ", P" + n;
+    statements += "N" + n + " = 0.9 * S" + n + " + G * F; K" + n + " = C ? N" + n + " : S" + n +
+                  "; P" + n + " = C ? sqrt(N" + n + " * N" + n + ") : S" + n + ";\n";
+    program.inputs.push_back({DataType::kFloat32, {12}});
+  }
+  program.code = "function (" + inputs + ") -> (" + outputs + ") {\n" + statements + "}";
+  for (const CompileOptions& options : {ForCpu(), ForGpu(4), ForGpu(64)}) {
+    const ir::Program bound = BindTestProgram(program);
+    const std::vector<HostTensor> values = RandomInputs(program, 3);
+    const auto expected = ir::EvaluateNaively(bound, values);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const auto list = Compile(bound, options);
+    ASSERT_TRUE(list.ok()) << list.status();
+    const auto actual = InterpretList(*list, values);
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    for (size_t o = 0; o < actual->size(); ++o) {
+      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 1e-5), "") << "output " << o;
+    }
+  }
+}
+
 TEST(RowChains, NeedNoKernelWithoutElements) {
   EXPECT_EQ(LaunchCount(SoftmaxOf(0, 16), ForCpu()), 0);
 }
