@@ -54,7 +54,7 @@ struct BoundGraph {
   // it has other random numbers (uint32[2]; undefined where there are none).
   std::vector<std::pair<Tensor, Tensor>> updates;
   Tensor random_seed;
-  std::vector<Value> outputs;        // in the order of outputs()
+  std::vector<Value> outputs;  // in the order of outputs()
 };
 
 class Model {

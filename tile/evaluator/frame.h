@@ -11,7 +11,7 @@
 namespace tartan::evaluator {
 
 struct Frame {
-  Buffers buffers;  // per buffer of the list, resident ones too
+  Buffers buffers;                    // per buffer of the list, resident ones too
   std::unique_ptr<hal::Queue> queue;  // null where runs are put into another one
   std::vector<Command> commands;
 };

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/import/nesting.h"
-#include "tile/base/mapped_file.h"
 #include "proto/onnx.pb.h"
+#include "tile/base/mapped_file.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {

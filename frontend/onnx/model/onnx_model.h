@@ -48,9 +48,8 @@ class OnnxModel final : public api::Model {
   static absl::StatusOr<std::shared_ptr<const OnnxModel>> Load(const std::string& path,
                                                                const LoadOptions& options = {});
   // `name` stands for the file in messages. Without external data.
-  static absl::StatusOr<std::shared_ptr<const OnnxModel>> LoadBytes(absl::Span<const uint8_t> bytes,
-                                                                    absl::string_view name,
-                                                                    const LoadOptions& options = {});
+  static absl::StatusOr<std::shared_ptr<const OnnxModel>> LoadBytes(
+      absl::Span<const uint8_t> bytes, absl::string_view name, const LoadOptions& options = {});
   ~OnnxModel() override;
 
   const std::string& name() const override;

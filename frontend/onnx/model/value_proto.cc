@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/model/external_data.h"
-#include "tile/base/mapped_file.h"
 #include "proto/onnx.pb.h"
+#include "tile/base/mapped_file.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
