@@ -119,6 +119,8 @@ class Run {
       const double share = options_.schedule.At(trainer_.step(), all_updates_);
       rate_ = options_.rate * share;
       TARTAN_RETURN_IF_ERROR(trainer_.Step(inputs, target, rate_));
+      unread_batches_.emplace_back(inputs, target);
+      batches_started_ = trainer_.batches();
       ++unread_;
       position_ = loader.position();
       const bool is_epoch_end = batch->position.step + 1 == per_epoch_;
@@ -145,7 +147,10 @@ class Run {
   }
 
   absl::Status Log(int64_t epoch, bool validates) {
-    TARTAN_ASSIGN_OR_RETURN(const Progress progress, trainer_.Read());
+    const absl::StatusOr<Progress> read = trainer_.Read();
+    if (absl::IsOutOfRange(read.status())) return Explain(read.status());
+    TARTAN_RETURN_IF_ERROR(read.status());
+    const Progress& progress = *read;
     const double ms = MillisecondsSince(interval_start_) / static_cast<double>(unread_);
     // The first step compiles.
     if (!is_first_) step_times_.insert(step_times_.end(), static_cast<size_t>(unread_), ms);
@@ -164,9 +169,23 @@ class Run {
     result_.metrics["loss"] = line.loss;
     if (hooks_.log) hooks_.log(line);
     unread_ = 0;
+    unread_batches_.clear();
     is_first_ = false;
     interval_start_ = Clock::now();
     return absl::OkStatus();
+  }
+
+  // Which tensor of the step it was.
+  absl::Status Explain(const absl::Status& status) {
+    const auto number = static_cast<int64_t>(unread_batches_.size()) -
+                        (batches_started_ - trainer_.failed_step() + 1);
+    if (number < 0) return status;
+    const auto& [inputs, target] = unread_batches_[static_cast<size_t>(number)];
+    const absl::StatusOr<std::string> found = trainer_.FindNonFinite(inputs, target);
+    const std::string where = found.ok()
+                                  ? absl::StrCat(*found, " is the first tensor with such a number")
+                                  : std::string("all tensors before it are finite");
+    return absl::Status(status.code(), absl::StrCat(status.message(), "; ", where));
   }
 
   absl::Status Validate(std::map<std::string, double>* values) {
@@ -324,6 +343,8 @@ class Run {
   data::Position position_;  // of the next batch
   double rate_ = 0;
   int64_t unread_ = 0;  // batches since the last line
+  int64_t batches_started_ = 0;
+  std::vector<std::pair<api::NamedTensors, HostTensor>> unread_batches_;
   bool is_first_ = true;
   Clock::time_point interval_start_;
   std::vector<double> step_times_;

@@ -10,6 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/function.h"
 #include "frontend/api/gradient.h"
+#include "frontend/api/tensor_node.h"
+#include "frontend/train/clipping.h"
+#include "frontend/train/step_sums.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {
@@ -45,7 +48,7 @@ class StepBuilder {
       TARTAN_ASSIGN_OR_RETURN(const std::vector<api::InputBinding> bindings,
                               Bindings(shapes, mode));
       onnx::TrainingMode with_output = mode;
-      with_output.outputs = {plan_.output};
+      with_output.outputs.push_back(plan_.output);
       TARTAN_ASSIGN_OR_RETURN(bound_, model_->BindToTrain(bindings, with_output));
       if (bound_.needed_values.empty()) break;
       TARTAN_RETURN_IF_ERROR(Freeze(bound_.needed_values));
@@ -109,17 +112,61 @@ class StepBuilder {
   }
 
   absl::StatusOr<StepGraph> Evaluation() {
+    AddParametersAsTheyAre();
+    graph_.outputs = {terms_.numerator, terms_.denominator, output_};
+    return std::move(graph_);
+  }
+
+  // Requires: Import with all values of the graph among the mode's outputs.
+  absl::StatusOr<StepGraph> Search(const std::vector<std::string>& values,
+                                   std::vector<std::string>* names) {
+    for (const auto& [name, master] : masters_) {
+      TARTAN_RETURN_IF_ERROR(AddCount(absl::StrCat("the parameter '", name, "'"), master, names));
+    }
+    for (const Tensor& input : graph_.inputs) {
+      TARTAN_RETURN_IF_ERROR(
+          AddCount(absl::StrCat("the input '", input.node()->name, "'"), input, names));
+    }
+    const size_t first = bound_.outputs.size() - 1 - values.size();
+    for (size_t v = 0; v < values.size(); ++v) {
+      const api::Value& value = bound_.outputs[first + v];
+      if (!value.is_tensor()) continue;
+      const std::string producer = model_->ProducerOf(values[v]);
+      TARTAN_RETURN_IF_ERROR(AddCount(
+          absl::StrCat("'", values[v], "', which ", producer, " makes,"), value.tensor(), names));
+    }
+    AddParametersAsTheyAre();
+    if (bound_.random_seed.defined()) {
+      graph_.inputs.push_back(bound_.random_seed);
+      graph_.has_seed = true;
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  void AddParametersAsTheyAre() {
     for (const Parameter& parameter : parameters_) {
       const auto master = masters_.find(parameter.name);
       if (master == masters_.end()) continue;
       AddState({StateName("parameter", parameter.name), master->second.shape()}, master->second,
                Tensor());
     }
-    graph_.outputs = {terms_.numerator, terms_.denominator, output_};
-    return std::move(graph_);
   }
 
- private:
+  absl::Status AddCount(std::string name, const Tensor& tensor, std::vector<std::string>* names) {
+    if (!IsFloat(tensor.type()) || tensor.shape().element_count() == 0) return absl::OkStatus();
+    std::vector<std::string> indices;
+    for (int64_t d = 0; d < tensor.rank(); ++d) indices.push_back(absl::StrCat("i", d));
+    TARTAN_ASSIGN_OR_RETURN(
+        graph_.outputs.emplace_back(),
+        api::Apply(
+            absl::StrCat("function (X) -> (N) { B = as_int(X - X == 0 ? 0 : 1, 32); N[] = +(B[",
+                         absl::StrJoin(indices, ", "), "]); }"),
+            {tensor}, "count"));
+    names->push_back(std::move(name));
+    return absl::OkStatus();
+  }
+
   // What lies on the device: what is trained, and running statistics that follow the batches.
   bool IsState(const Parameter& parameter) const {
     const bool is_running =
@@ -199,48 +246,10 @@ class StepBuilder {
     AddState({kSkipped, counter}, skipped, next_skipped);
     const TensorShape shape{kFloat, {kSumCount}};
     const Tensor sums = Tensor::Placeholder(kSums, shape);
-    std::vector<Tensor> inputs = {sums, healthy, terms_.numerator, terms_.denominator};
-    std::string names = "S, OK, NUM, DEN";
-    std::string more = "Z = as_float(0, 32); C = Z; N = Z";
-    if (const std::string correct = CorrectText(); !correct.empty()) {
-      more = correct;
-      names += ", Y, T";
-      inputs.insert(inputs.end(), {output_, target_});
-    }
-    TARTAN_ASSIGN_OR_RETURN(
-        const Tensor next,
-        api::Apply(
-            absl::StrCat("function (", names, ") -> (R) { A[] = +(NUM[i]); B[] = +(DEN[i]); ", more,
-                         "; PA[i : 4] = +(A[]), i < 1; PB[i + 1 : 4] = +(B[]), i < 1;"
-                         " PC[i + 2 : 4] = +(C[]), i < 1; PD[i + 3 : 4] = +(N[]), i < 1;"
-                         " P = PA + PB + PC + PD; R = OK ? S + P : S; }"),
-            inputs, "sums"));
+    TARTAN_ASSIGN_OR_RETURN(const Tensor next,
+                            NextSums(sums, healthy, plan_.loss, terms_, output_, target_));
     AddState({kSums, shape}, sums, next);
     return healthy;
-  }
-
-  // Of classes by number: C, how many rows have their greatest score at their class, and N rows.
-  std::string CorrectText() const {
-    if (!target_.defined() ||
-        !ClassCount(plan_.loss, output_.shape(), target_.shape()).has_value()) {
-      return "";
-    }
-    const auto rank = output_.rank();
-    std::vector<std::string> names;
-    for (int64_t d = 0; d < rank; ++d) names.push_back(absl::StrCat("i", d));
-    const std::string all = absl::StrJoin(names, ", ");
-    const std::string rows = absl::StrJoin(names.begin(), names.end() - 1, ", ");
-    const std::string sizes = absl::StrJoin(output_.dims().begin(), output_.dims().end() - 1, ", ");
-    std::string text = absl::StrCat("M[", rows, " : ", sizes, "] = >(Y[", all, "]); ");
-    absl::StrAppend(&text, "G = gather_elements(Y, reshape(as_int(T, 64), ", sizes, ", 1), ",
-                    rank - 1, "); H = reshape(G, ", sizes, "); ");
-    const std::string counts = plan_.loss.ignore_index.has_value()
-                                   ? absl::StrCat("T != ", *plan_.loss.ignore_index,
-                                                  " ? as_float(1, 32) : as_float(0, 32)")
-                                   : std::string("as_float(1, 32)");
-    absl::StrAppend(&text, "U = H >= M ? ", counts, " : as_float(0, 32); C[] = +(U[", rows, "]); ",
-                    "V = H == H ? ", counts, " : as_float(0, 32); N[] = +(V[", rows, "])");
-    return text;
   }
 
   absl::Status Accumulate(const std::vector<Tensor>& gradients, const Tensor& healthy) {
@@ -261,46 +270,16 @@ class StepBuilder {
     return absl::OkStatus();
   }
 
-  // The factor that brings the norm of all gradients to at most clip_norm, as
-  // torch.nn.utils.clip_grad_norm_ does; undefined without clipping.
-  absl::StatusOr<Tensor> ClipFactor(const std::vector<Tensor>& gradients) const {
-    if (plan_.clip_norm <= 0) return Tensor();
-    Tensor sum;
-    for (const Tensor& gradient : gradients) {
-      std::vector<std::string> names;
-      for (int64_t d = 0; d < gradient.rank(); ++d) names.push_back(absl::StrCat("i", d));
-      TARTAN_ASSIGN_OR_RETURN(const Tensor squares,
-                              api::Apply(absl::StrCat("function (G) -> (S) { Q = G * G; S[] = +(Q[",
-                                                      absl::StrJoin(names, ", "), "]); }"),
-                                         {gradient}, "norm"));
-      if (!sum.defined()) {
-        sum = squares;
-        continue;
-      }
-      TARTAN_ASSIGN_OR_RETURN(
-          sum, api::Apply("function (A, B) -> (C) { C = A + B; }", {sum, squares}, "norm"));
-    }
-    return api::Apply(
-        absl::StrFormat("function (S, H) -> (F) { E[] = +(H[3]); F = min(as_float(%.17g, 32) / "
-                        "(E * sqrt(S) + as_float(1e-6, 32)), 1); }",
-                        plan_.clip_norm),
-        {sum, numbers_}, "clip");
-  }
-
-  absl::StatusOr<Tensor> ClipElements(const Tensor& gradient) const {
-    return api::Apply(absl::StrFormat("function (G) -> (C) { C = min(max(G, -as_float(%.17g, 32)), "
-                                      "as_float(%.17g, 32)); }",
-                                      plan_.clip_value, plan_.clip_value),
-                      {gradient}, "clip");
-  }
-
   absl::Status UpdateAll(std::vector<Tensor> gradients, const Tensor& healthy) {
     if (plan_.clip_value > 0) {
       for (Tensor& gradient : gradients) {
-        TARTAN_ASSIGN_OR_RETURN(gradient, ClipElements(gradient));
+        TARTAN_ASSIGN_OR_RETURN(gradient, ClipElements(gradient, plan_.clip_value));
       }
     }
-    TARTAN_ASSIGN_OR_RETURN(const Tensor factor, ClipFactor(gradients));
+    Tensor factor;
+    if (plan_.clip_norm > 0) {
+      TARTAN_ASSIGN_OR_RETURN(factor, ClipFactor(gradients, plan_.clip_norm, numbers_));
+    }
     const std::vector<std::string> slots = SlotNames(plan_.optimizer);
     size_t next = 0;
     for (const Parameter& parameter : parameters_) {
@@ -377,6 +356,16 @@ absl::StatusOr<StepGraph> BuildEvaluation(const onnx::OnnxModel& model,
   StepBuilder builder(&model, parameters, plan);
   TARTAN_RETURN_IF_ERROR(builder.Import(shapes, onnx::TrainingMode()));
   return builder.Evaluation();
+}
+
+absl::StatusOr<StepGraph> BuildSearch(const onnx::OnnxModel& model,
+                                      std::vector<Parameter>* parameters, const StepPlan& plan,
+                                      const BatchShapes& shapes, std::vector<std::string>* names) {
+  StepBuilder builder(&model, parameters, plan);
+  onnx::TrainingMode mode = plan.mode;
+  mode.outputs = model.ValuesInOrder();
+  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, mode));
+  return builder.Search(mode.outputs, names);
 }
 
 }  // namespace tartan::train

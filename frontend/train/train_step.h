@@ -13,6 +13,7 @@
 #include "frontend/train/loss.h"
 #include "frontend/train/optimizer.h"
 #include "frontend/train/parameters.h"
+#include "frontend/train/step_sums.h"
 
 namespace tartan::train {
 
@@ -41,9 +42,7 @@ struct StateSpec {
   bool operator==(const StateSpec&) const = default;
 };
 
-// Sums over the steps since they were last read, in this order.
-enum Sum : int64_t { kNumerator, kDenominator, kCorrect, kCounted, kSumCount };
-inline constexpr char kSums[] = "train/sums";        // float32[kSumCount]
+inline constexpr char kSums[] = "train/sums";        // float32[kSumCount], step_sums.h
 inline constexpr char kSkipped[] = "train/skipped";  // int32: steps since a loss was no number
 
 struct StepGraph {
@@ -70,6 +69,12 @@ absl::StatusOr<StepGraph> BuildApply(const std::vector<Parameter>& parameters,
 absl::StatusOr<StepGraph> BuildEvaluation(const onnx::OnnxModel& model,
                                           std::vector<Parameter>* parameters, const StepPlan& plan,
                                           const BatchShapes& shapes);
+
+// Of parameters, inputs and all values of the graph on the way to the loss, in this order: how many
+// of their elements are no finite numbers. Outputs: int32 scalars, whose tensors `names` tells.
+absl::StatusOr<StepGraph> BuildSearch(const onnx::OnnxModel& model,
+                                      std::vector<Parameter>* parameters, const StepPlan& plan,
+                                      const BatchShapes& shapes, std::vector<std::string>* names);
 
 // The names of an initialiser's states.
 std::string StateName(absl::string_view kind, absl::string_view parameter);

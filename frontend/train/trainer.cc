@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/api/resident/device_tensor.h"
 #include "frontend/train/initialize.h"
+#include "frontend/train/loss_output.h"
 #include "frontend/train/train_step.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
@@ -18,24 +19,6 @@ namespace tartan::train {
 namespace {
 
 constexpr char kParameter[] = "parameter/";
-
-// The value that makes the scores of a loss that takes scores.
-std::string LossOutput(const onnx::OnnxModel& model, const Loss& loss, const std::string& wanted) {
-  const std::string name = wanted.empty() ? model.outputs().front().name : wanted;
-  const char* activation = loss.kind == LossKind::kSoftmaxCrossEntropy  ? "Softmax"
-                           : loss.kind == LossKind::kBinaryCrossEntropy ? "Sigmoid"
-                                                                        : nullptr;
-  if (activation == nullptr || !wanted.empty()) return name;
-  for (const onnx::NodeSummary& node : model.Nodes()) {
-    const bool makes =
-        std::find(node.outputs.begin(), node.outputs.end(), name) != node.outputs.end();
-    const bool is_activation =
-        node.op == activation ||
-        (node.op == "LogSoftmax" && loss.kind == LossKind::kSoftmaxCrossEntropy);
-    if (makes && is_activation) return node.inputs[0];
-  }
-  return name;
-}
 
 std::string KeyOf(const BatchShapes& shapes) {
   std::string key;
@@ -89,6 +72,7 @@ struct Trainer::Impl {
   int64_t batches = 0;  // started
   int64_t updates = 0;  // started
   int64_t unread = 0;   // batches since sums were read
+  int64_t failed_step = 0;
   double compile_ms = 0;
 
   absl::StatusOr<BatchShapes> ShapesOf(const api::NamedTensors& inputs,
@@ -101,7 +85,7 @@ struct Trainer::Impl {
   absl::StatusOr<const Program*> StepFor(const api::NamedTensors& inputs, const HostTensor& target);
   absl::StatusOr<api::DeviceTensor> MakeState(const StateSpec& spec) const;
   HostTensor Numbers(double rate) const;
-  HostTensor Seed() const;
+  HostTensor Seed(int64_t batch) const;
 };
 
 absl::StatusOr<BatchShapes> Trainer::Impl::ShapesOf(const api::NamedTensors& inputs,
@@ -196,11 +180,11 @@ HostTensor Trainer::Impl::Numbers(double rate) const {
                                             1.0 / static_cast<double>(options.accumulate)));
 }
 
-HostTensor Trainer::Impl::Seed() const {
+HostTensor Trainer::Impl::Seed(int64_t batch) const {
   return HostTensor::FromVector(
       TensorShape{DataType::kUInt32, {2}},
       std::vector<uint32_t>{static_cast<uint32_t>(options.seed) * 0x9e3779b9U,
-                            static_cast<uint32_t>(batches)});
+                            static_cast<uint32_t>(batch)});
 }
 
 Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -231,6 +215,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
 const std::vector<Parameter>& Trainer::parameters() const { return impl_->parameters; }
 const std::string& Trainer::loss_output() const { return impl_->plan.output; }
 int64_t Trainer::step() const { return impl_->updates; }
+int64_t Trainer::batches() const { return impl_->batches; }
 double Trainer::compile_ms() const { return impl_->compile_ms; }
 
 absl::StatusOr<std::optional<int64_t>> Trainer::CountClasses(const api::NamedTensors& inputs,
@@ -245,7 +230,7 @@ absl::Status Trainer::Step(const api::NamedTensors& inputs, const HostTensor& ta
     TARTAN_ASSIGN_OR_RETURN(const Impl::Program* step, impl_->StepFor(inputs, target));
     std::vector<HostTensor> values = Impl::ValuesOf(shapes, inputs, target);
     values.push_back(impl_->Numbers(rate));
-    if (step->has_seed) values.push_back(impl_->Seed());
+    if (step->has_seed) values.push_back(impl_->Seed(impl_->batches));
     TARTAN_RETURN_IF_ERROR(step->program->Start(values));
     ++impl_->batches;
     ++impl_->unread;
@@ -272,8 +257,9 @@ absl::StatusOr<Progress> Trainer::Read() {
     TARTAN_ASSIGN_OR_RETURN(const HostTensor skipped, impl_->tensors.at(kSkipped).ToHost());
     TARTAN_RETURN_IF_ERROR(sums->second.Assign(HostTensor::Zeros(values.shape())));
     if (const int64_t count = skipped.GetInt(0); count > 0) {
+      impl_->failed_step = impl_->batches - count + 1;
       return absl::OutOfRangeError(
-          absl::StrCat("the loss of step ", impl_->batches - count + 1,
+          absl::StrCat("the loss of step ", impl_->failed_step,
                        " is no finite number; parameters are as they were before it"));
     }
     if (values.GetDouble(kDenominator) > 0)
@@ -281,6 +267,27 @@ absl::StatusOr<Progress> Trainer::Read() {
     if (values.GetDouble(kCounted) > 0)
       progress.accuracy = values.GetDouble(kCorrect) / values.GetDouble(kCounted);
     return progress;
+  });
+}
+
+int64_t Trainer::failed_step() const { return impl_->failed_step; }
+
+absl::StatusOr<std::string> Trainer::FindNonFinite(const api::NamedTensors& inputs,
+                                                   const HostTensor& target) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::string> {
+    TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, impl_->ShapesOf(inputs, target));
+    std::vector<std::string> names;
+    TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildSearch(*impl_->model, &impl_->parameters,
+                                                         impl_->plan, shapes, &names));
+    TARTAN_ASSIGN_OR_RETURN(const Impl::Program search, impl_->Make(std::move(graph), "search"));
+    std::vector<HostTensor> values = Impl::ValuesOf(shapes, inputs, target);
+    if (search.has_seed) values.push_back(impl_->Seed(impl_->failed_step - 1));
+    TARTAN_RETURN_IF_ERROR(search.program->Start(values));
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> counts, search.program->Outputs());
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i].GetInt(0) != 0) return names[i];
+    }
+    return absl::NotFoundError("all values are finite");
   });
 }
 

@@ -85,12 +85,21 @@ class Trainer {
   // loss needs none). The first of each sizes compiles. Where a loss is no finite number, nothing
   // is changed from that step on, and Read says so.
   absl::Status Step(const api::NamedTensors& inputs, const HostTensor& target, double rate);
-  // Updates that were started, over all.
+  // Updates, and batches, that were started, over all.
   int64_t step() const;
+  int64_t batches() const;
 
   // Waits for the steps that were started. OutOfRange, naming the first of them, where the loss of
   // a step was no finite number: parameters are as they were before it.
   absl::StatusOr<Progress> Read();
+
+  // Which step Read found (counted from 1, in batches); 0: none.
+  int64_t failed_step() const;
+  // Of the batch of that step: the first tensor, by the order of computation, that has an element
+  // which is no finite number, in words: "the input 'x'", "'h3', which exp (Exp) makes,".
+  // NotFound where all are finite.
+  absl::StatusOr<std::string> FindNonFinite(const api::NamedTensors& inputs,
+                                            const HostTensor& target);
 
   // Of one batch, with dropout off and running statistics.
   absl::StatusOr<Evaluation> Evaluate(const api::NamedTensors& inputs, const HostTensor& target);

@@ -35,7 +35,6 @@ std::string Initializer(const std::string& name, const std::vector<int64_t>& dim
   return text + "}";
 }
 
-// Deterministic, in [-1, 1].
 std::vector<float> Numbers(size_t count, uint64_t seed) {
   std::vector<float> values;
   for (size_t i = 0; i < count; ++i) {
@@ -244,10 +243,24 @@ TEST_F(TrainerTest, NothingChangesFromALossThatIsNoNumberOn) {
   ASSERT_EQ(trainer->Step({{"x", Images(4, 1)}}, ClassesFor(4, 2), 0.01), absl::OkStatus());
   EXPECT_THAT(trainer->Read().status().message(),
               HasSubstr("the loss of step 2 is no finite number"));
+  EXPECT_EQ(trainer->failed_step(), 2);
+  EXPECT_EQ(*trainer->FindNonFinite({{"x", Floats({4, 5}, broken)}}, ClassesFor(4, 2)),
+            "the input 'x'");
   const auto after = trainer->Values();
   for (const auto& [name, value] : *before) {
     EXPECT_EQ(after->at(name).ToDoubles(), value.ToDoubles()) << name;
   }
+}
+
+TEST_F(TrainerTest, NamesTheNodeThatMakesNumbersOutOfRange) {
+  std::string text = MlpText();
+  text.replace(text.find("op_type: 'Relu'"), 15, "op_type: 'Exp'");
+  const auto trainer = MustMake(text, Descent());
+  const HostTensor x = Floats({2, 5}, std::vector<float>(10, 1000));
+  ASSERT_EQ(trainer->Step({{"x", x}}, ClassesFor(2, 2), 0.01), absl::OkStatus());
+  EXPECT_FALSE(trainer->Read().ok());
+  EXPECT_THAT(*trainer->FindNonFinite({{"x", x}}, ClassesFor(2, 2)),
+              testing::AllOf(HasSubstr("'h2'"), HasSubstr("Exp")));
 }
 
 TEST_F(TrainerTest, GoesOnBitForBitFromASavedState) {
@@ -339,7 +352,6 @@ TEST_F(TrainerTest, TheLossSeesWhatASoftmaxIsMadeOf) {
   EXPECT_NEAR(trainer->Read()->loss, Mlp().Step(x, t, 0.1), 1e-5);
 }
 
-// Rows of a table, a running mean and variance, weights that begin anew.
 TEST_F(TrainerTest, BatchNormalizationFollowsTheBatches) {
   const std::string text = absl::StrCat(
       "graph { name: 'bn' ", ValueText("input", "x", 1, "4 2"), " output { name: 'y' } ",

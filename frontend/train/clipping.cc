@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/clipping.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "frontend/api/function.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::train {
+
+absl::StatusOr<api::Tensor> ClipFactor(const std::vector<api::Tensor>& gradients, double norm,
+                                       const api::Tensor& numbers) {
+  api::Tensor sum;
+  for (const api::Tensor& gradient : gradients) {
+    std::vector<std::string> names;
+    for (int64_t d = 0; d < gradient.rank(); ++d) names.push_back(absl::StrCat("i", d));
+    TARTAN_ASSIGN_OR_RETURN(const api::Tensor squares,
+                            api::Apply(absl::StrCat("function (G) -> (S) { Q = G * G; S[] = +(Q[",
+                                                    absl::StrJoin(names, ", "), "]); }"),
+                                       {gradient}, "norm"));
+    if (!sum.defined()) {
+      sum = squares;
+      continue;
+    }
+    TARTAN_ASSIGN_OR_RETURN(
+        sum, api::Apply("function (A, B) -> (C) { C = A + B; }", {sum, squares}, "norm"));
+  }
+  return api::Apply(
+      absl::StrFormat("function (S, H) -> (F) { E[] = +(H[3]); F = min(as_float(%.17g, 32) / "
+                      "(E * sqrt(S) + as_float(1e-6, 32)), 1); }",
+                      norm),
+      {sum, numbers}, "clip");
+}
+
+absl::StatusOr<api::Tensor> ClipElements(const api::Tensor& gradient, double value) {
+  return api::Apply(absl::StrFormat("function (G) -> (C) { C = min(max(G, -as_float(%.17g, 32)), "
+                                    "as_float(%.17g, 32)); }",
+                                    value, value),
+                    {gradient}, "clip");
+}
+
+}  // namespace tartan::train

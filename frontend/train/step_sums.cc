@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/step_sums.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/api/function.h"
+
+namespace tartan::train {
+namespace {
+
+// Of classes by number: statements that make C, how many rows have their greatest score at their
+// class, and N rows. Empty for other losses and targets.
+std::string CountCorrect(const Loss& loss, const api::Tensor& output, const api::Tensor& target) {
+  if (!target.defined() || !ClassCount(loss, output.shape(), target.shape()).has_value()) return "";
+  const int64_t rank = output.rank();
+  std::vector<std::string> names;
+  for (int64_t d = 0; d < rank; ++d) names.push_back(absl::StrCat("i", d));
+  const std::string all = absl::StrJoin(names, ", ");
+  const std::string rows = absl::StrJoin(names.begin(), names.end() - 1, ", ");
+  const std::string sizes = absl::StrJoin(output.dims().begin(), output.dims().end() - 1, ", ");
+  const std::string counts =
+      loss.ignore_index.has_value()
+          ? absl::StrCat("T != ", *loss.ignore_index, " ? as_float(1, 32) : as_float(0, 32)")
+          : std::string("as_float(1, 32)");
+  return absl::StrCat("M[", rows, " : ", sizes, "] = >(Y[", all, "]); ",
+                      "G = gather_elements(Y, reshape(as_int(T, 64), ", sizes, ", 1), ", rank - 1,
+                      "); H = reshape(G, ", sizes, "); U = H >= M ? ", counts,
+                      " : as_float(0, 32); C[] = +(U[", rows, "]); V = H == H ? ", counts,
+                      " : as_float(0, 32); N[] = +(V[", rows, "])");
+}
+
+}  // namespace
+
+absl::StatusOr<api::Tensor> NextSums(const api::Tensor& sums, const api::Tensor& healthy,
+                                     const Loss& loss, const LossTerms& terms,
+                                     const api::Tensor& output, const api::Tensor& target) {
+  std::vector<api::Tensor> inputs = {sums, healthy, terms.numerator, terms.denominator};
+  std::string names = "S, OK, NUM, DEN";
+  std::string counted = CountCorrect(loss, output, target);
+  if (counted.empty()) {
+    counted = "Z = as_float(0, 32); C = Z; N = Z";
+  } else {
+    names += ", Y, T";
+    inputs.insert(inputs.end(), {output, target});
+  }
+  return api::Apply(
+      absl::StrCat("function (", names, ") -> (R) { A[] = +(NUM[i]); B[] = +(DEN[i]); ", counted,
+                   "; PA[i : 4] = +(A[]), i < 1; PB[i + 1 : 4] = +(B[]), i < 1;"
+                   " PC[i + 2 : 4] = +(C[]), i < 1; PD[i + 3 : 4] = +(N[]), i < 1;"
+                   " P = PA + PB + PC + PD; R = OK ? S + P : S; }"),
+      inputs, "sums");
+}
+
+}  // namespace tartan::train
