@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "tests/frontend/onnx/model_text.h"
 
 namespace tartan::train::trainer_test {
@@ -95,7 +94,7 @@ HostTensor ClassesFor(int64_t count, uint64_t seed) {
   return HostTensor::FromVector({DataType::kInt64, {count}}, classes);
 }
 
-// The same network and its training in float64 by hand.
+// In float64 by hand.
 struct Mlp {
   std::vector<double> w1, b1, w2, b2;
 
