@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds and runs what is too long for every change: the random tests at full length (100,000
 # contractions against enumeration and against isl, 2,000 gradients against central differences, 300
-# plans for every test program, 10,000 chains of operations on 16-bit floats), then the whole suite
-# and all models on every OpenCL driver beside PoCL: Intel's for CPUs, which is installed for it, and
-# NVIDIA's where it is; then clang-tidy over all sources.
+# plans for every test program, 10,000 chains of operations on 16-bit floats), curves of training by
+# exact kernels, then the whole suite and all models on every OpenCL driver beside PoCL: Intel's for
+# CPUs, which is installed for it, and NVIDIA's where it is; then clang-tidy over all sources.
 # Usage: scripts/long_tests.sh [SEED] [random|intel|nvidia|lint]...     (seed 1, all)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -24,6 +24,7 @@ random_tests() {
     "compiler_test:*RandomPlans*:300"
     "compiler_test:RandomHalves*:10000"
     "kernels_device_test:*RandomChains*:100"
+    "train_curves_test:*:1"
   )
   local run program filter count
   for run in "${runs[@]}"; do
