@@ -348,6 +348,11 @@ absl::string_view Name(CaseStatus status) {
   return "";
 }
 
+absl::StatusOr<std::map<std::string, api::HostValue>> ReadDataSet(const std::string& folder,
+                                                                  const api::Model& model) {
+  return ReadInputs(folder, model);
+}
+
 CaseResult RunCase(const ModelCase& model_case, const CaseOptions& options) {
   CaseResult result;
   const Stopwatch stopwatch;

@@ -3,6 +3,7 @@
 // test_data_set_N of input_K.pb and output_K.pb.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,10 @@ struct CaseOptions {
   // 16-bit outputs have a tolerance of their own (ToleranceFor), which the message then tells.
   bool tolerance_by_type = true;
 };
+
+// The inputs of a data set, a folder of input_K.pb, by name.
+absl::StatusOr<std::map<std::string, api::HostValue>> ReadDataSet(const std::string& folder,
+                                                                  const api::Model& model);
 
 // Runs the model on each of its data sets. Unsupported: an operator, type or kind of value that
 // Tartan does not have; error: all else that kept it from running. Memory that runs out is an error

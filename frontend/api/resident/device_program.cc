@@ -15,6 +15,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/bound_run.h"
 #include "tile/evaluator/compile_kernels.h"
+#include "tile/ir/in_float64.h"
 
 namespace tartan::api {
 namespace {
@@ -61,6 +62,14 @@ struct DeviceProgram::Impl {
   std::vector<DeviceTensor> bound;
   std::unique_ptr<evaluator::BoundRun> run;
 
+  // What the device holds for a tensor: it may compute all floats in float64.
+  TensorShape Stored(const TensorShape& shape) const {
+    const bool is_wide = device->in_float64() && IsFloat(shape.type);
+    return {is_wide ? DataType::kFloat64 : shape.type, shape.dims};
+  }
+  HostTensor Stored(const HostTensor& value) const {
+    return device->in_float64() ? ir::InFloat64(value) : value;
+  }
   // Composes and compiles, and puts constants on the device.
   absl::Status Load(absl::Span<const Tensor> outputs, absl::string_view name,
                     RunStatistics* statistics);
@@ -94,7 +103,7 @@ absl::Status DeviceProgram::Impl::Load(absl::Span<const Tensor> outputs, absl::s
   start = Clock::now();
   std::vector<HostTensor> constants;
   for (const Tensor& input : composed.inputs) {
-    if (input.constant() != nullptr) constants.push_back(*input.constant());
+    if (input.constant() != nullptr) constants.push_back(Stored(*input.constant()));
   }
   TARTAN_ASSIGN_OR_RETURN(loaded, evaluator::LoadedProgram::Load(compiled, constants));
   statistics->setup_ms += MillisecondsSince(start);
@@ -134,10 +143,11 @@ absl::Status DeviceProgram::Bind(std::vector<DeviceTensor> states) {
   std::vector<hal::BufferPtr> buffers;
   for (size_t s = 0; s < states.size(); ++s) {
     const Tensor& input = impl_->states[s].input;
-    if (!states[s].defined() || states[s].shape() != input.shape()) {
+    const TensorShape shape = impl_->Stored(input.shape());
+    if (!states[s].defined() || states[s].shape() != shape) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the state '", input.node()->name, "' is ", input.shape().ToString(),
-                       ", not ", states[s].defined() ? states[s].shape().ToString() : "undefined"));
+          absl::StrCat("the state '", input.node()->name, "' is ", shape.ToString(), ", not ",
+                       states[s].defined() ? states[s].shape().ToString() : "undefined"));
     }
     buffers.push_back(states[s].buffer());
   }
@@ -152,12 +162,15 @@ absl::Status DeviceProgram::Start(absl::Span<const HostTensor> inputs) {
     return absl::FailedPreconditionError("the program is not bound to its states");
   }
   for (const InputCheck& check : impl_->checks) TARTAN_RETURN_IF_ERROR(check.Run(inputs));
+  std::vector<HostTensor> stored;
+  stored.reserve(inputs.size());
+  for (const HostTensor& input : inputs) stored.push_back(impl_->Stored(input));
   return impl_->queue->Enqueue(
       [&](hal::Queue& queue) -> absl::Status {
-        TARTAN_RETURN_IF_ERROR(impl_->run->Enqueue(queue, inputs));
+        TARTAN_RETURN_IF_ERROR(impl_->run->Enqueue(queue, stored));
         return queue.Flush();
       },
-      {inputs.begin(), inputs.end()});
+      stored);
 }
 
 absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Outputs() {
@@ -182,7 +195,8 @@ absl::Status DeviceProgram::Finish() { return impl_->queue->Finish(); }
 
 ProgramMemory DeviceProgram::memory() const {
   ProgramMemory memory;
-  for (const ProgramState& state : impl_->states) memory.states += state.input.shape().byte_size();
+  for (const ProgramState& state : impl_->states)
+    memory.states += impl_->Stored(state.input.shape()).byte_size();
   memory.constants = impl_->loaded->program().resident_bytes();
   memory.scratch = impl_->loaded->program().frame().plan.total_bytes();
   return memory;

@@ -34,6 +34,9 @@ struct ProgramMemory {
   int64_t scratch = 0;    // inputs, outputs and values on the way, which share memory
 };
 
+// On a device in float64 (Device::InFloat64) float states and outputs are float64; inputs are as
+// declared, or float64 already.
+//
 // Compiled once for its sizes, and replayed. Used by one thread at a time. Indices and labels that
 // are out of range are found where they are inputs, or follow from them by little arithmetic.
 class DeviceProgram {

@@ -27,6 +27,7 @@ Command AddBenchOp(CLI::App& bench);  // "op", a subcommand of bench
 Command AddTile(CLI::App& app);
 Command AddTune(CLI::App& app);
 Command AddTrain(CLI::App& app);
+Command AddGradCheck(CLI::App& app);
 Command AddCache(CLI::App& app);
 Command AddCompileKernels(CLI::App& app);
 

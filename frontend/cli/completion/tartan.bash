@@ -2,7 +2,7 @@
 
 _tartan() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local commands="devices inspect run verify bench tune train tile cache"
+  local commands="devices inspect run verify bench tune train tile grad-check cache"
   local global="--format --device -v -vv --quiet --no-cache --unchecked --tier --help --version"
   local command="" word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -28,7 +28,7 @@ _tartan() {
     --reference) COMPREPLY=($(compgen -W "published float64" -- "$current")); return ;;
     --device | --threads | --input | --shape | --type | --grad | --of | --topk | --rtol | --atol | \
       --match | --jobs | --warmup | --time | \
-      --count | --batch | --top | --limit) return ;;
+      --count | --batch | --top | --limit | --samples | --seed | --trainable | --frozen) return ;;
     --optimizer)
       COMPREPLY=($(compgen -W "sgd momentum nesterov rmsprop adagrad adam adamw lion lamb" -- "$current"))
       return
@@ -62,6 +62,7 @@ _tartan() {
       options+=" --resume --log-every --log --page --export"
       ;;
     tune) options="--input --shape --batch --top --time --count" ;;
+    grad-check) options="--input --shape --random --samples --seed --rtol --trainable --frozen" ;;
     tile)
       options="--input --shape --type --random --output --grad --of --ties --dump --naive --check"
       options+=" --rtol --atol"

@@ -89,6 +89,32 @@ TEST_F(DeviceProgramTest, StatesChangeFromRunToRun) {
   EXPECT_THAT(y_memory->ToHost()->ToDoubles(), ElementsAre(20, 27, 34));
 }
 
+TEST_F(DeviceProgramTest, OnADeviceInFloat64StatesInputsConstantsAndOutputsAreFloat64) {
+  if (!device_->info().settings.has_float64) GTEST_SKIP() << "the device has no float64";
+  const auto wide = device_->InFloat64();
+  ASSERT_TRUE(wide.ok()) << wide.status();
+  const Tensor x = Tensor::Placeholder("x", {kFloat, {2}});
+  const Tensor b = Tensor::Placeholder("b", {kFloat, {2}});
+  const Tensor c = Tensor::Constant(Floats({2}, {3, 5}));
+  const std::vector<Tensor> next =
+      Call("function (X, B, C) -> (NX, Y) { NX = X + B; Y = X * C; }", {x, b, c});
+  auto program = DeviceProgram::Create(*wide, {b}, {{x, next[0]}}, {next[1]}, "step");
+  ASSERT_TRUE(program.ok()) << program.status();
+  const double first = 1 + 1e-12;
+  const auto narrow = DeviceTensor::FromHost(**wide, Floats({2}, {1, 1}));
+  ASSERT_TRUE(narrow.ok());
+  EXPECT_THAT((*program)->Bind({*narrow}).message(), HasSubstr("float64[2], not float32[2]"));
+  const auto state = DeviceTensor::FromHost(
+      **wide, HostTensor::FromVector({DataType::kFloat64, {2}}, std::vector<double>{first, 2}));
+  ASSERT_TRUE(state.ok());
+  ASSERT_TRUE((*program)->Bind({*state}).ok());
+  ASSERT_TRUE((*program)->Start({Floats({2}, {1, 0.5})}).ok());
+  const auto outputs = (*program)->Outputs();
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT((*outputs)[0].ToDoubles(), ElementsAre(3 * first, 10));
+  EXPECT_THAT(state->ToHost()->ToDoubles(), ElementsAre(first + 1, 2.5));
+}
+
 TEST_F(DeviceProgramTest, SeveralProgramsShareTheirStates) {
   const Tensor x = Tensor::Placeholder("x", {kFloat, {4}});
   const Tensor grown = Call("function (X) -> (Y) { Y = X * 3; }", {x})[0];

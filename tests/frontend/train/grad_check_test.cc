@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// That right gradients pass, that wrong ones are found, and what has no derivative is told apart.
+#include "frontend/train/grad_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/api/function.h"
+#include "tests/frontend/onnx/model_text.h"
+
+namespace tartan::train::grad_check_test {
+namespace {
+
+using api::Tensor;
+using onnx::NodeText;
+using onnx::ValueText;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+HostTensor Floats(std::vector<int64_t> dims, const std::vector<float>& values) {
+  return HostTensor::FromVector({DataType::kFloat32, std::move(dims)}, values);
+}
+
+class GradCheckTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static const auto* const device =
+        new absl::StatusOr<std::shared_ptr<api::Device>>(api::Device::Open());
+    if (!device->ok()) GTEST_SKIP() << device->status();
+    device_ = **device;
+    if (!device_->info().settings.has_float64) GTEST_SKIP() << "the device has no float64";
+  }
+
+  // Of the outputs of `text`, a function of the parameter P alone.
+  ParameterCheck Check(const std::string& text, const HostTensor& value) const {
+    const GivenTensor parameter = {"p", Tensor::Placeholder("p", value.shape()), value};
+    const auto output = api::Apply(text, {parameter.placeholder});
+    EXPECT_TRUE(output.ok()) << output.status();
+    if (!output.ok()) return {};
+    const auto result = CheckGradients(device_, {*output}, {parameter}, {}, {});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? result->parameters[0] : ParameterCheck();
+  }
+
+  absl::StatusOr<GradCheckResult> CheckModel(const std::string& graph,
+                                             const ParameterRules& rules = {}) const {
+    const std::string bytes = onnx::ModelBytes(graph);
+    onnx::LoadOptions load;
+    load.parameters_as_inputs = true;
+    const auto model = onnx::OnnxModel::LoadBytes(
+        {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "model", load);
+    if (!model.ok()) return model.status();
+    return CheckModelGradients(
+        **model, device_, {{"x", api::HostValue(Floats({2, 2}, {0.5, -1, 2, 0.25}))}}, rules, {});
+  }
+
+  std::shared_ptr<api::Device> device_;
+};
+
+const HostTensor& Some() {
+  static const auto* const value = new HostTensor(Floats({4}, {0.3F, -0.7F, 1.2F, 2.5F}));
+  return *value;
+}
+
+std::string Graph(const std::string& op) {
+  return absl::StrCat("graph { name: 'g' ", ValueText("input", "x", 1, "2 2"),
+                      " output { name: 'y' } initializer { name: 'w' data_type: 1 dims: 2 dims: 2"
+                      " float_data: 1 float_data: -2 float_data: 0.5 float_data: 3 }"
+                      " initializer { name: 'b' data_type: 1 dims: 2 float_data: 0.1 "
+                      "float_data: 7 }",
+                      NodeText("MatMul", {"x", "w"}, {"h"}), NodeText("Add", {"h", "b"}, {"a"}),
+                      NodeText(op, {"a"}, {"y"}), "}");
+}
+
+TEST_F(GradCheckTest, RightGradientsAreOk) {
+  const ParameterCheck check = Check("function (P) -> (Y) { Y = exp(P) * P; }", Some());
+  EXPECT_EQ(check.status, GradCheckStatus::kOk);
+  EXPECT_EQ(check.checked, 4);
+  EXPECT_EQ(check.kinks, 0);
+  EXPECT_LT(check.max_rel_error, 1e-8);
+}
+
+TEST_F(GradCheckTest, ACustomGradientThatIsWrongIsFound) {
+  const auto with_factor = [](absl::string_view factor) {
+    return absl::StrCat(
+        "function (P) -> (Y) { S = P * P; Y = custom_gradient(S, rule, P); }"
+        "function rule (X, Y, DY) -> (DX) { DX = ",
+        factor, " * X * DY; }");
+  };
+  EXPECT_EQ(Check(with_factor("2.0"), Some()).status, GradCheckStatus::kOk);
+  const ParameterCheck check = Check(with_factor("2.002"), Some());
+  EXPECT_EQ(check.status, GradCheckStatus::kDiffers);
+  EXPECT_NEAR(check.max_rel_error, 1e-3, 1e-4);
+}
+
+TEST_F(GradCheckTest, ACornerAtThePointIsAKinkAndNoError) {
+  const ParameterCheck check = Check("function (P) -> (Y) { Y = max(P, 0); }", Floats({2}, {0, 0}));
+  EXPECT_EQ(check.status, GradCheckStatus::kKink);
+  EXPECT_EQ(check.checked, 0);
+}
+
+TEST_F(GradCheckTest, ElementsBesideACornerAreChecked) {
+  const ParameterCheck check =
+      Check("function (P) -> (Y) { Y = max(P, 0); }", Floats({3}, {0, 1e-5F, -2}));
+  EXPECT_EQ(check.status, GradCheckStatus::kOk);
+  EXPECT_EQ(check.checked, 2);
+  EXPECT_EQ(check.kinks, 2) << "an element, and the direction";
+}
+
+TEST_F(GradCheckTest, FloatsOfSixteenBitsAreCheckedInFloat64) {
+  const HostTensor half = [] {
+    std::vector<uint8_t> bytes(4);
+    StoreElement(DataType::kFloat16, 0.5, 0, bytes.data());
+    StoreElement(DataType::kFloat16, -1.25, 1, bytes.data());
+    return HostTensor({DataType::kFloat16, {2}}, bytes);
+  }();
+  const ParameterCheck check = Check("function (P) -> (Y) { Y = tanh(P); }", half);
+  EXPECT_EQ(check.status, GradCheckStatus::kOk);
+  EXPECT_LT(check.max_rel_error, 1e-8);
+}
+
+TEST_F(GradCheckTest, AParameterWithoutInfluenceIsOk) {
+  const ParameterCheck check = Check("function (P) -> (Y) { Y = P - P + 1.0; }", Some());
+  EXPECT_EQ(check.status, GradCheckStatus::kOk);
+}
+
+TEST_F(GradCheckTest, ZerosAloneDoNotPass) {
+  const auto check = [](GradCheckStatus status, double greatest) {
+    ParameterCheck made;
+    made.status = status;
+    made.greatest = greatest;
+    return made;
+  };
+  GradCheckResult result;
+  result.parameters = {check(GradCheckStatus::kOk, 0), check(GradCheckStatus::kKink, 0)};
+  EXPECT_FALSE(result.passed());
+  result.parameters.push_back(check(GradCheckStatus::kOk, 1e-9));
+  EXPECT_TRUE(result.passed());
+  result.parameters.push_back(check(GradCheckStatus::kDiffers, 1));
+  EXPECT_FALSE(result.passed());
+}
+
+TEST_F(GradCheckTest, AllParametersOfAModelAreChecked) {
+  const auto result = CheckModel(Graph("Sigmoid"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->parameters, SizeIs(2));
+  EXPECT_TRUE(result->passed());
+}
+
+TEST_F(GradCheckTest, FrozenParametersAreLeftOut) {
+  ParameterRules rules;
+  rules.frozen = "w";
+  const auto result = CheckModel(Graph("Tanh"), rules);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_THAT(result->parameters, SizeIs(1));
+  EXPECT_EQ(result->parameters[0].name, "b");
+}
+
+TEST_F(GradCheckTest, AModelWithoutFloatsToCheckIsAnError) {
+  const auto result =
+      CheckModel(absl::StrCat("graph { name: 'g' ", ValueText("input", "x", 1, "2 2"),
+                              " output { name: 'y' } ", NodeText("Relu", {"x"}, {"y"}), "}"));
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("no float initialisers"));
+}
+
+}  // namespace
+}  // namespace tartan::train::grad_check_test
