@@ -8,6 +8,7 @@
 
 #include "tile/base/match.h"
 #include "tile/graph/constants.h"
+#include "tile/graph/updates.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::graph {
@@ -53,6 +54,7 @@ class Grouper {
 
   ir::Grouping Run() {
     Classify();
+    is_update_ = FindUpdates(program_);
     if (options_.fuse) {
       for (size_t v = 0; v < size_; ++v) {
         if (kind_[v] == Kind::kRoot && spaces_[v].has_value() && spaces_[v]->covers_output) {
@@ -121,6 +123,11 @@ class Grouper {
     const bool is_elementwise = std::holds_alternative<ir::Elementwise>(value(candidate).op);
     if (!is_elementwise && kind_[candidate] != Kind::kReshape) return false;
     if (inlined_[candidate]) return false;
+    // States are read and written in the order of memory. Where rows of a reduction's result are
+    // shorter than a vector, its lanes lie apart: weights of convolutions.
+    constexpr int64_t kShortRow = 16;
+    const std::vector<int64_t>& dims = value(root).shape.dims;
+    if (is_update_[candidate] && dims.size() > 2 && dims.back() < kShortRow) return false;
     // A reduction of constants is done once; what follows on values of a run is not.
     if (constant_[root] != constant_[candidate]) return false;
     const TensorShape& shape = value(candidate).shape;
@@ -361,6 +368,7 @@ class Grouper {
   std::vector<bool> in_memory_;
   std::vector<bool> inlined_;
   std::vector<bool> is_output_;
+  std::vector<bool> is_update_;  // belongs to the update of a state
   std::vector<int> operations_;
   std::vector<int> reads_;
   std::vector<std::set<ValueId>> sinks_;  // the kernels that compute or read the value

@@ -92,6 +92,20 @@ TEST(UpdateInPlace, MovesAnUpdateBehindOtherReaders) {
   }
 }
 
+// A reduction whose results lie in rows shorter than a vector has a plan of its own.
+TEST(UpdateInPlace, UpdatesWeightsOfConvolutionsByThemselves) {
+  const TestProgram program = {
+      "weights",
+      "function (W[O, C, 3, 3], X[N, C, 3, 3], D[N, O]) -> (NW) {"
+      "  G[o, c, a, b : O, C, 3, 3] = +(X[n, c, a, b] * D[n, o]);"
+      "  NW = W - 0.1 * (G * 2); }",
+      {{kFloat, {16, 4, 3, 3}}, {kFloat, {5, 4, 3, 3}}, {kFloat, {5, 16}}}};
+  const KernelList list = CompileWithStates(program, {0, -1, -1});
+  EXPECT_EQ(list.kernels.size(), 2u);
+  EXPECT_EQ(Copies(list), 0);
+  ExpectNaiveResults(program, list);
+}
+
 TEST(UpdateInPlace, CopiesWhereTheOldValueIsNeededForTheNewOnesUse) {
   // The product reads the old state and the new one.
   const TestProgram program = {"both",

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/graph/updates.h"
+
+#include <variant>
+
+namespace tartan::graph {
+
+std::vector<bool> FindUpdates(const ir::Program& program) {
+  const size_t size = program.values.size();
+  std::vector<bool> is_update(size, false);
+  std::vector<bool> is_changed(size, false);
+  bool any = false;
+  for (const ir::ValueId input : program.inputs) {
+    is_changed[input] = std::get<ir::Input>(program.values[input].op).next >= 0;
+    any = any || is_changed[input];
+  }
+  if (!any) return is_update;
+  std::vector<bool> is_used(size, false);
+  std::vector<bool> serves_others(size, false);
+  for (size_t v = 0; v < size; ++v) {
+    const ir::Value& value = program.values[v];
+    const bool is_elementwise = std::holds_alternative<ir::Elementwise>(value.op);
+    for (const ir::ValueId operand : ir::Operands(value.op)) {
+      const bool is_as_large =
+          program.values[operand].shape.element_count() == value.shape.element_count();
+      if (is_elementwise && is_as_large && (is_changed[operand] || is_update[operand]))
+        is_update[v] = true;
+    }
+  }
+  // From the last value to the first: all who use a value are known before it.
+  for (size_t v = size; v-- > 0;) {
+    const bool is_elementwise = std::holds_alternative<ir::Elementwise>(program.values[v].op);
+    if (is_elementwise && is_used[v] && !serves_others[v]) is_update[v] = true;
+    for (const ir::ValueId operand : ir::Operands(program.values[v].op)) {
+      is_used[operand] = true;
+      if (!is_update[v]) serves_others[operand] = true;
+    }
+  }
+  return is_update;
+}
+
+}  // namespace tartan::graph
