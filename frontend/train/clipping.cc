@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "frontend/api/function.h"
+#include "frontend/train/tile_pieces.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {
@@ -15,11 +15,9 @@ absl::StatusOr<api::Tensor> ClipFactor(const std::vector<api::Tensor>& gradients
                                        const api::Tensor& numbers) {
   api::Tensor sum;
   for (const api::Tensor& gradient : gradients) {
-    std::vector<std::string> names;
-    for (int64_t d = 0; d < gradient.rank(); ++d) names.push_back(absl::StrCat("i", d));
     TARTAN_ASSIGN_OR_RETURN(const api::Tensor squares,
                             api::Apply(absl::StrCat("function (G) -> (S) { Q = G * G; S[] = +(Q[",
-                                                    absl::StrJoin(names, ", "), "]); }"),
+                                                    Indices(gradient.rank()), "]); }"),
                                        {gradient}, "norm"));
     if (!sum.defined()) {
       sum = squares;

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "frontend/api/function.h"
 #include "frontend/api/gradient.h"
 #include "frontend/api/resident/device_program.h"
+#include "frontend/train/tile_pieces.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/in_float64.h"
@@ -146,9 +146,7 @@ class Checker {
   }
 
   static absl::Status AddSums(const api::SeededTensor& seeded, std::vector<Tensor>* sums) {
-    std::vector<std::string> names;
-    for (int64_t d = 0; d < seeded.tensor.rank(); ++d) names.push_back(absl::StrCat("i", d));
-    const std::string at = absl::StrJoin(names, ", ");
+    const std::string at = Indices(seeded.tensor.rank());
     TARTAN_ASSIGN_OR_RETURN(
         const api::Function function,
         api::Function::FromTile(absl::StrCat("function (Y, S) -> (L, A) { P = Y * S; L[] = +(P[",

@@ -6,9 +6,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "frontend/train/tile_pieces.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {
@@ -30,17 +30,6 @@ constexpr Row kRows[] = {
     {LossKind::kOutput, "output"},
     {LossKind::kFunction, "function"},
 };
-
-std::string Number(double value) {
-  return absl::StrCat("as_float(", absl::StrFormat("%.17g", value), ", 32)");
-}
-
-// "i0, i1, …": `count` names of indices from `first` on.
-std::string Indices(int64_t count, int64_t first = 0) {
-  std::vector<std::string> names;
-  for (int64_t i = 0; i < count; ++i) names.push_back(absl::StrCat("i", first + i));
-  return absl::StrJoin(names, ", ");
-}
 
 std::string Sizes(const std::vector<int64_t>& dims, int64_t count) {
   return absl::StrJoin(dims.begin(), dims.begin() + count, ", ");

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/function.h"
+#include "frontend/train/tile_pieces.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {
@@ -35,10 +35,6 @@ const Row& RowOf(OptimizerKind kind) {
 bool IsDecoupled(OptimizerKind kind) {
   return kind == OptimizerKind::kAdamW || kind == OptimizerKind::kLion ||
          kind == OptimizerKind::kLamb;
-}
-
-std::string Number(double value) {
-  return absl::StrCat("as_float(", absl::StrFormat("%.17g", value), ", 32)");
 }
 
 // Statements that make NP, and N0 and N1 of the slots S0 and S1, of P and G with the rate R and the
@@ -82,9 +78,7 @@ std::vector<std::string> Formula(const Optimizer& optimizer, double decay, int64
               absl::StrCat("NP = P - R * (U + ", Number(decay), " * P)")};
     }
     case OptimizerKind::kLamb: {
-      std::vector<std::string> indices;
-      for (int64_t d = 0; d < rank; ++d) indices.push_back(absl::StrCat("i", d));
-      const std::string at = absl::StrCat("[", absl::StrJoin(indices, ", "), "]");
+      const std::string at = absl::StrCat("[", Indices(rank), "]");
       std::vector<std::string> statements = averages;
       statements.insert(
           statements.end(),

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/function.h"
+#include "frontend/train/tile_pieces.h"
 
 namespace tartan::train {
 namespace {
@@ -16,10 +17,8 @@ namespace {
 std::string CountCorrect(const Loss& loss, const api::Tensor& output, const api::Tensor& target) {
   if (!target.defined() || !ClassCount(loss, output.shape(), target.shape()).has_value()) return "";
   const int64_t rank = output.rank();
-  std::vector<std::string> names;
-  for (int64_t d = 0; d < rank; ++d) names.push_back(absl::StrCat("i", d));
-  const std::string all = absl::StrJoin(names, ", ");
-  const std::string rows = absl::StrJoin(names.begin(), names.end() - 1, ", ");
+  const std::string all = Indices(rank);
+  const std::string rows = Indices(rank - 1);
   const std::string sizes = absl::StrJoin(output.dims().begin(), output.dims().end() - 1, ", ");
   const std::string counts =
       loss.ignore_index.has_value()

@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "frontend/api/function.h"
 #include "frontend/api/gradient.h"
 #include "frontend/api/tensor_node.h"
 #include "frontend/train/clipping.h"
 #include "frontend/train/step_sums.h"
+#include "frontend/train/tile_pieces.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {
@@ -155,13 +155,11 @@ class StepBuilder {
 
   absl::Status AddCount(std::string name, const Tensor& tensor, std::vector<std::string>* names) {
     if (!IsFloat(tensor.type()) || tensor.shape().element_count() == 0) return absl::OkStatus();
-    std::vector<std::string> indices;
-    for (int64_t d = 0; d < tensor.rank(); ++d) indices.push_back(absl::StrCat("i", d));
     TARTAN_ASSIGN_OR_RETURN(
         graph_.outputs.emplace_back(),
         api::Apply(
             absl::StrCat("function (X) -> (N) { B = as_int(X - X == 0 ? 0 : 1, 32); N[] = +(B[",
-                         absl::StrJoin(indices, ", "), "]); }"),
+                         Indices(tensor.rank()), "]); }"),
             {tensor}, "count"));
     names->push_back(std::move(name));
     return absl::OkStatus();

@@ -22,8 +22,6 @@ class BoundRun {
   ~BoundRun();
 
   const CompiledProgram& program() const { return program_->program(); }
-  // Of what a run needs beside states and constants.
-  int64_t scratch_bytes() const { return program().frame().plan.total_bytes(); }
 
   // Puts one run into the queue. `inputs`: the values of those that are neither states nor
   // constants, in order; they stay as they are until the queue is finished.
