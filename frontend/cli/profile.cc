@@ -9,7 +9,6 @@
 #include "absl/strings/str_format.h"
 #include "frontend/cli/latency.h"
 #include "frontend/cli/terminal.h"
-#include "proto/report.pb.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::cli {
@@ -24,6 +23,27 @@ double Milliseconds(double amount, double giga_per_second) {
 
 }  // namespace
 
+absl::Status AddKernels(const api::Device& device, const std::vector<api::KernelProfile>& kernels,
+                        KernelRows* rows) {
+  TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings, device.MeasuredSettings());
+  double total = 0;
+  for (const api::KernelProfile& kernel : kernels) total += kernel.ms;
+  for (const api::KernelProfile& kernel : kernels) {
+    const double least = std::max(Milliseconds(kernel.flops, settings.gflops),
+                                  Milliseconds(kernel.bytes, settings.gbps));
+    proto::BenchReport::Kernel* row = rows->Add();
+    row->set_kernel(kernel.kernel);
+    row->add_nodes(kernel.description);
+    row->set_ms(kernel.ms);
+    if (kernel.ms <= 0) continue;
+    row->set_share(kernel.ms / total);
+    row->set_gflops(kernel.flops / kernel.ms / 1e6);
+    row->set_gbps(kernel.bytes / kernel.ms / 1e6);
+    row->set_roofline(least / kernel.ms);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Profile(api::Session& session, const std::map<std::string, api::HostValue>& inputs,
                      proto::BenchReport* report) {
   std::vector<std::vector<double>> times;
@@ -34,32 +54,13 @@ absl::Status Profile(api::Session& session, const std::map<std::string, api::Hos
     times.resize(kernels.size());
     for (size_t k = 0; k < kernels.size(); ++k) times[k].push_back(kernels[k].ms);
   }
-  TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings, session.device().MeasuredSettings());
-  double total = 0;
-  for (size_t k = 0; k < kernels.size(); ++k) {
-    const double ms = Summarize(times[k]).median;
-    const double least = std::max(Milliseconds(kernels[k].flops, settings.gflops),
-                                  Milliseconds(kernels[k].bytes, settings.gbps));
-    proto::BenchReport::Kernel* kernel = report->add_profile();
-    kernel->set_kernel(kernels[k].kernel);
-    kernel->add_nodes(kernels[k].description);
-    kernel->set_ms(ms);
-    if (ms > 0) {
-      kernel->set_gflops(kernels[k].flops / ms / 1e6);
-      kernel->set_gbps(kernels[k].bytes / ms / 1e6);
-      kernel->set_roofline(least / ms);
-    }
-    total += ms;
-  }
-  for (proto::BenchReport::Kernel& kernel : *report->mutable_profile()) {
-    if (total > 0) kernel.set_share(kernel.ms() / total);
-  }
-  return absl::OkStatus();
+  for (size_t k = 0; k < kernels.size(); ++k) kernels[k].ms = Summarize(times[k]).median;
+  return AddKernels(session.device(), kernels, report->mutable_profile());
 }
 
-std::string ProfileText(const proto::BenchReport& report) {
+std::string ProfileText(const KernelRows& rows) {
   std::vector<const proto::BenchReport::Kernel*> kernels;
-  for (const proto::BenchReport::Kernel& kernel : report.profile()) kernels.push_back(&kernel);
+  for (const proto::BenchReport::Kernel& kernel : rows) kernels.push_back(&kernel);
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto* a, const auto* b) { return a->ms() > b->ms(); });
   using Align = Table::Align;

@@ -4,21 +4,25 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "frontend/api/session.h"
-
-namespace tartan::proto {
-class BenchReport;
-}
+#include "proto/report.pb.h"
 
 namespace tartan::cli {
+
+using KernelRows = google::protobuf::RepeatedPtrField<proto::BenchReport::Kernel>;
+
+// Adds kernels of a run, beside what the device is able to.
+absl::Status AddKernels(const api::Device& device, const std::vector<api::KernelProfile>& kernels,
+                        KernelRows* rows);
 
 // Fills report->profile() with the kernels of runs on `inputs`.
 absl::Status Profile(api::Session& session, const std::map<std::string, api::HostValue>& inputs,
                      proto::BenchReport* report);
 
 // The kernels that take longest, longest first; the rest as one line.
-std::string ProfileText(const proto::BenchReport& report);
+std::string ProfileText(const KernelRows& rows);
 
 }  // namespace tartan::cli

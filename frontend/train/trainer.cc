@@ -11,6 +11,7 @@
 #include "frontend/api/resident/device_tensor.h"
 #include "frontend/train/initialize.h"
 #include "frontend/train/loss_output.h"
+#include "frontend/train/step_profile.h"
 #include "frontend/train/train_step.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
@@ -74,6 +75,7 @@ struct Trainer::Impl {
   int64_t unread = 0;   // batches since sums were read
   int64_t failed_step = 0;
   double compile_ms = 0;
+  StepProfile profile;
 
   absl::StatusOr<BatchShapes> ShapesOf(const api::NamedTensors& inputs,
                                        const HostTensor& target) const;
@@ -83,6 +85,8 @@ struct Trainer::Impl {
   absl::StatusOr<Program> Make(StepGraph graph, absl::string_view name);
   // The step for batches of these sizes, compiled if it is new.
   absl::StatusOr<const Program*> StepFor(const api::NamedTensors& inputs, const HostTensor& target);
+  // Starts the program of a step.
+  absl::Status Start(api::DeviceProgram& step, const std::vector<HostTensor>& values);
   absl::StatusOr<api::DeviceTensor> MakeState(const StateSpec& spec) const;
   HostTensor Numbers(double rate) const;
   HostTensor Seed(int64_t batch) const;
@@ -174,6 +178,13 @@ absl::StatusOr<const Trainer::Impl::Program*> Trainer::Impl::StepFor(
   return &step;
 }
 
+absl::Status Trainer::Impl::Start(api::DeviceProgram& step, const std::vector<HostTensor>& values) {
+  if (!options.profile) return step.Start(values);
+  TARTAN_ASSIGN_OR_RETURN(std::vector<api::KernelProfile> kernels, step.Profile(values));
+  profile.Add(std::move(kernels));
+  return absl::OkStatus();
+}
+
 HostTensor Trainer::Impl::Numbers(double rate) const {
   return HostTensor::FromVector(TensorShape{DataType::kFloat32, {kStepNumbers}},
                                 StepNumbers(plan.optimizer, rate, updates + 1,
@@ -217,6 +228,7 @@ const std::string& Trainer::loss_output() const { return impl_->plan.output; }
 int64_t Trainer::step() const { return impl_->updates; }
 int64_t Trainer::batches() const { return impl_->batches; }
 double Trainer::compile_ms() const { return impl_->compile_ms; }
+std::vector<api::KernelProfile> Trainer::Profile() const { return impl_->profile.Medians(); }
 
 absl::StatusOr<std::optional<int64_t>> Trainer::CountClasses(const api::NamedTensors& inputs,
                                                              const HostTensor& target) {
@@ -231,7 +243,7 @@ absl::Status Trainer::Step(const api::NamedTensors& inputs, const HostTensor& ta
     std::vector<HostTensor> values = Impl::ValuesOf(shapes, inputs, target);
     values.push_back(impl_->Numbers(rate));
     if (step->has_seed) values.push_back(impl_->Seed(impl_->batches));
-    TARTAN_RETURN_IF_ERROR(step->program->Start(values));
+    TARTAN_RETURN_IF_ERROR(impl_->Start(*step->program, values));
     ++impl_->batches;
     ++impl_->unread;
     if (impl_->batches % impl_->options.accumulate != 0) return absl::OkStatus();

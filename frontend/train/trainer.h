@@ -42,6 +42,7 @@ struct TrainerOptions {
   onnx::TrainingMode mode;
   bool initialize = false;  // parameters and running statistics begin anew (initialize.h)
   uint64_t seed = 0;        // of dropout and first values
+  bool profile = false;     // steps are timed kernel by kernel, one at a time
 };
 
 // Since it was read last.
@@ -119,6 +120,9 @@ class Trainer {
   Memory memory() const;
   double compile_ms() const;
   int64_t kernels() const;  // launched in a step
+  // Kernels of a step with their median times, where steps are profiled; of accumulated gradients
+  // without their application.
+  std::vector<api::KernelProfile> Profile() const;
 
  private:
   struct Impl;

@@ -20,7 +20,16 @@ absl::StatusOr<std::unique_ptr<BoundRun>> BoundRun::Create(
 
 absl::Status BoundRun::Enqueue(hal::Queue& queue, absl::Span<const HostTensor> inputs) {
   TARTAN_RETURN_IF_ERROR(program_->WriteInputs(*frame_, queue, inputs));
-  return RunCommands(program(), frame_->commands, frame_->buffers, queue, nullptr);
+  return program_->Execute(*frame_, queue, nullptr);
+}
+
+absl::StatusOr<std::vector<KernelTime>> BoundRun::Profile(absl::Span<const HostTensor> inputs) {
+  TARTAN_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Queue> queue,
+                          program().device()->CreateQueue(true));
+  TARTAN_RETURN_IF_ERROR(program_->WriteInputs(*frame_, *queue, inputs));
+  std::vector<KernelTime> times;
+  TARTAN_RETURN_IF_ERROR(program_->Execute(*frame_, *queue, &times));
+  return times;
 }
 
 absl::StatusOr<HostTensor> BoundRun::ReadLater(hal::Queue& queue, size_t output) {

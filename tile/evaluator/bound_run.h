@@ -26,6 +26,8 @@ class BoundRun {
   // Puts one run into the queue. `inputs`: the values of those that are neither states nor
   // constants, in order; they stay as they are until the queue is finished.
   absl::Status Enqueue(hal::Queue& queue, absl::Span<const HostTensor> inputs);
+  // The same in a queue of its own, kernel by kernel; waits. Nothing else may be under way.
+  absl::StatusOr<std::vector<KernelTime>> Profile(absl::Span<const HostTensor> inputs);
   // The output of the last run in the queue; there once the queue is finished.
   absl::StatusOr<HostTensor> ReadLater(hal::Queue& queue, size_t output);
 

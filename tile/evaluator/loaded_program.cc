@@ -108,12 +108,13 @@ void LoadedProgram::ReleaseFreeFrames() {
   idle_ = 0;
 }
 
-absl::Status LoadedProgram::Execute(Frame& frame, std::vector<KernelTime>* profile) const {
+absl::Status LoadedProgram::Execute(const Frame& frame, hal::Queue& queue,
+                                    std::vector<KernelTime>* profile) const {
   std::vector<hal::EventPtr> events;
-  TARTAN_RETURN_IF_ERROR(RunCommands(*program_, frame.commands, frame.buffers, *frame.queue,
+  TARTAN_RETURN_IF_ERROR(RunCommands(*program_, frame.commands, frame.buffers, queue,
                                      profile == nullptr ? nullptr : &events));
   if (profile == nullptr) return absl::OkStatus();
-  TARTAN_RETURN_IF_ERROR(frame.queue->Finish());
+  TARTAN_RETURN_IF_ERROR(queue.Finish());
   size_t next = 0;
   for (const compiler::Step& step : program_->list().steps) {
     const auto* launch = std::get_if<compiler::LaunchStep>(&step);
@@ -178,10 +179,10 @@ absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const Host
   TARTAN_RETURN_IF_ERROR(WriteInputs(*frame, *frame->queue, inputs));
   if (profile != nullptr) {
     // The frame is new: the first run pays for touching its memory.
-    TARTAN_RETURN_IF_ERROR(Execute(*frame, nullptr));
+    TARTAN_RETURN_IF_ERROR(Execute(*frame, *frame->queue, nullptr));
     TARTAN_RETURN_IF_ERROR(WriteInputs(*frame, *frame->queue, inputs));
   }
-  TARTAN_RETURN_IF_ERROR(Execute(*frame, profile));
+  TARTAN_RETURN_IF_ERROR(Execute(*frame, *frame->queue, profile));
   if (meanwhile != nullptr) {
     TARTAN_RETURN_IF_ERROR(frame->queue->Flush());
     meanwhile();
@@ -208,7 +209,7 @@ absl::StatusOr<std::unique_ptr<PreparedRun>> PreparedRun::Create(
   return std::unique_ptr<PreparedRun>(new PreparedRun(std::move(program), std::move(frame)));
 }
 
-absl::Status PreparedRun::Enqueue() { return program_->Execute(*frame_, nullptr); }
+absl::Status PreparedRun::Enqueue() { return program_->Execute(*frame_, *frame_->queue, nullptr); }
 
 absl::Status PreparedRun::Finish() { return frame_->queue->Finish(); }
 

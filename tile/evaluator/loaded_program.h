@@ -68,7 +68,9 @@ class LoadedProgram {
   // The inputs must stay as they are until the queue is finished.
   absl::Status WriteInputs(const Frame& frame, hal::Queue& queue,
                            absl::Span<const HostTensor> inputs) const;
-  absl::Status Execute(Frame& frame, std::vector<KernelTime>* profile) const;
+  // With `profile`, which needs a profiling queue, waits.
+  absl::Status Execute(const Frame& frame, hal::Queue& queue,
+                       std::vector<KernelTime>* profile) const;
   // What is read is there once the queue is finished.
   absl::StatusOr<HostTensor> ReadOutput(const Frame& frame, hal::Queue& queue, size_t output) const;
 

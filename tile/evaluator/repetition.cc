@@ -77,7 +77,7 @@ class Repetition {
     bool condition = true;
     while (condition && iteration_ < form_.iterations) {
       TARTAN_RETURN_IF_ERROR(BeginIteration());
-      TARTAN_RETURN_IF_ERROR(program_.Execute(*frame_, nullptr));
+      TARTAN_RETURN_IF_ERROR(program_.Execute(*frame_, *frame_->queue, nullptr));
       TARTAN_RETURN_IF_ERROR(EndIteration());
       ++iteration_;
       TARTAN_ASSIGN_OR_RETURN(condition, ReadCondition());

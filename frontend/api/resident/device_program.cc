@@ -70,6 +70,8 @@ struct DeviceProgram::Impl {
   HostTensor Stored(const HostTensor& value) const {
     return device->in_float64() ? ir::InFloat64(value) : value;
   }
+  // What a run is given, checked.
+  absl::StatusOr<std::vector<HostTensor>> Prepared(absl::Span<const HostTensor> values) const;
   // Composes and compiles, and puts constants on the device.
   absl::Status Load(absl::Span<const Tensor> outputs, absl::string_view name,
                     RunStatistics* statistics);
@@ -108,6 +110,18 @@ absl::Status DeviceProgram::Impl::Load(absl::Span<const Tensor> outputs, absl::s
   TARTAN_ASSIGN_OR_RETURN(loaded, evaluator::LoadedProgram::Load(compiled, constants));
   statistics->setup_ms += MillisecondsSince(start);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Impl::Prepared(
+    absl::Span<const HostTensor> values) const {
+  if (run == nullptr) {
+    return absl::FailedPreconditionError("the program is not bound to its states");
+  }
+  for (const InputCheck& check : checks) TARTAN_RETURN_IF_ERROR(check.Run(values));
+  std::vector<HostTensor> stored;
+  stored.reserve(values.size());
+  for (const HostTensor& value : values) stored.push_back(Stored(value));
+  return stored;
 }
 
 DeviceProgram::DeviceProgram(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -158,19 +172,25 @@ absl::Status DeviceProgram::Bind(std::vector<DeviceTensor> states) {
 }
 
 absl::Status DeviceProgram::Start(absl::Span<const HostTensor> inputs) {
-  if (impl_->run == nullptr) {
-    return absl::FailedPreconditionError("the program is not bound to its states");
-  }
-  for (const InputCheck& check : impl_->checks) TARTAN_RETURN_IF_ERROR(check.Run(inputs));
-  std::vector<HostTensor> stored;
-  stored.reserve(inputs.size());
-  for (const HostTensor& input : inputs) stored.push_back(impl_->Stored(input));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> stored, impl_->Prepared(inputs));
   return impl_->queue->Enqueue(
       [&](hal::Queue& queue) -> absl::Status {
         TARTAN_RETURN_IF_ERROR(impl_->run->Enqueue(queue, stored));
         return queue.Flush();
       },
       stored);
+}
+
+absl::StatusOr<std::vector<KernelProfile>> DeviceProgram::Profile(
+    absl::Span<const HostTensor> inputs) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> stored, impl_->Prepared(inputs));
+  TARTAN_RETURN_IF_ERROR(impl_->queue->Finish());
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<evaluator::KernelTime> times,
+                          impl_->run->Profile(stored));
+  std::vector<KernelProfile> profile;
+  for (const evaluator::KernelTime& time : times)
+    profile.push_back({time.kernel, time.description, time.ms, time.flops, time.bytes});
+  return profile;
 }
 
 absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Outputs() {

@@ -60,6 +60,8 @@ class DeviceProgram {
   // Puts one run into the device's queue, and returns. OutOfRange for an index or label that is out
   // of range: nothing is run then. FailedPrecondition before Bind.
   absl::Status Start(absl::Span<const HostTensor> inputs);
+  // One run, kernel by kernel; waits for all runs before it, and for it.
+  absl::StatusOr<std::vector<KernelProfile>> Profile(absl::Span<const HostTensor> inputs);
   // Waits for all runs, and gives the outputs of the last one. Their failures are reported here.
   absl::StatusOr<std::vector<HostTensor>> Outputs();
   // Waits for all runs.

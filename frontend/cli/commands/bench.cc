@@ -202,7 +202,7 @@ std::string BatchText(const proto::BenchReport& report) {
   table.AddRow({"device memory", FormatBytes(report.peak_device_bytes())});
   table.AddRow({"host memory", FormatBytes(report.peak_host_bytes())});
   std::string text = table.ToString("  ");
-  if (!report.profile().empty()) absl::StrAppend(&text, ProfileText(report));
+  if (!report.profile().empty()) absl::StrAppend(&text, ProfileText(report.profile()));
   return text;
 }
 

@@ -16,6 +16,7 @@
 #include "frontend/cli/commands/training_log.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/number_options.h"
+#include "frontend/cli/profile.h"
 #include "frontend/cli/terminal.h"
 #include "frontend/data/open_dataset.h"
 #include "frontend/onnx/model/model_writer.h"
@@ -178,7 +179,8 @@ std::string ToText(const proto::TrainReport& report) {
                                        bytes(report.scratch_bytes()), ", constants ",
                                        bytes(report.constant_bytes()))});
   if (!report.export_().empty()) table.AddRow({"wrote", report.export_()});
-  return table.ToString();
+  if (report.profile().empty()) return table.ToString();
+  return absl::StrCat(table.ToString(), "\n", ProfileText(report.profile()));
 }
 
 absl::Status CheckFiles(const TrainFlags& flags) {
@@ -233,6 +235,9 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
 
   proto::TrainReport report;
   FillReport(*trainer, result, &report);
+  if (flags.trainer.profile) {
+    TARTAN_RETURN_IF_ERROR(AddKernels(*device, trainer->Profile(), report.mutable_profile()));
+  }
   if (!flags.export_path.empty() && !result.was_stopped) {
     TARTAN_ASSIGN_OR_RETURN(const auto values, At(Stage::kRun, trainer->Values()));
     TARTAN_RETURN_IF_ERROR(
@@ -335,6 +340,8 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
   AddWhole(command, "--log-every", &flags->fit.log_every, 1, 1 << 30, "Steps between two lines");
   command->add_option("--log", flags->log, "JSON lines")->type_name("FILE");
   command->add_option("--page", flags->page, "Loss curves as a page of HTML")->type_name("FILE");
+  command->add_flag("--profile", flags->trainer.profile,
+                    "The time of each kernel of a step; steps are slower");
   command->add_option("--export", flags->export_path, "The trained ONNX model")->type_name("FILE");
 }
 
