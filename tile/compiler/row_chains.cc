@@ -2,9 +2,12 @@
 #include "tile/compiler/row_chains.h"
 
 #include <algorithm>
+#include <vector>
 
+#include "tile/plan/machine.h"
 #include "tile/plan/rows/plan_row_groups.h"
 #include "tile/plan/rows/plan_rows.h"
+#include "tile/plan/select_plan.h"
 
 namespace tartan::compiler {
 namespace {
@@ -12,6 +15,27 @@ namespace {
 constexpr int64_t kGpuRowBytes = 1 << 19;  // of which the second cache holds one for each unit
 
 bool IsGpu(const HardwareSettings& settings) { return settings.threads > 1; }
+
+// Rows whose elements lie far apart have no vectors, and kernels of their own do: chains that are
+// predicted to take several times as long as memory takes are compared with them. For one core.
+bool IsBetterApart(const graph::RowChain& chain, const plan::RowPlan& plan,
+                   const HardwareSettings& settings) {
+  constexpr double kDoubtful = 4;
+  const plan::Machine machine(settings);
+  int64_t rows = 1;
+  for (int64_t range : chain.rows) rows *= range;
+  const double memory_us = machine.Microseconds(static_cast<double>(rows * chain.row_bytes) /
+                                                plan::cpu::kMemoryBytesPerCycle);
+  double apart_us =
+      static_cast<double>(settings.compute_units * static_cast<int64_t>(chain.kernels.size() - 1)) *
+      (machine.launch_us + machine.compile_us);
+  if (plan.predicted_us < kDoubtful * memory_us + apart_us) return false;
+  for (const poly::RowKernel& kernel : chain.kernels) {
+    const std::vector<bool> is_constant(kernel.flat.tensors.size(), false);
+    apart_us += plan::PlanKernel(kernel.flat, settings, is_constant).predicted_us;
+  }
+  return apart_us < plan.predicted_us;
+}
 
 }  // namespace
 
@@ -31,7 +55,10 @@ graph::ChainOptions ChainLimits(const HardwareSettings& settings, bool holds_res
 std::optional<RowChainPlan> PlanChain(const graph::RowChain& chain,
                                       const HardwareSettings& settings) {
   if (!IsGpu(settings)) {
-    return plan::PlanRows(chain.rows, chain.kernels, chain.tensors, chain.row_bytes, settings);
+    plan::RowPlan planned =
+        plan::PlanRows(chain.rows, chain.kernels, chain.tensors, chain.row_bytes, settings);
+    if (IsBetterApart(chain, planned, settings)) return std::nullopt;
+    return planned;
   }
   auto planned = plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings);
   if (!planned.has_value()) return std::nullopt;
