@@ -8,6 +8,7 @@
 
 #include "tile/base/match.h"
 #include "tile/graph/constants.h"
+#include "tile/graph/joined_states.h"
 #include "tile/graph/updates.h"
 #include "tile/poly/coords.h"
 
@@ -63,9 +64,10 @@ class Grouper {
       }
     }
     MarkNeeded();
+    if (options_.fuse) JoinUpdates(program_, FreeValues(), in_memory_, &joined_);
     MarkCostly();
     MarkRepeated();
-    JoinStates();
+    if (options_.fuse) JoinReadStates(program_, FreeValues(), in_memory_, sinks_, &joined_);
     return MakeGrouping();
   }
 
@@ -77,6 +79,7 @@ class Grouper {
     latest_root_.assign(size_, -1);
     region_.assign(size_, ir::kNoValue);
     in_memory_.assign(size_, false);
+    joined_.assign(size_, ir::kNoValue);
     inlined_.assign(size_, false);
     for (ValueId v : options_.inlined) inlined_[v] = true;
     constant_ = FindConstants(program_);
@@ -260,7 +263,7 @@ class Grouper {
         if (region_[user] != ir::kNoValue) {
           sinks_[v].insert(region_[user]);
         } else if (in_memory_[user] || kind_[user] == Kind::kRoot) {
-          sinks_[v].insert(user);
+          sinks_[v].insert(joined_[user] == ir::kNoValue ? user : joined_[user]);
         } else {
           sinks_[v].insert(sinks_[user].begin(), sinks_[user].end());
           if (reused[user]) reused[v] = true;
@@ -281,27 +284,12 @@ class Grouper {
     }
   }
 
-  // Next values of states that only the next value of another one of their sizes reads, as an
-  // optimiser's averages, are made by the kernel of that one.
-  void JoinStates() {
-    joined_.assign(size_, ir::kNoValue);
-    if (!options_.fuse) return;
-    std::vector<bool> is_next(size_, false);
-    for (const ValueId input : program_.inputs) {
-      const int next = std::get<ir::Input>(value(input).op).next;
-      if (next >= 0) is_next[program_.outputs[next]] = true;
-    }
-    const auto may_join = [&](ValueId v) {
-      return is_next[v] && in_memory_[v] && kind_[v] == Kind::kPointwise &&
-             region_[v] == ir::kNoValue;
-    };
-    for (size_t i = size_; i-- > 0;) {
-      const ValueId v = static_cast<ValueId>(i);
-      if (!may_join(v) || sinks_[v].size() != 1) continue;
-      const ValueId sink = *sinks_[v].begin();
-      if (!may_join(sink) || value(sink).shape.dims != value(v).shape.dims) continue;
-      joined_[v] = joined_[sink] == ir::kNoValue ? sink : joined_[sink];
-    }
+  // Computed in no reduction's kernel, at any single element.
+  std::vector<bool> FreeValues() const {
+    std::vector<bool> is_free(size_, false);
+    for (size_t v = 0; v < size_; ++v)
+      is_free[v] = kind_[v] == Kind::kPointwise && region_[v] == ir::kNoValue;
+    return is_free;
   }
 
   int64_t Points(ValueId root) const {
@@ -315,6 +303,11 @@ class Grouper {
     ir::Grouping grouping;
     std::vector<std::tuple<ValueId, int, ValueId>> order;  // latest root, roots first, position
     std::vector<std::vector<ValueId>> region_outputs(size_);
+    std::vector<ValueId> latest_root = latest_root_;
+    for (size_t v = 0; v < size_; ++v) {
+      if (joined_[v] == ir::kNoValue) continue;
+      latest_root[joined_[v]] = std::max(latest_root[joined_[v]], latest_root_[v]);
+    }
     for (size_t i = 0; i < size_; ++i) {
       const ValueId v = static_cast<ValueId>(i);
       if (kind_[v] == Kind::kRoot) order.emplace_back(v, 0, v);
@@ -323,7 +316,7 @@ class Grouper {
       } else if (joined_[v] != ir::kNoValue) {
         region_outputs[joined_[v]].push_back(v);
       } else if (in_memory_[v] && kind_[v] != Kind::kInput && kind_[v] != Kind::kRoot) {
-        order.emplace_back(latest_root_[v], 1, v);
+        order.emplace_back(latest_root[v], 1, v);
       }
     }
     std::sort(order.begin(), order.end());

@@ -137,7 +137,7 @@ StmtPtr TileResults::StoreTile(const std::vector<math::RangeConstraint>& assumed
     ExprPtr total = reduction_ ? reduction_->Total(static_cast<int>(p), &statements) : nullptr;
     StorePosition(p, VectorOutput().lanes, std::move(total), &emitter, &statements);
   }
-  store_.EndTile();
+  for (StmtPtr& store : store_.EndTile()) statements.push_back(std::move(store));
   return loop::MakeBlock(std::move(statements));
 }
 

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/loop/build.h"
+#include "tile/plan/cpu/lane_stores.h"
 #include "tile/plan/cpu/streamed_stores.h"
 #include "tile/plan/machine.h"
 
@@ -11,6 +12,8 @@ namespace {
 
 using loop::ExprPtr;
 using loop::StmtPtr;
+
+constexpr char kKept[] = "kept";
 
 }  // namespace
 
@@ -21,11 +24,42 @@ TileStore::TileStore(const poly::FlatContraction& flat, const plan::CpuPlan& pla
       indices_(indices),
       output_poly_(poly::Flatten(flat.output_coords, flat.output_dims,
                                  static_cast<int>(flat.indices.size()))),
-      between_(IndexBetween()) {}
+      between_(IndexBetween()),
+      loops_over_lanes_(!indices.has_size_arguments() && plan::StoresLanesInLoop(flat, plan)) {}
 
 void TileStore::BeginTile() {
   is_tile_ = true;
   waiting_.clear();
+  scattered_.clear();
+}
+
+StmtPtr TileStore::Keep(DataType stored, const ExprPtr& index, const ExprPtr& vector, int lanes,
+                        std::vector<StmtPtr>* before) {
+  if (scattered_.empty()) {
+    int64_t elements = 1;
+    for (int i = 0; i < flat_.output_index_count; ++i) elements *= plan_.unroll[i];
+    before->push_back(loop::MakeArray({stored, 1}, kKept, elements));
+  }
+  const auto kept = static_cast<int64_t>(scattered_.size()) * lanes;
+  scattered_.push_back({index, kept});
+  return loop::MakeStore(kKept, stored, indices_.Number(kept), loop::Splat(vector, lanes));
+}
+
+std::vector<StmtPtr> TileStore::EndTile() {
+  is_tile_ = false;
+  if (scattered_.empty()) return {};
+  const DataType stored = flat_.outputs[0].shape.type;
+  const ExprPtr lane = loop::Var("lane", {indices_.type(), 1});
+  const ExprPtr distance =
+      loop::Mul(lane, indices_.Number(output_poly_.strides[plan_.vector_index]));
+  std::vector<StmtPtr> stores;
+  for (const Scattered& vector : scattered_) {
+    const ExprPtr element =
+        loop::LoadFrom(kKept, stored, loop::Add(lane, indices_.Number(vector.kept)));
+    stores.push_back(loop::MakeStore("out0", stored, loop::Add(vector.index, distance), element));
+  }
+  return {loop::MakeFor("lane", indices_.Number(0), indices_.Number(plan_.lanes),
+                        loop::MakeBlock(std::move(stores)))};
 }
 
 int TileStore::IndexBetween() const {
@@ -73,6 +107,9 @@ std::vector<StmtPtr> TileStore::Emit(size_t output, const Position& position, in
     }
     const math::Affine begin = poly + math::Affine::Constant(-1);
     return Interleaved(output, begin, lanes, waiting_.at({output, first}), vector);
+  }
+  if (is_tile_ && loops_over_lanes_) {
+    return {Keep(stored, index, vector, lanes, before)};
   }
   const bool is_mask = value->type.element == DataType::kBool && vector->type.lanes > 1;
   std::vector<StmtPtr> stores;

@@ -26,10 +26,19 @@ class TileStore {
   // One output's elements at a position: `lanes` of them. Declarations are appended to `before`.
   std::vector<loop::StmtPtr> Emit(size_t output, const Position& position, int lanes,
                                   const loop::ExprPtr& value, std::vector<loop::StmtPtr>* before);
-  // Every position stands alone.
-  void EndTile() { is_tile_ = false; }
+  // Every position stands alone. Gives what is left to store of the tile, if anything is.
+  std::vector<loop::StmtPtr> EndTile();
 
  private:
+  // A vector whose lanes EndTile stores.
+  struct Scattered {
+    loop::ExprPtr index;  // of the first lane
+    int64_t kept = 0;     // where it is in private memory
+  };
+
+  // Keeps the vector for EndTile.
+  loop::StmtPtr Keep(DataType stored, const loop::ExprPtr& index, const loop::ExprPtr& vector,
+                     int lanes, std::vector<loop::StmtPtr>* before);
   // The index whose two values in the tile lie between the lanes of a vector; -1: none.
   int IndexBetween() const;
   // The value as a variable, or as a scalar.
@@ -47,7 +56,9 @@ class TileStore {
   const IndexEmitter& indices_;
   poly::FlatAccess output_poly_;
   const int between_;
+  const bool loops_over_lanes_;  // plan/cpu/lane_stores.h
   bool is_tile_ = false;
+  std::vector<Scattered> scattered_;
   std::map<std::pair<size_t, Position>, loop::ExprPtr> waiting_;  // by output and position
 };
 

@@ -8,6 +8,7 @@
 
 #include "tile/plan/cpu/block_layout.h"
 #include "tile/plan/cpu/cpu_transpose.h"
+#include "tile/plan/cpu/lane_stores.h"
 #include "tile/plan/cpu/sliding_window.h"
 
 namespace tartan::plan {
@@ -245,6 +246,7 @@ bool FitsRegisters(const CpuKernel& kernel, const CpuPlan& plan) {
 double StatementCount(const CpuKernel& kernel, const CpuPlan& plan) {
   const int v = plan.vector_index;
   const int64_t points = WindowPoints(kernel, plan);
+  const bool loops_over_lanes = StoresLanesInLoop(kernel.flat, plan);
   double statements = 0;
   const auto count = [&](const CpuKernel::Access& access, bool is_store) {
     double places = 1;
@@ -262,7 +264,9 @@ double StatementCount(const CpuKernel& kernel, const CpuPlan& plan) {
         plan.lanes > 1 &&
         (access.irregular[v] || (access.strides[v] > 1 && !IsEveryOther(plan, access)) ||
          (is_store && access.strides[v] != 1));
-    statements += places * (by_lane ? plan.lanes : 1);
+    // A store of each vector, and one in the loop over its lanes.
+    const double each = is_store && loops_over_lanes ? 2 : plan.lanes;
+    statements += places * (by_lane ? each : 1);
   };
   for (const CpuKernel::Access& access : kernel.reads) count(access, false);
   for (const CpuKernel::Access& access : kernel.writes) count(access, true);

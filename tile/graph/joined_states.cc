@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/graph/joined_states.h"
+
+#include "tile/graph/updates.h"
+
+namespace tartan::graph {
+namespace {
+
+using ir::ValueId;
+
+std::vector<bool> NextValues(const ir::Program& program) {
+  std::vector<bool> is_next(program.values.size(), false);
+  for (const ValueId input : program.inputs) {
+    const int next = std::get<ir::Input>(program.values[input].op).next;
+    if (next >= 0) is_next[program.outputs[next]] = true;
+  }
+  return is_next;
+}
+
+bool HaveSameSizes(const ir::Program& program, ValueId a, ValueId b) {
+  return program.values[a].shape.dims == program.values[b].shape.dims;
+}
+
+}  // namespace
+
+void JoinUpdates(const ir::Program& program, const std::vector<bool>& is_free,
+                 const std::vector<bool>& in_memory, std::vector<ValueId>* joined) {
+  const size_t size = program.values.size();
+  const std::vector<bool> is_next = NextValues(program);
+  const std::vector<bool> is_update = FindUpdates(program);
+  std::vector<bool> is_used(size, false);
+  for (const ir::Value& value : program.values) {
+    for (const ValueId operand : ir::Operands(value.op)) is_used[operand] = true;
+  }
+  std::vector<ValueId> maker(size, ir::kNoValue);  // the kernel that computes a value on its way
+  for (size_t i = size; i-- > 0;) {
+    const auto next = static_cast<ValueId>(i);
+    if (!is_next[i] || is_used[i] || !is_free[i]) continue;
+    ValueId sink = next;
+    std::vector<ValueId> open = {next};
+    std::vector<ValueId> computed;
+    while (!open.empty()) {
+      const ValueId v = open.back();
+      open.pop_back();
+      for (const ValueId operand : ir::Operands(program.values[v].op)) {
+        if (!is_update[operand] || in_memory[operand] || !is_free[operand] ||
+            !HaveSameSizes(program, operand, next)) {
+          continue;
+        }
+        if (maker[operand] != ir::kNoValue) {
+          sink = maker[operand];
+          continue;
+        }
+        maker[operand] = next;
+        computed.push_back(operand);
+        open.push_back(operand);
+      }
+    }
+    if (sink == next) continue;
+    for (const ValueId v : computed) maker[v] = sink;
+    (*joined)[next] = sink;
+  }
+}
+
+void JoinReadStates(const ir::Program& program, const std::vector<bool>& is_free,
+                    const std::vector<bool>& in_memory, const std::vector<std::set<ValueId>>& sinks,
+                    std::vector<ValueId>* joined) {
+  const std::vector<bool> is_next = NextValues(program);
+  for (size_t i = program.values.size(); i-- > 0;) {
+    const auto v = static_cast<ValueId>(i);
+    const bool may_join = is_next[i] && in_memory[i] && is_free[i];
+    if (!may_join || (*joined)[i] != ir::kNoValue || sinks[i].size() != 1) continue;
+    const ValueId sink = *sinks[i].begin();
+    if (sink == v || !is_next[sink] || !in_memory[sink] || !is_free[sink] ||
+        !HaveSameSizes(program, v, sink)) {
+      continue;
+    }
+    (*joined)[i] = (*joined)[sink] == ir::kNoValue ? sink : (*joined)[sink];
+  }
+}
+
+}  // namespace tartan::graph
