@@ -16,20 +16,15 @@ constexpr int64_t kGpuRowBytes = 1 << 19;  // of which the second cache holds on
 
 bool IsGpu(const HardwareSettings& settings) { return settings.threads > 1; }
 
-// Rows whose elements lie far apart have no vectors, and kernels of their own do: chains that are
-// predicted to take several times as long as memory takes are compared with them. For one core.
+// Rows that lie side by side, element by element, have no vectors along them; kernels of their own
+// have. For one core.
 bool IsBetterApart(const graph::RowChain& chain, const plan::RowPlan& plan,
                    const HardwareSettings& settings) {
-  constexpr double kDoubtful = 4;
+  if (chain.layout != graph::Layout::kAcross) return false;
   const plan::Machine machine(settings);
-  int64_t rows = 1;
-  for (int64_t range : chain.rows) rows *= range;
-  const double memory_us = machine.Microseconds(static_cast<double>(rows * chain.row_bytes) /
-                                                plan::cpu::kMemoryBytesPerCycle);
+  const auto more = static_cast<int64_t>(chain.kernels.size() - 1);
   double apart_us =
-      static_cast<double>(settings.compute_units * static_cast<int64_t>(chain.kernels.size() - 1)) *
-      (machine.launch_us + machine.compile_us);
-  if (plan.predicted_us < kDoubtful * memory_us + apart_us) return false;
+      static_cast<double>(settings.compute_units * more) * (machine.launch_us + machine.compile_us);
   for (const poly::RowKernel& kernel : chain.kernels) {
     const std::vector<bool> is_constant(kernel.flat.tensors.size(), false);
     apart_us += plan::PlanKernel(kernel.flat, settings, is_constant).predicted_us;

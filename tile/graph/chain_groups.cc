@@ -317,6 +317,7 @@ class ChainFinder {
     RowChain chain;
     chain.rows = growing.rows;
     chain.row_bytes = RowBytes(growing);
+    chain.layout = growing.layout;
     std::map<ValueId, int> kept;
     int64_t left = options_.local_bytes;
     std::map<int, int> kept_by;

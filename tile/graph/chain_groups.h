@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tile/graph/group.h"
+#include "tile/graph/row_layout.h"
 #include "tile/ir/kernel_group.h"
 #include "tile/ir/program.h"
 #include "tile/poly/flat_contraction.h"
@@ -31,6 +32,7 @@ struct RowChain {
   std::vector<poly::RowKernel> kernels;
   std::vector<poly::RowTensor> tensors;  // that only the chain reads, and that are not in memory
   int64_t row_bytes = 0;                 // of all tensors, for one row
+  Layout layout = Layout::kNone;
 };
 
 // The kernels of each group; null for those that no chain may have: special operations, kernels
