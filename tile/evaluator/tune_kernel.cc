@@ -83,6 +83,14 @@ std::string Difference(const HostTensor& actual, const HostTensor& expected) {
   return absl::StrFormat("results differ by %.3g, the greatest element is %.3g", error, greatest);
 }
 
+// Inputs of a repeated run are to be there for the next one (PreparedRun).
+void KeepInputs(compiler::KernelList* list) {
+  for (const int input : list->inputs) {
+    list->outputs.push_back(input);
+    list->output_shapes.push_back(list->buffers[input].shape);
+  }
+}
+
 // One plan, ready to be run.
 struct Trial {
   plan::PlannedKernel planned;
@@ -165,6 +173,7 @@ class Tuning {
     TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(hal::Knowledge::kMeasured));
     TARTAN_ASSIGN_OR_RETURN(compiler::KernelList list,
                             compiler::CompileKernel(flat_, trial->planned, is_constant_, options));
+    KeepInputs(&list);
     TARTAN_ASSIGN_OR_RETURN(auto built, CompiledProgram::Build(std::move(list), device_, dialect_));
     TARTAN_ASSIGN_OR_RETURN(auto loaded, LoadedProgram::Load(std::move(built), constants_));
     TARTAN_ASSIGN_OR_RETURN(trial->run, PreparedRun::Create(std::move(loaded), inputs_));

@@ -28,6 +28,11 @@ class TuneKernelTest : public testing::Test {
  protected:
   void SetUp() override {
     if (TestDevice() == nullptr) GTEST_SKIP() << "no OpenCL device";
+    Take(Product());
+  }
+
+  // The kernel of a program that has one.
+  void Take(const TestProgram& program) {
     compiler::CompileOptions options;
     compiler::CompileHooks hooks;
     hooks.planner = [this](const poly::FlatContraction& flat,
@@ -36,7 +41,7 @@ class TuneKernelTest : public testing::Test {
       is_constant_ = is_constant;
       return plan::PlanKernel(flat, settings(), is_constant);
     };
-    const auto compiled = compiler::Compile(BindTestProgram(Product()), options, hooks);
+    const auto compiled = compiler::Compile(BindTestProgram(program), options, hooks);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
   }
 
@@ -68,6 +73,23 @@ TEST_F(TuneKernelTest, TriesThePlannersCandidates) {
   EXPECT_THAT(tuned->problems, IsEmpty());
   EXPECT_GT(tuned->before_ms, 0);
   EXPECT_LE(tuned->after_ms, tuned->before_ms);
+}
+
+// The memory of an input may serve for other values once it was packed: the second run would not
+// find it.
+TEST_F(TuneKernelTest, KeepsInputsThatAreCopiedForTheNextRun) {
+  Take({"product",
+        "function (A[M, K], B[N, K]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[j, k]); }",
+        {{DataType::kFloat32, {96, 128}}, {DataType::kFloat32, {160, 128}}}});
+  std::vector<plan::PlannedKernel> plans = {Slow()};
+  for (const plan::PlannedKernel& planned :
+       plan::PlanCandidates(flat_, settings(), is_constant_, 24)) {
+    if (!planned.packed.empty() && plans.size() < 3) plans.push_back(planned);
+  }
+  ASSERT_GT(plans.size(), 1);
+  const auto tuned = Measure(plans);
+  ASSERT_TRUE(tuned.ok()) << tuned.status();
+  EXPECT_THAT(tuned->problems, IsEmpty());
 }
 
 TEST_F(TuneKernelTest, PrefersAPlanThatIsClearlyFaster) {
