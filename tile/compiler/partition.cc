@@ -76,7 +76,8 @@ class Partitioner {
       if (IsEmpty(program_, group)) continue;
       const int chain = chain_of[g];
       if (chain < 0) {
-        partition.kernels.push_back(MakeKernel(group, std::move(division.flats[g])));
+        partition.kernels.push_back(
+            MakeKernel(division.grouping, group, std::move(division.flats[g])));
       } else if (chain != last) {
         partition.kernels.push_back(
             MakeChain(division.grouping, std::move(division.chains[chain])));
@@ -141,7 +142,7 @@ class Partitioner {
   }
 
   // `flat` is empty for a special operation.
-  PartitionedKernel MakeKernel(const ir::KernelGroup& group,
+  PartitionedKernel MakeKernel(const ir::Grouping& grouping, const ir::KernelGroup& group,
                                std::optional<poly::FlatContraction> flat) const {
     PartitionedKernel kernel;
     kernel.outputs = group.outputs;
@@ -155,7 +156,8 @@ class Partitioner {
       return kernel;
     }
     flat->comments.push_back(kernel.description);
-    if (group.root != ir::kNoValue && !spaces_[group.root]->covers_output) {
+    if (group.root != ir::kNoValue && !spaces_[group.root]->covers_output &&
+        grouping.written_in_parts.count(group.root) == 0) {
       kernel.is_prefilled = true;
       kernel.prefill = std::get<ir::Contraction>(program_.values[group.root].op).default_value;
     }

@@ -12,6 +12,7 @@
 #include "tile/compiler/update_in_place.h"
 #include "tile/graph/channels_last.h"
 #include "tile/graph/constants.h"
+#include "tile/graph/join_placements.h"
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
@@ -39,6 +40,11 @@ absl::Status WidenHalves(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status JoinPlacements(Compilation* c) {
+  TARTAN_ASSIGN_OR_RETURN(c->program, graph::JoinPlacements(c->program));
+  return absl::OkStatus();
+}
+
 absl::Status MoveChannelsLast(Compilation* c) {
   c->program = graph::MoveChannelsLast(c->program);
   return absl::OkStatus();
@@ -55,6 +61,7 @@ absl::Status MoveWeightsLast(Compilation* c) {
 absl::Status Analyze(Compilation* c) {
   TARTAN_ASSIGN_OR_RETURN(c->spaces, poly::AnalyzeProgram(c->program));
   c->is_constant = graph::FindConstants(c->program);
+  graph::NarrowPieces(c->program, c->is_constant, &c->spaces);
   return absl::OkStatus();
 }
 
@@ -144,6 +151,8 @@ constexpr Pass kPasses[] = {
      "gradients given by the user are done with: autodiff has read them"},
     {"in-float64", ComputeInFloat64, false, "where options ask for it, floats become float64"},
     {"widen-halves", WidenHalves, false, "16-bit intermediates are held in float32"},
+    {"join-placements", JoinPlacements, true,
+     "sums of parts that lie beside each other are written part by part"},
     {"channels-last", MoveChannelsLast, true,
      "vectors and lanes run along the channels of convolutions"},
     {"weights-last", MoveWeightsLast, true, "GPUs: neighbouring lanes read neighbouring weights"},

@@ -8,6 +8,7 @@
 
 #include "tile/base/match.h"
 #include "tile/graph/constants.h"
+#include "tile/graph/join_placements.h"
 #include "tile/graph/joined_states.h"
 #include "tile/graph/updates.h"
 #include "tile/poly/coords.h"
@@ -85,6 +86,7 @@ class Grouper {
     constant_ = FindConstants(program_);
     is_output_.assign(size_, false);
     for (ValueId v : program_.outputs) is_output_[v] = true;
+    FindWholes();
     for (size_t v = 0; v < size_; ++v) {
       kind_.push_back(KindOf(program_.values[v], spaces_[v]));
       for (ValueId operand : ir::Operands(program_.values[v].op)) {
@@ -94,6 +96,17 @@ class Grouper {
         latest_root_[v] = std::max(latest_root_[v], latest_root_[operand]);
       }
       if (kind_[v] == Kind::kRoot) latest_root_[v] = static_cast<ValueId>(v);
+    }
+  }
+
+  // Pieces of a concatenation that are written by kernels of their own, into the same memory.
+  void FindWholes() {
+    whole_.assign(size_, ir::kNoValue);
+    for (const Pieces& pieces : FindPieces(program_)) {
+      const std::vector<ValueId>& values = pieces.values;
+      if (spaces_[values.front()]->covers_output) continue;
+      for (const ValueId v : values) whole_[v] = values.back();
+      written_in_parts_.insert(values.begin() + (pieces.cover_all ? 0 : 1), values.end());
     }
   }
 
@@ -336,11 +349,12 @@ class Grouper {
 
   void FindStorage(ir::Grouping* grouping) {
     grouping->in_memory = in_memory_;
+    grouping->written_in_parts = written_in_parts_;
     grouping->storage.assign(size_, ir::kNoValue);
     for (size_t i = 0; i < size_; ++i) {
       const ValueId v = static_cast<ValueId>(i);
       if (in_memory_[v]) {
-        grouping->storage[v] = v;
+        grouping->storage[v] = whole_[v] == ir::kNoValue ? v : whole_[v];
       } else if (kind_[v] == Kind::kReshape && region_[v] == ir::kNoValue) {
         const ValueId operand = std::get<ir::Special>(value(v).op).operands[0];
         grouping->storage[v] = grouping->storage[operand];
@@ -365,7 +379,9 @@ class Grouper {
   std::vector<int> operations_;
   std::vector<int> reads_;
   std::vector<std::set<ValueId>> sinks_;  // the kernels that compute or read the value
-  std::vector<ValueId> joined_;           // the value whose kernel makes this one, too
+  std::vector<ValueId> whole_;            // per piece of a concatenation: its last one
+  std::set<ValueId> written_in_parts_;
+  std::vector<ValueId> joined_;  // the value whose kernel makes this one, too
 };
 
 }  // namespace

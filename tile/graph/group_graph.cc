@@ -25,7 +25,9 @@ void GroupGraph::Visit(const ir::Program& program, const ir::Grouping& grouping,
                        ValueId value) {
   const bool is_own = value == grouping.groups[group].root || group_of_[value] == group;
   if (grouping.in_memory[value] && !is_own) {
-    const int producer = group_of_[grouping.storage[value]];
+    // A piece of a concatenation lies in the memory of the last one.
+    const int own = group_of_[value];
+    const int producer = own >= 0 ? own : group_of_[grouping.storage[value]];
     if (producer < 0) return;  // an input
     if (producer != group) {
       producers_[group].insert(producer);

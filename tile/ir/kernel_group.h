@@ -3,6 +3,7 @@
 // poly::BuildKernel.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "tile/ir/program.h"
@@ -26,8 +27,12 @@ struct Grouping {
   // Others are computed where they are used.
   std::vector<bool> in_memory;
   // For a value in memory: the input or group output that holds its elements, itself unless it is
-  // a reshape. kNoValue for values not in memory.
+  // a reshape, or a piece of a concatenation, which is written into the whole. kNoValue for values
+  // not in memory.
   std::vector<ValueId> storage;
+  // Values whose kernel writes a part of their elements, and nothing is to be put into the others
+  // before: other kernels write those into the same memory.
+  std::set<ValueId> written_in_parts;
 };
 
 }  // namespace tartan::ir
