@@ -106,7 +106,8 @@ struct Source {
 };
 
 // Which numbers a shared kernel takes as arguments. Whole numbers that move along with another one
-// are computed from it.
+// are computed from it: the least of them is taken, so that with zeros, as a kernel is run with to
+// have it compiled, nothing lies before the begin of a tensor.
 struct Arguments {
   std::vector<size_t> positions;  // of the numbers that are arguments
   std::vector<Source> sources;    // by position
@@ -142,8 +143,15 @@ Arguments FindArguments(const std::vector<const Form*>& forms) {
     if (base < 0) {
       base = static_cast<int>(arguments.positions.size());
       arguments.positions.push_back(p);
+    } else if (first[p].value < first[arguments.positions[base]].value) {
+      arguments.positions[base] = p;
     }
-    arguments.sources[p] = {base, first[p].value - first[arguments.positions[base]].value};
+    arguments.sources[p].base = base;
+  }
+  for (size_t p = 0; p < first.size(); ++p) {
+    Source& source = arguments.sources[p];
+    if (source.base < 0) continue;
+    source.difference = first[p].value - first[arguments.positions[source.base]].value;
   }
   return arguments;
 }

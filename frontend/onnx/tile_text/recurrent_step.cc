@@ -34,13 +34,22 @@ constexpr ActivationForm kActivations[] = {
     {"ThresholdedRelu", "($x > $a ? $x : 0)", 1, 0, true, false},
 };
 
+// So many gates need nothing but the state for their products.
+int64_t ProductGates(const RecurrentStep& step) {
+  return step.cell == Cell::kGru && !step.linear_before_reset ? 2 : step.gates();
+}
+
 // Writes the statements of a step; every value is [batch, hidden] unless it says otherwise.
 class StepWriter {
  public:
-  StepWriter(const RecurrentStep& step, int64_t batch) : step_(step), batch_(batch) {}
+  // With `given_products` the step is given products of the state H with the weights of
+  // ProductGates, and what is projected has the biases: then gradients by the weights are those of
+  // whole products, and of sums over all steps.
+  StepWriter(const RecurrentStep& step, int64_t batch, bool given_products)
+      : step_(step), batch_(batch), given_products_(given_products) {}
 
-  // The step's Tile function of X (a row of the projection), H, C (LSTM), T (the iteration, for
-  // lengths), R, B, P, LENGTHS; of its results HN, CN and Y, which is HN or 0.
+  // The step's Tile function of X (a row of the projection), Q (the products), H, C (LSTM), T (the
+  // iteration, for lengths), R, B, P, LENGTHS; of its results HN, CN and Y, which is HN or 0.
   std::string Write() {
     switch (step_.cell) {
       case Cell::kRnn:
@@ -59,8 +68,8 @@ class StepWriter {
 
  private:
   std::string Inputs() const {
-    return absl::StrCat("X, H", step_.states() == 2 ? ", C" : "", step_.has_lengths ? ", T" : "",
-                        ", R, B", step_.has_peepholes ? ", P" : "",
+    return absl::StrCat("X, ", given_products_ ? "Q, " : "", "H", step_.states() == 2 ? ", C" : "",
+                        step_.has_lengths ? ", T" : "", ", R, B", step_.has_peepholes ? ", P" : "",
                         step_.has_lengths ? ", LENGTHS" : "");
   }
 
@@ -78,6 +87,10 @@ class StepWriter {
   }
   // A gate's product of `state` with its recurrent weights.
   void Product(const std::string& name, const std::string& state, int64_t gate) {
+    if (given_products_ && gate < ProductGates(step_)) {
+      Columns(name, "Q", gate);
+      return;
+    }
     Add(absl::StrCat(onnx::Write(name, {"b", "h"}, {batch_, step_.hidden}), " = +(", state,
                      "[b, k] * R[h + ", gate * step_.hidden, ", k])"));
   }
@@ -95,6 +108,10 @@ class StepWriter {
   void Gate(const std::string& name, int64_t gate, const std::string& state) {
     Columns(name + "X", "X", gate);
     Product(name + "H", state, gate);
+    if (given_products_) {
+      Add(absl::StrCat(name, "Sum = ", name, "X + ", name, "H"));
+      return;
+    }
     Part(name + "W", "B", gate);
     Part(name + "R", "B", step_.gates() + gate);
     Add(absl::StrCat(name, "Sum = ", name, "X + ", name, "H + ", name, "W + ", name, "R"));
@@ -113,9 +130,9 @@ class StepWriter {
     if (step_.linear_before_reset) {
       Columns("NX", "X", 2);
       Product("NH", "H", 2);
-      Part("NW", "B", 2);
       Part("NR", "B", 5);
-      Add("NSum = NX + SGate * (NH + NR) + NW");
+      if (!given_products_) Part("NW", "B", 2);
+      Add(absl::StrCat("NSum = NX + SGate * (NH + NR)", given_products_ ? "" : " + NW"));
     } else {
       Add("HReset = SGate * H");
       Gate("N", 2, "HReset");
@@ -168,37 +185,67 @@ class StepWriter {
 
   const RecurrentStep& step_;
   const int64_t batch_;
+  const bool given_products_;
   std::vector<std::string> statements_;
 };
 
-// The results of one step: its output, then its states.
+// The results of one step: its output, then its states. `operands`: those before the states.
 absl::StatusOr<std::vector<Tensor>> ApplyStep(const NodeContext& context, const RecurrentStep& step,
-                                              const std::string& text, const Tensor& projected,
+                                              const std::string& text, std::vector<Tensor> operands,
                                               absl::Span<const Tensor> states,
                                               const Tensor& iteration,
                                               absl::Span<const Tensor> weights) {
-  std::vector<Tensor> operands = {projected};
   operands.insert(operands.end(), states.begin(), states.end());
   if (step.has_lengths) operands.push_back(iteration);
   operands.insert(operands.end(), weights.begin(), weights.end());
   return context.Apply(text, operands);
 }
 
-absl::StatusOr<std::vector<Tensor>> JoinSteps(const NodeContext& context, const RecurrentStep& step,
-                                              const std::string& text,
+// The projection with the biases that are added to it: all but that of the gate which a GRU may
+// reset after its product.
+absl::StatusOr<Tensor> WithBiases(const NodeContext& context, const RecurrentStep& step,
+                                  const StepOperands& operands) {
+  const int64_t rows = step.gates() * step.hidden;
+  const bool resets_later = step.cell == Cell::kGru && step.linear_before_reset;
+  return context.ApplyOne(
+      TileFunction("X, B", "Y",
+                   {Write("W", {"g"}, {rows}) + " = =(B[g])",
+                    absl::StrCat(Write("R", {"g"}, {rows}), " = =(B[g + ", rows, "])",
+                                 resets_later ? absl::StrCat(", g < ", 2 * step.hidden) : ""),
+                    "Y = X + (W + R)"}),
+      {operands.projected, operands.weights[1]});
+}
+
+absl::StatusOr<std::vector<Tensor>> JoinSteps(NodeContext& context, const RecurrentStep& step,
                                               const StepOperands& operands) {
   const std::vector<int64_t>& dims = operands.projected.dims();
+  // Where gradients may be asked for.
+  const bool given_products = context.services().training() != nullptr && !step.quantizes_state;
+  const std::string text = StepWriter(step, dims[1], given_products).Write();
+  const std::string product =
+      TileFunction("H, R", "Q",
+                   {Write("Q", {"b", "g"}, {dims[1], ProductGates(step) * step.hidden}) +
+                    " = +(H[b, k] * R[g, k])"});
+  Tensor projected = operands.projected;
+  if (given_products) {
+    TARTAN_ASSIGN_OR_RETURN(projected, WithBiases(context, step, operands));
+  }
   std::vector<Tensor> states = operands.states;
   std::vector<Tensor> rows;
   for (int64_t t = 0; t < dims[0]; ++t) {
-    Window window = WholeOf(operands.projected);
+    Window window = WholeOf(projected);
     window.start[0] = t;
     window.sizes[0] = 1;
-    TARTAN_ASSIGN_OR_RETURN(const Tensor slice, SliceOf(context, operands.projected, window));
-    TARTAN_ASSIGN_OR_RETURN(const Tensor row, Reshape(context, slice, {dims[1], dims[2]}));
+    TARTAN_ASSIGN_OR_RETURN(const Tensor slice, SliceOf(context, projected, window));
+    std::vector<Tensor> given;
+    TARTAN_ASSIGN_OR_RETURN(given.emplace_back(), Reshape(context, slice, {dims[1], dims[2]}));
+    if (given_products) {
+      TARTAN_ASSIGN_OR_RETURN(given.emplace_back(),
+                              context.ApplyOne(product, {states[0], operands.weights[0]}));
+    }
     TARTAN_ASSIGN_OR_RETURN(
         const std::vector<Tensor> made,
-        ApplyStep(context, step, text, row, states, ConstantInt(t), operands.weights));
+        ApplyStep(context, step, text, std::move(given), states, ConstantInt(t), operands.weights));
     TARTAN_ASSIGN_OR_RETURN(rows.emplace_back(),
                             Reshape(context, made[0], {1, dims[1], step.hidden}));
     states.assign(made.begin() + 1, made.end());
@@ -260,10 +307,10 @@ std::vector<std::string> DefaultActivations(Cell cell) {
 absl::StatusOr<std::vector<Tensor>> RunSteps(NodeContext& context, const RecurrentStep& step,
                                              const StepOperands& operands) {
   const std::vector<int64_t>& dims = operands.projected.dims();
-  const std::string text = StepWriter(step, dims[1]).Write();
   if (dims[0] <= kMaxJoinedSteps || !context.services().CanBreakGraph()) {
-    return JoinSteps(context, step, text, operands);
+    return JoinSteps(context, step, operands);
   }
+  const std::string text = StepWriter(step, dims[1], /*given_products=*/false).Write();
   api::RepeatBody body;
   body.iterations = dims[0];
   std::vector<Tensor> call_operands = operands.states;
@@ -278,7 +325,7 @@ absl::StatusOr<std::vector<Tensor>> RunSteps(NodeContext& context, const Recurre
   const std::vector<Tensor> weights = AsBodySees(operands.weights, &body, &call_operands);
   TARTAN_ASSIGN_OR_RETURN(
       const std::vector<Tensor> made,
-      ApplyStep(context, step, text, body.slices[0], body.states, body.iteration, weights));
+      ApplyStep(context, step, text, {body.slices[0]}, body.states, body.iteration, weights));
   body.rows = {made[0]};
   body.next_states.assign(made.begin() + 1, made.end());
   TARTAN_ASSIGN_OR_RETURN(
