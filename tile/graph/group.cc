@@ -144,6 +144,9 @@ class Grouper {
     constexpr int64_t kShortRow = 16;
     const std::vector<int64_t>& dims = value(root).shape.dims;
     if (is_update_[candidate] && dims.size() > 2 && dims.back() < kShortRow) return false;
+    const int64_t most = options_.max_update_terms;
+    if (is_update_[candidate] && Points(root) / most > value(root).shape.element_count())
+      return false;
     // A reduction of constants is done once; what follows on values of a run is not.
     if (constant_[root] != constant_[candidate]) return false;
     const TensorShape& shape = value(candidate).shape;

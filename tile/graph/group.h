@@ -4,6 +4,8 @@
 // unless that would repeat much work.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "tile/ir/kernel_group.h"
@@ -22,6 +24,9 @@ struct GroupOptions {
   int max_epilogue_operations = 64;
   // How often a kernel may compute an element of a producer.
   int max_repeats = 2;
+  // Updates of states join the kernel of a reduction that adds up at most so many terms: they read
+  // and write so much that its tiles would have to be small.
+  int64_t max_update_terms = std::numeric_limits<int64_t>::max();
   // Elementwise values that are held in memory in any case.
   std::vector<ir::ValueId> held = {};
   // Elementwise values that are computed where they are read, whatever that repeats.

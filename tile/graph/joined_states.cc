@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/graph/joined_states.h"
 
+#include <algorithm>
+
 #include "tile/graph/updates.h"
 
 namespace tartan::graph {
@@ -32,13 +34,16 @@ void JoinUpdates(const ir::Program& program, const std::vector<bool>& is_free,
   for (const ir::Value& value : program.values) {
     for (const ValueId operand : ir::Operands(value.op)) is_used[operand] = true;
   }
-  std::vector<ValueId> maker(size, ir::kNoValue);  // the kernel that computes a value on its way
+  // The next value whose kernel computes a value on its way.
+  std::vector<ValueId> maker(size, ir::kNoValue);
+  const auto sink_of = [&](ValueId v) {
+    while ((*joined)[v] != ir::kNoValue) v = (*joined)[v];
+    return v;
+  };
   for (size_t i = size; i-- > 0;) {
     const auto next = static_cast<ValueId>(i);
     if (!is_next[i] || is_used[i] || !is_free[i]) continue;
-    ValueId sink = next;
     std::vector<ValueId> open = {next};
-    std::vector<ValueId> computed;
     while (!open.empty()) {
       const ValueId v = open.back();
       open.pop_back();
@@ -47,18 +52,19 @@ void JoinUpdates(const ir::Program& program, const std::vector<bool>& is_free,
             !HaveSameSizes(program, operand, next)) {
           continue;
         }
-        if (maker[operand] != ir::kNoValue) {
-          sink = maker[operand];
+        if (maker[operand] == ir::kNoValue) {
+          maker[operand] = next;
+          open.push_back(operand);
           continue;
         }
-        maker[operand] = next;
-        computed.push_back(operand);
-        open.push_back(operand);
+        const ValueId a = sink_of(maker[operand]);
+        const ValueId b = sink_of(next);
+        if (a != b) (*joined)[std::min(a, b)] = std::max(a, b);
       }
     }
-    if (sink == next) continue;
-    for (const ValueId v : computed) maker[v] = sink;
-    (*joined)[next] = sink;
+  }
+  for (size_t v = 0; v < size; ++v) {
+    if ((*joined)[v] != ir::kNoValue) (*joined)[v] = sink_of((*joined)[v]);
   }
 }
 

@@ -144,6 +144,27 @@ TEST(RowChains, FetchTheNextRowAheadWhereCachesDoNotHoldTheTensors) {
   EXPECT_EQ(CountInFirstKernel(SoftmaxOf(32, 512), "prefetch"), 0);
 }
 
+// Statistics of channels that are neighbours: a chain would have no vectors. Rows of their own do.
+TEST(RowChains, GiveWayWhereRowsLieSideBySide) {
+  const auto normalization = [](int64_t points, int64_t channels) {
+    return TestProgram{"normalization",
+                       "function (X[N, C]) -> (Y) { S[c : C] = +(X[n, c]); M = S / 10; "
+                       "D = X - M; V[c : C] = +(D[n, c] * D[n, c]); "
+                       "Y = D / sqrt(V + 1); }",
+                       {{DataType::kFloat32, {points, channels}}}};
+  };
+  EXPECT_GT(LaunchCount(normalization(50000, 32), ForCpu()), 2);
+  const TestProgram small = normalization(1003, 20);
+  const ir::Program program = BindTestProgram(small);
+  const std::vector<HostTensor> inputs = RandomInputs(small, 1);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  const auto list = Compile(program, ForCpu());
+  ASSERT_TRUE(expected.ok() && list.ok());
+  const auto actual = InterpretList(*list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 1e-5), "");
+}
+
 TEST(RowChains, CanBeForbidden) {
   CompileOptions options = ForCpu();
   options.disabled_passes = {"chain-rows"};

@@ -67,6 +67,31 @@ TEST(ShareKernels, MakesOneOfManySlicesWithWideIndices) {
   ExpectNaiveResults(program, list);
 }
 
+// A kernel is run with zeros for its numbers to have it compiled: no index may be less than 0 then.
+TEST(ShareKernels, NumbersThatMoveTogetherAreTakenFromTheLeast) {
+  constexpr int kCount = 40;
+  std::string outputs;
+  std::string statements;
+  for (int i = 0; i < kCount; ++i) {
+    absl::StrAppend(&outputs, i == 0 ? "" : ", ", "Y", i);
+    absl::StrAppend(&statements, "A", i, "[r, c : 3, 2] = =(X[r, c + ", i + 3, "]); B", i,
+                    "[r, c : 3, 2] = =(X[r, c + ", i, "]); Y", i, " = A", i, " - B", i, ";\n");
+  }
+  const TestProgram program = {
+      "pairs",
+      absl::StrCat("function (X[R, C]) -> (", outputs, ") {\n", statements, "}"),
+      {{DataType::kFloat32, {3, kCount + 5}}}};
+  KernelList list = CompileProgram(program);
+  EXPECT_LE(list.kernels.size(), 4);
+  ExpectNaiveResults(program, list);
+  for (Step& step : list.setup) {
+    if (auto* fill = std::get_if<FillStep>(&step)) fill->value = 0;
+  }
+  // The interpreter reports what lies outside a buffer.
+  const auto zeros = InterpretList(list, RandomInputs(program, 1));
+  EXPECT_TRUE(zeros.ok()) << zeros.status();
+}
+
 TEST(ShareKernels, AWideConcatenationHasFewKernels) {
   constexpr int kPieces = 400;
   std::string inputs;

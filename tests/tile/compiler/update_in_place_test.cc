@@ -75,6 +75,41 @@ TEST(UpdateInPlace, WritesElementwiseUpdatesOverTheStates) {
   }
 }
 
+// A parameter and both averages, kept as they are where a step is not taken.
+TEST(UpdateInPlace, OneKernelUpdatesAParameterAndItsAverages) {
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{1003}, std::vector<int64_t>{17, 33},
+                                           std::vector<int64_t>{8, 4, 3, 3}}) {
+    const TensorShape shape{kFloat, dims};
+    const TestProgram program = {
+        "adam",
+        "function (P, S, T, G, R, OK) -> (K0, K1, K2) { M = 0.9 * S + 0.1 * G; "
+        "V = 0.99 * T + 0.01 * G * G; NP = P - R * M / (sqrt(abs(V)) + 0.1); "
+        "K0 = OK ? NP : P; K1 = OK ? M : S; K2 = OK ? V : T; }",
+        {shape, shape, shape, shape, {kFloat, {}}, {DataType::kBool, {}}}};
+    for (const CompileOptions& options : Tiers()) {
+      const KernelList list = CompileWithStates(program, {0, 1, 2, -1, -1, -1}, options);
+      if (options.tier == Tier::kExact) {
+        EXPECT_EQ(static_cast<int64_t>(list.steps.size()) - Copies(list), 1);
+      }
+      ExpectNaiveResults(program, list);
+    }
+  }
+}
+
+// A product of many terms keeps its large tiles; the update is a kernel of its own.
+TEST(UpdateInPlace, UpdatesJoinProductsOfFewTermsAlone) {
+  for (const auto& [terms, kernels] : {std::pair(4, 1u), std::pair(32, 1u), std::pair(33, 2u)}) {
+    const TestProgram program = {
+        "descent",
+        "function (P[I, J], A[K, I], B[K, J]) -> (N) { G[i, j : I, J] = +(A[k, i] * B[k, j]); "
+        "N = P - 0.1 * G; }",
+        {{kFloat, {24, 48}}, {kFloat, {terms, 24}}, {kFloat, {terms, 48}}}};
+    const KernelList list = CompileWithStates(program, {0, -1, -1});
+    EXPECT_EQ(list.steps.size(), kernels) << terms;
+    ExpectNaiveResults(program, list);
+  }
+}
+
 TEST(UpdateInPlace, MovesAnUpdateBehindOtherReaders) {
   for (const auto& [rows, columns] : {std::pair(8, 32), std::pair(9, 13)}) {
     const TestProgram program = {

@@ -23,6 +23,16 @@ Outputs Map(NodeContext& context, const std::string& value) {
                        {context.input(0)});
 }
 
+// The same with its derivative, the expression `derivative` in X after `statements`: one tensor
+// that training keeps, where the terms of the chain rule are several.
+Outputs MapWithDerivative(NodeContext& context, const std::string& value,
+                          const std::string& statements, const std::string& derivative) {
+  return context.Apply(absl::StrCat("function (X) -> (Y) { Y = custom_gradient(", value,
+                                    ", rule, X); }\n", "function rule (X, Y, DY) -> (DX) { ",
+                                    statements, "D = ", derivative, "; DX = DY * D; }"),
+                       {context.input(0)});
+}
+
 // `value` with $0 and $1 replaced by two float attributes.
 Outputs MapWith(NodeContext& context, const char* value, absl::string_view first,
                 float first_default, absl::string_view second = "", float second_default = 0) {
@@ -43,11 +53,17 @@ Outputs Gelu(NodeContext& context) {
   const absl::StatusOr<std::string> form = context.String("approximate", "none");
   if (!form.ok()) return form.status();
   if (*form == "none") {
-    return Map(context, "0.5 * X * (1 + erf(X * 0.70710678118654752))");  // 1/sqrt(2)
+    return MapWithDerivative(context, "0.5 * X * (1 + erf(X * 0.70710678118654752))",  // 1/sqrt(2)
+                             "P = exp(-0.5 * X * X) * 0.39894228040143268; ",  // 1/sqrt(2 pi)
+                             "0.5 * (1 + erf(X * 0.70710678118654752)) + X * P");
   }
   if (*form == "tanh") {
     // sqrt(2/pi)
-    return Map(context, "0.5 * X * (1 + tanh(0.79788456080286536 * (X + 0.044715 * X * X * X)))");
+    return MapWithDerivative(
+        context, "0.5 * X * (1 + tanh(0.79788456080286536 * (X + 0.044715 * X * X * X)))",
+        "T = tanh(0.79788456080286536 * (X + 0.044715 * X * X * X)); "
+        "Q = (1 - T) * (1 + T) * 0.79788456080286536 * (1 + 0.134145 * X * X); ",
+        "0.5 * (1 + T + X * Q)");
   }
   return Invalid("attribute 'approximate': expected none or tanh, got ", *form);
 }
