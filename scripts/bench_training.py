@@ -5,11 +5,14 @@ statistics, the loss read after each step.
 
     pip install torch numpy onnx
     scripts/bench_training.py [--tartan build/tartan] [--only NAME] [--rounds N] [--threads N]
+        [--torch-device cuda] [--compile]
 
-Prints the median over all rounds of a step's milliseconds in each, and PyTorch's by Tartan's."""
+Prints the median over all rounds of a step's milliseconds in each, and the quicker one of PyTorch's
+by Tartan's."""
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -66,24 +69,42 @@ def time_tartan(program, folder, batch, steps):
     return [line["step_ms"] for line in lines if "step_ms" in line][3:]
 
 
-def time_torch(network, steps, threads):
+def time_torch(network, steps, threads, device, compiled):
     torch.set_num_threads(threads)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     networks.start(network)
-    module = network.module.train()
+    module = network.module.train().to(device)
     columns, target = data_of(network)
-    inputs = [torch.from_numpy(c) for c in columns.values()]
-    target = torch.from_numpy(target)
-    optimizer = torch.optim.AdamW(module.parameters(), RATE, weight_decay=0)
+    inputs = [torch.from_numpy(c).to(device) for c in columns.values()]
+    target = torch.from_numpy(target).to(device)
+    # The quickest of its forms.
+    optimizer = torch.optim.AdamW(module.parameters(), RATE, weight_decay=0,
+                                  fused=device == "cuda")
+
+    def loss_of(*x):
+        return F.cross_entropy(module(*x).flatten(0, -2), target.flatten())
+
+    if compiled:
+        loss_of = torch.compile(loss_of, mode="reduce-overhead" if device == "cuda" else None)
     times = []
     for _ in range(steps):
         begin = time.perf_counter()
-        loss = F.cross_entropy(module(*inputs).flatten(0, -2), target.flatten())
+        loss = loss_of(*inputs)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         loss.item()
         times.append((time.perf_counter() - begin) * 1e3)
     return times[3:]
+
+
+def time_compiled(network, arguments):
+    """Nothing where this PyTorch cannot compile."""
+    try:
+        return time_torch(network, arguments.steps, arguments.threads, arguments.torch_device, True)
+    except Exception as error:  # whatever its compilers raise
+        print(f"torch.compile: {str(error).strip().splitlines()[0][:100]}", file=sys.stderr)
+        return []
 
 
 def main():
@@ -94,23 +115,28 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--torch-device", default="cpu", help="cpu or cuda, with float32 throughout")
+    parser.add_argument("--compile", action="store_true", help="torch.compile, too")
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):  # of both
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:arguments.threads])
-    print(f"{'network':14} {'Tartan ms':>10} {'PyTorch ms':>10} {'PyTorch / Tartan':>17}")
+    print(f"{'network':14} {'Tartan ms':>10} {'eager ms':>10} {'compiled ms':>11} {'best / Tartan':>14}")
     for name, make in NETWORKS.items():
         if arguments.only not in ("", name):
             continue
-        ours, theirs = [], []
+        ours, eager, compiled = [], [], []
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
             network = make()
             write(network, folder)
             for _ in range(arguments.rounds):
                 ours += time_tartan(arguments.tartan, folder, network.target[0], arguments.steps)
-                theirs += time_torch(make(), arguments.steps, arguments.threads)
-        a, b = statistics.median(ours), statistics.median(theirs)
-        print(f"{name:14} {a:10.2f} {b:10.2f} {b / a:17.2f}", flush=True)
+                eager += time_torch(make(), arguments.steps, arguments.threads, arguments.torch_device, False)
+            if arguments.compile:
+                compiled = time_compiled(make(), arguments)
+        a, b = statistics.median(ours), statistics.median(eager)
+        c = statistics.median(compiled) if compiled else math.inf
+        print(f"{name:14} {a:10.2f} {b:10.2f} {c:11.2f} {min(b, c) / a:14.2f}", flush=True)
 
 
 if __name__ == "__main__":
