@@ -86,6 +86,7 @@ TEST_F(TuneKernelTest, KeepsInputsThatAreCopiedForTheNextRun) {
        plan::PlanCandidates(flat_, settings(), is_constant_, 24)) {
     if (!planned.packed.empty() && plans.size() < 3) plans.push_back(planned);
   }
+  if (settings().threads > 1) GTEST_SKIP() << "plans of GPUs pack no operands of a product";
   ASSERT_GT(plans.size(), 1);
   const auto tuned = Measure(plans);
   ASSERT_TRUE(tuned.ok()) << tuned.status();
