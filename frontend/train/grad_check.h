@@ -22,6 +22,7 @@
 #include "frontend/api/tensor.h"
 #include "frontend/api/value.h"
 #include "frontend/onnx/model/onnx_model.h"
+#include "frontend/train/derivative_check.h"
 #include "frontend/train/parameters.h"
 
 namespace tartan::train {
@@ -32,14 +33,6 @@ struct GradCheckOptions {
   double tolerance = 1e-5;  // relative
 };
 
-enum class GradCheckStatus : uint8_t {
-  kOk,
-  kDiffers,
-  kKink,  // wherever it was looked at, the outputs have no derivative
-};
-// "ok", "differs", "kink".
-absl::string_view Name(GradCheckStatus status);
-
 struct ParameterCheck {
   std::string name;
   GradCheckStatus status = GradCheckStatus::kKink;
@@ -48,6 +41,9 @@ struct ParameterCheck {
   double greatest = 0;       // derivative or quotient that was compared
   int64_t checked = 0;       // elements, and one random direction in which all elements move
   int64_t kinks = 0;         // of elements and directions where there is no derivative
+  // How far the gradient as training computes it, in the parameter's own type, is from that in
+  // float64: norm of the difference, relative to the gradient's.
+  double training_error = 0;
 };
 
 struct GradCheckResult {

@@ -53,6 +53,7 @@ void FillReport(const train::GradCheckResult& result, proto::GradCheckReport* re
     row->set_status(std::string(train::Name(check.status)));
     row->set_checked(static_cast<int32_t>(check.checked));
     row->set_kinks(static_cast<int32_t>(check.kinks));
+    row->set_training_error(check.training_error);
   }
   report->set_passed(result.passed());
 }
@@ -60,15 +61,15 @@ void FillReport(const train::GradCheckResult& result, proto::GradCheckReport* re
 std::string ToText(const proto::GradCheckReport& report) {
   size_t width = 9;
   for (const auto& row : report.parameters()) width = std::max(width, row.name().size());
-  std::string text =
-      absl::StrFormat("%-*s  %-7s  %10s  %10s  %7s  %5s\n", static_cast<int>(width), "parameter",
-                      "status", "abs error", "rel error", "checked", "kinks");
+  std::string text = absl::StrFormat("%-*s  %-7s  %10s  %10s  %7s  %5s  %11s\n",
+                                     static_cast<int>(width), "parameter", "status", "abs error",
+                                     "rel error", "checked", "kinks", "in training");
   int good = 0;
   for (const auto& row : report.parameters()) {
     if (row.status() == train::Name(train::GradCheckStatus::kOk)) ++good;
-    absl::StrAppendFormat(&text, "%-*s  %-7s  %10.2e  %10.2e  %7d  %5d\n", static_cast<int>(width),
-                          row.name(), row.status(), row.max_abs_error(), row.max_rel_error(),
-                          row.checked(), row.kinks());
+    absl::StrAppendFormat(&text, "%-*s  %-7s  %10.2e  %10.2e  %7d  %5d  %11.2e\n",
+                          static_cast<int>(width), row.name(), row.status(), row.max_abs_error(),
+                          row.max_rel_error(), row.checked(), row.kinks(), row.training_error());
   }
   absl::StrAppend(&text, report.passed() ? "passed: " : "failed: ", good, " of ",
                   report.parameters_size(), " parameters are ok\n");

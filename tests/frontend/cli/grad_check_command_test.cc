@@ -53,6 +53,8 @@ TEST(GradCheckCommand, AModelThatPassesIsReportedByParameter) {
   EXPECT_EQ(report.parameters(0).status(), "ok");
   EXPECT_EQ(report.parameters(0).checked(), 2);
   EXPECT_LT(report.parameters(0).max_rel_error(), 1e-8);
+  EXPECT_GT(report.parameters(0).training_error(), 1e-12) << "that of float32";
+  EXPECT_LT(report.parameters(0).training_error(), 1e-6);
 }
 
 TEST(GradCheckCommand, CornersAreCountedAndDoNotFail) {

@@ -108,6 +108,34 @@ TEST_F(GradCheckTest, ElementsBesideACornerAreChecked) {
   EXPECT_EQ(check.kinks, 2) << "an element, and the direction";
 }
 
+// Y[i] = Z + max(Z, 0) / 50 for Z = X[i] + P, where hundreds of X are so small that every step
+// passes some.
+TEST_F(GradCheckTest, ManyCornersNearbyAreNoError) {
+  constexpr int64_t kCount = 200'000;
+  std::vector<float> values;
+  for (int64_t i = 0; i < kCount; ++i) {
+    const double even = static_cast<double>(i * 7919 % kCount) / (kCount / 2) - 1;
+    values.push_back(static_cast<float>(even * even * even));
+  }
+  const HostTensor value = Floats({1}, {1});
+  const GivenTensor parameter = {"p", Tensor::Placeholder("p", value.shape()), value};
+  const Tensor shifts = Tensor::Constant(Floats({kCount}, values), "x");
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const auto output =
+        api::Apply("function (P, X) -> (Y) { Q = P - 1.0; Z[i : 200000] = +(Q[0 * i] + X[i]); "
+                   "Y = Z + 0.02 * max(Z, 0); }",
+                   {parameter.placeholder, shifts});
+    ASSERT_TRUE(output.ok()) << output.status();
+    GradCheckOptions options;
+    options.seed = seed;
+    const auto result = CheckGradients(device_, {*output}, {parameter}, {}, options);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_NE(result->parameters[0].status, GradCheckStatus::kDiffers)
+        << result->parameters[0].max_rel_error;
+  }
+}
+
 TEST_F(GradCheckTest, FloatsOfSixteenBitsAreCheckedInFloat64) {
   const HostTensor half = [] {
     std::vector<uint8_t> bytes(4);
