@@ -228,6 +228,7 @@ class ChainFinder {
         open.push_back(consumer);
       }
     }
+    if (!feeds) return false;
     while (!open.empty()) {
       const int group = open.back();
       open.pop_back();
@@ -236,7 +237,7 @@ class ChainFinder {
         if (reached.insert(consumer).second) open.push_back(consumer);
       }
     }
-    return feeds;
+    return true;
   }
 
   // The kernel's own indices for the rows at which the chain reads its result.
