@@ -43,7 +43,10 @@ absl::Status CheckSeed(const SeededTensor& loss) {
 // Goes over the applications between `wrt` and the losses, from the last to the first.
 class Backward {
  public:
-  explicit Backward(Ties ties) : ties_(ties) {}
+  explicit Backward(const GradientOptions& options) {
+    options_.ties = options.ties;
+    options_.straight_through = options.straight_through;
+  }
 
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const SeededTensor> losses,
                                           absl::Span<const Tensor> wrt) {
@@ -110,7 +113,9 @@ class Backward {
     if (!any) return;
     State& state = StateOf(*node);
     for (size_t result = 0; result < node->shapes.size(); ++result) {
-      if (IsFloat(node->shapes[result].type)) state.depends[result] = true;
+      const DataType type = node->shapes[result].type;
+      if (IsFloat(type) || (options_.straight_through && IsInteger(type)))
+        state.depends[result] = true;
     }
     order_.push_back(node);
   }
@@ -136,7 +141,7 @@ class Backward {
     std::vector<bool> wanted;
     for (const NodeResult& input : inputs) wanted.push_back(Depends(input));
     TARTAN_ASSIGN_OR_RETURN(const std::vector<Tensor> parts,
-                            PullBack(node, gradients, wanted, ties_));
+                            PullBack(node, gradients, wanted, options_));
     size_t next = 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (wanted[i]) TARTAN_RETURN_IF_ERROR(Accumulate(inputs[i], parts[next++]));
@@ -144,7 +149,7 @@ class Backward {
     return absl::OkStatus();
   }
 
-  const Ties ties_;
+  autodiff::GradientOptions options_;
   std::unordered_map<const TensorNode*, State> states_;
   std::vector<NodePtr> order_;  // applications that depend on `wrt`, operands first
 };
@@ -186,7 +191,7 @@ absl::StatusOr<std::vector<Tensor>> Gradient(absl::Span<const SeededTensor> loss
       TARTAN_RETURN_IF_ERROR(CheckFloat(loss.tensor, "the loss"));
       TARTAN_RETURN_IF_ERROR(CheckSeed(loss));
     }
-    return Backward(options.ties).Run(losses, wrt);
+    return Backward(options).Run(losses, wrt);
   });
 }
 

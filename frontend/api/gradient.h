@@ -22,6 +22,8 @@ using autodiff::Ties;
 
 struct GradientOptions {
   Ties ties = Ties::kShare;
+  // Gradients pass through numbers that are quantised (autodiff::GradientOptions).
+  bool straight_through = false;
 };
 
 // A tensor with the derivative of the loss by it: the loss is the sum of `tensor` times `seed`.
@@ -45,6 +47,20 @@ absl::StatusOr<std::vector<Tensor>> Gradient(const Tensor& loss, absl::Span<cons
 absl::StatusOr<std::vector<Tensor>> Gradient(absl::Span<const SeededTensor> losses,
                                              absl::Span<const Tensor> wrt,
                                              const GradientOptions& options = {});
+
+// Of one tensor, whether outputs depend on it with a derivative.
+struct GradientPath {
+  bool depends = false;  // on any path
+  bool exists = false;   // on one where every operation has a derivative
+  // The names of the applications at which paths end, in their order: operations that are constant
+  // between their steps, or have a result that is no float.
+  std::vector<std::string> ends;
+};
+
+// For each of `wrt`, without computing anything. Errors are those of binding functions.
+absl::StatusOr<std::vector<GradientPath>> FindGradientPaths(absl::Span<const Tensor> outputs,
+                                                            absl::Span<const Tensor> wrt,
+                                                            const GradientOptions& options = {});
 
 // `value` repeated to a shape of a float type. With 1 a seed: the loss is then the sum of all
 // elements.

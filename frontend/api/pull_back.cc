@@ -62,7 +62,8 @@ absl::Status RemoveUnused(AppliedCall* call) {
 
 absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorNode>& node,
                                              absl::Span<const Tensor> gradients,
-                                             const std::vector<bool>& wanted, autodiff::Ties ties) {
+                                             const std::vector<bool>& wanted,
+                                             autodiff::GradientOptions options) {
   const auto& application = std::get<ApplicationNode>(node->kind);
   AppliedCall call;
   call.arguments.assign(application.inputs.begin(), application.inputs.end());
@@ -74,8 +75,6 @@ absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorN
   }
   TARTAN_ASSIGN_OR_RETURN(const ir::Program forward, lang::Bind(*application.function, shapes, {}));
 
-  autodiff::GradientOptions options;
-  options.ties = ties;
   options.seeded = true;
   for (size_t result = 0; result < gradients.size(); ++result) {
     if (!gradients[result].defined()) continue;

@@ -14,9 +14,11 @@ namespace tartan::api {
 
 // `node` is an application. `gradients` are the derivatives of a loss by its results, undefined for
 // 0 (at least one is not); `wanted` says by which inputs the derivative is asked for: one tensor
-// each, in order. What the application has computed is read again, not computed again.
+// each, in order. Of `options` the ties, and whether gradients pass straight through. What the
+// application has computed is read again, not computed again.
 absl::StatusOr<std::vector<Tensor>> PullBack(const std::shared_ptr<const TensorNode>& node,
                                              absl::Span<const Tensor> gradients,
-                                             const std::vector<bool>& wanted, autodiff::Ties ties);
+                                             const std::vector<bool>& wanted,
+                                             autodiff::GradientOptions options);
 
 }  // namespace tartan::api

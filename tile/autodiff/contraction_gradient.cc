@@ -70,6 +70,12 @@ ValueId SummandGradient(Emitter& emit, const ir::Contraction& op, size_t input, 
   return emit.Contract(std::move(result), emit.shape(kept.tensor).dims);
 }
 
+// Integers in the type of the gradient.
+ir::Access AsFloats(Emitter& emit, const ir::Access& access, ValueId gradient) {
+  if (IsFloat(emit.type(access.tensor))) return access;
+  return {emit.Cast(access.tensor, emit.type(gradient)), access.indices};
+}
+
 // Sums and assignments: the forward formula with the output and the input exchanged.
 Parts LinearParts(Emitter& emit, const ir::Contraction& op, ValueId gradient,
                   const std::vector<bool>& wanted) {
@@ -84,7 +90,7 @@ Parts LinearParts(Emitter& emit, const ir::Contraction& op, ValueId gradient,
         result.inputs = {outer};
         break;
       case Combination::kMultiply:
-        result.inputs = {outer, op.inputs[1 - i]};
+        result.inputs = {outer, AsFloats(emit, op.inputs[1 - i], gradient)};
         break;
       case Combination::kAdd:
         parts[i] = SummandGradient(emit, op, i, gradient);

@@ -94,7 +94,8 @@ ValueId ExtremumPart(Emitter& e, ScalarOp wins, ValueId mine, ValueId other, boo
   const ValueId g = site.gradient;
   const ValueId won = e.Apply(wins, {mine, other});
   const ValueId tied = e.Equal(mine, other);
-  if (site.ties == Ties::kShare) {
+  // A number that is quantised reaches the ends of its range often, and lies within it there.
+  if (site.ties == Ties::kShare && !site.straight_through) {
     return e.Select(won, g, e.Where(tied, e.Mul(g, e.Number(0.5))));
   }
   return e.Where(is_first ? e.Apply(ScalarOp::kLogicalOr, {won, tied}) : won, g);
@@ -136,6 +137,11 @@ ValueId BinaryGradient(Emitter& e, ScalarOp op, ValueId a, ValueId b, int positi
 
 }  // namespace
 
+bool IsRounding(ScalarOp op) {
+  return op == ScalarOp::kRound || op == ScalarOp::kFloor || op == ScalarOp::kCeil ||
+         op == ScalarOp::kTrunc;
+}
+
 Parts ElementwiseGradient(Emitter& emit, const ir::Elementwise& op, const Site& site) {
   Parts parts(op.operands.size(), ir::kNoValue);
   // Numbers that are no floats take the type in which the operation computes, so that no rule
@@ -146,15 +152,20 @@ Parts ElementwiseGradient(Emitter& emit, const ir::Elementwise& op, const Site& 
     if (site.wanted[2]) parts[2] = emit.Select(x[0], emit.Integer(0), site.gradient);
     return parts;
   }
+  const DataType type = emit.type(site.gradient);
   for (ValueId& operand : x) {
-    if (!IsFloat(emit.type(operand))) operand = emit.Cast(operand, emit.type(site.value));
+    if (!IsFloat(emit.type(operand))) operand = emit.Cast(operand, type);
   }
+  Site floats = site;
+  if (!IsFloat(emit.type(site.value))) floats.value = emit.Cast(site.value, type);
   if (x.size() == 1) {
-    parts[0] = UnaryGradient(emit, op.op, x[0], site.value, site.gradient);
+    parts[0] = site.straight_through && IsRounding(op.op)
+                   ? site.gradient
+                   : UnaryGradient(emit, op.op, x[0], floats.value, site.gradient);
     return parts;
   }
   for (int i = 0; i < 2; ++i) {
-    if (site.wanted[i]) parts[i] = BinaryGradient(emit, op.op, x[0], x[1], i, site);
+    if (site.wanted[i]) parts[i] = BinaryGradient(emit, op.op, x[0], x[1], i, floats);
   }
   return parts;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/autodiff/dependence.h"
 #include "tile/autodiff/rules.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
@@ -30,7 +31,8 @@ absl::Status CheckArguments(const ir::Program& program, absl::Span<const int> wr
   TARTAN_RETURN_IF_ERROR(CheckPositions(options.stops, program.values.size(), "value"));
   for (const int position : wrt) {
     const ir::Value& input = program.values[program.inputs[position]];
-    if (!IsFloat(input.shape.type)) {
+    const bool is_integer = options.straight_through && IsInteger(input.shape.type);
+    if (!IsFloat(input.shape.type) && !is_integer) {
       return absl::InvalidArgumentError(absl::StrCat("input ", position, " (", input.name, ") is ",
                                                      input.shape.ToString(),
                                                      ": only floats have gradients"));
@@ -46,11 +48,10 @@ class Differentiator {
         options_(options),
         builder_(program),
         emit_(builder_),
-        depends_(program.values.size(), false),
         gradients_(program.values.size(), ir::kNoValue) {}
 
   absl::StatusOr<ir::Program> Run(absl::Span<const int> wrt) {
-    FindDependents(wrt);
+    depends_ = FindDependents(program_, wrt, options_);
     TARTAN_RETURN_IF_ERROR(Seed());
     for (size_t i = program_.values.size(); i-- > 0;) {
       if (gradients_[i] == ir::kNoValue) continue;
@@ -59,9 +60,8 @@ class Differentiator {
     }
     for (const int position : wrt) {
       const ValueId input = program_.inputs[position];
-      const ValueId gradient = gradients_[input] != ir::kNoValue
-                                   ? gradients_[input]
-                                   : emit_.Zeros(program_.values[input].shape);
+      const ValueId gradient =
+          gradients_[input] != ir::kNoValue ? gradients_[input] : emit_.Zeros(GradientShape(input));
       builder_.AddOutput(gradient, absl::StrCat(program_.values[input].name, "_grad"));
     }
     TARTAN_RETURN_IF_ERROR(emit_.status());
@@ -74,35 +74,15 @@ class Differentiator {
                         absl::StrCat("gradient of ", value.name, ": ", status.message()));
   }
 
-  // A custom gradient goes to the operands behind the first, which is the value itself.
-  static size_t FirstSource(const ir::Op& op) {
-    const auto* special = std::get_if<ir::Special>(&op);
-    return special != nullptr && special->kind == ir::SpecialKind::kCustomGradient ? 1 : 0;
-  }
-
-  // Marks the float values that depend on the inputs by a path of float values.
-  void FindDependents(absl::Span<const int> wrt) {
-    for (const int position : wrt) depends_[program_.inputs[position]] = true;
-    for (size_t i = 0; i < program_.values.size(); ++i) {
-      if (!IsFloat(program_.values[i].shape.type)) continue;
-      const std::vector<ValueId> operands = ir::Operands(program_.values[i].op);
-      for (size_t o = FirstSource(program_.values[i].op); o < operands.size(); ++o) {
-        if (depends_[operands[o]]) depends_[i] = true;
-      }
-      for (const ValueId stop : options_.stops) {
-        if (stop == static_cast<ValueId>(i)) depends_[i] = false;
-      }
-    }
-  }
-
   absl::Status Seed() {
     for (size_t i = 0; i < program_.outputs.size(); ++i) {
       const ValueId output = program_.outputs[i];
-      const TensorShape& shape = program_.values[output].shape;
+      const TensorShape shape = GradientShape(output);
       const bool takes_part =
           options_.outputs.empty() ||
           std::find(options_.outputs.begin(), options_.outputs.end(), i) != options_.outputs.end();
-      if (!takes_part || !IsFloat(shape.type)) continue;
+      const bool is_float = IsFloat(program_.values[output].shape.type);
+      if (!takes_part || !(is_float || options_.straight_through)) continue;
       ValueId seed = ir::kNoValue;
       if (options_.seeded) {
         TARTAN_ASSIGN_OR_RETURN(
@@ -114,8 +94,14 @@ class Differentiator {
     return emit_.status();
   }
 
+  // Of the derivative by a value.
+  TensorShape GradientShape(ValueId value) const {
+    const TensorShape& shape = program_.values[value].shape;
+    return {GradientType(shape.type), shape.dims};
+  }
+
   void Accumulate(ValueId value, ValueId part) {
-    part = emit_.SumTo(part, program_.values[value].shape);
+    part = emit_.SumTo(part, GradientShape(value));
     ValueId& sum = gradients_[value];
     sum = sum == ir::kNoValue ? part : emit_.Add(sum, part);
   }
@@ -124,7 +110,7 @@ class Differentiator {
   void Propagate(ValueId value) {
     const ir::Op& op = program_.values[value].op;
     const std::vector<ValueId> operands = ir::Operands(op);
-    Site site{value, gradients_[value], options_.ties, {}};
+    Site site{value, gradients_[value], options_.ties, options_.straight_through, {}};
     for (const ValueId operand : operands) site.wanted.push_back(depends_[operand]);
     const Parts parts = Match(
         op, [](const ir::Input&) { return Parts(); }, [](const ir::Constant&) { return Parts(); },

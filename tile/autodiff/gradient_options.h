@@ -23,6 +23,10 @@ struct GradientOptions {
   // Positions in program.outputs of those that take part; empty: all. Outputs that are no floats
   // never do.
   std::vector<int> outputs;
+  // A rounding, or a conversion to integers, has the derivative 1 instead of 0: gradients pass
+  // through numbers that are quantised, and vanish where these are cut off at the ends of their
+  // range. Derivatives by integers are float32.
+  bool straight_through = false;
   // Values through which no gradient passes.
   std::vector<ir::ValueId> stops;
 };

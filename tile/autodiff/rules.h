@@ -13,8 +13,9 @@ namespace tartan::autodiff {
 // One operation whose gradient is being taken.
 struct Site {
   ValueId value = ir::kNoValue;
-  ValueId gradient = ir::kNoValue;  // of the value's shape and type
+  ValueId gradient = ir::kNoValue;  // of the value's shape and, for floats, type
   Ties ties = Ties::kShare;
+  bool straight_through = false;  // roundings have the derivative 1
   // Per entry of ir::Operands(op): whether its derivative is wanted.
   std::vector<bool> wanted;
 };
@@ -22,6 +23,9 @@ struct Site {
 // Per operand its part of the derivative, kNoValue for none. A part may still have to be summed
 // over broadcast axes and converted: Emitter::SumTo.
 using Parts = std::vector<ValueId>;
+
+// round, floor, ceil, trunc.
+bool IsRounding(ScalarOp op);
 
 Parts ElementwiseGradient(Emitter& emit, const ir::Elementwise& op, const Site& site);
 Parts ContractionGradient(Emitter& emit, const ir::Contraction& op, const Site& site);

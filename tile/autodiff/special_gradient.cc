@@ -32,7 +32,7 @@ ValueId GatherAxisGradient(Emitter& e, const ir::Special& op, ValueId gradient) 
   std::vector<int64_t> order(e.shape(gradient).rank());
   std::iota(order.begin(), order.end(), 0);
   std::rotate(order.begin(), order.begin() + axis, order.begin() + axis + index_rank);
-  const ValueId like = e.Zeros({data.type, {data.dims[axis]}});
+  const ValueId like = e.Zeros({e.type(gradient), {data.dims[axis]}});
   const ValueId scattered =
       e.Special(SpecialKind::kScatter, {e.Transpose(gradient, order), positions, like}, {});
   std::vector<int64_t> back(data.rank());
@@ -72,7 +72,7 @@ ValueId FullPositions(Emitter& e, const ir::Special& op) {
 
 // gather and its kin: the derivative by the data.
 ValueId GatherGradient(Emitter& emit, const ir::Special& op, ValueId gradient) {
-  const TensorShape data = emit.shape(op.operands[0]);
+  const TensorShape data = {emit.type(gradient), emit.shape(op.operands[0]).dims};
   const ValueId indices = op.operands[1];
   switch (op.kind) {
     case SpecialKind::kGather:

@@ -46,6 +46,52 @@ std::vector<double> Value(const Tensor& tensor, const std::vector<Tensor>& place
   return results.ok() ? (*results)[0].ToDoubles() : std::vector<double>();
 }
 
+GradientPath PathOf(const Tensor& output, const Tensor& wrt) {
+  const auto paths = FindGradientPaths({output}, {wrt});
+  EXPECT_TRUE(paths.ok()) << paths.status();
+  return paths.ok() ? paths->at(0) : GradientPath();
+}
+
+TEST(GradientPaths, EndAtWhatIsConstantBetweenSteps) {
+  const Tensor a = Input("a", {3});
+  const Tensor b = Input("b", {3});
+  const Tensor scaled = Call("function (X) -> (Y) { Y = X * 2; }", {a}, "scale");
+  const Tensor whole = Call("function (X) -> (Y) { Y = as_int(X, 32); }", {scaled}, "whole");
+  const Tensor both = Call("function (X, Z) -> (Y) { Y = X * Z; }", {whole, b}, "both");
+  const GradientPath ended = PathOf(both, a);
+  EXPECT_TRUE(ended.depends);
+  EXPECT_FALSE(ended.exists);
+  EXPECT_THAT(ended.ends, ElementsAre("whole"));
+  EXPECT_TRUE(PathOf(both, b).exists);
+  EXPECT_FALSE(PathOf(whole, b).depends);
+  GradientOptions options;
+  options.straight_through = true;
+  const auto through = FindGradientPaths({both}, {a}, options);
+  ASSERT_TRUE(through.ok()) << through.status();
+  EXPECT_TRUE(through->at(0).exists);
+}
+
+TEST(GradientPaths, OnesThatEndDoNotMatterBesideOneThatGoesOn) {
+  const Tensor a = Input("a", {3});
+  const Tensor step = Call("function (X) -> (Y) { Y = floor(X); }", {a}, "step");
+  const GradientPath path =
+      PathOf(Call("function (X, Z) -> (Y) { Y = X + Z; }", {step, a}, "sum"), a);
+  EXPECT_TRUE(path.exists);
+  EXPECT_THAT(path.ends, ElementsAre("step"));
+}
+
+TEST(Gradient, PassesStraightThroughIntegersFromFunctionToFunction) {
+  const Tensor a = Input("a", {3});
+  const Tensor whole = Call("function (X) -> (Y) { Y = as_int(round(X), 8); }", {a}, "whole");
+  const Tensor wide = Call("function (X) -> (Y) { Y = as_float(X, 64) * 4; }", {whole}, "wide");
+  const Tensor loss = Call("function (X) -> (S) { S[] = +(X[i]); }", {wide});
+  const std::vector<HostTensor> values = {Doubles({3}, {0.3, -1.2, 7})};
+  EXPECT_THAT(Value(GradientOf(loss, {a})[0], {a}, values), ElementsAre(0, 0, 0));
+  GradientOptions options;
+  options.straight_through = true;
+  EXPECT_THAT(Value(GradientOf(loss, {a}, options)[0], {a}, values), ElementsAre(4, 4, 4));
+}
+
 TEST(Gradient, FollowsAChainOfApplications) {
   const Tensor a = Input("a", {2, 3});
   const Tensor b = Input("b", {3, 2});

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/tile/autodiff/check_gradient.h"
+#include "tile/autodiff/dependence.h"
 
 namespace tartan::autodiff {
 namespace {
@@ -43,6 +45,58 @@ TEST(Gradient, StopsAtTheValuesItIsTold) {
   }
   ASSERT_EQ(options.stops.size(), 1u);
   EXPECT_EQ(GradientsOf(program, {0}, {Doubles({1}, {3})}, options).at(0).ToDoubles(), Values{9});
+}
+
+// Quantised to int8 with a scale of 0.5 and a zero point of 3, and back.
+constexpr char kQuantized[] =
+    "function (A) -> (O) { Q = as_int(min(max(round(A / 0.5) + 3, -128), 127), 8);"
+    " O = as_float(as_int(Q, 32) - 3, 64) * 0.5; }";
+
+TEST(Gradient, PassesStraightThroughQuantizedNumbersWithinTheirRange) {
+  const ir::Program program = BindCode(kQuantized, {F64({5})});
+  const std::vector<HostTensor> inputs = {Doubles({5}, {0.2, -3, 61.9, 70, -80})};
+  EXPECT_EQ(GradientsOf(program, {0}, inputs).at(0).ToDoubles(), (Values{0, 0, 0, 0, 0}));
+  GradientOptions options;
+  options.straight_through = true;
+  EXPECT_EQ(GradientsOf(program, {0}, inputs, options).at(0).ToDoubles(), (Values{1, 1, 1, 0, 0}));
+}
+
+TEST(Gradient, PassesStraightThroughProductsOfIntegers) {
+  const ir::Program program = BindCode(
+      "function (A, W) -> (O) { Q = as_int(as_int(round(A), 8), 32);"
+      " V = as_int(W, 32); C[i : 2] = +(Q[k] * V[i, k]); O = as_float(C, 64) * 0.25; }",
+      {F64({2}), I64({2, 2})});
+  GradientOptions options;
+  options.straight_through = true;
+  const std::vector<HostTensor> inputs = {
+      Doubles({2}, {1.4, -2.6}), HostTensor::FromVector<int64_t>(I64({2, 2}), {1, 2, 3, -5})};
+  EXPECT_EQ(GradientsOf(program, {0}, inputs, options).at(0).ToDoubles(), (Values{1, -0.75}));
+}
+
+TEST(Gradient, PassesStraightThroughIntegersThatAreInputsAndOutputs) {
+  const ir::Program program =
+      BindCode("function (A) -> (O) { B = max(A, 2); O = B * 3; }", {I64({3})});
+  GradientOptions options;
+  options.straight_through = true;
+  const auto gradients =
+      GradientsOf(program, {0}, {HostTensor::FromVector<int64_t>(I64({3}), {1, 2, 5})}, options);
+  EXPECT_EQ(gradients.at(0).shape().type, DataType::kFloat32);
+  EXPECT_EQ(gradients.at(0).ToDoubles(), (Values{0, 3, 3}));
+}
+
+TEST(Gradient, IsKnownToExistWhereAFunctionIsNotConstantBetweenSteps) {
+  const auto exists = [](absl::string_view formula) -> bool {
+    return FindDerivatives(
+               BindCode(absl::StrCat("function (A) -> (O) { O = ", formula, "; }"), {F64({2})}))
+        .at(0)
+        .at(0);
+  };
+  for (const char* constant : {"round", "floor", "ceil", "trunc", "sign"})
+    EXPECT_FALSE(exists(absl::StrCat(constant, "(A)"))) << constant;
+  EXPECT_TRUE(exists("round(A) + A"));
+  EXPECT_TRUE(exists("A > 0 ? A : 0"));
+  EXPECT_FALSE(exists("A > 0"));
+  EXPECT_FALSE(exists("as_float(as_int(A, 32), 64)"));
 }
 
 TEST(Gradient, NamesItsOutputsAndSeeds) {
