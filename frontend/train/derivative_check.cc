@@ -124,9 +124,11 @@ absl::string_view Name(GradCheckStatus status) {
     case GradCheckStatus::kDiffers:
       return "differs";
     case GradCheckStatus::kKink:
+      return "kink";
+    case GradCheckStatus::kNone:
       break;
   }
-  return "kink";
+  return "none";
 }
 
 absl::StatusOr<DerivativeCheck> CheckDerivative(

@@ -15,8 +15,9 @@ enum class GradCheckStatus : uint8_t {
   kOk,
   kDiffers,
   kKink,  // wherever it was looked at, the outputs have no derivative
+  kNone,  // the outputs depend on it by no path on which every operation has a derivative
 };
-// "ok", "differs", "kink".
+// "ok", "differs", "kink", "none".
 absl::string_view Name(GradCheckStatus status);
 
 struct DerivativeCheck {

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "frontend/api/gradient.h"
 #include "frontend/train/checked_loss.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
@@ -36,32 +37,30 @@ class Checker {
   Checker(CheckedLoss* loss, const GradCheckOptions& options, SeededNumbers* numbers)
       : loss_(*loss), options_(options), numbers_(*numbers) {}
 
-  absl::StatusOr<ParameterCheck> Check(size_t p) {
-    ParameterCheck check;
+  absl::Status Check(size_t p, ParameterCheck* check) {
     const std::vector<double>& values = loss_.value(p);
     const auto count = static_cast<int64_t>(values.size());
     if (count == 0) {
-      check.status = GradCheckStatus::kOk;
-      return check;
+      check->status = GradCheckStatus::kOk;
+      return absl::OkStatus();
     }
     const double size = RootMeanSquare(values);
     const double scale = size > 0 ? size : 1;
     Direction all;
     for (int64_t i = 0; i < count; ++i) all.emplace_back(i, scale * numbers_.Signed());
-    TARTAN_RETURN_IF_ERROR(Add(p, all, &check).status());
+    TARTAN_RETURN_IF_ERROR(Add(p, all, check).status());
     const bool takes_all = options_.samples <= 0 || count <= options_.samples;
     const int64_t tries = takes_all ? count : 3 * options_.samples;
     std::set<int64_t> seen;
     for (int64_t t = 0; t < tries; ++t) {
-      if (!takes_all && check.checked >= options_.samples) break;
+      if (!takes_all && check->checked >= options_.samples) break;
       const int64_t element = takes_all ? t : numbers_.Below(count);
       if (!seen.insert(element).second) continue;
       const double step = std::max(scale, std::abs(values[static_cast<size_t>(element)]));
-      TARTAN_ASSIGN_OR_RETURN(const bool has_derivative, Add(p, {{element, step}}, &check));
-      if (has_derivative) ++check.checked;
+      TARTAN_ASSIGN_OR_RETURN(const bool has_derivative, Add(p, {{element, step}}, check));
+      if (has_derivative) ++check->checked;
     }
-    TARTAN_RETURN_IF_ERROR(loss_.Restore(p));
-    return check;
+    return loss_.Restore(p);
   }
 
  private:
@@ -101,6 +100,28 @@ class Checker {
   SeededNumbers& numbers_;
 };
 
+// A row for each parameter: those without a derivative are told.
+absl::StatusOr<GradCheckResult> FindEnds(absl::Span<const api::Tensor> outputs,
+                                         absl::Span<const GivenTensor> parameters) {
+  std::vector<api::Tensor> floats;
+  for (const api::Tensor& output : outputs) {
+    if (IsFloat(output.type())) floats.push_back(output);
+  }
+  std::vector<api::Tensor> wrt;
+  for (const GivenTensor& parameter : parameters) wrt.push_back(parameter.placeholder);
+  TARTAN_ASSIGN_OR_RETURN(std::vector<api::GradientPath> paths,
+                          api::FindGradientPaths(floats, wrt));
+  GradCheckResult result;
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    ParameterCheck& check = result.parameters.emplace_back();
+    check.name = parameters[p].name;
+    if (!paths[p].depends || paths[p].exists) continue;
+    check.status = GradCheckStatus::kNone;
+    for (std::string& node : paths[p].ends) check.ends.push_back({std::move(node), ""});
+  }
+  return result;
+}
+
 }  // namespace
 
 bool GradCheckResult::passed() const {
@@ -112,6 +133,11 @@ bool GradCheckResult::passed() const {
   return any;
 }
 
+bool GradCheckResult::has(GradCheckStatus status) const {
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [&](const ParameterCheck& check) { return check.status == status; });
+}
+
 absl::StatusOr<GradCheckResult> CheckGradients(const std::shared_ptr<api::Device>& device,
                                                absl::Span<const api::Tensor> outputs,
                                                absl::Span<const GivenTensor> parameters,
@@ -119,17 +145,21 @@ absl::StatusOr<GradCheckResult> CheckGradients(const std::shared_ptr<api::Device
                                                const GradCheckOptions& options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<GradCheckResult> {
     TARTAN_ASSIGN_OR_RETURN(const auto wide, device->InFloat64());
+    TARTAN_ASSIGN_OR_RETURN(GradCheckResult result, FindEnds(outputs, parameters));
+    const auto has_none = [](const ParameterCheck& check) {
+      return check.status == GradCheckStatus::kNone;
+    };
+    if (std::all_of(result.parameters.begin(), result.parameters.end(), has_none)) return result;
     SeededNumbers numbers(options.seed);
     TARTAN_ASSIGN_OR_RETURN(const auto loss,
                             CheckedLoss::Create(wide, outputs, parameters, inputs, &numbers));
     TARTAN_ASSIGN_OR_RETURN(const auto trained, loss->GradientsOn(device));
     Checker checker(loss.get(), options, &numbers);
-    GradCheckResult result;
     for (size_t p = 0; p < parameters.size(); ++p) {
-      TARTAN_ASSIGN_OR_RETURN(ParameterCheck check, checker.Check(p));
-      check.name = parameters[p].name;
+      ParameterCheck& check = result.parameters[p];
+      if (has_none(check)) continue;
+      TARTAN_RETURN_IF_ERROR(checker.Check(p, &check));
       check.training_error = RelativeError(trained[p], loss->gradient(p));
-      result.parameters.push_back(std::move(check));
     }
     return result;
   });

@@ -28,9 +28,15 @@
 namespace tartan::train {
 
 struct GradCheckOptions {
-  int64_t samples = 8;      // elements of each parameter; 0: all
+  int64_t samples = 4;      // elements of each parameter; 0: all
   uint64_t seed = 0;        // of the loss, the elements and the directions
   double tolerance = 1e-5;  // relative
+};
+
+// An operation that is constant between its steps, or whose result is no float.
+struct GradientEnd {
+  std::string node;
+  std::string op;  // of ONNX; empty where it is not known
 };
 
 struct ParameterCheck {
@@ -44,6 +50,7 @@ struct ParameterCheck {
   // How far the gradient as training computes it, in the parameter's own type, is from that in
   // float64: norm of the difference, relative to the gradient's.
   double training_error = 0;
+  std::vector<GradientEnd> ends;  // of kNone: where the paths to the outputs end
 };
 
 struct GradCheckResult {
@@ -51,6 +58,7 @@ struct GradCheckResult {
   std::vector<std::string> fixed;  // parameters that decide shapes
   // None differs, and one is ok that the outputs depend on: zeros alone show nothing.
   bool passed() const;
+  bool has(GradCheckStatus status) const;
 };
 
 // A placeholder and its value.
@@ -61,7 +69,8 @@ struct GivenTensor {
 };
 
 // The gradients of `outputs` by `parameters`, where the loss is the sum of all elements times
-// random numbers. Each parameter is checked at single elements, and in a random direction.
+// random numbers. Each parameter is checked at single elements, and in a random direction; those
+// without a derivative are told with the applications at which it ends.
 //
 // InvalidArgument where no output is a float and where the loss is no finite number; Unimplemented
 // where the device has no float64 and where api::Gradient says so.
@@ -77,5 +86,9 @@ absl::StatusOr<GradCheckResult> CheckModelGradients(
     const onnx::OnnxModel& model, const std::shared_ptr<api::Device>& device,
     const std::map<std::string, api::HostValue>& inputs, const ParameterRules& rules,
     const GradCheckOptions& options);
+
+// Where gradients of a model's float inputs end, for one whose parameters are integers.
+absl::StatusOr<std::vector<GradientEnd>> FindInputEnds(
+    const onnx::OnnxModel& model, const std::map<std::string, api::HostValue>& inputs);
 
 }  // namespace tartan::train

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The check of gradients for models.
+#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/api/gradient.h"
 #include "frontend/train/grad_check.h"
 #include "tile/base/status_macros.h"
 
@@ -88,6 +90,17 @@ class ModelGraph {
   std::vector<api::InputBinding> bindings_;
 };
 
+std::map<std::string, std::string> OperatorsOf(const onnx::OnnxModel& model) {
+  std::map<std::string, std::string> operators;
+  for (const onnx::NodeSummary& node : model.Nodes()) operators[node.label] = node.op;
+  return operators;
+}
+
+void SetOperator(const std::map<std::string, std::string>& operators, GradientEnd* end) {
+  const auto found = operators.find(end->node);
+  if (found != operators.end()) end->op = found->second;
+}
+
 }  // namespace
 
 absl::StatusOr<GradCheckResult> CheckModelGradients(
@@ -105,7 +118,30 @@ absl::StatusOr<GradCheckResult> CheckModelGradients(
       GradCheckResult result,
       CheckGradients(device, graph.outputs, graph.parameters, graph.inputs, options));
   result.fixed = std::move(graph.fixed_parameters);
+  const std::map<std::string, std::string> operators = OperatorsOf(model);
+  for (ParameterCheck& check : result.parameters) {
+    for (GradientEnd& end : check.ends) SetOperator(operators, &end);
+  }
   return result;
+}
+
+absl::StatusOr<std::vector<GradientEnd>> FindInputEnds(
+    const onnx::OnnxModel& model, const std::map<std::string, api::HostValue>& inputs) {
+  ModelGraph graph(model, inputs);
+  TARTAN_RETURN_IF_ERROR(graph.Import({}));
+  std::vector<Tensor> floats;
+  for (const GivenTensor& input : graph.inputs) {
+    if (IsFloat(input.placeholder.type())) floats.push_back(input.placeholder);
+  }
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::GradientPath> paths,
+                          api::FindGradientPaths(graph.outputs, floats));
+  const std::map<std::string, std::string> operators = OperatorsOf(model);
+  std::vector<GradientEnd> ends;
+  for (const api::GradientPath& path : paths) {
+    for (const std::string& node : path.ends)
+      SetOperator(operators, &ends.emplace_back(GradientEnd{node, ""}));
+  }
+  return ends;
 }
 
 }  // namespace tartan::train

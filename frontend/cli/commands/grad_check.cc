@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -44,7 +45,23 @@ absl::StatusOr<NamedValues> InputsFor(const GradCheckFlags& flags, const std::st
   return MakeModelInputs(model, flags.input, context);
 }
 
+std::string Describe(const train::GradientEnd& end) {
+  return end.op.empty() ? end.node : absl::StrCat(end.node, " (", end.op, ")");
+}
+
+// What they are called, each once.
+void SetOperators(const std::vector<train::GradientEnd>& ends, proto::GradCheckReport* report) {
+  std::set<std::string> operators;
+  for (const train::GradientEnd& end : ends) operators.insert(end.op.empty() ? end.node : end.op);
+  for (const std::string& name : operators) report->add_operators(name);
+}
+
+std::string Operators(const proto::GradCheckReport& report) {
+  return absl::StrJoin(report.operators(), ", ");
+}
+
 void FillReport(const train::GradCheckResult& result, proto::GradCheckReport* report) {
+  std::vector<train::GradientEnd> ends;
   for (const train::ParameterCheck& check : result.parameters) {
     proto::GradCheckReport::Parameter* row = report->add_parameters();
     row->set_name(check.name);
@@ -54,7 +71,10 @@ void FillReport(const train::GradCheckResult& result, proto::GradCheckReport* re
     row->set_checked(static_cast<int32_t>(check.checked));
     row->set_kinks(static_cast<int32_t>(check.kinks));
     row->set_training_error(check.training_error);
+    for (const train::GradientEnd& end : check.ends) row->add_ends(Describe(end));
+    ends.insert(ends.end(), check.ends.begin(), check.ends.end());
   }
+  SetOperators(ends, report);
   report->set_passed(result.passed());
 }
 
@@ -65,14 +85,22 @@ std::string ToText(const proto::GradCheckReport& report) {
                                      static_cast<int>(width), "parameter", "status", "abs error",
                                      "rel error", "checked", "kinks", "in training");
   int good = 0;
+  int none = 0;
   for (const auto& row : report.parameters()) {
     if (row.status() == train::Name(train::GradCheckStatus::kOk)) ++good;
+    if (row.status() == train::Name(train::GradCheckStatus::kNone)) ++none;
     absl::StrAppendFormat(&text, "%-*s  %-7s  %10.2e  %10.2e  %7d  %5d  %11.2e\n",
                           static_cast<int>(width), row.name(), row.status(), row.max_abs_error(),
                           row.max_rel_error(), row.checked(), row.kinks(), row.training_error());
   }
-  absl::StrAppend(&text, report.passed() ? "passed: " : "failed: ", good, " of ",
-                  report.parameters_size(), " parameters are ok\n");
+  if (none > 0) {
+    absl::StrAppend(&text, none, " without a gradient, which ends at ", Operators(report), "\n");
+  }
+  absl::StrAppend(&text,
+                  report.passed()                    ? "passed: "
+                  : none == report.parameters_size() ? "not differentiable: "
+                                                     : "failed: ",
+                  good, " of ", report.parameters_size(), " parameters are ok\n");
   return text;
 }
 
@@ -80,6 +108,21 @@ std::string ToText(const proto::GradCheckReport& report) {
 absl::Status Staged(const absl::Status& status) {
   const bool is_model = absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
   return At(is_model ? Stage::kModel : Stage::kRun, status);
+}
+
+// A model that has nothing to train is so because its weights are integers, where gradients of its
+// inputs end: that is then what it says.
+absl::Status NothingToTrain(absl::Status status, const onnx::OnnxModel& model,
+                            const NamedValues& inputs, proto::GradCheckReport* report,
+                            const Context& context) {
+  const auto ends = train::FindInputEnds(model, inputs);
+  if (!ends.ok() || ends->empty()) return At(Stage::kModel, std::move(status));
+  SetOperators(*ends, report);
+  TARTAN_RETURN_IF_ERROR(context.Print(*report, ""));
+  return At(Stage::kModel,
+            absl::UnimplementedError(absl::StrCat(
+                "the model has no weights in floats, and gradients of its inputs end at ",
+                Operators(*report))));
 }
 
 absl::StatusOr<ExitCode> GradCheck(const GradCheckFlags& flags, const Context& context) {
@@ -92,9 +135,12 @@ absl::StatusOr<ExitCode> GradCheck(const GradCheckFlags& flags, const Context& c
   TARTAN_ASSIGN_OR_RETURN(const auto model, At(Stage::kModel, onnx::OnnxModel::Load(path, load)));
   // With expressions it is they that leave nothing to check.
   const bool has_rules = !flags.rules.trainable.empty() || !flags.rules.frozen.empty();
-  TARTAN_RETURN_IF_ERROR(At(has_rules ? Stage::kUsage : Stage::kModel,
-                            train::FindParameters(*model, flags.rules).status()));
+  const absl::Status trained = train::FindParameters(*model, flags.rules).status();
+  if (has_rules) TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, trained));
+  proto::GradCheckReport report;
+  report.set_model(path);
   TARTAN_ASSIGN_OR_RETURN(const NamedValues inputs, InputsFor(flags, path, *model, context));
+  if (!trained.ok()) return NothingToTrain(trained, *model, inputs, &report, context);
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   if (!device->info().settings.has_float64) {
     return At(Stage::kDevice,
@@ -106,18 +152,18 @@ absl::StatusOr<ExitCode> GradCheck(const GradCheckFlags& flags, const Context& c
     context.Note(
         absl::StrCat("not checked, as they decide shapes: ", absl::StrJoin(result->fixed, ", ")));
   }
-  const bool differs = std::any_of(
-      result->parameters.begin(), result->parameters.end(),
-      [](const auto& check) { return check.status == train::GradCheckStatus::kDiffers; });
-  if (!result->passed() && !differs) {
-    context.Note("nothing is shown: every gradient that could be compared is 0");
-  }
-  proto::GradCheckReport report;
-  report.set_model(path);
-  report.set_device(Describe(device->info()));
+  report.set_device(cli::Describe(device->info()));
   FillReport(*result, &report);
   TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report)));
-  return report.passed() ? ExitCode::kDone : ExitCode::kComparisonFailed;
+  if (report.passed()) return ExitCode::kDone;
+  if (result->has(train::GradCheckStatus::kDiffers)) return ExitCode::kComparisonFailed;
+  if (report.operators_size() > 0) {
+    return At(Stage::kModel,
+              absl::UnimplementedError(absl::StrCat(
+                  "no parameter has a gradient to compare: it ends at ", Operators(report))));
+  }
+  context.Note("nothing is shown: every gradient that could be compared is 0");
+  return ExitCode::kComparisonFailed;
 }
 
 }  // namespace

@@ -66,6 +66,27 @@ TEST(GradCheckCommand, CornersAreCountedAndDoNotFail) {
   EXPECT_EQ(report.parameters(0).kinks(), 2) << "an element, and the direction";
 }
 
+TEST(GradCheckCommand, OperatorsWithoutAGradientAreListed) {
+  const ProgramResult result = Check(Written("Floor", true));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, HasSubstr("it ends at Floor"));
+  const proto::GradCheckReport report = ReportIn(result);
+  EXPECT_FALSE(report.passed());
+  ASSERT_EQ(report.operators_size(), 1);
+  EXPECT_EQ(report.operators(0), "Floor");
+  ASSERT_EQ(report.parameters_size(), 1);
+  EXPECT_EQ(report.parameters(0).status(), "none");
+  ASSERT_EQ(report.parameters(0).ends_size(), 1);
+  EXPECT_EQ(report.parameters(0).ends(0), "y (Floor)");
+}
+
+TEST(GradCheckCommand, AModelWithoutParametersTellsWhereGradientsOfItsInputsEnd) {
+  const ProgramResult result = Check(Written("Ceil", false));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, HasSubstr("gradients of its inputs end at Ceil"));
+  EXPECT_EQ(ReportIn(result).operators_size(), 1);
+}
+
 TEST(GradCheckCommand, AModelWithoutParametersIsTheModelsFault) {
   const ProgramResult result = Check(Written("Tanh", false));
   EXPECT_EQ(result.exit_code, 3);

@@ -122,10 +122,10 @@ TEST_F(GradCheckTest, ManyCornersNearbyAreNoError) {
   const Tensor shifts = Tensor::Constant(Floats({kCount}, values), "x");
   for (uint64_t seed = 0; seed < 4; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    const auto output =
-        api::Apply("function (P, X) -> (Y) { Q = P - 1.0; Z[i : 200000] = +(Q[0 * i] + X[i]); "
-                   "Y = Z + 0.02 * max(Z, 0); }",
-                   {parameter.placeholder, shifts});
+    const auto output = api::Apply(
+        "function (P, X) -> (Y) { Q = P - 1.0; Z[i : 200000] = +(Q[0 * i] + X[i]); "
+        "Y = Z + 0.02 * max(Z, 0); }",
+        {parameter.placeholder, shifts});
     ASSERT_TRUE(output.ok()) << output.status();
     GradCheckOptions options;
     options.seed = seed;
@@ -174,6 +174,19 @@ TEST_F(GradCheckTest, AllParametersOfAModelAreChecked) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->parameters, SizeIs(2));
   EXPECT_TRUE(result->passed());
+}
+
+TEST_F(GradCheckTest, ParametersWithoutAGradientAreToldWithTheOperator) {
+  const auto result = CheckModel(Graph("Round"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->passed());
+  ASSERT_THAT(result->parameters, SizeIs(2));
+  for (const ParameterCheck& check : result->parameters) {
+    EXPECT_EQ(check.status, GradCheckStatus::kNone);
+    ASSERT_THAT(check.ends, SizeIs(1));
+    EXPECT_EQ(check.ends[0].op, "Round");
+    EXPECT_EQ(check.ends[0].node, "y");
+  }
 }
 
 TEST_F(GradCheckTest, FrozenParametersAreLeftOut) {
