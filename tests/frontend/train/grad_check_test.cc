@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/function.h"
 #include "tests/frontend/onnx/model_text.h"
+#include "tests/frontend/train/training_models.h"
 
 namespace tartan::train::grad_check_test {
 namespace {
@@ -18,17 +19,11 @@ using onnx::ValueText;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-HostTensor Floats(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return HostTensor::FromVector({DataType::kFloat32, std::move(dims)}, values);
-}
-
-class GradCheckTest : public testing::Test {
+class GradCheckTest : public DeviceTest {
  protected:
   void SetUp() override {
-    static const auto* const device =
-        new absl::StatusOr<std::shared_ptr<api::Device>>(api::Device::Open());
-    if (!device->ok()) GTEST_SKIP() << device->status();
-    device_ = **device;
+    DeviceTest::SetUp();
+    if (IsSkipped()) return;
     if (!device_->info().settings.has_float64) GTEST_SKIP() << "the device has no float64";
   }
 
@@ -45,17 +40,11 @@ class GradCheckTest : public testing::Test {
 
   absl::StatusOr<GradCheckResult> CheckModel(const std::string& graph,
                                              const ParameterRules& rules = {}) const {
-    const std::string bytes = onnx::ModelBytes(graph);
-    onnx::LoadOptions load;
-    load.parameters_as_inputs = true;
-    const auto model = onnx::OnnxModel::LoadBytes(
-        {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "model", load);
+    const auto model = LoadToTrain(graph);
     if (!model.ok()) return model.status();
     return CheckModelGradients(
         **model, device_, {{"x", api::HostValue(Floats({2, 2}, {0.5, -1, 2, 0.25}))}}, rules, {});
   }
-
-  std::shared_ptr<api::Device> device_;
 };
 
 const HostTensor& Some() {
@@ -65,12 +54,9 @@ const HostTensor& Some() {
 
 std::string Graph(const std::string& op) {
   return absl::StrCat("graph { name: 'g' ", ValueText("input", "x", 1, "2 2"),
-                      " output { name: 'y' } initializer { name: 'w' data_type: 1 dims: 2 dims: 2"
-                      " float_data: 1 float_data: -2 float_data: 0.5 float_data: 3 }"
-                      " initializer { name: 'b' data_type: 1 dims: 2 float_data: 0.1 "
-                      "float_data: 7 }",
-                      NodeText("MatMul", {"x", "w"}, {"h"}), NodeText("Add", {"h", "b"}, {"a"}),
-                      NodeText(op, {"a"}, {"y"}), "}");
+                      " output { name: 'y' }", InitializerText("w", {2, 2}, {1, -2, 0.5, 3}),
+                      InitializerText("b", {2}, {0.1F, 7}), NodeText("MatMul", {"x", "w"}, {"h"}),
+                      NodeText("Add", {"h", "b"}, {"a"}), NodeText(op, {"a"}, {"y"}), "}");
 }
 
 TEST_F(GradCheckTest, RightGradientsAreOk) {

@@ -10,15 +10,13 @@
 
 #include "frontend/api/composer.h"
 #include "frontend/api/gradient.h"
+#include "tests/frontend/train/training_models.h"
 
 namespace tartan::train {
 namespace {
 
 using testing::HasSubstr;
 
-HostTensor Floats(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return HostTensor::FromVector({DataType::kFloat32, std::move(dims)}, values);
-}
 HostTensor Classes(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
   return HostTensor::FromVector({DataType::kInt64, std::move(dims)}, values);
 }

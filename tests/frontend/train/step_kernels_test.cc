@@ -8,6 +8,7 @@
 #include "frontend/api/tensor_node.h"
 #include "frontend/train/train_step.h"
 #include "tests/frontend/onnx/model_text.h"
+#include "tests/frontend/train/training_models.h"
 #include "tests/golden/machines.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
@@ -22,25 +23,14 @@ namespace {
 using onnx::NodeText;
 using onnx::ValueText;
 
-std::string Initializer(const std::string& name, const std::vector<int64_t>& dims) {
-  std::string text = absl::StrCat(" initializer { name: '", name, "' data_type: 1 ");
-  int64_t count = 1;
-  for (int64_t dim : dims) {
-    absl::StrAppend(&text, "dims: ", dim, " ");
-    count *= dim;
-  }
-  for (int64_t i = 0; i < count; ++i)
-    absl::StrAppend(&text, "float_data: ", (i * 29 % 23 - 11) / 16.0, " ");
-  return text + "}";
-}
-
 std::string MlpText() {
-  return absl::StrCat(
-      "graph { name: 'mlp' ", ValueText("input", "x", 1, "N 5"), " output { name: 'y' } ",
-      Initializer("w1", {5, 8}), Initializer("b1", {8}), Initializer("w2", {8, 3}),
-      Initializer("b2", {3}), NodeText("MatMul", {"x", "w1"}, {"h0"}),
-      NodeText("Add", {"h0", "b1"}, {"h1"}), NodeText("Relu", {"h1"}, {"h2"}),
-      NodeText("MatMul", {"h2", "w2"}, {"h3"}), NodeText("Add", {"h3", "b2"}, {"y"}), "}");
+  return absl::StrCat("graph { name: 'mlp' ", ValueText("input", "x", 1, "N 5"),
+                      " output { name: 'y' } ", InitializerText("w1", {5, 8}, 1),
+                      InitializerText("b1", {8}, 2), InitializerText("w2", {8, 3}, 3),
+                      InitializerText("b2", {3}, 4), NodeText("MatMul", {"x", "w1"}, {"h0"}),
+                      NodeText("Add", {"h0", "b1"}, {"h1"}), NodeText("Relu", {"h1"}, {"h2"}),
+                      NodeText("MatMul", {"h2", "w2"}, {"h3"}),
+                      NodeText("Add", {"h3", "b2"}, {"y"}), "}");
 }
 
 // The step's program, with its states, and values for its inputs.
@@ -98,11 +88,7 @@ BoundStep Bind(const StepGraph& graph) {
 class StepKernels : public testing::TestWithParam<golden::Machine> {
  protected:
   void ExpectDefinition(const StepPlan& plan, int64_t batch) const {
-    const std::string bytes = onnx::ModelBytes(MlpText());
-    onnx::LoadOptions load;
-    load.parameters_as_inputs = true;
-    const auto model = onnx::OnnxModel::LoadBytes(
-        {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "model", load);
+    const auto model = LoadToTrain(MlpText());
     ASSERT_TRUE(model.ok()) << model.status();
     auto parameters = FindParameters(**model, {});
     ASSERT_TRUE(parameters.ok()) << parameters.status();

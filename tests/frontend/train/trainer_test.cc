@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/frontend/onnx/model_text.h"
+#include "tests/frontend/train/training_models.h"
 
 namespace tartan::train::trainer_test {
 namespace {
@@ -22,55 +23,23 @@ using testing::Key;
 using testing::Pointwise;
 using testing::UnorderedElementsAre;
 
-HostTensor Floats(std::vector<int64_t> dims, const std::vector<float>& values) {
-  return HostTensor::FromVector({DataType::kFloat32, std::move(dims)}, values);
-}
-
-std::string Initializer(const std::string& name, const std::vector<int64_t>& dims,
-                        const std::vector<float>& values) {
-  std::string text = absl::StrCat(" initializer { name: '", name, "' data_type: 1 ");
-  for (int64_t dim : dims) absl::StrAppend(&text, "dims: ", dim, " ");
-  for (float value : values) absl::StrAppend(&text, "float_data: ", value, " ");
-  return text + "}";
-}
-
-std::vector<float> Numbers(size_t count, uint64_t seed) {
-  std::vector<float> values;
-  for (size_t i = 0; i < count; ++i) {
-    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-    values.push_back(static_cast<float>(static_cast<double>(seed >> 40) / (1 << 23) - 1));
-  }
-  return values;
-}
-
 // x[N, 5] -> relu(x W1 + b1) W2 + b2: y[N, 3], through a value that dropout may be put on.
 std::string MlpText(bool with_dropout = false) {
   return absl::StrCat(
       "graph { name: 'mlp' ", ValueText("input", "x", 1, "N 5"), " output { name: 'y' } ",
-      Initializer("w1", {5, 8}, Numbers(40, 1)), Initializer("b1", {8}, Numbers(8, 2)),
-      Initializer("w2", {8, 3}, Numbers(24, 3)), Initializer("b2", {3}, Numbers(3, 4)),
+      InitializerText("w1", {5, 8}, Numbers(40, 1)), InitializerText("b1", {8}, Numbers(8, 2)),
+      InitializerText("w2", {8, 3}, Numbers(24, 3)), InitializerText("b2", {3}, Numbers(3, 4)),
       NodeText("MatMul", {"x", "w1"}, {"h0"}), NodeText("Add", {"h0", "b1"}, {"h1"}),
       NodeText("Relu", {"h1"}, {"h2"}),
       with_dropout ? NodeText("Dropout", {"h2"}, {"h3"}) : NodeText("Identity", {"h2"}, {"h3"}),
       NodeText("MatMul", {"h3", "w2"}, {"h4"}), NodeText("Add", {"h4", "b2"}, {"y"}), "}");
 }
 
-class TrainerTest : public testing::Test {
+class TrainerTest : public DeviceTest {
  protected:
-  void SetUp() override {
-    static const auto* const device =
-        new absl::StatusOr<std::shared_ptr<api::Device>>(api::Device::Open());
-    if (!device->ok()) GTEST_SKIP() << device->status();
-    device_ = **device;
-  }
-
   absl::StatusOr<std::unique_ptr<Trainer>> Make(const std::string& text,
                                                 const TrainerOptions& options) const {
-    const std::string bytes = onnx::ModelBytes(text);
-    onnx::LoadOptions load;
-    load.parameters_as_inputs = true;
-    const auto model = onnx::OnnxModel::LoadBytes(
-        {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "model", load);
+    const auto model = LoadToTrain(text);
     if (!model.ok()) return model.status();
     return Trainer::Create(*model, device_, options);
   }
@@ -80,8 +49,6 @@ class TrainerTest : public testing::Test {
     EXPECT_TRUE(trainer.ok()) << trainer.status();
     return *std::move(trainer);
   }
-
-  std::shared_ptr<api::Device> device_;
 };
 
 HostTensor Images(int64_t count, uint64_t seed) {
@@ -354,8 +321,8 @@ TEST_F(TrainerTest, TheLossSeesWhatASoftmaxIsMadeOf) {
 TEST_F(TrainerTest, BatchNormalizationFollowsTheBatches) {
   const std::string text = absl::StrCat(
       "graph { name: 'bn' ", ValueText("input", "x", 1, "4 2"), " output { name: 'y' } ",
-      Initializer("scale", {2}, {1, 2}), Initializer("bias", {2}, {0, 1}),
-      Initializer("mean", {2}, {0, 0}), Initializer("var", {2}, {1, 1}),
+      InitializerText("scale", {2}, {1, 2}), InitializerText("bias", {2}, {0, 1}),
+      InitializerText("mean", {2}, {0, 0}), InitializerText("var", {2}, {1, 1}),
       NodeText("BatchNormalization", {"x", "scale", "bias", "mean", "var"}, {"y"}), "}");
   TrainerOptions options = Descent();
   options.mode.batch_norm = true;
