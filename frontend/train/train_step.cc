@@ -80,7 +80,9 @@ class StepBuilder {
     for (const Parameter& parameter : parameters_) {
       if (parameter.is_trained) wrt.push_back(masters_.at(parameter.name));
     }
-    TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> gradients, api::Gradient(loss, wrt));
+    api::GradientOptions options;
+    options.straight_through = plan_.straight_through;
+    TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> gradients, api::Gradient(loss, wrt, options));
     if (plan_.accumulates) {
       TARTAN_RETURN_IF_ERROR(Accumulate(gradients, healthy));
     } else {

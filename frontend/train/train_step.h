@@ -29,9 +29,10 @@ struct StepPlan {
   std::string output;  // the value that the loss sees
   Loss loss;
   Optimizer optimizer;
-  double clip_norm = 0;      // of all gradients together; 0: none
-  double clip_value = 0;     // of each element; 0: none
-  bool accumulates = false;  // gradients are added to sums, which another program applies
+  double clip_norm = 0;           // of all gradients together; 0: none
+  double clip_value = 0;          // of each element; 0: none
+  bool straight_through = false;  // gradients pass through what is quantised
+  bool accumulates = false;       // gradients are added to sums, which another program applies
 };
 
 // A tensor that lies on the device from step to step.

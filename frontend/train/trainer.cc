@@ -215,6 +215,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     impl->plan.optimizer = options.optimizer;
     impl->plan.clip_norm = options.clip_norm;
     impl->plan.clip_value = options.clip_value;
+    impl->plan.straight_through = options.straight_through;
     impl->plan.accumulates = options.accumulate > 1;
     impl->model = std::move(model);
     impl->device = std::move(device);

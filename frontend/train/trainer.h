@@ -40,6 +40,9 @@ struct TrainerOptions {
   int64_t accumulate = 1;  // steps whose gradients are averaged for one update
   ParameterRules rules;
   onnx::TrainingMode mode;
+  // Gradients pass straight through numbers that are quantised within their range, as if they were
+  // not rounded: models that QuantizeLinear and its kin make of floats can be trained.
+  bool straight_through = false;
   bool initialize = false;  // parameters and running statistics begin anew (initialize.h)
   uint64_t seed = 0;        // of dropout and first values
   bool profile = false;     // steps are timed kernel by kernel, one at a time

@@ -300,6 +300,8 @@ void AddModelFlags(CLI::App* command, TrainFlags* flags) {
                    "VALUE=RATIO: dropout where the model has no node for it")
       ->type_name("VALUE=X")
       ->allow_extra_args(false);
+  command->add_flag("--straight-through", flags->trainer.straight_through,
+                    "Gradients pass through numbers that are quantised, within their range");
   command->add_flag("--init", flags->trainer.initialize,
                     "Train from nothing: parameters get new first values");
 }

@@ -347,6 +347,43 @@ TEST_F(TrainerTest, BatchNormalizationFollowsTheBatches) {
               1e-5);
 }
 
+// The weights, and what they are multiplied by, go through int8; y = x W.
+std::string QuantizedText() {
+  const auto through = [](const std::string& from, const std::string& to) {
+    return absl::StrCat(NodeText("QuantizeLinear", {from, "scale", "zero"}, {to + "_q"}),
+                        NodeText("DequantizeLinear", {to + "_q", "scale", "zero"}, {to}));
+  };
+  return absl::StrCat(
+      "graph { name: 'q' ", ValueText("input", "x", 1, "N 5"), " output { name: 'y' } ",
+      InitializerText("w", {5, 3}, 1), InitializerText("scale", {}, std::vector<float>{0.02F}),
+      " initializer { name: 'zero' data_type: 3 int32_data: 0 }", through("x", "xd"),
+      through("w", "wd"), NodeText("MatMul", {"xd", "wd"}, {"y"}), "}");
+}
+
+TEST_F(TrainerTest, QuantizedWeightsAreTrainedStraightThrough) {
+  TrainerOptions options = Descent();
+  options.loss.kind = LossKind::kMse;
+  const HostTensor x = Images(16, 1);
+  const HostTensor t = Floats({16, 3}, Numbers(48, 2));
+  for (const bool straight_through : {false, true}) {
+    SCOPED_TRACE(straight_through);
+    options.straight_through = straight_through;
+    const auto trainer = MustMake(QuantizedText(), options);
+    std::vector<double> losses;
+    for (int step = 0; step < 60; ++step) {
+      ASSERT_EQ(trainer->Step({{"x", x}}, t, 0.3), absl::OkStatus());
+      const auto progress = trainer->Read();
+      ASSERT_TRUE(progress.ok()) << progress.status();
+      losses.push_back(progress->loss);
+    }
+    if (straight_through) {
+      EXPECT_LT(losses.back(), 0.7 * losses.front());
+    } else {
+      EXPECT_EQ(losses.back(), losses.front());
+    }
+  }
+}
+
 TEST_F(TrainerTest, SaysWhatDoesNotFit) {
   const auto trainer = MustMake(MlpText(), TrainerOptions());
   EXPECT_THAT(trainer->Step({{"z", Images(4, 1)}}, ClassesFor(4, 2), 1).message(),
