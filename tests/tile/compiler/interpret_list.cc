@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/tile/compiler/interpret_list.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/ir/naive_evaluator.h"
 #include "tile/loop/interpret.h"
 
 namespace tartan::compiler {
@@ -66,6 +69,17 @@ absl::StatusOr<std::vector<HostTensor>> InterpretList(const KernelList& list,
                          absl::MakeSpan(memory[list.outputs[o]]).subspan(0, shape.byte_size()));
   }
   return outputs;
+}
+
+void ExpectNaiveResults(const TestProgram& program, const KernelList& list) {
+  const std::vector<HostTensor> inputs = RandomInputs(program, 1);
+  const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto actual = InterpretList(list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  for (size_t o = 0; o < expected->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 1e-5), "") << "output " << o;
+  }
 }
 
 }  // namespace tartan::compiler

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "tests/tile/compiler/programs.h"
 #include "tile/base/host_tensor.h"
 #include "tile/compiler/kernel_list.h"
 
@@ -13,5 +14,9 @@ namespace tartan::compiler {
 // `inputs` in the order of the program's inputs, constants among them.
 absl::StatusOr<std::vector<HostTensor>> InterpretList(const KernelList& list,
                                                       absl::Span<const HostTensor> inputs);
+
+// Fails the test unless the list computes what the definition of Tile says, to 1e-5, for random
+// inputs.
+void ExpectNaiveResults(const TestProgram& program, const KernelList& list);
 
 }  // namespace tartan::compiler

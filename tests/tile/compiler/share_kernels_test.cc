@@ -9,7 +9,6 @@
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/ir/naive_evaluator.h"
 
 namespace tartan::compiler {
 namespace {
@@ -18,17 +17,6 @@ KernelList CompileProgram(const TestProgram& program, const CompileOptions& opti
   auto list = Compile(BindTestProgram(program), options);
   EXPECT_TRUE(list.ok()) << list.status();
   return *std::move(list);
-}
-
-void ExpectNaiveResults(const TestProgram& program, const KernelList& list) {
-  const std::vector<HostTensor> inputs = RandomInputs(program, 1);
-  const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
-  const auto actual = InterpretList(list, inputs);
-  ASSERT_TRUE(actual.ok()) << actual.status();
-  for (size_t o = 0; o < expected->size(); ++o) {
-    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 1e-5), "") << "output " << o;
-  }
 }
 
 // `count` outputs, each two elements of X from another place on, times another number.

@@ -11,7 +11,6 @@
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/ir/naive_evaluator.h"
 
 namespace tartan::compiler::update_in_place_test {
 namespace {
@@ -33,17 +32,6 @@ KernelList CompileWithStates(const TestProgram& program, const std::vector<int>&
     EXPECT_EQ(list->outputs[next[i]], list->inputs[i]) << "input " << i;
   }
   return *std::move(list);
-}
-
-void ExpectNaiveResults(const TestProgram& program, const KernelList& list) {
-  const std::vector<HostTensor> inputs = RandomInputs(program, 1);
-  const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
-  const auto actual = InterpretList(list, inputs);
-  ASSERT_TRUE(actual.ok()) << actual.status();
-  for (size_t o = 0; o < expected->size(); ++o) {
-    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 1e-5), "") << "output " << o;
-  }
 }
 
 int64_t Copies(const KernelList& list) {
