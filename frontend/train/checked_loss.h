@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loss on a device, its gradients by parameters, and how it moves when they do: what a check of
-// gradients measures. Internal to this folder.
+// gradients measures.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,9 +14,15 @@
 #include "absl/types/span.h"
 #include "frontend/api/gradient.h"
 #include "frontend/api/resident/device_program.h"
-#include "frontend/train/grad_check.h"
 
 namespace tartan::train {
+
+// A placeholder and its value.
+struct GivenTensor {
+  std::string name;
+  api::Tensor placeholder;
+  HostTensor value;
+};
 
 // Numbers of a seed, the same everywhere.
 class SeededNumbers {

@@ -22,6 +22,7 @@
 #include "frontend/api/tensor.h"
 #include "frontend/api/value.h"
 #include "frontend/onnx/model/onnx_model.h"
+#include "frontend/train/checked_loss.h"
 #include "frontend/train/derivative_check.h"
 #include "frontend/train/parameters.h"
 
@@ -59,13 +60,6 @@ struct GradCheckResult {
   // None differs, and one is ok that the outputs depend on: zeros alone show nothing.
   bool passed() const;
   bool has(GradCheckStatus status) const;
-};
-
-// A placeholder and its value.
-struct GivenTensor {
-  std::string name;
-  api::Tensor placeholder;
-  HostTensor value;
 };
 
 // The gradients of `outputs` by `parameters`, where the loss is the sum of all elements times
