@@ -59,5 +59,9 @@ absl::Span<const OperatorRow> LegacyOperators();
 absl::Span<const OperatorRow> MicrosoftElementOperators();
 absl::Span<const OperatorRow> MicrosoftExpertOperators();
 absl::Span<const OperatorRow> MicrosoftGateOperators();
+// onnxruntime-training's nodes of training graphs, in Microsoft's domain and in ONNX's.
+absl::Span<const OperatorRow> GradientOperators();
+absl::Span<const OperatorRow> LayerGradientOperators();
+absl::Span<const OperatorRow> UpdateOperators();
 
 }  // namespace tartan::onnx

@@ -238,6 +238,15 @@ HostTensor VectorTensor(DataType type, const std::vector<T>& values, bool is_sca
   return HostTensor::FromVector(TensorShape{type, std::move(dims)}, values);
 }
 
+void NoteDeclared(const ValueInfoProto& value, Graph* graph) {
+  if (!value.type().has_tensor_type() || !value.type().tensor_type().has_shape()) return;
+  std::vector<int64_t>& dims = graph->declared[value.name()];
+  dims.clear();
+  for (const auto& dim : value.type().tensor_type().shape().dim()) {
+    dims.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
+  }
+}
+
 }  // namespace
 
 Graph::~Graph() {
@@ -269,7 +278,12 @@ absl::StatusOr<std::unique_ptr<Graph>> BuildGraph(const GraphProto& proto,
   TARTAN_RETURN_IF_ERROR(builder.AddNodes(proto.node()));
   std::vector<std::string> outputs;
   for (const ValueInfoProto& output : proto.output()) outputs.push_back(output.name());
-  return std::move(builder).Finish(proto.name(), std::move(outputs));
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Graph> graph,
+                          std::move(builder).Finish(proto.name(), std::move(outputs)));
+  for (const auto* values : {&proto.value_info(), &proto.output()}) {
+    for (const ValueInfoProto& value : *values) NoteDeclared(value, graph.get());
+  }
+  return graph;
 }
 
 absl::StatusOr<std::unique_ptr<const Graph>> BuildFunctionBody(const FunctionProto& proto,

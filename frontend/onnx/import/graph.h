@@ -35,6 +35,8 @@ struct Graph {
   std::unordered_map<std::string, int> last_use;
   // Names read here or in a nested graph but defined outside, with the node that reads them.
   std::map<std::string, std::string> captured;
+  // Sizes that the file gives for results of nodes, -1 where it leaves one open.
+  std::unordered_map<std::string, std::vector<int64_t>> declared;
   // The graphs in attributes of `nodes`.
   std::map<const GraphProto*, std::unique_ptr<Graph>> subgraphs;
 

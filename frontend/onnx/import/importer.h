@@ -110,6 +110,8 @@ class Importer : private NodeServices {
   void Update(const api::Tensor& tensor, api::Tensor next) override;
   absl::StatusOr<api::Value> Reimport(const std::string& name,
                                       const std::map<std::string, api::Value>& given) override;
+  api::Value OperandOfMaker(const std::string& name, int i) override;
+  std::optional<std::vector<int64_t>> DeclaredDims(const std::string& name) override;
   void Hold(std::vector<api::Value>* values) override { held_.push_back(values); }
   void Release() override { held_.pop_back(); }
   const TensorSource& tensor_source() const override { return model_.source; }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an importer does besides where the model is to be trained.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/import/importer.h"
 #include "frontend/onnx/tile_text/dropout.h"
+#include "proto/onnx.pb.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::onnx {
@@ -28,6 +30,24 @@ const Tensor& Importer::RandomSeed() {
     random_seed_ = Tensor::Placeholder("random_seed", TensorShape{DataType::kUInt32, {2}});
   }
   return random_seed_;
+}
+
+api::Value Importer::OperandOfMaker(const std::string& name, int i) {
+  for (const NodeProto* node : current_scope_->graph->nodes) {
+    if (std::find(node->output().begin(), node->output().end(), name) == node->output().end()) {
+      continue;
+    }
+    if (i >= node->input_size()) return {};
+    const std::unique_ptr<Slot> slot = current_scope_->Find(node->input(i));
+    return slot == nullptr || slot->waits ? api::Value() : slot->value;
+  }
+  return {};
+}
+
+std::optional<std::vector<int64_t>> Importer::DeclaredDims(const std::string& name) {
+  const auto found = current_scope_->graph->declared.find(name);
+  if (found == current_scope_->graph->declared.end()) return std::nullopt;
+  return found->second;
 }
 
 void Importer::Update(const Tensor& tensor, Tensor next) {

@@ -89,6 +89,14 @@ NodeContext::NodeContext(const NodeProto& node, int64_t opset, std::vector<api::
   for (const api::Value& value : values_) inputs_.push_back(value.tensor());
 }
 
+NodeContext NodeContext::With(int64_t opset, absl::Span<const api::Tensor> inputs) const {
+  std::vector<api::Value> values;
+  for (const api::Tensor& input : inputs) {
+    values.push_back(input.defined() ? api::Value(input) : api::Value());
+  }
+  return NodeContext(node_, opset, std::move(values), function_attributes_, services_);
+}
+
 absl::string_view NodeContext::op_type() const { return node_.op_type(); }
 
 int NodeContext::output_count() const { return node_.output_size(); }

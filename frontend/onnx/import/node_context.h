@@ -65,6 +65,12 @@ class NodeServices {
   // values: the nodes between are imported again.
   virtual absl::StatusOr<api::Value> Reimport(const std::string& name,
                                               const std::map<std::string, api::Value>& given) = 0;
+  // Operand `i` of the node that makes the tensor `name` of the graph the node is in; nothing where
+  // no node of that graph does.
+  virtual api::Value OperandOfMaker(const std::string& name, int i) = 0;
+  // The sizes the file gives for the tensor `name`, -1 for one that it leaves open; nothing where
+  // it gives none.
+  virtual std::optional<std::vector<int64_t>> DeclaredDims(const std::string& name) = 0;
   // Values a handler needs after it has imported something: graph breaks may replace their tensors.
   virtual void Hold(std::vector<api::Value>* values) = 0;
   virtual void Release() = 0;  // what was held last
@@ -160,6 +166,10 @@ class NodeContext {
   // Puts the checked tensor in the place of operand i, which must be there.
   absl::Status CheckInput(int i, std::vector<api::Bounds> bounds, absl::string_view noun = "index",
                           std::optional<int64_t> exempt = std::nullopt);
+
+  // The same node as if its operator set and operands were these: what another operator's handler
+  // is to see.
+  NodeContext With(int64_t opset, absl::Span<const api::Tensor> inputs) const;
 
   // --- For lift.h: gives an operand the node's old form wrote as an attribute.
   void SetInput(int i, api::Value value);

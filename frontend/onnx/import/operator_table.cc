@@ -65,6 +65,9 @@ constexpr Family kFamilies[] = {
     MicrosoftElementOperators,
     MicrosoftExpertOperators,
     MicrosoftGateOperators,
+    GradientOperators,
+    LayerGradientOperators,
+    UpdateOperators,
 };
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name

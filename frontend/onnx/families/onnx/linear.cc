@@ -54,8 +54,9 @@ Outputs Gemm(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const int64_t transpose_a, context.Int("transA", 0));
   TARTAN_ASSIGN_OR_RETURN(const int64_t transpose_b, context.Int("transB", 0));
   const api::Tensor& b = context.input(1);
-  // Exporters of fused graphs write products of rows in more dimensions, as MatMul has them.
-  const bool has_rows = context.input(0).rank() > 2 && transpose_a == 0;
+  // Exporters of fused graphs write products of rows in more dimensions, as MatMul has them; those
+  // of training graphs products of many matrices.
+  const bool has_rows = context.input(0).rank() > 2 && b.rank() == 2 && transpose_a == 0;
   api::Tensor a = context.input(0);
   std::vector<int64_t> whole = a.dims();
   if (has_rows) {
@@ -65,7 +66,7 @@ Outputs Gemm(NodeContext& context) {
         std::accumulate(whole.begin(), whole.end(), int64_t{1}, std::multiplies<>());
     TARTAN_ASSIGN_OR_RETURN(a, Reshape(context, a, {rows, columns}));
   }
-  if (a.rank() != 2 || b.rank() != 2) {
+  if (a.rank() < 2 || a.rank() != b.rank()) {
     return Invalid("expected two matrices, got ", context.input(0).shape().ToString(), " and ",
                    b.shape().ToString());
   }

@@ -16,6 +16,17 @@ namespace {
 using Outputs = absl::StatusOr<std::vector<api::Tensor>>;
 using api::Tensor;
 
+// The class that does not count: an attribute, or operand 3 of onnxruntime's operators.
+absl::StatusOr<std::optional<int64_t>> IgnoredClass(NodeContext& context) {
+  std::optional<int64_t> ignored;
+  if (context.HasInput(3)) {
+    TARTAN_ASSIGN_OR_RETURN(ignored, context.HostInt(3));
+  } else if (context.HasAttribute("ignore_index")) {
+    TARTAN_ASSIGN_OR_RETURN(ignored, context.Int("ignore_index"));
+  }
+  return ignored;
+}
+
 // X holds scores [batch, classes, …], operand 1 (T) the classes [batch, …], operand 2 (W), where
 // it is there, a weight per class.
 absl::Status CheckOperands(NodeContext& context) {
@@ -29,16 +40,13 @@ absl::Status CheckOperands(NodeContext& context) {
     return Invalid("weights ", context.input(2).shape().ToString(), " for ", x.dims()[1],
                    " classes");
   }
-  std::optional<int64_t> ignored;
-  if (context.HasAttribute("ignore_index")) {
-    TARTAN_ASSIGN_OR_RETURN(ignored, context.Int("ignore_index"));
-  }
+  TARTAN_ASSIGN_OR_RETURN(const std::optional<int64_t> ignored, IgnoredClass(context));
   return context.CheckInput(1, {PlainBounds(x, 1)}, "class", ignored);
 }
 
 // Appends the statements that make LOSS of LOGP, the logarithms of probabilities. CLASSES counts
 // from 0, so that comparing it with T picks the element of the class.
-absl::Status AppendLoss(const NodeContext& context, std::vector<std::string>* statements) {
+absl::Status AppendLoss(NodeContext& context, std::vector<std::string>* statements) {
   const Tensor& x = context.input(0);
   const std::vector<std::string> names = IndexNames(x.rank());
   std::vector<std::string> left = names;
@@ -53,13 +61,12 @@ absl::Status AppendLoss(const NodeContext& context, std::vector<std::string>* st
   };
   TARTAN_ASSIGN_OR_RETURN(const std::string reduction, context.String("reduction", "mean"));
   const bool has_weights = context.HasInput(2);
-  const bool ignores = context.HasAttribute("ignore_index");
+  TARTAN_ASSIGN_OR_RETURN(const std::optional<int64_t> ignored, IgnoredClass(context));
   pick("PICKED", Read("LOGP", names));
   if (has_weights) pick("CLASSWEIGHT", "W[i1]");
   std::string element = has_weights ? "-PICKED * CLASSWEIGHT" : "-PICKED";
-  if (ignores) {
-    TARTAN_ASSIGN_OR_RETURN(const int64_t ignored, context.Int("ignore_index"));
-    statements->push_back(absl::StrCat("COUNTS = T != ", Literal(ignored)));
+  if (ignored.has_value()) {
+    statements->push_back(absl::StrCat("COUNTS = T != ", Literal(*ignored)));
     element = absl::StrCat("COUNTS ? ", element, " : 0");
     if (reduction == "mean") {
       statements->push_back(absl::StrCat(
@@ -78,7 +85,7 @@ absl::Status AppendLoss(const NodeContext& context, std::vector<std::string>* st
     return Invalid("attribute 'reduction': expected none, sum or mean, got ", reduction);
   }
   sum("TOTAL", "ELEMENT");
-  if (ignores || has_weights) {
+  if (ignored.has_value() || has_weights) {
     sum("TOTALWEIGHT", "WEIGHT");
     statements->push_back("LOSS = TOTAL / TOTALWEIGHT");
   } else {

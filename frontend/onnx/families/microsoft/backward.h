@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nodes of training graphs that are gradients have in common: most are the derivative of an
+// operator that is imported anyway.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "frontend/onnx/families/microsoft/operators.h"
+
+namespace tartan::onnx {
+
+// A result as a function of the tensors by which it is derived.
+using Forward = std::function<absl::StatusOr<api::Tensor>(absl::Span<const api::Tensor>)>;
+
+// The derivatives of the sum of `forward` times `seed` by each of its operands, where these have
+// the values of `at`. InvalidArgument where the seed has not the result's sizes.
+absl::StatusOr<std::vector<api::Tensor>> Backward(const NodeContext& context,
+                                                  const api::Tensor& seed,
+                                                  absl::Span<const api::Tensor> at,
+                                                  const Forward& forward);
+
+// The first result of an operator's handler on these operands, with the attributes of the node.
+absl::StatusOr<api::Tensor> ForwardOf(const NodeContext& context, absl::string_view domain,
+                                      absl::string_view name, int opset,
+                                      absl::Span<const api::Tensor> operands);
+
+// A tensor of zeros: where an operator is linear, its derivative is the same anywhere.
+absl::StatusOr<api::Tensor> Zeros(const NodeContext& context, DataType type,
+                                  const std::vector<int64_t>& dims);
+
+// Rows of Microsoft's domain, and the same in that of ONNX: onnxruntime registers these operators
+// in the one or the other, and tools that write training graphs use both.
+template <size_t N>
+constexpr std::array<OperatorRow, 2 * N> InBothDomains(const OperatorRow (&rows)[N]) {
+  std::array<OperatorRow, 2 * N> both{};
+  for (size_t i = 0; i < N; ++i) {
+    both[2 * i] = rows[i];
+    both[2 * i + 1] = rows[i];
+    both[2 * i + 1].domain = "";
+  }
+  return both;
+}
+
+}  // namespace tartan::onnx

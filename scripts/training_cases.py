@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes models of one node of training graphs with the results of onnxruntime-training.
+
+    pip install onnx numpy onnxruntime-training
+    scripts/training_cases.py FOLDER
+    build/tests/onnx_node_cases FOLDER
+    scripts/compare_graphs.py FOLDER --pack tests/frontend/onnx/training_cases.bin --share 100
+
+Sizes are odd. A case that onnxruntime does not run has the results of formulas in float64, written
+here beside the node; where it does run, it is the one that counts.
+"""
+
+import copy
+import pathlib
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+RNG = np.random.default_rng(7)
+OPSETS = [helper.make_opsetid("", 14), helper.make_opsetid("com.microsoft", 1)]
+F = np.float32
+
+
+def real(*dims, low=-2.0, high=2.0):
+    return RNG.uniform(low, high, dims).astype(F)
+
+
+def ints(low, high, *dims):
+    return RNG.integers(low, high, dims).astype(np.int64)
+
+
+def softmax(x, axes):
+    e = np.exp(x - x.max(axes, keepdims=True))
+    return e / e.sum(axes, keepdims=True)
+
+
+def erf(x):
+    import math
+
+    return np.vectorize(math.erf)(x)
+
+
+def gelu_grad(dy, x):
+    x = x.astype(np.float64)
+    return dy * (0.5 * (1 + erf(x / np.sqrt(2))) + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi))
+
+
+def fast_gelu_grad(dy, x):
+    x = x.astype(np.float64)
+    t = np.tanh(0.7978845608028654 * (x + 0.044715 * x**3))
+    inner = 0.7978845608028654 * (1 + 3 * 0.044715 * x * x)
+    return dy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner)
+
+
+def layer_grad(dy, x, scale, axes, others, centered=True, epsilon=1e-5):
+    """And the statistics: mean and 1 / standard deviation."""
+    x, dy, scale = (a.astype(np.float64) for a in (x, dy, scale))
+    mean = x.mean(axes, keepdims=True) * centered
+    inv = 1 / np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True) + epsilon)
+    norm, g = (x - mean) * inv, dy * scale
+    dx = g - norm * (g * norm).mean(axes, keepdims=True)
+    if centered:
+        dx = dx - g.mean(axes, keepdims=True)
+    grads = [inv * dx, (dy * norm).sum(others), dy.sum(others)]
+    return grads, mean.astype(F), inv.astype(F), norm * scale
+
+
+def loss_grad(dy, log_prob, labels, weights, ignored, reduction):
+    p = np.moveaxis(np.exp(log_prob.astype(np.float64)), 1, -1)
+    hot = labels[..., None] == np.arange(p.shape[-1])
+    w = np.ones(labels.shape) if weights is None else weights[np.clip(labels, 0, None)]
+    w = np.where(labels == ignored, 0, w).astype(np.float64)
+    if reduction == "mean":
+        w = w / w.sum()
+    return np.moveaxis((p - hot) * (w * dy)[..., None], -1, 1)
+
+
+CASES = []
+
+
+def case(name, op, inputs, attributes, formula=None, outputs=1, domain="com.microsoft"):
+    CASES.append((name, op, inputs, attributes, formula, outputs, domain))
+
+
+def activations():
+    for dims in ((7,), (3, 5), (2, 3, 5, 3)):
+        dy, x = real(*dims), real(*dims)
+        n = len(dims)
+        sig = 1 / (1 + np.exp(-1.702 * x.astype(np.float64)))
+        case(f"relu_{n}", "ReluGrad", [dy, x], {}, [dy * (x > 0)])
+        case(f"gelu_{n}", "GeluGrad", [dy, x], {}, [gelu_grad(dy, x)])
+        case(f"fast_gelu_{n}", "FastGeluGrad", [dy, x], {}, [fast_gelu_grad(dy, x)])
+        case(
+            f"quick_gelu_{n}",
+            "QuickGeluGrad",
+            [dy, x],
+            {"alpha": 1.702},
+            [dy * sig * (1 + 1.702 * x * (1 - sig))],
+        )
+        case(f"sigmoid_{n}", "SigmoidGrad", [dy, x], {}, [dy * x * (1 - x)])
+        case(f"tanh_{n}", "TanhGrad", [dy, x], {}, [dy * (1 - x * x)])
+        case(f"leaky_{n}", "LeakyReluGrad", [dy, x], {"alpha": 0.3}, [dy * np.where(x > 0, 1, 0.3)])
+        case(f"elu_{n}", "EluGrad", [dy, x], {"alpha": 0.3}, [dy * np.where(x > 0, 1, x + 0.3)])
+    dy, x, b = real(3, 5), real(3, 5), real(5)
+    case("bias_gelu", "BiasGeluGrad_dX", [dy, x, b], {}, [gelu_grad(dy, x + b)])
+    case("bias_fast_gelu", "BiasFastGeluGrad_dX", [dy, x, b], {}, [fast_gelu_grad(dy, x + b)])
+    half = np.float16
+    case("half_gelu", "GeluGrad", [dy.astype(half), x.astype(half)], {},
+         [gelu_grad(dy.astype(half), x.astype(half))])
+
+
+def softmaxes():
+    for axis in (0, 1, 2, -1):
+        dy, x = real(3, 5, 7), real(3, 5, 7)
+        for suffix, axes in (("_13", axis), ("", tuple(range(axis % 3, 3)))):
+            y = softmax(x.astype(np.float64), axes)
+            ly = np.log(y)
+            total = (dy * y).sum(axes, keepdims=True)
+            case(f"softmax{suffix}_{axis}", "SoftmaxGrad" + suffix, [dy, y.astype(F)],
+                 {"axis": axis}, [y * (dy - total)])
+            case(f"log_softmax{suffix}_{axis}", "LogSoftmaxGrad" + suffix, [dy, ly.astype(F)],
+                 {"axis": axis}, [dy - y * dy.sum(axes, keepdims=True)])
+
+
+def losses():
+    for dims in ((5, 3), (3, 5, 7), (2, 3, 5, 3)):
+        rest = (dims[0],) + dims[2:]
+        log_prob = np.log(softmax(real(*dims), 1))
+        labels = ints(0, dims[1], *rest)
+        holes = np.where(RNG.random(rest) < 0.3, -1, labels)
+        weights = real(dims[1], low=0.5, high=2)
+        for reduction in ("none", "sum", "mean"):
+            dy = real(*(rest if reduction == "none" else ()))
+            for w in (None, weights):
+                for t, ignored in ((labels, None), (holes, -1)):
+                    name = f"loss_{len(dims)}_{reduction}_{w is not None}_{ignored is not None}"
+                    operands = [dy, log_prob, t] + ([w] if w is not None else [])
+                    given = {"reduction": reduction}
+                    expected = [loss_grad(dy, log_prob, t, w, ignored, reduction)]
+                    more = {} if ignored is None else {"ignore_index": ignored}
+                    case(name, "SoftmaxCrossEntropyLossGrad", operands, {**given, **more}, expected,
+                         domain="")
+                    internal = [dy, log_prob, t, w]
+                    if ignored is not None:
+                        internal.append(np.array(ignored, np.int64))
+                    case("internal_" + name, "SoftmaxCrossEntropyLossInternalGrad", internal, given,
+                         expected)
+        case(f"internal_{len(dims)}", "SoftmaxCrossEntropyLossInternal",
+             [real(*dims), holes, weights, np.array(-1, np.int64)], {"reduction": "mean"},
+             None, 2)
+    x, t = real(3, 5, 7), ints(0, 7, 3, 5)
+    log_prob = np.log(softmax(real(3, 5, 7), 2))
+    for reduction in ("sum", "mean"):
+        case(f"sparse_{reduction}", "SparseSoftmaxCrossEntropy", [x, t],
+             {"reduction": reduction}, None, 2, "")
+        case(f"sparse_grad_{reduction}", "SparseSoftmaxCrossEntropyGrad",
+             [real(), log_prob, t], {"reduction": reduction}, None, 1, "")
+
+
+def normalizations():
+    for axis in (1, 2, -1):
+        dims = (3, 5, 7)
+        dy, x = real(*dims), real(*dims)
+        at = axis % 3
+        axes, others = tuple(range(at, 3)), tuple(range(at))
+        scale = real(*dims[at:], low=0.5)
+        bias = real(*dims[at:])
+        grads, mean, inv, scaled = layer_grad(dy, x, scale, axes, others)
+        case(f"layer_{axis}", "LayerNormalizationGrad", [dy, x, scale, mean, inv], {"axis": axis},
+             grads, 3)
+        case(f"layer_bias_{axis}", "LayerNormalizationGrad", [dy, x, scale, bias],
+             {"axis": axis, "epsilon": 1e-5}, grads[:1], 1)
+        case(f"invertible_{axis}", "InvertibleLayerNormalizationGrad",
+             [dy, (scaled + bias).astype(F), scale, bias, inv], {"axis": axis}, grads, 3)
+        grads, _, inv, _ = layer_grad(dy, x, scale, axes, others, centered=False)
+        case(f"simplified_{axis}", "SimplifiedLayerNormalizationGrad", [dy, x, scale, inv],
+             {"axis": axis}, grads[:2], 2)
+    for dims in ((5, 3), (3, 5, 7), (2, 3, 5, 3)):
+        dy, x, scale = real(*dims), real(*dims), real(dims[1], low=0.5)
+        axes = (0,) + tuple(range(2, len(dims)))
+        wide = scale.reshape(-1, *[1] * (len(dims) - 2))
+        grads, mean, inv, _ = layer_grad(dy, x, wide, axes, axes)
+        case(f"batch_{len(dims)}", "BatchNormalizationGrad",
+             [dy, x, scale, mean.ravel(), inv.ravel()], {"epsilon": 1e-5}, grads, 3)
+
+
+def layers():
+    x, w = real(2, 4, 7, 5), real(6, 2, 3, 3)
+    attributes = {"kernel_shape": [3, 3], "strides": [2, 1], "pads": [1, 0, 1, 1], "group": 2,
+                  "dilations": [1, 1]}
+    case("conv_2d", "ConvGrad", [real(2, 6, 4, 4), x, w], attributes, None, 3)
+    case("conv_1d", "ConvGrad", [real(2, 5, 5), real(2, 3, 7), real(5, 3, 3)],
+         {"kernel_shape": [3]}, None, 3)
+    places = np.stack([RNG.permutation(7 * 5)[:6].reshape(3, 2) for _ in range(6)])
+    places = places.reshape(2, 3, 3, 2) + 35 * np.arange(6).reshape(2, 3, 1, 1)
+    dy = real(2, 3, 3, 2)
+    dx = np.zeros(210)
+    np.add.at(dx, places.ravel(), dy.ravel())
+    case("max_pool", "MaxPoolGrad", [dy, places], {"kernel_shape": [2, 2], "strides": [2, 2]},
+         [dx.reshape(2, 3, 7, 5)], 1, "")
+    dx = np.zeros((2, 3, 7, 5))
+    for y in range(3):
+        for z in range(2):
+            dx[:, :, 2 * y : 2 * y + 2, 2 * z : 2 * z + 2] += dy[:, :, y : y + 1, z : z + 1] / 4
+    case("average_pool", "AveragePoolGrad", [dy], {"kernel_shape": [2, 2], "strides": [2, 2]},
+         [dx], 1, "")
+
+
+def indices():
+    sizes, places = np.array([5, 3, 7], np.int64), ints(-5, 5, 2, 4)
+    case("gather_0", "GatherGrad", [sizes, places, real(2, 4, 3, 7)], {"axis": 0}, None)
+    case("gather_1", "GatherGrad", [sizes, ints(0, 3, 5), real(5, 5, 7)], {"axis": 1}, None)
+    case("gather_elements", "GatherElementsGrad", [real(5, 4, 7), sizes, ints(0, 3, 5, 4, 7)],
+         {"axis": 1}, None)
+    case("gather_nd", "GatherNDGrad", [sizes, ints(0, 3, 4, 2), real(4, 7)], {"batch_dims": 0},
+         None)
+    case("gather_nd_batch", "GatherNDGrad", [sizes, ints(0, 3, 5, 2, 1), real(5, 2, 7)],
+         {"batch_dims": 1}, None)
+    dy, dx = real(2, 3, 3), np.zeros((5, 3, 7))
+    dx[1:5:2, :, 6:0:-2] = dy
+    case("slice", "SliceGrad",
+         [dy, sizes, np.array([1, 6]), np.array([5, 0]), np.array([0, 2]),
+          np.array([2, -2])], {}, [dx])
+
+
+def updates():
+    w, g = real(3, 5), real(3, 5)
+    rate = np.array(0.1, F)
+    yes, no = np.array([True]), np.array([False])
+    case("sgd", "SGDOptimizer", [rate, w, g], {}, None, 2)
+    case("deeploy_sgd", "SGD", [w, g], {"lr": 0.25}, [w - 0.25 * g], 1, "")
+    case("accumulate", "InPlaceAccumulator", [w, g], {}, None)
+    for flag in (yes, no):
+        case(f"accumulate_{flag[0]}", "InPlaceAccumulator", [w, g, flag], {}, None)
+        case(f"accumulate_v2_{flag[0]}", "InPlaceAccumulatorV2", [w, g, flag], {}, None, 2)
+        for mode in (0, 1):
+            lists = [[real(3, 5), real(7)] for _ in range(3)]
+            lists.append([real(3, 5, low=0, high=1), real(7, low=0, high=1)])
+            case(f"adamw_{mode}_{flag[0]}", "AdamWOptimizer",
+                 [rate, np.array(3, np.int64), *lists, flag],
+                 {"adam_mode": mode, "weight_decay": 0.03}, None, -4)
+        case(f"sgd_v2_{flag[0]}", "SGDOptimizerV2",
+             [rate, [real(3, 5), real(7)], [real(3, 5), real(7)], flag], {}, None, -2)
+    case("zero", "ZeroGradient", [w, np.array([1], F)], {}, None)
+    case("scale", "Scale", [w, np.array(3, F)], {}, [w * 3])
+    case("scale_down", "Scale", [w, np.array(3, F)], {"scale_down": 1}, [w / np.float64(3)])
+    norms = [w, real(7), real(2, 3, 1)]
+    case("all_l2", "ReduceAllL2", norms, {}, [np.sqrt(sum(float((t * t).sum()) for t in norms))])
+
+
+def info(name, value):
+    if isinstance(value, list):
+        return helper.make_tensor_sequence_value_info(name, TensorProto.FLOAT, None)
+    kind = helper.np_dtype_to_tensor_dtype(value.dtype)
+    return helper.make_tensor_value_info(name, kind, value.shape)
+
+
+def results_of(model, feeds):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    return session.run(None, feeds)
+
+
+def write(folder, name, op, inputs, attributes, formula, outputs, domain):
+    named = {f"i{n}": value for n, value in enumerate(inputs) if value is not None}
+    names = ["" if value is None else f"i{n}" for n, value in enumerate(inputs)]
+    count = abs(outputs)
+    results = [f"o{n}" for n in range(count)]
+    node = helper.make_node(op, names, results, domain=domain, **attributes)
+    if formula is not None:
+        kind = next(v for v in named.values() if v.dtype.kind == "f").dtype
+        formula = [np.asarray(value).astype(kind) for value in formula]
+        shapes = [info(r, v) for r, v in zip(results, formula)]
+    else:
+        shapes = [onnx.ValueInfoProto(name=r) for r in results]
+    graph = helper.make_graph([node], name, [info(n, v) for n, v in named.items()], shapes)
+    model = helper.make_model(graph, opset_imports=OPSETS, ir_version=8)
+    try:
+        # Copies, because it updates operands in place.
+        expected, source = results_of(model, copy.deepcopy(named)), "onnxruntime"
+    except Exception as error:
+        expected, source = formula, "formula"
+        if formula is None:
+            print(f"{name}: left out: {str(error)[:150]}")
+            return
+    if formula is not None and source == "onnxruntime":
+        for a, b in zip(expected, formula):
+            np.testing.assert_allclose(a, b, 2e-3 if a.dtype == np.float16 else 1e-4, 1e-5, err_msg=name)
+    del model.graph.output[:]
+    model.graph.output.extend(info(r, v) for r, v in zip(results, expected))
+    print(f"{name}: {source}")
+    data = folder / name / "test_data_set_0"
+    data.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / name / "model.onnx")
+    for prefix, values in (("input", named.values()), ("output", expected)):
+        for n, value in enumerate(values):
+            make = numpy_helper.from_list if isinstance(value, list) else numpy_helper.from_array
+            (data / f"{prefix}_{n}.pb").write_bytes(make(value).SerializeToString())
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    for family in (activations, softmaxes, losses, normalizations, layers, indices, updates):
+        family()
+    for entry in CASES:
+        write(folder, *entry)
+
+
+if __name__ == "__main__":
+    main()
