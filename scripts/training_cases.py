@@ -5,7 +5,7 @@
     pip install onnx numpy onnxruntime-training
     scripts/training_cases.py FOLDER
     build/tests/onnx_node_cases FOLDER
-    scripts/compare_graphs.py FOLDER --pack tests/frontend/onnx/training_cases.bin --share 100
+    scripts/compare_graphs.py FOLDER --pack tests/frontend/onnx/training_cases.bin --share 300
 
 Sizes are odd. A case that onnxruntime does not run has the results of formulas in float64, written
 here beside the node; where it does run, it is the one that counts.
@@ -252,6 +252,30 @@ def updates():
     case("all_l2", "ReduceAllL2", norms, {}, [np.sqrt(sum(float((t * t).sum()) for t in norms))])
 
 
+
+def forms():
+    x = real(3, 5, 7)
+    case("sum_training", "ReduceSumTraining", [x, np.array([0, 2])], {"keepdims": 0}, [x.sum((0, 2))])
+    case("sum_training_none", "ReduceSumTraining", [x, np.zeros(0, np.int64)],
+         {"noop_with_empty_axes": 1}, [x])
+    case("split_training", "SplitTraining", [x, np.array([2, 3])], {"axis": 1},
+         [x[:, :2], x[:, 2:]], 2)
+    case("concat_training", "ConcatTraining", [x[:, :2], x[:, 2:]], {"axis": 1}, None, 2)
+    mask = RNG.random((3, 5, 7)) < 0.7
+    case("dropout", "DropoutGrad", [x, mask, np.array(0.3, F), np.array(True)], {},
+         [x * mask / np.float64(0.7)])
+    odd = x.copy()
+    odd[1, 2, 3], odd[0, 0, 0] = np.inf, -np.inf
+    nan = x.copy()
+    nan[2, 4, 6] = np.nan
+    for suffix, more in (("", {}), ("_inf", {"isinf_only": 1}), ("_nan", {"isnan_only": 1})):
+        for value, word in ((x, "numbers"), (odd, "infinite"), (nan, "nan")):
+            wrong = np.isinf(value) * (suffix != "_nan") + np.isnan(value) * (suffix != "_inf")
+            case(f"all_finite{suffix}_{word}", "IsAllFinite", [real(5), value], more,
+                 [np.array(not wrong.any())])
+            case(f"finite{suffix}_{word}", "IsFinite", [value], more, [~wrong])
+
+
 def info(name, value):
     if isinstance(value, list):
         return helper.make_tensor_sequence_value_info(name, TensorProto.FLOAT, None)
@@ -276,7 +300,7 @@ def write(folder, name, op, inputs, attributes, formula, outputs, domain):
     node = helper.make_node(op, names, results, domain=domain, **attributes)
     if formula is not None:
         kind = next(v for v in named.values() if v.dtype.kind == "f").dtype
-        formula = [np.asarray(value).astype(kind) for value in formula]
+        formula = [np.asarray(v) if np.asarray(v).dtype == bool else np.asarray(v).astype(kind) for v in formula]
         shapes = [info(r, v) for r, v in zip(results, formula)]
     else:
         shapes = [onnx.ValueInfoProto(name=r) for r in results]
@@ -292,7 +316,8 @@ def write(folder, name, op, inputs, attributes, formula, outputs, domain):
             return
     if formula is not None and source == "onnxruntime":
         for a, b in zip(expected, formula):
-            np.testing.assert_allclose(a, b, 2e-3 if a.dtype == np.float16 else 1e-4, 1e-5, err_msg=name)
+            near = 2e-3 if a.dtype == np.float16 else 1e-4
+            np.testing.assert_allclose(a, b, near, 1e-5, err_msg=name)
     del model.graph.output[:]
     model.graph.output.extend(info(r, v) for r, v in zip(results, expected))
     print(f"{name}: {source}")
@@ -307,7 +332,7 @@ def write(folder, name, op, inputs, attributes, formula, outputs, domain):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for family in (activations, softmaxes, losses, normalizations, layers, indices, updates):
+    for family in (activations, softmaxes, losses, normalizations, layers, indices, updates, forms):
         family()
     for entry in CASES:
         write(folder, *entry)

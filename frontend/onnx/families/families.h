@@ -63,5 +63,6 @@ absl::Span<const OperatorRow> MicrosoftGateOperators();
 absl::Span<const OperatorRow> GradientOperators();
 absl::Span<const OperatorRow> LayerGradientOperators();
 absl::Span<const OperatorRow> UpdateOperators();
+absl::Span<const OperatorRow> TrainingFormOperators();
 
 }  // namespace tartan::onnx

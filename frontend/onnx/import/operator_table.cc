@@ -68,6 +68,7 @@ constexpr Family kFamilies[] = {
     GradientOperators,
     LayerGradientOperators,
     UpdateOperators,
+    TrainingFormOperators,
 };
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name
