@@ -6,15 +6,19 @@ statistics, the loss read after each step.
     pip install torch numpy onnx
     scripts/bench_training.py [--tartan build/tartan] [--only NAME] [--rounds N] [--threads N]
         [--torch-device cuda] [--compile]
+    scripts/bench_training.py --memory [--only NAME]
 
 Prints the median over all rounds of a step's milliseconds in each, and the quicker one of PyTorch's
-by Tartan's."""
+by Tartan's. With --memory the most bytes that are on the device during a step, parameters and the
+optimizer's averages with them, and the most that the processes hold: Tartan's as it reports them,
+PyTorch's tensors on a CPU as its profiler sees them allocated and freed."""
 
 import argparse
 import json
 import math
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -58,19 +62,22 @@ def write(network, folder):
     np.savez(folder / "data.npz", **columns, target=target)
 
 
-def time_tartan(program, folder, batch, steps):
+def run_tartan(program, folder, batch, steps):
     command = [program, "train", folder / "model.onnx", "--data", folder / "data.npz", "--batch", batch,
                "--steps", steps, "--log-every", 1, "--lr", RATE, "--train-batch-norm", "--no-shuffle",
                "--target", "target", "--format", "json", "--tier", "exact"]
     result = subprocess.run([str(c) for c in command], capture_output=True, text=True)
     if result.returncode != 0:
         sys.exit(f"tartan train failed:\n{result.stderr}")
-    lines = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
-    return [line["step_ms"] for line in lines if "step_ms" in line][3:]
+    return [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
 
 
-def time_torch(network, steps, threads, device, compiled):
-    torch.set_num_threads(threads)
+def time_tartan(program, folder, batch, steps):
+    return [line["step_ms"] for line in run_tartan(program, folder, batch, steps) if "step_ms" in line][3:]
+
+
+def torch_step(network, device="cpu", compiled=False):
+    """A function that takes a step, and one that lists the tensors that are there between steps."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     networks.start(network)
     module = network.module.train().to(device)
@@ -86,14 +93,29 @@ def time_torch(network, steps, threads, device, compiled):
 
     if compiled:
         loss_of = torch.compile(loss_of, mode="reduce-overhead" if device == "cuda" else None)
-    times = []
-    for _ in range(steps):
-        begin = time.perf_counter()
+
+    def step():
         loss = loss_of(*inputs)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         loss.item()
+
+    def tensors():
+        parameters = list(module.parameters())
+        state = [t for s in optimizer.state.values() for t in s.values() if torch.is_tensor(t)]
+        return [*parameters, *(p.grad for p in parameters), *module.buffers(), *state, *inputs, target]
+
+    return step, tensors
+
+
+def time_torch(network, steps, threads, device, compiled):
+    torch.set_num_threads(threads)
+    step, _ = torch_step(network, device, compiled)
+    times = []
+    for _ in range(steps):
+        begin = time.perf_counter()
+        step()
         times.append((time.perf_counter() - begin) * 1e3)
     return times[3:]
 
@@ -107,6 +129,55 @@ def time_compiled(network, arguments):
         return []
 
 
+def memory_of_tartan(program, folder, batch):
+    """Bytes on the device by what they are for, and of the process."""
+    report = run_tartan(program, folder, batch, 3)[-1]
+    parts = {n: int(report[f"{n}_bytes"]) for n in ("parameter", "state", "kept", "scratch", "batch", "constant")}
+    return int(report["peak_device_bytes"]), parts, int(report["peak_host_bytes"])
+
+
+def peak_of_torch(name):
+    """Of tensors during one step: those that are there before it, and what the profiler sees."""
+    step, tensors = torch_step(NETWORKS[name]())
+    for _ in range(2):
+        step()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        step()  # what it allocates and the next one frees is known from here on
+        with torch.profiler.record_function("measured"):
+            step()
+    events = profile.profiler.kineto_results.events()
+    begin = next(e.start_ns() for e in events if e.name() == "measured")
+    live = most = before = 0
+    for event in sorted((e for e in events if e.name() == "[memory]"), key=lambda e: e.start_ns()):
+        live += event.nbytes()
+        if event.start_ns() < begin:
+            before = most = live
+        most = max(most, live)
+    return most - before + sum(t.numel() * t.element_size() for t in tensors())
+
+
+def memory_of_torch(name):
+    """In a process of its own, whose memory is that of this network alone."""
+    command = [sys.executable, __file__, "--memory-of-torch", name]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(result.stdout)
+
+
+def print_memory(arguments):
+    print(f"{'network':14} {'Tartan MiB':>10} {'PyTorch MiB':>11} {'PyTorch / Tartan':>17}  processes MiB; of Tartan")
+    for name, make in NETWORKS.items():
+        if arguments.only not in ("", name):
+            continue
+        with tempfile.TemporaryDirectory() as temporary:
+            network = make()
+            write(network, pathlib.Path(temporary))
+            ours, parts, host = memory_of_tartan(arguments.tartan, pathlib.Path(temporary), network.target[0])
+        theirs = memory_of_torch(name)
+        listed = ", ".join(f"{part} {size / 2**20:.1f}" for part, size in parts.items())
+        print(f"{name:14} {ours / 2**20:10.1f} {theirs['peak'] / 2**20:11.1f} {theirs['peak'] / ours:17.2f}"
+              f"  {host / 2**20:.0f}, {theirs['host'] / 2**20:.0f}; {listed}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     root = pathlib.Path(__file__).parent.parent
@@ -117,9 +188,19 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--torch-device", default="cpu", help="cpu or cuda, with float32 throughout")
     parser.add_argument("--compile", action="store_true", help="torch.compile, too")
+    parser.add_argument("--memory", action="store_true", help="bytes instead of milliseconds")
+    parser.add_argument("--memory-of-torch", metavar="NAME", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):  # of both
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:arguments.threads])
+    if arguments.memory_of_torch:
+        peak = peak_of_torch(arguments.memory_of_torch)
+        host = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        print(json.dumps({"peak": peak, "host": host}))
+        return
+    if arguments.memory:
+        print_memory(arguments)
+        return
     print(f"{'network':14} {'Tartan ms':>10} {'eager ms':>10} {'compiled ms':>11} {'best / Tartan':>14}")
     for name, make in NETWORKS.items():
         if arguments.only not in ("", name):

@@ -119,6 +119,7 @@ class Run {
       const double share = options_.schedule.At(trainer_.step(), all_updates_);
       rate_ = options_.rate * share;
       TARTAN_RETURN_IF_ERROR(trainer_.Step(inputs, target, rate_));
+      if (is_first_ && hooks_.compiled) hooks_.compiled();
       unread_batches_.emplace_back(inputs, target);
       batches_started_ = trainer_.batches();
       ++unread_;

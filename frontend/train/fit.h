@@ -68,6 +68,7 @@ struct FitResult {
 struct FitHooks {
   std::function<void(const LogLine& line)> log;
   std::function<bool()> should_stop;  // asked after each step
+  std::function<void()> compiled;     // once the first step is compiled
   std::function<void(const std::string& message)> note;
 };
 

@@ -57,6 +57,8 @@ struct Trainer::Impl {
   // A program, and how it is fed.
   struct Program {
     std::unique_ptr<api::DeviceProgram> program;
+    std::vector<api::DeviceTensor> states;  // that it is bound to
+    std::optional<size_t> turn;             // the one that the loss alone decides
     bool has_seed = false;
     std::optional<int64_t> classes;
   };
@@ -67,6 +69,7 @@ struct Trainer::Impl {
   StepPlan plan;
   std::vector<Parameter> parameters;
   std::map<std::string, api::DeviceTensor> tensors;  // by the name of a state
+  api::SharedScratch scratch;                        // of all programs
   std::map<std::string, Program> steps;              // by the sizes of a batch
   std::map<std::string, Program> evaluations;
   Program apply;
@@ -83,6 +86,8 @@ struct Trainer::Impl {
                                           const api::NamedTensors& inputs,
                                           const HostTensor& target);
   absl::StatusOr<Program> Make(StepGraph graph, absl::string_view name);
+  // To its states and the scratch of all: where that is too small, they share one that is not.
+  absl::Status Bind(Program* made);
   // The step for batches of these sizes, compiled if it is new.
   absl::StatusOr<const Program*> StepFor(const api::NamedTensors& inputs, const HostTensor& target);
   // Starts the program of a step.
@@ -146,14 +151,14 @@ absl::StatusOr<Trainer::Impl::Program> Trainer::Impl::Make(StepGraph graph,
                                                            absl::string_view name) {
   Program made;
   made.has_seed = graph.has_seed;
-  std::vector<api::DeviceTensor> states;
   for (const StateSpec& spec : graph.specs) {
+    if (spec.name == kSkipped) made.turn = made.states.size();
     auto found = tensors.find(spec.name);
     if (found == tensors.end()) {
       TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor, MakeState(spec));
       found = tensors.emplace(spec.name, std::move(tensor)).first;
     }
-    states.push_back(found->second);
+    made.states.push_back(found->second);
   }
   api::RunStatistics statistics;
   TARTAN_ASSIGN_OR_RETURN(
@@ -161,8 +166,28 @@ absl::StatusOr<Trainer::Impl::Program> Trainer::Impl::Make(StepGraph graph,
       api::DeviceProgram::Create(device, std::move(graph.inputs), std::move(graph.states),
                                  std::move(graph.outputs), name, &statistics));
   compile_ms += statistics.compile_ms + statistics.setup_ms;
-  TARTAN_RETURN_IF_ERROR(made.program->Bind(std::move(states)));
+  TARTAN_RETURN_IF_ERROR(Bind(&made));
   return made;
+}
+
+absl::Status Trainer::Impl::Bind(Program* made) {
+  if (made->program->memory().scratch <= scratch.bytes())
+    return made->program->Bind(made->states, &scratch);
+  std::vector<Program*> others;
+  for (auto* programs : {&steps, &evaluations}) {
+    for (auto& [key, program] : *programs) others.push_back(&program);
+  }
+  others.push_back(&apply);
+  for (const Program* other : others) {
+    if (other->program != nullptr) TARTAN_RETURN_IF_ERROR(other->program->Unbind());
+  }
+  scratch.pieces.clear();
+  TARTAN_RETURN_IF_ERROR(made->program->Bind(made->states, &scratch));
+  for (const Program* other : others) {
+    if (other->program == nullptr) continue;
+    TARTAN_RETURN_IF_ERROR(other->program->Bind(other->states, &scratch));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<const Trainer::Impl::Program*> Trainer::Impl::StepFor(
@@ -384,12 +409,21 @@ Trainer::Memory Trainer::memory() const {
     (absl::StartsWith(name, kParameter) ? memory.parameters : memory.state) +=
         tensor.shape().byte_size();
   }
+  int64_t most = 0;
   for (const auto& [key, step] : impl_->steps) {
     if (step.program == nullptr) continue;
-    const api::ProgramMemory used = step.program->memory();
-    memory.constants = std::max(memory.constants, used.constants);
-    memory.scratch += used.scratch;
+    const api::ProgramMemory used = step.program->memory(step.turn);
+    memory.constants += used.constants;
+    if (used.scratch <= most) continue;
+    most = used.scratch;
+    memory.batch = used.inputs;
+    memory.kept = used.kept;
   }
+  for (const auto& [key, evaluation] : impl_->evaluations) {
+    if (evaluation.program != nullptr) memory.constants += evaluation.program->memory().constants;
+  }
+  if (impl_->apply.program != nullptr) memory.constants += impl_->apply.program->memory().constants;
+  memory.scratch = impl_->scratch.bytes() - memory.batch - memory.kept;
   return memory;
 }
 

@@ -118,8 +118,14 @@ class Trainer {
     int64_t parameters = 0;  // bytes, with running statistics
     int64_t state = 0;       // averages of the optimiser, sums of gradients
     int64_t constants = 0;   // what is not trained
-    int64_t scratch = 0;     // inputs, values kept for gradients, and those on the way
+    // Of the step that needs most of those that were compiled:
+    int64_t batch = 0;    // inputs, target, rate
+    int64_t kept = 0;     // values of the forward pass that gradients need
+    int64_t scratch = 0;  // values on the way, and what lies idle between them
+
+    int64_t total() const { return parameters + state + constants + batch + kept + scratch; }
   };
+  // What training has on the device. Programs that run in turns share one scratch.
   Memory memory() const;
   double compile_ms() const;
   int64_t kernels() const;  // launched in a step

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/emit.h"
+#include "tile/compiler/order_steps.h"
 #include "tile/compiler/share_kernels.h"
 #include "tile/compiler/update_in_place.h"
 #include "tile/graph/channels_last.h"
@@ -140,6 +141,14 @@ absl::Status UpdateStates(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status OrderForMemory(Compilation* c) {
+  const bool has_states = std::any_of(
+      c->program.inputs.begin(), c->program.inputs.end(),
+      [&](ValueId input) { return std::get<ir::Input>(c->program.values[input].op).next >= 0; });
+  if (has_states) OrderSteps(&c->list);
+  return absl::OkStatus();
+}
+
 absl::Status ShareEqualKernels(Compilation* c) {
   if (c->options.tier == Tier::kExact) ShareKernels(&c->list);
   return absl::OkStatus();
@@ -170,6 +179,8 @@ constexpr Pass kPasses[] = {
     {"plan-kernels", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
     {"write-kernels", WriteKernels, false, "plans become loops, simplified"},
     {"update-in-place", UpdateStates, false, "next values of states are written over them"},
+    {"order-steps", OrderForMemory, true,
+     "updates of states run as soon as they can, so that less memory is needed at a time"},
     {"share-kernels", ShareEqualKernels, true,
      "many kernels that differ in numbers alone become one"},
 };

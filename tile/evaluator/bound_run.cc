@@ -12,9 +12,10 @@ BoundRun::BoundRun(std::shared_ptr<LoadedProgram> program, std::unique_ptr<Frame
 
 BoundRun::~BoundRun() = default;
 
-absl::StatusOr<std::unique_ptr<BoundRun>> BoundRun::Create(
-    std::shared_ptr<LoadedProgram> program, absl::Span<const hal::BufferPtr> states) {
-  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame, program->MakeFrame(states));
+absl::StatusOr<std::unique_ptr<BoundRun>> BoundRun::Create(std::shared_ptr<LoadedProgram> program,
+                                                           absl::Span<const hal::BufferPtr> states,
+                                                           std::vector<hal::BufferPtr>* shared) {
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame, program->MakeFrame(states, shared));
   return std::unique_ptr<BoundRun>(new BoundRun(std::move(program), std::move(frame)));
 }
 

@@ -17,8 +17,11 @@ class BoundRun {
  public:
   // `states`: one buffer for each state of the program, in the order of its inputs, at least as
   // large as the state. InvalidArgument for fewer or more, or smaller ones.
-  static absl::StatusOr<std::unique_ptr<BoundRun>> Create(std::shared_ptr<LoadedProgram> program,
-                                                          absl::Span<const hal::BufferPtr> states);
+  // `shared`: memory of other runs in the same queue that serves for this one, too; what it lacks
+  // is added. Null: the run has memory of its own. Outputs are there until another run begins.
+  static absl::StatusOr<std::unique_ptr<BoundRun>> Create(
+      std::shared_ptr<LoadedProgram> program, absl::Span<const hal::BufferPtr> states,
+      std::vector<hal::BufferPtr>* shared = nullptr);
   ~BoundRun();
 
   const CompiledProgram& program() const { return program_->program(); }

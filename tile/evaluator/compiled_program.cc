@@ -2,7 +2,6 @@
 #include "tile/evaluator/compiled_program.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "tile/base/digest.h"
 #include "tile/base/status_macros.h"
 #include "tile/codegen/write_kernel.h"
+#include "tile/compiler/lifetimes.h"
 #include "tile/evaluator/kernel_parts.h"
 #include "tile/evaluator/resident_names.h"
 #include "tile/ir/in_float64.h"
@@ -104,32 +104,15 @@ std::vector<int> AllOf(const compiler::KernelList& list, const compiler::Step& s
 
 absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& list,
                                                   const hal::DeviceInfo& info) {
-  constexpr int kForever = std::numeric_limits<int>::max();
   CompiledProgram::Region region;
   region.slot.assign(list.buffers.size(), -1);
   std::vector<Lifetime> lifetimes;
+  const std::vector<Lifetime> all = compiler::LifetimesOf(list);
   for (size_t b = 0; b < list.buffers.size(); ++b) {
-    const BufferKind kind = list.buffers[b].kind;
     TARTAN_RETURN_IF_ERROR(CheckFits(list.buffers[b], info));
-    if (LivesOn(kind) || kind == BufferKind::kState) continue;
+    if (!compiler::IsOfRun(list.buffers[b].kind)) continue;
     region.slot[b] = static_cast<int>(lifetimes.size());
-    // Inputs are written before the first step, outputs read after the last.
-    Lifetime lifetime = {list.buffers[b].bytes, kForever, -1};
-    if (kind == BufferKind::kInput) lifetime.first = -1;
-    if (kind == BufferKind::kOutput) lifetime.last = kForever;
-    lifetimes.push_back(lifetime);
-  }
-  for (size_t s = 0; s < list.steps.size(); ++s) {
-    for (int buffer : AllOf(list, list.steps[s])) {
-      if (region.slot[buffer] < 0) continue;
-      Lifetime& lifetime = lifetimes[region.slot[buffer]];
-      lifetime.first = std::min(lifetime.first, static_cast<int>(s));
-      lifetime.last = std::max(lifetime.last, static_cast<int>(s));
-    }
-  }
-  // An input handed out again must survive the run.
-  for (int output : list.outputs) {
-    if (region.slot[output] >= 0) lifetimes[region.slot[output]].last = kForever;
+    lifetimes.push_back(all[b]);
   }
   const Sharing sharing = info.sub_buffers_may_overlap ? Sharing::kAnywhere : Sharing::kWholePieces;
   TARTAN_ASSIGN_OR_RETURN(region.plan, PlanMemory(lifetimes, info.buffer_alignment,

@@ -41,14 +41,14 @@ absl::StatusOr<std::shared_ptr<LoadedProgram>> LoadedProgram::Load(
 }
 
 absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::MakeFrame(
-    absl::Span<const hal::BufferPtr> states) const {
+    absl::Span<const hal::BufferPtr> states, std::vector<hal::BufferPtr>* shared) const {
   if (program_->host() != nullptr) {
     return absl::InternalError("a program of the host is to run on the device");
   }
   const compiler::KernelList& list = program_->list();
   auto frame = std::make_unique<Frame>();
   frame->buffers = resident_.buffers;
-  TARTAN_RETURN_IF_ERROR(AllocateRegion(*program_, program_->frame(), &frame->buffers));
+  TARTAN_RETURN_IF_ERROR(AllocateRegion(*program_, program_->frame(), &frame->buffers, shared));
   size_t next = 0;
   for (int input : list.inputs) {
     if (list.buffers[input].kind != BufferKind::kState) continue;
@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::MakeFrame(
 
 absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::MakeFrame(bool profiling) const {
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<Frame> frame,
-                          MakeFrame(absl::Span<const hal::BufferPtr>()));
+                          MakeFrame(absl::Span<const hal::BufferPtr>(), nullptr));
   TARTAN_ASSIGN_OR_RETURN(frame->queue, program_->device()->CreateQueue(profiling));
   return frame;
 }

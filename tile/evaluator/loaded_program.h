@@ -59,8 +59,10 @@ class LoadedProgram {
   absl::StatusOr<std::vector<HostTensor>> RunOnHost(absl::Span<const HostTensor> inputs,
                                                     std::vector<KernelTime>* profile,
                                                     const std::function<void()>& meanwhile) const;
-  // With memory for the states, in the order of the inputs; without a queue.
-  absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(absl::Span<const hal::BufferPtr> states) const;
+  // With memory for the states, in the order of the inputs; without a queue. `shared`: as
+  // AllocateRegion says.
+  absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(absl::Span<const hal::BufferPtr> states,
+                                                   std::vector<hal::BufferPtr>* shared) const;
   // With a queue; InvalidArgument for a program that has states.
   absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(bool profiling) const;
   absl::StatusOr<std::unique_ptr<Frame>> TakeFrame();

@@ -8,15 +8,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "tile/compiler/lifetimes.h"
 
 namespace tartan::evaluator {
 
-// A buffer that must hold its contents from step `first` to step `last`, both included.
-struct Lifetime {
-  int64_t bytes = 0;
-  int first = 0;
-  int last = 0;
-};
+using compiler::Lifetime;
 
 // The piece of an arena that holds a buffer.
 struct Placement {

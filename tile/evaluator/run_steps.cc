@@ -49,9 +49,14 @@ hal::Launch MakeLaunch(const CompiledProgram& program, const compiler::LaunchSte
 }  // namespace
 
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
-                            Buffers* buffers) {
+                            Buffers* buffers, Buffers* shared) {
   Buffers arenas;
   for (int64_t bytes : region.plan.arena_bytes) {
+    const size_t next = arenas.size();
+    if (shared != nullptr && next < shared->size() && (*shared)[next]->size() >= bytes) {
+      arenas.push_back((*shared)[next]);
+      continue;
+    }
     absl::StatusOr<hal::BufferPtr> arena = program.device()->Allocate(bytes);
     if (!arena.ok()) {
       const int number = static_cast<int>(arenas.size());
@@ -60,6 +65,9 @@ absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgra
                                        LargestIn(program, region, number)));
     }
     arenas.push_back(*std::move(arena));
+    if (shared == nullptr) continue;
+    shared->resize(std::max(shared->size(), next + 1));
+    (*shared)[next] = arenas.back();
   }
   std::map<std::tuple<int, int64_t, int64_t>, hal::BufferPtr> pieces;
   for (size_t b = 0; b < region.slot.size(); ++b) {

@@ -17,9 +17,11 @@ using Buffers = std::vector<hal::BufferPtr>;
 // A run of launches without anything between them, or a fill or copy.
 using Command = std::variant<hal::RecordingPtr, compiler::FillStep, compiler::CopyStep>;
 
-// Sub-buffers of fresh arenas for every buffer of a region, one per piece; others stay as they are.
+// Sub-buffers of arenas for every buffer of a region, one per piece; others stay as they are. The
+// arenas are those of `shared` where they are large enough, and go there where they are not; null:
+// all are new.
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
-                            Buffers* buffers);
+                            Buffers* buffers, Buffers* shared = nullptr);
 
 // `buffers`: per buffer of the list; those that the steps use are there.
 absl::StatusOr<std::vector<Command>> RecordSteps(const CompiledProgram& program,

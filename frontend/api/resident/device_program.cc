@@ -13,6 +13,7 @@
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/lifetimes.h"
 #include "tile/evaluator/bound_run.h"
 #include "tile/evaluator/compile_kernels.h"
 #include "tile/ir/in_float64.h"
@@ -149,7 +150,13 @@ absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
   });
 }
 
-absl::Status DeviceProgram::Bind(std::vector<DeviceTensor> states) {
+int64_t SharedScratch::bytes() const {
+  int64_t bytes = 0;
+  for (const hal::BufferPtr& piece : pieces) bytes += piece->size();
+  return bytes;
+}
+
+absl::Status DeviceProgram::Bind(std::vector<DeviceTensor> states, SharedScratch* scratch) {
   if (states.size() != impl_->states.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the program has ", impl_->states.size(), " states, not ", states.size()));
@@ -166,8 +173,17 @@ absl::Status DeviceProgram::Bind(std::vector<DeviceTensor> states) {
     buffers.push_back(states[s].buffer());
   }
   TARTAN_RETURN_IF_ERROR(impl_->queue->Finish());
-  TARTAN_ASSIGN_OR_RETURN(impl_->run, evaluator::BoundRun::Create(impl_->loaded, buffers));
+  impl_->run = nullptr;  // what it has may be needed
+  TARTAN_ASSIGN_OR_RETURN(
+      impl_->run, evaluator::BoundRun::Create(impl_->loaded, buffers,
+                                              scratch == nullptr ? nullptr : &scratch->pieces));
   impl_->bound = std::move(states);
+  return absl::OkStatus();
+}
+
+absl::Status DeviceProgram::Unbind() {
+  TARTAN_RETURN_IF_ERROR(impl_->queue->Finish());
+  impl_->run = nullptr;
   return absl::OkStatus();
 }
 
@@ -213,12 +229,22 @@ absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Outputs() {
 
 absl::Status DeviceProgram::Finish() { return impl_->queue->Finish(); }
 
-ProgramMemory DeviceProgram::memory() const {
+ProgramMemory DeviceProgram::memory(std::optional<size_t> turn) const {
   ProgramMemory memory;
   for (const ProgramState& state : impl_->states)
     memory.states += impl_->Stored(state.input.shape()).byte_size();
-  memory.constants = impl_->loaded->program().resident_bytes();
-  memory.scratch = impl_->loaded->program().frame().plan.total_bytes();
+  const evaluator::CompiledProgram& program = impl_->loaded->program();
+  const int64_t unit = program.device()->info().buffer_alignment;
+  for (const int buffer : program.resident()) {
+    const int64_t bytes = program.list().buffers[buffer].bytes;
+    memory.constants +=
+        program.IsSeparate(buffer) ? bytes : std::max<int64_t>(1, (bytes + unit - 1) / unit) * unit;
+  }
+  memory.scratch = program.frame().plan.total_bytes();
+  const auto state = turn.has_value() ? static_cast<int>(impl_->inputs.size() + *turn) : -1;
+  const compiler::MemoryUse use = compiler::UseAtPeak(program.list(), state);
+  memory.inputs = use.inputs;
+  memory.kept = use.kept;
   return memory;
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,16 @@ struct ProgramMemory {
   int64_t states = 0;     // bytes of what it is bound to
   int64_t constants = 0;  // and what is computed from them alone
   int64_t scratch = 0;    // inputs, outputs and values on the way, which share memory
+  // Of scratch, where most is needed.
+  int64_t inputs = 0;
+  int64_t kept = 0;  // made on the way to a state's next value, and read once that is known
+};
+
+// Memory that several programs use in turns, for what is there during a run alone.
+struct SharedScratch {
+  std::vector<hal::BufferPtr> pieces;
+
+  int64_t bytes() const;
 };
 
 // On a device in float64 (Device::InFloat64) float states and outputs are float64; inputs are as
@@ -54,8 +65,14 @@ class DeviceProgram {
   ~DeviceProgram();
 
   // The states in their order. InvalidArgument for a tensor of another type or other sizes. Several
-  // programs may be bound to the same tensors: their runs change them in the order of Start.
-  absl::Status Bind(std::vector<DeviceTensor> states);
+  // programs may be bound to the same tensors: their runs change them in the order of Start. With
+  // `scratch`, outputs are to be read before a run of another program that has it is started; where
+  // it is too small, it grows for those that are bound from then on.
+  absl::Status Bind(std::vector<DeviceTensor> states, SharedScratch* scratch = nullptr);
+
+  // Waits for all runs, and gives back the memory that is there during a run alone: Bind comes
+  // next.
+  absl::Status Unbind();
 
   // Puts one run into the device's queue, and returns. OutOfRange for an index or label that is out
   // of range: nothing is run then. FailedPrecondition before Bind.
@@ -67,7 +84,8 @@ class DeviceProgram {
   // Waits for all runs.
   absl::Status Finish();
 
-  ProgramMemory memory() const;
+  // `turn`: the position of the state of ProgramMemory::kept; none: nothing counts as kept.
+  ProgramMemory memory(std::optional<size_t> turn = std::nullopt) const;
   int64_t kernels() const;  // launched in a run
 
  private:

@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/training_log.h"
+#include "frontend/cli/commands/training_memory.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/number_options.h"
 #include "frontend/cli/profile.h"
@@ -153,13 +154,7 @@ void FillReport(const train::Trainer& trainer, const train::FitResult& result,
   report->set_steps(static_cast<int32_t>(result.steps));
   report->set_median_step_ms(result.median_step_ms);
   report->set_compile_ms(trainer.compile_ms());
-  const train::Trainer::Memory memory = trainer.memory();
-  report->set_parameter_bytes(static_cast<double>(memory.parameters));
-  report->set_state_bytes(static_cast<double>(memory.state));
-  report->set_constant_bytes(static_cast<double>(memory.constants));
-  report->set_scratch_bytes(static_cast<double>(memory.scratch));
-  report->set_peak_device_bytes(
-      static_cast<double>(memory.parameters + memory.state + memory.constants + memory.scratch));
+  FillMemory(trainer.memory(), report);
   report->set_peak_host_bytes(static_cast<double>(PeakHostBytes()));
   report->set_kernels(static_cast<int32_t>(trainer.kernels()));
   for (const auto& [name, value] : result.metrics) {
@@ -172,12 +167,6 @@ std::string ToText(const proto::TrainReport& report) {
   table.AddRow({"steps", absl::StrCat(report.steps(), ", ", FormatMs(report.median_step_ms()),
                                       " each (median), ", report.kernels(),
                                       " kernels; compiled in ", FormatMs(report.compile_ms()))});
-  const auto bytes = [](double count) { return FormatBytes(count); };
-  table.AddRow({"memory", absl::StrCat(bytes(report.peak_device_bytes()), ": parameters ",
-                                       bytes(report.parameter_bytes()), ", optimizer ",
-                                       bytes(report.state_bytes()), ", kept and on the way ",
-                                       bytes(report.scratch_bytes()), ", constants ",
-                                       bytes(report.constant_bytes()))});
   if (!report.export_().empty()) table.AddRow({"wrote", report.export_()});
   if (report.profile().empty()) return table.ToString();
   return absl::StrCat(table.ToString(), "\n", ProfileText(report.profile()));
@@ -227,6 +216,10 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
   absl::Status logged;
   hooks.log = [&](const train::LogLine& line) { logged.Update(log->Add(line)); };
   hooks.should_stop = [&] { return interrupted != 0 || !logged.ok(); };
+  hooks.compiled = [&] {
+    context.Note(absl::StrCat("memory ", MemoryText(trainer->memory())));
+    log->SetMemory(trainer->memory());
+  };
   hooks.note = [&](const std::string& message) { context.Note(message); };
   TARTAN_ASSIGN_OR_RETURN(
       const train::FitResult result,

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "frontend/cli/commands/training_memory.h"
 #include "frontend/cli/exit_code.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/pages/training_page.h"
@@ -93,7 +94,10 @@ absl::Status TrainingLog::WriteLine(const google::protobuf::Message& message) {
 absl::Status TrainingLog::Add(const train::LogLine& line) {
   lines_.push_back(line);
   if (first_step_ < 0) first_step_ = line.step;
-  TARTAN_RETURN_IF_ERROR(WriteLine(ReportOf(line)));
+  proto::TrainStepReport report = ReportOf(line);
+  if (memory_.has_value()) *report.mutable_memory() = MemoryReport(*memory_);
+  memory_.reset();
+  TARTAN_RETURN_IF_ERROR(WriteLine(report));
   if (context_.wants_json()) return absl::OkStatus();
   const std::string text = TextOf(line);
   if (is_live_) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class TrainingLog {
                                                            const Context& context, bool appends);
   ~TrainingLog();
 
+  // Goes with the next line.
+  void SetMemory(const train::Trainer::Memory& memory) { memory_ = memory; }
   absl::Status Add(const train::LogLine& line);
   // The last JSON line; a page with curves where `page` is not empty.
   absl::Status Finish(const proto::TrainReport& report, const std::string& page);
@@ -38,6 +41,7 @@ class TrainingLog {
   const bool is_live_;  // a terminal
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   int64_t first_step_ = -1;
+  std::optional<train::Trainer::Memory> memory_;
   std::vector<train::LogLine> lines_;
 };
 

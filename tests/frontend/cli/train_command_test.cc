@@ -97,6 +97,12 @@ TEST_F(TrainCommand, WritesABetterModel) {
   proto::TrainReport last;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(lines.front(), &first).ok());
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(lines.back(), &last).ok());
+  EXPECT_GT(first.memory().parameters(), 0);
+  EXPECT_EQ(first.memory().peak(), first.memory().parameters() + first.memory().state() +
+                                       first.memory().kept() + first.memory().batch() +
+                                       first.memory().scratch() + first.memory().constants());
+  EXPECT_THAT(result.err, HasSubstr("memory "));
+  EXPECT_THAT(result.err, HasSubstr("kept values "));
   EXPECT_TRUE(last.done());
   EXPECT_EQ(last.steps(), 80);
   EXPECT_EQ(last.metrics().at("val_accuracy"), 1);

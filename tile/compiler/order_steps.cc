@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/compiler/order_steps.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tile/compiler/lifetimes.h"
+
+namespace tartan::compiler {
+namespace {
+
+// Steps as what they use, and which must run before which. Backwards, time runs from the last step
+// to the first: what is there at the end is there at the beginning.
+class StepGraph {
+ public:
+  StepGraph(const KernelList& list, bool backwards)
+      : successors_(list.steps.size()), predecessors_(list.steps.size(), 0) {
+    const auto count = static_cast<int>(list.steps.size());
+    used_.reserve(list.steps.size());
+    const std::vector<Lifetime> lifetimes = LifetimesOf(list);
+    bytes_.resize(list.buffers.size());
+    users_.assign(list.buffers.size(), 0);
+    is_live_.assign(list.buffers.size(), false);
+    for (size_t b = 0; b < list.buffers.size(); ++b) {
+      const Lifetime& life = lifetimes[b];
+      bytes_[b] = life.first <= life.last ? life.bytes : 0;
+      const bool is_from_outside = life.first == kBeforeFirstStep;
+      const bool is_for_outside = life.last == kAfterLastStep;
+      is_live_[b] = backwards ? is_for_outside : is_from_outside;
+      // The caller is a user more.
+      users_[b] = (backwards ? is_from_outside : is_for_outside) ? 1 : 0;
+    }
+    std::vector<std::vector<int>> readers(list.buffers.size());  // since it was written last
+    std::vector<int> writer(list.buffers.size(), -1);
+    for (int s = 0; s < count; ++s) {
+      const StepBuffers buffers = BuffersOf(list, list.steps[s]);
+      for (const int b : buffers.read) AddEdge(writer[b], s, backwards);
+      for (const int b : buffers.written) {
+        AddEdge(writer[b], s, backwards);
+        for (const int reader : readers[b]) AddEdge(reader, s, backwards);
+      }
+      for (const int b : buffers.read) readers[b].push_back(s);
+      for (const int b : buffers.written) {
+        writer[b] = s;
+        readers[b] = {s};
+      }
+      std::set<int> used(buffers.read.begin(), buffers.read.end());
+      used.insert(buffers.written.begin(), buffers.written.end());
+      for (const int b : used) ++users_[b];
+      used_.emplace_back(used.begin(), used.end());
+    }
+  }
+
+  // Steps by turns: as they stand, but one that leaves less memory behind than it finds goes first.
+  std::vector<int> Order(bool backwards) && {
+    const auto count = static_cast<int>(used_.size());
+    std::set<int> ready;
+    for (int s = 0; s < count; ++s) {
+      if (predecessors_[s] == 0) ready.insert(backwards ? -s : s);
+    }
+    std::vector<int> order;
+    while (!ready.empty()) {
+      auto best = ready.begin();
+      int64_t least = 0;
+      for (auto candidate = ready.begin(); candidate != ready.end(); ++candidate) {
+        const int64_t growth = Growth(std::abs(*candidate));
+        if (growth >= least) continue;
+        least = growth;
+        best = candidate;
+      }
+      const int step = std::abs(*best);
+      ready.erase(best);
+      order.push_back(step);
+      for (const int b : used_[step]) {
+        is_live_[b] = true;
+        --users_[b];
+      }
+      for (const int next : successors_[step]) {
+        if (--predecessors_[next] == 0) ready.insert(backwards ? -next : next);
+      }
+    }
+    if (backwards) std::reverse(order.begin(), order.end());
+    return order;
+  }
+
+ private:
+  void AddEdge(int before, int after, bool backwards) {
+    if (before < 0 || before == after) return;
+    if (backwards) std::swap(before, after);
+    successors_[before].push_back(after);
+    ++predecessors_[after];
+  }
+
+  // Bytes that are there after a step more than before it.
+  int64_t Growth(int step) const {
+    int64_t growth = 0;
+    for (const int b : used_[step]) {
+      if (!is_live_[b]) growth += bytes_[b];
+      if (users_[b] == 1) growth -= bytes_[b];
+    }
+    return growth;
+  }
+
+  std::vector<std::vector<int>> used_;  // buffers, by step
+  std::vector<std::vector<int>> successors_;
+  std::vector<int> predecessors_;  // that have not run
+  std::vector<int64_t> bytes_;     // by buffer
+  std::vector<int> users_;         // that have not run
+  std::vector<bool> is_live_;
+};
+
+std::vector<Step> Reordered(const std::vector<Step>& steps, const std::vector<int>& order) {
+  std::vector<Step> result;
+  result.reserve(steps.size());
+  for (const int s : order) result.push_back(steps[s]);
+  return result;
+}
+
+}  // namespace
+
+void OrderSteps(KernelList* list) {
+  const auto peak = [&] {
+    return PeakOf(LifetimesOf(*list), static_cast<int>(list->steps.size())).bytes;
+  };
+  int64_t least = peak();
+  bool is_backwards = false;
+  // Both directions in turns, until neither helps.
+  for (int failures = 0; failures < 2; is_backwards = !is_backwards) {
+    std::vector<Step> before = list->steps;
+    const std::vector<int> order = StepGraph(*list, is_backwards).Order(is_backwards);
+    list->steps = Reordered(before, order);
+    const int64_t now = peak();
+    if (now < least) {
+      least = now;
+      failures = 0;
+    } else {
+      list->steps = std::move(before);
+      ++failures;
+    }
+  }
+}
+
+}  // namespace tartan::compiler
