@@ -7,37 +7,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "frontend/api/resident/device_tensor.h"
 #include "frontend/train/initialize.h"
 #include "frontend/train/loss_output.h"
-#include "frontend/train/step_profile.h"
-#include "frontend/train/train_step.h"
+#include "frontend/train/trainer_impl.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::train {
 namespace {
-
-constexpr char kParameter[] = "parameter/";
-
-std::string KeyOf(const BatchShapes& shapes) {
-  std::string key;
-  for (const auto& [name, shape] : shapes.inputs) {
-    absl::StrAppend(&key, name, " ", shape.ToString(), ";");
-  }
-  if (shapes.target.has_value()) absl::StrAppend(&key, shapes.target->ToString());
-  return key;
-}
-
-HostTensor Converted(const HostTensor& value, const TensorShape& shape) {
-  if (value.type() == shape.type) return value.Reshaped(shape.dims);
-  std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
-  for (int64_t i = 0; i < shape.element_count(); ++i) {
-    StoreElement(shape.type, value.GetDouble(i), i, bytes.data());
-  }
-  return HostTensor(shape, bytes);
-}
 
 absl::Status CheckOptions(const TrainerOptions& options) {
   TARTAN_RETURN_IF_ERROR(options.optimizer.Check());
@@ -52,176 +29,6 @@ absl::Status CheckOptions(const TrainerOptions& options) {
 }
 
 }  // namespace
-
-struct Trainer::Impl {
-  // A program, and how it is fed.
-  struct Program {
-    std::unique_ptr<api::DeviceProgram> program;
-    std::vector<api::DeviceTensor> states;  // that it is bound to
-    std::optional<size_t> turn;             // the one that the loss alone decides
-    bool has_seed = false;
-    std::optional<int64_t> classes;
-  };
-
-  std::shared_ptr<const onnx::OnnxModel> model;
-  std::shared_ptr<const api::Device> device;
-  TrainerOptions options;
-  StepPlan plan;
-  std::vector<Parameter> parameters;
-  std::map<std::string, api::DeviceTensor> tensors;  // by the name of a state
-  api::SharedScratch scratch;                        // of all programs
-  std::map<std::string, Program> steps;              // by the sizes of a batch
-  std::map<std::string, Program> evaluations;
-  Program apply;
-  int64_t batches = 0;  // started
-  int64_t updates = 0;  // started
-  int64_t unread = 0;   // batches since sums were read
-  int64_t failed_step = 0;
-  double compile_ms = 0;
-  StepProfile profile;
-
-  absl::StatusOr<BatchShapes> ShapesOf(const api::NamedTensors& inputs,
-                                       const HostTensor& target) const;
-  static std::vector<HostTensor> ValuesOf(const BatchShapes& shapes,
-                                          const api::NamedTensors& inputs,
-                                          const HostTensor& target);
-  absl::StatusOr<Program> Make(StepGraph graph, absl::string_view name);
-  // To its states and the scratch of all: where that is too small, they share one that is not.
-  absl::Status Bind(Program* made);
-  // The step for batches of these sizes, compiled if it is new.
-  absl::StatusOr<const Program*> StepFor(const api::NamedTensors& inputs, const HostTensor& target);
-  // Starts the program of a step.
-  absl::Status Start(api::DeviceProgram& step, const std::vector<HostTensor>& values);
-  absl::StatusOr<api::DeviceTensor> MakeState(const StateSpec& spec) const;
-  HostTensor Numbers(double rate) const;
-  HostTensor Seed(int64_t batch) const;
-};
-
-absl::StatusOr<BatchShapes> Trainer::Impl::ShapesOf(const api::NamedTensors& inputs,
-                                                    const HostTensor& target) const {
-  BatchShapes shapes;
-  size_t used = 0;
-  for (size_t i = 0; i < model->own_input_count(); ++i) {
-    const auto given = inputs.find(model->inputs()[i].name);
-    if (given == inputs.end()) continue;
-    ++used;
-    shapes.inputs.emplace_back(given->first, given->second.shape());
-  }
-  for (const auto& [name, value] : inputs) {
-    if (used == inputs.size()) break;
-    const bool is_known =
-        std::any_of(shapes.inputs.begin(), shapes.inputs.end(),
-                    [&name = name](const auto& input) { return input.first == name; });
-    if (!is_known) {
-      return absl::InvalidArgumentError(absl::StrCat("the model has no input '", name, "'"));
-    }
-  }
-  if (NeedsTarget(plan.loss)) {
-    if (target.type() == DataType::kInvalid) {
-      return absl::InvalidArgumentError(absl::StrCat(Name(plan.loss.kind), " needs a target"));
-    }
-    shapes.target = target.shape();
-  }
-  return shapes;
-}
-
-std::vector<HostTensor> Trainer::Impl::ValuesOf(const BatchShapes& shapes,
-                                                const api::NamedTensors& inputs,
-                                                const HostTensor& target) {
-  std::vector<HostTensor> values;
-  for (const auto& [name, shape] : shapes.inputs) values.push_back(inputs.at(name));
-  if (shapes.target.has_value()) values.push_back(target);
-  return values;
-}
-
-absl::StatusOr<api::DeviceTensor> Trainer::Impl::MakeState(const StateSpec& spec) const {
-  if (!absl::StartsWith(spec.name, kParameter))
-    return api::DeviceTensor::Zeros(*device, spec.shape);
-  const std::string name = spec.name.substr(sizeof(kParameter) - 1);
-  for (const Parameter& parameter : parameters) {
-    if (parameter.name != name) continue;
-    const HostTensor first =
-        options.initialize ? InitialValue(parameter, options.seed) : *model->Initializer(name);
-    return api::DeviceTensor::FromHost(*device, Converted(first, spec.shape));
-  }
-  return absl::InternalError(absl::StrCat("there is no parameter '", name, "'"));
-}
-
-absl::StatusOr<Trainer::Impl::Program> Trainer::Impl::Make(StepGraph graph,
-                                                           absl::string_view name) {
-  Program made;
-  made.has_seed = graph.has_seed;
-  for (const StateSpec& spec : graph.specs) {
-    if (spec.name == kSkipped) made.turn = made.states.size();
-    auto found = tensors.find(spec.name);
-    if (found == tensors.end()) {
-      TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor, MakeState(spec));
-      found = tensors.emplace(spec.name, std::move(tensor)).first;
-    }
-    made.states.push_back(found->second);
-  }
-  api::RunStatistics statistics;
-  TARTAN_ASSIGN_OR_RETURN(
-      made.program,
-      api::DeviceProgram::Create(device, std::move(graph.inputs), std::move(graph.states),
-                                 std::move(graph.outputs), name, &statistics));
-  compile_ms += statistics.compile_ms + statistics.setup_ms;
-  TARTAN_RETURN_IF_ERROR(Bind(&made));
-  return made;
-}
-
-absl::Status Trainer::Impl::Bind(Program* made) {
-  if (made->program->memory().scratch <= scratch.bytes())
-    return made->program->Bind(made->states, &scratch);
-  std::vector<Program*> others;
-  for (auto* programs : {&steps, &evaluations}) {
-    for (auto& [key, program] : *programs) others.push_back(&program);
-  }
-  others.push_back(&apply);
-  for (const Program* other : others) {
-    if (other->program != nullptr) TARTAN_RETURN_IF_ERROR(other->program->Unbind());
-  }
-  scratch.pieces.clear();
-  TARTAN_RETURN_IF_ERROR(made->program->Bind(made->states, &scratch));
-  for (const Program* other : others) {
-    if (other->program == nullptr) continue;
-    TARTAN_RETURN_IF_ERROR(other->program->Bind(other->states, &scratch));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<const Trainer::Impl::Program*> Trainer::Impl::StepFor(
-    const api::NamedTensors& inputs, const HostTensor& target) {
-  TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, ShapesOf(inputs, target));
-  Program& step = steps[KeyOf(shapes)];
-  if (step.program == nullptr) {
-    TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildStep(*model, &parameters, plan, shapes));
-    const std::optional<int64_t> classes = graph.classes;
-    TARTAN_ASSIGN_OR_RETURN(step, Make(std::move(graph), "step"));
-    step.classes = classes;
-  }
-  return &step;
-}
-
-absl::Status Trainer::Impl::Start(api::DeviceProgram& step, const std::vector<HostTensor>& values) {
-  if (!options.profile) return step.Start(values);
-  TARTAN_ASSIGN_OR_RETURN(std::vector<api::KernelProfile> kernels, step.Profile(values));
-  profile.Add(std::move(kernels));
-  return absl::OkStatus();
-}
-
-HostTensor Trainer::Impl::Numbers(double rate) const {
-  return HostTensor::FromVector(TensorShape{DataType::kFloat32, {kStepNumbers}},
-                                StepNumbers(plan.optimizer, rate, updates + 1,
-                                            1.0 / static_cast<double>(options.accumulate)));
-}
-
-HostTensor Trainer::Impl::Seed(int64_t batch) const {
-  return HostTensor::FromVector(
-      TensorShape{DataType::kUInt32, {2}},
-      std::vector<uint32_t>{static_cast<uint32_t>(options.seed) * 0x9e3779b9U,
-                            static_cast<uint32_t>(batch)});
-}
 
 Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Trainer::~Trainer() = default;
@@ -352,7 +159,7 @@ absl::StatusOr<Evaluation> Trainer::Evaluate(const api::NamedTensors& inputs,
 absl::StatusOr<std::map<std::string, HostTensor>> Trainer::Values() {
   std::map<std::string, HostTensor> values;
   for (const Parameter& parameter : impl_->parameters) {
-    const auto found = impl_->tensors.find(absl::StrCat(kParameter, parameter.name));
+    const auto found = impl_->tensors.find(absl::StrCat(kParameterState, parameter.name));
     if (found == impl_->tensors.end()) {
       if (impl_->options.initialize && parameter.is_trained)
         values[parameter.name] = InitialValue(parameter, impl_->options.seed);
@@ -406,7 +213,7 @@ absl::Status Trainer::Restore(const TrainerState& state) {
 Trainer::Memory Trainer::memory() const {
   Memory memory;
   for (const auto& [name, tensor] : impl_->tensors) {
-    (absl::StartsWith(name, kParameter) ? memory.parameters : memory.state) +=
+    (absl::StartsWith(name, kParameterState) ? memory.parameters : memory.state) +=
         tensor.shape().byte_size();
   }
   int64_t most = 0;

@@ -396,31 +396,5 @@ TEST_F(TrainerTest, SaysWhatDoesNotFit) {
   EXPECT_FALSE(Make(MlpText(), options).ok());
 }
 
-TEST_F(TrainerTest, TellsTheMemoryThatTheDeviceHolds) {
-  for (const int64_t accumulate : {1, 2}) {
-    const int64_t before = device_->hal()->statistics().allocated_bytes;
-    TrainerOptions options;
-    options.accumulate = accumulate;
-    const auto trainer = MustMake(MlpText(), options);
-    for (const int64_t batch : {64, 128, 32}) {  // one scratch serves all
-      for (int64_t i = 0; i < accumulate; ++i) {
-        const absl::Status status =
-            trainer->Step({{"x", Images(batch, 5)}}, ClassesFor(batch, 6), 0.1);
-        ASSERT_TRUE(status.ok()) << status;
-      }
-    }
-    ASSERT_TRUE(trainer->Evaluate({{"x", Images(64, 5)}}, ClassesFor(64, 6)).ok());
-    const Trainer::Memory memory = trainer->memory();
-    EXPECT_EQ(memory.parameters, 4 * (40 + 8 + 24 + 3));
-    // Two averages, sums of gradients, the sums of step_sums.h and the count of skipped steps.
-    EXPECT_GE(memory.state, (accumulate > 1 ? 3 : 2) * memory.parameters);
-    EXPECT_GE(memory.batch, 128 * (5 * 4 + 8));
-    EXPECT_GE(memory.scratch, 0);
-    EXPECT_GE(memory.kept + memory.scratch, 128 * 8 * 4);  // what relu gives
-    const int64_t held = device_->hal()->statistics().allocated_bytes - before;
-    EXPECT_EQ(held, memory.total()) << "accumulate " << accumulate;
-  }
-}
-
 }  // namespace
 }  // namespace tartan::train::trainer_test

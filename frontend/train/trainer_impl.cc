@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/train/trainer_impl.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/train/initialize.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::train {
+
+std::string KeyOf(const BatchShapes& shapes) {
+  std::string key;
+  for (const auto& [name, shape] : shapes.inputs) {
+    absl::StrAppend(&key, name, " ", shape.ToString(), ";");
+  }
+  if (shapes.target.has_value()) absl::StrAppend(&key, shapes.target->ToString());
+  return key;
+}
+
+HostTensor Converted(const HostTensor& value, const TensorShape& shape) {
+  if (value.type() == shape.type) return value.Reshaped(shape.dims);
+  std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
+  for (int64_t i = 0; i < shape.element_count(); ++i) {
+    StoreElement(shape.type, value.GetDouble(i), i, bytes.data());
+  }
+  return HostTensor(shape, bytes);
+}
+
+absl::StatusOr<BatchShapes> Trainer::Impl::ShapesOf(const api::NamedTensors& inputs,
+                                                    const HostTensor& target) const {
+  BatchShapes shapes;
+  size_t used = 0;
+  for (size_t i = 0; i < model->own_input_count(); ++i) {
+    const auto given = inputs.find(model->inputs()[i].name);
+    if (given == inputs.end()) continue;
+    ++used;
+    shapes.inputs.emplace_back(given->first, given->second.shape());
+  }
+  for (const auto& [name, value] : inputs) {
+    if (used == inputs.size()) break;
+    const bool is_known =
+        std::any_of(shapes.inputs.begin(), shapes.inputs.end(),
+                    [&name = name](const auto& input) { return input.first == name; });
+    if (!is_known) {
+      return absl::InvalidArgumentError(absl::StrCat("the model has no input '", name, "'"));
+    }
+  }
+  if (NeedsTarget(plan.loss)) {
+    if (target.type() == DataType::kInvalid) {
+      return absl::InvalidArgumentError(absl::StrCat(Name(plan.loss.kind), " needs a target"));
+    }
+    shapes.target = target.shape();
+  }
+  return shapes;
+}
+
+std::vector<HostTensor> Trainer::Impl::ValuesOf(const BatchShapes& shapes,
+                                                const api::NamedTensors& inputs,
+                                                const HostTensor& target) {
+  std::vector<HostTensor> values;
+  for (const auto& [name, shape] : shapes.inputs) values.push_back(inputs.at(name));
+  if (shapes.target.has_value()) values.push_back(target);
+  return values;
+}
+
+absl::StatusOr<api::DeviceTensor> Trainer::Impl::MakeState(const StateSpec& spec) const {
+  if (!absl::StartsWith(spec.name, kParameterState))
+    return api::DeviceTensor::Zeros(*device, spec.shape);
+  const std::string name = spec.name.substr(sizeof(kParameterState) - 1);
+  for (const Parameter& parameter : parameters) {
+    if (parameter.name != name) continue;
+    const HostTensor first =
+        options.initialize ? InitialValue(parameter, options.seed) : *model->Initializer(name);
+    return api::DeviceTensor::FromHost(*device, Converted(first, spec.shape));
+  }
+  return absl::InternalError(absl::StrCat("there is no parameter '", name, "'"));
+}
+
+absl::StatusOr<Trainer::Impl::Program> Trainer::Impl::Make(StepGraph graph,
+                                                           absl::string_view name) {
+  Program made;
+  made.has_seed = graph.has_seed;
+  for (const StateSpec& spec : graph.specs) {
+    if (spec.name == kSkipped) made.turn = made.states.size();
+    auto found = tensors.find(spec.name);
+    if (found == tensors.end()) {
+      TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor tensor, MakeState(spec));
+      found = tensors.emplace(spec.name, std::move(tensor)).first;
+    }
+    made.states.push_back(found->second);
+  }
+  api::RunStatistics statistics;
+  TARTAN_ASSIGN_OR_RETURN(
+      made.program,
+      api::DeviceProgram::Create(device, std::move(graph.inputs), std::move(graph.states),
+                                 std::move(graph.outputs), name, &statistics));
+  compile_ms += statistics.compile_ms + statistics.setup_ms;
+  TARTAN_RETURN_IF_ERROR(Bind(&made));
+  return made;
+}
+
+absl::Status Trainer::Impl::Bind(Program* made) {
+  if (made->program->memory().scratch <= scratch.bytes())
+    return made->program->Bind(made->states, &scratch);
+  std::vector<Program*> others;
+  for (auto* programs : {&steps, &evaluations}) {
+    for (auto& [key, program] : *programs) others.push_back(&program);
+  }
+  others.push_back(&apply);
+  for (const Program* other : others) {
+    if (other->program != nullptr) TARTAN_RETURN_IF_ERROR(other->program->Unbind());
+  }
+  scratch.pieces.clear();
+  TARTAN_RETURN_IF_ERROR(made->program->Bind(made->states, &scratch));
+  for (const Program* other : others) {
+    if (other->program == nullptr) continue;
+    TARTAN_RETURN_IF_ERROR(other->program->Bind(other->states, &scratch));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const Trainer::Impl::Program*> Trainer::Impl::StepFor(
+    const api::NamedTensors& inputs, const HostTensor& target) {
+  TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, ShapesOf(inputs, target));
+  Program& step = steps[KeyOf(shapes)];
+  if (step.program == nullptr) {
+    TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildStep(*model, &parameters, plan, shapes));
+    const std::optional<int64_t> classes = graph.classes;
+    TARTAN_ASSIGN_OR_RETURN(step, Make(std::move(graph), "step"));
+    step.classes = classes;
+  }
+  return &step;
+}
+
+absl::Status Trainer::Impl::Start(api::DeviceProgram& step, const std::vector<HostTensor>& values) {
+  if (!options.profile) return step.Start(values);
+  TARTAN_ASSIGN_OR_RETURN(std::vector<api::KernelProfile> kernels, step.Profile(values));
+  profile.Add(std::move(kernels));
+  return absl::OkStatus();
+}
+
+HostTensor Trainer::Impl::Numbers(double rate) const {
+  return HostTensor::FromVector(TensorShape{DataType::kFloat32, {kStepNumbers}},
+                                StepNumbers(plan.optimizer, rate, updates + 1,
+                                            1.0 / static_cast<double>(options.accumulate)));
+}
+
+HostTensor Trainer::Impl::Seed(int64_t batch) const {
+  return HostTensor::FromVector(
+      TensorShape{DataType::kUInt32, {2}},
+      std::vector<uint32_t>{static_cast<uint32_t>(options.seed) * 0x9e3779b9U,
+                            static_cast<uint32_t>(batch)});
+}
+
+}  // namespace tartan::train
