@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/train/initialize.h"
 #include "frontend/train/loss_output.h"
-#include "frontend/train/trainer_impl.h"
+#include "frontend/train/trainer_programs.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 
@@ -30,7 +30,7 @@ absl::Status CheckOptions(const TrainerOptions& options) {
 
 }  // namespace
 
-Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Trainer::Trainer(std::unique_ptr<TrainerPrograms> programs) : programs_(std::move(programs)) {}
 Trainer::~Trainer() = default;
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
@@ -39,55 +39,57 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<Trainer>> {
     TARTAN_RETURN_IF_ERROR(CheckOptions(options));
     if (model->outputs().empty()) return absl::InvalidArgumentError("the model has no outputs");
-    auto impl = std::make_unique<Impl>();
-    TARTAN_ASSIGN_OR_RETURN(impl->parameters, FindParameters(*model, options.rules));
-    impl->plan.mode = options.mode;
-    impl->plan.loss = options.loss;
-    impl->plan.output = LossOutput(*model, options.loss, options.output);
-    impl->plan.optimizer = options.optimizer;
-    impl->plan.clip_norm = options.clip_norm;
-    impl->plan.clip_value = options.clip_value;
-    impl->plan.straight_through = options.straight_through;
-    impl->plan.accumulates = options.accumulate > 1;
-    impl->model = std::move(model);
-    impl->device = std::move(device);
-    impl->options = std::move(options);
-    return std::unique_ptr<Trainer>(new Trainer(std::move(impl)));
+    auto programs = std::make_unique<TrainerPrograms>();
+    TARTAN_ASSIGN_OR_RETURN(programs->parameters, FindParameters(*model, options.rules));
+    programs->plan.mode = options.mode;
+    programs->plan.loss = options.loss;
+    programs->plan.output = LossOutput(*model, options.loss, options.output);
+    programs->plan.optimizer = options.optimizer;
+    programs->plan.clip_norm = options.clip_norm;
+    programs->plan.clip_value = options.clip_value;
+    programs->plan.straight_through = options.straight_through;
+    programs->plan.accumulates = options.accumulate > 1;
+    programs->model = std::move(model);
+    programs->device = std::move(device);
+    programs->options = std::move(options);
+    return std::unique_ptr<Trainer>(new Trainer(std::move(programs)));
   });
 }
 
-const std::vector<Parameter>& Trainer::parameters() const { return impl_->parameters; }
-const std::string& Trainer::loss_output() const { return impl_->plan.output; }
-int64_t Trainer::step() const { return impl_->updates; }
-int64_t Trainer::batches() const { return impl_->batches; }
-double Trainer::compile_ms() const { return impl_->compile_ms; }
-std::vector<api::KernelProfile> Trainer::Profile() const { return impl_->profile.Medians(); }
+const std::vector<Parameter>& Trainer::parameters() const { return programs_->parameters; }
+const std::string& Trainer::loss_output() const { return programs_->plan.output; }
+int64_t Trainer::step() const { return programs_->updates; }
+int64_t Trainer::batches() const { return programs_->batches; }
+double Trainer::compile_ms() const { return programs_->compile_ms; }
+std::vector<api::KernelProfile> Trainer::Profile() const { return programs_->profile.Medians(); }
 
 absl::StatusOr<std::optional<int64_t>> Trainer::CountClasses(const api::NamedTensors& inputs,
                                                              const HostTensor& target) {
-  TARTAN_ASSIGN_OR_RETURN(const Impl::Program* step, impl_->StepFor(inputs, target));
+  TARTAN_ASSIGN_OR_RETURN(const TrainerPrograms::Program* step, programs_->StepFor(inputs, target));
   return step->classes;
 }
 
 absl::Status Trainer::Step(const api::NamedTensors& inputs, const HostTensor& target, double rate) {
   return CatchOutOfMemory([&]() -> absl::Status {
-    TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, impl_->ShapesOf(inputs, target));
-    TARTAN_ASSIGN_OR_RETURN(const Impl::Program* step, impl_->StepFor(inputs, target));
-    std::vector<HostTensor> values = Impl::ValuesOf(shapes, inputs, target);
-    values.push_back(impl_->Numbers(rate));
-    if (step->has_seed) values.push_back(impl_->Seed(impl_->batches));
-    TARTAN_RETURN_IF_ERROR(impl_->Start(*step->program, values));
-    ++impl_->batches;
-    ++impl_->unread;
-    if (impl_->batches % impl_->options.accumulate != 0) return absl::OkStatus();
-    if (impl_->plan.accumulates) {
-      if (impl_->apply.program == nullptr) {
-        TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildApply(impl_->parameters, impl_->plan));
-        TARTAN_ASSIGN_OR_RETURN(impl_->apply, impl_->Make(std::move(graph), "update"));
+    TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, programs_->ShapesOf(inputs, target));
+    TARTAN_ASSIGN_OR_RETURN(const TrainerPrograms::Program* step,
+                            programs_->StepFor(inputs, target));
+    std::vector<HostTensor> values = TrainerPrograms::ValuesOf(shapes, inputs, target);
+    values.push_back(programs_->Numbers(rate));
+    if (step->has_seed) values.push_back(programs_->Seed(programs_->batches));
+    TARTAN_RETURN_IF_ERROR(programs_->Start(*step->program, values));
+    ++programs_->batches;
+    ++programs_->unread;
+    if (programs_->batches % programs_->options.accumulate != 0) return absl::OkStatus();
+    if (programs_->plan.accumulates) {
+      if (programs_->apply.program == nullptr) {
+        TARTAN_ASSIGN_OR_RETURN(StepGraph graph,
+                                BuildApply(programs_->parameters, programs_->plan));
+        TARTAN_ASSIGN_OR_RETURN(programs_->apply, programs_->Make(std::move(graph), "update"));
       }
-      TARTAN_RETURN_IF_ERROR(impl_->apply.program->Start({impl_->Numbers(rate)}));
+      TARTAN_RETURN_IF_ERROR(programs_->apply.program->Start({programs_->Numbers(rate)}));
     }
-    ++impl_->updates;
+    ++programs_->updates;
     return absl::OkStatus();
   });
 }
@@ -95,16 +97,16 @@ absl::Status Trainer::Step(const api::NamedTensors& inputs, const HostTensor& ta
 absl::StatusOr<Progress> Trainer::Read() {
   return CatchOutOfMemory([&]() -> absl::StatusOr<Progress> {
     Progress progress;
-    progress.steps = std::exchange(impl_->unread, 0);
-    const auto sums = impl_->tensors.find(kSums);
-    if (sums == impl_->tensors.end()) return progress;
+    progress.steps = std::exchange(programs_->unread, 0);
+    const auto sums = programs_->tensors.find(kSums);
+    if (sums == programs_->tensors.end()) return progress;
     TARTAN_ASSIGN_OR_RETURN(const HostTensor values, sums->second.ToHost());
-    TARTAN_ASSIGN_OR_RETURN(const HostTensor skipped, impl_->tensors.at(kSkipped).ToHost());
+    TARTAN_ASSIGN_OR_RETURN(const HostTensor skipped, programs_->tensors.at(kSkipped).ToHost());
     TARTAN_RETURN_IF_ERROR(sums->second.Assign(HostTensor::Zeros(values.shape())));
     if (const int64_t count = skipped.GetInt(0); count > 0) {
-      impl_->failed_step = impl_->batches - count + 1;
+      programs_->failed_step = programs_->batches - count + 1;
       return absl::OutOfRangeError(
-          absl::StrCat("the loss of step ", impl_->failed_step,
+          absl::StrCat("the loss of step ", programs_->failed_step,
                        " is no finite number; parameters are as they were before it"));
     }
     if (values.GetDouble(kDenominator) > 0)
@@ -115,18 +117,19 @@ absl::StatusOr<Progress> Trainer::Read() {
   });
 }
 
-int64_t Trainer::failed_step() const { return impl_->failed_step; }
+int64_t Trainer::failed_step() const { return programs_->failed_step; }
 
 absl::StatusOr<std::string> Trainer::FindNonFinite(const api::NamedTensors& inputs,
                                                    const HostTensor& target) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::string> {
-    TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, impl_->ShapesOf(inputs, target));
+    TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, programs_->ShapesOf(inputs, target));
     std::vector<std::string> names;
-    TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildSearch(*impl_->model, &impl_->parameters,
-                                                         impl_->plan, shapes, &names));
-    TARTAN_ASSIGN_OR_RETURN(const Impl::Program search, impl_->Make(std::move(graph), "search"));
-    std::vector<HostTensor> values = Impl::ValuesOf(shapes, inputs, target);
-    if (search.has_seed) values.push_back(impl_->Seed(impl_->failed_step - 1));
+    TARTAN_ASSIGN_OR_RETURN(StepGraph graph, BuildSearch(*programs_->model, &programs_->parameters,
+                                                         programs_->plan, shapes, &names));
+    TARTAN_ASSIGN_OR_RETURN(const TrainerPrograms::Program search,
+                            programs_->Make(std::move(graph), "search"));
+    std::vector<HostTensor> values = TrainerPrograms::ValuesOf(shapes, inputs, target);
+    if (search.has_seed) values.push_back(programs_->Seed(programs_->failed_step - 1));
     TARTAN_RETURN_IF_ERROR(search.program->Start(values));
     TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> counts, search.program->Outputs());
     for (size_t i = 0; i < counts.size(); ++i) {
@@ -139,14 +142,16 @@ absl::StatusOr<std::string> Trainer::FindNonFinite(const api::NamedTensors& inpu
 absl::StatusOr<Evaluation> Trainer::Evaluate(const api::NamedTensors& inputs,
                                              const HostTensor& target) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<Evaluation> {
-    TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, impl_->ShapesOf(inputs, target));
-    Impl::Program& evaluation = impl_->evaluations[KeyOf(shapes)];
+    TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, programs_->ShapesOf(inputs, target));
+    TrainerPrograms::Program& evaluation = programs_->evaluations[KeyOf(shapes)];
     if (evaluation.program == nullptr) {
       TARTAN_ASSIGN_OR_RETURN(
-          StepGraph graph, BuildEvaluation(*impl_->model, &impl_->parameters, impl_->plan, shapes));
-      TARTAN_ASSIGN_OR_RETURN(evaluation, impl_->Make(std::move(graph), "evaluation"));
+          StepGraph graph,
+          BuildEvaluation(*programs_->model, &programs_->parameters, programs_->plan, shapes));
+      TARTAN_ASSIGN_OR_RETURN(evaluation, programs_->Make(std::move(graph), "evaluation"));
     }
-    TARTAN_RETURN_IF_ERROR(evaluation.program->Start(Impl::ValuesOf(shapes, inputs, target)));
+    TARTAN_RETURN_IF_ERROR(
+        evaluation.program->Start(TrainerPrograms::ValuesOf(shapes, inputs, target)));
     TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, evaluation.program->Outputs());
     Evaluation result;
     for (const double value : outputs[0].ToDoubles()) result.numerator += value;
@@ -158,11 +163,11 @@ absl::StatusOr<Evaluation> Trainer::Evaluate(const api::NamedTensors& inputs,
 
 absl::StatusOr<std::map<std::string, HostTensor>> Trainer::Values() {
   std::map<std::string, HostTensor> values;
-  for (const Parameter& parameter : impl_->parameters) {
-    const auto found = impl_->tensors.find(absl::StrCat(kParameterState, parameter.name));
-    if (found == impl_->tensors.end()) {
-      if (impl_->options.initialize && parameter.is_trained)
-        values[parameter.name] = InitialValue(parameter, impl_->options.seed);
+  for (const Parameter& parameter : programs_->parameters) {
+    const auto found = programs_->tensors.find(absl::StrCat(kParameterState, parameter.name));
+    if (found == programs_->tensors.end()) {
+      if (programs_->options.initialize && parameter.is_trained)
+        values[parameter.name] = InitialValue(parameter, programs_->options.seed);
       continue;
     }
     TARTAN_ASSIGN_OR_RETURN(const HostTensor value, found->second.ToHost());
@@ -174,8 +179,8 @@ absl::StatusOr<std::map<std::string, HostTensor>> Trainer::Values() {
 absl::StatusOr<TrainerState> Trainer::Save() {
   return CatchOutOfMemory([&]() -> absl::StatusOr<TrainerState> {
     TrainerState state;
-    state.step = impl_->updates;
-    for (const auto& [name, tensor] : impl_->tensors) {
+    state.step = programs_->updates;
+    for (const auto& [name, tensor] : programs_->tensors) {
       if (name == kSums || name == kSkipped) continue;
       TARTAN_ASSIGN_OR_RETURN(state.tensors[name], tensor.ToHost());
     }
@@ -188,36 +193,36 @@ absl::Status Trainer::Restore(const TrainerState& state) {
     for (const auto& [name, value] : state.tensors) {
       const size_t slash = name.find('/');
       const std::string parameter = slash == std::string::npos ? "" : name.substr(slash + 1);
-      const auto known = std::find_if(impl_->parameters.begin(), impl_->parameters.end(),
+      const auto known = std::find_if(programs_->parameters.begin(), programs_->parameters.end(),
                                       [&](const Parameter& p) { return p.name == parameter; });
-      if (known == impl_->parameters.end() || known->shape.dims != value.shape().dims) {
+      if (known == programs_->parameters.end() || known->shape.dims != value.shape().dims) {
         return absl::InvalidArgumentError(absl::StrCat("the state has '", name, "' ",
                                                        value.shape().ToString(),
                                                        ", which the model does not have"));
       }
-      const auto found = impl_->tensors.find(name);
-      if (found != impl_->tensors.end()) {
+      const auto found = programs_->tensors.find(name);
+      if (found != programs_->tensors.end()) {
         TARTAN_RETURN_IF_ERROR(found->second.Assign(value));
         continue;
       }
-      TARTAN_ASSIGN_OR_RETURN(impl_->tensors[name],
-                              api::DeviceTensor::FromHost(*impl_->device, value));
+      TARTAN_ASSIGN_OR_RETURN(programs_->tensors[name],
+                              api::DeviceTensor::FromHost(*programs_->device, value));
     }
-    impl_->updates = state.step;
-    impl_->batches = state.step * impl_->options.accumulate;
-    impl_->unread = 0;
+    programs_->updates = state.step;
+    programs_->batches = state.step * programs_->options.accumulate;
+    programs_->unread = 0;
     return absl::OkStatus();
   });
 }
 
 Trainer::Memory Trainer::memory() const {
   Memory memory;
-  for (const auto& [name, tensor] : impl_->tensors) {
+  for (const auto& [name, tensor] : programs_->tensors) {
     (absl::StartsWith(name, kParameterState) ? memory.parameters : memory.state) +=
         tensor.shape().byte_size();
   }
   int64_t most = 0;
-  for (const auto& [key, step] : impl_->steps) {
+  for (const auto& [key, step] : programs_->steps) {
     if (step.program == nullptr) continue;
     const api::ProgramMemory used = step.program->memory(step.turn);
     memory.constants += used.constants;
@@ -226,16 +231,17 @@ Trainer::Memory Trainer::memory() const {
     memory.batch = used.inputs;
     memory.kept = used.kept;
   }
-  for (const auto& [key, evaluation] : impl_->evaluations) {
+  for (const auto& [key, evaluation] : programs_->evaluations) {
     if (evaluation.program != nullptr) memory.constants += evaluation.program->memory().constants;
   }
-  if (impl_->apply.program != nullptr) memory.constants += impl_->apply.program->memory().constants;
-  memory.scratch = impl_->scratch.bytes() - memory.batch - memory.kept;
+  if (programs_->apply.program != nullptr)
+    memory.constants += programs_->apply.program->memory().constants;
+  memory.scratch = programs_->scratch.bytes() - memory.batch - memory.kept;
   return memory;
 }
 
 int64_t Trainer::kernels() const {
-  for (const auto& [key, step] : impl_->steps) {
+  for (const auto& [key, step] : programs_->steps) {
     if (step.program != nullptr) return step.program->kernels();
   }
   return 0;

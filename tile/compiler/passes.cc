@@ -108,7 +108,8 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   options.grouping.fuse = c->options.Runs("fuse");
   // What is computed twice at one size is computed more often at others.
   if (c->options.tier == Tier::kReady) options.grouping.max_repeats = 1;
-  constexpr int64_t kFewTerms = 32;  // of a product's gradient: its tiles need no registers for them
+  constexpr int64_t kFewTerms =
+      32;  // of a product's gradient: its tiles need no registers for them
   if (!c->is_gpu()) options.grouping.max_update_terms = kFewTerms;
   options.chain_rows =
       options.grouping.fuse && c->options.tier == Tier::kExact && c->options.Runs("chain-rows");

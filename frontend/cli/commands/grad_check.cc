@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tartan grad-check: the gradients of a model's parameters against differences in float64.
-#include "frontend/train/grad_check.h"
+#include "frontend/train/grad_check/grad_check.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

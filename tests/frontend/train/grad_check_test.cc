@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // That right gradients pass, that wrong ones are found, and what has no derivative is told apart.
-#include "frontend/train/grad_check.h"
+#include "frontend/train/grad_check/grad_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

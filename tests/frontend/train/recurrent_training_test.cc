@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/session.h"
-#include "frontend/train/grad_check.h"
+#include "frontend/train/grad_check/grad_check.h"
 #include "frontend/train/trainer.h"
 #include "tests/frontend/onnx/model_text.h"
 #include "tests/frontend/onnx/run_operator.h"

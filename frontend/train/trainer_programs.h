@@ -15,7 +15,7 @@
 #include "frontend/api/resident/device_tensor.h"
 #include "frontend/train/step_profile.h"
 #include "frontend/train/train_step.h"
-#include "frontend/train/trainer.h"
+#include "frontend/train/trainer_options.h"
 
 namespace tartan::train {
 
@@ -27,7 +27,7 @@ HostTensor Converted(const HostTensor& value, const TensorShape& shape);
 // Batches of the same sizes have the same key.
 std::string KeyOf(const BatchShapes& shapes);
 
-struct Trainer::Impl {
+struct TrainerPrograms {
   // A program, and how it is fed.
   struct Program {
     std::unique_ptr<api::DeviceProgram> program;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/train/grad_check.h"
+#include "frontend/train/grad_check/grad_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/gradient.h"
-#include "frontend/train/checked_loss.h"
+#include "frontend/train/grad_check/checked_loss.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 

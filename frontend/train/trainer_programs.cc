@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/train/trainer_impl.h"
+#include "frontend/train/trainer_programs.h"
 
 #include <algorithm>
 #include <utility>
@@ -29,8 +29,8 @@ HostTensor Converted(const HostTensor& value, const TensorShape& shape) {
   return HostTensor(shape, bytes);
 }
 
-absl::StatusOr<BatchShapes> Trainer::Impl::ShapesOf(const api::NamedTensors& inputs,
-                                                    const HostTensor& target) const {
+absl::StatusOr<BatchShapes> TrainerPrograms::ShapesOf(const api::NamedTensors& inputs,
+                                                      const HostTensor& target) const {
   BatchShapes shapes;
   size_t used = 0;
   for (size_t i = 0; i < model->own_input_count(); ++i) {
@@ -57,16 +57,16 @@ absl::StatusOr<BatchShapes> Trainer::Impl::ShapesOf(const api::NamedTensors& inp
   return shapes;
 }
 
-std::vector<HostTensor> Trainer::Impl::ValuesOf(const BatchShapes& shapes,
-                                                const api::NamedTensors& inputs,
-                                                const HostTensor& target) {
+std::vector<HostTensor> TrainerPrograms::ValuesOf(const BatchShapes& shapes,
+                                                  const api::NamedTensors& inputs,
+                                                  const HostTensor& target) {
   std::vector<HostTensor> values;
   for (const auto& [name, shape] : shapes.inputs) values.push_back(inputs.at(name));
   if (shapes.target.has_value()) values.push_back(target);
   return values;
 }
 
-absl::StatusOr<api::DeviceTensor> Trainer::Impl::MakeState(const StateSpec& spec) const {
+absl::StatusOr<api::DeviceTensor> TrainerPrograms::MakeState(const StateSpec& spec) const {
   if (!absl::StartsWith(spec.name, kParameterState))
     return api::DeviceTensor::Zeros(*device, spec.shape);
   const std::string name = spec.name.substr(sizeof(kParameterState) - 1);
@@ -79,8 +79,8 @@ absl::StatusOr<api::DeviceTensor> Trainer::Impl::MakeState(const StateSpec& spec
   return absl::InternalError(absl::StrCat("there is no parameter '", name, "'"));
 }
 
-absl::StatusOr<Trainer::Impl::Program> Trainer::Impl::Make(StepGraph graph,
-                                                           absl::string_view name) {
+absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
+                                                               absl::string_view name) {
   Program made;
   made.has_seed = graph.has_seed;
   for (const StateSpec& spec : graph.specs) {
@@ -102,7 +102,7 @@ absl::StatusOr<Trainer::Impl::Program> Trainer::Impl::Make(StepGraph graph,
   return made;
 }
 
-absl::Status Trainer::Impl::Bind(Program* made) {
+absl::Status TrainerPrograms::Bind(Program* made) {
   if (made->program->memory().scratch <= scratch.bytes())
     return made->program->Bind(made->states, &scratch);
   std::vector<Program*> others;
@@ -122,7 +122,7 @@ absl::Status Trainer::Impl::Bind(Program* made) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<const Trainer::Impl::Program*> Trainer::Impl::StepFor(
+absl::StatusOr<const TrainerPrograms::Program*> TrainerPrograms::StepFor(
     const api::NamedTensors& inputs, const HostTensor& target) {
   TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, ShapesOf(inputs, target));
   Program& step = steps[KeyOf(shapes)];
@@ -135,20 +135,21 @@ absl::StatusOr<const Trainer::Impl::Program*> Trainer::Impl::StepFor(
   return &step;
 }
 
-absl::Status Trainer::Impl::Start(api::DeviceProgram& step, const std::vector<HostTensor>& values) {
+absl::Status TrainerPrograms::Start(api::DeviceProgram& step,
+                                    const std::vector<HostTensor>& values) {
   if (!options.profile) return step.Start(values);
   TARTAN_ASSIGN_OR_RETURN(std::vector<api::KernelProfile> kernels, step.Profile(values));
   profile.Add(std::move(kernels));
   return absl::OkStatus();
 }
 
-HostTensor Trainer::Impl::Numbers(double rate) const {
+HostTensor TrainerPrograms::Numbers(double rate) const {
   return HostTensor::FromVector(TensorShape{DataType::kFloat32, {kStepNumbers}},
                                 StepNumbers(plan.optimizer, rate, updates + 1,
                                             1.0 / static_cast<double>(options.accumulate)));
 }
 
-HostTensor Trainer::Impl::Seed(int64_t batch) const {
+HostTensor TrainerPrograms::Seed(int64_t batch) const {
   return HostTensor::FromVector(
       TensorShape{DataType::kUInt32, {2}},
       std::vector<uint32_t>{static_cast<uint32_t>(options.seed) * 0x9e3779b9U,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/train/checked_loss.h"
+#include "frontend/train/grad_check/checked_loss.h"
 
 #include <algorithm>
 #include <cmath>

@@ -22,8 +22,8 @@
 #include "frontend/api/tensor.h"
 #include "frontend/api/value.h"
 #include "frontend/onnx/model/onnx_model.h"
-#include "frontend/train/checked_loss.h"
-#include "frontend/train/derivative_check.h"
+#include "frontend/train/grad_check/checked_loss.h"
+#include "frontend/train/grad_check/derivative_check.h"
 #include "frontend/train/parameters.h"
 
 namespace tartan::train {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/train/derivative_check.h"
+#include "frontend/train/grad_check/derivative_check.h"
 
 #include <algorithm>
 #include <cmath>
