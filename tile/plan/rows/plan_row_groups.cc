@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kGroupThreads = 256;  // wanted in a work-group
 constexpr int64_t kVectorsPerThread = 4;
-constexpr int64_t kGroupsPerUnit = 4;
+constexpr int64_t kRowGroupsPerUnit = 4;
 
 bool Contains(const std::vector<int>& indices, int index) {
   return std::find(indices.begin(), indices.end(), index) != indices.end();
@@ -117,7 +117,7 @@ class RowGroupPlanner {
   bool EmploysUnits(int64_t block) const {
     int64_t groups = 1;
     for (int64_t range : rows_) groups *= range;
-    return block == 1 || groups / block >= kGroupsPerUnit * settings_.compute_units;
+    return block == 1 || groups / block >= kRowGroupsPerUnit * settings_.compute_units;
   }
 
   // Two partial results of each work-item and what is kept of a block: all of it, or what a plan
