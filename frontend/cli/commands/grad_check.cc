@@ -45,7 +45,7 @@ absl::StatusOr<NamedValues> InputsFor(const GradCheckFlags& flags, const std::st
   return MakeModelInputs(model, flags.input, context);
 }
 
-std::string Describe(const train::GradientEnd& end) {
+std::string DescribeEnd(const train::GradientEnd& end) {
   return end.op.empty() ? end.node : absl::StrCat(end.node, " (", end.op, ")");
 }
 
@@ -71,7 +71,7 @@ void FillReport(const train::GradCheckResult& result, proto::GradCheckReport* re
     row->set_checked(static_cast<int32_t>(check.checked));
     row->set_kinks(static_cast<int32_t>(check.kinks));
     row->set_training_error(check.training_error);
-    for (const train::GradientEnd& end : check.ends) row->add_ends(Describe(end));
+    for (const train::GradientEnd& end : check.ends) row->add_ends(DescribeEnd(end));
     ends.insert(ends.end(), check.ends.begin(), check.ends.end());
   }
   SetOperators(ends, report);

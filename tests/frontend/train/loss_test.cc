@@ -12,7 +12,7 @@
 #include "frontend/api/gradient.h"
 #include "tests/frontend/train/training_models.h"
 
-namespace tartan::train {
+namespace tartan::train::loss_test {
 namespace {
 
 using testing::HasSubstr;
@@ -221,4 +221,4 @@ TEST(Loss, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tartan::train
+}  // namespace tartan::train::loss_test

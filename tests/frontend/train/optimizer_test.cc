@@ -10,7 +10,7 @@
 
 #include "frontend/api/composer.h"
 
-namespace tartan::train {
+namespace tartan::train::optimizer_test {
 namespace {
 
 using testing::HasSubstr;
@@ -172,4 +172,4 @@ TEST(Optimizer, SaysWhatIsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace tartan::train
+}  // namespace tartan::train::optimizer_test

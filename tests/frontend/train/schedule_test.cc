@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tartan::train {
+namespace tartan::train::schedule_test {
 namespace {
 
 using testing::HasSubstr;
@@ -43,4 +43,4 @@ TEST(Schedule, SaysWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace tartan::train
+}  // namespace tartan::train::schedule_test

@@ -17,7 +17,7 @@
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
 
-namespace tartan::train {
+namespace tartan::train::step_kernels_test {
 namespace {
 
 using onnx::NodeText;
@@ -134,4 +134,4 @@ INSTANTIATE_TEST_SUITE_P(All, StepKernels, testing::ValuesIn(golden::Machines())
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace tartan::train
+}  // namespace tartan::train::step_kernels_test
