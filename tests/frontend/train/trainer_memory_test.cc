@@ -54,8 +54,9 @@ TEST_F(TrainerMemoryTest, IsWhatTheDeviceHolds) {
     EXPECT_EQ(memory.parameters, 4 * (40 + 8 + 24 + 3));
     // Two averages, sums of gradients, the sums of step_sums.h and the count of skipped steps.
     EXPECT_GE(memory.state, (accumulate > 1 ? 3 : 2) * memory.parameters);
-    EXPECT_GE(memory.batch, 128 * (5 * 4 + 8));
-    EXPECT_GE(memory.scratch, 0);
+    // What of a batch there is at the peak, which need not be all of it.
+    EXPECT_GT(memory.batch, 0);
+    EXPECT_GE(memory.batch + memory.kept + memory.scratch, 128 * (5 * 4 + 8));
     EXPECT_GE(memory.kept + memory.scratch, 128 * 8 * 4);  // what relu gives
     const int64_t held = device_->hal()->statistics().allocated_bytes - before;
     EXPECT_EQ(held, memory.total()) << "accumulate " << accumulate;
