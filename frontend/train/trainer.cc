@@ -236,7 +236,7 @@ Trainer::Memory Trainer::memory() const {
   }
   if (programs_->apply.program != nullptr)
     memory.constants += programs_->apply.program->memory().constants;
-  memory.scratch = programs_->scratch.bytes() - memory.batch - memory.kept;
+  memory.scratch = programs_->ScratchBytes() - memory.batch - memory.kept;
   return memory;
 }
 

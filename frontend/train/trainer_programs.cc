@@ -20,6 +20,15 @@ std::string KeyOf(const BatchShapes& shapes) {
   return key;
 }
 
+namespace {
+
+// Programs divide it in different ways, which some drivers do not bear.
+bool MayShareScratch(const api::Device& device) {
+  return device.hal()->info().sub_buffers_may_overlap;
+}
+
+}  // namespace
+
 HostTensor Converted(const HostTensor& value, const TensorShape& shape) {
   if (value.type() == shape.type) return value.Reshaped(shape.dims);
   std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
@@ -102,7 +111,20 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
   return made;
 }
 
+int64_t TrainerPrograms::ScratchBytes() const {
+  if (MayShareScratch(*device)) return scratch.bytes();
+  int64_t bytes = 0;
+  for (const auto* programs : {&steps, &evaluations}) {
+    for (const auto& [key, program] : *programs) {
+      if (program.program != nullptr) bytes += program.program->memory().scratch;
+    }
+  }
+  if (apply.program != nullptr) bytes += apply.program->memory().scratch;
+  return bytes;
+}
+
 absl::Status TrainerPrograms::Bind(Program* made) {
+  if (!MayShareScratch(*device)) return made->program->Bind(made->states);
   if (made->program->memory().scratch <= scratch.bytes())
     return made->program->Bind(made->states, &scratch);
   std::vector<Program*> others;

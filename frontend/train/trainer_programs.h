@@ -62,6 +62,8 @@ struct TrainerPrograms {
   absl::StatusOr<Program> Make(StepGraph graph, absl::string_view name);
   // To its states and the scratch of all: where that is too small, they share one that is not.
   absl::Status Bind(Program* made);
+  // Bytes: what all share, or what each has.
+  int64_t ScratchBytes() const;
   // The step for batches of these sizes, compiled if it is new.
   absl::StatusOr<const Program*> StepFor(const api::NamedTensors& inputs, const HostTensor& target);
   // Starts the program of a step.

@@ -50,6 +50,8 @@ hal::Launch MakeLaunch(const CompiledProgram& program, const compiler::LaunchSte
 
 absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgram::Region& region,
                             Buffers* buffers, Buffers* shared) {
+  // Another program's pieces lie otherwise.
+  if (!program.device()->info().sub_buffers_may_overlap) shared = nullptr;
   Buffers arenas;
   for (int64_t bytes : region.plan.arena_bytes) {
     const size_t next = arenas.size();
