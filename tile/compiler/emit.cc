@@ -142,7 +142,7 @@ class Emitter {
     step.bytes = launch.bytes;
     // What GPUs' tiles have beyond the ranges is not written.
     const auto* tiled = std::get_if<plan::CpuPlan>(&planned.plan);
-    step.writes_once = tiled == nullptr || tiled->WritesOnce(flat);
+    step.writes_once.assign(launch.outputs.size(), tiled == nullptr || tiled->WritesOnce(flat));
     // Layers that are alike are lowered once.
     const bool is_remembered = launch.form >= 0 && !hooks_.dump;
     if (const auto found = lowered_.find(launch.form); is_remembered && found != lowered_.end()) {
@@ -184,7 +184,13 @@ class Emitter {
       step.bytes += static_cast<double>(values_.values[value].shape.byte_size());
     }
     step.description = scheduled.description;
-    for (const poly::RowKernel& kernel : chain.kernels) step.flops += Flops(kernel.flat);
+    for (size_t s = 0; s < chain.kernels.size(); ++s) {
+      const poly::RowKernel& kernel = chain.kernels[s];
+      step.flops += Flops(kernel.flat);
+      if (kernel.output >= 0) continue;  // kept for a block
+      const bool once = Match(planned.plan, [s](const auto& plan) { return plan.WritesOnce(s); });
+      step.writes_once.insert(step.writes_once.end(), kernel.flat.outputs.size(), once);
+    }
     return AddLaunch(scheduled.is_setup, lowered.kernel, std::move(step));
   }
 

@@ -38,8 +38,10 @@ struct LaunchStep {
   std::array<int64_t, 3> global_size = {1, 1, 1};
   std::string description;  // the Tile statement(s) it computes
   double flops = 0;
-  double bytes = 0;          // read and written at least once
-  bool writes_once = false;  // surely no element of an output is written twice
+  double bytes = 0;  // read and written at least once
+  // Per output of the kernel: surely no element of it is written twice, and what is read at its
+  // place is read by the work-item that writes it. Empty: not sure of any.
+  std::vector<bool> writes_once = {};
 };
 
 struct FillStep {

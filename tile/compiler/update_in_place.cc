@@ -26,8 +26,39 @@ bool Touch(const std::vector<int>& a, const std::vector<int>& b) {
 // How a kernel reads one buffer and writes another, in the order of its text.
 class Accesses {
  public:
-  Accesses(std::string read, std::string written)
-      : read_(std::move(read)), written_(std::move(written)) {}
+  Accesses(const loop::Kernel& kernel, std::string read, std::string written)
+      : read_(std::move(read)),
+        written_(std::move(written)),
+        has_neighbours_(std::any_of(std::begin(kernel.local_size), std::end(kernel.local_size),
+                                    [](int64_t size) { return size > 1; })) {
+    Visit(kernel.body);
+  }
+
+  // Each element is read where it is written, and not after that. For kernels that write it once.
+  bool AreElementwise() const {
+    if (!is_simple_) return false;
+    for (size_t load = 0; load < accesses_.size(); ++load) {
+      if (accesses_[load].is_store) continue;
+      bool is_written = false;
+      for (size_t store = 0; store < accesses_.size(); ++store) {
+        if (!accesses_[store].is_store || accesses_[store].place != accesses_[load].place) continue;
+        if (!IsWithin(accesses_[store].scope, accesses_[load].scope)) continue;
+        // Where one work-item of several writes, the others may read later.
+        if (has_neighbours_ && accesses_[store].scope != accesses_[load].scope) return false;
+        if (store < load) return false;
+        is_written = true;
+      }
+      if (!is_written) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Access {
+    bool is_store = false;
+    std::string place;
+    std::vector<int> scope;
+  };
 
   void Visit(const loop::StmtPtr& stmt) {
     const bool is_scope = std::holds_alternative<loop::For>(stmt->node) ||
@@ -47,30 +78,6 @@ class Accesses {
     }
   }
 
-  // Each element is read where it is written, and not after that. For kernels that write it once.
-  bool AreElementwise() const {
-    if (!is_simple_) return false;
-    for (size_t load = 0; load < accesses_.size(); ++load) {
-      if (accesses_[load].is_store) continue;
-      bool is_written = false;
-      for (size_t store = 0; store < accesses_.size(); ++store) {
-        if (!accesses_[store].is_store || accesses_[store].place != accesses_[load].place) continue;
-        if (!IsWithin(accesses_[store].scope, accesses_[load].scope)) continue;
-        if (store < load) return false;
-        is_written = true;
-      }
-      if (!is_written) return false;
-    }
-    return true;
-  }
-
- private:
-  struct Access {
-    bool is_store = false;
-    std::string place;
-    std::vector<int> scope;
-  };
-
   static bool IsWithin(const std::vector<int>& inner, const std::vector<int>& outer) {
     return inner.size() >= outer.size() && std::equal(outer.begin(), outer.end(), inner.begin());
   }
@@ -89,6 +96,7 @@ class Accesses {
 
   const std::string read_;
   const std::string written_;
+  const bool has_neighbours_;  // work-items of one group
   std::vector<int> scope_;
   int scopes_ = 0;
   std::vector<Access> accesses_;
@@ -209,13 +217,14 @@ class Updater {
     }
     if (written.size() != 1) return false;
     if (read.empty()) return true;
-    if (!launch->writes_once) return false;
+    const auto output = static_cast<size_t>(written[0]);
+    if (output >= launch->writes_once.size() || !launch->writes_once[output]) return false;
     const auto key = std::tuple(launch->kernel, written[0], read);
     auto found = merged_.find(key);
     if (found == merged_.end()) {
       for (const int parameter : read) {
-        Accesses accesses(kernel.parameters[parameter].name, kernel.parameters[written[0]].name);
-        accesses.Visit(kernel.body);
+        const Accesses accesses(kernel, kernel.parameters[parameter].name,
+                                kernel.parameters[written[0]].name);
         if (!accesses.AreElementwise()) return false;
       }
       list_.kernels.push_back(Merge(kernel, written[0], read));

@@ -98,6 +98,46 @@ TEST(UpdateInPlace, UpdatesJoinProductsOfFewTermsAlone) {
   }
 }
 
+CompileOptions ForGpu() {
+  CompileOptions options;
+  options.settings.threads = 32;
+  options.settings.vector_width = 1;
+  options.settings.has_local_memory = true;
+  options.settings.max_work_group_size = 64;
+  options.settings.compute_units = 2;
+  return options;
+}
+
+// A sum over the batch, and all that depends on whether it is finite, is one chain of kernels.
+TEST(UpdateInPlace, ChainsWriteOverTheirStates) {
+  for (const int64_t size : {64, 7}) {
+    const TestProgram program = {
+        "tail",
+        "function (L[N], S, Q, B[M], D[K, M]) -> (NS, NQ, NB) { T[] = +(L[n]); "
+        "OK = S < 10 && T - T == 0; NS = OK ? 0 * S : S + 1; NQ = OK ? Q + T : Q; "
+        "G[m : M] = +(D[k, m]); NB = OK ? B - 0.1 * G : B; }",
+        {{kFloat, {size}}, {kFloat, {}}, {kFloat, {}}, {kFloat, {size}}, {kFloat, {5, size}}}};
+    for (const CompileOptions& options : {CompileOptions(), ForGpu()}) {
+      const KernelList list = CompileWithStates(program, {-1, 0, 1, 2, -1}, options);
+      EXPECT_EQ(Copies(list), 0) << size;
+      ExpectNaiveResults(program, list);
+    }
+  }
+}
+
+// Work-items of one row: the first writes what all of them have read before.
+TEST(UpdateInPlace, CopiesWhereNeighboursReadWhatOneWrites) {
+  const TestProgram program = {
+      "held",
+      "function (X[R, N], S[R, 1]) -> (NS, Y) { T[r, 0 : R, 1] = +(X[r, n]); NS = S + 0.5 * T; "
+      "Y = X * NS; }",
+      {{kFloat, {3, 200}}, {kFloat, {3, 1}}}};
+  const KernelList list = CompileWithStates(program, {-1, 0}, ForGpu());
+  EXPECT_EQ(list.kernels.size(), 1u);
+  EXPECT_EQ(Copies(list), 1);
+  ExpectNaiveResults(program, list);
+}
+
 TEST(UpdateInPlace, MovesAnUpdateBehindOtherReaders) {
   for (const auto& [rows, columns] : {std::pair(8, 32), std::pair(9, 13)}) {
     const TestProgram program = {

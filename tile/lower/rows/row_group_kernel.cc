@@ -197,11 +197,16 @@ class StageLowerer {
     ProvideHeld(&emitter);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here_, std::move(total));
-    std::vector<StmtPtr> stores = StoreOutputs(&emitter, 1, &body);
-    StmtPtr store = loop::MakeBlock(std::move(stores));
-    if (plan_.row_threads > 1) {
-      store = loop::MakeIf(loop::Equals(stages_.Var("lane"), Number(0)), std::move(store));
+    StmtPtr store = loop::MakeBlock(StoreOutputs(&emitter, 1, &body));
+    const ExprPtr is_first =
+        plan_.row_threads > 1 ? loop::Equals(stages_.Var("lane"), Number(0)) : nullptr;
+    if (stage_.held_result < 0) {
+      // Nobody else needs it.
+      body.push_back(std::move(store));
+      StmtPtr all = loop::MakeBlock(std::move(body));
+      return is_first == nullptr ? all : loop::MakeIf(is_first, std::move(all));
     }
+    if (is_first != nullptr) store = loop::MakeIf(is_first, std::move(store));
     if (stage_.stores) body.push_back(std::move(store));
     return loop::MakeBlock(std::move(body));
   }

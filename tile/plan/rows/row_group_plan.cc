@@ -23,6 +23,12 @@ int64_t RowGroupPlan::GroupCount() const {
   return groups;
 }
 
+bool RowGroupPlan::WritesOnce(size_t stage) const {
+  const RowGroupStage& written = stages[stage];
+  const bool is_one_element = written.inner.empty() || written.block.flat.is_reduction();
+  return !is_one_element || row_threads == 1 || written.held_result < 0;
+}
+
 std::string RowGroupPlan::ToString() const {
   std::vector<std::string> lines = {absl::StrCat(
       "blocks of [", absl::StrJoin(block, ", "), "] rows of [", absl::StrJoin(rows, ", "), "], ",

@@ -50,6 +50,9 @@ struct RowGroupPlan {
   int64_t BlockRows() const { return block.empty() ? 1 : block.back(); }
   int64_t Threads() const { return row_threads * BlockRows(); }
   int64_t GroupCount() const;
+  // Whether what a stage writes may lie over what it reads at the same place: each element is
+  // written once, and work-items that do not write it need nothing that is read there.
+  bool WritesOnce(size_t stage) const;
   std::string ToString() const;  // one line for the blocks and one for each stage
 };
 

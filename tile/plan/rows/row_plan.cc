@@ -15,6 +15,13 @@ int64_t RowPlan::BlockCount() const {
 
 int64_t RowPlan::ItemCount() const { return (BlockCount() + item_blocks - 1) / item_blocks; }
 
+bool RowPlan::WritesOnce(size_t stage) const {
+  for (size_t a = 0; a < rows.size(); ++a) {
+    if (rows[a] % block[a] != 0) return false;  // the last block is drawn back
+  }
+  return stages[stage].plan.WritesOnce(stages[stage].block.flat);
+}
+
 std::string RowPlan::ToString() const {
   std::vector<std::string> lines = {
       absl::StrFormat("blocks of [%s] rows of [%s], %d for each of %d work-items, %.3g us",
