@@ -3,6 +3,8 @@
 // of each kernel.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
@@ -189,6 +191,61 @@ TEST(GpuPlans, SplitsLongReductionsIntoFewElements) {
   const auto list = compiler::Compile(BindTestProgram(test), options);
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(list->steps.size(), 2u);
+}
+
+// Gradients of convolutions by their weights: no reduced index is long, all of them together are.
+TEST(GpuPlans, SplitsReductionsOfManyIndices) {
+  for (const auto& [images, height, stride] :
+       {std::tuple(16, 17, 1), std::tuple(3, 40, 2), std::tuple(5, 33, 2)}) {
+    const TestProgram test = {
+        "Weights",
+        absl::StrCat("function (G[N, Y, X, O], D[N, C, P, Q]) -> (W) { W[o, c, i, j : O, C, 3, 3]"
+                     " = +(G[n, y, x, o] * D[n, c, ",
+                     stride, "*y + i - 1, ", stride, "*x + j - 1]); }"),
+        {F32({images, height, height, 3}), F32({images, 1, height * stride, height * stride - 1})}};
+    compiler::CompileOptions options;
+    options.settings = Gpu();
+    options.settings.compute_units = 64;
+    const ir::Program program = BindTestProgram(test);
+    const auto list = compiler::Compile(program, options);
+    ASSERT_TRUE(list.ok()) << list.status();
+    EXPECT_EQ(list->steps.size(), 2u) << images << " of " << height;
+    // Whole numbers are summed without error.
+    std::vector<HostTensor> inputs;
+    for (const TensorShape& shape : test.inputs) {
+      std::vector<float> values(static_cast<size_t>(shape.element_count()));
+      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 7 % 11) - 5;
+      inputs.push_back(HostTensor::FromVector(shape, values));
+    }
+    const auto expected = ir::EvaluateNaively(program, inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const auto actual = compiler::InterpretList(*list, inputs);
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 0), "");
+  }
+}
+
+// A step of eight values of each reduced index would need more local memory than there is.
+TEST(GpuPlans, FindsPlansWhereTheFirstGuessDoesNotFit) {
+  HardwareSettings settings = Gpu();
+  settings.threads = 256;
+  settings.compute_units = 132;
+  const TestProgram test = {
+      "Weights",
+      "function (G[N, Y, X, O], D[N, C, P, Q]) -> (W) { W[o, c, i, j : O, C, 7, 7] = "
+      "+(G[n, y, x, o] * D[n, c, 2*y + i - 3, 2*x + j - 3]); }",
+      {F32({16, 32, 32, 64}), F32({16, 3, 64, 64})}};
+  compiler::CompileOptions options;
+  options.settings = settings;
+  int plans = 0;
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+    const auto planned = plan::PlanCandidates(flat, settings, constant, 2);
+    plans += std::holds_alternative<plan::GpuPlan>(planned[0].plan);
+    return planned[0];
+  };
+  ASSERT_TRUE(compiler::Compile(BindTestProgram(test), options, hooks).ok());
+  EXPECT_GE(plans, 1);
 }
 
 TEST_P(GroupKernelTest, EqualsTheNaiveEvaluatorWithWideIndices) { Check(0, true, true); }

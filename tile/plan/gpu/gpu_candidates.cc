@@ -14,8 +14,8 @@ namespace tartan::plan {
 namespace {
 
 constexpr int64_t kLongReduction = 4096;  // points per output element worth a second kernel
-constexpr int64_t kShortestRun = 256;
-constexpr int64_t kGroupsPerUnit = 8;  // that keep a compute unit busy
+constexpr int64_t kShortestRun = 256;     // points of it that a partial result is worth
+constexpr int64_t kGroupsPerUnit = 8;     // that keep a compute unit busy
 
 // One output element per work-item.
 PlannedKernel PlainPlan(const poly::FlatContraction& flat, const HardwareSettings& settings) {
@@ -31,12 +31,45 @@ PlannedKernel WithGroups(const poly::FlatContraction& flat, GpuPlan plan) {
   return {flat, std::move(plan), {}, microseconds, std::move(cost)};
 }
 
-int LongestReduced(const poly::FlatContraction& flat) {
-  int longest = -1;
-  for (int i = flat.output_index_count; i < static_cast<int>(flat.indices.size()); ++i) {
-    if (longest < 0 || flat.indices[i].range > flat.indices[longest].range) longest = i;
+// Whether some access steps along the index by one element: runs begin at whole memory lines then.
+bool IsContiguous(const poly::FlatContraction& flat, int index) {
+  for (const poly::TensorAccess& access : flat.accesses) {
+    const poly::FlatAccess at = poly::Flatten(access.coords, flat.tensors[access.tensor].shape.dims,
+                                              static_cast<int>(flat.indices.size()));
+    if (std::abs(at.strides[index]) == 1) return true;
   }
-  return longest;
+  return false;
+}
+
+// For about so many runs, of whole memory lines, or all of one length where that is possible.
+int64_t RunLength(int64_t range, int64_t runs, int64_t line) {
+  const int64_t most = (range + runs - 1) / runs;
+  if (line > 1) return (most + line - 1) / line * line;
+  for (int64_t length = most; length <= 2 * most && length < range; ++length) {
+    if (range % length == 0) return length;
+  }
+  return most;
+}
+
+// The quickest of the reduction's first kernels that have `runs` groups for one of the whole: the
+// reduced index that is cut matters.
+std::optional<poly::SplitKernel> CutReduction(const poly::FlatContraction& flat, int64_t runs,
+                                              const HardwareSettings& settings,
+                                              std::optional<GpuPlan>* plan) {
+  std::optional<poly::SplitKernel> best;
+  const int64_t line = std::max<int64_t>(settings.cache_line_bytes / 4, 1);
+  for (int i = flat.output_index_count; i < static_cast<int>(flat.indices.size()); ++i) {
+    const int64_t range = flat.indices[i].range;
+    const int64_t length = RunLength(range, runs, IsContiguous(flat, i) ? line : 1);
+    if (length >= range) continue;
+    poly::SplitKernel split = poly::SplitReduction(flat, i, length);
+    std::vector<GpuPlan> partial = SearchGpuPlans(poly::MergeIndices(split.partial), settings, 1);
+    if (partial.empty()) continue;
+    if (plan->has_value() && partial[0].cost.microseconds >= (*plan)->cost.microseconds) continue;
+    best = std::move(split);
+    *plan = std::move(partial[0]);
+  }
+  return best;
 }
 
 // The kernel as two where one leaves most of the device idle and two are quicker.
@@ -44,30 +77,26 @@ std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const 
                                        const HardwareSettings& settings) {
   // Partial results are not split again.
   if (flat.outputs[0].value == ir::kNoValue) return std::nullopt;
-  const int index = LongestReduced(flat);
   const int64_t wanted = kGroupsPerUnit * std::max<int64_t>(settings.compute_units, 1);
   const int64_t groups = whole.GroupCount(flat);
-  if (!poly::CanSplitReduction(flat) || index < 0 || groups * 2 > wanted ||
-      flat.point_count() / flat.output_point_count() < kLongReduction) {
+  const int64_t reduced = flat.point_count() / flat.output_point_count();
+  if (!poly::CanSplitReduction(flat) || groups * 2 > wanted || reduced < kLongReduction) {
     return std::nullopt;
   }
-  const int64_t range = flat.indices[index].range;
-  const int64_t runs = std::min((wanted + groups - 1) / groups, range / kShortestRun);
+  const int64_t runs = std::min((wanted + groups - 1) / groups, reduced / kShortestRun);
   if (runs < 2) return std::nullopt;
-  // Whole memory lines, so that every run begins on one.
-  const int64_t line = std::max<int64_t>(settings.cache_line_bytes / 4, 1);
-  const int64_t length = ((range + runs - 1) / runs + line - 1) / line * line;
-  poly::SplitKernel split = poly::SplitReduction(flat, index, length);
-  split.total = poly::MergeIndices(std::move(split.total));
-  std::vector<GpuPlan> partial = SearchGpuPlans(poly::MergeIndices(split.partial), settings, 1);
-  std::vector<GpuPlan> total = SearchGpuPlans(split.total, settings, 1);
-  if (partial.empty() || total.empty()) return std::nullopt;
-  const double microseconds = partial[0].cost.microseconds + total[0].cost.microseconds;
+  std::optional<GpuPlan> partial;
+  std::optional<poly::SplitKernel> split = CutReduction(flat, runs, settings, &partial);
+  if (!split.has_value()) return std::nullopt;
+  split->total = poly::MergeIndices(std::move(split->total));
+  std::vector<GpuPlan> total = SearchGpuPlans(split->total, settings, 1);
+  if (total.empty()) return std::nullopt;
+  const double microseconds = partial->cost.microseconds + total[0].cost.microseconds;
   if (!(microseconds < whole.cost.microseconds)) return std::nullopt;
-  PlannedKernel planned = WithGroups(split.total, std::move(total[0]));
+  PlannedKernel planned = WithGroups(split->total, std::move(total[0]));
   planned.predicted_us = microseconds;
-  const int tensor = static_cast<int>(split.total.tensors.size()) - 1;
-  planned.packed.push_back({tensor, ir::kNoValue, std::move(split.partial)});
+  const int tensor = static_cast<int>(split->total.tensors.size()) - 1;
+  planned.packed.push_back({tensor, ir::kNoValue, std::move(split->partial)});
   return planned;
 }
 

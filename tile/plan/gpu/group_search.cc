@@ -81,9 +81,12 @@ class Search {
       : problem_(problem), settings_(settings) {}
 
   std::vector<GpuPlan> Run(int count) {
-    const std::vector<GpuPlan> starts = Starts();
-    for (const GpuPlan& start : starts) {
-      const int budget = kMaxEvaluations / static_cast<int>(starts.size());
+    std::vector<GpuPlan> starts = Starts();
+    const int budget = kMaxEvaluations / static_cast<int>(starts.size());
+    for (const GpuPlan& start : starts) From(start, budget);
+    for (GpuPlan& start : starts) {
+      if (!found_.empty()) break;
+      Fit(&start);
       From(start, budget);
     }
     std::stable_sort(found_.begin(), found_.end(), [](const GpuPlan& a, const GpuPlan& b) {
@@ -261,6 +264,23 @@ class Search {
       held *= plan->splits[i].held();
     }
     for (int i = problem_.index_count(); i-- > count;) grow(i, 1, 8);
+  }
+
+  // Makes a step that needs more memory than there is shorter.
+  void Fit(GpuPlan* plan) const {
+    const int first = problem_.flat().output_index_count;
+    for (;;) {
+      GpuPlan whole = *plan;
+      Complete(&whole);
+      if (std::isfinite(whole.cost.microseconds)) return;
+      IndexSplit* longest = nullptr;
+      for (int i = first; i < problem_.index_count(); ++i) {
+        IndexSplit& split = plan->splits[i];
+        if (longest == nullptr || split.blocks > longest->blocks) longest = &split;
+      }
+      if (longest == nullptr || longest->blocks == 1) return;
+      longest->blocks = (longest->blocks + 1) / 2;
+    }
   }
 
   // A small window is one step, so that work-items read what they share with themselves once.
