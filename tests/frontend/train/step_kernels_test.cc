@@ -3,6 +3,9 @@
 // device is needed, and states are written over.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <variant>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/api/composer.h"
 #include "frontend/api/tensor_node.h"
@@ -31,6 +34,29 @@ std::string MlpText() {
                       NodeText("Add", {"h0", "b1"}, {"h1"}), NodeText("Relu", {"h1"}, {"h2"}),
                       NodeText("MatMul", {"h2", "w2"}, {"h3"}),
                       NodeText("Add", {"h3", "b2"}, {"y"}), "}");
+}
+
+// Two convolutions with normalisations, whose running statistics are states, too.
+std::string ConvolutionsText() {
+  const auto normalised = [](const std::string& from, const std::string& to, int64_t channels) {
+    const std::string n = to + "_";
+    return absl::StrCat(InitializerText(n + "scale", {channels}, 5),
+                        InitializerText(n + "bias", {channels}, 6),
+                        InitializerText(n + "mean", {channels}, 7),
+                        InitializerText(n + "var", {channels},
+                                        std::vector<float>(static_cast<size_t>(channels), 1.0F)),
+                        NodeText("BatchNormalization",
+                                 {from, n + "scale", n + "bias", n + "mean", n + "var"}, {n + "y"}),
+                        NodeText("Relu", {n + "y"}, {to}));
+  };
+  return absl::StrCat("graph { name: 'cnn' ", ValueText("input", "x", 1, "N 3 9 8"),
+                      " output { name: 'y' } ", InitializerText("k1", {8, 3, 3, 3}, 1),
+                      InitializerText("k2", {6, 8, 3, 3}, 2), InitializerText("w", {6, 3}, 3),
+                      InitializerText("b", {3}, 4), NodeText("Conv", {"x", "k1"}, {"c1"}),
+                      normalised("c1", "h1", 8), NodeText("Conv", {"h1", "k2"}, {"c2"}),
+                      normalised("c2", "h2", 6), NodeText("GlobalAveragePool", {"h2"}, {"p"}),
+                      NodeText("Flatten", {"p"}, {"f"}), NodeText("MatMul", {"f", "w"}, {"z"}),
+                      NodeText("Add", {"z", "b"}, {"y"}), "}");
 }
 
 // The step's program, with its states, and values for its inputs.
@@ -88,12 +114,18 @@ BoundStep Bind(const StepGraph& graph) {
 class StepKernels : public testing::TestWithParam<golden::Machine> {
  protected:
   void ExpectDefinition(const StepPlan& plan, int64_t batch) const {
-    const auto model = LoadToTrain(MlpText());
+    compiler::KernelList list;
+    Check(MlpText(), {batch, 5}, plan, &list);
+  }
+
+  void Check(const std::string& text, const std::vector<int64_t>& input, const StepPlan& plan,
+             compiler::KernelList* made) const {
+    const auto model = LoadToTrain(text);
     ASSERT_TRUE(model.ok()) << model.status();
     auto parameters = FindParameters(**model, {});
     ASSERT_TRUE(parameters.ok()) << parameters.status();
-    const BatchShapes shapes{{{"x", {DataType::kFloat32, {batch, 5}}}},
-                             TensorShape{DataType::kInt64, {batch}}};
+    const BatchShapes shapes{{{"x", {DataType::kFloat32, input}}},
+                             TensorShape{DataType::kInt64, {input[0]}}};
     const auto graph = BuildStep(**model, &*parameters, plan, shapes);
     ASSERT_TRUE(graph.ok()) << graph.status();
     const BoundStep step = Bind(*graph);
@@ -109,6 +141,7 @@ class StepKernels : public testing::TestWithParam<golden::Machine> {
       EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 2e-5), "")
           << "output " << o << " for " << graph->specs[o - graph->outputs.size()].name;
     }
+    *made = *list;
   }
 };
 
@@ -127,6 +160,24 @@ TEST_P(StepKernels, ComputeWhatTheDefinitionSays) {
         ExpectDefinition(plan, 3);
       }
     }
+  }
+}
+
+// Small states are updated by chains of kernels; a copy of each costs a GPU more than its kernel.
+TEST_P(StepKernels, UpdateRunningStatisticsInPlace) {
+  StepPlan plan;
+  plan.output = "y";
+  plan.mode.batch_norm = true;
+  plan.optimizer.kind = OptimizerKind::kAdamW;
+  for (const int64_t batch : {4, 7}) {
+    compiler::KernelList list;
+    Check(ConvolutionsText(), {batch, 3, 9, 8}, plan, &list);
+    const auto copies =
+        std::count_if(list.steps.begin(), list.steps.end(), [](const compiler::Step& step) {
+          return std::holds_alternative<compiler::CopyStep>(step);
+        });
+    const bool is_gpu = GetParam().settings.has_local_memory;
+    EXPECT_LE(copies, is_gpu ? 0 : 16) << batch;
   }
 }
 
