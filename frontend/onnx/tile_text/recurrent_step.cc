@@ -104,8 +104,18 @@ class StepWriter {
     Add(absl::StrCat(name, " = ",
                      absl::StrReplaceAll(step_.activations[activation], {{"$x", name + "In"}})));
   }
+  // Where projection and products have the same columns they are added up first, and have one
+  // gradient.
+  void AddProducts() {
+    has_sum_ = given_products_ && ProductGates(step_) == step_.gates();
+    if (has_sum_) Add("Z = X + Q");
+  }
   // The whole of a gate but peepholes: projection, product, both biases.
   void Gate(const std::string& name, int64_t gate, const std::string& state) {
+    if (has_sum_) {
+      Columns(name + "Sum", "Z", gate);
+      return;
+    }
     Columns(name + "X", "X", gate);
     Product(name + "H", state, gate);
     if (given_products_) {
@@ -118,6 +128,7 @@ class StepWriter {
   }
 
   void WriteRnn() {
+    AddProducts();
     Gate("N", 0, "H");
     Activate("HNew", "NSum", 0);
   }
@@ -150,6 +161,7 @@ class StepWriter {
       Add(absl::StrCat("ROUNDED = (", number("QUANTIZED"), " - ", number("ZERO"), ") * SCALE"));
       state = "ROUNDED";
     }
+    AddProducts();
     for (int64_t gate = 0; gate < 4; ++gate) Gate(absl::StrCat("G", gate), gate, state);
     std::string peephole[3];
     for (int i = 0; step_.has_peepholes && i < 3; ++i) {
@@ -186,6 +198,7 @@ class StepWriter {
   const RecurrentStep& step_;
   const int64_t batch_;
   const bool given_products_;
+  bool has_sum_ = false;  // Z, of projection and products
   std::vector<std::string> statements_;
 };
 
