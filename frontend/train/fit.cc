@@ -37,7 +37,7 @@ class Run {
     TARTAN_RETURN_IF_ERROR(Prepare());
     TARTAN_RETURN_IF_ERROR(Resume());
     data::BatchOptions batches = BatchesOf(split_.training, options_.shuffle);
-    batches.drop_last = static_cast<int64_t>(split_.training.size()) >= batch_;
+    batches.drop_last = DropsLast(options_.drop_last);
     TARTAN_ASSIGN_OR_RETURN(const auto loader,
                             data::BatchLoader::Start(dataset_, batches, position_));
     per_epoch_ = loader->steps_per_epoch();
@@ -107,6 +107,14 @@ class Run {
     return batches;
   }
 
+  // A model that fixes the batch takes no other, and accumulated batches count alike. Fewer
+  // examples than a batch has are a batch of their own.
+  bool DropsLast(bool wanted) const {
+    if (feeds_.batch != 0) return true;
+    const bool fills_one = static_cast<int64_t>(split_.training.size()) >= batch_;
+    return fills_one && (wanted || trainer_options_.accumulate > 1);
+  }
+
   absl::Status Loop(data::BatchLoader& loader) {
     interval_start_ = Clock::now();
     while (trainer_.step() < all_updates_) {
@@ -115,6 +123,8 @@ class Run {
       position_ = batch->position;
       HostTensor target;
       const api::NamedTensors inputs = feeds_.InputsOf(*batch, &target);
+      TARTAN_ASSIGN_OR_RETURN(const double compile_ms, trainer_.Prepare(inputs, target));
+      interval_compile_ms_ += compile_ms;
       TARTAN_RETURN_IF_ERROR(CheckOutput(inputs, target));
       const double share = options_.schedule.At(trainer_.step(), all_updates_);
       rate_ = options_.rate * share;
@@ -152,8 +162,10 @@ class Run {
     if (absl::IsOutOfRange(read.status())) return Explain(read.status());
     TARTAN_RETURN_IF_ERROR(read.status());
     const Progress& progress = *read;
-    const double ms = MillisecondsSince(interval_start_) / static_cast<double>(unread_);
-    // The first step compiles.
+    const double ms =
+        (MillisecondsSince(interval_start_) - std::exchange(interval_compile_ms_, 0)) /
+        static_cast<double>(unread_);
+    // The first step touches its memory.
     if (!is_first_) step_times_.insert(step_times_.end(), static_cast<size_t>(unread_), ms);
     LogLine line;
     line.step = trainer_.step();
@@ -204,7 +216,7 @@ class Run {
     }
     data::BatchOptions batches = BatchesOf({}, /*shuffle=*/false);
     batches.rows = std::move(rows);
-    batches.drop_last = false;
+    batches.drop_last = feeds_.batch != 0;
     batches.epochs = 1;
     TARTAN_ASSIGN_OR_RETURN(const auto loader, data::BatchLoader::Start(dataset, batches));
     double numerator = 0;
@@ -270,7 +282,7 @@ class Run {
     return trainer_.Restore(*best_state_);
   }
 
-  std::string Identity() const {
+  std::string Identity(bool drops_last) const {
     std::string text = absl::StrCat("batch ", batch_, " accumulate ", trainer_options_.accumulate,
                                     " seed ", options_.seed, " shuffle ", options_.shuffle,
                                     " rows ", dataset_->size(), " validation ", options_.validation,
@@ -280,6 +292,9 @@ class Run {
       absl::StrAppend(&text, parameter.name, " ", parameter.shape.ToString(), " ",
                       parameter.is_trained, "\n");
     }
+    // Where no batch is partial, the rule decides nothing.
+    const auto rows = static_cast<int64_t>(split_.training.size());
+    if (!drops_last && rows > batch_ && rows % batch_ != 0) absl::StrAppend(&text, "partial\n");
     return Digest(text);
   }
 
@@ -295,7 +310,7 @@ class Run {
   }
 
   absl::Status Resume() {
-    identity_ = Identity();
+    identity_ = Identity(DropsLast(options_.drop_last));
     if (options_.checkpoint.empty()) {
       return options_.resume ? absl::InvalidArgumentError("there is no checkpoint to resume from")
                              : absl::OkStatus();
@@ -314,6 +329,12 @@ class Run {
     }
     TARTAN_RETURN_IF_ERROR(checkpoint.status());
     if (checkpoint->identity != identity_) {
+      if (!options_.drop_last && checkpoint->identity == Identity(/*drops_last=*/true)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            path, " is of a run that left out the last ",
+            static_cast<int64_t>(split_.training.size()) % batch_,
+            " examples of each epoch, which do not fill a batch: resume with --drop-last"));
+      }
       return absl::InvalidArgumentError(absl::StrCat(
           path,
           " is of another run: model, data, batch, optimizer, loss and seed must be the same"));
@@ -348,6 +369,7 @@ class Run {
   std::vector<std::pair<api::NamedTensors, HostTensor>> unread_batches_;
   bool is_first_ = true;
   Clock::time_point interval_start_;
+  double interval_compile_ms_ = 0;
   std::vector<double> step_times_;
   std::optional<double> best_;
   int64_t epochs_since_best_ = 0;

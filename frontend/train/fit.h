@@ -25,10 +25,15 @@ struct FitOptions {
   std::string target;  // column; empty: "y", "label", "labels", "target" or "t"
   int64_t batch = 0;   // 0: what the model fixes, else 32
   int64_t epochs = 1;
-  int64_t steps = 0;      // updates; 0: as many as the epochs have
-  double validation = 0;  // share of the examples, or their number from 1 on
+  int64_t steps = 0;  // updates; 0: as many as the epochs have
+  // Share of the examples, or their number from 1 on. Where the model fixes the batch, those that
+  // do not fill one are left out.
+  double validation = 0;
   std::shared_ptr<const data::Dataset> validation_data;  // instead; null: none
   bool shuffle = true;
+  // Examples at the end of an epoch that do not fill a batch are left out. Else they are a smaller
+  // batch, except where the model fixes the batch or gradients are accumulated.
+  bool drop_last = false;
   bool check_data =
       true;  // a look at all data for NaN and labels out of range before the first step
   uint64_t seed = 0;
@@ -52,7 +57,7 @@ struct LogLine {
   double loss = 0;  // mean since the last line
   // "accuracy" since the last line; at the end of an epoch "val_loss" and others of the validation.
   std::map<std::string, double> metrics;
-  double step_ms = 0;  // mean of a step since the last line
+  double step_ms = 0;  // mean of a step since the last line, without compiling
   bool is_epoch_end = false;
 };
 
@@ -68,7 +73,7 @@ struct FitResult {
 struct FitHooks {
   std::function<void(const LogLine& line)> log;
   std::function<bool()> should_stop;  // asked after each step
-  std::function<void()> compiled;     // once the first step is compiled
+  std::function<void()> compiled;     // once the first step is compiled and started
   std::function<void(const std::string& message)> note;
 };
 

@@ -6,12 +6,13 @@
 
 namespace tartan::train {
 
-void StepProfile::Add(std::vector<api::KernelProfile> kernels) {
-  if (times_.empty()) {
+void StepProfile::Add(const api::DeviceProgram& program, std::vector<api::KernelProfile> kernels) {
+  if (program_ == nullptr) {
+    program_ = &program;
     times_.resize(kernels.size());
     kernels_ = kernels;
   }
-  if (kernels.size() != times_.size()) return;
+  if (program_ != &program || kernels.size() != times_.size()) return;
   for (size_t k = 0; k < kernels.size(); ++k) times_[k].push_back(kernels[k].ms);
 }
 

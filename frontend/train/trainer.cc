@@ -10,6 +10,7 @@
 #include "frontend/train/initialize.h"
 #include "frontend/train/loss_output.h"
 #include "frontend/train/trainer_programs.h"
+#include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 
@@ -67,6 +68,20 @@ absl::StatusOr<std::optional<int64_t>> Trainer::CountClasses(const api::NamedTen
                                                              const HostTensor& target) {
   TARTAN_ASSIGN_OR_RETURN(const TrainerPrograms::Program* step, programs_->StepFor(inputs, target));
   return step->classes;
+}
+
+absl::StatusOr<double> Trainer::Prepare(const api::NamedTensors& inputs, const HostTensor& target) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<double> {
+    TARTAN_ASSIGN_OR_RETURN(const BatchShapes shapes, programs_->ShapesOf(inputs, target));
+    const auto known = programs_->steps.find(KeyOf(shapes));
+    if (known != programs_->steps.end() && known->second.program != nullptr) return 0;
+    const auto skipped = programs_->tensors.find(kSkipped);
+    if (skipped != programs_->tensors.end())
+      TARTAN_RETURN_IF_ERROR(skipped->second.ToHost().status());
+    const Clock::time_point start = Clock::now();
+    TARTAN_RETURN_IF_ERROR(programs_->StepFor(inputs, target).status());
+    return MillisecondsSince(start);
+  });
 }
 
 absl::Status Trainer::Step(const api::NamedTensors& inputs, const HostTensor& target, double rate) {
@@ -241,10 +256,11 @@ Trainer::Memory Trainer::memory() const {
 }
 
 int64_t Trainer::kernels() const {
+  int64_t most = 0;
   for (const auto& [key, step] : programs_->steps) {
-    if (step.program != nullptr) return step.program->kernels();
+    if (step.program != nullptr) most = std::max(most, step.program->kernels());
   }
-  return 0;
+  return most;
 }
 
 }  // namespace tartan::train

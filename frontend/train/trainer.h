@@ -69,6 +69,9 @@ class Trainer {
   absl::StatusOr<std::optional<int64_t>> CountClasses(const api::NamedTensors& inputs,
                                                       const HostTensor& target);
 
+  // Compiles the step for batches of these sizes where it is not yet, once those that were started
+  // have ended. Returns the milliseconds that it took, without that wait; 0 where it is there.
+  absl::StatusOr<double> Prepare(const api::NamedTensors& inputs, const HostTensor& target);
   // Starts a step on one batch: the model's inputs by name, the target (undefined shape where the
   // loss needs none). The first of each sizes compiles. Where a loss is no finite number, nothing
   // is changed from that step on, and Read says so.

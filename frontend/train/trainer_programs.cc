@@ -161,7 +161,7 @@ absl::Status TrainerPrograms::Start(api::DeviceProgram& step,
                                     const std::vector<HostTensor>& values) {
   if (!options.profile) return step.Start(values);
   TARTAN_ASSIGN_OR_RETURN(std::vector<api::KernelProfile> kernels, step.Profile(values));
-  profile.Add(std::move(kernels));
+  profile.Add(step, std::move(kernels));
   return absl::OkStatus();
 }
 

@@ -313,6 +313,8 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
                     "Pictures are [height, width, channels]");
   AddWhole(command, "--batch", &flags->fit.batch, 1, 1 << 24,
            "Examples in a batch; by default 32, or what the model fixes");
+  command->add_flag("--drop-last", flags->fit.drop_last,
+                    "Leave out examples at the end of an epoch that do not fill a batch");
   AddWhole(command, "--accumulate", &flags->trainer.accumulate, 1, 1 << 20,
            "Batches whose gradients are averaged for one step");
   AddWhole(command, "--epochs", &flags->fit.epochs, 1, 1 << 30, "Times all examples are seen");
