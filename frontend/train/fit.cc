@@ -292,6 +292,8 @@ class Run {
       absl::StrAppend(&text, parameter.name, " ", parameter.shape.ToString(), " ",
                       parameter.is_trained, "\n");
     }
+    if (const std::string augment = trainer_options_.augment.ToString(); !augment.empty())
+      absl::StrAppend(&text, "augment ", augment, "\n");
     // Where no batch is partial, the rule decides nothing.
     const auto rows = static_cast<int64_t>(split_.training.size());
     if (!drops_last && rows > batch_ && rows % batch_ != 0) absl::StrAppend(&text, "partial\n");

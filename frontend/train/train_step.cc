@@ -41,12 +41,13 @@ class StepBuilder {
       : model_(model), parameters_(*parameters), plan_(plan) {}
 
   // Imports the graph; afterwards output_ is what the loss sees.
-  absl::Status Import(const BatchShapes& shapes, const onnx::TrainingMode& mode) {
+  absl::Status Import(const BatchShapes& shapes, const onnx::TrainingMode& mode,
+                      const Augmentations& augment) {
     while (true) {
       masters_.clear();
       graph_ = {};
       TARTAN_ASSIGN_OR_RETURN(const std::vector<api::InputBinding> bindings,
-                              Bindings(shapes, mode));
+                              Bindings(shapes, augment));
       onnx::TrainingMode with_output = mode;
       with_output.outputs.push_back(plan_.output);
       TARTAN_ASSIGN_OR_RETURN(bound_, model_->BindToTrain(bindings, with_output));
@@ -70,10 +71,7 @@ class StepBuilder {
 
   absl::StatusOr<StepGraph> Step() {
     AddNumbers();
-    if (bound_.random_seed.defined()) {
-      graph_.inputs.push_back(bound_.random_seed);
-      graph_.has_seed = true;
-    }
+    AddSeeds();
     TARTAN_ASSIGN_OR_RETURN(const Tensor loss, BatchLoss(terms_));
     TARTAN_ASSIGN_OR_RETURN(const Tensor healthy, AddSums(loss));
     std::vector<Tensor> wrt;
@@ -138,10 +136,7 @@ class StepBuilder {
           absl::StrCat("'", values[v], "', which ", producer, " makes,"), value.tensor(), names));
     }
     AddParametersAsTheyAre();
-    if (bound_.random_seed.defined()) {
-      graph_.inputs.push_back(bound_.random_seed);
-      graph_.has_seed = true;
-    }
+    AddSeeds();
     return std::move(graph_);
   }
 
@@ -175,7 +170,7 @@ class StepBuilder {
   }
 
   absl::StatusOr<std::vector<api::InputBinding>> Bindings(const BatchShapes& shapes,
-                                                          const onnx::TrainingMode& mode) {
+                                                          const Augmentations& augment) {
     std::vector<api::InputBinding> bindings(model_->inputs().size());
     for (size_t i = 0; i < model_->own_input_count(); ++i) {
       const api::TensorSpec& spec = model_->inputs()[i];
@@ -191,6 +186,9 @@ class StepBuilder {
       bindings[i].tensor = Tensor::Placeholder(spec.name, given->second);
       graph_.inputs.push_back(bindings[i].tensor);
     }
+    if (!augment.list.empty()) {
+      TARTAN_ASSIGN_OR_RETURN(augment_seed_, AugmentInputs(*model_, augment, &bindings));
+    }
     for (const Parameter& parameter : parameters_) {
       api::InputBinding& binding = bindings[parameter.input];
       binding.given = IsState(parameter);
@@ -201,6 +199,14 @@ class StepBuilder {
       TARTAN_ASSIGN_OR_RETURN(binding.tensor, CastTo(master, parameter.shape.type));
     }
     return bindings;
+  }
+
+  void AddSeeds() {
+    for (const Tensor& seed : {bound_.random_seed, augment_seed_}) {
+      if (!seed.defined()) continue;
+      graph_.inputs.push_back(seed);
+      ++graph_.seeds;
+    }
   }
 
   absl::Status Freeze(const std::vector<int>& inputs) {
@@ -327,6 +333,7 @@ class StepBuilder {
   Tensor output_;
   Tensor target_;
   Tensor numbers_;
+  Tensor augment_seed_;
   LossTerms terms_;
 };
 
@@ -340,7 +347,7 @@ absl::StatusOr<StepGraph> BuildStep(const onnx::OnnxModel& model,
                                     std::vector<Parameter>* parameters, const StepPlan& plan,
                                     const BatchShapes& shapes) {
   StepBuilder builder(&model, parameters, plan);
-  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, plan.mode));
+  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, plan.mode, plan.augment));
   return builder.Step();
 }
 
@@ -354,7 +361,7 @@ absl::StatusOr<StepGraph> BuildEvaluation(const onnx::OnnxModel& model,
                                           std::vector<Parameter>* parameters, const StepPlan& plan,
                                           const BatchShapes& shapes) {
   StepBuilder builder(&model, parameters, plan);
-  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, onnx::TrainingMode()));
+  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, onnx::TrainingMode(), Augmentations()));
   return builder.Evaluation();
 }
 
@@ -364,7 +371,7 @@ absl::StatusOr<StepGraph> BuildSearch(const onnx::OnnxModel& model,
   StepBuilder builder(&model, parameters, plan);
   onnx::TrainingMode mode = plan.mode;
   mode.outputs = model.ValuesInOrder();
-  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, mode));
+  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, mode, plan.augment));
   return builder.Search(mode.outputs, names);
 }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/api/resident/device_program.h"
 #include "frontend/onnx/model/onnx_model.h"
+#include "frontend/train/augment.h"
 #include "frontend/train/loss.h"
 #include "frontend/train/optimizer.h"
 #include "frontend/train/parameters.h"
@@ -18,7 +19,7 @@
 namespace tartan::train {
 
 // What is fed to a step, in this order: the model's inputs that a batch gives, the target where
-// there is one, the numbers of optimizer.h, a seed where something is random.
+// there is one, the numbers of optimizer.h, the seed as often as something random takes it.
 struct BatchShapes {
   std::vector<std::pair<std::string, TensorShape>> inputs;
   std::optional<TensorShape> target;
@@ -26,6 +27,7 @@ struct BatchShapes {
 
 struct StepPlan {
   onnx::TrainingMode mode;
+  Augmentations augment;
   std::string output;  // the value that the loss sees
   Loss loss;
   Optimizer optimizer;
@@ -51,7 +53,7 @@ struct StepGraph {
   std::vector<StateSpec> specs;  // of the states, in their order
   std::vector<api::ProgramState> states;
   std::vector<api::Tensor> outputs;
-  bool has_seed = false;
+  int seeds = 0;
   std::optional<int64_t> classes;  // that the loss tells apart
 };
 

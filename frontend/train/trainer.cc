@@ -43,6 +43,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     auto programs = std::make_unique<TrainerPrograms>();
     TARTAN_ASSIGN_OR_RETURN(programs->parameters, FindParameters(*model, options.rules));
     programs->plan.mode = options.mode;
+    programs->plan.augment = options.augment;
     programs->plan.loss = options.loss;
     programs->plan.output = LossOutput(*model, options.loss, options.output);
     programs->plan.optimizer = options.optimizer;
@@ -91,7 +92,8 @@ absl::Status Trainer::Step(const api::NamedTensors& inputs, const HostTensor& ta
                             programs_->StepFor(inputs, target));
     std::vector<HostTensor> values = TrainerPrograms::ValuesOf(shapes, inputs, target);
     values.push_back(programs_->Numbers(rate));
-    if (step->has_seed) values.push_back(programs_->Seed(programs_->batches));
+    values.insert(values.end(), static_cast<size_t>(step->seeds),
+                  programs_->Seed(programs_->batches));
     TARTAN_RETURN_IF_ERROR(programs_->Start(*step->program, values));
     ++programs_->batches;
     ++programs_->unread;
@@ -144,7 +146,8 @@ absl::StatusOr<std::string> Trainer::FindNonFinite(const api::NamedTensors& inpu
     TARTAN_ASSIGN_OR_RETURN(const TrainerPrograms::Program search,
                             programs_->Make(std::move(graph), "search"));
     std::vector<HostTensor> values = TrainerPrograms::ValuesOf(shapes, inputs, target);
-    if (search.has_seed) values.push_back(programs_->Seed(programs_->failed_step - 1));
+    values.insert(values.end(), static_cast<size_t>(search.seeds),
+                  programs_->Seed(programs_->failed_step - 1));
     TARTAN_RETURN_IF_ERROR(search.program->Start(values));
     TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> counts, search.program->Outputs());
     for (size_t i = 0; i < counts.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "frontend/onnx/import/training_mode.h"
+#include "frontend/train/augment.h"
 #include "frontend/train/loss.h"
 #include "frontend/train/optimizer.h"
 #include "frontend/train/parameters.h"
@@ -23,6 +24,7 @@ struct TrainerOptions {
   int64_t accumulate = 1;  // steps whose gradients are averaged for one update
   ParameterRules rules;
   onnx::TrainingMode mode;
+  Augmentations augment;  // of the inputs that are pictures; not of targets
   // Gradients pass straight through numbers that are quantised within their range, as if they were
   // not rounded: models that QuantizeLinear and its kin make of floats can be trained.
   bool straight_through = false;

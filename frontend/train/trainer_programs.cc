@@ -91,7 +91,7 @@ absl::StatusOr<api::DeviceTensor> TrainerPrograms::MakeState(const StateSpec& sp
 absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
                                                                absl::string_view name) {
   Program made;
-  made.has_seed = graph.has_seed;
+  made.seeds = graph.seeds;
   for (const StateSpec& spec : graph.specs) {
     if (spec.name == kSkipped) made.turn = made.states.size();
     auto found = tensors.find(spec.name);

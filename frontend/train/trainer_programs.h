@@ -33,7 +33,7 @@ struct TrainerPrograms {
     std::unique_ptr<api::DeviceProgram> program;
     std::vector<api::DeviceTensor> states;  // that it is bound to
     std::optional<size_t> turn;             // the one that the loss alone decides
-    bool has_seed = false;
+    int seeds = 0;
     std::optional<int64_t> classes;
   };
 

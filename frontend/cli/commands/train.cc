@@ -48,6 +48,7 @@ struct TrainFlags {
   std::vector<std::string> groups;      // RE:rate=X,decay=X
   std::vector<std::string> dropout_of;  // VALUE=RATIO
   std::vector<std::string> metrics;
+  std::vector<std::string> augment;
   bool no_shuffle = false;
   bool no_check = false;
   bool channels_last = false;
@@ -136,6 +137,12 @@ absl::Status Interpret(TrainFlags* flags) {
     for (absl::string_view name : absl::StrSplit(list, ',', absl::SkipEmpty()))
       flags->fit.metrics.emplace_back(name);
   }
+  for (const std::string& list : flags->augment) {
+    TARTAN_ASSIGN_OR_RETURN(const auto parsed, train::ParseAugmentations(list));
+    auto& all = flags->trainer.augment.list;
+    all.insert(all.end(), parsed.begin(), parsed.end());
+  }
+  flags->trainer.augment.channels_last = flags->channels_last;
   flags->fit.shuffle = !flags->no_shuffle;
   flags->fit.check_data = !flags->no_check;
   flags->trainer.seed = flags->fit.seed;
@@ -309,6 +316,12 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
                    "The target's column, or INPUT=COLUMN for an input of another name")
       ->type_name("COLUMN")
       ->allow_extra_args(false);
+  command
+      ->add_option("--augment", flags->augment,
+                   "flip, crop, affine, noise: pictures changed at random; flip:vertical=1, "
+                   "crop:padding=4, affine:rotate=10,scale=0.1, noise:deviation=0.05")
+      ->type_name("NAME[:key=X],…")
+      ->allow_extra_args(false);
   command->add_flag("--channels-last", flags->channels_last,
                     "Pictures are [height, width, channels]");
   AddWhole(command, "--batch", &flags->fit.batch, 1, 1 << 24,
@@ -319,7 +332,8 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
            "Batches whose gradients are averaged for one step");
   AddWhole(command, "--epochs", &flags->fit.epochs, 1, 1 << 30, "Times all examples are seen");
   AddWhole(command, "--steps", &flags->fit.steps, 1, int64_t{1} << 40, "Steps instead of epochs");
-  AddWhole(command, "--seed", &flags->fit.seed, 0, INT64_MAX, "Of order, dropout and first values");
+  AddWhole(command, "--seed", &flags->fit.seed, 0, INT64_MAX,
+           "Of order, dropout, augmentation and first values");
   command->add_flag("--no-shuffle", flags->no_shuffle, "Examples in the order of the data");
   command->add_flag("--no-check", flags->no_check,
                     "No look at all data for NaN and labels out of range before the first step");

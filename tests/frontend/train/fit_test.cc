@@ -33,6 +33,14 @@ std::string Linear(const std::string& batch) {
                       "}");
 }
 
+// The same of x[N, 1, 1, 3].
+std::string Pictures() {
+  return absl::StrCat("graph { name: 'linear' ", ValueText("input", "x", 1, "N 1 1 3"),
+                      " output { name: 'y' } ", InitializerText("w", {3, 1}, 7),
+                      NodeText("Flatten", {"x"}, {"f"}), NodeText("MatMul", {"f", "w"}, {"h"}),
+                      NodeText("Identity", {"h"}, {"y"}), "}");
+}
+
 std::vector<float> X() { return Numbers(3 * kRows, 1); }
 std::vector<float> T() { return Numbers(kRows, 2); }
 
@@ -56,8 +64,9 @@ class FitTest : public DeviceTest {
     trainer_.optimizer.kind = OptimizerKind::kSgd;
   }
 
-  absl::StatusOr<Outcome> Run(int64_t stop_after = 0, const std::string& batch = "N") const {
-    const auto model = LoadToTrain(Linear(batch));
+  absl::StatusOr<Outcome> Run(int64_t stop_after = 0, const std::string& batch = "N",
+                              const std::string& text = "") const {
+    const auto model = LoadToTrain(text.empty() ? Linear(batch) : text);
     EXPECT_TRUE(model.ok()) << model.status();
     const auto dataset =
         data::DatasetOf("data", {{"x", Floats({kRows, 3}, X())}, {"y", Floats({kRows, 1}, T())}});
@@ -213,6 +222,26 @@ TEST_F(FitTest, RunsGoOnBitForBitFromAnyStep) {
     for (const auto& [name, value] : straight->state.tensors)
       EXPECT_EQ(second->state.tensors.at(name).bytes(), value.bytes()) << name;
   }
+}
+
+// Flipping, moving and noise, of x[N, 3] as pictures of one row.
+TEST_F(FitTest, AugmentedRunsGoOnBitForBit) {
+  trainer_.augment.list = *ParseAugmentations("flip,crop:padding=1,noise");
+  trainer_.mode.dropout_of = {{"h", 0.3}};
+  options_.shuffle = true;
+  const auto straight = Run(0, "N", Pictures());
+  ASSERT_TRUE(straight.ok()) << straight.status();
+  const TemporaryDirectory folder;
+  options_.checkpoint = folder.path();
+  ASSERT_TRUE(Run(3, "N", Pictures()).ok());
+  options_.resume = true;
+  trainer_.augment.list.pop_back();
+  EXPECT_THAT(Run(0, "N", Pictures()).status().message(), HasSubstr("of another run"));
+  trainer_.augment.list = *ParseAugmentations("flip,crop:padding=1,noise");
+  const auto resumed = Run(0, "N", Pictures());
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  for (const auto& [name, value] : straight->state.tensors)
+    EXPECT_EQ(resumed->state.tensors.at(name).bytes(), value.bytes()) << name;
 }
 
 TEST_F(FitTest, ARunThatLeftOutTheLastBatchGoesOnAsSuch) {
