@@ -54,6 +54,7 @@ struct TrainFlags {
   bool channels_last = false;
   std::string log;
   std::string page;
+  std::string plot;
   std::string export_path;
   train::TrainerOptions trainer;
   train::FitOptions fit;
@@ -180,7 +181,7 @@ std::string ToText(const proto::TrainReport& report) {
 }
 
 absl::Status CheckFiles(const TrainFlags& flags) {
-  for (const std::string* path : {&flags.export_path, &flags.log, &flags.page}) {
+  for (const std::string* path : {&flags.export_path, &flags.log, &flags.page, &flags.plot}) {
     if (path->empty()) continue;
     TARTAN_RETURN_IF_ERROR(At(Stage::kFile, CheckWritable(*path)));
   }
@@ -244,7 +245,7 @@ absl::StatusOr<ExitCode> Train(TrainFlags flags, const Context& context) {
         At(Stage::kFile, onnx::WriteModel(flags.model, flags.export_path, values)));
     report.set_export_(flags.export_path);
   }
-  TARTAN_RETURN_IF_ERROR(At(Stage::kFile, log->Finish(report, flags.page)));
+  TARTAN_RETURN_IF_ERROR(At(Stage::kFile, log->Finish(report, flags.page, flags.plot)));
   if (!context.wants_json()) TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report)));
   return result.was_stopped ? ExitCode::kInterrupted : ExitCode::kDone;
 }
@@ -351,6 +352,7 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
   AddWhole(command, "--log-every", &flags->fit.log_every, 1, 1 << 30, "Steps between two lines");
   command->add_option("--log", flags->log, "JSON lines")->type_name("FILE");
   command->add_option("--page", flags->page, "Loss curves as a page of HTML")->type_name("FILE");
+  command->add_option("--plot", flags->plot, "Loss curves as a PNG picture")->type_name("FILE");
   command->add_flag("--profile", flags->trainer.profile,
                     "The time of each kernel of a step; steps are slower");
   command->add_option("--export", flags->export_path, "The trained ONNX model")->type_name("FILE");

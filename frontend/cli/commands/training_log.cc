@@ -15,6 +15,7 @@
 #include "frontend/cli/commands/training_memory.h"
 #include "frontend/cli/exit_code.h"
 #include "frontend/cli/file_io.h"
+#include "frontend/cli/pages/loss_plot.h"
 #include "frontend/cli/pages/training_page.h"
 #include "frontend/cli/terminal.h"
 #include "tile/base/status_macros.h"
@@ -113,10 +114,14 @@ absl::Status TrainingLog::Add(const train::LogLine& line) {
   return line.is_epoch_end ? WriteOutput(absl::StrCat(text, "\n")) : absl::OkStatus();
 }
 
-absl::Status TrainingLog::Finish(const proto::TrainReport& report, const std::string& page) {
+absl::Status TrainingLog::Finish(const proto::TrainReport& report, const std::string& page,
+                                 const std::string& plot) {
   if (is_live_) std::fprintf(stderr, "\r\x1b[K");
   TARTAN_RETURN_IF_ERROR(WriteLine(report));
-  return page.empty() ? absl::OkStatus() : WriteFile(page, TrainingPage(lines_, report));
+  if (!page.empty()) TARTAN_RETURN_IF_ERROR(WriteFile(page, TrainingPage(lines_, report)));
+  if (plot.empty()) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(const std::string picture, LossPlot(lines_));
+  return WriteFile(plot, picture);
 }
 
 }  // namespace tartan::cli

@@ -28,8 +28,9 @@ class TrainingLog {
   // Goes with the next line.
   void SetMemory(const train::Trainer::Memory& memory) { memory_ = memory; }
   absl::Status Add(const train::LogLine& line);
-  // The last JSON line; a page with curves where `page` is not empty.
-  absl::Status Finish(const proto::TrainReport& report, const std::string& page);
+  // The last JSON line; curves as a page and as a picture, where their paths are not empty.
+  absl::Status Finish(const proto::TrainReport& report, const std::string& page,
+                      const std::string& plot);
 
  private:
   TrainingLog(std::FILE* file, std::string path, const Context& context);

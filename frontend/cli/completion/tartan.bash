@@ -59,7 +59,7 @@ _tartan() {
       options+=" --beta1 --beta2 --clip-norm --clip-value --schedule --trainable --frozen --group"
       options+=" --train-batch-norm --straight-through --dropout --dropout-at --init --augment --channels-last --batch --accumulate --epochs"
       options+=" --steps --seed --no-shuffle --drop-last --no-check --metrics --patience --checkpoint --checkpoint-every"
-      options+=" --resume --log-every --log --page --export --profile"
+      options+=" --resume --log-every --log --page --plot --export --profile"
       ;;
     tune) options="--input --shape --batch --top --time --count" ;;
     grad-check) options="--input --shape --random --samples --seed --rtol --trainable --frozen" ;;

@@ -13,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "frontend/cli/file_io.h"
+#include "frontend/cli/pages/loss_plot.h"
 #include "frontend/data/npy.h"
+#include "frontend/data/picture.h"
 #include "frontend/onnx/model/onnx_model.h"
 #include "proto/report.pb.h"
 #include "tests/backend_opencl/temporary_directory.h"
@@ -85,9 +87,9 @@ class TrainCommand : public testing::Test {
 };
 
 TEST_F(TrainCommand, WritesABetterModel) {
-  const ProgramResult result = RunTartan(
-      Arguments({"--epochs", "20", "--lr", "0.05", "--val", "0.2", "--export", Path("out.onnx"),
-                 "--log", Path("log.jsonl"), "--page", Path("page.html")}));
+  const ProgramResult result = RunTartan(Arguments(
+      {"--epochs", "20", "--lr", "0.05", "--val", "0.2", "--export", Path("out.onnx"), "--log",
+       Path("log.jsonl"), "--page", Path("page.html"), "--plot", Path("plot.png")}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("Epoch 20/20"));
   EXPECT_THAT(result.err, HasSubstr("the loss sees 'y'"));
@@ -108,6 +110,11 @@ TEST_F(TrainCommand, WritesABetterModel) {
   EXPECT_EQ(last.metrics().at("val_accuracy"), 1);
   EXPECT_LT(last.metrics().at("loss"), first.loss() / 2);
   EXPECT_THAT(ReadAll(Path("page.html")), AllOf(HasSubstr("val_loss"), HasSubstr("</html>")));
+  const std::string plot = ReadAll(Path("plot.png"));
+  const auto picture =
+      data::DecodePng({reinterpret_cast<const uint8_t*>(plot.data()), plot.size()});
+  ASSERT_TRUE(picture.ok()) << picture.status();
+  EXPECT_EQ(picture->width, kPlotWidth);
   // The same model with other weights.
   const auto before = onnx::OnnxModel::Load(Path("model.onnx"));
   const auto after = onnx::OnnxModel::Load(Path("out.onnx"));
@@ -179,6 +186,10 @@ TEST_F(TrainCommand, SaysWhatIsWrongWithTheData) {
   fails(Arguments({"--loss", "nothing"}), "there is no loss 'nothing'");
   fails(Arguments({"--frozen", ".*"}), "nothing is left to train");
   fails(Arguments({"--export", "/nowhere/out.onnx"}), "/nowhere/out.onnx");
+  fails(Arguments({"--plot", "/nowhere/plot.png"}), "/nowhere/plot.png");
+  fails(Arguments({"--augment", "blur"}), "there is no augmentation 'blur'");
+  fails(Arguments({"--augment", "flip,crop:padding=2"}),
+        "there is no picture to augment, floats [N, C, H, W], among the inputs 'x' float32[10, 4]");
 }
 
 TEST_F(TrainCommand, WritesJsonLinesForPrograms) {
