@@ -82,7 +82,8 @@ void DrawAxes(const PlotFrame& frame, Canvas* canvas) {
     const Point foot = frame.At(k * tick_x, frame.least);
     canvas->Line(foot, {foot.x, frame.top}, 1, kGrid);
     const std::string text = absl::StrFormat("%.6g", k * tick_x);
-    canvas->Text(static_cast<int64_t>(foot.x) - Canvas::TextWidth(text) / 2,
+    const int64_t width = Canvas::TextWidth(text);
+    canvas->Text(std::min(static_cast<int64_t>(foot.x) - width / 2, canvas->width() - width),
                  static_cast<int64_t>(frame.bottom) + 10, text, kInk);
   }
   const double tick_y = TickOf(frame.most - frame.least);
