@@ -327,7 +327,20 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
       step += accumulators * kernel.body_irregular[v] * plan.lanes * cpu::kLaneCycles;
     const double checked =
         accumulators * (plan.lanes > 1 && kernel.constrained[v] ? 4.0 * plan.lanes : 3.0);
-    cost.compute = tiles * steps * (step + EdgeShare(kernel, plan) * checked);
+    if (vector_is_reduced) {
+      // The last elements of a row are added up one by one, each behind the one before it.
+      const int64_t range = flat.indices[v].range;
+      const int64_t rest = range % plan.unroll[v];
+      const double rows = steps / CeilDiv(range, plan.unroll[v]);
+      const double chain =
+          std::max(cpu::kAccumulateCycles, accumulators / static_cast<double>(Values(plan, v)) *
+                                               kernel.body_operations / cpu::kLoadsPerCycle);
+      if (rest > 0) {
+        steps -= rows;
+        cost.compute += tiles * rows * static_cast<double>(rest) * (chain + kStepCycles);
+      }
+    }
+    cost.compute += tiles * steps * (step + EdgeShare(kernel, plan) * checked);
     cost.epilogue += tiles * steps / InnermostSteps(kernel, plan) * kLoopCycles;
     if (vector_is_reduced) cost.epilogue += tiles * accumulators * (2.0 * plan.lanes + 8);
   }

@@ -16,6 +16,7 @@ namespace {
 
 // The register tiles of a form that are tried with blocks.
 constexpr size_t kBlockedTiles = 2;
+constexpr int kFewestLanes = 4;  // of vectors that are made narrower to divide a row
 
 void MoveLast(int index, std::vector<int>* order) {
   order->erase(std::find(order->begin(), order->end(), index));
@@ -84,11 +85,16 @@ void TileSearch::RegisterTiles(int only) {
     if (lanes < 2 || !MayVectorize(v)) continue;
     CpuPlan plan = scalar_;
     plan.vector_index = v;
-    plan.lanes = lanes;
-    if (v >= flat_.output_index_count) MoveLast(v, &plan.reduction_order);
-    for (int64_t vectors = 1; vectors <= MostVectors() && vectors * lanes <= Range(v); ++vectors) {
-      plan.unroll[v] = vectors * lanes;
-      if (only < 0 || plan.unroll[v] == Range(v)) Rows(plan);
+    const bool is_reduced = v >= flat_.output_index_count;
+    if (is_reduced) MoveLast(v, &plan.reduction_order);
+    for (plan.lanes = lanes;; plan.lanes /= 2) {
+      for (int64_t vectors = 1; vectors <= MostVectors() && vectors * plan.lanes <= Range(v);
+           ++vectors) {
+        plan.unroll[v] = vectors * plan.lanes;
+        if (only < 0 || plan.unroll[v] == Range(v)) Rows(plan);
+      }
+      // What whole vectors leave of a row is added up element by element.
+      if (!is_reduced || Range(v) % plan.lanes == 0 || plan.lanes <= kFewestLanes) break;
     }
   }
 }

@@ -8,6 +8,7 @@
 
 #include "tile/plan/gpu/group_cost.h"
 #include "tile/plan/gpu/group_staging.h"
+#include "tile/plan/gpu/thread_order.h"
 
 namespace tartan::plan {
 namespace {
@@ -27,52 +28,6 @@ std::vector<int64_t> Key(const GpuPlan& plan) {
     key.insert(key.end(), {split.vector, split.threads, split.blocks});
   }
   return key;
-}
-
-// Neighbouring work-items take neighbouring elements of the output, but not more than fill a memory
-// line, so that a warp is a block in two dimensions and shares what it reads from local memory.
-std::vector<ThreadPart> OrderThreads(const GroupProblem& problem, const GpuPlan& plan) {
-  const int count = problem.index_count();
-  std::vector<int64_t> left;
-  for (const IndexSplit& split : plan.splits) left.push_back(split.threads);
-  std::vector<ThreadPart> parts;
-  auto take = [&](int i, int64_t limit) {
-    const int64_t taken = std::min(left[i], limit);
-    if (taken <= 1) return;
-    parts.push_back({i, taken});
-    left[i] /= taken;
-  };
-  // Work-items that share an element are neighbours; along a contiguous index, the nearest.
-  const bool partial_first = plan.lane_index >= 0 && !problem.is_output(plan.lane_index);
-  auto take_partial = [&] {
-    if (plan.lane_index >= problem.flat().output_index_count) take(plan.lane_index, INT64_MAX);
-    for (int i = problem.flat().output_index_count; i < count; ++i) take(i, INT64_MAX);
-  };
-  if (partial_first) take_partial();
-  const int first = problem.contiguous_output();
-  std::vector<int> order;
-  for (int i = 0; i < problem.flat().output_index_count; ++i) {
-    if (i != first) order.push_back(i);
-  }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return std::abs(problem.output().strides[a]) < std::abs(problem.output().strides[b]);
-  });
-  if (first >= 0) {
-    const bool has_vectors = plan.lane_index == first && plan.splits[first].vector > 1;
-    const bool staged = problem.flat().is_reduction();
-    take(first, staged ? (has_vectors ? 8 : 16) : INT64_MAX);
-  }
-  if (problem.flat().is_reduction()) {
-    for (int i : order) {
-      int64_t so_far = 1;
-      for (const ThreadPart& part : parts) so_far *= part.count;
-      if (so_far < 32) take(i, 32 / so_far);
-    }
-  }
-  if (first >= 0) take(first, INT64_MAX);
-  for (int i : order) take(i, INT64_MAX);
-  if (!partial_first) take_partial();
-  return parts;
 }
 
 class Search {
