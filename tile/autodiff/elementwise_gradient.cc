@@ -64,7 +64,7 @@ ValueId UnaryGradient(Emitter& e, ScalarOp op, ValueId x, ValueId y, ValueId g) 
     case ScalarOp::kSigmoid:
       return e.Mul(g, e.Mul(y, e.Sub(one(), y)));
     case ScalarOp::kRelu:
-      return e.Where(e.Apply(ScalarOp::kGreater, {x, e.Integer(0)}), g);
+      return e.Where(e.Apply(ScalarOp::kGreater, {y, e.Integer(0)}), g);  // x need not be kept
     default:
       return ir::kNoValue;
   }

@@ -88,6 +88,25 @@ INSTANTIATE_TEST_SUITE_P(
                     {F32({4, 4}), TensorShape{DataType::kInt64, {4, 4}}}}),
     [](const auto& info) { return info.param.name; });
 
+// So that training keeps one value where a rectifier follows something costly, and not two.
+TEST(GradientOfRelu, ReadsTheResultAndNotTheOperand) {
+  const TestProgram test{
+      "Normalised", "function (A[N]) -> (O) { M = A * A - 1; O = relu(M); }", {F32({6})}};
+  const auto gradient = Gradient(BindTestProgram(test), {0});
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  int comparisons = 0;
+  for (const ir::Value& value : gradient->values) {
+    const auto* comparison = std::get_if<ir::Elementwise>(&value.op);
+    if (comparison == nullptr || comparison->op != ScalarOp::kGreater) continue;
+    ++comparisons;
+    const auto* compared =
+        std::get_if<ir::Elementwise>(&gradient->values[comparison->operands[0]].op);
+    ASSERT_NE(compared, nullptr) << ir::ToString(*gradient);
+    EXPECT_EQ(compared->op, ScalarOp::kRelu) << ir::ToString(*gradient);
+  }
+  EXPECT_EQ(comparisons, 1) << ir::ToString(*gradient);
+}
+
 TEST(GradientOfAGradient, CompilesToo) {
   const TestProgram test{
       "Cubes", "function (A[N]) -> (O) { P[i : N] = +(A[i] * A[k]); O = P * P * P; }", {F32({6})}};
