@@ -252,6 +252,12 @@ std::shared_ptr<Device> Device::WithTier(compiler::Tier tier) const {
   return With(std::move(changed), *hooks_);
 }
 
+std::shared_ptr<Device> Device::WithMemoryBudget(int64_t bytes) const {
+  compiler::CompileOptions changed = options();
+  changed.memory_budget = bytes;
+  return With(std::move(changed), *hooks_);
+}
+
 compiler::Tier Device::tier() const { return options().tier; }
 
 bool Device::has_hooks() const {

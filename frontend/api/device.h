@@ -87,6 +87,9 @@ class Device {
   // The same device, but what is run through it has kernels of this tier.
   std::shared_ptr<Device> WithTier(compiler::Tier tier) const;
   compiler::Tier tier() const;
+  // The same device, but programs compiled through it make values again where they need more bytes,
+  // their states among them, as far as that helps.
+  std::shared_ptr<Device> WithMemoryBudget(int64_t bytes) const;
   // Something sees or steers what is compiled through it.
   bool has_hooks() const;
   bool quiet() const { return quiet_; }

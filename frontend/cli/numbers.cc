@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -37,6 +38,20 @@ absl::StatusOr<double> ParseReal(absl::string_view text, double least, double mo
     return value;
   }
   return NoNumber(text, "number", absl::StrCat(least), absl::StrCat(most));
+}
+
+absl::StatusOr<int64_t> ParseBytes(absl::string_view text) {
+  constexpr absl::string_view kUnits = "KMGT";
+  absl::string_view digits = text;
+  int64_t unit = 1;
+  if (!text.empty() && kUnits.find(text.back()) != absl::string_view::npos) {
+    unit = int64_t{1} << (10 * (kUnits.find(text.back()) + 1));
+    digits.remove_suffix(1);
+  }
+  const auto count = ParseWhole(digits, 1, std::numeric_limits<int64_t>::max() / unit);
+  if (count.ok()) return *count * unit;
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is no number of bytes, as 1000000, 512M or 2G"));
 }
 
 absl::StatusOr<std::vector<std::string>> SplitList(absl::string_view text) {

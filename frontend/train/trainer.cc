@@ -26,6 +26,10 @@ absl::Status CheckOptions(const TrainerOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("gradients of ", options.accumulate, " steps cannot be accumulated"));
   }
+  if (options.memory_budget < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a memory budget of ", options.memory_budget, " bytes is none"));
+  }
   return absl::OkStatus();
 }
 
@@ -233,30 +237,7 @@ absl::Status Trainer::Restore(const TrainerState& state) {
   });
 }
 
-Trainer::Memory Trainer::memory() const {
-  Memory memory;
-  for (const auto& [name, tensor] : programs_->tensors) {
-    (absl::StartsWith(name, kParameterState) ? memory.parameters : memory.state) +=
-        tensor.shape().byte_size();
-  }
-  int64_t most = 0;
-  for (const auto& [key, step] : programs_->steps) {
-    if (step.program == nullptr) continue;
-    const api::ProgramMemory used = step.program->memory(step.turn);
-    memory.constants += used.constants;
-    if (used.scratch <= most) continue;
-    most = used.scratch;
-    memory.batch = used.inputs;
-    memory.kept = used.kept;
-  }
-  for (const auto& [key, evaluation] : programs_->evaluations) {
-    if (evaluation.program != nullptr) memory.constants += evaluation.program->memory().constants;
-  }
-  if (programs_->apply.program != nullptr)
-    memory.constants += programs_->apply.program->memory().constants;
-  memory.scratch = programs_->ScratchBytes() - memory.batch - memory.kept;
-  return memory;
-}
+Trainer::Memory Trainer::memory() const { return programs_->Memory(); }
 
 int64_t Trainer::kernels() const {
   int64_t most = 0;

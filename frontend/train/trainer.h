@@ -24,6 +24,7 @@
 #include "frontend/api/resident/device_program.h"
 #include "frontend/onnx/model/onnx_model.h"
 #include "frontend/train/loss.h"
+#include "frontend/train/memory/training_memory.h"
 #include "frontend/train/optimizer.h"
 #include "frontend/train/parameters.h"
 #include "frontend/train/trainer_options.h"
@@ -101,17 +102,7 @@ class Trainer {
   // InvalidArgument, naming the tensor, for a state of another model or other options.
   absl::Status Restore(const TrainerState& state);
 
-  struct Memory {
-    int64_t parameters = 0;  // bytes, with running statistics
-    int64_t state = 0;       // averages of the optimiser, sums of gradients
-    int64_t constants = 0;   // what is not trained
-    // Of the step that needs most of those that were compiled:
-    int64_t batch = 0;    // inputs, target, rate
-    int64_t kept = 0;     // values of the forward pass that gradients need
-    int64_t scratch = 0;  // values on the way, and what lies idle between them
-
-    int64_t total() const { return parameters + state + constants + batch + kept + scratch; }
-  };
+  using Memory = TrainingMemory;
   // What training has on the device. Programs that run in turns share one scratch.
   Memory memory() const;
   double compile_ms() const;

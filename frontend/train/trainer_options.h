@@ -30,7 +30,11 @@ struct TrainerOptions {
   bool straight_through = false;
   bool initialize = false;  // parameters and running statistics begin anew (initialize.h)
   uint64_t seed = 0;        // of dropout and first values
-  bool profile = false;     // steps are timed kernel by kernel, one at a time
+  // Bytes on the device of all that training has there; 0: any. Steps make values again that they
+  // would have to keep otherwise. Where that is not enough nothing is trained: ResourceExhausted,
+  // with the least that would be.
+  int64_t memory_budget = 0;
+  bool profile = false;  // steps are timed kernel by kernel, one at a time
 };
 
 }  // namespace tartan::train

@@ -22,6 +22,9 @@ std::string KeyOf(const BatchShapes& shapes) {
 
 namespace {
 
+// How often a program is compiled again, for a smaller share of the budget.
+constexpr int kMostAttempts = 3;
+
 // Programs divide it in different ways, which some drivers do not bear.
 bool MayShareScratch(const api::Device& device) {
   return device.hal()->info().sub_buffers_may_overlap;
@@ -101,26 +104,88 @@ absl::StatusOr<TrainerPrograms::Program> TrainerPrograms::Make(StepGraph graph,
     }
     made.states.push_back(found->second);
   }
-  api::RunStatistics statistics;
-  TARTAN_ASSIGN_OR_RETURN(
-      made.program,
-      api::DeviceProgram::Create(device, std::move(graph.inputs), std::move(graph.states),
-                                 std::move(graph.outputs), name, &statistics));
-  compile_ms += statistics.compile_ms + statistics.setup_ms;
+  TARTAN_RETURN_IF_ERROR(Compile(std::move(graph), name, &made));
   TARTAN_RETURN_IF_ERROR(Bind(&made));
   return made;
 }
 
-int64_t TrainerPrograms::ScratchBytes() const {
-  if (MayShareScratch(*device)) return scratch.bytes();
-  int64_t bytes = 0;
-  for (const auto* programs : {&steps, &evaluations}) {
-    for (const auto& [key, program] : *programs) {
-      if (program.program != nullptr) bytes += program.program->memory().scratch;
-    }
+absl::Status TrainerPrograms::Compile(StepGraph graph, absl::string_view name, Program* made) {
+  // The program's own share of the budget: without what only others have.
+  int64_t share = options.memory_budget;
+  if (share > 0) {
+    const TrainingMemory others = Memory();
+    share -= others.total() - (MayShareScratch(*device) ? ScratchBytes() : 0);
+    for (const api::ProgramState& state : graph.states) share += state.input.shape().byte_size();
+    share = std::max<int64_t>(share, 1);
   }
-  if (apply.program != nullptr) bytes += apply.program->memory().scratch;
+  for (int attempt = 0;; ++attempt) {
+    api::RunStatistics statistics;
+    TARTAN_ASSIGN_OR_RETURN(
+        made->program,
+        api::DeviceProgram::Create(share > 0 ? device->WithMemoryBudget(share) : device,
+                                   graph.inputs, graph.states, graph.outputs, name, &statistics));
+    compile_ms += statistics.compile_ms + statistics.setup_ms;
+    const TrainingMemory memory = Memory(made);
+    if (share == 0 || memory.total() <= options.memory_budget) return absl::OkStatus();
+    // Where pieces leave gaps between them, less must be there at a time.
+    const int64_t peak = made->program->memory().peak;
+    const int64_t over = memory.total() - options.memory_budget;
+    if (peak <= share && peak > over && attempt < kMostAttempts) {
+      share = peak - over;
+      continue;
+    }
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the memory budget of ", options.memory_budget, " bytes is too small: the ",
+                     name, " needs ", memory.total(),
+                     " at least, with all made again that may be (", Composition(memory), ")"));
+  }
+}
+
+std::vector<const TrainerPrograms::Program*> TrainerPrograms::All() const {
+  std::vector<const Program*> all;
+  for (const auto* programs : {&steps, &evaluations}) {
+    for (const auto& [key, program] : *programs) all.push_back(&program);
+  }
+  all.push_back(&apply);
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [](const Program* program) { return program->program == nullptr; }),
+            all.end());
+  return all;
+}
+
+int64_t TrainerPrograms::ScratchBytes(const Program* more) const {
+  const int64_t added = more == nullptr ? 0 : more->program->memory().scratch;
+  if (MayShareScratch(*device)) return std::max(scratch.bytes(), added);
+  int64_t bytes = added;
+  for (const Program* program : All()) bytes += program->program->memory().scratch;
   return bytes;
+}
+
+TrainingMemory TrainerPrograms::Memory(const Program* more) const {
+  TrainingMemory memory;
+  for (const auto& [name, tensor] : tensors) {
+    (absl::StartsWith(name, kParameterState) ? memory.parameters : memory.state) +=
+        tensor.shape().byte_size();
+  }
+  std::vector<const Program*> all = All();
+  if (more != nullptr) all.push_back(more);
+  int64_t most = 0;
+  for (const Program* program : all) {
+    const api::ProgramMemory used = program->program->memory(program->turn);
+    memory.constants += used.constants;
+    // Of steps, that have gradients, and of what is made just now.
+    const bool is_step = std::any_of(steps.begin(), steps.end(),
+                                     [&](const auto& step) { return &step.second == program; });
+    if ((!is_step && program != more) || used.scratch <= most) continue;
+    most = used.scratch;
+    memory.batch = used.inputs;
+    memory.kept = used.kept;
+    memory.recomputed_steps = used.recomputed.steps;
+    memory.recomputed_ms = used.recomputed.us / 1000;
+    memory.recomputed_bytes = used.recomputed.saved_bytes;
+  }
+  memory.scratch = ScratchBytes(more) - memory.batch - memory.kept;
+  return memory;
 }
 
 absl::Status TrainerPrograms::Bind(Program* made) {

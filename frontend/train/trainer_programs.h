@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/api/resident/device_program.h"
 #include "frontend/api/resident/device_tensor.h"
+#include "frontend/train/memory/training_memory.h"
 #include "frontend/train/step_profile.h"
 #include "frontend/train/train_step.h"
 #include "frontend/train/trainer_options.h"
@@ -60,10 +61,17 @@ struct TrainerPrograms {
                                           const api::NamedTensors& inputs,
                                           const HostTensor& target);
   absl::StatusOr<Program> Make(StepGraph graph, absl::string_view name);
+  // Compiles a program whose states are known, so that all programs keep to the budget.
+  absl::Status Compile(StepGraph graph, absl::string_view name, Program* made);
   // To its states and the scratch of all: where that is too small, they share one that is not.
   absl::Status Bind(Program* made);
-  // Bytes: what all share, or what each has.
-  int64_t ScratchBytes() const;
+  // Those that are compiled: steps, evaluations, the update.
+  std::vector<const Program*> All() const;
+  // Bytes for what is there during runs alone: what all programs share, or what each has; with one
+  // that is not among them yet.
+  int64_t ScratchBytes(const Program* more = nullptr) const;
+  // What is on the device, with a program that is not among them yet.
+  TrainingMemory Memory(const Program* more = nullptr) const;
   // The step for batches of these sizes, compiled if it is new.
   absl::StatusOr<const Program*> StepFor(const api::NamedTensors& inputs, const HostTensor& target);
   // Starts the program of a step.

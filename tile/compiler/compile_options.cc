@@ -28,10 +28,10 @@ std::string Key(const HardwareSettings& settings) {
 }  // namespace
 
 std::string CompileOptions::Key() const {
-  const auto& [settings_, tier_, winograd_, wide, float64, disabled, plans] = *this;
+  const auto& [settings_, tier_, winograd_, wide, float64, budget, disabled, plans] = *this;
   const std::string kept = plans == nullptr ? "" : plans->Serialize();
   return absl::StrCat(compiler::Key(settings_), "\n", static_cast<int>(tier_), ",",
-                      static_cast<int>(winograd_), wide, float64, "\n",
+                      static_cast<int>(winograd_), wide, float64, ",", budget, "\n",
                       absl::StrJoin(disabled, ","), "\n", kept.size(), ":", kept);
 }
 

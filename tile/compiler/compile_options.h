@@ -33,6 +33,9 @@ struct CompileOptions {
   bool force_64bit_indices = false;
   // Computes what ir::InFloat64 makes of the program: floats go in and come out as float64.
   bool in_float64 = false;
+  // Bytes of all that a program has on the device, its states among them, that the values of a run
+  // are made again for where they would need more, as far as that helps; 0: any.
+  int64_t memory_budget = 0;
   // Passes that are left out, by name: some of those in Passes() (compiler/passes.h).
   std::set<std::string> disabled_passes = {};
   // Plans that tuning kept, which go before the cost model's; null: none.

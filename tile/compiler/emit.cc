@@ -140,6 +140,7 @@ class Emitter {
                            : absl::StrCat("packed ", NameOf(launch.packed));
     step.flops = launch.flops;
     step.bytes = launch.bytes;
+    step.predicted_us = planned.predicted_us;
     // What GPUs' tiles have beyond the ranges is not written.
     const auto* tiled = std::get_if<plan::CpuPlan>(&planned.plan);
     step.writes_once.assign(launch.outputs.size(), tiled == nullptr || tiled->WritesOnce(flat));

@@ -38,7 +38,8 @@ struct LaunchStep {
   std::array<int64_t, 3> global_size = {1, 1, 1};
   std::string description;  // the Tile statement(s) it computes
   double flops = 0;
-  double bytes = 0;  // read and written at least once
+  double bytes = 0;         // read and written at least once
+  double predicted_us = 0;  // by the plan's cost; 0 where that is not known
   // Per output of the kernel: surely no element of it is written twice, and what is read at its
   // place is read by the work-item that writes it. Empty: not sure of any.
   std::vector<bool> writes_once = {};
@@ -57,6 +58,15 @@ struct CopyStep {
 
 using Step = std::variant<LaunchStep, FillStep, CopyStep>;
 
+// Steps that are there a second time, so that their results need not be kept (recompute.h).
+struct RecomputedSteps {
+  int steps = 0;
+  double us = 0;            // that they take, as predicted
+  int64_t saved_bytes = 0;  // of the most that a run needs at a time
+
+  bool operator==(const RecomputedSteps&) const = default;
+};
+
 struct KernelList {
   std::string name;
   std::vector<loop::Kernel> kernels;  // distinct ones
@@ -68,6 +78,7 @@ struct KernelList {
   std::vector<int> inputs;
   std::vector<int> outputs;
   std::vector<TensorShape> output_shapes;  // a view may have other sizes than its buffer
+  RecomputedSteps recomputed = {};
 };
 
 // What a step reads and writes, each perhaps several times. What it writes it may read, too.

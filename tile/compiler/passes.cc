@@ -8,7 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/emit.h"
-#include "tile/compiler/order_steps.h"
+#include "tile/compiler/memory/order_steps.h"
+#include "tile/compiler/memory/recompute.h"
 #include "tile/compiler/share_kernels.h"
 #include "tile/compiler/update_in_place.h"
 #include "tile/graph/channels_last.h"
@@ -150,6 +151,12 @@ absl::Status OrderForMemory(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status RecomputeForMemory(Compilation* c) {
+  if (c->options.memory_budget > 0)
+    Recompute(c->options.memory_budget, c->options.settings, &c->list);
+  return absl::OkStatus();
+}
+
 absl::Status ShareEqualKernels(Compilation* c) {
   if (c->options.tier == Tier::kExact) ShareKernels(&c->list);
   return absl::OkStatus();
@@ -182,6 +189,8 @@ constexpr Pass kPasses[] = {
     {"update-in-place", UpdateStates, false, "next values of states are written over them"},
     {"order-steps", OrderForMemory, true,
      "updates of states run as soon as they can, so that less memory is needed at a time"},
+    {"recompute", RecomputeForMemory, true,
+     "with a budget: values are made again where they are read late, and need no memory till then"},
     {"share-kernels", ShareEqualKernels, true,
      "many kernels that differ in numbers alone become one"},
 };

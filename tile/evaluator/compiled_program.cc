@@ -12,7 +12,7 @@
 #include "tile/base/digest.h"
 #include "tile/base/status_macros.h"
 #include "tile/codegen/write_kernel.h"
-#include "tile/compiler/lifetimes.h"
+#include "tile/compiler/memory/lifetimes.h"
 #include "tile/evaluator/kernel_parts.h"
 #include "tile/evaluator/resident_names.h"
 #include "tile/ir/in_float64.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "tile/compiler/lifetimes.h"
+#include "tile/compiler/memory/lifetimes.h"
 
 namespace tartan::evaluator {
 

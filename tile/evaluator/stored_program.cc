@@ -132,6 +132,9 @@ std::string SerializeProgram(const ProgramSource& program) {
   for (int input : list.inputs) stored.add_inputs(input);
   for (int output : list.outputs) stored.add_outputs(output);
   for (const TensorShape& shape : list.output_shapes) SetShape(shape, stored.add_output_shapes());
+  stored.set_recomputed_steps(list.recomputed.steps);
+  stored.set_recomputed_us(list.recomputed.us);
+  stored.set_recomputed_bytes(list.recomputed.saved_bytes);
   return stored.SerializeAsString();
 }
 
@@ -168,6 +171,7 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
   for (const proto::TensorShape& shape : stored.output_shapes()) {
     list.output_shapes.push_back(ShapeOf(shape));
   }
+  list.recomputed = {stored.recomputed_steps(), stored.recomputed_us(), stored.recomputed_bytes()};
   if (!IsWhole(list)) return std::nullopt;
   return program;
 }

@@ -13,7 +13,8 @@
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
-#include "tile/compiler/lifetimes.h"
+#include "tile/compiler/memory/lifetimes.h"
+#include "tile/compiler/memory/recompute.h"
 #include "tile/evaluator/bound_run.h"
 #include "tile/evaluator/compile_kernels.h"
 #include "tile/ir/in_float64.h"
@@ -245,6 +246,8 @@ ProgramMemory DeviceProgram::memory(std::optional<size_t> turn) const {
   const compiler::MemoryUse use = compiler::UseAtPeak(program.list(), state);
   memory.inputs = use.inputs;
   memory.kept = use.kept;
+  memory.peak = compiler::ResidentBytes(program.list()) + use.inputs + use.kept + use.other;
+  memory.recomputed = program.list().recomputed;
   return memory;
 }
 

@@ -21,6 +21,7 @@
 #include "frontend/api/resident/device_tensor.h"
 #include "frontend/api/run_statistics.h"
 #include "frontend/api/tensor.h"
+#include "tile/compiler/kernel_list.h"
 
 namespace tartan::api {
 
@@ -36,6 +37,8 @@ struct ProgramMemory {
   // Of scratch, where most is needed.
   int64_t inputs = 0;
   int64_t kept = 0;  // made on the way to a state's next value, and read once that is known
+  int64_t peak = 0;  // the most that is there at a time, states and constants with it
+  compiler::RecomputedSteps recomputed = {};  // for a memory budget
 };
 
 // Memory that several programs use in turns, for what is there during a run alone.

@@ -331,6 +331,15 @@ void AddRunFlags(CLI::App* command, TrainFlags* flags) {
                     "Leave out examples at the end of an epoch that do not fill a batch");
   AddWhole(command, "--accumulate", &flags->trainer.accumulate, 1, 1 << 20,
            "Batches whose gradients are averaged for one step");
+  const auto take_budget = [flags](const std::string& text) {
+    flags->trainer.memory_budget = ValueOrThrow("--memory-budget", ParseBytes(text));
+  };
+  command
+      ->add_option_function<std::string>(
+          "--memory-budget", take_budget,
+          "The most bytes on the device, as 512M or 2G: values are made again\n"
+          "that would have to be kept")
+      ->type_name("SIZE");
   AddWhole(command, "--epochs", &flags->fit.epochs, 1, 1 << 30, "Times all examples are seen");
   AddWhole(command, "--steps", &flags->fit.steps, 1, int64_t{1} << 40, "Steps instead of epochs");
   AddWhole(command, "--seed", &flags->fit.seed, 0, INT64_MAX,

@@ -33,6 +33,24 @@ TEST(ParseWhole, RefusesAllElse) {
   EXPECT_FALSE(ParseWhole("-1", 0, 9).ok());
 }
 
+TEST(ParseBytes, TakesUnitsOfPowersOfTwo) {
+  EXPECT_EQ(*ParseBytes("1"), 1);
+  EXPECT_EQ(*ParseBytes("123456789"), 123456789);
+  EXPECT_EQ(*ParseBytes("3K"), 3 << 10);
+  EXPECT_EQ(*ParseBytes("512M"), 512 << 20);
+  EXPECT_EQ(*ParseBytes("2G"), int64_t{2} << 30);
+  EXPECT_EQ(*ParseBytes("8388607T"), int64_t{8388607} << 40);
+}
+
+TEST(ParseBytes, RefusesAllElse) {
+  for (const char* text : {"", "0", "0K", "M", "-1", "1.5G", "1k", "1KB", "1 K", "2GiB", "8388608T",
+                           "9223372036854775808", "many"}) {
+    EXPECT_FALSE(ParseBytes(text).ok()) << text;
+  }
+  EXPECT_EQ(std::string(ParseBytes("1.5G").status().message()),
+            "'1.5G' is no number of bytes, as 1000000, 512M or 2G");
+}
+
 TEST(ParseReal, TakesFiniteNumbersWithinTheBounds) {
   EXPECT_EQ(*ParseReal("0.5", 0, 1), 0.5);
   EXPECT_EQ(*ParseReal("1e-3", 0, 1), 1e-3);

@@ -162,6 +162,21 @@ TEST_F(TrainCommand, ACheckpointIsNeitherOverwrittenNorMixed) {
   EXPECT_THAT(damaged.err, AllOf(HasSubstr("last.ckpt"), HasSubstr("damaged")));
 }
 
+TEST_F(TrainCommand, KeepsToAMemoryBudgetOrSaysWhatItTakes) {
+  const ProgramResult within =
+      RunTartan(Arguments({"--steps", "3", "--memory-budget", "64M", "--format", "json"}));
+  ASSERT_EQ(within.exit_code, 0) << within.err;
+  EXPECT_THAT(within.out, HasSubstr("\"recomputed_kernels\":0"));
+  const ProgramResult beyond = RunTartan(Arguments({"--steps", "3", "--memory-budget", "100"}));
+  EXPECT_EQ(beyond.exit_code, 7);
+  EXPECT_THAT(beyond.err,
+              AllOf(HasSubstr("the memory budget of 100 bytes is too small: the step needs "),
+                    HasSubstr("(parameters 60, optimizer ")));
+  const ProgramResult nonsense = RunTartan(Arguments({"--memory-budget", "1.5G"}));
+  EXPECT_EQ(nonsense.exit_code, 2);
+  EXPECT_THAT(nonsense.err, HasSubstr("'1.5G' is no number of bytes"));
+}
+
 TEST_F(TrainCommand, SaysWhatIsWrongWithTheData) {
   const auto fails = [&](const std::vector<std::string>& arguments, const std::string& message) {
     const ProgramResult result = RunTartan(arguments);

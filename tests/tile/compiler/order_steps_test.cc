@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of steps for memory: the same values end where they did, and less is there at a time.
-#include "tile/compiler/order_steps.h"
+#include "tile/compiler/memory/order_steps.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "tile/compiler/lifetimes.h"
+#include "tile/compiler/memory/lifetimes.h"
 
 namespace tartan::compiler::order_steps_test {
 namespace {

@@ -87,6 +87,7 @@ TEST(CompileOptions, HaveAKeyThatTellsEachOfThem) {
   add([](CompileOptions* o) { o->winograd = plan::Winograd::kNever; });
   add([](CompileOptions* o) { o->force_64bit_indices = true; });
   add([](CompileOptions* o) { o->in_float64 = true; });
+  add([](CompileOptions* o) { o->memory_budget = 1 << 20; });
   add([](CompileOptions* o) { o->disabled_passes = {"fuse"}; });
   add([](CompileOptions* o) { o->disabled_passes = {"fuse", "winograd"}; });
   add([](CompileOptions* o) { o->settings.vector_width = 5; });

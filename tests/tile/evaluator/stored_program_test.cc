@@ -120,6 +120,7 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
   ProgramSource program;
   program.list = (*made)->list();
   program.list.setup = {compiler::FillStep{0, DataType::kInt8, 3}, compiler::CopyStep{0, 1}};
+  program.list.recomputed = {3, 4.5, 6};
   program.source.prologue = "a prologue";
   for (const loop::Kernel& kernel : program.list.kernels) {
     program.source.kernels.push_back({kernel.name, kernel.name + " text"});
@@ -132,6 +133,7 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
   ASSERT_EQ(read->list.setup.size(), 2u);
   EXPECT_EQ(std::get<compiler::FillStep>(read->list.setup[0]).value, 3);
   EXPECT_EQ(std::get<compiler::CopyStep>(read->list.setup[1]).to, 1);
+  EXPECT_EQ(read->list.recomputed, program.list.recomputed);
   EXPECT_EQ(read->list.buffers.size(), program.list.buffers.size());
   EXPECT_EQ(read->source.kernels.back().source, program.source.kernels.back().source);
   const std::vector<loop::Parameter>& parameters = program.list.kernels.back().parameters;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/lifetimes.h"
+#include "tile/compiler/memory/lifetimes.h"
 
 #include <algorithm>
 

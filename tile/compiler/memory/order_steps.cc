@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/order_steps.h"
+#include "tile/compiler/memory/order_steps.h"
 
 #include <algorithm>
 #include <numeric>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tile/compiler/lifetimes.h"
+#include "tile/compiler/memory/lifetimes.h"
 
 namespace tartan::compiler {
 namespace {

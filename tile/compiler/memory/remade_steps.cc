@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/compiler/memory/remade_steps.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/match.h"
+
+namespace tartan::compiler {
+namespace {
+
+// The representative of a set, in a forest where each points towards its own.
+int RootOf(int buffer, std::vector<int>* parents) {
+  while ((*parents)[buffer] != buffer) {
+    (*parents)[buffer] = (*parents)[(*parents)[buffer]];
+    buffer = (*parents)[buffer];
+  }
+  return buffer;
+}
+
+bool MayBeCopied(BufferKind kind) {
+  return kind == BufferKind::kTemporary || kind == BufferKind::kOutput;
+}
+
+}  // namespace
+
+// One walk over the steps of the list.
+class StepRemaker::Walk {
+ public:
+  Walk(const StepRemaker& remaker, const std::set<Drop>& drops) : remaker_(remaker) {
+    const KernelList& list = remaker.list_;
+    const auto count = static_cast<int>(list.buffers.size());
+    drops_at_.resize(list.steps.size());
+    for (const Drop& drop : drops) drops_at_[drop.step].push_back(drop.buffer);
+    current_.resize(count);
+    std::iota(current_.begin(), current_.end(), 0);
+    copy_.assign(count, -1);
+    is_being_made_.assign(remaker.groups_.size(), false);
+    sequence_.origin = current_;
+    for (int b = 0; b < count; ++b) {
+      const BufferInfo& info = list.buffers[b];
+      Lifetime& life = AddLifetime(info.bytes);
+      if (info.kind == BufferKind::kInput) life.first = kBeforeFirstStep;
+      if (info.kind == BufferKind::kOutput || remaker.is_read_by_caller_[b])
+        life.last = kAfterLastStep;
+    }
+    sequence_.steps.reserve(list.steps.size() + drops.size());
+  }
+
+  std::optional<StepSequence> Run() && {
+    for (int s = 0; s < static_cast<int>(remaker_.uses_.size()); ++s) {
+      const Use& use = remaker_.uses_[s];
+      for (size_t u = 0; u < use.buffers.size(); ++u) {
+        if (!use.is_written[u] && !Need(use.buffers[u], s)) return std::nullopt;
+      }
+      Place(s, s, current_);
+      for (const int buffer : drops_at_[s]) current_[buffer] = -1;
+    }
+    return std::move(sequence_);
+  }
+
+ private:
+  Lifetime& AddLifetime(int64_t bytes) {
+    return sequence_.lifetimes.emplace_back(Lifetime{bytes, kAfterLastStep, kBeforeFirstStep});
+  }
+
+  // Sees to it that a buffer is there before a step of the list.
+  bool Need(int buffer, int slot) {
+    return current_[buffer] >= 0 || Remake(remaker_.group_[buffer], slot);
+  }
+
+  bool Remake(int number, int slot) {
+    const Group& group = remaker_.groups_[number];
+    if (is_being_made_[number]) return false;
+    is_being_made_[number] = true;
+    for (const int step : group.steps) {
+      for (const int buffer : remaker_.uses_[step].buffers) {
+        if (remaker_.group_[buffer] == number) continue;
+        if (remaker_.Changes(buffer, step, slot) || !Need(buffer, slot)) return false;
+      }
+    }
+    is_being_made_[number] = false;
+    for (const int member : group.members) {
+      copy_[member] = static_cast<int>(sequence_.origin.size());
+      sequence_.origin.push_back(member);
+      AddLifetime(remaker_.list_.buffers[member].bytes);
+    }
+    std::vector<int> held = current_;
+    for (const int member : group.members) held[member] = copy_[member];
+    for (const int step : group.steps) Place(step, slot, held);
+    for (const int member : group.members) {
+      if (current_[member] < 0) current_[member] = copy_[member];
+    }
+    sequence_.us += group.us;
+    return true;
+  }
+
+  void Place(int step, int slot, const std::vector<int>& held) {
+    const auto at = static_cast<int>(sequence_.steps.size());
+    StepSequence::Placed placed{step, slot};
+    const std::vector<int>& buffers = remaker_.uses_[step].buffers;
+    placed.used.reserve(buffers.size());
+    for (const int buffer : buffers) {
+      // What a step writes in its own place is the list's own buffer.
+      const int used = held[buffer] >= 0 ? held[buffer] : buffer;
+      placed.used.push_back(used);
+      if (!IsOfRun(remaker_.list_.buffers[buffer].kind)) continue;
+      Lifetime& life = sequence_.lifetimes[used];
+      life.first = std::min(life.first, at);
+      life.last = std::max(life.last, at);
+    }
+    sequence_.steps.push_back(std::move(placed));
+  }
+
+  const StepRemaker& remaker_;
+  std::vector<std::vector<int>> drops_at_;  // by step
+  std::vector<int> current_;                // by buffer of the list: who has its contents; -1: none
+  std::vector<int> copy_;                   // by buffer: its last copy
+  std::vector<bool> is_being_made_;         // by group
+  StepSequence sequence_;
+};
+
+StepRemaker::StepRemaker(const KernelList& list, std::vector<double> us)
+    : list_(list), us_(std::move(us)), writers_(list.buffers.size()) {
+  is_read_by_caller_.assign(list.buffers.size(), false);
+  for (const int output : list.outputs) {
+    if (IsOfRun(list.buffers[output].kind)) is_read_by_caller_[output] = true;
+  }
+  for (size_t s = 0; s < list.steps.size(); ++s) {
+    const StepBuffers buffers = BuffersOf(list, list.steps[s]);
+    const std::set<int> written(buffers.written.begin(), buffers.written.end());
+    std::set<int> all(buffers.read.begin(), buffers.read.end());
+    all.insert(written.begin(), written.end());
+    Use& use = uses_.emplace_back();
+    for (const int buffer : all) {
+      use.buffers.push_back(buffer);
+      use.is_written.push_back(written.count(buffer) > 0);
+    }
+    for (const int buffer : written) writers_[buffer].push_back(static_cast<int>(s));
+  }
+  FindGroups();
+  CheckGroups();
+}
+
+void StepRemaker::FindGroups() {
+  std::vector<int> parents(list_.buffers.size());
+  std::iota(parents.begin(), parents.end(), 0);
+  for (const Use& use : uses_) {
+    int first = -1;
+    for (size_t u = 0; u < use.buffers.size(); ++u) {
+      if (!use.is_written[u]) continue;
+      if (first < 0) first = use.buffers[u];
+      parents[RootOf(use.buffers[u], &parents)] = RootOf(first, &parents);
+    }
+  }
+  group_.assign(list_.buffers.size(), -1);
+  for (size_t b = 0; b < group_.size(); ++b) {
+    if (writers_[b].empty()) continue;
+    const int root = RootOf(static_cast<int>(b), &parents);
+    if (group_[root] < 0) {
+      group_[root] = static_cast<int>(groups_.size());
+      groups_.emplace_back();
+    }
+    group_[b] = group_[root];
+    Group& group = groups_[group_[b]];
+    group.members.push_back(static_cast<int>(b));
+    group.steps.insert(group.steps.end(), writers_[b].begin(), writers_[b].end());
+  }
+  for (Group& group : groups_) {
+    std::sort(group.steps.begin(), group.steps.end());
+    group.steps.erase(std::unique(group.steps.begin(), group.steps.end()), group.steps.end());
+    for (const int step : group.steps) group.us += us_[step];
+  }
+}
+
+// A copy is what the buffer is for all readers only where these come behind all that writes it.
+void StepRemaker::CheckGroups() {
+  for (const Group& group : groups_) {
+    const bool are_copied =
+        std::all_of(group.members.begin(), group.members.end(),
+                    [&](int member) { return MayBeCopied(list_.buffers[member].kind); });
+    if (!are_copied) groups_[group_[group.members.front()]].can_be_remade = false;
+  }
+  for (size_t s = 0; s < uses_.size(); ++s) {
+    for (size_t u = 0; u < uses_[s].buffers.size(); ++u) {
+      const int buffer = uses_[s].buffers[u];
+      if (uses_[s].is_written[u] || group_[buffer] < 0) continue;
+      Group& group = groups_[group_[buffer]];
+      const bool is_own = std::binary_search(group.steps.begin(), group.steps.end(), int(s));
+      if (!is_own && writers_[buffer].back() > static_cast<int>(s)) group.can_be_remade = false;
+    }
+  }
+}
+
+bool StepRemaker::Changes(int buffer, int after, int before) const {
+  const std::vector<int>& writers = writers_[buffer];
+  const auto next = std::upper_bound(writers.begin(), writers.end(), after);
+  return next != writers.end() && *next < before;
+}
+
+bool StepRemaker::CanDrop(const Drop& drop) const {
+  if (list_.buffers[drop.buffer].kind != BufferKind::kTemporary || group_[drop.buffer] < 0)
+    return false;
+  const Group& group = groups_[group_[drop.buffer]];
+  return group.can_be_remade && !is_read_by_caller_[drop.buffer] && drop.step >= group.steps.back();
+}
+
+double StepRemaker::MicrosecondsFor(int buffer) const { return groups_[group_[buffer]].us; }
+
+std::optional<StepSequence> StepRemaker::Sequence(const std::set<Drop>& drops) const {
+  return Walk(*this, drops).Run();
+}
+
+KernelList StepRemaker::ListOf(const StepSequence& sequence) const {
+  KernelList list = list_;
+  for (size_t b = list.buffers.size(); b < sequence.origin.size(); ++b) {
+    BufferInfo info = list.buffers[sequence.origin[b]];
+    info.kind = BufferKind::kTemporary;
+    absl::StrAppend(&info.name, "_again");
+    list.buffers.push_back(std::move(info));
+  }
+  list.steps.clear();
+  for (const StepSequence::Placed& placed : sequence.steps) {
+    const std::vector<int>& own = used(placed.step);
+    const auto replace = [&](int& buffer) {
+      buffer = placed.used[std::lower_bound(own.begin(), own.end(), buffer) - own.begin()];
+    };
+    Match(
+        list.steps.emplace_back(list_.steps[placed.step]),
+        [&](LaunchStep& launch) {
+          std::for_each(launch.buffers.begin(), launch.buffers.end(), replace);
+          if (placed.slot != placed.step)
+            launch.description = absl::StrCat("again ", launch.description);
+        },
+        [&](FillStep& fill) { replace(fill.buffer); },
+        [&](CopyStep& copy) {
+          replace(copy.from);
+          replace(copy.to);
+        });
+  }
+  return list;
+}
+
+}  // namespace tartan::compiler
