@@ -26,7 +26,9 @@ constexpr double kUsualEfficiency = 0.25;
 // As predicted by the step's plan, else by its work and the bytes it moves.
 class StepTimes {
  public:
-  explicit StepTimes(const HardwareSettings& settings) : machine_(settings) {}
+  explicit StepTimes(const HardwareSettings& settings)
+      : machine_(settings),
+        lanes_(static_cast<double>(std::max<int64_t>(1, settings.vector_width))) {}
 
   double Of(const KernelList& list, const Step& step) const {
     return Match(
@@ -47,15 +49,15 @@ class StepTimes {
   double Estimate(double flops, double bytes) const {
     const double units = static_cast<double>(std::max<int64_t>(1, machine_.units));
     const double memory_us =
-        machine_.memory_bytes_per_us > 0
-            ? bytes / machine_.memory_bytes_per_us
-            : machine_.Microseconds(bytes / plan::cpu::kMemoryBytesPerCycle) / units;
-    const double compute_us = machine_.Microseconds(
-        flops / (2 * std::max(1.0, machine_.operations_per_cycle) * kUsualEfficiency) / units);
+        machine_.is_cpu ? machine_.Microseconds(bytes / plan::cpu::kMemoryBytesPerCycle) / units
+                        : bytes / machine_.memory_bytes_per_us;
+    const double per_cycle = 2 * machine_.operations_per_cycle * lanes_ * kUsualEfficiency;
+    const double compute_us = machine_.Microseconds(flops / per_cycle) / units;
     return machine_.launch_us + std::max(memory_us, compute_us);
   }
 
   const plan::Machine machine_;
+  const double lanes_;  // of a vector
 };
 
 // How much is there during each step of a sequence.
@@ -100,17 +102,24 @@ struct Choice {
 class Search {
  public:
   Search(const StepRemaker& remaker, int slots, int64_t budget)
-      : remaker_(remaker), slots_(slots), budget_(budget), target_(budget) {}
+      : remaker_(remaker), slots_(slots), budget_(budget) {}
 
-  // What little time was found to do it in; where the budget is not met, what needs least memory.
+  // What takes least time of what was found within the budget; else what needs least memory.
   Choice Run() {
-    Choice choice = Reduced();
-    if (choice.profile.peak > budget_) {
-      // Each budget leads another way. This one ends where that of a user without hope does.
-      target_ = 0;
-      choice = Reduced();
+    std::optional<Choice> best;
+    // Each target leads another way.
+    for (const double share : {1.0, 0.9, 0.8, 0.65, 0.5}) {
+      target_ = static_cast<int64_t>(static_cast<double>(budget_) * share);
+      Choice choice = Reduced();
+      if (choice.profile.peak > budget_) continue;
+      choice = Pruned(std::move(choice));
+      if (!best.has_value() || choice.sequence.us < best->sequence.us) best = std::move(choice);
     }
-    return choice.profile.peak > budget_ ? choice : Pruned(std::move(choice));
+    if (best.has_value()) return *std::move(best);
+    // This one ends where that of a user without hope does.
+    target_ = 0;
+    Choice least = Reduced();
+    return least.profile.peak > budget_ ? least : Pruned(std::move(least));
   }
 
  private:
@@ -141,7 +150,9 @@ class Search {
     std::vector<bool> waits(count, true);
     for (int s = 0; s <= during; ++s) {
       const StepSequence::Placed& placed = now.sequence.steps[s];
-      for (const int buffer : placed.used) {
+      const size_t uses = remaker_.used(placed.step).size();
+      for (size_t u = 0; u < uses; ++u) {
+        const int buffer = now.sequence.used[placed.used + u];
         before[buffer] = placed.slot;
         if (s == during) waits[buffer] = false;
       }
@@ -149,7 +160,7 @@ class Search {
     std::vector<Drop> waiting;
     for (size_t b = 0; b < count; ++b) {
       if (!waits[b] || before[b] < 0 || now.sequence.lifetimes[b].last <= during) continue;
-      const Drop drop = {now.sequence.origin[b], before[b]};
+      const Drop drop = {before[b], now.sequence.origin[b]};
       if (remaker_.CanDrop(drop) && now.drops.count(drop) == 0) waiting.push_back(drop);
     }
     return waiting;
@@ -247,7 +258,7 @@ class Search {
   const StepRemaker& remaker_;
   const int slots_;
   const int64_t budget_;
-  int64_t target_;  // what is above it counts as too much
+  int64_t target_ = 0;  // what is above it counts as too much
 };
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace tartan::compiler {
 // Makes the list need at most `budget` bytes at a time: of what is there in any case, as states and
 // constants, and of what a run needs more. By turns the values that are there where most is are
 // looked at, and that is given up which takes least time for the bytes it saves; at last those are
-// kept after all that others have made superfluous. What cannot be met is met as far as possible.
+// kept after all that others have made superfluous. Of several ways the one that takes least time
+// is gone. What cannot be met is met as far as possible.
 // The list tells what it costs.
 void Recompute(int64_t budget, const HardwareSettings& settings, KernelList* list);
 

@@ -29,11 +29,9 @@ bool MayBeCopied(BufferKind kind) {
 // One walk over the steps of the list.
 class StepRemaker::Walk {
  public:
-  Walk(const StepRemaker& remaker, const std::set<Drop>& drops) : remaker_(remaker) {
+  Walk(const StepRemaker& remaker, const std::set<Drop>& drops) : remaker_(remaker), drops_(drops) {
     const KernelList& list = remaker.list_;
     const auto count = static_cast<int>(list.buffers.size());
-    drops_at_.resize(list.steps.size());
-    for (const Drop& drop : drops) drops_at_[drop.step].push_back(drop.buffer);
     current_.resize(count);
     std::iota(current_.begin(), current_.end(), 0);
     copy_.assign(count, -1);
@@ -50,13 +48,14 @@ class StepRemaker::Walk {
   }
 
   std::optional<StepSequence> Run() && {
+    auto drop = drops_.begin();
     for (int s = 0; s < static_cast<int>(remaker_.uses_.size()); ++s) {
       const Use& use = remaker_.uses_[s];
       for (size_t u = 0; u < use.buffers.size(); ++u) {
         if (!use.is_written[u] && !Need(use.buffers[u], s)) return std::nullopt;
       }
-      Place(s, s, current_);
-      for (const int buffer : drops_at_[s]) current_[buffer] = -1;
+      Place(s, s, /*made=*/-1);
+      for (; drop != drops_.end() && drop->step == s; ++drop) current_[drop->buffer] = -1;
     }
     return std::move(sequence_);
   }
@@ -87,9 +86,7 @@ class StepRemaker::Walk {
       sequence_.origin.push_back(member);
       AddLifetime(remaker_.list_.buffers[member].bytes);
     }
-    std::vector<int> held = current_;
-    for (const int member : group.members) held[member] = copy_[member];
-    for (const int step : group.steps) Place(step, slot, held);
+    for (const int step : group.steps) Place(step, slot, number);
     for (const int member : group.members) {
       if (current_[member] < 0) current_[member] = copy_[member];
     }
@@ -97,28 +94,28 @@ class StepRemaker::Walk {
     return true;
   }
 
-  void Place(int step, int slot, const std::vector<int>& held) {
+  // `made`: the group whose copies are made; -1: a step in its own place.
+  void Place(int step, int slot, int made) {
     const auto at = static_cast<int>(sequence_.steps.size());
-    StepSequence::Placed placed{step, slot};
-    const std::vector<int>& buffers = remaker_.uses_[step].buffers;
-    placed.used.reserve(buffers.size());
-    for (const int buffer : buffers) {
+    sequence_.steps.push_back({step, slot, static_cast<int>(sequence_.used.size())});
+    for (const int buffer : remaker_.uses_[step].buffers) {
+      int used = current_[buffer];
+      if (made >= 0 && remaker_.group_[buffer] == made) used = copy_[buffer];
       // What a step writes in its own place is the list's own buffer.
-      const int used = held[buffer] >= 0 ? held[buffer] : buffer;
-      placed.used.push_back(used);
+      if (used < 0) used = buffer;
+      sequence_.used.push_back(used);
       if (!IsOfRun(remaker_.list_.buffers[buffer].kind)) continue;
       Lifetime& life = sequence_.lifetimes[used];
       life.first = std::min(life.first, at);
       life.last = std::max(life.last, at);
     }
-    sequence_.steps.push_back(std::move(placed));
   }
 
   const StepRemaker& remaker_;
-  std::vector<std::vector<int>> drops_at_;  // by step
-  std::vector<int> current_;                // by buffer of the list: who has its contents; -1: none
-  std::vector<int> copy_;                   // by buffer: its last copy
-  std::vector<bool> is_being_made_;         // by group
+  const std::set<Drop>& drops_;
+  std::vector<int> current_;         // by buffer of the list: who has its contents; -1: none
+  std::vector<int> copy_;            // by buffer: its last copy
+  std::vector<bool> is_being_made_;  // by group
   StepSequence sequence_;
 };
 
@@ -225,7 +222,8 @@ KernelList StepRemaker::ListOf(const StepSequence& sequence) const {
   for (const StepSequence::Placed& placed : sequence.steps) {
     const std::vector<int>& own = used(placed.step);
     const auto replace = [&](int& buffer) {
-      buffer = placed.used[std::lower_bound(own.begin(), own.end(), buffer) - own.begin()];
+      const auto at = std::lower_bound(own.begin(), own.end(), buffer) - own.begin();
+      buffer = sequence.used[placed.used + at];
     };
     Match(
         list.steps.emplace_back(list_.steps[placed.step]),

@@ -17,8 +17,8 @@ namespace tartan::compiler {
 
 // After `step` what `buffer` holds is given up. Steps behind it have it made again.
 struct Drop {
-  int buffer = 0;
   int step = 0;
+  int buffer = 0;
 
   auto operator<=>(const Drop&) const = default;
 };
@@ -28,10 +28,11 @@ struct StepSequence {
   struct Placed {
     int step = 0;  // of the list
     int slot = 0;  // the step of the list that it is done for; itself, or one behind it
-    std::vector<int> used = {};  // what takes the places of StepRemaker::used(step)
+    int used = 0;  // where in `used` there is what takes the places of StepRemaker::used(step)
   };
 
   std::vector<Placed> steps;
+  std::vector<int> used;            // of all steps
   std::vector<int> origin;          // per buffer: which one of the list it is, or copies
   std::vector<Lifetime> lifetimes;  // per buffer
   double us = 0;                    // of the steps that are done again
