@@ -11,42 +11,13 @@
 #include "tile/graph/join_placements.h"
 #include "tile/graph/joined_states.h"
 #include "tile/graph/updates.h"
+#include "tile/graph/value_kind.h"
 #include "tile/poly/coords.h"
 
 namespace tartan::graph {
 namespace {
 
 using ir::ValueId;
-
-enum class Kind : uint8_t {
-  kInput,
-  kConstant,
-  kPointwise,  // computable at any single element from single elements of its operands
-  kReshape,
-  kRoot,  // a reduction or a special operation: always a kernel of its own
-};
-
-bool IsGather(ir::SpecialKind kind) {
-  return kind == ir::SpecialKind::kGather || kind == ir::SpecialKind::kGatherElements ||
-         kind == ir::SpecialKind::kGatherNd;
-}
-
-Kind KindOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space) {
-  return Match(
-      value.op, [](const ir::Input&) { return Kind::kInput; },
-      [](const ir::Constant&) { return Kind::kConstant; },
-      [](const ir::Elementwise&) { return Kind::kPointwise; },
-      [&](const ir::Contraction&) {
-        return poly::MovesElements(*space) ? Kind::kPointwise : Kind::kRoot;
-      },
-      [](const ir::Special& special) {
-        if (special.kind == ir::SpecialKind::kReshape) return Kind::kReshape;
-        if (special.kind == ir::SpecialKind::kIndex || IsGather(special.kind)) {
-          return Kind::kPointwise;
-        }
-        return Kind::kRoot;
-      });
-}
 
 class Grouper {
  public:
@@ -87,7 +58,9 @@ class Grouper {
     is_output_.assign(size_, false);
     for (ValueId v : program_.outputs) is_output_[v] = true;
     FindWholes();
+    narrow_.assign(size_, ir::kNoValue);
     for (size_t v = 0; v < size_; ++v) {
+      narrow_[v] = NarrowForm(program_, program_.values[v]);
       kind_.push_back(KindOf(program_.values[v], spaces_[v]));
       for (ValueId operand : ir::Operands(program_.values[v].op)) {
         if (users_[operand].empty() || users_[operand].back() != static_cast<ValueId>(v)) {
@@ -179,7 +152,10 @@ class Grouper {
       }
       if (kind_[v] == Kind::kPointwise && !options_.fuse) in_memory_[v] = true;
       const bool is_epilogue = kind_[v] == Kind::kPointwise || kind_[v] == Kind::kReshape;
-      if (is_epilogue && region_[v] != ir::kNoValue && UsedOutsideRegion(v)) in_memory_[v] = true;
+      if (is_epilogue && region_[v] != ir::kNoValue && UsedOutsideRegion(v)) {
+        const bool lies_narrow = narrow_[v] != ir::kNoValue && region_[narrow_[v]] == region_[v];
+        in_memory_[lies_narrow ? narrow_[v] : static_cast<ValueId>(v)] = true;
+      }
       if (is_output_[v]) Need(static_cast<ValueId>(v));
       const auto* special = std::get_if<ir::Special>(&user.op);
       if (special == nullptr || special->kind == ir::SpecialKind::kIndex) continue;
@@ -228,7 +204,11 @@ class Grouper {
       const bool costly = operations_[v] > options_.max_inlined_operations ||
                           reads_[v] > options_.max_inlined_reads || IsDoneAtLoad(v);
       if (costly && kind_[v] == Kind::kPointwise && region_[v] == ir::kNoValue && !inlined_[v]) {
-        in_memory_[v] = true;
+        const ValueId stored =
+            narrow_[v] != ir::kNoValue && region_[narrow_[v]] == ir::kNoValue ? narrow_[v] : v;
+        in_memory_[stored] = true;
+        operations_[stored] = 0;
+        reads_[stored] = 1;
         operations_[v] = 0;
         reads_[v] = 1;
       }
@@ -290,7 +270,7 @@ class Grouper {
         }
       }
       if (kind_[v] != Kind::kPointwise || region_[v] != ir::kNoValue || in_memory_[v]) continue;
-      if (inlined_[v]) continue;
+      if (inlined_[v] || narrow_[v] != ir::kNoValue) continue;
       const bool cheap = operations_[v] <= kCheapOperations && reads_[v] <= kCheapReads;
       if ((sinks_[v].size() > 1 && (!cheap || sinks_[v].size() > kManySinks)) ||
           (reused[v] && operations_[v] > 0)) {
@@ -377,6 +357,7 @@ class Grouper {
   std::vector<ValueId> region_;       // the root whose kernel computes the value as an epilogue
   std::vector<bool> in_memory_;
   std::vector<bool> inlined_;
+  std::vector<ValueId> narrow_;  // what it is converted from, where that is narrower
   std::vector<bool> is_output_;
   std::vector<bool> is_update_;  // belongs to the update of a state
   std::vector<int> operations_;

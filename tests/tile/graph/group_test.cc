@@ -182,5 +182,24 @@ TEST(Group, KeepsReductionsOfConstantsApartFromWhatEachRunComputes) {
   EXPECT_THAT(Kernels(program), ElementsAre("P", "R"));
 }
 
+TEST(Group, StoresTheNarrowFormOfWhatOthersReadWidened) {
+  // In the kernel of what makes it, and in one of its own.
+  EXPECT_THAT(Kernels("function (A[M, K], B[K, N], C[N, L]) -> (R) { P[i, j : M, N] = +(A[i, k] * "
+                      "B[k, j]); H = as_bfloat(P); W = as_float(H, 32); S = relu(W);"
+                      " R[i, l : M, L] = +(W[i, j] * C[j, l]) ; }",
+                      {F32({6, 5}), F32({5, 4}), F32({4, 3})}),
+              ElementsAre("H", "R"));
+  EXPECT_THAT(Kernels("function (A[M, N], C[N, L]) -> (R) { E = exp(A); H = as_float(E, 16);"
+                      " W = as_float(H, 32); R[i, l : M, L] = +(W[i, j] * C[j, l]); }",
+                      {F32({6, 40}), F32({40, 30})}),
+              ElementsAre("H", "R"));
+}
+
+TEST(Group, StoresAnOutputThatIsWidenedAsItIs) {
+  EXPECT_THAT(Kernels("function (A) -> (W) { E = exp(A); H = as_bfloat(E); W = as_float(H, 32); }",
+                      {F32({6, 40})}),
+              ElementsAre("W"));
+}
+
 }  // namespace
 }  // namespace tartan::graph::group_test

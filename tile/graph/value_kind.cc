@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/graph/value_kind.h"
+
+#include "tile/base/match.h"
+#include "tile/poly/build_kernel.h"
+
+namespace tartan::graph {
+
+bool IsGather(ir::SpecialKind kind) {
+  return kind == ir::SpecialKind::kGather || kind == ir::SpecialKind::kGatherElements ||
+         kind == ir::SpecialKind::kGatherNd;
+}
+
+Kind KindOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space) {
+  return Match(
+      value.op, [](const ir::Input&) { return Kind::kInput; },
+      [](const ir::Constant&) { return Kind::kConstant; },
+      [](const ir::Elementwise&) { return Kind::kPointwise; },
+      [&](const ir::Contraction&) {
+        return poly::MovesElements(*space) ? Kind::kPointwise : Kind::kRoot;
+      },
+      [](const ir::Special& special) {
+        if (special.kind == ir::SpecialKind::kReshape) return Kind::kReshape;
+        if (special.kind == ir::SpecialKind::kIndex || IsGather(special.kind)) {
+          return Kind::kPointwise;
+        }
+        return Kind::kRoot;
+      });
+}
+
+ir::ValueId NarrowForm(const ir::Program& program, const ir::Value& value) {
+  const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
+  if (elementwise == nullptr || elementwise->op != ScalarOp::kCast) return ir::kNoValue;
+  const ir::Value& operand = program.values[elementwise->operands[0]];
+  const DataType type = operand.shape.type;
+  const bool widens = ComputeType(type) != type && value.shape.type == ComputeType(type);
+  return widens && std::holds_alternative<ir::Elementwise>(operand.op) ? elementwise->operands[0]
+                                                                       : ir::kNoValue;
+}
+
+}  // namespace tartan::graph

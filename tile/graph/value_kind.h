@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a value is to those who divide a program into kernels.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tile/ir/program.h"
+#include "tile/poly/index_space.h"
+
+namespace tartan::graph {
+
+enum class Kind : uint8_t {
+  kInput,
+  kConstant,
+  kPointwise,  // computable at any single element from single elements of its operands
+  kReshape,
+  kRoot,  // a reduction or a special operation: always a kernel of its own
+};
+
+bool IsGather(ir::SpecialKind kind);
+
+// `space` is that of a contraction.
+Kind KindOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space);
+
+// The elementwise 16-bit value that `value` is converted from, which says as much in half of the
+// memory; kNoValue for others.
+ir::ValueId NarrowForm(const ir::Program& program, const ir::Value& value);
+
+}  // namespace tartan::graph
