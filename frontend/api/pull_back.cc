@@ -19,10 +19,25 @@ struct AppliedCall {
   std::vector<Tensor> arguments;
 };
 
-// The first `count` outputs, the results of `node`, become inputs: the others read them.
+// What a value is converted from, where it is that rounded to another type and converted back; else
+// the value itself.
+ir::ValueId BeforeRounding(const ir::Program& program, ir::ValueId id) {
+  const DataType type = program.values[id].shape.type;
+  ir::ValueId before = id;
+  while (true) {
+    const auto* conversion = std::get_if<ir::Elementwise>(&program.values[id].op);
+    if (conversion == nullptr || conversion->op != ScalarOp::kCast) return before;
+    id = conversion->operands[0];
+    if (!IsFloat(program.values[id].shape.type)) return before;
+    if (program.values[id].shape.type == type) before = id;
+  }
+}
+
+// The first `count` outputs, the results of `node`, become inputs: the others read them. Where one
+// is rounded, so is what its derivative is computed from: that is all that is kept.
 void ReadResults(const std::shared_ptr<const TensorNode>& node, size_t count, AppliedCall* call) {
   for (size_t result = 0; result < count; ++result) {
-    const ir::ValueId id = call->program.outputs[result];
+    const ir::ValueId id = BeforeRounding(call->program, call->program.outputs[result]);
     ir::Value& value = call->program.values[id];
     if (std::holds_alternative<ir::Input>(value.op)) continue;
     if (std::holds_alternative<ir::Constant>(value.op)) continue;
