@@ -3,7 +3,7 @@
 """Writes models of one node of training graphs with the results of onnxruntime-training.
 
     pip install onnx numpy onnxruntime-training
-    scripts/training_cases.py FOLDER
+    scripts/training_cases.py FOLDER [BEGINNING OF A NAME…]
     build/tests/onnx_node_cases FOLDER
     scripts/compare_graphs.py FOLDER --pack tests/frontend/onnx/training_cases.bin --share 300
 
@@ -276,6 +276,109 @@ def forms():
             case(f"finite{suffix}_{word}", "IsFinite", [value], more, [~wrong])
 
 
+def packed(mask):
+    """A bit for each element, from the least of the first word on."""
+    bits = np.zeros(-(-mask.size // 32) * 32, np.uint32)
+    bits[: mask.size] = mask.ravel()
+    return (bits.reshape(-1, 32) << np.arange(32, dtype=np.uint32)).sum(1).astype(np.uint32)
+
+
+def dropouts():
+    """Of what is random only what does not depend on it."""
+    for dims in ((7,), (3, 5, 7), (4, 16)):
+        x, bias, residual = real(*dims), real(dims[-1]), real(*dims)
+        mask = RNG.random(dims) < 0.7
+        all_kept, off = np.ones(dims, bool), np.array(False)
+        n = len(dims)
+        case(f"bits_grad_{n}", "BitmaskDropoutGrad",
+             [x, packed(mask), np.array(0.3, F), np.array(True)], {}, [x * mask / np.float64(0.7)])
+        case(f"bits_{n}", "BitmaskDropout", [x, np.array(0.3, F), off], {}, [x, packed(all_kept)], 2)
+        case(f"bits_none_{n}", "BitmaskDropout", [x, np.array(0, F), np.array(True)], {},
+             [x, packed(all_kept)], 2)
+        for more in (None, residual):
+            whole = x + bias + (0 if more is None else more)
+            for name, m in (("BiasDropout", all_kept), ("BitmaskBiasDropout", packed(all_kept))):
+                case(f"{name}_{n}_{more is not None}", name,
+                     [x, bias, more, np.array(0.3, F), off], {}, [whole, m], 2)
+
+
+def batch_norms():
+    for dims in ((5, 3), (3, 5, 7), (2, 3, 5, 3)):
+        x, scale, bias = real(*dims), real(dims[1], low=0.5), real(dims[1])
+        mean, variance = real(dims[1]), real(dims[1], low=0.5)
+        axes = (0,) + tuple(range(2, len(dims)))
+        wide = (1, -1) + (1,) * (len(dims) - 2)
+        x64 = x.astype(np.float64)
+        m, v = x64.mean(axes), x64.var(axes)
+        inv = 1 / np.sqrt(v + 1e-3)
+        y = (x64 - m.reshape(wide)) * (inv * scale).reshape(wide) + bias.reshape(wide)
+        case(f"internal_norm_{len(dims)}", "BatchNormInternal", [x, scale, bias, mean, variance],
+             {"epsilon": 1e-3, "momentum": 0.8},
+             [y, 0.8 * mean + 0.2 * m, 0.8 * variance + 0.2 * v, m, inv], 5)
+
+
+def averaged(g, m, v, alpha, beta, count, scale, norm, clip, corrects):
+    """Averages and what corrects them; gradients are divided by the scale, or clipped."""
+    g = g.astype(np.float64) / (norm / clip if norm > scale * clip else scale)
+    m, v = alpha * m + (1 - alpha) * g, beta * v + (1 - beta) * g * g
+    return m, v, 1 - alpha**count if corrects else 1, 1 - beta**count if corrects else 1
+
+
+def optimizers():
+    rate, count = np.array(0.1, F), np.array(3, np.int64)
+    alpha, beta = 0.8, 0.95
+    for dims in ((7,), (3, 5)):
+        w, g, m = real(*dims), real(*dims), real(*dims)
+        v = real(*dims, low=0.1)
+        for mode in (0, 1):
+            for scale, norm, flag in ((1, 0, None), (8, 0, True), (8, 30, True), (1, 0, False)):
+                for corrects in (0, 1):
+                    attributes = {"alpha": alpha, "beta": beta, "lambda": 0.03, "epsilon": 1e-3,
+                                  "max_norm_clip": 2.0, "do_bias_correction": corrects,
+                                  "weight_decay_mode": mode}
+                    nm, nv, cm, cv = averaged(g, m, v, alpha, beta, 3, scale, norm, 2.0, corrects)
+                    if mode == 0:
+                        new = w - 0.1 * (nm / cm / (np.sqrt(nv / cv) + 1e-3) + 0.03 * w)
+                    else:
+                        new = w - 0.1 * np.sqrt(cv) / cm * nm / (np.sqrt(nv) + 1e-3)
+                        new = new - 0.1 * 0.03 * new
+                    results = [np.array(4), nm, nv, new, new - w]
+                    if flag is False:
+                        results = [count, m, v, w, 0 * w]
+                    extra = [] if flag is None else [None, np.array(scale, F), np.array(norm, F),
+                                                     np.array(flag)]
+                    case(f"adam_{len(dims)}_{mode}_{scale}_{norm}_{flag}_{corrects}",
+                         "AdamOptimizer", [rate, count, w, g, m, v, *extra], attributes, results, 5)
+    for scale, norm, flag in ((1, 0, True), (8, 30, True), (1, 0, False)):
+        inputs, results = [np.array(flag), np.array(scale, F), np.array(norm, F), rate, count], []
+        for dims, a, lam in (((7,), 0.8, 0.03), ((3, 5), 0.7, 0.0)):
+            w, g, m = real(*dims), real(*dims), real(*dims)
+            v = real(*dims, low=0.1)
+            nm, nv, cm, cv = averaged(g, m, v, a, beta, 3, scale, norm, 1.0, 1)
+            u = nm / cm / (np.sqrt(nv / cv) + 1e-3) + lam * w
+            ratio = np.clip(np.sqrt((w * w).sum()) / np.sqrt((u * u).sum()), 0.5, 1.5)
+            inputs += [w, g, m, v]
+            step = -0.1 * ratio * u
+            results += [w + step, step, nm, nv] if flag else [w, 0 * w, m, v]
+            inputs.append(None)
+            results.append(None)
+        # Results of 16 bits, which there are none of, are left out.
+        case(f"lamb_{scale}_{norm}_{flag}", "LambOptimizer", inputs[:-1],
+             {"alpha": [0.8, 0.7], "beta": [beta, beta], "lambda": [0.03, 0.0],
+              "epsilon": [1e-3, 1e-3], "ratio_min": 0.5, "ratio_max": 1.5},
+             [np.array(4 if flag else 3), *results[:-1]], 10)
+
+
+def scales():
+    x, y, s = real(3, 5), real(7), np.array(3, F)
+    for to, kind in ((TensorProto.FLOAT, F), (TensorProto.FLOAT16, np.float16)):
+        named = {"to": int(to)}
+        case(f"mixed_{to}", "MixedPrecisionScale", [s, x, y], named,
+             [(x * s).astype(kind), (y * s).astype(kind)], 2)
+        case(f"mixed_fused_{to}", "MixedPrecisionScale", [s, x, y], {**named, "fuse_outputs": 1},
+             [np.concatenate([(x * s).ravel(), y * s]).astype(kind)], 1)
+
+
 def info(name, value):
     if isinstance(value, list):
         return helper.make_tensor_sequence_value_info(name, TensorProto.FLOAT, None)
@@ -297,10 +400,14 @@ def write(folder, name, op, inputs, attributes, formula, outputs, domain):
     names = ["" if value is None else f"i{n}" for n, value in enumerate(inputs)]
     count = abs(outputs)
     results = [f"o{n}" for n in range(count)]
+    if formula is not None:
+        results = ["" if value is None else r for r, value in zip(results, formula)]
     node = helper.make_node(op, names, results, domain=domain, **attributes)
     if formula is not None:
         kind = next(v for v in named.values() if v.dtype.kind == "f").dtype
-        formula = [np.asarray(v) if np.asarray(v).dtype == bool else np.asarray(v).astype(kind) for v in formula]
+        results = [r for r in results if r]
+        formula = [np.asarray(v) for v in formula if v is not None]
+        formula = [v.astype(kind) if v.dtype == np.float64 else v for v in formula]
         shapes = [info(r, v) for r, v in zip(results, formula)]
     else:
         shapes = [onnx.ValueInfoProto(name=r) for r in results]
@@ -332,10 +439,13 @@ def write(folder, name, op, inputs, attributes, formula, outputs, domain):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for family in (activations, softmaxes, losses, normalizations, layers, indices, updates, forms):
+    only = sys.argv[2:]  # beginnings of names
+    for family in (activations, softmaxes, losses, normalizations, layers, indices, updates, forms,
+                   dropouts, batch_norms, optimizers, scales):
         family()
     for entry in CASES:
-        write(folder, *entry)
+        if not only or entry[0].startswith(tuple(only)):
+            write(folder, *entry)
 
 
 if __name__ == "__main__":

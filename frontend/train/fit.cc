@@ -176,6 +176,8 @@ class Run {
     line.loss = progress.loss;
     line.step_ms = ms;
     line.is_epoch_end = validates;
+    line.loss_scale = result_.loss_scale = progress.loss_scale;
+    line.left_out = result_.left_out = progress.left_out;
     if (progress.accuracy.has_value()) line.metrics["accuracy"] = *progress.accuracy;
     if (validates) TARTAN_RETURN_IF_ERROR(Validate(&line.metrics));
     result_.metrics = line.metrics;
@@ -288,6 +290,8 @@ class Run {
                                     " rows ", dataset_->size(), " validation ", options_.validation,
                                     " optimizer ", Name(trainer_options_.optimizer.kind), " loss ",
                                     Name(trainer_options_.loss.kind), "\n");
+    if (trainer_options_.precision != Precision::kFloat32)
+      absl::StrAppend(&text, "precision ", Name(trainer_options_.precision), "\n");
     for (const Parameter& parameter : trainer_.parameters()) {
       absl::StrAppend(&text, parameter.name, " ", parameter.shape.ToString(), " ",
                       parameter.is_trained, "\n");

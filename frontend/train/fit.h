@@ -57,7 +57,9 @@ struct LogLine {
   double loss = 0;  // mean since the last line
   // "accuracy" since the last line; at the end of an epoch "val_loss" and others of the validation.
   std::map<std::string, double> metrics;
-  double step_ms = 0;  // mean of a step since the last line, without compiling
+  std::optional<double> loss_scale;  // where it is scaled
+  int64_t left_out = 0;              // updates so far, as gradients were no finite numbers
+  double step_ms = 0;                // mean of a step since the last line, without compiling
   bool is_epoch_end = false;
 };
 
@@ -68,6 +70,8 @@ struct FitResult {
   bool ended_early = false;               // by patience
   bool is_best = false;                   // the parameters are those of the best validation
   std::map<std::string, double> metrics;  // of the last line
+  std::optional<double> loss_scale;       // at the end
+  int64_t left_out = 0;                   // updates, over all runs
 };
 
 struct FitHooks {

@@ -11,6 +11,7 @@
 #include "frontend/api/gradient.h"
 #include "frontend/api/tensor_node.h"
 #include "frontend/train/clipping.h"
+#include "frontend/train/precision/round_graph.h"
 #include "frontend/train/step_sums.h"
 #include "frontend/train/tile_pieces.h"
 #include "tile/base/status_macros.h"
@@ -22,38 +23,30 @@ using api::Tensor;
 
 constexpr DataType kFloat = DataType::kFloat32;
 
-TensorShape Master(const TensorShape& shape) {
-  return {shape.type == DataType::kFloat64 ? DataType::kFloat64 : kFloat, shape.dims};
-}
-
-absl::StatusOr<Tensor> CastTo(const Tensor& x, DataType type) {
-  if (x.type() == type) return x;
-  const std::string call = type == DataType::kBFloat16
-                               ? "as_bfloat(X)"
-                               : absl::StrCat("as_float(X, ", 8 * ByteWidth(type), ")");
-  return api::Apply(absl::StrCat("function (X) -> (Y) { Y = ", call, "; }"), {x}, "cast");
-}
-
 class StepBuilder {
  public:
   StepBuilder(const onnx::OnnxModel* model, std::vector<Parameter>* parameters,
               const StepPlan& plan)
       : model_(model), parameters_(*parameters), plan_(plan) {}
 
-  // Imports the graph; afterwards output_ is what the loss sees.
+  // Imports the graph; afterwards output_ is what the loss sees. `rounds`: with the precision of
+  // the plan, as steps compute it.
   absl::Status Import(const BatchShapes& shapes, const onnx::TrainingMode& mode,
-                      const Augmentations& augment) {
+                      const Augmentations& augment, bool rounds) {
+    precision_ = rounds ? plan_.precision : Precision::kFloat32;
     while (true) {
       masters_.clear();
       graph_ = {};
       TARTAN_ASSIGN_OR_RETURN(const std::vector<api::InputBinding> bindings,
                               Bindings(shapes, augment));
+      given_ = GivenTensors(bindings);
       onnx::TrainingMode with_output = mode;
       with_output.outputs.push_back(plan_.output);
       TARTAN_ASSIGN_OR_RETURN(bound_, model_->BindToTrain(bindings, with_output));
       if (bound_.needed_values.empty()) break;
       TARTAN_RETURN_IF_ERROR(Freeze(bound_.needed_values));
     }
+    TARTAN_RETURN_IF_ERROR(RoundGraph(precision_, given_, &bound_));
     const api::Value& output = bound_.outputs.back();
     if (!output.is_tensor()) {
       return absl::InvalidArgumentError(absl::StrCat("'", plan_.output, "' is no tensor"));
@@ -80,13 +73,24 @@ class StepBuilder {
     }
     api::GradientOptions options;
     options.straight_through = plan_.straight_through;
-    TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> gradients, api::Gradient(loss, wrt, options));
+    Tensor seed;
+    if (plan_.loss_scale.has_value()) {
+      scale_ = Tensor::Placeholder(kScaleName, {kFloat, {kScaleCount}});
+      TARTAN_ASSIGN_OR_RETURN(seed, ScaleOf(scale_));
+    }
+    const api::SeededTensor seeded{loss, seed};
+    TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> gradients,
+                            api::Gradient(absl::MakeConstSpan(&seeded, 1), wrt, options));
+    if (plan_.loss_scale.has_value()) TARTAN_RETURN_IF_ERROR(UnscaleAll(scale_, &gradients));
+    Tensor is_taken = healthy;
     if (plan_.accumulates) {
       TARTAN_RETURN_IF_ERROR(Accumulate(gradients, healthy));
+      if (plan_.loss_scale.has_value())
+        AddState({kScaleName, scale_.shape()}, scale_, Tensor());  // only read
     } else {
-      TARTAN_RETURN_IF_ERROR(UpdateAll(std::move(gradients), healthy));
+      TARTAN_ASSIGN_OR_RETURN(is_taken, UpdateAll(std::move(gradients), healthy));
     }
-    TARTAN_RETURN_IF_ERROR(AddStatistics(healthy));
+    TARTAN_RETURN_IF_ERROR(AddStatistics(is_taken));
     return std::move(graph_);
   }
 
@@ -107,7 +111,8 @@ class StepBuilder {
     TARTAN_ASSIGN_OR_RETURN(const Tensor healthy,
                             api::Apply("function (S) -> (OK) { OK = S == 0; }", {skipped}, "ok"));
     AddState(spec, skipped, Tensor());
-    TARTAN_RETURN_IF_ERROR(UpdateAll(std::move(gradients), healthy));
+    scale_ = Tensor::Placeholder(kScaleName, {kFloat, {kScaleCount}});
+    TARTAN_RETURN_IF_ERROR(UpdateAll(std::move(gradients), healthy).status());
     return std::move(graph_);
   }
 
@@ -196,7 +201,7 @@ class StepBuilder {
       const Tensor master = Tensor::Placeholder(parameter.name, Master(parameter.shape));
       masters_[parameter.name] = master;
       binding.shape = parameter.shape;
-      TARTAN_ASSIGN_OR_RETURN(binding.tensor, CastTo(master, parameter.shape.type));
+      TARTAN_ASSIGN_OR_RETURN(binding.tensor, CopyOf(master, parameter, precision_));
     }
     return bindings;
   }
@@ -276,7 +281,10 @@ class StepBuilder {
     return absl::OkStatus();
   }
 
-  absl::Status UpdateAll(std::vector<Tensor> gradients, const Tensor& healthy) {
+  // Returns whether the update is made: where `healthy` is, and, with a scaled loss, gradients are
+  // finite numbers.
+  absl::StatusOr<Tensor> UpdateAll(std::vector<Tensor> gradients, const Tensor& healthy) {
+    TARTAN_ASSIGN_OR_RETURN(const Tensor is_taken, FollowScale(gradients, healthy));
     if (plan_.clip_value > 0) {
       for (Tensor& gradient : gradients) {
         TARTAN_ASSIGN_OR_RETURN(gradient, ClipElements(gradient, plan_.clip_value));
@@ -297,7 +305,7 @@ class StepBuilder {
       }
       TARTAN_ASSIGN_OR_RETURN(
           Updated updated, Update(plan_.optimizer, parameter.group, master, gradients[next++], old,
-                                  numbers_, factor, healthy, parameter.name));
+                                  numbers_, factor, is_taken, parameter.name));
       AddState({StateName("parameter", parameter.name), master.shape()}, master,
                std::move(updated.parameter));
       for (size_t s = 0; s < slots.size(); ++s) {
@@ -305,7 +313,17 @@ class StepBuilder {
                  std::move(updated.slots[s]));
       }
     }
-    return absl::OkStatus();
+    return is_taken;
+  }
+
+  absl::StatusOr<Tensor> FollowScale(const std::vector<Tensor>& gradients, const Tensor& healthy) {
+    if (!plan_.loss_scale.has_value()) return healthy;
+    TARTAN_ASSIGN_OR_RETURN(const Tensor finite, AllFinite(gradients));
+    TARTAN_ASSIGN_OR_RETURN(Tensor next,
+                            NextScale(*plan_.loss_scale, plan_.optimizer, scale_, finite, healthy));
+    TARTAN_ASSIGN_OR_RETURN(numbers_, CorrectedNumbers(numbers_, next));
+    AddState({kScaleName, scale_.shape()}, scale_, std::move(next));
+    return api::Apply("function (A, B) -> (OK) { OK = A && B; }", {healthy, finite}, "ok");
   }
 
   // Running statistics that the graph updates; others that are placeholders are only read.
@@ -334,6 +352,9 @@ class StepBuilder {
   Tensor target_;
   Tensor numbers_;
   Tensor augment_seed_;
+  std::vector<Tensor> given_;  // to the graph: inputs, changed at random or not, and parameters
+  Tensor scale_;               // the state of the loss scale
+  Precision precision_ = Precision::kFloat32;
   LossTerms terms_;
 };
 
@@ -347,7 +368,7 @@ absl::StatusOr<StepGraph> BuildStep(const onnx::OnnxModel& model,
                                     std::vector<Parameter>* parameters, const StepPlan& plan,
                                     const BatchShapes& shapes) {
   StepBuilder builder(&model, parameters, plan);
-  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, plan.mode, plan.augment));
+  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, plan.mode, plan.augment, /*rounds=*/true));
   return builder.Step();
 }
 
@@ -361,7 +382,8 @@ absl::StatusOr<StepGraph> BuildEvaluation(const onnx::OnnxModel& model,
                                           std::vector<Parameter>* parameters, const StepPlan& plan,
                                           const BatchShapes& shapes) {
   StepBuilder builder(&model, parameters, plan);
-  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, onnx::TrainingMode(), Augmentations()));
+  TARTAN_RETURN_IF_ERROR(
+      builder.Import(shapes, onnx::TrainingMode(), Augmentations(), /*rounds=*/false));
   return builder.Evaluation();
 }
 
@@ -371,7 +393,7 @@ absl::StatusOr<StepGraph> BuildSearch(const onnx::OnnxModel& model,
   StepBuilder builder(&model, parameters, plan);
   onnx::TrainingMode mode = plan.mode;
   mode.outputs = model.ValuesInOrder();
-  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, mode, plan.augment));
+  TARTAN_RETURN_IF_ERROR(builder.Import(shapes, mode, plan.augment, /*rounds=*/true));
   return builder.Search(mode.outputs, names);
 }
 

@@ -14,6 +14,7 @@
 #include "frontend/train/loss.h"
 #include "frontend/train/optimizer.h"
 #include "frontend/train/parameters.h"
+#include "frontend/train/precision/precision.h"
 #include "frontend/train/step_sums.h"
 
 namespace tartan::train {
@@ -35,6 +36,8 @@ struct StepPlan {
   double clip_value = 0;          // of each element; 0: none
   bool straight_through = false;  // gradients pass through what is quantised
   bool accumulates = false;       // gradients are added to sums, which another program applies
+  Precision precision = Precision::kFloat32;
+  std::optional<LossScale> loss_scale;
 };
 
 // A tensor that lies on the device from step to step.

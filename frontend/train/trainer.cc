@@ -19,6 +19,7 @@ namespace {
 
 absl::Status CheckOptions(const TrainerOptions& options) {
   TARTAN_RETURN_IF_ERROR(options.optimizer.Check());
+  TARTAN_RETURN_IF_ERROR(options.loss_scale.Check());
   if (!(options.clip_norm >= 0) || !(options.clip_value >= 0)) {
     return absl::InvalidArgumentError("gradients are clipped to a positive number");
   }
@@ -55,6 +56,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     programs->plan.clip_value = options.clip_value;
     programs->plan.straight_through = options.straight_through;
     programs->plan.accumulates = options.accumulate > 1;
+    programs->plan.precision = options.precision;
+    if (options.precision == Precision::kFloat16) programs->plan.loss_scale = options.loss_scale;
     programs->model = std::move(model);
     programs->device = std::move(device);
     programs->options = std::move(options);
@@ -129,6 +132,13 @@ absl::StatusOr<Progress> Trainer::Read() {
       return absl::OutOfRangeError(
           absl::StrCat("the loss of step ", programs_->failed_step,
                        " is no finite number; parameters are as they were before it"));
+    }
+    if (programs_->plan.loss_scale.has_value()) {
+      TARTAN_ASSIGN_OR_RETURN(const HostTensor scale, programs_->tensors.at(kScaleName).ToHost());
+      const std::vector<double> state = scale.ToDoubles();
+      TARTAN_RETURN_IF_ERROR(CheckScale(*programs_->plan.loss_scale, state));
+      progress.loss_scale = state[kScale];
+      progress.left_out = static_cast<int64_t>(state[kLeftOut]);
     }
     if (values.GetDouble(kDenominator) > 0)
       progress.loss = values.GetDouble(kNumerator) / values.GetDouble(kDenominator);
@@ -217,7 +227,10 @@ absl::Status Trainer::Restore(const TrainerState& state) {
       const std::string parameter = slash == std::string::npos ? "" : name.substr(slash + 1);
       const auto known = std::find_if(programs_->parameters.begin(), programs_->parameters.end(),
                                       [&](const Parameter& p) { return p.name == parameter; });
-      if (known == programs_->parameters.end() || known->shape.dims != value.shape().dims) {
+      const bool is_scale = name == kScaleName && programs_->plan.loss_scale.has_value() &&
+                            value.shape() == TensorShape{DataType::kFloat32, {kScaleCount}};
+      if (!is_scale &&
+          (known == programs_->parameters.end() || known->shape.dims != value.shape().dims)) {
         return absl::InvalidArgumentError(absl::StrCat("the state has '", name, "' ",
                                                        value.shape().ToString(),
                                                        ", which the model does not have"));

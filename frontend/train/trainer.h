@@ -38,6 +38,10 @@ struct Progress {
   int64_t steps = 0;
   double loss = 0;                 // mean over the examples, by how much they count
   std::optional<double> accuracy;  // share of the rows whose greatest score is at their class
+  // Where the loss is scaled: its factor now, and how many updates were left out, over all, as
+  // gradients were no finite numbers.
+  std::optional<double> loss_scale;
+  int64_t left_out = 0;
 };
 
 struct Evaluation {
@@ -82,7 +86,8 @@ class Trainer {
   int64_t batches() const;
 
   // Waits for the steps that were started. OutOfRange, naming the first of them, where the loss of
-  // a step was no finite number: parameters are as they were before it.
+  // a step was no finite number: parameters are as they were before it. OutOfRange, too, where
+  // gradients stay so whatever a loss is scaled by (precision.h).
   absl::StatusOr<Progress> Read();
 
   // Which step Read found (counted from 1, in batches); 0: none.

@@ -10,6 +10,7 @@
 #include "frontend/train/loss.h"
 #include "frontend/train/optimizer.h"
 #include "frontend/train/parameters.h"
+#include "frontend/train/precision/precision.h"
 
 namespace tartan::train {
 
@@ -22,6 +23,9 @@ struct TrainerOptions {
   double clip_norm = 0;    // of all gradients together; 0: none
   double clip_value = 0;   // of each element; 0: none
   int64_t accumulate = 1;  // steps whose gradients are averaged for one update
+  // How values of a step lie in memory; the loss is scaled with kFloat16.
+  Precision precision = Precision::kFloat32;
+  LossScale loss_scale;
   ParameterRules rules;
   onnx::TrainingMode mode;
   Augmentations augment;  // of the inputs that are pictures; not of targets

@@ -79,6 +79,10 @@ std::vector<HostTensor> TrainerPrograms::ValuesOf(const BatchShapes& shapes,
 }
 
 absl::StatusOr<api::DeviceTensor> TrainerPrograms::MakeState(const StateSpec& spec) const {
+  if (spec.name == kScaleName) {
+    return api::DeviceTensor::FromHost(
+        *device, HostTensor::FromVector(spec.shape, FirstScale(*plan.loss_scale)));
+  }
   if (!absl::StartsWith(spec.name, kParameterState))
     return api::DeviceTensor::Zeros(*device, spec.shape);
   const std::string name = spec.name.substr(sizeof(kParameterState) - 1);

@@ -30,6 +30,10 @@ proto::TrainStepReport ReportOf(const train::LogLine& line) {
   report.set_loss(line.loss);
   report.set_lr(line.rate);
   report.set_step_ms(line.step_ms);
+  if (line.loss_scale.has_value()) {
+    report.set_loss_scale(*line.loss_scale);
+    report.set_left_out(static_cast<int32_t>(line.left_out));
+  }
   // JSON has no NaN: a metric without a value is left out.
   for (const auto& [name, value] : line.metrics) {
     if (std::isfinite(value)) (*report.mutable_metrics())[name] = value;
@@ -46,6 +50,7 @@ std::string TextOf(const train::LogLine& line) {
     parts.push_back(absl::StrFormat("%s %.4f", name, value));
   }
   parts.push_back(absl::StrFormat("lr %.3g", line.rate));
+  if (line.loss_scale.has_value()) parts.push_back(absl::StrFormat("scale %g", *line.loss_scale));
   parts.push_back(absl::StrCat(FormatMs(line.step_ms), "/step"));
   return absl::StrJoin(parts, "  ");
 }

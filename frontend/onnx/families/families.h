@@ -64,5 +64,7 @@ absl::Span<const OperatorRow> GradientOperators();
 absl::Span<const OperatorRow> LayerGradientOperators();
 absl::Span<const OperatorRow> UpdateOperators();
 absl::Span<const OperatorRow> TrainingFormOperators();
+absl::Span<const OperatorRow> TrainingDropoutOperators();
+absl::Span<const OperatorRow> OptimizerOperators();
 
 }  // namespace tartan::onnx

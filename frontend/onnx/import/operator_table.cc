@@ -69,6 +69,8 @@ constexpr Family kFamilies[] = {
     LayerGradientOperators,
     UpdateOperators,
     TrainingFormOperators,
+    TrainingDropoutOperators,
+    OptimizerOperators,
 };
 
 using Key = std::pair<absl::string_view, absl::string_view>;  // domain, name

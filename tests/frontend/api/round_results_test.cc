@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which results are rounded to 16 bits, and that gradients are at the same places.
-#include "frontend/api/round_results.h"
+#include "frontend/api/precision/round_results.h"
 
 #include <gtest/gtest.h>
 
@@ -77,6 +77,14 @@ TEST(RoundResults, LeavesViewsScalarsIntegersAndFloat64) {
   EXPECT_EQ(RoundingsOf(Made(
                 kAdd, {Input("x", {6}, DataType::kFloat64), Input("y", {6}, DataType::kFloat64)})),
             0);
+}
+
+TEST(RoundResults, LeavesWhatIsGivenAsItIs) {
+  const Tensor x = Made(kAdd, {Input("x", {6, 5}), Input("y", {5})});
+  const Tensor y = Made(kProduct, {x, Input("w", {5, 4})});
+  const auto rounded = RoundResults({y}, DataType::kBFloat16, {x});
+  ASSERT_TRUE(rounded.ok()) << rounded.status();
+  EXPECT_EQ(Roundings((*rounded)[0], DataType::kBFloat16), 1);
 }
 
 TEST(RoundResults, GradientsAreRoundedWhereValuesAre) {

@@ -45,15 +45,46 @@ TEST(BiasSoftmax, BroadcastsItsBiasWithinOrBefore) {
              {0.5, 0.5, 0.25, 0.75, 0.5, 0.5, 0.25, 0.75});
 }
 
-TEST(BiasDropout, DropsNothingAndRefusesToTrain) {
+TEST(BiasDropout, DropsNothingButInTraining) {
   const HostTensor x = Values({1, 2}, {1, 2});
   const HostTensor no = Values({}, {0}, DataType::kBool);
   const OperatorCall call =
       Call("BiasDropout", {x, Values({2}, {10, 20}), x, Values({}, {0.5}), no}, "", 2);
   EXPECT_THAT(Evaluate(call), ElementsAre(12, 24));
   EXPECT_THAT(Evaluate(call, 1), ElementsAre(1, 1));
+}
+
+TEST(BiasDropout, DropsBeforeTheResidualIsAddedWhatItsMaskSays) {
+  const HostTensor x = Values({5, 9}, std::vector<double>(45, 1));
+  const HostTensor ratio = Values({}, {0.5});
   const HostTensor yes = Values({}, {1}, DataType::kBool);
-  EXPECT_THAT(Error(Call("BiasDropout", {x, x, {}, {}, yes})), HasSubstr("training"));
+  const std::vector<api::HostValue> operands = {x, Values({9}, std::vector<double>(9, 2)), x, ratio,
+                                                yes};
+  const std::string seed = Attribute("seed", int64_t{5});
+  const OperatorCall call = Call("BiasDropout", operands, seed, 2);
+  const std::vector<double> y = Evaluate(call);
+  const std::vector<double> mask = Evaluate(call, 1);
+  std::vector<double> words(2, 0);
+  double kept = 0;
+  for (size_t i = 0; i < y.size(); ++i) {
+    EXPECT_EQ(y[i], mask[i] != 0 ? 7 : 1) << i;
+    kept += mask[i];
+    words[i / 32] += std::ldexp(mask[i], static_cast<int>(i % 32));
+  }
+  EXPECT_GT(kept, 5);
+  EXPECT_LT(kept, 40);
+  // The same in bits, and its gradient reads them.
+  EXPECT_EQ(Evaluate(Call("BitmaskBiasDropout", operands, seed, 2), 1), words);
+  EXPECT_EQ(Evaluate(Call("BitmaskDropout", {x, ratio, yes}, seed, 2), 1), words);
+  const std::vector<double> gradient =
+      Evaluate(Call("BitmaskDropoutGrad", {x, Values({2}, words, DataType::kUInt32), ratio, yes}));
+  for (size_t i = 0; i < gradient.size(); ++i) EXPECT_EQ(gradient[i], 2 * mask[i]) << i;
+}
+
+TEST(BitmaskDropoutGrad, NamesAMaskOfAnotherSize) {
+  EXPECT_THAT(Error(Call("BitmaskDropoutGrad", {Values({33}, std::vector<double>(33, 1)),
+                                                Values({1}, {7}, DataType::kUInt32)})),
+              HasSubstr("expected 2 words of uint32"));
 }
 
 TEST(ComplexMul, MultipliesPairs) {

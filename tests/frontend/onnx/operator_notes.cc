@@ -117,8 +117,6 @@ constexpr Reason kMissing[] = {
     {"AttnLSTM", "attention within an LSTM of 2018; no exporter writes it any more"},
     {"BeamSearch", "a search over words that runs graphs of its own: a caller's part"},
     {"BifurcationDetector", "of speculative search over words: a caller's part"},
-    {"BitmaskBiasDropout", "training"},
-    {"BitmaskDropout", "training"},
     {"ComplexMulConj", "its documentation does not say which operand is conjugated"},
     {"ConvTransposeWithDynamicPads",
      "nothing exports it; ConvTranspose with constant pads is there"},

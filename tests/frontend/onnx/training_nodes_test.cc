@@ -73,7 +73,7 @@ class TrainingNodes : public ::testing::Test {
       }
       folders_.push_back(folder.string());
     }
-    ASSERT_EQ(folders_.size(), 187u);
+    ASSERT_EQ(folders_.size(), 250u);
   }
 
   void TearDown() override { std::filesystem::remove_all(folder_); }

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/train/schedule.h"
@@ -17,8 +18,9 @@
 namespace tartan::train::curves_test {
 namespace {
 
-TrainerOptions OptionsOf(const std::string& run) {
+TrainerOptions OptionsOf(const std::string& run, Precision precision) {
   TrainerOptions options;
+  options.precision = precision;
   options.mode.batch_norm = true;
   if (run == "momentum") {
     options.optimizer.kind = OptimizerKind::kMomentum;
@@ -35,40 +37,48 @@ struct Case {
   bool compiles_long = false;
 };
 
-class CurvesTest : public testing::TestWithParam<Case> {};
-
-TEST_P(CurvesTest, LossesAreThoseOfPyTorch) {
+// 100 steps, whose losses `look` is given beside those of PyTorch.
+void Train(const Case& which, Precision precision,
+           const std::function<void(int step, double loss, double expected)>& look) {
   auto device = api::Device::Open();
   if (!device.ok()) GTEST_SKIP() << device.status();
   std::shared_ptr<api::Device> used = *device;
-  if (GetParam().compiles_long && std::getenv("TARTAN_LONG_TESTS") == nullptr) {
+  if (which.compiles_long && std::getenv("TARTAN_LONG_TESTS") == nullptr) {
     used = used->WithTier(compiler::Tier::kReady);
   }
-  const Curves curves = ReadCurves(GetParam().network);
-  const Curves::Run& expected = curves.runs.at(GetParam().run);
+  const Curves curves = ReadCurves(which.network);
+  const Curves::Run& expected = curves.runs.at(which.run);
   ASSERT_EQ(expected.losses.size(), 100u);
   const auto model = LoadToTrain(curves);
   ASSERT_TRUE(model.ok()) << model.status();
-  const auto trainer = Trainer::Create(*model, used, OptionsOf(GetParam().run));
+  const auto trainer = Trainer::Create(*model, used, OptionsOf(which.run, precision));
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   std::vector<Batch> batches;
   for (int i = 0; i < curves.batches; ++i) batches.push_back(BatchOf(curves, i));
   Schedule cosine;
   cosine.kind = ScheduleKind::kCosine;
-  const Schedule schedule = GetParam().run == "adamw" ? cosine : Schedule();
-  double worst = 0;
+  const Schedule schedule = which.run == "adamw" ? cosine : Schedule();
   for (int step = 0; step < 100; ++step) {
     const Batch& batch = batches[static_cast<size_t>(step % curves.batches)];
     ASSERT_EQ((*trainer)->Step(batch.inputs, batch.target, expected.rate * schedule.At(step, 100)),
               absl::OkStatus());
     const auto progress = (*trainer)->Read();
     ASSERT_TRUE(progress.ok()) << progress.status();
-    const double loss = expected.losses[static_cast<size_t>(step)];
-    EXPECT_NEAR(progress->loss, loss, 1e-3 * loss) << "step " << step;
-    worst = std::max(worst, std::abs(progress->loss / loss - 1));
+    EXPECT_EQ(progress->left_out, 0);
+    look(step, progress->loss, expected.losses[static_cast<size_t>(step)]);
   }
+  testing::Test::RecordProperty("compile_ms", absl::StrCat((*trainer)->compile_ms()));
+}
+
+class CurvesTest : public testing::TestWithParam<Case> {};
+
+TEST_P(CurvesTest, LossesAreThoseOfPyTorch) {
+  double worst = 0;
+  Train(GetParam(), Precision::kFloat32, [&](int step, double loss, double expected) {
+    EXPECT_NEAR(loss, expected, 1e-3 * expected) << "step " << step;
+    worst = std::max(worst, std::abs(loss / expected - 1));
+  });
   RecordProperty("worst", absl::StrCat(worst));
-  RecordProperty("compile_ms", absl::StrCat((*trainer)->compile_ms()));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -79,6 +89,42 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"lstm", "adamw", true}, Case{"transformer", "momentum", true},
                     Case{"transformer", "adamw", true}),
     [](const auto& named) { return named.param.network + "_" + named.param.run; });
+
+struct NarrowCase {
+  Case which;
+  Precision precision;
+  int roundings;  // of values and copies of weights, from the input to the scores
+};
+
+class NarrowCurvesTest : public testing::TestWithParam<NarrowCase> {};
+
+// Each rounding moves scores by up to half of a last place of their size, this way or that: n of
+// them by sqrt(n) times as much. The loss moves by no more than its scores do, and begins at about
+// their size. Gradients are off by a like share, so that the curves stay as near to each other as
+// they are at the start, as long as both go down.
+TEST_P(NarrowCurvesTest, LossesFollowThoseInFloat32AsFarAsRoundingLets) {
+  const double unit = GetParam().precision == Precision::kFloat16 ? 0x1p-11 : 0x1p-8;
+  double tolerance = 0;
+  double worst = 0;
+  Train(GetParam().which, GetParam().precision, [&](int step, double loss, double expected) {
+    if (step == 0) tolerance = std::sqrt(GetParam().roundings) * unit * expected;
+    EXPECT_NEAR(loss, expected, tolerance) << "step " << step;
+    worst = std::max(worst, std::abs(loss - expected));
+  });
+  RecordProperty("worst_share", absl::StrCat(worst / tolerance));
+  EXPECT_GT(worst, tolerance * 1e-3);  // something is rounded
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Networks, NarrowCurvesTest,
+    testing::Values(NarrowCase{{"mlp", "momentum", true}, Precision::kBFloat16, 9},
+                    NarrowCase{{"mlp", "adamw", true}, Precision::kFloat16, 9},
+                    NarrowCase{{"cnn", "momentum", true}, Precision::kFloat16, 16},
+                    NarrowCase{{"cnn", "adamw", true}, Precision::kBFloat16, 16}),
+    [](const auto& named) {
+      return absl::StrCat(named.param.which.network, "_", named.param.which.run, "_",
+                          Name(named.param.precision));
+    });
 
 }  // namespace
 }  // namespace tartan::train::curves_test

@@ -315,26 +315,7 @@ Outputs BiasSoftmax(NodeContext& context) {
   return text.Apply("Y");
 }
 
-// Operands: data, bias, residual, ratio, whether it trains. Nothing is dropped.
-Outputs BiasDropout(NodeContext& context) {
-  if (context.HasInput(4)) {
-    TARTAN_ASSIGN_OR_RETURN(const int64_t trains, context.HostInt(4));
-    if (trains != 0) return Unsupported("training");
-  }
-  const Tensor& x = context.input(0);
-  FunctionText text(context);
-  const std::string sum = text.Operand(0);
-  text.Add("SUM", absl::StrCat(sum, " + ", text.Operand(1)));
-  text.Add("Y", context.HasInput(2) ? absl::StrCat("SUM + ", text.Operand(2)) : "SUM");
-  TARTAN_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, text.Apply("Y"));
-  if (!context.WantsOutput(1)) return outputs;
-  TARTAN_ASSIGN_OR_RETURN(outputs.emplace_back(),
-                          Fill(context, ConstantScalar(DataType::kBool, 1), x.dims()));
-  return outputs;
-}
-
 constexpr OperatorRow kOperators[] = {
-    MicrosoftRow("BiasDropout", {2, 5}, BiasDropout, HostOperands(4)),
     MicrosoftRow("BiasSoftmax", {2, 2}, BiasSoftmax),
     MicrosoftRow("BranchwiseRMSNorm", {1, 2}, BranchwiseRmsNorm),
     MicrosoftRow("EngramGate", {5, 6}, EngramGate),

@@ -74,7 +74,51 @@ Outputs PassThrough(NodeContext& context) {
   return std::vector<Tensor>(context.inputs().begin(), context.inputs().end());
 }
 
+// BatchNormalization of opset 14 in training with the batch's mean and 1 / sqrt(variance + epsilon)
+// besides: what its gradient reads.
+Outputs BatchNormInternal(NodeContext& context) {
+  TARTAN_ASSIGN_OR_RETURN(const int64_t training, context.Int("training_mode", 1));
+  if (training == 0) return Unsupported("BatchNormInternal that does not train");
+  const Tensor& x = context.input(0);
+  if (x.rank() < 2) return Invalid("operand 0 is ", x.shape().ToString());
+  TARTAN_ASSIGN_OR_RETURN(const float epsilon, context.Float("epsilon", 1e-5f));
+  TARTAN_ASSIGN_OR_RETURN(const float momentum, context.Float("momentum", 0.9f));
+  const int64_t channels = x.dims()[1];
+  for (int i = 1; i < 5; ++i) {
+    if (context.input(i).dims() != std::vector<int64_t>{channels}) {
+      return Invalid("operand ", i, " is ", context.input(i).shape().ToString(), ", expected ",
+                     channels, " elements");
+    }
+  }
+  std::vector<std::string> at = IndexNames(x.rank());
+  std::vector<int64_t> wide(static_cast<size_t>(x.rank()) - 1, 1);
+  wide[0] = channels;
+  const double count = static_cast<double>(x.shape().element_count() / channels);
+  const auto sum = [&](absl::string_view of) {
+    return absl::StrCat("[", at[1], " : ", channels, "] = +(", Read(of, at), ")");
+  };
+  const auto spread = [&](absl::string_view name) { return ReshapeCall(name, wide); };
+  const auto running = [&](int operand, const char* old, const char* now) {
+    return Cast(
+        absl::StrCat(old, " * ", Literal(momentum), " + ", now, " * ", Literal(1.0 - momentum)),
+        context.input(operand).type());
+  };
+  return context.Apply(
+      TileFunction(
+          "X, A, B, M, V", "Y, NM, NV, MEAN, INV",
+          {absl::StrCat("XF = ", Cast("X", ComputeType(x.type()))), absl::StrCat("S", sum("XF")),
+           absl::StrCat("MEAN = S / ", Literal(count)), absl::StrCat("D = XF - ", spread("MEAN")),
+           "Q = D * D", absl::StrCat("T", sum("Q")), absl::StrCat("VAR = T / ", Literal(count)),
+           absl::StrCat("INV = 1 / sqrt(VAR + ", Literal(epsilon), ")"),
+           absl::StrCat("Z = D * ", spread("INV"), " * ", spread("A"), " + ", spread("B")),
+           absl::StrCat("Y = ", Cast("Z", x.type())),
+           absl::StrCat("NM = ", running(3, "M", "MEAN")),
+           absl::StrCat("NV = ", running(4, "V", "VAR"))}),
+      {x, context.input(1), context.input(2), context.input(3), context.input(4)});
+}
+
 constexpr OperatorRow kOperators[] = {
+    MicrosoftRow("BatchNormInternal", {5, 5}, BatchNormInternal),
     MicrosoftRow("ConcatTraining", {1, kAnyNumber}, ConcatTraining),
     MicrosoftRow("DropoutGrad", {2, 4}, DropoutGrad, HostOperands(2)),
     MicrosoftRow("IsFinite", {1, 1}, IsFinite),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/api/round_results.h"
+#include "frontend/api/precision/round_results.h"
 
 #include <algorithm>
 #include <memory>
@@ -137,7 +137,9 @@ class Work {
 
 class Rounder {
  public:
-  explicit Rounder(DataType type) : type_(type) {}
+  Rounder(DataType type, absl::Span<const Tensor> given) : type_(type) {
+    for (const Tensor& tensor : given) Keep(tensor.node());
+  }
 
   absl::StatusOr<Tensor> Run(const Tensor& tensor) {
     std::vector<std::pair<NodePtr, bool>> stack = {{tensor.node(), false}};
@@ -162,9 +164,14 @@ class Rounder {
     NodePtr original;           // lives as long as it is looked up
   };
 
-  absl::Status Make(const NodePtr& node) {
+  Made& Keep(const NodePtr& node) {
     Made& made = made_[node.get()];
     made = {node, std::vector<bool>(node->shapes.size(), false), node};
+    return made;
+  }
+
+  absl::Status Make(const NodePtr& node) {
+    Made& made = Keep(node);
     const auto* application = std::get_if<ApplicationNode>(&node->kind);
     if (application == nullptr || node->placeholder == nullptr) return absl::OkStatus();
     ApplicationNode changed = *application;
@@ -231,9 +238,10 @@ absl::StatusOr<Tensor> Rounded(const Tensor& tensor, DataType type) {
   });
 }
 
-absl::StatusOr<std::vector<Tensor>> RoundResults(absl::Span<const Tensor> tensors, DataType type) {
+absl::StatusOr<std::vector<Tensor>> RoundResults(absl::Span<const Tensor> tensors, DataType type,
+                                                 absl::Span<const Tensor> given) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<Tensor>> {
-    Rounder rounder(type);
+    Rounder rounder(type, given);
     std::vector<Tensor> rounded;
     for (const Tensor& tensor : tensors) {
       TARTAN_ASSIGN_OR_RETURN(rounded.emplace_back(), rounder.Run(tensor));

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/cli/commands/precision_flags.h"
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::cli {
+
+void AddPrecisionFlags(CLI::App* command, PrecisionFlags* flags) {
+  command
+      ->add_option(
+          "--precision", flags->precision,
+          "float32, or how a step's values are stored: bfloat16 or float16; parameters and\n"
+          "the optimizer's averages stay float32")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  command
+      ->add_option("--loss-scale", flags->loss_scale,
+                   "Of float16: dynamic, which is the default, or a factor that stays")
+      ->type_name("dynamic|X");
+}
+
+absl::Status SetPrecision(const PrecisionFlags& flags, train::TrainerOptions* trainer) {
+  TARTAN_ASSIGN_OR_RETURN(trainer->precision, train::PrecisionNamed(flags.precision));
+  if (flags.loss_scale.empty()) return absl::OkStatus();
+  if (trainer->precision != train::Precision::kFloat16) {
+    return absl::InvalidArgumentError(absl::StrCat("--loss-scale is for --precision float16, not ",
+                                                   flags.precision,
+                                                   ", whose small gradients do not become 0"));
+  }
+  TARTAN_ASSIGN_OR_RETURN(trainer->loss_scale, train::ParseLossScale(flags.loss_scale));
+  return absl::OkStatus();
+}
+
+}  // namespace tartan::cli

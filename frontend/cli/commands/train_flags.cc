@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/cli/commands/train_flags.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "frontend/cli/number_options.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::cli {
+namespace {
+
+// "NAME=X".
+absl::StatusOr<std::pair<std::string, double>> ParseRatio(const std::string& text) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+  double ratio = 0;
+  if (!parts.first.empty() && absl::SimpleAtod(parts.second, &ratio) && ratio >= 0 && ratio < 1)
+    return std::pair(parts.first, ratio);
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is no VALUE=RATIO with a ratio in [0, 1)"));
+}
+
+absl::Status SetDropout(const TrainFlags& flags, onnx::TrainingMode* mode) {
+  if (flags.dropout != "off") {
+    mode->dropout = true;
+    double ratio = 0;
+    if (absl::SimpleAtod(flags.dropout, &ratio)) {
+      if (!(ratio >= 0 && ratio < 1)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--dropout: ", flags.dropout, " is not in [0, 1)"));
+      }
+      mode->dropout_ratio = ratio;
+    } else if (flags.dropout != "on") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--dropout is on, off or a ratio, not '", flags.dropout, "'"));
+    }
+  }
+  for (const std::string& text : flags.dropout_of) {
+    TARTAN_ASSIGN_OR_RETURN(const auto ratio, ParseRatio(text));
+    mode->dropout_of.insert(ratio);
+  }
+  return absl::OkStatus();
+}
+
+// "encoder.*:rate=0.1,decay=0".
+absl::StatusOr<train::ParameterRules::Group> ParseGroup(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  train::ParameterRules::Group group;
+  if (colon == std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no RE:rate=X,decay=X"));
+  }
+  group.names = text.substr(0, colon);
+  for (absl::string_view option : absl::StrSplit(text.substr(colon + 1), ',')) {
+    const std::pair<absl::string_view, absl::string_view> pair =
+        absl::StrSplit(option, absl::MaxSplits('=', 1));
+    double value = 0;
+    const bool is_number = absl::SimpleAtod(pair.second, &value) && value >= 0;
+    if (is_number && pair.first == "rate") {
+      group.factors.rate_factor = value;
+    } else if (is_number && pair.first == "decay") {
+      group.factors.decay_factor = value;
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", option, "' is no rate=X or decay=X, factors of the group"));
+    }
+  }
+  return group;
+}
+
+}  // namespace
+
+absl::Status Interpret(TrainFlags* flags) {
+  TARTAN_ASSIGN_OR_RETURN(flags->trainer.loss, train::ParseLoss(flags->loss));
+  TARTAN_ASSIGN_OR_RETURN(flags->trainer.optimizer.kind, train::OptimizerNamed(flags->optimizer));
+  TARTAN_ASSIGN_OR_RETURN(flags->fit.schedule, train::ParseSchedule(flags->schedule));
+  TARTAN_RETURN_IF_ERROR(SetDropout(*flags, &flags->trainer.mode));
+  TARTAN_RETURN_IF_ERROR(SetPrecision(flags->precision, &flags->trainer));
+  for (const std::string& text : flags->groups) {
+    TARTAN_ASSIGN_OR_RETURN(flags->trainer.rules.groups.emplace_back(), ParseGroup(text));
+  }
+  for (const std::string& text : flags->targets) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      flags->fit.target = text;
+    } else {
+      flags->fit.columns[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+  }
+  for (const std::string& list : flags->metrics) {
+    for (absl::string_view name : absl::StrSplit(list, ',', absl::SkipEmpty()))
+      flags->fit.metrics.emplace_back(name);
+  }
+  for (const std::string& list : flags->augment) {
+    TARTAN_ASSIGN_OR_RETURN(const auto parsed, train::ParseAugmentations(list));
+    auto& all = flags->trainer.augment.list;
+    all.insert(all.end(), parsed.begin(), parsed.end());
+  }
+  flags->trainer.augment.channels_last = flags->channels_last;
+  flags->fit.shuffle = !flags->no_shuffle;
+  flags->fit.check_data = !flags->no_check;
+  flags->trainer.seed = flags->fit.seed;
+  return absl::OkStatus();
+}
+
+namespace {
+
+void AddModelFlags(CLI::App* command, TrainFlags* flags) {
+  command
+      ->add_option("--loss", flags->loss,
+                   "softmax_cross_entropy, binary_cross_entropy, mse, mae, huber, kl, cosine,\n"
+                   "triplet, output or @FILE.tile; NAME:smoothing=0.1,ignore=-100")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option(
+      "--output", flags->trainer.output,
+      "The value that the loss sees; by default the first output, before a softmax");
+  command
+      ->add_option("--optimizer", flags->optimizer,
+                   "sgd, momentum, nesterov, rmsprop, adagrad, adam, adamw, lion or lamb")
+      ->type_name("NAME")
+      ->capture_default_str();
+  AddReal(command, "--lr", &flags->fit.rate, 0, 1e6, "Rate");
+  AddReal(command, "--weight-decay", &flags->trainer.optimizer.decay, 0, 1e6, "Decay of weights");
+  AddReal(command, "--momentum", &flags->trainer.optimizer.momentum, 0, 1,
+          "Of momentum and nesterov");
+  AddReal(command, "--beta1", &flags->trainer.optimizer.beta1, 0, 1, "Of adam and its kin");
+  AddReal(command, "--beta2", &flags->trainer.optimizer.beta2, 0, 1, "Of adam and its kin");
+  AddReal(command, "--clip-norm", &flags->trainer.clip_norm, 0, 1e30,
+          "Greatest norm of all gradients together; 0: any");
+  AddReal(command, "--clip-value", &flags->trainer.clip_value, 0, 1e30,
+          "Greatest element of a gradient; 0: any");
+  command
+      ->add_option("--schedule", flags->schedule,
+                   "constant, step, linear, cosine or one_cycle; NAME:warmup=100,end=0.1")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command
+      ->add_option("--trainable", flags->trainer.rules.trainable,
+                   "Only initialisers whose names match are trained")
+      ->type_name("RE");
+  command->add_option("--frozen", flags->trainer.rules.frozen, "Those that match are not trained")
+      ->type_name("RE");
+  command->add_option("--group", flags->groups, "RE:rate=X,decay=X: factors for those that match")
+      ->type_name("RE:…")
+      ->allow_extra_args(false);
+  command->add_flag("--train-batch-norm", flags->trainer.mode.batch_norm,
+                    "Statistics of the batch; the running ones follow them");
+  command
+      ->add_option("--dropout", flags->dropout,
+                   "on: Dropout nodes drop elements; or a ratio for all of them")
+      ->type_name("on|off|X")
+      ->capture_default_str();
+  command
+      ->add_option("--dropout-at", flags->dropout_of,
+                   "VALUE=RATIO: dropout where the model has no node for it")
+      ->type_name("VALUE=X")
+      ->allow_extra_args(false);
+  command->add_flag("--straight-through", flags->trainer.straight_through,
+                    "Gradients pass through numbers that are quantised, within their range");
+  AddPrecisionFlags(command, &flags->precision);
+  command->add_flag("--init", flags->trainer.initialize,
+                    "Train from nothing: parameters get new first values");
+}
+
+void AddRunFlags(CLI::App* command, TrainFlags* flags) {
+  command->add_option("--val-data", flags->validation_data, "Data for validation")
+      ->type_name("DATA");
+  AddReal(command, "--val", &flags->fit.validation, 0, 1e18,
+          "Share of the examples for validation, or their number");
+  command
+      ->add_option("--target", flags->targets,
+                   "The target's column, or INPUT=COLUMN for an input of another name")
+      ->type_name("COLUMN")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--augment", flags->augment,
+                   "flip, crop, affine, noise: pictures changed at random; flip:vertical=1, "
+                   "crop:padding=4, affine:rotate=10,scale=0.1, noise:deviation=0.05")
+      ->type_name("NAME[:key=X],…")
+      ->allow_extra_args(false);
+  command->add_flag("--channels-last", flags->channels_last,
+                    "Pictures are [height, width, channels]");
+  AddWhole(command, "--batch", &flags->fit.batch, 1, 1 << 24,
+           "Examples in a batch; by default 32, or what the model fixes");
+  command->add_flag("--drop-last", flags->fit.drop_last,
+                    "Leave out examples at the end of an epoch that do not fill a batch");
+  AddWhole(command, "--accumulate", &flags->trainer.accumulate, 1, 1 << 20,
+           "Batches whose gradients are averaged for one step");
+  const auto take_budget = [flags](const std::string& text) {
+    flags->trainer.memory_budget = ValueOrThrow("--memory-budget", ParseBytes(text));
+  };
+  command
+      ->add_option_function<std::string>(
+          "--memory-budget", take_budget,
+          "The most bytes on the device, as 512M or 2G: values are made again\n"
+          "that would have to be kept")
+      ->type_name("SIZE");
+  AddWhole(command, "--epochs", &flags->fit.epochs, 1, 1 << 30, "Times all examples are seen");
+  AddWhole(command, "--steps", &flags->fit.steps, 1, int64_t{1} << 40, "Steps instead of epochs");
+  AddWhole(command, "--seed", &flags->fit.seed, 0, INT64_MAX,
+           "Of order, dropout, augmentation and first values");
+  command->add_flag("--no-shuffle", flags->no_shuffle, "Examples in the order of the data");
+  command->add_flag("--no-check", flags->no_check,
+                    "No look at all data for NaN and labels out of range before the first step");
+  command
+      ->add_option("--metrics", flags->metrics,
+                   "Of the validation: accuracy, topK, f1, auc, mae, r2")
+      ->type_name("NAME[,NAME]");
+  AddWhole(command, "--patience", &flags->fit.patience, 1, 1 << 30,
+           "End after so many epochs without a better validation loss, with the best parameters");
+  command->add_option("--checkpoint", flags->fit.checkpoint, "Folder for last.ckpt and best.ckpt")
+      ->type_name("DIR");
+  AddWhole(command, "--checkpoint-every", &flags->fit.checkpoint_every, 1, int64_t{1} << 40,
+           "Steps; by default at the end of each epoch");
+  command->add_flag("--resume", flags->fit.resume, "Go on from last.ckpt");
+  AddWhole(command, "--log-every", &flags->fit.log_every, 1, 1 << 30, "Steps between two lines");
+  command->add_option("--log", flags->log, "JSON lines")->type_name("FILE");
+  command->add_option("--page", flags->page, "Loss curves as a page of HTML")->type_name("FILE");
+  command->add_option("--plot", flags->plot, "Loss curves as a PNG picture")->type_name("FILE");
+  command->add_flag("--profile", flags->trainer.profile,
+                    "The time of each kernel of a step; steps are slower");
+  command->add_option("--export", flags->export_path, "The trained ONNX model")->type_name("FILE");
+}
+
+}  // namespace
+
+void AddTrainFlags(CLI::App* command, TrainFlags* flags) {
+  command->add_option("model", flags->model, "ONNX model")->required()->type_name("MODEL");
+  command
+      ->add_option("--data", flags->data,
+                   ".npz, .npy, .csv, NAME=FILE,… or a folder of pictures by class")
+      ->required()
+      ->type_name("DATA");
+  AddModelFlags(command, flags);
+  AddRunFlags(command, flags);
+}
+
+}  // namespace tartan::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tartan train is told.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "frontend/cli/commands/precision_flags.h"
+#include "frontend/train/fit.h"
+
+namespace tartan::cli {
+
+struct TrainFlags {
+  std::string model;
+  std::string data;
+  std::string validation_data;
+  std::string loss = "softmax_cross_entropy";
+  std::string optimizer = "adamw";
+  std::string schedule = "constant";
+  std::string dropout = "off";
+  PrecisionFlags precision;
+  std::vector<std::string> targets;     // COLUMN or INPUT=COLUMN
+  std::vector<std::string> groups;      // RE:rate=X,decay=X
+  std::vector<std::string> dropout_of;  // VALUE=RATIO
+  std::vector<std::string> metrics;
+  std::vector<std::string> augment;
+  bool no_shuffle = false;
+  bool no_check = false;
+  bool channels_last = false;
+  std::string log;
+  std::string page;
+  std::string plot;
+  std::string export_path;
+  train::TrainerOptions trainer;
+  train::FitOptions fit;
+};
+
+void AddTrainFlags(CLI::App* command, TrainFlags* flags);
+
+// What the flags say, in the words of the library: fills `trainer` and `fit`. InvalidArgument names
+// the flag, or what it was given.
+absl::Status Interpret(TrainFlags* flags);
+
+}  // namespace tartan::cli

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps in 16 bits beside a network by hand that rounds at the same places.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/train/trainer.h"
+#include "tests/frontend/onnx/model_text.h"
+#include "tests/frontend/train/training_models.h"
+
+namespace tartan::train::rounded_step_test {
+namespace {
+
+using onnx::NodeText;
+using onnx::ValueText;
+
+// The nearest number with `bits` bits, ties to even, none of them below 2^least.
+double RoundTo(double x, int bits, int least) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const int last = std::max(exponent - bits, least);
+  return std::ldexp(std::nearbyint(std::ldexp(x, -last)), last);
+}
+
+struct Format {
+  Precision precision;
+  int bits;   // of a significand
+  int least;  // exponent of the last bit of the least number
+
+  double Round(double x) const { return RoundTo(x, bits, least); }
+  double unit() const { return std::ldexp(1.0, -bits); }  // the greatest relative error
+};
+constexpr Format kHalf = {Precision::kFloat16, 11, -24};
+constexpr Format kBrain = {Precision::kBFloat16, 8, -133};
+
+using Row = std::vector<double>;
+
+// [M, K] times [K, N].
+Row Product(const Row& a, const Row& b, size_t k) {
+  const size_t m = a.size() / k;
+  const size_t n = b.size() / k;
+  Row c(m * n, 0);
+  for (size_t i = 0; i < m; ++i)
+    for (size_t t = 0; t < k; ++t)
+      for (size_t j = 0; j < n; ++j) c[i * n + j] += a[i * k + t] * b[t * n + j];
+  return c;
+}
+
+Row Transposed(const Row& a, size_t columns) {
+  const size_t rows = a.size() / columns;
+  Row t(a.size());
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t j = 0; j < columns; ++j) t[j * rows + i] = a[i * columns + j];
+  return t;
+}
+
+Row ColumnSums(const Row& a, size_t columns) {
+  Row sums(columns, 0);
+  for (size_t i = 0; i < a.size(); ++i) sums[i % columns] += a[i];
+  return sums;
+}
+
+Row Wide(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
+// x[N, 5] -> relu(x w1 + b1) w2 + b2: y[N, 3], in float64 but for what is stored.
+struct Mlp {
+  Row w1 = Wide(Numbers(40, 1)), b1 = Wide(Numbers(8, 2)), w2 = Wide(Numbers(24, 3)),
+      b2 = Wide(Numbers(3, 4));
+
+  // A step of plain descent; `format` null: nothing is rounded.
+  void Step(const HostTensor& x, const HostTensor& classes, double rate, const Format* format,
+            double scale) {
+    const auto rounded = [&](Row row) {
+      if (format != nullptr)
+        for (double& value : row) value = format->Round(value);
+      return row;
+    };
+    const auto plus = [](Row row, const Row& bias) {
+      for (size_t i = 0; i < row.size(); ++i) row[i] += bias[i % bias.size()];
+      return row;
+    };
+    const size_t n = static_cast<size_t>(x.shape().dims[0]);
+    const Row v1 = rounded(w1), v2 = rounded(w2);
+    const Row in = x.ToDoubles();
+    Row h = rounded(plus(rounded(Product(in, v1, 5)), rounded(b1)));
+    for (double& value : h) value = std::max(value, 0.0);
+    const Row y = rounded(plus(rounded(Product(h, v2, 8)), rounded(b2)));
+    Row dy(y.size());
+    for (size_t i = 0; i < n; ++i) {
+      double sum = 0;
+      for (size_t c = 0; c < 3; ++c) sum += std::exp(y[3 * i + c]);
+      for (size_t c = 0; c < 3; ++c) {
+        const double hit = static_cast<int64_t>(c) == classes.GetInt(static_cast<int64_t>(i));
+        dy[3 * i + c] = scale * (std::exp(y[3 * i + c]) / sum - hit) / static_cast<double>(n);
+      }
+    }
+    dy = rounded(dy);
+    Row dh = rounded(Product(dy, Transposed(v2, 3), 3));
+    for (size_t i = 0; i < dh.size(); ++i) dh[i] = h[i] > 0 ? dh[i] : 0;
+    const auto move = [&](Row* parameter, const Row& gradient) {
+      const Row g = rounded(gradient);
+      for (size_t i = 0; i < g.size(); ++i) (*parameter)[i] -= rate * g[i] / scale;
+    };
+    move(&w2, Product(Transposed(h, 8), dy, n));
+    move(&b2, ColumnSums(dy, 3));
+    move(&w1, Product(Transposed(in, 5), dh, n));
+    move(&b1, ColumnSums(dh, 8));
+  }
+};
+
+std::string MlpText() {
+  return absl::StrCat("graph { name: 'mlp' ", ValueText("input", "x", 1, "N 5"),
+                      " output { name: 'y' } ", InitializerText("w1", {5, 8}, 1),
+                      InitializerText("b1", {8}, 2), InitializerText("w2", {8, 3}, 3),
+                      InitializerText("b2", {3}, 4), NodeText("MatMul", {"x", "w1"}, {"h0"}),
+                      NodeText("Add", {"h0", "b1"}, {"h1"}), NodeText("Relu", {"h1"}, {"h2"}),
+                      NodeText("MatMul", {"h2", "w2"}, {"h3"}),
+                      NodeText("Add", {"h3", "b2"}, {"y"}), "}");
+}
+
+HostTensor Images(int64_t count, uint64_t seed) {
+  return Floats({count, 5}, Numbers(static_cast<size_t>(5 * count), seed));
+}
+HostTensor ClassesFor(int64_t count, uint64_t seed) {
+  std::vector<int64_t> classes;
+  for (const float value : Numbers(static_cast<size_t>(count), seed))
+    classes.push_back(std::min<int64_t>(2, static_cast<int64_t>((value + 1) * 1.5)));
+  return HostTensor::FromVector({DataType::kInt64, {count}}, classes);
+}
+
+class RoundedStep : public DeviceTest {};
+
+// The reference rounds where a step does, and adds up in float64 instead of float32: a number near
+// the middle of two falls to the other side now and then, which moves a gradient by at most two of
+// its units. Most are the same, and an order of magnitude nearer than without rounding.
+TEST_F(RoundedStep, StepsAreThoseOfANetworkByHandThatRoundsWhatItStores) {
+  for (const Format& format : {kHalf, kBrain}) {
+    TrainerOptions options;
+    options.optimizer.kind = OptimizerKind::kSgd;
+    options.precision = format.precision;
+    options.loss_scale.fixed = 1024;
+    const auto model = LoadToTrain(MlpText());
+    ASSERT_TRUE(model.ok()) << model.status();
+    const auto made = Trainer::Create(*model, device_, options);
+    ASSERT_TRUE(made.ok()) << made.status();
+    const std::unique_ptr<Trainer>& trainer = *made;
+    const double scale = format.precision == Precision::kFloat16 ? 1024 : 1;
+    Mlp reference;
+    Mlp unrounded;
+    const double rate = 0.5;
+    for (uint64_t step = 0; step < 3; ++step) {
+      const HostTensor x = Images(16, 100 + step);
+      const HostTensor t = ClassesFor(16, 200 + step);
+      ASSERT_EQ(trainer->Step({{"x", x}}, t, rate), absl::OkStatus());
+      reference.Step(x, t, rate, &format, scale);
+      unrounded.Step(x, t, rate, nullptr, 1);
+    }
+    const auto progress = trainer->Read();
+    ASSERT_TRUE(progress.ok()) << progress.status();
+    const auto values = trainer->Values();
+    ASSERT_TRUE(values.ok()) << values.status();
+    double error = 0;
+    double without = 0;
+    const auto compare = [&](const std::string& name, const Row& expected, const Row& other) {
+      const Row got = values->at(name).ToDoubles();
+      for (size_t i = 0; i < got.size(); ++i) {
+        // Gradients are below 1 in size.
+        EXPECT_NEAR(got[i], expected[i], 3 * rate * 2 * format.unit()) << name << " " << i;
+        error += std::abs(got[i] - expected[i]);
+        without += std::abs(got[i] - other[i]);
+      }
+    };
+    compare("w1", reference.w1, unrounded.w1);
+    compare("b1", reference.b1, unrounded.b1);
+    compare("w2", reference.w2, unrounded.w2);
+    compare("b2", reference.b2, unrounded.b2);
+    EXPECT_LT(error, without / 10) << Name(format.precision);
+  }
+}
+
+}  // namespace
+}  // namespace tartan::train::rounded_step_test
