@@ -7,14 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/train/trainer.h"
-#include "tests/frontend/onnx/model_text.h"
 #include "tests/frontend/train/training_models.h"
 
 namespace tartan::train::rounded_step_test {
 namespace {
-
-using onnx::NodeText;
-using onnx::ValueText;
 
 // The nearest number with `bits` bits, ties to even, none of them below 2^least.
 double RoundTo(double x, int bits, int least) {
@@ -110,26 +106,6 @@ struct Mlp {
     move(&b1, ColumnSums(dh, 8));
   }
 };
-
-std::string MlpText() {
-  return absl::StrCat("graph { name: 'mlp' ", ValueText("input", "x", 1, "N 5"),
-                      " output { name: 'y' } ", InitializerText("w1", {5, 8}, 1),
-                      InitializerText("b1", {8}, 2), InitializerText("w2", {8, 3}, 3),
-                      InitializerText("b2", {3}, 4), NodeText("MatMul", {"x", "w1"}, {"h0"}),
-                      NodeText("Add", {"h0", "b1"}, {"h1"}), NodeText("Relu", {"h1"}, {"h2"}),
-                      NodeText("MatMul", {"h2", "w2"}, {"h3"}),
-                      NodeText("Add", {"h3", "b2"}, {"y"}), "}");
-}
-
-HostTensor Images(int64_t count, uint64_t seed) {
-  return Floats({count, 5}, Numbers(static_cast<size_t>(5 * count), seed));
-}
-HostTensor ClassesFor(int64_t count, uint64_t seed) {
-  std::vector<int64_t> classes;
-  for (const float value : Numbers(static_cast<size_t>(count), seed))
-    classes.push_back(std::min<int64_t>(2, static_cast<int64_t>((value + 1) * 1.5)));
-  return HostTensor::FromVector({DataType::kInt64, {count}}, classes);
-}
 
 class RoundedStep : public DeviceTest {};
 

@@ -26,16 +26,6 @@ namespace {
 using onnx::NodeText;
 using onnx::ValueText;
 
-std::string MlpText() {
-  return absl::StrCat("graph { name: 'mlp' ", ValueText("input", "x", 1, "N 5"),
-                      " output { name: 'y' } ", InitializerText("w1", {5, 8}, 1),
-                      InitializerText("b1", {8}, 2), InitializerText("w2", {8, 3}, 3),
-                      InitializerText("b2", {3}, 4), NodeText("MatMul", {"x", "w1"}, {"h0"}),
-                      NodeText("Add", {"h0", "b1"}, {"h1"}), NodeText("Relu", {"h1"}, {"h2"}),
-                      NodeText("MatMul", {"h2", "w2"}, {"h3"}),
-                      NodeText("Add", {"h3", "b2"}, {"y"}), "}");
-}
-
 // Two convolutions with normalisations, whose running statistics are states, too.
 std::string ConvolutionsText() {
   const auto normalised = [](const std::string& from, const std::string& to, int64_t channels) {

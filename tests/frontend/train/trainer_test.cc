@@ -51,16 +51,6 @@ class TrainerTest : public DeviceTest {
   }
 };
 
-HostTensor Images(int64_t count, uint64_t seed) {
-  return Floats({count, 5}, Numbers(static_cast<size_t>(5 * count), seed));
-}
-HostTensor ClassesFor(int64_t count, uint64_t seed) {
-  std::vector<int64_t> classes;
-  for (const float value : Numbers(static_cast<size_t>(count), seed))
-    classes.push_back(std::min<int64_t>(2, static_cast<int64_t>((value + 1) * 1.5)));
-  return HostTensor::FromVector({DataType::kInt64, {count}}, classes);
-}
-
 // In float64 by hand.
 struct Mlp {
   std::vector<double> w1, b1, w2, b2;

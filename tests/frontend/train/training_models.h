@@ -28,6 +28,12 @@ std::string InitializerText(const std::string& name, const std::vector<int64_t>&
 std::string InitializerText(const std::string& name, const std::vector<int64_t>& dims,
                             uint64_t seed);
 
+// 5 inputs, a hidden layer of 8 and 3 classes, with parameters w1, b1, w2, b2; input x, output y.
+std::string MlpText();
+// What it is trained on: [count, 5], and numbers of classes.
+HostTensor Images(int64_t count, uint64_t seed);
+HostTensor ClassesFor(int64_t count, uint64_t seed);
+
 // The model of a graph's text (tests/frontend/onnx/model_text.h), its parameters inputs.
 absl::StatusOr<std::shared_ptr<const onnx::OnnxModel>> LoadToTrain(const std::string& graph);
 
