@@ -25,6 +25,13 @@ Tensor Tensor::Placeholder(std::string name, TensorShape shape) {
   return Tensor(std::move(node), 0);
 }
 
+Tensor Tensor::Leaf(HostTensor value, std::string name) {
+  auto node = MakeNode(std::move(name), value.shape());
+  node->placeholder = node.get();
+  node->kind = PlaceholderNode{std::move(value)};
+  return Tensor(std::move(node), 0);
+}
+
 Tensor Tensor::Constant(HostTensor value, std::string name) {
   auto node = MakeNode(std::move(name), value.shape());
   node->kind = ConstantNode{std::move(value)};
@@ -39,6 +46,11 @@ const HostTensor* Tensor::constant() const {
 }
 
 bool Tensor::is_placeholder() const { return std::holds_alternative<PlaceholderNode>(node_->kind); }
+
+const HostTensor* Tensor::leaf_value() const {
+  const auto* placeholder = std::get_if<PlaceholderNode>(&node_->kind);
+  return placeholder != nullptr && placeholder->value.has_value() ? &*placeholder->value : nullptr;
+}
 
 bool Tensor::depends_on_placeholder() const { return node_->placeholder != nullptr; }
 

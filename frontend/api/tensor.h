@@ -32,6 +32,9 @@ class Tensor {
 
   // A value given at run time.
   static Tensor Placeholder(std::string name, TensorShape shape);
+  // A placeholder with a value at hand: an operand of what is computed as soon as somebody asks
+  // (eager/eager_runtime.h). To everything else it is a placeholder like others.
+  static Tensor Leaf(HostTensor value, std::string name = "leaf");
   // A value known now; kept on the device by whatever runs it. `name` is for messages.
   static Tensor Constant(HostTensor value, std::string name = "");
 
@@ -44,6 +47,8 @@ class Tensor {
   // The value, if it is a constant; null otherwise.
   const HostTensor* constant() const;
   bool is_placeholder() const;
+  // The value of a leaf; null for everything else.
+  const HostTensor* leaf_value() const;
   // It is a placeholder or computed from one: its value is known at run time only.
   bool depends_on_placeholder() const;
 

@@ -25,7 +25,9 @@ struct NodeResult {
   int result = 0;
 };
 
-struct PlaceholderNode {};
+struct PlaceholderNode {
+  std::optional<HostTensor> value;  // of a leaf
+};
 
 struct ConstantNode {
   HostTensor value;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/api/eager/eager_runtime.h"
+
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/api/device_runner.h"
+#include "frontend/api/eager/graph_key.h"
+#include "frontend/api/fetch.h"
+#include "frontend/api/load.h"
+#include "frontend/api/tensor_node.h"
+#include "tile/base/out_of_memory.h"
+#include "tile/base/status_macros.h"
+#include "tile/compiler/compile_options.h"
+
+namespace tartan::api {
+
+struct EagerRuntime::Program {
+  GraphKey key;  // without its placeholders
+  Fetch fetch;
+};
+
+namespace {
+
+std::shared_ptr<ExactPrograms> ExactOf(const Device& device, const EagerOptions& options) {
+  auto exact = std::make_shared<ExactPrograms>();
+  exact->device = device.WithTier(compiler::Tier::kExact);
+  exact->after_runs = options.exact_after_runs;
+  exact->host_ms = options.host_ms;
+  return exact;
+}
+
+// A result that is also an operand of another is computed besides, so its value is no leaf's.
+absl::StatusOr<std::vector<HostTensor>> ValuesOf(absl::Span<const Tensor> leaves) {
+  std::vector<HostTensor> values;
+  for (const Tensor& leaf : leaves) {
+    if (leaf.leaf_value() == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the value depends on '", leaf.node()->name,
+                       "', which has none while a function is traced"));
+    }
+    values.push_back(*leaf.leaf_value());
+  }
+  return values;
+}
+
+}  // namespace
+
+EagerRuntime::EagerRuntime(std::shared_ptr<const Device> device, EagerOptions options)
+    : device_(std::move(device)),
+      compiling_(device_->WithTier(compiler::Tier::kReady)),
+      options_(options),
+      loaded_(std::make_unique<LoadedPrograms>(ExactOf(*device_, options))) {}
+
+EagerRuntime::~EagerRuntime() = default;
+
+absl::StatusOr<EagerRuntime::ProgramPtr> EagerRuntime::Find(absl::Span<const Tensor> tensors,
+                                                            std::vector<Tensor>* leaves,
+                                                            RunStatistics* statistics) {
+  GraphKey key = KeyOf(tensors);
+  *leaves = std::move(key.placeholders);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto found = by_key_.find(key.key); found != by_key_.end()) {
+      programs_.splice(programs_.begin(), programs_, found->second);
+      return programs_.front();
+    }
+  }
+  // Two threads may compile the same graph at once; one of the programs stays.
+  TARTAN_ASSIGN_OR_RETURN(Fetch fetch, Fetch::Make(*compiling_, *leaves, tensors, "eager", true,
+                                                   statistics, loaded_.get()));
+  auto made = std::make_shared<const Program>(Program{std::move(key), std::move(fetch)});
+  ProgramPtr dropped;  // released after the mutex is
+  std::lock_guard<std::mutex> lock(mutex_);
+  programs_.push_front(made);
+  if (!by_key_.emplace(made->key.key, programs_.begin()).second) {
+    programs_.pop_front();
+    return made;
+  }
+  if (programs_.size() > options_.max_programs) {
+    dropped = std::move(programs_.back());
+    by_key_.erase(dropped->key.key);
+    programs_.pop_back();
+  }
+  return made;
+}
+
+absl::StatusOr<std::vector<HostTensor>> EagerRuntime::Evaluate(absl::Span<const Tensor> tensors,
+                                                               RunStatistics* statistics) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<std::vector<HostTensor>> {
+    RunStatistics ignored;
+    RunStatistics* counted = statistics == nullptr ? &ignored : statistics;
+    std::vector<Tensor> leaves;
+    TARTAN_ASSIGN_OR_RETURN(const ProgramPtr program, Find(tensors, &leaves, counted));
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, ValuesOf(leaves));
+    return program->fetch.Run(values, counted, nullptr);
+  });
+}
+
+absl::StatusOr<std::vector<Tensor>> EagerRuntime::Run(const Call& call,
+                                                      absl::Span<const Tensor> operands) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, Evaluate(operands));
+  RunStatistics statistics;
+  DeviceRunner runner(*compiling_, true, loaded_.get());
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> results,
+                          runner.Run(call, values, &statistics));
+  std::vector<Tensor> leaves;
+  for (const HostTensor& result : results) leaves.push_back(Tensor::Leaf(result));
+  return leaves;
+}
+
+absl::StatusOr<BreakResult> EagerResolver::Resolve(const GraphBreak& graph_break) {
+  BreakResult result;
+  result.kept = graph_break.kept;
+  if (graph_break.call != nullptr) {
+    TARTAN_ASSIGN_OR_RETURN(result.results, runtime_.Run(*graph_break.call, graph_break.operands));
+    return result;
+  }
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values,
+                          runtime_.Evaluate(graph_break.operands));
+  for (const HostTensor& value : values) result.results.push_back(Tensor::Constant(value));
+  return result;
+}
+
+}  // namespace tartan::api

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices, what stays on them, and what they run.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/api/device.h"
+#include "frontend/api/eager/eager_runtime.h"
+#include "frontend/api/resident/device_program.h"
+#include "frontend/api/resident/device_tensor.h"
+#include "python/src/arrays.h"
+#include "python/src/bindings.h"
+#include "python/src/status.h"
+#include "tile/compiler/compile_options.h"
+
+namespace nb = nanobind;
+
+namespace tartan::python {
+namespace {
+
+using api::Device;
+using api::DeviceProgram;
+using api::DeviceTensor;
+using api::Tensor;
+
+// What `work` gives, which needs no interpreter.
+template <class Work>
+auto Unlocked(const Work& work) {
+  decltype(work()) result;
+  {
+    const nb::gil_scoped_release unlocked;
+    result = work();
+  }
+  if constexpr (std::is_same_v<decltype(result), absl::Status>) {
+    RaiseIfError(result);
+  } else {
+    return ValueOrRaise(std::move(result));
+  }
+}
+
+nb::dict InfoOf(const hal::DeviceInfo& info) {
+  nb::dict result;
+  result["index"] = info.index;
+  result["name"] = info.name;
+  result["platform"] = info.platform;
+  return result;
+}
+
+std::unique_ptr<DeviceProgram> MakeProgram(
+    const std::shared_ptr<Device>& device, const std::vector<Tensor>& inputs,
+    const std::vector<std::pair<Tensor, std::optional<Tensor>>>& states,
+    const std::vector<Tensor>& outputs, const std::string& name, const std::string& tier) {
+  std::vector<api::ProgramState> bound;
+  for (const auto& [input, next] : states) bound.push_back({input, next.value_or(Tensor())});
+  const auto of_tier =
+      device->WithTier(tier == "ready" ? compiler::Tier::kReady : compiler::Tier::kExact);
+  return Unlocked([&] { return DeviceProgram::Create(of_tier, inputs, bound, outputs, name); });
+}
+
+void BindPrograms(nb::module_& module) {
+  nb::class_<DeviceTensor>(module, "DeviceTensor", "Values that stay on a device.")
+      .def_static("from_host",
+                  [](const std::shared_ptr<Device>& device, const HostTensor& value) {
+                    return Unlocked([&] { return DeviceTensor::FromHost(*device, value); });
+                  })
+      .def("to_host", [](const DeviceTensor& t) { return Unlocked([&] { return t.ToHost(); }); })
+      .def("assign", [](DeviceTensor& t,
+                        const HostTensor& value) { Unlocked([&] { return t.Assign(value); }); })
+      .def_prop_ro("dtype", [](const DeviceTensor& t) { return std::string(Name(t.shape().type)); })
+      .def_prop_ro("shape",
+                   [](const DeviceTensor& t) { return nb::tuple(nb::cast(t.shape().dims)); });
+  nb::class_<DeviceProgram>(module, "Program",
+                            "Computes outputs and next states from inputs and states.")
+      .def_static("create", &MakeProgram, nb::arg("device"), nb::arg("inputs"), nb::arg("states"),
+                  nb::arg("outputs"), nb::arg("name"), nb::arg("tier") = "exact")
+      .def("bind",
+           [](DeviceProgram& p, const std::vector<DeviceTensor>& states) {
+             Unlocked([&] { return p.Bind(states); });
+           })
+      .def("start",
+           [](DeviceProgram& p, const std::vector<HostTensor>& inputs) {
+             Unlocked([&] { return p.Start(inputs); });
+           })
+      .def("outputs", [](DeviceProgram& p) { return Unlocked([&] { return p.Outputs(); }); })
+      .def("profile",
+           [](DeviceProgram& p, const std::vector<HostTensor>& inputs) {
+             std::vector<nb::tuple> kernels;
+             const auto profile = Unlocked([&] { return p.Profile(inputs); });
+             for (const api::KernelProfile& kernel : profile) {
+               kernels.push_back(nb::make_tuple(kernel.kernel, kernel.description, kernel.ms,
+                                                kernel.flops, kernel.bytes));
+             }
+             return kernels;
+           })
+      .def_prop_ro("memory",
+                   [](const DeviceProgram& p) {
+                     const api::ProgramMemory memory = p.memory();
+                     nb::dict result;
+                     result["states"] = memory.states;
+                     result["constants"] = memory.constants;
+                     result["scratch"] = memory.scratch;
+                     result["peak"] = memory.peak;
+                     return result;
+                   })
+      .def_prop_ro("kernels", &DeviceProgram::kernels);
+}
+
+}  // namespace
+
+void BindDevices(nb::module_& module) {
+  module.def("list_devices", [] {
+    std::vector<nb::dict> result;
+    for (const hal::DeviceInfo& info : Unlocked([] { return api::ListDevices(); })) {
+      result.push_back(InfoOf(info));
+    }
+    return result;
+  });
+  nb::class_<Device>(module, "Device", "A device opened for use.")
+      .def_static(
+          "open",
+          [](const std::string& selector) {
+            return Unlocked([&] { return Device::Open(selector); });
+          },
+          nb::arg("selector") = "")
+      .def_prop_ro("info", [](const Device& device) { return InfoOf(device.info()); });
+  nb::class_<api::EagerRuntime>(module, "EagerRuntime", "Computes lazy tensors at once.")
+      .def(
+          "__init__",
+          [](api::EagerRuntime* self, const std::shared_ptr<Device>& device) {
+            new (self) api::EagerRuntime(device);
+          },
+          nb::arg("device"))
+      .def("evaluate", [](api::EagerRuntime& runtime, const std::vector<Tensor>& tensors) {
+        return Unlocked([&] { return runtime.Evaluate(tensors); });
+      });
+  BindPrograms(module);
+}
+
+}  // namespace tartan::python

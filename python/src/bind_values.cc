@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lazy tensors: how they come about.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/api/composer.h"
+#include "frontend/api/eager/eager_runtime.h"
+#include "frontend/api/function.h"
+#include "frontend/api/gradient.h"
+#include "frontend/api/tensor_node.h"
+#include "frontend/onnx/model/operator_call.h"
+#include "python/src/arrays.h"
+#include "python/src/bindings.h"
+#include "python/src/status.h"
+
+namespace nb = nanobind;
+
+namespace tartan::python {
+namespace {
+
+using api::Tensor;
+
+// Operands that may be left out are None.
+std::vector<Tensor> Operands(const nb::sequence& inputs) {
+  std::vector<Tensor> operands;
+  for (nb::handle input : inputs) {
+    operands.push_back(input.is_none() ? Tensor() : nb::cast<Tensor>(input));
+  }
+  return operands;
+}
+
+using AttributeList = std::vector<std::pair<std::string, onnx::AttributeValue>>;
+
+std::vector<Tensor> ApplyOperator(const std::string& name, const nb::sequence& inputs,
+                                  AttributeList attributes, int outputs, const std::string& domain,
+                                  int64_t opset, api::EagerRuntime* runtime) {
+  const std::vector<Tensor> operands = Operands(inputs);
+  const onnx::OperatorCall call{name, domain, opset, std::move(attributes), outputs};
+  absl::StatusOr<std::vector<Tensor>> results;
+  {
+    const nb::gil_scoped_release unlocked;
+    std::optional<api::EagerResolver> resolver;
+    if (runtime != nullptr) resolver.emplace(*runtime);
+    results = onnx::Apply(call, operands, runtime == nullptr ? nullptr : &*resolver);
+  }
+  return ValueOrRaise(std::move(results));
+}
+
+std::vector<Tensor> ApplyTile(const std::string& text, const nb::sequence& inputs,
+                              const std::string& name) {
+  const api::Function function = ValueOrRaise(api::Function::FromTile(text));
+  return ValueOrRaise(function.Apply(Operands(inputs), name));
+}
+
+std::vector<Tensor> GradientOf(const std::vector<std::pair<Tensor, Tensor>>& losses,
+                               const std::vector<Tensor>& wrt) {
+  std::vector<api::SeededTensor> seeded;
+  for (const auto& [tensor, seed] : losses) seeded.push_back({tensor, seed});
+  absl::StatusOr<std::vector<Tensor>> results;
+  {
+    const nb::gil_scoped_release unlocked;
+    results = api::Gradient(seeded, wrt);
+  }
+  return ValueOrRaise(std::move(results));
+}
+
+std::vector<nb::tuple> GradientPaths(const std::vector<Tensor>& outputs,
+                                     const std::vector<Tensor>& wrt) {
+  std::vector<nb::tuple> result;
+  for (const api::GradientPath& path : ValueOrRaise(api::FindGradientPaths(outputs, wrt))) {
+    result.push_back(nb::make_tuple(path.depends, path.exists, path.ends));
+  }
+  return result;
+}
+
+}  // namespace
+
+void BindValues(nb::module_& module) {
+  nb::class_<Tensor>(module, "Value", "A lazy tensor.")
+      .def_static(
+          "placeholder",
+          [](const std::string& name, const std::string& dtype, std::vector<int64_t> dims) {
+            return Tensor::Placeholder(name, {TypeNamed(dtype), std::move(dims)});
+          },
+          nb::arg("name"), nb::arg("dtype"), nb::arg("shape"))
+      .def_static("leaf", [](const HostTensor& value) { return Tensor::Leaf(value); })
+      .def_static("constant", [](const HostTensor& value) { return Tensor::Constant(value); })
+      .def_prop_ro("dtype", [](const Tensor& t) { return std::string(Name(t.type())); })
+      .def_prop_ro("shape", [](const Tensor& t) { return nb::tuple(nb::cast(t.dims())); })
+      .def_prop_ro("is_placeholder",
+                   [](const Tensor& t) { return t.is_placeholder() && t.leaf_value() == nullptr; })
+      .def_prop_ro("known",
+                   [](const Tensor& t) -> std::optional<HostTensor> {
+                     if (t.leaf_value() != nullptr) return *t.leaf_value();
+                     if (t.constant() != nullptr) return *t.constant();
+                     return std::nullopt;
+                   })
+      .def("__eq__", [](const Tensor& a, const Tensor& b) { return a == b; })
+      .def("__hash__", [](const Tensor& t) {
+        return reinterpret_cast<uintptr_t>(t.node().get()) / 16 * 8 +
+               static_cast<uintptr_t>(t.result());
+      });
+  module.def("apply_tile", &ApplyTile, nb::arg("text"), nb::arg("inputs"), nb::arg("name") = "");
+  module.def("apply_operator", &ApplyOperator, nb::arg("name"), nb::arg("inputs"),
+             nb::arg("attributes"), nb::arg("outputs") = 1, nb::arg("domain") = "",
+             nb::arg("opset") = 0, nb::arg("runtime").none() = nb::none());
+  module.def("tile_signature", [](const std::string& text) {
+    const api::Function function = ValueOrRaise(api::Function::FromTile(text));
+    return nb::make_tuple(function.input_names(), function.output_names());
+  });
+  module.def("gradient", &GradientOf, nb::arg("losses"), nb::arg("wrt"));
+  module.def("placeholders", [](const std::vector<Tensor>& tensors) {
+    std::vector<Tensor> found;
+    for (const Tensor& tensor : tensors) {
+      for (const Tensor& placeholder : api::PlaceholdersOf(tensor)) {
+        if (std::find(found.begin(), found.end(), placeholder) == found.end()) {
+          found.push_back(placeholder);
+        }
+      }
+    }
+    return found;
+  });
+  module.def("gradient_paths", &GradientPaths, nb::arg("outputs"), nb::arg("wrt"));
+}
+
+}  // namespace tartan::python

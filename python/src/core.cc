@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The module tartan._core: what the package in Python is made of. Its users are python/tartan.
+#include <nanobind/nanobind.h>
+
+#include <string>
+
+#include "python/src/arrays.h"
+#include "python/src/bindings.h"
+#include "python/src/status.h"
+
+namespace tartan::python {
+
+void Raise(const absl::Status& status) {
+  PyObject* type = PyExc_RuntimeError;
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      type = PyExc_ValueError;
+      break;
+    case absl::StatusCode::kOutOfRange:
+      type = PyExc_IndexError;
+      break;
+    case absl::StatusCode::kUnimplemented:
+      type = PyExc_NotImplementedError;
+      break;
+    case absl::StatusCode::kResourceExhausted:
+      type = PyExc_MemoryError;
+      break;
+    case absl::StatusCode::kNotFound:
+      type = PyExc_FileNotFoundError;
+      break;
+    case absl::StatusCode::kPermissionDenied:
+      type = PyExc_PermissionError;
+      break;
+    default:
+      break;
+  }
+  PyErr_SetString(type, std::string(status.message()).c_str());
+  throw nanobind::python_error();
+}
+
+}  // namespace tartan::python
+
+NB_MODULE(_core, module) {
+  tartan::python::BindArrays(module);
+  tartan::python::BindValues(module);
+  tartan::python::BindDevices(module);
+  tartan::python::BindSessions(module);
+}

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+from tartan._creation import asarray, astype
+from tartan._dtypes import *
+from tartan._function import Function, function
+from tartan._gradients import grad, gradients, recording, value_and_grad
+from tartan._runtime import device, list_devices, set_device
+from tartan._tensor import ConcretizationError, Tensor, evaluate, operator, tile
+from tartan._variable import Variable

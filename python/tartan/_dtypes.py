@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element types: strings that are also the names of the array API standard."""
+
+import numpy as np
+
+try:
+    import ml_dtypes
+
+    _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+except ImportError:  # bfloat16 comes out as float32 then
+    _BFLOAT16 = None
+
+
+class DType(str):
+    """The name of an element type; equal to the plain string."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return f"tartan.{self}"
+
+
+bool_ = DType("bool")
+int8, int16, int32, int64 = (DType(f"int{n}") for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (DType(f"uint{n}") for n in (8, 16, 32, 64))
+float16, float32, float64 = (DType(f"float{n}") for n in (16, 32, 64))
+bfloat16 = DType("bfloat16")
+
+ALL = {d: d for d in (bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16,
+                      float32, float64)}
+SIGNED = (int8, int16, int32, int64)
+UNSIGNED = (uint8, uint16, uint32, uint64)
+FLOATS = (float16, bfloat16, float32, float64)
+BITS = {d: 8 if d == "bool" else 16 if d == "bfloat16" else int(str(d).lstrip("uintfloa")) for d in ALL}
+
+
+def as_dtype(dtype):
+    """The type that a name, a NumPy type, a Python type or None (float32) stands for. TypeError for others."""
+    if dtype is None:
+        return float32
+    if isinstance(dtype, str) and dtype in ALL:
+        return ALL[dtype]
+    if dtype is bool:
+        return bool_
+    if dtype is int:
+        return int32
+    if dtype is float:
+        return float32
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(getattr(dtype, "name", dtype))
+    if name not in ALL:
+        raise TypeError(f"no tensor has elements of type {dtype!r}; there are {', '.join(ALL)}")
+    return ALL[name]
+
+
+def numpy_dtype(dtype):
+    """NumPy's type of the same elements; bfloat16 needs ml_dtypes."""
+    if dtype == "bfloat16":
+        if _BFLOAT16 is None:
+            raise TypeError("bfloat16 in NumPy needs the package ml_dtypes: pip install ml_dtypes")
+        return _BFLOAT16
+    return np.dtype(str(dtype))
+
+
+def is_float(dtype):
+    return dtype in FLOATS
+
+
+def is_integer(dtype):
+    return dtype in SIGNED or dtype in UNSIGNED
+
+
+def _promote_integers(a, b):
+    if (a in SIGNED) == (b in SIGNED):
+        return a if BITS[a] >= BITS[b] else b
+    signed, unsigned = (a, b) if a in SIGNED else (b, a)
+    if BITS[signed] > BITS[unsigned]:
+        return signed
+    return ALL[f"int{min(64, 2 * BITS[unsigned])}"] if unsigned != "uint64" else float32
+
+
+def promote(a, b):
+    """The type of a result of both: the array API's rules. What those leave open follows JAX: an integer and a
+    float give the float, bool gives the other, bfloat16 and float16 give float32, uint64 and a signed integer
+    give float32."""
+    if a == b or b == "bool":
+        return a
+    if a == "bool":
+        return b
+    if is_float(a) and is_float(b):
+        if BITS[a] == BITS[b]:
+            return float32
+        return a if BITS[a] > BITS[b] else b
+    if is_float(a) or is_float(b):
+        return a if is_float(a) else b
+    return _promote_integers(a, b)
+
+
+def promote_scalar(dtype, scalar):
+    """The type of a tensor of `dtype` with a Python scalar."""
+    if isinstance(scalar, bool):
+        return dtype
+    if isinstance(scalar, int):
+        return int32 if dtype == "bool" else dtype
+    return dtype if is_float(dtype) else float32

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that are captured: run once with tensors that have no values, compiled as one program for each
+signature, and replayed."""
+
+import functools
+import threading
+import weakref
+
+import numpy as np
+
+from tartan import _core, _runtime, _tree
+from tartan._tensor import Tensor, evaluate, from_numpy, state, to_host
+from tartan._variable import Variable
+
+
+class _Trace:
+    """What a function reads and writes while it is captured."""
+
+    def __init__(self):
+        self.reads = {}  # variable → placeholder
+        self.writes = {}  # variable → tensor
+
+    def read(self, variable):
+        if variable in self.writes:
+            return self.writes[variable]
+        found = self.reads.get(variable)
+        if found is None:
+            value = _core.Value.placeholder(variable.name or "variable", str(variable.dtype), list(variable.shape))
+            found = self.reads[variable] = Tensor(value)
+        return found
+
+    def write(self, variable, value):
+        self.read(variable)
+        self.writes[variable] = value
+
+
+class _Program:
+    """A captured function for one signature."""
+
+    def __init__(self, function, name, form, leaves):
+        trace = _Trace()
+        inputs = []
+        traced = []
+        for leaf in leaves:
+            if isinstance(leaf, Tensor):
+                placeholder = _core.Value.placeholder(f"x{len(inputs)}", str(leaf.dtype), list(leaf.shape))
+                inputs.append(placeholder)
+                leaf = Tensor(placeholder)
+            traced.append(leaf)
+        outer, state.trace = state.trace, trace
+        try:
+            args, kwargs = _tree.unflatten(form, iter(traced))
+            result = function(*args, **kwargs)
+        finally:
+            state.trace = outer
+        self.outputs = []
+        self.form = _tree.flatten(result, self.outputs)
+        self.variables = list(trace.reads)
+        self.written = list(trace.writes)
+        values = [t._value for t in self.outputs if isinstance(t, Tensor)]
+        states = [(trace.reads[v]._value, trace.writes[v]._value if v in trace.writes else None)
+                  for v in self.variables]
+        given = set(inputs) | {s[0] for s in states}
+        # Tensors from around the function keep the values that they had when it was captured.
+        self.captured = []
+        for value in _core.placeholders(values + [s[1] for s in states if s[1] is not None]):
+            if value in given:
+                continue
+            if value.known is None:
+                raise RuntimeError("a tensor of another function that is being captured is used in this one: "
+                                   "give it as an argument")
+            self.captured.append(value.known)
+            states.append((value, None))
+        self.parts = (inputs, states, values, name)
+        self.program = None
+        self.memory = None  # that it is bound to
+        self.place = None
+        self.lock = threading.Lock()
+
+    def compile(self, device):
+        inputs, states, values, name = self.parts
+        self.program = _core.Program.create(device, inputs, states, values, name)
+        self.place = device
+        self.kept = [_core.DeviceTensor.from_host(device, value) for value in self.captured]
+        self.memory = None
+
+    def run(self, hosts):
+        device = _runtime.device()
+        with self.lock:
+            if self.program is None or self.place is not device:
+                self.compile(device)
+            memory = [v.on_device() for v in self.variables]
+            if self.memory is None or any(a is not b for a, b in zip(self.memory, memory)):
+                self.program.bind(memory + self.kept)
+                self.memory = memory
+            self.program.start(hosts)
+            for variable in self.written:
+                variable.changed_on_device()
+            results = iter(self.program.outputs())
+        leaves = []
+        for output in self.outputs:
+            if isinstance(output, Tensor):
+                host = next(results)
+                output = Tensor(_core.Value.leaf(host))
+                output._host = host
+            leaves.append(output)
+        return _tree.unflatten(self.form, iter(leaves))
+
+
+def _key_of(leaf):
+    if isinstance(leaf, Tensor):
+        return (leaf.dtype, leaf.shape)
+    if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
+        return (type(leaf), leaf)
+    try:
+        hash(leaf)
+    except TypeError:
+        return ("object", id(leaf))
+    return leaf
+
+
+class Function:
+    """A function that is compiled once for each signature: shapes and types of its tensors, values of everything
+    else. NumPy arrays among its arguments count as tensors. Variables that it reads and writes stay on the
+    device. What it does besides computing happens once, when it is captured."""
+
+    def __init__(self, function, name=None):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._name = name or getattr(function, "__name__", "function")
+        self._programs = {}
+        self._lock = threading.RLock()
+
+    def __call__(self, *args, **kwargs):
+        if state.trace is not None:  # a part of the function around it
+            return self._function(*args, **kwargs)
+        leaves = []
+        form = _tree.flatten((args, kwargs), leaves)
+        leaves = [from_numpy(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
+        program = self._find(form, leaves)
+        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        evaluate(*tensors)
+        return program.run([t._host for t in tensors])
+
+    def _find(self, form, leaves):
+        key = (form, tuple(_key_of(x) for x in leaves))
+        with self._lock:
+            found = self._programs.get(key)
+            if found is None:
+                found = self._programs[key] = _Program(self._function, self._name, form, leaves)
+            return found
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    @property
+    def signatures(self):
+        """How many it was captured for."""
+        return len(self._programs)
+
+
+def function(f=None, *, name=None):
+    """Captures a function of tensors and compiles it once for each signature; also a decorator.
+
+        @tartan.function
+        def step(x, y): ...
+    """
+    if f is None:
+        return functools.partial(function, name=name)
+    return Function(f, name)

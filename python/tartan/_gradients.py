@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of functions of tensors."""
+
+import contextlib
+import functools
+
+from tartan import _core, _dtypes, _tree
+from tartan._tensor import Tensor, state, tile1
+from tartan._variable import Variable
+
+
+@contextlib.contextmanager
+def recording():
+    """Within it, tensors remember how they came about even if their values are asked for: what `gradients`
+    needs."""
+    state.recording += 1
+    try:
+        yield
+    finally:
+        state.recording -= 1
+
+
+def gradients(loss, wrt, seed=None):
+    """The derivatives of `loss` by each tensor of a list, as lazy tensors of their shapes and types: 0 by those
+    that it does not depend on. `seed`, of the loss's shape, is what the loss is multiplied with before it is
+    summed; without one the loss has one element. ValueError where tensors are no floats, NotImplementedError
+    where an operation has no derivative."""
+    if not isinstance(loss, Tensor) or not _dtypes.is_float(loss.dtype):
+        raise ValueError(f"a loss is a tensor of floats, not {getattr(loss, 'dtype', type(loss).__name__)}")
+    if seed is None:
+        if loss.size != 1:
+            raise ValueError(f"a loss has one element, not {list(loss.shape)}: reduce it, or give a seed")
+        seed = _ones_like(loss)
+    values = _core.gradient([(loss._value, seed._value)], [t._value for t in wrt])
+    return [Tensor(value, loss._depth + 1) for value in values]
+
+
+def _ones_like(loss):
+    from tartan._tensor import constant_array
+    import numpy as np
+
+    return constant_array(np.ones(loss.shape, _dtypes.numpy_dtype(loss.dtype)))
+
+
+def _fresh(tensor):
+    """The same values, but what is computed from it and nothing else depends on it."""
+    return tile1("function (X) -> (Y) { Y = X; }", tensor)
+
+
+def value_and_grad(f, argnums=0, has_aux=False):
+    """A function that gives the value of `f` and its derivatives by the arguments at `argnums` (a number or a
+    tuple of them), which are tensors or trees of tensors. `f` gives a loss of one element, or with `has_aux` a
+    pair of it and something else."""
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @functools.wraps(f)
+    def wrapped(*args, **kwargs):
+        with recording():
+            args = list(args)
+            forms, wrt = [], []
+            for number in numbers:
+                leaves = []
+                forms.append((_tree.flatten(args[number], leaves), len(leaves)))
+                fresh = [_fresh(_value_of(leaf)) for leaf in leaves]
+                args[number] = _tree.unflatten(forms[-1][0], iter(fresh))
+                wrt += fresh
+            result = f(*args, **kwargs)
+            loss = result[0] if has_aux else result
+            derivatives = iter(gradients(loss, wrt))
+            trees = [_tree.unflatten(form, derivatives) for form, _ in forms]
+        return result, trees[0] if isinstance(argnums, int) else tuple(trees)
+
+    return wrapped
+
+
+def _value_of(leaf):
+    if isinstance(leaf, Variable):
+        return leaf.value
+    if isinstance(leaf, Tensor):
+        return leaf
+    from tartan._creation import asarray
+
+    return asarray(leaf)
+
+
+def grad(f, argnums=0, has_aux=False):
+    """The same without the value; with `has_aux` a pair of the derivatives and what `f` gives besides."""
+    both = value_and_grad(f, argnums, has_aux)
+
+    @functools.wraps(f)
+    def wrapped(*args, **kwargs):
+        result, derivatives = both(*args, **kwargs)
+        return (derivatives, result[1]) if has_aux else derivatives
+
+    return wrapped

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lazy tensors: what operations give. Nothing is computed before somebody asks for a value; what was gathered
+until then is compiled as one program, which tensors of the same form share."""
+
+import threading
+
+import numpy as np
+
+from tartan import _core, _dtypes, _runtime
+
+# A chain of operations that nobody asked for is computed once it is so deep.
+_MOST_PENDING = 400
+
+
+class _State(threading.local):
+    recording = 0  # calls of functions that derive gradients
+    trace = None  # the function that is being captured (_function.Trace)
+
+
+state = _State()
+
+
+class Tensor:
+    """An n-dimensional array on the device; immutable.
+
+    Made by `tartan.asarray` and by operations. `numpy()`, `float()`, `int()`, `bool()`, `tolist()` and `repr`
+    ask for values; in a function that is being captured (`tartan.function`) they raise
+    `ConcretizationError`, as there are none then."""
+
+    __slots__ = ("_value", "_host", "_depth", "__weakref__")
+    __array_priority__ = 1000
+
+    def __init__(self, value, depth=0):
+        self._value = value
+        self._host = None
+        self._depth = depth
+
+    @property
+    def shape(self):
+        return self._value.shape
+
+    @property
+    def dtype(self):
+        return _dtypes.ALL[self._value.dtype]
+
+    @property
+    def ndim(self):
+        return len(self._value.shape)
+
+    @property
+    def size(self):
+        size = 1
+        for dim in self._value.shape:
+            size *= dim
+        return size
+
+    @property
+    def device(self):
+        return _runtime.device().info["name"]
+
+    @property
+    def is_traced(self):
+        """Whether it has no value because a function is being captured; asks for nothing."""
+        if self._host is not None or self._value.known is not None:
+            return False
+        return any(p.is_placeholder for p in _core.placeholders([self._value]))
+
+    def host(self):
+        """Its values as a HostTensor: computed now, where they were not."""
+        if self._host is None:
+            evaluate(self)
+        return self._host
+
+    def numpy(self):
+        """Its values as a NumPy array, read-only and not copied."""
+        host = self.host()
+        return host.bytes().view(_dtypes.numpy_dtype(self.dtype)).reshape(host.shape)
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **options):
+        return self.numpy().copy().__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def item(self, *position):
+        return self.numpy().item(*position)
+
+    def tolist(self):
+        return self.numpy().tolist()
+
+    def __bool__(self):
+        return bool(self.numpy())
+
+    def __int__(self):
+        return int(self.numpy())
+
+    def __float__(self):
+        return float(self.numpy())
+
+    def __complex__(self):
+        return complex(self.numpy())
+
+    def __index__(self):
+        if not (_dtypes.is_integer(self.dtype) and self.shape == ()):
+            raise TypeError("only integers without dimensions are indices")
+        return int(self.numpy())
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("a tensor without dimensions has no length")
+        return self.shape[0]
+
+    def __iter__(self):
+        if not self.shape:
+            raise TypeError("a tensor without dimensions cannot be iterated over")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __hash__(self):
+        return id(self)
+
+    def __repr__(self):
+        if self.is_traced:
+            return f"<tartan.Tensor {self.dtype}{list(self.shape)}, traced>"
+        return f"tartan.Tensor({np.array2string(self.numpy(), separator=', ')}, dtype={self.dtype})"
+
+
+class ConcretizationError(RuntimeError):
+    """A value was asked for while a function is captured, where there is none."""
+
+
+def evaluate(*tensors):
+    """Computes the values of tensors now, together."""
+    wanted = []
+    for tensor in tensors:
+        if tensor._host is None:
+            known = tensor._value.known
+            if known is None:
+                wanted.append(tensor)
+            else:
+                tensor._host = known
+    if not wanted:
+        return
+    for placeholder in _core.placeholders([t._value for t in wanted]):
+        if placeholder.is_placeholder:
+            raise ConcretizationError(
+                "the value of a tensor was asked for while a function is captured (tartan.function, fit, a "
+                "loop's body): use operations of tartan on it, or run the function without capturing it")
+    hosts = _runtime.eager().evaluate([t._value for t in wanted])
+    for tensor, host in zip(wanted, hosts):
+        tensor._host = host
+        if not state.recording and state.trace is None:
+            tensor._value = _core.Value.leaf(host)
+            tensor._depth = 0
+
+
+def to_host(array, copy=True):
+    """A HostTensor of a NumPy array."""
+    array = np.asarray(array)
+    dtype = _dtypes.as_dtype(array.dtype)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    shape = list(array.shape)  # ascontiguousarray gives a scalar a dimension
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return _core.HostTensor(flat, str(dtype), shape, copy)
+
+
+def from_numpy(array, copy=True):
+    host = to_host(array, copy)
+    tensor = Tensor(_core.Value.leaf(host))
+    tensor._host = host
+    return tensor
+
+
+_scalars = {}
+
+
+def constant(scalar, dtype):
+    """A scalar that becomes a part of the program."""
+    key = (type(scalar), str(scalar), dtype)
+    found = _scalars.get(key)
+    if found is None:
+        host = to_host(np.asarray(scalar).astype(_dtypes.numpy_dtype(dtype)))
+        found = Tensor(_core.Value.constant(host))
+        found._host = host
+        if len(_scalars) > 10000:
+            _scalars.clear()
+        _scalars[key] = found
+    return found
+
+
+def constant_array(array):
+    """A small array that becomes a part of the program: axes, sizes, indices that decide shapes."""
+    return Tensor(_core.Value.constant(to_host(array)))
+
+
+def _made(values, inputs):
+    depth = 1 + max((t._depth for t in inputs if t is not None), default=0)
+    results = [Tensor(value, depth) for value in values]
+    if depth > _MOST_PENDING and not state.recording and state.trace is None:
+        evaluate(*results)
+    return results
+
+
+def tile(text, *inputs, name=""):
+    """Applies a function of Tile to tensors; a list with one tensor for each output."""
+    return _made(_core.apply_tile(text, [t._value for t in inputs], name), inputs)
+
+
+def tile1(text, *inputs):
+    """The same for a function of one output."""
+    return tile(text, *inputs)[0]
+
+
+def operator(name, inputs, outputs=1, domain="", opset=0, **attributes):
+    """Applies an operator of ONNX; None among `inputs` is one that is left out. Attributes are ints, floats,
+    strings, lists of them, or NumPy arrays. A tensor, or a list where `outputs` is not 1.
+
+    Operands that decide shapes are constants (`constant_array`), or their values are computed now."""
+    listed = []
+    for key, value in attributes.items():
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            value = int(value)
+        if isinstance(value, np.ndarray):
+            value = to_host(value)
+        elif isinstance(value, (tuple, list)):
+            value = [v.item() if isinstance(v, np.generic) else v for v in value]
+        listed.append((key, value))
+    values = _core.apply_operator(
+        name, [None if t is None else t._value for t in inputs], listed, outputs, domain, opset, _runtime.eager())
+    results = _made(values, inputs)
+    return results[0] if outputs == 1 else results

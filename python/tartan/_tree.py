@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nested lists, tuples and dictionaries as flat lists of what they hold."""
+
+
+def flatten(tree, leaves):
+    """Appends the leaves of `tree` to a list, and returns a hashable form of what is left."""
+    if isinstance(tree, (list, tuple)):
+        kind = type(tree)
+        parts = tuple(flatten(part, leaves) for part in tree)
+        return (kind, parts)
+    if isinstance(tree, dict):
+        keys = tuple(tree)
+        return (type(tree), keys, tuple(flatten(tree[key], leaves) for key in keys))
+    leaves.append(tree)
+    return None
+
+
+def unflatten(form, leaves):
+    """The inverse; `leaves` is an iterator."""
+    if form is None:
+        return next(leaves)
+    if len(form) == 3:
+        kind, keys, parts = form
+        items = ((key, unflatten(part, leaves)) for key, part in zip(keys, parts))
+        return kind(items) if kind is not dict else dict(items)
+    kind, parts = form
+    values = [unflatten(part, leaves) for part in parts]
+    if hasattr(kind, "_fields"):  # a named tuple
+        return kind(*values)
+    return kind(values)

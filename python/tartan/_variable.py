@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables: tensors that change. Functions that are captured read and write them on the device."""
+
+import threading
+
+import numpy as np
+
+from tartan import _core, _dtypes, _runtime
+from tartan._tensor import Tensor, evaluate, from_numpy, state
+
+
+class Variable:
+    """A tensor that is assigned to: `v.value` is what it holds, `v.assign(x)` gives it another value of the same
+    type and shape. A function that is captured keeps it on the device and changes it there in place."""
+
+    __slots__ = ("_tensor", "_memory", "_place", "_is_there", "_shape", "_dtype", "_lock", "name", "__weakref__")
+
+    def __init__(self, value, dtype=None, name=""):
+        if not isinstance(value, Tensor):
+            array = np.asarray(value)
+            if dtype is None and array.dtype == np.float64:
+                dtype = _dtypes.float32
+            if dtype is not None:
+                array = array.astype(_dtypes.numpy_dtype(dtype))
+            value = from_numpy(array)
+        self._tensor = value  # None while what is on the device is newer
+        self._memory = None  # what captured functions are bound to, once there is one
+        self._place = None  # the device that has it
+        self._is_there = False  # it holds the newest value
+        self._shape = value.shape
+        self._dtype = value.dtype
+        self._lock = threading.RLock()
+        self.name = name
+
+    @property
+    def shape(self):
+        return self._shape
+
+    @property
+    def dtype(self):
+        return self._dtype
+
+    @property
+    def value(self):
+        """What it holds now, as a tensor that later assignments do not change."""
+        if state.trace is not None:
+            return state.trace.read(self)
+        return self.held()
+
+    def held(self):
+        with self._lock:
+            if self._tensor is None:
+                host = self._memory.to_host()
+                self._tensor = Tensor(_core.Value.leaf(host))
+                self._tensor._host = host
+            return self._tensor
+
+    def assign(self, value):
+        """Gives it another value; ValueError for one of another type or shape."""
+        if not isinstance(value, Tensor):
+            value = from_numpy(np.asarray(value).astype(_dtypes.numpy_dtype(self._dtype)))
+        if value.shape != self._shape or value.dtype != self._dtype:
+            raise ValueError(
+                f"the variable '{self.name}' is {self._dtype}{list(self._shape)}, what it is assigned "
+                f"{value.dtype}{list(value.shape)}")
+        if state.trace is not None:
+            state.trace.write(self, value)
+            return value
+        with self._lock:
+            self._tensor = value
+            self._is_there = False
+        return value
+
+    def numpy(self):
+        return self.value.numpy()
+
+    def __array__(self, dtype=None, copy=None):
+        return self.value.__array__(dtype, copy)
+
+    def __repr__(self):
+        return f"<tartan.Variable '{self.name}' {self._dtype}{list(self._shape)}>"
+
+    # --- For captured functions.
+
+    def on_device(self):
+        """Its memory on the device, with what it holds now."""
+        device = _runtime.device()
+        with self._lock:
+            if self._is_there and self._place is device:
+                return self._memory
+            tensor = self.held()
+            evaluate(tensor)
+            if self._place is device:
+                self._memory.assign(tensor._host)
+            else:
+                self._memory = _core.DeviceTensor.from_host(device, tensor._host)
+                self._place = device
+            self._is_there = True
+            return self._memory
+
+    def changed_on_device(self):
+        with self._lock:
+            self._tensor = None
