@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+from tartan import _loader as _loader  # first: it finds OpenCL
 from tartan._creation import asarray, astype
 from tartan._dtypes import *
 from tartan._function import Function, function
