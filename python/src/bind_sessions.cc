@@ -163,9 +163,11 @@ std::vector<api::Tensor> Apply(const Model& self, const std::map<std::string, ap
   }
   const api::BoundGraph graph = ValueOrRaise(std::move(bound));
   if (!graph.needed_values.empty()) {
-    const auto input = static_cast<size_t>(graph.needed_values[0]);
-    Raise(absl::FailedPreconditionError("the value of '" + self.model->inputs()[input].name +
-                                        "' decides shapes, and is not known"));
+    const int input = graph.needed_values[0];  // negative: what an input is computed from
+    const std::string name =
+        input < 0 ? "an input" : "'" + self.model->inputs()[static_cast<size_t>(input)].name + "'";
+    Raise(absl::FailedPreconditionError("the value of " + name +
+                                        " decides shapes, and is not known"));
   }
   std::vector<api::Tensor> outputs;
   for (const api::Value& output : graph.outputs) {

@@ -18,7 +18,7 @@
 #include "frontend/api/function.h"
 #include "frontend/api/gradient.h"
 #include "frontend/api/tensor_node.h"
-#include "frontend/onnx/model/operator_call.h"
+#include "frontend/onnx/model/single_node.h"
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
 #include "python/src/status.h"
@@ -45,7 +45,7 @@ std::vector<Tensor> ApplyOperator(const std::string& name, const nb::sequence& i
                                   AttributeList attributes, int outputs, const std::string& domain,
                                   int64_t opset, api::EagerRuntime* runtime) {
   const std::vector<Tensor> operands = Operands(inputs);
-  const onnx::OperatorCall call{name, domain, opset, std::move(attributes), outputs};
+  const onnx::SingleNode call{name, domain, opset, std::move(attributes), outputs};
   absl::StatusOr<std::vector<Tensor>> results;
   {
     const nb::gil_scoped_release unlocked;

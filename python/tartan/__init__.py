@@ -6,4 +6,5 @@ from tartan._function import Function, function
 from tartan._gradients import grad, gradients, recording, value_and_grad
 from tartan._runtime import device, list_devices, set_device
 from tartan._tensor import ConcretizationError, Tensor, evaluate, operator, tile
+from tartan.inference import InferenceSession, IOBinding, NodeArg
 from tartan._variable import Variable

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontend/onnx/model/operator_call.h"
+#include "frontend/onnx/model/single_node.h"
 
 #include <map>
 #include <memory>
@@ -51,7 +51,7 @@ struct SetAttribute {
   }
 };
 
-ModelProto ModelOf(const OperatorCall& call, absl::Span<const api::Tensor> inputs) {
+ModelProto ModelOf(const SingleNode& call, absl::Span<const api::Tensor> inputs) {
   ModelProto model;
   model.set_ir_version(kNewestIrVersion);
   OperatorSetIdProto* base = model.add_opset_import();
@@ -88,7 +88,7 @@ ModelProto ModelOf(const OperatorCall& call, absl::Span<const api::Tensor> input
 
 using ModelPtr = std::shared_ptr<const OnnxModel>;
 
-absl::StatusOr<ModelPtr> FindModel(const OperatorCall& call, absl::Span<const api::Tensor> inputs) {
+absl::StatusOr<ModelPtr> FindModel(const SingleNode& call, absl::Span<const api::Tensor> inputs) {
   static auto& mutex = *new std::mutex;
   static auto& models = *new std::map<std::string, ModelPtr>;  // by their bytes
   const std::string bytes = ModelOf(call, inputs).SerializeAsString();
@@ -106,21 +106,25 @@ absl::StatusOr<ModelPtr> FindModel(const OperatorCall& call, absl::Span<const ap
   return model;
 }
 
+absl::Status IsNotKnown(const std::string& operand) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("the value of ", operand, " decides the result's shape, and is not known"));
+}
+
 // Gives the bindings the values that decide the graph.
 absl::Status AddValues(absl::Span<const int> needed, api::Resolver* resolver,
                        std::vector<api::InputBinding>* bindings,
                        std::vector<std::unique_ptr<api::HostValue>>* values) {
   for (int input : needed) {
+    // What an operand is computed from is no input of its own.
+    if (static_cast<size_t>(input) >= bindings->size()) return IsNotKnown("an operand");
     api::InputBinding& binding = (*bindings)[static_cast<size_t>(input)];
     api::Tensor known = binding.tensor;
     if (known.constant() == nullptr) {
-      if (resolver == nullptr) {
-        return absl::FailedPreconditionError(absl::StrCat(
-            "the value of input ", input, " decides the result's shape, and is not known"));
-      }
-      TARTAN_ASSIGN_OR_RETURN(
-          const api::BreakResult resolved,
-          resolver->Resolve({absl::StrCat("input ", input), {binding.tensor}, nullptr, {}}));
+      const std::string operand = absl::StrCat("operand ", input);
+      if (resolver == nullptr) return IsNotKnown(operand);
+      TARTAN_ASSIGN_OR_RETURN(const api::BreakResult resolved,
+                              resolver->Resolve({operand, {binding.tensor}, nullptr, {}}));
       known = resolved.results[0];
     }
     values->push_back(std::make_unique<api::HostValue>(*known.constant()));
@@ -131,7 +135,7 @@ absl::Status AddValues(absl::Span<const int> needed, api::Resolver* resolver,
 
 }  // namespace
 
-absl::StatusOr<std::vector<api::Tensor>> Apply(const OperatorCall& call,
+absl::StatusOr<std::vector<api::Tensor>> Apply(const SingleNode& call,
                                                absl::Span<const api::Tensor> inputs,
                                                api::Resolver* resolver) {
   TARTAN_ASSIGN_OR_RETURN(const ModelPtr model, FindModel(call, inputs));

@@ -19,7 +19,7 @@ namespace tartan::onnx {
 using AttributeValue = std::variant<int64_t, double, std::string, std::vector<int64_t>,
                                     std::vector<double>, std::vector<std::string>, HostTensor>;
 
-struct OperatorCall {
+struct SingleNode {
   std::string name;         // "Conv"
   std::string domain = {};  // empty: ai.onnx
   int64_t opset = 0;        // 0: the newest that is known
@@ -29,8 +29,8 @@ struct OperatorCall {
 
 // An undefined input is one that is left out; so is an output past those that the operator gives.
 // Values that decide shapes are constants, or `resolver` tells them; without one that is
-// FailedPrecondition, naming the input. Other errors are those of importing the node.
-absl::StatusOr<std::vector<api::Tensor>> Apply(const OperatorCall& call,
+// FailedPrecondition, naming the operand. Other errors are those of importing the node.
+absl::StatusOr<std::vector<api::Tensor>> Apply(const SingleNode& call,
                                                absl::Span<const api::Tensor> inputs,
                                                api::Resolver* resolver = nullptr);
 
