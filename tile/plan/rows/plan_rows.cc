@@ -128,7 +128,7 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
   plan.predicted_us = microseconds * static_cast<double>(plan.BlockCount());
   // While most is computed memory has time to bring the next row.
   if (longest != nullptr && row_bytes * plan.BlockCount() > settings.l2_bytes) {
-    longest->ahead = ReadsAhead(*longest, plan.stages, kernels);
+    longest->ahead = ReadsAhead(plan.loops, longest->length, plan.stages, kernels);
   }
   return plan;
 }

@@ -167,11 +167,20 @@ std::vector<RowLoop> JoinStages(std::vector<RowStage>* stages) {
   return loops;
 }
 
-std::vector<RowRead> ReadsAhead(const RowLoop& loop, const std::vector<RowStage>& stages,
+std::vector<RowRead> ReadsAhead(const std::vector<RowLoop>& loops, int64_t length,
+                                const std::vector<RowStage>& stages,
                                 const std::vector<poly::RowKernel>& kernels) {
+  std::vector<int> walking;
+  for (const RowLoop& loop : loops) {
+    if (loop.length == length)
+      walking.insert(walking.end(), loop.stages.begin(), loop.stages.end());
+  }
   std::vector<RowRead> ahead;
   std::set<ir::ValueId> seen;
-  for (int s : loop.stages) {
+  for (const RowStage& stage : stages) {
+    for (const poly::Output& output : stage.block.flat.outputs) seen.insert(output.value);
+  }
+  for (int s : walking) {
     const RowStage& stage = stages[s];
     const poly::FlatContraction& flat = stage.block.flat;
     for (int access : ReadsOf(flat).body) {
