@@ -127,7 +127,17 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
   }
   plan.predicted_us = microseconds * static_cast<double>(plan.BlockCount());
   // While most is computed memory has time to bring the next row.
-  if (longest != nullptr && row_bytes * plan.BlockCount() > settings.l2_bytes) {
+  const bool is_in_memory = row_bytes * plan.BlockCount() > settings.l2_bytes;
+  const bool has_planes = std::any_of(kernels.begin(), kernels.end(), [](const auto& kernel) {
+    return kernel.flat.is_reduction() && Slides(kernel.flat);
+  });
+  if (longest == nullptr && has_planes && is_in_memory) {
+    const PlanesAhead ahead = FindPlanesAhead(plan.stages, kernels);
+    for (RowLoop& loop : plan.loops) {
+      if (loop.stages[0] == ahead.stage) loop.ahead = ahead.reads;
+    }
+  }
+  if (longest != nullptr && is_in_memory) {
     longest->ahead = ReadsAhead(plan.loops, longest->length, plan.stages, kernels);
   }
   return plan;

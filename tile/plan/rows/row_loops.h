@@ -23,4 +23,13 @@ std::vector<RowRead> ReadsAhead(const std::vector<RowLoop>& loops, int64_t lengt
                                 const std::vector<RowStage>& stages,
                                 const std::vector<poly::RowKernel>& kernels);
 
+// Where no stage walks a row: the stage behind the first that reads most of what other kernels left
+// in memory, and one read of each such tensor. What the first one waits for is there then.
+struct PlanesAhead {
+  int stage = -1;
+  std::vector<RowRead> reads;
+};
+PlanesAhead FindPlanesAhead(const std::vector<RowStage>& stages,
+                            const std::vector<poly::RowKernel>& kernels);
+
 }  // namespace tartan::plan
