@@ -188,8 +188,11 @@ Workload Describe(const SoftmaxProblem& p) {
   Workload work;
   work.inputs = {Data("X", p.dims)};
   work.output = Floats(p.dims);
-  work.tile = absl::StrCat("function (X) -> (O) { ", ReduceRow("M", '>', "X", p.dims),
-                           " E = exp(X - M); ", ReduceRow("S", '+', "E", p.dims), " O = E / S; }");
+  work.tile = absl::StrCat(
+      "function (X) -> (O) { ", ReduceRow("M", '>', "X", p.dims), " E = exp(X - M); ",
+      ReduceRow("S", '+', "E", p.dims),
+      " O = custom_gradient(E / S, rule, X); } function rule (X, O, G) -> (D) { P = O * G; ",
+      ReduceRow("T", '+', "P", p.dims), " D = O * (G - T); }");
   work.flops = 5 * Count(p.dims);
   return work;
 }

@@ -87,7 +87,7 @@ std::vector<std::string> LogSoftmax(const std::vector<int64_t>& dims) {
   const std::string outer = Indices(rank - 1);
   const std::string sizes = Sizes(dims, rank - 1);
   return {absl::StrCat("MAX[", outer, ", j : ", sizes, ", 1] = >(Y[", all, "])"),
-          "SHIFTED = Y - MAX", "E = exp(SHIFTED)",
+          "SHIFTED = Y - stop_gradient(MAX)", "E = exp(SHIFTED)",
           absl::StrCat("SUM[", outer, ", j : ", sizes, ", 1] = +(E[", all, "])"),
           "LOGP = SHIFTED - log(SUM)"};
 }

@@ -115,7 +115,9 @@ ValueId BinaryGradient(Emitter& e, ScalarOp op, ValueId a, ValueId b, int positi
     case ScalarOp::kMul:
       return e.Mul(g, by_a ? b : a);
     case ScalarOp::kDiv:
-      return by_a ? e.Div(g, b) : e.Neg(e.Div(e.Mul(g, y), b));
+      if (by_a) return e.Div(g, b);
+      // One division for all elements that share a divisor.
+      return e.Neg(e.Div(e.SumTo(e.Mul(g, y), {e.type(y), e.shape(b).dims}), b));
     case ScalarOp::kMod:
     case ScalarOp::kFmod:
       return by_a ? g : e.Neg(e.Mul(g, Quotient(e, a, b, y)));

@@ -37,6 +37,7 @@ bool IsBetterApart(const graph::RowChain& chain, const plan::RowPlan& plan,
 graph::ChainOptions ChainLimits(const HardwareSettings& settings, bool holds_results) {
   graph::ChainOptions limits;
   limits.cores = settings.compute_units;
+  limits.planes = !IsGpu(settings);
   if (!IsGpu(settings)) return limits;
   // Even a quarter of the units is as quick as three launches.
   limits.cores = std::max<int64_t>(settings.compute_units / 4, 1);

@@ -28,6 +28,8 @@ bool IsCostly(const ir::Value& value) {
     case ScalarOp::kSin:
     case ScalarOp::kCos:
       return true;
+    case ScalarOp::kDiv:
+      return IsFloat(value.shape.type);
     default:
       return false;
   }
@@ -120,6 +122,19 @@ std::vector<ValueId> RepeatedInChains(const ir::Program& program, const ir::Grou
     }
     for (const auto& [value, count] : kernels) {
       if (is_repeated(value) && inner.count(value) == 0) repeated.insert(value);
+    }
+  }
+  if (repeated.empty()) return {};
+  // What is stored already for several kernels stays so, though it will be made of less.
+  for (const ChainGroups& chain : chains) {
+    const std::set<int> groups(chain.begin(), chain.end());
+    for (int group : chain) {
+      if (grouping.groups[group].root != ir::kNoValue) continue;
+      int readers = 0;
+      for (int consumer : graph.consumers(group)) readers += groups.count(consumer) > 0 ? 1 : 0;
+      for (ValueId output : grouping.groups[group].outputs) {
+        if (readers > 1 && IsCostly(program.values[output])) repeated.insert(output);
+      }
     }
   }
   return {repeated.begin(), repeated.end()};

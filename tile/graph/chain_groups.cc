@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "tile/graph/chain_effects.h"
 #include "tile/graph/group_graph.h"
+#include "tile/graph/row_axes.h"
 #include "tile/graph/row_layout.h"
 #include "tile/poly/coords.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -23,35 +25,9 @@ using poly::FlatContraction;
 constexpr size_t kMostKernels = 12;  // of a chain: drivers take their time to compile long ones
 constexpr int64_t kLittleWork = 1 << 15;  // index points that one core does as soon as it is asked
 
-// The row axis of each dimension of what a kernel writes; nothing where an axis is no dimension of
-// its own.
-std::optional<std::vector<int>> WrittenAxes(const FlatContraction& flat,
-                                            const std::vector<int>& axes) {
-  std::vector<int> of_dims(flat.output_coords.size(), -1);
-  for (size_t a = 0; a < axes.size(); ++a) {
-    int found = 0;
-    for (size_t d = 0; d < of_dims.size(); ++d) {
-      if (flat.output_coords[d].coefficient(axes[a]).is_zero()) continue;
-      if (!(flat.output_coords[d] == Affine::Variable(axes[a]))) return std::nullopt;
-      of_dims[d] = static_cast<int>(a);
-      ++found;
-    }
-    if (found != 1) return std::nullopt;
-  }
-  return of_dims;
-}
-
-// The tensors that are read at computed coordinates.
-std::set<int> ReadAnywhere(const FlatContraction& flat) {
-  std::set<int> tensors;
-  poly::VisitExprs(flat, [&](const poly::Expr& expr) {
-    if (const auto* read = std::get_if<poly::ReadAt>(&expr.node)) tensors.insert(read->tensor);
-  });
-  return tensors;
-}
-
 // A chain while it grows.
 struct Growing {
+  bool has_planes = false;
   Layout layout = Layout::kNone;
   std::map<int, std::vector<int>> axes;  // per group: the output index of each row axis
   std::vector<int64_t> rows;
@@ -75,14 +51,9 @@ class ChainFinder {
     std::vector<RowChain> chains;
     for (int g = 0; g < graph_.group_count(); ++g) {
       if (in_chain_[g] || !kernels_[g] || !kernels_[g]->is_reduction()) continue;
-      Growing growing;
-      if (!Start(g, &growing)) continue;
-      for (int h = g + 1; h < graph_.group_count(); ++h) AddAfter(h, &growing);
-      for (int p = growing.axes.rbegin()->first; p-- > 0;) AddBefore(p, &growing);
-      while (growing.axes.size() >= 2 && WaitsForItself(graph_, GroupsOf(growing), chains_))
-        RemoveLast(&growing);
-      if (growing.axes.size() < 2 || !IsWorthIt(growing)) continue;
-      chains.push_back(Finish(growing));
+      const std::optional<Growing> growing = Grow(g);
+      if (!growing) continue;
+      chains.push_back(Finish(*growing));
       for (int group : chains.back().groups) in_chain_[group] = true;
       chains_.push_back(chains.back().groups);
     }
@@ -95,35 +66,41 @@ class ChainFinder {
     return grouping_.storage[flat.tensors[tensor].value];
   }
 
-  bool Start(int g, Growing* growing) const {
-    std::vector<int> axes;
-    for (int i = 0; i < kernel(g).output_index_count; ++i) {
-      axes.push_back(i);
-      growing->rows.push_back(kernel(g).indices[i].range);
+  // The chain that begins with a reduction, if it has two kernels and is worth it.
+  std::optional<Growing> Grow(int g) const {
+    Growing growing;
+    if (options_.planes) {
+      std::vector<int> planes = PlaneAxes(kernel(g));
+      growing.has_planes = true;
+      if (!planes.empty() && GrowFrom(g, std::move(planes), &growing)) return growing;
+      growing = {};
     }
-    return Add(g, std::move(axes), growing);
+    std::vector<int> all(kernel(g).output_index_count);
+    std::iota(all.begin(), all.end(), 0);
+    if (GrowFrom(g, std::move(all), &growing)) return growing;
+    return std::nullopt;
   }
 
-  // A reduction that uses what it reads of a row more than once, like a product of matrices, is
-  // better off with tiles of its own.
-  static bool IsRowWork(const FlatContraction& flat, const std::vector<int>& axes) {
+  bool GrowFrom(int g, std::vector<int> axes, Growing* growing) const {
+    for (int axis : axes) growing->rows.push_back(kernel(g).indices[axis].range);
+    if (!Add(g, std::move(axes), growing)) return false;
+    for (int h = g + 1; h < graph_.group_count(); ++h) AddAfter(h, growing);
+    for (int p = growing->axes.rbegin()->first; p-- > 0;) AddBefore(p, growing);
+    while (growing->axes.size() >= 2 && WaitsForItself(graph_, GroupsOf(*growing), chains_))
+      RemoveLast(growing);
+    return growing->axes.size() >= 2 && IsWorthIt(*growing);
+  }
+
+  // Of planes only windows that slide over them, which are unrolled, and elementwise kernels.
+  static bool IsRowWork(const FlatContraction& flat, const std::vector<int>& axes,
+                        const Growing& growing) {
     if (!flat.is_reduction()) return true;
-    if (axes.empty()) return flat.point_count() <= kLittleWork;
-    int64_t elements = 0;
-    for (const poly::TensorAccess& access : flat.accesses) {
-      const bool follows_rows = std::all_of(axes.begin(), axes.end(), [&](int row) {
-        return std::any_of(access.coords.begin(), access.coords.end(),
-                           [&](const Affine& coord) { return !coord.coefficient(row).is_zero(); });
-      });
-      const int64_t count = flat.tensors[access.tensor].shape.element_count();
-      if (follows_rows) elements = std::max(elements, count);
-    }
-    return 2 * flat.point_count() <= 3 * elements;
+    return growing.has_planes ? IsWindow(flat) : ReducesRows(flat, axes, kLittleWork);
   }
 
   bool Add(int g, std::vector<int> axes, Growing* growing) const {
     const FlatContraction& flat = kernel(g);
-    if (!IsRowWork(flat, axes)) return false;
+    if (!IsRowWork(flat, axes, *growing)) return false;
     // A kernel that transposes has its own ways.
     const Layout layout = Join(growing->layout, LayoutOf(flat, axes));
     const auto written = WrittenAxes(flat, axes);
@@ -345,6 +322,7 @@ class ChainFinder {
       chain.groups.push_back(group);
       chain.kernels.push_back(std::move(row_kernel));
     }
+    if (growing.has_planes) poly::AddMargins(chain.kernels, &chain.tensors);
     return chain;
   }
 

@@ -21,9 +21,11 @@ struct ChainOptions {
   int64_t cores = 1;              // a chain has rows for all of them, or little work
   int64_t row_bytes = 1 << 20;    // that a row's tensors may take
   int64_t local_bytes = 1 << 17;  // that may be kept for a block of rows, for one row
+  bool planes = false;            // rows may be planes over which windows slide
 };
 
-// Row axes are output indices of the first reduction. Every kernel of a chain has each of them as
+// Row axes are output indices of the first reduction: all of them, or those in front of where its
+// window slides. Every kernel of a chain has each of them as
 // an output index of its own, and reads what others of the chain write at its own row alone.
 struct RowChain {
   std::vector<int> groups;    // positions in Grouping::groups, in order

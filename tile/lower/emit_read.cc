@@ -90,21 +90,41 @@ loop::ExprPtr ExprEmitter::EmitRead(const poly::ExprPtr& expr, const poly::Tenso
     }
     return loop::LoadFrom(name, expr->type, indices_.Number(0), vector_.lanes);
   }
-  // Every other element out of two vectors that overlap in one, so that nothing is read behind the
-  // last of them.
   // GPUs load elements one by one.
   if (together && stride == math::Rational(2) && vector_.lanes >= plan::cpu::kWideLanes) {
     const int lanes = vector_.lanes;
-    const loop::ExprPtr low = Name(emit(lanes));
-    const loop::ExprPtr high = Name(emit(lanes, lanes - 1));
-    std::vector<int> evens;
-    for (int i = 0; i < lanes; ++i) evens.push_back(2 * i < lanes ? 2 * i : 2 * i + 1);
-    return loop::MakeShuffle(low, high, evens);
+    // Pairs begin at even places: both elements are there where one is, neighbours that are read,
+    // too, share the loads, and vectors rarely cross a line. Else two vectors overlap in one
+    // element, so that nothing is read behind the last of them.
+    const std::optional<int> second = PlaceInPair(flat, access.tensor);
+    const int begin = second.value_or(0);
+    const loop::ExprPtr low = Name(emit(lanes, -begin));
+    const loop::ExprPtr high = Name(emit(lanes, second ? lanes - begin : lanes - 1));
+    std::vector<int> chosen;
+    for (int i = 0; i < lanes; ++i) {
+      chosen.push_back(2 * i + (second ? begin : 2 * i < lanes ? 0 : 1));
+    }
+    return loop::MakeShuffle(low, high, chosen);
   }
   if (const int row = TransposedIndex(expr, flat, access); row >= 0) {
     return EmitTransposed(expr, flat, row);
   }
   return LaneByLane(expr->type, [&] { return emit(1); });
+}
+
+std::optional<int> ExprEmitter::PlaceInPair(const math::Affine& flat, int tensor) const {
+  if (indices_.has_size_arguments() || flat_.tensors[tensor].shape.element_count() % 2 != 0) {
+    return std::nullopt;
+  }
+  int64_t place = flat.constant.numerator() + ShiftAt(flat, position_);
+  for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
+    const int64_t coefficient = flat.coefficient(i).numerator();
+    if (coefficient % 2 == 0) continue;
+    const auto value = loop::LiteralValue(indices_.value(i));
+    if (!value) return std::nullopt;
+    place += coefficient * *value;
+  }
+  return place % 2 == 0 ? 0 : 1;
 }
 
 loop::ExprPtr ExprEmitter::EmitStaged(const StagedRead& read) const {

@@ -103,6 +103,9 @@ class ExprEmitter {
   loop::ExprPtr EmitTransposed(const poly::ExprPtr& expr, const math::Affine& flat, int row);
   // Vectors at the polynomial are on a boundary of vectors.
   bool IsAligned(const math::Affine& flat) const;
+  // Whether a read at every other place sees the first or the second of each two neighbours;
+  // nothing where that is not known, or the last element has no neighbour.
+  std::optional<int> PlaceInPair(const math::Affine& flat, int tensor) const;
   // All of the constraints, some of which differ between lanes, as a vector; null: true.
   loop::ExprPtr EmitMasks(const std::vector<math::RangeConstraint>& constraints);
   loop::ExprPtr EmitMask(const math::RangeConstraint& constraint);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/poly/row_block.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tile/poly/coords.h"
@@ -66,6 +67,23 @@ class Cut {
   int added_ = 0;
 };
 
+// Where the elements of kept tensors are behind their margins; `flat` is merged.
+void MoveBehindMargins(const RowKernel& kernel, const std::vector<RowTensor>& tensors,
+                       FlatContraction* flat) {
+  for (TensorAccess& access : flat->accesses) {
+    const int kept = kernel.tensors[access.tensor];
+    if (kept >= 0) access.coords[0] = access.coords[0] + Affine::Constant(tensors[kept].before);
+  }
+  for (size_t t = 0; t < flat->tensors.size(); ++t) {
+    const int kept = kernel.tensors[t];
+    if (kept >= 0) flat->tensors[t].shape.dims[0] += tensors[kept].before + tensors[kept].after;
+  }
+  if (kernel.output < 0) return;
+  const RowTensor& tensor = tensors[kernel.output];
+  flat->output_coords[0] = flat->output_coords[0] + Affine::Constant(tensor.before);
+  flat->output_dims[0] += tensor.before + tensor.after;
+}
+
 }  // namespace
 
 TensorShape RowTensor::Shape(DataType type, const std::vector<int64_t>& block) const {
@@ -87,6 +105,30 @@ std::optional<std::vector<Affine>> RowCoords(const FlatContraction& flat,
     if (!((*coords)[d] == Affine::Variable(axes[tensor.axes[d]]))) return std::nullopt;
   }
   return coords;
+}
+
+void AddMargins(const std::vector<RowKernel>& kernels, std::vector<RowTensor>* tensors) {
+  for (const RowKernel& kernel : kernels) {
+    for (const TensorAccess& access : kernel.flat.accesses) {
+      const int kept = kernel.tensors[access.tensor];
+      if (kept < 0) continue;
+      RowTensor& tensor = (*tensors)[kept];
+      const auto rows = static_cast<int64_t>(kernel.axes.size());
+      const auto is_row = [](int axis) { return axis >= 0; };
+      if (!std::all_of(tensor.axes.begin(), tensor.axes.begin() + rows, is_row)) continue;
+      const auto coords = RowCoords(kernel.flat, access, tensor, kernel.axes);
+      const std::vector<int64_t> strides = RowMajorStrides(tensor.dims);
+      Affine place;
+      int64_t count = 1;
+      for (size_t d = rows; d < tensor.dims.size(); ++d) {
+        place = place + (*coords)[d] * strides[d];
+        count *= tensor.dims[d];
+      }
+      const auto [least, greatest] = ValueRange(place, kernel.flat.indices);
+      tensor.before = std::max(tensor.before, -least);
+      tensor.after = std::max(tensor.after, greatest - count + 1);
+    }
+  }
 }
 
 RowBlock CutRows(const RowKernel& kernel, const std::vector<int64_t>& block,
@@ -125,6 +167,7 @@ RowBlock CutRows(const RowKernel& kernel, const std::vector<int64_t>& block,
   }
   RowBlock row_block;
   row_block.flat = MergeIndices(std::move(result), &kept);
+  MoveBehindMargins(kernel, tensors, &row_block.flat);
   row_block.origins.assign(kept.begin(), kept.begin() + static_cast<int64_t>(block.size()));
   row_block.rows.assign(kept.begin() + static_cast<int64_t>(block.size()), kept.end());
   return row_block;

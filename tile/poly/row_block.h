@@ -15,6 +15,10 @@ struct RowTensor {
   ir::ValueId value = ir::kNoValue;  // that was in memory
   std::vector<int64_t> dims;         // with all rows
   std::vector<int> axes;  // per dimension: the row axis that is its coordinate, -1 for none
+  // Elements in front of a block's and behind them that windows may reach, and whose values do not
+  // matter.
+  int64_t before = 0;
+  int64_t after = 0;
 
   // With `block[a]` values of each row axis a.
   TensorShape Shape(DataType type, const std::vector<int64_t>& block) const;
@@ -45,6 +49,10 @@ struct RowBlock {
   // Per row axis: that index; -1 where a block has one row, or where indices were merged.
   std::vector<int> rows;
 };
+
+// Sets `before` and `after` of the tensors for what the kernels read of them, where row axes are
+// their first dimensions.
+void AddMargins(const std::vector<RowKernel>& kernels, std::vector<RowTensor>* tensors);
 
 // The kernel for blocks of `block[a]` values of each row axis a, which are at least 1 and at most
 // its range. With `keep_rows` rows are not merged with other indices.

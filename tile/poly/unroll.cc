@@ -189,6 +189,13 @@ bool CanUnroll(const FlatContraction& flat) {
   return !reads_at_computed;
 }
 
+bool MultipliesReads(const FlatContraction& flat) {
+  const auto* apply = std::get_if<Apply>(&flat.body->node);
+  if (apply == nullptr || apply->op != ScalarOp::kMul) return false;
+  return std::all_of(apply->operands.begin(), apply->operands.end(),
+                     [](const ExprPtr& e) { return std::holds_alternative<Read>(e->node); });
+}
+
 FlatContraction Unroll(const FlatContraction& flat) { return Rewriter(flat).Run(); }
 
 }  // namespace tartan::poly

@@ -14,6 +14,9 @@ inline constexpr int64_t kMostWrittenOut = 25;
 // has any.
 bool CanUnroll(const FlatContraction& flat);
 
+// Two tensors are multiplied at every point of the reduction.
+bool MultipliesReads(const FlatContraction& flat);
+
 // The same kernel without reduced indices: the values of all points are aggregated in one
 // expression, in the order of the indices, each where its constraints hold. Constraints that the
 // index ranges imply are gone, and so are points that never are. Requires: CanUnroll.

@@ -70,6 +70,29 @@ TEST(CustomGradient, OfATensorBroadcastOrReadTwiceIsSummed) {
             (Values{12, 12}));
 }
 
+// By the rules that the importer gives for softmax and its logarithm, and by their formulas, in
+// which the greatest element has a gradient that comes to nothing.
+TEST(CustomGradient, OfSoftmaxAgreesWithItsFormulaInEveryOrder) {
+  const std::string begin =
+      "function (X, W) -> (O) { M[0 : 1] = >(X[i]); D = X - M; E = exp(D); S[0 : 1] = +(E[i]); ";
+  const std::string end = "; O = W * Y * Y; }";
+  const std::vector<Values> at = {{0.3, -1.1, 2.0, 1.9}, {1, -2, 0.5, 3}};
+  for (const auto& [value, rule] : std::vector<std::pair<std::string, std::string>>{
+           {"E / S", "G = DY * Y; T[0 : 1] = +(G[i]); DX = Y * (DY - T);"},
+           {"D - log(S)", "T[0 : 1] = +(DY[i]); DX = DY - exp(Y) * T;"}}) {
+    const std::string plain = begin + "Y = " + value + end;
+    const std::string ruled = begin + "Y = custom_gradient(" + value + ", rule, X)" + end +
+                              " function rule (X, Y, DY) -> (DX) { " + rule + " }";
+    for (int order : {1, 2, 3}) {
+      const Values expected = GradientAt(plain, at, order);
+      const Values actual = GradientAt(ruled, at, order);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_NEAR(actual[i], expected[i], 1e-12) << value << ", order " << order;
+      }
+    }
+  }
+}
+
 TEST(CustomGradient, HasGradientsOfItsOwn) {
   // The derivative is 3 X², so the second is 6 X, whatever the value is.
   const std::string code =

@@ -144,6 +144,22 @@ TEST(RowChains, FetchTheNextRowAheadWhereCachesDoNotHoldTheTensors) {
   EXPECT_EQ(CountInFirstKernel(SoftmaxOf(32, 512), "prefetch"), 0);
 }
 
+// The gradient of a softmax by its result, which two stages need.
+TEST(RowChains, DivideOncePerElement) {
+  const TestProgram gradient = {
+      "gradient",
+      "function (X[M, N], G[M, N]) -> (D) { H[m, 0 : M, 1] = >(X[m, n]); E = exp(X - H); "
+      "S[m, 0 : M, 1] = +(E[m, n]); Y = E / S; P = Y * G; T[m, 0 : M, 1] = +(P[m, n]); "
+      "D = Y * (G - T); }",
+      {{DataType::kFloat32, {512, 1024}}, {DataType::kFloat32, {512, 1024}}}};
+  // Once in a loop of two vectors a step, and in one of four.
+  EXPECT_EQ(CountInFirstKernel(gradient, "exp("), 2);
+  EXPECT_EQ(CountInFirstKernel(gradient, " / "), 4);
+  // Behind the first loop, which waits for it, the next row of both is fetched.
+  EXPECT_GT(CountInFirstKernel(gradient, "prefetch in0["), 0);
+  EXPECT_GT(CountInFirstKernel(gradient, "prefetch in1["), 0);
+}
+
 // Statistics of channels that are neighbours: a chain would have no vectors. Rows of their own do.
 TEST(RowChains, GiveWayWhereRowsLieSideBySide) {
   const auto normalization = [](int64_t points, int64_t channels) {

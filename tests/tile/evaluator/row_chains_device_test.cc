@@ -17,6 +17,14 @@ std::vector<TestProgram> Programs() {
     programs.push_back(SoftmaxOf(rows, columns));
     programs.push_back(LayerNormalizationOf(rows, columns));
   }
+  programs.push_back(
+      {"GradientOfMaxPool",
+       "function (X, D) -> (G) { O[n, c, y, x : 2, 3, 56, 56] = "
+       ">(X[n, c, 2*y + r - 1, 2*x + s - 1]), r < 3, s < 3; "
+       "G[n, c, 2*y + r - 1, 2*x + s - 1 : 2, 3, 112, 112] = "
+       "+(X[n, c, 2*y + r - 1, 2*x + s - 1] == O[n, c, y, x] ? D[n, c, y, x]), "
+       "r < 3, s < 3; }",
+       {{DataType::kFloat32, {2, 3, 112, 112}}, {DataType::kFloat32, {2, 3, 56, 56}}}});
   return programs;
 }
 

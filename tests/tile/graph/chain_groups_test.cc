@@ -129,5 +129,39 @@ TEST(RowChains, LeaveMuchWorkOfFewRowsToAllCores) {
               ElementsAre(ElementsAre("M", "T", "R")));
 }
 
+// A pool and what reads its result in windows: the planes of batch and channels are rows.
+const char kPools[] =
+    "function (X[N, C, H, W]) -> (R) {"
+    " M[n, c, y, x : N, C, H / 2, W / 2] = >(X[n, c, 2*y + r, 2*x + s]), r < 2, s < 2;"
+    " R[n, c, y, x : N, C, H / 2, W / 2] = +(M[n, c, y + r - 1, x + s - 1]), r < 3, s < 3; }";
+
+TEST(RowChains, HavePlanesOverWhichWindowsSlide) {
+  ChainOptions options;
+  options.planes = true;
+  const Chains chains = FindChains(kPools, {F32({2, 3, 8, 8})}, options);
+  EXPECT_THAT(chains.stored, ElementsAre(ElementsAre("M", "R")));
+  ASSERT_EQ(chains.chains.size(), 1u);
+  EXPECT_THAT(chains.chains[0].rows, ElementsAre(2, 3));
+  // The window of the first element begins a row and an element before the plane.
+  ASSERT_EQ(chains.chains[0].tensors.size(), 1u);
+  EXPECT_EQ(chains.chains[0].tensors[0].before, 5);
+  EXPECT_EQ(chains.chains[0].tensors[0].after, 5);
+}
+
+TEST(RowChains, HaveNoPlanesUnasked) {
+  EXPECT_THAT(FindChains(kPools, {F32({2, 3, 8, 8})}).stored, IsEmpty());
+}
+
+TEST(RowChains, HaveNoConvolutionsOverPlanes) {
+  ChainOptions options;
+  options.planes = true;
+  const Chains chains = FindChains(
+      "function (X[N, C, H, W], K[C, R, S]) -> (O) {"
+      " M[n, c, y, x : N, C, H / 2, W / 2] = >(X[n, c, 2*y + r, 2*x + s]), r < 2, s < 2;"
+      " O[n, c, y, x : N, C, H / 2, W / 2] = +(M[n, c, y + r - 1, x + s - 1] * K[c, r, s]); }",
+      {F32({2, 3, 8, 8}), F32({3, 3, 3})}, options);
+  EXPECT_THAT(chains.stored, IsEmpty());
+}
+
 }  // namespace
 }  // namespace tartan::graph

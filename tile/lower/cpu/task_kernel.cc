@@ -61,8 +61,9 @@ class TaskLowerer {
     return kernel;
   }
 
-  StmtPtr LowerTask(const std::vector<ExprPtr>& begins) {
+  StmtPtr LowerTask(const std::vector<ExprPtr>& begins, const BesideLoop& beside) {
     begin_ = begins;
+    beside_ = beside;
     return OutputLoops(0);
   }
 
@@ -166,10 +167,20 @@ class TaskLowerer {
     if (block_) block_->SetOffset(i, loop::Sub(loop::Var(counter, IndexType()), begin_[i]));
     if (range % step == 0) {
       indices_.Set(i, loop::Var(names_[i], IndexType()));
-      return loop::MakeFor(names_[i], begin_[i], End(i), OutputLoops(level + 1), step);
+      return loop::MakeFor(names_[i], begin_[i], End(i), BesideAndInner(i, level), step);
     }
     return loop::MakeFor(counter, begin_[i], End(i),
                          WithTileAt(i, loop::Var(counter, IndexType()), names_[i], level), step);
+  }
+
+  // What a step of the loop over index i does.
+  StmtPtr BesideAndInner(int i, size_t level) {
+    if (beside_ == nullptr) return OutputLoops(level + 1);
+    const BesideLoop beside = std::exchange(beside_, nullptr);
+    std::vector<StmtPtr> statements =
+        beside(indices_.value(i), plan_.unroll[i], flat_.indices[i].range);
+    statements.push_back(OutputLoops(level + 1));
+    return loop::MakeBlock(std::move(statements));
   }
 
   // The tiles at whose edges a window leaves the data stand by themselves, at places that are
@@ -239,6 +250,7 @@ class TaskLowerer {
   std::optional<TaskBlock> block_;
   std::optional<Reduction> reduction_;
   std::optional<TileResults> results_;
+  BesideLoop beside_;           // not yet put into a loop
   std::vector<ExprPtr> begin_;  // of the work-item's task, per output index
   // Constraints that hold in the tiles that are being emitted.
   std::vector<math::RangeConstraint> assumed_;
@@ -261,8 +273,9 @@ VectorLoop LowerVectorLoop(const poly::FlatContraction& flat, const plan::CpuPla
 }
 
 loop::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
-                        const std::vector<ExprPtr>& begins, DataType index_type) {
-  return TaskLowerer(flat, plan, index_type).LowerTask(begins);
+                        const std::vector<ExprPtr>& begins, DataType index_type,
+                        const BesideLoop& beside) {
+  return TaskLowerer(flat, plan, index_type).LowerTask(begins, beside);
 }
 
 }  // namespace tartan::lower

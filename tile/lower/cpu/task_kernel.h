@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,17 @@ namespace tartan::lower {
 loop::Kernel LowerTaskKernel(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
                              const std::string& name, const LowerOptions& options);
 
+// What a task does besides at the beginning of each step of its outermost loop: `counter` goes up
+// to `range`.
+using BesideLoop = std::function<std::vector<loop::StmtPtr>(const loop::ExprPtr& counter,
+                                                            int64_t step, int64_t range)>;
+
 // The statements for one task that begins at `begins` in the output indices. Parameters are called
-// as there; the plan has no `block`. Index arithmetic is done in `index_type`.
+// as there; the plan has no `block`. Index arithmetic is done in `index_type`. `beside` may be
+// null.
 loop::StmtPtr LowerTask(const poly::FlatContraction& flat, const plan::CpuPlan& plan,
-                        const std::vector<loop::ExprPtr>& begins, DataType index_type);
+                        const std::vector<loop::ExprPtr>& begins, DataType index_type,
+                        const BesideLoop& beside = nullptr);
 
 // A kernel's part in a loop along one index that several kernels walk together.
 struct VectorLoop {

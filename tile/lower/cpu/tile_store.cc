@@ -155,11 +155,21 @@ std::vector<StmtPtr> TileStore::Interleaved(size_t output, const math::Affine& p
   return stores;
 }
 
+bool TileStore::EndsWithLine(DataType stored) const {
+  const int v = plan_.vector_index;
+  const int64_t range = flat_.indices[v].range;
+  if (range % plan_.unroll[v] == 0) return true;
+  // The last tile is drawn back, and writes some lines again.
+  const int64_t twice = plan_.unroll[v] - range % plan_.unroll[v];
+  const int64_t last = (range - plan_.unroll[v]) * output_poly_.strides[v];
+  return 4 * twice <= range && last * ByteWidth(stored) % plan::cpu::kLineBytes == 0;
+}
+
 bool TileStore::IsStreamed(size_t output, const math::Affine& poly) const {
   const TensorShape& shape = flat_.outputs[output].shape;
   const int v = plan_.vector_index;
   if (indices_.has_size_arguments() || flat_.is_reduction() ||
-      shape.byte_size() < plan::kStreamedBytes || flat_.indices[v].range % plan_.unroll[v] != 0) {
+      shape.byte_size() < plan::kStreamedBytes || !EndsWithLine(shape.type)) {
     return false;
   }
   bool is_row = true;

@@ -46,6 +46,8 @@ class TileStore {
                       std::vector<loop::StmtPtr>* before) const;
   std::vector<loop::StmtPtr> Interleaved(size_t output, const math::Affine& poly, int lanes,
                                          const loop::ExprPtr& even, const loop::ExprPtr& odd) const;
+  // The last tile along the vectors is whole, or drawn back to the beginning of a line.
+  bool EndsWithLine(DataType stored) const;
   // Vectors stored at the polynomial go past the caches: memory is what the kernel waits for, the
   // output is larger than caches are, whole lines are written one after the other, and vectors lie
   // on their boundaries.

@@ -25,7 +25,7 @@ class BlockLowerer {
     std::vector<StmtPtr> statements = stages_.DeclareRows(number, plan_.rows, plan_.block);
     for (size_t l = 0; l < plan_.loops.size(); ++l) {
       const plan::RowLoop& loop = plan_.loops[l];
-      statements.push_back(loop.length == 0 ? Stage(loop.stages[0])
+      statements.push_back(loop.length == 0 ? Stage(loop.stages[0], loop.ahead)
                                             : Loop(loop, absl::StrCat("at", l)));
     }
     return statements;
@@ -42,10 +42,51 @@ class BlockLowerer {
     return begins;
   }
 
-  StmtPtr Stage(int s) const {
+  StmtPtr Stage(int s, const std::vector<plan::RowRead>& ahead) const {
     const plan::RowStage& stage = plan_.stages[s];
-    return stages_.Named(
-        s, LowerTask(stage.block.flat, stage.plan, Begins(s), stages_.IndexType().element));
+    const DataType type = stages_.IndexType().element;
+    if (ahead.empty()) {
+      return stages_.Named(s, LowerTask(stage.block.flat, stage.plan, Begins(s), type));
+    }
+    const auto fetch = [&](const ExprPtr& counter, int64_t step, int64_t range) {
+      std::vector<StmtPtr> fetches;
+      for (const plan::RowRead& read : ahead) {
+        for (StmtPtr& one : FetchPart(read, counter, step, range))
+          fetches.push_back(std::move(one));
+      }
+      return fetches;
+    };
+    return stages_.Named(s, LowerTask(stage.block.flat, stage.plan, Begins(s), type, fetch));
+  }
+
+  // A part of what the stage reads of the next block, as a step of a loop is a part of its range.
+  std::vector<StmtPtr> FetchPart(const plan::RowRead& read, const ExprPtr& counter, int64_t step,
+                                 int64_t range) const {
+    const plan::RowStage& stage = plan_.stages[read.stage];
+    const poly::TensorAccess& access = stage.block.flat.accesses[read.access];
+    const poly::Tensor& tensor = stage.block.flat.tensors[access.tensor];
+    const poly::FlatAccess at = poly::Flatten(access.coords, tensor.shape.dims,
+                                              static_cast<int>(stage.block.flat.indices.size()));
+    const std::vector<ExprPtr> begins = Begins(read.stage);
+    ExprPtr index = stages_.Number(0);
+    int64_t next = 0;  // the last axis varies fastest
+    for (size_t a = 0; a < stage.block.origins.size(); ++a) {
+      const int origin = stage.block.origins[a];
+      if (origin < 0 || at.strides[origin] == 0) continue;
+      index = loop::Add(index, loop::Mul(begins[origin], stages_.Number(at.strides[origin])));
+      next = at.strides[origin] * plan_.block[a];
+    }
+    const int64_t line = plan::cpu::kLineBytes / ByteWidth(tensor.shape.type);
+    const int64_t steps = (range + step - 1) / step;
+    const int64_t lines = (next + steps * line - 1) / (steps * line);
+    index = loop::Add(
+        index, loop::Mul(loop::Div(counter, stages_.Number(step)), stages_.Number(lines * line)));
+    std::vector<StmtPtr> fetches;
+    for (int64_t l = 0; l < lines; ++l) {
+      fetches.push_back(loop::MakePrefetch(absl::StrCat("in", access.tensor), tensor.shape.type,
+                                           loop::Add(index, stages_.Number(next + l * line))));
+    }
+    return fetches;
   }
 
   StmtPtr Loop(const plan::RowLoop& loop, const std::string& counter) const {

@@ -86,8 +86,10 @@ StmtPtr RowStages::DeclareKept(size_t stage, const std::vector<int64_t>& block,
                                loop::Space space) const {
   const poly::RowKernel& kernel = kernels_[stage];
   if (kernel.output < 0) return nullptr;
-  const TensorShape shape = tensors_[kernel.output].Shape(kernel.flat.outputs[0].shape.type, block);
-  return loop::MakeArray({shape.type, 1}, KeptName(kernel.output), shape.element_count(), space);
+  const poly::RowTensor& tensor = tensors_[kernel.output];
+  const TensorShape shape = tensor.Shape(kernel.flat.outputs[0].shape.type, block);
+  return loop::MakeArray({shape.type, 1}, KeptName(kernel.output),
+                         tensor.before + shape.element_count() + tensor.after, space);
 }
 
 std::vector<StmtPtr> RowStages::DeclareKept(const std::vector<int64_t>& block,

@@ -10,6 +10,7 @@
 #include "tile/plan/cpu/cpu_kernel.h"
 #include "tile/plan/cpu/cut_tasks.h"
 #include "tile/plan/cpu/propose.h"
+#include "tile/poly/coords.h"
 #include "tile/poly/unroll.h"
 
 namespace tartan::plan {
@@ -17,15 +18,6 @@ namespace {
 
 constexpr int64_t kMostValues = 40;  // points times vectors of a tile: more make long code
 constexpr int64_t kMostSteps = 3;  // of a pool whose gradient has that many neighbours side by side
-
-// Two tensors are multiplied at every point.
-bool IsProduct(const poly::FlatContraction& flat) {
-  const auto* apply = std::get_if<poly::Apply>(&flat.body->node);
-  if (apply == nullptr || apply->op != ScalarOp::kMul) return false;
-  return std::all_of(apply->operands.begin(), apply->operands.end(), [](const poly::ExprPtr& e) {
-    return std::holds_alternative<poly::Read>(e->node);
-  });
-}
 
 // The constraint decides which points an element along the index has, whatever the others are.
 bool IsDecidedBy(const math::RangeConstraint& constraint, const poly::FlatContraction& flat,
@@ -129,15 +121,23 @@ class WindowPlanner {
     }
     cost.epilogue =
         static_cast<double>(flat_.output_point_count()) / plan_.lanes * operations * kVectorCycles;
-    double bytes = 0;
-    for (const poly::Tensor& tensor : flat_.tensors) {
-      bytes += static_cast<double>(tensor.shape.byte_size());
-    }
-    for (const poly::Output& output : flat_.outputs) {
-      bytes += static_cast<double>(output.shape.byte_size());
-    }
+    double bytes = static_cast<double>(flat_.output_point_count()) *
+                   ByteWidth(flat_.outputs.front().shape.type);
+    for (size_t t = 0; t < flat_.tensors.size(); ++t) bytes += BytesRead(static_cast<int>(t));
     cost.AddStreams(bytes, cpu::kMemoryBytesPerCycle);
     return cost;
+  }
+
+  // From the first element that is read to the last: of a row of a chain they are a part.
+  double BytesRead(int tensor) const {
+    const TensorShape& shape = flat_.tensors[tensor].shape;
+    int64_t elements = 0;
+    for (const poly::TensorAccess& access : flat_.accesses) {
+      if (access.tensor != tensor) continue;
+      const auto [least, greatest] = poly::ValueRange(access.coords.front(), flat_.indices);
+      elements = std::max(elements, greatest - least + 1);
+    }
+    return static_cast<double>(std::min(elements, shape.element_count())) * ByteWidth(shape.type);
   }
 
   const poly::FlatContraction& merged_;
@@ -152,7 +152,7 @@ class WindowPlanner {
 std::optional<PlannedKernel> WindowPlan(const poly::FlatContraction& merged,
                                         const HardwareSettings& settings) {
   if (merged.output_point_count() == 0 || merged.point_count() == 0 || !poly::CanUnroll(merged) ||
-      !merged.store_guard.empty() || merged.outputs.size() != 1 || IsProduct(merged)) {
+      !merged.store_guard.empty() || merged.outputs.size() != 1 || poly::MultipliesReads(merged)) {
     return std::nullopt;
   }
   return WindowPlanner(merged, settings).Run();

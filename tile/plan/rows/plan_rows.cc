@@ -7,8 +7,10 @@
 
 #include "tile/plan/cpu/cpu_candidates.h"
 #include "tile/plan/cpu/cpu_transpose.h"
+#include "tile/plan/cpu/window_plan.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/rows/row_loops.h"
+#include "tile/poly/unroll.h"
 
 namespace tartan::plan {
 namespace {
@@ -38,12 +40,23 @@ bool HasTail(const poly::FlatContraction& flat, const CpuPlan& plan) {
 
 struct PlannedStage {
   CpuPlan plan;
+  bool is_unrolled = false;
   double predicted_us = 0;  // as in PlannedKernel
 };
 
+// Some tensor is read at sums of indices.
+bool Slides(const poly::FlatContraction& flat) {
+  return std::any_of(flat.accesses.begin(), flat.accesses.end(), [](const auto& access) {
+    return std::any_of(access.coords.begin(), access.coords.end(), [](const math::Affine& coord) {
+      return !coord.is_constant() && coord.single_variable() < 0;
+    });
+  });
+}
+
 // The best plan that has one work-item and reads operands as they lie. One without a tail is as
 // good where the model sees little difference.
-PlannedStage PlanStage(const poly::RowBlock& block, const HardwareSettings& settings) {
+PlannedStage PlanStage(const poly::RowBlock& block, bool may_unroll,
+                       const HardwareSettings& settings) {
   poly::FlatContraction flat = block.flat;
   for (int origin : block.origins) {
     if (origin >= 0) flat.indices[origin].range = 1;
@@ -52,18 +65,21 @@ PlannedStage PlanStage(const poly::RowBlock& block, const HardwareSettings& sett
   alone.compute_units = 0;
   constexpr int kCandidates = 16;
   constexpr double kTailCost = 1.3;
-  PlannedStage best = {ScalarPlan(flat, 1), 0};
+  PlannedStage best = {ScalarPlan(flat, 1), false, 0};
   double least = std::numeric_limits<double>::infinity();
   const std::vector<bool> is_constant(flat.tensors.size(), false);
   std::vector<PlannedKernel> candidates = CpuCandidates(flat, alone, is_constant, kCandidates);
   if (auto transpose = TransposePlan(flat, alone)) candidates.push_back(*std::move(transpose));
+  if (may_unroll) {
+    if (auto window = WindowPlan(flat, alone)) candidates.push_back(*std::move(window));
+  }
   for (const PlannedKernel& planned : candidates) {
     const CpuPlan& plan = std::get<CpuPlan>(planned.plan);
     const double cost = planned.predicted_us * (HasTail(flat, plan) ? kTailCost : 1);
     // A block's private memory has a place in whole kernels only.
     if (!planned.packed.empty() || plan.block || cost >= least) continue;
     least = cost;
-    best = {plan, planned.predicted_us};
+    best = {plan, planned.is_unrolled, planned.predicted_us};
   }
   for (int i = 0; i < flat.output_index_count; ++i) best.plan.task[i] = flat.indices[i].range;
   return best;
@@ -81,8 +97,9 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
   std::vector<double> costs;
   for (const poly::RowKernel& kernel : kernels) {
     poly::RowBlock cut = poly::CutRows(kernel, plan.block, tensors);
-    PlannedStage planned = PlanStage(cut, settings);
+    PlannedStage planned = PlanStage(cut, Slides(kernel.flat), settings);
     costs.push_back(planned.predicted_us);
+    if (planned.is_unrolled) cut.flat = poly::Unroll(cut.flat);
     plan.stages.push_back({std::move(cut), std::move(planned.plan)});
   }
   if (count == 1) {
@@ -110,8 +127,18 @@ RowPlan PlanBlocks(const std::vector<int64_t>& rows, std::vector<int64_t> block,
   }
   plan.predicted_us = microseconds * static_cast<double>(plan.BlockCount());
   // While most is computed memory has time to bring the next row.
-  if (longest != nullptr && row_bytes * plan.BlockCount() > settings.l2_bytes) {
-    longest->ahead = ReadsAhead(*longest, plan.stages, kernels);
+  const bool is_in_memory = row_bytes * plan.BlockCount() > settings.l2_bytes;
+  const bool has_planes = std::any_of(kernels.begin(), kernels.end(), [](const auto& kernel) {
+    return kernel.flat.is_reduction() && Slides(kernel.flat);
+  });
+  if (longest == nullptr && has_planes && is_in_memory) {
+    const PlanesAhead ahead = FindPlanesAhead(plan.stages, kernels);
+    for (RowLoop& loop : plan.loops) {
+      if (loop.stages[0] == ahead.stage) loop.ahead = ahead.reads;
+    }
+  }
+  if (longest != nullptr && is_in_memory) {
+    longest->ahead = ReadsAhead(plan.loops, longest->length, plan.stages, kernels);
   }
   return plan;
 }

@@ -167,11 +167,20 @@ std::vector<RowLoop> JoinStages(std::vector<RowStage>* stages) {
   return loops;
 }
 
-std::vector<RowRead> ReadsAhead(const RowLoop& loop, const std::vector<RowStage>& stages,
+std::vector<RowRead> ReadsAhead(const std::vector<RowLoop>& loops, int64_t length,
+                                const std::vector<RowStage>& stages,
                                 const std::vector<poly::RowKernel>& kernels) {
+  std::vector<int> walking;
+  for (const RowLoop& loop : loops) {
+    if (loop.length == length)
+      walking.insert(walking.end(), loop.stages.begin(), loop.stages.end());
+  }
   std::vector<RowRead> ahead;
   std::set<ir::ValueId> seen;
-  for (int s : loop.stages) {
+  for (const RowStage& stage : stages) {
+    for (const poly::Output& output : stage.block.flat.outputs) seen.insert(output.value);
+  }
+  for (int s : walking) {
     const RowStage& stage = stages[s];
     const poly::FlatContraction& flat = stage.block.flat;
     for (int access : ReadsOf(flat).body) {
@@ -186,6 +195,32 @@ std::vector<RowRead> ReadsAhead(const RowLoop& loop, const std::vector<RowStage>
     }
   }
   return ahead;
+}
+
+PlanesAhead FindPlanesAhead(const std::vector<RowStage>& stages,
+                            const std::vector<poly::RowKernel>& kernels) {
+  std::set<ir::ValueId> written;
+  for (const RowStage& stage : stages) {
+    for (const poly::Output& output : stage.block.flat.outputs) written.insert(output.value);
+  }
+  PlanesAhead best;
+  for (int s = 1; s < static_cast<int>(stages.size()); ++s) {
+    const RowStage& stage = stages[s];
+    const poly::FlatContraction& flat = stage.block.flat;
+    std::vector<RowRead> reads;
+    std::set<ir::ValueId> seen = written;
+    for (int a = 0; a < static_cast<int>(flat.accesses.size()); ++a) {
+      const int tensor = flat.accesses[a].tensor;
+      if (kernels[s].tensors[tensor] >= 0) continue;
+      const poly::FlatAccess read = FlattenRead(flat, a);
+      const bool has_rows =
+          std::all_of(stage.block.origins.begin(), stage.block.origins.end(),
+                      [&](int origin) { return origin < 0 || read.strides[origin] != 0; });
+      if (has_rows && seen.insert(flat.tensors[tensor].value).second) reads.push_back({s, a});
+    }
+    if (reads.size() > best.reads.size()) best = {s, std::move(reads)};
+  }
+  return best;
 }
 
 }  // namespace tartan::plan

@@ -17,9 +17,19 @@ bool CanWalk(const RowStage& stage);
 // what it reads at the same place. Stages that share a loop get plans with its step.
 std::vector<RowLoop> JoinStages(std::vector<RowStage>* stages);
 
-// The reads of a loop's stages that walk along rows in memory, one of each tensor. `kernels`
-// are those that the stages were made from.
-std::vector<RowRead> ReadsAhead(const RowLoop& loop, const std::vector<RowStage>& stages,
+// The reads of what other kernels left in memory along rows of that length, one of each tensor.
+// `kernels` are those that the stages were made from.
+std::vector<RowRead> ReadsAhead(const std::vector<RowLoop>& loops, int64_t length,
+                                const std::vector<RowStage>& stages,
                                 const std::vector<poly::RowKernel>& kernels);
+
+// Where no stage walks a row: the stage behind the first that reads most of what other kernels left
+// in memory, and one read of each such tensor. What the first one waits for is there then.
+struct PlanesAhead {
+  int stage = -1;
+  std::vector<RowRead> reads;
+};
+PlanesAhead FindPlanesAhead(const std::vector<RowStage>& stages,
+                            const std::vector<poly::RowKernel>& kernels);
 
 }  // namespace tartan::plan

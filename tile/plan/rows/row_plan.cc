@@ -32,7 +32,13 @@ std::string RowPlan::ToString() const {
         absl::StrCat("  ", stage.block.flat.name, ": ", stage.plan.ToString(stage.block.flat)));
   }
   for (const RowLoop& loop : loops) {
-    if (loop.length == 0) continue;
+    if (loop.length == 0) {
+      if (!loop.ahead.empty()) {
+        lines.push_back(
+            absl::StrCat("  ", stages[loop.stages[0]].block.flat.name, " fetches the next block"));
+      }
+      continue;
+    }
     std::vector<std::string> names;
     for (int s : loop.stages) names.push_back(stages[s].block.flat.name);
     lines.push_back(absl::StrFormat("  loop of %d in steps of %d: %s%s", loop.length, loop.step,

@@ -31,7 +31,7 @@ struct RowLoop {
   int64_t length = 0;  // of the row, in steps of `step`; 0: one stage, whose plan has its loops
   int64_t step = 0;
   // Reads of what other memory has of the row, of which the same part of the next row is fetched
-  // ahead.
+  // ahead; of one stage with loops of its own, that stage's.
   std::vector<RowRead> ahead;
 };
 

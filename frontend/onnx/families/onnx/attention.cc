@@ -155,12 +155,12 @@ Outputs FlexAttention(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(scores, Modify(context, "score_mod", scores));
   TARTAN_ASSIGN_OR_RETURN(
       Tensor probabilities,
-      context.ApplyOne(
-          TileFunction("X", "P",
-                       {ReduceStatement("M", '>', "X", scores.dims(), {3}), "D = X - M",
-                        "E = exp(D)", ReduceStatement("S", '+', "E", scores.dims(), {3}),
-                        absl::StrCat("P = ", Cast("E / S", scores.type()))}),
-          {scores}));
+      context.ApplyOne(TileFunction("X", "P",
+                                    {ReduceStatement("M", '>', "X", scores.dims(), {3}),
+                                     "D = X - stop_gradient(M)", "E = exp(D)",
+                                     ReduceStatement("S", '+', "E", scores.dims(), {3}),
+                                     absl::StrCat("P = ", Cast("E / S", scores.type()))}),
+                       {scores}));
   TARTAN_ASSIGN_OR_RETURN(probabilities, Modify(context, "prob_mod", probabilities));
   TARTAN_ASSIGN_OR_RETURN(const Tensor y, Weigh(context, call, probabilities));
   return std::vector<Tensor>{y};

@@ -119,9 +119,9 @@ Outputs NegativeLogLikelihoodLoss(NodeContext& context) {
 Outputs SoftmaxCrossEntropyLoss(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(CheckOperands(context));
   const std::vector<int64_t>& dims = context.input(0).dims();
-  std::vector<std::string> statements = {ReduceStatement("M", '>', "X", dims, {1}), "D = X - M",
-                                         "E = exp(D)", ReduceStatement("S", '+', "E", dims, {1}),
-                                         "LOGP = D - log(S)"};
+  std::vector<std::string> statements = {
+      ReduceStatement("M", '>', "X", dims, {1}), "D = X - stop_gradient(M)", "E = exp(D)",
+      ReduceStatement("S", '+', "E", dims, {1}), "LOGP = D - log(S)"};
   TARTAN_RETURN_IF_ERROR(AppendLoss(context, &statements));
   return ApplyLoss(context, context.WantsOutput(1) ? "LOSS, LOGP" : "LOSS", statements);
 }

@@ -99,7 +99,7 @@ std::vector<std::string> ReductionStatements(const Reduction& reduction, const T
   if (reduction.from_greatest) {
     statements.push_back(ReduceStatement("TOP", '>', "X", x.dims(), reduced.axes));
     // Infinity minus itself would be no number.
-    statements.push_back("M = isinf(TOP) ? 0 : TOP");
+    statements.push_back("M = stop_gradient(isinf(TOP) ? 0 : TOP)");
     statements.push_back("D = X - M");
   }
   statements.push_back(absl::StrCat("TERM = ", reduction.term));

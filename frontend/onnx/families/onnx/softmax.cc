@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and its relatives.
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontend/onnx/families/families.h"
 #include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/tile_text/reduction_text.h"
@@ -29,20 +30,30 @@ std::vector<std::string> ExponentialStatements(const api::Tensor& x, const Axes&
           ReduceStatement("S", '+', "E", x.dims(), axes)};
 }
 
+// The derivative by `rule` is one of the result: nothing else need be kept, and no gradient goes by
+// way of the greatest element, which does not matter.
+Outputs WithDerivative(NodeContext& context, const Axes& axes, absl::string_view result,
+                       const std::vector<std::string>& rule) {
+  std::vector<std::string> statements = ExponentialStatements(context.input(0), axes);
+  statements.push_back(absl::StrCat("Y = custom_gradient(", result, ", rule, X)"));
+  return context.Apply(absl::StrCat(TileFunction("X", "Y", statements),
+                                    "function rule (X, Y, DY) -> (DX) {\n  ",
+                                    absl::StrJoin(rule, ";\n  "), ";\n}\n"));
+}
+
 Outputs Softmax(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(context));
-  const api::Tensor& x = context.input(0);
-  std::vector<std::string> statements = ExponentialStatements(x, axes);
-  statements.push_back("Y = E / S");
-  return context.Apply(TileFunction("X", "Y", statements));
+  return WithDerivative(
+      context, axes, "E / S",
+      {"G = DY * Y", ReduceStatement("T", '+', "G", context.input(0).dims(), axes),
+       "DX = Y * (DY - T)"});
 }
 
 Outputs LogSoftmax(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(context));
-  const api::Tensor& x = context.input(0);
-  std::vector<std::string> statements = ExponentialStatements(x, axes);
-  statements.push_back("Y = D - log(S)");
-  return context.Apply(TileFunction("X", "Y", statements));
+  return WithDerivative(
+      context, axes, "D - log(S)",
+      {ReduceStatement("T", '+', "DY", context.input(0).dims(), axes), "DX = DY - exp(Y) * T"});
 }
 
 // 1 at the first maximum, 0 elsewhere. MARKS falls along the axes, so that the first maximum

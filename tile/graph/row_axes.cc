@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/graph/row_axes.h"
+
+#include <algorithm>
+
+#include "tile/poly/rewrite_kernel.h"
+#include "tile/poly/unroll.h"
+
+namespace tartan::graph {
+
+using math::Affine;
+using poly::FlatContraction;
+
+std::set<int> ReadAnywhere(const FlatContraction& flat) {
+  std::set<int> tensors;
+  poly::VisitExprs(flat, [&](const poly::Expr& expr) {
+    if (const auto* read = std::get_if<poly::ReadAt>(&expr.node)) tensors.insert(read->tensor);
+  });
+  return tensors;
+}
+
+std::optional<std::vector<int>> WrittenAxes(const FlatContraction& flat,
+                                            const std::vector<int>& axes) {
+  std::vector<int> of_dims(flat.output_coords.size(), -1);
+  for (size_t a = 0; a < axes.size(); ++a) {
+    int found = 0;
+    for (size_t d = 0; d < of_dims.size(); ++d) {
+      if (flat.output_coords[d].coefficient(axes[a]).is_zero()) continue;
+      if (!(flat.output_coords[d] == Affine::Variable(axes[a]))) return std::nullopt;
+      of_dims[d] = static_cast<int>(a);
+      ++found;
+    }
+    if (found != 1) return std::nullopt;
+  }
+  return of_dims;
+}
+
+std::vector<int> PlaneAxes(const FlatContraction& flat) {
+  std::vector<int> planes;
+  for (int i = 0; i < flat.output_index_count; ++i) {
+    const bool slides = std::any_of(
+        flat.accesses.begin(), flat.accesses.end(), [&](const poly::TensorAccess& access) {
+          return std::any_of(access.coords.begin(), access.coords.end(), [&](const Affine& coord) {
+            return !coord.coefficient(i).is_zero() && !(coord == Affine::Variable(i));
+          });
+        });
+    if (slides) return planes;
+    planes.push_back(i);
+  }
+  return {};
+}
+
+bool IsWindow(const FlatContraction& flat) {
+  return poly::CanUnroll(flat) && !poly::MultipliesReads(flat);
+}
+
+bool ReducesRows(const FlatContraction& flat, const std::vector<int>& axes, int64_t little_work) {
+  if (axes.empty()) return flat.point_count() <= little_work;
+  int64_t elements = 0;
+  for (const poly::TensorAccess& access : flat.accesses) {
+    const bool follows_rows = std::all_of(axes.begin(), axes.end(), [&](int row) {
+      return std::any_of(access.coords.begin(), access.coords.end(),
+                         [&](const Affine& coord) { return !coord.coefficient(row).is_zero(); });
+    });
+    const int64_t count = flat.tensors[access.tensor].shape.element_count();
+    if (follows_rows) elements = std::max(elements, count);
+  }
+  return 2 * flat.point_count() <= 3 * elements;
+}
+
+}  // namespace tartan::graph

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which indices of a kernel may be the rows of a chain, and whether it is work for rows.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::graph {
+
+// The tensors that are read at computed coordinates.
+std::set<int> ReadAnywhere(const poly::FlatContraction& flat);
+
+// The row axis of each dimension of what a kernel writes; nothing where an axis is no dimension of
+// its own.
+std::optional<std::vector<int>> WrittenAxes(const poly::FlatContraction& flat,
+                                            const std::vector<int>& axes);
+
+// The output indices in front of those along which a window slides (batch and channels of a pool
+// with channels first): at each of their values the kernel reads and writes a plane of its own.
+// None where nothing slides.
+std::vector<int> PlaneAxes(const poly::FlatContraction& flat);
+
+// A pool, or its gradient: few points, and no product of two tensors, whose operands want to stay
+// in registers.
+bool IsWindow(const poly::FlatContraction& flat);
+
+// A reduction that uses what it reads of a row more than once, like a product of matrices, is
+// better off with tiles of its own.
+bool ReducesRows(const poly::FlatContraction& flat, const std::vector<int>& axes,
+                 int64_t little_work);
+
+}  // namespace tartan::graph
