@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """fit, evaluate and predict: a step is captured once for each signature of its batch, and replayed."""
 
-import contextlib
 import warnings
 
 import numpy as np
@@ -76,7 +75,7 @@ class TartanTrainer(base_trainer.Trainer):
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
         return self._forward(x, False)
 
-    # --- Steps as functions of an iterator.
+    # --- Steps as functions of a list of batches.
 
     def _step_function(self, step, name, joins):
         def one_step(data):
@@ -86,16 +85,10 @@ class TartanTrainer(base_trainer.Trainer):
             return step(tree.map_structure(lambda x: None if x is None else backend.convert_to_tensor(x), data))
 
         run = eager_step if self.run_eagerly else tartan.function(one_step, name=name)
-        count = self.steps_per_execution
-        if count == 1:
-            return lambda iterator: run(_batch(next(iterator)))
 
-        def several(iterator):
-            results = [run(_batch(next(iterator)))]
-            with contextlib.suppress(StopIteration):
-                for _ in range(count - 1):
-                    results.append(run(_batch(next(iterator))))
-            if not joins:
+        def several(batches):
+            results = [run(_batch(data)) for data in batches]
+            if not joins or len(results) == 1:
                 return results[-1]
             return tree.map_structure(lambda *parts: backend.numpy.concatenate(parts), *results)
 
@@ -177,13 +170,12 @@ class TartanTrainer(base_trainer.Trainer):
         self.reset_metrics()
         callbacks.on_epoch_begin(epoch)
         logs = {}
-        with iterator.catch_stop_iteration():
-            for begin, end, batches in iterator:
-                callbacks.on_train_batch_begin(begin)
-                logs = self.train_function(batches)
-                callbacks.on_train_batch_end(end, logs)
-                if self.stop_training:
-                    break
+        for begin, end, batches in iterator:
+            callbacks.on_train_batch_begin(begin)
+            logs = self.train_function(batches)
+            callbacks.on_train_batch_end(end, logs)
+            if self.stop_training:
+                break
         return dict(self._get_metrics_result_or_logs(logs))
 
     @traceback_utils.filter_traceback
@@ -203,13 +195,12 @@ class TartanTrainer(base_trainer.Trainer):
         callbacks.on_test_begin()
         logs = {}
         self.reset_metrics()
-        with iterator.catch_stop_iteration():
-            for begin, end, batches in iterator:
-                callbacks.on_test_batch_begin(begin)
-                logs = self.test_function(batches)
-                callbacks.on_test_batch_end(end, logs)
-                if self.stop_evaluating:
-                    break
+        for begin, end, batches in iterator:
+            callbacks.on_test_batch_begin(begin)
+            logs = self.test_function(batches)
+            callbacks.on_test_batch_end(end, logs)
+            if self.stop_evaluating:
+                break
         logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
         callbacks.on_test_end(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
@@ -219,7 +210,7 @@ class TartanTrainer(base_trainer.Trainer):
         iterator = self._epochs_of(x=x, batch_size=batch_size, steps_per_epoch=steps, shuffle=False)
         if not all(layer.built for layer in self._flatten_layers()):
             for _, _, batches in iterator:
-                sample, _, _ = data_adapter_utils.unpack_x_y_sample_weight(next(batches))
+                sample, _, _ = data_adapter_utils.unpack_x_y_sample_weight(batches[0])
                 self._build_on(sample)
                 break
             iterator.reset()
@@ -228,14 +219,13 @@ class TartanTrainer(base_trainer.Trainer):
         self.stop_predicting = False
         callbacks.on_predict_begin()
         parts, shown = [], None
-        with iterator.catch_stop_iteration():
-            for begin, end, batches in iterator:
-                callbacks.on_predict_batch_begin(begin)
-                shown = self.predict_function(batches)
-                parts.append(tree.map_structure(backend.convert_to_numpy, shown))
-                callbacks.on_predict_batch_end(end, {"outputs": shown})
-                if self.stop_predicting:
-                    break
+        for begin, end, batches in iterator:
+            callbacks.on_predict_batch_begin(begin)
+            shown = self.predict_function(batches)
+            parts.append(tree.map_structure(backend.convert_to_numpy, shown))
+            callbacks.on_predict_batch_end(end, {"outputs": shown})
+            if self.stop_predicting:
+                break
         callbacks.on_predict_end()
         return tree.map_structure(lambda *arrays: np.concatenate(arrays), *parts)
 
@@ -265,12 +255,12 @@ class TartanTrainer(base_trainer.Trainer):
         self._symbolic_build(data_batch=data)
         step = make()
         self.reset_metrics()
-        logs = pythonify_logs(step(iter([data])))
+        logs = pythonify_logs(step([data]))
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     def predict_on_batch(self, x):
         x = _batch(x)
         if not all(layer.built for layer in self._flatten_layers()):
             self._build_on(x)
-        outputs = self.make_predict_function()(iter([(x,)]))
+        outputs = self.make_predict_function()([(x,)])
         return tree.map_structure(backend.convert_to_numpy, outputs)
