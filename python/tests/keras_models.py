@@ -21,7 +21,7 @@ def cnn():
     model = keras.Sequential([
         keras.Input((12, 12, 3)), layers.Conv2D(8, 3, padding="same", use_bias=False), layers.BatchNormalization(),
         layers.ReLU(), layers.MaxPooling2D(), layers.Conv2D(16, 3, strides=2, padding="same", activation="relu"),
-        layers.GlobalAveragePooling2D(2), layers.Dense(4)])
+        layers.GlobalAveragePooling2D(), layers.Dense(4)])
     return model, (8, 12, 12, 3), 4, keras.optimizers.SGD(0.05, momentum=0.9, nesterov=True)
 
 
@@ -34,7 +34,7 @@ def resnet():
         x = layers.ReLU()(layers.BatchNormalization()(x))
         x = layers.Conv2D(filters, 3, padding="same", use_bias=False)(x)
         x = layers.ReLU()(layers.Add()([layers.BatchNormalization()(x), short]))
-    return keras.Model(inputs, layers.Dense(4)(layers.GlobalAveragePooling2D(2)(x))), (8, 16, 16, 3), 4, "adam"
+    return keras.Model(inputs, layers.Dense(4)(layers.GlobalAveragePooling2D()(x))), (8, 16, 16, 3), 4, "adam"
 
 
 def mobilenet():

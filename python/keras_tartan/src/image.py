@@ -4,27 +4,73 @@
 import numpy as np
 from keras.src import backend
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, floated, formula, ints, is_float, like, op, reshaped, transposed
+from keras_tartan.src._kit import T, floated, formula, ints, is_float, like, op, reshaped, transposed, values_of
+from keras_tartan.src._warp import (affine_transform, compute_homography_matrix, elastic_transform, gaussian_blur,
+                                    map_coordinates, perspective_transform, sobel_edges)
 from keras_tartan.src.core import cast, from_array
 
 
-def _missing(name):
-    def function(*args, **kwargs):
-        raise NotImplementedError(f"image.{name} is not implemented in the tartan backend")
+def _planes(images, data_format):
+    images = T(images)
+    _check(images)
+    if not is_float(images):
+        raise ValueError(f"Invalid images dtype: expected float dtype. Received: images.dtype={images.dtype}")
+    axis = -1 if backend.standardize_data_format(data_format) == "channels_last" else -3
+    return images, axis, [knp.squeeze(part, axis) for part in knp.split(images, 3, axis)]
 
-    return function
+
+def rgb_to_hsv(images, data_format=None):
+    images, axis, (r, g, b) = _planes(images, data_format)
+    value = knp.maximum(knp.maximum(r, g), b)
+    spread = knp.subtract(value, knp.minimum(knp.minimum(r, g), b))
+    flat, dark = knp.equal(spread, 0), knp.equal(value, 0)
+    one = like(1, value)
+    width = knp.multiply(knp.where(flat, one, spread), 6.0)
+    saturation = knp.where(dark, like(0, value), knp.divide(spread, knp.where(dark, one, value)))
+    hue = knp.where(knp.equal(value, g), knp.add(knp.divide(knp.subtract(b, r), width), 2.0 / 6.0),
+                    knp.add(knp.divide(knp.subtract(r, g), width), 4.0 / 6.0))
+    hue = knp.where(knp.equal(value, r), knp.divide(knp.subtract(g, b), width), hue)
+    hue = knp.where(flat, like(0, hue), hue)
+    hue = knp.where(knp.less(hue, 0), knp.add(hue, 1.0), hue)
+    return cast(knp.stack([hue, saturation, value], axis), images.dtype)
 
 
-rgb_to_hsv = _missing("rgb_to_hsv")
-hsv_to_rgb = _missing("hsv_to_rgb")
-affine_transform = _missing("affine_transform")
-perspective_transform = _missing("perspective_transform")
-compute_homography_matrix = _missing("compute_homography_matrix")
-map_coordinates = _missing("map_coordinates")
-gaussian_blur = _missing("gaussian_blur")
-elastic_transform = _missing("elastic_transform")
-scale_and_translate = _missing("scale_and_translate")
-sobel_edges = _missing("sobel_edges")
+def hsv_to_rgb(images, data_format=None):
+    images, axis, (hue, saturation, value) = _planes(images, data_format)
+    turn = knp.multiply(knp.mod(hue, 1.0), 6.0)
+
+    def plane(share):
+        share = knp.clip(share, 0.0, 1.0)
+        return knp.multiply(value, knp.add(knp.subtract(1.0, saturation), knp.multiply(saturation, share)))
+
+    red = plane(knp.subtract(knp.absolute(knp.subtract(turn, 3.0)), 1.0))
+    green = plane(knp.subtract(2.0, knp.absolute(knp.subtract(turn, 2.0))))
+    blue = plane(knp.subtract(2.0, knp.absolute(knp.subtract(turn, 4.0))))
+    return cast(knp.stack([red, green, blue], axis), images.dtype)
+
+
+_METHODS = {"linear": "bilinear", "bilinear": "bilinear", "trilinear": "bilinear", "triangle": "bilinear",
+            "cubic": "bicubic", "bicubic": "bicubic", "tricubic": "bicubic", "lanczos3": "lanczos3",
+            "lanczos5": "lanczos5"}
+
+
+def scale_and_translate(images, output_shape, scale, translation, spatial_dims, method, antialias=True):
+    if method not in _METHODS:
+        raise ValueError(f"Invalid value for argument `method`. Expected of one {set(_METHODS)}. Received: method={method}")
+    images = T(images)
+    scales = values_of(scale, "scale_and_translate").astype("float64")
+    moves = values_of(translation, "scale_and_translate").astype("float64")
+    x = floated(images)
+    for i, axis in enumerate(spatial_dims):
+        before, size = x.shape[axis], output_shape[axis]
+        stretch = max(1.0, 1.0 / scales[i]) if antialias else 1.0
+        centre = (np.arange(size) + 0.5) / scales[i] - moves[i] / scales[i] - 0.5
+        weights = _kernel(_METHODS[method], (centre[:, None] - np.arange(before)[None, :]) / stretch)
+        total = weights.sum(1, keepdims=True)
+        weights = np.where(np.abs(total) > 1000 * np.finfo("float32").eps, weights / np.where(total == 0, 1, total), 0)
+        weights *= ((centre >= -0.5) & (centre <= before - 0.5))[:, None]
+        x = knp.moveaxis(op("MatMul", knp.moveaxis(x, axis, -1), from_array(weights.T.copy(), x.dtype)), -1, axis)
+    return x
 
 
 def _check(images):

@@ -463,8 +463,6 @@ def psnr(x1, x2, max_val):
 
 def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False, flash_attention=None,
                           attn_logits_soft_cap=None):
-    if flash_attention:
-        raise ValueError("Flash attention is not supported in tartan backend.")
     query, key, value = common(query, key, value)
     if len(query.shape) != 4 or len(key.shape) != 4 or len(value.shape) != 4:
         raise ValueError("`dot_product_attention` only supports 4D inputs. Received: "
@@ -498,7 +496,7 @@ def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, i
 
 def ctc_loss(target, output, target_length, output_length, mask_index=0):
     """The sums of all paths, in logarithms, a step of time after the other."""
-    target, output = T(target, "int64"), floated(output)
+    target, output = T(target, "int64"), T(output, "float32")
     target_length, output_length = T(target_length, "int64"), T(output_length, "int64")
     rows, steps, _ = output.shape
     labels = target.shape[1]
@@ -537,7 +535,7 @@ def ctc_decode(inputs, sequence_lengths, strategy="greedy", beam_width=100, top_
         raise ValueError(f"Invalid strategy {strategy}. Supported values are 'greedy' and 'beam_search'.")
     if strategy == "beam_search":
         raise NotImplementedError("ctc_decode with strategy='beam_search' is not implemented in the tartan backend")
-    x = floated(inputs)
+    x = T(inputs, "float32")
     rows, steps, _ = x.shape
     lengths = T(sequence_lengths, "int32")
     best = knp.argmax(x, -1)
