@@ -2,11 +2,10 @@
 """keras.ops.math."""
 
 import numpy as np
-from keras.src.backend.common.dtypes import result_type
-from keras.src.backend.common.backend_utils import standardize_axis_for_numpy
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, common, floated, formula, ints, like, one, op, reduced, reshaped, values_of
 from keras_tartan.src.core import cast, from_array
+from tartan._tensor import constant_array
 
 
 def _segment(reduction, neutral):
@@ -99,7 +98,7 @@ def _dft(real, imag, axis, inverse):
     """A transform along an axis: the operator DFT on pairs of numbers."""
     x = knp.stack([real, imag], -1)
     axis = one(axis, len(real.shape))
-    out = op("DFT", x, None, ints(axis)[0] if False else from_array(np.array(axis, "int64")), inverse=int(inverse))
+    out = op("DFT", x, None, constant_array(np.array(axis, "int64")), inverse=int(inverse))
     return out[..., 0], out[..., 1]
 
 
@@ -144,7 +143,7 @@ def irfft(x, fft_length=None):
 
 def _stft_window(window, sequence_length, fft_length, dtype):
     if window is None:
-        values = np.ones(sequence_length)
+        return np.ones(fft_length)
     elif isinstance(window, str):
         n = np.arange(sequence_length) * 2 * np.pi / sequence_length
         values = {"hann": 0.5 - 0.5 * np.cos(n), "hamming": 0.54 - 0.46 * np.cos(n)}[window]
@@ -165,7 +164,12 @@ def _check_window(window):
 
 def stft(x, sequence_length, sequence_stride, fft_length, window="hann", center=True):
     _check_window(window)
-    x = floated(x)
+    x = T(x)
+    if x.dtype not in ("float32", "float64"):
+        raise TypeError(f"Invalid input type. Expected `float32` or `float64`. Received: input type={x.dtype}")
+    if fft_length < sequence_length:
+        raise ValueError("`fft_length` must equal or larger than `sequence_length`. Received: "
+                         f"sequence_length={sequence_length}, fft_length={fft_length}")
     values = _stft_window(window, sequence_length, fft_length, x.dtype)
     if center:
         x = knp.pad(x, [(0, 0)] * (len(x.shape) - 1) + [(fft_length // 2, fft_length // 2)], mode="reflect")

@@ -312,7 +312,7 @@ def floor(x):
 
 def trunc(x):
     x = T(x)
-    return formula("O = trunc(X);", x) if is_float(x) else (cast(x, "int32") if x.dtype == "bool" else x)
+    return formula("O = trunc(X);", x) if is_float(x) else x
 
 
 def round(x, decimals=0):
@@ -1187,6 +1187,8 @@ def bincount(x, weights=None, minlength=0, sparse=False):
     if weights is None:
         return sum(cast(hits, "int32"), -2)
     weights = T(weights)
+    if weights.dtype in ("int8", "int16", "uint8", "uint16"):
+        return cast(sum(multiply(cast(hits, "int32"), expand_dims(cast(weights, "int32"), -1)), -2), weights.dtype)
     return sum(multiply(cast(hits, weights.dtype), expand_dims(weights, -1)), -2)
 
 
@@ -1213,7 +1215,8 @@ def histogram(x, bins=10, range=None):
 def unique(x, sorted=True, return_index=False, return_inverse=False, return_counts=False, axis=None, size=None,
            fill_value=None):
     values = values_of(T(x), "unique")
-    found = np.unique(values, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    found = np.unique(values, return_index=True, return_inverse=True, return_counts=True, axis=axis,
+                      equal_nan=False)
     kept, first, inverse, counts = found
     along = 0 if axis is None else axis
     if size is not None:
@@ -1353,25 +1356,36 @@ def _product_type(*xs):
 
 
 def matmul(x1, x2):
+    return _plain(*_factors(x1, x2))
+
+
+def _factors(x1, x2):
+    """Operands of a product in the type that it is summed in."""
     x1, x2 = T(x1), T(x2)
     dtype = _product_type(x1, x2)
-    x1, x2 = cast(x1, dtype), cast(x2, dtype)
-    if dtype == "bool":
+    return cast(x1, dtype), cast(x2, dtype)
+
+
+def _plain(x1, x2):
+    if x1.dtype == "bool":
         return cast(op("MatMul", cast(x1, "int32"), cast(x2, "int32")), "bool")
     return op("MatMul", x1, x2)
 
 
 def dot(x1, x2):
-    x1, x2 = common(x1, x2)
+    x1, x2 = _factors(x1, x2)
     if not x1.shape or not x2.shape:
         return multiply(x1, x2)
     if len(x2.shape) == 1 or len(x1.shape) <= 2 and len(x2.shape) == 2:
-        return matmul(x1, x2) if len(x2.shape) != 1 or len(x1.shape) else x1
-    return tensordot(x1, x2, axes=[[-1], [-2]])
+        return _plain(x1, x2)
+    return _tensordot(x1, x2, [[-1], [-2]])
 
 
 def tensordot(x1, x2, axes=2):
-    x1, x2 = common(x1, x2)
+    return _tensordot(*_factors(x1, x2), axes)
+
+
+def _tensordot(x1, x2, axes):
     n1, n2 = len(x1.shape), len(x2.shape)
     if isinstance(axes, int):
         a, b = list(range(n1 - axes, n1)), list(range(axes))
@@ -1382,7 +1396,7 @@ def tensordot(x1, x2, axes=2):
     shape = [x1.shape[i] for i in rest1] + [x2.shape[i] for i in rest2]
     left = reshaped(transposed(x1, rest1 + a), (size_of(x1.shape[i] for i in rest1), inner_size))
     right = reshaped(transposed(x2, b + rest2), (inner_size, size_of(x2.shape[i] for i in rest2)))
-    return reshaped(matmul(left, right), shape)
+    return reshaped(_plain(left, right), shape)
 
 
 def outer(x1, x2):
@@ -1394,10 +1408,10 @@ def vdot(x1, x2):
 
 
 def inner(x1, x2):
-    x1, x2 = common(x1, x2)
+    x1, x2 = _factors(x1, x2)
     if not x1.shape or not x2.shape:
         return multiply(x1, x2)
-    return tensordot(x1, x2, axes=[[-1], [-1]])
+    return _tensordot(x1, x2, [[-1], [-1]])
 
 
 def kron(x1, x2):
@@ -1482,4 +1496,18 @@ def slogdet(x):
 
 
 def vectorize(pyfunc, *, excluded=None, signature=None):
-    raise NotImplementedError("vectorize is not implemented in the tartan backend: use keras.ops.vectorized_map")
+    from keras.src.backend.common.backend_utils import vectorize_impl
+
+    return vectorize_impl(pyfunc, _mapped, excluded=excluded, signature=signature)
+
+
+def _mapped(f, in_axes=0, out_axes=0):
+    """`f` for each element of the arguments' axes, unrolled."""
+    def function(*args):
+        axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
+        xs = [T(x) if a is None else moveaxis(T(x), a, 0) for x, a in zip(args, axes)]
+        count = next(x.shape[0] for x, a in zip(xs, axes) if a is not None)
+        results = [f(*[x if a is None else x[i] for x, a in zip(xs, axes)]) for i in range(count)]
+        return tree.map_structure(lambda *parts: stack(parts, out_axes), *results)
+
+    return function
