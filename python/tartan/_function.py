@@ -48,11 +48,13 @@ class _Program:
                 leaf = Tensor(placeholder)
             traced.append(leaf)
         outer, state.trace = state.trace, trace
+        rules, state.rules = state.rules, None
         try:
             args, kwargs = _tree.unflatten(form, iter(traced))
             result = function(*args, **kwargs)
         finally:
             state.trace = outer
+            state.rules = rules
         self.outputs = []
         self.form = _tree.flatten(result, self.outputs)
         self.variables = list(trace.reads)

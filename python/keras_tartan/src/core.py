@@ -15,6 +15,7 @@ from keras.src.backend.common.symbolic_scope import SymbolicScope, in_symbolic_s
 from keras.src.backend.config import floatx
 from tartan import _core, _dtypes
 from tartan._function import _Trace
+from tartan._gradients import with_rule
 from tartan._onnx_types import NUMBERS
 from tartan._tensor import ConcretizationError, Tensor, constant, constant_array, from_numpy, operator, state
 
@@ -525,35 +526,25 @@ class custom_gradient:
         self.fun = fun
 
     def __call__(self, *args, **kwargs):
-        args = [convert_to_tensor(x) if isinstance(x, (Tensor, KerasVariable, np.ndarray)) else x for x in args]
+        args = [convert_to_tensor(x) if isinstance(x, (KerasVariable, np.ndarray)) else x for x in args]
         outputs, derive = self.fun(*args, **kwargs)
         inputs = [x for x in tree.flatten(args) if isinstance(x, Tensor)]
-        if not inputs:
+        if not inputs or in_symbolic_scope():
             return outputs
-        parts = [convert_to_tensor(x) for x in tree.flatten(outputs)]
-        shown = _with_rule(parts, inputs, derive)
-        return tree.pack_sequence_as(outputs, shown)
+        flat = [convert_to_tensor(x) for x in tree.flatten(outputs)]
+        places = [i for i, x in enumerate(flat) if _dtypes.is_float(x.dtype)]
 
+        def derivatives(*given):
+            whole = [_ops().zeros_like(x) for x in flat]
+            for place, value in zip(places, given):
+                whole[place] = value
+            found = derive(*whole)
+            found = list(found) if isinstance(found, (tuple, list)) else [found]
+            return [x if x is None else convert_to_tensor(x) for x in found]
 
-def _with_rule(outputs, inputs, derive):
-    """The outputs; their derivatives are those of a linear function of the inputs whose slope is what the rule
-    gives. The slope is found by asking the rule for the derivative of one that is scaled afterwards, which holds
-    where the rule is linear in it and elementwise."""
-    if len(outputs) != 1:
-        raise NotImplementedError("custom_gradient of several outputs is not implemented in the tartan backend")
-    output = outputs[0]
-    slopes = tree.flatten(derive(_ops().ones_like(output)))
-    result = stop_gradient(output)
-    for x, slope in zip(inputs, slopes):
-        if slope is None or not _dtypes.is_float(x.dtype):
-            continue
-        if x.shape != output.shape:
-            raise NotImplementedError(
-                f"custom_gradient of an output of shape {output.shape} by an input of shape {x.shape} is not "
-                "implemented in the tartan backend: write it in Tile (tartan.tile, custom_gradient)")
-        zero = _ops().subtract(x, stop_gradient(x))
-        result = _ops().add(result, cast(_ops().multiply(stop_gradient(slope), zero), result.dtype))
-    return result if isinstance(result, list) else [result]
+        for place, value in zip(places, with_rule([flat[i] for i in places], inputs, derivatives)):
+            flat[place] = value
+        return tree.pack_sequence_as(outputs, flat)
 
 
 def random_seed_dtype():

@@ -290,14 +290,12 @@ def _transposed_size(size, window, stride, dilation, extra, padding):
     """Where the result begins in the whole one, and its size: Keras' rules."""
     reach = (window - 1) * dilation + 1
     if _pads(padding) == "VALID":
-        out = (size - 1) * stride + reach + (builtins.max(stride - reach, 0) if extra is None else extra)
-        return 0, out
+        return 0, (size - 1) * stride + reach + (builtins.max(stride - reach, 0) if extra is None else extra)
     if extra is None:
-        out = size * stride
-        total = builtins.max(reach - stride, 0)
-        return total // 2, out
-    before = reach // 2
-    return before, (size - 1) * stride + reach - 2 * before + extra
+        out, more = size * stride, stride + reach - 2
+    else:
+        out, more = (size - 1) * stride + reach % 2 + extra, reach + reach % 2 - 2 + extra
+    return reach - 1 - builtins.min(-(-more // 2), reach - 1), out
 
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):

@@ -864,7 +864,7 @@ def _extreme(name, of_bools):
             dims = axes_of(axis, len(x.shape))
             return full([1 if a in dims else d for a, d in enumerate(x.shape) if keepdims or a not in dims],
                         initial, x.dtype)
-        result = reduced(name, cast(x, "uint8") if x.dtype == "bool" else x, axis, keepdims)
+        result = reduced(name, cast(x, "int32") if x.dtype == "bool" else x, axis, keepdims)
         result = cast(result, x.dtype)
         if initial is not None:
             result = of_bools(result, T(initial, x.dtype))
@@ -890,12 +890,12 @@ def ptp(x, axis=None, keepdims=False):
 
 
 def all(x, axis=None, keepdims=False):
-    return cast(reduced("ReduceMin", T(T(x, "bool"), "uint8"), axis, keepdims), "bool") if 0 not in T(x).shape else \
+    return cast(reduced("ReduceMin", T(T(x, "bool"), "int32"), axis, keepdims), "bool") if 0 not in T(x).shape else \
         ones(reduced("ReduceProd", T(x, "int32"), axis, keepdims).shape, "bool")
 
 
 def any(x, axis=None, keepdims=False):
-    return cast(reduced("ReduceMax", T(T(x, "bool"), "uint8"), axis, keepdims), "bool") if 0 not in T(x).shape else \
+    return cast(reduced("ReduceMax", T(T(x, "bool"), "int32"), axis, keepdims), "bool") if 0 not in T(x).shape else \
         zeros(reduced("ReduceSum", T(x, "int32"), axis, keepdims).shape, "bool")
 
 

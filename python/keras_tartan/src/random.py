@@ -87,7 +87,7 @@ def dropout(inputs, rate, noise_shape=None, seed=None):
     keep = 1.0 - float(rate)
     if keep <= 0:
         return knp.zeros_like(inputs)
-    kept = knp.greater_equal(_unit(shape, seed), 1.0 - keep)
+    kept = knp.less(_unit(shape, seed, 0x27d4eb2f), keep)
     scaled = op("Mul", inputs, like(1.0 / keep, inputs))
     return op("Where", kept, scaled, like(0, inputs))
 
