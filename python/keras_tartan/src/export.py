@@ -5,7 +5,10 @@ class TartanExportArchive:
     """SavedModels need TensorFlow."""
 
     def track(self, resource):
-        raise NotImplementedError("export to a SavedModel is not implemented for the tartan backend")
+        raise NotImplementedError("`track` is not implemented in the tartan backend.")
 
     def add_endpoint(self, name, fn, input_signature=None, **kwargs):
-        raise NotImplementedError("export to a SavedModel is not implemented for the tartan backend")
+        raise NotImplementedError("`add_endpoint` is not implemented in the tartan backend.")
+
+    def track_and_add_endpoint(self, name, resource, input_signature, **kwargs):
+        raise NotImplementedError("`track_and_add_endpoint` is not implemented in the tartan backend.")

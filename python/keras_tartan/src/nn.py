@@ -504,9 +504,9 @@ def ctc_loss(target, output, target_length, output_length, mask_index=0):
     extended = reshaped(knp.concatenate([blank, knp.expand_dims(target, -1)], -1), (rows, 2 * labels))
     extended = knp.concatenate([extended, knp.full((rows, 1), mask_index, "int64")], 1)
     none = like(-1e30, logs)
-    # A label may be reached from two back unless it is blank or equals that one.
+    # A label may be reached from two back unless it equals that one; blanks there always do.
     before = knp.concatenate([knp.full((rows, 2), mask_index, "int64"), extended[:, :-2]], 1)
-    jumps = knp.logical_and(knp.not_equal(extended, mask_index), knp.not_equal(extended, before))
+    jumps = knp.not_equal(extended, before)
     start = knp.broadcast_to(from_array(np.arange(width) < 2), (rows, width))
 
     def scores(t):
