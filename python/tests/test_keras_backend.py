@@ -177,13 +177,15 @@ def test_custom_gradients_of_other_shapes():
 def test_mixed_precision_with_a_scaled_loss_learns():
     keras.config.set_dtype_policy("mixed_float16")
     try:
-        model = _mlp()
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.Input((6,)), layers.Dense(32, activation="relu"), layers.Dense(2)])
+        model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mse")
         x, y = _data(16)
-        curve = [float(model.train_on_batch(x, y)) for _ in range(30)]
+        curve = [float(model.train_on_batch(x, y)) for _ in range(50)]
     finally:
         keras.config.set_dtype_policy("float32")
     assert type(model.optimizer).__name__ == "LossScaleOptimizer"
-    assert np.isfinite(curve).all() and np.mean(curve[-5:]) < np.mean(curve[:5])
+    assert np.isfinite(curve).all() and curve[-1] < 0.5 * curve[0]
 
 
 def test_a_variable_made_from_values_of_a_captured_step_is_refused():
