@@ -15,6 +15,10 @@ from keras_tartan.src.core import (IS_THREAD_SAFE, SUPPORTS_COMPLEX_DTYPES, SUPP
                                    random_seed_dtype, scatter, shape, stop_gradient, vectorized_map)
 from keras_tartan.src.rnn import bidirectional_gru, bidirectional_lstm, cudnn_ok, gru, lstm, rnn
 
+from tartan import _runtime as _runtime
+
+_runtime.bind_drivers()  # before Keras imports TensorFlow for preprocessing
+
 from keras_tartan.src import _methods  # noqa: F401, E402
 
 distribution_lib = None
