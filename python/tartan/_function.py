@@ -2,7 +2,9 @@
 """Functions that are captured: run once with tensors that have no values, compiled as one program for each
 signature, and replayed."""
 
+import atexit
 import functools
+import os
 import threading
 import weakref
 
@@ -11,6 +13,19 @@ import numpy as np
 from tartan import _core, _runtime, _tree
 from tartan._tensor import Tensor, evaluate, from_numpy, state, to_host
 from tartan._variable import Variable
+
+
+# A program begins with kernels that are soon compiled (ready); from this run on the background compiles those for
+# its sizes alone (exact), which replace them between two runs. TARTAN_TIER=exact waits for them at first.
+_EXACT_AFTER = 3
+_background = set()  # threads that compile
+
+
+@atexit.register
+def _wait_for_background():
+    """Drivers do not survive that a process ends while they compile."""
+    for thread in list(_background):
+        thread.join()
 
 
 class _Trace:
@@ -48,11 +63,13 @@ class _Program:
                 leaf = Tensor(placeholder)
             traced.append(leaf)
         outer, state.trace = state.trace, trace
+        rules, state.rules = state.rules, None
         try:
             args, kwargs = _tree.unflatten(form, iter(traced))
             result = function(*args, **kwargs)
         finally:
             state.trace = outer
+            state.rules = rules
         self.outputs = []
         self.form = _tree.flatten(result, self.outputs)
         self.variables = list(trace.reads)
@@ -79,16 +96,40 @@ class _Program:
 
     def compile(self, device):
         inputs, states, values, name = self.parts
-        self.program = _core.Program.create(device, inputs, states, values, name)
+        tier = "exact" if os.environ.get("TARTAN_TIER") == "exact" else "ready"
+        self.program = _core.Program.create(device, inputs, states, values, name, tier)
+        self.runs = 0 if tier == "ready" else _EXACT_AFTER
+        self.better = None
         self.place = device
         self.kept = [_core.DeviceTensor.from_host(device, value) for value in self.captured]
         self.memory = None
+
+    def improve(self, device):
+        """Compiles exact kernels in a thread of its own."""
+        inputs, states, values, name = self.parts
+
+        def work():
+            try:
+                better = _core.Program.create(device, inputs, states, values, name, "exact")
+                with self.lock:
+                    if self.place is device:
+                        self.better = better
+            except RuntimeError:
+                pass  # the ready ones stay
+            finally:
+                _background.discard(thread)
+
+        thread = threading.Thread(target=work, name=f"tartan compiles {name}", daemon=True)
+        _background.add(thread)
+        thread.start()
 
     def run(self, hosts):
         device = _runtime.device()
         with self.lock:
             if self.program is None or self.place is not device:
                 self.compile(device)
+            if self.better is not None:
+                self.program, self.better, self.memory = self.better, None, None
             memory = [v.on_device() for v in self.variables]
             if self.memory is None or any(a is not b for a, b in zip(self.memory, memory)):
                 self.program.bind(memory + self.kept)
@@ -97,6 +138,9 @@ class _Program:
             for variable in self.written:
                 variable.changed_on_device()
             results = iter(self.program.outputs())
+            self.runs += 1
+            if self.runs == _EXACT_AFTER:
+                self.improve(device)
         leaves = []
         for output in self.outputs:
             if isinstance(output, Tensor):

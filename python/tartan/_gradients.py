@@ -18,6 +18,8 @@ def recording():
         yield
     finally:
         state.recording -= 1
+        if not state.recording and state.trace is None:
+            state.rules = None
 
 
 def gradients(loss, wrt, seed=None):
@@ -31,8 +33,50 @@ def gradients(loss, wrt, seed=None):
         if loss.size != 1:
             raise ValueError(f"a loss has one element, not {list(loss.shape)}: reduce it, or give a seed")
         seed = _ones_like(loss)
-    values = _core.gradient([(loss._value, seed._value)], [t._value for t in wrt])
+    seeds = [(loss._value, seed._value)]
+    for rule in reversed(state.rules or ()):
+        seeds += rule.derived(seeds)
+    values = _core.gradient(seeds, [t._value for t in wrt])
     return [Tensor(value, loss._depth + 1) for value in values]
+
+
+# As many rules are kept where nothing records, for a derivative that somebody may ask for later.
+_MOST_RULES = 200
+
+
+class _Rule:
+    """Outputs whose derivatives go to the inputs by a function of Python."""
+
+    def __init__(self, outputs, inputs, derive):
+        self.outputs = [t._value for t in outputs]
+        self.inputs = [t._value for t in inputs]
+        self.derive = derive
+
+    def derived(self, seeds):
+        """More pairs of a tensor and its seed; none where the losses do not depend on the outputs."""
+        if not any(depends for depends, _, _ in _core.gradient_paths([tensor for tensor, _ in seeds], self.outputs)):
+            return []
+        derivatives = self.derive(*[Tensor(value) for value in _core.gradient(seeds, self.outputs)])
+        return [(x, d._value) for x, d in zip(self.inputs, derivatives) if d is not None and _dtypes.is_float(x.dtype)]
+
+
+def with_rule(outputs, inputs, derive):
+    """The outputs, whose derivatives are not those of what computed them but what `derive` makes of theirs: it is
+    called with one tensor for each output and gives one, or None, for each input."""
+    shown = [tile1("function (X) -> (Y) { Y = stop_gradient(X); }", x) for x in outputs]
+    shown = [y if y.dtype == x.dtype else _cast(y, x.dtype) for x, y in zip(outputs, shown)]
+    if state.rules is None:
+        state.rules = []
+    state.rules.append(_Rule(shown, inputs, derive))
+    if not state.recording and state.trace is None:
+        del state.rules[:-_MOST_RULES]
+    return shown
+
+
+def _cast(x, dtype):
+    from tartan._creation import astype
+
+    return astype(x, dtype)
 
 
 def _ones_like(loss):

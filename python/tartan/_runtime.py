@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device that this process computes on, and what computes there."""
 
+import ctypes
+import glob
 import os
+import sys
 import threading
+import warnings
 
 from tartan import _core
 
@@ -20,6 +24,29 @@ def _check_process():
         )
 
 
+_bound = False
+
+
+def bind_drivers():
+    """Loads OpenCL drivers that bring LLVM, with names of their own: TensorFlow brings another LLVM whose names
+    would take the place of theirs if it were loaded in between. Opens no device."""
+    global _bound
+    if _bound or not hasattr(os, "RTLD_DEEPBIND"):
+        return
+    _bound = True
+    for path in sorted(glob.glob(os.path.join(os.environ.get("OCL_ICD_VENDORS", "/etc/OpenCL/vendors"), "*.icd"))):
+        try:
+            with open(path) as file:
+                library = file.read().strip()
+            if "pocl" not in library:
+                continue
+            if "tensorflow" in sys.modules:
+                warnings.warn("TensorFlow was imported before tartan, and PoCL may crash then: import tartan first")
+            ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_DEEPBIND)
+        except OSError:
+            pass  # the loader of OpenCL tells what is wrong
+
+
 def device():
     """The device in use: what set_device chose, else TARTAN_DEVICE, else a GPU, else the CPU.
 
@@ -27,6 +54,7 @@ def device():
     global _device, _eager
     with _lock:
         if _device is None:
+            bind_drivers()
             _device = _core.Device.open("")
             _eager = _core.EagerRuntime(_device)
         _check_process()

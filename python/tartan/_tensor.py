@@ -15,6 +15,7 @@ _MOST_PENDING = 400
 class _State(threading.local):
     recording = 0  # calls of functions that derive gradients
     trace = None  # the function that is being captured (_function.Trace)
+    rules = None  # derivatives that functions bring themselves (_gradients.Rule), the latest last
 
 
 state = _State()

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes stock Keras know the backend 'tartan': a finder that adds a branch to the few of its modules that list the
+backends by name, while they are imported."""
+
+import importlib.abc
+import importlib.machinery
+import sys
+
+_LAYOUT = {
+    "keras.src.backend": [(
+        'else:\n    raise ValueError(f"Unable to import backend : {backend()}")',
+        'elif backend() == "tartan":\n'
+        "    from keras_tartan.src import *  # noqa: F403\n"
+        "    from keras_tartan.src.core import Variable as BackendVariable\n\n"
+        "    distribution_lib = None\n")],
+    "keras.src.layers.layer": [(
+        "else:\n    raise RuntimeError(\n"
+        "        f\"Backend '{backend.backend()}' must implement a layer mixin class.\"",
+        'elif backend.backend() == "tartan":\n'
+        "    from keras_tartan.src.layer import TartanLayer as BackendLayer\n")],
+    "keras.src.models.model": [(
+        "else:\n    raise RuntimeError(\n"
+        "        f\"Backend '{backend.backend()}' must implement the Trainer class.\"",
+        'elif backend.backend() == "tartan":\n'
+        "    from keras_tartan.src.trainer import TartanTrainer as Trainer\n")],
+    "keras.src.export.saved_model": [(
+        "else:\n    raise RuntimeError(\n"
+        "        f\"Backend '{backend.backend()}' must implement ExportArchive.\"",
+        'elif backend.backend() == "tartan":\n'
+        "    from keras_tartan.src.export import (\n"
+        "        TartanExportArchive as BackendSavedModelExportArchive,\n"
+        "    )\n")],
+    "keras.src.utils.backend_utils": [(
+        '        if self._backend == "openvino":\n',
+        '        if self._backend == "tartan":\n'
+        '            module = importlib.import_module("keras_tartan.src")\n'
+        "            return getattr(module, name)\n"), (
+        '        if backend not in ("tensorflow", "jax", "torch", "numpy", "openvino"):\n',
+        '        if backend == "tartan":\n'
+        "            self._backend = backend\n"
+        "            return\n")],
+}
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Loads a module from its source with what is added; never from a compiled file, which lacks that."""
+
+    def get_code(self, fullname):
+        path = self.get_filename(fullname)
+        source = self.get_data(path).decode("utf-8")
+        return compile(patched(fullname, source), path, "exec", dont_inherit=True)
+
+
+def patched(module, source):
+    """The source with what is added before each anchor; ImportError unless each is there exactly once."""
+    for anchor, added in _LAYOUT[module]:
+        if source.count(anchor) != 1:
+            raise ImportError(
+                f"keras_tartan does not know this version of Keras ({_version()}): {source.count(anchor)} places in "
+                f"{module} look like {anchor!r}, not 1. It was written for Keras 3.15")
+        source = source.replace(anchor, added + anchor)
+    return source
+
+
+def _version():
+    from importlib import metadata
+
+    try:
+        return metadata.version("keras")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname not in _LAYOUT:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+def add(module, anchor, added):
+    """Adds lines before a place in another module of Keras, once it is imported."""
+    _LAYOUT.setdefault(module, []).append((anchor, added))
+
+
+def install():
+    """Installs the finder once; RuntimeError where Keras was imported before."""
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    if "keras.src.backend" in sys.modules:
+        raise RuntimeError("import keras_tartan before keras: keras was imported already, with another backend")
+    sys.meta_path.insert(0, _Finder())

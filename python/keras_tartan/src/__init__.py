@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Keras asks of a backend."""
+
+from keras.src.backend.common.name_scope import name_scope
+from keras_tartan.src import core
+from keras_tartan.src import numpy
+from keras_tartan.src import math
+from keras_tartan.src import nn
+from keras_tartan.src import linalg
+from keras_tartan.src import image
+from keras_tartan.src import random
+from keras_tartan.src.core import (IS_THREAD_SAFE, SUPPORTS_COMPLEX_DTYPES, SUPPORTS_RAGGED_TENSORS,
+                                   SUPPORTS_SPARSE_TENSORS, Variable, cast, compute_output_spec, cond,
+                                   convert_to_numpy, convert_to_tensor, device_scope, is_tensor,
+                                   random_seed_dtype, scatter, shape, stop_gradient, vectorized_map)
+from keras_tartan.src.rnn import bidirectional_gru, bidirectional_lstm, cudnn_ok, gru, lstm, rnn
+
+from tartan import _runtime as _runtime
+
+_runtime.bind_drivers()  # before Keras imports TensorFlow for preprocessing
+
+from keras_tartan.src import _methods  # noqa: F401, E402
+
+distribution_lib = None

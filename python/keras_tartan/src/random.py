@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""keras.ops.random: numbers are functions of a seed and of where they stand, the same eager and captured."""
+
+import math as _math
+
+import numpy as np
+from keras.src.backend.config import floatx
+from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_default_seed
+from keras_tartan.src import numpy as knp
+from keras_tartan.src._kit import T, formula, like, op, reshaped, size_of
+from keras_tartan.src.core import cast, from_array
+from tartan import _dtypes
+from tartan._tensor import tile
+
+
+def _unit(shape, seed, salt=0):
+    """Uniform float32 in [0, 1)."""
+    seed = cast(draw_seed(seed), "uint32")
+    return _stream(shape, seed, salt)
+
+
+def _stream(shape, seed, salt=0):
+    shape = tuple(int(d) for d in shape)
+    count = size_of(shape)
+    if count == 0:
+        return knp.zeros(shape, "float32")
+    if salt:
+        seed = op("BitwiseXor", seed, from_array(np.array([0, salt], "uint32")))
+    flat = tile(f"function (S) -> (O) {{ O = prng(S, {count}); }}", seed)[0]
+    return reshaped(flat, shape)
+
+
+def _float_type(dtype):
+    return dtype or floatx()
+
+
+def uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
+    dtype = _float_type(dtype)
+    numbers = cast(_unit(shape, seed), dtype)
+    low, high = T(minval, dtype), T(maxval, dtype)
+    return op("Add", op("Mul", numbers, op("Sub", high, low)), low)
+
+
+def _standard_normal(shape, seed, salt=0):
+    """Box and Muller's transform of two streams."""
+    a, b = _stream(shape, seed, salt), _stream(shape, seed, salt + 0x5bd1e995)
+    return formula("O = sqrt(-2.0 * log(1.0 - X)) * cos(6.283185307179586 * Y);", a, b)
+
+
+def normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
+    dtype = _float_type(dtype)
+    numbers = _standard_normal(shape, cast(draw_seed(seed), "uint32"))
+    return cast(knp.add(knp.multiply(numbers, T(stddev, "float32")), T(mean, "float32")), dtype)
+
+
+def truncated_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
+    """Between two standard deviations, by the inverse of the distribution."""
+    from keras_tartan.src.math import erfinv
+
+    dtype = _float_type(dtype)
+    edge = _math.erf(2.0 / _math.sqrt(2.0))
+    numbers = knp.multiply(knp.subtract(knp.multiply(_unit(shape, seed), 2.0), 1.0), edge)
+    numbers = knp.clip(knp.multiply(erfinv(numbers), _math.sqrt(2.0)), -2.0, 2.0)
+    return cast(knp.add(knp.multiply(numbers, T(stddev, "float32")), T(mean, "float32")), dtype)
+
+
+def randint(shape, minval, maxval, dtype="int32", seed=None):
+    low, high = T(minval, "float64"), T(maxval, "float64")
+    numbers = cast(_unit(shape, seed), "float64")
+    numbers = knp.add(knp.floor(knp.multiply(numbers, knp.subtract(high, low))), low)
+    return cast(numbers, dtype)
+
+
+def categorical(logits, num_samples, dtype="int32", seed=None):
+    logits = T(logits)
+    rows, classes = logits.shape
+    numbers = _unit((rows, num_samples, classes), seed)
+    gumbel = formula("O = -log(-log(max(X, 1e-20)) + 1e-20);", numbers)
+    scores = knp.add(cast(gumbel, "float32"), knp.expand_dims(cast(logits, "float32"), 1))
+    return cast(knp.argmax(scores, -1), dtype)
+
+
+def dropout(inputs, rate, noise_shape=None, seed=None):
+    inputs = T(inputs)
+    shape = inputs.shape if noise_shape is None else [
+        d if n is None else n for d, n in zip(inputs.shape, noise_shape)]
+    keep = 1.0 - float(rate)
+    if keep <= 0:
+        return knp.zeros_like(inputs)
+    kept = knp.less(_unit(shape, seed, 0x27d4eb2f), keep)
+    scaled = op("Mul", inputs, like(1.0 / keep, inputs))
+    return op("Where", kept, scaled, like(0, inputs))
+
+
+def shuffle(x, axis=0, seed=None):
+    x = T(x)
+    order = knp.argsort(_unit((x.shape[axis],), seed))
+    return op("Gather", x, order, axis=axis % len(x.shape))
+
+
+def gamma(shape, alpha, dtype=None, seed=None):
+    """Marsaglia and Tsang's method, a fixed number of tries at once of which the first accepted one counts."""
+    dtype = _float_type(dtype)
+    seed = cast(draw_seed(seed), "uint32")
+    alpha = knp.broadcast_to(T(alpha, "float32"), shape)
+    raised = knp.where(knp.less(alpha, 1.0), knp.add(alpha, 1.0), alpha)
+    d = knp.subtract(raised, 1.0 / 3.0)
+    c = knp.reciprocal(knp.sqrt(knp.multiply(d, 9.0)))
+    result = d
+    for attempt in reversed(range(8)):
+        x = _standard_normal(shape, seed, 3 * attempt + 1)
+        u = _stream(shape, seed, 7919 * (attempt + 1))
+        v = formula("R = 1.0 + Y * X; O = R * R * R;", x, c)
+        good = tile("function (X, U, V, D) -> (O) { P = V > 0 ? V : 1.0; "
+                    "O = V > 0 && log(U + 1e-30) < 0.5 * X * X + D - D * P + D * log(P); }", x, u, v, d)[0]
+        result = knp.where(good, knp.multiply(d, v), result)
+    boost = knp.power(_stream(shape, seed, 104729), knp.reciprocal(alpha))
+    result = knp.where(knp.less(alpha, 1.0), knp.multiply(result, boost), result)
+    return cast(result, dtype)
+
+
+def beta(shape, alpha, beta, dtype=None, seed=None):
+    dtype = _float_type(dtype)
+    seed = cast(draw_seed(seed), "uint32")
+    other = op("BitwiseXor", seed, from_array(np.array([0x9e3779b9, 0], "uint32")))
+    a, b = gamma(shape, alpha, "float32", _Fixed(seed)), gamma(shape, beta, "float32", _Fixed(other))
+    return cast(knp.divide(a, knp.add(a, b)), dtype)
+
+
+class _Fixed(SeedGenerator):
+    """A seed that was drawn already."""
+
+    def __init__(self, seed):
+        self._seed = seed
+
+    def next(self, ordered=True):
+        return self._seed
+
+
+def binomial(shape, counts, probabilities, dtype=None, seed=None):
+    dtype = _float_type(dtype)
+    counts = knp.broadcast_to(T(counts, "float32"), shape)
+    probabilities = knp.broadcast_to(T(probabilities, "float32"), shape)
+    if counts.is_traced:
+        raise NotImplementedError("random.binomial of counts that a captured step computes is not implemented in tartan")
+    most = int(counts.numpy().max()) if counts.size else 0
+    tries = _unit((most,) + tuple(shape), seed)
+    number = reshaped(knp.arange(most, dtype="float32"), (most,) + (1,) * len(shape))
+    hit = knp.logical_and(knp.less(tries, probabilities), knp.less(number, counts))
+    return cast(knp.sum(cast(hit, "float32"), 0), dtype)

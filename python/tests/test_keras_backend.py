@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tartan under Keras: the hook, captured steps, control flow and derivatives. Runs in a process of its own backend."""
+
+import importlib.util
+import os
+
+import numpy as np
+import pytest
+
+if importlib.util.find_spec("keras") is None:
+    pytest.skip("Keras is not installed", allow_module_level=True)
+if os.environ.get("KERAS_BACKEND", "tartan") != "tartan":
+    pytest.skip("another backend of Keras is chosen", allow_module_level=True)
+os.environ["KERAS_BACKEND"] = "tartan"
+
+import keras_tartan
+import tartan
+from keras_tartan import _hook
+
+import keras
+from keras import layers, ops
+
+
+def _mlp(**options):
+    model = keras.Sequential([keras.Input((6,)), layers.Dense(8, activation="relu"), layers.Dropout(0.5, seed=3),
+                              layers.Dense(2)])
+    model.compile(optimizer="adam", loss="mse", **options)
+    return model
+
+
+def _data(rows):
+    random = np.random.default_rng(1)
+    return random.standard_normal((rows, 6)).astype("float32"), random.standard_normal((rows, 2)).astype("float32")
+
+
+def test_a_version_of_keras_that_looks_otherwise_is_refused():
+    with pytest.raises(ImportError, match="0 places in keras.src.layers.layer"):
+        _hook.patched("keras.src.layers.layer", "elif something_else:\n")
+
+
+def test_installing_twice_changes_nothing():
+    import sys
+
+    before = list(sys.meta_path)
+    keras_tartan.install()
+    assert sys.meta_path == before
+
+
+def _programs(monkeypatch):
+    from tartan import _core
+
+    made = []
+    create = _core.Program.create
+
+    class Counting:
+        @staticmethod
+        def create(*args, **kwargs):
+            if args[5] == "ready":  # the background makes others of them
+                made.append(args[4])
+            return create(*args, **kwargs)
+
+    monkeypatch.setattr("tartan._function._core", _Stand(_core, Counting))
+    return made
+
+
+class _Stand:
+    """A module with another Program."""
+
+    def __init__(self, module, program):
+        self._module, self.Program = module, program
+
+    def __getattr__(self, name):
+        return getattr(self._module, name)
+
+
+def test_building_a_model_compiles_nothing(monkeypatch):
+    made = _programs(monkeypatch)
+    model = _mlp(metrics=["mae"])
+    assert model.output_shape == (None, 2)
+    assert made == []
+
+
+def test_a_step_is_captured_once_for_each_signature(monkeypatch):
+    made = _programs(monkeypatch)
+    model = _mlp()
+    x, y = _data(20)
+    model.fit(x, y, batch_size=8, epochs=3, verbose=0)
+    assert made == ["train_step"] * 2  # 8 rows, and the last 4
+    model.evaluate(x, y, batch_size=20, verbose=0)
+    model.predict(x, batch_size=20, verbose=0)
+    assert made == ["train_step"] * 2 + ["test_step", "predict_step"]
+
+
+def test_dropout_takes_new_numbers_in_each_captured_step():
+    model = keras.Sequential([keras.Input((64,)), layers.Dropout(0.5, seed=3)])
+    step = tartan.function(lambda x: model(x, training=True))
+    ones = np.ones((1, 64), "float32")
+    first, second = step(ones).numpy(), step(ones).numpy()
+    assert set(np.unique(first)) == {0.0, 2.0}
+    assert (first != second).any()
+
+
+def test_a_model_is_the_same_after_saving(tmp_path):
+    model = _mlp()
+    x, y = _data(12)
+    model.fit(x, y, verbose=0)
+    model.save(tmp_path / "m.keras")
+    again = keras.models.load_model(tmp_path / "m.keras")
+    np.testing.assert_array_equal(again.predict(x, verbose=0), model.predict(x, verbose=0))
+    assert int(again.optimizer.iterations.value) == int(model.optimizer.iterations.value) == 1
+    for ours, theirs in zip(again.optimizer.variables, model.optimizer.variables):
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+def test_line_by_line_gives_the_same_losses():
+    weights = None
+    curves = []
+    for eagerly in (False, True):
+        model = _mlp(run_eagerly=eagerly)
+        weights = weights or model.get_weights()
+        model.set_weights(weights)
+        x, y = _data(12)
+        curves.append([float(model.train_on_batch(x, y)) for _ in range(5)])
+    np.testing.assert_allclose(curves[0], curves[1], rtol=1e-5)
+
+
+def test_branches_of_a_captured_step_write_to_variables():
+    total = keras.Variable(np.float32(0))
+    other = keras.Variable(np.float32(0))
+
+    @tartan.function
+    def step(x):
+        def positive():
+            total.assign_add(x)
+            return x * 2.0
+
+        def negative():
+            other.assign_sub(x)
+            return x * 3.0
+
+        return ops.cond(x > 0, positive, negative)
+
+    results = [float(step(np.float32(v))) for v in (1, -2, 4)]
+    assert results == [2, -6, 8]
+    assert (float(total.value), float(other.value)) == (5, 2)
+
+
+def test_switch_and_loops_in_a_captured_step():
+    step = tartan.function(lambda i: ops.switch(i, [lambda: ops.ones(2), lambda: ops.zeros(2) - 1, lambda: ops.zeros(2)]))
+    assert [step(np.int32(i)).tolist() for i in (0, 1, 2, 9)] == [[1, 1], [-1, -1], [0, 0], [0, 0]]
+    halve = tartan.function(lambda x: ops.while_loop(lambda v, n: v > 1.0, lambda v, n: (v / 2.0, n + 1), (x, 0),
+                                                     maximum_iterations=10))
+    assert [float(v) for v in halve(np.float32(20))] == [0.625, 5]
+    with pytest.raises(NotImplementedError, match="maximum_iterations"):
+        tartan.function(lambda x: ops.while_loop(lambda v: v > 1.0, lambda v: v / 2.0, x))(np.float32(3))
+
+
+def test_custom_gradients_of_other_shapes():
+    @ops.custom_gradient
+    def product(x, w):
+        def derive(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream
+            return ops.matmul(upstream, ops.transpose(w)), 2.0 * ops.matmul(ops.transpose(x), upstream)
+
+        return ops.matmul(x, w), derive
+
+    random = np.random.default_rng(0)
+    x, w = [tartan.asarray(random.standard_normal(s).astype("float32")) for s in ((3, 4), (4, 2))]
+    with tartan.recording():
+        loss = ops.sum(ops.square(product(ops.tanh(x), w)))
+        dx, dw = tartan.gradients(loss, [x, w])
+    t = np.tanh(x.numpy())
+    upstream = 2 * t @ w.numpy()
+    np.testing.assert_allclose(dw.numpy(), 2 * t.T @ upstream, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(dx.numpy(), upstream @ w.numpy().T * (1 - t * t), rtol=1e-4, atol=1e-5)
+
+
+def test_mixed_precision_with_a_scaled_loss_learns():
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.Input((6,)), layers.Dense(32, activation="relu"), layers.Dense(2)])
+        model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mse")
+        x, y = _data(16)
+        curve = [float(model.train_on_batch(x, y)) for _ in range(50)]
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert type(model.optimizer).__name__ == "LossScaleOptimizer"
+    assert np.isfinite(curve).all() and curve[-1] < 0.5 * curve[0]
+
+
+def test_a_variable_made_from_values_of_a_captured_step_is_refused():
+    with pytest.raises(ValueError, match="create variables in `__init__` or `build`"):
+        tartan.function(lambda x: keras.Variable(x))(np.ones(3, "float32"))
+
+
+def test_what_is_missing_names_itself():
+    with pytest.raises(NotImplementedError, match="complex64"):
+        ops.convert_to_tensor(np.ones(2, "complex64"))
+    with pytest.raises(ValueError, match="sparse"):
+        keras.src.backend.convert_to_tensor([1.0], sparse=True)
