@@ -15,7 +15,7 @@ _FLOAT_TEXTS = {
     "log2": "log(X) * 1.4426950408889634", "log10": "log(X) * 0.4342944819032518",
     "exp2": "exp(X * 0.6931471805599453)", "sigmoid": "sigmoid(X)",
     "deg2rad": "X * 0.017453292519943295", "rad2deg": "X * 57.29577951308232", "reciprocal": "recip(X)",
-    "angle": "isnan(X) ? X : X < 0 ? 3.141592653589793 : 0.0", "fabs": "abs(X)",
+    "angle": "isnan(X) ? X : X < 0 ? sign(X) * -3.141592653589793 : sign(X) * 0.0", "fabs": "abs(X)",
     "cbrt": "X == 0 ? X : sign(X) * pow(abs(X), 0.3333333333333333)",
 }
 _SAME_TEXTS = {"abs": "abs(X)", "negative": "-X", "sign": "sign(X)", "square": "X * X"}
@@ -306,3 +306,7 @@ def isclose(x1, x2, /, rtol=1e-05, atol=1e-08, equal_nan=False):
     return tile1(f"""function (A, B, R, T) -> (C) {{
       C = A == B || abs(A - B) <= T + R * abs(B) && !isinf(A) && !isinf(B){nan};
     }}""", a, b, constant(rtol, a.dtype), constant(atol, a.dtype))
+
+
+__all__ = [name for name, value in globals().items()
+           if not name.startswith("_") and getattr(value, "__module__", "") == __name__]

@@ -7,6 +7,7 @@ from tartan import _dtypes
 from tartan._call import (alike, axes_of, axis_of, broadcast_shapes, header, integer, names, shape_of, size_of,
                           tensor, written)
 from tartan._tensor import tile1
+from tartan._tensor import tile as tile_text
 
 
 def reshape(x, /, shape, copy=None):
@@ -237,8 +238,12 @@ def unstack(x, /, axis=0):
     return tuple(squeeze(part(x, axis, k, k + 1), axis) for k in range(x.shape[axis]))
 
 
-def tile(x, repetitions, /):
-    """Repeated as a whole so many times along each dimension."""
+def tile(x, /, *rest, **options):
+    """`tile(x, repetitions)`: x repeated as a whole so many times along each dimension. `tile(text, *tensors)`
+    applies a function in the Tile language instead: a list with one tensor for each output."""
+    if isinstance(x, str):
+        return tile_text(x, *rest, **options)
+    (repetitions,) = rest or options.values()
     x, counts = tensor(x), shape_of(repetitions)
     counts = (1,) * (x.ndim - len(counts)) + counts
     shape = (1,) * (len(counts) - x.ndim) + x.shape
@@ -264,3 +269,7 @@ def _triangle(x, relation, k):
     zero = "0" if x.dtype in _dtypes.SIGNED + _dtypes.UNSIGNED + _dtypes.FLOATS else "(X != X)"
     return tile1(f"function (X) -> (Y) {{ Y = index(X, {x.ndim - 1}) - index(X, {x.ndim - 2}) {relation} {k} "
                  f"? X : {zero}; }}", x)
+
+
+__all__ = [name for name, value in globals().items()
+           if not name.startswith("_") and getattr(value, "__module__", "") == __name__ and name not in ("part", "window")]
