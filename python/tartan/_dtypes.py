@@ -105,3 +105,16 @@ def promote_scalar(dtype, scalar):
     if isinstance(scalar, int):
         return int32 if dtype == "bool" else dtype
     return dtype if is_float(dtype) else float32
+
+
+def finfo(dtype):
+    """Limits of a type of floats, as NumPy's."""
+    dtype = as_dtype(getattr(dtype, "dtype", dtype))
+    if dtype == "bfloat16":
+        return ml_dtypes.finfo(ml_dtypes.bfloat16)
+    return np.finfo(str(dtype))
+
+
+def iinfo(dtype):
+    """Limits of a type of integers, as NumPy's."""
+    return np.iinfo(str(as_dtype(getattr(dtype, "dtype", dtype))))

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What functions of tensors share: operands of any kind as tensors of one type, axes, and texts of Tile."""
+
+import functools
+import numbers
+import operator as _python
+
+import numpy as np
+
+from tartan import _dtypes
+from tartan._dtypes import DType
+from tartan._tensor import Tensor, constant, from_numpy, tile1
+from tartan._variable import Variable
+
+CASTS = {f"float{n}": f"as_float(%s, {n})" for n in (16, 32, 64)}
+CASTS |= {f"{sign}int{n}": f"as_{sign}int(%s, {n})" for sign in ("", "u") for n in (8, 16, 32, 64)}
+CASTS |= {"bfloat16": "as_bfloat(%s)", "bool": "as_bool(%s)"}
+_CAST_TEXTS = {name: "function (X) -> (Y) { Y = " + text % "X" + "; }" for name, text in CASTS.items()}
+
+
+def to(x, dtype):
+    """A tensor as another type."""
+    return x if x.dtype == dtype else tile1(_CAST_TEXTS[dtype], x)
+
+
+def is_scalar(x):
+    """Whether it is a number of Python, whose type gives way to that of a tensor."""
+    return isinstance(x, (bool, int, float)) or isinstance(x, numbers.Real) and not isinstance(x, np.generic)
+
+
+def tensor(x, dtype=None):
+    """Anything that stands for a tensor, as one."""
+    if type(x) is not Tensor:
+        x = _made(x)
+    return x if dtype is None or x.dtype == dtype else to(x, dtype)
+
+
+def _made(x):
+    if isinstance(x, Variable):
+        return x.value
+    if isinstance(x, Tensor):
+        return x
+    if is_scalar(x):
+        kind = bool if isinstance(x, (bool, np.bool_)) else int if isinstance(x, int) else float
+        dtype = _dtypes.as_dtype(kind)
+        if kind is int and not -(2**31) <= x < 2**31:
+            dtype = _dtypes.int64 if x < 2**63 else _dtypes.uint64
+        return constant(x, dtype)
+    if isinstance(x, complex):
+        raise TypeError("tensors have no complex elements")
+    if isinstance(x, np.ndarray) and not x.dtype.hasobject or isinstance(x, np.generic):
+        return from_numpy(x)
+    held = getattr(x, "value", None)
+    if isinstance(held, (Variable, Tensor)):
+        return _made(held)
+    from tartan._creation import asarray
+
+    return asarray(x)
+
+
+def scalar(x, dtype):
+    """A number of Python as a constant of a type that holds it. OverflowError where that does not."""
+    if _dtypes.is_integer(dtype) and isinstance(x, int):
+        bits = _dtypes.BITS[dtype]
+        low, high = (0, 2**bits) if dtype in _dtypes.UNSIGNED else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+        if not low <= x < high:
+            raise OverflowError(f"{x} is out of the range of {dtype}")
+    return constant(x, dtype)
+
+
+def pair(a, b, floats=False):
+    """Two operands as tensors of their common type; with `floats` integers become float32."""
+    scalar_a, scalar_b = type(a) is not Tensor and is_scalar(a), type(b) is not Tensor and is_scalar(b)
+    if scalar_a and not scalar_b:
+        b, a = pair(b, a, floats)
+        return a, b
+    a = tensor(a)
+    if scalar_b and not scalar_a:
+        dtype = _dtypes.promote_scalar(a.dtype, b)
+        if floats and dtype not in _dtypes.FLOATS:
+            dtype = _dtypes.float32
+        return to(a, dtype), scalar(b, dtype)
+    b = tensor(b)
+    dtype, other = a.dtype, b.dtype
+    if dtype != other:
+        dtype = _dtypes.promote(dtype, other)
+    if floats and dtype not in _dtypes.FLOATS:
+        dtype = _dtypes.float32
+    return to(a, dtype), to(b, dtype)
+
+
+def as_float(x):
+    """A tensor of floats: integers become float32."""
+    x = tensor(x)
+    return x if x.dtype in _dtypes.FLOATS else to(x, _dtypes.float32)
+
+
+def alike(tensors):
+    """Tensors of the common type of all; numbers of Python give way."""
+    tensors = list(tensors)
+    strong = [tensor(x).dtype for x in tensors if not is_scalar(x)]
+    weak = [x for x in tensors if is_scalar(x)]
+    if not strong:
+        strong = [tensor(x).dtype for x in weak]
+    dtype = functools.reduce(_dtypes.promote, strong)
+    for x in weak:
+        dtype = _dtypes.promote_scalar(dtype, x)
+    return [constant(x, dtype) if is_scalar(x) else tensor(x, dtype) for x in tensors]
+
+
+def integer(x, what="a size"):
+    """A whole number of Python out of what counts as one: tensors give theirs."""
+    try:
+        return _python.index(x)
+    except TypeError:
+        if isinstance(x, np.ndarray) and x.size == 1 and x.dtype.kind in "iu":
+            return int(x.reshape(()))
+        if isinstance(x, Variable):
+            return _python.index(x.value)
+        raise TypeError(f"{what} is an integer, not {x!r}") from None
+
+
+def axis_of(axis, rank, what="axis"):
+    """An axis counted from the front; IndexError where there is none."""
+    number = integer(axis, what)
+    if not -rank <= number < rank:
+        raise IndexError(f"{what} {number} is out of bounds for {rank} dimensions")
+    return number + rank if number < 0 else number
+
+
+def axes_of(axis, rank):
+    """A sorted tuple of axes: all for None, one for a number. ValueError for one named twice."""
+    if axis is None:
+        return tuple(range(rank))
+    if isinstance(axis, (tuple, list)):
+        axes = tuple(sorted(axis_of(a, rank) for a in axis))
+        if len(set(axes)) != len(axes):
+            raise ValueError(f"axes {tuple(axis)} name an axis twice")
+        return axes
+    return (axis_of(axis, rank),)
+
+
+def shape_of(shape):
+    """A tuple of sizes: of a number, a sequence of them, a tensor of them."""
+    if isinstance(shape, (tuple, list)):
+        return tuple(integer(dim) for dim in shape)
+    if isinstance(shape, (Tensor, np.ndarray, Variable)) and len(shape.shape) == 1:
+        return tuple(int(dim) for dim in np.asarray(shape))
+    return (integer(shape),)
+
+
+def size_of(shape):
+    size = 1
+    for dim in shape:
+        size *= dim
+    return size
+
+
+@functools.lru_cache(None)
+def names(letter, rank):
+    """'N0, N1': names for dimensions or indices."""
+    return ", ".join(f"{letter}{d}" for d in range(rank))
+
+
+def header(name, rank, letter="N"):
+    """'X[N0, N1]': an operand with names for its sizes."""
+    return f"{name}[{names(letter, rank)}]"
+
+
+def written(indices, dims):
+    """'[i0, i1 : N0, N1]'."""
+    return f"[{', '.join(map(str, indices))} : {', '.join(map(str, dims))}]" if indices else "[]"
+
+
+def broadcast_shapes(*shapes):
+    """The shape that all broadcast to; ValueError naming them."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = ", ".join(str(list(shape)) for shape in shapes)
+        raise ValueError(f"shapes {listed} do not broadcast") from None

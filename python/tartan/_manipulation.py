@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of the same elements in other shapes and orders."""
+
+import functools
+
+from tartan import _dtypes
+from tartan._call import (alike, axes_of, axis_of, broadcast_shapes, header, integer, names, shape_of, size_of,
+                          tensor, written)
+from tartan._tensor import tile1
+from tartan._tensor import tile as tile_text
+
+
+def reshape(x, /, shape, copy=None):
+    """The same elements in row-major order; one size may be -1."""
+    x = tensor(x)
+    shape, size = shape_of(shape), x.size
+    if -1 in shape:
+        rest = size_of(d for d in shape if d != -1)
+        if shape.count(-1) > 1 or rest == 0 or size % rest:
+            raise ValueError(f"cannot reshape {list(x.shape)} into {list(shape)}")
+        shape = tuple(size // rest if d == -1 else d for d in shape)
+    if shape == x.shape:
+        return x
+    if size_of(shape) != size or min(shape, default=0) < 0:
+        raise ValueError(f"cannot reshape {list(x.shape)} into {list(shape)}")
+    return tile1(f"function (X) -> (Y) {{ Y = reshape({', '.join(['X', *map(str, shape)])}); }}", x)
+
+
+def ravel(x, /):
+    """The elements in row-major order."""
+    x = tensor(x)
+    return reshape(x, (x.size,))
+
+
+@functools.lru_cache(None)
+def _permutation(perm):
+    indices = ["" for _ in perm]
+    for d, source in enumerate(perm):
+        indices[source] = f"i{d}"
+    out = written([f"i{d}" for d in range(len(perm))], [f"N{p}" for p in perm])
+    return f"function ({header('X', len(perm))}) -> (Y) {{ Y{out} = =(X[{', '.join(indices)}]); }}"
+
+
+def permute_dims(x, /, axes):
+    """Dimension d of the result is dimension axes[d]."""
+    x = tensor(x)
+    perm = tuple(axis_of(a, x.ndim) for a in axes)
+    if sorted(perm) != list(range(x.ndim)):
+        raise ValueError(f"axes {tuple(axes)} do not permute the dimensions of {list(x.shape)}")
+    return x if perm == tuple(range(x.ndim)) else tile1(_permutation(perm), x)
+
+
+def transpose(x, /, axes=None):
+    """permute_dims; without axes all dimensions in reverse order."""
+    x = tensor(x)
+    return permute_dims(x, range(x.ndim)[::-1] if axes is None else axes)
+
+
+def matrix_transpose(x, /):
+    """The last two dimensions swapped."""
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(x, axis1, axis2):
+    """Two dimensions swapped."""
+    x = tensor(x)
+    perm = list(range(x.ndim))
+    a, b = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
+    perm[a], perm[b] = b, a
+    return permute_dims(x, perm)
+
+
+def moveaxis(x, source, destination, /):
+    """Dimensions moved to other positions, the others in order."""
+    x = tensor(x)
+    listed = [(a,) if not isinstance(a, (tuple, list)) else a for a in (source, destination)]
+    source, destination = ([axis_of(a, x.ndim) for a in axes] for axes in listed)
+    if len(source) != len(destination) or len(set(source)) < len(source) or len(set(destination)) < len(source):
+        raise ValueError(f"axes {source} and {destination} do not pair up")
+    perm = [a for a in range(x.ndim) if a not in source]
+    for to, axis in sorted(zip(destination, source)):
+        perm.insert(to, axis)
+    return permute_dims(x, perm)
+
+
+def broadcast_to(x, /, shape):
+    """The elements repeated along new dimensions and those of size 1."""
+    x, shape = tensor(x), shape_of(shape)
+    if x.shape == shape:
+        return x
+    if len(shape) < x.ndim or broadcast_shapes(x.shape, shape) != shape:
+        raise ValueError(f"{list(x.shape)} does not broadcast to {list(shape)}")
+    lead = len(shape) - x.ndim
+    indices = ["0" if d == 1 and shape[lead + k] != 1 else f"i{lead + k}" for k, d in enumerate(x.shape)]
+    out = written([f"i{d}" for d in range(len(shape))], shape)
+    return tile1(f"function (X) -> (Y) {{ Y{out} = =(X[{', '.join(indices)}]); }}", x)
+
+
+def broadcast_arrays(*arrays):
+    """All in their common shape."""
+    arrays = [tensor(x) for x in arrays]
+    shape = broadcast_shapes(*(x.shape for x in arrays))
+    return [broadcast_to(x, shape) for x in arrays]
+
+
+def expand_dims(x, /, axis=0):
+    """With new dimensions of size 1 at the given positions of the result."""
+    x = tensor(x)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = axes_of(tuple(axes), x.ndim + len(axes))
+    sizes = iter(x.shape)
+    return reshape(x, tuple(1 if d in axes else next(sizes) for d in range(x.ndim + len(axes))))
+
+
+def squeeze(x, /, axis=None):
+    """Without dimensions of size 1: those given, or all."""
+    x = tensor(x)
+    axes = tuple(d for d, n in enumerate(x.shape) if n == 1) if axis is None else axes_of(axis, x.ndim)
+    for a in axes:
+        if x.shape[a] != 1:
+            raise ValueError(f"axis {a} of {list(x.shape)} is not 1")
+    return reshape(x, tuple(n for d, n in enumerate(x.shape) if d not in axes))
+
+
+def concat(arrays, /, axis=0):
+    """Joined along an axis, or flat ones where it is None; in their common type."""
+    arrays = alike(arrays)
+    if axis is None:
+        arrays, axis = [ravel(x) for x in arrays], 0
+    first = arrays[0]
+    rank = first.ndim
+    axis = axis_of(axis, rank)
+    for x in arrays[1:]:
+        if x.ndim != rank or any(a != b for d, (a, b) in enumerate(zip(x.shape, first.shape)) if d != axis):
+            raise ValueError(f"{list(first.shape)} and {list(x.shape)} do not join along axis {axis}")
+    kept = [x for x in arrays if x.shape[axis]] or [first]
+    while len(kept) > 1:
+        kept = [_joined(kept[k:k + 32], axis) for k in range(0, len(kept), 32)]
+    return kept[0]
+
+
+concatenate = concat
+
+
+def _joined(arrays, axis):
+    dims, statements, offset = list(arrays[0].shape), [], 0
+    if len(arrays) == 1:
+        return arrays[0]
+    dims[axis] = sum(x.shape[axis] for x in arrays)
+    indices = [f"i{d}" for d in range(len(dims))]
+    out = written(indices, dims)
+    for k, x in enumerate(arrays):
+        read = ", ".join(f"i{d} - {offset}" if d == axis and offset else i for d, i in enumerate(indices))
+        statements.append(f"O{k}{out} = =(X{k}[{read}]){f' default O{k - 1}' if k else ''};")
+        offset += x.shape[axis]
+    return tile1(f"function ({names('X', len(arrays))}) -> (O{len(arrays) - 1}) {{ {' '.join(statements)} }}", *arrays)
+
+
+def stack(arrays, /, axis=0):
+    """Joined along a new axis."""
+    arrays = alike(arrays)
+    for x in arrays[1:]:
+        if x.shape != arrays[0].shape:
+            raise ValueError(f"{list(arrays[0].shape)} and {list(x.shape)} do not stack")
+    axis = axis_of(axis, arrays[0].ndim + 1)
+    return concat([expand_dims(x, axis) for x in arrays], axis)
+
+
+def window(x, starts, steps, sizes):
+    """x[starts + steps * i] for i below sizes, each a list with an entry for every dimension."""
+    if all(s == 0 for s in starts) and all(s == 1 for s in steps) and tuple(sizes) == x.shape:
+        return x
+    indices = [f"{start} + {step}*i{d}" if step >= 0 else f"{start} - {-step}*i{d}"
+               for d, (start, step) in enumerate(zip(starts, steps))]
+    out = written([f"i{d}" for d in range(x.ndim)], sizes)
+    return tile1(f"function (X) -> (Y) {{ Y{out} = =(X[{', '.join(indices)}]); }}", x)
+
+
+def part(x, axis, start, stop):
+    """x[start:stop] along an axis."""
+    starts, sizes = [0] * x.ndim, list(x.shape)
+    starts[axis], sizes[axis] = start, stop - start
+    return window(x, starts, [1] * x.ndim, sizes)
+
+
+def flip(x, /, axis=None):
+    """The order of elements along axes (all) reversed."""
+    x = tensor(x)
+    axes = axes_of(axis, x.ndim)
+    starts = [n - 1 if d in axes and n else 0 for d, n in enumerate(x.shape)]
+    return window(x, starts, [-1 if d in axes else 1 for d in range(x.ndim)], x.shape)
+
+
+def roll(x, /, shift, axis=None):
+    """Elements moved on along axes, and those that leave put in front; flat without an axis."""
+    x = tensor(x)
+    if axis is None:
+        return reshape(roll(ravel(x), sum(shift) if isinstance(shift, (tuple, list)) else shift, 0), x.shape)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
+    for a, by in zip(axes if len(axes) > 1 else axes * len(shifts), shifts):
+        a = axis_of(a, x.ndim)
+        by = integer(by, "a shift") % max(1, x.shape[a])
+        if by:
+            n = x.shape[a]
+            x = concat([part(x, a, n - by, n), part(x, a, 0, n - by)], a)
+    return x
+
+
+def split(x, indices_or_sections, axis=0):
+    """Parts along an axis: so many equal ones, or cut before each of the indices."""
+    x = tensor(x)
+    axis = axis_of(axis, x.ndim)
+    n = x.shape[axis]
+    if isinstance(indices_or_sections, int):
+        if n % indices_or_sections:
+            raise ValueError(f"axis {axis} of {list(x.shape)} does not split into {indices_or_sections} equal parts")
+        cuts = range(0, n + 1, n // indices_or_sections) if n else [0] * (indices_or_sections + 1)
+    else:
+        inner = [integer(c) for c in indices_or_sections]
+        cuts = [0, *(max(0, min(n, c + n if c < 0 else c)) for c in inner), n]
+    return [part(x, axis, a, max(a, b)) for a, b in zip(cuts, cuts[1:])]
+
+
+def array_split(x, indices_or_sections, axis=0):
+    """The same; the first parts are one longer where they cannot be equal."""
+    x = tensor(x)
+    if not isinstance(indices_or_sections, int):
+        return split(x, indices_or_sections, axis)
+    size, longer = divmod(x.shape[axis_of(axis, x.ndim)], indices_or_sections)
+    return split(x, [size * k + min(k, longer) for k in range(1, indices_or_sections)], axis)
+
+
+def unstack(x, /, axis=0):
+    """A tuple of what is along an axis."""
+    x = tensor(x)
+    axis = axis_of(axis, x.ndim)
+    return tuple(squeeze(part(x, axis, k, k + 1), axis) for k in range(x.shape[axis]))
+
+
+def tile(x, /, *rest, **options):
+    """`tile(x, repetitions)`: x repeated as a whole so many times along each dimension. `tile(text, *tensors)`
+    applies a function in the Tile language instead: a list with one tensor for each output."""
+    if isinstance(x, str):
+        return tile_text(x, *rest, **options)
+    (repetitions,) = rest or options.values()
+    x, counts = tensor(x), shape_of(repetitions)
+    counts = (1,) * (x.ndim - len(counts)) + counts
+    shape = (1,) * (len(counts) - x.ndim) + x.shape
+    narrow = tuple(n for d in shape for n in (1, d))
+    wide = tuple(n for c, d in zip(counts, shape) for n in (c, d))
+    return reshape(broadcast_to(reshape(x, narrow), wide), tuple(c * d for c, d in zip(counts, shape)))
+
+
+def tril(x, /, k=0):
+    """Matrices with 0 above diagonal k."""
+    return _triangle(x, "<=", k)
+
+
+def triu(x, /, k=0):
+    """Matrices with 0 below diagonal k."""
+    return _triangle(x, ">=", k)
+
+
+def _triangle(x, relation, k):
+    x = tensor(x)
+    if x.ndim < 2:
+        raise ValueError(f"a matrix is expected, not {list(x.shape)}")
+    zero = "0" if x.dtype in _dtypes.SIGNED + _dtypes.UNSIGNED + _dtypes.FLOATS else "(X != X)"
+    return tile1(f"function (X) -> (Y) {{ Y = index(X, {x.ndim - 1}) - index(X, {x.ndim - 2}) {relation} {k} "
+                 f"? X : {zero}; }}", x)
+
+
+__all__ = [name for name, value in globals().items()
+           if not name.startswith("_") and getattr(value, "__module__", "") == __name__ and name not in ("part", "window")]
