@@ -10,6 +10,9 @@ build_packages=(
   liblept5
 )
 test_packages=(libgtest-dev libgmock-dev libonnx-testdata clang clang-format-14)
+# The package of Python, and what its tests take from PyPI.
+python_packages=(python3-dev python3-venv)
+python_requirements=(nanobind numpy ml_dtypes pytest onnx "keras>=3.15,<3.16")
 # What is measured beside is optional: what is not there is left out.
 bench_packages=(libbenchmark-dev libdnnl-dev libopenblas-dev libclblast-dev)
 
@@ -25,6 +28,13 @@ fail() {
 # is_installed PACKAGE: known to dpkg as installed, under whatever architecture.
 is_installed() {
   [ "$(dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | head -n 1)" = installed ]
+}
+
+# make_python_environment FOLDER: a virtual environment with what the package's tests need.
+make_python_environment() {
+  [ -x "$1/bin/python" ] || python3 -m venv "$1" || fail "python3 -m venv failed"
+  "$1/bin/python" -m pip install --quiet --disable-pip-version-check "${python_requirements[@]}" ||
+    fail "pip could not install: ${python_requirements[*]}"
 }
 
 # install_packages PACKAGE...: installs those that are missing, and says which.

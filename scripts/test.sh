@@ -5,10 +5,12 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/packages.sh
 
-install_packages "${build_packages[@]}" "${test_packages[@]}"
+install_packages "${build_packages[@]}" "${test_packages[@]}" "${python_packages[@]}"
+make_python_environment build/venv
 
 cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DTARTAN_BUILD_TESTS=ON -DTARTAN_BUILD_BENCHMARKS=OFF -DTARTAN_WERROR=ON \
+  -DTARTAN_BUILD_PYTHON=ON -DPython_EXECUTABLE="$PWD/build/venv/bin/python" \
   "${build_from_nothing[@]}" ||
   fail "cmake could not configure build/ (remove it if it was made by another generator)"
 cmake --build build || fail "the build failed"

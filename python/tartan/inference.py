@@ -84,7 +84,7 @@ class InferenceSession:
         self._device = chosen
         self._inputs = [_node_arg(spec) for spec in self._model.inputs]
         self._outputs = [_node_arg(spec) for spec in self._model.outputs]
-        self._types = {spec["name"]: spec["dtype"] for spec in self._model.inputs}
+        self._tensors = {spec["name"]: spec["dtype"] for spec in self._model.inputs if spec["is_tensor"]}
 
     def get_inputs(self):
         return list(self._inputs)
@@ -121,8 +121,8 @@ class InferenceSession:
         inputs = {}
         for name, value in feed.items():
             # Lists of numbers have no type of their own: they are what the model says.
-            wanted = self._types.get(name)
-            if isinstance(value, (list, tuple, int, float)) and wanted in _dtypes.ALL and not _is_sequence(value):
+            wanted = self._tensors.get(name)
+            if isinstance(value, (list, tuple, int, float)) and wanted in _dtypes.ALL:
                 value = np.asarray(value, _dtypes.numpy_dtype(wanted))
             inputs[name] = _values.to_core(value)
         return self._session.run(inputs)
@@ -144,6 +144,3 @@ class InferenceSession:
         tensor._host = result
         return tensor
 
-
-def _is_sequence(value):
-    return isinstance(value, (list, tuple)) and any(isinstance(part, np.ndarray) for part in value)

@@ -32,6 +32,7 @@ const std::set<std::string>& NamesOfOthers() {
       "model.onnx",
       "net.tile",
       "picture.png",
+      "train.py",
       "tuned.onnx",
       "x.bin",
       "x.png",

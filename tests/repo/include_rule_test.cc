@@ -53,6 +53,7 @@ const std::map<std::string, std::set<std::string>>& Layers() {
         "frontend/onnx", "frontend/train", "frontend/bench"}},
       {"bench",
        {"tile/*", "hal", "backend_opencl", "frontend/api", "frontend/onnx", "frontend/bench"}},
+      {"python", {"tile/compiler", "hal", "frontend/api", "frontend/onnx"}},
   };
   return layers;
 }
@@ -104,7 +105,8 @@ std::vector<Include> AllIncludes() {
   static const std::regex line_form(R"re(^\s*#\s*include\s*(["<])([^">]+)[">])re");
   const std::set<std::string> extensions = {".h", ".cc", ".l", ".y"};
   std::vector<Include> includes;
-  for (const char* folder : {"proto", "tile", "hal", "backend_opencl", "frontend", "bench"}) {
+  for (const char* folder :
+       {"proto", "tile", "hal", "backend_opencl", "frontend", "bench", "python"}) {
     for (const auto& entry : fs::recursive_directory_iterator(SourceRoot() / folder)) {
       if (!entry.is_regular_file() || extensions.count(entry.path().extension()) == 0) continue;
       std::ifstream stream(entry.path());

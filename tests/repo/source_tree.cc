@@ -21,7 +21,7 @@ fs::path Root() {
 // The folders of tests/repo/top_level.cmake.
 constexpr const char* kFolders[] = {"backend_opencl", "bench",    "cmake", "docs",
                                     "examples",       "frontend", "hal",   "proto",
-                                    "scripts",        "tests",    "tile"};
+                                    "python",         "scripts",  "tests", "tile"};
 
 }  // namespace
 
@@ -29,7 +29,10 @@ std::vector<std::string> SourceFiles() {
   std::vector<std::string> files;
   const auto add = [&files](const fs::path& path) {
     const std::string name = path.filename();
-    if (absl::StartsWith(name, ".") || absl::EndsWith(name, ".pyc")) return;
+    if (absl::StartsWith(name, ".") || absl::EndsWith(name, ".pyc") ||
+        absl::EndsWith(name, ".so")) {
+      return;
+    }
     files.push_back(fs::relative(path, Root()).generic_string());
   };
   for (const auto& entry : fs::directory_iterator(Root())) {
