@@ -18,6 +18,13 @@ using loop::Type;
 
 bool IsBool(const Type& type) { return type.element == DataType::kBool; }
 
+// An operand beside a vector of `type`. Plain literals are ints, and OpenCL C takes no scalar
+// beside vectors whose elements are narrower.
+Code BesideVector(const Type& type, const Code& x) {
+  const bool is_narrow = IsInteger(type.element) && ByteWidth(type.element) < 4;
+  return type.lanes > 1 && is_narrow && x.literal ? IntLiteral(*x.literal, type) : x;
+}
+
 Code ConvertElement(const Code& value, const Type& from, DataType to) {
   const Type result{to, from.lanes};
   if (from.element == to) return value;
@@ -25,7 +32,8 @@ Code ConvertElement(const Code& value, const Type& from, DataType to) {
   if (to == DataType::kBFloat16) return CallHelper("roundbfloat", from, {value});
   if (ComputeType(from.element) == to) return value;  // a rounded float32
   if (to == DataType::kBool) {
-    return Infix("!=", Precedence::kEquality, value, Code{"0"});
+    return Infix("!=", Precedence::kEquality, value,
+                 BesideVector(from, IntLiteral(0, Type{DataType::kInt32, 1})));
   }
   // Saturates, and NaN becomes 0. OpenCL C only says that its conversions should do so with NaN:
   // NVIDIA's do not where either side has 64 bits, Intel's where the result is a uint.
@@ -163,8 +171,11 @@ Code ApplyWrapping(Operator row, const Type& type, const Code& a, const Code& b)
   return AsSigned(type, Infix(row.sign, row.precedence, AsUnsigned(type, a), AsUnsigned(type, b)));
 }
 
-Code ApplyInfix(ScalarOp op, const Type& type, const Type& result, absl::Span<const Code> x) {
+Code ApplyInfix(ScalarOp op, const Type& type, const Type& result,
+                absl::Span<const Code> operands) {
   const Operator row = InfixOperator(op);
+  const Type vector{type.element, result.lanes};
+  const Code x[] = {BesideVector(vector, operands[0]), BesideVector(vector, operands[1])};
   const bool is_arithmetic = op == ScalarOp::kAdd || op == ScalarOp::kSub || op == ScalarOp::kMul;
   if (is_arithmetic && MayOverflow(type, x)) return ApplyWrapping(row, type, x[0], x[1]);
   // x + -3 reads x - 3.
@@ -245,7 +256,9 @@ Code ApplyDivision(ScalarOp op, const Type& type, absl::Span<const Code> x) {
   const bool is_div = op == ScalarOp::kDiv;
   const bool plain = x[1].literal && *x[1].literal != 0 && *x[1].literal != -1;
   if (op == ScalarOp::kMod && is_signed) return CallHelper("mod", type, x);
-  if (plain) return Infix(is_div ? "/" : "%", Precedence::kMultiplicative, x[0], x[1]);
+  if (plain) {
+    return Infix(is_div ? "/" : "%", Precedence::kMultiplicative, x[0], BesideVector(type, x[1]));
+  }
   return CallHelper(is_div ? "div" : "rem", type, x);
 }
 

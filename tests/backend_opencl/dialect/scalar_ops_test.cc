@@ -138,6 +138,42 @@ TEST_P(VectorOps, GiveTheNumbersOfTheInterpreter) {
   ExpectSameResults(GetParam(), 4, SpecialPairs(GetParam()));
 }
 
+// A number is an int in C, whatever it stands beside.
+TEST_P(VectorOps, TakeNumbersBesideVectors) {
+  const DataType type = GetParam();
+  std::vector<ScalarOp> ops;
+  for (const ScalarOp op : DefinedOps(type)) {
+    if (OperandCount(op) == 2) ops.push_back(op);
+  }
+  const Pairs pairs = SpecialPairs(type);
+  const int64_t count = static_cast<int64_t>(pairs.first.size()) / ByteWidth(type);
+  const ExprPtr number = IsFloat(type) ? Float(3, type) : Int(3, type);
+  const Kernel kernel = MakeOpsKernel(type, 4, count, ops, number);
+  OpenClRunner runner({&kernel, 1});
+  ExpectSameResults(kernel, ops, type, 4, pairs, &runner);
+}
+
+TEST_P(VectorOps, BecomeTruths) {
+  const DataType type = GetParam();
+  const Pairs pairs = SpecialPairs(type);
+  const int64_t count = static_cast<int64_t>(pairs.first.size()) / ByteWidth(type);
+  Kernel kernel;
+  kernel.name = "truths";
+  kernel.parameters = {{"x", type}, {"y", type, true}};
+  kernel.global_size[0] = count / 4;
+  const ExprPtr i = Mul(Work(WorkId::kGlobal, 0), Int(4));
+  const ExprPtr truth = Cast(LoadFrom("x", type, i, 4), DataType::kBool);
+  kernel.body = MakeStore("y", type, i, Cast(truth, type));
+  std::vector<std::vector<uint8_t>> expected = {pairs.first, pairs.first};
+  auto actual = expected;
+  ASSERT_EQ(Interpret(kernel, absl::MakeSpan(expected)).message(), "");
+  OpenClRunner runner({&kernel, 1});
+  ASSERT_EQ(runner.Run(kernel, absl::MakeSpan(actual)).message(), "");
+  for (int64_t j = 0; j < count; ++j) {
+    EXPECT_EQ(Difference(type, expected[1], actual[1], j, 0), "") << type << ", element " << j;
+  }
+}
+
 struct LanesCase {
   DataType type;
   int lanes;
@@ -168,8 +204,8 @@ INSTANTIATE_TEST_SUITE_P(
                     LanesCase{DataType::kFloat64, 8}),
     [](const auto& info) { return absl::StrCat(Name(info.param.type), "x", info.param.lanes); });
 INSTANTIATE_TEST_SUITE_P(EveryWidth, VectorOps,
-                         testing::Values(DataType::kUInt8, DataType::kInt32, DataType::kFloat32,
-                                         DataType::kFloat64),
+                         testing::Values(DataType::kUInt8, DataType::kInt16, DataType::kInt32,
+                                         DataType::kFloat32, DataType::kFloat64),
                          [](const auto& info) { return std::string(Name(info.param)); });
 INSTANTIATE_TEST_SUITE_P(EveryType, ScalarOps, testing::ValuesIn(kComputed),
                          [](const auto& info) { return std::string(Name(info.param)); });

@@ -20,7 +20,8 @@ std::vector<ScalarOp> DefinedOps(DataType type) {
   return ops;
 }
 
-Kernel MakeOpsKernel(DataType type, int lanes, int64_t count, absl::Span<const ScalarOp> ops) {
+Kernel MakeOpsKernel(DataType type, int lanes, int64_t count, absl::Span<const ScalarOp> ops,
+                     const ExprPtr& second) {
   Kernel kernel;
   kernel.name = absl::StrCat("ops_", Name(type), "_", lanes, "_", Name(ops.front()));
   kernel.parameters = {
@@ -29,10 +30,11 @@ Kernel MakeOpsKernel(DataType type, int lanes, int64_t count, absl::Span<const S
   const Type index{DataType::kInt32, 1};
   const ExprPtr i = Var("i", index);
   const ExprPtr a = Var("x", Type{type, lanes});
-  const ExprPtr b = Var("z", Type{type, lanes});
+  const ExprPtr loaded = Var("z", Type{type, lanes});
+  const ExprPtr b = second == nullptr ? loaded : second;
   std::vector<StmtPtr> body = {MakeDeclare(index, "i", Mul(Work(WorkId::kGlobal, 0), Int(lanes))),
                                MakeDeclare(a->type, "x", LoadFrom("a", type, i, lanes)),
-                               MakeDeclare(b->type, "z", LoadFrom("b", type, i, lanes))};
+                               MakeDeclare(loaded->type, "z", LoadFrom("b", type, i, lanes))};
   int64_t row = 0;
   for (ScalarOp op : ops) {
     std::vector<ExprPtr> operands = {a, b};

@@ -14,7 +14,9 @@ namespace tartan {
 std::vector<ScalarOp> DefinedOps(DataType type);
 
 // For work-item i and each of the operations, at its position p: values[p * count + i * lanes …] =
-// op(a[i * lanes …], b[…]); results that are bool go to `truths`, where lanes is 1.
-loop::Kernel MakeOpsKernel(DataType type, int lanes, int64_t count, absl::Span<const ScalarOp> ops);
+// op(a[i * lanes …], b[…]); results that are bool go to `truths`, where lanes is 1. A number given
+// as `second` stands for b.
+loop::Kernel MakeOpsKernel(DataType type, int lanes, int64_t count, absl::Span<const ScalarOp> ops,
+                           const loop::ExprPtr& second = nullptr);
 
 }  // namespace tartan
