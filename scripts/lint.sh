@@ -22,7 +22,7 @@ mkdir -p "$folder"
 # Where several sources are compiled as one, the commands for each are those of another folder.
 commands=$build/compile_commands.json
 if grep -q 'CMAKE_UNITY_BUILD:.*=ON' "$build/CMakeCache.txt"; then
-  mapfile -t options < <(sed -nE 's/^((TARTAN_(BUILD|FUZZ|STATIC)[A-Z_]*|CMAKE_BUILD_TYPE):.*)/-D\1/p' "$build/CMakeCache.txt")
+  mapfile -t options < <(sed -nE 's/^((TARTAN_(BUILD|FUZZ|STATIC)[A-Z_]*|CMAKE_BUILD_TYPE|Python_EXECUTABLE):.*)/-D\1/p' "$build/CMakeCache.txt")
   cmake -S . -B "$folder/apart" -G Ninja "${options[@]}" >"$folder/apart.log" ||
     fail "cmake could not configure $folder/apart"
   absolute=$(cd "$build" && pwd)

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times Keras on several backends, in turns and in one run: the first step of a model with nothing on disk, steps of
+`fit` with AdamW, and `predict`. Float32, stock Keras, its defaults.
+
+    scripts/bench_keras.py --backend tartan=PYTHON --backend torch=PYTHON --backend jax=PYTHON … [--network NAME …]
+
+PYTHON is the interpreter of an environment that has the backend. Each backend has a process of its own for each
+network; rounds go from one to the next. Prints medians of milliseconds and the share of the quickest other."""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+STEPS = 8  # of an epoch that is timed
+
+
+def networks():
+    """Builders of the networks: a model and the shape of a batch, with 10 classes."""
+    import keras
+    from keras import layers
+
+    def mlp():
+        return keras.Sequential([keras.Input((784,)), layers.Dense(512, activation="relu"),
+                                 layers.Dense(512, activation="relu"), layers.Dense(10)]), (128, 784)
+
+    def cnn():
+        stack = [keras.Input((28, 28, 1))]
+        for filters in (32, 64):
+            stack += [layers.Conv2D(filters, 3, padding="same", use_bias=False), layers.BatchNormalization(),
+                      layers.ReLU(), layers.MaxPooling2D()]
+        stack += [layers.Flatten(), layers.Dense(128, activation="relu"), layers.Dropout(0.25), layers.Dense(10)]
+        return keras.Sequential(stack), (64, 28, 28, 1)
+
+    def normed(x, filters, size, strides=1):
+        x = layers.Conv2D(filters, size, strides=strides, padding="same", use_bias=False)(x)
+        return layers.BatchNormalization()(x)
+
+    def resnet():
+        inputs = keras.Input((64, 64, 3))
+        x = layers.MaxPooling2D(3, strides=2, padding="same")(layers.ReLU()(normed(inputs, 64, 7, 2)))
+        for filters in (64, 128, 256, 512):
+            for block in range(2):
+                strides = 2 if block == 0 and filters > 64 else 1
+                short = x if strides == 1 else normed(x, filters, 1, strides)
+                x = normed(layers.ReLU()(normed(x, filters, 3, strides)), filters, 3)
+                x = layers.ReLU()(layers.Add()([x, short]))
+        return keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling2D()(x))), (16, 64, 64, 3)
+
+    def transformer():
+        x = inputs = keras.Input((64, 256))
+        for _ in range(4):
+            y = layers.LayerNormalization()(x)
+            x = layers.Add()([x, layers.MultiHeadAttention(4, 64)(y, y)])
+            y = layers.Dense(1024, activation="gelu")(layers.LayerNormalization()(x))
+            x = layers.Add()([x, layers.Dense(256)(y)])
+        return keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling1D()(x))), (8, 64, 256)
+
+    def lstm():
+        return keras.Sequential([keras.Input((50, 128)), layers.LSTM(128), layers.Dense(10)]), (32, 50, 128)
+
+    return {"mlp": mlp, "cnn": cnn, "resnet": resnet, "transformer": transformer, "lstm": lstm}
+
+
+def serve(name):
+    """The process of a backend: builds the network, times the first step, then what it is asked for by lines."""
+    if os.environ["KERAS_BACKEND"] == "tartan":
+        import keras_tartan  # noqa: F401
+    elif os.environ["KERAS_BACKEND"] == "tinygrad":
+        import keras_tinygrad  # noqa: F401
+    import keras
+    import numpy as np
+
+    keras.utils.set_random_seed(1)
+    random = np.random.default_rng(1)
+    begin = time.perf_counter()
+    model, shape = networks()[name]()
+    model.compile(optimizer=keras.optimizers.AdamW(1e-3),
+                  loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+    built = time.perf_counter()
+    x = random.standard_normal((shape[0] * STEPS, *shape[1:])).astype("float32")
+    y = random.integers(0, 10, len(x)).astype("int32")
+    began = time.perf_counter()
+    model.train_on_batch(x[:shape[0]], y[:shape[0]])
+    first = time.perf_counter() - began
+    began = time.perf_counter()
+    model.predict(x[:shape[0]], batch_size=shape[0], verbose=0)
+    print(json.dumps({"build": built - begin, "first": first, "predict": time.perf_counter() - began}), flush=True)
+    work = {"fit": lambda: model.fit(x, y, batch_size=shape[0], shuffle=False, verbose=0),
+            "predict": lambda: model.predict(x, batch_size=shape[0], verbose=0)}
+    for line in sys.stdin:
+        began = time.perf_counter()
+        work[line.strip()]()
+        print((time.perf_counter() - began) / STEPS * 1e3, flush=True)
+
+
+class Server:
+    """A process that serves a network on a backend; nothing on disk comes from earlier runs."""
+
+    def __init__(self, backend, python, network, scratch):
+        environment = dict(os.environ, KERAS_BACKEND=backend, TARTAN_CACHE_DIR=scratch, POCL_CACHE_DIR=scratch,
+                           CACHEDB=os.path.join(scratch, "tinygrad.db"), TF_CPP_MIN_LOG_LEVEL="3")
+        self.process = subprocess.Popen([python, __file__, "--serve", network], env=environment, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.start = json.loads(self._line())
+        self.times = {"fit": [], "predict": []}
+
+    def _line(self):
+        for line in self.process.stdout:
+            if line[0] in "{0123456789":
+                return line
+        raise RuntimeError("it ended")
+
+    def measure(self, what, keep=True):
+        self.process.stdin.write(what + "\n")
+        self.process.stdin.flush()
+        took = float(self._line())
+        if keep:
+            self.times[what].append(took)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def compare(network, backends, rounds, slowest):
+    """Rows of medians for a network, by backend; what fails or takes too long for its first step is left out."""
+    servers = {}
+    for backend, python in backends.items():
+        try:
+            servers[backend] = Server(backend, python, network, tempfile.mkdtemp(prefix="bench-keras-"))
+        except RuntimeError as error:
+            print(f"{network}: {backend}: {error}", file=sys.stderr)
+    for what in ("fit", "predict"):
+        for server in servers.values():
+            for _ in range(3):  # kernels of the second kind are compiled meanwhile
+                server.measure(what, keep=False)
+        time.sleep(slowest)
+        for server in servers.values():
+            server.measure(what, keep=False)
+        for _ in range(rounds):
+            for server in servers.values():
+                server.measure(what)
+    rows = {}
+    for backend, server in servers.items():
+        rows[backend] = {"build_s": server.start["build"], "first_step_s": server.start["first"],
+                         "first_predict_s": server.start["predict"],
+                         **{f"{what}_ms": statistics.median(times) for what, times in server.times.items()}}
+        server.close()
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--backend", action="append", default=[], metavar="NAME=PYTHON")
+    parser.add_argument("--network", action="append", default=[])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--wait", type=float, default=15, help="seconds for kernels that the background compiles")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve)
+        return
+    backends = dict(backend.split("=", 1) for backend in options.backend)
+    for network in options.network or ["mlp", "cnn", "resnet", "transformer", "lstm"]:
+        rows = compare(network, backends, options.rounds, options.wait)
+        for backend, row in rows.items():
+            others = [other for name, other in rows.items() if name != backend]
+            ratios = {what: min(o[what] for o in others) / row[what] for what in ("fit_ms", "predict_ms")} if others else {}
+            print(f"{network:12} {backend:12} " + "  ".join(f"{k} {v:.4g}" for k, v in row.items()) + "  "
+                  + "  ".join(f"best other / {k} {v:.2f}" for k, v in ratios.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
