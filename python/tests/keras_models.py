@@ -1,20 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small network on made-up data from weights that do not depend on the backend, and prints its losses as a
-line of JSON: KERAS_BACKEND=tartan python keras_models.py NAME [STEPS]"""
+"""Trains small networks of many kinds on made-up data, from weights that do not depend on the backend, and prints their
+losses as a line of JSON: python keras_models.py all|NAME,NAME. What torch makes of them is kept in keras_curves.json:
+KERAS_BACKEND=torch python keras_models.py all keras_curves.json"""
 
 import json
+import os
 import sys
 import time
 
+if os.environ.get("KERAS_BACKEND") == "tartan":
+    import keras_tartan  # noqa: F401: for packages that are not installed, whose .pth does it
 import keras
 import numpy as np
 from keras import layers
+
+RANDOM = np.random.default_rng(5)
+STEPS = 50
+
+
+def floats(*shape):
+    return RANDOM.standard_normal(shape).astype("float32")
+
+
+def integers(most, *shape):
+    return RANDOM.integers(0, most, shape).astype("int32")
+
+
+def classifier(model, x, classes, optimizer, **options):
+    """The model with a loss for its logits, and a batch with labels."""
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer=optimizer, loss=loss, **options)
+    rows = len(x[0] if isinstance(x, list) else x)
+    return model, x, integers(classes, rows, *model.output_shape[1:-1])
 
 
 def mlp():
     model = keras.Sequential([keras.Input((20,)), layers.Dense(32, activation="relu"), layers.Dense(32, activation="gelu"),
                               layers.Dense(4)])
-    return model, (16, 20), 4, "adamw"
+    return classifier(model, floats(16, 20), 4, "adamw", metrics=["accuracy"])
 
 
 def cnn():
@@ -22,28 +45,40 @@ def cnn():
         keras.Input((12, 12, 3)), layers.Conv2D(8, 3, padding="same", use_bias=False), layers.BatchNormalization(),
         layers.ReLU(), layers.MaxPooling2D(), layers.Conv2D(16, 3, strides=2, padding="same", activation="relu"),
         layers.GlobalAveragePooling2D(), layers.Dense(4)])
-    return model, (8, 12, 12, 3), 4, keras.optimizers.SGD(0.05, momentum=0.9, nesterov=True)
+    return classifier(model, floats(8, 12, 12, 3), 4, keras.optimizers.SGD(0.05, momentum=0.9, nesterov=True))
 
 
 def resnet():
+    """The eight blocks of ResNet-18 on small planes."""
     x = inputs = keras.Input((16, 16, 3))
-    x = layers.Conv2D(8, 3, padding="same")(x)
-    for filters, strides in ((8, 1), (16, 2)):
-        short = x if strides == 1 else layers.Conv2D(filters, 1, strides=strides)(x)
-        x = layers.Conv2D(filters, 3, strides=strides, padding="same", use_bias=False)(x)
-        x = layers.ReLU()(layers.BatchNormalization()(x))
-        x = layers.Conv2D(filters, 3, padding="same", use_bias=False)(x)
-        x = layers.ReLU()(layers.Add()([layers.BatchNormalization()(x), short]))
-    return keras.Model(inputs, layers.Dense(4)(layers.GlobalAveragePooling2D()(x))), (8, 16, 16, 3), 4, "adam"
+    x = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(8, 3, padding="same", use_bias=False)(x)))
+    for stage, filters in enumerate((8, 12, 16, 24)):
+        for block in range(2):
+            strides = 2 if stage > 0 and block == 0 else 1
+            short = x
+            if strides == 2:
+                short = layers.BatchNormalization()(layers.Conv2D(filters, 1, strides=2, use_bias=False)(x))
+            x = layers.Conv2D(filters, 3, strides=strides, padding="same", use_bias=False)(x)
+            x = layers.ReLU()(layers.BatchNormalization()(x))
+            x = layers.Conv2D(filters, 3, padding="same", use_bias=False)(x)
+            x = layers.ReLU()(layers.Add()([layers.BatchNormalization()(x), short]))
+    model = keras.Model(inputs, layers.Dense(4)(layers.GlobalAveragePooling2D()(x)))
+    return classifier(model, floats(8, 16, 16, 3), 4, keras.optimizers.SGD(0.01, momentum=0.9))
 
 
 def mobilenet():
     x = inputs = keras.Input((16, 16, 3))
     x = layers.Conv2D(8, 3, strides=2, padding="same")(x)
-    x = layers.DepthwiseConv2D(3, padding="same", use_bias=False)(x)
-    x = layers.ReLU(6.0)(layers.BatchNormalization()(x))
+    for filters, strides in ((8, 1), (12, 2), (12, 1)):
+        y = layers.Conv2D(3 * x.shape[-1], 1, use_bias=False)(x)
+        y = layers.ReLU(6.0)(layers.BatchNormalization()(y))
+        y = layers.DepthwiseConv2D(3, strides=strides, padding="same", use_bias=False)(y)
+        y = layers.ReLU(6.0)(layers.BatchNormalization()(y))
+        y = layers.BatchNormalization()(layers.Conv2D(filters, 1, use_bias=False)(y))
+        x = layers.Add()([x, y]) if x.shape == y.shape else y
     x = layers.SeparableConv2D(12, 3, padding="same", activation="relu")(x)
-    return keras.Model(inputs, layers.Dense(4)(layers.GlobalMaxPooling2D()(x))), (8, 16, 16, 3), 4, "rmsprop"
+    model = keras.Model(inputs, layers.Dense(4)(layers.GlobalMaxPooling2D()(x)))
+    return classifier(model, floats(8, 16, 16, 3), 4, "rmsprop")
 
 
 def unet():
@@ -52,119 +87,229 @@ def unet():
     b = layers.Conv2D(12, 3, padding="same", activation="relu")(layers.AveragePooling2D(2)(a))
     c = layers.Conv2DTranspose(6, 3, strides=2, padding="same")(b)
     d = layers.Conv2D(6, 3, padding="same", activation="relu")(layers.Concatenate()([a, c]))
-    d = layers.UpSampling2D()(layers.MaxPooling2D()(d))
-    return keras.Model(inputs, layers.Conv2D(1, 1)(d)), (4, 16, 16, 1), (4, 16, 16, 1), "adam"
+    d = layers.UpSampling2D(interpolation="bilinear")(layers.MaxPooling2D()(d))
+    model = keras.Model(inputs, layers.Conv2D(1, 1)(d))
+    model.compile(optimizer="adam", loss="mse")
+    return model, floats(4, 16, 16, 1), floats(4, 16, 16, 1)
+
+
+class _Sample(layers.Layer):
+    """A normal variable's value for given noise, and the divergence from the unit normal as a loss."""
+
+    def call(self, parts):
+        mean, log_variance, noise = parts
+        divergence = keras.ops.mean(keras.ops.square(mean) + keras.ops.exp(log_variance) - log_variance - 1.0)
+        self.add_loss(0.5 * divergence)
+        return mean + keras.ops.exp(0.5 * log_variance) * noise
+
+
+def vae():
+    inputs, noise = keras.Input((24,)), keras.Input((4,))
+    x = layers.Dense(16, activation="silu")(inputs)
+    z = _Sample()([layers.Dense(4)(x), layers.Dense(4)(x), noise])
+    x = layers.Dense(24)(layers.Dense(16, activation="softplus")(z))
+    model = keras.Model([inputs, noise], x)
+    model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mean_absolute_error")
+    data = floats(16, 24)
+    return model, [data, floats(16, 4)], data
+
+
+def _derivatives(loss_of, variables):
+    """A loss and its derivatives, by what the backend has for them."""
+    if keras.backend.backend() == "torch":
+        import torch
+
+        loss = loss_of()
+        return loss.detach(), torch.autograd.grad(loss, [v.value for v in variables])
+    import tartan
+
+    with tartan.recording():
+        values = [v.value for v in variables]
+        loss = loss_of()
+        return loss, tartan.gradients(loss, values)
+
+
+class _Gan(keras.Model):
+    """Two networks with an optimizer each, and a train_step of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.maker = keras.Sequential([keras.Input((6,)), layers.Dense(16), layers.LeakyReLU(0.2), layers.Dense(12)])
+        self.judge = keras.Sequential([keras.Input((12,)), layers.Dense(16), layers.LeakyReLU(0.2), layers.Dense(1)])
+        self.loss_of = keras.losses.BinaryCrossentropy(from_logits=True)
+        self.tracker = keras.metrics.Mean(name="loss")
+        self.built = True
+
+    def compile(self, judging, making):
+        super().compile()
+        self.judging, self.making = judging, making
+        judging.build(self.judge.trainable_variables)
+        making.build(self.maker.trainable_variables)
+
+    def call(self, noise):
+        return self.maker(noise)
+
+    def train_step(self, data):
+        real, noise = data[0]
+        ones, zeros = keras.ops.ones((real.shape[0], 1)), keras.ops.zeros((real.shape[0], 1))
+
+        def judged():
+            made = keras.ops.stop_gradient(self.maker(noise))
+            return self.loss_of(ones, self.judge(real)) + self.loss_of(zeros, self.judge(made))
+
+        def fooled():
+            return self.loss_of(ones, self.judge(self.maker(noise)))
+
+        weights = self.judge.trainable_variables
+        judging, gradients = _derivatives(judged, weights)
+        self.judging.apply(gradients, weights)
+        weights = self.maker.trainable_variables
+        making, gradients = _derivatives(fooled, weights)
+        self.making.apply(gradients, weights)
+        self.tracker.update_state(judging + making)
+        return {"loss": self.tracker.result(), "made": making}
+
+
+def gan():
+    model = _Gan()
+    model.compile(keras.optimizers.Adam(0.002, beta_1=0.5), keras.optimizers.Adam(0.002, beta_1=0.5))
+    return model, [floats(16, 12), floats(16, 6)], None
 
 
 def lstm():
     model = keras.Sequential([keras.Input((10,), dtype="int32"), layers.Embedding(50, 12, mask_zero=True), layers.LSTM(16),
                               layers.Dense(4)])
-    return model, (8, 10, 50), 4, "adam"
+    return classifier(model, integers(50, 8, 10), 4, "adam")
 
 
-def gru():
-    model = keras.Sequential([keras.Input((8,), dtype="int32"), layers.Embedding(30, 8),
-                              layers.Bidirectional(layers.GRU(8, return_sequences=True)), layers.GRU(8),
-                              layers.Dense(4)])
-    return model, (8, 8, 30), 4, "adam"
+def seq2seq():
+    source, target = keras.Input((9,), dtype="int32"), keras.Input((7,), dtype="int32")
+    x = layers.Embedding(30, 8)(source)
+    x = layers.Bidirectional(layers.GRU(6, return_sequences=True))(x)
+    _, state = layers.GRU(10, return_state=True)(x)
+    y = layers.GRU(10, return_sequences=True)(layers.Embedding(20, 8)(target), initial_state=state)
+    model = keras.Model([source, target], layers.Dense(20)(y))
+    return classifier(model, [integers(30, 6, 9), integers(20, 6, 7)], 20, "adam")
+
+
+def _block(x, heads, is_causal):
+    width = x.shape[-1]
+    h = layers.LayerNormalization()(x)
+    x = x + layers.MultiHeadAttention(heads, width // heads)(h, h, use_causal_mask=is_causal)
+    h = layers.Dense(2 * width, activation="gelu")(layers.LayerNormalization()(x))
+    return x + layers.Dense(width)(h)
 
 
 def transformer():
     inputs = keras.Input((12,), dtype="int32")
     x = layers.Embedding(40, 16)(inputs)
     for _ in range(2):
-        h = layers.LayerNormalization()(x)
-        x = x + layers.MultiHeadAttention(4, 4)(h, h, use_causal_mask=True)
-        h = layers.Dense(32, activation="gelu")(layers.LayerNormalization()(x))
-        x = x + layers.Dense(16)(h)
-    return keras.Model(inputs, layers.Dense(4)(layers.GlobalAveragePooling1D()(x))), (4, 12, 40), 4, "adamw"
+        x = _block(x, 4, False)
+    model = keras.Model(inputs, layers.Dense(4)(layers.GlobalAveragePooling1D()(x)))
+    return classifier(model, integers(40, 4, 12), 4, keras.optimizers.AdamW(
+        keras.optimizers.schedules.CosineDecay(0.003, 50), clipnorm=1.0))
+
+
+class _Places(layers.Layer):
+    """Adds a vector for the place of each word."""
+
+    def build(self, shape):
+        self.table = self.add_weight(shape=shape[1:], initializer="zeros", name="table")
+
+    def call(self, x):
+        return x + self.table
+
+
+def gpt():
+    """Learns the next word; `continuation` writes on."""
+    words = keras.Input((12,), dtype="int32")
+    x = _Places()(layers.Embedding(26, 16)(words))
+    for _ in range(2):
+        x = _block(x, 2, True)
+    model = keras.Model(words, layers.Dense(26)(layers.LayerNormalization()(x)))
+    text = integers(26, 6, 13)
+    model, x, _ = classifier(model, text[:, :-1], 26, keras.optimizers.AdamW(0.01))
+    return model, x, text[:, 1:]
+
+
+def continuation(model, begin, length):
+    """The words that follow, each the likeliest by what came before."""
+    words = np.zeros((1, length), "int32")
+    words[0, :len(begin)] = begin
+    for place in range(len(begin), length):
+        words[0, place] = np.argmax(model.predict(words, verbose=0)[0, place - 1])
+    return words[0].tolist()
 
 
 def tabular():
     numbers, kinds = keras.Input((6,)), keras.Input((2,), dtype="int32")
     x = layers.Concatenate()([layers.Flatten()(layers.Embedding(10, 4)(kinds)), layers.BatchNormalization()(numbers)])
     x = layers.Dense(16, activation="selu", kernel_regularizer="l2")(x)
-    return keras.Model([numbers, kinds], layers.Dense(3)(x)), [(16, 6), (16, 2, 10)], 3, keras.optimizers.Adam(
-        keras.optimizers.schedules.ExponentialDecay(0.01, 10, 0.9), clipnorm=1.0)
+    model = keras.Model([numbers, kinds], layers.Dense(3)(x))
+    return classifier(model, [floats(16, 6), integers(10, 16, 2)], 3, keras.optimizers.Adam(
+        keras.optimizers.schedules.ExponentialDecay(0.01, 10, 0.9), clipnorm=1.0))
 
 
-def mixed():
+def accumulated():
     """Accumulated derivatives and averaged weights."""
-    model, data, classes, _ = mlp()
-    return model, data, classes, keras.optimizers.Adam(0.01, gradient_accumulation_steps=3, use_ema=True)
+    model, x, y = mlp()
+    model.compile(optimizer=keras.optimizers.Adam(0.01, gradient_accumulation_steps=3, use_ema=True), loss=model.loss)
+    return model, x, y
 
 
 class _Penalty(keras.Model):
-    """A train_step of its own: a loss with a term for the weights, and derivatives by Keras' own means."""
+    """A train_step of its own: a loss with a term for the weights."""
 
     def train_step(self, data):
         x, y = data[:2]
-        if keras.backend.backend() == "torch":
-            self.zero_grad()
-            loss = self._total(x, y)
-            loss.backward()
-            weights = list(self.trainable_weights)
-            self.optimizer.apply([w.value.grad for w in weights], weights)
-        else:
-            import tartan
+        weights = self.trainable_weights
 
-            with tartan.recording():
-                weights = self.trainable_weights
-                values = [w.value for w in weights]
-                loss = self._total(x, y)
-                self.optimizer.apply(tartan.gradients(loss, values), weights)
+        def total():
+            loss = self.compute_loss(x=x, y=y, y_pred=self(x, training=True))
+            return loss + 0.01 * sum(keras.ops.sum(keras.ops.square(w)) for w in weights)
+
+        loss, gradients = _derivatives(total, weights)
+        self.optimizer.apply(gradients, weights)
         self._loss_tracker.update_state(loss)
         return {"loss": self._loss_tracker.result()}
 
-    def _total(self, x, y):
-        loss = self.compute_loss(x=x, y=y, y_pred=self(x, training=True))
-        return loss + 0.01 * sum(keras.ops.sum(keras.ops.square(w)) for w in self.trainable_weights)
 
-
-def custom_step():
+def penalty():
     inputs = keras.Input((20,))
     x = layers.Dense(16, activation="tanh")(inputs)
-    return _Penalty(inputs, layers.Dense(4)(x)), (16, 20), 4, "sgd"
+    return classifier(_Penalty(inputs, layers.Dense(4)(x)), floats(16, 20), 4, "sgd")
 
 
-MODELS = {f.__name__: f for f in (mlp, cnn, resnet, mobilenet, unet, lstm, gru, transformer, tabular, mixed, custom_step)}
+MODELS = {f.__name__: f for f in (mlp, cnn, resnet, mobilenet, unet, vae, gan, lstm, seq2seq, transformer, gpt, tabular,
+                                  accumulated, penalty)}
 
 
-def _data(random, shape):
-    """Floats of a shape; its last number is the count of integers where they are asked for."""
-    return random.standard_normal(shape).astype("float32")
-
-
-def _inputs(random, model, shapes):
-    many = shapes if isinstance(shapes, list) else [shapes]
-    arrays = []
-    for spec, shape in zip(model.inputs, many):
-        if spec.dtype == "int32":
-            arrays.append(random.integers(0, shape[-1], shape[:-1]).astype("int32"))
-        else:
-            arrays.append(_data(random, shape))
-    return arrays if isinstance(shapes, list) else arrays[0]
-
-
-def losses(name, steps):
-    model, shapes, target, optimizer = MODELS[name]()
-    random = np.random.default_rng(5)
-    model.set_weights([w if w.ndim == 1 else (random.standard_normal(w.shape) / np.sqrt(np.prod(w.shape[:-1]))).astype(
-        w.dtype) for w in model.get_weights()])
-    is_classes = isinstance(target, int)
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True) if is_classes else "mse"
-    model.compile(optimizer=optimizer, loss=loss)
-    x = _inputs(random, model, shapes)
-    rows = (x[0] if isinstance(x, list) else x).shape[0]
-    y = random.integers(0, target, (rows,)).astype("int32") if is_classes else _data(random, target)
+def losses(name, steps=STEPS):
+    """What train_on_batch told, seconds of the first step and the least of another, and what else the model shows."""
+    global RANDOM
+    RANDOM = np.random.default_rng(5)
+    model, x, y = MODELS[name]()
+    model.set_weights([w if w.ndim == 1 else (floats(*w.shape) / np.sqrt(np.prod(w.shape[:-1]))).astype(w.dtype)
+                       for w in model.get_weights()])
     found, times = [], []
     for _ in range(steps):
         begin = time.perf_counter()
-        found.append(float(model.train_on_batch(x, y)))
+        # A list: what a step tells beside its loss would be another's business.
+        told = model.train_on_batch(x, y)
+        found.append(float(told[0] if isinstance(told, (list, tuple)) else told))
         times.append(time.perf_counter() - begin)
-    return {"losses": found, "first": times[0], "rest": min(times[1:])}
+    result = {"losses": found, "first": times[0], "rest": min(times[1:])}
+    if name == "gpt":
+        result["words"] = continuation(model, x[0, :3], 12)
+    return result
 
 
 if __name__ == "__main__":
-    print(json.dumps({n: losses(n, int(sys.argv[2]) if len(sys.argv) > 2 else 50)
-                      for n in (MODELS if sys.argv[1] == "all" else sys.argv[1].split(","))}))
+    names = MODELS if sys.argv[1] == "all" else sys.argv[1].split(",")
+    found = {name: losses(name) for name in names}
+    print(json.dumps(found))
+    if len(sys.argv) > 2:
+        with open(sys.argv[2], "w", encoding="utf-8") as file:
+            kept = {name: {key: value for key, value in result.items() if key not in ("first", "rest")}
+                    for name, result in found.items()}
+            file.write(json.dumps(kept, indent=0).replace(",\n", ", ").replace("}, ", "},\n") + "\n")
