@@ -7,11 +7,10 @@ import importlib.util
 import os
 import pathlib
 import sys
-import tempfile
 
 REMEDY = (
     "Tartan needs OpenCL: on Debian or Ubuntu  apt install pocl-opencl-icd  brings it for every CPU; from PyPI  "
-    "pip install intel-opencl-rt  for x86-64; NVIDIA, AMD and Intel GPUs have it in their drivers")
+    "pip install intel-opencl-rt intel-cmplr-lib-rt  for x86-64; NVIDIA, AMD and Intel GPUs have it in their drivers")
 _SYSTEM_VENDORS = "/etc/OpenCL/vendors"
 
 
@@ -32,6 +31,28 @@ def _find(name):
     return None
 
 
+def _load(path, mode=ctypes.DEFAULT_MODE):
+    """Loads a library after those that it needs and the system lacks, from the same folders. Libraries of wheels lie
+    where the dynamic linker does not look. ImportError naming what is nowhere."""
+    while True:
+        try:
+            return ctypes.CDLL(path, mode=mode)
+        except OSError as error:
+            missing = str(error).partition(":")[0]
+            needed = _find(missing)
+            if needed is None or needed == path:
+                raise ImportError(f"{path} could not be loaded: {error}. {REMEDY}") from None
+            _load(needed)
+
+
+def _tell_programs(path):
+    """Processes that this one starts find what lies beside a library, too."""
+    folders = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    folder = os.path.dirname(path)
+    if folder not in folders:
+        os.environ["LD_LIBRARY_PATH"] = os.pathsep.join([f for f in folders if f] + [folder])
+
+
 def find_drivers():
     """Names the driver of intel-opencl-rt to the loader where the system has no driver of its own."""
     if os.environ.get("OCL_ICD_VENDORS") or os.environ.get("OCL_ICD_FILENAMES"):
@@ -41,10 +62,9 @@ def find_drivers():
     driver = _find("libintelocl.so")
     if driver is None:
         return
-    folder = os.path.join(tempfile.mkdtemp(prefix="tartan-opencl-"))
-    with open(os.path.join(folder, "intel.icd"), "w", encoding="utf-8") as file:
-        file.write(driver + "\n")
-    os.environ["OCL_ICD_VENDORS"] = folder  # Debian's loader
+    _load(driver)
+    _tell_programs(driver)
+    os.environ["OCL_ICD_VENDORS"] = driver  # Debian's loader
     os.environ["OCL_ICD_FILENAMES"] = driver  # Khronos' loader
 
 
@@ -58,7 +78,8 @@ def load_opencl():
     bundled = _find("libOpenCL.so.1")
     if bundled is None:
         raise ImportError(f"libOpenCL.so.1 was not found. {REMEDY}")
-    ctypes.CDLL(bundled, mode=ctypes.RTLD_GLOBAL)
+    _load(bundled, ctypes.RTLD_GLOBAL)
+    _tell_programs(bundled)
 
 
 def name_compiler():
@@ -68,6 +89,17 @@ def name_compiler():
         os.environ.setdefault("TARTAN_COMPILER", str(program))
 
 
-find_drivers()
-load_opencl()
-name_compiler()
+def prepare():
+    find_drivers()
+    load_opencl()
+    name_compiler()
+
+
+try:
+    prepare()
+except ImportError as error:
+    # The program is a command, whose users want a message and its code for a lack of devices.
+    if pathlib.Path(sys.argv[0]).name != "tartan":
+        raise
+    print(f"tartan: {error}", file=sys.stderr)
+    sys.exit(4)
