@@ -67,6 +67,15 @@ def networks():
     return {"mlp": mlp, "cnn": cnn, "resnet": resnet, "transformer": transformer, "lstm": lstm}
 
 
+def settle():
+    """Waits for what compiles in the background."""
+    if os.environ["KERAS_BACKEND"] == "tartan":
+        from tartan import _function
+
+        for thread in list(_function._background):
+            thread.join()
+
+
 def serve(name):
     """The process of a backend: builds the network, times the first step, then what it is asked for by lines."""
     if os.environ["KERAS_BACKEND"] == "tartan":
@@ -92,7 +101,8 @@ def serve(name):
     model.predict(x[:shape[0]], batch_size=shape[0], verbose=0)
     print(json.dumps({"build": built - begin, "first": first, "predict": time.perf_counter() - began}), flush=True)
     work = {"fit": lambda: model.fit(x, y, batch_size=shape[0], shuffle=False, verbose=0),
-            "predict": lambda: model.predict(x, batch_size=shape[0], verbose=0)}
+            "predict": lambda: model.predict(x, batch_size=shape[0], verbose=0),
+            "settle": lambda: settle()}
     for line in sys.stdin:
         began = time.perf_counter()
         work[line.strip()]()
@@ -128,7 +138,7 @@ class Server:
         self.process.wait()
 
 
-def compare(network, backends, rounds, slowest):
+def compare(network, backends, rounds):
     """Rows of medians for a network, by backend; what fails or takes too long for its first step is left out."""
     servers = {}
     for backend, python in backends.items():
@@ -138,9 +148,9 @@ def compare(network, backends, rounds, slowest):
             print(f"{network}: {backend}: {error}", file=sys.stderr)
     for what in ("fit", "predict"):
         for server in servers.values():
-            for _ in range(3):  # kernels of the second kind are compiled meanwhile
+            for _ in range(3):  # compilation of exact kernels begins
                 server.measure(what, keep=False)
-        time.sleep(slowest)
+            server.measure("settle", keep=False)
         for server in servers.values():
             server.measure(what, keep=False)
         for _ in range(rounds):
@@ -160,7 +170,6 @@ def main():
     parser.add_argument("--backend", action="append", default=[], metavar="NAME=PYTHON")
     parser.add_argument("--network", action="append", default=[])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--wait", type=float, default=15, help="seconds for kernels that the background compiles")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -168,7 +177,7 @@ def main():
         return
     backends = dict(backend.split("=", 1) for backend in options.backend)
     for network in options.network or ["mlp", "cnn", "resnet", "transformer", "lstm"]:
-        rows = compare(network, backends, options.rounds, options.wait)
+        rows = compare(network, backends, options.rounds)
         for backend, row in rows.items():
             others = [other for name, other in rows.items() if name != backend]
             ratios = {what: min(o[what] for o in others) / row[what] for what in ("fit_ms", "predict_ms")} if others else {}

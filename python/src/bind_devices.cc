@@ -58,12 +58,15 @@ nb::dict InfoOf(const hal::DeviceInfo& info) {
 std::unique_ptr<DeviceProgram> MakeProgram(
     const std::shared_ptr<Device>& device, const std::vector<Tensor>& inputs,
     const std::vector<std::pair<Tensor, std::optional<Tensor>>>& states,
-    const std::vector<Tensor>& outputs, const std::string& name, const std::string& tier) {
+    const std::vector<Tensor>& outputs, const std::string& name, const std::string& tier,
+    bool apart) {
   std::vector<api::ProgramState> bound;
   for (const auto& [input, next] : states) bound.push_back({input, next.value_or(Tensor())});
   const auto of_tier =
       device->WithTier(tier == "ready" ? compiler::Tier::kReady : compiler::Tier::kExact);
-  return Unlocked([&] { return DeviceProgram::Create(of_tier, inputs, bound, outputs, name); });
+  const auto where = apart ? api::CompileWhere::kApart : api::CompileWhere::kHere;
+  return Unlocked(
+      [&] { return DeviceProgram::Create(of_tier, inputs, bound, outputs, name, nullptr, where); });
 }
 
 void BindPrograms(nb::module_& module) {
@@ -81,7 +84,8 @@ void BindPrograms(nb::module_& module) {
   nb::class_<DeviceProgram>(module, "Program",
                             "Computes outputs and next states from inputs and states.")
       .def_static("create", &MakeProgram, nb::arg("device"), nb::arg("inputs"), nb::arg("states"),
-                  nb::arg("outputs"), nb::arg("name"), nb::arg("tier") = "exact")
+                  nb::arg("outputs"), nb::arg("name"), nb::arg("tier") = "exact",
+                  nb::arg("apart") = false)
       .def("bind",
            [](DeviceProgram& p, const std::vector<DeviceTensor>& states) {
              Unlocked([&] { return p.Bind(states); });

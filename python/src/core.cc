@@ -41,6 +41,8 @@ void Raise(const absl::Status& status) {
 }  // namespace tartan::python
 
 NB_MODULE(_core, module) {
+  // What modules and threads hold when the interpreter ends is no leak.
+  nanobind::set_leak_warnings(false);
   tartan::python::BindArrays(module);
   tartan::python::BindValues(module);
   tartan::python::BindDevices(module);

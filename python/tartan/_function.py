@@ -110,7 +110,7 @@ class _Program:
 
         def work():
             try:
-                better = _core.Program.create(device, inputs, states, values, name, "exact")
+                better = _core.Program.create(device, inputs, states, values, name, "exact", apart=True)
                 with self.lock:
                     if self.place is device:
                         self.better = better

@@ -239,10 +239,16 @@ def unstack(x, /, axis=0):
 
 
 def tile(x, /, *rest, **options):
-    """`tile(x, repetitions)`: x repeated as a whole so many times along each dimension. `tile(text, *tensors)`
-    applies a function in the Tile language instead: a list with one tensor for each output."""
+    """`tile(x, repetitions)`: x repeated as a whole so many times along each dimension. `tile(text)` is another
+    thing: a differentiable function of tensors written in the Tile language. It gives a tensor, or a list of them
+    where the text has several outputs; `tile(text, *tensors)` applies it at once, and always gives a list.
+
+        product = tartan.tile("function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }")
+        c = product(a, b)
+
+    ValueError for a text that is wrong, and for operands that do not fit it."""
     if isinstance(x, str):
-        return tile_text(x, *rest, **options)
+        return tile_text(x, *rest, **options) if rest else _function_of(x, **options)
     (repetitions,) = rest or options.values()
     x, counts = tensor(x), shape_of(repetitions)
     counts = (1,) * (x.ndim - len(counts)) + counts
@@ -250,6 +256,16 @@ def tile(x, /, *rest, **options):
     narrow = tuple(n for d in shape for n in (1, d))
     wide = tuple(n for c, d in zip(counts, shape) for n in (c, d))
     return reshape(broadcast_to(reshape(x, narrow), wide), tuple(c * d for c, d in zip(counts, shape)))
+
+
+def _function_of(text, name=""):
+    def apply(*tensors):
+        outputs = tile_text(text, *(tensor(x) for x in tensors), name=name)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    apply.__name__ = name or "tile"
+    apply.__doc__ = text
+    return apply
 
 
 def tril(x, /, k=0):

@@ -13,14 +13,14 @@ from tartan import _core
 _lock = threading.Lock()
 _device = None
 _eager = None
-_process = os.getpid()
+_process = None  # that opened it
 
 
 def _check_process():
-    if os.getpid() != _process:
+    if _process is not None and os.getpid() != _process:
         raise RuntimeError(
             "tartan was used before this process was forked, and OpenCL drivers do not survive that: "
-            "start processes by 'spawn' (multiprocessing.set_start_method), or import tartan after the fork"
+            "start processes by 'spawn' (multiprocessing.set_start_method), or use tartan after the fork"
         )
 
 
@@ -51,10 +51,11 @@ def device():
     """The device in use: what set_device chose, else TARTAN_DEVICE, else a GPU, else the CPU.
 
     Raises RuntimeError telling what to install where there is no OpenCL driver."""
-    global _device, _eager
+    global _device, _eager, _process
     with _lock:
         if _device is None:
             bind_drivers()
+            _process = os.getpid()
             _device = _core.Device.open("")
             _eager = _core.EagerRuntime(_device)
         _check_process()
@@ -72,7 +73,10 @@ def eager():
 def set_device(selector):
     """Chooses the device by its index or a part of its name. Tensors and variables move to it when they are
     next used. ValueError where nothing matches, listing what there is."""
-    global _device, _eager
+    global _device, _eager, _process
+    bind_drivers()
+    _check_process()
+    _process = os.getpid()
     try:
         opened = _core.Device.open(str(selector))
     except FileNotFoundError as error:
@@ -85,4 +89,8 @@ def set_device(selector):
 
 def list_devices():
     """A dictionary (index, name, platform) for every OpenCL device."""
+    global _process
+    bind_drivers()
+    _check_process()
+    _process = os.getpid()
     return _core.list_devices()

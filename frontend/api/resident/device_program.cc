@@ -10,6 +10,7 @@
 #include "frontend/api/composer.h"
 #include "frontend/api/resident/device_queue.h"
 #include "frontend/api/tensor_node.h"
+#include "frontend/api/tiers/compile_apart.h"
 #include "tile/base/clock.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
@@ -76,11 +77,11 @@ struct DeviceProgram::Impl {
   absl::StatusOr<std::vector<HostTensor>> Prepared(absl::Span<const HostTensor> values) const;
   // Composes and compiles, and puts constants on the device.
   absl::Status Load(absl::Span<const Tensor> outputs, absl::string_view name,
-                    RunStatistics* statistics);
+                    RunStatistics* statistics, CompileWhere where);
 };
 
 absl::Status DeviceProgram::Impl::Load(absl::Span<const Tensor> outputs, absl::string_view name,
-                                       RunStatistics* statistics) {
+                                       RunStatistics* statistics, CompileWhere where) {
   std::vector<Tensor> placeholders = inputs;
   std::vector<Tensor> results(outputs.begin(), outputs.end());
   for (const ProgramState& state : states) {
@@ -100,6 +101,9 @@ absl::Status DeviceProgram::Impl::Load(absl::Span<const Tensor> outputs, absl::s
         composed.program.mutable_inputs(static_cast<int>(inputs.size() + s));
     input->set_is_state(true);
     if (states[s].next.defined()) input->set_next(++next);
+  }
+  if (where == CompileWhere::kApart) {
+    TARTAN_RETURN_IF_ERROR(CompileApart(*device, composed.program, [] { return true; }));
   }
   TARTAN_ASSIGN_OR_RETURN(const auto compiled, device->Compile(composed.program));
   TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*compiled));
@@ -134,7 +138,7 @@ DeviceProgram::~DeviceProgram() { (void)impl_->queue->Finish(); }
 absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
     std::shared_ptr<const Device> device, std::vector<Tensor> inputs,
     std::vector<ProgramState> states, std::vector<Tensor> outputs, absl::string_view name,
-    RunStatistics* statistics) {
+    RunStatistics* statistics, CompileWhere where) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<DeviceProgram>> {
     for (const Tensor& input : inputs) TARTAN_RETURN_IF_ERROR(CheckPlaceholder(input, "the input"));
     for (const ProgramState& state : states) TARTAN_RETURN_IF_ERROR(CheckState(state));
@@ -146,7 +150,7 @@ absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
     impl->states = std::move(states);
     impl->output_count = outputs.size();
     TARTAN_RETURN_IF_ERROR(
-        impl->Load(outputs, name, statistics == nullptr ? &ignored : statistics));
+        impl->Load(outputs, name, statistics == nullptr ? &ignored : statistics, where));
     return std::unique_ptr<DeviceProgram>(new DeviceProgram(std::move(impl)));
   });
 }

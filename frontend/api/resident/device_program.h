@@ -48,6 +48,11 @@ struct SharedScratch {
   int64_t bytes() const;
 };
 
+enum class CompileWhere {
+  kHere,
+  kApart,  // beside runs, in processes of their own (tiers/compile_apart.h) where there is room
+};
+
 // On a device in float64 (Device::InFloat64) float states and outputs are float64; inputs are as
 // declared, or float64 already.
 //
@@ -59,12 +64,10 @@ class DeviceProgram {
   // `outputs` and the next states depend on. Kernels are those of the device's tier.
   // InvalidArgument for what is no placeholder, and for a next state of another type or other
   // sizes.
-  static absl::StatusOr<std::unique_ptr<DeviceProgram>> Create(std::shared_ptr<const Device> device,
-                                                               std::vector<Tensor> inputs,
-                                                               std::vector<ProgramState> states,
-                                                               std::vector<Tensor> outputs,
-                                                               absl::string_view name,
-                                                               RunStatistics* statistics = nullptr);
+  static absl::StatusOr<std::unique_ptr<DeviceProgram>> Create(
+      std::shared_ptr<const Device> device, std::vector<Tensor> inputs,
+      std::vector<ProgramState> states, std::vector<Tensor> outputs, absl::string_view name,
+      RunStatistics* statistics = nullptr, CompileWhere where = CompileWhere::kHere);
   ~DeviceProgram();
 
   // The states in their order. InvalidArgument for a tensor of another type or other sizes. Several

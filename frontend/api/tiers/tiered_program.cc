@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "frontend/api/tiers/compiler_process.h"
+#include "frontend/api/tiers/compile_apart.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/compile_kernels.h"
@@ -30,45 +30,15 @@ double CostOf(const evaluator::CompiledProgram& program) {
   return cost;
 }
 
-// Many kernels are done in half a minute beside threads that want all processors at the
-// background's priority, few with less, so that runs lose less meanwhile.
-constexpr size_t kManyBytes = 500'000;
-constexpr int kNicenessOfFew = 7;
-
-// In processes of their own where there is one to do it; what they leave to do is done here.
-absl::Status CompileApart(const ExactSource& source, const Background::GoOn& go_on) {
-  const Device& device = *source.common->device;
-  const std::string program = CompilerProgram();
-  if (program.empty() || device.FindCompiled(source.program) != nullptr) return absl::OkStatus();
-  const absl::StatusOr<std::vector<std::string>> requests =
-      device.MakeCompileRequests(source.program);
-  if (absl::IsFailedPrecondition(requests.status())) return absl::OkStatus();
-  TARTAN_RETURN_IF_ERROR(requests.status());
-  size_t bytes = 0;
-  for (const std::string& request : *requests) bytes += request.size();
-  std::vector<absl::Status> compiled(requests->size());
-  std::vector<std::thread> waiting;  // with the priority of their processes
-  for (size_t r = 0; r < requests->size(); ++r) {
-    waiting.emplace_back([&, r] {
-      if (bytes < kManyBytes) SetNiceness(kNicenessOfFew);
-      compiled[r] = CompileInProcess(program, device.info().index, (*requests)[r], go_on);
-    });
-  }
-  for (std::thread& thread : waiting) thread.join();
-  absl::Status first;
-  for (const absl::Status& status : compiled) {
-    if (!absl::IsUnimplemented(status)) first.Update(status);
-  }
-  return first;
-}
-
 absl::StatusOr<LoadedPtr> MakeProgram(const ExactSource& source, bool apart,
                                       const Background::GoOn& go_on) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<LoadedPtr> {
     const ExactPrograms& common = *source.common;
     if (common.before_compile) TARTAN_RETURN_IF_ERROR(common.before_compile());
     if (!go_on()) return absl::CancelledError("nothing is compiled");
-    if (apart) TARTAN_RETURN_IF_ERROR(CompileApart(source, go_on));
+    if (apart) {
+      TARTAN_RETURN_IF_ERROR(CompileApart(*common.device, source.program, go_on));
+    }
     TARTAN_ASSIGN_OR_RETURN(const auto compiled, common.device->Compile(source.program));
     if (!compiled->has_all_kernels()) {
       TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*compiled, go_on));

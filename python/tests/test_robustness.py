@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What long runs, failures, threads and processes do to captured functions and to the backend of Keras."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+import tartan
+
+_STEPS = int(os.environ.get("TARTAN_LONG_STEPS", "2000"))
+
+
+def _run(code, **environment):
+    """A script in a process of its own; gives what it printed last."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True,
+                          env=dict(os.environ, **environment), timeout=300)
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
+    return done.stdout.strip().splitlines()[-1]
+
+
+_KERAS = """
+    import keras_tartan, keras, numpy as np, os, resource, threading, sys
+    def kib():
+        return int(open("/proc/self/statm").read().split()[1]) * 4
+    def network(width=16):
+        model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(width, activation="relu"),
+                                  keras.layers.Dropout(0.1), keras.layers.Dense(3)])
+        model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+        return model
+    random = np.random.default_rng(0)
+    x, y = random.standard_normal((16, 8)).astype("float32"), random.integers(0, 3, 16)
+"""
+
+
+def test_memory_does_not_grow_over_many_steps():
+    grown = int(_run(_KERAS + f"""
+    model = network()
+    for step in range({_STEPS}):
+        if step == {_STEPS} // 4:
+            begin = kib()
+        model.train_on_batch(x, y)
+    print(kib() - begin)
+    """, KERAS_BACKEND="tartan"))
+    assert grown < 4096  # KiB: a few bytes a step would be the interpreter's own
+
+
+def test_memory_does_not_grow_over_many_eager_operations():
+    grown = int(_run(f"""
+    import tartan, numpy as np
+    def kib():
+        return int(open("/proc/self/statm").read().split()[1]) * 4
+    x = tartan.asarray(np.ones((50, 60), "float32"))
+    for step in range({_STEPS}):
+        if step == {_STEPS} // 4:
+            begin = kib()
+        x = tartan.exp(tartan.negative(x)) if step % 2 else tartan.log(tartan.add(x, 1.0))
+        if step % 5 == 0:
+            np.asarray(x)
+    print(kib() - begin)
+    """))
+    assert grown < 4096
+
+
+def test_a_chain_that_nobody_asks_for_stays_within_the_stack():
+    x = tartan.asarray(np.zeros(3, "float32"))
+    for _ in range(5000):
+        x = tartan.add(x, 1.0)
+    np.testing.assert_array_equal(np.asarray(x), [5000.0] * 3)
+
+
+def test_an_exception_in_a_step_leaves_variables_whole():
+    variable = tartan.Variable(np.arange(4, dtype="float32"))
+
+    @tartan.function
+    def step(x, fails):
+        variable.assign(tartan.add(variable.value, x))
+        if fails:
+            raise KeyError("in the midst")
+        return variable.value
+
+    one = np.ones(4, "float32")
+    step(one, False)
+    with pytest.raises(KeyError):
+        step(one, True)
+    np.testing.assert_array_equal(np.asarray(variable), [1, 2, 3, 4])
+    np.testing.assert_array_equal(np.asarray(step(one, False)), [2, 3, 4, 5])
+
+
+def test_an_exception_in_a_step_of_keras_leaves_weights_whole():
+    result = _run(_KERAS + """
+    class Stop(Exception): pass
+    class Layer(keras.layers.Layer):
+        fails = False
+        def call(self, x):
+            if self.fails:
+                raise Stop("in the midst of a step")
+            return x
+    last = Layer()
+    model = keras.Sequential([*network().layers, last])
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.train_on_batch(x, y)
+    before, steps = [np.array(w) for w in model.get_weights()], int(model.optimizer.iterations)
+    last.fails, failed = True, False
+    try:
+        model.train_on_batch(x[:7], y[:7])  # another size is captured anew
+    except Stop:
+        failed = True
+    same = all(np.array_equal(a, b) for a, b in zip(before, model.get_weights()))
+    same &= int(model.optimizer.iterations) == steps
+    last.fails = False
+    loss = model.train_on_batch(x[:7], y[:7])
+    print(failed and same and np.isfinite(loss) and int(model.optimizer.iterations) == steps + 1)
+    """, KERAS_BACKEND="tartan")
+    assert result == "True"
+
+
+def test_two_threads_predict_at_once():
+    result = _run(_KERAS + """
+    models = [network(16), network(24)]
+    data = [random.standard_normal((rows, 8)).astype("float32") for rows in (16, 40, 33)]
+    wanted = [[model.predict(rows, verbose=0) for rows in data] for model in models]
+    wrong = []
+    def work(seed):
+        order = np.random.default_rng(seed)
+        for _ in range(40):
+            m, d = order.integers(0, 2), order.integers(0, 3)
+            if not np.allclose(models[m].predict(data[d], verbose=0), wanted[m][d], rtol=1e-5, atol=1e-6):
+                wrong.append((m, d))
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(2)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    print(len(wrong))
+    """, KERAS_BACKEND="tartan")
+    assert result == "0"
+
+
+def test_two_threads_compute_and_differentiate_at_once():
+    failures = []
+
+    def work(seed):
+        random = np.random.default_rng(seed)
+        try:
+            for size in range(20, 40):
+                x = random.standard_normal((size, 3)).astype("float32")
+                f = tartan.grad(lambda v: tartan.tile("function (X[N, M]) -> (S) { Y = X * X * X; S[] = +(Y[i, j]); }")(v))
+                np.testing.assert_allclose(np.asarray(f(tartan.asarray(x))), 3 * x * x, rtol=1e-4, atol=1e-5)
+        except Exception as error:  # pylint: disable=broad-except
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures[0]
+
+
+_FORK = """
+    import os, sys, numpy as np, tartan
+    def use():
+        return np.asarray(tartan.function(tartan.exp)(np.zeros((70, 80), "float32"))).sum()
+    if "{used}":
+        use()
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        text = "nothing"
+        try:
+            text = str(int(use()))
+        except RuntimeError as error:
+            text = str(error)
+        finally:
+            os.write(write, text.encode())
+            os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    print(os.read(read, 999).decode())
+    """
+
+
+def test_a_child_computes_where_the_parent_has_not_used_a_device():
+    assert _run(_FORK.replace("{used}", "")) == "5600"
+
+
+def test_a_child_is_told_where_the_parent_has_used_a_device():
+    result = _run(_FORK.replace("{used}", "1"))
+    assert "fork" in result and "spawn" in result
+
+
+def test_the_environment_changes_while_kernels_compile():
+    """Drivers hand it to their linkers."""
+    result = _run("""
+    import os, threading, numpy as np, tartan
+    stop = []
+    def churn():
+        for i in range(10**9):
+            if stop: return
+            os.environ[f"CHURN{i % 5000}"] = "x" * (i % 50)
+    functions = []
+    for k in range(6):
+        text = f"function (X) -> (O) {{ O = sin(X * {k}.5 + {os.getpid()}.25); }}"
+        functions.append(tartan.function(lambda x, text=text: tartan.tile(text)(x)))
+        functions[-1](np.ones(100 + k, "float32"))
+    thread = threading.Thread(target=churn)
+    thread.start()
+    for f in functions:
+        for _ in range(4):
+            f(np.ones(f_size := 100 + functions.index(f), "float32"))
+    from tartan import _function
+    for background in list(_function._background):
+        background.join()
+    stop.append(1)
+    thread.join()
+    print("done")
+    """)
+    assert result == "done"
