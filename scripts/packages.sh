@@ -59,3 +59,8 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2 ||
     fail "could not install: ${missing[*]}"
 }
+
+# As a program of its own: all that a build with the package of Python needs.
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+  install_packages "${build_packages[@]}" "${python_packages[@]}"
+fi
