@@ -29,6 +29,7 @@ import pytest
 from keras.src import backend
 
 _SOURCES = pathlib.Path(keras.__file__).parent / "src"
+_DOWNLOADS = ("test_application_base_",)  # weights of hundreds of megabytes
 _MARKS = {"requires_trainable_backend": backend.backend() in ("numpy", "openvino"), "multi_device": True}
 
 
@@ -64,7 +65,8 @@ def pytest_collection_modifyitems(config, items):
     done = set()
     if os.environ.get("KERAS_SUITE_DONE"):
         done = set(pathlib.Path(os.environ["KERAS_SUITE_DONE"]).read_text(encoding="utf-8").splitlines())
-    items[:] = [item for item in items if _is_chosen(name_of(item)) and name_of(item) not in done]
+    items[:] = [item for item in items if _is_chosen(name_of(item)) and name_of(item) not in done
+                and not item.name.startswith(_DOWNLOADS)]
     for item in items:
         for mark, is_missing in _MARKS.items():
             if is_missing and mark in item.keywords:

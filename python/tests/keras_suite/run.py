@@ -32,6 +32,9 @@ EXCLUSIONS = HERE.parent / "keras_exclusions.txt"
 LONG = ("layers/rnn/", "ops/numpy_test", "applications/", "trainers/trainer_test", "ops/nn_test", "ops/image_test",
         "models/model_test", "random/random_test", "layers/attention/multi_head", "saving/saving_lib_test")
 
+# Tests that download fail at once, with every backend.
+NO_NETWORK = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
+
 
 def sources():
     return pathlib.Path(importlib.util.find_spec("keras").submodule_search_locations[0]) / "src"
@@ -68,7 +71,7 @@ class Suite:
         options = self.options
         environment = dict(os.environ, KERAS_BACKEND=options.backend, KERAS_SUITE_RESULTS=str(results),
                            KERAS_SUITE_DONE=str(skips), KERAS_SUITE_SHARE=f"{options.share} {options.seed}",
-                           TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0")
+                           TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0", **NO_NETWORK)
         log = open(folder / "log", "w", encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short", "-c", str(HERE / "pytest.ini"),
                    *[str(sources() / f) for f in files]]
