@@ -9,7 +9,7 @@ from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
 from tartan import _dtypes
 from tartan._tensor import Tensor, constant, constant_array, operator, tile
-from keras_tartan.src.core import cast, convert_to_tensor
+from keras_tartan.src._values import cast, convert_to_tensor
 
 INT64 = _dtypes.int64
 

@@ -3,6 +3,7 @@
 
 from tartan._tensor import Tensor
 from keras_tartan.src import _index, numpy as knp
+from keras_tartan.src._values import cast
 
 
 def _swapped(function):
@@ -22,7 +23,7 @@ _METHODS = {
     "__gt__": lambda self, other: knp.greater(self, other),
     "__ge__": lambda self, other: knp.greater_equal(self, other),
     "reshape": lambda self, *shape: knp.reshape(self, shape[0] if len(shape) == 1 else shape),
-    "astype": lambda self, dtype: knp.cast(self, dtype),
+    "astype": lambda self, dtype: cast(self, dtype),
     "__round__": lambda self, digits=None: knp.round(self, digits or 0),
 }
 

@@ -7,7 +7,7 @@ from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, floated, formula, ints, is_float, like, op, reshaped, transposed, values_of
 from keras_tartan.src._warp import (affine_transform, compute_homography_matrix, elastic_transform, gaussian_blur,
                                     map_coordinates, perspective_transform, sobel_edges)
-from keras_tartan.src.core import cast, from_array
+from keras_tartan.src._values import cast, from_array
 
 
 def _planes(images, data_format):

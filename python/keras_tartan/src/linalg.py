@@ -5,7 +5,7 @@ import numpy as np
 import tartan
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, axes_of, common, floated, like, one, op
-from keras_tartan.src.core import cast, from_array, placeholder
+from keras_tartan.src._values import cast, from_array, placeholder
 from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 from tartan._tensor import state
 

@@ -4,7 +4,7 @@
 import numpy as np
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, common, floated, formula, ints, like, one, op, reduced, reshaped, values_of
-from keras_tartan.src.core import cast, from_array
+from keras_tartan.src._values import cast, from_array
 from tartan._tensor import constant_array
 
 
@@ -58,7 +58,7 @@ def logsumexp(x, axis=None, keepdims=False):
     x = floated(x)
     largest = knp.max(x, axis, True)
     largest = knp.where(knp.isfinite(largest), largest, like(0, x))
-    from keras_tartan.src.core import stop_gradient
+    from keras_tartan.src._derivatives import stop_gradient
 
     largest = stop_gradient(largest)
     summed = knp.sum(knp.exp(op("Sub", x, largest)), axis, True)
