@@ -86,6 +86,9 @@ def rgb_to_grayscale(images, data_format=None):
     axis = -3 if data_format == "channels_first" else -1
     if images.shape[axis] == 1:
         return images
+    if images.shape[axis] != 3:
+        raise ValueError("Invalid channel size: expected 3 (RGB) or 1 (Grayscale). Received input with shape: "
+                         f"images.shape={images.shape}")
     weights = from_array(np.array([0.2989, 0.587, 0.114], "float32"))
     shown = cast(images, "float32")
     if axis == -3:

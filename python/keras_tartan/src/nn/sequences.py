@@ -4,10 +4,12 @@
 import math as _math
 
 import numpy as np
+from keras.src.backend.common.dtypes import result_type
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, common, like, op, reshaped, transposed
 from keras_tartan.src._values import cast, from_array
 from keras_tartan.src.nn.activations import log_softmax
+from keras_tartan.src.nn.beams import beam_search
 
 
 def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False, flash_attention=None,
@@ -82,9 +84,10 @@ def ctc_decode(inputs, sequence_lengths, strategy="greedy", beam_width=100, top_
                mask_index=0):
     if strategy not in ("greedy", "beam_search"):
         raise ValueError(f"Invalid strategy {strategy}. Supported values are 'greedy' and 'beam_search'.")
+    x = T(inputs)
+    x = cast(x, result_type(x.dtype, "float32"))
     if strategy == "beam_search":
-        raise NotImplementedError("ctc_decode with strategy='beam_search' is not implemented in the tartan backend")
-    x = T(inputs, "float32")
+        return beam_search(x, sequence_lengths, beam_width, top_paths, mask_index)
     rows, steps, _ = x.shape
     lengths = T(sequence_lengths, "int32")
     best = knp.argmax(x, -1)
