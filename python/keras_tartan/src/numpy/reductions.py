@@ -77,14 +77,19 @@ def ptp(x, axis=None, keepdims=False):
     return subtract(max(x, axis, keepdims), min(x, axis, keepdims))
 
 
-def all(x, axis=None, keepdims=False):
-    return cast(reduced("ReduceMin", T(T(x, "bool"), "int32"), axis, keepdims), "bool") if 0 not in T(x).shape else \
-        ones(reduced("ReduceProd", T(x, "int32"), axis, keepdims).shape, "bool")
+def _truth(name, empty):
+    def function(x, axis=None, keepdims=False):
+        x = T(x, "bool")
+        if 0 in x.shape:
+            dims = axes_of(axis, len(x.shape))
+            shape = [1 if a in dims else d for a, d in enumerate(x.shape) if keepdims or a not in dims]
+            return (ones if empty else zeros)(shape, "bool")
+        return cast(reduced(name, cast(x, "uint8"), axis, keepdims), "bool")
+
+    return function
 
 
-def any(x, axis=None, keepdims=False):
-    return cast(reduced("ReduceMax", T(T(x, "bool"), "int32"), axis, keepdims), "bool") if 0 not in T(x).shape else \
-        zeros(reduced("ReduceSum", T(x, "int32"), axis, keepdims).shape, "bool")
+all, any = _truth("ReduceMin", True), _truth("ReduceMax", False)
 
 
 def count_nonzero(x, axis=None):
