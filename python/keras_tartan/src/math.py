@@ -184,8 +184,10 @@ def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="
     count = frames.shape[-2]
     total = fft_length + (count - 1) * sequence_stride
     at = (np.arange(count)[:, None] * sequence_stride + np.arange(fft_length)).reshape(-1)
-    # What the frames would add up to if they went on at both ends.
+    # What the frames would add up to if they went on at both ends; without a window they are added as they are.
     weight = np.array([(values[p % sequence_stride::sequence_stride] ** 2).sum() for p in range(total)])
+    if window is None:
+        weight = np.ones(total)
     frames = knp.multiply(frames, from_array(values, frames.dtype))
     flat = reshaped(frames, tuple(frames.shape[:-2]) + (-1,))
     lead = flat.shape[:-1]

@@ -9,7 +9,18 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import time
+
+import _pytest.runner
+
+# A compiler may run in another thread, and reads the environment that pytest would change for each test.
+_pytest.runner._update_current_test_var = lambda item, when: None
+
+try:  # with an LLVM that must be there before TensorFlow's
+    import triton
+except ImportError:
+    pass
 
 os.environ.setdefault("KERAS_BACKEND", "tartan")
 
@@ -17,12 +28,34 @@ if os.environ["KERAS_BACKEND"] == "tartan":
     import keras_tartan
     from keras_tartan import _hook
 
+    # Tests that derive bring code for each backend of Keras.
     _hook.add("keras.src.trainers.trainer_test",
               'else:\n    raise ImportError(f"Invalid backend: {backend.backend()}")',
               'elif backend.backend() == "tartan":\n'
               "    from keras_tartan.src.trainer import TartanTrainer as Trainer\n")
     _hook.add("keras.src.trainers.trainer_test", '            "torch": "cpu",\n        }',
               '            "tartan": "cpu",\n')
+    _hook.add("keras.src.quantizers.quantizers_test",
+              'backend.backend() not in ("tensorflow", "jax", "torch"),\n'
+              '        reason=f"{backend.backend()} doesn\'t support `custom_gradient`.",',
+              'backend.backend() != "tartan" and ')
+    _hook.add("keras.src.quantizers.quantizers_test", '        if backend.backend() == "jax":\n            import jax\n',
+              '        if backend.backend() == "tartan":\n'
+              "            import tartan\n\n"
+              "            def test_op(inputs, *rest):\n"
+              "                def summed(x):\n"
+              "                    return ops.sum(quantizers.fake_quant_with_min_max_vars(x, *rest))\n\n"
+              "                return initial_gradients * tartan.grad(summed)(inputs)\n\n")
+    _hook.add("keras.src.ops.numpy_test",
+              'backend.backend() not in ("tensorflow", "jax", "torch"),\n'
+              '        reason=f"{backend.backend()} backend does not support gradients.",',
+              'backend.backend() != "tartan" and ')
+    _hook.add("keras.src.ops.numpy_test",
+              '        elif backend.backend() == "torch":\n            import torch\n\n            x1 = torch.tensor([1.0, 2.0]',
+              '        elif backend.backend() == "tartan":\n'
+              "            import tartan\n\n"
+              "            summed = tartan.grad(lambda x1, x2: ops.sum(knp.divide_no_nan(x1, x2)), (0, 1))\n"
+              "            x1_grad, x2_grad = summed(ops.convert_to_tensor([1.0, 2.0]), ops.convert_to_tensor([0.0, 2.0]))\n")
 
 import keras
 import pytest
@@ -38,9 +71,9 @@ def skip_if_backend(given_backend, reason):
 
 
 def name_of(item):
-    """ops/nn_test.py::Class::test, the same wherever Keras is installed."""
+    """ops/nn_test.py::Class::test, the same wherever Keras is installed and whenever it runs."""
     path = pathlib.Path(item.path).relative_to(_SOURCES).as_posix()
-    return "::".join([path] + item.nodeid.split("::")[1:])
+    return re.sub("0x[0-9a-f]+", "0x", "::".join([path] + item.nodeid.split("::")[1:]))
 
 
 def _write(**line):
