@@ -116,20 +116,31 @@ def pytest_collectreport(report):
 def pytest_runtest_protocol(item):
     _write(begin=name_of(item))
     item.config.stash[_reports] = []
+    item.config.stash[_lacks] = []
     begin = time.perf_counter()
     yield
     outcome, text = "passed", ""
     for report in item.config.stash[_reports]:
         if report.outcome != "passed" and outcome == "passed":
             outcome, text = report.outcome, str(report.longrepr)
+    if outcome == "failed" and item.config.stash[_lacks]:
+        outcome = "lacking"
     _write(test=name_of(item), outcome=outcome, seconds=round(time.perf_counter() - begin, 3),
            **({"text": text[-2000:]} if text else {}))
 
 
-_reports = pytest.StashKey()
+_reports, _lacks = pytest.StashKey(), pytest.StashKey()
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
+    if call.excinfo is not None and _is_lacking(call.excinfo.value):
+        item.config.stash[_lacks].append(call.excinfo.value.name)
     result = yield
     item.config.stash[_reports].append(result.get_result())
+
+
+def _is_lacking(error):
+    """Whether a package of others is not there."""
+    name = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
+    return name is not None and name.split(".")[0] not in ("keras", "keras_tartan", "tartan")
