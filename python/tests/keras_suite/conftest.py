@@ -39,7 +39,8 @@ if os.environ["KERAS_BACKEND"] == "tartan":
               'backend.backend() not in ("tensorflow", "jax", "torch"),\n'
               '        reason=f"{backend.backend()} doesn\'t support `custom_gradient`.",',
               'backend.backend() != "tartan" and ')
-    _hook.add("keras.src.quantizers.quantizers_test", '        if backend.backend() == "jax":\n            import jax\n',
+    _hook.add("keras.src.quantizers.quantizers_test",
+              '        if backend.backend() == "jax":\n            import jax\n',
               '        if backend.backend() == "tartan":\n'
               "            import tartan\n\n"
               "            def test_op(inputs, *rest):\n"
@@ -51,11 +52,11 @@ if os.environ["KERAS_BACKEND"] == "tartan":
               '        reason=f"{backend.backend()} backend does not support gradients.",',
               'backend.backend() != "tartan" and ')
     _hook.add("keras.src.ops.numpy_test",
-              '        elif backend.backend() == "torch":\n            import torch\n\n            x1 = torch.tensor([1.0, 2.0]',
+              '        elif backend.backend() == "torch":\n            import torch\n\n            x1 = torch.tensor(',
               '        elif backend.backend() == "tartan":\n'
               "            import tartan\n\n"
-              "            summed = tartan.grad(lambda x1, x2: ops.sum(knp.divide_no_nan(x1, x2)), (0, 1))\n"
-              "            x1_grad, x2_grad = summed(ops.convert_to_tensor([1.0, 2.0]), ops.convert_to_tensor([0.0, 2.0]))\n")
+              "            derived = tartan.grad(lambda x1, x2: ops.sum(knp.divide_no_nan(x1, x2)), (0, 1))\n"
+              "            x1_grad, x2_grad = derived(*map(ops.convert_to_tensor, ([1.0, 2.0], [0.0, 2.0])))\n")
 
 import keras
 import pytest

@@ -7,8 +7,7 @@
 
 `run` starts processes of pytest for a few files each. One that crashes, or is silent for --limit seconds, loses one test:
 that is noted as "crashed" or "hung", and the rest goes to another process; one that needs a package which is not there is
-"lacking". `compare` reads ../keras_exclusions.txt; what is listed and passes is
-an error too."""
+"lacking". `compare` reads ../keras_exclusions.txt; what is listed and passes is an error too."""
 
 import argparse
 import collections
@@ -188,7 +187,8 @@ def compare(options):
         print(f"{folder:16} {good:6} of {all_:6}  {100 * good / all_:6.2f} %")
     share = 1 - len(bad) / len(theirs)
     print(f"{'all':16} {len(theirs) - len(bad):6} of {len(theirs):6}  {100 * share:6.2f} %")
-    for title, tests in (("fail and are not listed", unlisted), ("are listed and pass", healed), ("lines list nothing", idle),
+    for title, tests in (("fail and are not listed", unlisted), ("are listed and pass", healed),
+                         ("lines list nothing", idle),
                          ("crashed or hung", broken)):
         if tests:
             print(f"{len(tests)} {title}:", *tests[:options.most], sep="\n  ")
