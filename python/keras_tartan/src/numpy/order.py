@@ -6,8 +6,8 @@ import builtins
 import numpy as np
 from keras.src.backend.config import floatx
 from keras_tartan.src._kit import (T, axes_of, common, floated, formula, full as _full, is_float, like, one, op,
-                                   reshaped, transposed, values_of)
-from keras_tartan.src._values import cast
+                                   reshaped, transposed)
+from keras_tartan.src._values import cast, from_array
 from keras_tartan.src.numpy.arithmetic import (add, divide, equal, greater_equal, less, less_equal, logical_and,
                                                logical_not, logical_or, multiply, subtract, where)
 from keras_tartan.src.numpy.creation import _made, linspace
@@ -15,6 +15,7 @@ from keras_tartan.src.numpy.filled import ones, zeros
 from keras_tartan.src.numpy.reductions import any, max, min, sum
 from keras_tartan.src.numpy.shapes import concatenate, expand_dims, moveaxis, ravel
 from keras_tartan.src.numpy.unary import isnan
+from tartan._tensor import constant_array
 
 
 def sort(x, axis=-1):
@@ -167,21 +168,24 @@ def histogram(x, bins=10, range=None):
 
 def unique(x, sorted=True, return_index=False, return_inverse=False, return_counts=False, axis=None, size=None,
            fill_value=None):
-    values = values_of(T(x), "unique")
-    found = np.unique(values, return_index=True, return_inverse=True, return_counts=True, axis=axis,
-                      equal_nan=False)
-    kept, first, inverse, counts = found
-    along = 0 if axis is None else axis
-    if size is not None:
-        n = kept.shape[along]
-        if n >= size:
-            kept, first, counts = np.take(kept, range(size), along), first[:size], counts[:size]
-        else:
-            filler = kept.take([0], along) if fill_value is None else np.full_like(kept.take([0], along), fill_value)
-            kept = np.concatenate([kept] + [filler] * (size - n), axis=along)
-            first = np.concatenate([first, np.full(size - n, first[0])])
-            counts = np.concatenate([counts, np.zeros(size - n, counts.dtype)])
-    results = [T(kept)]
+    x = T(x)
+    if x.is_traced:
+        raise NotImplementedError("unique of values of a step that is captured is not implemented in the tartan backend")
+    _, first, inverse, counts = np.unique(x.numpy(), return_index=True, return_inverse=True, return_counts=True,
+                                          axis=axis, equal_nan=False)
+    if axis is None:
+        x, axis = ravel(x), 0
+    filler = 0 if size is None else builtins.max(size - len(first), 0)
+    first, counts = first[:size], counts[:size]
+    if filler:
+        first = np.concatenate([first, np.full(filler, first[0])])
+        counts = np.concatenate([counts, np.zeros(filler, counts.dtype)])
+    kept = op("Gather", x, constant_array(first.astype("int64")), axis=one(axis, len(x.shape)))  # derivatives go to x
+    if filler and fill_value is not None:
+        shape = [-1 if a == one(axis, len(x.shape)) else 1 for a in range(len(x.shape))]
+        is_filler = from_array(np.arange(size) >= size - filler)
+        kept = where(reshaped(is_filler, shape), T(fill_value, x.dtype), kept)
+    results = [kept]
     for wanted, part in ((return_index, first), (return_inverse, inverse), (return_counts, counts)):
         if wanted:
             results.append(T(part.astype("int32")))
