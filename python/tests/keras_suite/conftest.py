@@ -135,13 +135,13 @@ _reports, _lacks = pytest.StashKey(), pytest.StashKey()
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    if call.excinfo is not None and _is_lacking(call.excinfo.value):
-        item.config.stash[_lacks].append(call.excinfo.value.name)
     result = yield
     item.config.stash[_reports].append(result.get_result())
+    if call.excinfo is not None and _is_lacking(call.excinfo.value):
+        item.config.stash[_lacks].append(call.excinfo.value)
 
 
 def _is_lacking(error):
     """Whether a package of others is not there."""
-    name = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
-    return name is not None and name.split(".")[0] not in ("keras", "keras_tartan", "tartan")
+    name = re.search(r"No module named '([^'.]+)", str(error)) if isinstance(error, ImportError) else None
+    return name is not None and name.group(1) not in ("keras", "keras_tartan", "tartan")

@@ -77,7 +77,8 @@ class Suite:
                            KERAS_SUITE_DONE=str(skips), KERAS_SUITE_SHARE=f"{options.share} {options.seed}",
                            PYTHONHASHSEED="0", TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0", **NO_NETWORK)
         log = open(folder / "log", "w", encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short", "-c", str(HERE / "pytest.ini"),
+        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short",
+                   "--continue-on-collection-errors", "-c", str(HERE / "pytest.ini"),
                    *[str(sources() / f) for f in files]]
         child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=folder,
                                  start_new_session=True)
