@@ -30,6 +30,13 @@ _LAYOUT = {
         "    from keras_tartan.src.export import (\n"
         "        TartanExportArchive as BackendSavedModelExportArchive,\n"
         "    )\n")],
+    # How many elements `nonzero` finds is not known in a step that is captured.
+    "keras.src.layers.preprocessing.image_preprocessing.equalization": [(
+        'if self.backend.name in ("jax", "openvino"):\n            mask = cdf > 0',
+        'if self.backend.name == "tartan":\n'
+        "            first = self.backend.numpy.argmax(cdf > 0)\n"
+        "            cdf_min = self.backend.numpy.take(cdf, first)\n"
+        "        el")],
     "keras.src.utils.backend_utils": [(
         '        if self._backend == "openvino":\n',
         '        if self._backend == "tartan":\n'

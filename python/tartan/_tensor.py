@@ -122,6 +122,9 @@ class Tensor:
             raise TypeError("a tensor without dimensions cannot be iterated over")
         return (self[i] for i in range(self.shape[0]))
 
+    def __format__(self, spec):
+        return format(self.item() if spec and self.size == 1 else str(self), spec)
+
     def __hash__(self):
         return id(self)
 

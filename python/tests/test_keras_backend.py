@@ -199,3 +199,52 @@ def test_what_is_missing_names_itself():
         ops.convert_to_tensor(np.ones(2, "complex64"))
     with pytest.raises(ValueError, match="sparse"):
         keras.src.backend.convert_to_tensor([1.0], sparse=True)
+
+
+def test_directions_of_functions():
+    x, t = np.array([0.1, 0.5], "float32"), np.array([0.2, 1.0], "float32")
+    value, along, aux = keras.src.ops.linalg.jvp(lambda v: (ops.sin(v) * v, v), (x,), (t,), has_aux=True)
+    np.testing.assert_allclose(value, np.sin(x) * x, rtol=1e-6)
+    np.testing.assert_allclose(along, (np.cos(x) * x + np.sin(x)) * t, rtol=1e-5)
+    np.testing.assert_array_equal(aux, x)
+
+
+def test_derivatives_go_to_the_elements_that_unique_keeps():
+    x = tartan.asarray(np.array([3, 1, 3, 2], "float32"))
+    weights = np.array([1, 2, 4, 8], "float32")
+
+    def loss(x):
+        return ops.sum(ops.unique(x, size=4, fill_value=9.0) * weights)
+
+    assert float(loss(x)) == 1 * 1 + 2 * 2 + 3 * 4 + 9 * 8
+    assert tartan.grad(loss)(x).tolist() == [4, 1, 0, 2]
+
+
+def test_what_would_lose_a_derivative_is_refused():
+    x = tartan.asarray(np.ones(3, "float32"))
+    with pytest.raises(NotImplementedError, match="derivative of arange"):
+        tartan.grad(lambda x: ops.sum(ops.arange(ops.sum(x))))(x)
+    with pytest.raises(NotImplementedError, match="derivative of ctc_decode"):
+        tartan.grad(lambda x: ops.sum(ops.nn.ctc_decode(ops.reshape(x, (1, 1, 3)), [1], "beam_search")[1]))(x)
+
+
+def test_scales_and_places_of_pictures_have_derivatives():
+    picture = np.random.default_rng(0).random((1, 6, 6, 1)).astype("float32")
+
+    def loss(scale):
+        return ops.sum(ops.image.scale_and_translate(picture, (1, 9, 9, 1), scale, np.array([0.3, 0.2], "float32"), (1, 2),
+                                                     "cubic") ** 2)
+
+    scale, step = np.array([1.37, 1.31], "float32"), 2e-3
+    derivative = tartan.grad(loss)(tartan.asarray(scale)).numpy()
+    for i in range(2):
+        by = np.eye(2, dtype="float32")[i] * step
+        assert abs((float(loss(scale + by)) - float(loss(scale - by))) / (2 * step) - derivative[i]) < 0.1
+
+
+def test_tensors_as_texts_of_numbers():
+    x = ops.convert_to_tensor(0.125)
+    assert f"{x:.2f}" == f"{0.125:.2f}"
+    x.trainable = False
+    with pytest.raises(AttributeError):
+        x.trainable = True

@@ -29,9 +29,6 @@ constexpr int kFolderSources = 40;
 const Sizes& LongSources() {
   static const auto& sources = *new Sizes{
       {"tests/backend_opencl/disk_cache_test.cc", 414},
-      {"python/keras_tartan/src/core.py", 562},
-      {"python/keras_tartan/src/nn.py", 549},
-      {"python/keras_tartan/src/numpy.py", 1512},
       {"scripts/graph_recipes/nodes.py", 469},
       {"scripts/operator_recipes/microsoft.py", 459},
       {"scripts/training_cases.py", 452},

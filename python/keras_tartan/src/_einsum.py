@@ -47,7 +47,7 @@ def _at(letter, size, sizes, index):
 
 
 def einsum(subscripts, operands):
-    from keras_tartan.src.core import cast
+    from keras_tartan.src._values import cast
 
     terms, result = _letters(subscripts, [len(x.shape) for x in operands])
     dtype = operands[0].dtype

@@ -8,8 +8,8 @@ from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
 from tartan import _dtypes
-from tartan._tensor import Tensor, constant, constant_array, operator, tile
-from keras_tartan.src.core import cast, convert_to_tensor
+from tartan._tensor import Tensor, constant, constant_array, operator, state, tile
+from keras_tartan.src._values import cast, convert_to_tensor
 
 INT64 = _dtypes.int64
 
@@ -156,5 +156,7 @@ def values_of(x, what):
         if x.is_traced:
             raise NotImplementedError(f"{what} that depends on values of a step that is captured is not implemented "
                                       "in the tartan backend")
+        if state.recording and is_float(x) and x._value.known is None:
+            raise NotImplementedError(f"the derivative of {what} is not implemented in the tartan backend")
         return x.numpy()
     return np.asarray(x)

@@ -3,6 +3,13 @@
 
 from tartan._tensor import Tensor
 from keras_tartan.src import _index, numpy as knp
+from keras_tartan.src._values import cast
+
+
+def _set_trainable(tensor, value):
+    """Keras turns off the training of weights that it unpacked; no tensor is trained."""
+    if value:
+        raise AttributeError("a tensor is not trainable: make it a variable")
 
 
 def _swapped(function):
@@ -22,7 +29,8 @@ _METHODS = {
     "__gt__": lambda self, other: knp.greater(self, other),
     "__ge__": lambda self, other: knp.greater_equal(self, other),
     "reshape": lambda self, *shape: knp.reshape(self, shape[0] if len(shape) == 1 else shape),
-    "astype": lambda self, dtype: knp.cast(self, dtype),
+    "astype": lambda self, dtype: cast(self, dtype),
+    "trainable": property(lambda self: False, _set_trainable),
     "__round__": lambda self, digits=None: knp.round(self, digits or 0),
 }
 

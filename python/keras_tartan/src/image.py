@@ -4,10 +4,10 @@
 import numpy as np
 from keras.src import backend
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, floated, formula, ints, is_float, like, op, reshaped, transposed, values_of
+from keras_tartan.src._kit import T, floated, formula, ints, is_float, like, op, reshaped, transposed
 from keras_tartan.src._warp import (affine_transform, compute_homography_matrix, elastic_transform, gaussian_blur,
                                     map_coordinates, perspective_transform, sobel_edges)
-from keras_tartan.src.core import cast, from_array
+from keras_tartan.src._values import cast, from_array
 
 
 def _planes(images, data_format):
@@ -57,20 +57,37 @@ _METHODS = {"linear": "bilinear", "bilinear": "bilinear", "trilinear": "bilinear
 def scale_and_translate(images, output_shape, scale, translation, spatial_dims, method, antialias=True):
     if method not in _METHODS:
         raise ValueError(f"Invalid value for argument `method`. Expected of one {set(_METHODS)}. Received: method={method}")
-    images = T(images)
-    scales = values_of(scale, "scale_and_translate").astype("float64")
-    moves = values_of(translation, "scale_and_translate").astype("float64")
     x = floated(images)
+    dtype = "float64" if x.dtype == "float64" else "float32"
+    scale, translation = T(scale, dtype), T(translation, dtype)
     for i, axis in enumerate(spatial_dims):
         before, size = x.shape[axis], output_shape[axis]
-        stretch = max(1.0, 1.0 / scales[i]) if antialias else 1.0
-        centre = (np.arange(size) + 0.5) / scales[i] - moves[i] / scales[i] - 0.5
-        weights = _kernel(_METHODS[method], (centre[:, None] - np.arange(before)[None, :]) / stretch)
-        total = weights.sum(1, keepdims=True)
-        weights = np.where(np.abs(total) > 1000 * np.finfo("float32").eps, weights / np.where(total == 0, 1, total), 0)
-        weights *= ((centre >= -0.5) & (centre <= before - 0.5))[:, None]
-        x = knp.moveaxis(op("MatMul", knp.moveaxis(x, axis, -1), from_array(weights.T.copy(), x.dtype)), -1, axis)
+        stretch = knp.maximum(1.0, knp.reciprocal(scale[i])) if antialias else like(1, scale)
+        centre = knp.divide(knp.arange(size, dtype=dtype) + 0.5 - translation[i], scale[i]) - 0.5
+        distance = knp.expand_dims(centre, 1) - knp.expand_dims(knp.arange(before, dtype=dtype), 0)
+        weights = _KERNELS[_METHODS[method]](knp.absolute(knp.divide(distance, stretch)))
+        total = knp.sum(weights, 1, True)
+        is_used = knp.greater(knp.absolute(total), 1000 * float(np.finfo("float32").eps))
+        is_inside = knp.logical_and(knp.greater_equal(centre, -0.5), knp.less_equal(centre, before - 0.5))
+        weights = knp.divide(weights, knp.where(is_used, total, like(1, total)))
+        weights = knp.where(knp.logical_and(is_used, knp.expand_dims(is_inside, 1)), weights, like(0, weights))
+        weights = cast(knp.transpose(weights), x.dtype)
+        x = knp.moveaxis(op("MatMul", knp.moveaxis(x, axis, -1), weights), -1, axis)
     return x
+
+
+def _cubic(d):
+    near, far = ((1.5 * d - 2.5) * d) * d + 1.0, ((-0.5 * d + 2.5) * d - 4.0) * d + 2.0
+    return knp.where(knp.less(d, 1.0), near, knp.where(knp.less(d, 2.0), far, like(0, d)))
+
+
+def _lanczos(radius):
+    return lambda d: knp.where(knp.less(d, radius), knp.sinc(d) * knp.sinc(d / radius), like(0, d))
+
+
+# Of tensors; _kernel() has them of arrays.
+_KERNELS = {"bilinear": lambda d: knp.maximum(1.0 - d, 0.0), "bicubic": _cubic, "lanczos3": _lanczos(3.0),
+            "lanczos5": _lanczos(5.0)}
 
 
 def _check(images):
@@ -86,6 +103,9 @@ def rgb_to_grayscale(images, data_format=None):
     axis = -3 if data_format == "channels_first" else -1
     if images.shape[axis] == 1:
         return images
+    if images.shape[axis] != 3:
+        raise ValueError("Invalid channel size: expected 3 (RGB) or 1 (Grayscale). Received input with shape: "
+                         f"images.shape={images.shape}")
     weights = from_array(np.array([0.2989, 0.587, 0.114], "float32"))
     shown = cast(images, "float32")
     if axis == -3:

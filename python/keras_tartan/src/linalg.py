@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """keras.ops.linalg. What NumPy computes on the host has no derivative and no place in a captured step: it says so."""
 
+import functools
+
 import numpy as np
 import tartan
+from keras.src import tree
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, axes_of, common, floated, like, one, op
-from keras_tartan.src.core import cast, from_array, placeholder
+from keras_tartan.src._values import cast, from_array, placeholder
 from keras.src.backend.common.symbolic_scope import in_symbolic_scope
+from tartan._gradients import _fresh
 from tartan._tensor import state
 
 
@@ -179,4 +183,22 @@ def pinv(x, rcond=None):
 
 
 def jvp(fun, primals, tangents, has_aux=False):
-    raise NotImplementedError("linalg.jvp is not implemented in the tartan backend")
+    """By two derivatives: that of `seed * d fun` by the seed, which it is linear in, along the tangents."""
+    primals = [floated(x) for x in primals]
+    tangents = [T(t, x.dtype) for t, x in zip(tangents, primals)]
+    with tartan.recording():
+        fresh = [_fresh(x) for x in primals]
+        found = fun(*fresh)
+        outputs, aux = found if has_aux else (found, None)
+        flat = [T(y) for y in tree.flatten(outputs)]
+        seeds = [_fresh(knp.ones_like(y)) for y in flat]
+        total = _total(knp.sum(op("Mul", y, seed)) for y, seed in zip(flat, seeds))
+        derivatives = tartan.gradients(total, fresh)
+        along = _total(knp.sum(op("Mul", d, t)) for d, t in zip(derivatives, tangents))
+        results = tree.pack_sequence_as(outputs, tartan.gradients(along, seeds))
+    return (outputs, results, aux) if has_aux else (outputs, results)
+
+
+def _total(scalars):
+    """One tensor of several of one element."""
+    return functools.reduce(knp.add, scalars)

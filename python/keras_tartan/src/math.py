@@ -4,7 +4,7 @@
 import numpy as np
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, common, floated, formula, ints, like, one, op, reduced, reshaped, values_of
-from keras_tartan.src.core import cast, from_array
+from keras_tartan.src._values import cast, from_array
 from tartan._tensor import constant_array
 
 
@@ -58,7 +58,7 @@ def logsumexp(x, axis=None, keepdims=False):
     x = floated(x)
     largest = knp.max(x, axis, True)
     largest = knp.where(knp.isfinite(largest), largest, like(0, x))
-    from keras_tartan.src.core import stop_gradient
+    from keras_tartan.src._derivatives import stop_gradient
 
     largest = stop_gradient(largest)
     summed = knp.sum(knp.exp(op("Sub", x, largest)), axis, True)
@@ -184,8 +184,10 @@ def istft(x, sequence_length, sequence_stride, fft_length, length=None, window="
     count = frames.shape[-2]
     total = fft_length + (count - 1) * sequence_stride
     at = (np.arange(count)[:, None] * sequence_stride + np.arange(fft_length)).reshape(-1)
-    # What the frames would add up to if they went on at both ends.
+    # What the frames would add up to if they went on at both ends; without a window they are added as they are.
     weight = np.array([(values[p % sequence_stride::sequence_stride] ** 2).sum() for p in range(total)])
+    if window is None:
+        weight = np.ones(total)
     frames = knp.multiply(frames, from_array(values, frames.dtype))
     flat = reshaped(frames, tuple(frames.shape[:-2]) + (-1,))
     lead = flat.shape[:-1]

@@ -8,7 +8,7 @@ from keras.src.backend.config import floatx
 from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_default_seed
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, formula, like, op, reshaped, size_of
-from keras_tartan.src.core import cast, from_array
+from keras_tartan.src._values import cast, from_array
 from tartan import _dtypes
 from tartan._tensor import tile
 

@@ -4,7 +4,7 @@
 from keras.src import tree
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, broadcast, reshaped
-from keras_tartan.src.core import cast
+from keras_tartan.src._values import cast
 
 
 def _masked(mask, new, old):

@@ -1,8 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests that Keras' wheel ships, which come without a conftest.py:
-KERAS_BACKEND=tartan python -m pytest -c python/tests/keras_suite/pytest.ini --pyargs keras.src.ops.nn_test"""
+"""For the tests that Keras' wheel ships, which come without a conftest.py. run.py runs them all; some of them:
+KERAS_BACKEND=tartan python -m pytest -c python/tests/keras_suite/pytest.ini --pyargs keras.src.ops.nn_test
 
+KERAS_SUITE_RESULTS names a file that gets a line of JSON when a test begins and one when it ended, KERAS_SUITE_DONE one
+with tests to leave out, KERAS_SUITE_SHARE "0.1 7" chooses a tenth by the seed 7."""
+
+import hashlib
+import json
 import os
+import pathlib
+import re
+import time
+
+import _pytest.runner
+
+# A compiler may run in another thread, and reads the environment that pytest would change for each test.
+_pytest.runner._update_current_test_var = lambda item, when: None
+
+try:  # with an LLVM that must be there before TensorFlow's
+    import triton
+except ImportError:
+    pass
 
 os.environ.setdefault("KERAS_BACKEND", "tartan")
 
@@ -10,35 +28,120 @@ if os.environ["KERAS_BACKEND"] == "tartan":
     import keras_tartan
     from keras_tartan import _hook
 
+    # Tests that derive bring code for each backend of Keras.
     _hook.add("keras.src.trainers.trainer_test",
               'else:\n    raise ImportError(f"Invalid backend: {backend.backend()}")',
               'elif backend.backend() == "tartan":\n'
               "    from keras_tartan.src.trainer import TartanTrainer as Trainer\n")
     _hook.add("keras.src.trainers.trainer_test", '            "torch": "cpu",\n        }',
               '            "tartan": "cpu",\n')
+    _hook.add("keras.src.quantizers.quantizers_test",
+              'backend.backend() not in ("tensorflow", "jax", "torch"),\n'
+              '        reason=f"{backend.backend()} doesn\'t support `custom_gradient`.",',
+              'backend.backend() != "tartan" and ')
+    _hook.add("keras.src.quantizers.quantizers_test",
+              '        if backend.backend() == "jax":\n            import jax\n',
+              '        if backend.backend() == "tartan":\n'
+              "            import tartan\n\n"
+              "            def test_op(inputs, *rest):\n"
+              "                def summed(x):\n"
+              "                    return ops.sum(quantizers.fake_quant_with_min_max_vars(x, *rest))\n\n"
+              "                return initial_gradients * tartan.grad(summed)(inputs)\n\n")
+    _hook.add("keras.src.ops.numpy_test",
+              'backend.backend() not in ("tensorflow", "jax", "torch"),\n'
+              '        reason=f"{backend.backend()} backend does not support gradients.",',
+              'backend.backend() != "tartan" and ')
+    _hook.add("keras.src.ops.numpy_test",
+              '        elif backend.backend() == "torch":\n            import torch\n\n            x1 = torch.tensor(',
+              '        elif backend.backend() == "tartan":\n'
+              "            import tartan\n\n"
+              "            derived = tartan.grad(lambda x1, x2: ops.sum(knp.divide_no_nan(x1, x2)), (0, 1))\n"
+              "            x1_grad, x2_grad = derived(*map(ops.convert_to_tensor, ([1.0, 2.0], [0.0, 2.0])))\n")
 
+import keras
 import pytest
 from keras.src import backend
 
+_SOURCES = pathlib.Path(keras.__file__).parent / "src"
+_DOWNLOADS = ("test_application_base_",)  # weights of hundreds of megabytes
+_MARKS = {"requires_trainable_backend": backend.backend() in ("numpy", "openvino"), "multi_device": True}
 
 
 def skip_if_backend(given_backend, reason):
     return pytest.mark.skipif(backend.backend() == given_backend, reason=reason)
 
 
-# Tests that the marks of Keras leave out for its own backends without derivatives run here.
-_NEEDS = {"requires_trainable_backend": backend.backend() in ("numpy", "openvino")}
+def name_of(item):
+    """ops/nn_test.py::Class::test, the same wherever Keras is installed and whenever it runs."""
+    path = pathlib.Path(item.path).relative_to(_SOURCES).as_posix()
+    return re.sub("0x[0-9a-f]+", "0x", "::".join([path] + item.nodeid.split("::")[1:]))
+
+
+def _write(**line):
+    path = os.environ.get("KERAS_SUITE_RESULTS")
+    if path:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def _is_chosen(name):
+    share, seed = os.environ.get("KERAS_SUITE_SHARE", "1 0").split()
+    digest = hashlib.sha256(f"{seed} {name}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") < float(share) * 2**64
 
 
 def pytest_configure(config):
-    for mark in ("requires_trainable_backend", "multi_device"):
+    for mark in _MARKS:
         config.addinivalue_line("markers", f"{mark}: of Keras' tests")
 
 
 def pytest_collection_modifyitems(config, items):
+    done = set()
+    if os.environ.get("KERAS_SUITE_DONE"):
+        done = set(pathlib.Path(os.environ["KERAS_SUITE_DONE"]).read_text(encoding="utf-8").splitlines())
+    items[:] = [item for item in items if _is_chosen(name_of(item)) and name_of(item) not in done
+                and not item.name.startswith(_DOWNLOADS)]
     for item in items:
-        for mark, is_missing in _NEEDS.items():
+        for mark, is_missing in _MARKS.items():
             if is_missing and mark in item.keywords:
                 item.add_marker(pytest.mark.skip(reason=f"{mark} on {backend.backend()}"))
-        if "multi_device" in item.keywords:
-            item.add_marker(pytest.mark.skip(reason="one device"))
+
+
+def pytest_collectreport(report):
+    if report.failed and report.nodeid.endswith(".py"):
+        path = pathlib.Path(report.fspath if os.path.isabs(report.fspath) else report.nodeid)
+        _write(test=path.as_posix().split("keras/src/")[-1], outcome="error", text=str(report.longrepr)[-2000:])
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    _write(begin=name_of(item))
+    item.config.stash[_reports] = []
+    item.config.stash[_lacks] = []
+    begin = time.perf_counter()
+    yield
+    outcome, text = "passed", ""
+    for report in item.config.stash[_reports]:
+        if report.outcome != "passed" and outcome == "passed":
+            outcome, text = report.outcome, str(report.longrepr)
+    if outcome == "failed" and item.config.stash[_lacks]:
+        outcome = "lacking"
+    _write(test=name_of(item), outcome=outcome, seconds=round(time.perf_counter() - begin, 3),
+           **({"text": text[-2000:]} if text else {}))
+
+
+_reports, _lacks = pytest.StashKey(), pytest.StashKey()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    result = yield
+    item.config.stash[_reports].append(result.get_result())
+    if call.excinfo is not None and _is_lacking(call.excinfo.value):
+        item.config.stash[_lacks].append(call.excinfo.value)
+
+
+def _is_lacking(error):
+    """Whether a package of others is not there."""
+    name = re.search(r"No module named '([^'.]+)", str(error)) if isinstance(error, ImportError) else None
+    return name is not None and name.group(1) not in ("keras", "keras_tartan", "tartan")

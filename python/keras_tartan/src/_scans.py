@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions along an axis."""
+
+import builtins
+
+from keras.src import tree
+from keras_tartan.src import numpy as knp
+from keras_tartan.src._values import convert_to_tensor
+
+
+def _slices(tensors, i):
+    return tree.map_structure(lambda x: x[i], tensors)
+
+
+def vectorized_map(function, elements):
+    elements = tree.map_structure(convert_to_tensor, elements)
+    length = tree.flatten(elements)[0].shape[0]
+    results = [function(_slices(elements, i)) for i in range(length)]
+    return tree.map_structure(lambda *parts: knp.stack(parts), *results)
+
+
+def map(f, xs):
+    return scan(lambda _, x: ((), f(x)), (), xs)[1]
+
+
+def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
+    if not callable(f):
+        raise TypeError(f"`f` should be a callable. Received: f={f}")
+    if not isinstance(unroll, bool) and (not isinstance(unroll, int) or unroll < 1):
+        raise ValueError(f"`unroll` must be an positive integer or boolean. Received: unroll={unroll}")
+    if xs is None and length is None:
+        raise ValueError("Got no `xs` to scan over and `length` not provided.")
+    xs = tree.map_structure(convert_to_tensor, xs) if xs is not None else None
+    carry = tree.map_structure(convert_to_tensor, init)
+    steps = int(length) if length is not None else tree.flatten(xs)[0].shape[0]
+    results = []
+    for i in builtins.reversed(range(steps)) if reverse else range(steps):
+        carry, result = f(carry, None if xs is None else _slices(xs, i))
+        if result is None:
+            result = tree.map_structure(lambda x: knp.zeros_like(x), carry)
+        results.append(result)
+    if reverse:
+        results.reverse()
+    if not results:
+        return carry, None
+    return carry, tree.map_structure(lambda *parts: knp.stack(parts), *results)
+
+
+def associative_scan(f, elems, reverse=False, axis=0):
+    """Runs of doubling length, joined: log2 of the length calls of `f`."""
+    if not callable(f):
+        raise TypeError(f"`f` should be a callable. Received: f={f}")
+    flat = [convert_to_tensor(x) for x in tree.flatten(elems)]
+    length = flat[0].shape[axis]
+    if any(x.shape[axis] != length for x in flat):
+        raise ValueError("Array inputs to associative_scan must have the same first dimension. "
+                         f"(saw: {[x.shape for x in flat]})")
+    if reverse:
+        flat = [knp.flip(x, axis) for x in flat]
+
+    def part(x, begin, end):
+        at = [builtins.slice(None)] * len(x.shape)
+        at[axis] = builtins.slice(begin, end)
+        return x[tuple(at)]
+
+    distance = 1
+    while distance < length:
+        left = [part(x, 0, length - distance) for x in flat]
+        right = [part(x, distance, length) for x in flat]
+        joined = f(tree.pack_sequence_as(elems, left), tree.pack_sequence_as(elems, right))
+        flat = [knp.concatenate([part(x, 0, distance), new], axis=axis)
+                for x, new in zip(flat, tree.flatten(joined))]
+        distance *= 2
+    if reverse:
+        flat = [knp.flip(x, axis) for x in flat]
+    return tree.pack_sequence_as(elems, flat)

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors and variables."""
+
+import contextlib
+
+import numpy as np
+import tartan
+from keras.src import tree
+from keras.src.backend.common import KerasVariable, standardize_dtype
+from keras.src.backend.common.dtypes import result_type
+from keras.src.backend.common.stateless_scope import get_stateless_scope, in_stateless_scope
+from keras.src.backend.config import floatx
+from tartan import _core, _dtypes
+from tartan._onnx_types import NUMBERS
+from tartan._tensor import Tensor, constant, constant_array, from_numpy, operator, state
+
+SUPPORTS_SPARSE_TENSORS = False
+SUPPORTS_RAGGED_TENSORS = False
+SUPPORTS_COMPLEX_DTYPES = False
+IS_THREAD_SAFE = True
+# Arrays up to this size become a part of a program that is captured.
+_SMALL = 64
+
+
+@contextlib.contextmanager
+def untraced():
+    """Within it no function is being captured: for initial values."""
+    outer, state.trace = state.trace, None
+    try:
+        yield
+    finally:
+        state.trace = outer
+
+
+def placeholder(shape, dtype, name="x"):
+    return Tensor(_core.Value.placeholder(name, str(dtype), list(shape)))
+
+
+class Variable(KerasVariable):
+    """A variable of Keras on one of Tartan, which captured steps keep on the device."""
+
+    def _initialize(self, value):
+        if isinstance(value, Variable):
+            value = value.value
+        if isinstance(value, Tensor):
+            if value.is_traced:
+                raise ValueError(
+                    f"the variable '{self._path}' is created in a step that is being captured, from a value of the "
+                    "step: create variables in `__init__` or `build`")
+            value = value.numpy()
+        self._value = tartan.Variable(value, dtype=self._dtype, name=self._path)
+
+    def _initialize_with_initializer(self, initializer):
+        with untraced():
+            self._initialize(convert_to_tensor(initializer(self._shape, dtype=self._dtype), self._dtype))
+
+    def _direct_assign(self, value):
+        if state.trace is None:
+            known = value._value.known
+            if known is not None:  # a node of its own, for derivatives by this variable alone
+                value = Tensor(_core.Value.leaf(known))
+        self._value.assign(value)
+
+    def _convert_to_tensor(self, value, dtype=None):
+        return convert_to_tensor(value, dtype=dtype)
+
+    @property
+    def value(self):
+        if in_stateless_scope():
+            value = get_stateless_scope().get_current_value(self)
+            if value is not None:
+                return self._maybe_autocast(value)
+        if self._value is None:  # not built yet; only its shape is of interest
+            return self._maybe_autocast(placeholder(self._shape, self._dtype, self._name))
+        return self._maybe_autocast(self._value.value)
+
+    def numpy(self):
+        return convert_to_numpy(self.value)
+
+    def __array__(self, dtype=None, copy=None):
+        array = convert_to_numpy(self.value)
+        return array if dtype is None else array.astype(dtype)
+
+
+def _refuse_sparse(sparse, ragged):
+    if sparse:
+        raise ValueError("`sparse=True` is not supported with the tartan backend")
+    if ragged:
+        raise ValueError("`ragged=True` is not supported with the tartan backend")
+
+
+def _known_dtype(dtype):
+    dtype = standardize_dtype(dtype)
+    if dtype not in _dtypes.ALL:
+        raise NotImplementedError(f"tensors of {dtype} are not implemented in the tartan backend")
+    return _dtypes.ALL[dtype]
+
+
+def _of_scalar(x, dtype):
+    if dtype is None:
+        if isinstance(x, bool):
+            dtype = "bool"
+        elif isinstance(x, int):
+            dtype = "int32" if -(2**31) <= x < 2**31 else "int64"
+        elif isinstance(x, float):
+            dtype = floatx()
+        else:
+            dtype = "complex64"
+    dtype = _known_dtype(dtype)
+    if isinstance(x, int) and _dtypes.is_integer(dtype):
+        x = int(np.array(x).astype(np.int64).astype(str(dtype))) if abs(x) < 2**63 else x
+    return constant(x, dtype)
+
+
+def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
+    _refuse_sparse(sparse, ragged)
+    if isinstance(x, KerasVariable):
+        x = x.value
+    elif isinstance(x, tartan.Variable):
+        x = x.value
+    if isinstance(x, Tensor):
+        return x if dtype is None else cast(x, dtype)
+    if type(x) in (bool, int, float, complex):
+        return _of_scalar(x, dtype)
+    if isinstance(x, (list, tuple)):
+        flat = tree.flatten(x)
+        if any(isinstance(part, (Tensor, KerasVariable)) for part in flat):
+            return _stacked(x, dtype)
+        if dtype is None:
+            dtype = result_type(*[getattr(part, "dtype", type(part)) for part in flat])
+            if not flat:
+                dtype = floatx()
+    return from_array(np.asarray(x), dtype)
+
+
+def from_array(array, dtype=None):
+    if array.dtype.kind in "OSUMm":
+        raise ValueError(f"a tensor has no elements of type {array.dtype}: {array!r}")
+    dtype = _known_dtype(array.dtype if dtype is None else dtype)
+    wanted = _dtypes.numpy_dtype(dtype)
+    if array.dtype != wanted:
+        if array.dtype.kind == "f" and wanted.kind in "iu":
+            with np.errstate(invalid="ignore"):
+                array = array.astype(wanted)
+        else:
+            array = array.astype(wanted)
+    if state.trace is not None and array.size <= _SMALL:
+        return constant_array(array)
+    return from_numpy(array)
+
+
+def _stacked(x, dtype):
+    parts = [convert_to_tensor(part) for part in x]
+    if dtype is None:
+        dtype = result_type(*[part.dtype for part in parts])
+    parts = [cast(part, dtype) for part in parts]
+    axes = constant_array(np.array([0], "int64"))
+    return operator("Concat", [operator("Unsqueeze", [part, axes]) for part in parts], axis=0)
+
+
+def convert_to_numpy(x):
+    if isinstance(x, (KerasVariable, tartan.Variable)):
+        x = x.value
+    if isinstance(x, Tensor):
+        return np.array(x.numpy())
+    if isinstance(x, (list, tuple)):
+        return np.array([convert_to_numpy(part) for part in x])
+    return np.array(x)
+
+
+def is_tensor(x):
+    return isinstance(x, Tensor)
+
+
+def shape(x):
+    return tuple(x.shape)
+
+
+def cast(x, dtype):
+    if isinstance(x, KerasVariable):
+        x = x.value
+    if not isinstance(x, Tensor):
+        return convert_to_tensor(x, dtype)
+    dtype = _known_dtype(dtype)
+    if x._value.dtype == dtype:
+        return x
+    return operator("Cast", [x], to=NUMBERS[dtype])
+
+
+def _is_traced(x):
+    return isinstance(x, Tensor) and x.is_traced
+
+
+def random_seed_dtype():
+    return "uint32"
+
+
+@contextlib.contextmanager
+def device_scope(device_name):
+    if not isinstance(device_name, str):
+        raise ValueError("Invalid value for argument `device_name`. Expected a string like 'gpu:0' or 'cpu'. "
+                         f"Received: device_name='{device_name}'")
+    yield  # one device computes everything: tartan.set_device

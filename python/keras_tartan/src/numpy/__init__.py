@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""keras.ops.numpy."""
+
+from keras_tartan.src.numpy.arithmetic import (add, arctan2, bitwise_and, bitwise_invert, bitwise_left_shift,
+                                               bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, divide,
+                                               divide_no_nan, equal, floor_divide, fmax, fmin, fmod, greater,
+                                               greater_equal, heaviside, hypot, ldexp, left_shift, less, less_equal,
+                                               logaddexp, logaddexp2, logical_and, logical_not, logical_or,
+                                               logical_xor, maximum, minimum, mod, multiply, nonzero, not_equal, power,
+                                               right_shift, select, subtract, true_divide, where)
+from keras_tartan.src.numpy.choosing import (diag, diagflat, diagonal, take, take_along_axis, trace, tril, triu,
+                                             unravel_index)
+from keras_tartan.src.numpy.creation import (arange, bartlett, blackman, eye, geomspace, hamming, hanning, identity,
+                                             kaiser, linspace, logspace, meshgrid, tri)
+from keras_tartan.src.numpy.filled import (array, copy, empty, empty_like, full, full_like, ones, ones_like, zeros,
+                                           zeros_like)
+from keras_tartan.src.numpy.missing import (nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin,
+                                            nanprod, nanstd, nansum, nanvar)
+from keras_tartan.src.numpy.order import (argpartition, argsort, bincount, digitize, histogram, isin, median,
+                                          nanmedian, nanpercentile, nanquantile, percentile, quantile, searchsorted,
+                                          sort, unique)
+from keras_tartan.src.numpy.products import (corrcoef, correlate, cross, dot, einsum, inner, kron, matmul, outer,
+                                             slogdet, tensordot, unstacked, vander, vdot, vectorize)
+from keras_tartan.src.numpy.reductions import (all, allclose, amax, amin, any, argmax, argmin, average, count_nonzero,
+                                               cumprod, cumsum, diff, max, mean, min, prod, ptp, std, sum, trapezoid,
+                                               var)
+from keras_tartan.src.numpy.shapes import (append, array_split, broadcast_to, concatenate, dsplit, dstack, expand_dims,
+                                           flip, fliplr, flipud, hsplit, hstack, moveaxis, ndim, pad, ravel, repeat,
+                                           reshape, roll, rot90, size, split, squeeze, stack, swapaxes, tile,
+                                           transpose, view, vsplit, vstack)
+from keras_tartan.src.numpy.unary import (abs, absolute, angle, arccos, arccosh, arcsin, arcsinh, arctan, arctanh,
+                                          cbrt, ceil, clip, conj, conjugate, cos, cosh, deg2rad, exp, exp2, expm1,
+                                          fabs, floor, gcd, i0, imag, isclose, isfinite, isinf, isnan, isneginf,
+                                          isposinf, isreal, lcm, log, log10, log1p, log2, nan_to_num, negative,
+                                          nextafter, rad2deg, real, reciprocal, round, sign, signbit, sin, sinc, sinh,
+                                          sqrt, square, tan, tanh, trunc)

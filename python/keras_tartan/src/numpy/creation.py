@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New tensors: ranges, windows, grids."""
+
+import builtins
+
+import numpy as np
+from keras.src.backend.common import standardize_dtype
+from keras.src.backend.common.dtypes import result_type
+from keras.src.backend.config import floatx
+from keras_tartan.src._kit import T, broadcast, op, reshaped, values_of, weak
+from keras_tartan.src._values import cast, from_array
+from keras_tartan.src.numpy.arithmetic import multiply
+from keras_tartan.src.numpy.shapes import expand_dims, moveaxis
+from keras_tartan.src.numpy.unary import absolute, exp, log, sign
+from tartan import _dtypes
+from tartan._tensor import constant
+
+
+def _made(values, dtype):
+    return from_array(np.asarray(values), dtype)
+
+
+def arange(start, stop=None, step=None, dtype=None):
+    if dtype is None:
+        given = [weak(x) for x in (start, stop, step) if x is not None]
+        dtype = result_type(*given)
+    start, stop, step = [x if x is None or isinstance(x, (int, float)) else
+                         values_of(x, "arange").item() for x in (start, stop, step)]
+    if stop is None:
+        start, stop = 0, start
+    values = np.arange(start, stop, 1 if step is None else step)
+    return _made(values, standardize_dtype(dtype))
+
+
+def eye(N, M=None, k=0, dtype=None):
+    return _made(np.eye(int(N), None if M is None else int(M), k=k), standardize_dtype(dtype))
+
+
+def identity(n, dtype=None):
+    return eye(n, dtype=dtype)
+
+
+def tri(N, M=None, k=0, dtype=None):
+    return _made(np.tri(N, M, k), standardize_dtype(dtype))
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    if dtype is None:
+        dtype = result_type(weak(start), weak(stop), float)
+    dtype = standardize_dtype(dtype)
+    start, stop = T(start, "float64"), T(stop, "float64")
+    parts = num - 1 if endpoint else num
+    step = op("Div", op("Sub", stop, start), constant(builtins.max(parts, 1), _dtypes.float64))
+    shape = np.broadcast_shapes(start.shape, stop.shape)
+    positions = reshaped(_made(np.arange(num), "float64"), (num,) + (1,) * len(shape))
+    values = op("Add", start, op("Mul", positions, step))
+    if endpoint and num > 1:
+        last = reshaped(_made(np.arange(num) == num - 1, "bool"), (num,) + (1,) * len(shape))
+        values = op("Where", last, stop, values)
+    if _dtypes.is_integer(dtype):
+        values = op("Floor", values)
+    values = cast(moveaxis(values, 0, axis), dtype)
+    if retstep:
+        return values, cast(step, dtype)
+    return values
+
+
+def logspace(start, stop, num=50, endpoint=True, base=10, dtype=None, axis=0):
+    if dtype is None:
+        dtype = result_type(weak(start), weak(stop), float)
+    powers = linspace(start, stop, num, endpoint, dtype="float64", axis=axis)
+    return cast(op("Pow", T(base, "float64"), powers), standardize_dtype(dtype))
+
+
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    if dtype is None:
+        dtype = result_type(weak(start), weak(stop), float)
+    start, stop = T(start, "float64"), T(stop, "float64")
+    low = log(absolute(start))
+    values = exp(linspace(low, log(absolute(stop)), num, endpoint, dtype="float64", axis=axis))
+    return cast(multiply(values, expand_dims(sign(start), axis) if start.shape else sign(start)),
+                standardize_dtype(dtype))
+
+
+def _window(make):
+    def function(x):
+        return _made(make(int(values_of(x, "a window's length"))), floatx())
+
+    return function
+
+
+bartlett, blackman, hamming, hanning = map(_window, (np.bartlett, np.blackman, np.hamming, np.hanning))
+
+
+def kaiser(x, beta):
+    return _made(np.kaiser(int(values_of(x, "a window's length")), float(values_of(beta, "kaiser"))), floatx())
+
+
+def meshgrid(*x, indexing="xy"):
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"indexing is 'xy' or 'ij'. Received: {indexing}")
+    parts = [reshaped(T(a), (-1,)) for a in x]
+    sizes = [part.shape[0] for part in parts]
+    places = list(range(len(parts)))
+    if indexing == "xy" and len(parts) > 1:
+        places[:2] = [1, 0]
+        sizes[:2] = [sizes[1], sizes[0]]
+    results = []
+    for part, place in zip(parts, places):
+        dims = [1] * len(parts)
+        dims[place] = part.shape[0]
+        results.append(broadcast(reshaped(part, dims), sizes))
+    return results

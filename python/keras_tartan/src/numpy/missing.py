@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions that leave NaN out."""
+
+from keras_tartan.src._kit import T, floated, is_float, like, op
+from keras_tartan.src._values import cast
+from keras_tartan.src.numpy.arithmetic import logical_not, multiply, subtract, where
+from keras_tartan.src.numpy.reductions import all, argmax, argmin, cumprod, cumsum, max, min, prod, sum
+from keras_tartan.src.numpy.unary import isnan, sqrt
+
+
+def _filled(x, value):
+    x = T(x)
+    return where(isnan(x), like(value, x), x) if is_float(x) else x
+
+
+def _all_nan(x, axis, keepdims):
+    return all(isnan(x), axis, keepdims)
+
+
+def nansum(x, axis=None, keepdims=False):
+    return sum(_filled(x, 0), axis, keepdims)
+
+
+def nanprod(x, axis=None, keepdims=False):
+    return prod(_filled(x, 1), axis, keepdims)
+
+
+def nancumsum(x, axis=None, dtype=None):
+    return cumsum(_filled(x, 0), axis, dtype)
+
+
+def nancumprod(x, axis=None, dtype=None):
+    return cumprod(_filled(x, 1), axis, dtype)
+
+
+def nanmax(x, axis=None, keepdims=False):
+    x = T(x)
+    if not is_float(x):
+        return max(x, axis, keepdims)
+    return where(_all_nan(x, axis, keepdims), like(float("nan"), x), max(_filled(x, -float("inf")), axis, keepdims))
+
+
+def nanmin(x, axis=None, keepdims=False):
+    x = T(x)
+    if not is_float(x):
+        return min(x, axis, keepdims)
+    return where(_all_nan(x, axis, keepdims), like(float("nan"), x), min(_filled(x, float("inf")), axis, keepdims))
+
+
+def nanmean(x, axis=None, keepdims=False):
+    x = floated(x)
+    count = sum(cast(logical_not(isnan(x)), x.dtype), axis, keepdims)
+    return op("Div", sum(_filled(x, 0), axis, keepdims), count)
+
+
+def nanvar(x, axis=None, keepdims=False):
+    x = floated(x)
+    centred = subtract(x, nanmean(x, axis, True))
+    return nanmean(multiply(centred, centred), axis, keepdims)
+
+
+def nanstd(x, axis=None, keepdims=False):
+    return sqrt(nanvar(x, axis, keepdims))
+
+
+def nanargmax(x, axis=None, keepdims=False):
+    x = T(x)
+    if not is_float(x):
+        return argmax(x, axis, keepdims)
+    return where(_all_nan(x, axis, keepdims), T(-1, "int32"), argmax(_filled(x, -float("inf")), axis, keepdims))
+
+
+def nanargmin(x, axis=None, keepdims=False):
+    x = T(x)
+    if not is_float(x):
+        return argmin(x, axis, keepdims)
+    return where(_all_nan(x, axis, keepdims), T(-1, "int32"), argmin(_filled(x, float("inf")), axis, keepdims))

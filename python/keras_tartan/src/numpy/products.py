@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices, contractions, and what is made of them."""
+
+import builtins
+
+import numpy as np
+from keras.src import tree
+from keras.src.backend.common.dtypes import result_type
+from keras_tartan.src._kit import (T, axes_of, broadcast, common, floated, is_float, like, op, reshaped, size_of,
+                                   transposed)
+from keras_tartan.src._values import cast, from_array
+from keras_tartan.src.numpy.arithmetic import divide, multiply, power, subtract
+from keras_tartan.src.numpy.choosing import diagonal
+from keras_tartan.src.numpy.filled import ones
+from keras_tartan.src.numpy.reductions import mean
+from keras_tartan.src.numpy.shapes import expand_dims, flip, moveaxis, ravel, stack, transpose
+from keras_tartan.src.numpy.unary import sqrt
+
+
+def _product_type(*xs):
+    """int8 with int8 is summed in int32."""
+    if builtins.all(x.dtype == "int8" for x in xs):
+        return "int32"
+    return result_type(*[x.dtype for x in xs])
+
+
+def matmul(x1, x2):
+    return _plain(*_factors(x1, x2))
+
+
+def _factors(x1, x2):
+    """Operands of a product in the type that it is summed in."""
+    x1, x2 = T(x1), T(x2)
+    dtype = _product_type(x1, x2)
+    return cast(x1, dtype), cast(x2, dtype)
+
+
+def _plain(x1, x2):
+    if x1.dtype == "bool":
+        return cast(op("MatMul", cast(x1, "int32"), cast(x2, "int32")), "bool")
+    return op("MatMul", x1, x2)
+
+
+def dot(x1, x2):
+    x1, x2 = _factors(x1, x2)
+    if not x1.shape or not x2.shape:
+        return multiply(x1, x2)
+    if len(x2.shape) == 1 or len(x1.shape) <= 2 and len(x2.shape) == 2:
+        return _plain(x1, x2)
+    return _tensordot(x1, x2, [[-1], [-2]])
+
+
+def tensordot(x1, x2, axes=2):
+    return _tensordot(*_factors(x1, x2), axes)
+
+
+def _tensordot(x1, x2, axes):
+    n1, n2 = len(x1.shape), len(x2.shape)
+    if isinstance(axes, int):
+        a, b = list(range(n1 - axes, n1)), list(range(axes))
+    else:
+        a, b = axes_of(axes[0], n1), axes_of(axes[1], n2)
+    rest1, rest2 = [i for i in range(n1) if i not in a], [i for i in range(n2) if i not in b]
+    inner_size = size_of(x1.shape[i] for i in a)
+    shape = [x1.shape[i] for i in rest1] + [x2.shape[i] for i in rest2]
+    left = reshaped(transposed(x1, rest1 + a), (size_of(x1.shape[i] for i in rest1), inner_size))
+    right = reshaped(transposed(x2, b + rest2), (inner_size, size_of(x2.shape[i] for i in rest2)))
+    return reshaped(_plain(left, right), shape)
+
+
+def outer(x1, x2):
+    return multiply(expand_dims(ravel(x1), 1), expand_dims(ravel(x2), 0))
+
+
+def vdot(x1, x2):
+    return tensordot(ravel(x1), ravel(x2), 1)
+
+
+def inner(x1, x2):
+    x1, x2 = _factors(x1, x2)
+    if not x1.shape or not x2.shape:
+        return multiply(x1, x2)
+    return _tensordot(x1, x2, [[-1], [-1]])
+
+
+def kron(x1, x2):
+    x1, x2 = common(x1, x2)
+    n = builtins.max(len(x1.shape), len(x2.shape))
+    s1 = (1,) * (n - len(x1.shape)) + tuple(x1.shape)
+    s2 = (1,) * (n - len(x2.shape)) + tuple(x2.shape)
+    a = reshaped(x1, [d for s in s1 for d in (s, 1)])
+    b = reshaped(x2, [d for s in s2 for d in (1, s)])
+    return reshaped(multiply(a, b), [p * q for p, q in zip(s1, s2)])
+
+
+def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x1, x2 = common(x1, x2)
+    a, b = moveaxis(x1, axisa, -1), moveaxis(x2, axisb, -1)
+    a, b = unstacked(a), unstacked(b)
+    if len(a) not in (2, 3) or len(b) not in (2, 3):
+        raise ValueError(f"`x1`'s and `x2`'s dimension on their axes must be 2 or 3. Received: {len(a)}, {len(b)}")
+    z = subtract(multiply(a[0], b[1]), multiply(a[1], b[0]))
+    if len(a) == 2 and len(b) == 2:
+        return z
+    zero = like(0, a[0])
+    a2, b2 = a[2] if len(a) == 3 else zero, b[2] if len(b) == 3 else zero
+    x = subtract(multiply(a[1], b2), multiply(a2, b[1]))
+    y = subtract(multiply(a2, b[0]), multiply(a[0], b2))
+    return moveaxis(stack([broadcast(v, z.shape) for v in (x, y, z)], -1), -1, axisc)
+
+
+def unstacked(x):
+    return [x[..., i] for i in range(x.shape[-1])]
+
+
+def einsum(subscripts, *operands, **kwargs):
+    xs = [T(x) for x in operands]
+    dtype = _product_type(*xs)
+    work = "int32" if dtype == "bool" else dtype
+    from keras_tartan.src._einsum import einsum as contracted
+
+    return cast(contracted(subscripts.replace(" ", ""), [cast(x, work) for x in xs]), dtype)
+
+
+def correlate(x1, x2, mode="valid"):
+    x1, x2 = common(x1, x2)
+    dtype = x1.dtype if is_float(x1) else result_type(x1.dtype, float)
+    x1, x2 = cast(x1, "float32"), cast(x2, "float32")
+    if x1.shape[0] < x2.shape[0]:
+        return flip(correlate(cast(x2, dtype), cast(x1, dtype), mode))
+    n, m = x1.shape[0], x2.shape[0]
+    pads = {"valid": (0, 0), "full": (m - 1, m - 1), "same": ((m - 1) - (m - 1) // 2, (m - 1) // 2)}
+    if mode not in pads:
+        raise ValueError(f"mode is one of {list(pads)}. Received: mode={mode}")
+    before, after = pads[mode]
+    if mode == "same":
+        before, after = m // 2, m - 1 - m // 2
+    result = op("Conv", reshaped(x1, (1, 1, n)), reshaped(x2, (1, 1, m)), pads=[before, after])
+    return cast(reshaped(result, (-1,)), dtype)
+
+
+def corrcoef(x):
+    x = floated(x)
+    if len(x.shape) < 2:
+        return ones((), x.dtype)
+    x = subtract(x, mean(x, -1, True))
+    products = matmul(x, transpose(x))
+    scale = sqrt(diagonal(products))
+    return divide(divide(products, expand_dims(scale, 1)), expand_dims(scale, 0))
+
+
+def vander(x, N=None, increasing=False):
+    x = T(x)
+    count = x.shape[0] if N is None else N
+    powers = np.arange(count) if increasing else np.arange(count)[::-1]
+    return power(expand_dims(x, -1), from_array(powers.copy(), x.dtype))
+
+
+def slogdet(x):
+    from keras_tartan.src.linalg import slogdet as computed
+
+    return computed(x)
+
+
+def vectorize(pyfunc, *, excluded=None, signature=None):
+    from keras.src.backend.common.backend_utils import vectorize_impl
+
+    return vectorize_impl(pyfunc, _mapped, excluded=excluded, signature=signature)
+
+
+def _mapped(f, in_axes=0, out_axes=0):
+    """`f` for each element of the arguments' axes, unrolled."""
+    def function(*args):
+        axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(args)
+        xs = [T(x) if a is None else moveaxis(T(x), a, 0) for x, a in zip(args, axes)]
+        count = next(x.shape[0] for x, a in zip(xs, axes) if a is not None)
+        results = [f(*[x if a is None else x[i] for x, a in zip(xs, axes)]) for i in range(count)]
+        return tree.map_structure(lambda *parts: stack(parts, out_axes), *results)
+
+    return function
