@@ -108,7 +108,10 @@ class RandomPlanner {
     }
     for (int i = 0; i < flat.output_index_count; ++i) {
       const int64_t range = flat.indices[i].range;
-      if (i != v && MayUnroll(flat, i)) plan.unroll[i] = 1 + Below(std::min<int64_t>(range, 3));
+      const int64_t most_rows = Below(4) == 0 ? 15 : 3;
+      if (i != v && MayUnroll(flat, i)) {
+        plan.unroll[i] = 1 + Below(std::min<int64_t>(range, most_rows));
+      }
       plan.task[i] = std::min(range, plan.unroll[i] * (1 + Below(4)));
     }
     plan.masks_lanes = Below(2) == 0;

@@ -5,7 +5,6 @@
 #include <random>
 #include <stdexcept>
 
-#include "absl/strings/str_cat.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
 
@@ -34,6 +33,9 @@ const std::vector<TestProgram>& TestPrograms() {
       {"MatMulWide",
        "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
        {F32({33, 65}), F32({65, 64})}},
+      {"ProductOfColumns",
+       "function (A[T, L, M], B[L, T, N]) -> (C) { C[i, j : M, N] = +(A[t, k, i] * B[k, t, j]); }",
+       {F32({5, 6, 47}), F32({6, 5, 19})}},
       {"ProductOfManyTerms",
        "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
        {F32({5, 601}), F32({601, 17})}},
@@ -497,30 +499,6 @@ std::vector<HostTensor> RandomInputs(const TestProgram& program, uint64_t seed) 
     inputs.emplace_back(shape, bytes);
   }
   return inputs;
-}
-
-std::string FirstDifference(const HostTensor& actual, const HostTensor& expected,
-                            double tolerance) {
-  if (actual.shape() != expected.shape()) {
-    return absl::StrCat("shape ", actual.shape().ToString(), " instead of ",
-                        expected.shape().ToString());
-  }
-  for (int64_t i = 0; i < expected.element_count(); ++i) {
-    bool equal = false;
-    if (IsFloat(expected.type())) {
-      const double a = actual.GetDouble(i);
-      const double b = expected.GetDouble(i);
-      equal = a == b || (std::isnan(a) && std::isnan(b)) ||
-              std::abs(a - b) <= tolerance * (1 + std::abs(b));
-    } else {
-      equal = actual.GetInt(i) == expected.GetInt(i);
-    }
-    if (!equal) {
-      return absl::StrCat("element ", i, " is ", actual.GetDouble(i), " instead of ",
-                          expected.GetDouble(i));
-    }
-  }
-  return "";
 }
 
 }  // namespace tartan

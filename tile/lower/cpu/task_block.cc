@@ -10,6 +10,12 @@ namespace tartan::lower {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
+namespace {
+
+constexpr int kMostNeighbours = 8;  // rows that one vector copies
+
+}  // namespace
+
 // The loops that copy an access's elements for a block and run.
 class StagedCopy {
  public:
@@ -19,6 +25,7 @@ class StagedCopy {
     const plan::CpuPlan& plan = block.plan_;
     const int v = plan.vector_index;
     in_vectors_ = v >= 0 && staged.from.coefficient(v) == math::Rational(1);
+    neighbours_ = staged.neighbours;
     offsets_.assign(plan.task.size(), Number(0));
     const auto add = [&](Kind kind, const std::vector<int>& indices) {
       for (int i : indices) {
@@ -29,12 +36,14 @@ class StagedCopy {
       Place(plan.order[at], indices_.value(plan.order[at]));
     }
     const std::vector<int> inside(plan.order.begin() + plan.block->level, plan.order.end());
+    // The tensor is read in the order in which it lies.
+    if (neighbours_ >= 0) add(Kind::kReduced, plan.reduction_order);
     add(Kind::kTile, inside);
     if (in_vectors_) add(Kind::kReduced, plan.reduction_order);
     for (int i : plan.order) {
-      if (i != v || !in_vectors_) add(Kind::kRow, {i});
+      if ((i != v || !in_vectors_) && i != neighbours_) add(Kind::kRow, {i});
     }
-    if (!in_vectors_) add(Kind::kReduced, plan.reduction_order);
+    if (!in_vectors_ && neighbours_ < 0) add(Kind::kReduced, plan.reduction_order);
   }
 
   StmtPtr Emit() { return Loops(0); }
@@ -103,10 +112,12 @@ class StagedCopy {
     const DataType stored = block_.flat_.tensors[access.tensor].shape.type;
     ExprPtr to = block_.PlaceOf(staged_.layout, offsets_);
     for (const ExprPtr& place : places_) to = loop::Add(to, place);
-    const int64_t count = in_vectors_ ? plan().unroll[plan().vector_index] : 1;
-    const int lanes = in_vectors_ ? plan().lanes : 1;
+    const int along = in_vectors_ ? plan().vector_index : neighbours_;
+    const int64_t count = along >= 0 ? plan().unroll[along] : 1;
+    int lanes = in_vectors_ ? plan().lanes : neighbours_ >= 0 ? kMostNeighbours : 1;
     std::vector<StmtPtr> stores;
     for (int64_t element = 0; element < count; element += lanes) {
+      while (element + lanes > count) lanes /= 2;
       const math::Affine from = staged_.from + math::Affine::Constant(element);
       stores.push_back(loop::MakeStore(staged_.array, staged_.type, loop::Add(to, Number(element)),
                                        loop::LoadFrom(tensor, stored, indices_.Emit(from), lanes)));
@@ -119,6 +130,7 @@ class StagedCopy {
   const std::vector<TaskBlock::Task>& tasks_;
   IndexEmitter indices_;  // of the copy's own loops
   bool in_vectors_ = false;
+  int neighbours_ = -1;  // rows that are copied together
   std::vector<Loop> loops_;
   std::vector<ExprPtr> offsets_;  // of the tile, per output index
   std::vector<ExprPtr> places_;   // terms of the position within it
@@ -136,11 +148,9 @@ TaskBlock::TaskBlock(const poly::FlatContraction& flat, const plan::CpuPlan& pla
   for (int access : block_.staged) {
     const poly::TensorAccess& read = flat.accesses[access];
     const TensorShape& shape = flat.tensors[read.tensor].shape;
-    Staged staged{access,
-                  absl::StrCat("staged", access),
-                  ComputeType(shape.type),
-                  {},
-                  plan::StagedOf(flat, plan, access)};
+    Staged staged{
+        access, absl::StrCat("staged", access),     ComputeType(shape.type),
+        {},     plan::StagedOf(flat, plan, access), plan::NeighbourRows(flat, plan, access)};
     const std::vector<int64_t> strides = RowMajorStrides(shape.dims);
     for (size_t d = 0; d < strides.size(); ++d) {
       staged.from = staged.from + read.coords[d] * strides[d];

@@ -60,6 +60,7 @@ class TaskBlock {
     DataType type = DataType::kInvalid;  // of the array's elements
     math::Affine from;                   // position in the tensor
     plan::BlockArray layout;
+    int neighbours = -1;  // rows that lie side by side (plan::NeighbourRows)
   };
 
   loop::ExprPtr Number(int64_t value) const { return indices_.Number(value); }

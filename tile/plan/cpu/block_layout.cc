@@ -66,22 +66,33 @@ BlockArray PartialsOf(const poly::FlatContraction& flat, const CpuPlan& plan) {
   return Layout(flat, plan, inner, std::vector<bool>(flat.output_index_count, true));
 }
 
+int NeighbourRows(const poly::FlatContraction& flat, const CpuPlan& plan, int access) {
+  const std::vector<int64_t> strides = StridesOf(flat, access);
+  const int v = plan.vector_index;
+  if (v < 0 || strides[v] != 0 || strides[plan.reduction_order.back()] == 1) return -1;
+  for (int i = 0; i < flat.output_index_count; ++i) {
+    if (strides[i] == 1 && plan.unroll[i] > 1) return i;
+  }
+  return -1;
+}
+
 BlockArray StagedOf(const poly::FlatContraction& flat, const CpuPlan& plan, int access) {
   const std::vector<int64_t> strides = StridesOf(flat, access);
   std::vector<bool> followed(flat.output_index_count);
   std::vector<int> inner;
   const int v = plan.vector_index;
+  const int neighbours = NeighbourRows(flat, plan, access);
   for (int i = 0; i < flat.output_index_count; ++i) {
     followed[i] = strides[i] != 0;
-    if (followed[i] && i != v) inner.push_back(i);
+    if (followed[i] && i != v && i != neighbours) inner.push_back(i);
   }
   std::vector<int> reduced;
   for (int i : plan.reduction_order) {
     if (strides[i] != 0) reduced.push_back(i);
   }
-  const bool has_vectors = v >= 0 && strides[v] != 0;
-  inner.insert(has_vectors ? inner.begin() : inner.end(), reduced.begin(), reduced.end());
-  if (has_vectors) inner.push_back(v);
+  const int last = v >= 0 && strides[v] != 0 ? v : neighbours;
+  inner.insert(last >= 0 ? inner.begin() : inner.end(), reduced.begin(), reduced.end());
+  if (last >= 0) inner.push_back(last);
   return Layout(flat, plan, inner, followed);
 }
 

@@ -27,8 +27,12 @@ struct BlockArray {
 // Partial results: a tile's accumulators are neighbours, those of a vector above all.
 BlockArray PartialsOf(const poly::FlatContraction& flat, const CpuPlan& plan);
 
+// The output index, with several rows in a tile, along which the elements that an access reads are
+// neighbours, where vectors do not follow the access and no reduced index does so; -1: none.
+int NeighbourRows(const poly::FlatContraction& flat, const CpuPlan& plan, int access);
+
 // The elements that an access reads for a block and run. The vector index, where the access follows
-// it, is the innermost, otherwise the reduced indices are.
+// it, is the innermost; else rows that are neighbours in the tensor are, else the reduced indices.
 BlockArray StagedOf(const poly::FlatContraction& flat, const CpuPlan& plan, int access);
 
 // The block has a copy of what the access reads.

@@ -21,6 +21,9 @@ constexpr double kCopiedBytesPerCycle = 2;
 // What a core finds without delay, and the delay.
 constexpr double kPagesKnown = 48;
 constexpr double kPageCycles = 2;
+// So many lines of a vector operand come in that time where rows lie in the same sets of the first
+// cache, which forgets each before it is read again.
+constexpr double kPageLines = 2;
 constexpr double kStreamCycles = 0.2;
 constexpr double kStepCycles = 0.5;  // a step of the innermost loop
 
@@ -115,7 +118,12 @@ double PageCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel:
                             : kernel.flat.indices[last].range;
   const double step = static_cast<double>(std::abs(access.strides[last]) * access.bytes);
   if (step * static_cast<double>(range) < cpu::kPageBytes * kPagesKnown) return 0;
-  return kPageCycles * std::min(1.0, step / cpu::kPageBytes);
+  const int v = plan.vector_index;
+  double lines = 1;
+  if (v >= 0 && access.strides[v] == 1 && std::fmod(step, cpu::kWayBytes) == 0) {
+    lines = static_cast<double>(plan.unroll[v] * access.bytes) / cpu::kLineBytes / kPageLines;
+  }
+  return kPageCycles * std::min(1.0, step / cpu::kPageBytes) * std::max(1.0, lines);
 }
 
 // Cycles of a step for rows of vectors beside the first, each of which has to be fetched ahead.

@@ -15,6 +15,8 @@ namespace {
 // Cycles to copy an element into private memory alone, and a vector of them.
 constexpr double kCopiedElement = 3;
 constexpr double kCopiedVector = 4;
+// And one of several that are neighbours in the tensor and in the copy.
+constexpr double kCopiedNeighbour = 0.7;
 // And to wait for a line far from the last one, in another page or in the same.
 constexpr double kFarLine = 24;
 constexpr double kNearLine = 6;
@@ -299,6 +301,8 @@ class Nest {
       return Elements(read) / static_cast<double>(plan_.lanes) * kCopiedVector +
              lines * (is_far ? kFarLine : kNearLine);
     }
+    const int rows = NeighbourRows(kernel_.flat, plan_, read.access);
+    if (rows >= 0) return Elements(read) * kCopiedNeighbour;
     const bool in_rows = (v < 0 || read.strides[v] == 0) && read.strides[last] == 1;
     return Elements(read) * (in_rows ? kCopiedVector / lanes : kCopiedElement);
   }
