@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Tensors that are computed on an OpenCL device when somebody asks for their values. Functions follow the array API
+standard (2024.12)."""
+
 from tartan import _loader as _loader  # first: it finds OpenCL
-from tartan._creation import asarray, astype
-from tartan._dtypes import *
-from tartan._dtypes import finfo, iinfo
+from tartan._creation import (
+    arange, array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid,
+    ones, ones_like, zeros, zeros_like)
+from tartan._dtypes import (
+    bfloat16, bool_, finfo, float16, float32, float64, iinfo, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
+from tartan._dtypes import bool_ as bool
 from tartan._elementwise import *
 from tartan._function import Function, function
 from tartan._gradients import grad, gradients, recording, value_and_grad
 from tartan._manipulation import *
+from tartan._namespace import *
+from tartan._products import einsum, kron, matmul, outer, tensordot, vecdot
+from tartan._reductions import *
 from tartan._runtime import device, list_devices, set_device
+from tartan._selection import *
 from tartan._tensor import ConcretizationError, Tensor, evaluate, operator
 from tartan.inference import InferenceSession, IOBinding, NodeArg
 from tartan._variable import Variable
+from tartan import _indexing, linalg

@@ -1,30 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors from values, and filled ones."""
+"""Tensors from values, and filled ones. Floats are float32 and integers int32 where nothing else is said."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
 
 import numpy as np
 
-from tartan import _dtypes
-from tartan._tensor import Tensor, from_numpy, operator, constant_array
+from tartan import _dtypes, _runtime
+from tartan._call import CASTS, integer, is_scalar, shape_of, tensor
+from tartan._manipulation import broadcast_to, reshape
+from tartan._tensor import Tensor, constant, constant_array, from_numpy, state, tile1
 from tartan._variable import Variable
 
 
-def asarray(obj, dtype=None, copy=None):
+def check_device(device: Any) -> None:
+    """ValueError for a device that is not the one in use: a process computes on one."""
+    if device is not None and device != _runtime.device().info["name"]:
+        raise ValueError(f"tensors are on {_runtime.device().info['name']!r}, not on {device!r}: "
+                         "tartan.set_device chooses the device of the process")
+
+
+def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor of what `obj` holds: a tensor, a NumPy array, anything with the buffer protocol or DLPack, numbers
-    in nested lists. Python floats are float32, ints int32 (int64 where they need it)."""
+    in nested lists. Python floats are float32, ints int32 (int64 where they need it). TypeError for complex
+    numbers and objects."""
+    check_device(device)
     if isinstance(obj, Variable):
         obj = obj.value
     if isinstance(obj, Tensor):
-        return obj if dtype is None or obj.dtype == dtype else astype(obj, dtype)
+        return astype(obj, dtype or obj.dtype, copy=bool(copy))
     if isinstance(obj, (list, tuple)) and _holds_tensors(obj):
         from tartan import stack
 
         return asarray(stack([asarray(part, dtype) for part in obj]), dtype)
     array = np.asarray(obj)
     if dtype is not None:
-        array = array.astype(_dtypes.numpy_dtype(_dtypes.as_dtype(dtype)))
+        dtype = _dtypes.as_dtype(dtype)
+        if is_scalar(obj) and isinstance(obj, int) and _dtypes.is_integer(dtype):
+            info = _dtypes.iinfo(dtype)
+            if not info.min <= obj <= info.max:
+                raise OverflowError(f"{obj} is out of the range of {dtype}")
+        array = array.astype(_dtypes.numpy_dtype(dtype))
     elif not isinstance(obj, (np.ndarray, np.generic)) and not hasattr(obj, "__dlpack__"):
         array = _narrowed(array)
     return from_numpy(array, copy is not False)
+
+
+array = asarray
 
 
 def _holds_tensors(obj):
@@ -35,16 +59,150 @@ def _narrowed(array):
     """Of what came from Python: float32, and int32 where the numbers fit."""
     if array.dtype == np.float64:
         return array.astype(np.float32)
-    if array.dtype == np.int64 and (array.size == 0 or np.abs(array).max() < 2**31):
+    if array.dtype == np.int64 and (array.size == 0 or -2**31 <= array.min() and array.max() < 2**31):
         return array.astype(np.int32)
     return array
 
 
-def astype(x, dtype, copy=True):
-    """The same values as another type; floats become integers by dropping their fractions."""
-    dtype = _dtypes.as_dtype(dtype)
-    if x.dtype == dtype:
-        return x
-    from tartan._onnx_types import NUMBERS
+_CAST_TEXTS = {name: "function (X) -> (Y) { Y = " + text % "X" + "; }" for name, text in CASTS.items()}
 
-    return operator("Cast", [x], to=NUMBERS[dtype])
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+    """The same values as another type; floats become integers by dropping their fractions."""
+    check_device(device)
+    x, dtype = tensor(x), _dtypes.as_dtype(dtype)
+    if x.dtype == dtype:
+        return _another(x) if copy else x
+    return tile1(_CAST_TEXTS[dtype], x)
+
+
+def _another(x):
+    """The same value in an object of its own, which assignments to elements change alone."""
+    if type(x) is not Tensor:
+        return x
+    copied = Tensor(x._value, x._depth)
+    copied._host = x._host
+    return copied
+
+
+def copy(x: Any, /) -> Tensor:
+    """The same values; assignments to elements of it do not change `x`."""
+    return _another(tensor(x))
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A copy of an array that exports itself by DLPack, from the CPU."""
+    check_device(device)
+    return x if isinstance(x, Tensor) else from_numpy(np.from_dlpack(x))
+
+
+def _known(array):
+    """A tensor of numbers that decide nothing about shapes."""
+    return constant_array(array) if state.trace is not None and array.size < 4096 else from_numpy(array)
+
+
+def _made(values, dtype):
+    return _known(np.ascontiguousarray(values).reshape(np.shape(values)).astype(_dtypes.numpy_dtype(dtype)))
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """One value everywhere: a number or a tensor that broadcasts."""
+    check_device(device)
+    if dtype is None:
+        dtype = tensor(fill_value).dtype
+    dtype = _dtypes.as_dtype(dtype)
+    value = constant(fill_value, dtype) if is_scalar(fill_value) else tensor(fill_value, dtype)
+    return broadcast_to(value, shape_of(shape))
+
+
+def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """0 everywhere."""
+    return full(shape, 0, dtype=_dtypes.as_dtype(dtype), device=device)
+
+
+def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """1 everywhere."""
+    return full(shape, 1, dtype=_dtypes.as_dtype(dtype), device=device)
+
+
+empty = zeros
+
+
+def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """One value in the shape and type of x."""
+    x = tensor(x)
+    made = full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
+    return made if type(x) is Tensor else x.with_batch(made)
+
+
+def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """0 in the shape and type of x."""
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """1 in the shape and type of x."""
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+empty_like = zeros_like
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
+    """1 on diagonal k, 0 elsewhere."""
+    check_device(device)
+    rows = integer(n_rows)
+    return _made(np.eye(rows, rows if n_cols is None else integer(n_cols), k=k), _dtypes.as_dtype(dtype))
+
+
+def _number(x):
+    """A number of Python out of what may be a tensor."""
+    return x if is_scalar(x) else tensor(x).item()
+
+
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """start, start + step … before stop; int32 if all are integers, else float32."""
+    check_device(device)
+    start, stop, step = _number(start), None if stop is None else _number(stop), _number(step)
+    if stop is None:
+        start, stop = 0, start
+    count = max(0, math.ceil((stop - start) / step))
+    if dtype is None:
+        whole = all(isinstance(v, int) for v in (start, stop, step))
+        dtype = _dtypes.float32 if not whole else _dtypes.int32 if max(abs(start), abs(stop)) < 2**31 else \
+            _dtypes.int64
+    dtype = _dtypes.as_dtype(dtype)
+    kind = "float64" if isinstance(start, float) or isinstance(step, float) else \
+        "uint64" if dtype == "uint64" and start >= 0 and step > 0 else "int64"
+    values = np.arange(count).astype(kind) * np.array(step, kind) + np.array(start, kind) if count else np.zeros(0)
+    return _made(values, dtype)
+
+
+def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None,
+             endpoint: bool = True) -> Tensor:
+    """`num` numbers at equal distances, with the last one or before it. Tensors without dimensions keep their
+    derivatives."""
+    check_device(device)
+    dtype = _dtypes.as_dtype(dtype)
+    if is_scalar(start) and is_scalar(stop):
+        return _made(np.linspace(start, stop, integer(num), endpoint=endpoint), dtype)
+    start, stop = tensor(start, dtype), tensor(stop, dtype)
+    parts = constant(max(1, num - 1 if endpoint else num), dtype)
+    at = _made(np.arange(num), dtype)
+    return tile1("function (A, B, I, N) -> (Y) { Y = A * (1 - I / N) + B * (I / N); }", start, stop, at, parts)
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
+    """Vectors as coordinates of a grid: 'xy' has the first along columns, 'ij' along the first dimension."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"indexing is 'xy' or 'ij', not {indexing!r}")
+    arrays = [tensor(x) for x in arrays]
+    rank = len(arrays)
+    order = list(range(rank))
+    if indexing == "xy" and rank > 1:
+        order[:2] = [1, 0]
+    shape = [0] * rank
+    for d, x in zip(order, arrays):
+        shape[d] = x.size
+    return [broadcast_to(reshape(x, [x.size if a == d else 1 for a in range(rank)]), shape)
+            for d, x in zip(order, arrays)]

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 
 from tartan import _core, _dtypes, _runtime
+from tartan._operators import Operators
 
 # A chain of operations that nobody asked for is computed once it is so deep.
 _MOST_PENDING = 400
@@ -21,8 +22,8 @@ class _State(threading.local):
 state = _State()
 
 
-class Tensor:
-    """An n-dimensional array on the device; immutable.
+class Tensor(Operators):
+    """An n-dimensional array on the device. Operations give other tensors and compute nothing yet.
 
     Made by `tartan.asarray` and by operations. `numpy()`, `float()`, `int()`, `bool()`, `tolist()` and `repr`
     ask for values; in a function that is being captured (`tartan.function`) they raise
@@ -125,9 +126,6 @@ class Tensor:
     def __format__(self, spec):
         return format(self.item() if spec and self.size == 1 else str(self), spec)
 
-    def __hash__(self):
-        return id(self)
-
     def __repr__(self):
         if self.is_traced:
             return f"<tartan.Tensor {self.dtype}{list(self.shape)}, traced>"
@@ -190,12 +188,12 @@ def constant(scalar, dtype):
     found = _scalars.get(key)
     if found is None:
         host = to_host(np.asarray(scalar).astype(_dtypes.numpy_dtype(dtype)))
-        found = Tensor(_core.Value.constant(host))
-        found._host = host
         if len(_scalars) > 10000:
             _scalars.clear()
-        _scalars[key] = found
-    return found
+        found = _scalars[key] = (_core.Value.constant(host), host)
+    tensor = Tensor(found[0])
+    tensor._host = found[1]
+    return tensor
 
 
 def constant_array(array):

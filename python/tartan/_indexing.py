@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""x[...]: reading, and tensors with some elements changed."""
+
+from __future__ import annotations
+
+import operator as _python
+from typing import Any
+
+import numpy as np
+
+from tartan import _dtypes
+from tartan._call import broadcast_shapes, header, integer, tensor, to, written
+from tartan._manipulation import broadcast_to, concat, permute_dims, ravel, reshape
+from tartan._tensor import Tensor, constant_array, from_numpy, state, tile1
+from tartan._variable import Variable
+
+_ALL = slice(None)
+
+
+def index_constant(array):
+    """Positions: a part of a program that is being captured; in eager use an operand, so that programs serve other
+    positions, too."""
+    array = np.asarray(array, "int64")
+    return constant_array(array) if state.trace is not None else from_numpy(array)
+
+
+def _is_known(x):
+    return isinstance(x, np.ndarray) or not x.is_traced
+
+
+def _entry(part):
+    """An entry of an index: None, Ellipsis, a slice, an int, a NumPy array of positions, or a tensor of them."""
+    if part is None or part is Ellipsis:
+        return part
+    if isinstance(part, slice):
+        return slice(*(None if v is None else integer(v, "a bound of a slice")
+                       for v in (part.start, part.stop, part.step)))
+    if isinstance(part, (bool, np.bool_)):
+        return np.asarray(part)
+    if isinstance(part, (list, tuple)):
+        part = np.asarray(part) if len(part) else np.zeros(0, "int64")
+        if part.dtype.hasobject:
+            raise IndexError("lists in an index hold numbers")
+    if isinstance(part, Variable) or not isinstance(part, (Tensor, np.ndarray)) and hasattr(part, "value"):
+        part = tensor(part)
+    if isinstance(part, Tensor):
+        if part.dtype in _dtypes.FLOATS:
+            raise IndexError(f"an index is of integers or bools, not of {part.dtype}")
+        if part.is_traced or part.dtype != "bool" and part.ndim and part._host is None:
+            return part  # of which nobody has asked the values
+        return part.numpy() if part.ndim or part.dtype == "bool" else int(part)
+    if isinstance(part, np.ndarray) and (part.ndim or part.dtype == bool):
+        if part.dtype.kind not in "iub":
+            raise IndexError(f"an index is of integers or bools, not of {part.dtype}")
+        return part
+    try:
+        return _python.index(part)
+    except TypeError:
+        raise IndexError(f"{part!r} is no index: numbers, slices, ..., None, masks and tensors of integers are") \
+            from None
+
+
+def _parsed(index, shape):
+    """Entries for every dimension: masks as the positions of what they hold, `...` as slices."""
+    entries = []
+    for part in index if isinstance(index, tuple) else (index,):
+        part = _entry(part)
+        if isinstance(part, (np.ndarray, Tensor)) and part.dtype == "bool":
+            if isinstance(part, Tensor):
+                part = part.numpy()  # a ConcretizationError says that there are no values
+            entries.append(("mask", part))
+        else:
+            entries.append(part)
+    used = sum(p[1].ndim if isinstance(p, tuple) else p is not None and p is not Ellipsis for p in entries)
+    if used > len(shape):
+        raise IndexError(f"{used} dimensions are indexed, and {list(shape)} has {len(shape)}")
+    dots = [k for k, p in enumerate(entries) if p is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index has a single ellipsis (...)")
+    at = dots[0] if dots else len(entries)
+    entries[at:at + 1] = [_ALL] * (len(shape) - used)
+    result, axis = [], 0
+    for part in entries:
+        if isinstance(part, tuple):
+            mask = part[1]
+            if mask.shape != shape[axis:axis + mask.ndim]:
+                raise IndexError(f"a mask of {list(mask.shape)} does not fit {list(shape[axis:axis + mask.ndim])}")
+            result += [np.asarray(p) for p in np.nonzero(mask)] if mask.ndim else [("scalar", bool(mask))]
+            axis += mask.ndim
+        else:
+            result.append(part)
+            axis += part is not None
+    return result
+
+
+def _within(positions, size, axis):
+    """Known positions, checked."""
+    if isinstance(positions, Tensor):
+        if positions.is_traced:
+            return positions
+        values = positions.numpy()
+    else:
+        values = positions
+    if values.size and (values.min() < -size or values.max() >= size):
+        raise IndexError(f"positions from {values.min()} to {values.max()} are out of bounds for axis {axis} with "
+                         f"size {size}")
+    if isinstance(positions, Tensor):
+        return positions
+    return index_constant(np.where(values < 0, values + size, values))
+
+
+class _Plan:
+    """An index in two steps: what slices and numbers leave, and then positions along some axes of that."""
+
+    def __init__(self, index, shape):
+        self.starts, self.steps, self.sizes = [], [], []  # a step of 0 for a number
+        self.viewed = []  # the shape after slices, numbers and None
+        self.gathered = []  # (axis of that, positions)
+        self.is_adjacent = True
+        axis, last = 0, None
+        for place, part in enumerate(_parsed(index, shape)):
+            if part is None:
+                self.viewed.append(1)
+                continue
+            if isinstance(part, tuple):  # a single bool: a dimension of 1 or 0
+                self._gather(place, last, np.zeros(int(part[1]), "int64"), 1)
+                last = place
+                continue
+            size = shape[axis]
+            if isinstance(part, slice):
+                start, stop, step = part.indices(size)
+                self._take(start, step, len(range(start, stop, step)))
+                self.viewed.append(self.sizes[-1])
+            elif isinstance(part, (np.ndarray, Tensor)):
+                self._take(0, 1, size)
+                self._gather(place, last, _within(part, size, axis), size)
+                last = place
+            else:
+                if not -size <= part < size:
+                    raise IndexError(f"index {part} is out of bounds for axis {axis} with size {size}")
+                self._take(part % size, 0, 1)
+            axis += 1
+
+    def _take(self, start, step, size):
+        self.starts.append(start)
+        self.steps.append(step)
+        self.sizes.append(size)
+
+    def _gather(self, place, last, positions, size):
+        if last is not None and place != last + 1:
+            self.is_adjacent = False
+        self.gathered.append((len(self.viewed), positions if isinstance(positions, Tensor)
+                              else index_constant(positions)))
+        self.viewed.append(size)
+
+    def is_everything(self, shape):
+        return all(s == 0 for s in self.starts) and all(s == 1 for s in self.steps) and tuple(self.sizes) == shape
+
+
+def _line(start, step, letter):
+    if step == 0:
+        return str(start)
+    return f"{start} + {step}*{letter}" if step > 0 else f"{start} - {-step}*{letter}"
+
+
+def getitem(x: Tensor, index: Any) -> Tensor:
+    """x[index]."""
+    x = tensor(x)
+    plan = _Plan(index, x.shape)
+    if not plan.is_everything(x.shape):
+        x = _sliced(x, plan)
+    x = reshape(x, tuple(plan.viewed))
+    return _gathered(x, plan) if plan.gathered else x
+
+
+def _sliced(x, plan):
+    axes = [d for d, step in enumerate(plan.steps) if step == 0]
+    if state.trace is None and axes == list(range(len(axes))) and axes and all(
+            (a, s, n) == (0, 1, x.shape[d]) for d, (a, s, n) in enumerate(zip(plan.starts, plan.steps, plan.sizes))
+            if d not in axes):
+        # Numbers in front, as loops have: one program for all.
+        at = index_constant(np.array(plan.starts[:len(axes)]))
+        return tile1("function (X, I) -> (Y) { Y = gather_nd(X, I); }", x, at)
+    kept = [d for d in range(x.ndim) if d not in axes]
+    read = ", ".join(_line(a, s, f"i{d}") for d, (a, s) in enumerate(zip(plan.starts, plan.steps)))
+    out = written([f"i{d}" for d in kept], [plan.sizes[d] for d in kept])
+    return tile1(f"function (X) -> (Y) {{ Y{out} = =(X[{read}]); }}", x)
+
+
+def _gathered(x, plan):
+    axes = [axis for axis, _ in plan.gathered]
+    positions = [p for _, p in plan.gathered]
+    if len(axes) == 1:
+        return tile1(f"function (X, I) -> (Y) {{ Y = gather(X, I, {axes[0]}); }}", x, positions[0])
+    shape = broadcast_shapes(*(p.shape for p in positions))
+    rest = [d for d in range(x.ndim) if d not in axes]
+    x = permute_dims(x, axes + rest)
+    rows = [reshape(broadcast_to(to(p, _dtypes.int64), shape), (*shape, 1)) for p in positions]
+    result = tile1("function (X, I) -> (Y) { Y = gather_nd(X, I); }", x, concat(rows, -1))
+    if not plan.is_adjacent or axes[0] == 0:
+        return result
+    # Neighbours: what the positions give stands where they stood.
+    n, before = len(shape), axes[0]
+    return permute_dims(result, [*range(n, n + before), *range(n), *range(n + before, result.ndim)])
+
+
+# --- Tensors with some elements changed.
+
+_MODES = {"set": 0, "add": 1, "multiply": 2, "min": 3, "max": 4}
+
+
+def updated(x: Tensor, index: Any, value: Any, how: str) -> Tensor:
+    """x with `value`, which is cast to its type and broadcast to x[index], put at the index. Where positions are
+    named twice, one of the values is set; the other ways take all."""
+    x = tensor(x)
+    value = tensor(value, x.dtype)
+    mask = _whole_mask(index, x.shape)
+    if mask is not None and how == "set" and value.ndim == 0:
+        return tile1("function (M, V, X) -> (Y) { Y = M ? V : X; }", mask, value, x)
+    plan = _Plan(index, x.shape)
+    if plan.gathered:
+        return _scattered(x, index, value, how)
+    value = _fitted(value, tuple(plan.viewed))
+    kept = [d for d, step in enumerate(plan.steps) if step]
+    value = reshape(value, tuple(plan.sizes[d] for d in kept))
+    if how != "set":
+        from tartan import _elementwise
+
+        function = getattr(_elementwise, {"min": "minimum", "max": "maximum"}.get(how, how))
+        value = function(reshape(getitem(x, index), value.shape), value)
+    if not x.ndim:
+        return value
+    if plan.is_everything(x.shape):
+        return reshape(value, x.shape)
+    place = written([_line(a, s, f"i{d}") for d, (a, s) in enumerate(zip(plan.starts, plan.steps))], x.shape)
+    read = ", ".join(f"i{d}" for d in kept)
+    head = f"V[{', '.join(f'M{d}' for d in kept)}]" if kept else "V"
+    return tile1(f"function ({head}, {header('X', x.ndim)}) -> (Y) {{ Y{place} = =(V[{read}]) default X; }}",
+                 value, x)
+
+
+def _whole_mask(index, shape):
+    """A mask of all elements, which serves without its values."""
+    if isinstance(index, np.ndarray) and index.dtype == bool:
+        index = from_numpy(index)
+    if isinstance(index, Tensor) and index.dtype == "bool" and index.shape == shape:
+        return index
+    return None
+
+
+def _fitted(value, shape):
+    """Broadcast to a shape, dropping dimensions of 1 in front as NumPy does."""
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = reshape(value, value.shape[1:])
+    return broadcast_to(value, shape)
+
+
+def _scattered(x, index, value, how):
+    places = getitem(index_constant(np.arange(x.size).reshape(x.shape)), index)
+    value = ravel(_fitted(value, places.shape))
+    text = f"function (X, I, V) -> (Y) {{ Y = scatter_nd(X, I, V, {_MODES[how]}); }}"
+    if x.dtype == "bool":
+        wide = tile1(text, to(ravel(x), _dtypes.int32), reshape(places, (places.size, 1)), to(value, _dtypes.int32))
+        return reshape(to(wide, _dtypes.bool_), x.shape)
+    return reshape(tile1(text, ravel(x), reshape(places, (places.size, 1)), value), x.shape)
+
+
+def setitem(x: Tensor, index: Any, value: Any) -> None:
+    """x[index] = value."""
+    if type(x) is not Tensor:
+        raise TypeError("elements are not assigned to under tartan.vmap: use x.at[index].set(value)")
+    made = updated(x, index, value, "set")
+    x._value, x._host, x._depth = made._value, made._host, made._depth
+
+
+class At:
+    """x.at: x.at[index] names elements."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, x):
+        self._tensor = x
+
+    def __getitem__(self, index: Any) -> "Place":
+        return Place(self._tensor, index)
+
+
+class Place:
+    """Elements that are to be read or changed; x itself does not change."""
+
+    __slots__ = ("_tensor", "_index")
+
+    def __init__(self, x, index):
+        self._tensor, self._index = x, index
+
+    def get(self) -> Tensor:
+        """x[index]."""
+        return getitem(self._tensor, self._index)
+
+    def set(self, value: Any) -> Tensor:
+        """x with the value there."""
+        return updated(self._tensor, self._index, value, "set")
+
+    def add(self, value: Any) -> Tensor:
+        """x with the value added; twice where an index names an element twice."""
+        return updated(self._tensor, self._index, value, "add")
+
+    def multiply(self, value: Any) -> Tensor:
+        """x with the elements multiplied."""
+        return updated(self._tensor, self._index, value, "multiply")
+
+    def divide(self, value: Any) -> Tensor:
+        """x with the elements divided, as floats are."""
+        return updated(self._tensor, self._index, 1 / tensor(value, self._tensor.dtype), "multiply")
+
+    def min(self, value: Any) -> Tensor:
+        """x with the smaller of both."""
+        return updated(self._tensor, self._index, value, "min")
+
+    def max(self, value: Any) -> Tensor:
+        """x with the greater of both."""
+        return updated(self._tensor, self._index, value, "max")

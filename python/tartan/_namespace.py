@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the package tells about itself by the array API standard."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tartan import _dtypes, _runtime
+from tartan._call import broadcast_shapes, is_scalar
+from tartan._call import tensor as _tensor
+
+VERSIONS = ("2022.12", "2023.12", "2024.12")
+__array_api_version__ = "2024.12"
+
+e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
+
+_KINDS = {
+    "bool": ("bool",), "signed integer": _dtypes.SIGNED, "unsigned integer": _dtypes.UNSIGNED,
+    "integral": _dtypes.SIGNED + _dtypes.UNSIGNED, "real floating": _dtypes.FLOATS, "complex floating": (),
+    "numeric": _dtypes.SIGNED + _dtypes.UNSIGNED + _dtypes.FLOATS}
+
+
+def _dtype_of(x):
+    return x.dtype if hasattr(x, "dtype") and not isinstance(x, str) else _dtypes.as_dtype(x)
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a type is another, is of a kind ('bool', 'signed integer', 'unsigned integer', 'integral', 'real
+    floating', 'complex floating', 'numeric'), or is any of a tuple of those."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, k) for k in kind)
+    dtype = _dtypes.as_dtype(dtype)
+    if not isinstance(kind, _dtypes.DType) and isinstance(kind, str) and kind in _KINDS:
+        return dtype in _KINDS[kind]
+    if isinstance(kind, str) and kind not in _dtypes.ALL:
+        raise ValueError(f"there is no kind {kind!r} of types; there are {', '.join(_KINDS)}")
+    return dtype == _dtypes.as_dtype(kind)
+
+
+def result_type(*arrays_and_dtypes: Any) -> _dtypes.DType:
+    """The type of a result of tensors, types and numbers of Python, which give way."""
+    strong = [_dtype_of(x) for x in arrays_and_dtypes if not is_scalar(x)]
+    scalars = [x for x in arrays_and_dtypes if is_scalar(x)]
+    if not arrays_and_dtypes:
+        raise ValueError("result_type of nothing")
+    result = strong[0] if strong else _tensor(scalars[0]).dtype
+    for dtype in strong[1:]:
+        result = _dtypes.promote(result, dtype)
+    for x in scalars:
+        result = _dtypes.promote_scalar(result, x)
+    return result
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Whether promotion takes the first type to the second."""
+    first, to = _dtype_of(from_), _dtypes.as_dtype(to)
+    if first == to:
+        return True
+    families = [k for k in ("bool", "integral", "real floating") if first in _KINDS[k] or to in _KINDS[k]]
+    return len(families) == 1 and _dtypes.promote(first, to) == to
+
+
+class _Info:
+    """What there is: types, devices, capabilities."""
+
+    def capabilities(self) -> dict:
+        """Masks are indices where their values are known; shapes never depend on values inside captured functions."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
+
+    def default_device(self):
+        return _runtime.device().info["name"]
+
+    def default_dtypes(self, *, device: Any = None) -> dict:
+        return {"real floating": _dtypes.float32, "complex floating": None, "integral": _dtypes.int32,
+                "indexing": _dtypes.int64}
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict:
+        return {str(d): d for d in _dtypes.ALL.values()
+                if d not in ("float16", "bfloat16") and (kind is None or isdtype(d, kind))}
+
+    def devices(self) -> list:
+        return [self.default_device()]
+
+
+def __array_namespace_info__() -> _Info:
+    """An object that tells types, devices and capabilities."""
+    return _Info()
+
+
+__all__ = ["e", "pi", "inf", "nan", "newaxis", "isdtype", "result_type", "can_cast", "__array_namespace_info__",
+           "__array_api_version__", "broadcast_shapes"]

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of vectors and matrices, all as contractions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tartan import _dtypes
+from tartan._call import alike, axis_of, broadcast_shapes, pair, size_of, tensor, to
+from tartan._manipulation import moveaxis, reshape
+from tartan._tensor import Tensor, tile1
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _terms(subscripts, ranks):
+    """Lists of letters of operands and result; `...` as letters of its own, 'implicit' results in order."""
+    text = subscripts.replace(" ", "")
+    inputs, arrow, output = text.partition("->")
+    terms = inputs.split(",")
+    if len(terms) != len(ranks):
+        raise ValueError(f"einsum '{subscripts}' has {len(terms)} operands, not {len(ranks)}")
+    free = [c for c in _LETTERS[::-1] if c not in text]
+    lead = max((rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks) if "..." in term), default=0)
+    dots = free[:lead]
+    if not arrow:
+        letters = sorted(c for c in set(inputs) if c.isalpha() and inputs.count(c) == 1)
+        output = ("..." if "..." in inputs else "") + "".join(letters)
+    expanded = []
+    for term, rank in zip(terms, ranks):
+        count = rank - len(term.replace("...", ""))
+        if count < 0 or "..." not in term and count:
+            raise ValueError(f"einsum '{subscripts}': '{term}' does not name {rank} dimensions")
+        expanded.append(list(term.replace("...", "".join(dots[lead - count:]))))
+    result = list(output.replace("...", "".join(dots)))
+    for c in result:
+        if result.count(c) > 1 or not any(c in term for term in expanded):
+            raise ValueError(f"einsum '{subscripts}': '{c}' of the result is no index of one operand, or twice there")
+    return expanded, result
+
+
+def _sizes(terms, operands, subscripts):
+    sizes = {}
+    for term, x in zip(terms, operands):
+        for c, n in zip(term, x.shape):
+            if sizes.setdefault(c, n) != n:
+                if 1 not in (sizes[c], n):
+                    raise ValueError(f"einsum '{subscripts}': index '{c}' is {sizes[c]} and {n}")
+                sizes[c] = max(n, sizes[c]) if 0 not in (n, sizes[c]) else 0
+    return sizes
+
+
+def _contracted(terms, operands, out, sizes):
+    """One contraction of one or two tensors."""
+    def read(name, term, x):
+        entries = ["0" if n == 1 != sizes[c] else f"i_{c}" for c, n in zip(term, x.shape)]
+        return f"{name}[{', '.join(entries)}]"
+
+    result = f"[{', '.join(f'i_{c}' for c in out)} : {', '.join(str(sizes[c]) for c in out)}]" if out else "[]"
+    reads = " * ".join(read(f"X{k}", term, x) for k, (term, x) in enumerate(zip(terms, operands)))
+    names = ", ".join(f"X{k}" for k in range(len(operands)))
+    return tile1(f"function ({names}) -> (Y) {{ Y{result} = +({reads}); }}", *operands)
+
+
+def einsum(subscripts: str, /, *operands: Any) -> Tensor:
+    """Sums of products of elements by Einstein's convention, as numpy.einsum: 'ij,jk->ik'. More than two operands
+    are multiplied from left to right."""
+    tensors = alike(operands)
+    terms, out = _terms(subscripts, [x.ndim for x in tensors])
+    dtype = tensors[0].dtype
+    if dtype in ("float16", "bfloat16"):
+        tensors = [to(x, _dtypes.float32) for x in tensors]
+    sizes = _sizes(terms, tensors, subscripts)
+    while len(tensors) > 2:
+        later = {c for term in terms[2:] for c in term} | set(out)
+        middle = [c for c in dict.fromkeys(terms[0] + terms[1]) if c in later]
+        tensors[:2] = [_contracted(terms[:2], tensors[:2], middle, sizes)]
+        terms[:2] = [middle]
+    return to(_contracted(terms, tensors, out, sizes), dtype)
+
+
+def _checked_numbers(a, b, name):
+    a, b = pair(a, b)
+    if not a.ndim or not b.ndim:
+        raise ValueError(f"{name} takes tensors with dimensions, not {list(a.shape)} and {list(b.shape)}")
+    return a, b
+
+
+def matmul(x1: Any, x2: Any, /) -> Tensor:
+    """Matrix products over the last two dimensions, the others broadcast; vectors as rows or columns."""
+    a, b = _checked_numbers(x1, x2, "matmul")
+    inner = a.shape[-1], b.shape[-2 if b.ndim > 1 else -1]
+    if inner[0] != inner[1]:
+        raise ValueError(f"matmul of {list(a.shape)} and {list(b.shape)}: {inner[0]} is not {inner[1]}")
+    broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    left, right = "...ij" if a.ndim > 1 else "j", "...jk" if b.ndim > 1 else "j"
+    rows, columns = "i" if a.ndim > 1 else "", "k" if b.ndim > 1 else ""
+    lead = "..." if a.ndim > 1 or b.ndim > 1 else ""
+    return einsum(f"{left},{right}->{lead}{rows}{columns}", a, b)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
+    """Products summed over pairs of axes: the last n of x1 with the first n of x2, or two lists of axes."""
+    a, b = pair(x1, x2)
+    if isinstance(axes, int):
+        first, second = list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    else:
+        first, second = ([axis_of(d, x.ndim) for d in (listed if isinstance(listed, (tuple, list)) else (listed,))]
+                         for listed, x in zip(axes, (a, b)))
+    if len(first) != len(second) or any(a.shape[p] != b.shape[q] for p, q in zip(first, second)):
+        raise ValueError(f"tensordot of {list(a.shape)} and {list(b.shape)} over {first} and {second}")
+    left, right = list(_LETTERS[:a.ndim]), list(_LETTERS[a.ndim:a.ndim + b.ndim])
+    for p, q in zip(first, second):
+        right[q] = left[p]
+    out = [c for d, c in enumerate(left) if d not in first] + [c for d, c in enumerate(right) if d not in second]
+    return einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", a, b)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    """Products summed over one axis, the others broadcast."""
+    a, b = _checked_numbers(x1, x2, "vecdot")
+    if not -min(a.ndim, b.ndim) <= axis < 0:
+        raise ValueError(f"vecdot over axis {axis} of {list(a.shape)} and {list(b.shape)}: it counts from the end")
+    if a.shape[axis] != b.shape[axis]:
+        raise ValueError(f"vecdot of {list(a.shape)} and {list(b.shape)} over axis {axis}")
+    return einsum("...i,...i->...", moveaxis(a, axis, -1), moveaxis(b, axis, -1))
+
+
+def outer(x1: Any, x2: Any, /) -> Tensor:
+    """All products of elements of two vectors. ValueError for other shapes."""
+    a, b = pair(x1, x2)
+    if a.ndim != 1 or b.ndim != 1:
+        raise ValueError(f"outer takes vectors, not {list(a.shape)} and {list(b.shape)}")
+    return einsum("i,j->ij", a, b)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
+    """Diagonals of the matrices in the last two dimensions; a positive offset is above the main one."""
+    x = tensor(x)
+    if x.ndim < 2:
+        raise ValueError(f"a matrix is expected, not {list(x.shape)}")
+    rows, columns = x.shape[-2:]
+    size = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
+    lead = [f"i{d}" for d in range(x.ndim - 2)]
+    read = ", ".join([*lead, f"k + {max(0, -offset)}", f"k + {max(0, offset)}"])
+    out, dims = ", ".join([*lead, "k"]), ", ".join(map(str, [*x.shape[:-2], size]))
+    return tile1(f"function (X) -> (Y) {{ Y[{out} : {dims}] = =(X[{read}]); }}", x)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+    """The sum of a diagonal of each matrix. Types as for sum."""
+    from tartan._reductions import sum as summed
+
+    return summed(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    """Cross products of the vectors of 3 along an axis; the others broadcast."""
+    from tartan._manipulation import stack, unstack
+
+    a, b = pair(x1, x2)
+    shape = broadcast_shapes(a.shape, b.shape)
+    if not -min(a.ndim, b.ndim) <= axis < 0 and (axis < 0 or a.ndim != b.ndim) or a.shape[axis] != 3 or \
+            b.shape[axis] != 3:
+        raise ValueError(f"cross of {list(a.shape)} and {list(b.shape)} along axis {axis}, which is not 3")
+    p, q = unstack(a, axis=axis), unstack(b, axis=axis)
+    return stack([p[(k + 1) % 3] * q[(k + 2) % 3] - p[(k + 2) % 3] * q[(k + 1) % 3] for k in range(3)],
+                 axis=axis_of(axis, len(shape)))
+
+
+def kron(x1: Any, x2: Any, /) -> Tensor:
+    """The Kronecker product of two matrices."""
+    a, b = pair(x1, x2)
+    if a.ndim != 2 or b.ndim != 2:
+        raise ValueError(f"kron takes matrices, not {list(a.shape)} and {list(b.shape)}")
+    shape = tuple(m * n for m, n in zip(a.shape, b.shape))
+    return reshape(einsum("ij,kl->ikjl", a, b), shape if size_of(shape) else (0, 0))
+
+
+__all__ = [name for name, value in globals().items()
+           if not name.startswith("_") and getattr(value, "__module__", "") == __name__]

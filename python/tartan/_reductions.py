@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions over axes: of all where `axis` is None, of one, of a tuple. `keepdims` leaves sizes of 1."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from typing import Any
+
+from tartan import _dtypes
+from tartan._call import as_float, axes_of, axis_of, header, names, size_of, tensor, to, written
+from tartan._manipulation import concat, ravel, reshape
+from tartan._tensor import Tensor, constant, tile1
+
+Axis = "int | tuple[int, ...] | None"
+
+
+@functools.lru_cache(None)
+def _text(aggregation, rank, axes):
+    kept = [d for d in range(rank) if d not in axes]
+    out = written([f"i{d}" for d in kept], [f"N{d}" for d in kept])
+    return f"function ({header('X', rank)}) -> (Y) {{ Y{out} = {aggregation}(X[{names('i', rank)}]); }}"
+
+
+def _kept(shape, axes, keepdims):
+    return tuple(1 if d in axes else n for d, n in enumerate(shape) if keepdims or d not in axes)
+
+
+def _reduced(x, aggregation, axes, keepdims):
+    result = tile1(_text(aggregation, x.ndim, axes), x) if axes else x
+    return reshape(result, _kept(x.shape, axes, keepdims)) if keepdims else result
+
+
+def _summed_type(dtype, given):
+    """The type of a sum: integers below the default one become it."""
+    if given is not None:
+        return _dtypes.as_dtype(given)
+    if dtype == "bool" or dtype in _dtypes.SIGNED and _dtypes.BITS[dtype] < 32:
+        return _dtypes.int32
+    return _dtypes.uint32 if dtype in _dtypes.UNSIGNED and _dtypes.BITS[dtype] < 32 else dtype
+
+
+def _accumulated(x, dtype):
+    """As the type in which it is summed: 16-bit floats as float32."""
+    return to(x, _dtypes.float32 if dtype in ("float16", "bfloat16") else dtype)
+
+
+def sum(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The sum; 0 of no elements. Integers narrower than 32 bits and bools are summed as int32 or uint32."""
+    x = tensor(x)
+    dtype = _summed_type(x.dtype, dtype)
+    return to(_reduced(_accumulated(x, dtype), "+", axes_of(axis, x.ndim), keepdims), dtype)
+
+
+def prod(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The product; 1 of no elements. Types as for sum."""
+    x = tensor(x)
+    dtype, axes = _summed_type(x.dtype, dtype), axes_of(axis, x.ndim)
+    if size_of(x.shape[d] for d in axes) == 0:
+        from tartan._creation import ones
+
+        return ones(_kept(x.shape, axes, keepdims), dtype=dtype)
+    return to(_reduced(_accumulated(x, dtype), "*", axes, keepdims), dtype)
+
+
+def _count(x, axes):
+    return size_of(x.shape[d] for d in axes)
+
+
+def mean(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean, as a float; NaN of no elements."""
+    x = as_float(x)
+    axes = axes_of(axis, x.ndim)
+    wide = _accumulated(x, x.dtype)
+    total = _reduced(wide, "+", axes, keepdims)
+    return to(tile1("function (X, N) -> (Y) { Y = X / N; }", total, constant(_count(x, axes), wide.dtype)), x.dtype)
+
+
+def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """The variance: the sum of squares of distances from the mean by the number of elements less `correction`."""
+    x = as_float(x)
+    axes = axes_of(axis, x.ndim)
+    wide = _accumulated(x, x.dtype)
+    squares = tile1("function (X, M) -> (Y) { D = X - M; Y = D * D; }", wide, mean(wide, axis=axes, keepdims=True))
+    left = constant(builtins.max(_count(x, axes) - correction, 0), wide.dtype)
+    total = _reduced(squares, "+", axes, keepdims)
+    return to(tile1("function (X, N) -> (Y) { Y = X / N; }", total, left), x.dtype)
+
+
+def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """The square root of the variance."""
+    return tile1("function (X) -> (Y) { Y = sqrt(X); }",
+                 var(x, axis=axis, correction=correction, keepdims=keepdims))
+
+
+def _extreme(x, aggregation, axis, keepdims, name):
+    x = tensor(x)
+    axes = axes_of(axis, x.ndim)
+    if _count(x, axes) == 0 and size_of(_kept(x.shape, axes, False)):
+        raise ValueError(f"{name} of no elements: {list(x.shape)} along {axes}")
+    if x.dtype == "bool":
+        return to(_reduced(to(x, _dtypes.uint8), aggregation, axes, keepdims), _dtypes.bool_)
+    return _reduced(x, aggregation, axes, keepdims)
+
+
+def max(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The greatest element; NaN where there is one. ValueError for no elements."""
+    return _extreme(x, ">", axis, keepdims, "max")
+
+
+def min(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The smallest element; NaN where there is one. ValueError for no elements."""
+    return _extreme(x, "<", axis, keepdims, "min")
+
+
+def any(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Whether one is not 0; false of none."""
+    x = to(to(tensor(x), _dtypes.bool_), _dtypes.uint8)
+    return to(_reduced(x, ">", axes_of(axis, x.ndim), keepdims), _dtypes.bool_)
+
+
+def all(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Whether none is 0; true of none."""
+    x = tile1("function (X) -> (Y) { Y = !X; }", to(tensor(x), _dtypes.bool_))
+    return tile1("function (X) -> (Y) { Y = !X; }", any(x, axis=axis, keepdims=keepdims))
+
+
+def count_nonzero(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """How many are not 0, as int64."""
+    x = to(to(tensor(x), _dtypes.bool_), _dtypes.int64)
+    return _reduced(x, "+", axes_of(axis, x.ndim), keepdims)
+
+
+def logsumexp(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """log(sum(exp(x))), without overflow."""
+    x = as_float(x)
+    axes = axes_of(axis, x.ndim)
+    most = tile1("function (X) -> (Y) { Y = stop_gradient(isinf(X) ? 0.0 : X); }",
+                 max(x, axis=axes, keepdims=True))
+    total = _reduced(tile1("function (X, M) -> (Y) { Y = exp(X - M); }", x, most), "+", axes, True)
+    result = tile1("function (S, M) -> (Y) { Y = log(S) + M; }", total, most)
+    return reshape(to(result, x.dtype), _kept(x.shape, axes, keepdims))
+
+
+def _position(x, descending, axis, keepdims, name):
+    x = tensor(x)
+    shape = x.shape
+    if axis is None:
+        x, axes, at = ravel(x), tuple(range(len(shape))), 0
+    else:
+        at = axis_of(axis, x.ndim)
+        axes = (at,)
+    if _count(x, (at,)) == 0 and size_of(_kept(x.shape, (at,), False)):
+        raise ValueError(f"{name} of no elements: {list(shape)}")
+    if x.dtype == "bool":
+        x = to(x, _dtypes.uint8)
+    result = _first(x, at, descending)
+    return reshape(result, _kept(shape, axes, keepdims))
+
+
+def _first(x, axis, is_max):
+    """The first position of the extreme along an axis: the least of all where elements are it, or NaN."""
+    size = x.shape[axis]
+    extreme = _reduced(x, ">" if is_max else "<", (axis,), True)
+    nan = " || isnan(X)" if x.dtype in _dtypes.FLOATS else ""
+    at = tile1(f"function (X, E) -> (Y) {{ Y = X == E{nan} ? as_int(index(X, {axis}), 64) : {size}; }}", x, extreme)
+    return _reduced(at, "<", (axis,), False)
+
+
+def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The first position of the greatest element, int64; of all elements in row-major order without an axis."""
+    return _position(x, True, axis, keepdims, "argmax")
+
+
+def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The first position of the smallest element, int64."""
+    return _position(x, False, axis, keepdims, "argmin")
+
+
+def _cumulative(x, name, axis, dtype, include_initial):
+    x = tensor(x)
+    if axis is None:
+        if x.ndim > 1:
+            raise ValueError(f"an axis is needed for {list(x.shape)}")
+        axis = 0
+    if x.ndim == 0:
+        raise ValueError(f"{name} of a tensor without dimensions")
+    axis, dtype = axis_of(axis, x.ndim), _summed_type(x.dtype, dtype)
+    result = to(tile1(f"function (X) -> (Y) {{ Y = {name}(X, {axis}); }}", _accumulated(x, dtype)), dtype)
+    if include_initial:
+        from tartan._creation import full
+
+        first = full([1 if d == axis else n for d, n in enumerate(x.shape)], int(name == "cumprod"), dtype=dtype)
+        result = concat([first, result], axis=axis)
+    return result
+
+
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
+                   include_initial: bool = False) -> Tensor:
+    """Sums of the elements up to each; `include_initial` puts a 0 in front. Types as for sum."""
+    return _cumulative(x, "cumsum", axis, dtype, include_initial)
+
+
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
+                    include_initial: bool = False) -> Tensor:
+    """Products of the elements up to each; `include_initial` puts a 1 in front. Types as for sum."""
+    return _cumulative(x, "cumprod", axis, dtype, include_initial)
+
+
+cumsum, cumprod = cumulative_sum, cumulative_prod
+
+
+__all__ = [name for name, value in globals().items()
+           if not name.startswith("_") and getattr(value, "__module__", "") == __name__]

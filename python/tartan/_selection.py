@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sorting, searching, sets, and elements at positions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tartan import _dtypes
+from tartan._call import axis_of, broadcast_shapes, integer, is_scalar, pair, tensor, to
+from tartan._indexing import index_constant
+from tartan._manipulation import broadcast_to, concat, part, ravel, reshape
+from tartan._tensor import Tensor, tile1
+
+
+def _along(x, axis):
+    x = tensor(x)
+    if x.ndim == 0:
+        raise ValueError("a tensor without dimensions has no axis")
+    return x, axis_of(axis, x.ndim)
+
+
+def _ordered(x, name, axis, descending):
+    """Bools are sorted as numbers."""
+    x = to(x, _dtypes.uint8) if x.dtype == "bool" else x
+    return tile1(f"function (X) -> (Y) {{ Y = {name}(X, {axis}, {int(descending)}); }}", x)
+
+
+def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The elements along an axis in order; NaN is greater than all."""
+    x, axis = _along(x, axis)
+    return to(_ordered(x, "sort", axis, descending), x.dtype)
+
+
+def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The positions, int64, that sort gives elements of; equal ones keep their order."""
+    x, axis = _along(x, axis)
+    return _ordered(x, "argsort", axis, descending)
+
+
+def top_k(x: Any, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
+    """The k greatest (smallest) elements along an axis in order, and their positions."""
+    x, axis = _along(x, axis)
+    k = integer(k)
+    if not 0 <= k <= x.shape[axis]:
+        raise ValueError(f"top_k of {k} along axis {axis} of {list(x.shape)}")
+    positions = part(argsort(x, axis=axis, descending=largest), axis, 0, k)
+    return take_along_axis(x, positions, axis=axis), positions
+
+
+def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
+    """The elements at positions (integers of any shape) along an axis; negative ones count from the end. IndexError
+    where positions that are known are out of bounds; others are clamped."""
+    x, indices = tensor(x), tensor(indices)
+    if axis is None:
+        if x.ndim > 1:
+            raise ValueError(f"an axis is needed for {list(x.shape)}")
+        axis = 0
+    axis = axis_of(axis, x.ndim)
+    _checked(indices, x.shape[axis], axis)
+    return tile1(f"function (X, I) -> (Y) {{ Y = gather(X, I, {axis}); }}", x, indices)
+
+
+def _checked(indices, size, axis):
+    if indices.dtype == "bool" or indices.dtype in _dtypes.FLOATS:
+        raise TypeError(f"positions are integers, not {indices.dtype}")
+    if type(indices) is Tensor and indices._host is not None and indices.size:
+        known = indices.numpy()
+        if known.min() < -size or known.max() >= size:
+            raise IndexError(f"positions from {known.min()} to {known.max()} are out of bounds for axis {axis} with "
+                             f"size {size}")
+
+
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
+    """y[i, j] = x[indices[i, j], j] for axis 0, and so on; the other sizes broadcast."""
+    x, axis = _along(x, axis)
+    indices = tensor(indices)
+    if indices.ndim != x.ndim:
+        raise ValueError(f"positions {list(indices.shape)} and tensor {list(x.shape)} have as many dimensions")
+    _checked(indices, x.shape[axis], axis)
+    others = broadcast_shapes(*(tuple(1 if d == axis else n for d, n in enumerate(t.shape)) for t in (x, indices)))
+    shapes = [tuple(t.shape[axis] if d == axis else n for d, n in enumerate(others)) for t in (x, indices)]
+    x, indices = broadcast_to(x, shapes[0]), broadcast_to(indices, shapes[1])
+    return tile1(f"function (X, I) -> (Y) {{ Y = gather_elements(X, I, {axis}); }}", x, indices)
+
+
+def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Tensor:
+    """Each element along an axis (of all without one) so many times: a number, or one for each, whose values are
+    needed at once."""
+    x = tensor(x)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_of(axis, x.ndim)
+    counts = np.asarray(repeats if is_scalar(repeats) else tensor(repeats).numpy())
+    return take(x, index_constant(np.repeat(np.arange(x.shape[axis]), counts)), axis=axis)
+
+
+def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:
+    """More elements before and behind: widths are a number, a pair, or a pair for each axis. Modes are those of
+    numpy.pad that copy elements (edge, reflect, symmetric, wrap), and constant."""
+    x = tensor(x)
+    widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
+    for axis, (before, after) in enumerate(widths):
+        size = x.shape[axis]
+        if not before and not after:
+            continue
+        if mode == "constant":
+            from tartan._creation import full
+
+            fills = [full([n if d == axis else m for d, m in enumerate(x.shape)], constant_values, dtype=x.dtype)
+                     for n in (before, after)]
+            x = concat([fills[0], x, fills[1]], axis=axis)
+        elif mode in ("edge", "reflect", "symmetric", "wrap"):
+            x = take(x, index_constant(np.pad(np.arange(size), (before, after), mode)), axis=axis)
+        else:
+            raise ValueError(f"there is no mode {mode!r} of pad")
+    return x
+
+
+def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Tensor:
+    """Differences of neighbours along an axis, n times."""
+    from tartan import _elementwise
+
+    x, axis = _along(x, axis)
+    parts = [tensor(t) for t in (prepend, x, append) if t is not None]
+    x = concat(parts, axis=axis) if len(parts) > 1 else x
+    for _ in range(n):
+        size = x.shape[axis]
+        if size == 0:
+            break
+        ends = part(x, axis, 1, size), part(x, axis, 0, size - 1)
+        x = _elementwise.not_equal(*ends) if x.dtype == "bool" else _elementwise.subtract(*ends)
+    return x
+
+
+def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Tensor:
+    """Where each element of x2 would be inserted into the sorted vector x1, int64: before equal ones, or behind
+    them for side='right'. It compares all with all."""
+    x1, x2 = pair(x1, x2)
+    if x1.ndim != 1 or side not in ("left", "right"):
+        raise ValueError(f"searchsorted takes a vector and a side, not {list(x1.shape)} and {side!r}")
+    if sorter is not None:
+        x1 = take(x1, sorter)
+    flat = reshape(x2, (x2.size, 1))
+    order = "<" if side == "left" else "<="
+    nan = ""
+    if x1.dtype in _dtypes.FLOATS:
+        nan = " || isnan(B) && !isnan(A)" if side == "left" else " || isnan(B)"
+    below = tile1(f"function (A, B) -> (Y) {{ Y = as_int(A {order} B{nan}, 64); }}", x1, flat)
+    return reshape(tile1("function (X[N, M]) -> (Y) { Y[n : N] = +(X[n, m]); }", below), x2.shape)
+
+
+def nonzero(x: Any, /) -> tuple[Tensor, ...]:
+    """Positions of elements that are not 0, a vector for each dimension. It needs the values."""
+    x = tensor(x)
+    if x.ndim == 0:
+        raise ValueError("nonzero of a tensor without dimensions")
+    return tuple(tensor(p) for p in np.nonzero(x.numpy()))
+
+
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
+    """Whether each element of x1 is one of x2's."""
+    x1, x2 = pair(x1, x2)
+    relation = tile1("function (A, B) -> (Y) { Y = as_uint(A == B, 8); }", reshape(x1, (x1.size, 1)), ravel(x2))
+    found = tile1("function (X[N, M]) -> (Y) { Y[n : N] = >(X[n, m]); }", relation)
+    found = tile1(f"function (X) -> (Y) {{ Y = X {'==' if invert else '!='} 0; }}", found)
+    return reshape(found, x1.shape)
+
+
+# --- Sets. Their sizes depend on values, which are computed; the elements are taken from x, so that they have
+# derivatives.
+
+class UniqueAll(NamedTuple):
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def unique_all(x: Any, /) -> UniqueAll:
+    """The different elements in order, where each is first, for each element the position of its like, and how
+    often each is there. Each NaN is different."""
+    x = tensor(x)
+    _, first, inverse, counts = np.unique(x.numpy(), return_index=True, return_inverse=True, return_counts=True,
+                                          equal_nan=False)
+    values = take(ravel(x), index_constant(first))
+    return UniqueAll(values, tensor(first.astype("int64")), tensor(inverse.reshape(x.shape).astype("int64")),
+                     tensor(counts.astype("int64")))
+
+
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """The different elements, and how often each is there."""
+    found = unique_all(x)
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """The different elements, and for each element the position of its like."""
+    found = unique_all(x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x: Any, /) -> Tensor:
+    """The different elements in order."""
+    return unique_all(x).values
+
+
+def one_hot(x: Any, num_classes: int, /, *, dtype: Any = None) -> Tensor:
+    """1 at the position that each integer names along a new last axis, 0 elsewhere."""
+    x, dtype = tensor(x), _dtypes.as_dtype(dtype)
+    classes = index_constant(np.arange(integer(num_classes)))
+    hit = tile1("function (X, C) -> (Y) { Y = X == C; }", reshape(to(x, _dtypes.int64), (*x.shape, 1)), classes)
+    return to(hit, dtype)
+
+
+__all__ = [name for name, value in globals().items()
+           if not name.startswith("_") and getattr(value, "__module__", "") == __name__]
