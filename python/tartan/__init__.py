@@ -3,6 +3,7 @@
 standard (2024.12)."""
 
 from tartan import _loader as _loader  # first: it finds OpenCL
+from tartan._bits import *
 from tartan._creation import (
     arange, array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid,
     ones, ones_like, zeros, zeros_like)

@@ -18,7 +18,7 @@ def _product(first, *others):
 
 def _columns(x):
     """A vector along the last axis, as a factor of rows."""
-    return reshape(x, (*x.shape[:-1], 1))
+    return reshape(x, (*x.shape, 1))
 
 
 def _rows(x):

@@ -182,6 +182,8 @@ def power(x1, x2, /):
     return tile1(_POWER, *pair(x1, x2))
 
 
+pow = power
+
 _FLOOR_INTEGERS = """function (A, B) -> (C) {
   Q = A / B;
   C = B != 0 && Q * B != A && (A < 0) != (B < 0) ? Q - 1 : Q;
@@ -192,11 +194,11 @@ _FLOOR_FLOATS = """function (A, B) -> (C) {
   Q = (A - M) / B;
   F = floor(Q);
   G = Q - F > 0.5 ? F + 1 : F;
-  C = B == 0 ? A / B : isinf(B) && !isinf(A) && !isnan(A) ? (A != 0 && (A < 0) != (B < 0) ? -1.0 : 0.0) : G;
+  C = B == 0 ? A / B : isinf(B) && !isinf(A) && !isnan(A) ? (A != 0 && (A < 0) != (B < 0) ? -1.0 : A / B) : G == 0 ? A / B * 0 : G;
 }"""
 _REMAINDER_FLOATS = """function (A, B) -> (C) {
   R = fmod(A, B);
-  C = R == 0 ? (B < 0 ? R * 0 - 0.0 : R + 0.0) : ((R < 0) == (B < 0) ? R : R + B);
+  C = R == 0 ? (B < 0 ? R * R * -1 : R * R) : ((R < 0) == (B < 0) ? R : R + B);
 }"""
 
 

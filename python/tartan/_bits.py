@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What depends on the bits of floats: signs of zeros and NaN, neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tartan import _dtypes
+from tartan._call import pair, tensor
+from tartan._onnx_types import NUMBERS
+from tartan._tensor import Tensor, operator, tile1
+
+_INTEGERS = {"float16": _dtypes.int16, "bfloat16": _dtypes.int16, "float32": _dtypes.int32, "float64": _dtypes.int64}
+
+
+def _bits(x):
+    return operator("BitCast", [x], to=NUMBERS[_INTEGERS[str(x.dtype)]])
+
+
+def _checked(x, name):
+    if x.dtype not in _dtypes.FLOATS:
+        raise TypeError(f"{name} takes floats, not {x.dtype}")
+    return x
+
+
+def signbit(x: Any, /) -> Tensor:
+    """Whether the sign is negative, that of zeros and NaN too; bool. TypeError for what is no float."""
+    return tile1("function (X) -> (Y) { Y = X < 0; }", _bits(_checked(tensor(x), "signbit")))
+
+
+def copysign(x1: Any, x2: Any, /) -> Tensor:
+    """The size of x1 with the sign of x2. TypeError for what are no floats."""
+    a, b = pair(x1, x2)
+    text = "function (A, S) -> (Y) { Y = S ? -abs(A) : abs(A); }"
+    return tile1(text, _checked(a, "copysign"), signbit(b))
+
+
+def nextafter(x1: Any, x2: Any, /) -> Tensor:
+    """The number of the type next to x1 on the way to x2. TypeError for what are no floats."""
+    a, b = pair(x1, x2)
+    _checked(a, "nextafter")
+    lowest = -(2 ** (_dtypes.BITS[a.dtype] - 1))
+    least = f"(B > 0 ? 1 : {lowest + 1})"
+    text = f"function (A, B, I, J) -> (Y) {{ Y = A == B ? J : A == 0 ? {least} : ((B > A) == (A > 0) ? I + 1 : I - 1); }}"
+    bits = tile1(text, a, b, _bits(a), _bits(b))
+    near = operator("BitCast", [bits], to=NUMBERS[a.dtype])
+    return tile1("function (A, B, N) -> (Y) { Y = isnan(A) || isnan(B) ? A + B : N; }", a, b, near)
+
+
+__all__ = [name for name, value in globals().items()
+           if not name.startswith("_") and getattr(value, "__module__", "") == __name__]
