@@ -22,4 +22,4 @@ from tartan._selection import *
 from tartan._tensor import ConcretizationError, Tensor, evaluate, operator
 from tartan.inference import InferenceSession, IOBinding, NodeArg
 from tartan._variable import Variable
-from tartan import _indexing, linalg
+from tartan import _indexing, linalg, random

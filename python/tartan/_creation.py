@@ -131,8 +131,7 @@ empty = zeros
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """One value in the shape and type of x."""
     x = tensor(x)
-    made = full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
-    return made if type(x) is Tensor else x.with_batch(made)
+    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
 
 
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
