@@ -107,7 +107,8 @@ def value_and_grad(f, argnums=0, has_aux=False):
                 forms.append((_tree.flatten(args[number], leaves), len(leaves)))
                 fresh = [_fresh(_value_of(leaf)) for leaf in leaves]
                 args[number] = _tree.unflatten(forms[-1][0], iter(fresh))
-                wrt += fresh
+                # Objects of their own: elements of an argument may be assigned to.
+                wrt += [Tensor(x._value, x._depth) for x in fresh]
             result = f(*args, **kwargs)
             loss = result[0] if has_aux else result
             derivatives = iter(gradients(loss, wrt))
