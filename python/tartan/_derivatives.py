@@ -78,7 +78,8 @@ def qr(q, r, by_q, by_r):
     return [matrix_transpose(solve(r, matrix_transpose(right)))]
 
 
-_GAPS = "function (A, B) -> (Y) { D = A - B; Y = D == 0 ? 0.0 : 1.0 / D; }"
+# The divisor is never 0: in derivatives of this, 0 times infinity would be NaN.
+_GAPS = "function (A, B) -> (Y) { D = A - B; S = D == 0 ? 1.0 : D; Y = D == 0 ? 0.0 : 1.0 / S; }"
 
 
 def _gaps(values):
