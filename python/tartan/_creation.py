@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tartan import _dtypes, _runtime
-from tartan._call import CASTS, integer, is_scalar, shape_of, tensor
+from tartan._call import integer, is_scalar, shape_of, tensor, to
 from tartan._manipulation import broadcast_to, reshape
 from tartan._tensor import Tensor, constant, constant_array, from_numpy, state, tile1
 from tartan._variable import Variable
@@ -64,16 +64,13 @@ def _narrowed(array):
     return array
 
 
-_CAST_TEXTS = {name: "function (X) -> (Y) { Y = " + text % "X" + "; }" for name, text in CASTS.items()}
-
-
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """The same values as another type; floats become integers by dropping their fractions."""
     check_device(device)
     x, dtype = tensor(x), _dtypes.as_dtype(dtype)
     if x.dtype == dtype:
         return _another(x) if copy else x
-    return tile1(_CAST_TEXTS[dtype], x)
+    return to(x, dtype)
 
 
 def _another(x):
