@@ -49,6 +49,36 @@ class _Trace:
         self.writes[variable] = value
 
 
+class _Result(Tensor):
+    """A tensor that a run is computing. Nothing waits for the run before somebody asks for the value."""
+
+    __slots__ = ("_coming", "_number", "_shape", "_type")
+
+    def __init__(self, coming, number, traced):
+        self._coming, self._number = coming, number
+        self._shape, self._type = traced.shape, traced.dtype
+        self._depth = 0
+
+    def __getattr__(self, name):  # of a slot that is empty yet
+        if name not in ("_host", "_value"):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        host = self._coming.wait()[self._number]
+        self._host, self._value = host, _core.Value.leaf(host)
+        return getattr(self, name)
+
+    @property
+    def shape(self):
+        return self._shape
+
+    @property
+    def dtype(self):
+        return self._type
+
+    @property
+    def ndim(self):
+        return len(self._shape)
+
+
 class _Program:
     """A captured function for one signature."""
 
@@ -137,17 +167,13 @@ class _Program:
             self.program.start(hosts)
             for variable in self.written:
                 variable.changed_on_device()
-            results = iter(self.program.outputs())
+            coming = self.program.outputs_later()
             self.runs += 1
             if self.runs == _EXACT_AFTER:
                 self.improve(device)
-        leaves = []
-        for output in self.outputs:
-            if isinstance(output, Tensor):
-                host = next(results)
-                output = Tensor(_core.Value.leaf(host))
-                output._host = host
-            leaves.append(output)
+        numbers = iter(range(len(self.outputs)))
+        leaves = [_Result(coming, next(numbers), output) if isinstance(output, Tensor) else output
+                  for output in self.outputs]
         return _tree.unflatten(self.form, iter(leaves))
 
 

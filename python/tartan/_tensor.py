@@ -52,7 +52,7 @@ class Tensor(Operators):
     @property
     def size(self):
         size = 1
-        for dim in self._value.shape:
+        for dim in self.shape:
             size *= dim
         return size
 
