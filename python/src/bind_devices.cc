@@ -69,6 +69,25 @@ std::unique_ptr<DeviceProgram> MakeProgram(
       [&] { return DeviceProgram::Create(of_tier, inputs, bound, outputs, name, nullptr, where); });
 }
 
+std::vector<nb::tuple> ProfileOf(DeviceProgram& program, const std::vector<HostTensor>& inputs) {
+  std::vector<nb::tuple> kernels;
+  for (const api::KernelProfile& kernel : Unlocked([&] { return program.Profile(inputs); })) {
+    kernels.push_back(
+        nb::make_tuple(kernel.kernel, kernel.description, kernel.ms, kernel.flops, kernel.bytes));
+  }
+  return kernels;
+}
+
+nb::dict MemoryOf(const DeviceProgram& program) {
+  const api::ProgramMemory memory = program.memory();
+  nb::dict result;
+  result["states"] = memory.states;
+  result["constants"] = memory.constants;
+  result["scratch"] = memory.scratch;
+  result["peak"] = memory.peak;
+  return result;
+}
+
 void BindDeviceTensors(nb::module_& module) {
   nb::class_<DeviceTensor>(module, "DeviceTensor", "Values that stay on a device.")
       .def_static("from_host",
@@ -102,26 +121,8 @@ void BindPrograms(nb::module_& module) {
       .def("outputs", [](DeviceProgram& p) { return Unlocked([&] { return p.Outputs(); }); })
       .def("outputs_later",
            [](DeviceProgram& p) { return Unlocked([&] { return p.OutputsLater(); }); })
-      .def("profile",
-           [](DeviceProgram& p, const std::vector<HostTensor>& inputs) {
-             std::vector<nb::tuple> kernels;
-             const auto profile = Unlocked([&] { return p.Profile(inputs); });
-             for (const api::KernelProfile& kernel : profile) {
-               kernels.push_back(nb::make_tuple(kernel.kernel, kernel.description, kernel.ms,
-                                                kernel.flops, kernel.bytes));
-             }
-             return kernels;
-           })
-      .def_prop_ro("memory",
-                   [](const DeviceProgram& p) {
-                     const api::ProgramMemory memory = p.memory();
-                     nb::dict result;
-                     result["states"] = memory.states;
-                     result["constants"] = memory.constants;
-                     result["scratch"] = memory.scratch;
-                     result["peak"] = memory.peak;
-                     return result;
-                   })
+      .def("profile", &ProfileOf)
+      .def_prop_ro("memory", &MemoryOf)
       .def_prop_ro("kernels", &DeviceProgram::kernels);
 }
 
