@@ -42,9 +42,16 @@ struct Notes {
   }
 };
 
-void Check(ProgramCache& cache) {
+// Without sequences, which are built together.
+compiler::CompileOptions Apart() {
+  compiler::CompileOptions options;
+  options.disabled_passes = {"sequences"};
+  return options;
+}
+
+void Check(ProgramCache& cache, const compiler::CompileOptions& options = Apart()) {
   const TestProgram program = ManyKernels();
-  const auto compiled = cache.Get(ToProto(program));
+  const auto compiled = cache.Get(ToProto(program), options);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   ExpectNaiveResults(*compiled, program, RandomInputs(program, 3), 2e-5);
 }
@@ -60,14 +67,14 @@ TEST(KernelParts, ComputeTheSameWhateverOtherProcessesDo) {
 }
 
 TEST(KernelParts, HoldEveryKernelOnceWithItsLaunches) {
-  const auto whole = TestProgramCache().Get(ToProto(ManyKernels()));
+  const auto whole = TestProgramCache().Get(ToProto(ManyKernels()), Apart());
   ASSERT_TRUE(whole.ok()) << whole.status();
   const size_t kernels = (*whole)->list().kernels.size();
   ASSERT_EQ(kernels, 12u);
   Notes notes;
   ProgramCache cache(TestDevice(), opencl::DialectOf);
   cache.SetProcesses(notes.Processes(2));
-  const auto compiled = cache.Get(ToProto(ManyKernels()));
+  const auto compiled = cache.Get(ToProto(ManyKernels()), Apart());
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   EXPECT_TRUE((*compiled)->executables().size() == 2);
   ASSERT_EQ(notes.started.size(), 1u);
@@ -82,6 +89,16 @@ TEST(KernelParts, HoldEveryKernelOnceWithItsLaunches) {
   EXPECT_EQ(names.size(), kernels);
   // What is sent to another process is a program of its own.
   EXPECT_TRUE(ParseProgram(SerializeProgram(part)).has_value());
+}
+
+// Their launches follow each other as one.
+TEST(KernelParts, KeepTogetherWhatRunsInSequences) {
+  if (!TestSettings().runs_sequences) GTEST_SKIP() << "the device runs no sequences";
+  Notes notes;
+  ProgramCache cache(TestDevice(), opencl::DialectOf);
+  cache.SetProcesses(notes.Processes(2));
+  Check(cache, {});
+  EXPECT_TRUE(notes.started.empty());
 }
 
 TEST(KernelParts, StartNoProcessForFewKernels) {
