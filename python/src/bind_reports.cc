@@ -19,6 +19,7 @@
 #include "frontend/api/explain/html.h"
 #include "frontend/api/explain/program_report.h"
 #include "frontend/api/explain/report_page.h"
+#include "frontend/api/explain/units.h"
 #include "frontend/api/session.h"
 #include "python/src/bindings.h"
 #include "python/src/status.h"
@@ -41,7 +42,8 @@ std::vector<nb::dict> KernelsOf(const ProgramReport& report) {
     nb::dict& row = kernels.emplace_back();
     row["name"] = kernel.name;
     row["computes"] = kernel.computes;
-    row["plan"] = kernel.plan;
+    row["operations"] = kernel.operations;
+    row["plans"] = kernel.plans;
     row["source"] = kernel.source;
     row["launches"] = kernel.launches;
     row["setup_launches"] = kernel.setup_launches;
@@ -141,6 +143,9 @@ void BindReports(nb::module_& module) {
       .def_prop_ro("kernels", &KernelsOf)
       .def_prop_ro("buffers", &BuffersOf)
       .def_prop_ro("memory", &MemoryOf);
+  module.def("format_bytes", &api::FormatBytes);
+  module.def("format_flops", &api::FormatFlops);
+  module.def("format_us", &api::FormatMicroseconds);
   module.def("reports_part", [](const std::vector<ProgramReport>& reports) {
     return api::HtmlPart(api::ReportsHtml(reports));
   });

@@ -153,9 +153,11 @@ absl::StatusOr<PlannedProgram> ProgramCache::Plan(const proto::Program& program,
                                                   compiler::CompileOptions options,
                                                   const compiler::CompileHooks& hooks) {
   TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(KnowledgeFor(options)));
+  compiler::CompileHooks telling = hooks;
+  telling.tells_launches = true;
   PlannedProgram planned;
   TARTAN_ASSIGN_OR_RETURN(planned.program,
-                          CompiledProgram::Plan(program, device_->info(), options, hooks));
+                          CompiledProgram::Plan(program, device_->info(), options, telling));
   const codegen::Dialect dialect = dialect_(options.settings);
   for (const loop::Kernel& kernel : planned.program->list().kernels) {
     planned.sources.push_back(codegen::WriteKernel(kernel, dialect));

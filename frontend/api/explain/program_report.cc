@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/compile_options.h"
@@ -36,6 +35,8 @@ void AddLaunch(const LaunchStep& launch, const loop::Kernel& kernel, bool is_set
   for (absl::string_view part : absl::StrSplit(launch.description, "; ")) {
     AddNew(part, &report->computes);
   }
+  if (!launch.operations.empty()) AddNew(launch.operations, &report->operations);
+  if (!launch.plan.empty()) AddNew(launch.plan, &report->plans);
   std::array<int64_t, 3> groups;
   for (size_t d = 0; d < 3; ++d) {
     const int64_t items = kernel.sizes.empty() ? kernel.global_size[d] : launch.global_size[d];
@@ -49,20 +50,6 @@ void AddLaunch(const LaunchStep& launch, const loop::Kernel& kernel, bool is_set
   if (launch.predicted_us > 0) {
     report->predicted_us = std::max(0.0, report->predicted_us) + launch.predicted_us;
   }
-}
-
-// What heads a kernel's text beside the statements that it computes.
-std::string PlanOf(const loop::Kernel& kernel, const KernelReport& report) {
-  std::vector<std::string> lines;
-  for (const std::string& comment : kernel.comments) {
-    const std::vector<std::string> parts = absl::StrSplit(comment, "; ");
-    const bool is_statement = std::all_of(parts.begin(), parts.end(), [&](const auto& part) {
-      return std::find(report.computes.begin(), report.computes.end(), part) !=
-             report.computes.end();
-    });
-    if (!is_statement) lines.push_back(comment);
-  }
-  return absl::StrJoin(lines, "\n");
 }
 
 void AddKernels(const CompiledProgram& program, absl::Span<const std::string> sources,
@@ -88,7 +75,6 @@ void AddKernels(const CompiledProgram& program, absl::Span<const std::string> so
   for (size_t r = 0; r < kernel_of.size(); ++r) {
     const auto k = static_cast<size_t>(kernel_of[r]);
     report->kernels[r].name = list.kernels[k].name;
-    report->kernels[r].plan = PlanOf(list.kernels[k], report->kernels[r]);
     if (!sources.empty()) report->kernels[r].source = sources[k];
   }
 }

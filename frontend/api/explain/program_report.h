@@ -22,11 +22,12 @@ namespace tartan::api {
 
 struct KernelReport {
   std::string name;
-  std::vector<std::string> computes;  // what its launches are for, each once
-  std::string plan;                   // how it was made; a line for each part
-  std::string source;                 // empty where nobody asked for it
-  int launches = 0;                   // in a run
-  int setup_launches = 0;             // once, when the program is loaded
+  std::vector<std::string> computes;    // what its launches are for, each once
+  std::vector<std::string> operations;  // of them, each once: "sum of mul; tanh"
+  std::vector<std::string> plans;       // how they are made, with the terms of the cost, each once
+  std::string source;                   // empty where nobody asked for it
+  int launches = 0;                     // in a run
+  int setup_launches = 0;               // once, when the program is loaded
   // Of its launch that has most of them: work-groups, and work-items of each.
   std::array<int64_t, 3> groups = {1, 1, 1};
   std::array<int64_t, 3> local_size = {1, 1, 1};

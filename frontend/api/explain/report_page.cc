@@ -167,25 +167,27 @@ std::string KernelsHtml(const ProgramReport& report) {
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto* a, const auto* b) { return KeyOf(*a) > KeyOf(*b); });
   const double total = MeasuredUs(report);
-  HtmlTable table({"kernel", "computes", "launches", "work-groups", "FLOP", "bytes", "predicted",
-                   "measured", "share"},
-                  2);
+  HtmlTable table({"kernel", "computes", "operations", "launches", "work-groups", "work", "bytes",
+                   "predicted", "measured", "share"},
+                  3);
   for (const KernelReport* kernel : kernels) {
     const double share = kernel->measured_us >= 0 && total > 0 ? kernel->measured_us / total : -1;
-    table.Add({{absl::StrCat(Code(kernel->name), Details("plan", kernel->plan),
-                             Details("source", kernel->source))},
-               {Code(absl::StrJoin(kernel->computes, "\n"))},
-               {kernel->setup_launches > 0
-                    ? absl::StrCat(kernel->launches, " and ", kernel->setup_launches, " at first")
-                    : absl::StrCat(kernel->launches),
-                static_cast<double>(kernel->launches)},
-               {absl::StrCat(Sizes(kernel->groups), " of ", Sizes(kernel->local_size)),
-                static_cast<double>(kernel->groups[0] * kernel->groups[1] * kernel->groups[2])},
-               {FormatFlops(kernel->flops), kernel->flops},
-               {FormatBytes(kernel->bytes), kernel->bytes},
-               NumberCell(kernel->predicted_us, FormatMicroseconds(kernel->predicted_us)),
-               NumberCell(kernel->measured_us, FormatMicroseconds(kernel->measured_us)),
-               NumberCell(share, absl::StrFormat("%.1f %%", 100 * share))});
+    table.Add(
+        {{absl::StrCat(Code(kernel->name), Details("plan", absl::StrJoin(kernel->plans, "\n\n")),
+                       Details("source", kernel->source))},
+         {Code(absl::StrJoin(kernel->computes, "\n"))},
+         {Code(absl::StrJoin(kernel->operations, "\n"))},
+         {kernel->setup_launches > 0
+              ? absl::StrCat(kernel->launches, " and ", kernel->setup_launches, " at first")
+              : absl::StrCat(kernel->launches),
+          static_cast<double>(kernel->launches)},
+         {absl::StrCat(Sizes(kernel->groups), " of ", Sizes(kernel->local_size)),
+          static_cast<double>(kernel->groups[0] * kernel->groups[1] * kernel->groups[2])},
+         {FormatFlops(kernel->flops), kernel->flops},
+         {FormatBytes(kernel->bytes), kernel->bytes},
+         NumberCell(kernel->predicted_us, FormatMicroseconds(kernel->predicted_us)),
+         NumberCell(kernel->measured_us, FormatMicroseconds(kernel->measured_us)),
+         NumberCell(share, absl::StrFormat("%.1f %%", 100 * share))});
   }
   return table.ToString();
 }
