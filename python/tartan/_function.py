@@ -10,7 +10,7 @@ import weakref
 
 import numpy as np
 
-from tartan import _core, _runtime, _tree
+from tartan import _core, _progress, _runtime, _tree
 from tartan._tensor import Tensor, evaluate, from_numpy, state, to_host
 from tartan._variable import Variable
 
@@ -133,7 +133,8 @@ class _Program:
     def compile(self, device):
         inputs, states, values, name = self.parts
         self.tier = first_tier()
-        self.program = _core.Program.create(device, inputs, states, values, name, self.tier)
+        with _progress.compiling(name):
+            self.program = _core.Program.create(device, inputs, states, values, name, self.tier)
         self.runs = 0 if self.tier == "ready" else _EXACT_AFTER
         self.better = None
         self.place = device
