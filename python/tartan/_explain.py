@@ -79,7 +79,9 @@ def _text(report):
                      _core.format_flops(kernel["flops"]), _core.format_bytes(kernel["bytes"]),
                      _short(" / ".join(kernel["operations"])), _short(", ".join(kernel["computes"]))))
     widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
-    lines = [f"{report.name}: {len(kernels)} {report.tier} kernels, {len(report.launches)} launches on {report.device}",
+    inputs = ", ".join(f"{b['dtype']}{list(b['shape'])}" for b in report.buffers if b["kind"] == "input")
+    lines = [f"{report.name}({_short(inputs)}): {len(kernels)} {report.tier} kernels, {len(report.launches)} launches "
+             f"on {report.device}",
              f"memory: constants {memory['constants']}, variables {memory['variables']}, temporaries "
              f"{memory['temporaries']} ({memory['unshared']} if they shared none), peak {memory['peak']}"]
     for row in rows:
@@ -96,7 +98,7 @@ def _time_of(kernel):
 
 
 def _short(text):
-    return text if len(text) <= 48 else text[:47] + "…"
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def explain(what, *args, profile=False, tier=None, **kwargs):

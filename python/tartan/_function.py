@@ -209,7 +209,8 @@ class Function:
         self._lock = threading.RLock()
 
     def __call__(self, *args, **kwargs):
-        if state.trace is not None:  # a part of the function around it
+        # A part of the function around it, or of what a derivative is wanted of: a program has none.
+        if state.trace is not None or state.recording:
             return self._function(*args, **kwargs)
         program, tensors = self._program_for(args, kwargs)
         evaluate(*tensors)

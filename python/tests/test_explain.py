@@ -210,7 +210,7 @@ def test_the_text_has_a_line_for_each_kernel():
     found = tartan.explain(_two_products(), a, b)
     lines = repr(found).splitlines()
     assert len(lines) == 3 + len(found.kernels)
-    assert lines[0].startswith(f"chain: {len(found.kernels)} ready kernels")
+    assert lines[0].startswith(f"chain(float32[16, 16], float32[16, 16]): {len(found.kernels)} ready kernels")
     assert "temporaries" in lines[1]
 
 

@@ -146,6 +146,11 @@ std::string Summary(const ProgramReport& report) {
   row("tier", report.tier == "host" ? "the host computes it, without kernels" : report.tier);
   row("device", Escaped(report.device));
   if (report.tier == "host") return table.ToString();
+  std::vector<std::string> inputs;
+  for (const BufferReport& buffer : report.buffers) {
+    if (buffer.kind == compiler::BufferKind::kInput) inputs.push_back(buffer.shape.ToString());
+  }
+  if (!inputs.empty()) row("inputs", Escaped(absl::StrJoin(inputs, ", ")));
   row("kernels", absl::StrCat(report.kernels.size(), ", launched ", report.launches.size(),
                               " times in a run of ", report.steps, " steps"));
   row("work", absl::StrCat(FormatFlops(flops), " a run"));
