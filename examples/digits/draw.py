@@ -154,7 +154,7 @@ def dataset(seed, count, batch=500):
     return np.concatenate(images), labels
 
 
-def _png(image):
+def png(image):
     """The bytes of a gray picture of uint8."""
 
     def chunk(kind, data):
@@ -175,7 +175,7 @@ def main():
         pixels = np.round(images[:, 0] * 255).astype(np.uint8)
         np.savez(folder / f"{name}.npz", x=pixels, y=labels)
     seven = int(np.flatnonzero(labels == 7)[0])
-    (folder / "seven.png").write_bytes(_png(pixels[seven]))
+    (folder / "seven.png").write_bytes(png(pixels[seven]))
 
 
 if __name__ == "__main__":

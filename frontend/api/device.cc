@@ -276,6 +276,10 @@ std::shared_ptr<const evaluator::CompiledProgram> Device::FindCompiled(
       [&](const hal::ExecutableSource& source) { return opencl::IsCompiledOnDisk(hal_, source); });
 }
 
+absl::StatusOr<evaluator::PlannedProgram> Device::Plan(const proto::Program& program) const {
+  return programs_->Plan(program, options(), *hooks_);
+}
+
 absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Device::OnHost(
     const proto::Program& program, double most_ms, int64_t times) const {
   return programs_->GetOnHost(program, options(), *hooks_, most_ms, times);

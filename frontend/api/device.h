@@ -15,6 +15,7 @@
 namespace tartan::evaluator {
 class CompiledProgram;
 class ProgramCache;
+struct PlannedProgram;  // tile/evaluator/program_cache.h
 }  // namespace tartan::evaluator
 namespace tartan::proto {
 class Program;
@@ -111,6 +112,9 @@ class Device {
   // otherwise.
   std::shared_ptr<const evaluator::CompiledProgram> FindCompiled(
       const proto::Program& program) const;
+
+  // What Compile makes of it, kernel by kernel for people to read; builds none of them.
+  absl::StatusOr<evaluator::PlannedProgram> Plan(const proto::Program& program) const;
 
   // The same for the host to compute `times` times, where that takes it no longer than `most_ms`,
   // nor than kernels to be compiled; null otherwise.

@@ -67,7 +67,8 @@ absl::StatusOr<std::shared_ptr<TieredProgram>> LoadedPrograms::Get(
   if (is_ready && exact_ != nullptr) {
     exact = std::make_shared<const ExactSource>(ExactSource{exact_, source, constants});
   }
-  auto tiered = std::make_shared<TieredProgram>(std::move(loaded), is_ready, std::move(exact));
+  auto tiered =
+      std::make_shared<TieredProgram>(std::move(loaded), is_ready, source, std::move(exact));
   entries_.push_back({constants, tiered});
   return tiered;
 }
@@ -85,6 +86,17 @@ void LoadedPrograms::ForgetReleased() {
   entries_.erase(std::remove_if(entries_.begin(), entries_.end(),
                                 [](const Entry& entry) { return entry.program.expired(); }),
                  entries_.end());
+}
+
+absl::StatusOr<std::vector<ProgramReport>> LoadedPrograms::Explain(const Device& device) {
+  std::vector<ProgramReport> reports;
+  for (const auto& program : All()) {
+    const bool is_host = program->loaded()->program().host() != nullptr;
+    const auto tier = program->is_ready() ? compiler::Tier::kReady : compiler::Tier::kExact;
+    TARTAN_ASSIGN_OR_RETURN(reports.emplace_back(),
+                            api::Explain(*device.WithTier(tier), program->source(), is_host));
+  }
+  return reports;
 }
 
 void LoadedPrograms::ReleaseFreeFrames() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/api/device.h"
+#include "frontend/api/explain/program_report.h"
 #include "frontend/api/run_statistics.h"
 #include "frontend/api/tensor.h"
 #include "frontend/api/tiers/tiered_program.h"
@@ -30,6 +31,8 @@ class LoadedPrograms {
   // Null where programs stay what they are.
   const ExactPrograms* exact() const { return exact_.get(); }
 
+  // What they are now, in the order in which they were loaded. `device` runs them.
+  absl::StatusOr<std::vector<ProgramReport>> Explain(const Device& device);
   // Gives back the memory that was kept for runs to come.
   void ReleaseFreeFrames();
   // Makes all exact that are to become so; the first failure, after all were tried.

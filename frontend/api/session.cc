@@ -332,6 +332,10 @@ absl::Status Session::WaitForExact() {
   return CatchOutOfMemory([&] { return impl_->programs.MakeExact(); });
 }
 
+absl::StatusOr<std::vector<ProgramReport>> Session::Explain() {
+  return CatchOutOfMemory([&] { return impl_->programs.Explain(*impl_->device); });
+}
+
 absl::StatusOr<std::vector<HostValue>> Session::RunValues(
     const std::map<std::string, HostValue>& inputs, RunStatistics* statistics,
     std::vector<KernelProfile>* profile) {

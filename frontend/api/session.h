@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/api/device.h"
+#include "frontend/api/explain/program_report.h"
 #include "frontend/api/model.h"
 #include "frontend/api/run_statistics.h"
 #include "frontend/api/tiers/tier.h"
@@ -83,6 +84,9 @@ class Session {
   // them in this thread. The first failure, where some could not be made: those stay as they are,
   // as do all without kAuto.
   absl::Status WaitForExact();
+
+  // The programs that runs were made of until now and that are kept, as they are now.
+  absl::StatusOr<std::vector<ProgramReport>> Explain();
 
  private:
   struct Impl;

@@ -36,16 +36,6 @@ std::string Shown(absl::string_view text, std::string (*escape)(absl::string_vie
   return shown;
 }
 
-std::string Scaled(double value, double step, absl::Span<const char* const> units) {
-  size_t unit = 0;
-  while (value >= step && unit + 1 < units.size()) {
-    value /= step;
-    ++unit;
-  }
-  return unit == 0 ? absl::StrFormat("%.0f%s", value, units[0])
-                   : absl::StrFormat("%.1f%s", value, units[unit]);
-}
-
 }  // namespace
 
 bool HasColor(int file_descriptor) {
@@ -95,22 +85,11 @@ std::string Table::ToString(absl::string_view indent) const {
   return text;
 }
 
-std::string FormatBytes(double bytes) {
-  return Scaled(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB"});
-}
-
-std::string FormatMs(double ms) {
-  if (ms >= 1000) return absl::StrFormat("%.2f s", ms / 1000);
-  return ms >= 10 ? absl::StrFormat("%.1f ms", ms) : absl::StrFormat("%.3f ms", ms);
-}
-
 std::string FormatSeconds(double seconds) {
   const auto whole = static_cast<int64_t>(seconds + 0.5);
   return whole < 60 ? absl::StrFormat("%d s", whole)
                     : absl::StrFormat("%d:%02d min", whole / 60, whole % 60);
 }
-
-std::string FormatCount(double count) { return Scaled(count, 1000, {"", " k", " M", " G", " T"}); }
 
 Progress::Progress(bool enabled, int64_t total)
     : enabled_(enabled && isatty(STDERR_FILENO) == 1), total_(total) {}

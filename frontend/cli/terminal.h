@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "frontend/api/explain/units.h"
 
 namespace tartan::cli {
 
@@ -45,14 +46,11 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// "512 B", "1.5 KiB", "4.2 GiB".
-std::string FormatBytes(double bytes);
-// "0.84 ms", "12.3 ms", "1.52 s".
-std::string FormatMs(double ms);
+using api::FormatBytes;
+using api::FormatCount;
+using api::FormatMs;
 // "12 s", "3:05 min".
 std::string FormatSeconds(double seconds);
-// "31.2 k", "4.1 M", "7.8 G".
-std::string FormatCount(double count);
 
 // A bar with the time left on stderr, where that is a terminal; nothing elsewhere. Used by one
 // thread at a time.

@@ -143,7 +143,14 @@ void BindDevices(nb::module_& module) {
             return Unlocked([&] { return Device::Open(selector); });
           },
           nb::arg("selector") = "")
-      .def_prop_ro("info", [](const Device& device) { return InfoOf(device.info()); });
+      .def_prop_ro("info", [](const Device& device) { return InfoOf(device.info()); })
+      .def_prop_ro("memory", [](const Device& device) {
+        const hal::DeviceStatistics statistics = device.hal()->statistics();
+        nb::dict result;
+        result["allocated"] = statistics.allocated_bytes;
+        result["peak"] = statistics.peak_allocated_bytes;
+        return result;
+      });
   nb::class_<api::EagerRuntime>(module, "EagerRuntime", "Computes lazy tensors at once.")
       .def(
           "__init__",

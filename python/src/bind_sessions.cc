@@ -127,9 +127,31 @@ HostValue FromPython(nb::handle value) {
   return HostValue(nb::cast<HostTensor>(parts[2]), ElementNamed(nb::cast<std::string>(parts[1])));
 }
 
-std::vector<nb::object> Run(api::Session& session, const std::map<std::string, nb::object>& feeds) {
+using Feeds = std::map<std::string, nb::object>;
+
+std::map<std::string, HostValue> ValuesOf(const Feeds& feeds) {
   std::map<std::string, HostValue> inputs;
   for (const auto& [name, value] : feeds) inputs.emplace(name, FromPython(value));
+  return inputs;
+}
+
+// The kernels of a run with their milliseconds.
+std::vector<std::pair<std::string, double>> Profile(api::Session& session, const Feeds& feeds) {
+  const std::map<std::string, HostValue> inputs = ValuesOf(feeds);
+  std::vector<api::KernelProfile> profile;
+  absl::Status status;
+  {
+    const nb::gil_scoped_release unlocked;
+    status = session.RunValues(inputs, nullptr, &profile).status();
+  }
+  RaiseIfError(status);
+  std::vector<std::pair<std::string, double>> times;
+  for (const api::KernelProfile& kernel : profile) times.emplace_back(kernel.kernel, kernel.ms);
+  return times;
+}
+
+std::vector<nb::object> Run(api::Session& session, const Feeds& feeds) {
+  const std::map<std::string, HostValue> inputs = ValuesOf(feeds);
   absl::StatusOr<std::vector<HostValue>> outputs;
   {
     const nb::gil_scoped_release unlocked;
@@ -229,7 +251,8 @@ void BindSessions(nb::module_& module) {
             return ValueOrRaise(api::Session::Create(model.model, device, options));
           },
           nb::arg("model"), nb::arg("device"), nb::arg("tier") = "auto")
-      .def("run", &Run);
+      .def("run", &Run)
+      .def("profile", &Profile);
 }
 
 }  // namespace tartan::python

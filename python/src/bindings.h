@@ -9,5 +9,6 @@ namespace tartan::python {
 void BindValues(nanobind::module_& module);
 void BindDevices(nanobind::module_& module);
 void BindSessions(nanobind::module_& module);
+void BindReports(nanobind::module_& module);
 
 }  // namespace tartan::python

@@ -47,4 +47,5 @@ NB_MODULE(_core, module) {
   tartan::python::BindValues(module);
   tartan::python::BindDevices(module);
   tartan::python::BindSessions(module);
+  tartan::python::BindReports(module);
 }

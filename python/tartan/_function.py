@@ -10,7 +10,7 @@ import weakref
 
 import numpy as np
 
-from tartan import _core, _runtime, _tree
+from tartan import _core, _progress, _runtime, _tree
 from tartan._tensor import Tensor, evaluate, from_numpy, state, to_host
 from tartan._variable import Variable
 
@@ -19,6 +19,11 @@ from tartan._variable import Variable
 # its sizes alone (exact), which replace them between two runs. TARTAN_TIER=exact waits for them at first.
 _EXACT_AFTER = 3
 _background = set()  # threads that compile
+
+
+def first_tier():
+    """Of the kernels that a program begins with."""
+    return "exact" if os.environ.get("TARTAN_TIER") == "exact" else "ready"
 
 
 @atexit.register
@@ -120,15 +125,17 @@ class _Program:
             states.append((value, None))
         self.parts = (inputs, states, values, name)
         self.program = None
+        self.tier = None  # of its kernels
         self.memory = None  # that it is bound to
         self.place = None
         self.lock = threading.Lock()
 
     def compile(self, device):
         inputs, states, values, name = self.parts
-        tier = "exact" if os.environ.get("TARTAN_TIER") == "exact" else "ready"
-        self.program = _core.Program.create(device, inputs, states, values, name, tier)
-        self.runs = 0 if tier == "ready" else _EXACT_AFTER
+        self.tier = first_tier()
+        with _progress.compiling(name):
+            self.program = _core.Program.create(device, inputs, states, values, name, self.tier)
+        self.runs = 0 if self.tier == "ready" else _EXACT_AFTER
         self.better = None
         self.place = device
         self.kept = [_core.DeviceTensor.from_host(device, value) for value in self.captured]
@@ -159,7 +166,7 @@ class _Program:
             if self.program is None or self.place is not device:
                 self.compile(device)
             if self.better is not None:
-                self.program, self.better, self.memory = self.better, None, None
+                self.program, self.better, self.memory, self.tier = self.better, None, None, "exact"
             memory = [v.on_device() for v in self.variables]
             if self.memory is None or any(a is not b for a, b in zip(self.memory, memory)):
                 self.program.bind(memory + self.kept)
@@ -202,15 +209,19 @@ class Function:
         self._lock = threading.RLock()
 
     def __call__(self, *args, **kwargs):
-        if state.trace is not None:  # a part of the function around it
+        # A part of the function around it, or of what a derivative is wanted of: a program has none.
+        if state.trace is not None or state.recording:
             return self._function(*args, **kwargs)
+        program, tensors = self._program_for(args, kwargs)
+        evaluate(*tensors)
+        return program.run([t._host for t in tensors])
+
+    def _program_for(self, args, kwargs):
+        """The program of this signature, captured where there is none yet, and the tensors that it is given."""
         leaves = []
         form = _tree.flatten((args, kwargs), leaves)
         leaves = [from_numpy(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in leaves]
-        program = self._find(form, leaves)
-        tensors = [x for x in leaves if isinstance(x, Tensor)]
-        evaluate(*tensors)
-        return program.run([t._host for t in tensors])
+        return self._find(form, leaves), [x for x in leaves if isinstance(x, Tensor)]
 
     def _find(self, form, leaves):
         key = (form, tuple(_key_of(x) for x in leaves))

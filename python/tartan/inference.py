@@ -118,6 +118,9 @@ class InferenceSession:
         binding._results = results
 
     def _run(self, feed):
+        return self._session.run(self._feed(feed))
+
+    def _feed(self, feed):
         inputs = {}
         for name, value in feed.items():
             # Lists of numbers have no type of their own: they are what the model says.
@@ -125,7 +128,7 @@ class InferenceSession:
             if isinstance(value, (list, tuple, int, float)) and wanted in _dtypes.ALL:
                 value = np.asarray(value, _dtypes.numpy_dtype(wanted))
             inputs[name] = _values.to_core(value)
-        return self._session.run(inputs)
+        return inputs
 
     def _positions(self, names):
         known = [output.name for output in self._outputs]

@@ -218,3 +218,20 @@ def test_the_environment_changes_while_kernels_compile():
     print("done")
     """)
     assert result == "done"
+
+
+def test_derivatives_pass_through_captured_functions():
+    f = tartan.function(lambda a: tartan.tanh(a) * 2)
+    x = np.linspace(-1, 1, 5, dtype="float32")
+    wanted = 2 * (1 - np.tanh(x) ** 2)
+    np.testing.assert_allclose(tartan.grad(lambda a: tartan.sum(f(a)))(x).numpy(), wanted, rtol=1e-5)
+    loss = tartan.function(lambda a: tartan.sum(f(a)))
+    f(x), loss(x)  # captured already
+    np.testing.assert_allclose(tartan.grad(loss)(x).numpy(), wanted, rtol=1e-5)
+    np.testing.assert_allclose(tartan.function(tartan.grad(loss))(x).numpy(), wanted, rtol=1e-5)
+    weight = tartan.Variable(np.full(5, 3, "float32"))
+    step = tartan.function(lambda a: tartan.sum(weight.value * a * a))
+    with tartan.recording():
+        value = weight.value
+        (by_weight,) = tartan.gradients(step(x), [value])
+    np.testing.assert_allclose(by_weight.numpy(), x * x, rtol=1e-6)

@@ -62,6 +62,8 @@ struct CompileHooks {
       planner;
   // The compilation ends with this pass, its list holding what is there so far; empty: none.
   std::string stop_after;
+  // Launches tell their operations and plans (LaunchStep).
+  bool tells_launches = false;
   // What each pass leaves is verified; a failure is Internal and names the pass. Else the kernels
   // are, at the end.
   bool verify_passes = VerifiesPasses();

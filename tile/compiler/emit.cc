@@ -10,6 +10,7 @@
 #include "tile/base/digest.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/tell_launch.h"
 #include "tile/loop/rename.h"
 #include "tile/loop/simplify.h"
 #include "tile/loop/verify.h"
@@ -141,6 +142,10 @@ class Emitter {
     step.flops = launch.flops;
     step.bytes = launch.bytes;
     step.predicted_us = planned.predicted_us;
+    if (hooks_.tells_launches) {
+      step.operations = TellOperations(flat);
+      step.plan = absl::StrCat(plan::ToString(planned.plan, flat), "\n", planned.cost);
+    }
     // What GPUs' tiles have beyond the ranges is not written.
     const auto* tiled = std::get_if<plan::CpuPlan>(&planned.plan);
     step.writes_once.assign(launch.outputs.size(), tiled == nullptr || tiled->WritesOnce(flat));
@@ -185,8 +190,14 @@ class Emitter {
       step.bytes += static_cast<double>(values_.values[value].shape.byte_size());
     }
     step.description = scheduled.description;
+    if (hooks_.tells_launches) {
+      step.plan = Match(planned.plan, [](const auto& plan) { return plan.ToString(); });
+    }
     for (size_t s = 0; s < chain.kernels.size(); ++s) {
       const poly::RowKernel& kernel = chain.kernels[s];
+      if (hooks_.tells_launches) {
+        absl::StrAppend(&step.operations, s > 0 ? " | " : "", TellOperations(kernel.flat));
+      }
       step.flops += Flops(kernel.flat);
       if (kernel.output >= 0) continue;  // kept for a block
       const bool once = Match(planned.plan, [s](const auto& plan) { return plan.WritesOnce(s); });
@@ -220,6 +231,7 @@ class Emitter {
       for (int buffer : launch.buffers) step.buffers.push_back(buffers[buffer]);
       step.description = absl::StrCat(Name(special.kind), " ", scheduled.description);
       step.bytes = bytes;
+      if (hooks_.tells_launches) step.operations = std::string(Name(special.kind));
       TARTAN_RETURN_IF_ERROR(AddLaunch(scheduled.is_setup, launch.kernel, std::move(step)));
     }
     return absl::OkStatus();

@@ -40,6 +40,9 @@ struct LaunchStep {
   double flops = 0;
   double bytes = 0;         // read and written at least once
   double predicted_us = 0;  // by the plan's cost; 0 where that is not known
+  // For people, where CompileHooks::tells_launches; not stored.
+  std::string operations = {};  // "sum of mul; tanh"
+  std::string plan = {};        // with the terms of its cost
   // Per output of the kernel: surely no element of it is written twice, and what is read at its
   // place is read by the work-item that writes it. Empty: not sure of any.
   std::vector<bool> writes_once = {};

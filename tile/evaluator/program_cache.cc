@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"
+#include "tile/codegen/write_kernel.h"
 #include "tile/evaluator/build_identity.h"
 #include "tile/evaluator/compile_kernels.h"
 
@@ -146,6 +147,22 @@ absl::StatusOr<std::vector<ProgramSource>> ProgramCache::GetParts(
   made->source.format = dialect.format;
   made->source.options = dialect.compiler_options;
   return SplitProgram(*made, Processes(hooks));
+}
+
+absl::StatusOr<PlannedProgram> ProgramCache::Plan(const proto::Program& program,
+                                                  compiler::CompileOptions options,
+                                                  const compiler::CompileHooks& hooks) {
+  TARTAN_ASSIGN_OR_RETURN(options.settings, device_->Settings(KnowledgeFor(options)));
+  compiler::CompileHooks telling = hooks;
+  telling.tells_launches = true;
+  PlannedProgram planned;
+  TARTAN_ASSIGN_OR_RETURN(planned.program,
+                          CompiledProgram::Plan(program, device_->info(), options, telling));
+  const codegen::Dialect dialect = dialect_(options.settings);
+  for (const loop::Kernel& kernel : planned.program->list().kernels) {
+    planned.sources.push_back(codegen::WriteKernel(kernel, dialect));
+  }
+  return planned;
 }
 
 std::shared_ptr<ProgramCache::Entry> ProgramCache::FindAskedFor(const std::string& key) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "tile/evaluator/compiled_program.h"
 #include "tile/evaluator/kernel_parts.h"
@@ -19,6 +20,12 @@ namespace tartan::evaluator {
 struct ProgramCacheStatistics {
   int64_t hits = 0;
   int64_t misses = 0;
+};
+
+// What would be built, for people to read.
+struct PlannedProgram {
+  std::shared_ptr<const CompiledProgram> program;  // of CompiledProgram::Plan: cannot be run
+  std::vector<std::string> sources;                // of its kernels, in the order of its list
 };
 
 // Thread-safe. The first to ask for a program compiles it while others who ask for the same wait;
@@ -58,6 +65,11 @@ class ProgramCache {
   absl::StatusOr<std::vector<ProgramSource>> GetParts(const proto::Program& program,
                                                       compiler::CompileOptions options,
                                                       const compiler::CompileHooks& hooks);
+
+  // What Get builds, made again and not kept.
+  absl::StatusOr<PlannedProgram> Plan(const proto::Program& program,
+                                      compiler::CompileOptions options,
+                                      const compiler::CompileHooks& hooks);
 
   // Other processes that help compiling.
   void SetProcesses(CompilerProcesses processes);

@@ -18,6 +18,7 @@
 #include "tile/compiler/memory/recompute.h"
 #include "tile/evaluator/bound_run.h"
 #include "tile/evaluator/compile_kernels.h"
+#include "tile/evaluator/program_cache.h"
 #include "tile/ir/in_float64.h"
 
 namespace tartan::api {
@@ -52,6 +53,42 @@ absl::Status CheckDependences(absl::Span<const Tensor> placeholders,
   return absl::OkStatus();
 }
 
+absl::Status CheckTensors(absl::Span<const Tensor> inputs, absl::Span<const ProgramState> states) {
+  for (const Tensor& input : inputs) TARTAN_RETURN_IF_ERROR(CheckPlaceholder(input, "the input"));
+  for (const ProgramState& state : states) TARTAN_RETURN_IF_ERROR(CheckState(state));
+  return absl::OkStatus();
+}
+
+// The outputs, and behind them the next states.
+std::vector<Tensor> ResultsOf(absl::Span<const Tensor> outputs,
+                              absl::Span<const ProgramState> states) {
+  std::vector<Tensor> results(outputs.begin(), outputs.end());
+  for (const ProgramState& state : states) {
+    if (state.next.defined()) results.push_back(state.next);
+  }
+  return results;
+}
+
+// One program of all, whose states are inputs behind the others.
+absl::StatusOr<ComposedProgram> ComposeWithStates(absl::Span<const Tensor> inputs,
+                                                  absl::Span<const ProgramState> states,
+                                                  absl::Span<const Tensor> outputs,
+                                                  absl::string_view name) {
+  std::vector<Tensor> placeholders(inputs.begin(), inputs.end());
+  for (const ProgramState& state : states) placeholders.push_back(state.input);
+  const std::vector<Tensor> results = ResultsOf(outputs, states);
+  TARTAN_RETURN_IF_ERROR(CheckDependences(placeholders, results));
+  TARTAN_ASSIGN_OR_RETURN(ComposedProgram composed, Compose(placeholders, results, name));
+  auto next = static_cast<int>(outputs.size());
+  for (size_t s = 0; s < states.size(); ++s) {
+    proto::Program::Input* input =
+        composed.program.mutable_inputs(static_cast<int>(inputs.size() + s));
+    input->set_is_state(true);
+    if (states[s].next.defined()) input->set_next(++next);
+  }
+  return composed;
+}
+
 }  // namespace
 
 struct DeviceProgram::Impl {
@@ -82,39 +119,26 @@ struct DeviceProgram::Impl {
 
 absl::Status DeviceProgram::Impl::Load(absl::Span<const Tensor> outputs, absl::string_view name,
                                        RunStatistics* statistics, CompileWhere where) {
-  std::vector<Tensor> placeholders = inputs;
-  std::vector<Tensor> results(outputs.begin(), outputs.end());
-  for (const ProgramState& state : states) {
-    placeholders.push_back(state.input);
-    if (state.next.defined()) results.push_back(state.next);
-  }
-  TARTAN_RETURN_IF_ERROR(CheckDependences(placeholders, results));
-  for (const CheckedTensor& checked : ChecksOf(results)) {
+  const auto start_composing = Clock::now();
+  TARTAN_ASSIGN_OR_RETURN(const ComposedProgram composed,
+                          ComposeWithStates(inputs, states, outputs, name));
+  for (const CheckedTensor& checked : ChecksOf(ResultsOf(outputs, states))) {
     TARTAN_ASSIGN_OR_RETURN(std::optional<InputCheck> check, InputCheck::Make(checked, inputs));
     if (check.has_value()) checks.push_back(*std::move(check));
-  }
-  auto start = Clock::now();
-  TARTAN_ASSIGN_OR_RETURN(ComposedProgram composed, Compose(placeholders, results, name));
-  auto next = static_cast<int>(outputs.size());
-  for (size_t s = 0; s < states.size(); ++s) {
-    proto::Program::Input* input =
-        composed.program.mutable_inputs(static_cast<int>(inputs.size() + s));
-    input->set_is_state(true);
-    if (states[s].next.defined()) input->set_next(++next);
   }
   if (where == CompileWhere::kApart) {
     TARTAN_RETURN_IF_ERROR(CompileApart(*device, composed.program, [] { return true; }));
   }
   TARTAN_ASSIGN_OR_RETURN(const auto compiled, device->Compile(composed.program));
   TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*compiled));
-  statistics->compile_ms += MillisecondsSince(start);
-  start = Clock::now();
+  statistics->compile_ms += MillisecondsSince(start_composing);
+  const auto start_loading = Clock::now();
   std::vector<HostTensor> constants;
   for (const Tensor& input : composed.inputs) {
     if (input.constant() != nullptr) constants.push_back(Stored(*input.constant()));
   }
   TARTAN_ASSIGN_OR_RETURN(loaded, evaluator::LoadedProgram::Load(compiled, constants));
-  statistics->setup_ms += MillisecondsSince(start);
+  statistics->setup_ms += MillisecondsSince(start_loading);
   return absl::OkStatus();
 }
 
@@ -140,8 +164,7 @@ absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
     std::vector<ProgramState> states, std::vector<Tensor> outputs, absl::string_view name,
     RunStatistics* statistics, CompileWhere where) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<DeviceProgram>> {
-    for (const Tensor& input : inputs) TARTAN_RETURN_IF_ERROR(CheckPlaceholder(input, "the input"));
-    for (const ProgramState& state : states) TARTAN_RETURN_IF_ERROR(CheckState(state));
+    TARTAN_RETURN_IF_ERROR(CheckTensors(inputs, states));
     RunStatistics ignored;
     auto impl = std::make_unique<Impl>();
     impl->device = std::move(device);
@@ -152,6 +175,19 @@ absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
     TARTAN_RETURN_IF_ERROR(
         impl->Load(outputs, name, statistics == nullptr ? &ignored : statistics, where));
     return std::unique_ptr<DeviceProgram>(new DeviceProgram(std::move(impl)));
+  });
+}
+
+absl::StatusOr<evaluator::PlannedProgram> DeviceProgram::Plan(const Device& device,
+                                                              std::vector<Tensor> inputs,
+                                                              std::vector<ProgramState> states,
+                                                              std::vector<Tensor> outputs,
+                                                              absl::string_view name) {
+  return CatchOutOfMemory([&]() -> absl::StatusOr<evaluator::PlannedProgram> {
+    TARTAN_RETURN_IF_ERROR(CheckTensors(inputs, states));
+    TARTAN_ASSIGN_OR_RETURN(const ComposedProgram composed,
+                            ComposeWithStates(inputs, states, outputs, name));
+    return device.Plan(composed.program);
   });
 }
 

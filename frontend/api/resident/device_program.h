@@ -82,6 +82,13 @@ class DeviceProgram {
       RunStatistics* statistics = nullptr, CompileWhere where = CompileWhere::kHere);
   ~DeviceProgram();
 
+  // What Create makes of the same, for people to read: no kernel is built, nothing can be run.
+  static absl::StatusOr<evaluator::PlannedProgram> Plan(const Device& device,
+                                                        std::vector<Tensor> inputs,
+                                                        std::vector<ProgramState> states,
+                                                        std::vector<Tensor> outputs,
+                                                        absl::string_view name);
+
   // The states in their order. InvalidArgument for a tensor of another type or other sizes. Several
   // programs may be bound to the same tensors: their runs change them in the order of Start. With
   // `scratch`, outputs are to be read before a run of another program that has it is started; where

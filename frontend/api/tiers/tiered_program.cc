@@ -56,9 +56,10 @@ void TellFailure(const absl::Status& status, ExactPrograms* common) {
 
 }  // namespace
 
-TieredProgram::TieredProgram(LoadedPtr loaded, bool is_ready,
+TieredProgram::TieredProgram(LoadedPtr loaded, bool is_ready, proto::Program source,
                              std::shared_ptr<const ExactSource> exact)
-    : cost_(CostOf(loaded->program())),
+    : source_(std::move(source)),
+      cost_(CostOf(loaded->program())),
       loaded_(std::move(loaded)),
       is_ready_(is_ready),
       state_(exact == nullptr ? State::kSettled : State::kReady),
@@ -67,6 +68,11 @@ TieredProgram::TieredProgram(LoadedPtr loaded, bool is_ready,
 LoadedPtr TieredProgram::loaded() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return loaded_;
+}
+
+bool TieredProgram::is_ready() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return is_ready_;
 }
 
 LoadedPtr TieredProgram::Use(RunStatistics* statistics) {

@@ -41,13 +41,16 @@ struct ExactSource {
 class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
  public:
   // Stays as it is where `exact` is null; it is exact or, as the options of the device were, ready.
+  // `source` is what it was compiled from.
   TieredProgram(std::shared_ptr<evaluator::LoadedProgram> loaded, bool is_ready,
-                std::shared_ptr<const ExactSource> exact = nullptr);
+                proto::Program source, std::shared_ptr<const ExactSource> exact = nullptr);
 
   // What a run is to use until it ends; notes it in `statistics`. After as many runs as the session
   // says exact kernels are asked for.
   std::shared_ptr<evaluator::LoadedProgram> Use(RunStatistics* statistics);
   std::shared_ptr<evaluator::LoadedProgram> loaded() const;
+  bool is_ready() const;  // its kernels now are ready ones, or the host's
+  const proto::Program& source() const { return source_; }
 
   // Exchanges the kernels now, in this thread, or waits for the thread that does. What failed once
   // fails again.
@@ -66,6 +69,7 @@ class TieredProgram : public std::enable_shared_from_this<TieredProgram> {
   void AskForExact();
   double Urgency() const;
 
+  const proto::Program source_;
   const double cost_;  // of a run, for comparison with others
   mutable std::mutex mutex_;
   std::condition_variable settled_;

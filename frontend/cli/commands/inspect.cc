@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/composer.h"
+#include "frontend/api/explain/program_report.h"
 #include "frontend/api/session.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
@@ -18,6 +19,7 @@
 #include "proto/report.pb.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/compiled_program.h"
+#include "tile/evaluator/program_cache.h"
 
 namespace tartan::cli {
 namespace {
@@ -115,13 +117,11 @@ absl::Status FillCostOfARun(std::shared_ptr<const onnx::OnnxModel> model,
   return absl::OkStatus();
 }
 
-using ProgramPtr = std::shared_ptr<const evaluator::CompiledProgram>;
-
-// The program that computes the outputs from what decides the graph on; null where they are known
-// without a kernel.
-absl::StatusOr<ProgramPtr> Compile(const std::shared_ptr<const onnx::OnnxModel>& model,
-                                   const InspectOptions& options, const Context& context,
-                                   proto::InspectReport* report) {
+// The program that computes the outputs from what decides the graph on; nothing where they are
+// known without a kernel.
+absl::StatusOr<std::optional<api::ProgramReport>> Compile(
+    const std::shared_ptr<const onnx::OnnxModel>& model, const InspectOptions& options,
+    const Context& context, proto::InspectReport* report) {
   TARTAN_ASSIGN_OR_RETURN(const InputValues values,
                           MakeModelInputs(*model, options.inputs, context));
   bool asks = false;
@@ -137,18 +137,15 @@ absl::StatusOr<ProgramPtr> Compile(const std::shared_ptr<const onnx::OnnxModel>&
   outputs.erase(std::remove_if(outputs.begin(), outputs.end(),
                                [](const api::Tensor& t) { return t.constant() != nullptr; }),
                 outputs.end());
-  compiler::CompileOptions compiling;
-  compiling.tier = device->tier();
   api::SessionOptions running = context.session_options();
   if (running.tier == api::Tier::kAuto) running.tier = api::Tier::kExact;
   if (asks) TARTAN_RETURN_IF_ERROR(FillCostOfARun(model, device, values, running, report));
-  if (outputs.empty()) return ProgramPtr();
+  if (outputs.empty()) return std::nullopt;
   TARTAN_ASSIGN_OR_RETURN(const api::ComposedProgram composed,
                           api::Compose(placeholders, outputs, model->name()));
-  TARTAN_ASSIGN_OR_RETURN(const auto program, evaluator::CompiledProgram::Plan(
-                                                  composed.program, device->info(), compiling));
-  if (!asks) FillCost(*program, report);
-  return program;
+  TARTAN_ASSIGN_OR_RETURN(const evaluator::PlannedProgram planned, device->Plan(composed.program));
+  if (!asks) FillCost(*planned.program, report);
+  return api::ReportOf(*planned.program, device->info(), planned.sources);
 }
 
 std::string OperatorTable(const proto::InspectReport& report) {
@@ -192,14 +189,16 @@ absl::StatusOr<ExitCode> Run(InspectOptions options, const Context& context) {
   proto::InspectReport report;
   report.set_model(options.model);
   FillModel(*model, &report);
-  const absl::StatusOr<ProgramPtr> compiled = Compile(model, options, context, &report);
+  const absl::StatusOr<std::optional<api::ProgramReport>> compiled =
+      Compile(model, options, context, &report);
   if (!compiled.ok()) {
     if (ExitCodeFor(compiled.status()) == ExitCode::kUsage) return compiled.status();
     report.set_problem(std::string(compiled.status().message()));
     context.Note(absl::StrCat("tartan: cannot be compiled: ", compiled.status().message()));
   }
   if (!options.html.empty()) {
-    const std::string page = ModelPage(*model, report, compiled.ok() ? compiled->get() : nullptr);
+    const bool has_program = compiled.ok() && compiled->has_value();
+    const std::string page = ModelPage(*model, report, has_program ? &**compiled : nullptr);
     TARTAN_RETURN_IF_ERROR(At(Stage::kFile, WriteFile(options.html, page)));
   }
   TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(*model, report)));

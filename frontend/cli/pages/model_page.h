@@ -4,15 +4,15 @@
 
 #include <string>
 
+#include "frontend/api/explain/program_report.h"
 #include "frontend/onnx/model/onnx_model.h"
 #include "proto/report.pb.h"
-#include "tile/evaluator/compiled_program.h"
 
 namespace tartan::cli {
 
 // What `inspect` says, the graph as a drawing, the kernels and where their buffers lie in memory.
 // `program` is null where the model could not be compiled.
 std::string ModelPage(const onnx::OnnxModel& model, const proto::InspectReport& report,
-                      const evaluator::CompiledProgram* program);
+                      const api::ProgramReport* program);
 
 }  // namespace tartan::cli

@@ -92,7 +92,22 @@ class TartanTrainer(base_trainer.Trainer):
                 return results[-1]
             return tree.map_structure(lambda *parts: backend.numpy.concatenate(parts), *results)
 
+        several.captured = None if self.run_eagerly else run
         return several
+
+    def _captured_steps(self, *inputs):
+        """For tartan.explain: captured functions with their arguments; None for all that they were captured for."""
+        if inputs:
+            x = _batch(inputs[0] if len(inputs) == 1 else list(inputs))
+            if not all(layer.built for layer in self._flatten_layers()):
+                self._build_on(x)
+            steps = [(self.make_predict_function().captured, ((x,),))]
+        else:
+            made = (self.train_function, self.test_function, self.predict_function)
+            steps = [(step.captured, None) for step in made if step is not None]
+        if any(captured is None for captured, _ in steps):
+            raise ValueError(f"the model '{self.name}' runs eagerly: its steps are not captured")
+        return [(captured, args) for captured, args in steps if args or captured.signatures]
 
     def make_train_function(self, force=False):
         if self.train_function is None or force:

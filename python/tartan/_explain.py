@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of captured functions, models and sessions: kernels, their plans, and memory."""
+
+import functools
+import os
+import statistics
+import time
+
+import numpy as np
+
+from tartan import _core, _dtypes, _runtime
+from tartan._function import Function, first_tier
+from tartan._tensor import ConcretizationError, Tensor, evaluate, state, to_host
+from tartan.inference import InferenceSession
+
+# A profile has as many runs, or as many seconds, and gives the median of each kernel.
+_RUNS = 7
+_SECONDS = 2.0
+_SHOWN = 25  # kernels in the text of a program
+
+
+class Explanation:
+    """What became of something: `print` it, show it in a notebook, or `save` it as a page.
+
+    `programs` has one part for each program, with its `name`, `tier` ("ready": kernels whose sizes are arguments,
+    soon compiled; "exact": kernels for these sizes alone; "host": no kernels), `device`, `kernels`, `buffers` and
+    `memory`. `kernels` and `memory` here are of all programs, and of the only one."""
+
+    def __init__(self, title, reports):
+        self.title = title
+        self.programs = reports
+
+    @property
+    def tier(self):
+        """Of the programs; where they differ, all of them."""
+        return ", ".join(dict.fromkeys(report.tier for report in self.programs))
+
+    @property
+    def kernels(self):
+        """A dictionary for each kernel, in the order in which they first run: `program`, `name`, `computes` and
+        `operations`, `plans` with the terms of the cost model, `source`, `launches` of a run and `setup_launches`,
+        `work_groups` of the largest launch and `work_group_size`; of all launches of a run `flops`, `bytes`,
+        `predicted_us` and `measured_us` (None where it is not known)."""
+        return [dict(kernel, program=report.name) for report in self.programs for kernel in report.kernels]
+
+    @property
+    def memory(self):
+        """Bytes on the device, of one program: `constants`, `variables`, `temporaries` (inputs, outputs and values
+        on the way, as they share memory), `unshared` (temporaries if they did not), and `peak`, the most that one
+        step needs with constants and variables."""
+        if len(self.programs) != 1:
+            raise ValueError(f"there are {len(self.programs)} programs: ask `programs` for the memory of each")
+        return self.programs[0].memory
+
+    def save(self, path):
+        """Writes one page of HTML that needs nothing else."""
+        with open(os.fspath(path), "w", encoding="utf-8") as file:
+            file.write(_core.reports_page(self.title, self.programs))
+
+    def _repr_html_(self):
+        return _core.reports_part(self.programs)
+
+    def __repr__(self):
+        return "\n\n".join(_text(report) for report in self.programs)
+
+
+def _us(value):
+    return "" if value is None else _core.format_us(value)
+
+
+def _text(report):
+    if report.tier == "host":
+        return f"{report.name}: the host computes it, without kernels"
+    memory = {name: _core.format_bytes(value) for name, value in report.memory.items()}
+    kernels = sorted(report.kernels, key=lambda k: -_time_of(k))
+    rows = [("measured", "predicted", "launches", "work", "bytes", "operations", "computes")]
+    for kernel in kernels[:_SHOWN]:
+        rows.append((_us(kernel["measured_us"]), _us(kernel["predicted_us"]), str(kernel["launches"]),
+                     _core.format_flops(kernel["flops"]), _core.format_bytes(kernel["bytes"]),
+                     _short(" / ".join(kernel["operations"])), _short(", ".join(kernel["computes"]))))
+    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
+    inputs = ", ".join(f"{b['dtype']}{list(b['shape'])}" for b in report.buffers if b["kind"] == "input")
+    lines = [f"{report.name}({_short(inputs)}): {len(kernels)} {report.tier} kernels, {len(report.launches)} launches "
+             f"on {report.device}",
+             f"memory: constants {memory['constants']}, variables {memory['variables']}, temporaries "
+             f"{memory['temporaries']} ({memory['unshared']} if they shared none), peak {memory['peak']}"]
+    for row in rows:
+        cells = [cell.rjust(width) if c < 5 else cell.ljust(width) for c, (cell, width) in enumerate(zip(row, widths))]
+        lines.append(("  " + "  ".join(cells)).rstrip())
+    if len(kernels) > _SHOWN:
+        lines.append(f"  … {len(kernels) - _SHOWN} more")
+    return "\n".join(lines)
+
+
+def _time_of(kernel):
+    known = kernel["measured_us"] if kernel["measured_us"] is not None else kernel["predicted_us"]
+    return -1 if known is None else known
+
+
+def _short(text):
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def explain(what, *args, profile=False, tier=None, **kwargs):
+    """What became of something, as an `Explanation`:
+
+    - of a function, captured or to be captured, for these arguments, or for all that it was called with;
+    - of a Keras model: of its steps that were captured by `fit`, `evaluate` and `predict`, or with an input of
+      `predict`;
+    - of an `InferenceSession` after runs, or with inputs (a dictionary, or one by one), on which it is run;
+    - of a lazy tensor: of the program that would compute it with kernels.
+
+    Nothing is built or run, but for a session with inputs and with `profile`, which measures each kernel by
+    itself: on these arguments, or on zeros, and on copies of the variables. `tier` explains "ready" or "exact" kernels
+    instead of those that are used now. ValueError where there is nothing to explain, TypeError for something else."""
+    if tier not in (None, "ready", "exact"):
+        raise ValueError(f"the tier is 'ready' or 'exact', not {tier!r}")
+    if state.trace is not None:
+        raise ConcretizationError("explain was called while a function is captured")
+    while isinstance(what, functools.partial) and isinstance(what.func, Function):
+        args, kwargs, what = what.args + args, {**what.keywords, **kwargs}, what.func
+    if isinstance(what, InferenceSession):
+        return _of_session(what, args or ((kwargs,) if kwargs else ()), profile, tier)
+    if isinstance(what, Tensor):
+        return _of_tensor(what, args, profile, tier)
+    if hasattr(what, "_captured_steps"):
+        return _of_model(what, args, profile, tier)
+    if isinstance(what, type) or not callable(what):
+        raise TypeError("what can be explained is a function of tensors, a Keras model, an InferenceSession or a lazy "
+                        f"tensor, not {type(what).__name__}")
+    function = what if isinstance(what, Function) else Function(what)
+    given = (args, kwargs) if args or kwargs or function is not what else None
+    reports = _of_function(function, given, profile, tier)
+    if not reports:
+        raise ValueError(f"'{function._name}' has not been captured: call it first, or give explain its arguments")
+    return Explanation(function._name, reports)
+
+
+def _of_function(function, given, profile, tier):
+    if given is None:
+        return [_report(program, None, profile, tier) for program in list(function._programs.values())]
+    program, tensors = function._program_for(*given)
+    hosts = None
+    if profile:
+        evaluate(*tensors)
+        hosts = [t._host for t in tensors]
+    return [_report(program, hosts, profile, tier)]
+
+
+def _of_tensor(tensor, args, profile, tier):
+    if args:
+        raise TypeError("a tensor is explained without arguments")
+    if tensor.is_traced:
+        raise ValueError("the tensor belongs to a function that was captured")
+    if tensor._host is not None or tensor._value.known is not None:
+        raise ValueError("the tensor has its value already: explain it before that is asked for")
+    return Explanation("tensor", _of_function(Function(lambda: tensor, "tensor"), ((), {}), profile, tier))
+
+
+def _of_model(model, args, profile, tier):
+    reports = []
+    for function, inputs in model._captured_steps(*args):
+        given = None if inputs is None else (inputs, {})
+        reports += _of_function(function, given, profile, tier)
+    if not reports:
+        raise ValueError(f"no step of the model '{model.name}' has been captured: call fit, evaluate or predict first, "
+                         "or give explain an input")
+    return Explanation(model.name, reports)
+
+
+def _report(program, hosts, profile, tier):
+    device = _runtime.device()
+    inputs, states, values, name = program.parts
+    if tier is None:
+        with program.lock:
+            is_here = program.program is not None and program.place is device
+            tier = program.tier if is_here else first_tier()
+    report = _core.Report.plan(device, inputs, states, values, name, tier)
+    if profile:
+        report.note_times(_measure(device, program, hosts, tier))
+    return report
+
+
+def _measure(device, program, hosts, tier):
+    """Milliseconds of each launch, on copies of the variables."""
+    inputs, states, values, name = program.parts
+    if hosts is None:
+        hosts = [to_host(np.zeros(x.shape, _dtypes.numpy_dtype(_dtypes.ALL[x.dtype]))) for x in inputs]
+    copy = _core.Program.create(device, inputs, states, values, name, tier)
+    held = [variable.value.host() for variable in program.variables]
+    copy.bind([_core.DeviceTensor.from_host(device, host) for host in held + program.captured])
+    return _median_times(lambda: [(kernel, ms) for kernel, _, ms, _, _ in copy.profile(hosts)])
+
+
+def _median_times(run):
+    run()  # has what no other has
+    names, runs = None, []
+    end = time.monotonic() + _SECONDS
+    while len(runs) < _RUNS and (not runs or time.monotonic() < end):
+        launches = run()
+        if [kernel for kernel, _ in launches] != names:  # exact ones have taken the place of others
+            names, runs = [kernel for kernel, _ in launches], []
+        runs.append([ms for _, ms in launches])
+    return [(kernel, statistics.median(times[i] for times in runs)) for i, kernel in enumerate(names)]
+
+
+def _of_session(session, args, profile, tier):
+    if tier is not None:
+        raise ValueError("a session has the tier that it was made with")
+    feed = None
+    if args:
+        names = [node.name for node in session.get_inputs()]
+        if len(args) > len(names) and not isinstance(args[0], dict):
+            raise ValueError(f"the model has {len(names)} inputs ({', '.join(names)}), not {len(args)}")
+        feed = session._feed(args[0] if isinstance(args[0], dict) else dict(zip(names, args)))
+        session._session.run(feed)
+    elif profile:
+        raise ValueError("a session is measured on inputs: give explain some")
+    for _ in range(3):  # exact kernels may take the place of others in between
+        reports = _core.Report.of_session(session._session)
+        if not reports:
+            raise ValueError("the session has run no program: run it first, or give explain inputs")
+        if not profile or _note_times(reports, session._session, feed):
+            break
+    return Explanation(os.path.basename(reports[0].name), reports)
+
+
+def _note_times(reports, session, feed):
+    """A run consists of some of the programs, one after the other; false where it has launches of none of them."""
+    times = _median_times(lambda: session.profile(feed))
+    names = [kernel for kernel, _ in times]
+    unknown = len(names)
+    for report in reports:
+        kernels = report.kernels
+        launched = [kernels[k]["name"] for k in report.launches]
+        for begin in range(len(names) - len(launched) + 1 if launched else 0):
+            if names[begin:begin + len(launched)] == launched:
+                report.note_times(times[begin:begin + len(launched)])
+                unknown -= len(launched)
+                break
+    return unknown <= 0
