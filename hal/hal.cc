@@ -83,8 +83,24 @@ absl::Status CheckNumbers(const Launch& launch, const EntryPoint& kernel) {
   return absl::OkStatus();
 }
 
+absl::Status CheckCopy(const Launch& copy, const DevicePtr& device) {
+  if (copy.arguments.size() != 2 || copy.numbers.size() != 3) {
+    return Invalid("a copy of ", copy.arguments.size(), " buffers and ", copy.numbers.size(),
+                   " numbers");
+  }
+  const int64_t size = copy.numbers[2];
+  if (size < 1) return Invalid("a copy of ", size, " bytes");
+  for (size_t i = 0; i < 2; ++i) {
+    TARTAN_RETURN_IF_ERROR(CheckBelongs(copy.arguments[i], device, "the buffer to copy"));
+    TARTAN_RETURN_IF_ERROR(
+        CheckRange(*copy.arguments[i], copy.numbers[i], static_cast<size_t>(size), "copy"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckLaunch(const Executable& executable, const Launch& launch,
                          const DevicePtr& device) {
+  if (launch.entry_point == kCopy) return CheckCopy(launch, device);
   const int64_t count = static_cast<int64_t>(executable.entry_points().size());
   if (launch.entry_point < 0 || launch.entry_point >= count) {
     return Invalid("entry point ", launch.entry_point, " of an executable that has ", count);
@@ -104,6 +120,15 @@ absl::Status CheckLaunch(const Executable& executable, const Launch& launch,
 }
 
 }  // namespace
+
+Launch Launch::Copy(BufferPtr from, int64_t from_offset, BufferPtr to, int64_t to_offset,
+                    int64_t size) {
+  Launch copy;
+  copy.entry_point = kCopy;
+  copy.arguments = {std::move(from), std::move(to)};
+  copy.numbers = {from_offset, to_offset, size};
+  return copy;
+}
 
 absl::string_view Name(DeviceType type) {
   switch (type) {

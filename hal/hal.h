@@ -75,7 +75,14 @@ class Executable {
 };
 using ExecutablePtr = std::shared_ptr<Executable>;
 
+// Between launches of a recording: a copy of bytes (Launch::Copy).
+inline constexpr int kCopy = -1;
+
 struct Launch {
+  // `size` bytes; the two ranges must not overlap.
+  static Launch Copy(BufferPtr from, int64_t from_offset, BufferPtr to, int64_t to_offset,
+                     int64_t size);
+
   int entry_point = 0;  // position in ExecutableSource::kernels
   std::vector<BufferPtr> arguments;
   // Further arguments, after the buffers: integers of the width that the kernel declares.

@@ -103,6 +103,11 @@ class NullQueue : public Queue {
   }
 
   absl::Status DoReplay(const RecordingPtr& recording, std::vector<EventPtr>* events) override {
+    for (const Launch& launch : static_cast<NullRecording&>(*recording).launches()) {
+      if (launch.entry_point != kCopy) continue;
+      TARTAN_RETURN_IF_ERROR(DoCopy(launch.arguments[0], launch.numbers[0], launch.arguments[1],
+                                    launch.numbers[1], launch.numbers[2]));
+    }
     if (events == nullptr) return absl::OkStatus();
     const size_t count = static_cast<NullRecording&>(*recording).launches().size();
     for (size_t i = 0; i < count; ++i) events->push_back(MakeEvent());

@@ -47,7 +47,22 @@ static void tt_wait(__global volatile int* done, int count) {
   }
 }
 #endif
+typedef ulong __attribute__((aligned(1))) tt_eight_bytes;
+static __attribute__((noinline)) void tt_copy(__global const ulong* arguments, long begin,
+                                              long end) {
+  __global const uchar* from = (__global const uchar*)arguments[0];
+  __global uchar* to = (__global uchar*)arguments[1];
+  const long last = min(end * 4096, (long)arguments[2]);
+  long i = begin * 4096;
+  for (; i + 8 <= last; i += 8) {
+    *(__global tt_eight_bytes*)(to + i) = *(__global const tt_eight_bytes*)(from + i);
+  }
+  for (; i < last; ++i) to[i] = from[i];
+}
 )";
+
+// Copies go by blocks of so many bytes.
+constexpr int64_t kBlockBytes = 4096;
 
 // `steps`: of each launch the kernel's case, its first argument, its work-items, how many are taken
 // at once, and the width and height of its grid. `counters`: how many work-groups have ended, and
@@ -73,6 +88,7 @@ void tartan_sequence(__global const int* steps, __global ulong* arguments,
     for (int first; (first = tt_take(taken, chunk)) < items;) {
       const int last = min(first + chunk, items);
       switch (step[0]) {
+        case -1: tt_copy(a, first, last); break;
 $CASES      }
       tt_note(done, last - first);
     }
@@ -204,21 +220,25 @@ absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
   AddressProbe probe(context, sequence->kernel_.get());
   std::vector<int32_t> steps;
   std::vector<uint64_t> arguments;
+  const int64_t pieces =
+      sequence->workers_ == 1 ? 1 : static_cast<int64_t>(sequence->workers_) * kPiecesPerWorker;
   for (const hal::Launch& launch : launches) {
-    const auto& [width, height, depth] = launch.global_size;
-    const int64_t items = width * height * depth;
-    const int64_t pieces =
-        sequence->workers_ == 1 ? 1 : static_cast<int64_t>(sequence->workers_) * kPiecesPerWorker;
-    steps.push_back(cases[launch.entry_point]);
-    steps.push_back(static_cast<int32_t>(arguments.size()));
-    steps.push_back(static_cast<int32_t>(items));
-    steps.push_back(static_cast<int32_t>((items + pieces - 1) / pieces));
-    steps.push_back(static_cast<int32_t>(width));
-    steps.push_back(static_cast<int32_t>(height));
-    for (const hal::BufferPtr& buffer : launch.arguments) {
-      TARTAN_ASSIGN_OR_RETURN(arguments.emplace_back(), probe.AddressOf(buffer));
+    const bool is_copy = launch.entry_point == hal::kCopy;
+    const std::array<int64_t, 3> grid =
+        is_copy ? std::array<int64_t, 3>{(launch.numbers[2] + kBlockBytes - 1) / kBlockBytes, 1, 1}
+                : launch.global_size;
+    const int64_t items = grid[0] * grid[1] * grid[2];
+    for (const int64_t number :
+         {int64_t{is_copy ? -1 : cases[launch.entry_point]}, static_cast<int64_t>(arguments.size()),
+          items, (items + pieces - 1) / pieces, grid[0], grid[1]}) {
+      steps.push_back(static_cast<int32_t>(number));
     }
-    arguments.insert(arguments.end(), launch.numbers.begin(), launch.numbers.end());
+    for (size_t b = 0; b < launch.arguments.size(); ++b) {
+      TARTAN_ASSIGN_OR_RETURN(arguments.emplace_back(), probe.AddressOf(launch.arguments[b]));
+      if (is_copy) arguments.back() += static_cast<uint64_t>(launch.numbers[b]);
+    }
+    const auto first_number = launch.numbers.begin() + (is_copy ? 2 : 0);
+    arguments.insert(arguments.end(), first_number, launch.numbers.end());
   }
   const std::vector<int32_t> counters(kCountersPerStep * (launches.size() + 1), 0);
   TARTAN_ASSIGN_OR_RETURN(sequence->steps_, Allocate(context, steps));

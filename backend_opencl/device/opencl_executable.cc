@@ -38,6 +38,25 @@ absl::StatusOr<PreparedLaunch> Prepare(OpenClExecutable& executable, const hal::
   return prepared;
 }
 
+PreparedCopy PrepareCopy(const hal::Launch& copy) {
+  return {MemoryOf(copy.arguments[0]), MemoryOf(copy.arguments[1]),
+          static_cast<size_t>(copy.numbers[0]), static_cast<size_t>(copy.numbers[1]),
+          static_cast<size_t>(copy.numbers[2])};
+}
+
+// How many launches from `begin` on are run as one. Copies are where launches are.
+size_t SequenceLength(const OpenClExecutable& executable, absl::Span<const hal::Launch> launches) {
+  size_t length = 0;
+  size_t kernels = 0;
+  for (const hal::Launch& launch : launches) {
+    const bool is_copy = launch.entry_point == hal::kCopy;
+    if (!is_copy && (executable.cases()[launch.entry_point] < 0 || !MayBeInSequence(launch))) break;
+    kernels += is_copy ? 0 : 1;
+    ++length;
+  }
+  return kernels == 0 ? 0 : length;
+}
+
 }  // namespace
 
 absl::StatusOr<KernelHandle> OpenClExecutable::TakeKernel(int entry_point) {
@@ -83,20 +102,23 @@ std::shared_ptr<OpenClExecutable> OpenClRecording::TakeCompiling() const {
 absl::StatusOr<std::shared_ptr<OpenClRecording>> RecordLaunches(
     const hal::ExecutablePtr& executable, absl::Span<const hal::Launch> launches) {
   auto& built = static_cast<OpenClExecutable&>(*executable);
-  const auto is_in_sequence = [&](const hal::Launch& launch) {
-    return built.cases()[launch.entry_point] >= 0 && MayBeInSequence(launch);
-  };
   std::vector<RecordedWork> prepared;
   std::vector<hal::BufferPtr> buffers;
-  for (size_t begin = 0, end = 0; begin < launches.size(); begin = end) {
-    while (end < launches.size() && is_in_sequence(launches[end])) ++end;
-    if (end > begin) {
+  for (size_t next = 0; next < launches.size();) {
+    const hal::Launch& launch = launches[next];
+    if (const size_t length = SequenceLength(built, launches.subspan(next)); length > 0) {
       TARTAN_ASSIGN_OR_RETURN(
           prepared.emplace_back(),
           LaunchSequence::Create(ContextOf(built.device()), built.program(), built.cases(),
-                                 launches.subspan(begin, end - begin)));
+                                 launches.subspan(next, length)));
+      next += length;
+      continue;
+    }
+    ++next;
+    if (launch.entry_point == hal::kCopy) {
+      prepared.emplace_back(PrepareCopy(launch));
     } else {
-      TARTAN_ASSIGN_OR_RETURN(prepared.emplace_back(), Prepare(built, launches[end++]));
+      TARTAN_ASSIGN_OR_RETURN(prepared.emplace_back(), Prepare(built, launch));
     }
   }
   for (const hal::Launch& launch : launches) {

@@ -56,8 +56,16 @@ struct PreparedLaunch {
   std::array<size_t, 3> local_size;
 };
 
+struct PreparedCopy {
+  cl_mem from = nullptr;
+  cl_mem to = nullptr;
+  size_t from_offset = 0;
+  size_t to_offset = 0;
+  size_t size = 0;
+};
+
 // Or several that are run as one.
-using RecordedWork = std::variant<PreparedLaunch, std::unique_ptr<LaunchSequence>>;
+using RecordedWork = std::variant<PreparedLaunch, PreparedCopy, std::unique_ptr<LaunchSequence>>;
 
 class OpenClRecording : public hal::Recording {
  public:

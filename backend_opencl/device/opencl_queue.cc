@@ -193,6 +193,13 @@ absl::Status OpenClQueue::DoReplay(const hal::RecordingPtr& recording,
       }));
       continue;
     }
+    if (const auto* copy = std::get_if<PreparedCopy>(&work)) {
+      TARTAN_RETURN_IF_ERROR(Enqueue("a copy", events, [&](cl_event* event) {
+        return CallCl(clEnqueueCopyBuffer, queue_.get(), copy->from, copy->to, copy->from_offset,
+                      copy->to_offset, copy->size, 0, nullptr, event);
+      }));
+      continue;
+    }
     const LaunchSequence& sequence = *std::get<std::unique_ptr<LaunchSequence>>(work);
     const int at_once = events == nullptr ? sequence.size() : 1;
     for (int begin = 0; begin < sequence.size(); begin += at_once) {

@@ -2,6 +2,7 @@
 #include "tile/evaluator/repetition.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -75,6 +76,7 @@ class Repetition {
   absl::StatusOr<RepetitionResult> Run(absl::Span<const HostTensor> operands) {
     TARTAN_RETURN_IF_ERROR(Prepare(operands));
     bool condition = true;
+    if (!form_.has_condition) TARTAN_RETURN_IF_ERROR(RunAtOnce());
     while (condition && iteration_ < form_.iterations) {
       TARTAN_RETURN_IF_ERROR(BeginIteration());
       TARTAN_RETURN_IF_ERROR(program_.Execute(*frame_, *frame_->queue, nullptr));
@@ -180,6 +182,75 @@ class Repetition {
     return absl::OkStatus();
   }
 
+  // All iterations, where the device runs launches that follow each other as one. Otherwise none.
+  absl::Status RunAtOnce() {
+    if (!Device()->info().settings.runs_sequences) return absl::OkStatus();
+    hal::ExecutablePtr executable;
+    const auto body = LaunchesOf(program_.program(), list_.steps, frame_->buffers, &executable);
+    if (!body.has_value()) return absl::OkStatus();
+    if (form_.has_iteration) TARTAN_RETURN_IF_ERROR(UploadNumbers());
+    constexpr size_t kMostLaunches = 10000;  // in one recording
+    while (iteration_ < form_.iterations) {
+      std::vector<hal::Launch> launches;
+      for (; iteration_ < form_.iterations && launches.size() < kMostLaunches; ++iteration_) {
+        AddBegin(&launches);
+        launches.insert(launches.end(), body->begin(), body->end());
+        AddEnd(&launches);
+      }
+      TARTAN_ASSIGN_OR_RETURN(const hal::RecordingPtr recording,
+                              Device()->Record(executable, launches));
+      TARTAN_RETURN_IF_ERROR(frame_->queue->Replay(recording));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status UploadNumbers() {
+    std::vector<int64_t> numbers(static_cast<size_t>(form_.iterations));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    const size_t bytes = numbers.size() * sizeof(int64_t);
+    if (bytes == 0) return absl::OkStatus();
+    TARTAN_ASSIGN_OR_RETURN(numbers_, Device()->Allocate(static_cast<int64_t>(bytes)));
+    return frame_->queue->Write(numbers_, 0,
+                                {reinterpret_cast<const uint8_t*>(numbers.data()), bytes});
+  }
+
+  static void AddCopy(const hal::BufferPtr& from, int64_t from_offset, const hal::BufferPtr& to,
+                      int64_t to_offset, int64_t bytes, std::vector<hal::Launch>* launches) {
+    if (bytes == 0 || from == to) return;
+    launches->push_back(hal::Launch::Copy(from, from_offset, to, to_offset, bytes));
+  }
+
+  // As BeginIteration and EndIteration.
+  void AddBegin(std::vector<hal::Launch>* launches) const {
+    constexpr int64_t kBytes = sizeof(int64_t);
+    if (form_.has_iteration) {
+      AddCopy(numbers_, iteration_ * kBytes, Memory(Input(0)), 0, kBytes, launches);
+    }
+    for (int i = 0; i < form_.slices_in; ++i) {
+      const Rows& rows = rows_in_[static_cast<size_t>(i)];
+      AddCopy(rows.buffer, iteration_ * rows.row_bytes, Memory(Input(FirstSlice() + i)), 0,
+              rows.row_bytes, launches);
+    }
+  }
+
+  void AddEnd(std::vector<hal::Launch>* launches) const {
+    for (int i = 0; i < form_.slices_out; ++i) {
+      const Rows& rows = rows_out_[static_cast<size_t>(i)];
+      AddCopy(Memory(Output(FirstSliceOut() + i)), 0, rows.buffer, iteration_ * rows.row_bytes,
+              rows.row_bytes, launches);
+    }
+    for (int i = 0; i < form_.states; ++i) {
+      const hal::BufferPtr& backup = backups_[static_cast<size_t>(i)];
+      if (backup == nullptr) continue;
+      AddCopy(Memory(Output(FirstStateOut() + i)), 0, backup, 0, StateBytes(i), launches);
+    }
+    for (int i = 0; i < form_.states; ++i) {
+      const hal::BufferPtr& backup = backups_[static_cast<size_t>(i)];
+      AddCopy(backup != nullptr ? backup : Memory(Output(FirstStateOut() + i)), 0,
+              Memory(Input(FirstState() + i)), 0, StateBytes(i), launches);
+    }
+  }
+
   absl::Status BeginIteration() {
     if (form_.has_iteration) {
       const absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(&iteration_),
@@ -268,6 +339,7 @@ class Repetition {
   std::vector<Rows> rows_in_;
   std::vector<Rows> rows_out_;
   std::vector<hal::BufferPtr> backups_;
+  hal::BufferPtr numbers_;  // of the iterations, where they are run at once
   int64_t iteration_ = 0;
 };
 

@@ -116,6 +116,23 @@ absl::StatusOr<std::vector<Command>> RecordSteps(const CompiledProgram& program,
   return commands;
 }
 
+std::optional<std::vector<hal::Launch>> LaunchesOf(const CompiledProgram& program,
+                                                   absl::Span<const compiler::Step> steps,
+                                                   const Buffers& buffers,
+                                                   hal::ExecutablePtr* executable) {
+  std::vector<hal::Launch> launches;
+  for (const compiler::Step& step : steps) {
+    const auto* launch = std::get_if<compiler::LaunchStep>(&step);
+    if (launch == nullptr) return std::nullopt;
+    const hal::ExecutablePtr& next = program.kernels()[launch->kernel].executable;
+    if (!launches.empty() && next != *executable) return std::nullopt;
+    *executable = next;
+    launches.push_back(MakeLaunch(program, *launch, buffers));
+  }
+  if (launches.empty()) return std::nullopt;
+  return launches;
+}
+
 absl::Status RunCommands(const CompiledProgram& program, const std::vector<Command>& commands,
                          const Buffers& buffers, hal::Queue& queue,
                          std::vector<hal::EventPtr>* events) {

@@ -3,6 +3,7 @@
 // folder.
 #pragma once
 
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -27,6 +28,12 @@ absl::Status AllocateRegion(const CompiledProgram& program, const CompiledProgra
 absl::StatusOr<std::vector<Command>> RecordSteps(const CompiledProgram& program,
                                                  absl::Span<const compiler::Step> steps,
                                                  const Buffers& buffers);
+
+// The launches of steps that are nothing else, of one executable; nothing for others.
+std::optional<std::vector<hal::Launch>> LaunchesOf(const CompiledProgram& program,
+                                                   absl::Span<const compiler::Step> steps,
+                                                   const Buffers& buffers,
+                                                   hal::ExecutablePtr* executable);
 
 // With `events`, not null, and a profiling queue: one event per launch.
 absl::Status RunCommands(const CompiledProgram& program, const std::vector<Command>& commands,
