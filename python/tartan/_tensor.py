@@ -17,6 +17,7 @@ class _State(threading.local):
     recording = 0  # calls of functions that derive gradients
     trace = None  # the function that is being captured (_function.Trace)
     rules = None  # derivatives that functions bring themselves (_gradients.Rule), the latest last
+    notes = None  # who is told of every operation: add(text or operator, inputs, results, attributes or None, domain)
 
 
 state = _State()
@@ -211,7 +212,10 @@ def _made(values, inputs):
 
 def tile(text, *inputs, name=""):
     """Applies a function of Tile to tensors; a list with one tensor for each output."""
-    return _made(_core.apply_tile(text, [t._value for t in inputs], name), inputs)
+    results = _made(_core.apply_tile(text, [t._value for t in inputs], name), inputs)
+    if state.notes is not None:
+        state.notes.add(text, inputs, results, None, "")
+    return results
 
 
 def tile1(text, *inputs):
@@ -238,4 +242,6 @@ def operator(name, inputs, outputs=1, domain="", opset=0, **attributes):
     values = _core.apply_operator(
         name, [None if t is None else t._value for t in inputs], listed, outputs, domain, opset, _runtime.eager())
     results = _made(values, inputs)
+    if state.notes is not None:
+        state.notes.add(name, inputs, results, dict(listed), domain)
     return results[0] if outputs == 1 else results

@@ -60,6 +60,11 @@ def op(name, *inputs, **attributes):
     return operator(name, list(inputs), **attributes)
 
 
+def is_exported():
+    """Whether operations are noted for a model of ONNX: functions that are an operator of it apply that one then."""
+    return state.notes is not None
+
+
 def like(scalar, x):
     return constant(scalar, x.dtype)
 
