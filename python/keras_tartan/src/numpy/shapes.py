@@ -219,6 +219,10 @@ def repeat(x, repeats, axis=None):
         scales = [float(counts[0]) if a == axis else 1.0 for a in range(len(x.shape))]
         return op("Resize", x, None, constant_array(np.array(scales, "float32")), mode="nearest",
                   coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    if is_exported() and len(counts) == 1:
+        count, shape = int(counts[0]), tuple(x.shape)
+        parts = broadcast(expand_dims(x, axis + 1), shape[:axis + 1] + (count,) + shape[axis + 1:])
+        return reshaped(parts, shape[:axis] + (shape[axis] * count,) + shape[axis + 1:])
     at = np.repeat(np.arange(x.shape[axis]), counts if len(counts) > 1 else int(counts[0]))
     return op("Gather", x, constant_array(at.astype("int64")), axis=axis)
 

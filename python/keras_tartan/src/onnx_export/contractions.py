@@ -17,7 +17,7 @@ def write(contraction, function, step, graph, scope):
         raise step.refused("a contraction whose indices are no single variables is not written")
     if any(r.rank is None for r in reads):
         raise step.refused("a contraction of what the same text computes is not written")
-    _check(contraction, reads, out, step)
+    _check(contraction, reads, out, _named_sizes(function, step), step)
     if len(reads) == 1:
         return _of_one(contraction, reads[0], out, step, graph, scope)
     if contraction.aggregation != "+":
@@ -41,7 +41,22 @@ class _Read:
         self.zeros = [axis for axis, zero in enumerate(is_zero) if zero]
 
 
-def _check(contraction, reads, out, step):
+def _named_sizes(function, step):
+    """Sizes that the text has names for."""
+    result = {}
+    for name, dims in function.dims.items():
+        for axis, dim in enumerate(dims):
+            if isinstance(dim, str):
+                result[dim] = step.inputs[function.inputs.index(name)].dim(axis)
+    return result
+
+
+def _is_size(expression, size, named):
+    """Whether an expression is a size, in the first run, to which the text belongs."""
+    return expression == ("number", size[0]) or expression[0] == "name" and named.get(expression[1]) == size
+
+
+def _check(contraction, reads, out, named, step):
     """Variables run over whole dimensions, so that sizes of the text and bounds change nothing."""
     sizes = {}
     for read in reads:
@@ -49,10 +64,10 @@ def _check(contraction, reads, out, step):
             if variable is not None and sizes.setdefault(variable, size) != size:
                 raise step.refused("a contraction over parts of dimensions is not written")
     for index, size in zip(out, contraction.sizes):
-        if index not in sizes or size != ("number", sizes[index][0]):
+        if index not in sizes or not _is_size(size, sizes[index], named):
             raise step.refused("a contraction into other sizes is not written")
     for index, bound in contraction.bounds:
-        if _variable(index) not in sizes or bound != ("number", sizes[_variable(index)][0]):
+        if _variable(index) not in sizes or not _is_size(bound, sizes[_variable(index)], named):
             raise step.refused("a contraction with bounds is not written")
 
 

@@ -28,6 +28,7 @@ class Graph:
         self.nodes = []
         self.constants = {}  # name → array
         self.values = {}  # entry → name
+        self.outputs = []
         self._names = set()
         self._known = {}  # type, shape and bytes of a small constant → name
         self._sizes = {}  # expression → name of a vector of one element
@@ -64,6 +65,10 @@ class Graph:
             self._known[key] = chosen
         return chosen
 
+    def forget(self, name):
+        """A shared constant is about to change: others get one of their own."""
+        self._known = {key: known for key, known in self._known.items() if known != name}
+
     def scalar(self, number, dtype):
         return self.constant(np.asarray(number).astype(_dtypes.numpy_dtype(dtype)))
 
@@ -91,16 +96,17 @@ class Graph:
         return found
 
     def _following(self, entry, step):
-        """A constant of integers that follow the sizes of the inputs."""
+        """A constant of whole numbers that follow the sizes of the inputs."""
         shapes = [tuple(t.shape) for t in entry.tensors]
         repeated = self._repeated(entry, shapes, step)
         if repeated is not None:
             return repeated
-        if not is_fixed(shapes) or len(shapes[0]) > 1 or not _dtypes.is_integer(entry.dtype):
+        arrays = [entry.array(run).reshape(-1) for run in range(len(entry.tensors))]
+        if not is_fixed(shapes) or len(shapes[0]) > 1 or arrays[0].size > 64 or entry.dtype == "bool" or any(
+                not np.array_equal(a, np.floor(a)) for a in arrays):
             raise step.refused(f"values that it takes follow {self.symbol_names()}, which have to be fixed: give "
                                "`input_signature`")
-        arrays = [entry.array(run).reshape(-1).tolist() for run in range(len(entry.tensors))]
-        name = self.sizes(list(zip(*arrays)), step)
+        name = self.sizes(list(zip(*[[int(v) for v in a] for a in arrays])), step)
         if entry.dtype != "int64":
             name = self.cast(name, entry.dtype, step.where)
         return name if shapes[0] else self.emit("Squeeze", [name, self.ints([0])], step.where)

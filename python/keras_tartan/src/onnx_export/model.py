@@ -4,10 +4,12 @@
 import onnx
 from keras.src import tree
 from keras_tartan.src.onnx_export import operators, tile_text
+from keras_tartan.src.onnx_export.folding import fold_biases, name_outputs
 from keras_tartan.src.onnx_export.graph import Graph
 from keras_tartan.src.onnx_export.recorder import record
 from keras_tartan.src.onnx_export.sizes import RUNS, assignments, is_fixed, solve
 from keras_tartan.src.onnx_export.steps import Alignment, needed
+from keras_tartan.src.onnx_export.transposes import simplify
 from tartan import _dtypes
 from tartan._onnx_types import NUMBERS
 
@@ -25,6 +27,7 @@ def build(model, signature, opset):
     graph = Graph(Alignment(recordings), symbols, opset)
     inputs = [graph.reserve(getattr(spec, "name", None) or f"input_{i}") for i, spec in enumerate(specs)]
     outputs = [graph.reserve(name) for name in _output_names(model, len(graph.alignment.outputs))]
+    graph.outputs = outputs
     graph.values.update(zip(graph.alignment.inputs, inputs))
     for step in needed(graph.alignment):
         if step.is_tile:
@@ -33,6 +36,9 @@ def build(model, signature, opset):
             operators.write(step, graph)
     for name, entry in zip(outputs, graph.alignment.outputs):
         graph.bind(name, entry)
+    simplify(graph)
+    fold_biases(graph)
+    name_outputs(graph)
     proto = _proto(model, graph, inputs, specs, outputs)
     try:
         onnx.checker.check_model(proto, full_check=True)

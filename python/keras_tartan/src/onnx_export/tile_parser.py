@@ -41,6 +41,7 @@ class Contraction:
 @dataclasses.dataclass
 class Function:
     inputs: list
+    dims: dict  # input → names or numbers of its sizes, where the text gives them
     outputs: list
     statements: list
 
@@ -83,7 +84,8 @@ class _Parser:
     def function(self):
         self.take("function")
         self.take("(")
-        inputs = self.listed(self.name, ")")
+        dims = {}
+        inputs = self.listed(lambda: self.input(dims), ")")
         self.take("->")
         self.take("(")
         outputs = self.listed(self.name, ")")
@@ -94,7 +96,14 @@ class _Parser:
         self.take("}")
         if self.at != len(self.tokens):
             raise NotRead("more than one function")
-        return Function(inputs, outputs, statements)
+        return Function(inputs, dims, outputs, statements)
+
+    def input(self, dims):
+        name = self.name()
+        if self.peek("["):
+            self.take("[")
+            dims[name] = self.listed(self.take, "]")
+        return name
 
     def name(self):
         token = self.take()

@@ -45,7 +45,13 @@ def _of_tensors(call, step, graph, elements):
     numbers = [a[1] if a[0] == "number" else None for a in arguments[1:]]
     if function in ("stop_gradient", "ident"):
         return x
-    if None in numbers or x.name is None or function in ("reshape", "gather"):
+    if function == "reshape" and x.name is not None:
+        shapes = [list(note.outputs[0].shape) for note in step.notes]  # the text has no other output
+        return Value(graph.reshape(x.name, [list(row) for row in zip(*shapes)], step), x.dtype)
+    if function == "gather" and x.name is not None:
+        axis = arguments[2][1] if len(arguments) > 2 else 0
+        return Value(graph.emit("Gather", [x.name, elements.value(arguments[1]).name], step.where, axis=axis), x.dtype)
+    if None in numbers or x.name is None:
         raise step.refused(f"the function '{function}' of Tile is not written")
     axis = numbers[0]
     if function == "cumsum":
