@@ -41,6 +41,11 @@ _LAYOUT = {
         "            outputs = backend.nn.exported_layer_normalization(x, gamma, beta, axis, epsilon)\n"
         "            if outputs is not None:\n"
         "                return backend.cast(outputs, original_dtype)\n")],
+    "keras.src.saving.serialization_lib": [(
+        "    if module:\n        # If it's a Keras built-in object,\n",
+        '    if registered_name == "tartan>OnnxLayer":\n'
+        "        from keras_tartan.layers import OnnxLayer\n\n"
+        "        return OnnxLayer\n\n")],
     # How many elements `nonzero` finds is not known in a step that is captured.
     "keras.src.layers.preprocessing.image_preprocessing.equalization": [(
         'if self.backend.name in ("jax", "openvino"):\n            mask = cdf > 0',

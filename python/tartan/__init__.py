@@ -11,6 +11,7 @@ from tartan._dtypes import (
     bfloat16, bool_, finfo, float16, float32, float64, iinfo, int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 from tartan._dtypes import bool_ as bool
 from tartan._elementwise import *
+from tartan._from_onnx import from_onnx
 from tartan._function import Function, function
 from tartan._gradients import grad, gradients, recording, value_and_grad
 from tartan._manipulation import *

@@ -23,12 +23,7 @@ def fold_biases(graph):
             channels = weights.shape[0] if maker.op == "Conv" else weights.shape[1] * maker.attributes.get("group", 1)
             if bias.shape[-(weights.ndim - 1):] != (channels,) + (1,) * (weights.ndim - 2) or bias.size != channels:
                 continue
-            flat = np.ascontiguousarray(bias.reshape(-1))
-            if uses[other] == 1:
-                graph.forget(other)
-                graph.constants[other] = flat
-            else:
-                other = graph.constant(flat, other)
+            other = graph.changed(other, np.ascontiguousarray(bias.reshape(-1)), uses[other])
             maker.inputs, maker.outputs = [*maker.inputs, other], n.outputs
             makers[n.outputs[0]] = maker
             graph.nodes.remove(n)

@@ -27,6 +27,7 @@ class Graph:
         self.opset = opset
         self.nodes = []
         self.constants = {}  # name → array
+        self.weights = set()  # names of those that are variables, or made of one
         self.values = {}  # entry → name
         self.outputs = []
         self._names = set()
@@ -53,7 +54,7 @@ class Graph:
         self.nodes.append(Node(op, list(inputs), outputs, attributes, name))
         return outputs[0] if count == 1 else outputs
 
-    def constant(self, array, name=""):
+    def constant(self, array, name="", is_weight=False):
         """A constant; small ones without a name are shared."""
         array = np.asarray(array)
         key = (array.dtype.name, array.shape, array.tobytes()) if not name and array.size <= 64 else None
@@ -61,13 +62,19 @@ class Graph:
             return self._known[key]
         chosen = self.reserve(name or _constant_name(array))
         self.constants[chosen] = array
+        if is_weight:
+            self.weights.add(chosen)
         if key is not None:
             self._known[key] = chosen
         return chosen
 
-    def forget(self, name):
-        """A shared constant is about to change: others get one of their own."""
+    def changed(self, name, array, uses):
+        """Another array in place of a constant, of which there are so many uses; its name."""
+        if uses > 1:
+            return self.constant(array, name, name in self.weights)
         self._known = {key: known for key, known in self._known.items() if known != name}
+        self.constants[name] = array
+        return name
 
     def scalar(self, number, dtype):
         return self.constant(np.asarray(number).astype(_dtypes.numpy_dtype(dtype)))
@@ -87,7 +94,7 @@ class Graph:
             name = entry.name
             if not name and entry.array().size > 64:
                 name = f"{step.where}/constant"
-            found = self.constant(entry.array(), name)
+            found = self.constant(entry.array(), name, bool(entry.name))
         elif entry.step is None:
             found = self._following(entry, step)
         else:

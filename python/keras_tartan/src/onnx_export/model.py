@@ -5,7 +5,7 @@ import onnx
 from keras.src import tree
 from keras_tartan.src.onnx_export import operators, tile_text
 from keras_tartan.src.onnx_export.folding import fold_biases, name_outputs
-from keras_tartan.src.onnx_export.graph import Graph
+from keras_tartan.src.onnx_export.graph import Graph, Node
 from keras_tartan.src.onnx_export.recorder import record
 from keras_tartan.src.onnx_export.sizes import RUNS, assignments, is_fixed, solve
 from keras_tartan.src.onnx_export.steps import Alignment, needed
@@ -109,11 +109,15 @@ def _node(node):
 
 def _proto(model, graph, inputs, specs, outputs):
     used = {x for node in graph.nodes for x in node.inputs}
+    kept = {name: array for name, array in graph.constants.items() if name in used}
+    # Initializers are weights alone: other numbers are nobody's to train.
+    constants = [Node("Constant", [], [name], {"value": array}, name) for name, array in kept.items()
+                 if name not in graph.weights]
     body = onnx.helper.make_graph(
-        [_node(n) for n in graph.nodes], model.name,
+        [_node(n) for n in constants + graph.nodes], model.name,
         [_info(name, entry, graph.symbols) for name, entry in zip(inputs, graph.alignment.inputs)],
         [_info(name, entry, graph.symbols) for name, entry in zip(outputs, graph.alignment.outputs)],
-        [_tensor(name, array) for name, array in graph.constants.items() if name in used])
+        [_tensor(name, array) for name, array in kept.items() if name in graph.weights])
     version = next(v for oldest, v in _FILE_VERSIONS if graph.opset >= oldest)
     return onnx.helper.make_model(body, opset_imports=[onnx.helper.make_opsetid("", graph.opset)], ir_version=version,
                                   producer_name="tartan")

@@ -2,6 +2,7 @@
 """Operators of ONNX that were noted, as nodes of the model's version of them."""
 
 import onnx
+from keras_tartan.src.onnx_export import inlined
 from keras_tartan.src.onnx_export.sizes import is_fixed
 from tartan import _core, _dtypes
 from tartan._values import array_of
@@ -17,6 +18,9 @@ def spelled(dtype):
 
 def write(step, graph):
     """The nodes of a step."""
+    if step.notes[0].domain == "tartan.model":
+        inlined.write(step, graph)
+        return
     _HANDLERS.get(step.name, _plain)(step, graph)
 
 

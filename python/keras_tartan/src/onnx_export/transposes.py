@@ -137,14 +137,7 @@ class _Worker:
             return name
         array = array.reshape((1,) * (len(order) - array.ndim) + array.shape)
         array = np.ascontiguousarray(array.transpose(np.argsort(order)))
-        return self._replaced(name, array)
-
-    def _replaced(self, name, array):
-        if self.uses.get(name, 0) == 1:
-            self.graph.forget(name)
-            self.graph.constants[name] = array
-            return name
-        return self.graph.constant(array, name)
+        return self.graph.changed(name, array, self.uses.get(name, 0))
 
     def _reduced(self, n):
         order = self._perm(n.inputs[0])
