@@ -7,9 +7,10 @@ import os
 import zlib
 
 import keras
+from keras_tartan.src._type import BackendTensor
 from keras_tartan.src._values import cast, convert_to_tensor
 from tartan import _core, _dtypes, _onnx_file, _runtime
-from tartan._tensor import Tensor, state
+from tartan._tensor import state
 from tartan._values import array_of
 
 # Operands whose values the importer needs: (operator, position).
@@ -65,7 +66,7 @@ class OnnxLayer(keras.layers.Layer):
             if state.trace is not None or state.recording:
                 raise
             values = self._model.apply(feed, _runtime.eager())
-        results = [Tensor(value, 1 + max(x._depth for x in given.values())) for value in values]
+        results = [BackendTensor(value, 1 + max(x._depth for x in given.values())) for value in values]
         if state.notes is not None:
             self._note(given, results)
         return results[0] if len(results) == 1 else results

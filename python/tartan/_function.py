@@ -40,8 +40,7 @@ class _Trace:
             return self.writes[variable]
         found = self.reads.get(variable)
         if found is None:
-            value = _core.Value.placeholder(variable.name or "variable", str(variable.dtype), list(variable.shape))
-            found = self.reads[variable] = Tensor(value)
+            found = self.reads[variable] = variable.placeholder()
         return found
 
     def write(self, variable, value):
@@ -60,7 +59,7 @@ class _Program:
             if isinstance(leaf, Tensor):
                 placeholder = _core.Value.placeholder(f"x{len(inputs)}", str(leaf.dtype), list(leaf.shape))
                 inputs.append(placeholder)
-                leaf = Tensor(placeholder)
+                leaf = type(leaf)(placeholder)
             traced.append(leaf)
         outer, state.trace = state.trace, trace
         rules, state.rules = state.rules, None
@@ -145,7 +144,7 @@ class _Program:
         for output in self.outputs:
             if isinstance(output, Tensor):
                 host = next(results)
-                output = Tensor(_core.Value.leaf(host))
+                output = type(output)(_core.Value.leaf(host))
                 output._host = host
             leaves.append(output)
         return _tree.unflatten(self.form, iter(leaves))
@@ -153,7 +152,7 @@ class _Program:
 
 def _key_of(leaf):
     if isinstance(leaf, Tensor):
-        return (leaf.dtype, leaf.shape)
+        return (type(leaf), leaf.dtype, leaf.shape)
     if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
         return (type(leaf), leaf)
     try:

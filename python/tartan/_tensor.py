@@ -68,6 +68,20 @@ class Tensor(Operators):
             return False
         return any(p.is_placeholder for p in _core.placeholders([self._value]))
 
+    @classmethod
+    def of(cls, x):
+        """Another tensor as one of this class, with the same value."""
+        if type(x) is cls:
+            return x
+        made = cls(x._value, x._depth)
+        made._host = x._host
+        return made
+
+    def as_operand(self):
+        """What the package's functions take it for: classes derived from this one, whose operators have other rules,
+        are plain tensors there."""
+        return self
+
     def host(self):
         """Its values as a HostTensor: computed now, where they were not."""
         if self._host is None:
@@ -203,8 +217,15 @@ def constant_array(array):
 
 
 def _made(values, inputs):
-    depth = 1 + max((t._depth for t in inputs if t is not None), default=0)
-    results = [Tensor(value, depth) for value in values]
+    depth, kind = 0, Tensor
+    for t in inputs:
+        if t is not None:
+            if t._depth > depth:
+                depth = t._depth
+            if type(t) is not Tensor:
+                kind = type(t)
+    depth += 1
+    results = [kind(value, depth) for value in values]
     if depth > _MOST_PENDING and not state.recording and state.trace is None:
         evaluate(*results)
     return results

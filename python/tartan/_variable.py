@@ -13,7 +13,8 @@ class Variable:
     """A tensor that is assigned to: `v.value` is what it holds, `v.assign(x)` gives it another value of the same
     type and shape. A function that is captured keeps it on the device and changes it there in place."""
 
-    __slots__ = ("_tensor", "_memory", "_place", "_is_there", "_shape", "_dtype", "_lock", "name", "__weakref__")
+    __slots__ = ("_tensor", "_memory", "_place", "_is_there", "_shape", "_dtype", "_lock", "_kind", "name",
+                 "__weakref__")
 
     def __init__(self, value, dtype=None, name=""):
         if not isinstance(value, Tensor):
@@ -23,6 +24,7 @@ class Variable:
             if dtype is not None:
                 array = array.astype(_dtypes.numpy_dtype(dtype))
             value = from_numpy(array)
+        self._kind = type(value)  # of what it gives
         self._tensor = value  # None while what is on the device is newer
         self._memory = None  # what captured functions are bound to, once there is one
         self._place = None  # the device that has it
@@ -31,6 +33,10 @@ class Variable:
         self._dtype = value.dtype
         self._lock = threading.RLock()
         self.name = name
+
+    def placeholder(self):
+        """Stands for what it holds while a function is captured."""
+        return self._kind(_core.Value.placeholder(self.name or "variable", str(self._dtype), list(self._shape)))
 
     @property
     def shape(self):
@@ -51,7 +57,7 @@ class Variable:
         with self._lock:
             if self._tensor is None:
                 host = self._memory.to_host()
-                self._tensor = Tensor(_core.Value.leaf(host))
+                self._tensor = self._kind(_core.Value.leaf(host))
                 self._tensor._host = host
             return self._tensor
 
@@ -59,6 +65,7 @@ class Variable:
         """Gives it another value; ValueError for one of another type or shape."""
         if not isinstance(value, Tensor):
             value = from_numpy(np.asarray(value).astype(_dtypes.numpy_dtype(self._dtype)))
+        value = self._kind.of(value)
         if value.shape != self._shape or value.dtype != self._dtype:
             raise ValueError(
                 f"the variable '{self.name}' is {self._dtype}{list(self._shape)}, what it is assigned "

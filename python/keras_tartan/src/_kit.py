@@ -8,7 +8,8 @@ from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
 from tartan import _dtypes
-from tartan._tensor import Tensor, constant, constant_array, operator, state, tile
+from keras_tartan.src._type import constant, constant_array
+from tartan._tensor import Tensor, operator, state, tile
 from keras_tartan.src._values import cast, convert_to_tensor
 
 INT64 = _dtypes.int64

@@ -11,7 +11,7 @@ from keras_tartan.src._kit import (T, axes_of, broadcast, common, ints, is_expor
                                    transposed, values_of)
 from keras_tartan.src.numpy.filled import _shape
 from tartan import _dtypes
-from tartan._tensor import constant_array, from_numpy
+from keras_tartan.src._type import constant_array, from_numpy
 
 
 def reshape(x, newshape):
