@@ -7,6 +7,7 @@ import os
 import zlib
 
 import keras
+from keras_tartan.src import _onnx_training
 from keras_tartan.src._type import BackendTensor
 from keras_tartan.src._values import cast, convert_to_tensor
 from tartan import _core, _dtypes, _onnx_file, _runtime
@@ -26,7 +27,7 @@ class OnnxLayer(keras.layers.Layer):
 
     Saved models hold the graph; where its data lie in files of their own, they hold the path and a checksum."""
 
-    def __init__(self, model, checksum=None, **options):
+    def __init__(self, model, checksum=None, trains_statistics=False, **options):
         super().__init__(autocast=False, **options)
         self._path, self._data = _read(model)
         self._graph = _onnx_file.read(self._data)
@@ -36,6 +37,11 @@ class OnnxLayer(keras.layers.Layer):
                              f"the saved one {checksum}")
         self._model = _core.Model.load_bytes(self._data, True) if self._path is None else \
             _core.Model.load(self._path, True)
+        self._trains_statistics = bool(trains_statistics)
+        self._moving = None  # the model that makes running statistics, too, and the names of these
+        if trains_statistics:
+            data, names = _onnx_training.with_statistics(self._data if self._path is None else self._path)
+            self._moving = (_core.Model.load_bytes(data, True), names)
         count = self._model.own_input_count
         self._inputs = self._model.inputs[:count]
         self._parameters = {}
@@ -56,19 +62,30 @@ class OnnxLayer(keras.layers.Layer):
         return self.add_weight(shape=value.shape, dtype=str(_dtypes.as_dtype(value.dtype)), trainable=is_trained,
                                initializer=lambda shape, dtype: value, autocast=False, name=name.replace("/", "."))
 
-    def call(self, inputs):
+    def call(self, inputs, training=None):
         given = self._given(inputs)
         feed = {name: value._value for name, value in given.items()}
         feed.update((name, convert_to_tensor(v)._value) for name, v in self._parameters.items())
+        if training and self._moving is not None:
+            return self._trained(given, feed)
         try:
             values = self._model.apply(feed)
         except RuntimeError:  # values decide shapes
             if state.trace is not None or state.recording:
                 raise
             values = self._model.apply(feed, _runtime.eager())
-        results = [BackendTensor(value, 1 + max(x._depth for x in given.values())) for value in values]
+        results = _tensors(values, given)
         if state.notes is not None:
             self._note(given, results)
+        return results[0] if len(results) == 1 else results
+
+    def _trained(self, given, feed):
+        """With the statistics of the batch, towards which the running ones move."""
+        model, names = self._moving
+        results = _tensors(model.apply(feed), given)
+        for name, value in zip(names, results[len(results) - len(names):]):
+            self._parameters[name].assign(value)
+        results = results[:len(results) - len(names)]
         return results[0] if len(results) == 1 else results
 
     def _given(self, inputs):
@@ -112,6 +129,7 @@ class OnnxLayer(keras.layers.Layer):
     def get_config(self):
         config = super().get_config()
         config.pop("autocast", None)
+        config["trains_statistics"] = self._trains_statistics
         if self._path is not None:
             return dict(config, model=os.path.abspath(self._path), checksum=self._checksum)
         data = _onnx_file.without_data(self._data, set(self._parameters))
@@ -123,6 +141,11 @@ class OnnxLayer(keras.layers.Layer):
         if "checksum" not in config:
             config["model"] = zlib.decompress(base64.b64decode(config["model"]))
         return cls(**config)
+
+
+def _tensors(values, given):
+    depth = 1 + max(x._depth for x in given.values())
+    return [BackendTensor(value, depth) for value in values]
 
 
 def _kind(dtype):

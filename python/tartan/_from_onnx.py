@@ -11,7 +11,8 @@ def from_onnx(model: Any, trainable: bool = True, training: bool = False, **opti
     initializers are variables of the layer, which are trained unless they are running statistics of a
     BatchNormalization, or `trainable` is False. `options` are those of keras.layers.Layer, as `name`.
 
-    Dropout and BatchNormalization compute in their form for inference: `training=True` raises NotImplementedError.
+    With `training` a BatchNormalization takes the statistics of the batch where the layer is called to train, and moves the
+    running ones; without it computes as in inference always. NotImplementedError for models with Dropout then.
     ImportError without Keras, RuntimeError where it has another backend, ValueError for a model that is wrong."""
     import sys
 
@@ -29,7 +30,4 @@ def from_onnx(model: Any, trainable: bool = True, training: bool = False, **opti
                            f"'{keras.backend.backend()}': set KERAS_BACKEND=tartan before Keras is imported")
     from keras_tartan.layers import OnnxLayer
 
-    if training:
-        raise NotImplementedError("tartan.from_onnx(training=True): BatchNormalization and Dropout compute in their form "
-                                  "for inference")
-    return OnnxLayer(model, trainable=trainable, **options)
+    return OnnxLayer(model, trains_statistics=training, trainable=trainable, **options)
