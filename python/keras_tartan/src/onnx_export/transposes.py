@@ -83,11 +83,25 @@ class _Worker:
         return [turn]
 
     def _joined(self, n):
+        """Two transposes are one; one that moves dimensions of 1 alone is a part of the Reshape before it."""
         inner = self._perm(n.inputs[0])
         if inner is None:
-            return False
+            return self._as_reshape(n)
         n.inputs = [self._source(n.inputs[0])]
         n.attributes = {"perm": [inner[p] for p in n.attributes["perm"]]}
+        return True
+
+    def _as_reshape(self, n):
+        maker = self.makers.get(n.inputs[0])
+        shape = self.graph.constants.get(maker.inputs[1]) if maker is not None and maker.op == "Reshape" else None
+        perm = list(n.attributes["perm"])
+        if shape is None or len(shape) != len(perm) or 0 in shape:
+            return False
+        moved = [axis for axis in perm if shape[axis] != 1]
+        if moved != sorted(moved):
+            return False
+        n.op, n.attributes = "Reshape", dict(maker.attributes)
+        n.inputs = [maker.inputs[0], self.graph.ints([int(shape[axis]) for axis in perm])]
         return True
 
     def _skip_idle(self):
