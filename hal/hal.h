@@ -24,6 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "hal/device_info.h"
+#include "hal/executable_source.h"
 
 namespace tartan::hal {
 
@@ -52,35 +53,6 @@ class Buffer {
   int64_t size_ = 0;
 };
 using BufferPtr = std::shared_ptr<Buffer>;
-
-// One kernel's text, which holds the entry point `name` and nothing another kernel needs.
-struct KernelSource {
-  std::string name;
-  std::string source;
-};
-
-// What a backend compiles: each kernel is compiled as if it followed the prologue alone, so that a
-// backend may build kernels together or apart.
-struct ExecutableSource {
-  std::string format;    // "opencl-c"
-  std::string prologue;  // helper functions and pragmas
-  std::vector<KernelSource> kernels;
-  std::string options;  // compiler flags
-};
-
-struct CompileStatistics {
-  int64_t cache_hits = 0;          // programs taken from the disk cache
-  int64_t cache_misses = 0;        // programs compiled
-  int64_t cache_partial_hits = 0;  // of those some kernels' machine code was not there
-  double compile_ms = 0;           // the whole of Compile
-};
-
-// What is known of a compiled kernel.
-struct EntryPoint {
-  std::string name;
-  int argument_count = -1;                        // -1: any number
-  std::array<int64_t, 3> local_size = {0, 0, 0};  // fixed in the kernel; zeros: any
-};
 
 // Compiled kernels; immutable.
 class Executable {
@@ -164,6 +136,9 @@ class Queue {
   // All launches of a recording. With a profiling queue, `events` (if not null) receives one event
   // per launch.
   absl::Status Replay(const RecordingPtr& recording, std::vector<EventPtr>* events = nullptr);
+  // Starts what is enqueued, and gives a point behind it. Whoever waits for the point waits for
+  // all of it, as Finish does, but not for what is enqueued later.
+  absl::StatusOr<EventPtr> Mark() { return DoMark(); }
   // Starts what is enqueued.
   absl::Status Flush() { return DoFlush(); }
   // Waits for everything enqueued; reports the first failure since the last Finish.
@@ -196,6 +171,7 @@ class Queue {
                               absl::Span<const uint8_t> pattern) = 0;
   virtual absl::StatusOr<EventPtr> DoRun(const ExecutablePtr& executable, const Launch& launch) = 0;
   virtual absl::Status DoReplay(const RecordingPtr& recording, std::vector<EventPtr>* events) = 0;
+  virtual absl::StatusOr<EventPtr> DoMark() = 0;
   virtual absl::Status DoFlush() = 0;
   virtual absl::Status DoFinish() = 0;
 

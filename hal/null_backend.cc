@@ -109,6 +109,7 @@ class NullQueue : public Queue {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<EventPtr> DoMark() override { return MakeEvent(); }
   absl::Status DoFlush() override { return absl::OkStatus(); }
   absl::Status DoFinish() override { return absl::OkStatus(); }
 

@@ -14,6 +14,7 @@
 #include "backend_opencl/cache/pocl_program.h"
 #include "backend_opencl/device/build_program.h"
 #include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/device/launch_sequence.h"
 #include "backend_opencl/device/opencl_context.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "tile/base/status_macros.h"
@@ -26,12 +27,19 @@ using Clock = std::chrono::steady_clock;
 // Changes whenever what is stored under a key changes its meaning.
 constexpr int kCacheFormatVersion = 2;
 
-std::string JoinSource(const hal::ExecutableSource& source) {
+std::string JoinSource(const OpenClContext& device, const hal::ExecutableSource& source) {
   std::string text = source.prologue;
   for (const hal::KernelSource& kernel : source.kernels) {
     absl::StrAppend(&text, "\n", kernel.source);
   }
+  if (device.quirks().runs_sequences) absl::StrAppend(&text, SequenceSource(source.kernels));
   return text;
+}
+
+// How many kernels of the program are launched.
+int LaunchedCount(const OpenClContext& device, const hal::ExecutableSource& source) {
+  return device.quirks().runs_sequences ? EntryPointCount(source.kernels)
+                                        : static_cast<int>(source.kernels.size());
 }
 
 // Everything that the compiled program depends on. Each part is preceded by its length, so that no
@@ -74,7 +82,7 @@ absl::StatusOr<Built> BuildThroughCache(const OpenClContext& device,
   DiskCache* cache = device.cache();
   const std::string key = CacheKey(device, text, options);
   if (device.quirks().relies_on_own_cache) {
-    const int kernels = static_cast<int>(source.kernels.size());
+    const int kernels = LaunchedCount(device, source);
     TARTAN_ASSIGN_OR_RETURN(PoclBuild build,
                             BuildOnPocl(device, text, options, kernels, cache, key));
     return Built{std::move(build.program), std::move(build.files), build.from_cache,
@@ -96,7 +104,7 @@ absl::StatusOr<Built> BuildThroughCache(const OpenClContext& device,
 // Once more without builtins where the driver does not build them, and from then on at once so.
 absl::StatusOr<Built> BuildAsFarAsPossible(OpenClContext& device,
                                            const hal::ExecutableSource& source) {
-  const std::string text = JoinSource(source);
+  const std::string text = JoinSource(device, source);
   const auto [options, portable] = OptionsFor(device, source);
   const bool has_builtins = absl::StrContains(text, kPortable);
   if (has_builtins && device.is_portable()) {
@@ -139,13 +147,13 @@ absl::StatusOr<hal::EntryPoint> Inspect(cl_program program, cl_device_id device,
 bool IsCompiledOnDisk(const hal::DevicePtr& device, const hal::ExecutableSource& source) {
   OpenClContext& context = ContextOf(device);
   if (context.cache() == nullptr) return false;
-  const std::string text = JoinSource(source);
+  const std::string text = JoinSource(context, source);
   const auto [usual, portable] = OptionsFor(context, source);
   const bool has_builtins = absl::StrContains(text, kPortable);
   const std::string& options = has_builtins && context.is_portable() ? portable : usual;
   const std::optional<std::string> kept = context.cache()->Load(CacheKey(context, text, options));
   if (!kept.has_value() || !context.quirks().relies_on_own_cache) return kept.has_value();
-  return HoldsKernels(*kept, static_cast<int>(source.kernels.size()));
+  return HoldsKernels(*kept, LaunchedCount(context, source));
 }
 
 absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
@@ -161,14 +169,19 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
   ++(built.from_cache ? statistics.cache_hits : statistics.cache_misses);
   if (built.from_cache && !built.has_all_kernels) ++statistics.cache_partial_hits;
   std::vector<hal::EntryPoint> entry_points;
+  std::vector<int> cases;
+  int next_case = 0;
   for (const hal::KernelSource& kernel : source.kernels) {
+    const bool in_sequence = kernel.in_sequence && context.quirks().runs_sequences;
+    cases.push_back(in_sequence ? next_case++ : -1);
     TARTAN_ASSIGN_OR_RETURN(hal::EntryPoint entry_point,
                             Inspect(built.program.get(), context.id(), kernel.name));
     entry_points.push_back(std::move(entry_point));
   }
   statistics.compile_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  return std::make_shared<OpenClExecutable>(std::move(device), std::move(entry_points), statistics,
-                                            std::move(built.program), std::move(built.pocl_files));
+  return std::make_shared<OpenClExecutable>(std::move(device), std::move(entry_points),
+                                            std::move(cases), statistics, std::move(built.program),
+                                            std::move(built.pocl_files));
 }
 
 }  // namespace tartan::opencl

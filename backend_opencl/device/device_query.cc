@@ -116,6 +116,7 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   info.buffer_alignment = alignment_bits / 8;
   info.settings = SettingsFor(Probe(device, info.type));
   found.quirks = QuirksOf(info);
+  info.settings.runs_sequences = found.quirks.runs_sequences;
   found.build_options = BuildOptions(device);
   info.sub_buffers_may_overlap = !found.quirks.overlapping_sub_buffers_crash;
   int64_t& local_memory = info.settings.local_memory_bytes;

@@ -20,6 +20,8 @@ struct DriverQuirks {
   bool overlapping_sub_buffers_crash = false;
   // Buffers are filled pattern by pattern, but in one sweep where the pattern is a byte.
   bool fills_bytes_faster = false;
+  // Short launches are quicker as parts of one (launch_sequence.h).
+  bool runs_sequences = false;
 };
 
 DriverQuirks QuirksOf(const hal::DeviceInfo& info);

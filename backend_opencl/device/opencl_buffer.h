@@ -2,6 +2,7 @@
 // Memory of an OpenCL device.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -22,11 +23,16 @@ class OpenClBuffer : public hal::Buffer {
   ~OpenClBuffer() override;
 
   cl_mem memory() const { return memory_.get(); }
+  // On a CPU, once it has been found out (launch_sequence.h): where kernels see the buffer. 0: not
+  // yet. Of buffers that are no part of others.
+  uint64_t address() const { return address_; }
+  void SetAddress(uint64_t address) { address_ = address; }
 
  private:
   const std::shared_ptr<const void> owner_;  // outlives memory_
   const Counted counted_ = Counted::kNo;
   MemoryHandle memory_;
+  std::atomic<uint64_t> address_{0};
 };
 
 // The OpenCL object of a buffer, which hal has checked to be of this backend.

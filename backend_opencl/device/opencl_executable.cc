@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/device/opencl_buffer.h"
+#include "backend_opencl/device/opencl_context.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -66,8 +67,10 @@ void OpenClExecutable::GiveBack(int entry_point, KernelHandle kernel) {
 
 OpenClRecording::~OpenClRecording() {
   auto& executable = static_cast<OpenClExecutable&>(*executable_);
-  for (PreparedLaunch& launch : launches_) {
-    executable.GiveBack(launch.entry_point, std::move(launch.kernel));
+  for (RecordedWork& work : work_) {
+    if (auto* launch = std::get_if<PreparedLaunch>(&work)) {
+      executable.GiveBack(launch->entry_point, std::move(launch->kernel));
+    }
   }
 }
 
@@ -79,13 +82,24 @@ std::shared_ptr<OpenClExecutable> OpenClRecording::TakeCompiling() const {
 
 absl::StatusOr<std::shared_ptr<OpenClRecording>> RecordLaunches(
     const hal::ExecutablePtr& executable, absl::Span<const hal::Launch> launches) {
-  std::vector<PreparedLaunch> prepared;
+  auto& built = static_cast<OpenClExecutable&>(*executable);
+  const auto is_in_sequence = [&](const hal::Launch& launch) {
+    return built.cases()[launch.entry_point] >= 0 && MayBeInSequence(launch);
+  };
+  std::vector<RecordedWork> prepared;
   std::vector<hal::BufferPtr> buffers;
-  prepared.reserve(launches.size());
+  for (size_t begin = 0, end = 0; begin < launches.size(); begin = end) {
+    while (end < launches.size() && is_in_sequence(launches[end])) ++end;
+    if (end > begin) {
+      TARTAN_ASSIGN_OR_RETURN(
+          prepared.emplace_back(),
+          LaunchSequence::Create(ContextOf(built.device()), built.program(), built.cases(),
+                                 launches.subspan(begin, end - begin)));
+    } else {
+      TARTAN_ASSIGN_OR_RETURN(prepared.emplace_back(), Prepare(built, launches[end++]));
+    }
+  }
   for (const hal::Launch& launch : launches) {
-    TARTAN_ASSIGN_OR_RETURN(PreparedLaunch next,
-                            Prepare(static_cast<OpenClExecutable&>(*executable), launch));
-    prepared.push_back(std::move(next));
     buffers.insert(buffers.end(), launch.arguments.begin(), launch.arguments.end());
   }
   std::sort(buffers.begin(), buffers.end());

@@ -7,9 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "backend_opencl/cache/pocl_program.h"
+#include "backend_opencl/device/launch_sequence.h"
 #include "backend_opencl/device/opencl_api.h"
 #include "hal/hal.h"
 
@@ -17,15 +19,18 @@ namespace tartan::opencl {
 
 class OpenClExecutable : public hal::Executable {
  public:
+  // `cases`: of each entry point its number in the program's sequences, or -1.
   OpenClExecutable(hal::DevicePtr device, std::vector<hal::EntryPoint> entry_points,
-                   hal::CompileStatistics statistics, ProgramHandle program,
+                   std::vector<int> cases, hal::CompileStatistics statistics, ProgramHandle program,
                    std::unique_ptr<PoclProgram> pocl_files)
       : Executable(std::move(device), std::move(entry_points), statistics),
+        cases_(std::move(cases)),
         pocl_files_(std::move(pocl_files)),
         program_(std::move(program)),
         idle_(this->entry_points().size()) {}
 
   cl_program program() const { return program_.get(); }
+  absl::Span<const int> cases() const { return cases_; }
   // Null on other drivers.
   PoclProgram* pocl_files() const { return pocl_files_.get(); }
 
@@ -36,6 +41,7 @@ class OpenClExecutable : public hal::Executable {
   void GiveBack(int entry_point, KernelHandle kernel);
 
  private:
+  const std::vector<int> cases_;
   const std::unique_ptr<PoclProgram> pocl_files_;  // goes after the program
   ProgramHandle program_;
   std::mutex mutex_;
@@ -50,18 +56,21 @@ struct PreparedLaunch {
   std::array<size_t, 3> local_size;
 };
 
+// Or several that are run as one.
+using RecordedWork = std::variant<PreparedLaunch, std::unique_ptr<LaunchSequence>>;
+
 class OpenClRecording : public hal::Recording {
  public:
   OpenClRecording(hal::ExecutablePtr executable, std::vector<hal::BufferPtr> buffers,
-                  std::vector<PreparedLaunch> launches)
+                  std::vector<RecordedWork> work)
       : Recording(executable->device()),
         executable_(std::move(executable)),
         buffers_(std::move(buffers)),
-        launches_(std::move(launches)) {}
+        work_(std::move(work)) {}
 
   ~OpenClRecording() override;
 
-  absl::Span<const PreparedLaunch> launches() const { return launches_; }
+  absl::Span<const RecordedWork> work() const { return work_; }
   // The executable, the first time that this is called where launches make its driver compile.
   std::shared_ptr<OpenClExecutable> TakeCompiling() const;
   absl::string_view NameOf(const PreparedLaunch& launch) const {
@@ -71,7 +80,7 @@ class OpenClRecording : public hal::Recording {
  private:
   hal::ExecutablePtr executable_;
   std::vector<hal::BufferPtr> buffers_;  // what the kernels' arguments refer to
-  std::vector<PreparedLaunch> launches_;
+  std::vector<RecordedWork> work_;
   mutable std::atomic<bool> is_taken_{false};
 };
 

@@ -185,22 +185,45 @@ absl::Status OpenClQueue::DoReplay(const hal::RecordingPtr& recording,
   if (auto compiling = launches.TakeCompiling(); compiling != nullptr) {
     compiling_.push_back(std::move(compiling));
   }
-  for (const PreparedLaunch& launch : launches.launches()) {
-    EventHandle event;
-    const cl_int error = CallCl(clEnqueueNDRangeKernel, queue_.get(), launch.kernel.get(), 3,
-                                nullptr, launch.global_size.data(), launch.local_size.data(), 0,
-                                nullptr, events == nullptr ? nullptr : event.Receive());
-    if (error != CL_SUCCESS) {
-      return CheckEnqueued(error,
-                           absl::StrCat("clEnqueueNDRangeKernel of ", launches.NameOf(launch)));
+  for (const RecordedWork& work : launches.work()) {
+    if (const auto* launch = std::get_if<PreparedLaunch>(&work)) {
+      TARTAN_RETURN_IF_ERROR(Enqueue(launches.NameOf(*launch), events, [&](cl_event* event) {
+        return CallCl(clEnqueueNDRangeKernel, queue_.get(), launch->kernel.get(), 3, nullptr,
+                      launch->global_size.data(), launch->local_size.data(), 0, nullptr, event);
+      }));
+      continue;
     }
-    if (events != nullptr) {
-      auto kept = std::make_shared<OpenClEvent>(std::move(event), profiling_);
-      batch_.events.push_back(kept);
-      events->push_back(std::move(kept));
+    const LaunchSequence& sequence = *std::get<std::unique_ptr<LaunchSequence>>(work);
+    const int at_once = events == nullptr ? sequence.size() : 1;
+    for (int begin = 0; begin < sequence.size(); begin += at_once) {
+      TARTAN_RETURN_IF_ERROR(Enqueue("a sequence of launches", events, [&](cl_event* event) {
+        return sequence.Enqueue(queue_.get(), begin, begin + at_once, event);
+      }));
     }
   }
-  return LimitInFlight(std::max<int64_t>(launches.launches().size(), 1));
+  return LimitInFlight(std::max<int64_t>(launches.work().size(), 1));
+}
+
+absl::Status OpenClQueue::Enqueue(absl::string_view what, std::vector<hal::EventPtr>* events,
+                                  const std::function<cl_int(cl_event*)>& launch) {
+  EventHandle event;
+  const cl_int error = launch(events == nullptr ? nullptr : event.Receive());
+  if (error != CL_SUCCESS) {
+    return CheckEnqueued(error, absl::StrCat("clEnqueueNDRangeKernel of ", what));
+  }
+  if (events == nullptr) return absl::OkStatus();
+  auto kept = std::make_shared<OpenClEvent>(std::move(event), profiling_);
+  batch_.events.push_back(kept);
+  events->push_back(std::move(kept));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<hal::EventPtr> OpenClQueue::DoMark() {
+  EventHandle event;
+  TARTAN_CL_CALL(clEnqueueMarkerWithWaitList, queue_.get(), 0, nullptr, event.Receive());
+  TARTAN_RETURN_IF_ERROR(DoFlush());
+  TARTAN_RETURN_IF_ERROR(LimitInFlight(1));
+  return std::make_shared<OpenClEvent>(std::move(event), profiling_);
 }
 
 absl::Status OpenClQueue::DoFlush() { return ToStatus(CallCl(clFlush, queue_.get()), "clFlush"); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -60,9 +61,13 @@ class OpenClQueue : public hal::Queue {
                                       const hal::Launch& launch) override;
   absl::Status DoReplay(const hal::RecordingPtr& recording,
                         std::vector<hal::EventPtr>* events) override;
+  absl::StatusOr<hal::EventPtr> DoMark() override;
   absl::Status DoFlush() override;
   absl::Status DoFinish() override;
 
+  // One launch, by a call that gives its event where it is wanted.
+  absl::Status Enqueue(absl::string_view what, std::vector<hal::EventPtr>* events,
+                       const std::function<cl_int(cl_event*)>& launch);
   // The status of a transfer or launch; memory errors tell what is free.
   absl::Status CheckEnqueued(cl_int error, absl::string_view call) const;
   // After a transfer that does not block: its event is looked at for failures.

@@ -79,6 +79,8 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.prologue = "#pragma OPENCL FP_CONTRACT OFF\n";
   dialect.definition = Definition;
   dialect.kernel_qualifier = "__kernel";
+  // Each has the stack for itself.
+  dialect.function_qualifier = "static __attribute__((noinline)) ";
   dialect.global_space = "__global ";
   dialect.local_space = "__local ";
   dialect.constant_qualifier = "const ";

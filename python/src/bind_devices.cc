@@ -69,7 +69,26 @@ std::unique_ptr<DeviceProgram> MakeProgram(
       [&] { return DeviceProgram::Create(of_tier, inputs, bound, outputs, name, nullptr, where); });
 }
 
-void BindPrograms(nb::module_& module) {
+std::vector<nb::tuple> ProfileOf(DeviceProgram& program, const std::vector<HostTensor>& inputs) {
+  std::vector<nb::tuple> kernels;
+  for (const api::KernelProfile& kernel : Unlocked([&] { return program.Profile(inputs); })) {
+    kernels.push_back(
+        nb::make_tuple(kernel.kernel, kernel.description, kernel.ms, kernel.flops, kernel.bytes));
+  }
+  return kernels;
+}
+
+nb::dict MemoryOf(const DeviceProgram& program) {
+  const api::ProgramMemory memory = program.memory();
+  nb::dict result;
+  result["states"] = memory.states;
+  result["constants"] = memory.constants;
+  result["scratch"] = memory.scratch;
+  result["peak"] = memory.peak;
+  return result;
+}
+
+void BindDeviceTensors(nb::module_& module) {
   nb::class_<DeviceTensor>(module, "DeviceTensor", "Values that stay on a device.")
       .def_static("from_host",
                   [](const std::shared_ptr<Device>& device, const HostTensor& value) {
@@ -81,6 +100,11 @@ void BindPrograms(nb::module_& module) {
       .def_prop_ro("dtype", [](const DeviceTensor& t) { return std::string(Name(t.shape().type)); })
       .def_prop_ro("shape",
                    [](const DeviceTensor& t) { return nb::tuple(nb::cast(t.shape().dims)); });
+}
+
+void BindPrograms(nb::module_& module) {
+  nb::class_<api::ComingOutputs>(module, "ComingOutputs", "Outputs of a run that was started.")
+      .def("wait", [](const api::ComingOutputs& c) { return Unlocked([&] { return c.Wait(); }); });
   nb::class_<DeviceProgram>(module, "Program",
                             "Computes outputs and next states from inputs and states.")
       .def_static("create", &MakeProgram, nb::arg("device"), nb::arg("inputs"), nb::arg("states"),
@@ -95,26 +119,10 @@ void BindPrograms(nb::module_& module) {
              Unlocked([&] { return p.Start(inputs); });
            })
       .def("outputs", [](DeviceProgram& p) { return Unlocked([&] { return p.Outputs(); }); })
-      .def("profile",
-           [](DeviceProgram& p, const std::vector<HostTensor>& inputs) {
-             std::vector<nb::tuple> kernels;
-             const auto profile = Unlocked([&] { return p.Profile(inputs); });
-             for (const api::KernelProfile& kernel : profile) {
-               kernels.push_back(nb::make_tuple(kernel.kernel, kernel.description, kernel.ms,
-                                                kernel.flops, kernel.bytes));
-             }
-             return kernels;
-           })
-      .def_prop_ro("memory",
-                   [](const DeviceProgram& p) {
-                     const api::ProgramMemory memory = p.memory();
-                     nb::dict result;
-                     result["states"] = memory.states;
-                     result["constants"] = memory.constants;
-                     result["scratch"] = memory.scratch;
-                     result["peak"] = memory.peak;
-                     return result;
-                   })
+      .def("outputs_later",
+           [](DeviceProgram& p) { return Unlocked([&] { return p.OutputsLater(); }); })
+      .def("profile", &ProfileOf)
+      .def_prop_ro("memory", &MemoryOf)
       .def_prop_ro("kernels", &DeviceProgram::kernels);
 }
 
@@ -146,6 +154,7 @@ void BindDevices(nb::module_& module) {
       .def("evaluate", [](api::EagerRuntime& runtime, const std::vector<Tensor>& tensors) {
         return Unlocked([&] { return runtime.Evaluate(tensors); });
       });
+  BindDeviceTensors(module);
   BindPrograms(module);
 }
 

@@ -48,6 +48,43 @@ class _Trace:
         self.writes[variable] = value
 
 
+class _Result:
+    """A tensor that a run is computing. Nothing waits for the run before somebody asks for the value."""
+
+    __slots__ = ()
+
+    def __init__(self, coming, number, traced):
+        self._coming, self._number = coming, number
+        self._shape, self._type = traced.shape, traced.dtype
+        self._depth = 0
+
+    def __getattr__(self, name):  # of a slot that is empty yet
+        if name not in ("_host", "_value"):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        host = self._coming.wait()[self._number]
+        self._host, self._value = host, _core.Value.leaf(host)
+        return getattr(self, name)
+
+    @property
+    def shape(self):
+        return self._shape
+
+    @property
+    def dtype(self):
+        return self._type
+
+    @property
+    def ndim(self):
+        return len(self._shape)
+
+
+@functools.lru_cache(None)
+def _result_of(kind):
+    """The class of results that are tensors of a kind."""
+    slots = ("_coming", "_number", "_shape", "_type")
+    return type("_Result", (_Result, kind), {"__slots__": slots, "__hash__": kind.__hash__, "__module__": __name__})
+
+
 class _Program:
     """A captured function for one signature."""
 
@@ -59,7 +96,7 @@ class _Program:
             if isinstance(leaf, Tensor):
                 placeholder = _core.Value.placeholder(f"x{len(inputs)}", str(leaf.dtype), list(leaf.shape))
                 inputs.append(placeholder)
-                leaf = type(leaf)(placeholder)
+                leaf = leaf.kind(placeholder)
             traced.append(leaf)
         outer, state.trace = state.trace, trace
         rules, state.rules = state.rules, None
@@ -136,23 +173,19 @@ class _Program:
             self.program.start(hosts)
             for variable in self.written:
                 variable.changed_on_device()
-            results = iter(self.program.outputs())
+            coming = self.program.outputs_later()
             self.runs += 1
             if self.runs == _EXACT_AFTER:
                 self.improve(device)
-        leaves = []
-        for output in self.outputs:
-            if isinstance(output, Tensor):
-                host = next(results)
-                output = type(output)(_core.Value.leaf(host))
-                output._host = host
-            leaves.append(output)
+        numbers = iter(range(len(self.outputs)))
+        leaves = [_result_of(output.kind)(coming, next(numbers), output) if isinstance(output, Tensor) else output
+                  for output in self.outputs]
         return _tree.unflatten(self.form, iter(leaves))
 
 
 def _key_of(leaf):
     if isinstance(leaf, Tensor):
-        return (type(leaf), leaf.dtype, leaf.shape)
+        return (leaf.kind, leaf.dtype, leaf.shape)
     if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
         return (type(leaf), leaf)
     try:

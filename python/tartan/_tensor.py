@@ -53,7 +53,7 @@ class Tensor(Operators):
     @property
     def size(self):
         size = 1
-        for dim in self._value.shape:
+        for dim in self.shape:
             size *= dim
         return size
 
@@ -71,7 +71,7 @@ class Tensor(Operators):
     @classmethod
     def of(cls, x):
         """Another tensor as one of this class, with the same value."""
-        if type(x) is cls:
+        if x.kind is cls:
             return x
         made = cls(x._value, x._depth)
         made._host = x._host
@@ -145,6 +145,9 @@ class Tensor(Operators):
         if self.is_traced:
             return f"<tartan.Tensor {self.dtype}{list(self.shape)}, traced>"
         return f"tartan.Tensor({np.array2string(self.numpy(), separator=', ')}, dtype={self.dtype})"
+
+
+Tensor.kind = Tensor  # the class of what is computed from one
 
 
 class ConcretizationError(RuntimeError):
@@ -222,8 +225,8 @@ def _made(values, inputs):
         if t is not None:
             if t._depth > depth:
                 depth = t._depth
-            if type(t) is not Tensor:
-                kind = type(t)
+            if t.kind is not Tensor:
+                kind = t.kind
     depth += 1
     results = [kind(value, depth) for value in values]
     if depth > _MOST_PENDING and not state.recording and state.trace is None:

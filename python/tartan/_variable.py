@@ -24,7 +24,7 @@ class Variable:
             if dtype is not None:
                 array = array.astype(_dtypes.numpy_dtype(dtype))
             value = from_numpy(array)
-        self._kind = type(value)  # of what it gives
+        self._kind = value.kind  # of what it gives
         self._tensor = value  # None while what is on the device is newer
         self._memory = None  # what captured functions are bound to, once there is one
         self._place = None  # the device that has it

@@ -24,6 +24,17 @@ TEST(QuirksOf, KeepsTheFilesOfPocl) {
   EXPECT_TRUE(QuirksOf(Device("Portable Computing Language", "AMD")).relies_on_own_cache);
 }
 
+TEST(QuirksOf, RunsSequencesOnCpusOfPocl) {
+  hal::DeviceInfo info = Device("Portable Computing Language", "AMD");
+  info.type = hal::DeviceType::kCpu;
+  EXPECT_TRUE(QuirksOf(info).runs_sequences);
+  info.type = hal::DeviceType::kGpu;
+  EXPECT_FALSE(QuirksOf(info).runs_sequences);
+  info = Device("Intel(R) OpenCL", "Intel(R) Corporation");
+  info.type = hal::DeviceType::kCpu;
+  EXPECT_FALSE(QuirksOf(info).runs_sequences);
+}
+
 TEST(QuirksOf, BoundsTheLocalMemoryOfNvidia) {
   EXPECT_EQ(QuirksOf(Device("NVIDIA CUDA", "NVIDIA Corporation")).max_local_memory_bytes, 49152);
 }

@@ -23,6 +23,7 @@ HardwareSettings Sse() {
   settings.packed_products = 2;
   settings.packs_unsigned = false;
   settings.has_fma = false;
+  settings.runs_sequences = true;
   settings.clock_mhz = 2600;
   settings.gflops = 64;
   settings.gbps = 10;

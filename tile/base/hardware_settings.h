@@ -25,6 +25,7 @@ struct HardwareSettings {
   int64_t packed_products = 1;
   bool packs_unsigned = false;
   bool has_fma = true;
+  bool runs_sequences = false;
   int64_t clock_mhz = 0;
   double gflops = 0;
   double gbps = 0;

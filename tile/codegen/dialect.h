@@ -67,7 +67,8 @@ struct Dialect {
   // pragma), or "". Definitions may need others in turn.
   std::function<std::string(absl::string_view identifier)> definition;
 
-  std::string kernel_qualifier;  // "__kernel"
+  std::string kernel_qualifier;    // "__kernel"
+  std::string function_qualifier;  // of a function that kernels call, "static "
   std::string global_space, local_space, constant_qualifier, restrict_qualifier;
   std::string barrier;         // statement
   std::string global_barrier;  // of buffers, too

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tile/base/match.h"
+#include "tile/codegen/sequence_functions.h"
 
 namespace tartan::codegen {
 namespace {
@@ -35,6 +36,7 @@ class Writer {
     }
     const std::string comments = std::exchange(text_, "");
     is_sized_ = !kernel.sizes.empty();
+    in_sequence_ = kernel.in_sequence;
     WriteScope(kernel.body);
     std::vector<std::string> parameters;
     for (const loop::Parameter& parameter : kernel.parameters) {
@@ -44,9 +46,12 @@ class Writer {
       parameters.push_back(
           absl::StrCat("const ", dialect_.type_name(Type{kernel.index_type, 1}), " ", size.name));
     }
-    return absl::StrCat(comments, dialect_.kernel_qualifier, " ", dialect_.attributes(kernel),
-                        "void ", kernel.name, "(", absl::StrJoin(parameters, ", "), ") {\n", text_,
-                        "}\n");
+    const std::string listed = absl::StrJoin(parameters, ", ");
+    const std::string functions =
+        in_sequence_ ? WriteSequenceFunctions(kernel, listed, text_, dialect_) : "";
+    return absl::StrCat(comments, functions, dialect_.kernel_qualifier, " ",
+                        dialect_.attributes(kernel), "void ", kernel.name, "(", listed, ") {\n",
+                        in_sequence_ ? WriteItemCall(kernel, dialect_) : text_, "}\n");
   }
 
  private:
@@ -55,10 +60,8 @@ class Writer {
     // Compilers move reads through a restricted pointer over barriers, since no other item is
     // supposed to write there.
     const bool is_restricted = !parameter.is_output || !hands_on_;
-    return absl::StrCat(dialect_.global_space,
-                        parameter.is_output ? "" : dialect_.constant_qualifier,
-                        dialect_.stored_type_name(Type{parameter.stored, 1}, MemorySpace::kGlobal),
-                        "* ", is_restricted ? dialect_.restrict_qualifier : "", parameter.name);
+    return absl::StrCat(PointerTo(parameter, dialect_),
+                        is_restricted ? dialect_.restrict_qualifier : "", parameter.name);
   }
 
   void Line(absl::string_view line) {
@@ -216,9 +219,7 @@ class Writer {
           return Marked(dialect_.multiply_add(a, b, accumulator, type),
                         a.is_data || b.is_data || accumulator.is_data);
         },
-        [&](const loop::WorkIndex& work) {
-          return dialect_.work_index(work.id, work.dimension, type.element);
-        },
+        [&](const loop::WorkIndex& work) { return PrintWorkIndex(work, type); },
         [&](const loop::Lane& lane) {
           const Code vector = Print(lane.vector);
           return Marked(dialect_.lane(vector, lane.lane), vector.is_data);
@@ -228,6 +229,12 @@ class Writer {
           const Code b = Print(shuffle.b);
           return Marked(dialect_.shuffle(a, b, shuffle.lanes, type), a.is_data || b.is_data);
         });
+  }
+
+  Code PrintWorkIndex(const loop::WorkIndex& work, const Type& type) const {
+    if (!in_sequence_) return dialect_.work_index(work.id, work.dimension, type.element);
+    if (work.id == loop::WorkId::kLocal || work.dimension > 0) return dialect_.int_literal(0, type);
+    return Code{absl::StrCat("(", dialect_.type_name(type), ")", kItem), Precedence::kUnary};
   }
 
   static Code Marked(Code code, bool is_data) {
@@ -356,6 +363,7 @@ class Writer {
   int depth_ = 0;
   // Its loops are as long as sizes say: unrolled once more they would be long to compile.
   bool is_sized_ = false;
+  bool in_sequence_ = false;
   std::map<std::string, Memory> memory_;
   std::set<std::string> data_;  // variables whose value may come from memory
 };

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/emit.h"
+#include "tile/compiler/mark_sequences.h"
 #include "tile/compiler/memory/order_steps.h"
 #include "tile/compiler/memory/recompute.h"
 #include "tile/compiler/share_kernels.h"
@@ -162,6 +163,11 @@ absl::Status ShareEqualKernels(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status MarkForSequences(Compilation* c) {
+  if (c->options.tier == Tier::kExact) MarkSequences(c->options.settings, &c->list);
+  return absl::OkStatus();
+}
+
 // Parts of a pass, that can be left out by themselves.
 absl::Status InPartition(Compilation*) { return absl::OkStatus(); }
 
@@ -193,6 +199,8 @@ constexpr Pass kPasses[] = {
      "with a budget: values are made again where they are read late, and need no memory till then"},
     {"share-kernels", ShareEqualKernels, true,
      "many kernels that differ in numbers alone become one"},
+    {"sequences", MarkForSequences, true,
+     "CPUs: short launches that follow each other may be run as one"},
 };
 
 }  // namespace

@@ -59,7 +59,8 @@ hal::ExecutableSource WriteSource(const compiler::KernelList& list,
   codegen::ProgramText text = codegen::WriteProgramParts(list.kernels, dialect);
   source.prologue = std::move(text.prologue);
   for (size_t k = 0; k < list.kernels.size(); ++k) {
-    source.kernels.push_back({list.kernels[k].name, std::move(text.kernels[k])});
+    const loop::Kernel& kernel = list.kernels[k];
+    source.kernels.push_back({kernel.name, std::move(text.kernels[k]), kernel.in_sequence});
   }
   return source;
 }

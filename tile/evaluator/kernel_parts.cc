@@ -26,11 +26,20 @@ std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source,
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return length(a) > length(b); });
   std::vector<std::vector<int>> parts(count);
   std::vector<size_t> lengths(count, 0);
+  for (int k : order) {  // what is run in sequences is compiled as one
+    if (!source.kernels[k].in_sequence) continue;
+    parts.front().push_back(k);
+    lengths.front() += length(k);
+  }
   for (int k : order) {  // the longest first, each to the shortest part
+    if (source.kernels[k].in_sequence) continue;
     const size_t shortest = std::min_element(lengths.begin(), lengths.end()) - lengths.begin();
     parts[shortest].push_back(k);
     lengths[shortest] += length(k);
   }
+  parts.erase(std::remove_if(parts.begin(), parts.end(),
+                             [](const std::vector<int>& part) { return part.empty(); }),
+              parts.end());
   for (std::vector<int>& part : parts) std::sort(part.begin(), part.end());
   return parts;
 }

@@ -119,6 +119,7 @@ std::string SerializeProgram(const ProgramSource& program) {
     }
     kernel->set_sizes(static_cast<int>(list.kernels[k].sizes.size()));
     kernel->set_size_bytes(static_cast<int>(ByteWidth(list.kernels[k].index_type)));
+    kernel->set_in_sequence(list.kernels[k].in_sequence);
   }
   for (const BufferInfo& info : list.buffers) {
     proto::StoredProgram::Buffer* buffer = stored.add_buffers();
@@ -157,7 +158,8 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
     if (from.sizes() < 0 || from.sizes() > kMostSizes) return std::nullopt;
     kernel.sizes.resize(static_cast<size_t>(from.sizes()));
     kernel.index_type = from.size_bytes() == 8 ? DataType::kInt64 : DataType::kInt32;
-    program.source.kernels.push_back({from.name(), from.source()});
+    kernel.in_sequence = from.in_sequence();
+    program.source.kernels.push_back({from.name(), from.source(), from.in_sequence()});
     list.kernels.push_back(std::move(kernel));
   }
   for (const proto::StoredProgram::Buffer& buffer : stored.buffers()) {

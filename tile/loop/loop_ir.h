@@ -189,6 +189,9 @@ struct Kernel {
   int64_t local_size[3] = {1, 1, 1};
   int64_t global_size[3] = {1, 1, 1};  // multiples of local_size
   StmtPtr body;
+  // Devices that can do so run its launches and their neighbours' as one (hal::KernelSource).
+  // Groups are work-items then, in one dimension.
+  bool in_sequence = false;
 };
 
 // Structural equality; literals compare by bits (a NaN equals itself, 0.0 differs from -0.0).

@@ -214,22 +214,39 @@ absl::StatusOr<std::vector<KernelProfile>> DeviceProgram::Profile(
   return profile;
 }
 
-absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Outputs() {
-  std::vector<HostTensor> outputs;
-  outputs.reserve(impl_->output_count);
+absl::StatusOr<std::vector<HostTensor>> ComingOutputs::Wait() const {
+  TARTAN_RETURN_IF_ERROR(read_->Wait());
+  return outputs_;
+}
+
+absl::StatusOr<ComingOutputs> DeviceProgram::OutputsLater() {
   if (impl_->run == nullptr) {
     return absl::FailedPreconditionError("the program is not bound to its states");
   }
+  ComingOutputs coming;
   const absl::Status status = impl_->queue->Enqueue([&](hal::Queue& queue) -> absl::Status {
     for (size_t o = 0; o < impl_->output_count; ++o) {
-      TARTAN_ASSIGN_OR_RETURN(outputs.emplace_back(), impl_->run->ReadLater(queue, o));
+      TARTAN_ASSIGN_OR_RETURN(coming.outputs_.emplace_back(), impl_->run->ReadLater(queue, o));
     }
     return absl::OkStatus();
   });
-  // Also where not all could be read: what is read goes to memory that this function has.
+  if (!status.ok()) {
+    // What is read goes to memory that this function has.
+    TARTAN_RETURN_IF_ERROR(Finish());
+    return status;
+  }
+  TARTAN_RETURN_IF_ERROR(
+      impl_->queue->Enqueue([](hal::Queue&) { return absl::OkStatus(); }, coming.outputs_));
+  TARTAN_ASSIGN_OR_RETURN(coming.read_, impl_->queue->Mark());
+  return coming;
+}
+
+absl::StatusOr<std::vector<HostTensor>> DeviceProgram::Outputs() {
+  absl::StatusOr<ComingOutputs> coming = OutputsLater();
+  // Also where they could not be read: a failure of the runs is what tells why.
   TARTAN_RETURN_IF_ERROR(Finish());
-  TARTAN_RETURN_IF_ERROR(status);
-  return outputs;
+  TARTAN_RETURN_IF_ERROR(coming.status());
+  return coming->Wait();
 }
 
 absl::Status DeviceProgram::Finish() { return impl_->queue->Finish(); }

@@ -48,6 +48,18 @@ struct SharedScratch {
   int64_t bytes() const;
 };
 
+// Outputs of a run that has been started. Thread-safe.
+class ComingOutputs {
+ public:
+  // Waits for the run and those before it. A failure of theirs is reported here.
+  absl::StatusOr<std::vector<HostTensor>> Wait() const;
+
+ private:
+  friend class DeviceProgram;
+  std::vector<HostTensor> outputs_;
+  hal::EventPtr read_;
+};
+
 enum class CompileWhere {
   kHere,
   kApart,  // beside runs, in processes of their own (tiers/compile_apart.h) where there is room
@@ -85,6 +97,9 @@ class DeviceProgram {
   absl::Status Start(absl::Span<const HostTensor> inputs);
   // One run, kernel by kernel; waits for all runs before it, and for it.
   absl::StatusOr<std::vector<KernelProfile>> Profile(absl::Span<const HostTensor> inputs);
+  // The outputs of the last run, which may be under way: nothing is waited for unless many runs
+  // are. Later runs do not change them.
+  absl::StatusOr<ComingOutputs> OutputsLater();
   // Waits for all runs, and gives the outputs of the last one. Their failures are reported here.
   absl::StatusOr<std::vector<HostTensor>> Outputs();
   // Waits for all runs.

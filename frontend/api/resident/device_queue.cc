@@ -18,11 +18,28 @@ absl::Status DeviceQueue::Enqueue(const std::function<absl::Status(hal::Queue& q
   return work(*queue_);
 }
 
+absl::StatusOr<hal::EventPtr> DeviceQueue::Mark() {
+  constexpr size_t kMostUnderWay = 4;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (queue_ == nullptr) {
+    TARTAN_ASSIGN_OR_RETURN(queue_, device_->CreateQueue(/*profiling=*/false));
+  }
+  TARTAN_ASSIGN_OR_RETURN(hal::EventPtr point, queue_->Mark());
+  points_.emplace_back(point, std::exchange(kept_, {}));
+  while (points_.size() > kMostUnderWay) {
+    // Whoever has the point is told of a failure, and whoever finishes the queue.
+    (void)points_.front().first->Wait();
+    points_.pop_front();
+  }
+  return point;
+}
+
 absl::Status DeviceQueue::Finish() {
   std::lock_guard<std::mutex> lock(mutex_);
   if (queue_ == nullptr) return absl::OkStatus();
   absl::Status status = queue_->Finish();
   kept_.clear();
+  points_.clear();
   return status;
 }
 

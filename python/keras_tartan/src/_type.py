@@ -14,6 +14,9 @@ class BackendTensor(_tensor.Tensor):
         return _tensor.Tensor.of(self)
 
 
+BackendTensor.kind = BackendTensor
+
+
 def constant(scalar, dtype):
     return BackendTensor.of(_tensor.constant(scalar, dtype))
 

@@ -223,12 +223,13 @@ class TartanTrainer(base_trainer.Trainer):
         for begin, end, batches in iterator:
             callbacks.on_predict_batch_begin(begin)
             shown = self.predict_function(batches)
-            parts.append(tree.map_structure(backend.convert_to_numpy, shown))
+            parts.append(shown)  # which the device may be computing yet
             callbacks.on_predict_batch_end(end, {"outputs": shown})
             if self.stop_predicting:
                 break
         callbacks.on_predict_end()
-        return tree.map_structure(lambda *arrays: np.concatenate(arrays), *parts)
+        return tree.map_structure(
+            lambda *batches: np.concatenate([backend.convert_to_numpy(x) for x in batches]), *parts)
 
     def _build_on(self, x):
         """Makes the variables of a model from the shapes of a batch."""

@@ -53,6 +53,31 @@ Kernel MatMulKernel() {
   return kernel;
 }
 
+// One work-item as a function, the loop over them, and the kernel that calls the first.
+TEST(WriteKernel, WritesTheFunctionsOfAKernelInASequence) {
+  Kernel kernel;
+  kernel.name = "twice";
+  kernel.parameters = {{"to", kF32, true}, {"from", kF32}};
+  kernel.sizes = {{"n", 3}};
+  kernel.in_sequence = true;
+  const ExprPtr i = Work(WorkId::kGlobal, 0);
+  kernel.body = MakeStore("to", kF32, i, Mul(LoadFrom("from", kF32, Add(i, I("n"))), Float(2)));
+  EXPECT_EQ(
+      WriteKernel(kernel, opencl::OpenClDialect()),
+      R"(static __attribute__((noinline)) void twice_item(__global float* restrict to, __global const float* restrict from, const int n, const long work_item) {
+  to[(int)work_item] = from[(int)work_item + n] * 2.0f;
+}
+static __attribute__((noinline)) void twice_items(__global const ulong* arguments, long begin, long end) {
+  for (long work_item = begin; work_item < end; ++work_item) {
+    twice_item((__global float* )arguments[0], (__global const float* )arguments[1], (int)arguments[2], work_item);
+  }
+}
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void twice(__global float* restrict to, __global const float* restrict from, const int n) {
+  twice_item(to, from, n, (long)get_global_id(0));
+}
+)");
+}
+
 TEST(WriteProgram, WritesAMatrixProduct) {
   const Kernel kernel = MatMulKernel();
   EXPECT_EQ(WriteProgram({&kernel, 1}, opencl::OpenClDialect()),

@@ -121,6 +121,7 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
   program.list = (*made)->list();
   program.list.setup = {compiler::FillStep{0, DataType::kInt8, 3}, compiler::CopyStep{0, 1}};
   program.list.recomputed = {3, 4.5, 6};
+  program.list.kernels.back().in_sequence = true;
   program.source.prologue = "a prologue";
   for (const loop::Kernel& kernel : program.list.kernels) {
     program.source.kernels.push_back({kernel.name, kernel.name + " text"});
@@ -136,6 +137,8 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
   EXPECT_EQ(read->list.recomputed, program.list.recomputed);
   EXPECT_EQ(read->list.buffers.size(), program.list.buffers.size());
   EXPECT_EQ(read->source.kernels.back().source, program.source.kernels.back().source);
+  EXPECT_TRUE(read->list.kernels.back().in_sequence);
+  EXPECT_TRUE(read->source.kernels.back().in_sequence);
   const std::vector<loop::Parameter>& parameters = program.list.kernels.back().parameters;
   ASSERT_EQ(read->list.kernels.back().parameters.size(), parameters.size());
   for (size_t p = 0; p < parameters.size(); ++p) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a backend compiles, and what is known of it then.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tartan::hal {
+
+// One kernel's text, which holds the entry point `name` and nothing another kernel needs.
+struct KernelSource {
+  std::string name;
+  std::string source;
+  // Its launches, of single work-items in one dimension, may be parts of one launch of the device.
+  // NAME_items(const ulong* arguments, long begin, long end) in the source does those of [begin,
+  // end); the arguments are addresses of buffers, and numbers.
+  bool in_sequence = false;
+};
+
+// What a backend compiles: each kernel is compiled as if it followed the prologue alone, so that a
+// backend may build kernels together or apart.
+struct ExecutableSource {
+  std::string format;    // "opencl-c"
+  std::string prologue;  // helper functions and pragmas
+  std::vector<KernelSource> kernels;
+  std::string options;  // compiler flags
+};
+
+struct CompileStatistics {
+  int64_t cache_hits = 0;          // programs taken from the disk cache
+  int64_t cache_misses = 0;        // programs compiled
+  int64_t cache_partial_hits = 0;  // of those some kernels' machine code was not there
+  double compile_ms = 0;           // the whole of Compile
+};
+
+// What is known of a compiled kernel.
+struct EntryPoint {
+  std::string name;
+  int argument_count = -1;                        // -1: any number
+  std::array<int64_t, 3> local_size = {0, 0, 0};  // fixed in the kernel; zeros: any
+};
+
+}  // namespace tartan::hal

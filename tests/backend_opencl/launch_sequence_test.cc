@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches that the device runs as one give what they give one by one.
+#include "backend_opencl/device/launch_sequence.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "backend_opencl/device/opencl_driver.h"
+
+namespace tartan::opencl::launch_sequence_test {
+namespace {
+
+// A kernel of one statement over `work_item`, as codegen writes it.
+hal::KernelSource Kernel(const std::string& name, const std::string& statement) {
+  const std::string text = R"(
+static __attribute__((noinline)) void $N_item(__global const float* from, __global float* to,
+                                              const int n, const long work_item) { $S }
+static __attribute__((noinline)) void $N_items(__global const ulong* arguments, long begin,
+                                               long end) {
+  for (long work_item = begin; work_item < end; ++work_item)
+    $N_item((__global const float*)arguments[0], (__global float*)arguments[1], (int)arguments[2],
+            work_item);
+}
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void $N(__global const float* from, __global float* to, const int n) {
+  $N_item(from, to, n, get_global_id(0));
+}
+)";
+  return {name, absl::StrReplaceAll(text, {{"$N", name}, {"$S", statement}}), true};
+}
+
+class SequenceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    OpenClOptions options;
+    options.use_disk_cache = false;
+    driver_ = MakeOpenClDriver(options);
+    const auto devices = driver_->ListDevices();
+    ASSERT_TRUE(devices.ok()) << devices.status();
+    device_ = *driver_->Open(devices->front());
+    hal::ExecutableSource source;
+    source.format = "opencl-c";
+    // Each element depends on one that another work-item of the launch before wrote.
+    source.kernels = {Kernel("turn", "to[work_item] = from[(work_item + 1) % n] + 1;"),
+                      Kernel("scale", "to[work_item] = from[n - 1 - work_item] * 0.5f;"),
+                      Kernel("alone", "to[work_item] = from[work_item] - 3;")};
+    source.kernels[2].in_sequence = false;
+    const auto compiled = device_->Compile(source);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    executable_ = *compiled;
+  }
+
+  hal::BufferPtr Upload(hal::Queue& queue, const std::vector<float>& values) {
+    const auto bytes = static_cast<int64_t>(values.size() * sizeof(float));
+    hal::BufferPtr buffer = *device_->Allocate(bytes);
+    EXPECT_TRUE(
+        queue
+            .Write(buffer, 0,
+                   {reinterpret_cast<const uint8_t*>(values.data()), static_cast<size_t>(bytes)})
+            .ok());
+    return buffer;
+  }
+  std::vector<float> Download(hal::Queue& queue, const hal::BufferPtr& buffer) {
+    std::vector<float> values(static_cast<size_t>(buffer->size()) / sizeof(float));
+    EXPECT_TRUE(
+        queue
+            .Read(buffer, 0,
+                  {reinterpret_cast<uint8_t*>(values.data()), static_cast<size_t>(buffer->size())})
+            .ok());
+    EXPECT_TRUE(queue.Finish().ok());
+    return values;
+  }
+
+  // `count` launches, from one buffer to the other and back.
+  std::vector<hal::Launch> Launches(const hal::BufferPtr& a, const hal::BufferPtr& b, int count,
+                                    bool with_alone) {
+    const int64_t n = a->size() / static_cast<int64_t>(sizeof(float));
+    std::vector<hal::Launch> launches;
+    for (int i = 0; i < count; ++i) {
+      hal::Launch& launch = launches.emplace_back();
+      launch.entry_point = with_alone && i % 7 == 3 ? 2 : i % 3 == 0 ? 1 : 0;
+      launch.arguments = i % 2 == 0 ? std::vector{a, b} : std::vector{b, a};
+      launch.numbers = {n};
+      launch.number_bytes = 4;
+      launch.global_size = {n, 1, 1};
+    }
+    return launches;
+  }
+
+  static std::vector<float> Expected(std::vector<float> values, int count, bool with_alone) {
+    const size_t n = values.size();
+    for (int i = 0; i < count; ++i) {
+      std::vector<float> next(n);
+      for (size_t k = 0; k < n; ++k) {
+        next[k] = with_alone && i % 7 == 3 ? values[k] - 3
+                  : i % 3 == 0             ? values[n - 1 - k] * 0.5F
+                                           : values[(k + 1) % n] + 1;
+      }
+      values = std::move(next);
+    }
+    return values;
+  }
+
+  static std::vector<float> Values(size_t n) {
+    std::vector<float> values(n);
+    for (size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i % 37);
+    return values;
+  }
+
+  std::unique_ptr<hal::Driver> driver_;
+  hal::DevicePtr device_;
+  hal::ExecutablePtr executable_;
+};
+
+TEST_F(SequenceTest, GivesWhatSingleLaunchesGive) {
+  const auto queue = *device_->CreateQueue(false);
+  for (const size_t n : {1, 2, 7, 64, 1001}) {
+    for (const bool with_alone : {false, true}) {
+      const hal::BufferPtr a = Upload(*queue, Values(n));
+      const hal::BufferPtr b = Upload(*queue, std::vector<float>(n));
+      const auto recording = device_->Record(executable_, Launches(a, b, 300, with_alone));
+      ASSERT_TRUE(recording.ok()) << recording.status();
+      std::vector<float> expected = Values(n);
+      for (int replay = 0; replay < 5; ++replay) {
+        ASSERT_TRUE(queue->Replay(*recording).ok());
+        expected = Expected(std::move(expected), 300, with_alone);
+      }
+      EXPECT_EQ(Download(*queue, a), expected) << n << " elements";
+    }
+  }
+}
+
+TEST_F(SequenceTest, TakesPartsOfBuffersAndOneLaunch) {
+  const auto queue = *device_->CreateQueue(false);
+  const int64_t half = device_->info().buffer_alignment;
+  const size_t n = static_cast<size_t>(half) / sizeof(float);
+  const hal::BufferPtr whole = Upload(*queue, Values(2 * n));
+  const hal::BufferPtr first = *device_->SubBuffer(whole, 0, half);
+  const hal::BufferPtr second = *device_->SubBuffer(whole, half, half);
+  const auto recording = device_->Record(executable_, Launches(first, second, 1, false));
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  ASSERT_TRUE(queue->Replay(*recording).ok());
+  const std::vector<float> values = Values(n);
+  std::vector<float> expected = values;
+  for (size_t i = 0; i < n; ++i) expected.push_back(values[n - 1 - i] * 0.5F);
+  EXPECT_EQ(Download(*queue, whole), expected);
+}
+
+TEST_F(SequenceTest, TellsTheTimeOfEachLaunch) {
+  const auto queue = *device_->CreateQueue(true);
+  const hal::BufferPtr a = Upload(*queue, Values(100));
+  const hal::BufferPtr b = Upload(*queue, Values(100));
+  const auto recording = device_->Record(executable_, Launches(a, b, 20, true));
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  std::vector<hal::EventPtr> events;
+  ASSERT_TRUE(queue->Replay(*recording, &events).ok());
+  EXPECT_EQ(Download(*queue, a), Expected(Values(100), 20, true));
+  ASSERT_EQ(events.size(), 20U);
+  int64_t before = 0;
+  for (const hal::EventPtr& event : events) {
+    const auto timing = event->GetTiming();
+    ASSERT_TRUE(timing.ok()) << timing.status();
+    EXPECT_GE(timing->start_ns, before);
+    EXPECT_GE(timing->end_ns, timing->start_ns);
+    before = timing->start_ns;
+  }
+}
+
+// More of them than there are threads to run them.
+TEST_F(SequenceTest, RunsInSeveralQueuesAtOnce) {
+  std::vector<std::thread> threads;
+  std::vector<std::vector<float>> results(6);
+  for (size_t t = 0; t < results.size(); ++t) {
+    threads.emplace_back([&, t] {
+      const auto queue = *device_->CreateQueue(false);
+      const hal::BufferPtr a = Upload(*queue, Values(50 + t));
+      const hal::BufferPtr b = Upload(*queue, Values(50 + t));
+      const auto recording = device_->Record(executable_, Launches(a, b, 200, t % 2 == 0));
+      for (int replay = 0; recording.ok() && replay < 10; ++replay) {
+        if (!queue->Replay(*recording).ok()) return;
+      }
+      results[t] = Download(*queue, a);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t t = 0; t < results.size(); ++t) {
+    std::vector<float> expected = Values(50 + t);
+    for (int replay = 0; replay < 10; ++replay)
+      expected = Expected(std::move(expected), 200, t % 2 == 0);
+    EXPECT_EQ(results[t], expected) << "thread " << t;
+  }
+}
+
+TEST(SequenceSource, NumbersTheKernelsThatAreInIt) {
+  std::vector<hal::KernelSource> kernels = {Kernel("a", ""), Kernel("b", ""), Kernel("c", "")};
+  kernels[1].in_sequence = false;
+  const std::string text = SequenceSource(kernels);
+  EXPECT_THAT(text, testing::HasSubstr("case 0: a_items("));
+  EXPECT_THAT(text, testing::HasSubstr("case 1: c_items("));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("b_items(")));
+  EXPECT_EQ(EntryPointCount(kernels), 2);
+  kernels[0].in_sequence = kernels[2].in_sequence = false;
+  EXPECT_EQ(SequenceSource(kernels), "");
+  EXPECT_EQ(EntryPointCount(kernels), 3);
+}
+
+}  // namespace
+}  // namespace tartan::opencl::launch_sequence_test

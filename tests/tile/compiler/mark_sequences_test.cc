@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which launches may be run as one.
+#include "tile/compiler/mark_sequences.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tile/loop/build.h"
+
+namespace tartan::compiler::mark_sequences_test {
+namespace {
+
+HardwareSettings Settings() {
+  HardwareSettings settings;
+  settings.runs_sequences = true;
+  return settings;
+}
+
+// A list whose steps launch a kernel each, that take so long.
+KernelList ListOf(const std::vector<double>& microseconds) {
+  KernelList list;
+  for (const double us : microseconds) {
+    loop::Kernel& kernel = list.kernels.emplace_back();
+    kernel.name = absl::StrCat("k", list.steps.size());
+    kernel.body = loop::MakeBlock({});
+    LaunchStep launch;
+    launch.kernel = static_cast<int>(list.steps.size());
+    launch.predicted_us = us;
+    list.steps.emplace_back(launch);
+  }
+  return list;
+}
+
+std::vector<bool> Marked(KernelList list, const HardwareSettings& settings = Settings()) {
+  MarkSequences(settings, &list);
+  std::vector<bool> marked;
+  for (const loop::Kernel& kernel : list.kernels) marked.push_back(kernel.in_sequence);
+  return marked;
+}
+
+TEST(MarkSequences, MarksShortNeighbours) {
+  EXPECT_EQ(Marked(ListOf({10, 20, 1e5, 5, 1e5, 3, 4})),
+            (std::vector<bool>{true, true, false, false, false, true, true}));
+}
+
+TEST(MarkSequences, LeavesALaunchWithoutANeighbour) {
+  EXPECT_EQ(Marked(ListOf({10})), (std::vector<bool>{false}));
+  KernelList list = ListOf({10, 20});
+  list.steps.insert(list.steps.begin() + 1, FillStep{});
+  EXPECT_EQ(Marked(list), (std::vector<bool>{false, false}));
+}
+
+TEST(MarkSequences, LeavesWhatHasGroupsOrSeveralDimensions) {
+  KernelList list = ListOf({1, 1, 1, 1, 1, 1});
+  list.kernels[1].global_size[1] = 2;
+  list.kernels[4].body = loop::MakeFor("i", loop::Int(0), loop::Int(3), loop::MakeBarrier());
+  EXPECT_EQ(Marked(list), (std::vector<bool>{false, false, true, true, false, false}));
+  list = ListOf({1, 1});
+  list.kernels[0].local_size[0] = list.kernels[0].global_size[0] = 4;
+  EXPECT_EQ(Marked(list), (std::vector<bool>{false, false}));
+}
+
+TEST(MarkSequences, MarksNothingWhereTheDeviceRunsNone) {
+  HardwareSettings settings = Settings();
+  settings.runs_sequences = false;
+  EXPECT_EQ(Marked(ListOf({1, 1}), settings), (std::vector<bool>{false, false}));
+}
+
+}  // namespace
+}  // namespace tartan::compiler::mark_sequences_test

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/codegen/sequence_functions.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace tartan::codegen {
+
+using loop::Type;
+
+std::string PointerTo(const loop::Parameter& parameter, const Dialect& dialect) {
+  return absl::StrCat(dialect.global_space, parameter.is_output ? "" : dialect.constant_qualifier,
+                      dialect.stored_type_name(Type{parameter.stored, 1}, MemorySpace::kGlobal),
+                      "* ");
+}
+
+std::string WriteSequenceFunctions(const loop::Kernel& kernel, absl::string_view parameters,
+                                   absl::string_view body, const Dialect& dialect) {
+  const std::string index = dialect.type_name(Type{DataType::kInt64, 1});
+  const std::string address = dialect.type_name(Type{DataType::kUInt64, 1});
+  const std::string number = dialect.type_name(Type{kernel.index_type, 1});
+  std::vector<std::string> arguments;
+  for (const loop::Parameter& parameter : kernel.parameters) {
+    arguments.push_back(
+        absl::StrCat("(", PointerTo(parameter, dialect), ")arguments[", arguments.size(), "]"));
+  }
+  for (size_t s = 0; s < kernel.sizes.size(); ++s) {
+    arguments.push_back(absl::StrCat("(", number, ")arguments[", arguments.size(), "]"));
+  }
+  arguments.emplace_back(kItem);
+  return absl::StrCat(dialect.function_qualifier, "void ", kernel.name, "_item(", parameters,
+                      parameters.empty() ? "" : ", ", "const ", index, " ", kItem, ") {\n", body,
+                      "}\n", dialect.function_qualifier, "void ", kernel.name, "_items(",
+                      dialect.global_space, dialect.constant_qualifier, address, "* arguments, ",
+                      index, " begin, ", index, " end) {\n", "  for (", index, " ", kItem,
+                      " = begin; ", kItem, " < end; ++", kItem, ") {\n    ", kernel.name, "_item(",
+                      absl::StrJoin(arguments, ", "), ");\n  }\n}\n");
+}
+
+std::string WriteItemCall(const loop::Kernel& kernel, const Dialect& dialect) {
+  std::vector<std::string> arguments;
+  for (const loop::Parameter& parameter : kernel.parameters) arguments.push_back(parameter.name);
+  for (const loop::Size& size : kernel.sizes) arguments.push_back(size.name);
+  arguments.push_back(dialect.work_index(loop::WorkId::kGlobal, 0, DataType::kInt64).text);
+  return absl::StrCat("  ", kernel.name, "_item(", absl::StrJoin(arguments, ", "), ");\n");
+}
+
+}  // namespace tartan::codegen
