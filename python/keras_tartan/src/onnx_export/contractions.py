@@ -3,14 +3,20 @@
 
 import math
 
+from keras_tartan.src.onnx_export import views
 from keras_tartan.src.onnx_export.elementwise import Value
 
 _REDUCTIONS = {"+": "ReduceSum", "*": "ReduceProd", ">": "ReduceMax", "<": "ReduceMin"}
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def write(contraction, function, step, graph, scope):
-    """The value of a contraction."""
+def write(parts, function, step, graph, scope):
+    """The value of a contraction, which is written as `parts` in each run."""
+    contraction = parts[0]
+    if contraction.default is not None:
+        raise step.refused("a contraction with a default is not written")
+    if contraction.aggregation == "=" and len(contraction.reads) == 1 and not contraction.bounds:
+        return _copied(parts, function, step, graph, scope)
     reads = [_Read(name, indices, function, step) for name, indices in contraction.reads]
     out = [_variable(i) for i in contraction.indices]
     if None in out or len(set(out)) != len(out) or not all(r.is_plain for r in reads):
@@ -23,6 +29,20 @@ def write(contraction, function, step, graph, scope):
     if contraction.aggregation != "+":
         raise step.refused(f"a contraction by '{contraction.aggregation}' of a product is not written")
     return _product(reads, out, step, graph, scope)
+
+
+def _copied(parts, function, step, graph, scope):
+    name = parts[0].reads[0][0]
+    if name not in function.inputs:
+        raise step.refused("a copy of what the same text computes is not written")
+    entry = step.inputs[function.inputs.index(name)]
+    named = _named_sizes(function, step)
+    try:
+        for run, part in enumerate(parts):
+            part.sizes = [("number", named[s[1]][run]) if s[0] == "name" and s[1] in named else s for s in part.sizes]
+        return views.write(parts, [entry.dim(axis) for axis in range(entry.rank)], scope[name], step, graph)
+    except views.NoView as error:
+        raise step.refused(f"a copy is not written: {error}") from None
 
 
 def _variable(index):
@@ -87,8 +107,8 @@ def _of_one(contraction, read, out, step, graph, scope):
     if len(set(variables)) != len(variables):
         raise step.refused("a contraction along a diagonal is not written")
     gone = [axis for axis, v in enumerate(variables) if v not in out]
-    if contraction.aggregation == "=" and gone:
-        raise step.refused("an assignment that drops dimensions is not written")
+    if contraction.aggregation not in _REDUCTIONS:
+        raise step.refused(f"a contraction by '{contraction.aggregation}' is not written")
     if gone:
         if dtype in ("float16", "bfloat16"):
             name, dtype = graph.cast(name, "float32", step.where), "float32"

@@ -172,11 +172,26 @@ class Graph:
         """A vector of one integer."""
         expression = solve(values, self.symbols)
         if expression is None:
+            found = self._size_of_operand(values, step)
+            if found is not None:
+                return found
             raise step.refused(f"a size follows {self.symbol_names()} in a way that is not written: {values}")
         found = self._sizes.get(expression)
         if found is None:
             found = self._sizes[expression] = self._size(*expression)
         return found
+
+    def _size_of_operand(self, values, step):
+        """A size that follows one of an operand's, as half of an odd one does not follow the whole; else None."""
+        for entry in step.inputs:
+            if entry is None or entry not in self.values:
+                continue
+            for axis in range(entry.rank):
+                expression = solve(values, {"size": entry.dim(axis)})
+                if expression is not None:
+                    part = self.emit("Shape", [self.values[entry]], step.where, start=axis, end=axis + 1)
+                    return self._scaled(part, expression[0], expression[2]) if len(expression[1]) == 1 else None
+        return None
 
     def _size(self, factor, names, addend):
         if not names:
@@ -185,6 +200,9 @@ class Graph:
         for name in names:
             part = self._symbol(name)
             value = part if value is None else self.emit("Mul", [value, part], "sizes")
+        return self._scaled(value, factor, addend)
+
+    def _scaled(self, value, factor, addend):
         if factor != 1:
             value = self.emit("Mul", [value, self.ints([factor])], "sizes")
         return self.emit("Add", [value, self.ints([addend])], "sizes") if addend else value

@@ -14,6 +14,7 @@ from tartan import _dtypes
 from tartan._onnx_types import NUMBERS
 
 _OLDEST = 15
+_LARGEST = 2**31 - 2**24  # bytes of weights, beside which there is room for the graph
 _FILE_VERSIONS = ((23, 11), (21, 10), (19, 9), (15, 8))  # from an opset on, the version of the file
 
 
@@ -39,6 +40,9 @@ def build(model, signature, opset):
     simplify(graph)
     fold_biases(graph)
     name_outputs(graph)
+    size = sum(array.nbytes for array in graph.constants.values())
+    if size > _LARGEST:
+        raise NotImplementedError(f"export to ONNX: the weights take {size} bytes, and a file of ONNX holds 2 GiB")
     proto = _proto(model, graph, inputs, specs, outputs)
     try:
         onnx.checker.check_model(proto, full_check=True)

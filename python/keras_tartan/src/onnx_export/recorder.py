@@ -77,8 +77,9 @@ def record(model, signature, shapes, dtypes):
         try:
             recording.outputs = model(*args, **options)
         except ConcretizationError as error:
-            raise NotImplementedError(
-                f"export to ONNX: {current_path() or model.name} asks for values of tensors: {error}") from error
+            where = recording.notes[-1].where if recording.notes else model.name
+            raise NotImplementedError(f"export to ONNX: the layer '{where}', or the one behind it, asks for values of "
+                                      f"tensors: {error}") from error
         if scope.state_mapping:
             paths = {id(v): v.path for v in model.variables}
             raise _assigned(paths.get(next(iter(scope.state_mapping)), "of another object"))

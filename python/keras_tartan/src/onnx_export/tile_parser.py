@@ -36,6 +36,7 @@ class Contraction:
     aggregation: str
     reads: list
     bounds: list
+    default: str = None
 
 
 @dataclasses.dataclass
@@ -146,8 +147,12 @@ class _Parser:
             bounds.append(self.binary(7))  # the "<" of the bound stays
             self.take("<")
             bounds[-1] = (bounds[-1], self.binary(7))
+        default = None
+        if self.peek("default"):
+            self.take("default")
+            default = self.name()
         self.take(";")
-        return Contraction(name, indices, sizes, aggregation, reads, bounds)
+        return Contraction(name, indices, sizes, aggregation, reads, bounds, default)
 
     def read(self):
         name = self.name()

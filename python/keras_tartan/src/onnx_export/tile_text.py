@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts of Tile as nodes of ONNX."""
 
-from keras_tartan.src.onnx_export import contractions, formulas
+from keras_tartan.src.onnx_export import contractions, formulas, views
 from keras_tartan.src.onnx_export.elementwise import Elements, Value
 from keras_tartan.src.onnx_export.tile_parser import Assignment, NotRead, parse
 
@@ -11,11 +11,12 @@ _TENSORS = {"cumsum", "sort", "argsort", "stop_gradient", "ident", "reshape", "g
 def write(step, graph):
     """The nodes of a step, which applies a text."""
     try:
-        function = parse(step.name)
+        functions = [parse(note.name) for note in step.notes]
     except NotRead as error:
         raise step.refused(f"its text is not read: {error}") from None
+    function = functions[0]
     inputs = [Value(graph.operand(x, step), x.dtype) for x in step.inputs]
-    outputs = _known(step, graph, function, inputs)
+    outputs = _known(step, graph, functions, inputs)
     dtypes = dict(zip(function.outputs, [str(t.dtype) for t in step.notes[0].outputs]))
     by_value = {t._value: name for t, name in zip(step.notes[0].outputs, function.outputs)}
     for entry in step.outputs:
@@ -23,15 +24,17 @@ def write(step, graph):
         graph.values[entry] = outputs[name].as_type(dtypes[name], graph, step)
 
 
-def _known(step, graph, function, inputs):
-    found = formulas.write(step, graph, inputs)
+def _known(step, graph, functions, inputs):
+    function = functions[0]
+    scope = dict(zip(function.inputs, inputs))
+    found = formulas.write(step, graph, inputs) or views.joined(functions, step, graph, scope)
     if found is not None:
         return {function.outputs[0]: found}
-    scope = dict(zip(function.inputs, inputs))
     elements = Elements(step, graph, scope)
-    for statement in function.statements:
+    for number, statement in enumerate(function.statements):
         if not isinstance(statement, Assignment):
-            scope[statement.name] = contractions.write(statement, function, step, graph, scope)
+            parts = [f.statements[number] for f in functions]
+            scope[statement.name] = contractions.write(parts, function, step, graph, scope)
         elif statement.value[0] == "call" and statement.value[1] in _TENSORS:
             scope[statement.name] = _of_tensors(statement.value, step, graph, elements)
         else:
