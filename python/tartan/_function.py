@@ -40,7 +40,7 @@ class _Trace:
             return self.writes[variable]
         found = self.reads.get(variable)
         if found is None:
-            found = self.reads[variable] = variable.placeholder()
+            found = self.reads[variable] = variable._placeholder()
         return found
 
     def write(self, variable, value):
@@ -96,7 +96,7 @@ class _Program:
             if isinstance(leaf, Tensor):
                 placeholder = _core.Value.placeholder(f"x{len(inputs)}", str(leaf.dtype), list(leaf.shape))
                 inputs.append(placeholder)
-                leaf = leaf.kind(placeholder)
+                leaf = leaf._kind(placeholder)
             traced.append(leaf)
         outer, state.trace = state.trace, trace
         rules, state.rules = state.rules, None
@@ -178,14 +178,14 @@ class _Program:
             if self.runs == _EXACT_AFTER:
                 self.improve(device)
         numbers = iter(range(len(self.outputs)))
-        leaves = [_result_of(output.kind)(coming, next(numbers), output) if isinstance(output, Tensor) else output
+        leaves = [_result_of(output._kind)(coming, next(numbers), output) if isinstance(output, Tensor) else output
                   for output in self.outputs]
         return _tree.unflatten(self.form, iter(leaves))
 
 
 def _key_of(leaf):
     if isinstance(leaf, Tensor):
-        return (leaf.kind, leaf.dtype, leaf.shape)
+        return (leaf._kind, leaf.dtype, leaf.shape)
     if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
         return (type(leaf), leaf)
     try:

@@ -37,7 +37,7 @@ def gradients(loss, wrt, seed=None):
     for rule in reversed(state.rules or ()):
         seeds += rule.derived(seeds)
     values = _core.gradient(seeds, [t._value for t in wrt])
-    return [t.kind(value, loss._depth + 1) for t, value in zip(wrt, values)]
+    return [t._kind(value, loss._depth + 1) for t, value in zip(wrt, values)]
 
 
 # As many rules are kept where nothing records, for a derivative that somebody may ask for later.
@@ -48,7 +48,7 @@ class _Rule:
     """Outputs whose derivatives go to the inputs by a function of Python."""
 
     def __init__(self, outputs, inputs, derive):
-        self.kinds = [t.kind for t in outputs]
+        self.kinds = [t._kind for t in outputs]
         self.outputs = [t._value for t in outputs]
         self.inputs = [t._value for t in inputs]
         self.derive = derive
@@ -110,7 +110,7 @@ def value_and_grad(f, argnums=0, has_aux=False):
                 fresh = [_fresh(_value_of(leaf)) for leaf in leaves]
                 args[number] = _tree.unflatten(forms[-1][0], iter(fresh))
                 # Objects of their own: elements of an argument may be assigned to.
-                wrt += [x.kind(x._value, x._depth) for x in fresh]
+                wrt += [x._kind(x._value, x._depth) for x in fresh]
             result = f(*args, **kwargs)
             loss = result[0] if has_aux else result
             derivatives = iter(gradients(loss, wrt))

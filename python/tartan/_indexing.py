@@ -44,7 +44,7 @@ def _entry(part):
     if isinstance(part, Variable) or not isinstance(part, (Tensor, np.ndarray)) and hasattr(part, "value"):
         part = tensor(part)
     if isinstance(part, Tensor):
-        part = part.as_operand()
+        part = part._as_operand()
         if part.dtype in _dtypes.FLOATS:
             raise IndexError(f"an index is of integers or bools, not of {part.dtype}")
         if part.is_traced or part.dtype != "bool" and part.ndim and part._host is None:

@@ -69,15 +69,15 @@ class Tensor(Operators):
         return any(p.is_placeholder for p in _core.placeholders([self._value]))
 
     @classmethod
-    def of(cls, x):
+    def _of(cls, x):
         """Another tensor as one of this class, with the same value."""
-        if x.kind is cls:
+        if x._kind is cls:
             return x
         made = cls(x._value, x._depth)
         made._host = x._host
         return made
 
-    def as_operand(self):
+    def _as_operand(self):
         """What the package's functions take it for: classes derived from this one, whose operators have other rules,
         are plain tensors there."""
         return self
@@ -147,7 +147,7 @@ class Tensor(Operators):
         return f"tartan.Tensor({np.array2string(self.numpy(), separator=', ')}, dtype={self.dtype})"
 
 
-Tensor.kind = Tensor  # the class of what is computed from one
+Tensor._kind = Tensor  # the class of what is computed from one
 
 
 class ConcretizationError(RuntimeError):
@@ -225,8 +225,8 @@ def _made(values, inputs):
         if t is not None:
             if t._depth > depth:
                 depth = t._depth
-            if t.kind is not Tensor:
-                kind = t.kind
+            if t._kind is not Tensor:
+                kind = t._kind
     depth += 1
     results = [kind(value, depth) for value in values]
     if depth > _MOST_PENDING and not state.recording and state.trace is None:

@@ -24,7 +24,7 @@ class Variable:
             if dtype is not None:
                 array = array.astype(_dtypes.numpy_dtype(dtype))
             value = from_numpy(array)
-        self._kind = value.kind  # of what it gives
+        self._kind = value._kind  # of what it gives
         self._tensor = value  # None while what is on the device is newer
         self._memory = None  # what captured functions are bound to, once there is one
         self._place = None  # the device that has it
@@ -34,7 +34,7 @@ class Variable:
         self._lock = threading.RLock()
         self.name = name
 
-    def placeholder(self):
+    def _placeholder(self):
         """Stands for what it holds while a function is captured."""
         return self._kind(_core.Value.placeholder(self.name or "variable", str(self._dtype), list(self._shape)))
 
@@ -65,7 +65,7 @@ class Variable:
         """Gives it another value; ValueError for one of another type or shape."""
         if not isinstance(value, Tensor):
             value = from_numpy(np.asarray(value).astype(_dtypes.numpy_dtype(self._dtype)))
-        value = self._kind.of(value)
+        value = self._kind._of(value)
         if value.shape != self._shape or value.dtype != self._dtype:
             raise ValueError(
                 f"the variable '{self.name}' is {self._dtype}{list(self._shape)}, what it is assigned "

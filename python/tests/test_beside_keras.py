@@ -111,4 +111,4 @@ def test_layers_may_use_functions_of_the_package():
 def test_what_is_computed_is_kept_by_whoever_asks():
     """A tensor of another class shares what is known already."""
     x = ops.convert_to_tensor(np.arange(3.0))
-    assert _tensor.Tensor.of(x)._host is x._host and x._host is not None
+    assert _tensor.Tensor._of(x)._host is x._host and x._host is not None

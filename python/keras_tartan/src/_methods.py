@@ -14,8 +14,8 @@ def _set_trainable(tensor, value):
 
 
 def _assign(tensor, index, value):
-    plain = Tensor.of(tensor)
-    plain[index] = value if value is None else Tensor.of(convert_to_tensor(value, tensor.dtype))
+    plain = Tensor._of(tensor)
+    plain[index] = value if value is None else Tensor._of(convert_to_tensor(value, tensor.dtype))
     tensor._value, tensor._host, tensor._depth = plain._value, plain._host, plain._depth
 
 

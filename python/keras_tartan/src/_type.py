@@ -10,20 +10,20 @@ class BackendTensor(_tensor.Tensor):
 
     __slots__ = ()
 
-    def as_operand(self):
-        return _tensor.Tensor.of(self)
+    def _as_operand(self):
+        return _tensor.Tensor._of(self)
 
 
-BackendTensor.kind = BackendTensor
+BackendTensor._kind = BackendTensor
 
 
 def constant(scalar, dtype):
-    return BackendTensor.of(_tensor.constant(scalar, dtype))
+    return BackendTensor._of(_tensor.constant(scalar, dtype))
 
 
 def constant_array(array):
-    return BackendTensor.of(_tensor.constant_array(array))
+    return BackendTensor._of(_tensor.constant_array(array))
 
 
 def from_numpy(array, copy=True):
-    return BackendTensor.of(_tensor.from_numpy(array, copy))
+    return BackendTensor._of(_tensor.from_numpy(array, copy))

@@ -121,7 +121,7 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     elif isinstance(x, tartan.Variable):
         x = x.value
     if isinstance(x, Tensor):
-        x = BackendTensor.of(x)
+        x = BackendTensor._of(x)
         return x if dtype is None else cast(x, dtype)
     if type(x) in (bool, int, float, complex):
         return _of_scalar(x, dtype)

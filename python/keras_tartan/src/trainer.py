@@ -80,7 +80,7 @@ class TartanTrainer(base_trainer.Trainer):
 
     def _step_function(self, step, name, joins):
         def one_step(data):
-            return step(tree.map_structure(lambda x: BackendTensor.of(x) if isinstance(x, Tensor) else x, data))
+            return step(tree.map_structure(lambda x: BackendTensor._of(x) if isinstance(x, Tensor) else x, data))
 
         def eager_step(data):
             return step(tree.map_structure(lambda x: None if x is None else backend.convert_to_tensor(x), data))
