@@ -176,7 +176,7 @@ class Function:
         self._lock = threading.RLock()
 
     def __call__(self, *args, **kwargs):
-        if state.trace is not None:  # a part of the function around it
+        if state.trace is not None or state.levels:  # a part of the function around it
             return self._function(*args, **kwargs)
         leaves = []
         form = _tree.flatten((args, kwargs), leaves)

@@ -4,8 +4,8 @@
 import contextlib
 import functools
 
-from tartan import _core, _dtypes, _tree
-from tartan._tensor import Tensor, state, tile1
+from tartan import _batching, _core, _dtypes, _tree
+from tartan._tensor import Tensor, another, state, tile1
 from tartan._variable import Variable
 
 
@@ -29,9 +29,11 @@ def gradients(loss, wrt, seed=None):
     where an operation has no derivative."""
     if not isinstance(loss, Tensor) or not _dtypes.is_float(loss.dtype):
         raise ValueError(f"a loss is a tensor of floats, not {getattr(loss, 'dtype', type(loss).__name__)}")
+    if seed is None and loss.size != 1:
+        raise ValueError(f"a loss has one element, not {list(loss.shape)}: reduce it, or give a seed")
+    if any(isinstance(x, _batching.Batched) for x in (loss, seed, *wrt)):
+        return _batching.gradients(loss, wrt, seed)
     if seed is None:
-        if loss.size != 1:
-            raise ValueError(f"a loss has one element, not {list(loss.shape)}: reduce it, or give a seed")
         seed = _ones_like(loss)
     seeds = [(loss._value, seed._value)]
     for rule in reversed(state.rules or ()):
@@ -63,6 +65,8 @@ class _Rule:
 def with_rule(outputs, inputs, derive):
     """The outputs, whose derivatives are not those of what computed them but what `derive` makes of theirs: it is
     called with one tensor for each output and gives one, or None, for each input."""
+    if any(isinstance(x, _batching.Batched) for x in (*outputs, *inputs)):
+        return _batching.with_rule(outputs, inputs, derive)
     shown = [tile1("function (X) -> (Y) { Y = stop_gradient(X); }", x) for x in outputs]
     shown = [y if y.dtype == x.dtype else _cast(y, x.dtype) for x, y in zip(outputs, shown)]
     if state.rules is None:
@@ -87,7 +91,10 @@ def _ones_like(loss):
 
 
 def _fresh(tensor):
-    """The same values, but what is computed from it and nothing else depends on it."""
+    """The same values, but what is computed from it and nothing else depends on it. Under tartan.vmap it is mapped, as each
+    element has derivatives of its own."""
+    for level in state.levels:
+        tensor = _batching.raised(tensor, level)
     return tile1("function (X) -> (Y) { Y = X; }", tensor)
 
 
@@ -108,7 +115,7 @@ def value_and_grad(f, argnums=0, has_aux=False):
                 fresh = [_fresh(_value_of(leaf)) for leaf in leaves]
                 args[number] = _tree.unflatten(forms[-1][0], iter(fresh))
                 # Objects of their own: elements of an argument may be assigned to.
-                wrt += [Tensor(x._value, x._depth) for x in fresh]
+                wrt += [another(x) for x in fresh]
             result = f(*args, **kwargs)
             loss = result[0] if has_aux else result
             derivatives = iter(gradients(loss, wrt))

@@ -16,6 +16,7 @@ _MOST_PENDING = 400
 class _State(threading.local):
     recording = 0  # calls of functions that derive gradients
     trace = None  # the function that is being captured (_function.Trace)
+    levels = ()  # calls of functions that tartan.vmap maps (_batching.Level), the innermost last
     rules = None  # derivatives that functions bring themselves (_gradients.Rule), the latest last
 
 
@@ -66,6 +67,11 @@ class Tensor(Operators):
         if self._host is not None or self._value.known is not None:
             return False
         return any(p.is_placeholder for p in _core.placeholders([self._value]))
+
+    def _another(self):
+        copied = Tensor(self._value, self._depth)
+        copied._host = self._host
+        return copied
 
     def host(self):
         """Its values as a HostTensor: computed now, where they were not."""
@@ -136,6 +142,10 @@ class ConcretizationError(RuntimeError):
     """A value was asked for while a function is captured, where there is none."""
 
 
+class MappedError(ConcretizationError):
+    """A value was asked for of a tensor that tartan.vmap maps: there is one for each element."""
+
+
 def evaluate(*tensors):
     """Computes the values of tensors now, together."""
     wanted = []
@@ -159,6 +169,11 @@ def evaluate(*tensors):
         if not state.recording and state.trace is None:
             tensor._value = _core.Value.leaf(host)
             tensor._depth = 0
+
+
+def another(x):
+    """The same value in an object of its own, which assignments to elements change alone."""
+    return x._another()
 
 
 def to_host(array, copy=True):
@@ -211,7 +226,13 @@ def _made(values, inputs):
 
 def tile(text, *inputs, name=""):
     """Applies a function of Tile to tensors; a list with one tensor for each output."""
-    return _made(_core.apply_tile(text, [t._value for t in inputs], name), inputs)
+    try:
+        values = [t._value for t in inputs]
+    except MappedError:
+        from tartan import _batching
+
+        return _batching.tile(text, inputs, name)
+    return _made(_core.apply_tile(text, values, name), inputs)
 
 
 def tile1(text, *inputs):
@@ -224,6 +245,12 @@ def operator(name, inputs, outputs=1, domain="", opset=0, **attributes):
     strings, lists of them, or NumPy arrays. A tensor, or a list where `outputs` is not 1.
 
     Operands that decide shapes are constants (`constant_array`), or their values are computed now."""
+    try:
+        given = [None if t is None else t._value for t in inputs]
+    except MappedError:
+        from tartan import _batching
+
+        return _batching.operator(name, inputs, outputs, domain, opset, attributes)
     listed = []
     for key, value in attributes.items():
         if value is None:
@@ -236,6 +263,6 @@ def operator(name, inputs, outputs=1, domain="", opset=0, **attributes):
             value = [v.item() if isinstance(v, np.generic) else v for v in value]
         listed.append((key, value))
     values = _core.apply_operator(
-        name, [None if t is None else t._value for t in inputs], listed, outputs, domain, opset, _runtime.eager())
+        name, given, listed, outputs, domain, opset, _runtime.eager())
     results = _made(values, inputs)
     return results[0] if outputs == 1 else results
