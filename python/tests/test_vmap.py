@@ -1,316 +1,357 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tartan.vmap: what a mapped function gives is what the function gives for each element, stacked; and so are its
-derivatives."""
+"""tartan.vmap: axes, trees, errors; with derivatives, captured functions and assignments."""
 
-import itertools
+import threading
 
 import numpy as np
 import pytest
 import tartan
-from tartan import _batching, linalg, random
-
-N = 3  # elements that are mapped over
-_RANDOM = np.random.default_rng(5)
+from tartan import linalg, random
+from vmap_cases import signed, whole
 
 
-def _floats(*shape):
-    return _RANDOM.uniform(0.2, 0.9, shape)
+def _same(got, wanted, rtol=1e-6):
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    assert got.shape == wanted.shape and got.dtype == wanted.dtype
+    np.testing.assert_allclose(got, wanted, rtol=rtol, atol=1e-6)
 
 
-def _signed(*shape):
-    return _RANDOM.normal(size=shape)
+X, Y = signed(3, 4), signed(4, 3, 2)
 
 
-def _whole(*shape, low=0, high=3, dtype="int32"):
-    return _RANDOM.integers(low, high, shape).astype(dtype)
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+def test_axes_of_results(axis):
+    got = tartan.vmap(lambda x: x * 2, in_axes=1, out_axes=axis)(Y)
+    _same(got, np.moveaxis(Y * 2, 1, axis))
 
 
-def _bools(*shape):
-    return _RANDOM.integers(0, 2, shape).astype(bool)
+def test_trees_of_arguments_and_results():
+    def f(pair, named, /, *, scale):
+        x, (y, z) = pair
+        assert (x.shape, y, z, named["a"].shape, named["b"].shape, scale.shape) == ((4,), 2.0, "name", (3,), (4,), ())
+        return {"sum": x * y + scale, "known": 7, "text": None}, [named["a"], tartan.sum(named["b"])]
+
+    named = {"b": X.T, "a": X[0, :3]}
+    out_axes = ({"sum": 1, "known": None, "text": None}, [None, 0])
+    got = tartan.vmap(f, in_axes=((0, (None, None)), {"a": None, "b": 1}), out_axes=out_axes)(
+        (X, (2.0, "name")), named, scale=np.arange(3.0))
+    _same(got[0]["sum"], (X * 2 + np.arange(3.0)[:, None]).T)
+    assert got[0]["known"] == 7 and got[0]["text"] is None
+    _same(got[1][0], X[0, :3])
+    _same(got[1][1], X.sum(1))
 
 
-def _symmetric(x):
-    return (x + x.mT) / 2
+def test_one_axis_serves_all_leaves_of_an_argument():
+    _same(tartan.vmap(lambda p, q: p["a"] @ p["b"][0] + q, in_axes=(1, None))({"a": X, "b": [X]}, 1.0), (X * X).sum(0) + 1)
+    _same(tartan.vmap(lambda p: p["a"] * p["b"])({"a": X, "b": np.arange(3.0)}), X * np.arange(3.0)[:, None])
 
 
-def _positive(x):
-    return x @ x.mT + tartan.eye(x.shape[-1], dtype=x.dtype)
+def test_results_that_are_not_mapped_are_repeated():
+    got = tartan.vmap(lambda x: (tartan.ones(2), 3, x), out_axes=(1, 0, 0))(X)
+    _same(got[0], np.ones((2, 3), "float32"))
+    _same(got[1], np.full(3, 3, "int32"))
 
 
-_UNARY = """abs acos asin asinh atan atanh cbrt ceil cos cosh deg2rad erf exp exp2 expm1 fabs floor imag isfinite isinf isnan
-    isneginf isposinf log log10 log1p log2 logical_not negative positive rad2deg real reciprocal rint round rsqrt sigmoid sign
-    signbit sin sinc sinh sqrt square tan tanh trunc angle conj nan_to_num copy ravel transpose ones_like zeros_like
-    empty_like""".split()
-_BINARY = """add atan2 copysign divide divmod equal float_power floor_divide fmax fmin fmod greater greater_equal heaviside hypot
-    isclose less less_equal logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum multiply nextafter not_equal
-    pow power remainder subtract""".split()
-_BITS = "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift".split()
-_REDUCTIONS = "sum prod max min mean var std any all argmax argmin count_nonzero logsumexp".split()
-
-# Name of a case: the function and its operands, each as it is for one element.
-CASES = {name: (getattr(tartan, name), [_floats(2, 5)]) for name in _UNARY}
-CASES |= {name: (getattr(tartan, name), [_floats(5, 1), _floats(2, 1, 3)]) for name in _BINARY}
-CASES |= {f"{name} of a row": (getattr(tartan, name), [_floats(4), _floats()]) for name in ("add", "hypot", "less")}
-CASES |= {name: (getattr(tartan, name), [_whole(5), _whole(2, 1)]) for name in _BITS}
-CASES |= {name: (getattr(tartan, name), [_signed(2, 5, 3)]) for name in _REDUCTIONS}
-CASES |= {f"{name} along an axis": (lambda x, f=getattr(tartan, name): f(x, axis=1, keepdims=True), [_signed(2, 5, 3)])
-          for name in _REDUCTIONS}
-CASES |= {f"{name} along the last axis": (lambda x, f=getattr(tartan, name): f(x, axis=-1), [_bools(4, 3)])
-          for name in _REDUCTIONS if name not in ("logsumexp",)}
-CASES |= {
-    "acosh": (tartan.acosh, [_floats(4) + 1]),
-    "bitwise_invert": (tartan.bitwise_invert, [_bools(4)]),
-    "bitwise_invert of numbers": (tartan.bitwise_invert, [_whole(4)]),
-    "where": (tartan.where, [_bools(3, 1), _signed(4), _signed(2, 1, 1)]),
-    "clip": (tartan.clip, [_signed(5), _signed(), _signed() + 1]),
-    "astype": (lambda x: tartan.astype(x, "int8"), [_signed(4) * 9]),
-    "asarray": (tartan.asarray, [_signed(4)]),
-    "array": (lambda x, y: tartan.array([x, y]), [_signed(), _signed()]),
-    "from_dlpack": (tartan.from_dlpack, [_signed(4)]),
-    "full": (lambda x: tartan.full((2, 3), x), [_signed()]),
-    "full_like": (lambda x, y: tartan.full_like(x, y), [_signed(2, 3), _signed()]),
-    "linspace": (lambda a, b: tartan.linspace(a, b, 5, dtype="float64"), [_signed(), _signed()]),
-    "meshgrid": (tartan.meshgrid, [_signed(2), _signed(3)]),
-    "reshape": (lambda x: tartan.reshape(x, (3, -1)), [_signed(2, 6)]),
-    "permute_dims": (lambda x: tartan.permute_dims(x, (2, 0, 1)), [_signed(2, 3, 4)]),
-    "matrix_transpose": (tartan.matrix_transpose, [_signed(2, 3, 4)]),
-    "swapaxes": (lambda x: tartan.swapaxes(x, 0, -1), [_signed(2, 3, 4)]),
-    "moveaxis": (lambda x: tartan.moveaxis(x, 0, -1), [_signed(2, 3, 4)]),
-    "broadcast_to": (lambda x: tartan.broadcast_to(x, (4, 2, 3)), [_signed(2, 1)]),
-    "broadcast_arrays": (tartan.broadcast_arrays, [_signed(2, 1), _signed(3)]),
-    "expand_dims": (lambda x: tartan.expand_dims(x, axis=(0, 2)), [_signed(2, 3)]),
-    "squeeze": (tartan.squeeze, [_signed(1, 3, 1)]),
-    "concat": (lambda *x: tartan.concat(x, axis=1), [_signed(2, 3), _signed(2, 1), _signed(2, 2)]),
-    "concatenate": (lambda *x: tartan.concatenate(x, axis=None), [_signed(2, 3), _signed(2)]),
-    "stack": (lambda *x: tartan.stack(x, axis=1), [_signed(2), _signed(2)]),
-    "unstack": (lambda x: tartan.unstack(x, axis=1), [_signed(2, 3)]),
-    "flip": (tartan.flip, [_signed(2, 3)]),
-    "flip along an axis": (lambda x: tartan.flip(x, axis=-1), [_signed(2, 3)]),
-    "roll": (lambda x: tartan.roll(x, (1, -2), axis=(0, 1)), [_signed(2, 5)]),
-    "roll of all": (lambda x: tartan.roll(x, 3), [_signed(2, 5)]),
-    "split": (lambda x: tartan.split(x, [1, 3], axis=-1), [_signed(2, 5)]),
-    "array_split": (lambda x: tartan.array_split(x, 2), [_signed(5)]),
-    "tile": (lambda x: tartan.tile(x, (2, 1, 2)), [_signed(2, 3)]),
-    "tril": (tartan.tril, [_signed(3, 4)]),
-    "triu": (lambda x: tartan.triu(x, k=1), [_bools(2, 3, 3)]),
-    "cumulative_sum": (lambda x: tartan.cumulative_sum(x, axis=1, include_initial=True), [_signed(2, 4)]),
-    "cumulative_prod": (lambda x: tartan.cumulative_prod(x, axis=-1), [_signed(2, 4)]),
-    "cumsum": (tartan.cumsum, [_whole(5)]),
-    "cumprod": (tartan.cumprod, [_signed(5)]),
-    "sort": (tartan.sort, [_signed(2, 5)]),
-    "sort from the greatest": (lambda x: tartan.sort(x, axis=0, descending=True), [_whole(5, 2)]),
-    "argsort": (lambda x: tartan.argsort(x, axis=0), [_signed(5, 2)]),
-    "top_k": (lambda x: tartan.top_k(x, 2, axis=0), [_signed(5, 2)]),
-    "take": (lambda x, i: tartan.take(x, i, axis=1), [_signed(2, 3, 4), _whole(5, 2, low=-3)]),
-    "take in front": (lambda x, i: tartan.take(x, i, axis=0), [_signed(3, 4), _whole(2)]),
-    "take of a vector": (tartan.take, [_signed(3), _whole()]),
-    "take_along_axis": (lambda x, i: tartan.take_along_axis(x, i, axis=0), [_signed(3, 4), _whole(2, 1, low=-3)]),
-    "repeat": (lambda x: tartan.repeat(x, 2, axis=1), [_signed(2, 3)]),
-    "repeat of all": (lambda x: tartan.repeat(x, 2), [_signed(2, 3)]),
-    "pad": (lambda x, v: tartan.pad(x, ((1, 0), (0, 2)), constant_values=v), [_signed(2, 3), _signed()]),
-    "pad by reflection": (lambda x: tartan.pad(x, 1, mode="reflect"), [_signed(2, 3)]),
-    "diff": (lambda x, y: tartan.diff(x, n=2, append=y), [_signed(2, 4), _signed(2, 1)]),
-    "searchsorted": (tartan.searchsorted, [np.sort(_signed(6)), _signed(2, 3)]),
-    "searchsorted on the right": (lambda x, y: tartan.searchsorted(x, y, side="right"), [np.arange(4), _whole(3)]),
-    "isin": (tartan.isin, [_whole(2, 3, high=6), _whole(4, high=6)]),
-    "one_hot": (lambda x: tartan.one_hot(x, 4), [_whole(2, 3)]),
-    "einsum": (lambda *x: tartan.einsum("ij,jk,kl->il", *x), [_signed(2, 3), _signed(3, 4), _signed(4, 2)]),
-    "einsum of a diagonal": (lambda x: tartan.einsum("iij->j", x), [_signed(3, 3, 2)]),
-    "einsum of dots": (lambda x, y: tartan.einsum("...i,i...->...", x, y), [_signed(2, 3), _signed(3, 2)]),
-    "kron": (tartan.kron, [_signed(2, 3), _signed(1, 2)]),
-    "matmul": (tartan.matmul, [_signed(2, 3), _signed(3, 4)]),
-    "matmul of stacks": (tartan.matmul, [_signed(2, 1, 2, 3), _signed(4, 3, 2)]),
-    "matmul of a vector": (tartan.matmul, [_signed(3), _signed(2, 3, 4)]),
-    "matmul of vectors": (tartan.matmul, [_signed(3), _signed(3)]),
-    "matmul of integers": (tartan.matmul, [_whole(2, 3), _whole(3, 2)]),
-    "outer": (tartan.outer, [_signed(2), _signed(3)]),
-    "tensordot": (lambda x, y: tartan.tensordot(x, y, axes=([0], [1])), [_signed(2, 3), _signed(4, 2)]),
-    "vecdot": (tartan.vecdot, [_signed(2, 3), _signed(3)]),
-    "result of none": (lambda x: tartan.sum(tartan.zeros((0, 2))) + x, [_signed(2)]),
-    "operators of ONNX": (lambda x: tartan.operator("Softmax", [x], axis=0), [_signed(2, 3)]),
-    "an operator that broadcasts": (lambda x, y: tartan.operator("PRelu", [x, y]), [_signed(2, 3), _signed(3)]),
-    "operators of elements": (lambda x, y: tartan.operator("Mul", [x, y]), [_signed(3), _signed(2, 1)]),
-    "an operator without a rule": (lambda x: tartan.operator("LRN", [x], size=3), [_signed(1, 4, 2, 2).astype("float32")]),
-    "several outputs of an operator": (lambda x: tartan.operator("Split", [x], 2, num_outputs=2, axis=-1), [_signed(2, 4)]),
-    "a number in an index": (lambda x, i: x[1, i], [_signed(2, 3), _whole()]),
-    "slices": (lambda x: x[..., 1:3, ::-1], [_signed(2, 4, 3)]),
-    "a slice and a number": (lambda x: x[:, 1, None], [_signed(2, 4, 3)]),
-    "numbers in front": (lambda x: x[1, 2], [_signed(2, 4, 3)]),
-    "positions": (lambda x, i, j: x[i, :, j], [_signed(3, 2, 3), _whole(4), _whole(2, 1)]),
-    "positions in the middle": (lambda x, i, j: x[:, i, j], [_signed(2, 3, 3), _whole(4), _whole(4)]),
-    "a known mask": (lambda x: x[np.array([True, False, True])], [_signed(3, 2)]),
-    "at.set": (lambda x, v: x.at[1].set(v), [_signed(3, 2), _signed(2)]),
-    "at.set of slices": (lambda x, v: x.at[::2, 1:].set(v), [_signed(3, 3), _signed()]),
-    "at.set of all": (lambda x, v: x.at[...].set(v), [_signed(3), _signed()]),
-    "at.set under a mask": (lambda x, m, v: x.at[m].set(v), [_signed(3, 2), _bools(3, 2), _signed()]),
-    "at.add": (lambda x, i, v: x.at[i].add(v), [_signed(3, 2), _whole(4), _signed(2)]),
-    "at.add of bools": (lambda x, i: x.at[i].max(True), [_bools(5), _whole(2)]),
-    "at.multiply": (lambda x, i, v: x.at[:, i].multiply(v), [_signed(2, 3), _whole(), _signed(2)]),
-    "at.divide": (lambda x, v: x.at[0].divide(v), [_signed(2, 3), _floats()]),
-    "at.min": (lambda x, i, v: x.at[i, 0].min(v), [_signed(3, 2), _whole(4), _signed(4)]),
-    "at.get": (lambda x, i: x.at[i].get(), [_signed(3, 2), _whole(4)]),
-    "a scatter along an axis": (lambda x, i, v: tartan.tile(
-        "function (X, I, V) -> (Y) { Y = scatter_elements(X, I, V, 1); }")(x, i, v),
-        [_signed(2, 3), np.array([[0, 1], [2, 0]]), _signed(2, 2)]),
-    "rows of positions": (lambda x, i: tartan.tile("function (X, I) -> (Y) { Y = gather_nd(X, I, 1); }")(x, i),
-                          [_signed(2, 3, 2), _whole(2, 4, 1)]),
-    "a default": (lambda x, d: tartan.tile("function (X[N], D[M]) -> (Y) { Y[i + 1 : M] = =(X[i]) default D; }")(x, d),
-                  [_signed(2), _signed(4)]),
-    "a convolution": (lambda x, k: tartan.tile("""function (I[N, L, CI], K[LK, CI, CO]) -> (R) {
-        [[name(conv)]] O[n, x, co : N, L - LK + 1, CO] = +(I[n, x + k, ci] * K[k, ci, co]); // a sum
-        R = O > 0 ? O : 0;
-      }""")(x, k), [_signed(2, 5, 2), _signed(3, 2, 4)]),
-    "pooling of a part": (lambda x: tartan.tile(
-        "function (I[N]) -> (O) { H = (N + 1) / 2; O[i : H] = >(I[2*i + j]), j < 2; }")(x), [_signed(5)]),
-    "a scalar operand": (lambda x, s: tartan.tile("function (X[N], S[]) -> (Y) { Y[i : N] = +(X[i] * S[]); }")(x, s),
-                         [_signed(4), _signed()]),
-    "sums of ranks": (lambda x, y: tartan.tile(
-        "function (X[N, M], Y) -> (Z, S) { S[i : N] = +(X[i, j]); T = S * Y + 1; Z = T + X' * 0 + index(X, 0); }".replace("X'", "X")
-    )(x, y), [_signed(3, 3), _signed()]),
-    "a rule of its own": (lambda x: tartan.tile("""function (X) -> (O) { O = custom_gradient(round(X), straight, X); }
-        function straight (X, Y, DY) -> (DX) { DX = abs(X) <= 1 ? DY : 0.0; }""")(x), [_signed(4) * 2]),
-}
-LINALG = {
-    "cholesky": (lambda x: linalg.cholesky(_positive(x), upper=True), [_signed(3, 3)]),
-    "cross": (linalg.cross, [_signed(2, 3), _signed(2, 3)]),
-    "det": (linalg.det, [_signed(2, 3, 3)]),
-    "diagonal": (lambda x: linalg.diagonal(x, offset=1), [_signed(2, 3, 4)]),
-    "eigh": (lambda x: linalg.eigh(_symmetric(x)), [_signed(3, 3)]),
-    "eigvalsh": (lambda x: linalg.eigvalsh(_symmetric(x)), [_signed(2, 3, 3)]),
-    "inv": (linalg.inv, [_signed(3, 3)]),
-    "matmul": (linalg.matmul, [_signed(2, 3), _signed(3, 2)]),
-    "matrix_norm": (lambda x: linalg.matrix_norm(x, ord="nuc", keepdims=True), [_signed(3, 4)]),
-    "matrix_power": (lambda x: linalg.matrix_power(x, -2), [_signed(3, 3)]),
-    "matrix_rank": (linalg.matrix_rank, [_signed(3, 4)]),
-    "matrix_transpose": (linalg.matrix_transpose, [_signed(3, 4)]),
-    "norm": (linalg.norm, [_signed(3, 4)]),
-    "outer": (linalg.outer, [_signed(3), _signed(4)]),
-    "pinv": (linalg.pinv, [_signed(3, 2)]),
-    "qr": (linalg.qr, [_signed(4, 3)]),
-    "slogdet": (linalg.slogdet, [_signed(3, 3)]),
-    "solve": (linalg.solve, [_signed(3, 3), _signed(3, 2)]),
-    "solve for a vector": (linalg.solve, [_signed(3, 3), _signed(3)]),
-    "solve for many": (linalg.solve, [_signed(3, 3), _signed(2, 3, 2)]),
-    "svd": (lambda x: linalg.svd(x, full_matrices=False), [_signed(3, 4)]),
-    "svdvals": (linalg.svdvals, [_signed(3, 4)]),
-    "tensordot": (lambda x, y: linalg.tensordot(x, y, axes=1), [_signed(2, 3), _signed(3)]),
-    "trace": (linalg.trace, [_signed(2, 3, 3)]),
-    "vecdot": (linalg.vecdot, [_signed(2, 3), _signed(2, 3)]),
-    "vector_norm": (lambda x: linalg.vector_norm(x, ord=3, axis=0), [_signed(2, 3)]),
-}
-CASES |= {f"linalg.{name}": case for name, case in LINALG.items()}
-_KEY = np.array([3, 9], "uint32")
-RANDOM = {
-    "bernoulli": (lambda k, p: random.bernoulli(k, p), [_KEY, _floats(4)]),
-    "bits": (lambda k: random.bits(k, (3,), dtype="uint64"), [_KEY]),
-    "categorical": (lambda k, x: random.categorical(k, x, shape=(5, 2)), [_KEY, _signed(2, 3)]),
-    "exponential": (lambda k: random.exponential(k, (3,)), [_KEY]),
-    "fold_in": (random.fold_in, [_KEY, _whole()]),
-    "gumbel": (lambda k: random.gumbel(k, (3,)), [_KEY]),
-    "normal": (lambda k: random.normal(k, (2, 3)), [_KEY]),
-    "permutation": (random.permutation, [_KEY, _signed(4, 2)]),
-    "randint": (lambda k: random.randint(k, (5,), 2, 9), [_KEY]),
-    "split": (lambda k: random.split(k, 3), [_KEY]),
-    "uniform": (lambda k, a, b: random.uniform(k, (4,), minval=a, maxval=b), [_KEY, _signed(), _signed()]),
-}
-CASES |= {f"random.{name}": case for name, case in RANDOM.items()}
-
-# What makes no tensors of tensors, or needs values; the last are tested below.
-_OTHERS = set("""ConcretizationError Function IOBinding InferenceSession MappedError NodeArg Tensor UniqueAll UniqueCounts
-    UniqueInverse Variable arange bfloat16 bool bool_ broadcast_shapes can_cast device e empty evaluate eye finfo float16 float32
-    float64 function grad gradients iinfo inf inference int16 int32 int64 int8 isdtype linalg list_devices nan newaxis ones
-    operator pi random recording result_type set_device uint16 uint32 uint64 uint8 value_and_grad vmap zeros keras
-    onnx_backend nonzero unique_all unique_counts unique_inverse unique_values""".split())
-# What is computed for each element by itself.
-_LOOPED = {"an operator that broadcasts", "an operator without a rule", "several outputs of an operator", "a rule of its own"}
+def test_named_tuples_stay():
+    got = tartan.vmap(tartan.linalg.slogdet)(np.stack([np.eye(2), 2 * np.eye(2)]))
+    assert type(got).__name__ == "SlogdetResult"
+    _same(got.logabsdet, [0.0, 2 * np.log(2)])
 
 
-def test_there_is_a_case_for_every_function():
-    named = {name.split(" ")[0] for name in CASES}
-    assert {n for n in dir(tartan) if not n.startswith("_")} - named == _OTHERS & set(dir(tartan))
-    assert {f"linalg.{n}" for n in linalg.__all__} <= named
-    assert {f"random.{n}" for n in random.__all__} - named == {"random.key"}
+@pytest.mark.parametrize("call, words", [
+    (lambda: tartan.vmap(lambda x, y: x)(np.ones(3), np.ones((2, 4))), ["has 3", "has 2"]),
+    (lambda: tartan.vmap(lambda x, y: x)(np.ones(3), y=np.ones(5)), ["has 3", "has 5"]),
+    (lambda: tartan.vmap(lambda x: x, in_axes=None)(np.ones(3)), ["nothing is mapped"]),
+    (lambda: tartan.vmap(lambda: 1)(), ["nothing is mapped"]),
+    (lambda: tartan.vmap(lambda x: x, in_axes=2)(np.ones((3, 4))), ["axis 2", "2 dimensions"]),
+    (lambda: tartan.vmap(lambda x: x, in_axes=-3)(np.ones((3, 4))), ["axis -3", "2 dimensions"]),
+    (lambda: tartan.vmap(lambda x: x)(2.0), ["axis 0", "0 dimensions"]),
+    (lambda: tartan.vmap(lambda x: x, out_axes=2)(np.ones(3)), ["axis 2", "1 dimensions"]),
+    (lambda: tartan.vmap(lambda x: x, out_axes=None)(np.ones(3)), ["out_axes", "None"]),
+    (lambda: tartan.vmap(lambda x, y: x, in_axes=(0,))(X, X), ["1 for 2 arguments"]),
+    (lambda: tartan.vmap(lambda x: x, in_axes=((0, 0, 0),))((X, X)), ["3 for 2"]),
+    (lambda: tartan.vmap(lambda x: x, in_axes=({"a": 0},))({"b": X}), ["'a'", "'b'"]),
+    (lambda: tartan.vmap(lambda x: x, in_axes=((0, 0),))(X), ["ndarray"]),
+    (lambda: tartan.vmap(lambda x, y: x)(X, "name"), ["'name'"]),
+    (lambda: tartan.vmap(lambda x: x, out_axes=(0, 0))(X), ["out_axes"]),
+])
+def test_what_is_wrong_is_said(call, words):
+    with pytest.raises(ValueError) as error:
+        call()
+    assert all(word in str(error.value) for word in words), str(error.value)
 
 
-def _leaves(result):
-    return [np.asarray(y) for y in result] if isinstance(result, (tuple, list)) else [np.asarray(result)]
+def test_axes_are_integers():
+    with pytest.raises(TypeError, match="in_axes"):
+        tartan.vmap(lambda x: x, in_axes=("first",))(X)
+    with pytest.raises(TypeError, match="gives tensors"):
+        tartan.vmap(lambda x: "text")(X)
 
 
-def _many(x, seed):
-    """N elements of the kind that x is, the first x itself, along an axis that depends on the seed; and the axis."""
-    mixed = np.random.default_rng(seed)
-    x = np.asarray(x)
-    if x.dtype == "uint32":
-        rest = [mixed.integers(0, 2**32, x.shape).astype("uint32") for _ in range(N - 1)]
-    else:
-        rest = [mixed.permutation(x.reshape(-1)).reshape(x.shape) for _ in range(N - 1)]
-        if x.ndim == 0 and x.dtype.kind in "if":
-            rest = [(x * 0.5 + 0.1 * k).astype(x.dtype) for k in range(N - 1)]
-        if x.ndim == 1:
-            rest = [np.sort(r + (0.1 if x.dtype.kind == "f" else 0)) if np.all(np.diff(x.astype("float64")) >= 0) else r for r in rest]
-    axis = int(mixed.integers(-x.ndim - 1, x.ndim + 1))
-    return np.stack([x, *rest], axis=axis), axis
+@pytest.mark.parametrize("f", [
+    lambda x: 1 if x[0] > 0 else 2, lambda x: float(x[0]), lambda x: np.sin(x), lambda x: x.numpy(), lambda x: x[x > 0],
+    tartan.nonzero, tartan.unique_all, tartan.unique_values, tartan.unique_counts, tartan.unique_inverse,
+    lambda x: tartan.arange(x[0]), lambda x: tartan.repeat(x, tartan.astype(x, "int32")), lambda x: tartan.evaluate(x),
+    lambda x: [1, 2][tartan.astype(x[0], "int32")], lambda x: tartan.zeros(tartan.astype(x[0], "int32")),
+    lambda x: tartan.Variable(x), lambda x: tartan.Variable(np.zeros(4)).assign(tartan.astype(x, "float32")),
+])
+def test_values_of_mapped_tensors_cannot_be_asked_for(f):
+    with pytest.raises(tartan.MappedError, match="map"):
+        tartan.vmap(f)(X)
+    assert issubclass(tartan.MappedError, tartan.ConcretizationError)
 
 
-def _mappings(name):
-    """For each choice of mapped operands: the function, operands, axes, and operands of each element."""
-    f, operands = CASES[name]
-    for seed, chosen in enumerate(itertools.product([False, True], repeat=len(operands))):
-        if not any(chosen):
-            continue
-        given = [_many(x, seed) if m else (np.asarray(x), None) for x, m in zip(operands, chosen)]
-        arrays, axes = [tartan.asarray(x) for x, _ in given], tuple(a for _, a in given)
-        each = [[tartan.asarray(np.take(x, k, axis=a)) if a is not None else tartan.asarray(x) for x, a in given]
-                for k in range(N)]
-        yield f, arrays, axes, each
+def test_wrong_operands_are_told_as_without_it():
+    with pytest.raises(ValueError, match="broadcast"):
+        tartan.vmap(lambda x: tartan.broadcast_to(x, (3,)))(X)
+    with pytest.raises(ValueError, match="matmul"):
+        tartan.vmap(lambda x, y: x @ y)(X, X[:, :3])
+    with pytest.raises(ValueError):
+        tartan.vmap(tartan.tile("function (A[N], B[N]) -> (C) { C[i : N] = +(A[i] * B[i]); }"))(X, X[:, :3])
+    with pytest.raises(ValueError, match="sqr"):
+        tartan.vmap(tartan.tile("function (A) -> (C) { C = sqr(A); }"))(X)
+    with pytest.raises(np.linalg.LinAlgError):
+        tartan.vmap(linalg.inv)(np.zeros((2, 3, 3)))
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_values_are_those_of_each_element(name, monkeypatch):
-    if name not in _LOOPED:
-        monkeypatch.setattr(_batching, "_looped", None)  # all have rules
-    for f, arrays, axes, each in _mappings(name):
-        got = _leaves(tartan.vmap(f, in_axes=axes)(*arrays))
-        wanted = [np.stack(parts) for parts in zip(*(_leaves(f(*xs)) for xs in each))]
-        assert len(got) == len(wanted)
-        for g, w in zip(got, wanted):
-            assert g.dtype == w.dtype and g.shape == w.shape
-            np.testing.assert_allclose(g, w, rtol=1e-6 if g.dtype == "float32" else 1e-12, atol=1e-7)
+def test_tensors_that_leave_their_function_are_told():
+    left = []
+    tartan.vmap(lambda x: left.append(x) or x)(X)
+    assert "mapped over 3" in repr(left[0])
+    with pytest.raises(tartan.MappedError):
+        (left[0] + 1).numpy()
 
 
-def _total(result, weights=None):
-    """A number that depends on all floats of a result."""
-    parts = [y for y in (result if isinstance(result, (tuple, list)) else [result]) if y.dtype in ("float32", "float64")]
-    return sum((tartan.sum(tartan.astype(y * y + y, "float64")) for y in parts), tartan.asarray(0.0, dtype="float64"))
+@pytest.mark.parametrize("sizes", [(0, 4), (1, 4), (3, 0)])
+def test_few_elements(sizes):
+    x = np.ones(sizes)
+    _same(tartan.vmap(lambda v: tartan.sort(v * 2))(x), x * 2)
+    _same(tartan.vmap(tartan.sum)(x), x.sum(1))
+    _same(tartan.vmap(tartan.grad(lambda v: tartan.sum(v * v)))(x), 2 * x)
+    if sizes[1]:
+        got = tartan.vmap(lambda v: tartan.operator("LRN", [v], size=1))(np.ones((sizes[0], 1, 2, 3, 3), "float32"))
+        assert got.shape == (sizes[0], 1, 2, 3, 3)
 
 
-# Vectors of factorizations have signs of their own; derivatives of steps are 0, and at ties there are none.
-@pytest.mark.parametrize("name", [n for n, (_, xs) in CASES.items() if any(np.asarray(x).dtype.kind == "f" for x in xs)])
-def test_derivatives_are_those_of_each_element(name):
-    for f, arrays, axes, each in _mappings(name):
-        numbers = tuple(k for k, x in enumerate(arrays) if x.dtype in ("float64", "float32"))
-        slope = tartan.grad(lambda *xs: _total(f(*xs)), argnums=numbers)
-        wanted = [np.stack(parts) for parts in zip(*(_leaves(slope(*xs)) for xs in each))]
-        for g, w in zip(_leaves(tartan.vmap(slope, in_axes=axes)(*arrays)), wanted, strict=True):
-            np.testing.assert_allclose(g, w, rtol=1e-6, atol=1e-6)
-        outside = tartan.grad(lambda *xs: tartan.sum(tartan.vmap(lambda *ys: _total(f(*ys)), in_axes=axes)(*xs)),
-                              argnums=numbers)
-        for number, g, w in zip(numbers, _leaves(outside(*arrays)), wanted, strict=True):
-            w = w.sum(0) if axes[number] is None else np.moveaxis(w, 0, axes[number])
-            np.testing.assert_allclose(g, w, rtol=1e-6, atol=1e-6)
+# --- With other functions of functions.
+
+def _loss(weights, x, y):
+    hidden = tartan.tanh(x @ weights["first"] + weights["bias"])
+    return tartan.sum((hidden @ weights["second"] - y) ** 2)
 
 
-@pytest.mark.parametrize("name", ["where", "matmul of a vector", "take", "positions", "at.add", "pad", "linalg.solve",
-                                  "random.uniform", "a default", "an operator that broadcasts", "searchsorted"])
-def test_nested_twice(name):
-    f, operands = CASES[name]
-    operands = [np.asarray(x) for x in operands]
-    for k, l in itertools.product(range(len(operands)), repeat=2):
-        inner = tuple(0 if d == k else None for d in range(len(operands)))
-        outer = tuple(-1 if d == l else None for d in range(len(operands)))
-        xs = [x if d != k else np.stack([x, x[::-1] if x.ndim else x]) for d, x in enumerate(operands)]
-        xs = [x if d != l else np.stack([x, np.roll(x, 1), x], axis=-1) for d, x in enumerate(xs)]
-        got = np.asarray(tartan.vmap(tartan.vmap(f, in_axes=inner), in_axes=outer)(*map(tartan.asarray, xs)))
-        wanted = [[f(*(tartan.asarray(p[i] if d == k else p) for d, p in
-                       enumerate(x[..., j] if d == l else x for d, x in enumerate(xs)))) for i in range(2)] for j in range(3)]
-        np.testing.assert_allclose(got, np.array([[np.asarray(y) for y in row] for row in wanted]), rtol=1e-6, atol=1e-7)
+_WEIGHTS = {"first": signed(4, 5), "bias": signed(5), "second": signed(5, 2)}
+_BATCH = signed(3, 4), signed(3, 2)
+
+
+def _tensors(tree):
+    return {k: tartan.asarray(v) for k, v in tree.items()}
+
+
+def test_gradients_of_every_example():
+    weights = _tensors(_WEIGHTS)
+    values, slopes = tartan.vmap(tartan.value_and_grad(_loss), in_axes=(None, 0, 0))(weights, *_BATCH)
+    for k, (x, y) in enumerate(zip(*_BATCH)):
+        value, slope = tartan.value_and_grad(_loss)(weights, tartan.asarray(x), tartan.asarray(y))
+        _same(values[k], value)
+        for name in weights:
+            _same(slopes[name][k], slope[name])
+
+
+def test_gradients_of_every_example_against_differences():
+    step = 1e-6
+    slopes = tartan.vmap(tartan.grad(_loss), in_axes=(None, 0, 0))(_tensors(_WEIGHTS), *_BATCH)["first"].numpy()
+
+    def loss(first, x, y):
+        return np.sum((np.tanh(x @ first + _WEIGHTS["bias"]) @ _WEIGHTS["second"] - y) ** 2)
+
+    for at in np.ndindex(4, 5):
+        moved = np.zeros((4, 5))
+        moved[at] = step
+        wanted = [(loss(_WEIGHTS["first"] + moved, x, y) - loss(_WEIGHTS["first"] - moved, x, y)) / (2 * step)
+                  for x, y in zip(*_BATCH)]
+        np.testing.assert_allclose(slopes[(slice(None), *at)], wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_gradients_of_every_example_by_a_recording():
+    first = tartan.asarray(_WEIGHTS["first"])
+
+    def f(x, y):
+        with tartan.recording():
+            loss = _loss(dict(_tensors(_WEIGHTS), first=first), x, y)
+            return tartan.gradients(loss, [first, x])
+
+    got = tartan.vmap(f)(*_BATCH)
+    wanted = tartan.vmap(tartan.grad(lambda w, x, y: _loss(dict(_tensors(_WEIGHTS), first=w), x, y), argnums=(0, 1)),
+                         in_axes=(None, 0, 0))(first, *_BATCH)
+    for g, w in zip(got, wanted):
+        _same(g, w)
+
+
+def test_derivatives_that_depend_on_nothing_mapped():
+    got = tartan.vmap(lambda x: tartan.grad(lambda w: tartan.sum(w * w))(tartan.asarray([1.0, 2.0])) * x)(np.ones((3, 1), "float32"))
+    _same(got, np.full((3, 2), [2, 4], "float32"))
+
+    def independent(x):
+        with tartan.recording():
+            w = tartan.asarray([3.0])
+            return tartan.gradients(tartan.sum(w * w), [x, w])
+
+    got = tartan.vmap(independent)(X)
+    _same(got[0], np.zeros_like(X))
+    _same(got[1], np.full((3, 1), 6, "float32"))
+
+
+def test_matrices_of_derivatives():
+    def f(x):
+        return tartan.sin(x[:2]) * x[2] + x[0] * x[1]
+
+    x = tartan.asarray(signed(3))
+
+    def row(seed):
+        with tartan.recording():
+            return tartan.gradients(f(x), [x], seed)[0]
+
+    a, b, c = x.numpy()
+    wanted = [[np.cos(a) * c + b, a, np.sin(a)], [b, np.cos(b) * c + a, np.sin(b)]]
+    _same(tartan.vmap(row)(np.eye(2)), wanted)
+
+
+def test_second_derivatives():
+    def f(x):
+        return tartan.sum(tartan.sin(x) * x[0])
+
+    def hessian(x):
+        return tartan.vmap(lambda v: tartan.grad(lambda y: tartan.sum(tartan.grad(f)(y) * v))(x))(np.eye(3))
+
+    got = tartan.vmap(hessian)(signed(4, 3)).numpy()
+    np.testing.assert_allclose(got, np.swapaxes(got, 1, 2), rtol=1e-9)
+    x, step = signed(3), 1e-6
+    slope = tartan.grad(f)
+    wanted = [(slope(tartan.asarray(x + step * e)).numpy() - slope(tartan.asarray(x - step * e)).numpy()) / (2 * step)
+              for e in np.eye(3)]
+    np.testing.assert_allclose(hessian(tartan.asarray(x)).numpy(), wanted, rtol=1e-7, atol=1e-7)
+
+
+def test_values_besides_derivatives():
+    f = tartan.value_and_grad(lambda x: (tartan.sum(x * x), {"twice": x * 2, "text": None}), has_aux=True)
+    (value, besides), slope = tartan.vmap(f)(X)
+    _same(value, (X * X).sum(1))
+    _same(besides["twice"], X * 2)
+    _same(slope, 2 * X)
+
+
+def test_inside_captured_functions_and_around_them():
+    def f(w, x, i):
+        return tartan.sort(tartan.tanh(x @ w))[i] + linalg.trace(tartan.outer(x, x))
+
+    w, x, i = signed(4, 5), signed(3, 4), whole(3, high=5)
+    wanted = [np.sort(np.tanh(x[k] @ w))[i[k]] + x[k] @ x[k] for k in range(3)]
+    mapped = tartan.vmap(f, in_axes=(None, 0, 0))
+    captured = tartan.function(mapped)
+    for _ in range(4):
+        _same(captured(w, x, i), wanted)
+    assert captured.signatures == 1
+    _same(tartan.vmap(tartan.function(f), in_axes=(None, 0, 0))(w, x, i), wanted)
+    _same(tartan.vmap(lambda x, i: tartan.function(lambda i: f(tartan.asarray(w), x, i))(i))(x, i), wanted)
+    slopes = tartan.function(tartan.vmap(tartan.grad(f), in_axes=(None, 0, 0)))(w, x, i)
+    _same(slopes, tartan.vmap(tartan.grad(f), in_axes=(None, 0, 0))(w, x, i))
+
+
+def test_captured_functions_write_variables_that_are_not_mapped():
+    total = tartan.Variable(np.zeros(4))
+
+    @tartan.function
+    def step(x):
+        total.assign(total.value + tartan.sum(tartan.vmap(lambda v: v * total.value + 1)(x), axis=0))
+
+    step(np.ones((3, 4), "float32"))
+    step(np.ones((3, 4), "float32"))
+    _same(total, np.full(4, 3 + 3 * 3 + 3, "float32"))
+
+
+def test_variables_as_arguments():
+    v = tartan.Variable(X)
+    _same(tartan.vmap(lambda x: x * 2)(v), (X * 2).astype("float32"))
+
+
+def test_factorizations_need_values_while_a_function_is_captured():
+    with pytest.raises(NotImplementedError, match="captured"):
+        tartan.function(tartan.vmap(linalg.inv))(tartan.asarray(np.stack([np.eye(3)] * 2)))
+    _same(tartan.function(tartan.vmap(linalg.det))(np.stack([2 * np.eye(3)] * 2)), [8.0, 8.0])
+
+
+def test_elements_are_assigned_to():
+    def f(x, v):
+        y = x + 0
+        y[1] = v
+        y[y > 5] = 0.0
+        return y
+
+    x, v = signed(3, 4), np.array([1.0, 9.0, 3.0])
+    wanted = x.copy()
+    wanted[:, 1] = v
+    wanted[wanted > 5] = 0
+    _same(tartan.vmap(f)(x, v), wanted)
+    slope = tartan.vmap(tartan.grad(lambda x, v: tartan.sum(f(x, v) ** 2), argnums=(0, 1)))(x, v)
+    assert not slope[0].numpy()[:, 1].any()
+    _same(slope[1], np.where(v > 5, 0, 2 * v))
+
+    def whole(x):
+        y = x * 2
+        y[...] = 3.0
+        return y
+
+    _same(tartan.vmap(whole)(x), np.full((3, 4), 3.0))
+
+
+def test_elements_of_tensors_that_are_not_mapped_are_not_assigned_to():
+    outer = tartan.asarray(np.zeros(4))
+
+    def f(x):
+        outer[0] = x[0]
+        return outer
+
+    with pytest.raises(tartan.MappedError, match="at"):
+        tartan.vmap(f)(X)
+    _same(outer, np.zeros(4))
+    with pytest.raises(tartan.MappedError, match="at"):
+        tartan.vmap(lambda x: tartan.vmap(lambda y: x.__setitem__(0, y))(X[0]))(X)
+
+
+def test_numbers_of_python_and_arrays_within():
+    _same(tartan.vmap(lambda x: 2 - x / 3 + np.arange(4.0))(X), 2 - X / 3 + np.arange(4.0))
+    half = X.astype("float16")
+    got = tartan.vmap(lambda x: x + 1)(half)
+    assert got.dtype == "float16"
+
+
+def test_the_same_numbers_as_without_it():
+    keys = random.split(random.key(5), 3)
+    many = tartan.vmap(lambda k: random.normal(k, (100,)))(keys).numpy()
+    for k in range(3):
+        np.testing.assert_array_equal(many[k], random.normal(keys[k], (100,)).numpy())
+
+
+def test_programs_do_not_depend_on_threads():
+    results = {}
+
+    def work(k):
+        results[k] = tartan.vmap(tartan.vmap(lambda x: x * k + 1))(X).numpy()
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for k in range(4):
+        _same(results[k], X * k + 1)
+
+
+def test_it_is_left_when_the_function_raises():
+    with pytest.raises(ZeroDivisionError):
+        tartan.vmap(lambda x: 1 / 0)(X)
+    assert tartan.function(lambda x: x * 2).signatures == 0
+    f = tartan.function(lambda x: x * 2)
+    f(X)
+    assert f.signatures == 1  # it was captured: no mapped function is around it
