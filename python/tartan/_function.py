@@ -11,7 +11,7 @@ import weakref
 import numpy as np
 
 from tartan import _core, _runtime, _tree
-from tartan._tensor import Tensor, evaluate, from_numpy, state, to_host
+from tartan._tensor import Tensor, another, evaluate, from_numpy, state, to_host
 from tartan._variable import Variable
 
 
@@ -36,17 +36,18 @@ class _Trace:
         self.writes = {}  # variable → tensor
 
     def read(self, variable):
+        """A tensor of its own: its elements may be assigned to."""
         if variable in self.writes:
-            return self.writes[variable]
+            return another(self.writes[variable])
         found = self.reads.get(variable)
         if found is None:
             value = _core.Value.placeholder(variable.name or "variable", str(variable.dtype), list(variable.shape))
             found = self.reads[variable] = Tensor(value)
-        return found
+        return another(found)
 
     def write(self, variable, value):
         self.read(variable)
-        self.writes[variable] = value
+        self.writes[variable] = another(value)
 
 
 class _Program:
@@ -61,6 +62,7 @@ class _Program:
                 placeholder = _core.Value.placeholder(f"x{len(inputs)}", str(leaf.dtype), list(leaf.shape))
                 inputs.append(placeholder)
                 leaf = Tensor(placeholder)
+                leaf._home = trace
             traced.append(leaf)
         outer, state.trace = state.trace, trace
         rules, state.rules = state.rules, None
@@ -151,21 +153,38 @@ class _Program:
         return _tree.unflatten(self.form, iter(leaves))
 
 
+class _Same:
+    """An object as a key that no other is equal to. It is kept, so that no other has its place in memory."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, leaf):
+        self._object = leaf
+
+    def __eq__(self, other):
+        return isinstance(other, _Same) and self._object is other._object
+
+    def __hash__(self):
+        return id(self._object)
+
+
 def _key_of(leaf):
     if isinstance(leaf, Tensor):
         return (leaf.dtype, leaf.shape)
-    if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
+    if isinstance(leaf, float):
+        return (type(leaf), leaf.hex())  # zeros of both signs differ, NaN does not
+    if isinstance(leaf, (bool, int, complex, str, bytes, type(None))):
         return (type(leaf), leaf)
     try:
         hash(leaf)
     except TypeError:
-        return ("object", id(leaf))
+        return _Same(leaf)
     return leaf
 
 
 class Function:
     """A function that is compiled once for each signature: shapes and types of its tensors, values of everything
-    else. NumPy arrays among its arguments count as tensors. Variables that it reads and writes stay on the
+    else (of objects that have no hash, which object it is). NumPy arrays among its arguments count as tensors. Variables that it reads and writes stay on the
     device. What it does besides computing happens once, when it is captured."""
 
     def __init__(self, function, name=None):

@@ -13,6 +13,8 @@ from tartan._variable import Variable
 def recording():
     """Within it, tensors remember how they came about even if their values are asked for: what `gradients`
     needs."""
+    if not state.recording:
+        state.assigned = []
     state.recording += 1
     try:
         yield
@@ -25,8 +27,11 @@ def recording():
 def gradients(loss, wrt, seed=None):
     """The derivatives of `loss` by each tensor of a list, as lazy tensors of their shapes and types: 0 by those
     that it does not depend on. `seed`, of the loss's shape, is what the loss is multiplied with before it is
-    summed; without one the loss has one element. ValueError where tensors are no floats, NotImplementedError
-    where an operation has no derivative."""
+    summed; without one the loss has one element. ValueError where tensors are no floats, and for tensors whose elements were
+    assigned to since the recording began, NotImplementedError where an operation has no derivative."""
+    if state.assigned and any(ref() is x for ref in state.assigned for x in wrt):
+        raise ValueError("elements of a tensor were assigned to after the recording began: is the derivative by what it was, or by "
+                         "what it is? Give c = tartan.copy(x), made before the assignment or after it, in place of x")
     if not isinstance(loss, Tensor) or not _dtypes.is_float(loss.dtype):
         raise ValueError(f"a loss is a tensor of floats, not {getattr(loss, 'dtype', type(loss).__name__)}")
     if seed is None and loss.size != 1:

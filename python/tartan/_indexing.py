@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import operator as _python
+import weakref
 from typing import Any
 
 import numpy as np
@@ -275,8 +276,15 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         if not is_at(x, made.level):
             raise MappedError("what tartan.vmap maps is assigned to elements of a tensor that is not mapped, and has one value: "
                               "use x = x.at[index].set(value)")
+        if state.recording:
+            state.assigned.append(weakref.ref(x))
         x.inner = made.inner
         return
+    if state.trace is not None and x._home is not state.trace:
+        raise RuntimeError("elements are assigned to of a tensor from around the function that is captured, which would keep a "
+                           "value that there is only within: return x.at[index].set(value), or use a tartan.Variable")
+    if state.recording:
+        state.assigned.append(weakref.ref(x))
     x._value, x._host, x._depth = made._value, made._host, made._depth
 
 

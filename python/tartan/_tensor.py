@@ -15,6 +15,7 @@ _MOST_PENDING = 400
 
 class _State(threading.local):
     recording = 0  # calls of functions that derive gradients
+    assigned = []  # weak references to tensors whose elements were assigned to since the last recording began
     trace = None  # the function that is being captured (_function.Trace)
     levels = ()  # calls of functions that tartan.vmap maps (_batching.Level), the innermost last
     rules = None  # derivatives that functions bring themselves (_gradients.Rule), the latest last
@@ -30,13 +31,14 @@ class Tensor(Operators):
     ask for values; in a function that is being captured (`tartan.function`) they raise
     `ConcretizationError`, as there are none then."""
 
-    __slots__ = ("_value", "_host", "_depth", "__weakref__")
+    __slots__ = ("_value", "_host", "_depth", "_home", "__weakref__")
     __array_priority__ = 1000
 
     def __init__(self, value, depth=0):
         self._value = value
         self._host = None
         self._depth = depth
+        self._home = state.trace  # where it was made
 
     @property
     def shape(self):
