@@ -20,7 +20,8 @@ from tartan._products import einsum, kron, matmul, outer, tensordot, vecdot
 from tartan._reductions import *
 from tartan._runtime import device, list_devices, set_device
 from tartan._selection import *
-from tartan._tensor import ConcretizationError, Tensor, evaluate, operator
+from tartan._tensor import ConcretizationError, MappedError, Tensor, evaluate, operator
 from tartan.inference import InferenceSession, IOBinding, NodeArg
 from tartan._variable import Variable
+from tartan._vmap import vmap
 from tartan import _indexing, linalg, random

@@ -11,7 +11,7 @@ import weakref
 import numpy as np
 
 from tartan import _core, _runtime, _tree
-from tartan._tensor import Tensor, evaluate, from_numpy, state, to_host
+from tartan._tensor import Tensor, another, evaluate, from_numpy, state, to_host
 from tartan._variable import Variable
 
 
@@ -36,16 +36,17 @@ class _Trace:
         self.writes = {}  # variable → tensor
 
     def read(self, variable):
+        """A tensor of its own: its elements may be assigned to."""
         if variable in self.writes:
-            return self.writes[variable]
+            return another(self.writes[variable])
         found = self.reads.get(variable)
         if found is None:
             found = self.reads[variable] = variable._placeholder()
-        return found
+        return another(found)
 
     def write(self, variable, value):
         self.read(variable)
-        self.writes[variable] = value
+        self.writes[variable] = another(value)
 
 
 class _Result:
@@ -57,6 +58,7 @@ class _Result:
         self._coming, self._number = coming, number
         self._shape, self._type = traced.shape, traced.dtype
         self._depth = 0
+        self._home = state.trace
 
     def __getattr__(self, name):  # of a slot that is empty yet
         if name not in ("_host", "_value"):
@@ -97,6 +99,7 @@ class _Program:
                 placeholder = _core.Value.placeholder(f"x{len(inputs)}", str(leaf.dtype), list(leaf.shape))
                 inputs.append(placeholder)
                 leaf = leaf._kind(placeholder)
+                leaf._home = trace
             traced.append(leaf)
         outer, state.trace = state.trace, trace
         rules, state.rules = state.rules, None
@@ -183,21 +186,38 @@ class _Program:
         return _tree.unflatten(self.form, iter(leaves))
 
 
+class _Same:
+    """An object as a key that no other is equal to. It is kept, so that no other has its place in memory."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, leaf):
+        self._object = leaf
+
+    def __eq__(self, other):
+        return isinstance(other, _Same) and self._object is other._object
+
+    def __hash__(self):
+        return id(self._object)
+
+
 def _key_of(leaf):
     if isinstance(leaf, Tensor):
         return (leaf._kind, leaf.dtype, leaf.shape)
-    if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
+    if isinstance(leaf, float):
+        return (type(leaf), leaf.hex())  # zeros of both signs differ, NaN does not
+    if isinstance(leaf, (bool, int, complex, str, bytes, type(None))):
         return (type(leaf), leaf)
     try:
         hash(leaf)
     except TypeError:
-        return ("object", id(leaf))
+        return _Same(leaf)
     return leaf
 
 
 class Function:
     """A function that is compiled once for each signature: shapes and types of its tensors, values of everything
-    else. NumPy arrays among its arguments count as tensors. Variables that it reads and writes stay on the
+    else (of objects that have no hash, which object it is). NumPy arrays among its arguments count as tensors. Variables that it reads and writes stay on the
     device. What it does besides computing happens once, when it is captured."""
 
     def __init__(self, function, name=None):
@@ -208,7 +228,7 @@ class Function:
         self._lock = threading.RLock()
 
     def __call__(self, *args, **kwargs):
-        if state.trace is not None:  # a part of the function around it
+        if state.trace is not None or state.levels:  # a part of the function around it
             return self._function(*args, **kwargs)
         leaves = []
         form = _tree.flatten((args, kwargs), leaves)

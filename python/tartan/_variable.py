@@ -6,7 +6,13 @@ import threading
 import numpy as np
 
 from tartan import _core, _dtypes, _runtime
-from tartan._tensor import Tensor, evaluate, from_numpy, state
+from tartan._tensor import MappedError, Tensor, evaluate, from_numpy, state
+
+
+def _check(value):
+    if hasattr(value, "level"):
+        raise MappedError("a variable holds one value, and a tensor that tartan.vmap maps has one for each element: return it "
+                          "from the mapped function, and assign what that gives")
 
 
 class Variable:
@@ -24,6 +30,7 @@ class Variable:
             if dtype is not None:
                 array = array.astype(_dtypes.numpy_dtype(dtype))
             value = from_numpy(array)
+        _check(value)
         self._kind = value._kind  # of what it gives
         self._tensor = value  # None while what is on the device is newer
         self._memory = None  # what captured functions are bound to, once there is one
@@ -62,9 +69,10 @@ class Variable:
             return self._tensor
 
     def assign(self, value):
-        """Gives it another value; ValueError for one of another type or shape."""
+        """Gives it another value; ValueError for one of another type or shape. MappedError for one that tartan.vmap maps."""
         if not isinstance(value, Tensor):
             value = from_numpy(np.asarray(value).astype(_dtypes.numpy_dtype(self._dtype)))
+        _check(value)
         value = self._kind._of(value)
         if value.shape != self._shape or value.dtype != self._dtype:
             raise ValueError(
