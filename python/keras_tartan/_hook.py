@@ -30,6 +30,22 @@ _LAYOUT = {
         "    from keras_tartan.src.export import (\n"
         "        TartanExportArchive as BackendSavedModelExportArchive,\n"
         "    )\n")],
+    "keras.src.export.onnx": [(
+        "    actual_verbose = verbose\n    if actual_verbose is None:",
+        '    if backend.backend() == "tartan":\n'
+        "        from keras_tartan.src.onnx_export import export_onnx as export\n\n"
+        "        return export(model, filepath, verbose, input_signature, opset_version, **kwargs)\n\n")],
+    "keras.src.ops.nn": [(
+        "        # Calculate the mean & variance along self.axis (layer activations).\n",
+        '        if backend.backend() == "tartan":\n'
+        "            outputs = backend.nn.exported_layer_normalization(x, gamma, beta, axis, epsilon)\n"
+        "            if outputs is not None:\n"
+        "                return backend.cast(outputs, original_dtype)\n")],
+    "keras.src.saving.serialization_lib": [(
+        "    if module:\n        # If it's a Keras built-in object,\n",
+        '    if registered_name == "tartan>OnnxLayer":\n'
+        "        from keras_tartan.layers import OnnxLayer\n\n"
+        "        return OnnxLayer\n\n")],
     # How many elements `nonzero` finds is not known in a step that is captured.
     "keras.src.layers.preprocessing.image_preprocessing.equalization": [(
         'if self.backend.name in ("jax", "openvino"):\n            mask = cdf > 0',

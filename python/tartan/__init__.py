@@ -12,6 +12,7 @@ from tartan._dtypes import (
 from tartan._dtypes import bool_ as bool
 from tartan._elementwise import *
 from tartan._explain import Explanation, explain
+from tartan._from_onnx import from_onnx
 from tartan._function import Function, function
 from tartan._gradients import grad, gradients, recording, value_and_grad
 from tartan._manipulation import *
@@ -20,7 +21,8 @@ from tartan._products import einsum, kron, matmul, outer, tensordot, vecdot
 from tartan._reductions import *
 from tartan._runtime import device, list_devices, set_device
 from tartan._selection import *
-from tartan._tensor import ConcretizationError, Tensor, evaluate, operator
+from tartan._tensor import ConcretizationError, MappedError, Tensor, evaluate, operator
 from tartan.inference import InferenceSession, IOBinding, NodeArg
 from tartan._variable import Variable
+from tartan._vmap import vmap
 from tartan import _indexing, linalg, random

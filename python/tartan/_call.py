@@ -37,9 +37,9 @@ def tensor(x, dtype=None):
 
 def _made(x):
     if isinstance(x, Variable):
-        return x.value
+        return x.value._as_operand()
     if isinstance(x, Tensor):
-        return x
+        return x._as_operand()
     if is_scalar(x):
         kind = bool if isinstance(x, (bool, np.bool_)) else int if isinstance(x, int) else float
         dtype = _dtypes.as_dtype(kind)

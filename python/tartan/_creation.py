@@ -11,7 +11,7 @@ import numpy as np
 from tartan import _dtypes, _runtime
 from tartan._call import integer, is_scalar, shape_of, tensor, to
 from tartan._manipulation import broadcast_to, reshape
-from tartan._tensor import Tensor, constant, constant_array, from_numpy, state, tile1
+from tartan._tensor import Tensor, another, constant, constant_array, from_numpy, state, tile1
 from tartan._variable import Variable
 
 
@@ -69,22 +69,13 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> T
     check_device(device)
     x, dtype = tensor(x), _dtypes.as_dtype(dtype)
     if x.dtype == dtype:
-        return _another(x) if copy else x
+        return another(x) if copy else x
     return to(x, dtype)
-
-
-def _another(x):
-    """The same value in an object of its own, which assignments to elements change alone."""
-    if type(x) is not Tensor:
-        return x
-    copied = Tensor(x._value, x._depth)
-    copied._host = x._host
-    return copied
 
 
 def copy(x: Any, /) -> Tensor:
     """The same values; assignments to elements of it do not change `x`."""
-    return _another(tensor(x))
+    return another(tensor(x))
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:

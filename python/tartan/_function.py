@@ -11,7 +11,7 @@ import weakref
 import numpy as np
 
 from tartan import _core, _progress, _runtime, _tree
-from tartan._tensor import Tensor, evaluate, from_numpy, state, to_host
+from tartan._tensor import Tensor, another, evaluate, from_numpy, state, to_host
 from tartan._variable import Variable
 
 
@@ -41,28 +41,29 @@ class _Trace:
         self.writes = {}  # variable → tensor
 
     def read(self, variable):
+        """A tensor of its own: its elements may be assigned to."""
         if variable in self.writes:
-            return self.writes[variable]
+            return another(self.writes[variable])
         found = self.reads.get(variable)
         if found is None:
-            value = _core.Value.placeholder(variable.name or "variable", str(variable.dtype), list(variable.shape))
-            found = self.reads[variable] = Tensor(value)
-        return found
+            found = self.reads[variable] = variable._placeholder()
+        return another(found)
 
     def write(self, variable, value):
         self.read(variable)
-        self.writes[variable] = value
+        self.writes[variable] = another(value)
 
 
-class _Result(Tensor):
+class _Result:
     """A tensor that a run is computing. Nothing waits for the run before somebody asks for the value."""
 
-    __slots__ = ("_coming", "_number", "_shape", "_type")
+    __slots__ = ()
 
     def __init__(self, coming, number, traced):
         self._coming, self._number = coming, number
         self._shape, self._type = traced.shape, traced.dtype
         self._depth = 0
+        self._home = state.trace
 
     def __getattr__(self, name):  # of a slot that is empty yet
         if name not in ("_host", "_value"):
@@ -84,6 +85,13 @@ class _Result(Tensor):
         return len(self._shape)
 
 
+@functools.lru_cache(None)
+def _result_of(kind):
+    """The class of results that are tensors of a kind."""
+    slots = ("_coming", "_number", "_shape", "_type")
+    return type("_Result", (_Result, kind), {"__slots__": slots, "__hash__": kind.__hash__, "__module__": __name__})
+
+
 class _Program:
     """A captured function for one signature."""
 
@@ -95,7 +103,8 @@ class _Program:
             if isinstance(leaf, Tensor):
                 placeholder = _core.Value.placeholder(f"x{len(inputs)}", str(leaf.dtype), list(leaf.shape))
                 inputs.append(placeholder)
-                leaf = Tensor(placeholder)
+                leaf = leaf._kind(placeholder)
+                leaf._home = trace
             traced.append(leaf)
         outer, state.trace = state.trace, trace
         rules, state.rules = state.rules, None
@@ -179,26 +188,43 @@ class _Program:
             if self.runs == _EXACT_AFTER:
                 self.improve(device)
         numbers = iter(range(len(self.outputs)))
-        leaves = [_Result(coming, next(numbers), output) if isinstance(output, Tensor) else output
+        leaves = [_result_of(output._kind)(coming, next(numbers), output) if isinstance(output, Tensor) else output
                   for output in self.outputs]
         return _tree.unflatten(self.form, iter(leaves))
 
 
+class _Same:
+    """An object as a key that no other is equal to. It is kept, so that no other has its place in memory."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, leaf):
+        self._object = leaf
+
+    def __eq__(self, other):
+        return isinstance(other, _Same) and self._object is other._object
+
+    def __hash__(self):
+        return id(self._object)
+
+
 def _key_of(leaf):
     if isinstance(leaf, Tensor):
-        return (leaf.dtype, leaf.shape)
-    if isinstance(leaf, (bool, int, float, complex, str, bytes, type(None))):
+        return (leaf._kind, leaf.dtype, leaf.shape)
+    if isinstance(leaf, float):
+        return (type(leaf), leaf.hex())  # zeros of both signs differ, NaN does not
+    if isinstance(leaf, (bool, int, complex, str, bytes, type(None))):
         return (type(leaf), leaf)
     try:
         hash(leaf)
     except TypeError:
-        return ("object", id(leaf))
+        return _Same(leaf)
     return leaf
 
 
 class Function:
     """A function that is compiled once for each signature: shapes and types of its tensors, values of everything
-    else. NumPy arrays among its arguments count as tensors. Variables that it reads and writes stay on the
+    else (of objects that have no hash, which object it is). NumPy arrays among its arguments count as tensors. Variables that it reads and writes stay on the
     device. What it does besides computing happens once, when it is captured."""
 
     def __init__(self, function, name=None):
@@ -210,7 +236,7 @@ class Function:
 
     def __call__(self, *args, **kwargs):
         # A part of the function around it, or of what a derivative is wanted of: a program has none.
-        if state.trace is not None or state.recording:
+        if state.trace is not None or state.levels or state.recording:
             return self._function(*args, **kwargs)
         program, tensors = self._program_for(args, kwargs)
         evaluate(*tensors)

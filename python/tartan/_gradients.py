@@ -4,8 +4,8 @@
 import contextlib
 import functools
 
-from tartan import _core, _dtypes, _tree
-from tartan._tensor import Tensor, state, tile1
+from tartan import _batching, _core, _dtypes, _tree
+from tartan._tensor import Tensor, another, state, tile1
 from tartan._variable import Variable
 
 
@@ -13,6 +13,8 @@ from tartan._variable import Variable
 def recording():
     """Within it, tensors remember how they came about even if their values are asked for: what `gradients`
     needs."""
+    if not state.recording:
+        state.assigned = []
     state.recording += 1
     try:
         yield
@@ -25,19 +27,24 @@ def recording():
 def gradients(loss, wrt, seed=None):
     """The derivatives of `loss` by each tensor of a list, as lazy tensors of their shapes and types: 0 by those
     that it does not depend on. `seed`, of the loss's shape, is what the loss is multiplied with before it is
-    summed; without one the loss has one element. ValueError where tensors are no floats, NotImplementedError
-    where an operation has no derivative."""
+    summed; without one the loss has one element. ValueError where tensors are no floats, and for tensors whose elements were
+    assigned to since the recording began, NotImplementedError where an operation has no derivative."""
+    if state.assigned and any(ref() is x for ref in state.assigned for x in wrt):
+        raise ValueError("elements of a tensor were assigned to after the recording began: is the derivative by what it was, or by "
+                         "what it is? Give c = tartan.copy(x), made before the assignment or after it, in place of x")
     if not isinstance(loss, Tensor) or not _dtypes.is_float(loss.dtype):
         raise ValueError(f"a loss is a tensor of floats, not {getattr(loss, 'dtype', type(loss).__name__)}")
+    if seed is None and loss.size != 1:
+        raise ValueError(f"a loss has one element, not {list(loss.shape)}: reduce it, or give a seed")
+    if any(isinstance(x, _batching.Batched) for x in (loss, seed, *wrt)):
+        return _batching.gradients(loss, wrt, seed)
     if seed is None:
-        if loss.size != 1:
-            raise ValueError(f"a loss has one element, not {list(loss.shape)}: reduce it, or give a seed")
         seed = _ones_like(loss)
     seeds = [(loss._value, seed._value)]
     for rule in reversed(state.rules or ()):
         seeds += rule.derived(seeds)
     values = _core.gradient(seeds, [t._value for t in wrt])
-    return [Tensor(value, loss._depth + 1) for value in values]
+    return [t._kind(value, loss._depth + 1) for t, value in zip(wrt, values)]
 
 
 # As many rules are kept where nothing records, for a derivative that somebody may ask for later.
@@ -48,6 +55,7 @@ class _Rule:
     """Outputs whose derivatives go to the inputs by a function of Python."""
 
     def __init__(self, outputs, inputs, derive):
+        self.kinds = [t._kind for t in outputs]
         self.outputs = [t._value for t in outputs]
         self.inputs = [t._value for t in inputs]
         self.derive = derive
@@ -56,13 +64,16 @@ class _Rule:
         """More pairs of a tensor and its seed; none where the losses do not depend on the outputs."""
         if not any(depends for depends, _, _ in _core.gradient_paths([tensor for tensor, _ in seeds], self.outputs)):
             return []
-        derivatives = self.derive(*[Tensor(value) for value in _core.gradient(seeds, self.outputs)])
+        values = _core.gradient(seeds, self.outputs)
+        derivatives = self.derive(*[kind(value) for kind, value in zip(self.kinds, values)])
         return [(x, d._value) for x, d in zip(self.inputs, derivatives) if d is not None and _dtypes.is_float(x.dtype)]
 
 
 def with_rule(outputs, inputs, derive):
     """The outputs, whose derivatives are not those of what computed them but what `derive` makes of theirs: it is
     called with one tensor for each output and gives one, or None, for each input."""
+    if any(isinstance(x, _batching.Batched) for x in (*outputs, *inputs)):
+        return _batching.with_rule(outputs, inputs, derive)
     shown = [tile1("function (X) -> (Y) { Y = stop_gradient(X); }", x) for x in outputs]
     shown = [y if y.dtype == x.dtype else _cast(y, x.dtype) for x, y in zip(outputs, shown)]
     if state.rules is None:
@@ -87,7 +98,10 @@ def _ones_like(loss):
 
 
 def _fresh(tensor):
-    """The same values, but what is computed from it and nothing else depends on it."""
+    """The same values, but what is computed from it and nothing else depends on it. Under tartan.vmap it is mapped, as each
+    element has derivatives of its own."""
+    for level in state.levels:
+        tensor = _batching.raised(tensor, level)
     return tile1("function (X) -> (Y) { Y = X; }", tensor)
 
 
@@ -108,7 +122,7 @@ def value_and_grad(f, argnums=0, has_aux=False):
                 fresh = [_fresh(_value_of(leaf)) for leaf in leaves]
                 args[number] = _tree.unflatten(forms[-1][0], iter(fresh))
                 # Objects of their own: elements of an argument may be assigned to.
-                wrt += [Tensor(x._value, x._depth) for x in fresh]
+                wrt += [another(x) for x in fresh]
             result = f(*args, **kwargs)
             loss = result[0] if has_aux else result
             derivatives = iter(gradients(loss, wrt))

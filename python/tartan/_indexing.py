@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import operator as _python
+import weakref
 from typing import Any
 
 import numpy as np
 
 from tartan import _dtypes
+from tartan._batching import Batched, is_at, raised
 from tartan._call import broadcast_shapes, header, integer, tensor, to, written
 from tartan._manipulation import broadcast_to, concat, permute_dims, ravel, reshape
-from tartan._tensor import Tensor, constant_array, from_numpy, state, tile1
+from tartan._tensor import MappedError, Tensor, constant_array, from_numpy, state, tile1
 from tartan._variable import Variable
 
 _ALL = slice(None)
@@ -44,6 +46,7 @@ def _entry(part):
     if isinstance(part, Variable) or not isinstance(part, (Tensor, np.ndarray)) and hasattr(part, "value"):
         part = tensor(part)
     if isinstance(part, Tensor):
+        part = part._as_operand()
         if part.dtype in _dtypes.FLOATS:
             raise IndexError(f"an index is of integers or bools, not of {part.dtype}")
         if part.is_traced or part.dtype != "bool" and part.ndim and part._host is None:
@@ -267,9 +270,22 @@ def _scattered(x, index, value, how):
 
 def setitem(x: Tensor, index: Any, value: Any) -> None:
     """x[index] = value."""
-    if type(x) is not Tensor:
-        raise TypeError("elements are not assigned to under tartan.vmap: use x.at[index].set(value)")
     made = updated(x, index, value, "set")
+    if isinstance(x, Batched):
+        made = raised(made, x.level)
+    if isinstance(made, Batched):
+        if not is_at(x, made.level):
+            raise MappedError("what tartan.vmap maps is assigned to elements of a tensor that is not mapped, and has one value: "
+                              "use x = x.at[index].set(value)")
+        if state.recording:
+            state.assigned.append(weakref.ref(x))
+        x.inner = made.inner
+        return
+    if state.trace is not None and x._home is not state.trace:
+        raise RuntimeError("elements are assigned to of a tensor from around the function that is captured, which would keep a "
+                           "value that there is only within: return x.at[index].set(value), or use a tartan.Variable")
+    if state.recording:
+        state.assigned.append(weakref.ref(x))
     x._value, x._host, x._depth = made._value, made._host, made._depth
 
 

@@ -94,8 +94,8 @@ class Operators:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """This tensor becomes another one; what was computed from it, or shares its elements, does not change. In
-        functions that are captured this changes tensors of the function alone. `x.at[index].set(value)` gives the
-        changed tensor instead."""
+        functions that are captured this changes tensors that the function made; RuntimeError for others.
+        `x.at[index].set(value)` gives the changed tensor instead."""
         _tartan._indexing.setitem(self, index, value)
 
     @property

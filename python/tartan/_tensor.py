@@ -15,8 +15,11 @@ _MOST_PENDING = 400
 
 class _State(threading.local):
     recording = 0  # calls of functions that derive gradients
+    assigned = []  # weak references to tensors whose elements were assigned to since the last recording began
     trace = None  # the function that is being captured (_function.Trace)
+    levels = ()  # calls of functions that tartan.vmap maps (_batching.Level), the innermost last
     rules = None  # derivatives that functions bring themselves (_gradients.Rule), the latest last
+    notes = None  # who is told of every operation: add(text or operator, inputs, results, attributes or None, domain)
 
 
 state = _State()
@@ -29,13 +32,14 @@ class Tensor(Operators):
     ask for values; in a function that is being captured (`tartan.function`) they raise
     `ConcretizationError`, as there are none then."""
 
-    __slots__ = ("_value", "_host", "_depth", "__weakref__")
+    __slots__ = ("_value", "_host", "_depth", "_home", "__weakref__")
     __array_priority__ = 1000
 
     def __init__(self, value, depth=0):
         self._value = value
         self._host = None
         self._depth = depth
+        self._home = state.trace  # where it was made
 
     @property
     def shape(self):
@@ -66,6 +70,25 @@ class Tensor(Operators):
         if self._host is not None or self._value.known is not None:
             return False
         return any(p.is_placeholder for p in _core.placeholders([self._value]))
+
+    @classmethod
+    def _of(cls, x):
+        """Another tensor as one of this class, with the same value."""
+        if x._kind is cls:
+            return x
+        made = cls(x._value, x._depth)
+        made._host, made._home = x._host, x._home
+        return made
+
+    def _as_operand(self):
+        """What the package's functions take it for: classes derived from this one, whose operators have other rules,
+        are plain tensors there."""
+        return self
+
+    def _another(self):
+        copied = self._kind(self._value, self._depth)
+        copied._host = self._host
+        return copied
 
     def host(self):
         """Its values as a HostTensor: computed now, where they were not."""
@@ -132,8 +155,15 @@ class Tensor(Operators):
         return f"tartan.Tensor({np.array2string(self.numpy(), separator=', ')}, dtype={self.dtype})"
 
 
+Tensor._kind = Tensor  # the class of what is computed from one
+
+
 class ConcretizationError(RuntimeError):
     """A value was asked for while a function is captured, where there is none."""
+
+
+class MappedError(ConcretizationError):
+    """A value was asked for of a tensor that tartan.vmap maps: there is one for each element."""
 
 
 def evaluate(*tensors):
@@ -159,6 +189,11 @@ def evaluate(*tensors):
         if not state.recording and state.trace is None:
             tensor._value = _core.Value.leaf(host)
             tensor._depth = 0
+
+
+def another(x):
+    """The same value in an object of its own, which assignments to elements change alone."""
+    return x._another()
 
 
 def to_host(array, copy=True):
@@ -202,8 +237,15 @@ def constant_array(array):
 
 
 def _made(values, inputs):
-    depth = 1 + max((t._depth for t in inputs if t is not None), default=0)
-    results = [Tensor(value, depth) for value in values]
+    depth, kind = 0, Tensor
+    for t in inputs:
+        if t is not None:
+            if t._depth > depth:
+                depth = t._depth
+            if t._kind is not Tensor:
+                kind = t._kind
+    depth += 1
+    results = [kind(value, depth) for value in values]
     if depth > _MOST_PENDING and not state.recording and state.trace is None:
         evaluate(*results)
     return results
@@ -211,7 +253,16 @@ def _made(values, inputs):
 
 def tile(text, *inputs, name=""):
     """Applies a function of Tile to tensors; a list with one tensor for each output."""
-    return _made(_core.apply_tile(text, [t._value for t in inputs], name), inputs)
+    try:
+        values = [t._value for t in inputs]
+    except MappedError:
+        from tartan import _batching
+
+        return _batching.tile(text, inputs, name)
+    results = _made(_core.apply_tile(text, values, name), inputs)
+    if state.notes is not None:
+        state.notes.add(text, inputs, results, None, "")
+    return results
 
 
 def tile1(text, *inputs):
@@ -224,6 +275,12 @@ def operator(name, inputs, outputs=1, domain="", opset=0, **attributes):
     strings, lists of them, or NumPy arrays. A tensor, or a list where `outputs` is not 1.
 
     Operands that decide shapes are constants (`constant_array`), or their values are computed now."""
+    try:
+        given = [None if t is None else t._value for t in inputs]
+    except MappedError:
+        from tartan import _batching
+
+        return _batching.operator(name, inputs, outputs, domain, opset, attributes)
     listed = []
     for key, value in attributes.items():
         if value is None:
@@ -236,6 +293,8 @@ def operator(name, inputs, outputs=1, domain="", opset=0, **attributes):
             value = [v.item() if isinstance(v, np.generic) else v for v in value]
         listed.append((key, value))
     values = _core.apply_operator(
-        name, [None if t is None else t._value for t in inputs], listed, outputs, domain, opset, _runtime.eager())
+        name, given, listed, outputs, domain, opset, _runtime.eager())
     results = _made(values, inputs)
+    if state.notes is not None:
+        state.notes.add(name, inputs, results, dict(listed), domain)
     return results[0] if outputs == 1 else results

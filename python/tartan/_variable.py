@@ -6,14 +6,21 @@ import threading
 import numpy as np
 
 from tartan import _core, _dtypes, _runtime
-from tartan._tensor import Tensor, evaluate, from_numpy, state
+from tartan._tensor import MappedError, Tensor, evaluate, from_numpy, state
+
+
+def _check(value):
+    if hasattr(value, "level"):
+        raise MappedError("a variable holds one value, and a tensor that tartan.vmap maps has one for each element: return it "
+                          "from the mapped function, and assign what that gives")
 
 
 class Variable:
     """A tensor that is assigned to: `v.value` is what it holds, `v.assign(x)` gives it another value of the same
     type and shape. A function that is captured keeps it on the device and changes it there in place."""
 
-    __slots__ = ("_tensor", "_memory", "_place", "_is_there", "_shape", "_dtype", "_lock", "name", "__weakref__")
+    __slots__ = ("_tensor", "_memory", "_place", "_is_there", "_shape", "_dtype", "_lock", "_kind", "name",
+                 "__weakref__")
 
     def __init__(self, value, dtype=None, name=""):
         if not isinstance(value, Tensor):
@@ -23,6 +30,8 @@ class Variable:
             if dtype is not None:
                 array = array.astype(_dtypes.numpy_dtype(dtype))
             value = from_numpy(array)
+        _check(value)
+        self._kind = value._kind  # of what it gives
         self._tensor = value  # None while what is on the device is newer
         self._memory = None  # what captured functions are bound to, once there is one
         self._place = None  # the device that has it
@@ -31,6 +40,10 @@ class Variable:
         self._dtype = value.dtype
         self._lock = threading.RLock()
         self.name = name
+
+    def _placeholder(self):
+        """Stands for what it holds while a function is captured."""
+        return self._kind(_core.Value.placeholder(self.name or "variable", str(self._dtype), list(self._shape)))
 
     @property
     def shape(self):
@@ -51,14 +64,16 @@ class Variable:
         with self._lock:
             if self._tensor is None:
                 host = self._memory.to_host()
-                self._tensor = Tensor(_core.Value.leaf(host))
+                self._tensor = self._kind(_core.Value.leaf(host))
                 self._tensor._host = host
             return self._tensor
 
     def assign(self, value):
-        """Gives it another value; ValueError for one of another type or shape."""
+        """Gives it another value; ValueError for one of another type or shape. MappedError for one that tartan.vmap maps."""
         if not isinstance(value, Tensor):
             value = from_numpy(np.asarray(value).astype(_dtypes.numpy_dtype(self._dtype)))
+        _check(value)
+        value = self._kind._of(value)
         if value.shape != self._shape or value.dtype != self._dtype:
             raise ValueError(
                 f"the variable '{self.name}' is {self._dtype}{list(self._shape)}, what it is assigned "

@@ -15,6 +15,7 @@ from tartan import _derivatives as _rules
 from tartan import _dtypes
 from tartan import _elementwise as _e
 from tartan import _reductions as _r
+from tartan._batching import bare, dressed, levels_of, raised
 from tartan._call import as_float, axes_of, integer, pair, tensor, to
 from tartan._creation import eye
 from tartan._gradients import with_rule
@@ -55,15 +56,16 @@ def _on_host(name, compute, inputs, derive):
     """What `compute` makes of the values as arrays, with derivatives that `derive` makes of the outputs and their
     derivatives."""
     dtype = inputs[0].dtype
-    if any(type(x) is not Tensor for x in inputs):
-        raise NotImplementedError(f"linalg.{name} has no rule under tartan.vmap; it takes stacks of matrices itself")
-    if any(x.is_traced for x in inputs):
+    levels = levels_of(inputs)
+    for level in levels:  # what is mapped is a stack
+        inputs = [raised(x, level) for x in inputs]
+    if any(bare(x).is_traced for x in inputs):
         raise NotImplementedError(f"linalg.{name} is computed from values on the host, and there are none while a "
                                   "function is captured: call it outside of tartan.function")
     wide = np.float64 if dtype == "float64" else np.float32
-    results = compute(*[x.numpy().astype(wide) for x in inputs])
+    results = compute(*[bare(x).numpy().astype(wide) for x in inputs])
     results = results if isinstance(results, tuple) else (results,)
-    made = [from_numpy(np.asarray(y).astype(_dtypes.numpy_dtype(dtype))) for y in results]
+    made = [dressed(from_numpy(np.asarray(y).astype(_dtypes.numpy_dtype(dtype))), levels) for y in results]
     shown = []
     shown += with_rule(made, inputs, lambda *derivatives: derive(shown, derivatives))
     return shown
@@ -89,7 +91,7 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
 def det(x: Any, /) -> Tensor:
     """Determinants of square matrices."""
     x = _matrices(x, "det", True)
-    if type(x) is Tensor and x.is_traced:
+    if bare(x).is_traced:
         return operator("Det", [x])
     return _on_host("det", np.linalg.det, [x], lambda y, g: _rules.determinant(x, y[0], g[0]))[0]
 

@@ -136,6 +136,85 @@ def test_derivatives_are_those_of_differences(f):
     np.testing.assert_allclose(tartan.grad(f)(tartan.asarray(x)).numpy(), derivative(f, x), rtol=1e-6, atol=1e-7)
 
 
+def test_derivatives_by_a_tensor_that_was_assigned_to_are_refused():
+    x = tartan.asarray([1.0, 2.0])
+    with tartan.recording():
+        before = tartan.copy(x)
+        y = x * x
+        x[0] = 5.0
+        after = tartan.copy(x)
+        z = x * x
+        for loss in (y, z):
+            with pytest.raises(ValueError, match="copy"):
+                tartan.gradients(tartan.sum(loss), [x])
+        np.testing.assert_array_equal(tartan.gradients(tartan.sum(y), [before])[0].numpy(), [2, 4])
+        np.testing.assert_array_equal(tartan.gradients(tartan.sum(z), [before])[0].numpy(), [0, 4])
+        np.testing.assert_array_equal(tartan.gradients(tartan.sum(z), [after])[0].numpy(), [10, 4])
+    with pytest.raises(ValueError, match="copy"):
+        tartan.gradients(tartan.sum(y), [x])
+    with tartan.recording():  # what it holds now is all that there is
+        np.testing.assert_array_equal(tartan.gradients(tartan.sum(x * x), [x])[0].numpy(), [10, 4])
+
+
+def test_elements_of_tensors_around_a_captured_function_are_not_assigned_to():
+    outer = tartan.asarray([1.0, 2.0])
+
+    @tartan.function
+    def inside(x):
+        outer[0] = x[0]
+        return x
+
+    with pytest.raises(RuntimeError, match="Variable"):
+        inside(tartan.asarray([3.0, 4.0]))
+    np.testing.assert_array_equal(outer.numpy(), [1, 2])
+    outer[1] = 7.0
+    np.testing.assert_array_equal(outer.numpy(), [1, 7])
+
+
+def test_elements_of_tensors_of_a_captured_function_are_assigned_to():
+    held = tartan.Variable(np.array([1.0, 2.0], "float32"))
+
+    @tartan.function
+    def inside(x):
+        given, made, value = x, tartan.zeros(2), held.value
+        x[0], made[1], value[0] = 9.0, x[0], 5.0
+        held.assign(value)
+        value[1] = 6.0
+        return given + made, value, held.value
+
+    x = tartan.asarray([3.0, 4.0])
+    sums, value, kept = inside(x)
+    np.testing.assert_array_equal(sums.numpy(), [9, 7])
+    np.testing.assert_array_equal(value.numpy(), [5, 6])
+    np.testing.assert_array_equal(kept.numpy(), [5, 2])
+    np.testing.assert_array_equal(held.numpy(), [5, 2])
+    np.testing.assert_array_equal(x.numpy(), [3, 4])
+
+
+def test_objects_without_a_hash_have_programs_of_their_own():
+    class Scale:
+        __hash__ = None
+
+        def __init__(self, by):
+            self.by = by
+
+    f = tartan.function(lambda x, scale: x * scale.by)
+    x = tartan.asarray([1.0])
+    for by in range(40):  # each object may get the place in memory of the last one
+        assert f(x, Scale(by)).item() == by
+    same = Scale(3)
+    before = f.signatures
+    assert f(x, same).item() == f(x, same).item() == 3 and f.signatures == before + 1
+
+
+def test_numbers_that_differ_have_programs_of_their_own():
+    f = tartan.function(lambda x, y: tartan.copysign(x, y))
+    x = tartan.asarray([1.0])
+    assert [f(x, y).item() for y in (0.0, -0.0, 0.0)] == [1, -1, 1]
+    g = tartan.function(lambda x, y: x + y)
+    assert all(np.isnan(g(x, float("nan")).item()) for _ in range(3)) and g.signatures == 1
+
+
 def test_assignment_within_a_derivative_is_a_part_of_it():
     def f(x):
         x[0] = x[1] * 3

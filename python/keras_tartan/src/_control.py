@@ -11,7 +11,8 @@ from keras.src.backend.common.stateless_scope import get_stateless_scope, in_sta
 from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 from keras_tartan.src._values import _is_traced, cast, convert_to_tensor
 from tartan import _dtypes
-from tartan._tensor import Tensor, constant, operator, state
+from keras_tartan.src._type import constant
+from tartan._tensor import Tensor, operator, state
 
 
 def _where(condition, a, b):

@@ -8,7 +8,8 @@ from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.config import floatx
 from tartan import _dtypes
-from tartan._tensor import Tensor, constant, constant_array, operator, state, tile
+from keras_tartan.src._type import constant, constant_array
+from tartan._tensor import Tensor, operator, state, tile
 from keras_tartan.src._values import cast, convert_to_tensor
 
 INT64 = _dtypes.int64
@@ -58,6 +59,11 @@ def formula(text, *tensors, dtype=None):
 
 def op(name, *inputs, **attributes):
     return operator(name, list(inputs), **attributes)
+
+
+def is_exported():
+    """Whether operations are noted for a model of ONNX: functions that are an operator of it apply that one then."""
+    return state.notes is not None
 
 
 def like(scalar, x):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of tensors, as far as the package has none."""
+"""Operators of the tensors of Keras: by the functions of keras.ops, with Keras' rules of types."""
 
-from tartan._tensor import Tensor
 from keras_tartan.src import _index, numpy as knp
-from keras_tartan.src._values import cast
+from keras_tartan.src._type import BackendTensor
+from keras_tartan.src._values import cast, convert_to_tensor
+from tartan._tensor import Tensor
 
 
 def _set_trainable(tensor, value):
@@ -12,12 +13,23 @@ def _set_trainable(tensor, value):
         raise AttributeError("a tensor is not trainable: make it a variable")
 
 
+def _assign(tensor, index, value):
+    plain = Tensor._of(tensor)
+    plain[index] = value if value is None else Tensor._of(convert_to_tensor(value, tensor.dtype))
+    tensor._value, tensor._host, tensor._depth = plain._value, plain._host, plain._depth
+
+
+def _method(function):
+    return lambda self, *args, **kwargs: function(self, *args, **kwargs)
+
+
 def _swapped(function):
     return lambda self, other: function(other, self)
 
 
 _METHODS = {
     "__getitem__": lambda self, index: _index.getitem(self, index),
+    "__setitem__": _assign,
     "__neg__": lambda self: knp.negative(self),
     "__pos__": lambda self: self,
     "__abs__": lambda self: knp.absolute(self),
@@ -42,10 +54,11 @@ for _name, _function in {"add": knp.add, "sub": knp.subtract, "mul": knp.multipl
     _METHODS[f"__r{_name}__"] = _swapped(_function)
 
 
-def install():
-    for name, function in _METHODS.items():
-        if name not in Tensor.__dict__:
-            setattr(Tensor, name, function)
+for _name in ("sum", "prod", "mean", "var", "std", "min", "max", "any", "all", "argmin", "argmax", "transpose", "squeeze",
+              "clip", "round"):
+    _METHODS[_name] = _method(getattr(knp, _name))
+_METHODS["T"] = property(knp.transpose)
+_METHODS["mT"] = property(lambda self: knp.swapaxes(self, -1, -2))
 
-
-install()
+for _name, _function in _METHODS.items():
+    setattr(BackendTensor, _name, _function)

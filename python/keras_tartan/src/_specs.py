@@ -10,7 +10,8 @@ from keras.src.backend.common.symbolic_scope import SymbolicScope
 from keras_tartan.src._values import _known_dtype, placeholder
 from tartan import _dtypes
 from tartan._function import _Trace
-from tartan._tensor import ConcretizationError, Tensor, from_numpy, state
+from keras_tartan.src._type import from_numpy
+from tartan._tensor import ConcretizationError, Tensor, state
 
 
 def compute_output_spec(fn, *args, **kwargs):

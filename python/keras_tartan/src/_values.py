@@ -12,7 +12,8 @@ from keras.src.backend.common.stateless_scope import get_stateless_scope, in_sta
 from keras.src.backend.config import floatx
 from tartan import _core, _dtypes
 from tartan._onnx_types import NUMBERS
-from tartan._tensor import Tensor, constant, constant_array, from_numpy, operator, state
+from keras_tartan.src._type import BackendTensor, constant, constant_array, from_numpy
+from tartan._tensor import Tensor, operator, state
 
 SUPPORTS_SPARSE_TENSORS = False
 SUPPORTS_RAGGED_TENSORS = False
@@ -33,7 +34,7 @@ def untraced():
 
 
 def placeholder(shape, dtype, name="x"):
-    return Tensor(_core.Value.placeholder(name, str(dtype), list(shape)))
+    return BackendTensor(_core.Value.placeholder(name, str(dtype), list(shape)))
 
 
 class Variable(KerasVariable):
@@ -48,7 +49,8 @@ class Variable(KerasVariable):
                     f"the variable '{self._path}' is created in a step that is being captured, from a value of the "
                     "step: create variables in `__init__` or `build`")
             value = value.numpy()
-        self._value = tartan.Variable(value, dtype=self._dtype, name=self._path)
+        value = from_numpy(np.asarray(value).astype(_dtypes.numpy_dtype(self._dtype)))
+        self._value = tartan.Variable(value, name=self._path)
 
     def _initialize_with_initializer(self, initializer):
         with untraced():
@@ -58,7 +60,7 @@ class Variable(KerasVariable):
         if state.trace is None:
             known = value._value.known
             if known is not None:  # a node of its own, for derivatives by this variable alone
-                value = Tensor(_core.Value.leaf(known))
+                value = BackendTensor(_core.Value.leaf(known))
         self._value.assign(value)
 
     def _convert_to_tensor(self, value, dtype=None):
@@ -119,6 +121,7 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     elif isinstance(x, tartan.Variable):
         x = x.value
     if isinstance(x, Tensor):
+        x = BackendTensor._of(x)
         return x if dtype is None else cast(x, dtype)
     if type(x) in (bool, int, float, complex):
         return _of_scalar(x, dtype)
@@ -169,7 +172,7 @@ def convert_to_numpy(x):
 
 
 def is_tensor(x):
-    return isinstance(x, Tensor)
+    return isinstance(x, BackendTensor)  # others are converted
 
 
 def shape(x):
@@ -179,7 +182,7 @@ def shape(x):
 def cast(x, dtype):
     if isinstance(x, KerasVariable):
         x = x.value
-    if not isinstance(x, Tensor):
+    if not isinstance(x, BackendTensor):
         return convert_to_tensor(x, dtype)
     dtype = _known_dtype(dtype)
     if x._value.dtype == dtype:

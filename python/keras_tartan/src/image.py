@@ -4,7 +4,8 @@
 import numpy as np
 from keras.src import backend
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, floated, formula, ints, is_float, like, op, reshaped, transposed
+from keras_tartan.src._kit import (T, floated, formula, ints, is_exported, is_float, like, op, reshaped,
+                                   transposed)
 from keras_tartan.src._warp import (affine_transform, compute_homography_matrix, elastic_transform, gaussian_blur,
                                     map_coordinates, perspective_transform, sobel_edges)
 from keras_tartan.src._values import cast, from_array
@@ -184,7 +185,13 @@ def resize(images, size, interpolation="bilinear", antialias=False, crop_to_aspe
         images = knp.pad(images, widths, constant_values=fill_value)
     dtype = images.dtype
     x = images if interpolation == "nearest" else cast(images, "float32" if dtype != "float64" else dtype)
-    x = _along(_along(x, h, height, interpolation, antialias), w, width, interpolation, antialias)
+    if is_exported() and interpolation in ("bilinear", "bicubic") and not antialias:
+        sizes = [{h: height, w: width}.get(a, d) for a, d in enumerate(x.shape)]
+        options = {"mode": "linear"} if interpolation == "bilinear" else {"mode": "cubic", "cubic_coeff_a": -0.5,
+                                                                           "exclude_outside": 1}
+        x = op("Resize", x, None, None, ints(*sizes), coordinate_transformation_mode="half_pixel", **options)
+    else:
+        x = _along(_along(x, h, height, interpolation, antialias), w, width, interpolation, antialias)
     if not is_float(images) and interpolation != "nearest":
         x = knp.round(x)
         if dtype == "uint8":

@@ -5,7 +5,7 @@ import numpy as np
 from keras_tartan.src import numpy as knp
 from keras_tartan.src._kit import T, common, floated, formula, ints, like, one, op, reduced, reshaped, values_of
 from keras_tartan.src._values import cast, from_array
-from tartan._tensor import constant_array
+from keras_tartan.src._type import constant_array
 
 
 def _segment(reduction, neutral):

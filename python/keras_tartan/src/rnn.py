@@ -3,7 +3,7 @@
 
 from keras.src import tree
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, broadcast, reshaped
+from keras_tartan.src._kit import T, is_exported, reshaped
 from keras_tartan.src._values import cast
 
 
@@ -64,12 +64,17 @@ def cudnn_ok(*args, **kwargs):
     return False
 
 
-def _not_fused(name):
+def _fused(name):
+    """One operator for all steps in models of ONNX; else Keras takes rnn()."""
     def function(*args, **kwargs):
-        raise NotImplementedError(f"a fused {name}")  # Keras takes rnn() then
+        if not is_exported() or name.startswith("bidirectional"):
+            raise NotImplementedError(f"a fused {name}")
+        from keras_tartan.src.onnx_export import recurrent
+
+        return getattr(recurrent, name)(*args, **kwargs)
 
     return function
 
 
-lstm, gru = _not_fused("lstm"), _not_fused("gru")
-bidirectional_lstm, bidirectional_gru = _not_fused("bidirectional_lstm"), _not_fused("bidirectional_gru")
+lstm, gru = _fused("lstm"), _fused("gru")
+bidirectional_lstm, bidirectional_gru = _fused("bidirectional_lstm"), _fused("bidirectional_gru")

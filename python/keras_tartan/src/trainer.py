@@ -13,6 +13,7 @@ from keras.src.trainers.data_adapters import array_slicing, data_adapter_utils
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
+from keras_tartan.src._type import BackendTensor
 from tartan._tensor import Tensor
 
 
@@ -79,7 +80,7 @@ class TartanTrainer(base_trainer.Trainer):
 
     def _step_function(self, step, name, joins):
         def one_step(data):
-            return step(data)
+            return step(tree.map_structure(lambda x: BackendTensor._of(x) if isinstance(x, Tensor) else x, data))
 
         def eager_step(data):
             return step(tree.map_structure(lambda x: None if x is None else backend.convert_to_tensor(x), data))

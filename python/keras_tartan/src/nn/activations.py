@@ -3,7 +3,7 @@
 
 import numpy as np
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, axes_of, floated, formula, like, one, op, reshaped, transposed
+from keras_tartan.src._kit import T, axes_of, floated, formula, is_exported, like, one, op, reshaped, transposed
 from keras_tartan.src._values import cast, from_array
 
 
@@ -58,16 +58,22 @@ def squareplus(x, b=4):
 
 def leaky_relu(x, negative_slope=0.2):
     x = floated(x)
+    if is_exported():
+        return op("LeakyRelu", x, alpha=float(negative_slope))
     return op("Where", knp.greater_equal(x, 0), x, op("Mul", x, T(negative_slope, x.dtype)))
 
 
 def elu(x, alpha=1.0):
     x = floated(x)
+    if is_exported():
+        return op("Elu", x, alpha=float(alpha))
     return knp.where(knp.greater(x, 0), x, knp.multiply(T(alpha, x.dtype), knp.expm1(knp.minimum(x, like(0, x)))))
 
 
 def celu(x, alpha=1.0):
     x = floated(x)
+    if is_exported():
+        return op("Celu", x, alpha=float(alpha))
     below = knp.multiply(T(alpha, x.dtype), knp.expm1(knp.divide(knp.minimum(x, like(0, x)), T(alpha, x.dtype))))
     return knp.add(knp.maximum(x, like(0, x)), below)
 

@@ -2,7 +2,7 @@
 """Means, variances, and what is normalized by them."""
 
 from keras_tartan.src import numpy as knp
-from keras_tartan.src._kit import T, axes_of, formula, op, reshaped
+from keras_tartan.src._kit import T, axes_of, formula, is_exported, is_float, op, reshaped, transposed
 from keras_tartan.src._values import cast
 
 
@@ -26,6 +26,8 @@ def moments(x, axes, keepdims=False, synchronized=False):
 
 def batch_normalization(x, mean, variance, axis, offset=None, scale=None, epsilon=1e-3):
     x = T(x)
+    if is_exported() and len(x.shape) > 1 and is_float(x):
+        return _as_operator(x, mean, variance, axis % len(x.shape), offset, scale, epsilon)
     shape = [1] * len(x.shape)
     shape[axis] = x.shape[axis]
 
@@ -40,3 +42,29 @@ def batch_normalization(x, mean, variance, axis, offset=None, scale=None, epsilo
     if offset is not None:
         shift = knp.add(shift, spread(offset))
     return cast(knp.add(knp.multiply(x, factor), shift), x.dtype)
+
+
+def _as_operator(x, mean, variance, axis, offset, scale, epsilon):
+    """BatchNormalization of ONNX, whose channels are the second dimension."""
+    n = len(x.shape)
+    scale = knp.ones_like(mean) if scale is None else scale
+    offset = knp.zeros_like(mean) if offset is None else offset
+    order = [0, axis] + [a for a in range(1, n) if a != axis] if axis else [1, 0] + list(range(2, n))
+    back = [order.index(a) for a in range(n)]
+    parameters = [cast(v, x.dtype) for v in (scale, offset, mean, variance)]
+    result = op("BatchNormalization", transposed(x, order), *parameters, epsilon=float(epsilon))
+    return cast(transposed(result, back), x.dtype)
+
+
+def exported_layer_normalization(x, gamma, beta, axes, epsilon):
+    """LayerNormalization of ONNX over the last dimensions; None for others, and where no model is exported."""
+    if not is_exported():
+        return None
+    n = len(x.shape)
+    axes = sorted(a % n for a in axes)
+    if axes != list(range(axes[0], n)):
+        return None
+    shape = tuple(x.shape[a] for a in axes)
+    gamma = knp.ones(shape, x.dtype) if gamma is None else reshaped(gamma, shape)
+    rest = [] if beta is None else [reshaped(beta, shape)]
+    return op("LayerNormalization", x, gamma, *rest, axis=axes[0] - n, epsilon=float(epsilon))

@@ -146,12 +146,15 @@ def conv_transpose(inputs, kernel, strides=1, padding="valid", output_padding=No
         befores.append(before)
         sizes.append(out)
     kernel = transposed(kernel, [n + 1, n] + list(range(n)))
-    full = op("ConvTranspose", x, kernel, strides=strides, dilations=dilations, kernel_shape=windows)
     # What the whole result has too much is cut off, what it lacks is 0.
-    afters = [out + before - f for out, before, f in zip(sizes, befores, full.shape[2:])]
-    if any(befores) or any(afters):
-        full = op("Pad", full, ints(0, 0, *[-b for b in befores], 0, 0, *afters), mode="constant")
-    return _back(full, data_format)
+    wholes = [(size - 1) * stride + (window - 1) * dilation + 1
+              for size, window, stride, dilation in zip(x.shape[2:], windows, strides, dilations)]
+    afters = [whole - before - out for whole, before, out in zip(wholes, befores, sizes)]
+    result = op("ConvTranspose", x, kernel, strides=strides, dilations=dilations, kernel_shape=windows,
+                pads=befores + [builtins.max(after, 0) for after in afters])
+    if any(after < 0 for after in afters):
+        result = op("Pad", result, ints(*[0] * (n + 4), *[builtins.max(-after, 0) for after in afters]), mode="constant")
+    return _back(result, data_format)
 
 
 def _transposed_size(size, window, stride, dilation, extra, padding):

@@ -11,7 +11,7 @@ from keras_tartan.src.numpy.filled import _shape
 from keras_tartan.src.numpy.reductions import sum
 from keras_tartan.src.numpy.shapes import expand_dims, pad, ravel
 from tartan import _dtypes
-from tartan._tensor import constant_array
+from keras_tartan.src._type import constant_array
 
 
 def take(x, indices, axis=None):

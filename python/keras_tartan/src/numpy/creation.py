@@ -13,7 +13,7 @@ from keras_tartan.src.numpy.arithmetic import multiply
 from keras_tartan.src.numpy.shapes import expand_dims, moveaxis
 from keras_tartan.src.numpy.unary import absolute, exp, log, sign
 from tartan import _dtypes
-from tartan._tensor import constant
+from keras_tartan.src._type import constant
 
 
 def _made(values, dtype):

@@ -15,7 +15,7 @@ from keras_tartan.src.numpy.filled import ones, zeros
 from keras_tartan.src.numpy.reductions import any, max, min, sum
 from keras_tartan.src.numpy.shapes import concatenate, expand_dims, moveaxis, ravel
 from keras_tartan.src.numpy.unary import isnan
-from tartan._tensor import constant_array
+from keras_tartan.src._type import constant_array
 
 
 def sort(x, axis=-1):

@@ -7,10 +7,11 @@ import numpy as np
 from keras.src.backend.common import standardize_dtype
 from keras.src.backend.common.backend_utils import canonicalize_axis, to_tuple_or_list
 from keras_tartan.src import _index
-from keras_tartan.src._kit import T, axes_of, broadcast, common, ints, one, op, reshaped, transposed, values_of
+from keras_tartan.src._kit import (T, axes_of, broadcast, common, ints, is_exported, is_float, one, op, reshaped,
+                                   transposed, values_of)
 from keras_tartan.src.numpy.filled import _shape
 from tartan import _dtypes
-from tartan._tensor import constant_array, from_numpy
+from keras_tartan.src._type import constant_array, from_numpy
 
 
 def reshape(x, newshape):
@@ -214,6 +215,14 @@ def repeat(x, repeats, axis=None):
         x, axis = ravel(x), 0
     axis = one(axis, len(x.shape))
     counts = np.atleast_1d(values_of(repeats, "repeat"))
+    if is_exported() and len(counts) == 1 and is_float(x) and len(x.shape) > 2:  # of any size
+        scales = [float(counts[0]) if a == axis else 1.0 for a in range(len(x.shape))]
+        return op("Resize", x, None, constant_array(np.array(scales, "float32")), mode="nearest",
+                  coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    if is_exported() and len(counts) == 1:
+        count, shape = int(counts[0]), tuple(x.shape)
+        parts = broadcast(expand_dims(x, axis + 1), shape[:axis + 1] + (count,) + shape[axis + 1:])
+        return reshaped(parts, shape[:axis] + (shape[axis] * count,) + shape[axis + 1:])
     at = np.repeat(np.arange(x.shape[axis]), counts if len(counts) > 1 else int(counts[0]))
     return op("Gather", x, constant_array(at.astype("int64")), axis=axis)
 

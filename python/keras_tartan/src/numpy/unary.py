@@ -5,7 +5,7 @@ import builtins
 import math as _math
 
 from keras.src.backend.common.dtypes import result_type
-from keras_tartan.src._kit import T, common, floated, formula, is_float, like, op, weak
+from keras_tartan.src._kit import T, common, floated, formula, is_exported, is_float, is_scalar, like, op, weak
 from keras_tartan.src._values import cast
 from keras_tartan.src.numpy.arithmetic import (add, equal, floor_divide, greater, less, logical_and, logical_not,
                                                logical_or, mod, multiply, subtract, where)
@@ -228,6 +228,8 @@ def clip(x, x_min, x_max):
     if dtype == "bool":
         dtype = "int32"
     x = cast(x, dtype)
+    if is_exported() and is_scalar(x_min) and is_scalar(x_max) and is_float(x):
+        return op("Clip", x, T(x_min, dtype), T(x_max, dtype))
     if x_min is not None:
         x = op("Max", x, T(x_min, dtype))
     if x_max is not None:

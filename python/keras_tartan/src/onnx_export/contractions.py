@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contractions of Tile that are operators of ONNX by their form: each index a variable alone, over whole dimensions."""
+
+import math
+
+from keras_tartan.src.onnx_export import views
+from keras_tartan.src.onnx_export.elementwise import Value
+
+_REDUCTIONS = {"+": "ReduceSum", "*": "ReduceProd", ">": "ReduceMax", "<": "ReduceMin"}
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def write(parts, function, step, graph, scope):
+    """The value of a contraction, which is written as `parts` in each run."""
+    contraction = parts[0]
+    if contraction.default is not None:
+        raise step.refused("a contraction with a default is not written")
+    if contraction.aggregation == "=" and len(contraction.reads) == 1 and not contraction.bounds:
+        return _copied(parts, function, step, graph, scope)
+    reads = [_Read(name, indices, function, step) for name, indices in contraction.reads]
+    out = [_variable(i) for i in contraction.indices]
+    if None in out or len(set(out)) != len(out) or not all(r.is_plain for r in reads):
+        raise step.refused("a contraction whose indices are no single variables is not written")
+    if any(r.rank is None for r in reads):
+        raise step.refused("a contraction of what the same text computes is not written")
+    _check(contraction, reads, out, _named_sizes(function, step), step)
+    if len(reads) == 1:
+        return _of_one(contraction, reads[0], out, step, graph, scope)
+    if contraction.aggregation != "+":
+        raise step.refused(f"a contraction by '{contraction.aggregation}' of a product is not written")
+    return _product(reads, out, step, graph, scope)
+
+
+def _copied(parts, function, step, graph, scope):
+    name = parts[0].reads[0][0]
+    if name not in function.inputs:
+        raise step.refused("a copy of what the same text computes is not written")
+    entry = step.inputs[function.inputs.index(name)]
+    named = _named_sizes(function, step)
+    try:
+        for run, part in enumerate(parts):
+            part.sizes = [("number", named[s[1]][run]) if s[0] == "name" and s[1] in named else s for s in part.sizes]
+        return views.write(parts, [entry.dim(axis) for axis in range(entry.rank)], scope[name], step, graph)
+    except views.NoView as error:
+        raise step.refused(f"a copy is not written: {error}") from None
+
+
+def _variable(index):
+    return index[1] if index[0] == "name" and index[1][0].islower() else None
+
+
+class _Read:
+    def __init__(self, name, indices, function, step):
+        self.name = name
+        self.variables = [_variable(i) for i in indices]
+        entry = step.inputs[function.inputs.index(name)] if name in function.inputs else None
+        self.rank = None if entry is None else entry.rank
+        self.sizes = [] if entry is None else [entry.dim(axis) for axis in range(entry.rank)]
+        is_zero = [i == ("number", 0) for i in indices]
+        self.is_plain = all(v is not None or zero for v, zero in zip(self.variables, is_zero))
+        self.zeros = [axis for axis, zero in enumerate(is_zero) if zero]
+
+
+def _named_sizes(function, step):
+    """Sizes that the text has names for."""
+    result = {}
+    for name, dims in function.dims.items():
+        for axis, dim in enumerate(dims):
+            if isinstance(dim, str):
+                result[dim] = step.inputs[function.inputs.index(name)].dim(axis)
+    return result
+
+
+def _is_size(expression, size, named):
+    """Whether an expression is a size, in the first run, to which the text belongs."""
+    return expression == ("number", size[0]) or expression[0] == "name" and named.get(expression[1]) == size
+
+
+def _check(contraction, reads, out, named, step):
+    """Variables run over whole dimensions, so that sizes of the text and bounds change nothing."""
+    sizes = {}
+    for read in reads:
+        for variable, size in zip(read.variables, read.sizes):
+            if variable is not None and sizes.setdefault(variable, size) != size:
+                raise step.refused("a contraction over parts of dimensions is not written")
+    for index, size in zip(out, contraction.sizes):
+        if index not in sizes or not _is_size(size, sizes[index], named):
+            raise step.refused("a contraction into other sizes is not written")
+    for index, bound in contraction.bounds:
+        if _variable(index) not in sizes or not _is_size(bound, sizes[_variable(index)], named):
+            raise step.refused("a contraction with bounds is not written")
+
+
+def _squeezed(read, step, graph, scope):
+    """An operand without the dimensions whose index is 0, where they have size 1; and its variables."""
+    value = scope[read.name]
+    if any(read.sizes[axis] != [1] * len(read.sizes[axis]) for axis in read.zeros):
+        raise step.refused("a contraction over parts of dimensions is not written")
+    name = value.name
+    if read.zeros:
+        name = graph.emit("Squeeze", [name, graph.ints(read.zeros)], step.where)
+    return name, value.dtype, [v for v in read.variables if v is not None]
+
+
+def _of_one(contraction, read, out, step, graph, scope):
+    name, dtype, variables = _squeezed(read, step, graph, scope)
+    if len(set(variables)) != len(variables):
+        raise step.refused("a contraction along a diagonal is not written")
+    gone = [axis for axis, v in enumerate(variables) if v not in out]
+    if contraction.aggregation not in _REDUCTIONS:
+        raise step.refused(f"a contraction by '{contraction.aggregation}' is not written")
+    if gone:
+        if dtype in ("float16", "bfloat16"):
+            name, dtype = graph.cast(name, "float32", step.where), "float32"
+        op = _REDUCTIONS[contraction.aggregation]
+        if op == "ReduceSum" or graph.opset >= 18:
+            name = graph.emit(op, [name, graph.ints(gone)], step.where, keepdims=0)
+        else:
+            name = graph.emit(op, [name], step.where, keepdims=0, axes=gone)
+    kept = [v for v in variables if v in out]
+    order = [kept.index(v) for v in out]
+    if order != list(range(len(order))):
+        name = graph.emit("Transpose", [name], step.where, perm=order)
+    return Value(name, dtype)
+
+
+def _product(reads, out, step, graph, scope):
+    operands = [_squeezed(read, step, graph, scope) for read in reads]
+    letters = {v: _LETTERS[i] for i, v in enumerate(dict.fromkeys(v for _, _, vs in operands for v in vs))}
+    equation = ",".join("".join(letters[v] for v in vs) for _, _, vs in operands)
+    dtype = operands[0][1]
+    names = []
+    for name, own, _ in operands:
+        wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+        names.append(name if own == wide else graph.cast(name, wide, step.where))
+    dtype = "float32" if dtype in ("float16", "bfloat16") else dtype
+    matrices = _as_matrices(names, [vs for _, _, vs in operands], out, reads, step, graph)
+    if matrices is not None:
+        return Value(matrices, dtype)
+    equation += "->" + "".join(letters[v] for v in out)
+    return Value(graph.emit("Einsum", names, step.where, equation=equation), dtype)
+
+
+def _as_matrices(names, variables, out, reads, step, graph):
+    """The product of a tensor's last dimensions with another's first as one of matrices; None for other contractions."""
+    left, right = variables
+    inner = [v for v in left if v not in out]
+    if not inner or left[-len(inner):] != inner or right[:len(inner)] != inner or \
+            out != left[:-len(inner)] + right[len(inner):] or reads[0].zeros or reads[1].zeros:
+        return None
+    sizes = dict(zip(reads[0].variables, reads[0].sizes)) | dict(zip(reads[1].variables, reads[1].sizes))
+    a, b = names
+    rest = [sizes[v] for v in right[len(inner):]]
+    depth = _multiplied([sizes[v] for v in inner])
+    if len(inner) > 1:
+        a = graph.reshape(a, [sizes[v] for v in left[:-len(inner)]] + [depth], step)
+    if len(right) != 2:
+        b = graph.reshape(b, [depth, _multiplied(rest)] if rest else [depth], step)
+    result = graph.emit("MatMul", [a, b], step.where)
+    return graph.reshape(result, [sizes[v] for v in out], step) if len(rest) > 1 else result
+
+
+def _multiplied(rows):
+    """The product of sizes, in every run."""
+    return [math.prod(values) for values in zip(*rows)]

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a model with tensors that have no values, and notes every operation that it applies."""
+
+import contextlib
+import dataclasses
+
+from keras.src import tree
+from keras.src.backend.common.name_scope import current_path
+from keras.src.backend.common.stateless_scope import StatelessScope
+from keras_tartan.src._values import placeholder
+from tartan._tensor import ConcretizationError, state
+
+
+@dataclasses.dataclass
+class Note:
+    """One operation: `attributes` is None where `name` is a text of Tile."""
+
+    name: str
+    inputs: list
+    outputs: list
+    attributes: dict
+    domain: str
+    where: str  # the path of the layer
+
+
+class _Constants:
+    """Stands for a captured function: variables read as what they hold."""
+
+    def __init__(self):
+        self.names = {}  # what a variable holds → its path
+
+    def read(self, variable):
+        tensor = variable.held()
+        self.names[tensor._value] = variable.name
+        return tensor
+
+    def write(self, variable, value):
+        raise _assigned(variable.name)
+
+
+def _assigned(path):
+    return NotImplementedError(
+        f"export to ONNX: the model assigns to its variable '{path}' when it is called (a state, or random numbers), "
+        "and an ONNX model has no variables")
+
+
+class Recording:
+    """What one run of a model did."""
+
+    def __init__(self):
+        self.notes = []
+        self.inputs = []
+        self.outputs = None  # a structure of tensors
+        self.names = {}
+
+    def add(self, name, inputs, results, attributes, domain):
+        self.notes.append(Note(name, list(inputs), list(results), attributes, domain, current_path()))
+
+
+@contextlib.contextmanager
+def _noting(recording, trace):
+    before = (state.notes, state.trace)
+    state.notes, state.trace = recording, trace
+    try:
+        yield
+    finally:
+        state.notes, state.trace = before
+
+
+def record(model, signature, shapes, dtypes):
+    """A run of the model in inference with inputs of these shapes."""
+    recording, trace = Recording(), _Constants()
+    recording.inputs = [placeholder(shape, dtype, f"x{i}") for i, (shape, dtype) in enumerate(zip(shapes, dtypes))]
+    args = tree.pack_sequence_as(signature, recording.inputs)
+    options = {"training": False} if getattr(model, "_call_has_training_arg", False) else {}
+    with StatelessScope(collect_losses=True) as scope, _noting(recording, trace):
+        try:
+            recording.outputs = model(*args, **options)
+        except ConcretizationError as error:
+            where = recording.notes[-1].where if recording.notes else model.name
+            raise NotImplementedError(f"export to ONNX: the layer '{where}', or the one behind it, asks for values of "
+                                      f"tensors: {error}") from error
+        if scope.state_mapping:
+            paths = {id(v): v.path for v in model.variables}
+            raise _assigned(paths.get(next(iter(scope.state_mapping)), "of another object"))
+    recording.names = trace.names
+    return recording

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of Tile as nodes of ONNX."""
+
+from keras_tartan.src.onnx_export import contractions, formulas, views
+from keras_tartan.src.onnx_export.elementwise import Elements, Value
+from keras_tartan.src.onnx_export.tile_parser import Assignment, NotRead, parse
+
+_TENSORS = {"cumsum", "sort", "argsort", "stop_gradient", "ident", "reshape", "gather"}
+
+
+def write(step, graph):
+    """The nodes of a step, which applies a text."""
+    try:
+        functions = [parse(note.name) for note in step.notes]
+    except NotRead as error:
+        raise step.refused(f"its text is not read: {error}") from None
+    function = functions[0]
+    inputs = [Value(graph.operand(x, step), x.dtype) for x in step.inputs]
+    outputs = _known(step, graph, functions, inputs)
+    dtypes = dict(zip(function.outputs, [str(t.dtype) for t in step.notes[0].outputs]))
+    by_value = {t._value: name for t, name in zip(step.notes[0].outputs, function.outputs)}
+    for entry in step.outputs:
+        name = by_value[entry.tensors[0]._value]
+        graph.values[entry] = outputs[name].as_type(dtypes[name], graph, step)
+
+
+def _known(step, graph, functions, inputs):
+    function = functions[0]
+    scope = dict(zip(function.inputs, inputs))
+    found = formulas.write(step, graph, inputs) or views.joined(functions, step, graph, scope)
+    if found is not None:
+        return {function.outputs[0]: found}
+    elements = Elements(step, graph, scope)
+    for number, statement in enumerate(function.statements):
+        if not isinstance(statement, Assignment):
+            parts = [f.statements[number] for f in functions]
+            scope[statement.name] = contractions.write(parts, function, step, graph, scope)
+        elif statement.value[0] == "call" and statement.value[1] in _TENSORS:
+            scope[statement.name] = _of_tensors(statement.value, step, graph, elements)
+        else:
+            scope[statement.name] = elements.value(statement.value)
+    return scope
+
+
+def _of_tensors(call, step, graph, elements):
+    _, function, arguments = call
+    x = elements.value(arguments[0])
+    numbers = [a[1] if a[0] == "number" else None for a in arguments[1:]]
+    if function in ("stop_gradient", "ident"):
+        return x
+    if function == "reshape" and x.name is not None:
+        shapes = [list(note.outputs[0].shape) for note in step.notes]  # the text has no other output
+        return Value(graph.reshape(x.name, [list(row) for row in zip(*shapes)], step), x.dtype)
+    if function == "gather" and x.name is not None:
+        axis = arguments[2][1] if len(arguments) > 2 else 0
+        return Value(graph.emit("Gather", [x.name, elements.value(arguments[1]).name], step.where, axis=axis), x.dtype)
+    if None in numbers or x.name is None:
+        raise step.refused(f"the function '{function}' of Tile is not written")
+    axis = numbers[0]
+    if function == "cumsum":
+        more = dict(zip(("exclusive", "reverse"), numbers[1:]))
+        return Value(graph.emit("CumSum", [x.name, graph.scalar(axis, "int64")], step.where, **more), x.dtype)
+    count = graph.sizes([step.inputs[0].dim(axis)], step)
+    is_descending = bool(numbers[1]) if len(numbers) > 1 else False
+    values, positions = graph.emit("TopK", [x.name, count], step.where, 2, axis=axis, largest=int(is_descending),
+                                   sorted=1)
+    return Value(values, x.dtype) if function == "sort" else Value(positions, "int64")
