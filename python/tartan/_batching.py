@@ -41,6 +41,7 @@ class Batched(Tensor):
             f"the value of a tensor was asked for that tartan.vmap maps over {self.level.size} elements; each has its own: "
             "use operations of tartan on it, tartan.where in place of if")
 
+    _is_mapped = True
     _host = None
 
     @property

@@ -281,7 +281,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
             state.assigned.append(weakref.ref(x))
         x.inner = made.inner
         return
-    if state.trace is not None and x._home is not state.trace:
+    if state.trace is not None and getattr(x, "_home", None) is not state.trace:
         raise RuntimeError("elements are assigned to of a tensor from around the function that is captured, which would keep a "
                            "value that there is only within: return x.at[index].set(value), or use a tartan.Variable")
     if state.recording:

@@ -34,6 +34,7 @@ class Tensor(Operators):
 
     __slots__ = ("_value", "_host", "_depth", "_home", "__weakref__")
     __array_priority__ = 1000
+    _is_mapped = False  # by tartan.vmap
 
     def __init__(self, value, depth=0):
         self._value = value

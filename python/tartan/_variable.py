@@ -10,7 +10,7 @@ from tartan._tensor import MappedError, Tensor, evaluate, from_numpy, state
 
 
 def _check(value):
-    if hasattr(value, "level"):
+    if value._is_mapped:
         raise MappedError("a variable holds one value, and a tensor that tartan.vmap maps has one for each element: return it "
                           "from the mapped function, and assign what that gives")
 

@@ -171,6 +171,23 @@ def test_elements_of_tensors_around_a_captured_function_are_not_assigned_to():
     np.testing.assert_array_equal(outer.numpy(), [1, 7])
 
 
+def test_results_of_captured_functions_are_tensors_from_around_others():
+    outer = tartan.function(lambda x: x * 2)(tartan.asarray([1.0, 2.0]))
+    held = tartan.Variable(np.zeros(2))
+    held.assign(outer)
+
+    @tartan.function
+    def inside(x):
+        outer[0] = x[0]
+        return x
+
+    with pytest.raises(RuntimeError, match="Variable"):
+        inside(tartan.asarray([3.0, 4.0]))
+    outer[1] = 7.0
+    np.testing.assert_array_equal(outer.numpy(), [2, 7])
+    np.testing.assert_array_equal(tartan.vmap(lambda x: x + 1)(outer).numpy(), [3, 8])
+
+
 def test_elements_of_tensors_of_a_captured_function_are_assigned_to():
     held = tartan.Variable(np.array([1.0, 2.0], "float32"))
 
