@@ -13,9 +13,10 @@ namespace tartan::hal {
 struct KernelSource {
   std::string name;
   std::string source;
-  // Its launches, of single work-items in one dimension, may be parts of one launch of the device.
-  // NAME_items(const ulong* arguments, long begin, long end) in the source does those of [begin,
-  // end); the arguments are addresses of buffers, and numbers.
+  // Its launches, whose work-groups are single items, may be parts of one launch of the device.
+  //   NAME_items(const ulong* arguments, long begin, long end, long width, long height)
+  // in the source does the items [begin, end) of a grid so wide and high, row by row; the arguments
+  // are addresses of buffers, and numbers.
   bool in_sequence = false;
 };
 
@@ -26,6 +27,8 @@ struct ExecutableSource {
   std::string prologue;  // helper functions and pragmas
   std::vector<KernelSource> kernels;
   std::string options;  // compiler flags
+  // Kernels in sequences are best built together, since their launches follow each other.
+  bool joins_sequences = false;
 };
 
 struct CompileStatistics {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend_opencl/device/compile.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <optional>
@@ -27,19 +28,26 @@ using Clock = std::chrono::steady_clock;
 // Changes whenever what is stored under a key changes its meaning.
 constexpr int kCacheFormatVersion = 2;
 
+// One kernel alone is launched without a table.
+bool RunsSequences(const OpenClContext& device, const hal::ExecutableSource& source) {
+  return device.quirks().runs_sequences &&
+         std::count_if(source.kernels.begin(), source.kernels.end(),
+                       [](const hal::KernelSource& kernel) { return kernel.in_sequence; }) > 1;
+}
+
 std::string JoinSource(const OpenClContext& device, const hal::ExecutableSource& source) {
   std::string text = source.prologue;
   for (const hal::KernelSource& kernel : source.kernels) {
     absl::StrAppend(&text, "\n", kernel.source);
   }
-  if (device.quirks().runs_sequences) absl::StrAppend(&text, SequenceSource(source.kernels));
+  if (RunsSequences(device, source)) absl::StrAppend(&text, SequenceSource(source.kernels));
   return text;
 }
 
 // How many kernels of the program are launched.
 int LaunchedCount(const OpenClContext& device, const hal::ExecutableSource& source) {
-  return device.quirks().runs_sequences ? EntryPointCount(source.kernels)
-                                        : static_cast<int>(source.kernels.size());
+  return RunsSequences(device, source) ? EntryPointCount(source.kernels)
+                                       : static_cast<int>(source.kernels.size());
 }
 
 // Everything that the compiled program depends on. Each part is preceded by its length, so that no
@@ -170,10 +178,10 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
   if (built.from_cache && !built.has_all_kernels) ++statistics.cache_partial_hits;
   std::vector<hal::EntryPoint> entry_points;
   std::vector<int> cases;
+  const bool runs_sequences = RunsSequences(context, source);
   int next_case = 0;
   for (const hal::KernelSource& kernel : source.kernels) {
-    const bool in_sequence = kernel.in_sequence && context.quirks().runs_sequences;
-    cases.push_back(in_sequence ? next_case++ : -1);
+    cases.push_back(kernel.in_sequence && runs_sequences ? next_case++ : -1);
     TARTAN_ASSIGN_OR_RETURN(hal::EntryPoint entry_point,
                             Inspect(built.program.get(), context.id(), kernel.name));
     entry_points.push_back(std::move(entry_point));

@@ -49,10 +49,10 @@ static void tt_wait(__global volatile int* done, int count) {
 #endif
 )";
 
-// `steps`: of each launch the kernel's case, its first argument, its work-items, and how many are
-// taken at once. `counters`: how many work-groups have ended, and from kCountersPerStep on what is
-// taken and done of each launch, in cache lines of their own. They are zero when no run is under
-// way. With a negative end, the address of `buffer` is found out.
+// `steps`: of each launch the kernel's case, its first argument, its work-items, how many are taken
+// at once, and the width and height of its grid. `counters`: how many work-groups have ended, and
+// from kCountersPerStep on what is taken and done of each launch, in cache lines of their own. They
+// are zero when no run is under way. With a negative end, the address of `buffer` is found out.
 constexpr int kCountersPerStep = 32;
 constexpr char kKernel[] = R"(
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -64,14 +64,15 @@ void tartan_sequence(__global const int* steps, __global ulong* arguments,
     return;
   }
   for (int s = begin; s < end; ++s) {
-    const int items = steps[4 * s + 2];
-    const int chunk = steps[4 * s + 3];
-    __global const ulong* a = arguments + steps[4 * s + 1];
+    __global const int* step = steps + 6 * s;
+    const int items = step[2];
+    const int chunk = step[3];
+    __global const ulong* a = arguments + step[1];
     __global volatile int* taken = counters + 32 * (s + 1);
     __global volatile int* done = taken + 16;
     for (int first; (first = tt_take(taken, chunk)) < items;) {
       const int last = min(first + chunk, items);
-      switch (steps[4 * s]) {
+      switch (step[0]) {
 $CASES      }
       tt_note(done, last - first);
     }
@@ -166,7 +167,7 @@ std::string SequenceSource(absl::Span<const hal::KernelSource> kernels) {
   for (const hal::KernelSource& kernel : kernels) {
     if (!kernel.in_sequence) continue;
     absl::StrAppend(&cases, "        case ", next++, ": ", kernel.name,
-                    "_items(a, first, last); break;\n");
+                    "_items(a, first, last, step[4], step[5]); break;\n");
   }
   if (cases.empty()) return "";
   std::string text = absl::StrCat(kFunctions, kKernel);
@@ -183,9 +184,9 @@ int EntryPointCount(absl::Span<const hal::KernelSource> kernels) {
 }
 
 bool MayBeInSequence(const hal::Launch& launch) {
-  constexpr int64_t kMostItems = int64_t{1} << 29;
-  return launch.global_size[0] <= kMostItems && launch.global_size[1] == 1 &&
-         launch.global_size[2] == 1;
+  int64_t left = int64_t{1} << 29;
+  for (const int64_t size : launch.global_size) left /= std::max<int64_t>(size, 1);
+  return left > 0;
 }
 
 absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
@@ -204,13 +205,16 @@ absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
   std::vector<int32_t> steps;
   std::vector<uint64_t> arguments;
   for (const hal::Launch& launch : launches) {
-    const int64_t items = launch.global_size[0];
+    const auto& [width, height, depth] = launch.global_size;
+    const int64_t items = width * height * depth;
     const int64_t pieces =
         sequence->workers_ == 1 ? 1 : static_cast<int64_t>(sequence->workers_) * kPiecesPerWorker;
     steps.push_back(cases[launch.entry_point]);
     steps.push_back(static_cast<int32_t>(arguments.size()));
     steps.push_back(static_cast<int32_t>(items));
     steps.push_back(static_cast<int32_t>((items + pieces - 1) / pieces));
+    steps.push_back(static_cast<int32_t>(width));
+    steps.push_back(static_cast<int32_t>(height));
     for (const hal::BufferPtr& buffer : launch.arguments) {
       TARTAN_ASSIGN_OR_RETURN(arguments.emplace_back(), probe.AddressOf(buffer));
     }

@@ -21,14 +21,16 @@ hal::KernelSource Kernel(const std::string& name, const std::string& statement) 
 static __attribute__((noinline)) void $N_item(__global const float* from, __global float* to,
                                               const int n, const long work_item) { $S }
 static __attribute__((noinline)) void $N_items(__global const ulong* arguments, long begin,
-                                               long end) {
-  for (long work_item = begin; work_item < end; ++work_item)
+                                               long end, long width, long height) {
+  for (long i = begin; i < end; ++i) {
+    const long x = i % width, y = i / width % height, z = i / width / height;
     $N_item((__global const float*)arguments[0], (__global float*)arguments[1], (int)arguments[2],
-            work_item);
+            x + 7 * (y + 3 * z));
+  }
 }
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void $N(__global const float* from, __global float* to, const int n) {
-  $N_item(from, to, n, get_global_id(0));
+  $N_item(from, to, n, get_global_id(0) + 7 * (get_global_id(1) + 3 * get_global_id(2)));
 }
 )";
   return {name, absl::StrReplaceAll(text, {{"$N", name}, {"$S", statement}}), true};
@@ -88,6 +90,7 @@ class SequenceTest : public testing::Test {
       launch.numbers = {n};
       launch.number_bytes = 4;
       launch.global_size = {n, 1, 1};
+      if (n % 21 == 0) launch.global_size = {7, 3, n / 21};
     }
     return launches;
   }
@@ -119,7 +122,7 @@ class SequenceTest : public testing::Test {
 
 TEST_F(SequenceTest, GivesWhatSingleLaunchesGive) {
   const auto queue = *device_->CreateQueue(false);
-  for (const size_t n : {1, 2, 7, 64, 1001}) {
+  for (const size_t n : {1, 2, 7, 63, 64, 1001}) {
     for (const bool with_alone : {false, true}) {
       const hal::BufferPtr a = Upload(*queue, Values(n));
       const hal::BufferPtr b = Upload(*queue, std::vector<float>(n));

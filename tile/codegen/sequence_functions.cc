@@ -29,21 +29,34 @@ std::string WriteSequenceFunctions(const loop::Kernel& kernel, absl::string_view
   for (size_t s = 0; s < kernel.sizes.size(); ++s) {
     arguments.push_back(absl::StrCat("(", number, ")arguments[", arguments.size(), "]"));
   }
-  arguments.emplace_back(kItem);
-  return absl::StrCat(dialect.function_qualifier, "void ", kernel.name, "_item(", parameters,
-                      parameters.empty() ? "" : ", ", "const ", index, " ", kItem, ") {\n", body,
-                      "}\n", dialect.function_qualifier, "void ", kernel.name, "_items(",
-                      dialect.global_space, dialect.constant_qualifier, address, "* arguments, ",
-                      index, " begin, ", index, " end) {\n", "  for (", index, " ", kItem,
-                      " = begin; ", kItem, " < end; ++", kItem, ") {\n    ", kernel.name, "_item(",
-                      absl::StrJoin(arguments, ", "), ");\n  }\n}\n");
+  std::vector<std::string> all = {std::string(parameters)};
+  for (const char* item : kItem) {
+    arguments.emplace_back(item);
+    all.push_back(absl::StrCat("const ", index, " ", item));
+  }
+  const auto& [x, y, z] = kItem;
+  return absl::StrCat(dialect.function_qualifier, "void ", kernel.name, "_item(",
+                      absl::StrJoin(all, ", "), ") {\n", body, "}\n", dialect.function_qualifier,
+                      "void ", kernel.name, "_items(", dialect.global_space,
+                      dialect.constant_qualifier, address, "* arguments, ", index, " begin, ",
+                      index, " end, ", index, " width, ", index, " height) {\n",  //
+                      "  ", index, " ", x, " = begin % width;\n",                 //
+                      "  ", index, " ", y, " = begin / width % height;\n",        //
+                      "  ", index, " ", z, " = begin / width / height;\n",        //
+                      "  for (; begin < end; ++begin) {\n    ", kernel.name, "_item(",
+                      absl::StrJoin(arguments, ", "), ");\n",  //
+                      "    if (++", x, " < width) continue;\n    ", x, " = 0;\n", "    if (++", y,
+                      " < height) continue;\n    ", y, " = 0;\n    ++", z, ";\n  }\n}\n");
 }
 
 std::string WriteItemCall(const loop::Kernel& kernel, const Dialect& dialect) {
   std::vector<std::string> arguments;
   for (const loop::Parameter& parameter : kernel.parameters) arguments.push_back(parameter.name);
   for (const loop::Size& size : kernel.sizes) arguments.push_back(size.name);
-  arguments.push_back(dialect.work_index(loop::WorkId::kGlobal, 0, DataType::kInt64).text);
+  for (int dimension = 0; dimension < 3; ++dimension) {
+    arguments.push_back(
+        dialect.work_index(loop::WorkId::kGlobal, dimension, DataType::kInt64).text);
+  }
   return absl::StrCat("  ", kernel.name, "_item(", absl::StrJoin(arguments, ", "), ");\n");
 }
 

@@ -11,14 +11,14 @@
 
 namespace tartan::codegen {
 
-// The name of the work-item's index in such a kernel's body.
-inline constexpr char kItem[] = "work_item";
+// The names of the work-item's indices in such a kernel's body.
+inline constexpr const char* kItem[3] = {"work_x", "work_y", "work_z"};
 
 // "__global const float* ", without the parameter's name.
 std::string PointerTo(const loop::Parameter& parameter, const Dialect& dialect);
 
 // The function NAME_item, which does one work-item, and NAME_items, which does many. `parameters`:
-// those of the kernel as they are written, `body`: its statements, where kItem is the index.
+// those of the kernel as they are written, `body`: its statements, where kItem are the indices.
 std::string WriteSequenceFunctions(const loop::Kernel& kernel, absl::string_view parameters,
                                    absl::string_view body, const Dialect& dialect);
 

@@ -233,8 +233,9 @@ class Writer {
 
   Code PrintWorkIndex(const loop::WorkIndex& work, const Type& type) const {
     if (!in_sequence_) return dialect_.work_index(work.id, work.dimension, type.element);
-    if (work.id == loop::WorkId::kLocal || work.dimension > 0) return dialect_.int_literal(0, type);
-    return Code{absl::StrCat("(", dialect_.type_name(type), ")", kItem), Precedence::kUnary};
+    if (work.id == loop::WorkId::kLocal) return dialect_.int_literal(0, type);
+    return Code{absl::StrCat("(", dialect_.type_name(type), ")", kItem[work.dimension]),
+                Precedence::kUnary};
   }
 
   static Code Marked(Code code, bool is_data) {

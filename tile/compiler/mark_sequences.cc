@@ -32,11 +32,10 @@ bool HasGroups(const loop::StmtPtr& stmt) {
 }
 
 bool MayBeInSequence(const loop::Kernel& kernel) {
-  const bool has_one_dimension = kernel.global_size[1] == 1 && kernel.global_size[2] == 1;
   const bool has_single_items =
       std::all_of(std::begin(kernel.local_size), std::end(kernel.local_size),
                   [](int64_t size) { return size == 1; });
-  return has_one_dimension && has_single_items && kernel.body != nullptr && !HasGroups(kernel.body);
+  return has_single_items && kernel.body != nullptr && !HasGroups(kernel.body);
 }
 
 double MicrosecondsOf(const LaunchStep& launch, const plan::Machine& machine) {
@@ -45,6 +44,11 @@ double MicrosecondsOf(const LaunchStep& launch, const plan::Machine& machine) {
 }
 
 }  // namespace
+
+void MarkAllForSequences(const HardwareSettings& settings, KernelList* list) {
+  if (!settings.runs_sequences) return;
+  for (loop::Kernel& kernel : list->kernels) kernel.in_sequence = MayBeInSequence(kernel);
+}
 
 void MarkSequences(const HardwareSettings& settings, KernelList* list) {
   if (!settings.runs_sequences) return;

@@ -164,7 +164,8 @@ absl::Status ShareEqualKernels(Compilation* c) {
 }
 
 absl::Status MarkForSequences(Compilation* c) {
-  if (c->options.tier == Tier::kExact) MarkSequences(c->options.settings, &c->list);
+  const bool is_exact = c->options.tier == Tier::kExact;
+  (is_exact ? MarkSequences : MarkAllForSequences)(c->options.settings, &c->list);
   return absl::OkStatus();
 }
 

@@ -56,6 +56,7 @@ hal::ExecutableSource WriteSource(const compiler::KernelList& list,
   hal::ExecutableSource source;
   source.format = dialect.format;
   source.options = dialect.compiler_options;
+  source.joins_sequences = JoinsSequences(list);
   codegen::ProgramText text = codegen::WriteProgramParts(list.kernels, dialect);
   source.prologue = std::move(text.prologue);
   for (size_t k = 0; k < list.kernels.size(); ++k) {

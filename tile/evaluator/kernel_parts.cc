@@ -27,12 +27,12 @@ std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source,
   std::vector<std::vector<int>> parts(count);
   std::vector<size_t> lengths(count, 0);
   for (int k : order) {  // what is run in sequences is compiled as one
-    if (!source.kernels[k].in_sequence) continue;
+    if (!source.joins_sequences || !source.kernels[k].in_sequence) continue;
     parts.front().push_back(k);
     lengths.front() += length(k);
   }
   for (int k : order) {  // the longest first, each to the shortest part
-    if (source.kernels[k].in_sequence) continue;
+    if (source.joins_sequences && source.kernels[k].in_sequence) continue;
     const size_t shortest = std::min_element(lengths.begin(), lengths.end()) - lengths.begin();
     parts[shortest].push_back(k);
     lengths[shortest] += length(k);
@@ -45,7 +45,8 @@ std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source,
 }
 
 hal::ExecutableSource SourceOf(const hal::ExecutableSource& source, const std::vector<int>& part) {
-  hal::ExecutableSource taken{source.format, source.prologue, {}, source.options};
+  hal::ExecutableSource taken{
+      source.format, source.prologue, {}, source.options, source.joins_sequences};
   for (int k : part) taken.kernels.push_back(source.kernels[k]);
   return taken;
 }

@@ -103,6 +103,11 @@ bool IsWhole(const KernelList& list) {
 
 }  // namespace
 
+bool JoinsSequences(const KernelList& list) {
+  return std::all_of(list.kernels.begin(), list.kernels.end(),
+                     [](const loop::Kernel& kernel) { return kernel.sizes.empty(); });
+}
+
 std::string SerializeProgram(const ProgramSource& program) {
   const KernelList& list = program.list;
   proto::StoredProgram stored;
@@ -119,7 +124,7 @@ std::string SerializeProgram(const ProgramSource& program) {
     }
     kernel->set_sizes(static_cast<int>(list.kernels[k].sizes.size()));
     kernel->set_size_bytes(static_cast<int>(ByteWidth(list.kernels[k].index_type)));
-    kernel->set_in_sequence(list.kernels[k].in_sequence);
+    kernel->set_in_sequence(program.source.kernels[k].in_sequence);
   }
   for (const BufferInfo& info : list.buffers) {
     proto::StoredProgram::Buffer* buffer = stored.add_buffers();
@@ -175,6 +180,7 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
   }
   list.recomputed = {stored.recomputed_steps(), stored.recomputed_us(), stored.recomputed_bytes()};
   if (!IsWhole(list)) return std::nullopt;
+  program.source.joins_sequences = JoinsSequences(list);
   return program;
 }
 

@@ -26,6 +26,10 @@ struct ProgramSource {
   hal::ExecutableSource source;
 };
 
+// Whether the sequences of a list are built as one: not where kernels have sizes, which many
+// programs share.
+bool JoinsSequences(const compiler::KernelList& list);
+
 std::string SerializeProgram(const ProgramSource& program);
 
 // Nothing if the bytes are not a program whose steps, buffers and kernels fit together. The

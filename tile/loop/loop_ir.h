@@ -189,8 +189,8 @@ struct Kernel {
   int64_t local_size[3] = {1, 1, 1};
   int64_t global_size[3] = {1, 1, 1};  // multiples of local_size
   StmtPtr body;
-  // Devices that can do so run its launches and their neighbours' as one (hal::KernelSource).
-  // Groups are work-items then, in one dimension.
+  // Devices that can do so run its launches and their neighbours' as one (hal::KernelSource). Its
+  // work-groups are single items then.
   bool in_sequence = false;
 };
 

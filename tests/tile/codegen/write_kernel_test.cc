@@ -64,16 +64,24 @@ TEST(WriteKernel, WritesTheFunctionsOfAKernelInASequence) {
   kernel.body = MakeStore("to", kF32, i, Mul(LoadFrom("from", kF32, Add(i, I("n"))), Float(2)));
   EXPECT_EQ(
       WriteKernel(kernel, opencl::OpenClDialect()),
-      R"(static __attribute__((noinline)) void twice_item(__global float* restrict to, __global const float* restrict from, const int n, const long work_item) {
-  to[(int)work_item] = from[(int)work_item + n] * 2.0f;
+      R"(static __attribute__((noinline)) void twice_item(__global float* restrict to, __global const float* restrict from, const int n, const long work_x, const long work_y, const long work_z) {
+  to[(int)work_x] = from[(int)work_x + n] * 2.0f;
 }
-static __attribute__((noinline)) void twice_items(__global const ulong* arguments, long begin, long end) {
-  for (long work_item = begin; work_item < end; ++work_item) {
-    twice_item((__global float* )arguments[0], (__global const float* )arguments[1], (int)arguments[2], work_item);
+static __attribute__((noinline)) void twice_items(__global const ulong* arguments, long begin, long end, long width, long height) {
+  long work_x = begin % width;
+  long work_y = begin / width % height;
+  long work_z = begin / width / height;
+  for (; begin < end; ++begin) {
+    twice_item((__global float* )arguments[0], (__global const float* )arguments[1], (int)arguments[2], work_x, work_y, work_z);
+    if (++work_x < width) continue;
+    work_x = 0;
+    if (++work_y < height) continue;
+    work_y = 0;
+    ++work_z;
   }
 }
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void twice(__global float* restrict to, __global const float* restrict from, const int n) {
-  twice_item(to, from, n, (long)get_global_id(0));
+  twice_item(to, from, n, (long)get_global_id(0), (long)get_global_id(1), (long)get_global_id(2));
 }
 )");
 }

@@ -50,14 +50,24 @@ TEST(MarkSequences, LeavesALaunchWithoutANeighbour) {
   EXPECT_EQ(Marked(list), (std::vector<bool>{false, false}));
 }
 
-TEST(MarkSequences, LeavesWhatHasGroupsOrSeveralDimensions) {
-  KernelList list = ListOf({1, 1, 1, 1, 1, 1});
+TEST(MarkSequences, LeavesWhatHasGroups) {
+  KernelList list = ListOf({1, 1, 1, 1});
   list.kernels[1].global_size[1] = 2;
-  list.kernels[4].body = loop::MakeFor("i", loop::Int(0), loop::Int(3), loop::MakeBarrier());
-  EXPECT_EQ(Marked(list), (std::vector<bool>{false, false, true, true, false, false}));
+  list.kernels[2].body = loop::MakeFor("i", loop::Int(0), loop::Int(3), loop::MakeBarrier());
+  EXPECT_EQ(Marked(list), (std::vector<bool>{true, true, false, false}));
   list = ListOf({1, 1});
   list.kernels[0].local_size[0] = list.kernels[0].global_size[0] = 4;
   EXPECT_EQ(Marked(list), (std::vector<bool>{false, false}));
+}
+
+// A compiler takes less time for them as one.
+TEST(MarkAllForSequences, MarksSharedKernelsWhateverTheirNeighboursAre) {
+  KernelList list = ListOf({1e5, 1, 1e5});
+  list.kernels[1].body = loop::MakeBarrier();
+  MarkAllForSequences(Settings(), &list);
+  EXPECT_TRUE(list.kernels[0].in_sequence);
+  EXPECT_FALSE(list.kernels[1].in_sequence);
+  EXPECT_TRUE(list.kernels[2].in_sequence);
 }
 
 TEST(MarkSequences, MarksNothingWhereTheDeviceRunsNone) {

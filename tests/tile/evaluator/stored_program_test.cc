@@ -121,11 +121,11 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
   program.list = (*made)->list();
   program.list.setup = {compiler::FillStep{0, DataType::kInt8, 3}, compiler::CopyStep{0, 1}};
   program.list.recomputed = {3, 4.5, 6};
-  program.list.kernels.back().in_sequence = true;
   program.source.prologue = "a prologue";
   for (const loop::Kernel& kernel : program.list.kernels) {
     program.source.kernels.push_back({kernel.name, kernel.name + " text"});
   }
+  program.source.kernels.back().in_sequence = true;
   const std::string bytes = SerializeProgram(program);
   const std::optional<ProgramSource> read = ParseProgram(bytes);
   ASSERT_TRUE(read.has_value());
