@@ -199,7 +199,7 @@ def test_functions_of_numbers(tmp_path):
                 ops.isnan(x), ops.where(x > 0, x, -x), ops.maximum(x, 0.5), ops.power(a, 2.5), ops.rsqrt(a), ops.erf(x),
                 whole // 3, whole % 3, whole << 1, ops.logical_and(x > 0, a < 1), ops.clip(x, -1, 1), ops.arcsinh(x),
                 ops.square(x), ops.prod(x, 1), ops.any(x > 1, 1), ops.all(x > -1, 1), ops.var(x, 1), ops.max(x, 1),
-                ops.min(ops.cast(whole, "int8"), 1), ops.cbrt(x), ops.exp2(x), ops.log10(a), ops.cos(x) * ops.tan(x)]
+                ops.cond(ops.sum(x) > 0, lambda: x, lambda: -x), ops.min(ops.cast(whole, "int8"), 1), ops.cbrt(x), ops.exp2(x), ops.log10(a), ops.cos(x) * ops.tan(x)]
 
     check(with_layer(call, 6), tmp_path, floats(4, 6), floats(1, 6))
 
@@ -325,6 +325,8 @@ class _Counting(layers.Layer):
 
 
 _REFUSED = {
+    "keeps a state from call to call": lambda: keras.Sequential([keras.Input(batch_shape=(2, 6, 4)),
+                                                                 layers.GRU(3, stateful=True)]),
     "an ONNX model has no variables": lambda: keras.Sequential([keras.Input((4,)), _Counting(name="counting")]),
     "counting/calls": lambda: keras.Sequential([keras.Input((4,)), _Counting(name="counting")]),
     "the layer 'sequential.*asks for values": lambda: with_layer(

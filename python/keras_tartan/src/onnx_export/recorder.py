@@ -28,6 +28,7 @@ class _Constants:
 
     def __init__(self):
         self.names = {}  # what a variable holds → its path
+        self.writes = {}  # none, for what looks at those of captured functions
 
     def read(self, variable):
         tensor = variable.held()
@@ -69,6 +70,10 @@ def _noting(recording, trace):
 
 def record(model, signature, shapes, dtypes):
     """A run of the model in inference with inputs of these shapes."""
+    for layer in model._flatten_layers():
+        if getattr(layer, "stateful", False):
+            raise NotImplementedError(f"export to ONNX: the layer '{layer.path}' keeps a state from call to call, and an ONNX "
+                                      "model has no variables")
     recording, trace = Recording(), _Constants()
     recording.inputs = [placeholder(shape, dtype, f"x{i}") for i, (shape, dtype) in enumerate(zip(shapes, dtypes))]
     args = tree.pack_sequence_as(signature, recording.inputs)

@@ -6,8 +6,8 @@ import math
 
 # Values of the sizes that are not fixed, for one run each: odd and even ones, first primes so that they are no sizes
 # of the model by chance. Where a model takes multiples of a power of two alone, the second list serves.
-_TRIES = (((83, 89, 96), ((67, 72, 91), (101, 110, 127), (73, 82, 103), (59, 66, 94))),
-          ((83, 89, 96), ((128, 160, 96), (192, 64, 224), (256, 288, 320), (352, 384, 416))))
+_TRIES = (((83, 89, 94), ((67, 72, 91), (101, 110, 127), (73, 82, 103), (59, 66, 94))),
+          ((83, 89, 94), ((128, 160, 96), (192, 64, 224), (256, 288, 320), (352, 384, 416))))
 RUNS = 3
 
 
