@@ -13,11 +13,11 @@ from vmap_cases import CASES
 N = 3  # elements that are mapped over
 
 # What makes no tensors of tensors, or needs values; the last are tested below.
-_OTHERS = set("""ConcretizationError Function IOBinding InferenceSession MappedError NodeArg Tensor UniqueAll UniqueCounts
-    UniqueInverse Variable arange bfloat16 bool bool_ broadcast_shapes can_cast device e empty evaluate eye finfo float16 float32
-    float64 from_onnx function grad gradients iinfo inf inference int16 int32 int64 int8 isdtype linalg list_devices nan newaxis ones
-    operator pi random recording result_type set_device uint16 uint32 uint64 uint8 value_and_grad vmap zeros keras
-    onnx_backend nonzero unique_all unique_counts unique_inverse unique_values""".split())
+_OTHERS = set("""ConcretizationError Explanation Function IOBinding InferenceSession MappedError NodeArg Tensor UniqueAll
+    UniqueCounts UniqueInverse Variable arange bfloat16 bool bool_ broadcast_shapes can_cast device e empty evaluate
+    explain eye finfo float16 float32 float64 from_onnx function grad gradients iinfo inf inference int16 int32 int64 int8
+    isdtype linalg list_devices nan newaxis ones operator pi random recording result_type set_device uint16 uint32 uint64
+    uint8 value_and_grad vmap zeros keras onnx_backend nonzero unique_all unique_counts unique_inverse unique_values""".split())
 # What is computed for each element by itself.
 _LOOPED = {"an operator that broadcasts", "an operator without a rule", "several outputs of an operator", "a rule of its own"}
 
