@@ -26,6 +26,8 @@ class Explanation:
     soon compiled; "exact": kernels for these sizes alone; "host": no kernels), `device`, `kernels`, `buffers` and
     `memory`. `kernels` and `memory` here are of all programs, and of the only one."""
 
+    __slots__ = ("title", "programs")
+
     def __init__(self, title, reports):
         self.title = title
         self.programs = reports
