@@ -4,8 +4,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -173,6 +175,62 @@ TEST_F(SequenceTest, TellsTheTimeOfEachLaunch) {
     before = timing->start_ns;
   }
 }
+
+// Blocks and what is left of them, at offsets that no vector begins at.
+TEST_F(SequenceTest, CopiesBetweenLaunches) {
+  const auto queue = *device_->CreateQueue(false);
+  for (const int64_t bytes : {1, 7, 64, 4095, 4096, 4097, 40003}) {
+    const auto n = static_cast<size_t>(bytes) / sizeof(float) + 3;
+    const std::vector<float> values = Values(n);
+    const hal::BufferPtr a = Upload(*queue, values);
+    const hal::BufferPtr b = Upload(*queue, std::vector<float>(n));
+    const hal::BufferPtr c = Upload(*queue, std::vector<float>(n));
+    std::vector<hal::Launch> launches = Launches(a, b, 2, false);
+    launches.insert(launches.begin() + 1, hal::Launch::Copy(b, 1, c, 3, bytes));
+    const auto recording = device_->Record(executable_, launches);
+    ASSERT_TRUE(recording.ok()) << recording.status();
+    ASSERT_TRUE(queue->Replay(*recording).ok());
+    const std::vector<float> between = Expected(values, 1, false);
+    std::vector<float> copied(n);
+    std::memcpy(reinterpret_cast<char*>(copied.data()) + 3,
+                reinterpret_cast<const char*>(between.data()) + 1, static_cast<size_t>(bytes));
+    EXPECT_EQ(Download(*queue, c), copied) << bytes << " bytes";
+    EXPECT_EQ(Download(*queue, a), Expected(values, 2, false));
+  }
+}
+
+#ifdef __linux__
+// Who waits gives the processor to whom it waits for.
+TEST_F(SequenceTest, GoesOnWhereAllThreadsShareAProcessor) {
+  const auto queue = *device_->CreateQueue(false);
+  const hal::BufferPtr a = Upload(*queue, Values(63));
+  const hal::BufferPtr b = Upload(*queue, std::vector<float>(63));
+  const auto recording = device_->Record(executable_, Launches(a, b, 300, false));
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  ASSERT_TRUE(queue->Replay(*recording).ok());
+  ASSERT_TRUE(queue->Finish().ok());  // the driver's threads are there
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int c = 0; c < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++c) {
+    if (CPU_ISSET(c, &before)) CPU_SET(c, &one);
+  }
+  const auto pin = [](const cpu_set_t& set) {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      sched_setaffinity(std::stoi(task.path().filename().string()), sizeof(set), &set);
+    }
+  };
+  pin(one);
+  std::vector<float> expected = Expected(Values(63), 300, false);
+  for (int replay = 0; replay < 20; ++replay) {
+    ASSERT_TRUE(queue->Replay(*recording).ok());
+    expected = Expected(std::move(expected), 300, false);
+  }
+  EXPECT_EQ(Download(*queue, a), expected);
+  pin(before);
+}
+#endif
 
 // More of them than there are threads to run them.
 TEST_F(SequenceTest, RunsInSeveralQueuesAtOnce) {

@@ -124,6 +124,56 @@ TEST_P(Conformance, ReplaysARecordingAgainAndAgain) {
   EXPECT_THAT(Download(*queue, buffer), ElementsAre(10, 20));
 }
 
+TEST_P(Conformance, CopiesBetweenRecordedLaunches) {
+  const auto queue = CreateQueue();
+  const ExecutablePtr executable = Compile();
+  const BufferPtr from = Upload(*queue, {1, 2, 3, 4});
+  const BufferPtr to = Upload(*queue, {0, 0, 0, 0, 0});
+  const auto recording = device_->Record(
+      executable, {Launch::Copy(from, 4, to, 8, 8), AddOne(from), Launch::Copy(from, 0, to, 0, 4)});
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  for (int i = 0; i < 2; ++i) EXPECT_OK(queue->Replay(*recording));
+  EXPECT_THAT(Download(*queue, to), ElementsAre(3, 0, 3, 4, 0));
+}
+
+TEST_P(Conformance, ReplaysCopies) {
+  const auto queue = CreateQueue();
+  const BufferPtr from = Upload(*queue, {1, 2, 3, 4});
+  const BufferPtr to = Upload(*queue, {0, 0, 0, 0, 0});
+  const auto recording =
+      device_->Record(Compile(), {Launch::Copy(from, 4, to, 8, 8), Launch::Copy(to, 8, to, 0, 4)});
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  EXPECT_OK(queue->Replay(*recording));
+  EXPECT_THAT(Download(*queue, to), ElementsAre(2, 0, 2, 3, 0));
+}
+
+TEST_P(Conformance, RefusesCopiesOutsideABuffer) {
+  const ExecutablePtr executable = Compile();
+  const BufferPtr small = Allocate(16);
+  const BufferPtr large = Allocate(64);
+  EXPECT_INVALID(device_->Record(executable, {Launch::Copy(large, 0, small, 0, 17)}));
+  EXPECT_INVALID(device_->Record(executable, {Launch::Copy(small, 8, large, 0, 9)}));
+  EXPECT_INVALID(device_->Record(executable, {Launch::Copy(small, -4, large, 0, 4)}));
+  EXPECT_INVALID(device_->Record(executable, {Launch::Copy(small, 0, large, 0, 0)}));
+  EXPECT_INVALID(device_->Record(executable, {Launch::Copy(small, 0, nullptr, 0, 4)}));
+}
+
+// A point is passed once what was put in before it is done, whatever comes later.
+TEST_P(Conformance, APointInAQueueIsReachedBeforeTheQueueIsFinished) {
+  const auto queue = CreateQueue();
+  const BufferPtr buffer = Upload(*queue, {1, 2});
+  std::vector<float> first(2), second(2);
+  EXPECT_OK(queue->ReadLater(buffer, 0, MutableBytes(first)));
+  const auto point = queue->Mark();
+  ASSERT_TRUE(point.ok()) << point.status();
+  EXPECT_OK(queue->Write(buffer, 0, Bytes({5, 6})));
+  EXPECT_OK(queue->ReadLater(buffer, 0, MutableBytes(second)));
+  EXPECT_OK((*point)->Wait());
+  EXPECT_THAT(first, ElementsAre(1, 2));
+  EXPECT_OK(queue->Finish());
+  EXPECT_THAT(second, ElementsAre(5, 6));
+}
+
 TEST_P(Conformance, ARecordingKeepsWhatItUsesAlive) {
   const auto queue = CreateQueue();
   RecordingPtr recording = *device_->Record(Compile(), {AddOne(Allocate(4096))});

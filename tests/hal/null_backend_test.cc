@@ -21,6 +21,7 @@ Backend NullBackend() {
       {"KernelsComputeInTheOrderOfTheQueue", kNoArithmetic},
       {"KernelsReadAndWriteParts", kNoArithmetic},
       {"ReplaysARecordingAgainAndAgain", kNoArithmetic},
+      {"CopiesBetweenRecordedLaunches", kNoArithmetic},
       {"AQueueKeepsWhatItUsesAliveUntilTheWorkIsDone", kNoArithmetic},
       {"TakesManyLaunchesWithoutWaiting", kNoArithmetic},
       {"ADroppedQueueFinishesItsWork", kNoArithmetic},
