@@ -42,6 +42,10 @@ pid_t Spawn(const std::string& program, int device, int request, int awaited) {
     posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0);
   }
   posix_spawn_file_actions_adddup2(&actions, awaited, kAwaitedFile);
+#if defined(__GLIBC_PREREQ) && __GLIBC_PREREQ(2, 34)
+  // A file of the caller's would stay open, and locked, for as long as the process compiles.
+  posix_spawn_file_actions_addclosefrom_np(&actions, kAwaitedFile + 1);
+#endif
   std::string command(kCompileCommand);
   std::string index = absl::StrCat(device);
   std::string name = program;

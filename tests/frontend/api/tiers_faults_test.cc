@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is left of exact kernels that are compiled in the background when a process ends.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -14,6 +16,7 @@
 #include "frontend/api/composer.h"
 #include "frontend/api/device.h"
 #include "frontend/api/function.h"
+#include "frontend/api/tiers/compiler_process.h"
 #include "tests/backend_opencl/temporary_directory.h"
 #include "tests/frontend/cli/run_program.h"
 #include "tile/compiler/compile_options.h"
@@ -170,6 +173,23 @@ TEST_F(TiersFaults, ACompilersProcessEndsWithTheOneThatExits) {
   const std::string process = ContentOf("process");
   if (process.empty()) return;  // it had not come so far
   EXPECT_NE(kill(std::stoi(process), 0), 0);
+}
+
+// A file that is closed while another process compiles would stay locked: that process must not
+// have it.
+TEST_F(TiersFaults, CompilerProcessesHaveNoFilesOfTheCaller) {
+  const int file = open((directory_.path() + "/weights").c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_GE(file, 0);
+  const int inherited = fcntl(file, F_DUPFD, 77);  // not closed by exec
+  close(file);
+  ASSERT_GE(inherited, 77);
+  const std::string script =
+      Script("for f in /proc/$$/fd/*; do readlink $f; done > " + directory_.path() + "/open");
+  const absl::Status status = CompileInProcess(script, 0, "a request", [] { return true; });
+  EXPECT_FALSE(status.ok());  // the script compiles nothing
+  close(inherited);
+  EXPECT_NE(ContentOf("open"), "");
+  EXPECT_THAT(ContentOf("open"), testing::Not(testing::HasSubstr("weights")));
 }
 
 TEST_F(TiersFaults, AProgramIsFoundCompiledOnceAllItsKernelsAreThoseOfSetupToo) {
