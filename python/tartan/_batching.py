@@ -57,17 +57,6 @@ class Batched(Tensor):
         return self.inner.dtype
 
     @property
-    def ndim(self):
-        return self.inner.ndim - 1
-
-    @property
-    def size(self):
-        size = 1
-        for dim in self.shape:
-            size *= dim
-        return size
-
-    @property
     def is_traced(self):
         """It has no value that a function could know."""
         return True

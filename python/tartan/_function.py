@@ -80,10 +80,6 @@ class _Result:
     def dtype(self):
         return self._type
 
-    @property
-    def ndim(self):
-        return len(self._shape)
-
 
 @functools.lru_cache(None)
 def _result_of(kind):

@@ -52,7 +52,7 @@ class Tensor(Operators):
 
     @property
     def ndim(self):
-        return len(self._value.shape)
+        return len(self.shape)
 
     @property
     def size(self):

@@ -220,10 +220,10 @@ class Repetition {
     launches->push_back(hal::Launch::Copy(from, from_offset, to, to_offset, bytes));
   }
 
-  // As BeginIteration and EndIteration.
+  // The copies before the body of an iteration, and those behind it.
   void AddBegin(std::vector<hal::Launch>* launches) const {
     constexpr int64_t kBytes = sizeof(int64_t);
-    if (form_.has_iteration) {
+    if (numbers_ != nullptr) {
       AddCopy(numbers_, iteration_ * kBytes, Memory(Input(0)), 0, kBytes, launches);
     }
     for (int i = 0; i < form_.slices_in; ++i) {
@@ -251,52 +251,36 @@ class Repetition {
     }
   }
 
+  absl::Status RunCopies(const std::vector<hal::Launch>& copies) {
+    for (const hal::Launch& copy : copies) {
+      TARTAN_RETURN_IF_ERROR(frame_->queue->Copy(
+          copy.arguments[0], copy.numbers[0], copy.arguments[1], copy.numbers[1], copy.numbers[2]));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status BeginIteration() {
     if (form_.has_iteration) {
       const absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(&iteration_),
                                             sizeof(iteration_));
       TARTAN_RETURN_IF_ERROR(frame_->queue->Write(Memory(Input(0)), 0, bytes));
     }
-    for (int i = 0; i < form_.slices_in; ++i) {
-      const Rows& rows = rows_in_[static_cast<size_t>(i)];
-      if (rows.row_bytes == 0) continue;
-      TARTAN_RETURN_IF_ERROR(frame_->queue->Copy(rows.buffer, iteration_ * rows.row_bytes,
-                                                 Memory(Input(FirstSlice() + i)), 0,
-                                                 rows.row_bytes));
-    }
-    return absl::OkStatus();
+    std::vector<hal::Launch> copies;
+    AddBegin(&copies);
+    return RunCopies(copies);
   }
 
   absl::Status EndIteration() {
-    for (int i = 0; i < form_.slices_out; ++i) {
-      Rows& rows = rows_out_[static_cast<size_t>(i)];
-      if (rows.row_bytes == 0) continue;
-      if (iteration_ >= rows.capacity) {
-        TARTAN_RETURN_IF_ERROR(Reserve(rows, std::min(form_.iterations, 2 * rows.capacity)));
-      }
-      TARTAN_RETURN_IF_ERROR(frame_->queue->Copy(Memory(Output(FirstSliceOut() + i)), 0,
-                                                 rows.buffer, iteration_ * rows.row_bytes,
-                                                 rows.row_bytes));
+    for (Rows& rows : rows_out_) {
+      if (iteration_ < rows.capacity) continue;
+      TARTAN_RETURN_IF_ERROR(Reserve(rows, std::min(form_.iterations, 2 * rows.capacity)));
     }
-    for (int i = 0; i < form_.states; ++i) {
-      const hal::BufferPtr& backup = backups_[static_cast<size_t>(i)];
-      if (backup == nullptr) continue;
-      TARTAN_RETURN_IF_ERROR(Copy(Memory(Output(FirstStateOut() + i)), backup, StateBytes(i)));
-    }
-    for (int i = 0; i < form_.states; ++i) {
-      const hal::BufferPtr& backup = backups_[static_cast<size_t>(i)];
-      TARTAN_RETURN_IF_ERROR(Copy(backup != nullptr ? backup : Memory(Output(FirstStateOut() + i)),
-                                  Memory(Input(FirstState() + i)), StateBytes(i)));
-    }
-    return absl::OkStatus();
+    std::vector<hal::Launch> copies;
+    AddEnd(&copies);
+    return RunCopies(copies);
   }
 
   int64_t StateBytes(int i) const { return Bytes(Input(FirstState() + i)); }
-
-  absl::Status Copy(const hal::BufferPtr& from, const hal::BufferPtr& to, int64_t bytes) {
-    if (from == to || bytes == 0) return absl::OkStatus();
-    return frame_->queue->Copy(from, 0, to, 0, bytes);
-  }
 
   absl::StatusOr<bool> ReadCondition() {
     if (!form_.has_condition) return true;
