@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/status_macros.h"
 
 namespace tartan::hal {
 namespace {

@@ -261,7 +261,7 @@ template <class T>
 void HostContraction::Combine(absl::Span<const NaiveTensor* const> inputs,
                               std::vector<T>& result) const {
   const Wrap wrap(shape_.type);
-  const auto in_type = [wrap](T value) {
+  const auto in_type = [&](T value) {
     if constexpr (std::is_same_v<T, double>) {
       return value;
     } else {
