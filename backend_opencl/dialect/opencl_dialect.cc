@@ -106,6 +106,9 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.prefetch = Prefetch;
   dialect.float_literal = FloatLiteral;
   dialect.int_literal = IntLiteral;
+  dialect.float_of_bits = [](absl::string_view bits) {
+    return Code{absl::StrCat("as_float((int)", bits, ")")};
+  };
   dialect.multiply_add = [has_fma = options.has_fma](const Code& a, const Code& b, const Code& sum,
                                                      const Type& type) {
     return MultiplyAdd(a, b, sum, type, has_fma);

@@ -97,6 +97,8 @@ struct Dialect {
   std::function<std::string(const Place& place)> prefetch;
   std::function<Code(double value, const loop::Type& type)> float_literal;
   std::function<Code(int64_t value, const loop::Type& type)> int_literal;
+  // The float32 whose bits the lower half of an integer variable are.
+  std::function<Code(absl::string_view bits)> float_of_bits;
   std::function<Code(const Code& a, const Code& b, const Code& accumulator, const loop::Type& type)>
       multiply_add;
   // sum + op(a, b) for kDot16, kDot8 or kDot8u.

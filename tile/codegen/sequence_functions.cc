@@ -16,6 +16,10 @@ std::string PointerTo(const loop::Parameter& parameter, const Dialect& dialect) 
                       "* ");
 }
 
+std::string ParameterName(const loop::Size& size) {
+  return size.is_float ? absl::StrCat(size.name, "_bits") : size.name;
+}
+
 std::string WriteSequenceFunctions(const loop::Kernel& kernel, absl::string_view parameters,
                                    absl::string_view body, const Dialect& dialect) {
   const std::string index = dialect.type_name(Type{DataType::kInt64, 1});
@@ -52,7 +56,7 @@ std::string WriteSequenceFunctions(const loop::Kernel& kernel, absl::string_view
 std::string WriteItemCall(const loop::Kernel& kernel, const Dialect& dialect) {
   std::vector<std::string> arguments;
   for (const loop::Parameter& parameter : kernel.parameters) arguments.push_back(parameter.name);
-  for (const loop::Size& size : kernel.sizes) arguments.push_back(size.name);
+  for (const loop::Size& size : kernel.sizes) arguments.push_back(ParameterName(size));
   for (int dimension = 0; dimension < 3; ++dimension) {
     arguments.push_back(
         dialect.work_index(loop::WorkId::kGlobal, dimension, DataType::kInt64).text);

@@ -17,6 +17,9 @@ inline constexpr const char* kItem[3] = {"work_x", "work_y", "work_z"};
 // "__global const float* ", without the parameter's name.
 std::string PointerTo(const loop::Parameter& parameter, const Dialect& dialect);
 
+// What the kernel calls a number that each launch gives.
+std::string ParameterName(const loop::Size& size);
+
 // The function NAME_item, which does one work-item, and NAME_items, which does many. `parameters`:
 // those of the kernel as they are written, `body`: its statements, where kItem are the indices.
 std::string WriteSequenceFunctions(const loop::Kernel& kernel, absl::string_view parameters,

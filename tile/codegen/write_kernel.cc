@@ -37,14 +37,19 @@ class Writer {
     const std::string comments = std::exchange(text_, "");
     is_sized_ = !kernel.sizes.empty();
     in_sequence_ = kernel.in_sequence;
+    ++depth_;
+    for (const loop::Size& size : kernel.sizes) {
+      if (size.is_float) WriteFloatOfBits(size, kernel.index_type);
+    }
+    --depth_;
     WriteScope(kernel.body);
     std::vector<std::string> parameters;
     for (const loop::Parameter& parameter : kernel.parameters) {
       parameters.push_back(WriteParameter(parameter));
     }
     for (const loop::Size& size : kernel.sizes) {
-      parameters.push_back(
-          absl::StrCat("const ", dialect_.type_name(Type{kernel.index_type, 1}), " ", size.name));
+      parameters.push_back(absl::StrCat("const ", dialect_.type_name(Type{kernel.index_type, 1}),
+                                        " ", ParameterName(size)));
     }
     const std::string listed = absl::StrJoin(parameters, ", ");
     const std::string functions =
@@ -55,6 +60,11 @@ class Writer {
   }
 
  private:
+  void WriteFloatOfBits(const loop::Size& size, DataType index_type) {
+    Line(absl::StrCat("const ", dialect_.type_name(size.type(index_type)), " ", size.name, " = ",
+                      dialect_.float_of_bits(ParameterName(size)).text, ";"));
+  }
+
   // Call when the body is written.
   std::string WriteParameter(const loop::Parameter& parameter) const {
     // Compilers move reads through a restricted pointer over barriers, since no other item is

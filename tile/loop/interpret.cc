@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/loop/interpret.h"
 
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <unordered_map>
@@ -42,7 +43,9 @@ class Group {
     }
     const int64_t items = kernel.local_size[0] * kernel.local_size[1] * kernel.local_size[2];
     for (const Size& size : kernel.sizes) {
-      variables_[size.name].assign(items, Value{Scalar{size.value}});
+      Scalar value{size.value};
+      if (size.is_float) value.real = std::bit_cast<float>(static_cast<int32_t>(size.value));
+      variables_[size.name].assign(items, Value{value});
     }
   }
 

@@ -176,6 +176,11 @@ struct Parameter {
 struct Size {
   std::string name;
   int64_t value = 0;  // in the launch that the kernel was made for
+  // The variable is a float32 of which launches give the bits (a mean's divisor follows from
+  // sizes).
+  bool is_float = false;
+
+  Type type(DataType index_type) const { return {is_float ? DataType::kFloat32 : index_type, 1}; }
 
   bool operator==(const Size&) const = default;
 };

@@ -181,7 +181,9 @@ std::string ToString(const Kernel& kernel) {
     printer.Line(parameter.is_output ? "  output " : "  input ", parameter.name, ": ",
                  Name(parameter.stored));
   }
-  for (const Size& size : kernel.sizes) printer.Line("  size ", size.name, " = ", size.value);
+  for (const Size& size : kernel.sizes) {
+    printer.Line(size.is_float ? "  bits of " : "  size ", size.name, " = ", size.value);
+  }
   printer.PrintInside(kernel.body);
   return printer.text();
 }

@@ -59,7 +59,7 @@ class Verifier {
     }
     for (const Size& size : kernel.sizes) {
       TARTAN_RETURN_IF_ERROR(
-          DeclareName(size.name, {Name::Kind::kVariable, Type{kernel.index_type, 1}}));
+          DeclareName(size.name, {Name::Kind::kVariable, size.type(kernel.index_type)}));
     }
     return CheckStmt(kernel.body);
   }

@@ -2,6 +2,8 @@
 #include "tile/lower/expr_emitter.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -31,6 +33,20 @@ loop::ExprPtr AsMask(const loop::ExprPtr& value, int lanes) {
   if (value->type.lanes > 1 || value->type.element != DataType::kBool) return value;
   const loop::ExprPtr number = loop::Select(value, loop::Int(1), loop::Int(0));
   return loop::ApplyOp(ScalarOp::kNotEqual, {loop::Splat(number, lanes), loop::Int(0)});
+}
+
+// The value of a float32 literal that the operation takes as it takes any other: 0 and 1 are
+// simplified, and some operations are written otherwise for some values.
+std::optional<double> NumberOf(ScalarOp op, const poly::Expr& operand) {
+  const bool is_plain = op == ScalarOp::kAdd || op == ScalarOp::kSub || op == ScalarOp::kMul ||
+                        op == ScalarOp::kDiv || op == ScalarOp::kNeg || op == ScalarOp::kSelect;
+  const auto* literal = std::get_if<poly::Literal>(&operand.node);
+  if (!is_plain || literal == nullptr || operand.type != DataType::kFloat32) return {};
+  const auto* whole = std::get_if<int64_t>(&literal->value);
+  const double value =
+      whole != nullptr ? static_cast<double>(*whole) : std::get<double>(literal->value);
+  const bool is_simple = value == 0 || std::abs(value) == 1 || !std::isfinite(value);
+  return is_simple ? std::nullopt : std::optional<double>(value);
 }
 
 bool Contains(const std::vector<math::RangeConstraint>& constraints,
@@ -249,7 +265,8 @@ loop::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
   int lanes = 1;
   bool has_mask = false;
   for (const poly::ExprPtr& operand : apply.operands) {
-    operands.push_back(Emit(operand));
+    const std::optional<double> number = NumberOf(apply.op, *operand);
+    operands.push_back(number ? indices_.FloatNumber(operand, *number) : Emit(operand));
     // What is decided already leaves no trace of the other value.
     const bool is_condition = apply.op == ScalarOp::kSelect && operands.size() == 1;
     const auto decided = is_condition ? loop::LiteralValue(operands[0]) : std::nullopt;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tile/loop/build.h"
+#include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {
 
@@ -22,13 +23,17 @@ class SizeArguments {
   // for.
   loop::ExprPtr Get(const std::string& role, int64_t value);
 
+  // The argument for a number that an expression of the kernel has, in each place that has it.
+  loop::ExprPtr GetFloat(const poly::ExprPtr& literal, float value);
+
   // All of them, in the order in which they were first asked for.
   const std::vector<loop::Size>& sizes() const { return sizes_; }
 
  private:
-  const DataType index_type_;
+  DataType index_type_;
   std::vector<loop::Size> sizes_;
-  std::map<std::string, size_t> positions_;  // by role
+  std::map<std::string, size_t> positions_;              // by role
+  std::map<const poly::Expr*, size_t> float_positions_;  // by literal
 };
 
 // The role of an index's range.

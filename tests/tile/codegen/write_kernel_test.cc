@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "backend_opencl/dialect/opencl_dialect.h"
 #include "tile/loop/build.h"
 
@@ -58,21 +60,23 @@ TEST(WriteKernel, WritesTheFunctionsOfAKernelInASequence) {
   Kernel kernel;
   kernel.name = "twice";
   kernel.parameters = {{"to", kF32, true}, {"from", kF32}};
-  kernel.sizes = {{"n", 3}};
+  kernel.sizes = {{"n", 3}, {"factor", std::bit_cast<int32_t>(2.5f), true}};
   kernel.in_sequence = true;
   const ExprPtr i = Work(WorkId::kGlobal, 0);
-  kernel.body = MakeStore("to", kF32, i, Mul(LoadFrom("from", kF32, Add(i, I("n"))), Float(2)));
+  kernel.body =
+      MakeStore("to", kF32, i, Mul(LoadFrom("from", kF32, Add(i, I("n"))), Var("factor", kFloat1)));
   EXPECT_EQ(
       WriteKernel(kernel, opencl::OpenClDialect()),
-      R"(static __attribute__((noinline)) void twice_item(__global float* restrict to, __global const float* restrict from, const int n, const long work_x, const long work_y, const long work_z) {
-  to[(int)work_x] = from[(int)work_x + n] * 2.0f;
+      R"(static __attribute__((noinline)) void twice_item(__global float* restrict to, __global const float* restrict from, const int n, const int factor_bits, const long work_x, const long work_y, const long work_z) {
+  const float factor = as_float((int)factor_bits);
+  to[(int)work_x] = from[(int)work_x + n] * factor;
 }
 static __attribute__((noinline)) void twice_items(__global const ulong* arguments, long begin, long end, long width, long height) {
   long work_x = begin % width;
   long work_y = begin / width % height;
   long work_z = begin / width / height;
   for (; begin < end; ++begin) {
-    twice_item((__global float* )arguments[0], (__global const float* )arguments[1], (int)arguments[2], work_x, work_y, work_z);
+    twice_item((__global float* )arguments[0], (__global const float* )arguments[1], (int)arguments[2], (int)arguments[3], work_x, work_y, work_z);
     if (++work_x < width) continue;
     work_x = 0;
     if (++work_y < height) continue;
@@ -80,8 +84,8 @@ static __attribute__((noinline)) void twice_items(__global const ulong* argument
     ++work_z;
   }
 }
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void twice(__global float* restrict to, __global const float* restrict from, const int n) {
-  twice_item(to, from, n, (long)get_global_id(0), (long)get_global_id(1), (long)get_global_id(2));
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void twice(__global float* restrict to, __global const float* restrict from, const int n, const int factor_bits) {
+  twice_item(to, from, n, factor_bits, (long)get_global_id(0), (long)get_global_id(1), (long)get_global_id(2));
 }
 )");
 }

@@ -103,6 +103,42 @@ TEST(ReadyKernels, ServeTransposesAndSlicesOfAnySize) {
                          moved(3, 9, 3), moved(2, 4, 17)});
 }
 
+// Numbers that follow from sizes are arguments, too: divisors, and what is chosen and negated.
+TEST(ReadyKernels, ServeMeansOfAnySize) {
+  const auto mean = [](int64_t rows, int64_t columns) {
+    const double part = 1.0 / static_cast<double>(rows);
+    return TestProgram{
+        "Mean",
+        absl::StrCat("function (X[M, N], I[M, N]) -> (O, L) { S[n : N] = +(X[m, n]); O = S / ",
+                     rows, ".0; B = I > 0.5; D = B ? -", part, " : 0.0; T[n : N] = +(D[m, n]);",
+                     " L = T + ", part, " * O; }"),
+        {Float({rows, columns}), Float({rows, columns})}};
+  };
+  ExpectOneKernelForAll({mean(3, 24), mean(4, 24), mean(61, 19), mean(64, 33)});
+}
+
+TEST(ReadyKernels, ServeRandomNumbersAndScansOfAnySize) {
+  const auto random = [](int64_t rows, int64_t columns) {
+    return TestProgram{
+        "Random",
+        absl::StrCat("function (S, X[M, N]) -> (R, C, D) { R = prng(S, ", rows, ", ", columns,
+                     "); C = cumsum(X, 1, 0, 0); D = cumprod(X, 0, 1, 1); }"),
+        {{DataType::kUInt32, {2}}, Float({rows, columns})}};
+  };
+  ExpectOneKernelForAll({random(3, 2), random(5, 5), random(70, 33), random(2, 1000)});
+}
+
+TEST(ReadyKernels, ServeScattersOfAnyNumberOfUpdates) {
+  const auto scatter = [](int64_t updates) {
+    return TestProgram{"Scatter",
+                       "function (D, I, U) -> (O) { O = scatter_nd(D, I, U, 1); }",
+                       {Float({7, 40}), {DataType::kInt32, {updates, 1}}, Float({updates, 40})},
+                       0,
+                       6};
+  };
+  ExpectOneKernelForAll({scatter(2), scatter(20), scatter(33)});
+}
+
 // A layer of a transformer: a normalisation, rotated queries and keys of two heads, causal
 // attention and a product with an activation after it.
 TestProgram Layer(int64_t length) {

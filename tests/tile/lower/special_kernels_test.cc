@@ -34,7 +34,8 @@ HardwareSettings Gpu() {
   return settings;
 }
 
-void ExpectNaiveResults(const TestProgram& test, const HardwareSettings& settings) {
+void ExpectNaiveResults(const TestProgram& test, const HardwareSettings& settings,
+                        compiler::Tier tier) {
   const std::string what = absl::StrCat(test.name, " on ", settings.compute_units, " units of ",
                                         settings.threads, " x ", settings.vector_width);
   const ir::Program program = BindTestProgram(test);
@@ -43,6 +44,7 @@ void ExpectNaiveResults(const TestProgram& test, const HardwareSettings& setting
   ASSERT_TRUE(expected.ok()) << what << ": " << expected.status();
   compiler::CompileOptions options;
   options.settings = settings;
+  options.tier = tier;
   const auto list = compiler::Compile(program, options);
   ASSERT_TRUE(list.ok()) << what << ": " << list.status();
   const auto actual = compiler::InterpretList(*list, inputs);
@@ -53,12 +55,14 @@ void ExpectNaiveResults(const TestProgram& test, const HardwareSettings& setting
 }
 
 void ExpectNaiveResultsEverywhere(const TestProgram& test) {
-  for (const int64_t cores : {1, 2, 5}) {
-    for (const int64_t vector_width : {1, 4, 8}) {
-      ExpectNaiveResults(test, Cpu(cores, vector_width));
+  for (const compiler::Tier tier : {compiler::Tier::kExact, compiler::Tier::kReady}) {
+    for (const int64_t cores : {1, 2, 5}) {
+      for (const int64_t vector_width : {1, 4, 8}) {
+        ExpectNaiveResults(test, Cpu(cores, vector_width), tier);
+      }
     }
+    ExpectNaiveResults(test, Gpu(), tier);
   }
-  ExpectNaiveResults(test, Gpu());
 }
 
 // Slices of so many columns are put and added to one of seven places.

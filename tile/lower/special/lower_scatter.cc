@@ -239,8 +239,9 @@ class Scatterer {
     const StmtPtr step = IfWithin([&](const ExprPtr& target) {
       return Update(InSlice(target, Index("item")), InSlice(Index("update"), Index("item")), 1);
     });
-    context_.Launch(updates_.slice, context_.ResultAndOperands(),
-                    {loop::MakeFor("update", Number(0), Number(updates_.count), step)});
+    context_.Launch(
+        updates_.slice, context_.ResultAndOperands(),
+        {loop::MakeFor("update", Number(0), context_.Size("updates", updates_.count), step)});
   }
 
   // For a few threads: one item per range of columns and range of targets, each looking at all
@@ -268,7 +269,7 @@ class Scatterer {
          context_.DeclareIndex("limit", loop::Add(Index("least"), Number(targets))),
          context_.DeclareIndex("first",
                                loop::Mul(loop::Mod(Index("item"), Number(columns)), Number(width))),
-         loop::MakeFor("update", Number(0), Number(updates_.count), step)});
+         loop::MakeFor("update", Number(0), context_.Size("updates", updates_.count), step)});
   }
 
   // Columns "first" … "first" + width - 1 of a slice, as far as there are any, in vectors.

@@ -57,12 +57,14 @@ class RunningAggregate {
 
   // Steps begin … end - 1 of line "line" added to "total", each stored if wanted.
   StmtPtr Steps(const ExprPtr& begin, const ExprPtr& end, bool is_stored) const {
-    const ExprPtr position = reverse_ ? loop::Sub(Number(size_ - 1), Index("step")) : Index("step");
-    const ExprPtr base =
-        loop::Add(loop::Mul(loop::Div(Index("line"), Number(inner_)), Number(inner_ * size_)),
-                  loop::Mod(Index("line"), Number(inner_)));
+    const ExprPtr inner = context_.Size("inner", inner_);
+    const ExprPtr position =
+        reverse_ ? loop::Sub(context_.Size("last", size_ - 1), Index("step")) : Index("step");
+    const ExprPtr base = loop::Add(
+        loop::Mul(loop::Div(Index("line"), inner), context_.Size("plane", inner_ * size_)),
+        loop::Mod(Index("line"), inner));
     std::vector<StmtPtr> body = {
-        context_.DeclareIndex("at", loop::Add(Index("base"), loop::Mul(position, Number(inner_))))};
+        context_.DeclareIndex("at", loop::Add(Index("base"), loop::Mul(position, inner)))};
     const StmtPtr add = Accumulate(loop::Cast(context_.Load(0, Index("at")), type_.element));
     const StmtPtr store = context_.StoreResult(Index("at"), loop::Var("total", type_));
     if (is_stored && exclusive_) body.push_back(store);
@@ -74,10 +76,10 @@ class RunningAggregate {
 
   // One item per line.
   void WholeLines() {
-    context_.Launch(
-        lines_, context_.ResultAndOperands(),
-        {context_.DeclareIndex("line", Index("item")),
-         loop::MakeDeclare(type_, "total", Start(), true), Steps(Number(0), Number(size_), true)});
+    context_.Launch(lines_, context_.ResultAndOperands(),
+                    {context_.DeclareIndex("line", Index("item")),
+                     loop::MakeDeclare(type_, "total", Start(), true),
+                     Steps(Number(0), context_.Size("size", size_), true)});
   }
 
   // One item per part of a line: what the part comes to, then what comes before it, then the part
@@ -186,6 +188,7 @@ void RandomNumbers(SpecialContext& context) {
     key[1] = name(word, loop::Add(key[1], loop::Int(0xBB67AE85, DataType::kUInt32)));
   }
   const int64_t count = context.result().element_count();
+  const bool is_whole = count % 4 == 0 && !context.takes_sizes();
   for (int64_t w = 0; w < 4; ++w) {
     const ExprPtr at =
         loop::Add(loop::Mul(context.Index("item"), context.Number(4)), context.Number(w));
@@ -194,8 +197,8 @@ void RandomNumbers(SpecialContext& context) {
     const StmtPtr store = context.StoreResult(
         at,
         loop::Mul(loop::Cast(bits, DataType::kFloat32), loop::Float(0x1p-24, DataType::kFloat32)));
-    body.push_back(count % 4 == 0 ? store
-                                  : loop::MakeIf(loop::Less(at, context.Number(count)), store));
+    body.push_back(is_whole ? store
+                            : loop::MakeIf(loop::Less(at, context.Size("count", count)), store));
   }
   context.Launch((count + 3) / 4, context.ResultAndOperands(), std::move(body));
 }

@@ -12,16 +12,34 @@ namespace tartan::lower {
 using loop::ExprPtr;
 using loop::StmtPtr;
 
+namespace {
+
+std::vector<TensorShape> ShapesOf(const TensorShape& result,
+                                  absl::Span<const TensorShape> operands) {
+  std::vector<TensorShape> shapes = {result};
+  shapes.insert(shapes.end(), operands.begin(), operands.end());
+  return shapes;
+}
+
+DataType IndexType(absl::Span<const TensorShape> shapes) {
+  const bool is_wide = std::any_of(shapes.begin(), shapes.end(), [](const TensorShape& shape) {
+    return shape.element_count() >= int64_t{1} << 31;
+  });
+  return is_wide ? DataType::kInt64 : DataType::kInt32;
+}
+
+}  // namespace
+
 SpecialContext::SpecialContext(const ir::Special& special, absl::Span<const TensorShape> operands,
                                const TensorShape& result, const HardwareSettings& settings,
                                std::string name, const LowerOptions& options)
-    : special_(special), settings_(settings), name_(std::move(name)), shapes_({result}) {
-  shapes_.insert(shapes_.end(), operands.begin(), operands.end());
-  const bool is_wide = std::any_of(shapes_.begin(), shapes_.end(), [](const TensorShape& shape) {
-    return shape.element_count() >= int64_t{1} << 31;
-  });
-  index_type_ = is_wide || options.force_64bit_indices ? DataType::kInt64 : DataType::kInt32;
-}
+    : special_(special),
+      settings_(settings),
+      name_(std::move(name)),
+      shapes_(ShapesOf(result, operands)),
+      index_type_(options.force_64bit_indices ? DataType::kInt64 : IndexType(shapes_)),
+      takes_sizes_(options.size_arguments),
+      sizes_(index_type_) {}
 
 int SpecialContext::AddScratch(TensorShape shape, std::optional<double> value) {
   shapes_.push_back(shape);
@@ -53,15 +71,16 @@ void SpecialContext::Launch(int64_t items, const std::vector<Argument>& argument
     const int64_t tasks = std::min(items, plan::cpu::kTasksPerCore * settings_.compute_units);
     const int64_t grain = (items + tasks - 1) / tasks;
     kernel.global_size[0] = (items + grain - 1) / grain;
-    if (grain == 1) {
+    if (grain == 1 && !takes_sizes_) {
       body.insert(body.begin(), DeclareIndex("item", work_item));
       kernel.body = loop::MakeBlock(std::move(body));
     } else {
-      const ExprPtr end = loop::Add(Index("first"), Number(grain));
+      const ExprPtr end = loop::Add(Index("first_item"), Size("grain", grain));
+      const bool is_even = items % grain == 0 && !takes_sizes_;
       kernel.body =
-          loop::MakeBlock({DeclareIndex("first", loop::Mul(work_item, Number(grain))),
-                           loop::MakeFor("item", Index("first"),
-                                         items % grain == 0 ? end : loop::Min(end, Number(items)),
+          loop::MakeBlock({DeclareIndex("first_item", loop::Mul(work_item, Size("grain", grain))),
+                           loop::MakeFor("item", Index("first_item"),
+                                         is_even ? end : loop::Min(end, Size("items", items)),
                                          loop::MakeBlock(std::move(body)))});
     }
   } else {
@@ -71,9 +90,12 @@ void SpecialContext::Launch(int64_t items, const std::vector<Argument>& argument
     kernel.local_size[0] = threads;
     kernel.global_size[0] = (items + threads - 1) / threads * threads;
     StmtPtr work = loop::MakeBlock(std::move(body));
-    if (items % threads != 0) work = loop::MakeIf(loop::Less(Index("item"), Number(items)), work);
+    if (items % threads != 0 || takes_sizes_) {
+      work = loop::MakeIf(loop::Less(Index("item"), Size("items", items)), work);
+    }
     kernel.body = loop::MakeBlock({DeclareIndex("item", work_item), work});
   }
+  kernel.sizes = std::exchange(sizes_, SizeArguments(index_type_)).sizes();
   launches_.push_back({std::move(kernel), std::move(buffers)});
 }
 

@@ -15,6 +15,7 @@
 #include "tile/loop/build.h"
 #include "tile/loop/loop_ir.h"
 #include "tile/lower/lower_options.h"
+#include "tile/lower/size_arguments.h"
 
 namespace tartan::lower {
 
@@ -46,6 +47,7 @@ class SpecialContext {
   // One work-item is a task of a thread of its own.
   bool is_cpu() const { return settings_.threads == 1; }
   DataType index_type() const { return index_type_; }
+  bool takes_sizes() const { return takes_sizes_; }
 
   int AddScratch(TensorShape shape, std::optional<double> value = std::nullopt);
 
@@ -66,6 +68,11 @@ class SpecialContext {
   std::vector<ScratchBuffer> TakeScratch() { return std::move(scratch_); }
 
   loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
+  // A number that follows from sizes: an argument of the next launch where kernels take them as
+  // arguments. `role` tells it from others of that kernel.
+  loop::ExprPtr Size(const std::string& role, int64_t value) {
+    return takes_sizes_ ? sizes_.Get(role, value) : Number(value);
+  }
   loop::ExprPtr Index(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
   loop::StmtPtr DeclareIndex(const std::string& name, loop::ExprPtr value,
                              bool is_mutable = false) const {
@@ -82,6 +89,8 @@ class SpecialContext {
   const std::string name_;
   std::vector<TensorShape> shapes_;  // of all buffers
   DataType index_type_;
+  const bool takes_sizes_;
+  SizeArguments sizes_;  // of the next launch
   std::vector<ScratchBuffer> scratch_;
   std::vector<SpecialLaunch> launches_;
 };
