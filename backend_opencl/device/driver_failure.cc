@@ -85,9 +85,10 @@ const char* Describe(Shortage shortage) {
 }
 
 absl::Status ExplainByShortage(absl::Status failure) {
+  if (failure.ok()) return failure;  // looking for a shortage takes memory and disk on trial
   const Shortage shortage = FindShortage(Failure::kError);
   const bool is_told = absl::StartsWith(failure.message(), Describe(shortage));
-  if (failure.ok() || shortage == Shortage::kNone || is_told) return failure;
+  if (shortage == Shortage::kNone || is_told) return failure;
   const std::string message = absl::StrCat(Describe(shortage), " (", failure.message(), ")");
   return shortage == Shortage::kMemory ? absl::ResourceExhaustedError(message)
                                        : absl::AbortedError(message);
