@@ -2,12 +2,12 @@
 #include "tile/evaluator/repetition.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/frame.h"
+#include "tile/evaluator/recorded_repetition.h"
 
 namespace tartan::evaluator {
 namespace {
@@ -74,9 +74,70 @@ class Repetition {
       : program_(program), list_(program.program().list()), form_(form) {}
 
   absl::StatusOr<RepetitionResult> Run(absl::Span<const HostTensor> operands) {
+    TARTAN_ASSIGN_OR_RETURN(frame_, program_.TakeFrame());
+    TARTAN_ASSIGN_OR_RETURN(const auto recorded, Recorded(form_.iterations));
+    absl::StatusOr<RepetitionResult> result =
+        recorded == nullptr ? RunOneByOne(operands) : RunRecorded(operands);
+    // A frame whose run failed is dropped: its queue may still hold the failure.
+    if (result.ok()) program_.ReturnFrame(std::move(frame_));
+    return result;
+  }
+
+ private:
+  using RecordedPtr = std::shared_ptr<const RecordedRepetition>;
+
+  // So many iterations at once, or as many as can be; null where they cannot be recorded.
+  absl::StatusOr<RecordedPtr> Recorded(int64_t iterations) {
+    RepetitionForm form = form_;
+    form.iterations = std::min(iterations, RecordedRepetition::kMostIterations);
+    std::vector<RecordedPtr>& known = frame_->repetitions;
+    for (const RecordedPtr& recorded : known) {
+      if (recorded->form() == form) return recorded;
+    }
+    TARTAN_ASSIGN_OR_RETURN(RecordedPtr recorded,
+                            RecordedRepetition::Record(program_.program(), form, frame_->buffers));
+    if (recorded == nullptr) return recorded;
+    constexpr size_t kMostKept = 2;  // a great one, and what is left behind it
+    if (known.size() == kMostKept) known.erase(known.begin());
+    known.push_back(recorded);
+    return recorded;
+  }
+
+  absl::StatusOr<RepetitionResult> RunRecorded(absl::Span<const HostTensor> operands) {
+    given_.assign(operands.begin(), operands.end());
+    const auto states = static_cast<size_t>(form_.states);
+    std::vector<std::vector<HostTensor>> parts(static_cast<size_t>(form_.slices_out));
+    while (iteration_ < form_.iterations) {
+      TARTAN_ASSIGN_OR_RETURN(const RecordedPtr recorded, Recorded(form_.iterations - iteration_));
+      TARTAN_RETURN_IF_ERROR(recorded->Enqueue(given_, iteration_, *frame_->queue));
+      TARTAN_ASSIGN_OR_RETURN(std::vector<HostTensor> made, recorded->Results(*frame_->queue));
+      for (size_t r = 0; r < parts.size(); ++r) parts[r].push_back(std::move(made[states + r]));
+      std::move(made.begin(), made.begin() + form_.states, given_.begin());
+      iteration_ += recorded->form().iterations;
+    }
+    RepetitionResult result;
+    result.condition = true;
+    result.tensors.assign(given_.begin(), given_.begin() + form_.states);
+    for (std::vector<HostTensor>& rows : parts) result.tensors.push_back(Joined(std::move(rows)));
+    return result;
+  }
+
+  // Parts behind each other along their first dimension.
+  static HostTensor Joined(std::vector<HostTensor> parts) {
+    if (parts.size() == 1) return std::move(parts[0]);
+    TensorShape shape = parts[0].shape();
+    shape.dims[0] = 0;
+    std::vector<uint8_t> bytes;
+    for (const HostTensor& part : parts) {
+      shape.dims[0] += part.shape().dims[0];
+      bytes.insert(bytes.end(), part.bytes().begin(), part.bytes().end());
+    }
+    return {shape, bytes};
+  }
+
+  absl::StatusOr<RepetitionResult> RunOneByOne(absl::Span<const HostTensor> operands) {
     TARTAN_RETURN_IF_ERROR(Prepare(operands));
     bool condition = true;
-    if (!form_.has_condition) TARTAN_RETURN_IF_ERROR(RunAtOnce());
     while (condition && iteration_ < form_.iterations) {
       TARTAN_RETURN_IF_ERROR(BeginIteration());
       TARTAN_RETURN_IF_ERROR(program_.Execute(*frame_, *frame_->queue, nullptr));
@@ -88,11 +149,9 @@ class Repetition {
     result.condition = condition;
     TARTAN_ASSIGN_OR_RETURN(result.tensors, ReadResults());
     TARTAN_RETURN_IF_ERROR(frame_->queue->Finish());
-    program_.ReturnFrame(std::move(frame_));
     return result;
   }
 
- private:
   struct Rows {
     hal::BufferPtr buffer;  // null for rows without elements
     int64_t row_bytes = 0;
@@ -116,7 +175,6 @@ class Repetition {
       const bool is_input = list_.buffers[static_cast<size_t>(input)].kind == BufferKind::kInput;
       if (is_input) inputs_.push_back(input);
     }
-    TARTAN_ASSIGN_OR_RETURN(frame_, program_.TakeFrame());
     size_t next = 0;
     for (int i = FirstState(); i < static_cast<int>(inputs_.size()); ++i) {
       const HostTensor& operand = operands[next++];
@@ -131,9 +189,6 @@ class Repetition {
       Rows& rows = rows_out_.emplace_back();
       rows.row_bytes = Bytes(Output(FirstSliceOut() + i));
       TARTAN_RETURN_IF_ERROR(Reserve(rows, std::min(form_.iterations, kFirstRows)));
-    }
-    if (!form_.has_condition) {
-      for (Rows& rows : rows_out_) TARTAN_RETURN_IF_ERROR(Reserve(rows, form_.iterations));
     }
     return AllocateBackups();
   }
@@ -182,38 +237,6 @@ class Repetition {
     return absl::OkStatus();
   }
 
-  // All iterations, where the device runs launches that follow each other as one. Otherwise none.
-  absl::Status RunAtOnce() {
-    if (!Device()->info().settings.runs_sequences) return absl::OkStatus();
-    hal::ExecutablePtr executable;
-    const auto body = LaunchesOf(program_.program(), list_.steps, frame_->buffers, &executable);
-    if (!body.has_value()) return absl::OkStatus();
-    if (form_.has_iteration) TARTAN_RETURN_IF_ERROR(UploadNumbers());
-    constexpr size_t kMostLaunches = 10000;  // in one recording
-    while (iteration_ < form_.iterations) {
-      std::vector<hal::Launch> launches;
-      for (; iteration_ < form_.iterations && launches.size() < kMostLaunches; ++iteration_) {
-        AddBegin(&launches);
-        launches.insert(launches.end(), body->begin(), body->end());
-        AddEnd(&launches);
-      }
-      TARTAN_ASSIGN_OR_RETURN(const hal::RecordingPtr recording,
-                              Device()->Record(executable, launches));
-      TARTAN_RETURN_IF_ERROR(frame_->queue->Replay(recording));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status UploadNumbers() {
-    std::vector<int64_t> numbers(static_cast<size_t>(form_.iterations));
-    std::iota(numbers.begin(), numbers.end(), 0);
-    const size_t bytes = numbers.size() * sizeof(int64_t);
-    if (bytes == 0) return absl::OkStatus();
-    TARTAN_ASSIGN_OR_RETURN(numbers_, Device()->Allocate(static_cast<int64_t>(bytes)));
-    return frame_->queue->Write(numbers_, 0,
-                                {reinterpret_cast<const uint8_t*>(numbers.data()), bytes});
-  }
-
   static void AddCopy(const hal::BufferPtr& from, int64_t from_offset, const hal::BufferPtr& to,
                       int64_t to_offset, int64_t bytes, std::vector<hal::Launch>* launches) {
     if (bytes == 0 || from == to) return;
@@ -222,10 +245,6 @@ class Repetition {
 
   // The copies before the body of an iteration, and those behind it.
   void AddBegin(std::vector<hal::Launch>* launches) const {
-    constexpr int64_t kBytes = sizeof(int64_t);
-    if (numbers_ != nullptr) {
-      AddCopy(numbers_, iteration_ * kBytes, Memory(Input(0)), 0, kBytes, launches);
-    }
     for (int i = 0; i < form_.slices_in; ++i) {
       const Rows& rows = rows_in_[static_cast<size_t>(i)];
       AddCopy(rows.buffer, iteration_ * rows.row_bytes, Memory(Input(FirstSlice() + i)), 0,
@@ -318,12 +337,12 @@ class Repetition {
   LoadedProgram& program_;
   const compiler::KernelList& list_;
   const RepetitionForm form_;
+  std::vector<HostTensor> given_;  // to recorded iterations; the frame's queue may read them
   std::unique_ptr<Frame> frame_;
   std::vector<int> inputs_;  // buffers
   std::vector<Rows> rows_in_;
   std::vector<Rows> rows_out_;
   std::vector<hal::BufferPtr> backups_;
-  hal::BufferPtr numbers_;  // of the iterations, where they are run at once
   int64_t iteration_ = 0;
 };
 

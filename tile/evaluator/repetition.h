@@ -20,6 +20,8 @@ struct RepetitionForm {
   int slices_in = 0;   // each iteration reads the next row of a tensor, along its first dimension
   int slices_out = 0;  // each iteration makes the next row of a tensor
   int64_t iterations = 0;  // at most
+
+  bool operator==(const RepetitionForm&) const = default;
 };
 
 struct RepetitionResult {

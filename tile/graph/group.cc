@@ -202,7 +202,8 @@ class Grouper {
         reads_[v] += reads_[operand];
       }
       const bool costly = operations_[v] > options_.max_inlined_operations ||
-                          reads_[v] > options_.max_inlined_reads || IsDoneAtLoad(v);
+                          reads_[v] > options_.max_inlined_reads || IsDoneAtLoad(v) ||
+                          IsJoinedAtLoad(v);
       if (costly && kind_[v] == Kind::kPointwise && region_[v] == ir::kNoValue && !inlined_[v]) {
         const ValueId stored =
             narrow_[v] != ir::kNoValue && region_[narrow_[v]] == ir::kNoValue ? narrow_[v] : v;
@@ -225,6 +226,24 @@ class Grouper {
     const int64_t count = value(v).shape.element_count();
     return std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
       return !constant_[user] && value(user).shape.element_count() >= 2 * count;
+    });
+  }
+
+  // A concatenation of constants that runs read: they would choose a part for each element.
+  bool IsJoinedAtLoad(ValueId v) const {
+    const auto is_joined = [&](ValueId u) {
+      const auto* piece = std::get_if<ir::Contraction>(&value(u).op);
+      return piece != nullptr && piece->default_value != ir::kNoValue;
+    };
+    return options_.fuse && constant_[v] && is_joined(v) && IsReadByRuns(v) &&
+           std::none_of(users_[v].begin(), users_[v].end(), is_joined);
+  }
+
+  // Also by way of what is computed where it is read.
+  bool IsReadByRuns(ValueId v) const {
+    return std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
+      const bool is_read_through = kind_[user] == Kind::kReshape || kind_[user] == Kind::kPointwise;
+      return !constant_[user] || (is_read_through && IsReadByRuns(user));
     });
   }
 

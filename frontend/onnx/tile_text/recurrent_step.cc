@@ -229,16 +229,20 @@ absl::StatusOr<Tensor> WithBiases(const NodeContext& context, const RecurrentSte
       {operands.projected, operands.weights[1]});
 }
 
+// The products of a state with the weights of ProductGates: one for all of them.
+absl::StatusOr<Tensor> ProductsOf(const NodeContext& context, const RecurrentStep& step,
+                                  const Tensor& state, const Tensor& weights) {
+  const std::vector<int64_t> dims = {state.dims()[0], ProductGates(step) * step.hidden};
+  return context.ApplyOne(
+      TileFunction("H, R", "Q", {Write("Q", {"b", "g"}, dims) + " = +(H[b, k] * R[g, k])"}),
+      {state, weights});
+}
+
 absl::StatusOr<std::vector<Tensor>> JoinSteps(NodeContext& context, const RecurrentStep& step,
                                               const StepOperands& operands) {
   const std::vector<int64_t>& dims = operands.projected.dims();
-  // Where gradients may be asked for.
-  const bool given_products = context.services().training() != nullptr && !step.quantizes_state;
+  const bool given_products = !step.quantizes_state;
   const std::string text = StepWriter(step, dims[1], given_products).Write();
-  const std::string product =
-      TileFunction("H, R", "Q",
-                   {Write("Q", {"b", "g"}, {dims[1], ProductGates(step) * step.hidden}) +
-                    " = +(H[b, k] * R[g, k])"});
   Tensor projected = operands.projected;
   if (given_products) {
     TARTAN_ASSIGN_OR_RETURN(projected, WithBiases(context, step, operands));
@@ -254,7 +258,7 @@ absl::StatusOr<std::vector<Tensor>> JoinSteps(NodeContext& context, const Recurr
     TARTAN_ASSIGN_OR_RETURN(given.emplace_back(), Reshape(context, slice, {dims[1], dims[2]}));
     if (given_products) {
       TARTAN_ASSIGN_OR_RETURN(given.emplace_back(),
-                              context.ApplyOne(product, {states[0], operands.weights[0]}));
+                              ProductsOf(context, step, states[0], operands.weights[0]));
     }
     TARTAN_ASSIGN_OR_RETURN(
         const std::vector<Tensor> made,
@@ -323,22 +327,32 @@ absl::StatusOr<std::vector<Tensor>> RunSteps(NodeContext& context, const Recurre
   if (dims[0] <= kMaxJoinedSteps || !context.services().CanBreakGraph()) {
     return JoinSteps(context, step, operands);
   }
-  const std::string text = StepWriter(step, dims[1], /*given_products=*/false).Write();
+  const bool given_products = !step.quantizes_state;
+  const std::string text = StepWriter(step, dims[1], given_products).Write();
   api::RepeatBody body;
   body.iterations = dims[0];
+  Tensor projected = operands.projected;
+  if (given_products) {
+    TARTAN_ASSIGN_OR_RETURN(projected, WithBiases(context, step, operands));
+  }
   std::vector<Tensor> call_operands = operands.states;
-  call_operands.push_back(operands.projected);
+  call_operands.push_back(projected);
   for (const Tensor& state : operands.states) {
     body.states.push_back(Tensor::Placeholder("state", state.shape()));
   }
   body.slices = {
-      Tensor::Placeholder("row", TensorShape{operands.projected.type(), {dims[1], dims[2]}})};
+      Tensor::Placeholder("row", TensorShape{projected.type(), {dims[1], dims[2]}})};
   if (step.has_lengths)
     body.iteration = Tensor::Placeholder("iteration", TensorShape{DataType::kInt64, {}});
   const std::vector<Tensor> weights = AsBodySees(operands.weights, &body, &call_operands);
+  std::vector<Tensor> given = {body.slices[0]};
+  if (given_products) {
+    TARTAN_ASSIGN_OR_RETURN(given.emplace_back(),
+                            ProductsOf(context, step, body.states[0], weights[0]));
+  }
   TARTAN_ASSIGN_OR_RETURN(
       const std::vector<Tensor> made,
-      ApplyStep(context, step, text, {body.slices[0]}, body.states, body.iteration, weights));
+      ApplyStep(context, step, text, std::move(given), body.states, body.iteration, weights));
   body.rows = {made[0]};
   body.next_states.assign(made.begin() + 1, made.end());
   TARTAN_ASSIGN_OR_RETURN(

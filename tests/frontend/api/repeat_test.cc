@@ -119,6 +119,60 @@ TEST_F(Repeating, KeepsMoreRowsThanWereReserved) {
   EXPECT_EQ(results[1].GetDouble(999), 1000);
 }
 
+// Rows of 12 bytes lie apart on the device; numbers go on where iterations are divided.
+TEST_F(Repeating, GoesOnWhereIterationsAreTooManyAtOnce) {
+  constexpr int kIterations = 5001;
+  RepeatBody body;
+  body.iteration = Tensor::Placeholder("t", TensorShape{DataType::kInt64, {}});
+  body.states = {FloatPlaceholder("s", {3})};
+  body.slices = {FloatPlaceholder("x", {3})};
+  body.next_states = Apply("function (S, X, T) -> (N) { N = S * 0.5 + X + (T < 4096 ? 0 : T); }",
+                           {body.states[0], body.slices[0], body.iteration});
+  body.rows = Apply("function (N, S) -> (R) { R = N + S; }", {body.next_states[0], body.states[0]});
+  body.iterations = kIterations;
+  std::vector<float> x;
+  for (int i = 0; i < 3 * kIterations; ++i) x.push_back(static_cast<float>(i % 7));
+  const auto results = Run(body, {Floats({3}, {1, 2, 3}), Floats({kIterations, 3}, x)});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[1].shape().dims, (std::vector<int64_t>{kIterations, 3}));
+  EXPECT_GT(results[0].GetDouble(0), 9000);
+}
+
+// States that are rows as well, that stay, that come back, that go from one to the other; a row
+// that is a state before its iteration; one that is the same as another.
+TEST_F(Repeating, FindsStatesWhereTheyWereWritten) {
+  const auto add = [&](const Tensor& a, const Tensor& b) {
+    return Apply("function (A, B) -> (C) { C = A + 2 * B; }", {a, b})[0];
+  };
+  const Tensor a = FloatPlaceholder("a", {40}), b = FloatPlaceholder("b", {40}),
+               x = FloatPlaceholder("x", {40});
+  std::vector<float> ones(40, 1), twos(40, 2), rows;
+  for (int i = 0; i < 40 * 9; ++i) rows.push_back(static_cast<float>(i % 11));
+  const Tensor sum = add(a, x), other = add(b, sum);
+  struct Case {
+    std::vector<Tensor> next, rows;
+  };
+  const Case cases[] = {{{sum, other}, {}},           {{sum, other}, {sum}},
+                        {{sum, other}, {other, sum}}, {{sum, b}, {other}},
+                        {{sum, a}, {other}},          {{sum, other}, {a}},
+                        {{sum, sum}, {other}},        {{b, sum}, {sum}},
+                        {{a, b}, {sum, sum}},         {{other, sum}, {x, sum}}};
+  for (int64_t iterations : {1, 2, 9}) {
+    for (const Case& example : cases) {
+      RepeatBody body;
+      body.states = {a, b};
+      body.slices = {x};
+      body.next_states = example.next;
+      body.rows = example.rows;
+      body.iterations = iterations;
+      const std::vector<float> part(rows.begin(), rows.begin() + iterations * 40);
+      const auto results =
+          Run(body, {Floats({40}, ones), Floats({40}, twos), Floats({iterations, 40}, part)});
+      EXPECT_EQ(results.size(), 2 + example.rows.size());
+    }
+  }
+}
+
 TEST(NaiveRunner, GivesUpAfterItsIterationsAndIndexPoints) {
   RepeatBody body;
   body.states = {FloatPlaceholder("s", {10})};

@@ -174,6 +174,19 @@ TEST(Group, ComputesTheFactorsOfANormalisationAtLoad) {
   EXPECT_THAT(Kernels(program), ElementsAre("S", "R"));
 }
 
+TEST(Group, JoinsConstantsAtLoad) {
+  const std::string code =
+      "function (A[M, K], B[N, K], X) -> (R) { P[i, k : M + N, K] = =(A[i, k]);"
+      " J[i + M, k : M + N, K] = =(B[i, k]) default P; T[k, i : K, M + N] = =(J[i, k]);"
+      " R = X + T; }";
+  ir::Program program = Bound(code, {F32({3, 5}), F32({4, 5}), F32({5, 7})});
+  EXPECT_THAT(Kernels(program), ElementsAre("R"));
+  for (const int input : {0, 1}) {
+    std::get<ir::Input>(program.values[program.inputs[input]].op).is_constant = true;
+  }
+  EXPECT_THAT(Kernels(program), ElementsAre("J", "R"));
+}
+
 TEST(Group, KeepsReductionsOfConstantsApartFromWhatEachRunComputes) {
   const std::string code = "function (W[M, K], X) -> (R) { P[i : M] = +(W[i, k]); R = P + X; }";
   ir::Program program = Bound(code, {F32({6, 5}), F32({6})});
