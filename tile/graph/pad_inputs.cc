@@ -22,16 +22,37 @@ struct Margin {
   int64_t after = 0;
 };
 
+// What the indices of a contraction are, and the indices that those are made of.
+struct IndexValues {
+  std::vector<Affine> values;
+  std::vector<poly::Index> indices;
+};
+
+// As if each index took all of its values beside all values of the others.
+IndexValues IndependentValues(const poly::IndexSpace& space) {
+  IndexValues result;
+  for (size_t i = 0; i < space.original.size(); ++i) {
+    const auto [least, greatest] = poly::ValueRange(space.original[i], space.indices);
+    result.values.push_back(Affine::Variable(static_cast<int>(i)) + Affine::Constant(least));
+    result.indices.push_back({"", greatest - least + 1});
+  }
+  return result;
+}
+
 std::vector<Margin> MarginsOf(const ir::Access& access, const std::vector<int64_t>& dims,
-                              const poly::IndexSpace& space) {
+                              const IndexValues& values) {
   std::vector<Margin> margins;
   for (size_t d = 0; d < dims.size(); ++d) {
     const auto [least, greatest] =
-        poly::ValueRange(access.indices[d].Substitute(space.original), space.indices);
+        poly::ValueRange(access.indices[d].Substitute(values.values), values.indices);
     margins.push_back({std::max<int64_t>(-least, 0), std::max<int64_t>(greatest - dims[d] + 1, 0)});
   }
   return margins;
 }
+
+// So many times as many elements an input may have with zeros around it.
+constexpr int64_t kGrowth = 2;
+constexpr int64_t kGrowthBesideWeights = 4;
 
 // Sizes of windows rather than of images, and ranges of indices within them.
 constexpr int64_t kShortSize = 8;
@@ -126,30 +147,39 @@ class Padder {
                       contraction->default_value == ir::kNoValue &&
                       (contraction->combination == Combination::kNone ||
                        contraction->combination == Combination::kMultiply);
-    if (!sums || space.constraints.empty() || poly::MovesElements(space)) return;
+    const bool is_bound = sums && IsBoundByWeights(space, *contraction);
+    if (!sums || (space.constraints.empty() && !is_bound) || poly::MovesElements(space)) return;
     if (IsSmallWindow(*contraction, space)) return;
-    if (!PadDims(kShortSize, space, shape, contraction)) PadDims(0, space, shape, contraction);
+    const bool is_padded = is_bound ? PadDims(kGrowthBesideWeights, 0, IndependentValues(space),
+                                              space, shape, contraction)
+                                    : PadDims(kGrowth, kShortSize, {space.original, space.indices},
+                                              space, shape, contraction);
+    if (!is_padded && !space.constraints.empty()) {
+      PadDims(kGrowth, 0, {space.original, space.indices}, space, shape, contraction);
+    }
   }
 
-  // Replaces the inputs; along dimensions of up to `short_size` what was outside is left out of the
-  // sum all the same. False where conditions on long indices remain or it does not pay.
-  bool PadDims(int64_t short_size, const poly::IndexSpace& space, const TensorShape& shape,
+  // Replaces the inputs by such that have at most `growth` times the elements; along dimensions of
+  // up to `short_size` what was outside is left out of the sum all the same. False where conditions
+  // on long indices remain or it does not pay.
+  bool PadDims(int64_t growth, int64_t short_size, const IndexValues& values,
+               const poly::IndexSpace& space, const TensorShape& shape,
                ir::Contraction* contraction) {
-    int64_t points = 1;
-    for (const poly::Index& index : space.indices) points *= index.range;
+    const int64_t points = PointsOf(space);
     ir::Contraction padded = *contraction;
     std::vector<std::vector<Margin>> margins;
     std::vector<std::vector<int64_t>> input_dims;
     for (ir::Access& access : padded.inputs) {
       const std::vector<int64_t>& dims = rewriter_.value(access.tensor).shape.dims;
-      margins.push_back(MarginsOf(access, dims, space));
+      margins.push_back(MarginsOf(access, dims, values));
       input_dims.push_back(PaddedDims(dims, margins.back()));
       if (!IsNeeded(margins.back())) continue;
       const int64_t before = TensorShape{DataType::kBool, dims}.element_count();
       const int64_t after = TensorShape{DataType::kBool, input_dims.back()}.element_count();
       // Where rows are read whole, vectors do not meet conditions and a copy costs more than they.
       const bool whole_rows = margins.back().back().before == 0 && margins.back().back().after == 0;
-      if (after > 2 * before || points < (whole_rows ? 16 : 2) * after) return false;
+      if (growth > kGrowth && before == LargestInput(*contraction)) return false;
+      if (after > growth * before || points < (whole_rows ? 16 : 2) * after) return false;
       for (size_t d = 0; d < dims.size(); ++d) {
         const Margin& margin = margins.back()[d];
         if (dims[d] <= short_size && (margin.before > 0 || margin.after > 0)) {
@@ -158,6 +188,7 @@ class Padder {
         access.indices[d] = access.indices[d] + Affine::Constant(margin.before);
       }
     }
+    if (std::none_of(margins.begin(), margins.end(), IsNeeded)) return false;
     const auto analysed = poly::AnalyzeContraction(padded, shape.dims, input_dims);
     if (!analysed.ok() || !AreShort(*analysed)) return false;
     if (short_size == 0 && !analysed->constraints.empty()) return false;
@@ -169,6 +200,28 @@ class Padder {
     }
     *contraction = std::move(padded);
     return true;
+  }
+
+  static int64_t PointsOf(const poly::IndexSpace& space) {
+    int64_t points = 1;
+    for (const poly::Index& index : space.indices) points *= index.range;
+    return points;
+  }
+
+  int64_t LargestInput(const ir::Contraction& contraction) {
+    int64_t elements = 0;
+    for (const ir::Access& access : contraction.inputs) {
+      elements = std::max(elements, rewriter_.value(access.tensor).shape.element_count());
+    }
+    return elements;
+  }
+
+  // So few results use an element of the larger factor that reading it takes longer than the
+  // products with zeros.
+  bool IsBoundByWeights(const poly::IndexSpace& space, const ir::Contraction& contraction) {
+    constexpr int64_t kFewUses = 16;
+    return contraction.combination == Combination::kMultiply &&
+           PointsOf(space) <= kFewUses * LargestInput(contraction);
   }
 
   const ir::Program& program_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tartan::plan {
 namespace {
@@ -14,6 +15,7 @@ constexpr double kCpuLaunchUs = 8;
 constexpr double kGpuLaunchUs = 2;
 constexpr double kFusedPerCycle = 2;
 constexpr double kUnfusedPerCycle = 1;
+constexpr double kMostUnits = 2;
 // 160 ms of PoCL, over so many runs.
 constexpr double kCompileUs = 160000;
 constexpr double kRunsOfKernel = 8000;
@@ -33,8 +35,9 @@ Machine::Machine(const HardwareSettings& settings)
   const double operations =
       settings.gflops * 1e3 /
       (2 * all * static_cast<double>(std::max<int64_t>(settings.vector_width, 1)));
-  // A core has a whole number of units for them.
-  operations_per_cycle = settings.gflops > 0 ? std::max(std::round(operations), 1.0)
+  // A CPU's core has one or two units for them; it may be quicker than the clock that is reported.
+  const double most = is_cpu ? kMostUnits : std::numeric_limits<double>::infinity();
+  operations_per_cycle = settings.gflops > 0 ? std::clamp(std::round(operations), 1.0, most)
                          : settings.has_fma  ? kFusedPerCycle
                                              : kUnfusedPerCycle;
 }

@@ -92,5 +92,24 @@ TEST(PadInputs, LeavesInputsAloneThatWouldGrowToMoreThanTwice) {
   EXPECT_THAT(AddedShapes(program), IsEmpty());
 }
 
+TEST(PadInputs, LetsSmallImagesGrowBesideManyWeights) {
+  const auto convolution = [](int64_t batch) {
+    return TestProgram{
+        "Convolution",
+        "function (X[N, C, Y, X0], K[O, C, I, J]) -> (R) { R[n, o, y, x : N, O, Y, X0] = "
+        "+(X[n, c, y+i-1, x+j-1] * K[o, c, i, j]); }",
+        {F32({batch, 8, 2, 2}), F32({64, 8, 3, 3})}};
+  };
+  const TestProgram test = convolution(1);
+  const ir::Program program = BindTestProgram(test);
+  ASSERT_THAT(AddedShapes(program), ElementsAre(ElementsAre(1, 8, 4, 4)));
+  const std::vector<HostTensor> inputs = RandomInputs(test, 3);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  const auto actual = ir::EvaluateNaively(Padded(program).program, inputs);
+  ASSERT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
+  EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 0), "");
+  EXPECT_THAT(AddedShapes(BindTestProgram(convolution(64))), IsEmpty());
+}
+
 }  // namespace
 }  // namespace tartan::graph::pad_inputs_test

@@ -103,7 +103,7 @@ double AccessLoads(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel
   if (IsStaged(plan, access))
     return count * (access.strides[v] == 0 ? 1 : RegistersPerValue(kernel, plan));
   if (access.irregular[v]) return count * plan.lanes * 2 * cpu::kLaneCycles * cpu::kLoadsPerCycle;
-  if (access.strides[v] == 0 && !is_store) return count;
+  if (access.strides[v] == 0 && (!is_store || v >= kernel.flat.output_index_count)) return count;
   if (access.strides[v] == 1) return count * RegistersPerValue(kernel, plan);
   if (IsEveryOther(plan, access) && !is_store) return count * kEveryOtherLoads;
   return count * plan.lanes * cpu::kLaneCycles * cpu::kLoadsPerCycle;
@@ -350,7 +350,7 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
     }
     cost.compute += tiles * steps * (step + EdgeShare(kernel, plan) * checked);
     cost.epilogue += tiles * steps / InnermostSteps(kernel, plan) * kLoopCycles;
-    if (vector_is_reduced) cost.epilogue += tiles * accumulators * (2.0 * plan.lanes + 8);
+    if (vector_is_reduced) cost.epilogue += tiles * accumulators * (plan.lanes + 8) / 2;
   }
   cost.epilogue += tiles * (ResultCycles(kernel, plan) + kLoopCycles);
   if (!plan.WritesOnce(flat)) cost.epilogue += flat.copied_bytes / kCopiedBytesPerCycle;

@@ -61,7 +61,8 @@ Touched Footprint(const CpuKernel::Access& access, const std::vector<int64_t>& e
     if (extent[i] <= 1) continue;
     const int64_t step = std::abs(access.strides[i]);
     const double stride = static_cast<double>(step);
-    const double gap_free = std::max(span, line_bytes / static_cast<double>(access.bytes) / 2);
+    // Steps up to a line come to every line.
+    const double gap_free = std::max(span, line_bytes / static_cast<double>(access.bytes));
     if (stride <= gap_free && runs == 1) {
       span += stride * static_cast<double>(extent[i] - 1);
     } else {
