@@ -138,6 +138,7 @@ class Partitioner {
   bool MayChain(const ir::KernelGroup& group,
                 const std::optional<poly::FlatContraction>& flat) const {
     return flat.has_value() && !is_constant_[group.outputs.front()] && flat->store_guard.empty() &&
+           !group.writes_piece(program_) &&
            (group.root == ir::kNoValue || spaces_[group.root]->covers_output);
   }
 

@@ -17,6 +17,7 @@
 #include "tile/graph/constants.h"
 #include "tile/graph/join_placements.h"
 #include "tile/graph/pad_inputs.h"
+#include "tile/graph/pieces.h"
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
 #include "tile/ir/in_float64.h"

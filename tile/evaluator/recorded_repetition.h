@@ -11,7 +11,7 @@
 #include "hal/hal.h"
 #include "tile/base/host_tensor.h"
 #include "tile/evaluator/compiled_program.h"
-#include "tile/evaluator/repetition.h"
+#include "tile/evaluator/repetition_form.h"
 #include "tile/evaluator/run_steps.h"
 
 namespace tartan::evaluator {

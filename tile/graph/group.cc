@@ -8,8 +8,8 @@
 
 #include "tile/base/match.h"
 #include "tile/graph/constants.h"
-#include "tile/graph/join_placements.h"
 #include "tile/graph/joined_states.h"
+#include "tile/graph/pieces.h"
 #include "tile/graph/updates.h"
 #include "tile/graph/value_kind.h"
 #include "tile/poly/coords.h"
@@ -34,6 +34,7 @@ class Grouper {
           GrowRegion(static_cast<ValueId>(v));
         }
       }
+      JoinPieces();
     }
     MarkNeeded();
     if (options_.fuse) JoinUpdates(program_, FreeValues(), in_memory_, &joined_);
@@ -57,7 +58,7 @@ class Grouper {
     constant_ = FindConstants(program_);
     is_output_.assign(size_, false);
     for (ValueId v : program_.outputs) is_output_[v] = true;
-    FindWholes();
+    pieces_ = FindPieceStorage(program_, spaces_);
     narrow_.assign(size_, ir::kNoValue);
     for (size_t v = 0; v < size_; ++v) {
       narrow_[v] = NarrowForm(program_, program_.values[v]);
@@ -69,17 +70,6 @@ class Grouper {
         latest_root_[v] = std::max(latest_root_[v], latest_root_[operand]);
       }
       if (kind_[v] == Kind::kRoot) latest_root_[v] = static_cast<ValueId>(v);
-    }
-  }
-
-  // Pieces of a concatenation that are written by kernels of their own, into the same memory.
-  void FindWholes() {
-    whole_.assign(size_, ir::kNoValue);
-    for (const Pieces& pieces : FindPieces(program_)) {
-      const std::vector<ValueId>& values = pieces.values;
-      if (spaces_[values.front()]->covers_output) continue;
-      for (const ValueId v : values) whole_[v] = values.back();
-      written_in_parts_.insert(values.begin() + (pieces.cover_all ? 0 : 1), values.end());
     }
   }
 
@@ -105,6 +95,23 @@ class Grouper {
       const bool used_inside = std::any_of(users_[member].begin(), users_[member].end(),
                                            [&](ValueId user) { return region_[user] == root; });
       if (kind_[member] == Kind::kReshape && !used_inside) region_[member] = ir::kNoValue;
+    }
+  }
+
+  // A kernel whose only result is read by a piece of a concatenation alone writes the piece.
+  void JoinPieces() {
+    std::vector<int> stored(size_, 0);  // by the kernel of each root
+    for (size_t v = 0; v < size_; ++v) {
+      const bool is_stored = region_[v] != ir::kNoValue && UsedOutsideRegion(static_cast<int>(v));
+      if (is_stored) ++stored[region_[v]];
+    }
+    for (size_t v = 0; v < size_; ++v) {
+      if (!pieces_.is_free[v]) continue;
+      const ValueId input = std::get<ir::Contraction>(program_.values[v].op).inputs[0].tensor;
+      const ValueId root = region_[input];
+      const bool is_alone = root != ir::kNoValue && stored[root] == 1 && !is_output_[input];
+      const bool is_alike = is_alone && constant_[root] == constant_[v];
+      if (is_alike && users_[input].size() == 1) region_[v] = root;
     }
   }
 
@@ -231,15 +238,12 @@ class Grouper {
 
   // A concatenation of constants that runs read: they would choose a part for each element.
   bool IsJoinedAtLoad(ValueId v) const {
-    const auto is_joined = [&](ValueId u) {
-      const auto* piece = std::get_if<ir::Contraction>(&value(u).op);
-      return piece != nullptr && piece->default_value != ir::kNoValue;
-    };
-    return options_.fuse && constant_[v] && is_joined(v) && IsReadByRuns(v) &&
-           std::none_of(users_[v].begin(), users_[v].end(), is_joined);
+    return options_.fuse && constant_[v] && HasPieceBefore(value(v)) && IsReadByRuns(v) &&
+           std::none_of(users_[v].begin(), users_[v].end(),
+                        [&](ValueId user) { return HasPieceBefore(value(user)); });
   }
 
-  // Also by way of what is computed where it is read.
+  // Perhaps by way of what is computed where it is read.
   bool IsReadByRuns(ValueId v) const {
     return std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
       const bool is_read_through = kind_[user] == Kind::kReshape || kind_[user] == Kind::kPointwise;
@@ -325,7 +329,8 @@ class Grouper {
     }
     for (size_t i = 0; i < size_; ++i) {
       const ValueId v = static_cast<ValueId>(i);
-      if (kind_[v] == Kind::kRoot) order.emplace_back(v, 0, v);
+      const bool is_root = region_[v] == ir::kNoValue || region_[v] == v;
+      if (kind_[v] == Kind::kRoot && is_root) order.emplace_back(v, 0, v);
       if (region_[v] != ir::kNoValue) {
         if (in_memory_[v]) region_outputs[region_[v]].push_back(v);
       } else if (joined_[v] != ir::kNoValue) {
@@ -351,12 +356,12 @@ class Grouper {
 
   void FindStorage(ir::Grouping* grouping) {
     grouping->in_memory = in_memory_;
-    grouping->written_in_parts = written_in_parts_;
+    grouping->written_in_parts = pieces_.written_in_parts;
     grouping->storage.assign(size_, ir::kNoValue);
     for (size_t i = 0; i < size_; ++i) {
       const ValueId v = static_cast<ValueId>(i);
       if (in_memory_[v]) {
-        grouping->storage[v] = whole_[v] == ir::kNoValue ? v : whole_[v];
+        grouping->storage[v] = pieces_.whole[v] == ir::kNoValue ? v : pieces_.whole[v];
       } else if (kind_[v] == Kind::kReshape && region_[v] == ir::kNoValue) {
         const ValueId operand = std::get<ir::Special>(value(v).op).operands[0];
         grouping->storage[v] = grouping->storage[operand];
@@ -382,8 +387,7 @@ class Grouper {
   std::vector<int> operations_;
   std::vector<int> reads_;
   std::vector<std::set<ValueId>> sinks_;  // the kernels that compute or read the value
-  std::vector<ValueId> whole_;            // per piece of a concatenation: its last one
-  std::set<ValueId> written_in_parts_;
+  PieceStorage pieces_;
   std::vector<ValueId> joined_;  // the value whose kernel makes this one, too
 };
 

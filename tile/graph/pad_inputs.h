@@ -20,10 +20,10 @@ struct PaddedProgram {
 // places in a small window, the larger tensor has at most twice the elements, and each is read at
 // least twice (sixteen times, where conditions do not concern its last dimension: then they do not
 // differ between the lanes of vectors). Beside a larger factor of whose elements each has few uses
-// it may have four times the elements, and no condition is left. Not to sums over a small window alone, as in depthwise
-// convolutions: their plans do without. A zero contributes nothing to such a sum, except beside an
-// infinite or NaN factor at a point that was outside. `spaces` are those of `program`; the result
-// needs an analysis of its own. Contractions of `kept` are left as they are.
+// it may have four times the elements, and no condition is left. Not to sums over a small window
+// alone, as in depthwise convolutions: their plans do without. A zero contributes nothing to such a
+// sum, except beside an infinite or NaN factor at a point that was outside. `spaces` are those of
+// `program`; the result needs an analysis of its own. Contractions of `kept` are left as they are.
 PaddedProgram PadInputs(const ir::Program& program, const poly::ProgramSpaces& spaces,
                         const std::set<ir::ValueId>& kept = {});
 

@@ -4,38 +4,21 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 #include "tile/ir/type_rules.h"
 #include "tile/poly/coords.h"
 #include "tile/poly/logistic.h"
+#include "tile/poly/typed_expr.h"
 
 namespace tartan::poly {
 namespace {
 
 using math::Affine;
 using math::RangeConstraint;
-
-// A value of the computation type of `type`, rounded to the numbers that `type` has.
-ExprPtr RoundTo(const ExprPtr& expr, DataType type) {
-  if (ComputeType(type) == type) return expr;
-  return Convert(MakeApply(ScalarOp::kCast, type, {expr}), type);
-}
-
-// The same value once it is stored as `type`, which rounds anyway.
-ExprPtr WithoutRounding(const ExprPtr& expr, DataType type) {
-  const auto* widened = std::get_if<Apply>(&expr->node);
-  if (widened == nullptr || widened->op != ScalarOp::kCast) return expr;
-  const auto* rounded = std::get_if<Apply>(&widened->operands[0]->node);
-  const bool is_rounded =
-      rounded != nullptr && widened->operands[0]->type == type && ComputeType(type) != type;
-  return is_rounded ? rounded->operands[0] : expr;
-}
 
 // Evaluates values at coordinates, as expressions over the kernel's indices.
 class ExprBuilder {
@@ -53,7 +36,7 @@ class ExprBuilder {
   // `guard` holds.
   absl::StatusOr<ExprPtr> Eval(ir::ValueId value, const Coords& coords,
                                const std::vector<RangeConstraint>& guard) {
-    const Key key = MakeKey(value, coords, guard);
+    const std::string key = MakeKey(value, coords, guard);
     if (auto it = memo_.find(key); it != memo_.end()) return it->second;
     TARTAN_ASSIGN_OR_RETURN(ExprPtr expr, EvalNew(value, coords, guard));
     memo_.emplace(key, expr);
@@ -90,15 +73,9 @@ class ExprBuilder {
     return absl::InternalError("unknown combination");
   }
 
-  static ExprPtr Zero(DataType type) {
-    return Convert(MakeExpr(DataType::kInt32, Literal{int64_t{0}}), type);
-  }
-
  private:
-  using Key = std::string;
-
-  Key MakeKey(ir::ValueId value, const Coords& coords,
-              const std::vector<RangeConstraint>& guard) const {
+  std::string MakeKey(ir::ValueId value, const Coords& coords,
+                      const std::vector<RangeConstraint>& guard) const {
     std::string key = absl::StrCat(value);
     for (const Affine& coord : coords) absl::StrAppend(&key, ",", coord.ToString());
     for (const RangeConstraint& constraint : guard)
@@ -260,7 +237,7 @@ class ExprBuilder {
     };
     auto look_up = [&](int64_t dim, const Coords& at) -> absl::Status {
       TARTAN_ASSIGN_OR_RETURN(ExprPtr entry, Eval(index, at, guard));
-      position[dim] = Wrap(entry, data_shape.dims[dim], CoordinateType(data_shape));
+      position[dim] = WrapIndex(entry, data_shape.dims[dim], CoordinateType(data_shape));
       return absl::OkStatus();
     };
     if (special.kind == ir::SpecialKind::kGather) {
@@ -286,42 +263,13 @@ class ExprBuilder {
     return MakeExpr(ComputeType(data_shape.type), ReadAt{TensorNumber(data), position, guard});
   }
 
-  static DataType CoordinateType(const TensorShape& shape) {
-    return shape.element_count() < (int64_t{1} << 31) ? DataType::kInt32 : DataType::kInt64;
-  }
-
-  // A negative index counts from the end; what is still outside is clamped. Both in a type that
-  // holds the index and the size, before the result is `type`.
-  static ExprPtr Wrap(const ExprPtr& index, int64_t size, DataType type) {
-    DataType from = index->type;
-    if (from == DataType::kUInt64) from = DataType::kInt64;
-    if (IsSignedInteger(from) && size > MaxInteger(from)) {
-      from = size > MaxInteger(DataType::kInt32) ? DataType::kInt64 : DataType::kInt32;
-    }
-    auto number = [from](int64_t n) {
-      return Convert(MakeExpr(DataType::kInt64, Literal{n}), from);
-    };
-    ExprPtr wrapped = Convert(index, from);
-    if (!IsUnsignedInteger(from)) {
-      const ExprPtr negative = MakeApply(ScalarOp::kLess, DataType::kBool, {wrapped, number(0)});
-      const ExprPtr shifted = MakeApply(ScalarOp::kAdd, from, {wrapped, number(size)});
-      wrapped = MakeApply(ScalarOp::kSelect, from, {negative, shifted, wrapped});
-      wrapped = MakeApply(ScalarOp::kMax, from, {wrapped, number(0)});
-    }
-    // A size beyond the index type's range cannot be exceeded.
-    if (size - 1 < MaxInteger(from)) {
-      wrapped = MakeApply(ScalarOp::kMin, from, {wrapped, number(std::max<int64_t>(size - 1, 0))});
-    }
-    return Convert(wrapped, type);
-  }
-
   const ir::Program& program_;
   const ProgramSpaces& spaces_;
   const ir::Grouping& grouping_;
   FlatContraction* flat_;
   ir::ValueId accumulator_ = ir::kNoValue;
   std::set<ir::ValueId> own_;
-  std::map<Key, ExprPtr> memo_;
+  std::map<std::string, ExprPtr> memo_;
 };
 
 void SetElementwiseSpace(const TensorShape& shape, FlatContraction* flat) {
@@ -360,6 +308,34 @@ absl::Status SetReduction(const ir::Program& program, const ProgramSpaces& space
   return absl::OkStatus();
 }
 
+// A piece of a concatenation that a sum's kernel writes: where the input's elements lie in it.
+absl::Status SetPiece(const ir::Program& program, ir::ValueId output, ExprBuilder* builder,
+                      FlatContraction* flat) {
+  const TensorShape& shape = program.values[output].shape;
+  const auto& piece = std::get<ir::Contraction>(program.values[output].op);
+  const ir::ValueId input = piece.inputs[0].tensor;
+  const auto coords = ReshapeCoords(flat->output_coords, flat->output_dims,
+                                    program.values[input].shape.dims, flat->indices);
+  if (!coords.has_value()) {
+    return absl::InternalError(
+        absl::StrCat(program.values[output].name, " does not fit its kernel's index space"));
+  }
+  TARTAN_ASSIGN_OR_RETURN(ExprPtr expr, builder->Eval(input, *coords, {}));
+  flat->outputs.push_back(
+      {output, shape, WithoutRounding(Convert(std::move(expr), shape.type), shape.type)});
+  std::vector<Affine> original(piece.index_names.size());
+  for (size_t d = 0; d < coords->size(); ++d) {
+    const Affine& index = piece.inputs[0].indices[d];
+    original[index.single_variable()] = (*coords)[d] - Affine::Constant(index.constant);
+  }
+  flat->output_coords.clear();
+  for (const Affine& coord : piece.output.indices) {
+    flat->output_coords.push_back(coord.Substitute(original));
+  }
+  flat->output_dims = shape.dims;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool MovesElements(const IndexSpace& space) {
@@ -389,6 +365,10 @@ absl::StatusOr<FlatContraction> BuildKernel(const ir::Program& program, const Pr
   } else {
     TARTAN_RETURN_IF_ERROR(SetReduction(program, spaces, group.root, &builder, &flat));
     builder.SetAccumulator(group.root);
+  }
+  if (group.writes_piece(program)) {
+    TARTAN_RETURN_IF_ERROR(SetPiece(program, first, &builder, &flat));
+    return flat;
   }
   builder.SetOwn(group.outputs);
   for (ir::ValueId output : group.outputs) {
