@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "tile/lower/cpu/panel_fetch.h"
 #include "tile/lower/cpu/reduction.h"
 #include "tile/lower/cpu/valid_lanes.h"
 #include "tile/plan/cpu/sliding_window.h"
@@ -102,6 +103,13 @@ StmtPtr Reduction::Accumulate(bool checked, bool is_tail) {
     statements.push_back(loop::MakeAssign(point.accumulator, Aggregate(old, value)));
   }
   if (flat_.needs_hits()) statements.push_back(loop::MakeAssign("hit", loop::Int(1)));
+  if (!is_tail && !checked && !plan_.reduction_order.empty()) {
+    const bool has_runs = block_ != nullptr && block_->has_runs();
+    const ExprPtr begin = has_runs ? block_->Begin(plan_.block->run_index) : indices_.Number(0);
+    for (StmtPtr& fetch : FetchNextPanel(flat_, plan_, indices_, begin)) {
+      statements.push_back(std::move(fetch));
+    }
+  }
   return loop::MakeBlock(std::move(statements));
 }
 
