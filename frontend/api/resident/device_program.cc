@@ -146,6 +146,10 @@ absl::Status DeviceProgram::Impl::Load(absl::Span<const Tensor> outputs, absl::s
   TARTAN_ASSIGN_OR_RETURN(const auto compiled, Compile(composed.program, where));
   TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*compiled));
   statistics->compile_ms += MillisecondsSince(start_composing);
+  for (const hal::ExecutablePtr& executable : compiled->executables()) {
+    statistics->cache_hits += executable->statistics().cache_hits;
+    statistics->cache_misses += executable->statistics().cache_misses;
+  }
   const auto start_loading = Clock::now();
   std::vector<HostTensor> constants;
   for (const Tensor& input : composed.inputs) {

@@ -86,4 +86,19 @@ absl::StatusOr<std::vector<StatePlaces>> FindStates(const Model& model,
   return states;
 }
 
+FreeValues FreeOf(const Model& model, const std::vector<StatePlaces>& states) {
+  FreeValues free;
+  for (size_t i = 0; i < model.inputs().size(); ++i) {
+    const bool is_state = std::any_of(states.begin(), states.end(),
+                                      [&](const StatePlaces& state) { return state.input == i; });
+    if (!is_state) free.inputs.push_back(model.inputs()[i]);
+  }
+  for (size_t o = 0; o < model.outputs().size(); ++o) {
+    const bool is_state = std::any_of(states.begin(), states.end(),
+                                      [&](const StatePlaces& state) { return state.output == o; });
+    if (!is_state) free.outputs.push_back(model.outputs()[o]);
+  }
+  return free;
+}
+
 }  // namespace tartan::api

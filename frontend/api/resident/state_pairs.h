@@ -33,4 +33,11 @@ struct StatePlaces {
 absl::StatusOr<std::vector<StatePlaces>> FindStates(const Model& model,
                                                     const std::vector<StatePair>& pairs);
 
+// A model's inputs and outputs that are no states.
+struct FreeValues {
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+};
+FreeValues FreeOf(const Model& model, const std::vector<StatePlaces>& states);
+
 }  // namespace tartan::api

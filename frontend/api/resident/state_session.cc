@@ -89,13 +89,12 @@ absl::Status StateSession::Impl::Pair(const std::vector<StatePair>& pairs) {
     states.push_back({place.output, place.input, std::nullopt, DeviceTensor()});
   }
   for (size_t i = 0; i < is_state_input.size(); ++i) {
-    if (!is_state_input[i]) inputs.push_back(model->inputs()[i]);
     by_value.push_back(!model->inputs()[i].is_tensor() ||
                        model->inputs()[i].element != Element::kPlain);
   }
-  for (size_t o = 0; o < is_state_output.size(); ++o) {
-    if (!is_state_output[o]) outputs.push_back(model->outputs()[o]);
-  }
+  FreeValues free = FreeOf(*model, places);
+  inputs = std::move(free.inputs);
+  outputs = std::move(free.outputs);
   return absl::OkStatus();
 }
 

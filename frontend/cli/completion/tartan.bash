@@ -44,14 +44,14 @@ _tartan() {
   case $command in
     "") COMPREPLY=($(compgen -W "$commands $global" -- "$current")); return ;;
     inspect) options="--input --shape --html" ;;
-    run) options="--input --shape --random --output --topk --labels" ;;
+    run) options="--input --shape --random --output --state --topk --labels" ;;
     verify) options="--rtol --atol --reference --match --expect --write-expect --jobs --bisect" ;;
     devices) options="--calibrate" ;;
     bench)
       if [[ " ${COMP_WORDS[*]} " == *" op "* ]]; then
         options="--against --time --count --threads"
       else
-        options="--input --shape --warmup --time --count --batch --threads --background --check-cost --profile"
+        options="--input --shape --state --warmup --time --count --batch --threads --background --check-cost --profile"
       fi
       ;;
     train)
