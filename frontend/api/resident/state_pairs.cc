@@ -86,6 +86,29 @@ absl::StatusOr<std::vector<StatePlaces>> FindStates(const Model& model,
   return states;
 }
 
+absl::StatusOr<TensorShape> FirstShape(const Model& model, size_t input,
+                                       absl::Span<const HostTensor* const> values) {
+  const TensorSpec& spec = model.inputs()[input];
+  if (!spec.has_rank || spec.type == DataType::kInvalid) {
+    return absl::InvalidArgumentError(absl::StrCat("the model does not say what the state ",
+                                                   spec.ToString(), " is: it needs a first value"));
+  }
+  TensorShape shape{spec.type, spec.dims};
+  for (size_t d = 0; d < shape.dims.size(); ++d) {
+    if (shape.dims[d] >= 0) continue;
+    shape.dims[d] = d == 0 ? 1 : 0;
+    const std::string name = d < spec.dim_names.size() ? spec.dim_names[d] : "";
+    for (size_t i = 0; i < values.size() && !name.empty(); ++i) {
+      if (values[i] == nullptr) continue;
+      const std::vector<std::string>& names = model.inputs()[i].dim_names;
+      const auto same = std::find(names.begin(), names.end(), name);
+      if (same == names.end()) continue;
+      shape.dims[d] = values[i]->shape().dims[static_cast<size_t>(same - names.begin())];
+    }
+  }
+  return shape;
+}
+
 FreeValues FreeOf(const Model& model, const std::vector<StatePlaces>& states) {
   FreeValues free;
   for (size_t i = 0; i < model.inputs().size(); ++i) {

@@ -40,4 +40,10 @@ struct FreeValues {
 };
 FreeValues FreeOf(const Model& model, const std::vector<StatePlaces>& states);
 
+// What a state is that was never set: sizes that the model leaves open are those that `values` (of
+// all inputs; null for what is left out) have under the same name, 1 for the first size of all and
+// 0 for others. InvalidArgument where the model does not say its rank or type.
+absl::StatusOr<TensorShape> FirstShape(const Model& model, size_t input,
+                                       absl::Span<const HostTensor* const> values);
+
 }  // namespace tartan::api

@@ -20,6 +20,10 @@ namespace {
 // Values of more elements do not decide shapes.
 constexpr int64_t kMostDeciding = 64;
 
+absl::Status NoState(absl::string_view past) {
+  return absl::InvalidArgumentError(absl::StrCat("the input '", past, "' is no state"));
+}
+
 }  // namespace
 
 struct StateSession::Impl {
@@ -28,6 +32,7 @@ struct StateSession::Impl {
     size_t input = 0;
     std::optional<HostTensor> host;  // where it is newer than `device`, or there is none
     DeviceTensor device;
+    std::vector<int64_t> first_sizes = {};  // where it began with zeros
   };
   // A model bound to sizes; null where it cannot run with states on the device.
   struct Bound {
@@ -53,10 +58,16 @@ struct StateSession::Impl {
 
   absl::Status Pair(const std::vector<StatePair>& pairs);
   absl::StatusOr<Values> Arrange(const std::map<std::string, HostTensor>& given) const;
-  absl::StatusOr<TensorShape> StartShape(size_t input, const Values& values) const;
   absl::Status Begin(const Values& values);
   TensorShape ShapeOf(const State& state) const {
     return state.host ? state.host->shape() : state.device.shape();
+  }
+  // Null where the input is no state.
+  State* Find(absl::string_view past) {
+    for (State& state : states) {
+      if (model->inputs()[state.input].name == past) return &state;
+    }
+    return nullptr;
   }
   std::string KeyOf(const Values& values) const;
   absl::StatusOr<Bound*> Get(const Values& values, RunStatistics* statistics);
@@ -133,34 +144,12 @@ absl::StatusOr<StateSession::Impl::Values> StateSession::Impl::Arrange(
   return absl::InternalError("an input was not found");
 }
 
-// Of a state that was never set.
-absl::StatusOr<TensorShape> StateSession::Impl::StartShape(size_t input,
-                                                           const Values& values) const {
-  const TensorSpec& spec = model->inputs()[input];
-  if (!spec.has_rank || spec.type == DataType::kInvalid) {
-    return absl::InvalidArgumentError(absl::StrCat("the model does not say what the state ",
-                                                   spec.ToString(), " is: it needs a first value"));
-  }
-  TensorShape shape{spec.type, spec.dims};
-  for (size_t d = 0; d < shape.dims.size(); ++d) {
-    if (shape.dims[d] >= 0) continue;
-    shape.dims[d] = d == 0 ? 1 : 0;
-    const std::string name = d < spec.dim_names.size() ? spec.dim_names[d] : "";
-    for (size_t i = 0; i < values.size() && !name.empty(); ++i) {
-      if (values[i] == nullptr) continue;
-      const std::vector<std::string>& names = model->inputs()[i].dim_names;
-      const auto same = std::find(names.begin(), names.end(), name);
-      if (same != names.end()) shape.dims[d] = values[i]->shape().dims[same - names.begin()];
-    }
-  }
-  return shape;
-}
-
 absl::Status StateSession::Impl::Begin(const Values& values) {
   for (State& state : states) {
     if (state.host || state.device.defined()) continue;
-    TARTAN_ASSIGN_OR_RETURN(const TensorShape shape, StartShape(state.input, values));
+    TARTAN_ASSIGN_OR_RETURN(const TensorShape shape, FirstShape(*model, state.input, values));
     state.host = HostTensor::Zeros(shape);
+    state.first_sizes = shape.dims;
   }
   return absl::OkStatus();
 }
@@ -352,24 +341,25 @@ void StateSession::Reset() { impl_->Reset(); }
 bool StateSession::stays() const { return impl_->stays; }
 
 absl::Status StateSession::Set(const std::string& past, HostTensor value) {
-  for (Impl::State& state : impl_->states) {
-    const TensorSpec& spec = impl_->model->inputs()[state.input];
-    if (spec.name != past) continue;
-    TARTAN_RETURN_IF_ERROR(CheckAgainstSpec(spec, value));
-    state.host = std::move(value);
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat("the input '", past, "' is no state"));
+  Impl::State* state = impl_->Find(past);
+  if (state == nullptr) return NoState(past);
+  TARTAN_RETURN_IF_ERROR(CheckAgainstSpec(impl_->model->inputs()[state->input], value));
+  state->host = std::move(value);
+  state->first_sizes.clear();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<HostTensor> StateSession::Get(const std::string& past) const {
-  for (const Impl::State& state : impl_->states) {
-    if (impl_->model->inputs()[state.input].name != past) continue;
-    if (state.host) return *state.host;
-    if (state.device.defined()) return state.device.ToHost();
-    return absl::FailedPreconditionError(absl::StrCat("the state '", past, "' has no value yet"));
-  }
-  return absl::InvalidArgumentError(absl::StrCat("the input '", past, "' is no state"));
+  const Impl::State* state = impl_->Find(past);
+  if (state == nullptr) return NoState(past);
+  if (state->host) return *state->host;
+  if (state->device.defined()) return state->device.ToHost();
+  return absl::FailedPreconditionError(absl::StrCat("the state '", past, "' has no value yet"));
+}
+
+std::vector<int64_t> StateSession::FirstSizes(const std::string& past) const {
+  const Impl::State* state = impl_->Find(past);
+  return state == nullptr ? std::vector<int64_t>() : state->first_sizes;
 }
 
 absl::StatusOr<std::vector<HostTensor>> StateSession::Run(

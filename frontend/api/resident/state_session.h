@@ -43,6 +43,8 @@ class StateSession {
   absl::Status Set(const std::string& past, HostTensor value);
   // FailedPrecondition before it has a value.
   absl::StatusOr<HostTensor> Get(const std::string& past) const;
+  // The sizes it had when it began with zeros; none where it was set, or has not begun.
+  std::vector<int64_t> FirstSizes(const std::string& past) const;
   // As if none had ever been set.
   void Reset();
 
