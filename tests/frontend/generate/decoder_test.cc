@@ -87,7 +87,8 @@ class DecoderTest : public testing::Test {
 };
 
 TEST_F(DecoderTest, CachesThatGrowAreAppendedToInPlace) {
-  for (const char* name : {"masked", "rotary", "plain"}) {
+  for (const char* name :
+       {"masked", "rotary", "plain", "attention", "multihead", "grouped", "window"}) {
     const auto decoder = Make(name);
     ExpectTokens(*decoder, ReadWanted(name));
     EXPECT_EQ(decoder->kind(), CacheKind::kInPlace) << name << decoder->why_not_in_place();
