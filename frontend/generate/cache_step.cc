@@ -100,6 +100,7 @@ absl::Status Bind(const onnx::OnnxModel& model, BoundStep* step) {
 int64_t CacheStep::FreeCapacity(const onnx::OnnxModel& model,
                                 const std::vector<GrowingState>& states, int64_t least) {
   constexpr int64_t kMultiple = 16;  // of vectors
+  constexpr int64_t kLeast = 64;
   const auto is_taken = [&](int64_t size) {
     for (const GrowingState& state : states) {
       const std::vector<int64_t>& dims = state.value.shape().dims;
@@ -107,7 +108,10 @@ int64_t CacheStep::FreeCapacity(const onnx::OnnxModel& model,
     }
     return model.HasSize(size);
   };
-  int64_t capacity = (least + kMultiple - 1) / kMultiple * kMultiple;
+  // 64, 96, 128, 192, 256 …: kernels for one size alone serve many lengths.
+  int64_t power = kLeast;
+  while (2 * power <= least) power *= 2;
+  int64_t capacity = least <= power ? power : least <= power * 3 / 2 ? power * 3 / 2 : 2 * power;
   while (is_taken(capacity)) capacity += kMultiple;
   return capacity;
 }

@@ -32,7 +32,7 @@ class CacheStep {
       const api::SessionOptions& options, const DecoderInputs& inputs, size_t scores_output,
       const std::vector<GrowingState>& states, int64_t length, int64_t capacity);
 
-  // A size that is no other of the model's, at least `least`.
+  // A size that is no other of the model's, at least `least`; few sizes serve all.
   static int64_t FreeCapacity(const onnx::OnnxModel& model, const std::vector<GrowingState>& states,
                               int64_t least);
 

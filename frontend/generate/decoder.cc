@@ -145,9 +145,8 @@ absl::StatusOr<std::vector<GrowingState>> Decoder::Impl::Growing() const {
 // its scores.
 absl::Status Decoder::Impl::TryInPlace(int64_t last, const std::vector<float>& wanted) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<GrowingState> states, Growing());
-  constexpr int64_t kLeast = 64;
   constexpr int64_t kMost = 1024;  // more are not made before they are needed
-  const int64_t least = std::max(length + 1, std::clamp(options.expected, kLeast, kMost));
+  const int64_t least = std::max(length + 1, std::min(options.expected, kMost));
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<CacheStep> made, MakeStep(states, length - 1, least));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read(last));
   if (!Agree(wanted, scored, ToleranceOf(states))) {
