@@ -44,6 +44,7 @@ class CacheStep {
   // What is there of each state.
   absl::StatusOr<std::vector<HostTensor>> Values() const;
   absl::Status MakeExact() { return program_->MakeExact(); }
+  api::ProgramMemory memory() const { return program_->memory(); }
 
  private:
   explicit CacheStep(const DecoderInputs& inputs) : inputs_(inputs) {}

@@ -231,6 +231,10 @@ CacheKind Decoder::kind() const {
 const std::string& Decoder::why_not_in_place() const { return impl_->why_not; }
 int64_t Decoder::capacity() const { return impl_->step == nullptr ? 0 : impl_->step->capacity(); }
 
+api::ProgramMemory Decoder::memory() const {
+  return impl_->step == nullptr ? api::ProgramMemory() : impl_->step->memory();
+}
+
 absl::Status Decoder::WaitForExact() {
   return CatchOutOfMemory([&] {
     return impl_->step != nullptr ? impl_->step->MakeExact() : impl_->session->WaitForExact();

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "frontend/api/resident/device_program.h"
 #include "frontend/api/resident/state_session.h"
 #include "frontend/onnx/model/onnx_model.h"
 
@@ -51,7 +52,8 @@ class Decoder {
   CacheKind kind() const;
   // Why the cache is not appended to in place though the model has one that grows; else empty.
   const std::string& why_not_in_place() const;
-  int64_t capacity() const;  // kInPlace: tokens that there is room for
+  int64_t capacity() const;           // kInPlace: tokens that there is room for
+  api::ProgramMemory memory() const;  // kInPlace: of a step; its states are the cache
   // As Session::WaitForExact, for single tokens.
   absl::Status WaitForExact();
 

@@ -96,6 +96,20 @@ TEST_F(DecoderTest, CachesThatGrowAreAppendedToInPlace) {
   }
 }
 
+// A step has no memory for a second cache, nor for the rows of one.
+TEST_F(DecoderTest, AStepCopiesNoCache) {
+  for (const char* name : {"masked", "rotary", "plain", "attention", "multihead", "grouped"}) {
+    DecoderOptions options;
+    options.expected = 1000;
+    const auto decoder = Make(name, options);
+    ASSERT_TRUE(decoder->Read({1, 2}).ok());
+    ASSERT_EQ(decoder->kind(), CacheKind::kInPlace) << name;
+    const api::ProgramMemory memory = decoder->memory();
+    EXPECT_GT(memory.states, 100'000) << name;
+    EXPECT_LT(memory.scratch, memory.states / 4) << name;
+  }
+}
+
 TEST_F(DecoderTest, TheSameGoesThroughTheHost) {
   DecoderOptions options;
   options.appends_in_place = false;
