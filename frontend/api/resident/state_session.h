@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "frontend/api/resident/device_tensor.h"
 #include "frontend/api/resident/state_pairs.h"
 #include "frontend/api/session.h"
 
@@ -45,7 +46,12 @@ class StateSession {
   absl::StatusOr<HostTensor> Get(const std::string& past) const;
   // The sizes it had when it began with zeros; none where it was set, or has not begun.
   std::vector<int64_t> FirstSizes(const std::string& past) const;
-  // As if none had ever been set.
+  // Memory of the caller's for an input or an output that is no state, which each run reads or
+  // writes: it is neither given nor among the results from then on. Binding it anew exchanges the
+  // memory. InvalidArgument for a name that is not there and memory that is not what the model
+  // declares; Run says so where an output has other sizes.
+  absl::Status Bind(const std::string& name, DeviceTensor memory);
+  // As if no state had ever been set.
   void Reset();
 
   // As Session::Run, for inputs() and outputs(). Bad inputs leave states as they are, a failure of

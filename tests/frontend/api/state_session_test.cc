@@ -184,6 +184,51 @@ TEST_F(StateSessionTest, StatesThatGrowBeginEmpty) {
   EXPECT_THAT((*session)->Get("past")->ToDoubles(), ElementsAre(1, 1, 2, 1, 3, 1, 4, 1));
 }
 
+TEST_F(StateSessionTest, InputsAndOutputsMayBeInMemoryOfTheCaller) {
+  auto session = Make({{"h_next", "h"}});
+  ASSERT_TRUE(session.ok()) << session.status();
+  auto x = DeviceTensor::FromHost(*device_, Constant(3, 1));
+  auto y = DeviceTensor::Zeros(*device_, {DataType::kFloat32, {}});
+  ASSERT_TRUE((*session)->Bind("x", *x).ok());
+  ASSERT_TRUE((*session)->Bind("y", *y).ok());
+  EXPECT_THAT((*session)->inputs(), SizeIs(1));
+  EXPECT_THAT((*session)->outputs(), SizeIs(1));
+  for (const double wanted : {3.0, 4.5}) {
+    auto outputs = (*session)->Run({{"k", Constant(3, 0)}});
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_THAT(*outputs, SizeIs(1));  // k_next
+    EXPECT_THAT(y->ToHost()->ToDoubles(), ElementsAre(wanted));
+  }
+  // Other values of the caller's, and other memory.
+  ASSERT_TRUE(x->Assign(Constant(3, 10)).ok());
+  auto other = DeviceTensor::Zeros(*device_, {DataType::kFloat32, {}});
+  ASSERT_TRUE((*session)->Bind("y", *other).ok());
+  ASSERT_TRUE((*session)->Run({{"k", Constant(3, 0)}}).ok());
+  EXPECT_THAT(other->ToHost()->ToDoubles(), ElementsAre(32.25));
+  EXPECT_THAT(y->ToHost()->ToDoubles(), ElementsAre(4.5));
+  EXPECT_THAT(x->ToHost()->ToDoubles(), ElementsAre(10, 10, 10));
+  EXPECT_THAT((*session)->Bind("h", *x).message(), HasSubstr("'h' is a state"));
+  EXPECT_THAT((*session)->Bind("z", *x).message(), HasSubstr("no input or output 'z'"));
+  EXPECT_THAT((*session)->Bind("x", *y).message(), HasSubstr("x: float32[3]"));
+}
+
+TEST_F(StateSessionTest, MemoryOfTheCallerIsUsedThroughTheHost) {
+  auto session = StateSession::Create(Growing(), device_, {{"present", "past"}}, ExactAtOnce());
+  ASSERT_TRUE(session.ok()) << session.status();
+  auto x = DeviceTensor::FromHost(*device_, Row({1, 2}));
+  auto y = DeviceTensor::Zeros(*device_, {DataType::kFloat32, {}});
+  ASSERT_TRUE((*session)->Bind("x", *x).ok());
+  ASSERT_TRUE((*session)->Bind("y", *y).ok());
+  for (const double wanted : {3, 6, 9}) {
+    ASSERT_TRUE((*session)->Run({}).ok());
+    EXPECT_FALSE((*session)->stays());
+    EXPECT_THAT(y->ToHost()->ToDoubles(), ElementsAre(wanted));
+  }
+  auto narrow = DeviceTensor::Zeros(*device_, {DataType::kFloat32, {1, 3}});
+  ASSERT_TRUE((*session)->Bind("x", *narrow).ok());
+  ASSERT_TRUE((*session)->Run({}).ok());
+}
+
 TEST_F(StateSessionTest, RefusesNamesThatAreNotThere) {
   EXPECT_THAT(Make({{"g", "h"}}).status().message(),
               testing::AllOf(HasSubstr("no output 'g'"), HasSubstr("h_next, y, k_next")));
