@@ -150,7 +150,7 @@ absl::StatusOr<std::unique_ptr<CacheStep>> CacheStep::Create(
   source.name = model.name();
   source.tier = options.tier;
   source.exact_after_runs = options.exact_after_runs;
-  source.pool = std::make_shared<evaluator::ResidentPool>();
+  source.pool = options.pool;
   api::RunStatistics ignored;
   absl::StatusOr<std::unique_ptr<api::StepProgram>> program =
       api::StepProgram::Create(std::move(source), &ignored);

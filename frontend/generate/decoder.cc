@@ -101,6 +101,9 @@ absl::Status Decoder::Impl::Open() {
                        present.ToString(), ": export the model with open lengths"));
     }
   }
+  if (options.session.pool == nullptr) {
+    options.session.pool = std::make_shared<evaluator::ResidentPool>();
+  }
   api::SessionOptions of_prompts = options.session;
   of_prompts.exact_after_runs = 0;  // lengths of prompts do not come again
   of_prompts.max_signatures = 4;

@@ -178,7 +178,7 @@ absl::StatusOr<std::unique_ptr<StepProgram>> StateRunner::Make(const Values& val
   source.name = model->name();
   source.tier = options.tier;
   source.exact_after_runs = options.exact_after_runs;
-  source.pool = pool;
+  source.pool = options.pool;
   return StepProgram::Create(std::move(source), statistics);
 }
 

@@ -45,7 +45,6 @@ struct StateRunner {
   std::vector<TensorSpec> inputs, outputs;
   std::vector<bool> by_value;
   std::list<Bound> bound;  // the most recently used first
-  std::shared_ptr<evaluator::ResidentPool> pool = std::make_shared<evaluator::ResidentPool>();
   bool stays = false;
 
   using Values = std::vector<const HostTensor*>;  // of all inputs; null for what is left out

@@ -30,6 +30,9 @@ absl::StatusOr<std::unique_ptr<StateSession>> StateSession::Create(
     impl->model = std::move(model);
     impl->device = options.winograd ? device->WithWinograd(*options.winograd) : std::move(device);
     impl->options = std::move(options);
+    if (impl->options.pool == nullptr) {
+      impl->options.pool = std::make_shared<evaluator::ResidentPool>();
+    }
     TARTAN_RETURN_IF_ERROR(impl->Pair(states));
     return std::unique_ptr<StateSession>(new StateSession(std::move(impl)));
   });
