@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/generate/cache_step.h"
 #include "frontend/generate/decoder_inputs.h"
+#include "frontend/generate/last_scores.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 
@@ -107,8 +108,9 @@ absl::Status Decoder::Impl::Open() {
   api::SessionOptions of_prompts = options.session;
   of_prompts.exact_after_runs = 0;  // lengths of prompts do not come again
   of_prompts.max_signatures = 4;
-  TARTAN_ASSIGN_OR_RETURN(
-      session, api::StateSession::Create(model, device, options.states, std::move(of_prompts)));
+  TARTAN_ASSIGN_OR_RETURN(session,
+                          api::StateSession::Create(WithLastScores(model, scores_output), device,
+                                                    options.states, std::move(of_prompts)));
   return absl::OkStatus();
 }
 
