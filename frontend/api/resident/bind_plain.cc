@@ -27,6 +27,7 @@ absl::StatusOr<std::optional<BoundGraph>> BindPlain(const Model& model,
     }
     TARTAN_ASSIGN_OR_RETURN(BoundGraph graph, model.Bind(bindings));
     for (const int input : graph.needed_values) {
+      if (input < 0) return std::optional<BoundGraph>();  // what an input is computed from
       const auto i = static_cast<size_t>(input);
       const bool decides = values[i] != nullptr && !(*by_value)[i] &&
                            values[i]->shape().element_count() <= kMostDeciding;
