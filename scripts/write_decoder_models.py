@@ -154,7 +154,8 @@ class Builder:
 def decoder(form, seed, **sizes):
     """Forms: masked (attention_mask, position_ids), rotary (the same, with fewer key heads), plain (positions
     from the cache's length), sliced (those positions by Slice), joint (key and value in one), whole (no cache);
-    operators with the cache in them: attention (ai.onnx), multihead, grouped and window (com.microsoft)."""
+    operators with the cache in them: attention (ai.onnx), multihead, grouped and window (com.microsoft). in_half makes
+    one of float16 of them."""
     b = Builder(seed, kv_heads=1 if form in ("rotary", "grouped", "window") else sizes.get("heads", 2),
                 **{k: v for k, v in sizes.items()})
     ids = b.input("input_ids", INT, ["batch", "length"])
@@ -226,6 +227,22 @@ def recurrent(seed):
     return b.model()
 
 
+def in_half(model):
+    """The same in float16."""
+    for tensor in model.graph.initializer:
+        if tensor.data_type == FLOAT:
+            value = np.clip(numpy_helper.to_array(tensor), -6e4, 6e4).astype(np.float16)
+            tensor.CopyFrom(numpy_helper.from_array(value, tensor.name))
+    for value in [*model.graph.input, *model.graph.output]:
+        if value.type.tensor_type.elem_type == FLOAT:
+            value.type.tensor_type.elem_type = T.FLOAT16
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if attribute.name == "to" and attribute.i == FLOAT:
+                attribute.i = T.FLOAT16
+    return model
+
+
 def feeds_for(session, now, before, states):
     values = dict(states)
     for one in session.get_inputs():
@@ -237,7 +254,7 @@ def feeds_for(session, now, before, states):
             values[one.name] = np.arange(before, before + len(now))[None]
         elif one.name not in values:
             shape = [{"batch": 1, "past": 0}.get(d, d) for d in one.shape]
-            values[one.name] = np.zeros(shape, np.float32)
+            values[one.name] = np.zeros(shape, np.float16 if "16" in one.type else np.float32)
     return values
 
 
@@ -266,14 +283,14 @@ def generate(model, prompt, count):
             return tokens[len(prompt):], scores
         states = {past_of(n): v for n, v in results.items() if n != "logits"}
         order = np.sort(scores)
-        if order[-1] - order[-2] < 1e-3:
+        if order[-1] - order[-2] < (0.05 if scores.dtype == np.float16 else 1e-3):
             return None  # too close to tell
         tokens.append(int(scores.argmax()))
         if not has_cache:
             read = 0
 
 
-FORMS = ["masked", "rotary", "plain", "sliced", "joint", "whole", "attention", "multihead", "grouped", "window"]
+FORMS = ["masked", "rotary", "plain", "sliced", "joint", "whole", "attention", "multihead", "grouped", "window", "half"]
 SIZES = {form: {"width": 32, "layers": 1} for form in ("grouped", "window")}  # heads of 16, as onnxruntime wants
 
 
@@ -290,7 +307,12 @@ def main():
     for i, form in enumerate(FORMS[:6] + ["recurrent"] + FORMS[6:]):
         prompt = [3, 14, 15, 9, 2, 6]
         for seed in itertools.count(i, 100):
-            model = recurrent(seed) if form == "recurrent" else decoder(form, seed, **SIZES.get(form, {}))
+            if form == "recurrent":
+                model = recurrent(seed)
+            elif form == "half":
+                model = in_half(decoder("masked", seed))
+            else:
+                model = decoder(form, seed, **SIZES.get(form, {}))
             made = generate(model, prompt, 40)
             if made:
                 break

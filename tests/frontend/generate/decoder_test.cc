@@ -68,7 +68,7 @@ class DecoderTest : public testing::Test {
   }
 
   // The tokens of `wanted`, each read once it is the one with the greatest score.
-  static void ExpectTokens(Decoder& decoder, const Wanted& wanted) {
+  static void ExpectTokens(Decoder& decoder, const Wanted& wanted, double tolerance = 2e-4) {
     auto scores = decoder.Read(wanted.prompt);
     for (const int64_t token : wanted.tokens) {
       ASSERT_TRUE(scores.ok()) << scores.status();
@@ -78,7 +78,7 @@ class DecoderTest : public testing::Test {
     ASSERT_TRUE(scores.ok()) << scores.status();
     ASSERT_EQ(scores->size(), wanted.scores.size());
     for (size_t i = 0; i < scores->size(); ++i) {
-      EXPECT_NEAR((*scores)[i], wanted.scores[i], 2e-4) << i;
+      EXPECT_NEAR((*scores)[i], wanted.scores[i], tolerance) << i;
     }
     EXPECT_EQ(decoder.length(), 46);
   }
@@ -88,9 +88,10 @@ class DecoderTest : public testing::Test {
 
 TEST_F(DecoderTest, CachesThatGrowAreAppendedToInPlace) {
   for (const char* name :
-       {"masked", "rotary", "plain", "attention", "multihead", "grouped", "window"}) {
+       {"masked", "rotary", "plain", "attention", "multihead", "grouped", "window", "half"}) {
     const auto decoder = Make(name);
-    ExpectTokens(*decoder, ReadWanted(name));
+    // In 16 bits onnxruntime rounds each result to 11 bits.
+    ExpectTokens(*decoder, ReadWanted(name), name == std::string("half") ? 0.03 : 2e-4);
     EXPECT_EQ(decoder->kind(), CacheKind::kInPlace) << name << decoder->why_not_in_place();
     EXPECT_GT(decoder->capacity(), 46);
   }
@@ -98,7 +99,8 @@ TEST_F(DecoderTest, CachesThatGrowAreAppendedToInPlace) {
 
 // A step has no memory for a second cache, nor for the rows of one.
 TEST_F(DecoderTest, AStepCopiesNoCache) {
-  for (const char* name : {"masked", "rotary", "plain", "attention", "multihead", "grouped"}) {
+  for (const char* name :
+       {"masked", "rotary", "plain", "attention", "multihead", "grouped", "half"}) {
     DecoderOptions options;
     options.expected = 1000;
     const auto decoder = Make(name, options);
