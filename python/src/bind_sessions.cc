@@ -238,23 +238,27 @@ std::unique_ptr<api::StateSession> MakeStateSession(
   return ValueOrRaise(api::StateSession::Create(model.model, device, std::move(pairs), options));
 }
 
+HostTensor StateOf(const api::StateSession& session, const std::string& past) {
+  absl::StatusOr<HostTensor> value;
+  {
+    const nb::gil_scoped_release unlocked;
+    value = session.Get(past);
+  }
+  return ValueOrRaise(std::move(value));
+}
+
+void SetState(api::StateSession& session, const std::string& past, const HostTensor& value) {
+  RaiseIfError(session.Set(past, value));
+}
+
 void BindStateSessions(nb::module_& module) {
   nb::class_<api::StateSession>(module, "StateSession",
                                 "Runs a model whose outputs are inputs of the next run.")
       .def_static("create", &MakeStateSession, nb::arg("model"), nb::arg("device"), nb::arg("tier"),
                   nb::arg("states"))
       .def("run", &RunStates)
-      .def("get",
-           [](const api::StateSession& session, const std::string& past) {
-             absl::StatusOr<HostTensor> value;
-             {
-               const nb::gil_scoped_release unlocked;
-               value = session.Get(past);
-             }
-             return ValueOrRaise(std::move(value));
-           })
-      .def("set", [](api::StateSession& session, const std::string& past,
-                     const HostTensor& value) { RaiseIfError(session.Set(past, value)); })
+      .def("get", &StateOf)
+      .def("set", &SetState)
       .def("reset", &api::StateSession::Reset)
       .def_prop_ro("stays", &api::StateSession::stays);
 }
