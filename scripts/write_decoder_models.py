@@ -243,6 +243,17 @@ def in_half(model):
     return model
 
 
+def quantized(model):
+    """The same with products of int8, whose other operand is quantised by the range of its values."""
+    import tempfile
+    from onnxruntime.quantization import quantize_dynamic
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(pathlib.Path(folder) / name) for name in ("model.onnx", "quantized.onnx")]
+        onnx.save(model, paths[0])
+        quantize_dynamic(*paths)
+        return onnx.load(paths[1])
+
+
 def feeds_for(session, now, before, states):
     values = dict(states)
     for one in session.get_inputs():
@@ -290,7 +301,7 @@ def generate(model, prompt, count):
             read = 0
 
 
-FORMS = ["masked", "rotary", "plain", "sliced", "joint", "whole", "attention", "multihead", "grouped", "window", "half"]
+FORMS = ["masked", "rotary", "plain", "sliced", "joint", "whole", "attention", "multihead", "grouped", "window", "half", "quantized"]
 SIZES = {form: {"width": 32, "layers": 1} for form in ("grouped", "window")}  # heads of 16, as onnxruntime wants
 
 
@@ -311,6 +322,8 @@ def main():
                 model = recurrent(seed)
             elif form == "half":
                 model = in_half(decoder("masked", seed))
+            elif form == "quantized":
+                model = quantized(decoder("plain", seed))
             else:
                 model = decoder(form, seed, **SIZES.get(form, {}))
             made = generate(model, prompt, 40)

@@ -72,9 +72,10 @@ struct Decoder::Impl {
   absl::Status Open();
   absl::StatusOr<std::vector<float>> Run(absl::Span<const int64_t> now, int64_t before);
   absl::StatusOr<std::vector<float>> Read(absl::Span<const int64_t> now);
-  absl::StatusOr<std::vector<GrowingState>> Growing() const;
-  // After the first tokens, of which `last` is the last.
-  absl::Status TryInPlace(int64_t last, const std::vector<float>& wanted);
+  absl::StatusOr<std::vector<GrowingState>> Growing(int64_t rows) const;
+  // After the first tokens, which gave the scores `wanted`.
+  absl::Status TryInPlace(absl::Span<const int64_t> first, const std::vector<float>& wanted);
+  absl::StatusOr<bool> AgreesAlone(absl::Span<const int64_t> first, int64_t least);
   absl::StatusOr<std::unique_ptr<CacheStep>> MakeStep(const std::vector<GrowingState>& states,
                                                       int64_t rows, int64_t least) const {
     return CacheStep::Create(*model, device, options.session, inputs, scores_output, states, rows,
@@ -122,7 +123,7 @@ absl::StatusOr<std::vector<float>> Decoder::Impl::Run(absl::Span<const int64_t> 
   return LastScores(outputs[scores]);
 }
 
-absl::StatusOr<std::vector<GrowingState>> Decoder::Impl::Growing() const {
+absl::StatusOr<std::vector<GrowingState>> Decoder::Impl::Growing(int64_t rows) const {
   std::vector<GrowingState> states;
   for (const api::StatePlaces& place : places) {
     const api::TensorSpec& spec = model->inputs()[place.input];
@@ -137,7 +138,7 @@ absl::StatusOr<std::vector<GrowingState>> Decoder::Impl::Growing() const {
       state.axis = static_cast<int64_t>(d);
       ++axes;
     }
-    if (axes != 1 || dims[static_cast<size_t>(state.axis)] != length) {
+    if (axes != 1 || dims[static_cast<size_t>(state.axis)] != rows) {
       return absl::UnimplementedError(
           absl::StrCat("'", spec.name, "' does not grow by an element for each token"));
     }
@@ -146,18 +147,41 @@ absl::StatusOr<std::vector<GrowingState>> Decoder::Impl::Growing() const {
   return states;
 }
 
+// Activations that are quantised by the range of all tokens are others for a single one: what is
+// compared are two readings of the last token alone, behind the same cache.
+absl::StatusOr<bool> Decoder::Impl::AgreesAlone(absl::Span<const int64_t> first, int64_t least) {
+  if (first.size() < 2 || inputs.is_single()) return false;
+  const int64_t before = length - 1;
+  session->Reset();
+  TARTAN_RETURN_IF_ERROR(Run(first.subspan(0, first.size() - 1), 0).status());
+  absl::StatusOr<std::vector<GrowingState>> grown = Growing(before);
+  // Whatever comes of it, all tokens are read afterwards.
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<float> wanted,
+                          Run(first.subspan(first.size() - 1), before));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<GrowingState> states, std::move(grown));
+  TARTAN_ASSIGN_OR_RETURN(const std::unique_ptr<CacheStep> made, MakeStep(states, before, least));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read(first.back()));
+  return Agree(wanted, scored, ToleranceOf(states));
+}
+
 // The last token is read a second time, in place: a model that is not what it seems is found out by
 // its scores.
-absl::Status Decoder::Impl::TryInPlace(int64_t last, const std::vector<float>& wanted) {
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<GrowingState> states, Growing());
+absl::Status Decoder::Impl::TryInPlace(absl::Span<const int64_t> first,
+                                       const std::vector<float>& wanted) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<GrowingState> states, Growing(length));
   constexpr int64_t kMost = 1024;  // more are not made before they are needed
   const int64_t least = std::max(length + 1, std::min(options.expected, kMost));
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<CacheStep> made, MakeStep(states, length - 1, least));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read(last));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read(first.back()));
   if (!Agree(wanted, scored, ToleranceOf(states))) {
-    return absl::UnimplementedError(
-        "the scores are others in place: the model takes positions from its cache's length, or its "
-        "numbers depend on how many tokens are read at once");
+    TARTAN_ASSIGN_OR_RETURN(const bool agrees, AgreesAlone(first, least));
+    if (!agrees) {
+      return absl::UnimplementedError(
+          "the scores are others in place: the model takes positions from its cache's length in a "
+          "way that is not known, or sees what is not there yet");
+    }
+    // The prompt's own rows, not those of the last token alone.
+    TARTAN_ASSIGN_OR_RETURN(made, MakeStep(states, length, least));
   }
   step = std::move(made);
   session = nullptr;
@@ -198,7 +222,7 @@ absl::StatusOr<std::vector<float>> Decoder::Impl::Read(absl::Span<const int64_t>
   }
   if (step == nullptr && !has_tried && options.appends_in_place && !session->stays()) {
     has_tried = true;
-    const absl::Status status = TryInPlace(now.back(), result);
+    const absl::Status status = TryInPlace(now, result);
     if (!status.ok() && !absl::IsUnimplemented(status)) return status;
     why_not = std::string(status.message());
   }
