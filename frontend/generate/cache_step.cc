@@ -54,6 +54,12 @@ void BindInputs(const onnx::OnnxModel& model, const std::map<std::string, HostTe
   }
 }
 
+// The first axis of a joint cache away.
+TensorShape PartOf(TensorShape joint) {
+  joint.dims.erase(joint.dims.begin());
+  return joint;
+}
+
 // `memory`: of the whole cache.
 void BindState(const std::string& name, const GrowingState& state, const TensorShape& memory,
                BoundStep* step) {
@@ -63,25 +69,54 @@ void BindState(const std::string& name, const GrowingState& state, const TensorS
   binding.given = true;
   binding.shape = before;
   binding.tensor = Tensor::Placeholder(name, before);
-  step->mode.caches.push_back({binding.tensor, Tensor::Placeholder(name, memory)});
+  std::vector<onnx::DecodingMode::Cache>& caches = step->mode.caches;
+  if (!state.is_joint()) {
+    caches.push_back({binding.tensor, Tensor::Placeholder(name, memory)});
+    return;
+  }
+  step->mode.joints.push_back({binding.tensor, caches.size()});
+  for (const char* part : {"_keys", "_values"}) {
+    caches.push_back({Tensor::Placeholder(name + part, PartOf(before)),
+                      Tensor::Placeholder(name + part, PartOf(memory))});
+  }
+}
+
+// The memory of a state on the device.
+absl::Status Allocate(const api::Device& device, const GrowingState& state, const HostTensor& start,
+                      std::vector<api::DeviceTensor>* memory) {
+  const size_t parts = state.is_joint() ? 2 : 1;
+  const size_t bytes = start.bytes().size() / parts;
+  for (size_t p = 0; p < parts; ++p) {
+    const HostTensor part(parts == 2 ? PartOf(start.shape()) : start.shape(),
+                          start.bytes().subspan(p * bytes, bytes));
+    TARTAN_ASSIGN_OR_RETURN(memory->emplace_back(), api::DeviceTensor::FromHost(device, part));
+  }
+  return absl::OkStatus();
 }
 
 // The states with their next values.
 absl::StatusOr<std::vector<api::ProgramState>> NextStates(const onnx::OnnxModel& model,
                                                           const std::vector<GrowingState>& states,
                                                           const BoundStep& step) {
-  std::vector<api::ProgramState> cache;
-  for (size_t s = 0; s < states.size(); ++s) {
-    const api::Value& next = step.graph.outputs[states[s].place.output];
-    const Tensor& memory = step.mode.caches[s].memory;
-    if (!next.is_tensor() || next.tensor().shape() != memory.shape()) {
-      return absl::UnimplementedError(
-          absl::StrCat("'", model.outputs()[states[s].place.output].name,
-                       "' is not its cache with what is new behind it"));
+  std::vector<api::ProgramState> next;
+  for (const GrowingState& state : states) {
+    const size_t parts = state.is_joint() ? 2 : 1;
+    for (size_t p = 0; p < parts; ++p) {
+      const onnx::DecodingMode::Cache& cache = step.mode.caches[next.size()];
+      const api::Value& present = step.graph.outputs[state.place.output];
+      // Of a joint one, what was appended to its parts.
+      const Tensor made = parts == 2            ? cache.appended
+                          : present.is_tensor() ? present.tensor()
+                                                : Tensor();
+      if (!made.defined() || made.shape() != cache.memory.shape()) {
+        return absl::UnimplementedError(
+            absl::StrCat("'", model.outputs()[state.place.output].name,
+                         "' is not its cache with what is new behind it"));
+      }
+      next.push_back({cache.memory, made});
     }
-    cache.push_back({memory, next.tensor()});
   }
-  return cache;
+  return next;
 }
 
 absl::Status Bind(const onnx::OnnxModel& model, BoundStep* step) {
@@ -132,8 +167,8 @@ absl::StatusOr<std::unique_ptr<CacheStep>> CacheStep::Create(
     const HostTensor start = Resized(state.value, state.axis, length, capacity);
     BindState(model.inputs()[state.place.input].name, state, start.shape(), &step);
     made->axes_.push_back(state.axis);
-    TARTAN_ASSIGN_OR_RETURN(made->memory_.emplace_back(),
-                            api::DeviceTensor::FromHost(*device, start));
+    made->is_joint_.push_back(state.is_joint());
+    TARTAN_RETURN_IF_ERROR(Allocate(*device, state, start, &made->memory_));
   }
   TARTAN_RETURN_IF_ERROR(Bind(model, &step));
   api::StepSource source;
@@ -178,8 +213,17 @@ absl::StatusOr<std::vector<float>> CacheStep::Read(int64_t token) {
 
 absl::StatusOr<std::vector<HostTensor>> CacheStep::Values() const {
   std::vector<HostTensor> values;
-  for (size_t s = 0; s < memory_.size(); ++s) {
-    TARTAN_ASSIGN_OR_RETURN(const HostTensor all, memory_[s].ToHost());
+  size_t next = 0;
+  for (size_t s = 0; s < axes_.size(); ++s) {
+    TARTAN_ASSIGN_OR_RETURN(HostTensor all, memory_[next++].ToHost());
+    if (is_joint_[s]) {
+      TARTAN_ASSIGN_OR_RETURN(const HostTensor second, memory_[next++].ToHost());
+      TensorShape shape = all.shape();
+      shape.dims.insert(shape.dims.begin(), 2);
+      std::vector<uint8_t> bytes(all.bytes().begin(), all.bytes().end());
+      bytes.insert(bytes.end(), second.bytes().begin(), second.bytes().end());
+      all = HostTensor(shape, bytes);
+    }
     values.push_back(Resized(all, axes_[s], length_, length_));
   }
   return values;

@@ -21,6 +21,11 @@ struct GrowingState {
   api::StatePlaces place;
   int64_t axis = 0;
   HostTensor value;  // what is there
+
+  // Keys and values, one behind the other along the first axis.
+  bool is_joint() const {
+    return value.shape().dims.size() == 5 && value.shape().dims[0] == 2 && axis > 1;
+  }
 };
 
 class CacheStep {
@@ -52,8 +57,9 @@ class CacheStep {
   const DecoderInputs& inputs_;
   std::vector<std::string> fed_;  // names of inputs; the length comes last
   std::unique_ptr<api::StepProgram> program_;
-  std::vector<api::DeviceTensor> memory_;
+  std::vector<api::DeviceTensor> memory_;  // of each state, of joint ones two
   std::vector<int64_t> axes_;
+  std::vector<bool> is_joint_;
   int64_t length_ = 0;
   int64_t capacity_ = 0;
 };

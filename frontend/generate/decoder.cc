@@ -39,6 +39,18 @@ bool Agree(const std::vector<float>& a, const std::vector<float>& b, double tole
   return true;
 }
 
+// Whether the cache is what the model has given.
+absl::StatusOr<bool> Agree(const CacheStep& step, const std::vector<GrowingState>& states) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, step.Values());
+  for (size_t s = 0; s < states.size(); ++s) {
+    if (values[s].shape() != states[s].value.shape()) return false;
+    const std::vector<double> a = values[s].ToDoubles();
+    const std::vector<double> b = states[s].value.ToDoubles();
+    if (!Agree({a.begin(), a.end()}, {b.begin(), b.end()}, ToleranceOf(states))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::string_view Name(CacheKind kind) {
@@ -161,7 +173,9 @@ absl::StatusOr<bool> Decoder::Impl::AgreesAlone(absl::Span<const int64_t> first,
   TARTAN_ASSIGN_OR_RETURN(const std::vector<GrowingState> states, std::move(grown));
   TARTAN_ASSIGN_OR_RETURN(const std::unique_ptr<CacheStep> made, MakeStep(states, before, least));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read(first.back()));
-  return Agree(wanted, scored, ToleranceOf(states));
+  if (!Agree(wanted, scored, ToleranceOf(states))) return false;
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<GrowingState> now, Growing(length));
+  return Agree(*made, now);
 }
 
 // The last token is read a second time, in place: a model that is not what it seems is found out by
@@ -173,7 +187,11 @@ absl::Status Decoder::Impl::TryInPlace(absl::Span<const int64_t> first,
   const int64_t least = std::max(length + 1, std::min(options.expected, kMost));
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<CacheStep> made, MakeStep(states, length - 1, least));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read(first.back()));
-  if (!Agree(wanted, scored, ToleranceOf(states))) {
+  bool is_same = Agree(wanted, scored, ToleranceOf(states));
+  if (is_same) {
+    TARTAN_ASSIGN_OR_RETURN(is_same, Agree(*made, states));
+  }
+  if (!is_same) {
     TARTAN_ASSIGN_OR_RETURN(const bool agrees, AgreesAlone(first, least));
     if (!agrees) {
       return absl::UnimplementedError(

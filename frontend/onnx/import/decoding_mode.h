@@ -19,8 +19,17 @@ struct DecodingMode {
   struct Cache {
     api::Tensor past;
     api::Tensor memory;
+    // Set while the model is imported, where something is appended: the memory with that.
+    mutable api::Tensor appended = {};
   };
   std::vector<Cache> caches;
+  // Keys and values in one tensor, one behind the other along its first axis: the parts that are
+  // taken out of it are those of two caches, from `first` on.
+  struct Joint {
+    api::Tensor past;
+    size_t first = 0;
+  };
+  std::vector<Joint> joints;
   api::Tensor length;  // int32[1]: elements that are there before the run
   int64_t capacity = 0;
   int64_t step = 1;

@@ -145,14 +145,27 @@ const DecodingMode::Cache* CacheOf(const NodeContext& context, absl::Span<const 
 absl::StatusOr<Tensor> AppendTo(const NodeContext& context, const DecodingMode::Cache& cache,
                                 const Tensor& x, int64_t axis) {
   const std::string ones = absl::StrJoin(std::vector<int>(x.dims().size(), 1), ", ");
-  return context.ApplyOne(
-      TileFunction("C, X, N", "Y",
-                   {absl::StrCat("AT = index(X, ", axis, ") + reshape(N, ", ones, ")"),
-                    absl::StrCat("Y = scatter_elements(C, AT, X, ", axis, ")")}),
-      {cache.memory, x, context.decoding()->length});
+  TARTAN_ASSIGN_OR_RETURN(
+      cache.appended,
+      context.ApplyOne(
+          TileFunction("C, X, N", "Y",
+                       {absl::StrCat("AT = index(X, ", axis, ") + reshape(N, ", ones, ")"),
+                        absl::StrCat("Y = scatter_elements(C, AT, X, ", axis, ")")}),
+          {cache.memory, x, context.decoding()->length}));
+  return cache.appended;
 }
 
 }  // namespace
+
+Tensor PartOfCaches(const NodeContext& context, const Tensor& x, int64_t axis, int64_t index) {
+  const DecodingMode* mode = context.decoding();
+  if (mode == nullptr || axis != 0) return Tensor();
+  for (const DecodingMode::Joint& joint : mode->joints) {
+    if (x != joint.past || index < 0 || index >= x.dims()[0]) continue;
+    return mode->caches[joint.first + static_cast<size_t>(index)].past;
+  }
+  return Tensor();
+}
 
 absl::StatusOr<Tensor> ConcatOf(const NodeContext& context, absl::Span<const Tensor> parts,
                                 int64_t axis) {

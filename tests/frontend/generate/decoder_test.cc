@@ -93,8 +93,8 @@ class DecoderTest : public testing::Test {
 };
 
 TEST_F(DecoderTest, CachesThatGrowAreAppendedToInPlace) {
-  for (const char* name : {"masked", "rotary", "plain", "attention", "multihead", "grouped",
-                           "window", "half", "quantized"}) {
+  for (const char* name : {"masked", "rotary", "plain", "joint", "attention", "multihead",
+                           "grouped", "window", "half", "quantized"}) {
     const auto decoder = Make(name);
     ExpectTokens(*decoder, ReadWanted(name), Tolerance(name));
     EXPECT_EQ(decoder->kind(), CacheKind::kInPlace) << name << decoder->why_not_in_place();
@@ -105,7 +105,7 @@ TEST_F(DecoderTest, CachesThatGrowAreAppendedToInPlace) {
 // A step has no memory for a second cache, nor for the rows of one.
 TEST_F(DecoderTest, AStepCopiesNoCache) {
   for (const char* name :
-       {"masked", "rotary", "plain", "attention", "multihead", "grouped", "half"}) {
+       {"masked", "rotary", "plain", "joint", "attention", "multihead", "grouped", "half"}) {
     DecoderOptions options;
     options.expected = 1000;
     const auto decoder = Make(name, options);
@@ -126,7 +126,7 @@ TEST_F(DecoderTest, TheSameGoesThroughTheHost) {
 }
 
 TEST_F(DecoderTest, AModelThatCannotBeAppendedToGoesThroughTheHost) {
-  for (const char* name : {"sliced", "joint"}) {
+  for (const char* name : {"sliced"}) {
     const auto decoder = Make(name);
     ExpectTokens(*decoder, ReadWanted(name));
     EXPECT_EQ(decoder->kind(), CacheKind::kHost) << name;
