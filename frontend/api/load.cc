@@ -46,7 +46,10 @@ absl::StatusOr<Compiled> Compile(const Device& device, const proto::Program& pro
 
 }  // namespace
 
-LoadedPrograms::LoadedPrograms(std::shared_ptr<ExactPrograms> exact) : exact_(std::move(exact)) {
+LoadedPrograms::LoadedPrograms(std::shared_ptr<ExactPrograms> exact,
+                               std::shared_ptr<evaluator::ResidentPool> pool)
+    : exact_(std::move(exact)),
+      pool_(pool != nullptr ? std::move(pool) : std::make_shared<evaluator::ResidentPool>()) {
   if (exact_ != nullptr) exact_->pool = pool_;
 }
 

@@ -20,9 +20,11 @@ namespace tartan::api {
 // Thread-safe.
 class LoadedPrograms {
  public:
-  LoadedPrograms() = default;
+  LoadedPrograms() : LoadedPrograms(nullptr) {}
   // Programs become exact as `exact` says, whose pool is set here.
-  explicit LoadedPrograms(std::shared_ptr<ExactPrograms> exact);
+  // `pool`: what other programs have on the device; null: nothing.
+  explicit LoadedPrograms(std::shared_ptr<ExactPrograms> exact,
+                          std::shared_ptr<evaluator::ResidentPool> pool = nullptr);
 
   // `program`, whose kernels are ready ones or exact ones, on its device.
   absl::StatusOr<std::shared_ptr<TieredProgram>> Get(
@@ -47,8 +49,7 @@ class LoadedPrograms {
   void ForgetReleased();
 
   const std::shared_ptr<ExactPrograms> exact_;
-  const std::shared_ptr<evaluator::ResidentPool> pool_ =
-      std::make_shared<evaluator::ResidentPool>();
+  const std::shared_ptr<evaluator::ResidentPool> pool_;
   std::mutex mutex_;  // held while something is loaded: it is loaded once
   std::vector<Entry> entries_;
 };

@@ -117,7 +117,7 @@ Session::Impl::Impl(std::shared_ptr<const Model> the_model, std::shared_ptr<Devi
       compiling(device->WithTier(IsExactAtOnce(*device, the_options) ? compiler::Tier::kExact
                                                                      : compiler::Tier::kReady)),
       options(std::move(the_options)),
-      programs(ExactOf(*device, options)) {
+      programs(ExactOf(*device, options), options.pool) {
   for (const TensorSpec& spec : model->inputs()) {
     by_value.push_back(!spec.is_tensor() || spec.element != Element::kPlain);
   }

@@ -19,6 +19,9 @@
 #include "frontend/api/run_statistics.h"
 #include "frontend/api/tiers/tier.h"
 
+namespace tartan::evaluator {
+class ResidentPool;  // tile/evaluator/resident_buffers.h
+}
 namespace tartan::plan {
 enum class Winograd : uint8_t;  // tile/plan/select_winograd.h
 }
@@ -45,6 +48,9 @@ struct SessionOptions {
   // With kAuto: a program that has no exact kernels yet is computed by the host where a run takes
   // it at most so long, and less than compiling ready kernels would; 0: never.
   double host_ms = 25;
+  // Sessions and other programs with the same pool have their weights on the device once; null: one
+  // of this session's own.
+  std::shared_ptr<evaluator::ResidentPool> pool;
   // Called by whichever thread is about to compile the exact kernels of a program of kAuto; where
   // it fails, they have failed. For tests.
   std::function<absl::Status()> before_exact;

@@ -44,7 +44,7 @@ absl::Status AddKernels(const api::Device& device, const std::vector<api::Kernel
   return absl::OkStatus();
 }
 
-absl::Status Profile(api::Session& session, const std::map<std::string, api::HostValue>& inputs,
+absl::Status Profile(ModelSession& session, const std::map<std::string, api::HostValue>& inputs,
                      proto::BenchReport* report) {
   std::vector<std::vector<double>> times;
   std::vector<api::KernelProfile> kernels;

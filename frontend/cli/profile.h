@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "frontend/api/session.h"
+#include "frontend/cli/commands/model_session.h"
 #include "proto/report.pb.h"
 
 namespace tartan::cli {
@@ -19,7 +19,7 @@ absl::Status AddKernels(const api::Device& device, const std::vector<api::Kernel
                         KernelRows* rows);
 
 // Fills report->profile() with the kernels of runs on `inputs`.
-absl::Status Profile(api::Session& session, const std::map<std::string, api::HostValue>& inputs,
+absl::Status Profile(ModelSession& session, const std::map<std::string, api::HostValue>& inputs,
                      proto::BenchReport* report);
 
 // The kernels that take longest, longest first; the rest as one line.

@@ -18,6 +18,7 @@
 
 #include "frontend/api/device.h"
 #include "frontend/api/eager/eager_runtime.h"
+#include "frontend/api/resident/state_session.h"
 #include "frontend/api/session.h"
 #include "frontend/onnx/model/onnx_model.h"
 #include "python/src/arrays.h"
@@ -164,6 +165,27 @@ std::vector<nb::object> Run(api::Session& session, const Feeds& feeds) {
   return results;
 }
 
+// The outputs that are no states.
+std::vector<nb::object> RunStates(api::StateSession& session, const Feeds& feeds) {
+  std::map<std::string, HostTensor> inputs;
+  for (const auto& [name, value] : feeds) {
+    if (!nb::isinstance<HostTensor>(value)) {
+      Raise(absl::InvalidArgumentError("input '" + name + "' is no tensor of plain numbers"));
+    }
+    inputs.emplace(name, nb::cast<HostTensor>(value));
+  }
+  absl::StatusOr<std::vector<HostTensor>> outputs;
+  {
+    const nb::gil_scoped_release unlocked;
+    outputs = session.Run(inputs);
+  }
+  std::vector<nb::object> results;
+  for (const HostTensor& output : ValueOrRaise(std::move(outputs))) {
+    results.push_back(nb::cast(output));
+  }
+  return results;
+}
+
 // The model's outputs as lazy tensors of the inputs given by name.
 std::vector<api::Tensor> Apply(const Model& self, const std::map<std::string, api::Tensor>& inputs,
                                api::EagerRuntime* runtime) {
@@ -204,6 +226,41 @@ std::vector<api::Tensor> Apply(const Model& self, const std::map<std::string, ap
 api::Tier TierNamed(const std::string& name) {
   if (name == "exact") return api::Tier::kExact;
   return name == "ready" ? api::Tier::kReady : api::Tier::kAuto;
+}
+
+std::unique_ptr<api::StateSession> MakeStateSession(
+    const Model& model, const std::shared_ptr<api::Device>& device, const std::string& tier,
+    const std::vector<std::pair<std::string, std::string>>& states) {
+  api::SessionOptions options;
+  options.tier = TierNamed(tier);
+  std::vector<api::StatePair> pairs;
+  for (const auto& [present, past] : states) pairs.push_back({present, past});
+  return ValueOrRaise(api::StateSession::Create(model.model, device, std::move(pairs), options));
+}
+
+HostTensor StateOf(const api::StateSession& session, const std::string& past) {
+  absl::StatusOr<HostTensor> value;
+  {
+    const nb::gil_scoped_release unlocked;
+    value = session.Get(past);
+  }
+  return ValueOrRaise(std::move(value));
+}
+
+void SetState(api::StateSession& session, const std::string& past, const HostTensor& value) {
+  RaiseIfError(session.Set(past, value));
+}
+
+void BindStateSessions(nb::module_& module) {
+  nb::class_<api::StateSession>(module, "StateSession",
+                                "Runs a model whose outputs are inputs of the next run.")
+      .def_static("create", &MakeStateSession, nb::arg("model"), nb::arg("device"), nb::arg("tier"),
+                  nb::arg("states"))
+      .def("run", &RunStates)
+      .def("get", &StateOf)
+      .def("set", &SetState)
+      .def("reset", &api::StateSession::Reset)
+      .def_prop_ro("stays", &api::StateSession::stays);
 }
 
 }  // namespace
@@ -253,6 +310,7 @@ void BindSessions(nb::module_& module) {
           nb::arg("model"), nb::arg("device"), nb::arg("tier") = "auto")
       .def("run", &Run)
       .def("profile", &Profile);
+  BindStateSessions(module);
 }
 
 }  // namespace tartan::python

@@ -200,6 +200,23 @@ class Model:
 
     def apply(self, inputs: Mapping[str, Value], runtime: EagerRuntime | None = None) -> list[Value]: ...
 
+class StateSession:
+    """Runs a model whose outputs are inputs of the next run."""
+
+    @staticmethod
+    def create(model: Model, device: Device, tier: str, states: Sequence[tuple[str, str]]) -> StateSession: ...
+
+    def run(self, arg: Mapping[str, object], /) -> list[object]: ...
+
+    def get(self, arg: str, /) -> HostTensor: ...
+
+    def set(self, arg0: str, arg1: HostTensor, /) -> None: ...
+
+    def reset(self) -> None: ...
+
+    @property
+    def stays(self) -> bool: ...
+
 class Session:
     """Runs a model on a device."""
 

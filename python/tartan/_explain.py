@@ -207,6 +207,8 @@ def _median_times(run):
 
 
 def _of_session(session, args, profile, tier):
+    if isinstance(session._session, _core.StateSession):
+        raise NotImplementedError("a session with states is not explained")
     if tier is not None:
         raise ValueError("a session has the tier that it was made with")
     feed = None

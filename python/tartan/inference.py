@@ -71,19 +71,25 @@ class InferenceSession:
 
     `model` is a path, or the bytes of a file. `device` selects one as `tartan.set_device` does. `tier` is "auto"
     (answers at once, and becomes quicker), "exact" or "ready". Thread-safe; the interpreter's lock is released
-    while the device works. Errors: FileNotFoundError, ValueError for a model or inputs that are wrong,
+    while the device works. With `states`, {output: input}, those outputs are inputs of the next run: they are neither
+    given nor returned, begin with zeros, and stay on the device where their sizes do; `state`, `set_state` and
+    `reset_states` are for them, and one thread at a time runs the session. Errors: FileNotFoundError, ValueError for a model or inputs that are wrong,
     NotImplementedError naming operators that are missing, IndexError for indices out of range."""
 
-    def __init__(self, model, device=None, tier="auto", sess_options=None, providers=None):
+    def __init__(self, model, device=None, tier="auto", sess_options=None, providers=None, states=None):
         if isinstance(model, (bytes, bytearray, memoryview)):
             self._model = _core.Model.load_bytes(bytes(model))
         else:
             self._model = _core.Model.load(os.fspath(model))
         chosen = _runtime.device() if device is None else _core.Device.open(str(device))
-        self._session = _core.Session.create(self._model, chosen, tier)
+        if states:
+            self._session = _core.StateSession.create(self._model, chosen, tier, list(states.items()))
+        else:
+            self._session = _core.Session.create(self._model, chosen, tier)
+        kept = states or {}
         self._device = chosen
-        self._inputs = [_node_arg(spec) for spec in self._model.inputs]
-        self._outputs = [_node_arg(spec) for spec in self._model.outputs]
+        self._inputs = [_node_arg(spec) for spec in self._model.inputs if spec["name"] not in kept.values()]
+        self._outputs = [_node_arg(spec) for spec in self._model.outputs if spec["name"] not in kept]
         self._tensors = {spec["name"]: spec["dtype"] for spec in self._model.inputs if spec["is_tensor"]}
 
     def get_inputs(self):
@@ -105,6 +111,23 @@ class InferenceSession:
         """The same, but tensors come as `tartan.Tensor`."""
         results = self._run(input_feed)
         return [self._as_tensor(results[i]) for i in self._positions(output_names)]
+
+    def state(self, name):
+        """The value, a NumPy array, with which the input of this name begins the next run."""
+        return _values.from_core(self._states().get(name))
+
+    def set_state(self, name, value):
+        """Another value for it."""
+        self._states().set(name, self._feed({name: value})[name])
+
+    def reset_states(self):
+        """All states begin with zeros again."""
+        self._states().reset()
+
+    def _states(self):
+        if not isinstance(self._session, _core.StateSession):
+            raise ValueError("the session has no states: InferenceSession(model, states={output: input})")
+        return self._session
 
     def io_binding(self):
         return IOBinding(self)

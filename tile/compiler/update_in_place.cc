@@ -34,6 +34,8 @@ class Accesses {
     Visit(kernel.body);
   }
 
+  bool AreNone() const { return is_simple_ && accesses_.empty(); }
+
   // Each element is read where it is written, and not after that. For kernels that write it once.
   bool AreElementwise() const {
     if (!is_simple_) return false;
@@ -114,7 +116,7 @@ class Updater {
       if (next_[i] < 0) continue;
       const int state = list_.inputs[i];
       int& made = list_.outputs[next_[i]];
-      if (made == state || WriteInPlace(state, made)) continue;
+      if (made == state || WriteInPlace(state, made) || WriteIntoCopy(state, made)) continue;
       if (list_.buffers[state].bytes > 0) copies.push_back(CopyStep{made, state});
       if (list_.buffers[made].kind == BufferKind::kOutput && !IsOtherOutput(next_[i]))
         list_.buffers[made].kind = BufferKind::kTemporary;
@@ -188,6 +190,70 @@ class Updater {
       const auto first = list_.steps.begin() + writer;
       std::rotate(first, first + 1, list_.steps.begin() + last_reader + 1);
     }
+    ReplaceBuffer(made, state);
+    return true;
+  }
+
+  // Of a launch: whether its kernel has the buffer for a parameter that it does not read.
+  bool IgnoresParameter(const Step& step, int buffer) const {
+    const auto* launch = std::get_if<LaunchStep>(&step);
+    if (launch == nullptr) return false;
+    const loop::Kernel& kernel = list_.kernels[launch->kernel];
+    for (size_t p = 0; p < launch->buffers.size(); ++p) {
+      if (launch->buffers[p] != buffer) continue;
+      if (!Accesses(kernel, kernel.parameters[p].name, "").AreNone()) return false;
+    }
+    return true;
+  }
+
+  // Takes a buffer that its kernel ignores off a launch.
+  void DropParameters(int buffer, LaunchStep* launch) {
+    for (size_t p = launch->buffers.size(); p-- > 0;) {
+      if (launch->buffers[p] != buffer) continue;
+      const auto key = std::tuple(launch->kernel, -1, std::vector<int>{static_cast<int>(p)});
+      auto found = merged_.find(key);
+      if (found == merged_.end()) {
+        loop::Kernel kernel = list_.kernels[launch->kernel];
+        absl::StrAppend(&kernel.name, "_without_", p);
+        kernel.parameters.erase(kernel.parameters.begin() + static_cast<int64_t>(p));
+        list_.kernels.push_back(std::move(kernel));
+        found = merged_.emplace(key, static_cast<int>(list_.kernels.size()) - 1).first;
+      }
+      launch->kernel = found->second;
+      launch->buffers.erase(launch->buffers.begin() + static_cast<int64_t>(p));
+    }
+  }
+
+  // The same where what is made begins as a copy of the state, of which a few elements are written
+  // then: a scatter.
+  bool WriteIntoCopy(int state, int made) {
+    if (list_.buffers[made].kind != BufferKind::kOutput) return false;
+    auto copied = list_.steps.end();
+    bool is_changed = false;
+    for (auto step = list_.steps.begin(); step != list_.steps.end(); ++step) {
+      const auto* copy = std::get_if<CopyStep>(&*step);
+      const bool is_copy = copy != nullptr && copy->from == state && copy->to == made;
+      if (is_copy && copied == list_.steps.end()) {
+        copied = step;
+        continue;
+      }
+      const StepBuffers used = BuffersOf(list_, *step);
+      const bool writes = Contains(used.written, made);
+      if (Contains(used.written, state)) return false;
+      if (copied == list_.steps.end() && (writes || Contains(used.read, made))) return false;
+      is_changed |= writes;
+      // Whoever reads the state from here on means what it was.
+      if (is_changed && Contains(used.read, state) && !(writes && IgnoresParameter(*step, state))) {
+        return false;
+      }
+    }
+    if (copied == list_.steps.end()) return false;
+    for (Step& step : list_.steps) {
+      auto* launch = std::get_if<LaunchStep>(&step);
+      if (launch == nullptr || !Contains(BuffersOf(list_, step).written, made)) continue;
+      DropParameters(state, launch);
+    }
+    list_.steps.erase(copied);
     ReplaceBuffer(made, state);
     return true;
   }

@@ -114,11 +114,28 @@ struct DeviceProgram::Impl {
   absl::StatusOr<std::vector<HostTensor>> Prepared(absl::Span<const HostTensor> values) const;
   // Composes and compiles, and puts constants on the device.
   absl::Status Load(absl::Span<const Tensor> outputs, absl::string_view name,
-                    RunStatistics* statistics, CompileWhere where);
+                    RunStatistics* statistics, CompileWhere where, evaluator::ResidentPool* pool);
+  // What is compiled already; compiled as `where` says.
+  absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> Compile(
+      const proto::Program& program, CompileWhere where) const;
 };
 
+absl::StatusOr<std::shared_ptr<const evaluator::CompiledProgram>> DeviceProgram::Impl::Compile(
+    const proto::Program& program, CompileWhere where) const {
+  if (where == CompileWhere::kNowhere) {
+    auto found = device->FindCompiled(program);
+    if (found == nullptr) return absl::NotFoundError("the program is not compiled");
+    return found;
+  }
+  if (where == CompileWhere::kApart) {
+    TARTAN_RETURN_IF_ERROR(CompileApart(*device, program, [] { return true; }));
+  }
+  return device->Compile(program);
+}
+
 absl::Status DeviceProgram::Impl::Load(absl::Span<const Tensor> outputs, absl::string_view name,
-                                       RunStatistics* statistics, CompileWhere where) {
+                                       RunStatistics* statistics, CompileWhere where,
+                                       evaluator::ResidentPool* pool) {
   const auto start_composing = Clock::now();
   TARTAN_ASSIGN_OR_RETURN(const ComposedProgram composed,
                           ComposeWithStates(inputs, states, outputs, name));
@@ -126,18 +143,19 @@ absl::Status DeviceProgram::Impl::Load(absl::Span<const Tensor> outputs, absl::s
     TARTAN_ASSIGN_OR_RETURN(std::optional<InputCheck> check, InputCheck::Make(checked, inputs));
     if (check.has_value()) checks.push_back(*std::move(check));
   }
-  if (where == CompileWhere::kApart) {
-    TARTAN_RETURN_IF_ERROR(CompileApart(*device, composed.program, [] { return true; }));
-  }
-  TARTAN_ASSIGN_OR_RETURN(const auto compiled, device->Compile(composed.program));
+  TARTAN_ASSIGN_OR_RETURN(const auto compiled, Compile(composed.program, where));
   TARTAN_RETURN_IF_ERROR(evaluator::CompileKernels(*compiled));
   statistics->compile_ms += MillisecondsSince(start_composing);
+  for (const hal::ExecutablePtr& executable : compiled->executables()) {
+    statistics->cache_hits += executable->statistics().cache_hits;
+    statistics->cache_misses += executable->statistics().cache_misses;
+  }
   const auto start_loading = Clock::now();
   std::vector<HostTensor> constants;
   for (const Tensor& input : composed.inputs) {
     if (input.constant() != nullptr) constants.push_back(Stored(*input.constant()));
   }
-  TARTAN_ASSIGN_OR_RETURN(loaded, evaluator::LoadedProgram::Load(compiled, constants));
+  TARTAN_ASSIGN_OR_RETURN(loaded, evaluator::LoadedProgram::Load(compiled, constants, pool));
   statistics->setup_ms += MillisecondsSince(start_loading);
   return absl::OkStatus();
 }
@@ -162,7 +180,7 @@ DeviceProgram::~DeviceProgram() { (void)impl_->queue->Finish(); }
 absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
     std::shared_ptr<const Device> device, std::vector<Tensor> inputs,
     std::vector<ProgramState> states, std::vector<Tensor> outputs, absl::string_view name,
-    RunStatistics* statistics, CompileWhere where) {
+    RunStatistics* statistics, CompileWhere where, evaluator::ResidentPool* pool) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<DeviceProgram>> {
     TARTAN_RETURN_IF_ERROR(CheckTensors(inputs, states));
     RunStatistics ignored;
@@ -173,7 +191,7 @@ absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
     impl->states = std::move(states);
     impl->output_count = outputs.size();
     TARTAN_RETURN_IF_ERROR(
-        impl->Load(outputs, name, statistics == nullptr ? &ignored : statistics, where));
+        impl->Load(outputs, name, statistics == nullptr ? &ignored : statistics, where, pool));
     return std::unique_ptr<DeviceProgram>(new DeviceProgram(std::move(impl)));
   });
 }

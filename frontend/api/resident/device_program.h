@@ -23,6 +23,10 @@
 #include "frontend/api/tensor.h"
 #include "tile/compiler/kernel_list.h"
 
+namespace tartan::evaluator {
+class ResidentPool;
+}
+
 namespace tartan::api {
 
 struct ProgramState {
@@ -62,7 +66,8 @@ class ComingOutputs {
 
 enum class CompileWhere {
   kHere,
-  kApart,  // beside runs, in processes of their own (tiers/compile_apart.h) where there is room
+  kApart,    // beside runs, in processes of their own (tiers/compile_apart.h) where there is room
+  kNowhere,  // what is compiled already is taken; NotFound where it is not
 };
 
 // On a device in float64 (Device::InFloat64) float states and outputs are float64; inputs are as
@@ -75,11 +80,12 @@ class DeviceProgram {
   // `inputs` are placeholders whose values each run is given; with the states they are all that
   // `outputs` and the next states depend on. Kernels are those of the device's tier.
   // InvalidArgument for what is no placeholder, and for a next state of another type or other
-  // sizes.
+  // sizes. Programs with the same `pool`, which may be null, have constants in common.
   static absl::StatusOr<std::unique_ptr<DeviceProgram>> Create(
       std::shared_ptr<const Device> device, std::vector<Tensor> inputs,
       std::vector<ProgramState> states, std::vector<Tensor> outputs, absl::string_view name,
-      RunStatistics* statistics = nullptr, CompileWhere where = CompileWhere::kHere);
+      RunStatistics* statistics = nullptr, CompileWhere where = CompileWhere::kHere,
+      evaluator::ResidentPool* pool = nullptr);
   ~DeviceProgram();
 
   // What Create makes of the same, for people to read: no kernel is built, nothing can be run.

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "frontend/api/session.h"
 #include "frontend/bench/threads.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
+#include "frontend/cli/commands/model_session.h"
 #include "frontend/cli/commands/tiers_report.h"
 #include "frontend/cli/latency.h"
 #include "frontend/cli/number_options.h"
@@ -27,6 +27,7 @@ namespace {
 struct BenchOptions {
   std::string model;
   InputOptions inputs;
+  std::vector<std::string> states;  // PRESENT=PAST
   int64_t warmup = 3;
   double seconds = 2;
   int64_t count = 0;  // 0: as many as fit into `seconds`
@@ -47,7 +48,7 @@ double PeakHostBytes() {
 
 using Inputs = std::map<std::string, api::HostValue>;
 
-absl::StatusOr<double> TimeOne(api::Session& session, const Inputs& inputs) {
+absl::StatusOr<double> TimeOne(ModelSession& session, const Inputs& inputs) {
   const Stopwatch one;
   TARTAN_RETURN_IF_ERROR(session.RunValues(inputs).status());
   return one.Milliseconds();
@@ -55,11 +56,11 @@ absl::StatusOr<double> TimeOne(api::Session& session, const Inputs& inputs) {
 
 // Of each session the times of its runs; they take turns, so that what the machine does meanwhile
 // hits them alike, and change places after each.
-absl::StatusOr<std::vector<std::vector<double>>> Measure(const std::vector<api::Session*>& sessions,
+absl::StatusOr<std::vector<std::vector<double>>> Measure(const std::vector<ModelSession*>& sessions,
                                                          const Inputs& inputs,
                                                          const BenchOptions& options) {
   for (int64_t i = 0; i < options.warmup; ++i) {
-    for (api::Session* session : sessions) {
+    for (ModelSession* session : sessions) {
       TARTAN_RETURN_IF_ERROR(session->RunValues(inputs).status());
     }
   }
@@ -85,7 +86,7 @@ double CheckCost(const std::vector<double>& checked, const std::vector<double>& 
 }
 
 // Runs until the background has made the kernels exact, and what a run took meanwhile.
-absl::Status RunUntilExact(api::Session& session, const Inputs& inputs,
+absl::Status RunUntilExact(ModelSession& session, const Inputs& inputs,
                            proto::BenchReport* report) {
   constexpr double kMostMs = 600'000;
   std::vector<double> samples;
@@ -110,7 +111,7 @@ absl::Status RunUntilExact(api::Session& session, const Inputs& inputs,
 
 // Where kernels are not exact, though none were asked for that are not, waits until they are. What
 // a run then has.
-absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<api::Session*>& sessions,
+absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<ModelSession*>& sessions,
                                                 const Inputs& inputs,
                                                 const api::RunStatistics& first,
                                                 const BenchOptions& options, const Context& context,
@@ -125,7 +126,7 @@ absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<api::Session*>
   if (options.background) {
     TARTAN_RETURN_IF_ERROR(RunUntilExact(*sessions.front(), inputs, report));
   }
-  for (api::Session* session : sessions) TARTAN_RETURN_IF_ERROR(session->WaitForExact());
+  for (ModelSession* session : sessions) TARTAN_RETURN_IF_ERROR(session->WaitForExact());
   report->set_exact_ms(waiting.Milliseconds());
   api::RunStatistics exact;
   TARTAN_RETURN_IF_ERROR(sessions.front()->RunValues(inputs, &exact).status());
@@ -134,18 +135,23 @@ absl::StatusOr<api::RunStatistics> WaitForExact(const std::vector<api::Session*>
 }
 
 // One batch size; 0 leaves the model's sizes. `unchecked`, where not null, is measured beside.
-absl::Status Bench(api::Session& session, api::Session* unchecked, const BenchOptions& options,
+absl::Status Bench(ModelSession& session, ModelSession* unchecked, const BenchOptions& options,
                    int64_t batch, const Stopwatch& since_start, const Context& context,
                    proto::BenchReport* report) {
   InputOptions input_options = options.inputs;
   input_options.batch = batch;
   TARTAN_ASSIGN_OR_RETURN(const auto inputs,
-                          MakeModelInputs(session.model(), input_options, context));
+                          MakeModelInputs(session.inputs(), input_options, context));
   api::RunStatistics first;
   TARTAN_RETURN_IF_ERROR(session.RunValues(inputs, &first).status());
+  if (!session.repeats()) {
+    return At(Stage::kUsage, absl::UnimplementedError(
+                                 "the states change their sizes from run to run, so that no two "
+                                 "runs are alike: tartan generate measures decoders"));
+  }
   report->set_first_ms(since_start.Milliseconds());
   report->set_first_tier(TierOf(first));
-  std::vector<api::Session*> sessions = {&session};
+  std::vector<ModelSession*> sessions = {&session};
   if (unchecked != nullptr) {
     sessions.push_back(unchecked);
     TARTAN_RETURN_IF_ERROR(unchecked->RunValues(inputs).status());
@@ -236,13 +242,13 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
   api::SessionOptions session_options = context.session_options();
   session_options.exact_after_runs = options.background ? 1 : 0;
   TARTAN_ASSIGN_OR_RETURN(const auto session,
-                          At(Stage::kRun, api::Session::Create(model, device, session_options)));
-  std::unique_ptr<api::Session> unchecked;
+                          ModelSession::Create(model, device, options.states, session_options));
+  std::unique_ptr<ModelSession> unchecked;
   if (options.check_cost) {
     api::SessionOptions without = context.session_options();
     without.unchecked = true;
     TARTAN_ASSIGN_OR_RETURN(unchecked,
-                            At(Stage::kRun, api::Session::Create(model, device, without)));
+                            ModelSession::Create(model, device, options.states, without));
   }
   if (options.batches.empty()) options.batches = {0};
   std::vector<proto::BenchReport> results;
@@ -269,6 +275,7 @@ Command AddBench(CLI::App& app) {
   auto options = std::make_shared<BenchOptions>();
   command->add_option("model", options->model, "ONNX model")->type_name("MODEL");
   AddInputFlags(command, &options->inputs);
+  AddStateFlag(command, &options->states);
   AddWhole(command, "--warmup", &options->warmup, 0, 1000000, "Runs before measuring")
       ->default_str(absl::StrCat(options->warmup));
   AddReal(command, "--time", &options->seconds, 0, 86400, "Seconds to measure for");

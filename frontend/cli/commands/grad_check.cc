@@ -42,7 +42,7 @@ absl::StatusOr<NamedValues> InputsFor(const GradCheckFlags& flags, const std::st
   if (!asks && fs::exists(data / "input_0.pb", ignored)) {
     return At(Stage::kFile, ReadDataSet(data.string(), model));
   }
-  return MakeModelInputs(model, flags.input, context);
+  return MakeModelInputs(model.inputs(), flags.input, context);
 }
 
 std::string DescribeEnd(const train::GradientEnd& end) {

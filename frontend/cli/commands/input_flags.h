@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "frontend/cli/context.h"
 #include "frontend/cli/model_inputs.h"
@@ -24,11 +25,22 @@ inline void AddInputFlags(CLI::App* command, InputOptions* options) {
       ->allow_extra_args(false);
 }
 
+// --state, for commands that run a model several times.
+inline void AddStateFlag(CLI::App* command, std::vector<std::string>* states) {
+  command
+      ->add_option("--state", *states,
+                   "PRESENT=PAST: an output that is an input of the next run and stays on the "
+                   "device; zeros at first. Once per state")
+      ->type_name("PRESENT=PAST")
+      ->allow_extra_args(false);
+}
+
 // The values of a model's inputs; tells the user of sizes that were taken as 1.
 inline absl::StatusOr<std::map<std::string, api::HostValue>> MakeModelInputs(
-    const api::Model& model, const InputOptions& options, const Context& context) {
+    const std::vector<api::TensorSpec>& inputs, const InputOptions& options,
+    const Context& context) {
   std::string note;
-  auto values = MakeInputs(model.inputs(), options, &note);
+  auto values = MakeInputs(inputs, options, &note);
   if (values.ok() && !note.empty()) context.Note(note);
   return values;
 }

@@ -123,7 +123,7 @@ absl::StatusOr<std::optional<api::ProgramReport>> Compile(
     const std::shared_ptr<const onnx::OnnxModel>& model, const InspectOptions& options,
     const Context& context, proto::InspectReport* report) {
   TARTAN_ASSIGN_OR_RETURN(const InputValues values,
-                          MakeModelInputs(*model, options.inputs, context));
+                          MakeModelInputs(model->inputs(), options.inputs, context));
   bool asks = false;
   TARTAN_ASSIGN_OR_RETURN(const api::BoundGraph graph, Bind(*model, values, &asks));
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());

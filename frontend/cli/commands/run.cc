@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "frontend/api/session.h"
 #include "frontend/cli/commands/commands.h"
 #include "frontend/cli/commands/input_flags.h"
+#include "frontend/cli/commands/model_session.h"
 #include "frontend/cli/commands/tiers_report.h"
 #include "frontend/cli/file_io.h"
 #include "frontend/cli/number_options.h"
@@ -31,6 +31,7 @@ struct RunOptions {
   std::string model;
   InputOptions inputs;
   std::vector<std::string> outputs;  // NAME=FILE
+  std::vector<std::string> states;   // PRESENT=PAST
   int64_t topk = 0;
   std::string labels;
 };
@@ -91,7 +92,7 @@ std::string ToText(const proto::RunReport& report, const std::vector<api::HostVa
 
 // The first run, and a second for the latency of a program that is warm.
 absl::StatusOr<std::vector<api::HostValue>> RunTwice(
-    api::Session& session, const std::map<std::string, api::HostValue>& inputs,
+    ModelSession& session, const std::map<std::string, api::HostValue>& inputs,
     const Stopwatch& since_start, proto::RunReport* report) {
   api::RunStatistics statistics;
   TARTAN_ASSIGN_OR_RETURN(std::vector<api::HostValue> values,
@@ -107,12 +108,30 @@ absl::StatusOr<std::vector<api::HostValue>> RunTwice(
   AddTiers(statistics, report->mutable_tiers());
   report->mutable_cache()->set_hits(statistics.cache_hits);
   report->mutable_cache()->set_misses(statistics.cache_misses);
-  if (statistics.latency_ms < kLongRunMs) {
+  if (statistics.latency_ms < kLongRunMs && session.repeats()) {
     api::RunStatistics second;
     TARTAN_RETURN_IF_ERROR(session.RunValues(inputs, &second).status());
     report->set_latency_ms(second.latency_ms);
   }
   return values;
+}
+
+// What the caller gives and is given, the states left out; looked at before a device is opened.
+struct Given {
+  std::map<std::string, api::HostValue> inputs;
+  std::vector<std::string> outputs;
+  std::vector<OutputFile> files;
+};
+
+absl::StatusOr<Given> MakeGiven(const api::Model& model, const RunOptions& options,
+                                const Context& context) {
+  Given given;
+  TARTAN_ASSIGN_OR_RETURN(const api::FreeValues free, FreeOf(model, options.states));
+  for (const api::TensorSpec& output : free.outputs) given.outputs.push_back(output.name);
+  TARTAN_ASSIGN_OR_RETURN(given.files,
+                          At(Stage::kUsage, ParseOutputFiles(options.outputs, given.outputs)));
+  TARTAN_ASSIGN_OR_RETURN(given.inputs, MakeModelInputs(free.inputs, options.inputs, context));
+  return given;
 }
 
 absl::StatusOr<ExitCode> Run(RunOptions options, const Context& context) {
@@ -122,38 +141,35 @@ absl::StatusOr<ExitCode> Run(RunOptions options, const Context& context) {
   const Stopwatch since_start;
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(options.model));
   report.set_load_ms(since_start.Milliseconds());
-  std::vector<std::string> output_names;
-  for (const api::TensorSpec& output : model->outputs()) output_names.push_back(output.name);
-  TARTAN_ASSIGN_OR_RETURN(const auto files,
-                          At(Stage::kUsage, ParseOutputFiles(options.outputs, output_names)));
   std::vector<std::string> labels;
   if (!options.labels.empty()) {
     TARTAN_ASSIGN_OR_RETURN(labels, At(Stage::kFile, ReadLines(options.labels)));
   }
-  TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeModelInputs(*model, options.inputs, context));
+  TARTAN_ASSIGN_OR_RETURN(const Given given, MakeGiven(*model, options, context));
 
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   report.set_device(Describe(device->info()));
-  TARTAN_ASSIGN_OR_RETURN(const auto session, context.OpenSession(model, device));
+  TARTAN_ASSIGN_OR_RETURN(const auto session, ModelSession::Create(model, device, options.states,
+                                                                   context.session_options()));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> values,
-                          At(Stage::kRun, RunTwice(*session, inputs, since_start, &report)));
+                          At(Stage::kRun, RunTwice(*session, given.inputs, since_start, &report)));
 
   for (size_t o = 0; o < values.size(); ++o) {
     proto::RunReport::Output* output = report.add_outputs();
-    FillOutput(model->outputs()[o].name, values[o], output);
+    FillOutput(given.outputs[o], values[o], output);
     AddTopScores(values[o], options, labels, output);
   }
-  for (const auto& [position, path] : files) {
+  for (const auto& [position, path] : given.files) {
     // Of maps their values: the keys are in the report.
     const api::HostValue& value =
         values[position].is_map() ? values[position].values() : values[position];
     if (!value.is_tensor() || value.element() != api::Element::kPlain) {
       return At(Stage::kUsage, absl::InvalidArgumentError(absl::StrCat(
-                                   "output '", output_names[position], "' is ",
+                                   "output '", given.outputs[position], "' is ",
                                    Describe(values[position]), ": only numbers are written")));
     }
     TARTAN_RETURN_IF_ERROR(
-        At(Stage::kFile, WriteTensor(path, output_names[position], value.tensor())));
+        At(Stage::kFile, WriteTensor(path, given.outputs[position], value.tensor())));
     context.Detail(absl::StrCat("wrote ", path));
   }
   TARTAN_RETURN_IF_ERROR(context.Print(report, ToText(report, values)));
@@ -172,6 +188,7 @@ Command AddRun(CLI::App& app) {
   command->add_option("--output", options->outputs, "NAME=FILE: write an output as .npy or .pb")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
+  AddStateFlag(command, &options->states);
   AddWhole(command, "--topk", &options->topk, 1, 1000000,
            "Show the K greatest of each row of the outputs")
       ->type_name("K");

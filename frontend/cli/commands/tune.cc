@@ -181,7 +181,8 @@ absl::StatusOr<ExitCode> Run(TuneFlags flags, const Context& context) {
   flags.inputs.open_is_one = true;
   TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(flags.model));
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
-  TARTAN_ASSIGN_OR_RETURN(const auto inputs, MakeModelInputs(*model, flags.inputs, context));
+  TARTAN_ASSIGN_OR_RETURN(const auto inputs,
+                          MakeModelInputs(model->inputs(), flags.inputs, context));
   TARTAN_ASSIGN_OR_RETURN(const HardwareSettings settings,
                           At(Stage::kDevice, device->MeasuredSettings()));
   const auto collector = std::make_shared<KernelCollector>(settings);

@@ -2,7 +2,7 @@
 
 _tartan() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local commands="devices inspect run verify bench tune train tile grad-check cache"
+  local commands="devices inspect run verify bench tune train generate tile grad-check cache"
   local global="--format --device -v -vv --quiet --no-cache --unchecked --tier --help --version"
   local command="" word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -33,7 +33,7 @@ _tartan() {
       COMPREPLY=($(compgen -W "sgd momentum nesterov rmsprop adagrad adam adamw lion lamb" -- "$current"))
       return
       ;;
-    --labels | --expect | --write-expect | --output | --data | --val-data | --checkpoint | --log | --page | --export)
+    --labels | --expect | --write-expect | --output | --data | --val-data | --checkpoint | --log | --page | --export | --tokenizer)
       compopt -o filenames
       COMPREPLY=($(compgen -f -- "$current"))
       return
@@ -44,14 +44,14 @@ _tartan() {
   case $command in
     "") COMPREPLY=($(compgen -W "$commands $global" -- "$current")); return ;;
     inspect) options="--input --shape --html" ;;
-    run) options="--input --shape --random --output --topk --labels" ;;
+    run) options="--input --shape --random --output --state --topk --labels" ;;
     verify) options="--rtol --atol --reference --match --expect --write-expect --jobs --bisect" ;;
     devices) options="--calibrate" ;;
     bench)
       if [[ " ${COMP_WORDS[*]} " == *" op "* ]]; then
         options="--against --time --count --threads"
       else
-        options="--input --shape --warmup --time --count --batch --threads --background --check-cost --profile"
+        options="--input --shape --state --warmup --time --count --batch --threads --background --check-cost --profile"
       fi
       ;;
     train)
@@ -62,6 +62,7 @@ _tartan() {
       options+=" --resume --log-every --log --page --plot --export --profile"
       ;;
     tune) options="--input --shape --batch --top --time --count" ;;
+    generate) options="--tokenizer --prompt --tokens --max --temperature --top-k --top-p --seed --stop --state" ;;
     grad-check) options="--input --shape --random --samples --seed --rtol --trainable --frozen" ;;
     tile)
       options="--input --shape --type --random --output --grad --of --ties --dump --naive --check"

@@ -19,18 +19,18 @@ struct Value {
   double step = 0;
   double loss = 0;
 };
-using Curve = std::vector<Value>;
+using LossCurve = std::vector<Value>;
 
-Curve TrainingCurve(const std::vector<train::LogLine>& lines) {
-  Curve curve;
+LossCurve TrainingCurve(const std::vector<train::LogLine>& lines) {
+  LossCurve curve;
   for (const train::LogLine& line : lines) {
     if (std::isfinite(line.loss)) curve.push_back({static_cast<double>(line.step), line.loss});
   }
   return curve;
 }
 
-Curve ValidationCurve(const std::vector<train::LogLine>& lines) {
-  Curve curve;
+LossCurve ValidationCurve(const std::vector<train::LogLine>& lines) {
+  LossCurve curve;
   for (const train::LogLine& line : lines) {
     const auto value = line.metrics.find("val_loss");
     if (value != line.metrics.end() && std::isfinite(value->second))
@@ -40,9 +40,9 @@ Curve ValidationCurve(const std::vector<train::LogLine>& lines) {
 }
 
 // The mean of each value and its neighbours, as many on both sides.
-Curve Smoothed(const Curve& curve) {
+LossCurve Smoothed(const LossCurve& curve) {
   const auto count = static_cast<int64_t>(curve.size());
-  Curve smooth = curve;
+  LossCurve smooth = curve;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t reach = std::min({count / 40, i, count - 1 - i});
     double sum = 0;
@@ -103,7 +103,7 @@ void DrawAxes(const PlotFrame& frame, Canvas* canvas) {
                static_cast<int64_t>(frame.bottom) + 36, step, kInk);
 }
 
-void DrawCurve(const PlotFrame& frame, const Curve& curve, double thickness, Colour colour,
+void DrawCurve(const PlotFrame& frame, const LossCurve& curve, double thickness, Colour colour,
                Canvas* canvas) {
   for (size_t i = 0; i < curve.size(); ++i) {
     const Value& from = curve[i == 0 ? 0 : i - 1];
@@ -124,8 +124,8 @@ int64_t DrawLegend(const std::string& name, Colour colour, int64_t right, Canvas
 }  // namespace
 
 PlotFrame FrameOf(const std::vector<train::LogLine>& lines) {
-  Curve all = TrainingCurve(lines);
-  const Curve validation = ValidationCurve(lines);
+  LossCurve all = TrainingCurve(lines);
+  const LossCurve validation = ValidationCurve(lines);
   all.insert(all.end(), validation.begin(), validation.end());
   PlotFrame frame;
   if (all.empty()) return frame;
@@ -144,8 +144,8 @@ absl::StatusOr<std::string> LossPlot(const std::vector<train::LogLine>& lines) {
   const PlotFrame frame = FrameOf(lines);
   Canvas canvas(kPlotHeight, kPlotWidth);
   DrawAxes(frame, &canvas);
-  const Curve training = TrainingCurve(lines);
-  const Curve validation = ValidationCurve(lines);
+  const LossCurve training = TrainingCurve(lines);
+  const LossCurve validation = ValidationCurve(lines);
   const bool is_long = training.size() > kManyLines;
   if (is_long) DrawCurve(frame, training, 1, kPlainLossColour, &canvas);
   DrawCurve(frame, is_long ? Smoothed(training) : training, 2, kLossColour, &canvas);

@@ -129,10 +129,12 @@ absl::Status CheckOperators(const ModelParts& model) {
   return absl::UnimplementedError(absl::StrJoin(missing, "\n", line));
 }
 
-Importer::Importer(const ModelParts& model, api::Resolver* resolver, const TrainingMode* training)
+Importer::Importer(const ModelParts& model, api::Resolver* resolver, const TrainingMode* training,
+                   const DecodingMode* decoding)
     : model_(model),
       resolver_(resolver),
       training_(training),
+      decoding_(decoding),
       repeated_nodes_left_(kMaxRepeatedNodes),
       host_points_left_(kMaxHostPoints),
       host_iterations_left_(kMaxHostIterations) {

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/api/resolver.h"
 #include "frontend/api/value.h"
+#include "frontend/onnx/import/decoding_mode.h"
 #include "frontend/onnx/import/graph.h"
 #include "frontend/onnx/import/node_context.h"
 #include "frontend/onnx/import/scope.h"
@@ -54,9 +55,10 @@ absl::Status CheckOperators(const ModelParts& model);
 
 class Importer : private NodeServices {
  public:
-  // Both pointers may be null: there is no resolver, the model is not to be trained.
-  Importer(const ModelParts& model, api::Resolver* resolver,
-           const TrainingMode* training = nullptr);
+  // The pointers may be null: there is no resolver, the model is not to be trained, it has no cache
+  // with room.
+  Importer(const ModelParts& model, api::Resolver* resolver, const TrainingMode* training = nullptr,
+           const DecodingMode* decoding = nullptr);
 
   // `inputs` by position; nothing for one that takes the graph's constant of that name. When
   // needed_values() is not empty afterwards the outputs mean nothing.
@@ -106,6 +108,7 @@ class Importer : private NodeServices {
       const GraphProto& graph, absl::Span<const api::Value> inputs) override;
   absl::StatusOr<uint32_t> NextStream() override;
   const TrainingMode* training() const override { return training_; }
+  const DecodingMode* decoding() const override { return decoding_; }
   const api::Tensor& RandomSeed() override;
   void Update(const api::Tensor& tensor, api::Tensor next) override;
   absl::StatusOr<api::Value> Reimport(const std::string& name,
@@ -141,6 +144,7 @@ class Importer : private NodeServices {
   const ModelParts& model_;
   api::Resolver* const resolver_;
   const TrainingMode* const training_;
+  const DecodingMode* const decoding_;
   std::vector<api::Tensor> inputs_;  // placeholders among the inputs of Import
   std::vector<api::Tensor> needed_;
   int unresolved_ = 0;  // values that were needed and are not known

@@ -23,6 +23,7 @@ namespace tartan::onnx {
 class AttributeProto;
 class GraphProto;
 class NodeProto;
+struct DecodingMode;
 struct TrainingMode;
 
 // The body of a loop in terms of placeholders, and what it reads of the graphs around it.
@@ -57,6 +58,8 @@ class NodeServices {
   virtual absl::StatusOr<uint32_t> NextStream() = 0;
   // Null where the model is not to be trained.
   virtual const TrainingMode* training() const = 0;
+  // Null where the model has no cache with room (decoding_mode.h).
+  virtual const DecodingMode* decoding() const = 0;
   // In training: what makes the random numbers of a run other ones (uint32[2]).
   virtual const api::Tensor& RandomSeed() = 0;
   // In training: the value that `tensor` is to have in the next run, if it is a placeholder.
@@ -146,6 +149,7 @@ class NodeContext {
   absl::StatusOr<std::vector<api::Tensor>> RunOnHost(std::vector<api::Tensor> operands,
                                                      HostFunction function);
   NodeServices& services() { return *services_; }
+  const DecodingMode* decoding() const { return services_->decoding(); }
 
   // --- Results.
   // Applies a Tile function under the node's name.

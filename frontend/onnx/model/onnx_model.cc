@@ -196,7 +196,8 @@ int IndexOf(absl::Span<const api::Tensor> tensors, const api::Tensor& tensor) {
 struct OnnxModel::Impl {
   absl::Status Read(ModelFile file, const LoadOptions& options);
   absl::StatusOr<api::BoundGraph> Bind(absl::Span<const api::InputBinding> bindings,
-                                       api::Resolver* resolver, const TrainingMode* mode) const;
+                                       api::Resolver* resolver, const TrainingMode* training,
+                                       const DecodingMode* decoding) const;
 
   std::string name;
   std::shared_ptr<const ModelProto> proto;
@@ -322,7 +323,8 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::LoadBytes(
 
 absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::InputBinding> bindings,
                                                       api::Resolver* resolver,
-                                                      const TrainingMode* mode) const {
+                                                      const TrainingMode* training,
+                                                      const DecodingMode* decoding) const {
   TARTAN_RETURN_IF_ERROR(operators_status);
   const std::vector<api::TensorSpec>& specs = inputs.specs;
   if (bindings.size() != specs.size()) {
@@ -347,7 +349,7 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::Inpu
                                                  : api::ToLazy(*binding.value, specs[i].name);
   }
   if (resolver != nullptr) resolver->Begin(bound.placeholders);
-  Importer importer(parts, resolver, mode);
+  Importer importer(parts, resolver, training, decoding);
   TARTAN_ASSIGN_OR_RETURN(bound.outputs, importer.Import(values));
   if (importer.needed_values().empty()) {
     bound.updates = importer.updates();
@@ -363,23 +365,36 @@ absl::StatusOr<api::BoundGraph> OnnxModel::Impl::Bind(absl::Span<const api::Inpu
 
 absl::StatusOr<api::BoundGraph> OnnxModel::BindDeeply(absl::Span<const api::InputBinding> bindings,
                                                       api::Resolver* resolver,
-                                                      const TrainingMode* mode) const {
+                                                      const TrainingMode* training,
+                                                      const DecodingMode* decoding) const {
   return CatchOutOfMemory([&]() -> absl::StatusOr<api::BoundGraph> {
     absl::StatusOr<api::BoundGraph> bound = absl::InternalError("not bound");
-    TARTAN_RETURN_IF_ERROR(
-        WithDeepStack(impl_->depth, [&] { bound = impl_->Bind(bindings, resolver, mode); }));
+    TARTAN_RETURN_IF_ERROR(WithDeepStack(
+        impl_->depth, [&] { bound = impl_->Bind(bindings, resolver, training, decoding); }));
     return bound;
   });
 }
 
 absl::StatusOr<api::BoundGraph> OnnxModel::Bind(absl::Span<const api::InputBinding> bindings,
                                                 api::Resolver* resolver) const {
-  return BindDeeply(bindings, resolver, nullptr);
+  return BindDeeply(bindings, resolver, nullptr, nullptr);
 }
 
 absl::StatusOr<api::BoundGraph> OnnxModel::BindToTrain(absl::Span<const api::InputBinding> bindings,
                                                        const TrainingMode& mode) const {
-  return BindDeeply(bindings, nullptr, &mode);
+  return BindDeeply(bindings, nullptr, &mode, nullptr);
+}
+
+absl::StatusOr<api::BoundGraph> OnnxModel::BindToDecode(
+    absl::Span<const api::InputBinding> bindings, const DecodingMode& mode) const {
+  return BindDeeply(bindings, nullptr, nullptr, &mode);
+}
+
+bool OnnxModel::HasSize(int64_t size) const {
+  const auto& tensors = impl_->proto->graph().initializer();
+  return std::any_of(tensors.begin(), tensors.end(), [&](const TensorProto& tensor) {
+    return std::find(tensor.dims().begin(), tensor.dims().end(), size) != tensor.dims().end();
+  });
 }
 
 }  // namespace tartan::onnx

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "frontend/api/model.h"
+#include "frontend/onnx/import/decoding_mode.h"
 #include "frontend/onnx/import/training_mode.h"
 
 namespace tartan::onnx {
@@ -64,6 +65,10 @@ class OnnxModel final : public api::Model {
   absl::StatusOr<api::BoundGraph> BindToTrain(absl::Span<const api::InputBinding> bindings,
                                               const TrainingMode& mode) const;
 
+  // The same for steps of a decoder whose cache has room.
+  absl::StatusOr<api::BoundGraph> BindToDecode(absl::Span<const api::InputBinding> bindings,
+                                               const DecodingMode& mode) const;
+
   int64_t ir_version() const;
   const std::string& producer() const;                   // "pytorch 2.1"
   const std::map<std::string, int64_t>& opsets() const;  // "ai.onnx" -> 17
@@ -71,6 +76,7 @@ class OnnxModel final : public api::Model {
   size_t own_input_count() const;
   // The value of an initialiser of the graph, or null.
   const HostTensor* Initializer(absl::string_view name) const;
+  bool HasSize(int64_t size) const;                     // some initialiser has that dimension
   int64_t parameter_count() const;                      // elements of initialisers
   const std::vector<OperatorCount>& operators() const;  // sorted by domain and name
   // What is odd about the model though it can be run, a sentence each, for people.
@@ -82,8 +88,8 @@ class OnnxModel final : public api::Model {
 
  private:
   absl::StatusOr<api::BoundGraph> BindDeeply(absl::Span<const api::InputBinding> bindings,
-                                             api::Resolver* resolver,
-                                             const TrainingMode* mode) const;
+                                             api::Resolver* resolver, const TrainingMode* training,
+                                             const DecodingMode* decoding) const;
 
   struct Impl;
   explicit OnnxModel(std::unique_ptr<Impl> impl);

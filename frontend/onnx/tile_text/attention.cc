@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/onnx/import/decoding_mode.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/reduction_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"
@@ -331,14 +332,44 @@ absl::Status CheckSizes(const AttentionCall& call) {
 
 }  // namespace
 
+namespace {
+
+// Of a cache with room (decoding_mode.h): keys that are not there yet are hidden, and queries stand
+// behind those that are.
+absl::StatusOr<AttentionCall> WithFreeRoom(const NodeContext& context, AttentionCall call) {
+  const DecodingMode* mode = context.decoding();
+  if (mode == nullptr || call.key.dims()[2] != mode->capacity ||
+      call.query.dims()[2] != mode->step) {
+    return call;
+  }
+  const auto per_sample = [&](int64_t more) {
+    return context.ApplyOne(
+        TileFunction("N", "L",
+                     {absl::StrCat("A[b : ", call.query.dims()[0], "] = =(N[0])"),
+                      absl::StrCat("L = A + ", more)}),
+        {mode->length});
+  };
+  if (!call.lengths.defined()) {
+    TARTAN_ASSIGN_OR_RETURN(call.lengths, per_sample(mode->step));
+  }
+  if (!call.offsets.defined() && call.offset == mode->capacity - mode->step) {
+    TARTAN_ASSIGN_OR_RETURN(call.offsets, per_sample(0));
+  }
+  return call;
+}
+
+}  // namespace
+
 absl::StatusOr<AttentionResult> Attend(const NodeContext& context, const AttentionCall& call) {
   TARTAN_RETURN_IF_ERROR(CheckSizes(call));
-  return AttentionWriter(call).Apply(context);
+  TARTAN_ASSIGN_OR_RETURN(const AttentionCall with_room, WithFreeRoom(context, call));
+  return AttentionWriter(with_room).Apply(context);
 }
 
 absl::StatusOr<Tensor> Scores(const NodeContext& context, const AttentionCall& call) {
   TARTAN_RETURN_IF_ERROR(CheckSizes(call));
-  return AttentionWriter(call).ApplyScores(context);
+  TARTAN_ASSIGN_OR_RETURN(const AttentionCall with_room, WithFreeRoom(context, call));
+  return AttentionWriter(with_room).ApplyScores(context);
 }
 
 absl::StatusOr<Tensor> Weigh(const NodeContext& context, const AttentionCall& call,

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/onnx/import/decoding_mode.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
 
@@ -124,8 +126,52 @@ absl::StatusOr<Tensor> SliceOf(const NodeContext& context, const Tensor& x, cons
   return Move(context, x, indices, window.sizes);
 }
 
+namespace {
+
+// What the parts, joined along an axis, are the new contents of; null: of no cache with room.
+const DecodingMode::Cache* CacheOf(const NodeContext& context, absl::Span<const Tensor> parts,
+                                   int64_t axis) {
+  const DecodingMode* mode = context.decoding();
+  if (mode == nullptr || parts.size() != 2) return nullptr;
+  for (const DecodingMode::Cache& cache : mode->caches) {
+    if (parts[0] == cache.past && parts[1].dims()[static_cast<size_t>(axis)] == mode->step) {
+      return &cache;
+    }
+  }
+  return nullptr;
+}
+
+// The cache with `x` behind what is there.
+absl::StatusOr<Tensor> AppendTo(const NodeContext& context, const DecodingMode::Cache& cache,
+                                const Tensor& x, int64_t axis) {
+  const std::string ones = absl::StrJoin(std::vector<int>(x.dims().size(), 1), ", ");
+  TARTAN_ASSIGN_OR_RETURN(
+      cache.appended,
+      context.ApplyOne(
+          TileFunction("C, X, N", "Y",
+                       {absl::StrCat("AT = index(X, ", axis, ") + reshape(N, ", ones, ")"),
+                        absl::StrCat("Y = scatter_elements(C, AT, X, ", axis, ")")}),
+          {cache.memory, x, context.decoding()->length}));
+  return cache.appended;
+}
+
+}  // namespace
+
+Tensor PartOfCaches(const NodeContext& context, const Tensor& x, int64_t axis, int64_t index) {
+  const DecodingMode* mode = context.decoding();
+  if (mode == nullptr || axis != 0) return Tensor();
+  for (const DecodingMode::Joint& joint : mode->joints) {
+    if (x != joint.past || index < 0 || index >= x.dims()[0]) continue;
+    return mode->caches[joint.first + static_cast<size_t>(index)].past;
+  }
+  return Tensor();
+}
+
 absl::StatusOr<Tensor> ConcatOf(const NodeContext& context, absl::Span<const Tensor> parts,
                                 int64_t axis) {
+  if (const DecodingMode::Cache* cache = CacheOf(context, parts, axis)) {
+    return AppendTo(context, *cache, parts[1], axis);
+  }
   const size_t along = static_cast<size_t>(axis);
   std::vector<int64_t> dims = parts[0].dims();
   dims[along] = 0;

@@ -43,6 +43,11 @@ absl::StatusOr<api::Tensor> SliceOf(const NodeContext& context, const api::Tenso
 absl::StatusOr<api::Tensor> ConcatOf(const NodeContext& context,
                                      absl::Span<const api::Tensor> parts, int64_t axis);
 
+// Of a decoder whose cache has room: the cache that is part `index` of `x` along `axis`; undefined
+// where it is none.
+api::Tensor PartOfCaches(const NodeContext& context, const api::Tensor& x, int64_t axis,
+                         int64_t index);
+
 // The slices of `x` along `axis` that `indices` name, as numpy.take.
 absl::StatusOr<api::Tensor> TakeOf(const NodeContext& context, const api::Tensor& x,
                                    const api::Tensor& indices, int64_t axis);

@@ -115,6 +115,33 @@ TEST_F(DeviceProgramTest, OnADeviceInFloat64StatesInputsConstantsAndOutputsAreFl
   EXPECT_THAT(state->ToHost()->ToDoubles(), ElementsAre(first + 1, 2.5));
 }
 
+// A cache of which a run writes one row: the others are neither read nor written for that.
+TEST_F(DeviceProgramTest, RowsAreScatteredIntoAState) {
+  constexpr int64_t kRows = 1000;
+  const Tensor cache = Tensor::Placeholder("cache", {kFloat, {kRows, 16}});
+  const Tensor row = Tensor::Placeholder("row", {kFloat, {1, 16}});
+  const Tensor at = Tensor::Placeholder("at", {DataType::kInt32, {1}});
+  const std::vector<Tensor> next = Call(
+      "function (C, X, N) -> (Y, S) { AT = index(X, 0) + reshape(N, 1, 1); "
+      "Y = scatter_elements(C, AT, X, 0); S[j : 16] = +(Y[i, j]); }",
+      {cache, row, at});
+  auto program = DeviceProgram::Create(device_, {row, at}, {{cache, next[0]}}, {next[1]}, "append");
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_LT((*program)->memory().scratch, kRows * 16 * 4);  // no second cache
+  auto memory = DeviceTensor::Zeros(*device_, {kFloat, {kRows, 16}});
+  ASSERT_TRUE((*program)->Bind({*memory}).ok());
+  for (int run = 0; run < 3; ++run) {
+    const HostTensor x = Floats({1, 16}, std::vector<float>(16, 1.0f + run));
+    const HostTensor n = HostTensor::FromVector<int32_t>({DataType::kInt32, {1}}, {7 * run});
+    ASSERT_TRUE((*program)->Start({x, n}).ok());
+  }
+  EXPECT_THAT((*program)->Outputs()->at(0).ToDoubles(), testing::Each(6));
+  const std::vector<double> all = memory->ToHost()->ToDoubles();
+  for (int64_t r = 0; r < kRows; ++r) {
+    EXPECT_EQ(all[r * 16 + 3], r == 0 ? 1 : r == 7 ? 2 : r == 14 ? 3 : 0) << r;
+  }
+}
+
 TEST_F(DeviceProgramTest, SeveralProgramsShareTheirStates) {
   const Tensor x = Tensor::Placeholder("x", {kFloat, {4}});
   const Tensor grown = Call("function (X) -> (Y) { Y = X * 3; }", {x})[0];

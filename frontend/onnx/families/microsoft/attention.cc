@@ -129,7 +129,10 @@ Outputs AttendProjected(NodeContext& context, const Tensor& projected, int mask,
     }
     call.offset = dims[3];
     for (int i = 0; i < 2; ++i) {
-      TARTAN_ASSIGN_OR_RETURN(const Tensor before, Entry(context, context.input(past), 0, i));
+      Tensor before = PartOfCaches(context, context.input(past), 0, i);
+      if (!before.defined()) {
+        TARTAN_ASSIGN_OR_RETURN(before, Entry(context, context.input(past), 0, i));
+      }
       TARTAN_ASSIGN_OR_RETURN(*parts[i + 1], ConcatOf(context, {before, *parts[i + 1]}, 2));
     }
   }

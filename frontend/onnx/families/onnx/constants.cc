@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/families/families.h"
+#include "frontend/onnx/import/decoding_mode.h"
 #include "frontend/onnx/import/graph.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/tile_text.h"
@@ -70,6 +71,13 @@ Outputs RangeOf(DataType type, int64_t count, Element element) {
   return std::vector<Tensor>{Tensor::Constant(HostTensor(TensorShape{type, {count}}, bytes))};
 }
 
+// Whether a range is that of the positions that a decoder with room in its cache is given.
+bool IsOfPositions(const NodeContext& context, double start, double limit, double delta) {
+  const DecodingMode* mode = context.decoding();
+  return mode != nullptr && delta == 1 && limit == static_cast<double>(mode->capacity) &&
+         start == static_cast<double>(mode->capacity - mode->step);
+}
+
 Outputs Range(NodeContext& context) {
   const DataType type = context.input(0).type();
   TARTAN_ASSIGN_OR_RETURN(const double start, context.HostFloat(0));
@@ -77,6 +85,13 @@ Outputs Range(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const double delta, context.HostFloat(2));
   if (delta == 0 || !std::isfinite(start) || !std::isfinite(limit) || std::isnan(delta)) {
     return Invalid("there is no range from ", start, " to ", limit, " by ", delta);
+  }
+  if (IsOfPositions(context, start, limit, delta)) {
+    const DecodingMode& mode = *context.decoding();
+    return context.Apply(TileFunction("N", "Y",
+                                      {absl::StrCat("L[i : ", mode.step, "] = =(N[0])"),
+                                       absl::StrCat("Y = ", Cast("L + index(L, 0)", type))}),
+                         {mode.length});
   }
   const double count = std::max(0.0, std::ceil((limit - start) / delta));
   if (count * static_cast<double>(ByteWidth(type)) > kMaxHostBytes) {

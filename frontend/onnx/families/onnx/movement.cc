@@ -192,6 +192,11 @@ Outputs Gather(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(int64_t axis, context.Int("axis", 0));
   TARTAN_ASSIGN_OR_RETURN(axis, NormalAxis(axis, x.rank()));
   TARTAN_RETURN_IF_ERROR(context.CheckInput(1, {IndexBounds(x, axis)}));
+  const HostTensor* index = context.input(1).constant();
+  if (index != nullptr && index->shape().dims.empty()) {
+    const Tensor part = PartOfCaches(context, x, axis, index->GetInt(0));
+    if (part.defined()) return std::vector<Tensor>{part};
+  }
   return One(TakeOf(context, x, context.input(1), axis));
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and its relatives.
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/onnx/families/families.h"
 #include "frontend/onnx/import/constant_tensors.h"
+#include "frontend/onnx/import/decoding_mode.h"
 #include "frontend/onnx/tile_text/reduction_text.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
@@ -41,8 +44,31 @@ Outputs WithDerivative(NodeContext& context, const Axes& axes, absl::string_view
                                     absl::StrJoin(rule, ";\n  "), ";\n}\n"));
 }
 
+// Elements of a cache that are not there yet get no weight.
+absl::Status LeaveOutFreeRoom(const Axes& axes, NodeContext* context) {
+  const DecodingMode* mode = context->decoding();
+  const api::Tensor& x = context->input(0);
+  const int64_t last = x.rank() - 1;
+  if (mode == nullptr || axes != Axes{last} || x.dims().back() != mode->capacity) {
+    return absl::OkStatus();
+  }
+  const std::string ones = absl::StrJoin(std::vector<int>(x.dims().size(), 1), ", ");
+  TARTAN_ASSIGN_OR_RETURN(
+      const api::Tensor there,
+      context->ApplyOne(
+          TileFunction("X, N", "Y",
+                       {absl::StrCat("IS_THERE = index(X, ", last, ") < reshape(N, ", ones, ") + ",
+                                     mode->step),
+                        absl::StrCat("Y = IS_THERE ? X : ",
+                                     Literal(-std::numeric_limits<float>::infinity()))}),
+          {x, mode->length}));
+  context->SetInput(0, there);
+  return absl::OkStatus();
+}
+
 Outputs Softmax(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const Axes axes, ReadAxes(context));
+  TARTAN_RETURN_IF_ERROR(LeaveOutFreeRoom(axes, &context));
   return WithDerivative(
       context, axes, "E / S",
       {"G = DY * Y", ReduceStatement("T", '+', "G", context.input(0).dims(), axes),

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/api/resident/bind_plain.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::api {
+namespace {
+
+// Values of more elements do not decide shapes.
+constexpr int64_t kMostDeciding = 64;
+
+}  // namespace
+
+absl::StatusOr<std::optional<BoundGraph>> BindPlain(const Model& model,
+                                                    std::vector<InputBinding> bindings,
+                                                    absl::Span<const HostTensor* const> values,
+                                                    std::vector<bool>* by_value) {
+  std::vector<HostValue> known(values.size());
+  while (true) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i] == nullptr || !(*by_value)[i]) continue;
+      known[i] = *values[i];
+      bindings[i].value = &known[i];
+    }
+    TARTAN_ASSIGN_OR_RETURN(BoundGraph graph, model.Bind(bindings));
+    for (const int input : graph.needed_values) {
+      if (input < 0) return std::optional<BoundGraph>();  // what an input is computed from
+      const auto i = static_cast<size_t>(input);
+      const bool decides = values[i] != nullptr && !(*by_value)[i] &&
+                           values[i]->shape().element_count() <= kMostDeciding;
+      if (!decides) return std::optional<BoundGraph>();
+      (*by_value)[i] = true;
+    }
+    if (!graph.needed_values.empty()) continue;
+    for (const Value& output : graph.outputs) {
+      if (!output.is_tensor() || output.element() != Element::kPlain) {
+        return std::optional<BoundGraph>();
+      }
+    }
+    return std::optional<BoundGraph>(std::move(graph));
+  }
+}
+
+absl::Status CheckMemory(const TensorSpec& spec, const TensorShape& memory) {
+  bool fits = spec.is_tensor() && spec.element == Element::kPlain &&
+              (spec.type == DataType::kInvalid || spec.type == memory.type);
+  if (fits && spec.has_rank) {
+    fits = spec.dims.size() == memory.dims.size();
+    for (size_t d = 0; fits && d < spec.dims.size(); ++d) {
+      fits = spec.dims[d] < 0 || spec.dims[d] == memory.dims[d];
+    }
+  }
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("memory for ", memory.ToString(), " is bound to ", spec.ToString()));
+}
+
+}  // namespace tartan::api

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a model with states. Internal to frontend/api: see state_session.h for what it does.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/api/resident/state_pairs.h"
+#include "frontend/api/resident/step_program.h"
+#include "frontend/api/session.h"
+
+namespace tartan::api {
+
+struct StateRunner {
+  static constexpr size_t kNone = SIZE_MAX;
+
+  // Or memory of the caller's, of an input or an output alone: the other is kNone.
+  struct State {
+    size_t output = kNone;
+    size_t input = kNone;
+    std::optional<HostTensor> host;  // where it is newer than `device`, or there is none
+    DeviceTensor device;
+    std::vector<int64_t> first_sizes = {};  // where it began with zeros
+
+    bool is_callers() const { return input == kNone || output == kNone; }
+  };
+  // A model bound to sizes; null where it cannot run with states on the device.
+  struct Bound {
+    std::string key;
+    std::unique_ptr<StepProgram> program;
+    std::vector<size_t> fed;  // of all inputs, those it is given
+    bool is_bound = false;    // to the states' memory as it is now
+  };
+
+  std::shared_ptr<const Model> model;
+  std::shared_ptr<Device> device;
+  SessionOptions options;
+  std::unique_ptr<Session> session;  // for what cannot stay on the device
+  std::vector<State> states;
+  std::vector<bool> is_state_input, is_state_output;
+  std::vector<TensorSpec> inputs, outputs;
+  std::vector<bool> by_value;
+  std::list<Bound> bound;  // the most recently used first
+  bool stays = false;
+
+  using Values = std::vector<const HostTensor*>;  // of all inputs; null for what is left out
+
+  absl::Status Pair(const std::vector<StatePair>& pairs);
+  void ListFree();
+  absl::Status BindMemory(const std::string& name, DeviceTensor memory);
+  absl::StatusOr<Values> Arrange(const std::map<std::string, HostTensor>& given) const;
+  absl::Status Begin(const Values& values);
+  TensorShape ShapeOf(const State& state) const {
+    return state.host ? state.host->shape() : state.device.shape();
+  }
+  // Null where the input is no state.
+  State* Find(absl::string_view past) {
+    for (State& state : states) {
+      if (!state.is_callers() && model->inputs()[state.input].name == past) return &state;
+    }
+    return nullptr;
+  }
+  std::string KeyOf(const Values& values) const;
+  absl::StatusOr<Bound*> Get(const Values& values, RunStatistics* statistics);
+  absl::StatusOr<std::unique_ptr<StepProgram>> Make(const Values& values, std::vector<size_t>* fed,
+                                                    RunStatistics* statistics);
+  absl::StatusOr<std::vector<HostTensor>> RunOnDevice(Bound& program, const Values& values,
+                                                      RunStatistics* statistics,
+                                                      std::vector<KernelProfile>* profile);
+  absl::StatusOr<std::vector<HostTensor>> RunThroughHost(const Values& values,
+                                                         RunStatistics* statistics,
+                                                         std::vector<KernelProfile>* profile);
+  absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& given,
+                                              RunStatistics* statistics,
+                                              std::vector<KernelProfile>* profile);
+  void Reset() {
+    for (State& state : states) {
+      if (state.is_callers()) continue;
+      state.host.reset();
+      state.device = DeviceTensor();
+    }
+    for (Bound& one : bound) one.is_bound = false;
+  }
+};
+
+}  // namespace tartan::api

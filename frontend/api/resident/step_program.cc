@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/api/resident/step_program.h"
+
+#include <mutex>
+#include <utility>
+
+#include "frontend/api/tiers/background.h"
+#include "tile/base/status_macros.h"
+#include "tile/compiler/compile_options.h"
+
+namespace tartan::api {
+namespace {
+
+using ProgramPtr = std::unique_ptr<DeviceProgram>;
+
+absl::StatusOr<ProgramPtr> MakeProgram(const StepSource& source, compiler::Tier tier,
+                                       CompileWhere where, RunStatistics* statistics) {
+  return DeviceProgram::Create(source.device->WithTier(tier), source.inputs, source.states,
+                               source.outputs, source.name, statistics, where, source.pool.get());
+}
+
+}  // namespace
+
+struct StepProgram::Coming {
+  std::mutex mutex;
+  bool is_wanted = true;
+  bool is_there = false;
+  absl::StatusOr<ProgramPtr> program = absl::UnavailableError("not made yet");
+};
+
+StepProgram::StepProgram(std::shared_ptr<const StepSource> source, ProgramPtr program,
+                         bool is_ready)
+    : source_(std::move(source)), program_(std::move(program)), is_ready_(is_ready) {}
+
+StepProgram::~StepProgram() {
+  if (coming_ == nullptr) return;
+  std::lock_guard<std::mutex> lock(coming_->mutex);
+  coming_->is_wanted = false;
+}
+
+absl::StatusOr<std::unique_ptr<StepProgram>> StepProgram::Create(StepSource source,
+                                                                 RunStatistics* statistics) {
+  const Background::Pause pause;
+  auto shared = std::make_shared<const StepSource>(std::move(source));
+  const auto made = [&](ProgramPtr program, bool is_ready) {
+    return std::unique_ptr<StepProgram>(new StepProgram(shared, std::move(program), is_ready));
+  };
+  const bool is_auto = shared->tier == Tier::kAuto && !shared->device->has_hooks();
+  if (is_auto) {
+    absl::StatusOr<ProgramPtr> found =
+        MakeProgram(*shared, compiler::Tier::kExact, CompileWhere::kNowhere, statistics);
+    if (found.ok()) return made(*std::move(found), false);
+    if (!absl::IsNotFound(found.status())) return found.status();
+  }
+  const bool is_ready = is_auto || shared->tier == Tier::kReady;
+  TARTAN_ASSIGN_OR_RETURN(
+      ProgramPtr program,
+      MakeProgram(*shared, is_ready ? compiler::Tier::kReady : compiler::Tier::kExact,
+                  CompileWhere::kHere, statistics));
+  return made(std::move(program), is_ready);
+}
+
+absl::Status StepProgram::Bind(std::vector<DeviceTensor> states) {
+  TARTAN_RETURN_IF_ERROR(program_->Bind(states));
+  bound_ = std::move(states);
+  return absl::OkStatus();
+}
+
+// Takes what the background has made, or asks it to.
+absl::Status StepProgram::TakeExact() {
+  if (!is_ready_ || source_->tier != Tier::kAuto) return absl::OkStatus();
+  if (coming_ == nullptr) {
+    if (source_->exact_after_runs == 0 || runs_ < source_->exact_after_runs) {
+      return absl::OkStatus();
+    }
+    coming_ = std::make_shared<Coming>();
+    const auto urgency = [coming = coming_] {
+      std::lock_guard<std::mutex> lock(coming->mutex);
+      return coming->is_wanted ? 1.0 : -1.0;
+    };
+    const auto make = [coming = coming_, source = source_](const Background::GoOn&) {
+      RunStatistics ignored;
+      absl::StatusOr<ProgramPtr> program =
+          MakeProgram(*source, compiler::Tier::kExact, CompileWhere::kApart, &ignored);
+      std::lock_guard<std::mutex> lock(coming->mutex);
+      if (coming->is_wanted) coming->program = std::move(program);
+      coming->is_there = true;
+    };
+    Background::OfProcess().Add({urgency, make});
+    return absl::OkStatus();
+  }
+  absl::StatusOr<ProgramPtr> exact = absl::UnavailableError("");
+  {
+    std::lock_guard<std::mutex> lock(coming_->mutex);
+    if (!coming_->is_there) return absl::OkStatus();
+    exact = std::move(coming_->program);
+  }
+  is_ready_ = !exact.ok();
+  if (!exact.ok()) {
+    // It stays as it is: nobody asks again.
+    coming_->program = exact.status();
+    return absl::OkStatus();
+  }
+  TARTAN_RETURN_IF_ERROR(program_->Finish());
+  program_ = *std::move(exact);
+  return program_->Bind(bound_);
+}
+
+absl::StatusOr<std::vector<HostTensor>> StepProgram::Run(absl::Span<const HostTensor> inputs,
+                                                         RunStatistics* statistics,
+                                                         std::vector<KernelProfile>* profile) {
+  ++runs_;
+  TARTAN_RETURN_IF_ERROR(TakeExact());
+  statistics->kernels += program_->kernels();
+  ++(is_ready_ ? statistics->ready_programs : statistics->exact_programs);
+  if (profile != nullptr) {
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<KernelProfile> kernels, program_->Profile(inputs));
+    profile->insert(profile->end(), kernels.begin(), kernels.end());
+  } else {
+    TARTAN_RETURN_IF_ERROR(program_->Start(inputs));
+  }
+  return program_->Outputs();
+}
+
+absl::Status StepProgram::MakeExact() {
+  if (!is_ready_ || source_->tier != Tier::kAuto) return absl::OkStatus();
+  const Background::Pause pause;
+  RunStatistics ignored;
+  TARTAN_ASSIGN_OR_RETURN(ProgramPtr exact, MakeProgram(*source_, compiler::Tier::kExact,
+                                                        CompileWhere::kHere, &ignored));
+  TARTAN_RETURN_IF_ERROR(program_->Finish());
+  program_ = std::move(exact);
+  is_ready_ = false;
+  return bound_.empty() && !source_->states.empty() ? absl::OkStatus() : program_->Bind(bound_);
+}
+
+}  // namespace tartan::api

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// tartan generate: tokens from a decoder with its cache.
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "frontend/api/text_file.h"
+#include "frontend/cli/commands/commands.h"
+#include "frontend/cli/latency.h"
+#include "frontend/cli/number_options.h"
+#include "frontend/cli/stopwatch.h"
+#include "frontend/cli/terminal.h"
+#include "frontend/generate/decoder.h"
+#include "frontend/generate/sampler.h"
+#include "frontend/generate/text/tokenizer.h"
+#include "proto/report.pb.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::cli {
+namespace {
+
+constexpr int64_t kGreatestToken = (int64_t{1} << 31) - 1;
+
+struct GenerateFlags {
+  std::string model;
+  std::string tokenizer;
+  std::string prompt;
+  std::vector<int64_t> tokens;
+  std::vector<int64_t> stop;
+  std::vector<std::string> states;
+  int64_t max = 128;
+  generate::SamplingOptions sampling;
+};
+
+using TokenizerPtr = std::shared_ptr<const generate::Tokenizer>;
+
+volatile sig_atomic_t generation_is_interrupted = 0;
+
+// The second time nothing is waited for.
+void InterruptGeneration(int) {
+  if (generation_is_interrupted != 0) _exit(static_cast<int>(ExitCode::kInterrupted));
+  generation_is_interrupted = 1;
+}
+
+absl::StatusOr<TokenizerPtr> ReadTokenizer(const std::string& path) {
+  TARTAN_ASSIGN_OR_RETURN(const std::string text, At(Stage::kFile, api::ReadTextFile(path)));
+  absl::StatusOr<TokenizerPtr> tokenizer = generate::Tokenizer::FromJson(text);
+  if (tokenizer.ok()) return tokenizer;
+  return At(Stage::kModel, absl::Status(tokenizer.status().code(),
+                                        absl::StrCat(path, ": ", tokenizer.status().message())));
+}
+
+absl::Status Usage(absl::string_view message) {
+  return At(Stage::kUsage, absl::InvalidArgumentError(message));
+}
+
+// The prompt's tokens, and those that end a text if --stop does not say which.
+absl::StatusOr<std::vector<int64_t>> ReadPrompt(const TokenizerPtr& tokenizer,
+                                                GenerateFlags* flags) {
+  if (flags->tokens.empty() == flags->prompt.empty()) {
+    return Usage("a prompt is one of --prompt TEXT, with --tokenizer, and --tokens 1,2,3");
+  }
+  if (tokenizer == nullptr && !flags->prompt.empty()) {
+    return Usage("--prompt needs --tokenizer; without one a prompt is --tokens 1,2,3");
+  }
+  if (tokenizer != nullptr && flags->stop.empty()) {
+    for (const char* end : {"<|endoftext|>", "</s>", "<|end_of_text|>", "<|eot_id|>", "<|im_end|>",
+                            "<|end|>", "<end_of_turn>", "<eos>", "<|endofsentence|>"}) {
+      if (const auto token = tokenizer->Find(end)) flags->stop.push_back(*token);
+    }
+  }
+  if (flags->prompt.empty()) return flags->tokens;
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> tokens,
+                          At(Stage::kUsage, tokenizer->Encode(flags->prompt)));
+  if (tokens.empty()) return Usage("the prompt has no tokens");
+  return tokens;
+}
+
+// Of the scores' last size, where the model fixes it.
+absl::Status CheckTokens(const onnx::OnnxModel& model, const std::vector<int64_t>& tokens) {
+  for (const api::TensorSpec& output : model.outputs()) {
+    if (output.name != "logits" || output.dims.empty() || output.dims.back() < 0) continue;
+    for (const int64_t token : tokens) {
+      if (token < output.dims.back()) continue;
+      return Usage(absl::StrCat("token ", token,
+                                " of the prompt is beyond the model's vocabulary of ",
+                                output.dims.back()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Shows tokens as they come, where a person reads them.
+class Printer {
+ public:
+  Printer(TokenizerPtr tokenizer, bool is_shown) : is_shown_(is_shown) {
+    if (tokenizer != nullptr) text_.emplace(std::move(tokenizer), /*is_first=*/false);
+  }
+
+  absl::Status Add(int64_t token, proto::GenerateReport* report) {
+    std::string shown = absl::StrCat(report->tokens_size() == 0 ? "" : " ", token);
+    report->add_tokens(static_cast<int32_t>(token));
+    if (text_) {
+      shown = text_->Add(token);
+      report->mutable_text()->append(shown);
+    }
+    return Show(shown);
+  }
+
+  absl::Status Finish(proto::GenerateReport* report) {
+    const std::string rest = text_ ? text_->Finish() : "";
+    report->mutable_text()->append(rest);
+    return Show(rest + "\n");
+  }
+
+ private:
+  absl::Status Show(const std::string& shown) const {
+    return is_shown_ && !shown.empty() ? WriteOutput(shown) : absl::OkStatus();
+  }
+
+  std::optional<generate::TextStream> text_;
+  const bool is_shown_;
+};
+
+// Until there are as many tokens as asked for, one ends the text, the model has no more positions
+// or somebody interrupts.
+absl::Status Generate(generate::Decoder& decoder, const GenerateFlags& flags,
+                      std::vector<float> scores, const Context& context, Printer* printer,
+                      proto::GenerateReport* report) {
+  generate::Sampler sampler(flags.sampling);
+  std::vector<double> times;
+  report->set_finish("length");
+  for (int64_t i = 0; i < flags.max; ++i) {
+    const Stopwatch one;
+    TARTAN_ASSIGN_OR_RETURN(const int64_t token, sampler.Choose(scores));
+    if (std::find(flags.stop.begin(), flags.stop.end(), token) != flags.stop.end()) {
+      report->set_finish("stop");
+      break;
+    }
+    TARTAN_RETURN_IF_ERROR(printer->Add(token, report));
+    if (generation_is_interrupted != 0) {
+      report->set_finish("interrupted");
+      break;
+    }
+    if (i + 1 == flags.max) break;
+    absl::StatusOr<std::vector<float>> next = decoder.Read({token});
+    if (absl::IsOutOfRange(next.status()) || absl::IsInvalidArgument(next.status())) {
+      report->set_finish("positions");
+      context.Note(absl::StrCat("it ends here: ", next.status().message()));
+      break;
+    }
+    TARTAN_ASSIGN_OR_RETURN(scores, std::move(next));
+    times.push_back(one.Milliseconds());
+  }
+  if (times.empty()) return absl::OkStatus();
+  const LatencySummary summary = Summarize(std::move(times));
+  report->set_token_ms(summary.median);
+  report->set_tokens_per_second(1000 / summary.mean);
+  return absl::OkStatus();
+}
+
+std::string SummaryOf(const proto::GenerateReport& report) {
+  return absl::StrFormat(
+      "%d tokens read in %s, %d generated%s; the cache is %s", report.prompt_tokens_size(),
+      FormatMs(report.prefill_ms()), report.tokens_size(),
+      report.token_ms() > 0 ? absl::StrFormat(", %s each (%.1f/s)", FormatMs(report.token_ms()),
+                                              report.tokens_per_second())
+                            : "",
+      report.cache() == "in place"
+          ? absl::StrCat("on the device, with room for ", report.capacity())
+      : report.cache() == "states" ? "on the device"
+      : report.cache() == "host"   ? "copied at each step"
+                                   : "not there: all is read again at each step");
+}
+
+absl::StatusOr<generate::DecoderOptions> DecoderOptionsOf(const GenerateFlags& flags,
+                                                          int64_t prompt, const Context& context) {
+  generate::DecoderOptions options;
+  for (const std::string& text : flags.states) {
+    TARTAN_ASSIGN_OR_RETURN(options.states.emplace_back(),
+                            At(Stage::kUsage, api::ParseStatePair(text)));
+  }
+  options.session = context.session_options();
+  options.session.exact_after_runs = 2;
+  options.expected = prompt + flags.max;
+  return options;
+}
+
+absl::StatusOr<ExitCode> Run(GenerateFlags flags, const Context& context) {
+  proto::GenerateReport report;
+  report.set_model(flags.model);
+  TokenizerPtr tokenizer;
+  if (!flags.tokenizer.empty()) {
+    TARTAN_ASSIGN_OR_RETURN(tokenizer, ReadTokenizer(flags.tokenizer));
+  }
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<int64_t> prompt, ReadPrompt(tokenizer, &flags));
+  for (const int64_t token : prompt) report.add_prompt_tokens(static_cast<int32_t>(token));
+  const Stopwatch loading;
+  TARTAN_ASSIGN_OR_RETURN(const auto model, context.LoadModel(flags.model));
+  report.set_load_ms(loading.Milliseconds());
+  TARTAN_RETURN_IF_ERROR(CheckTokens(*model, prompt));
+  TARTAN_ASSIGN_OR_RETURN(const generate::DecoderOptions options,
+                          DecoderOptionsOf(flags, static_cast<int64_t>(prompt.size()), context));
+  if (!options.states.empty()) {
+    TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, api::FindStates(*model, options.states).status()));
+  }
+  TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
+  report.set_device(Describe(device->info()));
+  TARTAN_ASSIGN_OR_RETURN(const auto decoder,
+                          At(Stage::kRun, generate::Decoder::Create(model, device, options)));
+
+  signal(SIGINT, InterruptGeneration);
+  const Stopwatch reading;
+  TARTAN_ASSIGN_OR_RETURN(std::vector<float> scores, At(Stage::kRun, decoder->Read(prompt)));
+  report.set_prefill_ms(reading.Milliseconds());
+  if (!decoder->why_not_in_place().empty()) {
+    context.Detail(
+        absl::StrCat("the cache is not appended to in place: ", decoder->why_not_in_place()));
+  }
+  Printer printer(tokenizer, !context.wants_json());
+  TARTAN_RETURN_IF_ERROR(
+      At(Stage::kRun, Generate(*decoder, flags, std::move(scores), context, &printer, &report)));
+  TARTAN_RETURN_IF_ERROR(printer.Finish(&report));
+  report.set_cache(std::string(Name(decoder->kind())));
+  report.set_capacity(static_cast<int32_t>(decoder->capacity()));
+  if (context.wants_json()) {
+    TARTAN_RETURN_IF_ERROR(context.Print(report, ""));
+  } else {
+    context.Note(SummaryOf(report));
+  }
+  return report.finish() == "interrupted" ? ExitCode::kInterrupted : ExitCode::kDone;
+}
+
+}  // namespace
+
+Command AddGenerate(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("generate", "Generate tokens with a decoder");
+  auto flags = std::make_shared<GenerateFlags>();
+  command->add_option("model", flags->model, "ONNX model of a decoder")
+      ->required()
+      ->type_name("MODEL");
+  command->add_option("--tokenizer", flags->tokenizer, "tokenizer.json of Hugging Face (BPE)")
+      ->type_name("FILE");
+  command->add_option("--prompt", flags->prompt, "The text to go on with")->type_name("TEXT");
+  AddWholes(command, "--tokens", &flags->tokens, 0, kGreatestToken,
+            "The prompt as tokens, instead of --prompt");
+  AddWhole(command, "--max", &flags->max, 1, 1'000'000, "Tokens to generate at most")
+      ->default_str(absl::StrCat(flags->max));
+  AddReal(command, "--temperature", &flags->sampling.temperature, 0, 1000,
+          "What scores are divided by before a token is drawn; 0 takes the greatest");
+  AddWhole(command, "--top-k", &flags->sampling.top_k, 1, kGreatestToken,
+           "Draw of the K greatest scores alone");
+  AddReal(command, "--top-p", &flags->sampling.top_p, 0, 1,
+          "Draw of the most probable tokens alone that come to this probability");
+  AddWhole(command, "--seed", &flags->sampling.seed, 0, INT64_MAX, "Of the draws")
+      ->default_str("0");
+  AddWholes(command, "--stop", &flags->stop, 0, kGreatestToken,
+            "Tokens that end the text, instead of the tokenizer's");
+  command
+      ->add_option("--state", flags->states,
+                   "PRESENT=PAST: an output that is an input of the next step. Without any, those "
+                   "whose names say so (present.0.key, past_key_values.0.key)")
+      ->type_name("PRESENT=PAST")
+      ->allow_extra_args(false);
+  command->footer(
+      "Example:\n  tartan generate gpt2/model.onnx --tokenizer gpt2/tokenizer.json "
+      "--prompt \"Once upon\" --temperature 0.8 --top-p 0.95");
+  return {command, [flags](const Context& context) { return Run(*flags, context); }};
+}
+
+}  // namespace tartan::cli

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/cli/commands/model_session.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/cli/exit_code.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::cli {
+namespace {
+
+absl::StatusOr<std::vector<api::StatePair>> ParsePairs(const std::vector<std::string>& states) {
+  std::vector<api::StatePair> pairs;
+  for (const std::string& text : states) {
+    TARTAN_ASSIGN_OR_RETURN(pairs.emplace_back(), At(Stage::kUsage, api::ParseStatePair(text)));
+  }
+  return pairs;
+}
+
+}  // namespace
+
+absl::StatusOr<api::FreeValues> FreeOf(const api::Model& model,
+                                       const std::vector<std::string>& states) {
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::StatePair> pairs, ParsePairs(states));
+  TARTAN_ASSIGN_OR_RETURN(const auto places, At(Stage::kUsage, api::FindStates(model, pairs)));
+  return api::FreeOf(model, places);
+}
+
+absl::StatusOr<std::unique_ptr<ModelSession>> ModelSession::Create(
+    std::shared_ptr<const api::Model> model, std::shared_ptr<api::Device> device,
+    const std::vector<std::string>& states, const api::SessionOptions& options) {
+  std::unique_ptr<ModelSession> session(new ModelSession());
+  session->model_ = model;
+  session->device_ = device;
+  if (states.empty()) {
+    TARTAN_ASSIGN_OR_RETURN(session->plain_,
+                            At(Stage::kRun, api::Session::Create(model, device, options)));
+    return session;
+  }
+  TARTAN_ASSIGN_OR_RETURN(std::vector<api::StatePair> pairs, ParsePairs(states));
+  TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, api::FindStates(*model, pairs).status()));
+  TARTAN_ASSIGN_OR_RETURN(
+      session->states_,
+      At(Stage::kRun, api::StateSession::Create(model, device, std::move(pairs), options)));
+  return session;
+}
+
+const std::vector<api::TensorSpec>& ModelSession::inputs() const {
+  return states_ == nullptr ? model_->inputs() : states_->inputs();
+}
+
+const std::vector<api::TensorSpec>& ModelSession::outputs() const {
+  return states_ == nullptr ? model_->outputs() : states_->outputs();
+}
+
+absl::StatusOr<std::vector<api::HostValue>> ModelSession::RunValues(
+    const std::map<std::string, api::HostValue>& inputs, api::RunStatistics* statistics,
+    std::vector<api::KernelProfile>* profile) {
+  if (states_ == nullptr) return plain_->RunValues(inputs, statistics, profile);
+  std::map<std::string, HostTensor> tensors;
+  for (const auto& [name, value] : inputs) {
+    if (!value.is_tensor() || value.element() != api::Element::kPlain) {
+      return absl::UnimplementedError(absl::StrCat("input '", name, "' is ", Describe(value),
+                                                   ": with states, inputs are numbers"));
+    }
+    tensors.emplace(name, value.tensor());
+  }
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> results,
+                          states_->Run(tensors, statistics, profile));
+  return std::vector<api::HostValue>(results.begin(), results.end());
+}
+
+absl::Status ModelSession::WaitForExact() {
+  return states_ == nullptr ? plain_->WaitForExact() : states_->WaitForExact();
+}
+
+}  // namespace tartan::cli

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a decoder token by token, with what it has made of earlier ones in its cache.
+//
+//   TARTAN_ASSIGN_OR_RETURN(const auto decoder, Decoder::Create(model, device, {}));
+//   TARTAN_ASSIGN_OR_RETURN(std::vector<float> scores, decoder->Read(prompt));
+//   for (…) TARTAN_ASSIGN_OR_RETURN(scores, decoder->Read({token}));
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "frontend/api/resident/device_program.h"
+#include "frontend/api/resident/state_session.h"
+#include "frontend/onnx/model/onnx_model.h"
+
+namespace tartan::generate {
+
+struct DecoderOptions {
+  std::vector<api::StatePair> states;  // none: those whose names say so (api::UsualStatePairs)
+  api::SessionOptions session;
+  int64_t expected = 256;        // tokens that are likely to come, the prompt's among them
+  bool appends_in_place = true;  // false: the cache goes through the host
+};
+
+// Where what has been read is.
+enum class CacheKind {
+  kInPlace,  // on the device with room to grow: a step writes what is new behind it
+  kStates,   // on the device, in states of one size (recurrent networks)
+  kHost,     // handed to each step and taken from it
+  kNone,     // a model without a cache: all tokens are read at each step
+};
+absl::string_view Name(CacheKind kind);
+
+// Used by one thread at a time.
+class Decoder {
+ public:
+  // InvalidArgument for states the model does not have, Unimplemented for inputs that a decoder
+  // does not have.
+  static absl::StatusOr<std::unique_ptr<Decoder>> Create(
+      std::shared_ptr<const onnx::OnnxModel> model, std::shared_ptr<api::Device> device,
+      DecoderOptions options);
+  ~Decoder();
+
+  // Reads tokens behind those read before; the scores of what may come next. OutOfRange for a token
+  // that the model does not have, or a position: it stays as it was.
+  absl::StatusOr<std::vector<float>> Read(absl::Span<const int64_t> tokens);
+  int64_t length() const;  // tokens that were read
+
+  CacheKind kind() const;
+  // Why the cache is not appended to in place though the model has one that grows; else empty.
+  const std::string& why_not_in_place() const;
+  int64_t capacity() const;           // kInPlace: tokens that there is room for
+  api::ProgramMemory memory() const;  // kInPlace: of a step; its states are the cache
+  // As Session::WaitForExact, for single tokens.
+  absl::Status WaitForExact();
+
+ private:
+  struct Impl;
+  explicit Decoder(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tartan::generate

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoders choose the tokens that onnxruntime chooses, wherever their cache is
+// (scripts/write_decoder_models.py).
+#include "frontend/generate/decoder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/generate/sampler.h"
+
+namespace tartan::generate::decoder_test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string DataPath(const std::string& file) {
+  const char* source = std::getenv("TARTAN_SOURCE_DIR");
+  return absl::StrCat(source == nullptr ? "." : source, "/tests/frontend/generate/data/", file);
+}
+
+struct Wanted {
+  std::vector<int64_t> prompt;
+  std::vector<int64_t> tokens;
+  std::vector<float> scores;  // after the last of them
+};
+
+template <class T>
+std::vector<T> NumbersOf(std::istream& stream) {
+  std::string line;
+  std::getline(stream, line);
+  std::istringstream numbers(line);
+  std::vector<T> values;
+  for (T value; numbers >> value;) values.push_back(value);
+  return values;
+}
+
+Wanted ReadWanted(const std::string& name) {
+  std::ifstream stream(DataPath(name + ".tokens"));
+  Wanted wanted;
+  wanted.prompt = NumbersOf<int64_t>(stream);
+  wanted.tokens = NumbersOf<int64_t>(stream);
+  wanted.scores = NumbersOf<float>(stream);
+  EXPECT_EQ(wanted.tokens.size(), 40u);
+  return wanted;
+}
+
+// In float16 onnxruntime rounds each result to 11 bits; where activations are rounded to 8, one of
+// them may go the other way.
+double Tolerance(const std::string& name) {
+  return name == "half" || name == "quantized" ? 0.03 : 2e-4;
+}
+
+class DecoderTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static const auto* const device =
+        new absl::StatusOr<std::shared_ptr<api::Device>>(api::Device::Open());
+    if (!device->ok()) GTEST_SKIP() << device->status();
+    device_ = **device;
+  }
+
+  std::unique_ptr<Decoder> Make(const std::string& name, DecoderOptions options = {}) {
+    options.session.tier = api::Tier::kReady;
+    auto model = onnx::OnnxModel::Load(DataPath(name + ".onnx"));
+    EXPECT_TRUE(model.ok()) << model.status();
+    auto decoder = Decoder::Create(*model, device_, std::move(options));
+    EXPECT_TRUE(decoder.ok()) << decoder.status();
+    return *std::move(decoder);
+  }
+
+  // The tokens of `wanted`, each read once it is the one with the greatest score.
+  static void ExpectTokens(Decoder& decoder, const Wanted& wanted, double tolerance = 2e-4) {
+    auto scores = decoder.Read(wanted.prompt);
+    for (const int64_t token : wanted.tokens) {
+      ASSERT_TRUE(scores.ok()) << scores.status();
+      ASSERT_EQ(Candidates(*scores, {})->at(0).token, token) << "after " << decoder.length();
+      scores = decoder.Read({token});
+    }
+    ASSERT_TRUE(scores.ok()) << scores.status();
+    ASSERT_EQ(scores->size(), wanted.scores.size());
+    for (size_t i = 0; i < scores->size(); ++i) {
+      EXPECT_NEAR((*scores)[i], wanted.scores[i], tolerance) << i;
+    }
+    EXPECT_EQ(decoder.length(), 46);
+  }
+
+  std::shared_ptr<api::Device> device_;
+};
+
+TEST_F(DecoderTest, CachesThatGrowAreAppendedToInPlace) {
+  for (const char* name : {"masked", "rotary", "plain", "joint", "attention", "multihead",
+                           "grouped", "window", "half", "quantized"}) {
+    const auto decoder = Make(name);
+    ExpectTokens(*decoder, ReadWanted(name), Tolerance(name));
+    EXPECT_EQ(decoder->kind(), CacheKind::kInPlace) << name << decoder->why_not_in_place();
+    EXPECT_GT(decoder->capacity(), 46);
+  }
+}
+
+// A step has no memory for a second cache, nor for the rows of one.
+TEST_F(DecoderTest, AStepCopiesNoCache) {
+  for (const char* name :
+       {"masked", "rotary", "plain", "joint", "attention", "multihead", "grouped", "half"}) {
+    DecoderOptions options;
+    options.expected = 1000;
+    const auto decoder = Make(name, options);
+    ASSERT_TRUE(decoder->Read({1, 2}).ok());
+    ASSERT_EQ(decoder->kind(), CacheKind::kInPlace) << name;
+    const api::ProgramMemory memory = decoder->memory();
+    EXPECT_GT(memory.states, 100'000) << name;
+    EXPECT_LT(memory.scratch, memory.states / 4) << name;
+  }
+}
+
+TEST_F(DecoderTest, TheSameGoesThroughTheHost) {
+  DecoderOptions options;
+  options.appends_in_place = false;
+  const auto decoder = Make("masked", options);
+  ExpectTokens(*decoder, ReadWanted("masked"));
+  EXPECT_EQ(decoder->kind(), CacheKind::kHost);
+}
+
+TEST_F(DecoderTest, AModelThatCannotBeAppendedToGoesThroughTheHost) {
+  for (const char* name : {"sliced"}) {
+    const auto decoder = Make(name);
+    ExpectTokens(*decoder, ReadWanted(name));
+    EXPECT_EQ(decoder->kind(), CacheKind::kHost) << name;
+    EXPECT_NE(decoder->why_not_in_place(), "") << name;
+  }
+}
+
+TEST_F(DecoderTest, WithoutACacheAllIsReadAgain) {
+  const auto decoder = Make("whole");
+  ExpectTokens(*decoder, ReadWanted("whole"));
+  EXPECT_EQ(decoder->kind(), CacheKind::kNone);
+}
+
+TEST_F(DecoderTest, StatesOfOneSizeStayOnTheDevice) {
+  DecoderOptions options;
+  options.states = {{"h_out", "h_in"}};
+  const auto decoder = Make("recurrent", options);
+  ExpectTokens(*decoder, ReadWanted("recurrent"));
+  EXPECT_EQ(decoder->kind(), CacheKind::kStates);
+}
+
+TEST_F(DecoderTest, TheCacheGrows) {
+  DecoderOptions options;
+  options.expected = 16;
+  const auto decoder = Make("rotary", options);
+  std::vector<int64_t> tokens;
+  for (int64_t i = 0; i < 200; ++i) tokens.push_back(i * i % 61);
+  auto one_by_one = decoder->Read({tokens[0]});
+  ASSERT_TRUE(one_by_one.ok()) << one_by_one.status();
+  const int64_t room = decoder->capacity();
+  EXPECT_LT(room, 100);
+  for (size_t i = 1; i < tokens.size(); ++i) {
+    one_by_one = decoder->Read({tokens[i]});
+    ASSERT_TRUE(one_by_one.ok()) << one_by_one.status();
+  }
+  EXPECT_GE(decoder->capacity(), 200);
+  const auto beside = Make("rotary");
+  const auto at_once = beside->Read(tokens);
+  ASSERT_TRUE(at_once.ok()) << at_once.status();
+  for (size_t i = 0; i < at_once->size(); ++i) {
+    EXPECT_NEAR((*one_by_one)[i], (*at_once)[i], 2e-4) << i;
+  }
+}
+
+TEST_F(DecoderTest, ABadTokenChangesNothing) {
+  for (const char* name : {"masked", "sliced", "whole"}) {
+    const Wanted wanted = ReadWanted(name);
+    const auto decoder = Make(name);
+    EXPECT_EQ(decoder->Read({3, 61}).status().code(), absl::StatusCode::kOutOfRange) << name;
+    auto scores = decoder->Read(wanted.prompt);
+    ASSERT_TRUE(scores.ok()) << scores.status();
+    EXPECT_EQ(decoder->Read({1000}).status().code(), absl::StatusCode::kOutOfRange) << name;
+    EXPECT_EQ(decoder->Read({-100}).status().code(), absl::StatusCode::kOutOfRange) << name;
+    scores = decoder->Read({wanted.tokens[0]});
+    ASSERT_TRUE(scores.ok()) << scores.status();
+    EXPECT_EQ(Candidates(*scores, {})->at(0).token, wanted.tokens[1]) << name;
+  }
+}
+
+TEST_F(DecoderTest, PositionsEnd) {
+  for (const char* name : {"masked", "plain"}) {
+    const auto decoder = Make(name);
+    EXPECT_THAT(decoder->Read(std::vector<int64_t>(97, 1)).status().message(),
+                HasSubstr("out of range"));
+    ASSERT_TRUE(decoder->Read(std::vector<int64_t>(96, 1)).ok());
+    EXPECT_EQ(decoder->Read({1}).status().code(), absl::StatusCode::kOutOfRange) << name;
+  }
+}
+
+TEST_F(DecoderTest, SaysWhatItDoesNotKnow) {
+  auto model = onnx::OnnxModel::Load(DataPath("recurrent.onnx"));
+  ASSERT_TRUE(model.ok());
+  EXPECT_THAT(Decoder::Create(*model, device_, {}).status().message(),
+              AllOf(HasSubstr("h_in"), HasSubstr("--state")));
+  DecoderOptions options;
+  options.states = {{"h", "h_in"}};
+  EXPECT_THAT(Decoder::Create(*model, device_, options).status().message(),
+              HasSubstr("no output 'h'; it has: logits, h_out"));
+}
+
+}  // namespace
+}  // namespace tartan::generate::decoder_test
