@@ -259,8 +259,11 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   // Tails are added up by loops inside this one.
   const bool with_tails = HasTail() && i != plan_.vector_index;
   std::vector<StmtPtr> statements = BeginRun(with_tails);
+  const bool is_one = plan_.block && plan_.block->run_index == i && plan_.block->run == length;
   if (steps == 1) {
     statements.push_back(Loops(level + 1, checked));
+  } else if (is_one) {
+    statements.push_back(Steps(level, checked, begin, end, step));
   } else {
     const ExprPtr first = loop::Var(from, {indices_.type(), 1});
     const ExprPtr past = loop::Add(first, indices_.Number(length));
@@ -269,7 +272,9 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
         Steps(level, checked, first, is_whole ? past : loop::Min(past, end), step));
   }
   for (StmtPtr& statement : EndRun(with_tails)) statements.push_back(std::move(statement));
-  parts.push_back(loop::MakeFor(from, rest, end, loop::MakeBlock(std::move(statements)), length));
+  StmtPtr run = loop::MakeBlock(std::move(statements));
+  if (is_one) return run;
+  parts.push_back(loop::MakeFor(from, rest, end, std::move(run), length));
   return loop::MakeBlock(std::move(parts));
 }
 

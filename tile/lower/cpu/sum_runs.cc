@@ -79,6 +79,9 @@ SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan) 
     if (plan::IsUnrolled(flat, plan, i)) continue;
     const bool is_block_run = plan.block && plan.block->run_index == i;
     const int64_t steps = StepsOf(plan, i, is_block_run ? plan.block->run : flat.indices[i].range);
+    // The short runs of a block that nothing else is summed up in.
+    const bool is_all = is_block_run && plan.reduction_order.size() == 1;
+    if (is_all && steps < kShortRun && steps >= kFineRun) return {.level = level, .steps = steps};
     if (inside * steps <= longest) {
       inside *= steps;
       continue;
