@@ -10,6 +10,7 @@
 #include "tile/graph/constants.h"
 #include "tile/graph/join_placements.h"
 #include "tile/graph/joined_states.h"
+#include "tile/graph/small_weights.h"
 #include "tile/graph/updates.h"
 #include "tile/graph/value_kind.h"
 #include "tile/poly/coords.h"
@@ -69,6 +70,15 @@ class Grouper {
         latest_root_[v] = std::max(latest_root_[v], latest_root_[operand]);
       }
       if (kind_[v] == Kind::kRoot) latest_root_[v] = static_cast<ValueId>(v);
+    }
+    if (options_.fuse) FindWeights();
+  }
+
+  void FindWeights() {
+    const SmallWeights weights = FindSmallWeights(program_, spaces_, kind_, constant_);
+    for (size_t v = 0; v < size_; ++v) {
+      if (weights.decoded[v]) inlined_[v] = true;
+      if (weights.copied[v]) in_memory_[v] = true;
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
@@ -92,6 +93,69 @@ TEST(StreamPlan, IsNotForRowsThatVectorsDoNotDivide) {
   EXPECT_FALSE(
       StreamPlanOf({"product", kTransposed, {F32({1, 129}), F32({100, 129})}}).has_value());
 }
+
+// Numbers of four bits, the lower half of a byte first, in blocks of eight bytes with a scale and
+// a zero point; results lie 64 side by side.
+const char kNibbles[] =
+    "function (A[M, K], Q[T, B, L, C], S[T, B, C], Z[T, B, C], PARTS[P]) -> (O) {"
+    " EACH = (as_int(reshape(Q, T, B, L, 1, C), 32) >> (reshape(index(PARTS, 0), P, 1) * 4)) & 15;"
+    " W = as_float(EACH - as_int(reshape(Z, T, B, 1, 1, C), 32), 32) * reshape(S, T, B, 1, 1, C);"
+    " O[i, t, c : M, T, C] = +(A[i, 16 * b + 2 * l + p] * W[t, b, l, p, c]); }";
+
+TestProgram Nibbles(int64_t rows, int64_t width) {
+  const TensorShape blocks = {DataType::kUInt8, {7, 12, width}};
+  return {absl::StrCat("Nibbles", rows, "x", width),
+          kNibbles,
+          {F32({rows, 192}),
+           {DataType::kUInt8, {7, 12, 8, width}},
+           F32({7, 12, width}),
+           blocks,
+           {DataType::kInt32, {2}}},
+          0,
+          200};
+}
+
+// With the weights as constants, which are decoded in the kernel.
+ir::Program BindWithWeights(const TestProgram& test) {
+  ir::Program program = BindTestProgram(test);
+  for (size_t i = 1; i < program.inputs.size(); ++i) {
+    std::get<ir::Input>(program.values[program.inputs[i]].op).is_constant = true;
+  }
+  return program;
+}
+
+class NibbleKernels : public testing::TestWithParam<TestProgram> {};
+
+TEST_P(NibbleKernels, DecodeWeightsAndScaleTheirSumsAsTheNaiveEvaluatorDoes) {
+  const ir::Program program = BindWithWeights(GetParam());
+  compiler::CompileOptions options;
+  options.settings = Settings();
+  std::optional<CpuPlan> found;
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+    if (auto planned = StreamPlan(poly::MergeIndices(flat), options.settings)) {
+      found = std::get<CpuPlan>(planned->plan);
+      return *planned;
+    }
+    return PlanKernel(flat, options.settings, is_constant);
+  };
+  const auto list = compiler::Compile(program, options, hooks);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->kernels.size(), 1);  // no float is in memory
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->unroll[found->reduction_order.back()], 2);
+  const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 3);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto actual = InterpretList(*list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 1e-5), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NibbleKernels,
+                         testing::Values(Nibbles(1, 64), Nibbles(5, 64), Nibbles(16, 64),
+                                         Nibbles(1, 520)),
+                         [](const auto& info) { return info.param.name; });
 
 class StreamKernels : public testing::TestWithParam<TestProgram> {};
 
