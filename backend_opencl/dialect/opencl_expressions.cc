@@ -100,7 +100,9 @@ Code IntLiteral(int64_t value, const Type& type) {
       text = absl::StrCat(value);
   }
   if (type.lanes > 1) {
-    return Code{absl::StrCat("(", TypeName(type), ")(", text, ")"), Precedence::kUnary};
+    Code vector{absl::StrCat("(", TypeName(type), ")(", text, ")"), Precedence::kUnary};
+    vector.in_all_lanes = value;
+    return vector;
   }
   return Code{text, text[0] == '-' ? Precedence::kUnary : Precedence::kPrimary, value};
 }
@@ -117,7 +119,9 @@ Code FloatLiteral(double value, const Type& type) {
     text = absl::StrCat(Decimal(value, is_double), is_double ? "" : "f");
   }
   if (type.lanes > 1 || (is_double && !finite)) {
-    return Code{absl::StrCat("(", TypeName(type), ")(", text, ")"), Precedence::kUnary};
+    Code vector{absl::StrCat("(", TypeName(type), ")(", text, ")"), Precedence::kUnary};
+    vector.in_all_lanes = value;
+    return vector;
   }
   return Code{text, text[0] == '-' ? Precedence::kUnary : Precedence::kPrimary};
 }

@@ -264,7 +264,8 @@ Code ApplyDivision(ScalarOp op, const Type& type, absl::Span<const Code> x) {
 
 Code ApplyShift(ScalarOp op, const Type& type, absl::Span<const Code> x) {
   const bool left = op == ScalarOp::kShiftLeft;
-  const auto count = x[1].literal;
+  const auto count = x[1].literal ? x[1].literal : x[1].in_all_lanes;
+  if (count == 0) return x[0];
   const bool plain = count && *count >= 0 && *count < 8 * ByteWidth(type.element) &&
                      !(left && IsSignedInteger(type.element));
   if (plain) return Wrapped(type, Infix(left ? "<<" : ">>", Precedence::kShift, x[0], x[1]));

@@ -63,9 +63,10 @@ std::unique_ptr<App> MakeApp() {
       "\nExample:\n"
       "  tartan run examples/digits/digits.onnx --input x=@examples/digits/seven.png --topk 3\n"
       "\ntartan COMMAND --help tells more of a command.");
-  app->commands = {AddDevices(cli),  AddInspect(cli),   AddRun(cli),   AddVerify(cli),
-                   AddBench(cli),    AddTune(cli),      AddTile(cli),  AddTrain(cli),
-                   AddGenerate(cli), AddGradCheck(cli), AddCache(cli), AddCompileKernels(cli)};
+  app->commands = {AddDevices(cli),       AddInspect(cli),  AddRun(cli),       AddVerify(cli),
+                   AddBench(cli),         AddTune(cli),     AddTile(cli),      AddTrain(cli),
+                   AddGenerate(cli),      AddQuantize(cli), AddGradCheck(cli), AddCache(cli),
+                   AddCompileKernels(cli)};
   cli.get_formatter()->column_width(26);
   return app;
 }

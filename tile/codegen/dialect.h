@@ -39,6 +39,7 @@ struct Code {
   // Computed from memory, so that integer arithmetic with it may overflow and must wrap; index
   // arithmetic does not overflow. Set by the writer.
   bool is_data = false;
+  std::optional<int64_t> in_all_lanes = std::nullopt;  // of a vector of equal integer literals
 };
 
 // The text, in parentheses where it binds less tightly than `least`.

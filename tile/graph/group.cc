@@ -10,6 +10,7 @@
 #include "tile/graph/constants.h"
 #include "tile/graph/joined_states.h"
 #include "tile/graph/pieces.h"
+#include "tile/graph/small_weights.h"
 #include "tile/graph/updates.h"
 #include "tile/graph/value_kind.h"
 #include "tile/poly/coords.h"
@@ -34,7 +35,11 @@ class Grouper {
           GrowRegion(static_cast<ValueId>(v));
         }
       }
-      JoinPieces();
+      std::vector<bool> leaves(size_);  // its region
+      for (size_t v = 0; v < size_; ++v) {
+        leaves[v] = region_[v] != ir::kNoValue && UsedOutsideRegion(static_cast<ValueId>(v));
+      }
+      JoinPieces(program_, pieces_, leaves, constant_, &region_);
     }
     MarkNeeded();
     if (options_.fuse) JoinUpdates(program_, FreeValues(), in_memory_, &joined_);
@@ -71,6 +76,15 @@ class Grouper {
       }
       if (kind_[v] == Kind::kRoot) latest_root_[v] = static_cast<ValueId>(v);
     }
+    if (options_.fuse) FindWeights();
+  }
+
+  void FindWeights() {
+    const SmallWeights weights = FindSmallWeights(program_, spaces_, kind_, constant_);
+    for (size_t v = 0; v < size_; ++v) {
+      if (weights.decoded[v]) inlined_[v] = true;
+      if (weights.copied[v]) in_memory_[v] = true;
+    }
   }
 
   // Collects the elementwise operations that can follow `root` in its kernel: at every element they
@@ -95,23 +109,6 @@ class Grouper {
       const bool used_inside = std::any_of(users_[member].begin(), users_[member].end(),
                                            [&](ValueId user) { return region_[user] == root; });
       if (kind_[member] == Kind::kReshape && !used_inside) region_[member] = ir::kNoValue;
-    }
-  }
-
-  // A kernel whose only result is read by a piece of a concatenation alone writes the piece.
-  void JoinPieces() {
-    std::vector<int> stored(size_, 0);  // by the kernel of each root
-    for (size_t v = 0; v < size_; ++v) {
-      const bool is_stored = region_[v] != ir::kNoValue && UsedOutsideRegion(static_cast<int>(v));
-      if (is_stored) ++stored[region_[v]];
-    }
-    for (size_t v = 0; v < size_; ++v) {
-      if (!pieces_.is_free[v]) continue;
-      const ValueId input = std::get<ir::Contraction>(program_.values[v].op).inputs[0].tensor;
-      const ValueId root = region_[input];
-      const bool is_alone = root != ir::kNoValue && stored[root] == 1 && !is_output_[input];
-      const bool is_alike = is_alone && constant_[root] == constant_[v];
-      if (is_alike && users_[input].size() == 1) region_[v] = root;
     }
   }
 

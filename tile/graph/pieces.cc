@@ -212,4 +212,22 @@ PieceStorage FindPieceStorage(const ir::Program& program, const poly::ProgramSpa
   return storage;
 }
 
+void JoinPieces(const ir::Program& program, const PieceStorage& pieces,
+                const std::vector<bool>& leaves, const std::vector<bool>& is_constant,
+                std::vector<ValueId>* region) {
+  std::vector<int> uses = ir::UseCounts(program);
+  for (const ValueId output : program.outputs) ++uses[output];
+  std::vector<int> results(program.values.size(), 0);  // by the kernel of each root
+  for (size_t v = 0; v < leaves.size(); ++v) {
+    if (leaves[v]) ++results[(*region)[v]];
+  }
+  for (size_t v = 0; v < leaves.size(); ++v) {
+    if (!pieces.is_free[v]) continue;
+    const ValueId input = std::get<ir::Contraction>(program.values[v].op).inputs[0].tensor;
+    const ValueId root = (*region)[input];
+    const bool is_alone = root != ir::kNoValue && results[root] == 1 && uses[input] == 1;
+    if (is_alone && is_constant[root] == is_constant[v]) (*region)[v] = root;
+  }
+}
+
 }  // namespace tartan::graph

@@ -50,4 +50,11 @@ struct PieceStorage {
 };
 PieceStorage FindPieceStorage(const ir::Program& program, const poly::ProgramSpaces& spaces);
 
+// A kernel whose only result is read by a piece of a concatenation alone writes the piece.
+// `region`: of each value the root whose kernel computes it; `leaves`: it is a result of that
+// kernel.
+void JoinPieces(const ir::Program& program, const PieceStorage& pieces,
+                const std::vector<bool>& leaves, const std::vector<bool>& is_constant,
+                std::vector<ir::ValueId>* region);
+
 }  // namespace tartan::graph

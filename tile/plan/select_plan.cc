@@ -9,6 +9,7 @@
 #include "tile/plan/cpu/cpu_candidates.h"
 #include "tile/plan/cpu/cpu_transpose.h"
 #include "tile/plan/cpu/gather_plan.h"
+#include "tile/plan/cpu/stream_plan.h"
 #include "tile/plan/cpu/window_plan.h"
 #include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -26,7 +27,7 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
   const poly::FlatContraction merged = poly::MergeIndices(flat);
   if (settings.threads > 1) return GpuCandidates(merged, settings, count);
   std::vector<PlannedKernel> plans;
-  for (const auto& propose : {TransposePlan, ColumnPlan, GatherPlan, WindowPlan}) {
+  for (const auto& propose : {TransposePlan, ColumnPlan, StreamPlan, GatherPlan, WindowPlan}) {
     if (std::optional<PlannedKernel> plan = propose(merged, settings)) {
       plans.push_back(*std::move(plan));
     }

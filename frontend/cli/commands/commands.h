@@ -26,6 +26,7 @@ Command AddBench(CLI::App& app);
 Command AddBenchOp(CLI::App& bench);  // "op", a subcommand of bench
 Command AddTile(CLI::App& app);
 Command AddTune(CLI::App& app);
+Command AddQuantize(CLI::App& app);
 Command AddTrain(CLI::App& app);
 Command AddGradCheck(CLI::App& app);
 Command AddGenerate(CLI::App& app);

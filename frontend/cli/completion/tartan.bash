@@ -2,7 +2,7 @@
 
 _tartan() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local commands="devices inspect run verify bench tune train generate tile grad-check cache"
+  local commands="devices inspect run verify bench tune train generate quantize tile grad-check cache"
   local global="--format --device -v -vv --quiet --no-cache --unchecked --tier --help --version"
   local command="" word
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -61,6 +61,7 @@ _tartan() {
       options+=" --steps --seed --no-shuffle --drop-last --no-check --metrics --patience --checkpoint --checkpoint-every"
       options+=" --resume --log-every --log --page --plot --export --profile"
       ;;
+    quantize) options="--weights --output --block --calibrate --no-compare --input --shape" ;;
     tune) options="--input --shape --batch --top --time --count" ;;
     generate) options="--tokenizer --prompt --tokens --max --temperature --top-k --top-p --seed --stop --state" ;;
     grad-check) options="--input --shape --random --samples --seed --rtol --trainable --frozen" ;;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/onnx/model/model_writer.h"
 
+#include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +21,7 @@ namespace {
 
 // Tensors in a file begin on pages.
 constexpr size_t kAlignment = 4096;
+constexpr size_t kLargeTensor = 4096;  // bytes
 
 std::string FileName(const std::string& path) {
   const size_t slash = path.find_last_of('/');
@@ -47,6 +50,7 @@ class Writer {
           absl::StrCat(from_.name, ": there is no initialiser '", name, "'"));
     }
     TARTAN_RETURN_IF_ERROR(MoveData(proto_->mutable_graph()));
+    if (!pieces_.empty()) MoveLarge();
     std::string bytes;
     if (!proto_->SerializeToString(&bytes)) {
       return absl::ResourceExhaustedError(absl::StrCat(to, ": a model file holds at most 2 GiB"));
@@ -118,6 +122,18 @@ class Writer {
     return absl::OkStatus();
   }
 
+  // Large initialisers that are in the model itself.
+  void MoveLarge() {
+    for (TensorProto& tensor : *proto_->mutable_graph()->mutable_initializer()) {
+      if (IsExternal(tensor) || tensor.raw_data().size() < kLargeTensor) continue;
+      const auto bytes = std::make_shared<const std::string>(std::move(*tensor.mutable_raw_data()));
+      tensor.clear_raw_data();
+      tensor.set_data_location(TensorProto::EXTERNAL);
+      texts_.push_back(bytes);
+      Append({reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size()}, &tensor);
+    }
+  }
+
   absl::Status MoveData(TensorProto* tensor) {
     if (!IsExternal(*tensor) || moved_.count(tensor) > 0) return absl::OkStatus();
     TARTAN_ASSIGN_OR_RETURN(const HostTensor value, ToHostTensor(*tensor, {proto_, &external_}));
@@ -134,11 +150,16 @@ class Writer {
   std::set<std::string> set_;
   std::set<const TensorProto*> moved_;
   std::vector<HostTensor> owners_;  // of what is in the pieces
+  std::vector<std::shared_ptr<const std::string>> texts_;
   std::vector<absl::string_view> pieces_;
   size_t size_ = 0;
 };
 
 }  // namespace
+
+absl::Status WriteModel(const ModelFile& model, const std::string& to) {
+  return CatchOutOfMemory([&] { return Writer(model, {}).Write(to); });
+}
 
 absl::Status WriteModel(const std::string& from, const std::string& to,
                         const std::map<std::string, HostTensor>& values) {

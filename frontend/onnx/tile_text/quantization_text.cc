@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/onnx/tile_text/quantization_text.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/onnx/tile_text/tile_text.h"
 #include "tile/base/status_macros.h"
@@ -10,6 +12,13 @@ namespace tartan::onnx {
 std::string FunctionText::Operand(int i) {
   const std::string name = absl::StrCat("X", i);
   operands_.push_back(context_.input(i));
+  absl::StrAppend(&names_, names_.empty() ? "" : ", ", name);
+  return name;
+}
+
+std::string FunctionText::Operand(api::Tensor tensor) {
+  const std::string name = absl::StrCat("T", operands_.size());
+  operands_.push_back(std::move(tensor));
   absl::StrAppend(&names_, names_.empty() ? "" : ", ", name);
   return name;
 }

@@ -21,6 +21,8 @@ class FunctionText {
 
   // The name of operand `i` of the node; call it once for each operand.
   std::string Operand(int i);
+  // The name of a tensor that is no operand of the node.
+  std::string Operand(api::Tensor tensor);
   void Add(std::string statement) { statements_.push_back(std::move(statement)); }
   void Add(absl::string_view target, absl::string_view value);  // target = value
 

@@ -188,6 +188,37 @@ TEST(Program, TuneReportsJsonAndChangesNoAnswer) {
   EXPECT_EQ(run.outputs(0).top(0).index(), 7);
 }
 
+TEST(Program, QuantizeWritesAModelThatAnswersTheSame) {
+  const TemporaryDirectory folder;
+  const std::string small = folder.path() + "/small.onnx";
+  const auto result = RunTartan({"quantize", Digits(), "--weights", "int8", "-o", small, "--input",
+                                 Seven(), "--format", "json"});
+  const auto report = ParseJson<proto::QuantizeReport>(result);
+  ExpectFields(result, {"tensors", "name", "bits", "max_error", "bytes_before", "bytes_after"});
+  ASSERT_GT(report.tensors_size(), 0);
+  EXPECT_EQ(report.tensors(0).bits(), 8);
+  EXPECT_LT(report.bytes_after(), report.bytes_before());
+  ASSERT_EQ(report.outputs_size(), 1);
+  EXPECT_GT(report.outputs(0).relative_error(), 0);
+  EXPECT_LT(report.outputs(0).relative_error(), 0.05);
+  const auto run = ParseJson<proto::RunReport>(
+      RunTartan({"run", small, "--input", Seven(), "--topk", "1", "--format", "json"}));
+  EXPECT_EQ(run.outputs(0).top(0).index(), 7);
+}
+
+TEST(Program, QuantizeTellsWhatIsWrongWithItsInputs) {
+  const TemporaryDirectory folder;
+  const std::string small = folder.path() + "/small.onnx";
+  ExpectFailure(RunTartan({"quantize", Digits(), "-o", small}), 2, "--weights");
+  ExpectFailure(RunTartan({"quantize", Digits(), "--weights", "int5", "-o", small}), 2, "int5");
+  ExpectFailure(
+      RunTartan({"quantize", Digits(), "--weights", "int8", "-o", small, "--block", "24"}), 2,
+      "24");
+  ExpectFailure(RunTartan({"quantize", Digits(), "--weights", "int8", "-o",
+                           folder.path() + "/missing/small.onnx"}),
+                6, "missing");
+}
+
 TEST(Program, UsageErrorsEndWith2) {
   ExpectFailure(RunTartan({}), 2, "--help");
   ExpectFailure(RunTartan({"frobnicate"}), 2, "frobnicate");
@@ -293,7 +324,7 @@ TEST(Program, AnInterruptEndsWith130) {
 
 TEST(Program, HelpShowsAnExample) {
   for (const std::string command :
-       {"devices", "inspect", "run", "verify", "bench", "tune", "cache"}) {
+       {"devices", "inspect", "run", "verify", "bench", "tune", "quantize", "cache"}) {
     const auto result = RunTartan({command, "--help"});
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_THAT(result.out, HasSubstr("Usage: tartan " + command + " [OPTIONS]"));

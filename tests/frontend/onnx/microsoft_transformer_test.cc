@@ -120,6 +120,61 @@ TEST(MatMulNBits, ReadsEightAndTwoBits) {
       ElementsAre(10));
 }
 
+// Deterministic small numbers.
+std::vector<double> Pattern(int64_t count, int64_t factor, int64_t modulus) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i * factor % modulus));
+  return values;
+}
+
+// By the operator's definition. `bytes` is [n, k / block, block / 2], zero points one to a number.
+std::vector<double> NibbleProduct(const std::vector<double>& x, const std::vector<double>& bytes,
+                                  const std::vector<double>& scales,
+                                  const std::vector<double>& zeros,
+                                  const std::vector<int64_t>& groups, int64_t k, int64_t n) {
+  const int64_t blocks = k / kBlock;
+  std::vector<double> sums(n, 0);
+  for (int64_t j = 0; j < n; ++j) {
+    for (int64_t i = 0; i < k; ++i) {
+      const auto byte = static_cast<int64_t>(bytes[(j * k + i) / 2]);
+      const double number = static_cast<double>(i % 2 == 0 ? byte % 16 : byte / 16);
+      const int64_t group = j * blocks + groups[i];
+      sums[j] += x[i] * (number - zeros[group]) * scales[group];
+    }
+  }
+  return sums;
+}
+
+TEST(MatMulNBits, TakesMoreResultsThanATileAndGroupsOfRows) {
+  constexpr int64_t k = 2 * kBlock;
+  constexpr int64_t n = 67;
+  const std::vector<double> x = Pattern(k, 7, 5);
+  const std::vector<double> bytes = Pattern(n * k / 2, 37, 256);
+  const std::vector<double> scales = Pattern(n * 2, 3, 4);
+  const std::vector<double> packed = Pattern(n, 29, 256);
+  std::vector<double> zeros;
+  for (const double byte : packed) {
+    zeros.push_back(static_cast<double>(static_cast<int64_t>(byte) % 16));
+    zeros.push_back(static_cast<double>(static_cast<int64_t>(byte) / 16));
+  }
+  std::vector<int64_t> in_order;
+  std::vector<int64_t> mixed;
+  for (int64_t i = 0; i < k; ++i) in_order.push_back(i / kBlock);
+  for (int64_t i = 0; i < k; ++i) mixed.push_back(i * 5 % 3 == 0 ? 1 : 0);
+  const std::string fields = Int("K", k) + Int("N", n) + Int("block_size", kBlock);
+  std::vector<api::HostValue> inputs = {
+      Values({1, k}, x), Values({n, 2, kBlock / 2}, bytes, DataType::kUInt8),
+      Values({n * 2}, scales), Values({n}, packed, DataType::kUInt8)};
+  EXPECT_THAT(Evaluate(Call("MatMulNBits", inputs, fields)),
+              Pointwise(DoubleNear(1e-3), NibbleProduct(x, bytes, scales, zeros, in_order, k, n)));
+  inputs.push_back(Values({k}, std::vector<double>(mixed.begin(), mixed.end()), DataType::kInt32));
+  EXPECT_THAT(Evaluate(Call("MatMulNBits", inputs, fields)),
+              Pointwise(DoubleNear(1e-3), NibbleProduct(x, bytes, scales, zeros, mixed, k, n)));
+  inputs.back() = Values({3}, {0, 0, 0}, DataType::kInt32);
+  EXPECT_THAT(Error(Call("MatMulNBits", inputs, fields)),
+              HasSubstr("positions of groups int32[3]"));
+}
+
 TEST(MatMulNBits, RefusesSizesThatDoNotFit) {
   const std::string fields = Int("K", kBlock) + Int("N", 2) + Int("block_size", kBlock);
   EXPECT_THAT(

@@ -80,6 +80,17 @@ TEST(SumRuns, HaveRunsOf16WithinThemWhereAccumulatorsAreFew) {
   EXPECT_EQ(Divided(512, 8).fine_steps, 0);
 }
 
+TEST(SumRuns, AreTheShortRunsOfABlock) {
+  const poly::FlatContraction flat = SumOf(768);
+  plan::CpuPlan plan = PlanOf(flat, 8);
+  plan.block = plan::BlockPlan{0, 1, 16, {}};
+  EXPECT_EQ(DivideSum(flat, plan).steps, 16);
+  plan.block->run = 32;
+  EXPECT_EQ(DivideSum(flat, plan).steps, 32);
+  plan.block->run = 8;  // with as many additions of runs as they have numbers
+  EXPECT_EQ(DivideSum(flat, plan).level, -1);
+}
+
 TEST(SumRuns, DivideTheOuterLoopWhereTheInnerOneIsShort) {
   // O[i : 64] = +(X[i, k, l]), l < 16: a run of 64 has 4 values of k.
   poly::FlatContraction flat = SumOf(20);

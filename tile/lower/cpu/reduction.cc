@@ -77,7 +77,10 @@ Reduction::Reduction(const poly::FlatContraction& flat, const plan::CpuPlan& pla
       names_(names),
       block_(block),
       positions_(OutputPositions(flat, plan)),
-      runs_(indices.has_size_arguments() ? DivideAnySum(flat, plan) : DivideSum(flat, plan)) {
+      runs_(indices.has_size_arguments() ? DivideAnySum(flat, plan) : DivideSum(flat, plan)),
+      factor_(runs_.level == 0 && runs_.steps == 1 && runs_.fine_steps == 0
+                  ? SplitRunFactor(flat, plan)
+                  : std::nullopt) {
   for (const math::RangeConstraint& constraint : flat_.constraints) {
     if (!DependsOnTile(constraint)) continue;
     tile_constraints_.push_back(constraint);
@@ -259,7 +262,10 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
   // Tails are added up by loops inside this one.
   const bool with_tails = HasTail() && i != plan_.vector_index;
   std::vector<StmtPtr> statements = BeginRun(with_tails);
-  if (steps == 1) {
+  const bool is_one = plan_.block && plan_.block->run_index == i && plan_.block->run == length;
+  if (is_one) {
+    statements.push_back(Steps(level, checked, begin, end, step));
+  } else if (steps == 1) {
     statements.push_back(Loops(level + 1, checked));
   } else {
     const ExprPtr first = loop::Var(from, {indices_.type(), 1});
@@ -268,8 +274,11 @@ StmtPtr Reduction::Steps(int level, bool checked, const ExprPtr& begin, const Ex
     statements.push_back(
         Steps(level, checked, first, is_whole ? past : loop::Min(past, end), step));
   }
+  if (factor_ && is_one) indices_.Set(i, begin);
   for (StmtPtr& statement : EndRun(with_tails)) statements.push_back(std::move(statement));
-  parts.push_back(loop::MakeFor(from, rest, end, loop::MakeBlock(std::move(statements)), length));
+  StmtPtr run = loop::MakeBlock(std::move(statements));
+  if (is_one) return run;
+  parts.push_back(loop::MakeFor(from, rest, end, std::move(run), length));
   return loop::MakeBlock(std::move(parts));
 }
 
@@ -310,6 +319,7 @@ std::vector<StmtPtr> Reduction::BeginRun(bool with_tails) {
 }
 
 std::vector<StmtPtr> Reduction::EndRun(bool with_tails) {
+  if (factor_) return EndScaledRun();
   const std::vector<Accumulator> sums = Accumulators(with_tails);
   --depth_;
   const std::vector<Accumulator> totals = Accumulators(with_tails);

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tile/loop/loop_ir.h"
+#include "tile/lower/cpu/run_factor.h"
 #include "tile/lower/cpu/sum_runs.h"
 #include "tile/lower/cpu/task_block.h"
 #include "tile/lower/expr_emitter.h"
@@ -60,6 +62,8 @@ class Reduction {
   std::vector<loop::StmtPtr> Declare(const std::vector<Accumulator>& accumulators) const;
   std::vector<loop::StmtPtr> BeginRun(bool with_tails);
   std::vector<loop::StmtPtr> EndRun(bool with_tails);
+  // Adds a run's sums times their factor.
+  std::vector<loop::StmtPtr> EndScaledRun();
 
   loop::StmtPtr Loops(int level, bool checked);
   loop::StmtPtr Loop(int level, bool checked);
@@ -88,6 +92,7 @@ class Reduction {
                         const std::vector<math::RangeConstraint>& decided,
                         const std::vector<math::RangeConstraint>& others, ExprEmitter* emitter,
                         ExprEmitter* careful) const;
+  const poly::ExprPtr& Body() const { return factor_ ? factor_->rest : flat_.body; }
   loop::ExprPtr Aggregate(const loop::ExprPtr& old, const loop::ExprPtr& value) const;
   int LevelOf(const math::RangeConstraint& constraint) const;
   bool DependsOnTile(const math::RangeConstraint& constraint) const;
@@ -106,7 +111,8 @@ class Reduction {
   std::vector<math::RangeConstraint> assumed_;
   int tile_level_ = -1;  // the level at which all of them are known
   const SumRuns runs_;
-  int depth_ = 0;  // 1 while a run's code is made, 2 within a run of a run
+  const std::optional<RunFactor> factor_;  // of runs
+  int depth_ = 0;                          // 1 while a run's code is made, 2 within a run of a run
 };
 
 // The positions of a plan's register tile over output indices, the vector index varying fastest.

@@ -87,7 +87,7 @@ StmtPtr Reduction::Accumulate(bool checked, bool is_tail) {
     if (block_ != nullptr) {
       for (auto& [access, read] : block_->Reads()) emitter->ReadStaged(access, read);
     }
-    emitter->Count(flat_.body);
+    emitter->Count(Body());
     return emitter;
   };
   const auto emitter = make_emitter("t");
@@ -117,7 +117,7 @@ ExprPtr Reduction::Checked(const Position& position,
                            const std::vector<math::RangeConstraint>& constraints,
                            ExprEmitter* emitter) const {
   emitter->MoveTo(position);
-  ExprPtr value = emitter->Emit(flat_.body);
+  ExprPtr value = emitter->Emit(Body());
   const ExprPtr valid = emitter->EmitConditions(constraints);
   if (valid == nullptr) return value;
   const ExprPtr identity = Identity(flat_.aggregation, flat_.accumulator_type);
@@ -148,6 +148,24 @@ ExprPtr Reduction::Decided(const Position& position, const VectorShape& vector,
       loop::Splat(Checked(moved, others, emitter), vector.lanes),
       loop::Splat(Identity(flat_.aggregation, flat_.accumulator_type), vector.lanes),
       std::move(lanes));
+}
+
+std::vector<StmtPtr> Reduction::EndScaledRun() {
+  std::vector<StmtPtr> statements;
+  const VectorShape vector = {plan_.vector_index, plan_.lanes};
+  ExprEmitter emitter(flat_, indices_, vector, positions_, "s", &statements);
+  emitter.Count(factor_->factor);
+  std::vector<std::string> sums = AccumulatorNames();
+  --depth_;
+  for (size_t p = 0; p < positions_.size(); ++p) {
+    emitter.MoveTo(positions_[p]);
+    const std::string total = AccumulatorName(p, 0, false);
+    const loop::Type type = AccumulatorType(false);
+    const ExprPtr factor = loop::Splat(emitter.Emit(factor_->factor), plan_.lanes);
+    statements.push_back(loop::MakeAssign(
+        total, loop::MulAdd(factor, loop::Var(sums[p], type), loop::Var(total, type))));
+  }
+  return statements;
 }
 
 ExprPtr Reduction::Aggregate(const ExprPtr& old, const ExprPtr& value) const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tile/lower/cpu/run_factor.h"
 #include "tile/plan/cpu/sliding_window.h"
 
 namespace tartan::lower {
@@ -12,6 +13,7 @@ constexpr int64_t kFineRun = 16;
 constexpr int64_t kShortRun = 64;
 constexpr int64_t kLongRun = 128;
 constexpr int64_t kLongSum = 4 * kLongRun;
+constexpr int64_t kBlockRun = 2 * kLongRun;  // of a step alone: a block of weights with one scale
 // Accumulators of a tile that leave registers for those of runs.
 constexpr int64_t kFewAccumulators = 4;
 
@@ -74,12 +76,18 @@ SumRuns DivideSum(const poly::FlatContraction& flat, const plan::CpuPlan& plan) 
   const bool are_few = HasFewAccumulators(flat, plan);
   if (all < (are_few ? 2 * kFineRun : kShortRun)) return {};
   const int64_t longest = LongestRun(all, are_few);
+  const bool is_step = SplitRunFactor(flat, plan).has_value();
   for (int level = static_cast<int>(plan.reduction_order.size()) - 1; level >= 0; --level) {
     const int i = plan.reduction_order[level];
     if (plan::IsUnrolled(flat, plan, i)) continue;
     const bool is_block_run = plan.block && plan.block->run_index == i;
     const int64_t steps = StepsOf(plan, i, is_block_run ? plan.block->run : flat.indices[i].range);
-    if (inside * steps <= longest) {
+    // The runs of a block that walks the outermost loop: what is inside is a run, too.
+    if (is_step && level == 0 && inside >= kFineRun) return {.level = 0, .steps = 1};
+    if (is_block_run && level == 0 && steps * inside >= kFineRun && steps * inside <= kLongRun) {
+      return {.level = level, .steps = steps};
+    }
+    if (inside * steps <= (level > 0 && is_step ? kBlockRun : longest)) {
       inside *= steps;
       continue;
     }

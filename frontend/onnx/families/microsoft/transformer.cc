@@ -11,6 +11,7 @@
 #include "frontend/onnx/families/microsoft/operators.h"
 #include "frontend/onnx/import/constant_tensors.h"
 #include "frontend/onnx/import/operator_table.h"
+#include "frontend/onnx/tile_text/blocked_weights.h"
 #include "frontend/onnx/tile_text/matmul_text.h"
 #include "frontend/onnx/tile_text/movement.h"
 #include "frontend/onnx/tile_text/quantization_text.h"
@@ -222,16 +223,6 @@ Outputs EmbedLayerNormalization(NodeContext& context) {
 
 // --- Quantized weights
 
-struct BlockedWeights {
-  int64_t inner = 0;  // K
-  int64_t outer = 0;  // N
-  int64_t bits = 4;
-  int64_t block = 0;
-
-  int64_t blocks() const { return (inner + block - 1) / block; }
-  int64_t block_bytes() const { return block * bits / 8; }
-};
-
 // Operands: A, B, scales, zero points, positions of groups, bias.
 absl::StatusOr<BlockedWeights> ReadBlockedWeights(const NodeContext& context) {
   BlockedWeights weights;
@@ -241,7 +232,6 @@ absl::StatusOr<BlockedWeights> ReadBlockedWeights(const NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(weights.block, context.Int("block_size"));
   TARTAN_ASSIGN_OR_RETURN(const int64_t prepacked, context.Int("weight_prepacked", 0));
   if (prepacked != 0) return Unsupported("attribute 'weight_prepacked' is ", prepacked);
-  if (context.HasInput(4)) return Unsupported("operand 4, positions of groups");
   if (weights.bits != 2 && weights.bits != 4 && weights.bits != 8) {
     return Unsupported("weights of ", weights.bits, " bits");
   }
@@ -249,6 +239,11 @@ absl::StatusOr<BlockedWeights> ReadBlockedWeights(const NodeContext& context) {
   if (!is_block || weights.inner < 1 || weights.outer < 1) {
     return Invalid("weights ", weights.inner, " by ", weights.outer, " in blocks of ",
                    weights.block);
+  }
+  if (context.HasInput(4) &&
+      context.input(4).shape().element_count() != weights.blocks() * weights.block) {
+    return Invalid("positions of groups ", context.input(4).shape().ToString(), " for ",
+                   weights.blocks(), " blocks of ", weights.block);
   }
   const Tensor& a = context.input(0);
   if (a.rank() < 1 || a.dims().back() != weights.inner) {
@@ -264,69 +259,36 @@ absl::StatusOr<BlockedWeights> ReadBlockedWeights(const NodeContext& context) {
   return weights;
 }
 
-// The numbers in `x`, bytes of `outer` rows, as int32 [outer, numbers]: a byte's lowest bits first.
-absl::StatusOr<Tensor> Unpacked(const NodeContext& context, const BlockedWeights& weights,
-                                const Tensor& x) {
-  const int64_t parts = 8 / weights.bits;
-  const int64_t bytes = x.shape().element_count() / weights.outer;
-  return context.ApplyOne(
-      TileFunction(
-          "X, PART", "Y",
-          {"BYTES = " + Cast(ReshapeCall("X", {weights.outer, bytes, 1}), DataType::kInt32),
-           absl::StrCat("EACH = (BYTES >> (PART * ", weights.bits, ")) & ",
-                        (1 << weights.bits) - 1),
-           "Y = " + ReshapeCall("EACH", {weights.outer, bytes * parts})}),
-      {x, Positions(DataType::kInt32, parts)});
-}
-
-// The numbers that the blocks' zero points stand for, [outer, blocks].
-absl::StatusOr<Tensor> ZeroPoints(const NodeContext& context, const BlockedWeights& weights) {
-  if (!context.HasInput(3)) {
-    return ConstantScalar(DataType::kInt32, static_cast<double>(1 << (weights.bits - 1)));
-  }
-  const Tensor& zeros = context.input(3);
-  const bool is_packed = IsInteger(zeros.type());
-  const int64_t bytes = (weights.blocks() * weights.bits + 7) / 8;
-  const int64_t expected = weights.outer * (is_packed ? bytes : weights.blocks());
-  if (zeros.shape().element_count() != expected) {
-    return Invalid("zero points ", zeros.shape().ToString(), ", expected ", expected, " elements");
-  }
-  const std::vector<int64_t> dims = {weights.outer, weights.blocks()};
-  if (!is_packed) return Reshape(context, zeros, dims);
-  TARTAN_ASSIGN_OR_RETURN(const Tensor all, Unpacked(context, weights, zeros));
-  Window window = WholeOf(all);
-  window.sizes = dims;
-  return SliceOf(context, all, window);
-}
-
 // A times the transposed weights, of which each block along the rows has a scale and a zero point.
+// What kernels read are copies of the small numbers in the order in which they read them.
 Outputs MatMulNBits(NodeContext& context) {
   TARTAN_ASSIGN_OR_RETURN(const BlockedWeights weights, ReadBlockedWeights(context));
   const Tensor& a = context.input(0);
-  TARTAN_ASSIGN_OR_RETURN(const Tensor numbers, Unpacked(context, weights, context.input(1)));
-  TARTAN_ASSIGN_OR_RETURN(const Tensor zeros, ZeroPoints(context, weights));
-  const int64_t blocks = weights.blocks();
-  const std::vector<int64_t> per_block = {weights.outer, blocks, 1};
-  const std::string zero = zeros.rank() == 0 ? "Z" : ReshapeCall("Z", per_block);
-  std::vector<std::string> statements = {
-      "Q = " + ReshapeCall("N", {weights.outer, blocks, weights.block}),
-      absl::StrCat("D = ", Cast(absl::StrCat("Q - ", zero), DataType::kFloat32), " * ",
-                   ReshapeCall("S", per_block)),
-      "W = " + ReshapeCall("D", {weights.outer, blocks * weights.block})};
+  FunctionText text(context);
+  const std::string rows = text.Operand(0);
+  TARTAN_RETURN_IF_ERROR(AddBlockedWeights(text, weights));
   std::vector<std::string> indices = IndexNames(a.rank() - 1);
   std::vector<int64_t> dims(a.dims().begin(), a.dims().end() - 1);
   std::vector<std::string> read = indices;
-  read.push_back("k");
-  indices.push_back("n");
-  dims.push_back(weights.outer);
-  statements.push_back(
-      absl::StrCat(Write("P", indices, dims), " = +(", Read("A", read), " * W[n, k])"));
-  std::vector<Tensor> operands = {a, numbers, context.input(2), zeros};
-  const bool has_bias = context.HasInput(5);
-  if (has_bias) operands.push_back(context.input(5));
-  statements.push_back("Y = " + Cast(has_bias ? "P + B" : "P", a.type()));
-  return context.Apply(TileFunction(has_bias ? "A, N, S, Z, B" : "A, N, S, Z", "Y", statements),
-                       operands);
+  read.push_back(absl::StrCat(weights.block, " * b + ", 8 / weights.bits, " * m + p"));
+  std::vector<std::string> written = indices;
+  std::vector<int64_t> tiles = dims;
+  written.insert(written.end(), {"t", "l"});
+  tiles.insert(tiles.end(), {weights.tiles(), weights.width()});
+  text.Add(
+      absl::StrCat(Write("T", written, tiles), " = +(", Read(rows, read), " * W[t, b, m, p, l])"));
+  dims.push_back(weights.tiles() * weights.width());
+  text.Add("P", ReshapeCall("T", dims));
+  if (dims.back() != weights.outer) {
+    dims.back() = weights.outer;
+    indices.push_back("n");
+    text.Add(absl::StrCat(Write("C", indices, dims), " = =(", Read("P", indices), ")"));
+  } else {
+    text.Add("C", "P");
+  }
+  const std::string sum = context.HasInput(5) ? absl::StrCat("C + ", text.Operand(5)) : "C";
+  text.Add("Y", Cast(sum, a.type()));
+  return text.Apply("Y");
 }
 
 constexpr OperatorRow kOperators[] = {

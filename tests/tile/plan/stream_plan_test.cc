@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/cpu/stream_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+#include "tile/plan/select_plan.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::plan::stream_test {
+namespace {
+
+TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+
+// A device whose second cache holds next to nothing.
+HardwareSettings Settings() {
+  HardwareSettings settings;
+  settings.l2_bytes = 1024;
+  settings.compute_units = 2;
+  return settings;
+}
+
+// The plan of a program's last kernel; nothing where this file has none.
+std::optional<CpuPlan> StreamPlanOf(const TestProgram& program,
+                                    const HardwareSettings& settings = Settings()) {
+  std::optional<CpuPlan> found;
+  compiler::CompileOptions options;
+  options.settings = settings;
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+    if (auto planned = StreamPlan(poly::MergeIndices(flat), settings))
+      found = std::get<CpuPlan>(planned->plan);
+    return PlanKernel(flat, settings, is_constant);
+  };
+  EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
+  return found;
+}
+
+const char kProduct[] =
+    "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";
+const char kTransposed[] =
+    "function (A[M, L], B[N, L]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[j, k]); }";
+const char kBatched[] =
+    "function (A[G, M, L], B[G, L, N]) -> (C) "
+    "{ C[g, i, j : G, M, N] = +(A[g, i, k] * B[g, k, j]); }";
+const char kEpilogue[] =
+    "function (A[M, L], B[L, N], D[N]) -> (E) "
+    "{ C[i, j : M, N] = +(A[i, k] * B[k, j]); S = C + D; E = S * tanh(S); }";
+
+TEST(StreamPlan, WalksSeveralRowsOfTheMatrixAlongAllResults) {
+  const auto plan = StreamPlanOf({"product", kProduct, {F32({1, 100}), F32({100, 1200})}});
+  ASSERT_TRUE(plan.has_value());
+  ASSERT_TRUE(plan->block.has_value());
+  EXPECT_EQ(plan->block->run, 16);
+  EXPECT_EQ(plan->task[plan->vector_index], 608);  // half of them for each core, in tiles
+}
+
+TEST(StreamPlan, SumsUpSeveralRowsOfATransposedMatrix) {
+  const auto plan = StreamPlanOf({"product", kTransposed, {F32({1, 128}), F32({100, 128})}});
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_FALSE(plan->block.has_value());
+  EXPECT_EQ(plan->vector_index, 1);
+  EXPECT_EQ(plan->unroll[0], 8);
+}
+
+TEST(StreamPlan, ReadsTheMatrixOnceForUpTo16Rows) {
+  const auto along_results = StreamPlanOf({"product", kProduct, {F32({4, 100}), F32({100, 512})}});
+  ASSERT_TRUE(along_results.has_value());
+  EXPECT_EQ(along_results->unroll[0], 4);
+  const auto along_sum = StreamPlanOf({"product", kTransposed, {F32({4, 128}), F32({100, 128})}});
+  ASSERT_TRUE(along_sum.has_value());
+  EXPECT_EQ(along_sum->unroll[0], 4);
+  EXPECT_TRUE(StreamPlanOf({"product", kProduct, {F32({16, 100}), F32({100, 512})}}).has_value());
+  EXPECT_FALSE(StreamPlanOf({"product", kProduct, {F32({17, 100}), F32({100, 512})}}).has_value());
+}
+
+TEST(StreamPlan, IsNotForWhatACacheHolds) {
+  HardwareSettings settings = Settings();
+  settings.l2_bytes = 100 * 512 * 4;
+  const TestProgram product = {"product", kProduct, {F32({1, 100}), F32({100, 512})}};
+  EXPECT_FALSE(StreamPlanOf(product, settings).has_value());
+  settings.l2_bytes -= 1;
+  EXPECT_TRUE(StreamPlanOf(product, settings).has_value());
+}
+
+TEST(StreamPlan, IsNotForRowsThatVectorsDoNotDivide) {
+  EXPECT_FALSE(
+      StreamPlanOf({"product", kTransposed, {F32({1, 129}), F32({100, 129})}}).has_value());
+}
+
+// Numbers of four bits, the lower half of a byte first, in blocks of eight bytes with a scale and
+// a zero point; results lie 64 side by side.
+const char kNibbles[] =
+    "function (A[M, K], Q[T, B, L, C], S[T, B, C], Z[T, B, C], PARTS[P]) -> (O) {"
+    " EACH = (as_int(reshape(Q, T, B, L, 1, C), 32) >> (reshape(index(PARTS, 0), P, 1) * 4)) & 15;"
+    " W = as_float(EACH - as_int(reshape(Z, T, B, 1, 1, C), 32), 32) * reshape(S, T, B, 1, 1, C);"
+    " O[i, t, c : M, T, C] = +(A[i, 16 * b + 2 * l + p] * W[t, b, l, p, c]); }";
+
+TestProgram Nibbles(int64_t rows, int64_t width) {
+  const TensorShape blocks = {DataType::kUInt8, {7, 12, width}};
+  return {absl::StrCat("Nibbles", rows, "x", width),
+          kNibbles,
+          {F32({rows, 192}),
+           {DataType::kUInt8, {7, 12, 8, width}},
+           F32({7, 12, width}),
+           blocks,
+           {DataType::kInt32, {2}}},
+          0,
+          200};
+}
+
+// With the weights as constants, which are decoded in the kernel.
+ir::Program BindWithWeights(const TestProgram& test) {
+  ir::Program program = BindTestProgram(test);
+  for (size_t i = 1; i < program.inputs.size(); ++i) {
+    std::get<ir::Input>(program.values[program.inputs[i]].op).is_constant = true;
+  }
+  return program;
+}
+
+class NibbleKernels : public testing::TestWithParam<TestProgram> {};
+
+TEST_P(NibbleKernels, DecodeWeightsAndScaleTheirSumsAsTheNaiveEvaluatorDoes) {
+  const ir::Program program = BindWithWeights(GetParam());
+  compiler::CompileOptions options;
+  options.settings = Settings();
+  std::optional<CpuPlan> found;
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+    if (auto planned = StreamPlan(poly::MergeIndices(flat), options.settings)) {
+      found = std::get<CpuPlan>(planned->plan);
+      return *planned;
+    }
+    return PlanKernel(flat, options.settings, is_constant);
+  };
+  const auto list = compiler::Compile(program, options, hooks);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->kernels.size(), 1);  // no float is in memory
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->unroll[found->reduction_order.back()], 2);
+  const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 3);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto actual = InterpretList(*list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 1e-5), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NibbleKernels,
+                         testing::Values(Nibbles(1, 64), Nibbles(5, 64), Nibbles(16, 64),
+                                         Nibbles(1, 520)),
+                         [](const auto& info) { return info.param.name; });
+
+class StreamKernels : public testing::TestWithParam<TestProgram> {};
+
+TEST_P(StreamKernels, ComputeWhatTheNaiveEvaluatorDoes) {
+  ASSERT_TRUE(StreamPlanOf(GetParam()).has_value());
+  const ir::Program program = BindTestProgram(GetParam());
+  std::vector<HostTensor> inputs = RandomInputs(GetParam(), 1);
+  std::vector<uint8_t> bytes(inputs[1].bytes().begin(), inputs[1].bytes().end());
+  StoreElement(DataType::kFloat32, std::nan(""), 700, bytes.data());
+  StoreElement(DataType::kFloat32, -INFINITY, 1500, bytes.data());
+  inputs[1] = HostTensor(inputs[1].shape(), bytes);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  compiler::CompileOptions options;
+  options.settings = Settings();
+  const auto list = compiler::Compile(program, options);
+  ASSERT_TRUE(list.ok()) << list.status();
+  const auto actual = InterpretList(*list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 1e-5), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, StreamKernels,
+    testing::Values(TestProgram{"OneRow", kProduct, {F32({1, 77}), F32({77, 601})}},
+                    TestProgram{"ThreeRows", kProduct, {F32({3, 80}), F32({80, 515})}},
+                    TestProgram{"SixteenRows", kProduct, {F32({16, 50}), F32({50, 259})}},
+                    TestProgram{"Epilogue", kEpilogue, {F32({2, 50}), F32({50, 300}), F32({300})}},
+                    TestProgram{"Batched", kBatched, {F32({3, 2, 50}), F32({3, 50, 260})}},
+                    TestProgram{"Transposed", kTransposed, {F32({1, 192}), F32({301, 192})}},
+                    TestProgram{"TransposedFiveRows", kTransposed, {F32({5, 72}), F32({47, 72})}},
+                    TestProgram{
+                        "TransposedSixteenRows", kTransposed, {F32({16, 96}), F32({49, 96})}}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace tartan::plan::stream_test

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/cpu/stream_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "tile/math/integer.h"
+#include "tile/plan/cpu/block_layout.h"
+#include "tile/plan/cpu/compute_cost.h"
+#include "tile/plan/cpu/cpu_cost.h"
+#include "tile/plan/cpu/cpu_kernel.h"
+#include "tile/plan/cpu/cut_tasks.h"
+#include "tile/plan/cpu/propose.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kMostRows = 16;
+// Measured with one row on matrices of 2 to 38 MB, one core: 8 and 16 streams read as quickly as
+// memory gives, 4 and 32 less so. Sums are the more exact the longer runs are.
+constexpr int64_t kStreams = 16;
+constexpr int64_t kManySteps = 4096;  // from here on twice as many, for the sake of exactness
+// Vectors of accumulators in a tile, and rows among them: with eight rows a tile's steps wait for
+// each other (0.73 ms instead of 0.55 for 16 rows).
+constexpr int64_t kMostVectors = 4;
+constexpr int64_t kWidestVector = 16;
+constexpr int64_t kTileRows = 4;
+constexpr int64_t kPartialBytes = 16 << 10;  // of a task's results, in half of the first cache
+constexpr int64_t kLeastColumns = 256;
+// Rows of the matrix that are summed up side by side.
+constexpr int64_t kMostMatrixRows = 8;
+constexpr int kLeastStreamLanes = 4;
+// Small numbers in bytes: a model has many such matrices, which no cache holds together.
+constexpr double kSmallerMatrices = 8;
+constexpr int64_t kMostParts = 4;
+// Of the operations for each number where scales multiply sums of blocks, and what an element is
+// decoded to is used side by side.
+constexpr double kBlockShare = 0.6;
+
+class StreamPlanner {
+ public:
+  StreamPlanner(const poly::FlatContraction& flat, const HardwareSettings& settings)
+      : flat_(flat), settings_(settings), kernel_(flat, settings) {}
+
+  std::optional<PlannedKernel> Run() {
+    if (!FindMatrix() || !OrderSteps() || !FindIndices()) return std::nullopt;
+    const double bytes = Elements(*matrix_) * static_cast<double>(matrix_->bytes);
+    const auto cache = static_cast<double>(settings_.l2_bytes);
+    if (bytes <= (IsDecoded() ? cache / kSmallerMatrices : cache)) return std::nullopt;
+    std::optional<CpuPlan> plan;
+    if (matrix_->strides[column_] == 1) {
+      plan = IsTiled() ? AlongTiles() : AlongResults();
+    } else if (steps_.size() == 1 && parts_ < 0 && matrix_->strides[steps_.front()] == 1) {
+      plan = AlongSum();
+    }
+    if (!plan) return std::nullopt;
+    const CpuCost cost = Cost(*plan, bytes);
+    return Propose(kernel_, *std::move(plan), cost);
+  }
+
+ private:
+  int64_t Range(int i) const { return flat_.indices[i].range; }
+
+  // What the body reads most of. Everything is read at plain places.
+  bool FindMatrix() {
+    for (const CpuKernel::Access& read : kernel_.reads) {
+      if (read.access < 0 || !flat_.accesses[read.access].guard.empty()) return false;
+      if (!read.in_body) continue;
+      if (matrix_ == nullptr || Elements(read) > Elements(*matrix_)) matrix_ = &read;
+    }
+    return matrix_ != nullptr;
+  }
+
+  // Numbers are computed from what is read.
+  bool IsDecoded() const { return parts_ >= 0 || matrix_->bytes < kernel_.element_bytes; }
+
+  double Elements(const CpuKernel::Access& read) const {
+    double elements = 1;
+    for (size_t i = 0; i < flat_.indices.size(); ++i) {
+      if (read.strides[i] != 0) elements *= static_cast<double>(flat_.indices[i].range);
+    }
+    return elements;
+  }
+
+  // Reads what belongs to the matrix: scales and zero points of its blocks.
+  bool IsOfMatrix(const CpuKernel::Access& read) const {
+    if (!IsDecoded()) return false;
+    for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
+      const bool follows = read.strides[i] != 0;
+      const bool is_result = i < flat_.output_index_count;
+      if (follows ? matrix_->strides[i] == 0 : is_result && matrix_->strides[i] != 0) return false;
+    }
+    return true;
+  }
+
+  // The reduced indices, in the order in which the matrix lies: each step of the last one is a row
+  // of it. A small one that it does not follow counts the numbers that an element stands for.
+  bool OrderSteps() {
+    for (size_t i = flat_.output_index_count; i < flat_.indices.size(); ++i) {
+      const auto index = static_cast<int>(i);
+      if (matrix_->strides[i] != 0) {
+        steps_.push_back(index);
+      } else if (parts_ < 0 && Range(index) <= kMostParts) {
+        parts_ = index;
+      } else {
+        return false;
+      }
+    }
+    std::stable_sort(steps_.begin(), steps_.end(),
+                     [&](int a, int b) { return matrix_->strides[a] > matrix_->strides[b]; });
+    return !steps_.empty();
+  }
+
+  // One index of results that the other factors do not follow, at most one of a few rows that the
+  // matrix does not follow, and any that all follow.
+  bool FindIndices() {
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      if (matrix_->strides[i] == 0) {
+        if (row_ >= 0 || Range(i) > kMostRows) return false;
+        row_ = i;
+        continue;
+      }
+      const bool is_shared = std::any_of(
+          kernel_.reads.begin(), kernel_.reads.end(), [&](const CpuKernel::Access& read) {
+            return read.in_body && !IsOfMatrix(read) && &read != matrix_ && read.strides[i] != 0;
+          });
+      if (is_shared) continue;
+      if (column_ >= 0 && !IsDecoded()) return false;
+      if (column_ < 0 || matrix_->strides[i] == 1) column_ = i;
+    }
+    if (column_ < 0) return false;
+    for (size_t i = 0; i < flat_.indices.size(); ++i) {
+      const bool is_plain = kernel_.body_irregular[i] == 0 && kernel_.epilogue_irregular[i] == 0 &&
+                            !kernel_.constrained[i] && !kernel_.chosen[i];
+      if (!is_plain && static_cast<int>(i) != parts_) return false;
+    }
+    return true;
+  }
+
+  int Lanes() const {
+    const int64_t lanes = std::min<int64_t>(settings_.vector_width, 16);
+    return static_cast<int>(std::max<int64_t>(lanes * 4 / kernel_.element_bytes, 2));
+  }
+
+  // The other results outside, then `inner`.
+  CpuPlan Start(int inner) const {
+    CpuPlan plan = ScalarPlan(flat_, settings_.threads);
+    std::erase(plan.order, inner);
+    plan.order.push_back(inner);
+    if (row_ < 0) return plan;
+    plan.unroll[row_] = plan.task[row_] = Range(row_);
+    std::erase(plan.order, row_);
+    plan.order.push_back(row_);
+    return plan;
+  }
+
+  // As many rows as fit registers side by side, which use what was read once more, and as many
+  // columns.
+  bool FitTile(CpuPlan* plan) const {
+    const int64_t least = plan->vector_index == column_ ? plan->lanes : 1;
+    while (!FitsRegisters(kernel_, *plan)) {
+      if (row_ >= 0 && plan->unroll[row_] > 1) {
+        plan->unroll[row_] = math::CeilDiv(plan->unroll[row_], 2);
+      } else if (plan->unroll[column_] / 2 >= least) {
+        plan->unroll[column_] /= 2;
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Rows of the other factors, a multiple of a large power of two apart, push each other out of the
+  // first cache: what a run reads of them is copied.
+  std::vector<int> Staged() const {
+    std::vector<int> staged;
+    for (const CpuKernel::Access& read : kernel_.reads) {
+      if (row_ >= 0 && read.in_body && read.strides[row_] != 0 && CanStage(flat_, read.access)) {
+        staged.push_back(read.access);
+      }
+    }
+    std::sort(staged.begin(), staged.end());
+    return staged;
+  }
+
+  std::optional<CpuPlan> AlongResults() const {
+    const int64_t range = Range(column_);
+    if (range < kLeastColumns || !CanWalkInRuns(flat_)) return std::nullopt;
+    if (kernel_.writes.front().strides[column_] != 1) return std::nullopt;
+    for (const CpuKernel::Access& read : kernel_.reads) {
+      if (read.in_body && read.strides[column_] > 1) return std::nullopt;
+    }
+    int64_t rows_inside = 1;  // of the matrix, for each step of the outermost index
+    for (size_t s = 1; s < steps_.size(); ++s) rows_inside *= Range(steps_[s]);
+    const int outer = steps_.front();
+    const int64_t streams = Range(outer) * rows_inside >= kManySteps ? 2 * kStreams : kStreams;
+    // Sums of blocks of numbers are multiplied by their scales.
+    const int64_t numbers = rows_inside * (parts_ < 0 ? 1 : Range(parts_));
+    const bool is_run = rows_inside > 1 && numbers >= kStreams;
+    const int64_t run = is_run ? 1 : math::CeilDiv(streams, rows_inside);
+    if (Range(outer) <= 2 * run) return std::nullopt;
+    CpuPlan plan = Start(column_);
+    plan.reduction_order = steps_;
+    if (parts_ >= 0) {
+      plan.reduction_order.push_back(parts_);
+      plan.unroll[parts_] = Range(parts_);
+    }
+    plan.vector_index = column_;
+    plan.lanes = Lanes();
+    const int64_t rows = row_ < 0 ? 1 : Range(row_);
+    if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kTileRows));
+    const int64_t tile_rows = row_ < 0 ? 1 : plan.unroll[row_];
+    plan.unroll[column_] = plan.lanes * std::max<int64_t>(kMostVectors / tile_rows, 1);
+    if (!FitTile(&plan)) return std::nullopt;
+    const int64_t others = flat_.output_point_count() / (range * rows);
+    const int64_t parts = math::CeilDiv(std::max<int64_t>(settings_.compute_units, 1), others);
+    const int64_t most = std::max(kPartialBytes / (rows * kernel_.element_bytes), kLeastColumns);
+    const int64_t columns = std::min(most, std::max(math::CeilDiv(range, parts), kLeastColumns));
+    const int64_t tiles = math::CeilDiv(columns, plan.unroll[column_]);
+    plan.task[column_] = std::min(tiles * plan.unroll[column_], range);
+    const auto level = std::find(plan.order.begin(), plan.order.end(), column_);
+    plan.block = BlockPlan{static_cast<int>(level - plan.order.begin()), outer, run, Staged()};
+    if (PrivateBytes(flat_, plan) > kMostPrivateBytes) return std::nullopt;
+    return plan;
+  }
+
+  // Few results lie side by side, with all that belongs to them: one stream.
+  bool IsTiled() const {
+    return IsDecoded() && steps_.size() > 1 && Range(column_) <= kMostVectors * kWidestVector &&
+           Range(column_) % Lanes() == 0;
+  }
+
+  std::optional<CpuPlan> AlongTiles() const {
+    for (const CpuKernel::Access& read : kernel_.reads) {
+      if (read.in_body && read.strides[column_] > 1) return std::nullopt;
+    }
+    CpuPlan plan = Start(column_);
+    plan.vector_index = column_;
+    plan.lanes = Lanes();
+    const int64_t vectors = Range(column_) / plan.lanes;
+    const int64_t rows = row_ < 0 ? 1 : Range(row_);
+    if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kTileRows));
+    plan.unroll[column_] = plan.lanes * std::min(vectors, kMostVectors);
+    plan.task[column_] = Range(column_);
+    plan.reduction_order = steps_;
+    if (parts_ >= 0) {
+      plan.reduction_order.push_back(parts_);
+      plan.unroll[parts_] = Range(parts_);
+    }
+    if (!FitTile(&plan)) return std::nullopt;
+    for (int i : plan.order) plan.task[i] = Range(i);
+    const CpuCost cost = ComputeCost(kernel_, plan);
+    CutTasks(flat_, kernel_.machine.TaskCount(cost.compute), &plan,
+             [&](int i) { return i != row_ && i != column_; });
+    return plan;
+  }
+
+  std::optional<CpuPlan> AlongSum() const {
+    CpuPlan plan = Start(column_);
+    const int reduced = steps_.front();
+    plan.vector_index = reduced;
+    plan.lanes = Lanes();
+    while (plan.lanes > kLeastStreamLanes && Range(reduced) % plan.lanes != 0) plan.lanes /= 2;
+    if (Range(reduced) % plan.lanes != 0) return std::nullopt;
+    for (const CpuKernel::Access& read : kernel_.reads) {
+      if (read.in_body && read.strides[reduced] > 1) return std::nullopt;
+    }
+    plan.unroll[reduced] = plan.lanes;
+    const int64_t rows = row_ < 0 ? 1 : Range(row_);
+    const auto values = static_cast<int64_t>(kernel_.registers) / 2;
+    plan.unroll[column_] =
+        std::min(std::clamp<int64_t>(values / rows, 1, kMostMatrixRows), Range(column_));
+    if (!FitTile(&plan)) return std::nullopt;
+    plan.task[column_] = Range(column_);
+    const CpuCost cost = ComputeCost(kernel_, plan);
+    CutTasks(flat_, kernel_.machine.TaskCount(cost.compute), &plan,
+             [&](int i) { return i != row_; });
+    return plan;
+  }
+
+  CpuCost Cost(const CpuPlan& plan, double bytes) const {
+    CpuCost cost = ComputeCost(kernel_, plan);
+    if ((plan.block && plan.block->run == 1) || (!plan.block && steps_.size() > 1)) {
+      cost.compute *= kBlockShare;
+    }
+    cost.AddStreams(bytes, cpu::kMemoryBytesPerCycle);
+    const double items = static_cast<double>(plan.ItemCount(flat_));
+    const double cores = static_cast<double>(std::max<int64_t>(settings_.compute_units, 1));
+    cost.imbalance = std::ceil(items / cores) * cores / std::max(items, 1.0);
+    return cost;
+  }
+
+  const poly::FlatContraction& flat_;
+  const HardwareSettings& settings_;
+  const CpuKernel kernel_;
+  const CpuKernel::Access* matrix_ = nullptr;
+  int row_ = -1;     // -1: there is one
+  int column_ = -1;  // of results
+  std::vector<int> steps_;
+  int parts_ = -1;  // -1: an element stands for one number
+};
+
+}  // namespace
+
+std::optional<PlannedKernel> StreamPlan(const poly::FlatContraction& merged,
+                                        const HardwareSettings& settings) {
+  if (!merged.is_reduction() || merged.outputs.empty() || merged.output_point_count() == 0 ||
+      merged.point_count() == 0 || !merged.constraints.empty() || !merged.store_guard.empty() ||
+      merged.needs_hits() || merged.accumulator_type == DataType::kBool) {
+    return std::nullopt;
+  }
+  return StreamPlanner(merged, settings).Run();
+}
+
+}  // namespace tartan::plan
