@@ -132,6 +132,21 @@ absl::Status Bind(const onnx::OnnxModel& model, BoundStep* step) {
 
 }  // namespace
 
+HostTensor LastRow(const HostTensor& value, int64_t axis) {
+  TensorShape shape = value.shape();
+  const auto along = static_cast<size_t>(axis);
+  const int64_t rows = shape.dims[along];
+  shape.dims[along] = 1;
+  int64_t row = ByteWidth(shape.type);
+  for (size_t d = along + 1; d < shape.dims.size(); ++d) row *= shape.dims[d];
+  std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
+  for (int64_t o = 0; o * row < shape.byte_size(); ++o) {
+    std::memcpy(bytes.data() + o * row, value.bytes().data() + (o * rows + rows - 1) * row,
+                static_cast<size_t>(row));
+  }
+  return HostTensor(shape, bytes);
+}
+
 int64_t CacheStep::FreeCapacity(const onnx::OnnxModel& model,
                                 const std::vector<GrowingState>& states, int64_t least) {
   constexpr int64_t kMultiple = 16;  // of vectors

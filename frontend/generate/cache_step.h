@@ -28,6 +28,9 @@ struct GrowingState {
   }
 };
 
+// The last row of a tensor along an axis that has one.
+HostTensor LastRow(const HostTensor& value, int64_t axis);
+
 class CacheStep {
  public:
   // With room for `capacity` tokens; the cache begins as the first `length` rows of `states`.

@@ -39,13 +39,13 @@ bool Agree(const std::vector<float>& a, const std::vector<float>& b, double tole
   return true;
 }
 
-// Whether the cache is what the model has given.
+// Whether the row that was appended last is that of the model's own cache.
 absl::StatusOr<bool> Agree(const CacheStep& step, const std::vector<GrowingState>& states) {
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, step.Values());
   for (size_t s = 0; s < states.size(); ++s) {
     if (values[s].shape() != states[s].value.shape()) return false;
-    const std::vector<double> a = values[s].ToDoubles();
-    const std::vector<double> b = states[s].value.ToDoubles();
+    const std::vector<double> a = LastRow(values[s], states[s].axis).ToDoubles();
+    const std::vector<double> b = LastRow(states[s].value, states[s].axis).ToDoubles();
     if (!Agree({a.begin(), a.end()}, {b.begin(), b.end()}, ToleranceOf(states))) return false;
   }
   return true;
