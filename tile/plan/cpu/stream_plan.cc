@@ -27,6 +27,7 @@ constexpr int64_t kManySteps = 4096;  // from here on twice as many, for the sak
 constexpr int64_t kMostVectors = 4;
 constexpr int64_t kWidestVector = 16;
 constexpr int64_t kTileRows = 4;
+constexpr int64_t kDecodedRows = 8;
 constexpr int64_t kPartialBytes = 16 << 10;  // of a task's results, in half of the first cache
 constexpr int64_t kLeastColumns = 256;
 // Rows of the matrix that are summed up side by side.
@@ -239,11 +240,15 @@ class StreamPlanner {
     CpuPlan plan = Start(column_);
     plan.vector_index = column_;
     plan.lanes = Lanes();
-    const int64_t vectors = Range(column_) / plan.lanes;
+    const int64_t vectors = std::min(Range(column_) / plan.lanes, kMostVectors);
     const int64_t rows = row_ < 0 ? 1 : Range(row_);
-    if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kTileRows));
-    plan.unroll[column_] = plan.lanes * std::min(vectors, kMostVectors);
+    if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kDecodedRows));
+    plan.unroll[column_] = plan.lanes * vectors;
     plan.task[column_] = Range(column_);
+    // Every row that is not in the tile decodes the numbers again.
+    while (plan.unroll[column_] / 2 >= plan.lanes && !FitsRegisters(kernel_, plan)) {
+      plan.unroll[column_] /= 2;
+    }
     plan.reduction_order = steps_;
     if (parts_ >= 0) {
       plan.reduction_order.push_back(parts_);
