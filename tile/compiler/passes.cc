@@ -13,6 +13,7 @@
 #include "tile/compiler/memory/recompute.h"
 #include "tile/compiler/share_kernels.h"
 #include "tile/compiler/update_in_place.h"
+#include "tile/graph/block_reads.h"
 #include "tile/graph/channels_last.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/join_placements.h"
@@ -46,6 +47,11 @@ absl::Status WidenHalves(Compilation* c) {
 
 absl::Status JoinPlacements(Compilation* c) {
   TARTAN_ASSIGN_OR_RETURN(c->program, graph::JoinPlacements(c->program));
+  return absl::OkStatus();
+}
+
+absl::Status ReadInBlocks(Compilation* c) {
+  c->program = graph::ReadInBlocks(c->program);
   return absl::OkStatus();
 }
 
@@ -180,6 +186,8 @@ constexpr Pass kPasses[] = {
     {"widen-halves", WidenHalves, false, "16-bit intermediates are held in float32"},
     {"join-placements", JoinPlacements, true,
      "sums of parts that lie beside each other are written part by part"},
+    {"block-reads", ReadInBlocks, true,
+     "weights that are scaled in blocks are read block by block, so that kernels may decode them"},
     {"channels-last", MoveChannelsLast, true,
      "vectors and lanes run along the channels of convolutions"},
     {"weights-last", MoveWeightsLast, true, "GPUs: neighbouring lanes read neighbouring weights"},

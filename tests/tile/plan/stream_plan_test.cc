@@ -157,6 +157,37 @@ INSTANTIATE_TEST_SUITE_P(All, NibbleKernels,
                                          Nibbles(1, 520)),
                          [](const auto& info) { return info.param.name; });
 
+// As DequantizeLinear computes weights before a product: in blocks, which are then one dimension.
+const char kReshapedBlocks[] =
+    "function (A[M, K], Q[B, L, N], S[B, N]) -> (C) {"
+    " R = as_float(Q, 32) * reshape(S, B, 1, N); W = reshape(R, K, N);"
+    " C[i, j : M, N] = +(A[i, k] * W[k, j]); }";
+
+TEST(BlockReads, ReadWeightsInTheBlocksThatTheyWereReshapedFrom) {
+  const TestProgram test = {"blocks",
+                            kReshapedBlocks,
+                            {F32({2, 256}), {DataType::kInt8, {8, 32, 300}}, F32({8, 300})},
+                            -2,
+                            2};
+  const ir::Program program = BindWithWeights(test);
+  compiler::CompileOptions options;
+  options.settings = Settings();
+  const auto list = compiler::Compile(program, options);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->kernels.size(), 1);
+  const std::vector<HostTensor> inputs = RandomInputs(test, 4);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto actual = InterpretList(*list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 1e-5), "");
+  // Without the pass the numbers are made at load.
+  options.disabled_passes = {"block-reads"};
+  const auto without = compiler::Compile(program, options);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(without->kernels.size(), 2);
+}
+
 class StreamKernels : public testing::TestWithParam<TestProgram> {};
 
 TEST_P(StreamKernels, ComputeWhatTheNaiveEvaluatorDoes) {
