@@ -8,6 +8,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 #include "absl/strings/str_cat.h"
 
@@ -20,7 +22,25 @@ absl::Status SystemError(const std::string& path, int error) {
   return absl::UnavailableError(message);
 }
 
+// Where files are mapped, by their first addresses.
+struct Mappings {
+  std::mutex mutex;
+  std::map<uintptr_t, size_t> sizes;  // guarded by mutex
+};
+
+Mappings& AllMappings() {
+  static auto* const mappings = new Mappings;
+  return *mappings;
+}
+
 }  // namespace
+
+MappedFile::MappedFile(const uint8_t* data, size_t size) : data_(data), size_(size) {
+  if (data_ == nullptr) return;
+  Mappings& mappings = AllMappings();
+  const std::lock_guard<std::mutex> lock(mappings.mutex);
+  mappings.sizes[reinterpret_cast<uintptr_t>(data_)] = size_;
+}
 
 absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
   // O_NONBLOCK: a named pipe is refused below instead of waited for.
@@ -46,7 +66,27 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), size_);
+  if (data_ == nullptr) return;
+  Mappings& mappings = AllMappings();
+  const std::lock_guard<std::mutex> lock(mappings.mutex);
+  mappings.sizes.erase(reinterpret_cast<uintptr_t>(data_));
+  munmap(const_cast<uint8_t*>(data_), size_);
+}
+
+void MappedFile::LetGo(absl::Span<const uint8_t> bytes) {
+  if (bytes.empty()) return;
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t end = begin + bytes.size();
+  Mappings& mappings = AllMappings();
+  const std::lock_guard<std::mutex> lock(mappings.mutex);
+  auto found = mappings.sizes.upper_bound(begin);
+  if (found == mappings.sizes.begin()) return;
+  --found;
+  if (end > found->first + found->second) return;
+  // Whole pages: mappings begin at one, and what neighbours lose they find in the file, too.
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t first = begin / page * page;
+  madvise(const_cast<uint8_t*>(bytes.data()) - (begin - first), end - first, MADV_DONTNEED);
 }
 
 }  // namespace tartan

@@ -20,11 +20,15 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
+  // Lets go of the memory that holds `bytes`, if a file that is mapped holds them: they are read
+  // from it again where they are used. Other memory stays as it is.
+  static void LetGo(absl::Span<const uint8_t> bytes);
+
   // Valid as long as this object.
   absl::Span<const uint8_t> bytes() const { return {data_, size_}; }
 
  private:
-  MappedFile(const uint8_t* data, size_t size) : data_(data), size_(size) {}
+  MappedFile(const uint8_t* data, size_t size);
 
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/base/mapped_file.h"
 #include "tile/base/status_macros.h"
 #include "tile/evaluator/resident_names.h"
 #include "tile/evaluator/run_steps.h"
@@ -14,6 +15,13 @@
 namespace tartan::evaluator {
 
 using compiler::BufferKind;
+
+namespace {
+
+// What is packed at a time.
+constexpr int64_t kPortionBytes = int64_t{1} << 23;
+
+}  // namespace
 
 class ResidentLoader {
  public:
@@ -25,6 +33,7 @@ class ResidentLoader {
         pool_(pool),
         constant_of_(list_.buffers.size(), nullptr),
         is_missing_(list_.buffers.size(), false),
+        is_wrapped_(list_.buffers.size(), false),
         buffers_(list_.buffers.size()) {}
 
   absl::StatusOr<ResidentBuffers> Load() {
@@ -42,8 +51,7 @@ class ResidentLoader {
       passing.erase(std::find(passing.begin(), passing.end(), buffer));
     }
     TARTAN_RETURN_IF_ERROR(Allocate(kept));
-    TARTAN_RETURN_IF_ERROR(Allocate(passing));
-    TARTAN_RETURN_IF_ERROR(Fill(steps));
+    TARTAN_RETURN_IF_ERROR(Fill(kept, passing, steps));
     if (!kept.empty()) {
       auto memory = std::make_shared<ResidentMemory>();
       memory->constants.assign(constants_.begin(), constants_.end());
@@ -140,31 +148,44 @@ class ResidentLoader {
     return steps;
   }
 
+  bool IsSeparate(int buffer) const { return program_.IsSeparate(buffer); }
+
   // Large constants are left where they are, if the device can read them there.
-  absl::Status Allocate(const std::vector<int>& missing) {
+  absl::Status AllocateSeparate(int buffer) {
+    const HostTensor& constant = *constant_of_[buffer];
+    TARTAN_ASSIGN_OR_RETURN(
+        buffers_[buffer],
+        device().Wrap(constant.bytes(), std::make_shared<const HostTensor>(constant)));
+    if (buffers_[buffer] == nullptr) return AllocateAlone(buffer);
+    is_wrapped_[buffer] = true;
+    return absl::OkStatus();
+  }
+
+  absl::Status Allocate(const std::vector<int>& kept) {
     constexpr int kForever = std::numeric_limits<int>::max();
+    std::vector<Lifetime> lifetimes;
+    for (int buffer : kept) lifetimes.push_back({list_.buffers[buffer].bytes, -1, kForever});
+    TARTAN_RETURN_IF_ERROR(AllocateTogether(kept, lifetimes, Sharing::kAnywhere));
+    for (int buffer : kept) {
+      if (IsSeparate(buffer)) TARTAN_RETURN_IF_ERROR(AllocateSeparate(buffer));
+    }
+    return absl::OkStatus();
+  }
+
+  // All but those that have memory of their own.
+  absl::Status AllocateTogether(const std::vector<int>& buffers,
+                                const std::vector<Lifetime>& lifetimes, Sharing sharing) {
     CompiledProgram::Region region;
     region.slot.assign(list_.buffers.size(), -1);
-    std::vector<Lifetime> lifetimes;
-    for (int buffer : missing) {
-      if (!program_.IsSeparate(buffer)) {
-        region.slot[buffer] = static_cast<int>(lifetimes.size());
-        lifetimes.push_back({list_.buffers[buffer].bytes, -1, kForever});
-        continue;
-      }
-      const HostTensor& constant = *constant_of_[buffer];
-      TARTAN_ASSIGN_OR_RETURN(
-          buffers_[buffer],
-          device().Wrap(constant.bytes(), std::make_shared<const HostTensor>(constant)));
-      if (buffers_[buffer] != nullptr) {
-        constant_of_[buffer] = nullptr;  // it is there
-      } else {
-        TARTAN_RETURN_IF_ERROR(AllocateAlone(buffer));
-      }
+    std::vector<Lifetime> together;
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (IsSeparate(buffers[i])) continue;
+      region.slot[buffers[i]] = static_cast<int>(together.size());
+      together.push_back(lifetimes[i]);
     }
     const hal::DeviceInfo& info = device().info();
-    TARTAN_ASSIGN_OR_RETURN(
-        region.plan, PlanMemory(lifetimes, info.buffer_alignment, info.max_allocation_bytes));
+    TARTAN_ASSIGN_OR_RETURN(region.plan, PlanMemory(together, info.buffer_alignment,
+                                                    info.max_allocation_bytes, sharing));
     return AllocateRegion(program_, region, &buffers_);
   }
 
@@ -180,17 +201,85 @@ class ResidentLoader {
     return absl::OkStatus();
   }
 
-  absl::Status Fill(const std::vector<compiler::Step>& steps) {
-    const std::vector<int> missing = Missing();
-    if (missing.empty()) return absl::OkStatus();
-    TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<hal::Queue> queue, device().CreateQueue(false));
-    for (int buffer : missing) {
-      if (constant_of_[buffer] == nullptr) continue;
-      TARTAN_RETURN_IF_ERROR(Upload(*queue, buffers_[buffer], *constant_of_[buffer]));
+  // Steps that run one after the other before memory is let go.
+  struct Portion {
+    std::vector<compiler::Step> steps;
+    std::vector<int> begin;  // the passing buffers that it uses first
+    std::vector<int> end;    // and last
+  };
+
+  // Takes steps in portions whose passing buffers are not much more than kPortionBytes.
+  std::vector<Portion> Portions(const std::vector<int>& passing,
+                                const std::vector<compiler::Step>& steps,
+                                std::vector<Lifetime>* lifetimes) const {
+    std::vector<int> place(list_.buffers.size(), -1);
+    for (size_t i = 0; i < passing.size(); ++i) place[passing[i]] = static_cast<int>(i);
+    for (int buffer : passing) lifetimes->push_back({list_.buffers[buffer].bytes, -1, -1});
+    std::vector<Portion> portions;
+    int64_t bytes = kPortionBytes;
+    for (const compiler::Step& step : steps) {
+      if (bytes >= kPortionBytes) {
+        portions.emplace_back();
+        bytes = 0;
+      }
+      const int now = static_cast<int>(portions.size()) - 1;
+      compiler::StepBuffers used = compiler::BuffersOf(list_, step);
+      used.read.insert(used.read.end(), used.written.begin(), used.written.end());
+      for (int buffer : used.read) {
+        if (place[buffer] < 0) continue;
+        Lifetime& life = (*lifetimes)[place[buffer]];
+        if (life.first < 0) {
+          life.first = now;
+          portions.back().begin.push_back(buffer);
+          bytes += life.bytes;
+        }
+        life.last = now;
+      }
+      portions.back().steps.push_back(step);
+    }
+    for (size_t i = 0; i < passing.size(); ++i) {
+      if ((*lifetimes)[i].last >= 0) portions[(*lifetimes)[i].last].end.push_back(passing[i]);
+    }
+    return portions;
+  }
+
+  // A constant that was copied is needed on the host no more.
+  absl::Status UploadConstant(hal::Queue& queue, int buffer) {
+    const HostTensor* const constant = constant_of_[buffer];
+    if (constant == nullptr || is_wrapped_[buffer]) return absl::OkStatus();
+    TARTAN_RETURN_IF_ERROR(Upload(queue, buffers_[buffer], *constant));
+    MappedFile::LetGo(constant->bytes());
+    return absl::OkStatus();
+  }
+
+  absl::Status RunPortion(hal::Queue& queue, const Portion& portion) {
+    for (int buffer : portion.begin) {
+      if (IsSeparate(buffer)) TARTAN_RETURN_IF_ERROR(AllocateSeparate(buffer));
+      TARTAN_RETURN_IF_ERROR(UploadConstant(queue, buffer));
     }
     TARTAN_ASSIGN_OR_RETURN(const std::vector<Command> commands,
-                            RecordSteps(program_, steps, buffers_));
-    TARTAN_RETURN_IF_ERROR(RunCommands(program_, commands, buffers_, *queue, nullptr));
+                            RecordSteps(program_, portion.steps, buffers_));
+    TARTAN_RETURN_IF_ERROR(RunCommands(program_, commands, buffers_, queue, nullptr));
+    return queue.Finish();
+  }
+
+  absl::Status Fill(const std::vector<int>& kept, const std::vector<int>& passing,
+                    const std::vector<compiler::Step>& steps) {
+    if (kept.empty() && passing.empty()) return absl::OkStatus();
+    std::vector<Lifetime> lifetimes;
+    const std::vector<Portion> portions = Portions(passing, steps, &lifetimes);
+    const Sharing sharing =
+        device().info().sub_buffers_may_overlap ? Sharing::kAnywhere : Sharing::kWholePieces;
+    TARTAN_RETURN_IF_ERROR(AllocateTogether(passing, lifetimes, sharing));
+    TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<hal::Queue> queue, device().CreateQueue(false));
+    for (int buffer : kept) TARTAN_RETURN_IF_ERROR(UploadConstant(*queue, buffer));
+    for (const Portion& portion : portions) {
+      TARTAN_RETURN_IF_ERROR(RunPortion(*queue, portion));
+      for (int buffer : portion.end) {
+        buffers_[buffer] = nullptr;
+        if (is_wrapped_[buffer]) MappedFile::LetGo(constant_of_[buffer]->bytes());
+      }
+    }
     return queue->Finish();
   }
 
@@ -204,6 +293,7 @@ class ResidentLoader {
   std::vector<const HostTensor*> constant_of_;  // to be uploaded where it is missing
   std::vector<std::string> names_;
   std::vector<bool> is_missing_;
+  std::vector<bool> is_wrapped_;  // read where the host has it
   Buffers buffers_;
   std::vector<std::shared_ptr<const ResidentMemory>> read_;  // by the setup steps
 };

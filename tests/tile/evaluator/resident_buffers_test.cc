@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "tests/tile/evaluator/device.h"
 #include "tile/evaluator/loaded_program.h"
 #include "tile/evaluator/program_cache.h"
@@ -112,6 +115,39 @@ TEST(ResidentBuffers, HoldWhatIsComputedFromAConstantAndNotTheConstant) {
   EXPECT_EQ(Allocated(), one) << "what was computed is shared";
   EXPECT_EQ(FirstOf(*first, 2, kRows), 3 * kColumns + 1);
   EXPECT_EQ(FirstOf(*second, 4, kRows), 3 * kColumns + 1);
+}
+
+// Six constants of 12 MB, of which runs use the sums of rows alone, pass through little memory.
+TEST(ResidentBuffers, AreMadeOfConstantsThatShareMemoryOneAfterTheOther) {
+  constexpr int64_t kLarge = int64_t{1} << 20;
+  constexpr int64_t kLargeBytes = kLarge * 3 * 4;
+  TestProgram program = {"Several",
+                         "function (A[R, C], B, D, E, F, G, X) -> (Y) { S[r : R] = +(A[r, c]); "
+                         "T[r : R] = +(B[r, c]); U[r : R] = +(D[r, c]); V[r : R] = +(E[r, c]); "
+                         "W[r : R] = +(F[r, c]); Z[r : R] = +(G[r, c]); "
+                         "Y = X + S + T + U + V + W + Z; }",
+                         {}};
+  const TensorShape shape{DataType::kFloat32, {3, kLarge}};
+  program.inputs.assign(6, shape);
+  program.inputs.push_back({DataType::kFloat32, {3}});
+  proto::Program proto = ToProto(program);
+  std::vector<HostTensor> constants;
+  for (int i = 0; i < 6; ++i) {
+    proto.mutable_inputs(i)->set_is_constant(true);
+    constants.push_back(HostTensor::FromVector(
+        shape, std::vector<float>(static_cast<size_t>(3 * kLarge), static_cast<float>(i))));
+  }
+  const auto compiled = TestProgramCache().Get(proto);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const int64_t before = Allocated();
+  const int64_t peak = TestDevice()->statistics().peak_allocated_bytes;
+  const auto loaded = LoadedProgram::Load(*compiled, constants, nullptr);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_LE(TestDevice()->statistics().peak_allocated_bytes,
+            std::max(peak, before + 3 * kLargeBytes));
+  const auto y = (*loaded)->Run({HostTensor::Zeros({DataType::kFloat32, {3}})});
+  ASSERT_TRUE(y.ok()) << y.status();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(y->front().GetDouble(i), 15.0 * kLarge);
 }
 
 }  // namespace
