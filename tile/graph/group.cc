@@ -9,7 +9,7 @@
 #include "tile/base/match.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/joined_states.h"
-#include "tile/graph/pieces.h"
+#include "tile/graph/placements/pieces.h"
 #include "tile/graph/small_weights.h"
 #include "tile/graph/updates.h"
 #include "tile/graph/value_kind.h"

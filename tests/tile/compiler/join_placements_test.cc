@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of tensors that lie beside each other, and concatenations of many parts: what is computed
 // stays what the naive evaluator says, and each part is written once, where it belongs.
-#include "tile/graph/join_placements.h"
+#include "tile/graph/placements/join_placements.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concatenations of what sums compute: each sum's kernel writes its part of the whole, where
 // nothing else reads it; what is computed stays what the naive evaluator says.
-#include "tile/graph/pieces.h"
+#include "tile/graph/placements/pieces.h"
 
 #include <gtest/gtest.h>
 

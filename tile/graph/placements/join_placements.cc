@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/join_placements.h"
+#include "tile/graph/placements/join_placements.h"
 
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "tile/graph/pieces.h"
+#include "tile/graph/placements/pieces.h"
 #include "tile/graph/rewriter.h"
 #include "tile/ir/program_builder.h"
 #include "tile/ir/renumber.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/pieces.h"
+#include "tile/graph/placements/pieces.h"
 
 #include <algorithm>
 #include <optional>
