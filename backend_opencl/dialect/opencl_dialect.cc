@@ -22,8 +22,9 @@ using codegen::Place;
 using codegen::Precedence;
 using loop::Type;
 
-std::string Prefetch(const Place& place) {
-  return absl::StrCat("tt_prefetch(", Address(place.buffer, place.index), ")");
+std::string Prefetch(const Place& place, bool is_for_later) {
+  return absl::StrCat(is_for_later ? "tt_prefetch_for_later(" : "tt_prefetch(",
+                      Address(place.buffer, place.index), ")");
 }
 
 std::string AtomicUpdate(const Place& place, ScalarOp op, const Type& type, const Code& value) {

@@ -156,11 +156,11 @@ constexpr absl::string_view kStream =
 }
 )";
 
-// OpenCL's own function does nothing in drivers for CPUs.
+// OpenCL's own function does nothing in drivers for CPUs. "_for_later": into the second cache.
 constexpr absl::string_view kPrefetch =
-    R"(static inline void tt_prefetch(const __global void* at) {
+    R"(static inline void tt_prefetch$N(const __global void* at) {
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(TARTAN_PORTABLE)
-  __builtin_prefetch((const void*)(size_t)at);
+  __builtin_prefetch((const void*)(size_t)at, 0, $L);
 #endif
 }
 )";
@@ -370,7 +370,9 @@ std::string Definition(absl::string_view identifier) {
   if (identifier == "TT_FMA") return FmaDefinition();
   absl::string_view name = identifier;
   if (!absl::ConsumePrefix(&name, "tt_")) return "";
-  if (name == "prefetch") return std::string(kPrefetch);
+  if (absl::ConsumePrefix(&name, "prefetch")) {
+    return absl::StrReplaceAll(kPrefetch, {{"$N", name}, {"$L", name.empty() ? "3" : "2"}});
+  }
   if (absl::StartsWith(name, "atomic_")) return AtomicHelper(identifier);
   if (std::string text = MemoryHelper(name); !text.empty()) return text;
   if (absl::ConsumePrefix(&name, "saturate_")) return SaturateHelper(name);

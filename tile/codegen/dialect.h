@@ -95,7 +95,7 @@ struct Dialect {
                             const Code& value)>
       atomic_update;
   // A statement without its semicolon.
-  std::function<std::string(const Place& place)> prefetch;
+  std::function<std::string(const Place& place, bool is_for_later)> prefetch;
   std::function<Code(double value, const loop::Type& type)> float_literal;
   std::function<Code(int64_t value, const loop::Type& type)> int_literal;
   // The float32 whose bits the lower half of an integer variable are.

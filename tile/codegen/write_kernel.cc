@@ -115,7 +115,9 @@ class Writer {
         },
         [&](const loop::Prefetch& prefetch) {
           Line(absl::StrCat(
-              dialect_.prefetch(MakePlace(prefetch.buffer, prefetch.stored, prefetch.index)), ";"));
+              dialect_.prefetch(MakePlace(prefetch.buffer, prefetch.stored, prefetch.index),
+                                prefetch.is_for_later),
+              ";"));
         },
         [&](const loop::Comment& comment) { Line(absl::StrCat("// ", comment.text)); });
   }

@@ -306,8 +306,8 @@ StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprP
   return MakeStmt(AtomicUpdate{std::move(buffer), stored, op, std::move(index), std::move(value)});
 }
 
-StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index) {
-  return MakeStmt(Prefetch{std::move(buffer), stored, std::move(index)});
+StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index, bool is_for_later) {
+  return MakeStmt(Prefetch{std::move(buffer), stored, std::move(index), is_for_later});
 }
 
 StmtPtr MakeComment(std::string text) { return MakeStmt(Comment{std::move(text)}); }

@@ -56,7 +56,7 @@ StmtPtr MakeIf(ExprPtr condition, StmtPtr then, StmtPtr otherwise = nullptr);
 StmtPtr MakeBarrier(bool is_global = false);
 StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprPtr index,
                          ExprPtr value);
-StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index);
+StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index, bool is_for_later = false);
 StmtPtr MakeComment(std::string text);
 
 // The value of an integer or bool literal, splatted ones too.

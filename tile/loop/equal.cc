@@ -89,7 +89,8 @@ bool Same(const AtomicUpdate& a, const AtomicUpdate& b) {
 }
 
 bool Same(const Prefetch& a, const Prefetch& b) {
-  return a.buffer == b.buffer && a.stored == b.stored && Equal(a.index, b.index);
+  return a.buffer == b.buffer && a.stored == b.stored && Equal(a.index, b.index) &&
+         a.is_for_later == b.is_for_later;
 }
 
 bool Same(const Comment& a, const Comment& b) { return a.text == b.text; }

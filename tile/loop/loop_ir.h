@@ -147,11 +147,12 @@ struct AtomicUpdate {
   ExprPtr value;
 };
 // The cache line of buffer[index] is fetched ahead where the device can do that; the index may lie
-// outside the buffer, and nothing is read.
+// outside the buffer, and nothing is read. What is for later goes into the second cache alone.
 struct Prefetch {
   std::string buffer;
   DataType stored;
   ExprPtr index;
+  bool is_for_later = false;
 };
 struct Comment {
   std::string text;

@@ -114,8 +114,8 @@ class StatementPrinter {
                ToString(update.value), ")");
         },
         [&](const Prefetch& prefetch) {
-          Line("prefetch ", prefetch.buffer, "[", ToString(prefetch.index),
-               "]:", tartan::Name(prefetch.stored));
+          Line(prefetch.is_for_later ? "prefetch for later " : "prefetch ", prefetch.buffer, "[",
+               ToString(prefetch.index), "]:", tartan::Name(prefetch.stored));
         },
         [&](const Comment& comment) { Line("// ", comment.text); });
   }

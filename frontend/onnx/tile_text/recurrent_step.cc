@@ -340,8 +340,7 @@ absl::StatusOr<std::vector<Tensor>> RunSteps(NodeContext& context, const Recurre
   for (const Tensor& state : operands.states) {
     body.states.push_back(Tensor::Placeholder("state", state.shape()));
   }
-  body.slices = {
-      Tensor::Placeholder("row", TensorShape{projected.type(), {dims[1], dims[2]}})};
+  body.slices = {Tensor::Placeholder("row", TensorShape{projected.type(), {dims[1], dims[2]}})};
   if (step.has_lengths)
     body.iteration = Tensor::Placeholder("iteration", TensorShape{DataType::kInt64, {}});
   const std::vector<Tensor> weights = AsBodySees(operands.weights, &body, &call_operands);

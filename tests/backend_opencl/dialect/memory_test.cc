@@ -81,8 +81,9 @@ TEST(OpenClPrefetch, ChangesNothingInsideABufferAndOutside) {
   Kernel kernel;
   kernel.name = "fetch";
   kernel.parameters = {{"y", kF32, true}, {"x", kF32}};
-  kernel.body = MakeBlock({MakePrefetch("x", kF32, Int(1)), MakePrefetch("x", kF32, Int(100000)),
-                           MakeStore("y", kF32, Int(0), LoadFrom("x", kF32, Int(1)))});
+  kernel.body =
+      MakeBlock({MakePrefetch("x", kF32, Int(1)), MakePrefetch("x", kF32, Int(100000), true),
+                 MakeStore("y", kF32, Int(0), LoadFrom("x", kF32, Int(1)))});
   ExpectSame({kernel}, {{SmallNumbers(kF32, 1), SmallNumbers(kF32, 2)}});
 }
 

@@ -144,7 +144,8 @@ class PanelFetch {
       const ExprPtr step = r == Run() ? loop::Sub(value, run_begin_) : value;
       index = loop::Sub(index, loop::Mul(step, Number(at.strides[r] / width * (width - part))));
     }
-    return loop::MakePrefetch(absl::StrCat("in", read.tensor), tensor.shape.type, index);
+    return loop::MakePrefetch(absl::StrCat("in", read.tensor), tensor.shape.type, index,
+                              /*is_for_later=*/true);
   }
 
   ExprPtr Number(int64_t value) const { return indices_.Number(value); }
