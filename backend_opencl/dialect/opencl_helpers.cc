@@ -357,6 +357,12 @@ std::string SaturateHelper(absl::string_view types) {
                              {{"$T", parts.first}, {"$F", parts.second}});
 }
 
+constexpr Helper kNarrowFloats[] = {
+    {"from_half_", kFromHalf},         {"to_half_", kToHalf},
+    {"roundhalf_", kRoundHalf},        {"roundbfloat_", kRoundBFloat},
+    {"from_bfloat16_", kFromBFloat16}, {"to_bfloat16_", kToBFloat16},
+};
+
 }  // namespace
 
 std::string Definition(absl::string_view identifier) {
@@ -376,23 +382,9 @@ std::string Definition(absl::string_view identifier) {
   if (absl::StartsWith(name, "atomic_")) return AtomicHelper(identifier);
   if (std::string text = MemoryHelper(name); !text.empty()) return text;
   if (absl::ConsumePrefix(&name, "saturate_")) return SaturateHelper(name);
-  if (absl::ConsumePrefix(&name, "from_half_")) {
-    return NarrowFloatHelper(kFromHalf, TypeFromName(name).lanes);
-  }
-  if (absl::ConsumePrefix(&name, "to_half_")) {
-    return NarrowFloatHelper(kToHalf, TypeFromName(name).lanes);
-  }
-  if (absl::ConsumePrefix(&name, "roundhalf_")) {
-    return NarrowFloatHelper(kRoundHalf, TypeFromName(name).lanes);
-  }
-  if (absl::ConsumePrefix(&name, "roundbfloat_")) {
-    return NarrowFloatHelper(kRoundBFloat, TypeFromName(name).lanes);
-  }
-  if (absl::ConsumePrefix(&name, "from_bfloat16_")) {
-    return NarrowFloatHelper(kFromBFloat16, TypeFromName(name).lanes);
-  }
-  if (absl::ConsumePrefix(&name, "to_bfloat16_")) {
-    return NarrowFloatHelper(kToBFloat16, TypeFromName(name).lanes);
+  for (const auto& [prefix, text] : kNarrowFloats) {
+    if (!absl::ConsumePrefix(&name, prefix)) continue;
+    return NarrowFloatHelper(text, TypeFromName(name).lanes);
   }
   const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(name, '_');
   const Type type = TypeFromName(parts.second);
