@@ -87,7 +87,6 @@ class RepetitionRecorder {
     for (int i = 0; i < form_.slices_out; ++i) {
       if (!take(RowOut(i))) return false;
     }
-    std::vector<bool> is_followed(static_cast<size_t>(form_.slices_out), false);
     for (int i = 0; i < form_.states; ++i) {
       int& row = row_of_state_.emplace_back(-1);
       for (int r = 0; r < form_.slices_out; ++r) {

@@ -353,7 +353,10 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
     if (vector_is_reduced) cost.epilogue += tiles * accumulators * (plan.lanes + 8) / 2;
   }
   cost.epilogue += tiles * (ResultCycles(kernel, plan) + kLoopCycles);
-  if (!plan.WritesOnce(flat)) cost.epilogue += flat.copied_bytes / kCopiedBytesPerCycle;
+  // A copy is a launch more.
+  if (flat.copied_bytes > 0 && !plan.WritesOnce(flat)) {
+    cost.epilogue += kernel.machine.LaunchCycles() + flat.copied_bytes / kCopiedBytesPerCycle;
+  }
   return cost;
 }
 
