@@ -6,6 +6,7 @@
 
 #include "python/src/arrays.h"
 #include "python/src/bindings.h"
+#include "python/src/environment.h"
 #include "python/src/status.h"
 
 namespace tartan::python {
@@ -48,4 +49,10 @@ NB_MODULE(_core, module) {
   tartan::python::BindDevices(module);
   tartan::python::BindSessions(module);
   tartan::python::BindReports(module);
+  module.def(
+      "reserve_variable",
+      [](const nanobind::bytes& name) {
+        tartan::python::ReserveVariable(std::string(name.c_str(), name.size()));
+      },
+      "Adds a variable to the environment, empty, which threads may read meanwhile.");
 }

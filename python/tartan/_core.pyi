@@ -226,3 +226,6 @@ class Session:
     def run(self, arg: Mapping[str, object], /) -> list[object]: ...
 
     def profile(self, arg: Mapping[str, object], /) -> list[tuple[Any, ...]]: ...
+
+def reserve_variable(arg: bytes, /) -> None:
+    """Adds a variable to the environment, empty, which threads may read meanwhile."""

@@ -47,6 +47,16 @@ def bind_drivers():
             pass  # the loader of OpenCL tells what is wrong
 
 
+def _keep_environment_readable(event, arguments):
+    """Before os.environ changes: drivers read the environment in threads of their own."""
+    if event == "os.putenv":
+        _core.reserve_variable(arguments[0])
+
+
+# Hooks stay for the life of a process.
+sys.addaudithook(_keep_environment_readable)
+
+
 def device():
     """The device in use: what set_device chose, else TARTAN_DEVICE, else a GPU, else the CPU.
 

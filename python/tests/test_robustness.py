@@ -224,6 +224,41 @@ def test_the_environment_changes_while_kernels_compile():
     assert result == "done"
 
 
+def test_the_environment_is_read_while_it_grows():
+    """PoCL asks for variables at each launch, in its own threads."""
+    result = _run("""
+    import ctypes, os, subprocess, threading, tartan
+    library = ctypes.CDLL(None)
+    read = library.getenv
+    read.restype = ctypes.c_char_p
+    stop, count = [], [0]
+    def ask():
+        names = ctypes.create_string_buffer(b"NOT_THERE".ljust(16, b"\\0") * 100)
+        while not stop:
+            # Asks for each name several times, without Python's lock: sorted by what getenv answers.
+            library.qsort(names, 100, 16, library.getenv)
+            count[0] += 1
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for i in range(20000):
+        os.environ[f"GROWN{i}"] = str(i)
+        if i % 3 == 0:
+            del os.environ[f"GROWN{i}"]
+    os.environ["NAME\\udcff"] = "\\udcfe"
+    stop.append(1)
+    for thread in threads:
+        thread.join()
+    for i in range(20000):
+        assert read(f"GROWN{i}".encode()) == (None if i % 3 == 0 else str(i).encode())
+    assert read(b"NAME\\xff") == b"\\xfe" and count[0]
+    seen = subprocess.run(["env"], capture_output=True).stdout
+    assert b"GROWN19999=19999" in seen and b"GROWN0=" not in seen
+    print("done")
+    """)
+    assert result == "done"
+
+
 def test_derivatives_pass_through_captured_functions():
     f = tartan.function(lambda a: tartan.tanh(a) * 2)
     x = np.linspace(-1, 1, 5, dtype="float32")
