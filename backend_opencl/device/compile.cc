@@ -14,10 +14,12 @@
 #include "backend_opencl/cache/disk_cache.h"
 #include "backend_opencl/cache/pocl_program.h"
 #include "backend_opencl/device/build_program.h"
+#include "backend_opencl/device/compiler_pages.h"
 #include "backend_opencl/device/driver_failure.h"
 #include "backend_opencl/device/launch_sequence.h"
 #include "backend_opencl/device/opencl_context.h"
 #include "backend_opencl/device/opencl_executable.h"
+#include "backend_opencl/device/sequence_source.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -186,6 +188,7 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
                             Inspect(built.program.get(), context.id(), kernel.name));
     entry_points.push_back(std::move(entry_point));
   }
+  if (context.quirks().relies_on_own_cache) ReturnCompilerPages();
   statistics.compile_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return std::make_shared<OpenClExecutable>(std::move(device), std::move(entry_points),
                                             std::move(cases), statistics, std::move(built.program),

@@ -3,105 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/device/opencl_buffer.h"
+#include "backend_opencl/device/sequence_source.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
 namespace {
-
-constexpr char kName[] = "tartan_sequence";
-
-// `taken` and `done` count work-items of a launch. A thread that waits long gives its processor to
-// others: what it waits for may be done by a thread that has none.
-constexpr char kFunctions[] = R"(
-#ifdef TARTAN_PORTABLE
-static int tt_take(__global volatile int* taken, int count) { return atomic_add(taken, count); }
-static void tt_note(__global volatile int* done, int count) {
-  mem_fence(CLK_GLOBAL_MEM_FENCE);
-  atomic_add(done, count);
-}
-static void tt_wait(__global volatile int* done, int count) {
-  while (atomic_add(done, 0) < count) {}
-  mem_fence(CLK_GLOBAL_MEM_FENCE);
-}
-#else
-static int tt_take(__global volatile int* taken, int count) {
-  return __atomic_fetch_add(taken, count, __ATOMIC_RELAXED);
-}
-static void tt_note(__global volatile int* done, int count) {
-  __atomic_fetch_add(done, count, __ATOMIC_SEQ_CST);
-}
-static void tt_wait(__global volatile int* done, int count) {
-  for (int i = 0; __atomic_load_n(done, __ATOMIC_ACQUIRE) < count; ++i) {
-#ifdef __x86_64__
-    __asm__ volatile("pause");
-#ifdef __linux__
-    ulong result = 24;
-    if ((i & 255) == 255) __asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
-#endif
-#endif
-  }
-}
-#endif
-typedef ulong __attribute__((aligned(1))) tt_eight_bytes;
-static __attribute__((noinline)) void tt_copy(__global const ulong* arguments, long begin,
-                                              long end) {
-  __global const uchar* from = (__global const uchar*)arguments[0];
-  __global uchar* to = (__global uchar*)arguments[1];
-  const long last = min(end * 4096, (long)arguments[2]);
-  long i = begin * 4096;
-  for (; i + 8 <= last; i += 8) {
-    *(__global tt_eight_bytes*)(to + i) = *(__global const tt_eight_bytes*)(from + i);
-  }
-  for (; i < last; ++i) to[i] = from[i];
-}
-)";
-
-// Copies go by blocks of so many bytes.
-constexpr int64_t kBlockBytes = 4096;
-
-// `steps`: of each launch the kernel's case, its first argument, its work-items, how many are taken
-// at once, and the width and height of its grid. `counters`: how many work-groups have ended, and
-// from kCountersPerStep on what is taken and done of each launch, in cache lines of their own. They
-// are zero when no run is under way. With a negative end, the address of `buffer` is found out.
-constexpr int kCountersPerStep = 32;
-constexpr char kKernel[] = R"(
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void tartan_sequence(__global const int* steps, __global ulong* arguments,
-                     __global volatile int* counters, __global char* buffer, const int begin,
-                     const int end) {
-  if (end < 0) {
-    arguments[begin] = (ulong)buffer;
-    return;
-  }
-  for (int s = begin; s < end; ++s) {
-    __global const int* step = steps + 6 * s;
-    const int items = step[2];
-    const int chunk = step[3];
-    __global const ulong* a = arguments + step[1];
-    __global volatile int* taken = counters + 32 * (s + 1);
-    __global volatile int* done = taken + 16;
-    for (int first; (first = tt_take(taken, chunk)) < items;) {
-      const int last = min(first + chunk, items);
-      switch (step[0]) {
-        case -1: tt_copy(a, first, last); break;
-$CASES      }
-      tt_note(done, last - first);
-    }
-    tt_wait(done, items);
-  }
-  if (tt_take(counters, 1) + 1 < (int)get_num_groups(0)) return;
-  for (int s = begin; s < end; ++s) {
-    counters[32 * (s + 1)] = 0;
-    counters[32 * (s + 1) + 16] = 0;
-  }
-  counters[0] = 0;
-}
-)";
 
 // So many pieces of a launch for each thread even out that some take longer.
 constexpr int64_t kPiecesPerWorker = 4;
@@ -135,68 +47,75 @@ class AddressProbe {
     const hal::BufferPtr& root = buffer->parent() == nullptr ? buffer : buffer->parent();
     auto& memory = static_cast<OpenClBuffer&>(*root);
     if (memory.address() == 0) {
-      TARTAN_ASSIGN_OR_RETURN(const uint64_t found, Find(memory.memory()));
-      memory.SetAddress(found);
+      TARTAN_ASSIGN_OR_RETURN(const SequencePlaces found,
+                              Find(memory.memory(), memory.memory(), memory.memory()));
+      memory.SetAddress(found[kPlaceOfSteps]);
     }
     return memory.address() + static_cast<uint64_t>(buffer->offset());
   }
 
- private:
-  absl::StatusOr<uint64_t> Find(cl_mem memory) {
-    uint64_t address = 0;
+  absl::StatusOr<SequencePlaces> Find(cl_mem steps, cl_mem arguments, cl_mem counters) {
+    SequencePlaces places = {};
     if (!queue_) {
       cl_int error = CL_SUCCESS;
       queue_ = QueueHandle(CreateCl(&error, clCreateCommandQueue, context_.context(), context_.id(),
                                     cl_command_queue_properties{0}));
       TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateCommandQueue"));
-      TARTAN_ASSIGN_OR_RETURN(result_, Allocate(context_, sizeof(address), &address));
+      TARTAN_ASSIGN_OR_RETURN(result_, Allocate(context_, sizeof(places), places.data()));
     }
-    const cl_mem result = result_.get();
-    const cl_int first = 0;
-    const cl_int probe = -1;
-    for (cl_uint i : {0U, 1U, 2U}) {
-      TARTAN_CL_CALL(clSetKernelArg, kernel_, i, sizeof(result), &result);
+    const std::array<cl_mem, 4> memories = {steps, arguments, counters, result_.get()};
+    for (cl_uint i = 0; i < memories.size(); ++i) {
+      TARTAN_CL_CALL(clSetKernelArg, kernel_, i, sizeof(cl_mem), &memories[i]);
     }
-    TARTAN_CL_CALL(clSetKernelArg, kernel_, 3, sizeof(memory), &memory);
-    TARTAN_CL_CALL(clSetKernelArg, kernel_, 4, sizeof(first), &first);
-    TARTAN_CL_CALL(clSetKernelArg, kernel_, 5, sizeof(probe), &probe);
+    for (const auto& [position, value] : {std::pair(4U, 0), {5U, -1}, {6U, 0}, {7U, 0}}) {
+      const cl_int number = value;
+      TARTAN_CL_CALL(clSetKernelArg, kernel_, position, sizeof(number), &number);
+    }
     const size_t one = 1;
     TARTAN_CL_CALL(clEnqueueNDRangeKernel, queue_.get(), kernel_, 1, nullptr, &one, &one, 0,
                    nullptr, nullptr);
-    TARTAN_CL_CALL(clEnqueueReadBuffer, queue_.get(), result, CL_TRUE, 0, sizeof(address), &address,
-                   0, nullptr, nullptr);
-    if (address == 0) return absl::InternalError("the driver gives a buffer no address");
-    return address;
+    TARTAN_CL_CALL(clEnqueueReadBuffer, queue_.get(), result_.get(), CL_TRUE, 0, sizeof(places),
+                   places.data(), 0, nullptr, nullptr);
+    if (places[kPlaceOfSteps] == 0) {
+      return absl::InternalError("the driver gives a buffer no address");
+    }
+    return places;
   }
 
+ private:
   const OpenClContext& context_;
   const cl_kernel kernel_;
   QueueHandle queue_;
   MemoryHandle result_;
 };
 
-}  // namespace
-
-std::string SequenceSource(absl::Span<const hal::KernelSource> kernels) {
-  std::string cases;
-  int next = 0;
-  for (const hal::KernelSource& kernel : kernels) {
-    if (!kernel.in_sequence) continue;
-    absl::StrAppend(&cases, "        case ", next++, ": ", kernel.name,
-                    "_items(a, first, last, step[4], step[5]); break;\n");
-  }
-  if (cases.empty()) return "";
-  std::string text = absl::StrCat(kFunctions, kKernel);
-  const std::string mark = "$CASES";
-  return text.replace(text.find(mark), mark.size(), cases);
+int64_t Nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
-int EntryPointCount(absl::Span<const hal::KernelSource> kernels) {
-  const auto in_sequence =
-      std::count_if(kernels.begin(), kernels.end(),
-                    [](const hal::KernelSource& kernel) { return kernel.in_sequence; });
-  return static_cast<int>(kernels.size()) - static_cast<int>(in_sequence) +
-         (in_sequence > 0 ? 1 : 0);
+// To wake a thread takes about as long.
+constexpr int64_t kTooShortForHelp = 30'000;
+// Each way is tried so often before one is chosen, and the other one again from time to time.
+constexpr uint32_t kTrials = 4;
+constexpr uint32_t kTryAgain = 64;
+
+}  // namespace
+
+bool HelpChoice::WantsHelp() const {
+  if (runs_ < kTrials) return false;
+  if (usual_alone_ < kTooShortForHelp) return false;
+  if (runs_ < 2 * kTrials) return true;
+  const bool is_better = usual_helped_ < usual_alone_;
+  return runs_ % kTryAgain == 0 ? !is_better : is_better;
+}
+
+void HelpChoice::Note(bool had_help, int64_t nanoseconds) {
+  int64_t& usual = had_help ? usual_helped_ : usual_alone_;
+  // A run that others have held up counts little.
+  usual = usual == 0 ? nanoseconds : usual + (std::min(nanoseconds, 2 * usual) - usual) / 8;
+  ++runs_;
 }
 
 bool MayBeInSequence(const hal::Launch& launch) {
@@ -208,15 +127,15 @@ bool MayBeInSequence(const hal::Launch& launch) {
 absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
     const OpenClContext& context, cl_program program, absl::Span<const int> cases,
     absl::Span<const hal::Launch> launches) {
-  auto sequence = std::unique_ptr<LaunchSequence>(new LaunchSequence());
+  auto sequence = std::unique_ptr<LaunchSequence>(new LaunchSequence(context));
   sequence->size_ = static_cast<int>(launches.size());
   // Threads that share a processor would wait for each other.
   const int64_t processors = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
   const int64_t units = std::max<int64_t>(context.info().settings.compute_units, 1);
   sequence->workers_ = static_cast<size_t>(std::min(units, processors));
   cl_int error = CL_SUCCESS;
-  sequence->kernel_ = KernelHandle(CreateCl(&error, clCreateKernel, program, +kName));
-  TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateKernel of ", kName)));
+  sequence->kernel_ = KernelHandle(CreateCl(&error, clCreateKernel, program, +kSequenceKernel));
+  TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateKernel of ", kSequenceKernel)));
   AddressProbe probe(context, sequence->kernel_.get());
   std::vector<int32_t> steps;
   std::vector<uint64_t> arguments;
@@ -228,9 +147,11 @@ absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
         is_copy ? std::array<int64_t, 3>{(launch.numbers[2] + kBlockBytes - 1) / kBlockBytes, 1, 1}
                 : launch.global_size;
     const int64_t items = grid[0] * grid[1] * grid[2];
+    const int64_t chunk = std::max<int64_t>((items + pieces - 1) / pieces, 1);
     for (const int64_t number :
-         {int64_t{is_copy ? -1 : cases[launch.entry_point]}, static_cast<int64_t>(arguments.size()),
-          items, (items + pieces - 1) / pieces, grid[0], grid[1]}) {
+         {int64_t{is_copy ? kCopyCase : cases[launch.entry_point]},
+          static_cast<int64_t>(arguments.size()), items, chunk, grid[0], grid[1],
+          (items + chunk - 1) / chunk}) {
       steps.push_back(static_cast<int32_t>(number));
     }
     for (size_t b = 0; b < launch.arguments.size(); ++b) {
@@ -240,27 +161,65 @@ absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
     const auto first_number = launch.numbers.begin() + (is_copy ? 2 : 0);
     arguments.insert(arguments.end(), first_number, launch.numbers.end());
   }
-  const std::vector<int32_t> counters(kCountersPerStep * (launches.size() + 1), 0);
   TARTAN_ASSIGN_OR_RETURN(sequence->steps_, Allocate(context, steps));
   TARTAN_ASSIGN_OR_RETURN(sequence->arguments_, Allocate(context, arguments));
-  TARTAN_ASSIGN_OR_RETURN(sequence->counters_, Allocate(context, counters));
-  const std::array<cl_mem, 4> memories = {sequence->steps_.get(), sequence->arguments_.get(),
-                                          sequence->counters_.get(), sequence->steps_.get()};
-  for (cl_uint i = 0; i < memories.size(); ++i) {
-    TARTAN_CL_CALL(clSetKernelArg, sequence->kernel_.get(), i, sizeof(cl_mem), &memories[i]);
-  }
+  TARTAN_RETURN_IF_ERROR(sequence->MakeCounters());
   return sequence;
 }
 
-cl_int LaunchSequence::Enqueue(cl_command_queue queue, int begin, int end, cl_event* event) const {
-  for (const auto& [position, value] : {std::pair(4U, begin), std::pair(5U, end)}) {
-    const cl_int number = value;
-    const cl_int error = CallCl(clSetKernelArg, kernel_.get(), position, sizeof(number), &number);
+absl::Status LaunchSequence::MakeCounters() {
+  const std::vector<int32_t> zeros(static_cast<size_t>(kCountersPerStep) * size_, 0);
+  TARTAN_ASSIGN_OR_RETURN(counters_, Allocate(context_, zeros));
+  AddressProbe probe(context_, kernel_.get());
+  TARTAN_ASSIGN_OR_RETURN(places_, probe.Find(steps_.get(), arguments_.get(), counters_.get()));
+  // The probe's own memory goes with it.
+  const cl_mem unused = counters_.get();
+  TARTAN_CL_CALL(clSetKernelArg, kernel_.get(), 3, sizeof(unused), &unused);
+  code_ = SequenceCode::At(places_[kPlaceOfCode]);
+  run_ = 0;
+  is_broken_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status LaunchSequence::Mend(cl_command_queue queue) {
+  if (!is_broken_) return absl::OkStatus();
+  TARTAN_RETURN_IF_ERROR(ToStatus(CallCl(clFinish, queue), "clFinish"));
+  return MakeCounters();
+}
+
+cl_int LaunchSequence::Launch(cl_command_queue queue, int begin, int end, size_t workers,
+                              bool alone, cl_event* event) {
+  const std::array<cl_int, 4> numbers = {begin, end, static_cast<cl_int>(run_), alone ? 1 : 0};
+  for (cl_uint i = 0; i < numbers.size(); ++i) {
+    const cl_int error = CallCl(clSetKernelArg, kernel_.get(), i + 4, sizeof(cl_int), &numbers[i]);
     if (error != CL_SUCCESS) return error;
   }
   const size_t one = 1;
-  return CallCl(clEnqueueNDRangeKernel, queue, kernel_.get(), 1, nullptr, &workers_, &one, 0,
+  return CallCl(clEnqueueNDRangeKernel, queue, kernel_.get(), 1, nullptr, &workers, &one, 0,
                 nullptr, event);
+}
+
+cl_int LaunchSequence::Enqueue(cl_command_queue queue, int begin, int end, cl_event* event) {
+  const bool alone = workers_ == 1;
+  const cl_int error = Launch(queue, begin, end, workers_, alone, event);
+  if (error != CL_SUCCESS) {
+    is_broken_ = true;
+  } else if (end == size_ && !alone) {
+    ++run_;
+  }
+  return error;
+}
+
+bool LaunchSequence::RunOnHost(cl_command_queue queue) {
+  const bool wants_help = workers_ > 1 && help_.WantsHelp();
+  const int64_t start = Nanoseconds();
+  const bool has_help = wants_help && Launch(queue, 0, size_, workers_ - 1, /*alone=*/false,
+                                             nullptr) == CL_SUCCESS;
+  if (has_help) CallCl(clFlush, queue);
+  code_->Run(places_, size_, run_, /*alone=*/!has_help);
+  if (has_help) ++run_;
+  help_.Note(wants_help, Nanoseconds() - start);
+  return has_help;
 }
 
 }  // namespace tartan::opencl

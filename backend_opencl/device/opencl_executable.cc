@@ -93,6 +93,13 @@ OpenClRecording::~OpenClRecording() {
   }
 }
 
+bool OpenClRecording::may_run_on_host() const {
+  return std::all_of(work_.begin(), work_.end(), [](const RecordedWork& work) {
+    const auto* sequence = std::get_if<std::unique_ptr<LaunchSequence>>(&work);
+    return sequence != nullptr && (*sequence)->may_run_on_host();
+  });
+}
+
 std::shared_ptr<OpenClExecutable> OpenClRecording::TakeCompiling() const {
   auto executable = std::static_pointer_cast<OpenClExecutable>(executable_);
   if (executable->pocl_files() == nullptr || is_taken_.exchange(true)) return nullptr;

@@ -79,6 +79,8 @@ class OpenClRecording : public hal::Recording {
   ~OpenClRecording() override;
 
   absl::Span<const RecordedWork> work() const { return work_; }
+  // Whether the host may run all of it (LaunchSequence::RunOnHost).
+  bool may_run_on_host() const;
   // The executable, the first time that this is called where launches make its driver compile.
   std::shared_ptr<OpenClExecutable> TakeCompiling() const;
   absl::string_view NameOf(const PreparedLaunch& launch) const {

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "backend_opencl/device/compiler_pages.h"
 #include "backend_opencl/device/opencl_buffer.h"
 #include "backend_opencl/device/opencl_context.h"
+#include "tile/base/match.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -21,6 +24,20 @@ constexpr size_t kMaxClosedBatches = 16;
 
 // Up to this size copying the caller's bytes is cheaper than waiting for the queue to take them.
 constexpr size_t kMaxStagedWrite = size_t{64} << 10;
+
+// So much work is put off at most.
+constexpr size_t kMaxLaterWork = 64;
+
+// Where a CPU's buffer lies, if that is known; else 0.
+uint64_t AddressOf(const hal::BufferPtr& buffer) {
+  const hal::BufferPtr& root = buffer->parent() == nullptr ? buffer : buffer->parent();
+  const uint64_t address = static_cast<const OpenClBuffer&>(*root).address();
+  return address == 0 ? 0 : address + static_cast<uint64_t>(buffer->offset());
+}
+
+uint8_t* HostPointer(uint64_t address) {
+  return reinterpret_cast<uint8_t*>(address);  // NOLINT(performance-no-int-to-ptr): a kernel's
+}
 
 cl_int StateOf(cl_event event) {
   cl_int state = CL_QUEUED;
@@ -75,6 +92,7 @@ OpenClQueue::~OpenClQueue() {
     std::fprintf(stderr, "tartan: a queue was dropped with failed work: %s\n",
                  status.ToString().c_str());
   }
+  CallCl(clFinish, queue_.get());  // the host's helpers
 }
 
 absl::Status OpenClQueue::CheckEnqueued(cl_int error, absl::string_view call) const {
@@ -85,6 +103,7 @@ absl::Status OpenClQueue::CheckEnqueued(cl_int error, absl::string_view call) co
 
 absl::Status OpenClQueue::DoWrite(const hal::BufferPtr& buffer, int64_t offset,
                                   absl::Span<const uint8_t> bytes) {
+  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
   if (bytes.size() > kMaxStagedWrite) {
     return CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_TRUE,
                                 offset, bytes.size(), bytes.data(), 0, nullptr, nullptr),
@@ -103,6 +122,7 @@ absl::Status OpenClQueue::DoWrite(const hal::BufferPtr& buffer, int64_t offset,
 
 absl::Status OpenClQueue::DoRead(const hal::BufferPtr& buffer, int64_t offset,
                                  absl::Span<uint8_t> bytes) {
+  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
   absl::Status status =
       CheckEnqueued(CallCl(clEnqueueReadBuffer, queue_.get(), MemoryOf(buffer), CL_TRUE, offset,
                            bytes.size(), bytes.data(), 0, nullptr, nullptr),
@@ -113,22 +133,76 @@ absl::Status OpenClQueue::DoRead(const hal::BufferPtr& buffer, int64_t offset,
 
 absl::Status OpenClQueue::DoWriteLater(const hal::BufferPtr& buffer, int64_t offset,
                                        absl::Span<const uint8_t> bytes) {
-  EventHandle event;
-  TARTAN_RETURN_IF_ERROR(
-      CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
-                           bytes.size(), bytes.data(), 0, nullptr, event.Receive()),
-                    absl::StrCat("clEnqueueWriteBuffer of ", bytes.size(), " bytes")));
-  return KeepTransfer(buffer, std::move(event));
+  // Only read from.
+  auto* host = const_cast<uint8_t*>(bytes.data());
+  const LaterTransfer transfer = {buffer, offset, host, static_cast<int64_t>(bytes.size()), false};
+  return PutOff(transfer) ? absl::OkStatus() : EnqueueTransfer(transfer);
 }
 
 absl::Status OpenClQueue::DoReadLater(const hal::BufferPtr& buffer, int64_t offset,
                                       absl::Span<uint8_t> bytes) {
+  const LaterTransfer transfer = {buffer, offset, bytes.data(), static_cast<int64_t>(bytes.size()),
+                                  true};
+  return PutOff(transfer) ? absl::OkStatus() : EnqueueTransfer(transfer);
+}
+
+bool OpenClQueue::PutOff(const LaterTransfer& transfer) {
+  if (!is_idle_ || AddressOf(transfer.buffer) == 0 || later_.size() >= kMaxLaterWork) return false;
+  later_.push_back(transfer);
+  return true;
+}
+
+absl::Status OpenClQueue::EnqueueTransfer(const LaterTransfer& transfer) {
+  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
+  const auto& [buffer, offset, host, size, is_read] = transfer;
   EventHandle event;
-  TARTAN_RETURN_IF_ERROR(
-      CheckEnqueued(CallCl(clEnqueueReadBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
-                           bytes.size(), bytes.data(), 0, nullptr, event.Receive()),
-                    absl::StrCat("clEnqueueReadBuffer of ", bytes.size(), " bytes")));
+  const auto bytes = static_cast<size_t>(size);
+  const cl_int error =
+      is_read ? CallCl(clEnqueueReadBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset, bytes,
+                       host, 0, nullptr, event.Receive())
+              : CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
+                       bytes, host, 0, nullptr, event.Receive());
+  TARTAN_RETURN_IF_ERROR(CheckEnqueued(
+      error, absl::StrCat(is_read ? "clEnqueueReadBuffer of " : "clEnqueueWriteBuffer of ", size,
+                          " bytes")));
   return KeepTransfer(buffer, std::move(event));
+}
+
+absl::Status OpenClQueue::EnqueueLaterWork() {
+  is_idle_ = false;
+  for (const LaterWork& work : std::exchange(later_, {})) {
+    TARTAN_RETURN_IF_ERROR(std::visit(
+        Overloaded{[&](const LaterTransfer& transfer) { return EnqueueTransfer(transfer); },
+                   [&](const std::shared_ptr<const OpenClRecording>& recording) {
+                     return EnqueueReplay(recording, nullptr);
+                   }},
+        work));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OpenClQueue::DoLaterWork() {
+  for (const LaterWork& work : std::exchange(later_, {})) {
+    if (const auto* transfer = std::get_if<LaterTransfer>(&work)) {
+      auto* device = HostPointer(AddressOf(transfer->buffer)) + transfer->offset;
+      if (transfer->is_read) {
+        std::memcpy(transfer->host, device, transfer->size);
+      } else {
+        std::memcpy(device, transfer->host, transfer->size);
+      }
+      continue;
+    }
+    const auto& recording = std::get<std::shared_ptr<const OpenClRecording>>(work);
+    KeepCompiling(*recording);
+    for (const RecordedWork& recorded : recording->work()) {
+      auto& sequence = *std::get<std::unique_ptr<LaunchSequence>>(recorded);
+      TARTAN_RETURN_IF_ERROR(sequence.Mend(queue_.get()));
+      if (!sequence.RunOnHost(queue_.get())) continue;
+      Keep(recording);
+      TARTAN_RETURN_IF_ERROR(LimitInFlight(1));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status OpenClQueue::KeepTransfer(const hal::BufferPtr& buffer, EventHandle event) {
@@ -144,6 +218,7 @@ absl::Status OpenClQueue::KeepTransfer(const hal::BufferPtr& buffer, EventHandle
 
 absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset,
                                  const hal::BufferPtr& to, int64_t to_offset, int64_t size) {
+  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
   TARTAN_RETURN_IF_ERROR(
       CheckEnqueued(CallCl(clEnqueueCopyBuffer, queue_.get(), MemoryOf(from), MemoryOf(to),
                            from_offset, to_offset, size, 0, nullptr, nullptr),
@@ -155,6 +230,7 @@ absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset
 
 absl::Status OpenClQueue::DoFill(const hal::BufferPtr& buffer, int64_t offset, int64_t size,
                                  absl::Span<const uint8_t> pattern) {
+  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
   const bool is_one_byte =
       std::all_of(pattern.begin(), pattern.end(), [&](uint8_t byte) { return byte == pattern[0]; });
   if (is_one_byte && ContextOf(device()).quirks().fills_bytes_faster) {
@@ -179,12 +255,27 @@ absl::StatusOr<hal::EventPtr> OpenClQueue::DoRun(const hal::ExecutablePtr& execu
 
 absl::Status OpenClQueue::DoReplay(const hal::RecordingPtr& recording,
                                    std::vector<hal::EventPtr>* events) {
+  auto recorded = std::static_pointer_cast<const OpenClRecording>(recording);
+  if (is_idle_ && events == nullptr && later_.size() < kMaxLaterWork &&
+      recorded->may_run_on_host()) {
+    later_.emplace_back(std::move(recorded));
+    return absl::OkStatus();
+  }
+  return EnqueueReplay(recorded, events);
+}
+
+void OpenClQueue::KeepCompiling(const OpenClRecording& recording) {
+  auto compiling = recording.TakeCompiling();
+  if (compiling != nullptr) compiling_.push_back(std::move(compiling));
+}
+
+absl::Status OpenClQueue::EnqueueReplay(const std::shared_ptr<const OpenClRecording>& recording,
+                                        std::vector<hal::EventPtr>* events) {
+  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
   // Before the first launch: should one fail to enqueue, those before it are still in flight.
   Keep(recording);
-  const auto& launches = static_cast<const OpenClRecording&>(*recording);
-  if (auto compiling = launches.TakeCompiling(); compiling != nullptr) {
-    compiling_.push_back(std::move(compiling));
-  }
+  const OpenClRecording& launches = *recording;
+  KeepCompiling(launches);
   for (const RecordedWork& work : launches.work()) {
     if (const auto* launch = std::get_if<PreparedLaunch>(&work)) {
       TARTAN_RETURN_IF_ERROR(Enqueue(launches.NameOf(*launch), events, [&](cl_event* event) {
@@ -200,7 +291,8 @@ absl::Status OpenClQueue::DoReplay(const hal::RecordingPtr& recording,
       }));
       continue;
     }
-    const LaunchSequence& sequence = *std::get<std::unique_ptr<LaunchSequence>>(work);
+    LaunchSequence& sequence = *std::get<std::unique_ptr<LaunchSequence>>(work);
+    TARTAN_RETURN_IF_ERROR(sequence.Mend(queue_.get()));
     const int at_once = events == nullptr ? sequence.size() : 1;
     for (int begin = 0; begin < sequence.size(); begin += at_once) {
       TARTAN_RETURN_IF_ERROR(Enqueue("a sequence of launches", events, [&](cl_event* event) {
@@ -226,6 +318,7 @@ absl::Status OpenClQueue::Enqueue(absl::string_view what, std::vector<hal::Event
 }
 
 absl::StatusOr<hal::EventPtr> OpenClQueue::DoMark() {
+  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
   EventHandle event;
   TARTAN_CL_CALL(clEnqueueMarkerWithWaitList, queue_.get(), 0, nullptr, event.Receive());
   TARTAN_RETURN_IF_ERROR(DoFlush());
@@ -233,9 +326,17 @@ absl::StatusOr<hal::EventPtr> OpenClQueue::DoMark() {
   return std::make_shared<OpenClEvent>(std::move(event), profiling_);
 }
 
-absl::Status OpenClQueue::DoFlush() { return ToStatus(CallCl(clFlush, queue_.get()), "clFlush"); }
+absl::Status OpenClQueue::DoFlush() {
+  TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
+  return ToStatus(CallCl(clFlush, queue_.get()), "clFlush");
+}
 
 absl::Status OpenClQueue::DoFinish() {
+  if (is_idle_) {
+    NoteFailure(DoLaterWork());
+    KeepCompiled();
+    return std::exchange(failure_, absl::OkStatus());
+  }
   const cl_int error = CallCl(clFinish, queue_.get());
   for (const Batch& batch : closed_) NoteFailures(batch);
   NoteFailures(batch_);
@@ -246,6 +347,7 @@ absl::Status OpenClQueue::DoFinish() {
   }
   closed_.clear();
   batch_ = Batch();
+  is_idle_ = true;
   KeepCompiled();
   return std::exchange(failure_, absl::OkStatus());
 }
@@ -276,8 +378,10 @@ void OpenClQueue::NoteFailures(const Batch& batch) {
 }
 
 void OpenClQueue::KeepCompiled() {
+  if (compiling_.empty()) return;
   for (const auto& executable : compiling_) executable->pocl_files()->KeepCompiled();
   compiling_.clear();
+  ReturnCompilerPages();
 }
 
 void OpenClQueue::NoteFailure(absl::Status status) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "backend_opencl/device/opencl_api.h"
@@ -65,6 +66,28 @@ class OpenClQueue : public hal::Queue {
   absl::Status DoFlush() override;
   absl::Status DoFinish() override;
 
+  // Work that the host may do as well waits until it is clear whether somebody waits for it: then
+  // the host does it at once, else it is enqueued.
+  struct LaterTransfer {
+    hal::BufferPtr buffer;
+    int64_t offset = 0;
+    uint8_t* host = nullptr;
+    int64_t size = 0;
+    bool is_read = false;
+  };
+  using LaterWork = std::variant<LaterTransfer, std::shared_ptr<const OpenClRecording>>;
+
+  // Whether a transfer was put off.
+  bool PutOff(const LaterTransfer& transfer);
+  // Enqueues what was put off. To be called before anything else is enqueued.
+  absl::Status EnqueueLaterWork();
+  // The host does what was put off; nothing else is under way.
+  absl::Status DoLaterWork();
+  absl::Status EnqueueTransfer(const LaterTransfer& transfer);
+  absl::Status EnqueueReplay(const std::shared_ptr<const OpenClRecording>& recording,
+                             std::vector<hal::EventPtr>* events);
+  void KeepCompiling(const OpenClRecording& recording);
+
   // One launch, by a call that gives its event where it is wanted.
   absl::Status Enqueue(absl::string_view what, std::vector<hal::EventPtr>* events,
                        const std::function<cl_int(cl_event*)>& launch);
@@ -84,6 +107,8 @@ class OpenClQueue : public hal::Queue {
 
   const QueueHandle queue_;
   const bool profiling_;
+  std::vector<LaterWork> later_;
+  bool is_idle_ = true;  // nothing was enqueued since the last Finish, but for the host's helpers
   Batch batch_;
   std::deque<Batch> closed_;                                  // oldest first
   std::vector<std::shared_ptr<OpenClExecutable>> compiling_;  // launched since KeepCompiled

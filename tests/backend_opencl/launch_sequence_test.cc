@@ -6,13 +6,17 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <cfenv>
 #include <cstring>
 #include <filesystem>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "backend_opencl/device/opencl_context.h"
 #include "backend_opencl/device/opencl_driver.h"
+#include "backend_opencl/device/opencl_executable.h"
+#include "backend_opencl/device/sequence_source.h"
 
 namespace tartan::opencl::launch_sequence_test {
 namespace {
@@ -199,6 +203,101 @@ TEST_F(SequenceTest, CopiesBetweenLaunches) {
   }
 }
 
+// Whoever waits for the result runs them, at times with the device's threads; the next runs may be
+// enqueued.
+TEST_F(SequenceTest, MayBeRunByTheHost) {
+  for (const size_t n : {1, 63, 1001, 20000}) {
+    const auto queue = *device_->CreateQueue(false);
+    const hal::BufferPtr a = Upload(*queue, std::vector<float>(n));
+    const hal::BufferPtr b = Upload(*queue, std::vector<float>(n));
+    const auto recording = device_->Record(executable_, Launches(a, b, 40, false));
+    ASSERT_TRUE(recording.ok()) << recording.status();
+    std::vector<float> expected = Values(n);
+    std::vector<float> values = expected;
+    for (int replay = 0; replay < 150; ++replay) {
+      const size_t bytes = n * sizeof(float);
+      ASSERT_TRUE(
+          queue->WriteLater(a, 0, {reinterpret_cast<const uint8_t*>(values.data()), bytes}).ok());
+      ASSERT_TRUE(queue->Replay(*recording).ok());
+      ASSERT_TRUE(queue->Replay(*recording).ok());
+      std::vector<float> result(n);
+      ASSERT_TRUE(queue->ReadLater(a, 0, {reinterpret_cast<uint8_t*>(result.data()), bytes}).ok());
+      if (replay % 7 == 5) {
+        ASSERT_TRUE(queue->Flush().ok());
+      } else if (replay % 7 == 6) {
+        const auto mark = queue->Mark();
+        ASSERT_TRUE(mark.ok()) << mark.status();
+        ASSERT_TRUE((*mark)->Wait().ok());
+      }
+      ASSERT_TRUE(queue->Finish().ok());
+      expected = Expected(Expected(std::move(expected), 40, false), 40, false);
+      ASSERT_EQ(result, expected) << n << " elements, run " << replay;
+      values = result;
+    }
+    EXPECT_EQ(Download(*queue, a), expected);
+  }
+}
+
+TEST_F(SequenceTest, IsRunByTheHostWherePoclCompilesForX86) {
+#if !defined(__x86_64__) || !defined(__linux__)
+  GTEST_SKIP() << "an address is asked for on x86-64 alone";
+#endif
+  const auto queue = *device_->CreateQueue(false);
+  const hal::BufferPtr a = Upload(*queue, Values(9));
+  const hal::BufferPtr b = Upload(*queue, Values(9));
+  if (!ContextOf(device_).quirks().runs_sequences) GTEST_SKIP() << "a driver without sequences";
+  const auto recording = device_->Record(executable_, Launches(a, b, 3, false));
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  EXPECT_TRUE(static_cast<const OpenClRecording&>(**recording).may_run_on_host());
+  const auto other = device_->Record(executable_, Launches(a, b, 5, true));
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_FALSE(static_cast<const OpenClRecording&>(**other).may_run_on_host());
+}
+
+TEST_F(SequenceTest, RoundsAsTheDeviceDoesInAnyThread) {
+  const auto queue = *device_->CreateQueue(false);
+  std::vector<float> values(500);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = 1.0F / static_cast<float>(i + 3);
+  const hal::BufferPtr a = Upload(*queue, values);
+  const hal::BufferPtr b = Upload(*queue, values);
+  const auto recording = device_->Record(executable_, Launches(a, b, 20, false));
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  ASSERT_TRUE(queue->Finish().ok());
+  const std::vector<float> expected = Expected(values, 20, false);
+  std::fesetround(FE_UPWARD);
+  const absl::Status replayed = queue->Replay(*recording);
+  const absl::Status finished = queue->Finish();
+  const int after = std::fegetround();
+  std::fesetround(FE_TONEAREST);
+  EXPECT_TRUE(replayed.ok() && finished.ok());
+  EXPECT_EQ(after, FE_UPWARD);
+  EXPECT_EQ(Download(*queue, a), expected);
+}
+
+TEST_F(SequenceTest, GoesOnAfterARunOfWhichAPartFailed) {
+  const auto queue = *device_->CreateQueue(false);
+  const hal::BufferPtr a = Upload(*queue, Values(100));
+  const hal::BufferPtr b = Upload(*queue, Values(100));
+  const auto recording = device_->Record(executable_, Launches(a, b, 20, false));
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  const auto& work = static_cast<const OpenClRecording&>(**recording).work();
+  const auto* sequence = std::get_if<std::unique_ptr<LaunchSequence>>(&work[0]);
+  if (sequence == nullptr) GTEST_SKIP() << "a driver without sequences";
+  std::vector<float> expected = Values(100);
+  for (int replay = 0; replay < 9; ++replay) {
+    if (replay % 3 == 2) {
+      EXPECT_NE((*sequence)->Enqueue(nullptr, 3, 4, nullptr), CL_SUCCESS);
+    }
+    ASSERT_TRUE(queue->Replay(*recording).ok());
+    if (replay % 2 == 0) {
+      ASSERT_TRUE(queue->Flush().ok());
+    }
+    ASSERT_TRUE(queue->Finish().ok());
+    expected = Expected(std::move(expected), 20, false);
+  }
+  EXPECT_EQ(Download(*queue, a), expected);
+}
+
 #ifdef __linux__
 // Who waits gives the processor to whom it waits for.
 TEST_F(SequenceTest, GoesOnWhereAllThreadsShareAProcessor) {
@@ -255,6 +354,24 @@ TEST_F(SequenceTest, RunsInSeveralQueuesAtOnce) {
       expected = Expected(std::move(expected), 200, t % 2 == 0);
     EXPECT_EQ(results[t], expected) << "thread " << t;
   }
+}
+
+TEST(HelpChoice, AsksForHelpWhereItPays) {
+  const auto helped_of = [](int64_t alone, int64_t helped) {
+    HelpChoice choice;
+    int count = 0;
+    for (int run = 0; run < 640; ++run) {
+      const bool wants = choice.WantsHelp();
+      count += wants ? 1 : 0;
+      choice.Note(wants, wants ? helped : alone);
+    }
+    return count;
+  };
+  EXPECT_EQ(helped_of(9'000, 5'000), 0);
+  EXPECT_GT(helped_of(900'000, 500'000), 600);
+  const int tried = helped_of(900'000, 1'500'000);
+  EXPECT_GT(tried, 4);
+  EXPECT_LT(tried, 40);
 }
 
 TEST(SequenceSource, NumbersTheKernelsThatAreInIt) {

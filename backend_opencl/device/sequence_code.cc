@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_opencl/device/sequence_code.h"
+
+#include <dlfcn.h>
+
+#include <cfenv>
+
+namespace tartan::opencl {
+namespace {
+
+// The thread's state of floating point is the usual one as long as this lives.
+class UsualArithmetic {
+ public:
+  UsualArithmetic() {
+    std::fegetenv(&before_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~UsualArithmetic() { std::fesetenv(&before_); }
+  UsualArithmetic(const UsualArithmetic&) = delete;
+  UsualArithmetic& operator=(const UsualArithmetic&) = delete;
+
+ private:
+  std::fenv_t before_;
+};
+
+template <class T>
+T* PointerTo(uint64_t address) {
+  return reinterpret_cast<T*>(address);  // NOLINT(performance-no-int-to-ptr): a kernel told it
+}
+
+}  // namespace
+
+std::unique_ptr<SequenceCode> SequenceCode::At(uint64_t address) {
+  Dl_info info;
+  if (address == 0 || dladdr(PointerTo<void>(address), &info) == 0) return nullptr;
+  void* library = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
+  return std::unique_ptr<SequenceCode>(
+      new SequenceCode(library, reinterpret_cast<SequenceFunction>(address)));  // NOLINT
+}
+
+SequenceCode::~SequenceCode() { dlclose(library_); }
+
+void SequenceCode::Run(const SequencePlaces& places, int32_t end, uint32_t run, bool alone) const {
+  const UsualArithmetic usual;
+  function_(PointerTo<const int32_t>(places[kPlaceOfSteps]),
+            PointerTo<const uint64_t>(places[kPlaceOfArguments]),
+            PointerTo<int32_t>(places[kPlaceOfCounters]), 0, end, run, alone ? 1 : 0);
+}
+
+}  // namespace tartan::opencl
