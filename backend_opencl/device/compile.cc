@@ -16,10 +16,10 @@
 #include "backend_opencl/device/build_program.h"
 #include "backend_opencl/device/compiler_pages.h"
 #include "backend_opencl/device/driver_failure.h"
-#include "backend_opencl/device/launch_sequence.h"
 #include "backend_opencl/device/opencl_context.h"
 #include "backend_opencl/device/opencl_executable.h"
-#include "backend_opencl/device/sequence_source.h"
+#include "backend_opencl/sequence/launch_sequence.h"
+#include "backend_opencl/sequence/sequence_source.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {

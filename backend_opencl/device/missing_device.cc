@@ -27,7 +27,15 @@ constexpr char kVendors[] = "/etc/OpenCL/vendors";
 // PoCL with LLVM and Clang takes 300 MB of addresses, most of it mapped from files.
 constexpr int64_t kDriverBytes = int64_t{300} << 20;
 
-// As the loader looks for drivers: a folder of .icd files, or one of them.
+// Empty where it can be loaded.
+std::string LoadError(const std::string& driver) {
+  if (dlopen(driver.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) return "";
+  const char* error = dlerror();
+  return error == nullptr ? "unknown error" : error;
+}
+
+}  // namespace
+
 std::vector<std::string> InstalledDrivers() {
   const char* own = std::getenv("OCL_ICD_VENDORS");
   const fs::path place = own == nullptr || *own == '\0' ? kVendors : own;
@@ -49,15 +57,6 @@ std::vector<std::string> InstalledDrivers() {
   }
   return drivers;
 }
-
-// Empty where it can be loaded.
-std::string LoadError(const std::string& driver) {
-  if (dlopen(driver.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) return "";
-  const char* error = dlerror();
-  return error == nullptr ? "unknown error" : error;
-}
-
-}  // namespace
 
 absl::Status CheckMemoryForDrivers() {
   static std::atomic<bool> are_loaded{false};

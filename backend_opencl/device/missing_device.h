@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the OpenCL loader shows no device although drivers are installed.
+// Which drivers are installed, and why the OpenCL loader shows no device although some are.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
 namespace tartan::opencl {
+
+// The drivers' libraries, by path or name, as the loader looks for them: in a folder of .icd files,
+// or in one of these.
+std::vector<std::string> InstalledDrivers();
 
 // ResourceExhausted where drivers are installed and there is no memory to load one: PoCL aborts in
 // trying. Ok again once drivers are loaded.

@@ -8,6 +8,7 @@
 #include "backend_opencl/cache/disk_cache.h"
 #include "backend_opencl/cache/pocl_folder.h"
 #include "backend_opencl/device/calibration.h"
+#include "backend_opencl/device/compiler_pages.h"
 #include "backend_opencl/device/device_query.h"
 #include "backend_opencl/device/driver_failure.h"
 #include "backend_opencl/device/missing_device.h"
@@ -59,8 +60,12 @@ class OpenClDriver : public hal::Driver {
     absl::StatusOr<std::vector<FoundDevice>> found;
     PoclFolder& folder = PoclFolder::OfProcess();
     if (folder.root().empty()) TARTAN_RETURN_IF_ERROR(CheckMemoryForDrivers());
-    folder.FindWith(cache_directory_, [&] { found = FindDevices(); });
+    folder.FindWith(cache_directory_, [&] {
+      LoadCompilers();
+      found = FindDevices();
+    });
     CallAfterLoading();
+    ReturnCompilerPages();  // its constructors have run
     const bool none = found.ok() ? found->empty() : absl::IsUnavailable(found.status());
     if (none) TARTAN_RETURN_IF_ERROR(WhyNoDevice(folder.status()));
     return found;

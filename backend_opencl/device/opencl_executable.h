@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "backend_opencl/cache/pocl_program.h"
-#include "backend_opencl/device/launch_sequence.h"
 #include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/sequence/launch_sequence.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {

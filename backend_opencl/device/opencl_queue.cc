@@ -157,11 +157,10 @@ absl::Status OpenClQueue::EnqueueTransfer(const LaterTransfer& transfer) {
   const auto& [buffer, offset, host, size, is_read] = transfer;
   EventHandle event;
   const auto bytes = static_cast<size_t>(size);
-  const cl_int error =
-      is_read ? CallCl(clEnqueueReadBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset, bytes,
-                       host, 0, nullptr, event.Receive())
-              : CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
-                       bytes, host, 0, nullptr, event.Receive());
+  const cl_int error = is_read ? CallCl(clEnqueueReadBuffer, queue_.get(), MemoryOf(buffer),
+                                        CL_FALSE, offset, bytes, host, 0, nullptr, event.Receive())
+                               : CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer),
+                                        CL_FALSE, offset, bytes, host, 0, nullptr, event.Receive());
   TARTAN_RETURN_IF_ERROR(CheckEnqueued(
       error, absl::StrCat(is_read ? "clEnqueueReadBuffer of " : "clEnqueueWriteBuffer of ", size,
                           " bytes")));

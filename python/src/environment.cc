@@ -19,7 +19,8 @@ void Publish(T* place, T value) {
 
 bool IsSet(const std::string& name) {
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    if (std::strncmp(*variable, name.c_str(), name.size()) == 0 && (*variable)[name.size()] == '=') {
+    if (std::strncmp(*variable, name.c_str(), name.size()) == 0 &&
+        (*variable)[name.size()] == '=') {
       return true;
     }
   }
@@ -33,7 +34,8 @@ void ReserveVariable(const std::string& name) {
   static char** list = nullptr;
   static size_t room = 0;
   static auto& texts = *new std::set<std::string>();
-  const bool is_name = !name.empty() && name.find_first_of(std::string("=\0", 2)) == std::string::npos;
+  const bool is_name =
+      !name.empty() && name.find_first_of(std::string("=\0", 2)) == std::string::npos;
   if (!is_name || IsSet(name)) return;
   size_t count = 0;
   while (environ != nullptr && environ[count] != nullptr) ++count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches that the device runs as one give what they give one by one.
-#include "backend_opencl/device/launch_sequence.h"
+#include "backend_opencl/sequence/launch_sequence.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 #include "backend_opencl/device/opencl_context.h"
 #include "backend_opencl/device/opencl_driver.h"
 #include "backend_opencl/device/opencl_executable.h"
-#include "backend_opencl/device/sequence_source.h"
+#include "backend_opencl/sequence/sequence_source.h"
 
 namespace tartan::opencl::launch_sequence_test {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/sequence_source.h"
+#include "backend_opencl/sequence/sequence_source.h"
 
 #include <algorithm>
 
@@ -32,12 +32,15 @@ static int tt_move_on(__global volatile int* counter, int from) {
                                      __ATOMIC_RELAXED);
 }
 static void tt_note(__global volatile int* done) { __atomic_fetch_add(done, 1, __ATOMIC_SEQ_CST); }
-static void tt_pause(int turn) {
+static void tt_pause(uint turn) {
 #ifdef __x86_64__
   __asm__ volatile("pause");
 #ifdef __linux__
-  ulong result = 24;
-  if ((turn & 255) == 255) __asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
+  if ((turn & 255) != 255) return;
+  // sched_yield; in the end nanosleep, which lets threads of lesser priority run, too.
+  const long nap[2] = {0, 50000};
+  ulong result = turn < 100000 ? 24 : 35;
+  __asm__ volatile("syscall" : "+a"(result) : "D"(nap), "S"(0L) : "rcx", "r11", "memory");
 #endif
 #endif
 }
@@ -53,7 +56,7 @@ static int tt_take(__global volatile int* taken, uint base, int pieces) {
   }
 }
 static void tt_wait(__global volatile int* done, uint base, int pieces) {
-  for (int turn = 0; (int)((uint)tt_load(done) - base) < pieces; ++turn) tt_pause(turn);
+  for (uint turn = 0; (int)((uint)tt_load(done) - base) < pieces; ++turn) tt_pause(turn);
   tt_fence();
 }
 typedef ulong __attribute__((aligned(1))) tt_eight_bytes;

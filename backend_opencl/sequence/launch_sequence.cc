@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/launch_sequence.h"
+#include "backend_opencl/sequence/launch_sequence.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backend_opencl/device/opencl_buffer.h"
-#include "backend_opencl/device/sequence_source.h"
+#include "backend_opencl/sequence/sequence_source.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -148,10 +148,9 @@ absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
                 : launch.global_size;
     const int64_t items = grid[0] * grid[1] * grid[2];
     const int64_t chunk = std::max<int64_t>((items + pieces - 1) / pieces, 1);
-    for (const int64_t number :
-         {int64_t{is_copy ? kCopyCase : cases[launch.entry_point]},
-          static_cast<int64_t>(arguments.size()), items, chunk, grid[0], grid[1],
-          (items + chunk - 1) / chunk}) {
+    for (const int64_t number : {int64_t{is_copy ? kCopyCase : cases[launch.entry_point]},
+                                 static_cast<int64_t>(arguments.size()), items, chunk, grid[0],
+                                 grid[1], (items + chunk - 1) / chunk}) {
       steps.push_back(static_cast<int32_t>(number));
     }
     for (size_t b = 0; b < launch.arguments.size(); ++b) {
@@ -213,8 +212,8 @@ cl_int LaunchSequence::Enqueue(cl_command_queue queue, int begin, int end, cl_ev
 bool LaunchSequence::RunOnHost(cl_command_queue queue) {
   const bool wants_help = workers_ > 1 && help_.WantsHelp();
   const int64_t start = Nanoseconds();
-  const bool has_help = wants_help && Launch(queue, 0, size_, workers_ - 1, /*alone=*/false,
-                                             nullptr) == CL_SUCCESS;
+  const bool has_help =
+      wants_help && Launch(queue, 0, size_, workers_ - 1, /*alone=*/false, nullptr) == CL_SUCCESS;
   if (has_help) CallCl(clFlush, queue);
   code_->Run(places_, size_, run_, /*alone=*/!has_help);
   if (has_help) ++run_;

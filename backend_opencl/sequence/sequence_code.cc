@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/sequence_code.h"
+#include "backend_opencl/sequence/sequence_code.h"
 
 #include <dlfcn.h>
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "backend_opencl/device/sequence_source.h"
+#include "backend_opencl/sequence/sequence_source.h"
 
 namespace tartan::opencl {
 

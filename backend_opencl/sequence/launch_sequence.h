@@ -19,7 +19,7 @@
 #include "absl/types/span.h"
 #include "backend_opencl/device/opencl_api.h"
 #include "backend_opencl/device/opencl_context.h"
-#include "backend_opencl/device/sequence_code.h"
+#include "backend_opencl/sequence/sequence_code.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {
@@ -66,7 +66,7 @@ class LaunchSequence {
   const OpenClContext& context_;
   KernelHandle kernel_;
   MemoryHandle steps_, arguments_, counters_;
-  SequencePlaces places_ = {};           // of these, and of the function
+  SequencePlaces places_ = {};          // of these, and of the function
   std::unique_ptr<SequenceCode> code_;  // null where the host cannot call it
   size_t workers_ = 1;
   int size_ = 0;
