@@ -95,7 +95,12 @@ OpenClQueue::~OpenClQueue() {
   CallCl(clFinish, queue_.get());  // the host's helpers
 }
 
-absl::Status OpenClQueue::CheckEnqueued(cl_int error, absl::string_view call) const {
+absl::Status OpenClQueue::CheckEnqueued(cl_int error, absl::string_view call, int64_t size) const {
+  if (error == CL_SUCCESS) return absl::OkStatus();
+  return NotEnqueued(error, absl::StrCat(call, " of ", size, " bytes"));
+}
+
+absl::Status OpenClQueue::NotEnqueued(cl_int error, absl::string_view call) const {
   if (!IsOutOfMemory(error)) return ExplainByShortage(ToStatus(error, call));
   return absl::ResourceExhaustedError(
       absl::StrCat(call, ": ", ErrorName(error), "; ", ContextOf(device()).FreeMemoryText()));
@@ -104,19 +109,21 @@ absl::Status OpenClQueue::CheckEnqueued(cl_int error, absl::string_view call) co
 absl::Status OpenClQueue::DoWrite(const hal::BufferPtr& buffer, int64_t offset,
                                   absl::Span<const uint8_t> bytes) {
   TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
+  const auto size = static_cast<int64_t>(bytes.size());
   if (bytes.size() > kMaxStagedWrite) {
     return CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_TRUE,
                                 offset, bytes.size(), bytes.data(), 0, nullptr, nullptr),
-                         absl::StrCat("clEnqueueWriteBuffer of ", bytes.size(), " bytes"));
+                         "clEnqueueWriteBuffer", size);
   }
-  auto staged = std::make_shared<std::vector<uint8_t>>(bytes.begin(), bytes.end());
+  // What a command uses is kept before it is enqueued: to keep it takes memory.
+  const auto staged = std::make_shared<std::vector<uint8_t>>(bytes.begin(), bytes.end());
+  Keep(staged);
+  Keep(buffer);
   TARTAN_RETURN_IF_ERROR(
       CheckEnqueued(CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer), CL_FALSE, offset,
                            staged->size(), staged->data(), 0, nullptr, nullptr),
-                    absl::StrCat("clEnqueueWriteBuffer of ", bytes.size(), " bytes")));
-  batch_.staged_bytes += static_cast<int64_t>(staged->size());
-  Keep(std::move(staged));
-  Keep(buffer);
+                    "clEnqueueWriteBuffer", size));
+  batch_.staged_bytes += size;
   return LimitInFlight(1);
 }
 
@@ -126,7 +133,7 @@ absl::Status OpenClQueue::DoRead(const hal::BufferPtr& buffer, int64_t offset,
   absl::Status status =
       CheckEnqueued(CallCl(clEnqueueReadBuffer, queue_.get(), MemoryOf(buffer), CL_TRUE, offset,
                            bytes.size(), bytes.data(), 0, nullptr, nullptr),
-                    absl::StrCat("clEnqueueReadBuffer of ", bytes.size(), " bytes"));
+                    "clEnqueueReadBuffer", static_cast<int64_t>(bytes.size()));
   KeepCompiled();
   return status;
 }
@@ -161,9 +168,8 @@ absl::Status OpenClQueue::EnqueueTransfer(const LaterTransfer& transfer) {
                                         CL_FALSE, offset, bytes, host, 0, nullptr, event.Receive())
                                : CallCl(clEnqueueWriteBuffer, queue_.get(), MemoryOf(buffer),
                                         CL_FALSE, offset, bytes, host, 0, nullptr, event.Receive());
-  TARTAN_RETURN_IF_ERROR(CheckEnqueued(
-      error, absl::StrCat(is_read ? "clEnqueueReadBuffer of " : "clEnqueueWriteBuffer of ", size,
-                          " bytes")));
+  TARTAN_RETURN_IF_ERROR(
+      CheckEnqueued(error, is_read ? "clEnqueueReadBuffer" : "clEnqueueWriteBuffer", size));
   return KeepTransfer(buffer, std::move(event));
 }
 
@@ -196,6 +202,7 @@ absl::Status OpenClQueue::DoLaterWork() {
     for (const RecordedWork& recorded : recording->work()) {
       auto& sequence = *std::get<std::unique_ptr<LaunchSequence>>(recorded);
       TARTAN_RETURN_IF_ERROR(sequence.Mend(queue_.get()));
+      batch_.kept.reserve(batch_.kept.size() + 1);  // before the driver's threads use it
       if (!sequence.RunOnHost(queue_.get())) continue;
       Keep(recording);
       TARTAN_RETURN_IF_ERROR(LimitInFlight(1));
@@ -218,12 +225,12 @@ absl::Status OpenClQueue::KeepTransfer(const hal::BufferPtr& buffer, EventHandle
 absl::Status OpenClQueue::DoCopy(const hal::BufferPtr& from, int64_t from_offset,
                                  const hal::BufferPtr& to, int64_t to_offset, int64_t size) {
   TARTAN_RETURN_IF_ERROR(EnqueueLaterWork());
+  Keep(from);
+  Keep(to);
   TARTAN_RETURN_IF_ERROR(
       CheckEnqueued(CallCl(clEnqueueCopyBuffer, queue_.get(), MemoryOf(from), MemoryOf(to),
                            from_offset, to_offset, size, 0, nullptr, nullptr),
-                    absl::StrCat("clEnqueueCopyBuffer of ", size, " bytes")));
-  Keep(from);
-  Keep(to);
+                    "clEnqueueCopyBuffer", size));
   return LimitInFlight(1);
 }
 
@@ -235,11 +242,11 @@ absl::Status OpenClQueue::DoFill(const hal::BufferPtr& buffer, int64_t offset, i
   if (is_one_byte && ContextOf(device()).quirks().fills_bytes_faster) {
     pattern = pattern.first(1);
   }
+  Keep(buffer);
   TARTAN_RETURN_IF_ERROR(
       CheckEnqueued(CallCl(clEnqueueFillBuffer, queue_.get(), MemoryOf(buffer), pattern.data(),
                            pattern.size(), offset, size, 0, nullptr, nullptr),
-                    absl::StrCat("clEnqueueFillBuffer of ", size, " bytes")));
-  Keep(buffer);
+                    "clEnqueueFillBuffer", size));
   return LimitInFlight(1);
 }
 
@@ -307,7 +314,7 @@ absl::Status OpenClQueue::Enqueue(absl::string_view what, std::vector<hal::Event
   EventHandle event;
   const cl_int error = launch(events == nullptr ? nullptr : event.Receive());
   if (error != CL_SUCCESS) {
-    return CheckEnqueued(error, absl::StrCat("clEnqueueNDRangeKernel of ", what));
+    return NotEnqueued(error, absl::StrCat("clEnqueueNDRangeKernel of ", what));
   }
   if (events == nullptr) return absl::OkStatus();
   auto kept = std::make_shared<OpenClEvent>(std::move(event), profiling_);

@@ -91,8 +91,11 @@ class OpenClQueue : public hal::Queue {
   // One launch, by a call that gives its event where it is wanted.
   absl::Status Enqueue(absl::string_view what, std::vector<hal::EventPtr>* events,
                        const std::function<cl_int(cl_event*)>& launch);
-  // The status of a transfer or launch; memory errors tell what is free.
-  absl::Status CheckEnqueued(cl_int error, absl::string_view call) const;
+  // The status of a transfer or fill of `size` bytes. Allocates nothing where it was enqueued: a
+  // lack of memory must not part it from what waits for it.
+  absl::Status CheckEnqueued(cl_int error, absl::string_view call, int64_t size) const;
+  // Errors of memory tell what is free.
+  absl::Status NotEnqueued(cl_int error, absl::string_view call) const;
   // After a transfer that does not block: its event is looked at for failures.
   absl::Status KeepTransfer(const hal::BufferPtr& buffer, EventHandle event);
   void Keep(std::shared_ptr<const void> object) { batch_.kept.push_back(std::move(object)); }
