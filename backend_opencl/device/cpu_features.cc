@@ -2,6 +2,8 @@
 #include "backend_opencl/device/cpu_features.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <set>
 #include <vector>
 
@@ -53,6 +55,17 @@ CompilerFeatures FromNames(absl::string_view names) {
   return features;
 }
 
+#if defined(__x86_64__) || defined(__i386__)
+std::string Maker() {
+  unsigned a = 0;
+  std::array<unsigned, 3> letters = {};
+  if (__get_cpuid(0, &a, letters.data(), &letters[2], &letters[1]) == 0) return "";
+  std::string maker(sizeof(letters), '\0');
+  std::memcpy(maker.data(), letters.data(), sizeof(letters));
+  return maker;
+}
+#endif
+
 }  // namespace
 
 HostFeatures AskHost() {
@@ -67,6 +80,8 @@ HostFeatures AskHost() {
                     absl::Hex(c), ",", absl::Hex(d), " ");
   };
   host.is_x86 = true;
+  const std::string maker = Maker();
+  host.prefers_one_stream = maker == "AuthenticAMD" || maker == "HygonGenuine";
   ask(1, 0);
   host.fma = (c >> 12 & 1) != 0;
   ask(7, 0);

@@ -77,6 +77,7 @@ void FollowCpu(const CompilerFeatures& compiler, const HostFeatures& host,
                HardwareSettings* settings) {
   settings->packed_products = 1;
   settings->packs_unsigned = false;
+  settings->prefers_one_stream = host.prefers_one_stream;
   settings->has_fma = compiler.is_x86 ? compiler.fma || compiler.avx512f
                                       : compiler.is_arm64 || !host.is_x86 || host.fma;
   if (!compiler.is_x86 || !compiler.sse2) return;

@@ -115,6 +115,11 @@ TEST(FollowCpu, TakesWhatBothTheCompilerAndTheProcessorHave) {
   EXPECT_TRUE(settings.packs_unsigned);
   EXPECT_EQ(settings.vector_width, 16);
   EXPECT_EQ(CpuBuildOptions(Avx512(), Vnni()), "-DTARTAN_AVX512_VNNI ");
+  EXPECT_FALSE(settings.prefers_one_stream);
+  HostFeatures epyc = Vnni();
+  epyc.prefers_one_stream = true;
+  FollowCpu(Avx512(), epyc, &settings);
+  EXPECT_TRUE(settings.prefers_one_stream);
   // A processor without: pairs.
   HostFeatures skylake = Vnni();
   skylake.avx512_vnni = skylake.avx_vnni = false;

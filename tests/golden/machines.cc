@@ -31,8 +31,10 @@ HardwareSettings Sse() {
   return settings;
 }
 
+// Made by AMD.
 HardwareSettings Avx2() {
   HardwareSettings settings = Sse();
+  settings.prefers_one_stream = true;
   settings.vector_width = 8;
   settings.l2_bytes = 512 << 10;
   settings.register_bytes = 16 * 32;
@@ -47,6 +49,7 @@ HardwareSettings Avx2() {
 // With VNNI.
 HardwareSettings Avx512() {
   HardwareSettings settings = Avx2();
+  settings.prefers_one_stream = false;
   settings.vector_width = 16;
   settings.l1_bytes = 48 << 10;
   settings.l2_bytes = 2 << 20;

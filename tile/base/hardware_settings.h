@@ -26,6 +26,7 @@ struct HardwareSettings {
   bool packs_unsigned = false;
   bool has_fma = true;
   bool runs_sequences = false;
+  bool prefers_one_stream = false;
   int64_t clock_mhz = 0;
   double gflops = 0;
   double gbps = 0;

@@ -23,6 +23,9 @@ inline constexpr double kL2BytesPerCycle = 28;
 // What is in neither of them comes so quickly. What calibration measures, a copy far beyond all
 // caches, is no substitute: most of what kernels read is in the third cache.
 inline constexpr double kMemoryBytesPerCycle = 5;
+// One stream of consecutive lines, where the processor reads ahead of it alone
+// (HardwareSettings::prefers_one_stream).
+inline constexpr double kOneStreamBytesPerCycle = 8;
 // What one kernel writes and the next one reads, each: through the second and the third cache.
 // Measured on the tiles of Winograd's algorithm.
 inline constexpr double kHandedOnBytesPerCycle = 10;

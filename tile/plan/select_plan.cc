@@ -27,10 +27,13 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
   const poly::FlatContraction merged = poly::MergeIndices(flat);
   if (settings.threads > 1) return GpuCandidates(merged, settings, count);
   std::vector<PlannedKernel> plans;
-  for (const auto& propose : {TransposePlan, ColumnPlan, StreamPlan, GatherPlan, WindowPlan}) {
+  for (const auto& propose : {TransposePlan, ColumnPlan, GatherPlan, WindowPlan}) {
     if (std::optional<PlannedKernel> plan = propose(merged, settings)) {
       plans.push_back(*std::move(plan));
     }
+  }
+  if (std::optional<PlannedKernel> plan = StreamPlan(merged, settings, is_constant)) {
+    plans.push_back(*std::move(plan));
   }
   for (PlannedKernel& plan : CpuCandidates(merged, settings, is_constant, count)) {
     plans.push_back(std::move(plan));

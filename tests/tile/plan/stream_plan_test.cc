@@ -34,7 +34,7 @@ std::optional<CpuPlan> StreamPlanOf(const TestProgram& program,
   options.settings = settings;
   compiler::CompileHooks hooks;
   hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-    if (auto planned = StreamPlan(poly::MergeIndices(flat), settings))
+    if (auto planned = StreamPlan(poly::MergeIndices(flat), settings, is_constant))
       found = std::get<CpuPlan>(planned->plan);
     return PlanKernel(flat, settings, is_constant);
   };
@@ -133,7 +133,7 @@ TEST_P(NibbleKernels, DecodeWeightsAndScaleTheirSumsAsTheNaiveEvaluatorDoes) {
   std::optional<CpuPlan> found;
   compiler::CompileHooks hooks;
   hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-    if (auto planned = StreamPlan(poly::MergeIndices(flat), options.settings)) {
+    if (auto planned = StreamPlan(poly::MergeIndices(flat), options.settings, is_constant)) {
       found = std::get<CpuPlan>(planned->plan);
       return *planned;
     }
@@ -188,12 +188,10 @@ TEST(BlockReads, ReadWeightsInTheBlocksThatTheyWereReshapedFrom) {
   EXPECT_EQ(without->kernels.size(), 2);
 }
 
-class StreamKernels : public testing::TestWithParam<TestProgram> {};
-
-TEST_P(StreamKernels, ComputeWhatTheNaiveEvaluatorDoes) {
-  ASSERT_TRUE(StreamPlanOf(GetParam()).has_value());
-  const ir::Program program = BindTestProgram(GetParam());
-  std::vector<HostTensor> inputs = RandomInputs(GetParam(), 1);
+// The second input has a NaN and an infinity, and is a constant where `program` says so.
+void ExpectNaiveResults(const TestProgram& test, const ir::Program& program,
+                        const HardwareSettings& settings) {
+  std::vector<HostTensor> inputs = RandomInputs(test, 1);
   std::vector<uint8_t> bytes(inputs[1].bytes().begin(), inputs[1].bytes().end());
   StoreElement(DataType::kFloat32, std::nan(""), 700, bytes.data());
   StoreElement(DataType::kFloat32, -INFINITY, 1500, bytes.data());
@@ -201,12 +199,62 @@ TEST_P(StreamKernels, ComputeWhatTheNaiveEvaluatorDoes) {
   const auto expected = ir::EvaluateNaively(program, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
   compiler::CompileOptions options;
-  options.settings = Settings();
+  options.settings = settings;
   const auto list = compiler::Compile(program, options);
   ASSERT_TRUE(list.ok()) << list.status();
   const auto actual = InterpretList(*list, inputs);
   ASSERT_TRUE(actual.ok()) << actual.status();
   EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 1e-5), "");
+}
+
+class StreamKernels : public testing::TestWithParam<TestProgram> {};
+
+TEST_P(StreamKernels, ComputeWhatTheNaiveEvaluatorDoes) {
+  ASSERT_TRUE(StreamPlanOf(GetParam()).has_value());
+  ExpectNaiveResults(GetParam(), BindTestProgram(GetParam()), Settings());
+}
+
+HardwareSettings OneStream() {
+  HardwareSettings settings = Settings();
+  settings.prefers_one_stream = true;
+  return settings;
+}
+
+// The plan of the only kernel with a product, with the matrix a constant.
+std::optional<PlannedKernel> OneStreamPlanOf(const ir::Program& program) {
+  std::optional<PlannedKernel> found;
+  compiler::CompileOptions options;
+  options.settings = OneStream();
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+    if (auto plan = StreamPlan(poly::MergeIndices(flat), options.settings, is_constant)) {
+      found = *plan;
+    }
+    return PlanKernel(flat, options.settings, is_constant);
+  };
+  EXPECT_TRUE(compiler::Compile(program, options, hooks).ok());
+  return found;
+}
+
+TEST_P(StreamKernels, ReadAConstantAsOneStreamWhereThatIsQuicker) {
+  const ir::Program program = BindWithWeights(GetParam());
+  const std::optional<PlannedKernel> planned = OneStreamPlanOf(program);
+  ASSERT_TRUE(planned.has_value());
+  const auto& plan = std::get<CpuPlan>(planned->plan);
+  EXPECT_FALSE(plan.block.has_value());
+  const bool is_transposed = GetParam().code == kTransposed;
+  EXPECT_EQ(planned->packed.size(), is_transposed ? 0u : 1u);
+  if (is_transposed && GetParam().inputs[0].dims[0] == 1) {
+    EXPECT_EQ(plan.unroll[0], 1);
+  }
+  ExpectNaiveResults(GetParam(), program, OneStream());
+}
+
+TEST(StreamPlan, PacksNothingThatIsNoConstant) {
+  const auto plan =
+      StreamPlanOf({"product", kProduct, {F32({1, 100}), F32({100, 512})}}, OneStream());
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_TRUE(plan->block.has_value());
 }
 
 INSTANTIATE_TEST_SUITE_P(

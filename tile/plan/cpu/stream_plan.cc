@@ -12,6 +12,7 @@
 #include "tile/plan/cpu/cpu_cost.h"
 #include "tile/plan/cpu/cpu_kernel.h"
 #include "tile/plan/cpu/cut_tasks.h"
+#include "tile/plan/cpu/packed_stream.h"
 #include "tile/plan/cpu/propose.h"
 
 namespace tartan::plan {
@@ -22,16 +23,14 @@ constexpr int64_t kMostRows = 16;
 // memory gives, 4 and 32 less so. Sums are the more exact the longer runs are.
 constexpr int64_t kStreams = 16;
 constexpr int64_t kManySteps = 4096;  // from here on twice as many, for the sake of exactness
-// Vectors of accumulators in a tile, and rows among them: with eight rows a tile's steps wait for
-// each other (0.73 ms instead of 0.55 for 16 rows).
-constexpr int64_t kMostVectors = 4;
 constexpr int64_t kWidestVector = 16;
-constexpr int64_t kTileRows = 4;
 constexpr int64_t kDecodedRows = 8;
 constexpr int64_t kPartialBytes = 16 << 10;  // of a task's results, in half of the first cache
 constexpr int64_t kLeastColumns = 256;
 // Rows of the matrix that are summed up side by side.
 constexpr int64_t kMostMatrixRows = 8;
+// Where memory prefers one stream: with more rows the other factors' loads take longer than it.
+constexpr int64_t kMostOneStreamRows = 4;
 constexpr int kLeastStreamLanes = 4;
 // Small numbers in bytes: a model has many such matrices, which no cache holds together.
 constexpr double kSmallerMatrices = 8;
@@ -42,8 +41,9 @@ constexpr double kBlockShare = 0.6;
 
 class StreamPlanner {
  public:
-  StreamPlanner(const poly::FlatContraction& flat, const HardwareSettings& settings)
-      : flat_(flat), settings_(settings), kernel_(flat, settings) {}
+  StreamPlanner(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                const std::vector<bool>& is_constant)
+      : flat_(flat), settings_(settings), is_constant_(is_constant), kernel_(flat, settings) {}
 
   std::optional<PlannedKernel> Run() {
     if (!FindMatrix() || !OrderSteps() || !FindIndices()) return std::nullopt;
@@ -51,7 +51,12 @@ class StreamPlanner {
     const auto cache = static_cast<double>(settings_.l2_bytes);
     if (bytes <= (IsDecoded() ? cache / kSmallerMatrices : cache)) return std::nullopt;
     std::optional<CpuPlan> plan;
+    const int64_t rows = row_ < 0 ? 1 : Range(row_);
     if (matrix_->strides[column_] == 1) {
+      if (IsWorthPacking()) {
+        auto packed = PackedStreamPlan(flat_, matrix_->access, column_, rows, settings_);
+        if (packed) return packed;
+      }
       plan = IsTiled() ? AlongTiles() : AlongResults();
     } else if (steps_.size() == 1 && parts_ < 0 && matrix_->strides[steps_.front()] == 1) {
       plan = AlongSum();
@@ -63,6 +68,11 @@ class StreamPlanner {
 
  private:
   int64_t Range(int i) const { return flat_.indices[i].range; }
+
+  bool IsWorthPacking() const {
+    return settings_.prefers_one_stream && !IsDecoded() && Range(column_) >= kLeastColumns &&
+           is_constant_[flat_.accesses[matrix_->access].tensor];
+  }
 
   // What the body reads most of. Everything is read at plain places.
   bool FindMatrix() {
@@ -211,9 +221,9 @@ class StreamPlanner {
     plan.vector_index = column_;
     plan.lanes = Lanes();
     const int64_t rows = row_ < 0 ? 1 : Range(row_);
-    if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kTileRows));
+    if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kStreamTileRows));
     const int64_t tile_rows = row_ < 0 ? 1 : plan.unroll[row_];
-    plan.unroll[column_] = plan.lanes * std::max<int64_t>(kMostVectors / tile_rows, 1);
+    plan.unroll[column_] = plan.lanes * std::max<int64_t>(kMostStreamVectors / tile_rows, 1);
     if (!FitTile(&plan)) return std::nullopt;
     const int64_t others = flat_.output_point_count() / (range * rows);
     const int64_t parts = math::CeilDiv(std::max<int64_t>(settings_.compute_units, 1), others);
@@ -229,8 +239,8 @@ class StreamPlanner {
 
   // Few results lie side by side, with all that belongs to them: one stream.
   bool IsTiled() const {
-    return IsDecoded() && steps_.size() > 1 && Range(column_) <= kMostVectors * kWidestVector &&
-           Range(column_) % Lanes() == 0;
+    return IsDecoded() && steps_.size() > 1 &&
+           Range(column_) <= kMostStreamVectors * kWidestVector && Range(column_) % Lanes() == 0;
   }
 
   std::optional<CpuPlan> AlongTiles() const {
@@ -240,7 +250,7 @@ class StreamPlanner {
     CpuPlan plan = Start(column_);
     plan.vector_index = column_;
     plan.lanes = Lanes();
-    const int64_t vectors = std::min(Range(column_) / plan.lanes, kMostVectors);
+    const int64_t vectors = std::min(Range(column_) / plan.lanes, kMostStreamVectors);
     const int64_t rows = row_ < 0 ? 1 : Range(row_);
     if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kDecodedRows));
     plan.unroll[column_] = plan.lanes * vectors;
@@ -275,8 +285,9 @@ class StreamPlanner {
     plan.unroll[reduced] = plan.lanes;
     const int64_t rows = row_ < 0 ? 1 : Range(row_);
     const auto values = static_cast<int64_t>(kernel_.registers) / 2;
-    plan.unroll[column_] =
-        std::min(std::clamp<int64_t>(values / rows, 1, kMostMatrixRows), Range(column_));
+    const bool is_one_stream = settings_.prefers_one_stream && rows <= kMostOneStreamRows;
+    const int64_t most = is_one_stream ? 1 : kMostMatrixRows;
+    plan.unroll[column_] = std::min(std::clamp<int64_t>(values / rows, 1, most), Range(column_));
     if (!FitTile(&plan)) return std::nullopt;
     plan.task[column_] = Range(column_);
     const CpuCost cost = ComputeCost(kernel_, plan);
@@ -299,6 +310,7 @@ class StreamPlanner {
 
   const poly::FlatContraction& flat_;
   const HardwareSettings& settings_;
+  const std::vector<bool>& is_constant_;
   const CpuKernel kernel_;
   const CpuKernel::Access* matrix_ = nullptr;
   int row_ = -1;     // -1: there is one
@@ -310,13 +322,14 @@ class StreamPlanner {
 }  // namespace
 
 std::optional<PlannedKernel> StreamPlan(const poly::FlatContraction& merged,
-                                        const HardwareSettings& settings) {
+                                        const HardwareSettings& settings,
+                                        const std::vector<bool>& is_constant) {
   if (!merged.is_reduction() || merged.outputs.empty() || merged.output_point_count() == 0 ||
       merged.point_count() == 0 || !merged.constraints.empty() || !merged.store_guard.empty() ||
       merged.needs_hits() || merged.accumulator_type == DataType::kBool) {
     return std::nullopt;
   }
-  return StreamPlanner(merged, settings).Run();
+  return StreamPlanner(merged, settings, is_constant).Run();
 }
 
 }  // namespace tartan::plan

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/cpu/packed_stream.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "tile/math/integer.h"
+#include "tile/plan/cpu/compute_cost.h"
+#include "tile/plan/cpu/cpu_cost.h"
+#include "tile/plan/cpu/cpu_kernel.h"
+#include "tile/plan/cpu/cut_tasks.h"
+#include "tile/plan/machine.h"
+#include "tile/poly/pack.h"
+
+namespace tartan::plan {
+namespace {
+
+// Blocks outside, then the rows, which use what was read once more; a tile is all of a block.
+CpuPlan TilePlan(const CpuKernel& kernel, const CpuKernel::Access& matrix) {
+  const poly::FlatContraction& flat = kernel.flat;
+  const int lane = flat.output_index_count - 1;
+  CpuPlan plan = ScalarPlan(flat, kernel.settings.threads);
+  plan.vector_index = lane;
+  plan.unroll[lane] = flat.indices[lane].range;
+  std::stable_partition(plan.order.begin(), plan.order.end(),
+                        [&](int i) { return i != lane && matrix.strides[i] != 0; });
+  std::stable_sort(plan.reduction_order.begin(), plan.reduction_order.end(),
+                   [&](int a, int b) { return matrix.strides[a] > matrix.strides[b]; });
+  for (int i = 0; i < flat.output_index_count; ++i) {
+    const int64_t range = flat.indices[i].range;
+    plan.task[i] = range;
+    if (i == lane || matrix.strides[i] != 0) continue;
+    plan.unroll[i] = math::CeilDiv(range, math::CeilDiv(range, kStreamTileRows));
+  }
+  return plan;
+}
+
+// Cuts the blocks, and what else the matrix has several of, into about as many tasks as the work is
+// worth. Blocks alone go evenly to all cores: each task waits for memory as long as the others.
+void Cut(const CpuKernel& kernel, const CpuKernel::Access& matrix, CpuPlan* plan) {
+  const poly::FlatContraction& flat = kernel.flat;
+  const int lane = flat.output_index_count - 1;
+  const int64_t wanted = kernel.machine.TaskCount(ComputeCost(kernel, *plan).compute);
+  std::vector<int> cut;
+  for (int i = 0; i < lane; ++i) {
+    if (matrix.strides[i] != 0) cut.push_back(i);
+  }
+  if (cut.size() == 1) {
+    const int64_t cores = std::max<int64_t>(kernel.settings.compute_units, 1);
+    const int64_t tasks = wanted < cores ? wanted : wanted / cores * cores;
+    plan->task[cut[0]] = math::CeilDiv(flat.indices[cut[0]].range, tasks);
+    return;
+  }
+  CutTasks(flat, wanted, plan, [&](int i) { return i != lane && matrix.strides[i] != 0; });
+}
+
+CpuCost Cost(const CpuKernel& kernel, const CpuKernel::Access& matrix, const CpuPlan& plan) {
+  CpuCost cost = ComputeCost(kernel, plan);
+  double bytes = static_cast<double>(matrix.bytes);
+  for (size_t i = 0; i < kernel.flat.indices.size(); ++i) {
+    if (matrix.strides[i] != 0) bytes *= static_cast<double>(kernel.flat.indices[i].range);
+  }
+  cost.AddStreams(bytes, cpu::kOneStreamBytesPerCycle);
+  const double items = static_cast<double>(plan.ItemCount(kernel.flat));
+  const auto cores = static_cast<double>(std::max<int64_t>(kernel.settings.compute_units, 1));
+  cost.imbalance = std::ceil(items / cores) * cores / std::max(items, 1.0);
+  return cost;
+}
+
+}  // namespace
+
+std::optional<PlannedKernel> PackedStreamPlan(const poly::FlatContraction& merged, int matrix,
+                                              int column, int64_t rows,
+                                              const HardwareSettings& settings) {
+  if (!poly::CanPack(merged, matrix, column)) return std::nullopt;
+  const int64_t lanes = std::min<int64_t>(settings.vector_width, 16);
+  const int64_t tile_rows = std::min(rows, kStreamTileRows);
+  const int64_t block = lanes * std::max<int64_t>(kMostStreamVectors / tile_rows, 1);
+  if (lanes < 2 || merged.indices[column].range < block) return std::nullopt;
+  const int tensor = merged.accesses[matrix].tensor;
+  poly::PackedKernel packed = poly::PackRead(merged, matrix, column, block);
+  const CpuKernel kernel(packed.kernel, settings);
+  const auto read = std::find_if(kernel.reads.begin(), kernel.reads.end(),
+                                 [&](const auto& access) { return access.access == matrix; });
+  if (read == kernel.reads.end() || kernel.element_bytes != 4) return std::nullopt;
+  CpuPlan plan = TilePlan(kernel, *read);
+  plan.lanes = static_cast<int>(lanes);
+  if (!FitsRegisters(kernel, plan)) return std::nullopt;
+  Cut(kernel, *read, &plan);
+  const CpuCost cost = Cost(kernel, *read, plan);
+  const double cycles = cost.total() + kernel.machine.CompileCycles();
+  PackedOperand operand{
+      tensor, merged.tensors[tensor].value, std::move(packed.copy), matrix, column, block};
+  return PlannedKernel{packed.kernel,
+                       std::move(plan),
+                       {std::move(operand)},
+                       kernel.machine.Microseconds(cycles),
+                       cost.ToString()};
+}
+
+}  // namespace tartan::plan
