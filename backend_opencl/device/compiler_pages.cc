@@ -117,8 +117,8 @@ void LoadCompilers() {
       return absl::StrContains(a, "libLLVM") && !absl::StrContains(b, "libLLVM");
     });
     for (const std::string& library : needed) {
-      // Kept for the driver.
-      if (IsOfCompiler(library)) dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
+      if (!IsOfCompiler(library)) continue;
+      dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);  // kept for the driver
       ReturnCompilerPages();
     }
   }

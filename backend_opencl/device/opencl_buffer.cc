@@ -21,4 +21,10 @@ OpenClBuffer::~OpenClBuffer() {
   if (counted_ == Counted::kYes) ContextOf(device()).CountReleased(size());
 }
 
+uint64_t AddressOf(const hal::BufferPtr& buffer) {
+  const hal::Buffer& root = buffer->parent() == nullptr ? *buffer : *buffer->parent();
+  const uint64_t address = static_cast<const OpenClBuffer&>(root).address();
+  return address == 0 ? 0 : address + static_cast<uint64_t>(buffer->offset());
+}
+
 }  // namespace tartan::opencl

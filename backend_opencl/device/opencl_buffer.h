@@ -40,4 +40,7 @@ inline cl_mem MemoryOf(const hal::BufferPtr& buffer) {
   return static_cast<const OpenClBuffer&>(*buffer).memory();
 }
 
+// Where kernels see a buffer or a part of one; 0: not known yet.
+uint64_t AddressOf(const hal::BufferPtr& buffer);
+
 }  // namespace tartan::opencl

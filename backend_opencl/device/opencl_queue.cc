@@ -28,13 +28,6 @@ constexpr size_t kMaxStagedWrite = size_t{64} << 10;
 // So much work is put off at most.
 constexpr size_t kMaxLaterWork = 64;
 
-// Where a CPU's buffer lies, if that is known; else 0.
-uint64_t AddressOf(const hal::BufferPtr& buffer) {
-  const hal::BufferPtr& root = buffer->parent() == nullptr ? buffer : buffer->parent();
-  const uint64_t address = static_cast<const OpenClBuffer&>(*root).address();
-  return address == 0 ? 0 : address + static_cast<uint64_t>(buffer->offset());
-}
-
 uint8_t* HostPointer(uint64_t address) {
   return reinterpret_cast<uint8_t*>(address);  // NOLINT(performance-no-int-to-ptr): a kernel's
 }

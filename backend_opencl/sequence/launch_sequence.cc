@@ -43,15 +43,15 @@ class AddressProbe {
   AddressProbe(const OpenClContext& context, cl_kernel kernel)
       : context_(context), kernel_(kernel) {}
 
-  absl::StatusOr<uint64_t> AddressOf(const hal::BufferPtr& buffer) {
-    const hal::BufferPtr& root = buffer->parent() == nullptr ? buffer : buffer->parent();
-    auto& memory = static_cast<OpenClBuffer&>(*root);
-    if (memory.address() == 0) {
+  absl::StatusOr<uint64_t> Ask(const hal::BufferPtr& buffer) {
+    if (AddressOf(buffer) == 0) {
+      const hal::BufferPtr& root = buffer->parent() == nullptr ? buffer : buffer->parent();
+      auto& memory = static_cast<OpenClBuffer&>(*root);
       TARTAN_ASSIGN_OR_RETURN(const SequencePlaces found,
                               Find(memory.memory(), memory.memory(), memory.memory()));
       memory.SetAddress(found[kPlaceOfSteps]);
     }
-    return memory.address() + static_cast<uint64_t>(buffer->offset());
+    return AddressOf(buffer);
   }
 
   absl::StatusOr<SequencePlaces> Find(cl_mem steps, cl_mem arguments, cl_mem counters) {
@@ -154,7 +154,7 @@ absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
       steps.push_back(static_cast<int32_t>(number));
     }
     for (size_t b = 0; b < launch.arguments.size(); ++b) {
-      TARTAN_ASSIGN_OR_RETURN(arguments.emplace_back(), probe.AddressOf(launch.arguments[b]));
+      TARTAN_ASSIGN_OR_RETURN(arguments.emplace_back(), probe.Ask(launch.arguments[b]));
       if (is_copy) arguments.back() += static_cast<uint64_t>(launch.numbers[b]);
     }
     const auto first_number = launch.numbers.begin() + (is_copy ? 2 : 0);

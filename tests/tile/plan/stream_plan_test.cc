@@ -26,20 +26,25 @@ HardwareSettings Settings() {
   return settings;
 }
 
-// The plan of a program's last kernel; nothing where this file has none.
-std::optional<CpuPlan> StreamPlanOf(const TestProgram& program,
-                                    const HardwareSettings& settings = Settings()) {
-  std::optional<CpuPlan> found;
+// The last kernel of a program for which there is such a plan.
+std::optional<PlannedKernel> PlannedStream(const ir::Program& program,
+                                           const HardwareSettings& settings) {
+  std::optional<PlannedKernel> found;
   compiler::CompileOptions options;
   options.settings = settings;
   compiler::CompileHooks hooks;
   hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-    if (auto planned = StreamPlan(poly::MergeIndices(flat), settings, is_constant))
-      found = std::get<CpuPlan>(planned->plan);
+    if (auto plan = StreamPlan(poly::MergeIndices(flat), settings, is_constant)) found = *plan;
     return PlanKernel(flat, settings, is_constant);
   };
-  EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
+  EXPECT_TRUE(compiler::Compile(program, options, hooks).ok());
   return found;
+}
+
+std::optional<CpuPlan> StreamPlanOf(const TestProgram& program,
+                                    const HardwareSettings& settings = Settings()) {
+  const std::optional<PlannedKernel> planned = PlannedStream(BindTestProgram(program), settings);
+  return planned ? std::optional(std::get<CpuPlan>(planned->plan)) : std::nullopt;
 }
 
 const char kProduct[] =
@@ -220,25 +225,9 @@ HardwareSettings OneStream() {
   return settings;
 }
 
-// The plan of the only kernel with a product, with the matrix a constant.
-std::optional<PlannedKernel> OneStreamPlanOf(const ir::Program& program) {
-  std::optional<PlannedKernel> found;
-  compiler::CompileOptions options;
-  options.settings = OneStream();
-  compiler::CompileHooks hooks;
-  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
-    if (auto plan = StreamPlan(poly::MergeIndices(flat), options.settings, is_constant)) {
-      found = *plan;
-    }
-    return PlanKernel(flat, options.settings, is_constant);
-  };
-  EXPECT_TRUE(compiler::Compile(program, options, hooks).ok());
-  return found;
-}
-
 TEST_P(StreamKernels, ReadAConstantAsOneStreamWhereThatIsQuicker) {
   const ir::Program program = BindWithWeights(GetParam());
-  const std::optional<PlannedKernel> planned = OneStreamPlanOf(program);
+  const std::optional<PlannedKernel> planned = PlannedStream(program, OneStream());
   ASSERT_TRUE(planned.has_value());
   const auto& plan = std::get<CpuPlan>(planned->plan);
   EXPECT_FALSE(plan.block.has_value());

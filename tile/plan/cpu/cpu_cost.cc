@@ -2,6 +2,7 @@
 #include "tile/plan/cpu/cpu_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_format.h"
 
@@ -17,6 +18,12 @@ constexpr double kLeftBeyond = 0.2;
 
 void CpuCost::AddStreams(double bytes, double bytes_per_cycle) {
   memory[2] += bytes / bytes_per_cycle / (1 + kLeftBeyond);
+}
+
+void CpuCost::DivideAmong(int64_t cores, int64_t items) {
+  const auto each = static_cast<double>(std::max<int64_t>(cores, 1));
+  const auto all = static_cast<double>(items);
+  imbalance = std::ceil(all / each) * each / std::max(all, 1.0);
 }
 
 double CpuCost::total() const {

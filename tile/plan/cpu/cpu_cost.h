@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 
 namespace tartan::plan {
@@ -17,6 +18,9 @@ struct CpuCost {
   // Bytes that are moved once, in streams that the processor fetches ahead: nothing is left over of
   // their time beside the rest.
   void AddStreams(double bytes, double bytes_per_cycle);
+
+  // `items` work-items of equal work on so many cores; 0 cores: one.
+  void DivideAmong(int64_t cores, int64_t items);
 
   double total() const;
   std::string ToString() const;

@@ -228,6 +228,14 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
   }
 }
 
+double ElementCount(const poly::FlatContraction& flat, const CpuKernel::Access& access) {
+  double elements = 1;
+  for (size_t i = 0; i < flat.indices.size(); ++i) {
+    if (access.strides[i] != 0) elements *= static_cast<double>(flat.indices[i].range);
+  }
+  return elements;
+}
+
 bool HasChoices(const CpuKernel& kernel) {
   return std::find(kernel.chosen.begin(), kernel.chosen.end(), true) != kernel.chosen.end();
 }

@@ -50,6 +50,10 @@ struct CpuKernel {
   double registers = 16;  // vectors that a core holds
 };
 
+// The elements that an access reads or writes, each counted once: those of all indices that move
+// it.
+double ElementCount(const poly::FlatContraction& flat, const CpuKernel::Access& access);
+
 // Some index is chosen by.
 bool HasChoices(const CpuKernel& kernel);
 

@@ -342,10 +342,9 @@ void AddMemoryCost(const CpuKernel& kernel, const CpuPlan& plan, CpuCost* cost) 
   // Where little is computed with each element it matters that a kernel before has just written it.
   if (!kernel.windows.empty() && nest.bytes() <= cpu::kL3Bytes) cost->memory[2] = 0;
   cost->epilogue += nest.BlockCycles() + (kernel.flat.is_reduction() ? nest.StoreCycles() : 0);
-  const double items = static_cast<double>(plan.ItemCount(kernel.flat));
-  const double cores = static_cast<double>(std::max<int64_t>(kernel.settings.compute_units, 1));
-  cost->imbalance = std::ceil(items / cores) * cores / std::max(items, 1.0);
-  const double start_cycles = 150 * items;
+  const int64_t items = plan.ItemCount(kernel.flat);
+  cost->DivideAmong(kernel.settings.compute_units, items);
+  const double start_cycles = 150 * static_cast<double>(items);
   cost->epilogue += start_cycles;
 }
 

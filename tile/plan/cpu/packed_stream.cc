@@ -2,7 +2,6 @@
 #include "tile/plan/cpu/packed_stream.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -58,14 +57,9 @@ void Cut(const CpuKernel& kernel, const CpuKernel::Access& matrix, CpuPlan* plan
 
 CpuCost Cost(const CpuKernel& kernel, const CpuKernel::Access& matrix, const CpuPlan& plan) {
   CpuCost cost = ComputeCost(kernel, plan);
-  double bytes = static_cast<double>(matrix.bytes);
-  for (size_t i = 0; i < kernel.flat.indices.size(); ++i) {
-    if (matrix.strides[i] != 0) bytes *= static_cast<double>(kernel.flat.indices[i].range);
-  }
-  cost.AddStreams(bytes, cpu::kOneStreamBytesPerCycle);
-  const double items = static_cast<double>(plan.ItemCount(kernel.flat));
-  const auto cores = static_cast<double>(std::max<int64_t>(kernel.settings.compute_units, 1));
-  cost.imbalance = std::ceil(items / cores) * cores / std::max(items, 1.0);
+  cost.AddStreams(ElementCount(kernel.flat, matrix) * static_cast<double>(matrix.bytes),
+                  cpu::kOneStreamBytesPerCycle);
+  cost.DivideAmong(kernel.settings.compute_units, plan.ItemCount(kernel.flat));
   return cost;
 }
 

@@ -2,7 +2,6 @@
 #include "tile/plan/cpu/stream_plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -51,10 +50,9 @@ class StreamPlanner {
     const auto cache = static_cast<double>(settings_.l2_bytes);
     if (bytes <= (IsDecoded() ? cache / kSmallerMatrices : cache)) return std::nullopt;
     std::optional<CpuPlan> plan;
-    const int64_t rows = row_ < 0 ? 1 : Range(row_);
     if (matrix_->strides[column_] == 1) {
       if (IsWorthPacking()) {
-        auto packed = PackedStreamPlan(flat_, matrix_->access, column_, rows, settings_);
+        auto packed = PackedStreamPlan(flat_, matrix_->access, column_, Rows(), settings_);
         if (packed) return packed;
       }
       plan = IsTiled() ? AlongTiles() : AlongResults();
@@ -68,6 +66,7 @@ class StreamPlanner {
 
  private:
   int64_t Range(int i) const { return flat_.indices[i].range; }
+  int64_t Rows() const { return row_ < 0 ? 1 : Range(row_); }
 
   bool IsWorthPacking() const {
     return settings_.prefers_one_stream && !IsDecoded() && Range(column_) >= kLeastColumns &&
@@ -87,13 +86,7 @@ class StreamPlanner {
   // Numbers are computed from what is read.
   bool IsDecoded() const { return parts_ >= 0 || matrix_->bytes < kernel_.element_bytes; }
 
-  double Elements(const CpuKernel::Access& read) const {
-    double elements = 1;
-    for (size_t i = 0; i < flat_.indices.size(); ++i) {
-      if (read.strides[i] != 0) elements *= static_cast<double>(flat_.indices[i].range);
-    }
-    return elements;
-  }
+  double Elements(const CpuKernel::Access& read) const { return ElementCount(flat_, read); }
 
   // Reads what belongs to the matrix: scales and zero points of its blocks.
   bool IsOfMatrix(const CpuKernel::Access& read) const {
@@ -220,7 +213,7 @@ class StreamPlanner {
     }
     plan.vector_index = column_;
     plan.lanes = Lanes();
-    const int64_t rows = row_ < 0 ? 1 : Range(row_);
+    const int64_t rows = Rows();
     if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kStreamTileRows));
     const int64_t tile_rows = row_ < 0 ? 1 : plan.unroll[row_];
     plan.unroll[column_] = plan.lanes * std::max<int64_t>(kMostStreamVectors / tile_rows, 1);
@@ -251,7 +244,7 @@ class StreamPlanner {
     plan.vector_index = column_;
     plan.lanes = Lanes();
     const int64_t vectors = std::min(Range(column_) / plan.lanes, kMostStreamVectors);
-    const int64_t rows = row_ < 0 ? 1 : Range(row_);
+    const int64_t rows = Rows();
     if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kDecodedRows));
     plan.unroll[column_] = plan.lanes * vectors;
     plan.task[column_] = Range(column_);
@@ -283,7 +276,7 @@ class StreamPlanner {
       if (read.in_body && read.strides[reduced] > 1) return std::nullopt;
     }
     plan.unroll[reduced] = plan.lanes;
-    const int64_t rows = row_ < 0 ? 1 : Range(row_);
+    const int64_t rows = Rows();
     const auto values = static_cast<int64_t>(kernel_.registers) / 2;
     const bool is_one_stream = settings_.prefers_one_stream && rows <= kMostOneStreamRows;
     const int64_t most = is_one_stream ? 1 : kMostMatrixRows;
@@ -302,9 +295,7 @@ class StreamPlanner {
       cost.compute *= kBlockShare;
     }
     cost.AddStreams(bytes, cpu::kMemoryBytesPerCycle);
-    const double items = static_cast<double>(plan.ItemCount(flat_));
-    const double cores = static_cast<double>(std::max<int64_t>(settings_.compute_units, 1));
-    cost.imbalance = std::ceil(items / cores) * cores / std::max(items, 1.0);
+    cost.DivideAmong(settings_.compute_units, plan.ItemCount(flat_));
     return cost;
   }
 
