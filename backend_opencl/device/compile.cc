@@ -16,6 +16,7 @@
 #include "backend_opencl/device/build_program.h"
 #include "backend_opencl/device/compiler_pages.h"
 #include "backend_opencl/device/driver_failure.h"
+#include "backend_opencl/device/hidden_assembly.h"
 #include "backend_opencl/device/opencl_context.h"
 #include "backend_opencl/device/opencl_executable.h"
 #include "backend_opencl/sequence/launch_sequence.h"
@@ -104,9 +105,22 @@ absl::StatusOr<Built> BuildThroughCache(const OpenClContext& device,
     if (!IsShortage(program.status())) cache->Remove(key);
   }
   TARTAN_ASSIGN_OR_RETURN(ProgramHandle program, BuildFromSource(device, text, options));
-  if (cache != nullptr) {
-    const absl::StatusOr<std::string> binary = BinaryOf(program.get());
-    if (binary.ok()) cache->Store(key, *binary);  // where not, the program itself is good
+  const bool hides_assembly =
+      absl::StrContains(text, kHiddenAssembly) && absl::StrContains(options, kHasWarpGroups);
+  if (cache != nullptr || hides_assembly) {
+    absl::StatusOr<std::string> binary = BinaryOf(program.get());
+    if (hides_assembly) {
+      TARTAN_RETURN_IF_ERROR(binary.status());
+      std::optional<std::string> opened = OpenHiddenAssembly(*binary);
+      if (!opened.has_value()) {
+        return absl::InternalError(absl::StrCat(
+            "the driver of ", device.info().name, " gives no text of a program for sm_90"));
+      }
+      binary = *std::move(opened);
+      TARTAN_ASSIGN_OR_RETURN(program, BuildFromBinary(device, *binary, options));
+    }
+    // Where there is none, the program itself is good.
+    if (binary.ok() && cache != nullptr) cache->Store(key, *binary);
   }
   return Built{std::move(program), nullptr, /*from_cache=*/false};
 }

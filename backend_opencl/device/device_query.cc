@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "backend_opencl/device/driver_quirks.h"
 #include "backend_opencl/device/hardware_probe.h"
+#include "backend_opencl/device/hidden_assembly.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -48,12 +49,16 @@ hal::DeviceType TypeOf(cl_device_type type) {
   return hal::DeviceType::kOther;
 }
 
-// Compute capability 6.1, of cl_nv_device_attribute_query, brought dp4a.
-bool HasDp4a(cl_device_id device) {
+// Major * 10 + minor, by cl_nv_device_attribute_query; 0 for other devices than NVIDIA's.
+cl_uint ComputeCapability(cl_device_id device) {
   constexpr cl_device_info kMajor = 0x4000;  // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
   constexpr cl_device_info kMinor = 0x4001;
-  return Query<cl_uint>(device, kMajor) * 10 + Query<cl_uint>(device, kMinor) >= 61;
+  return Query<cl_uint>(device, kMajor) * 10 + Query<cl_uint>(device, kMinor);
 }
+
+// 6.1 brought dp4a; wgmma is 9.0's alone.
+bool HasDp4a(cl_device_id device) { return ComputeCapability(device) >= 61; }
+bool HasWarpGroups(cl_device_id device) { return ComputeCapability(device) == 90; }
 
 ReportedHardware Probe(cl_device_id device, hal::DeviceType type) {
   ReportedHardware reported;
@@ -94,7 +99,8 @@ std::string BuildOptions(cl_device_id device) {
   const auto config = Query<cl_device_fp_config>(device, CL_DEVICE_SINGLE_FP_CONFIG);
   const bool can_round = (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   return absl::StrCat(can_round ? "-cl-fp32-correctly-rounded-divide-sqrt " : "",
-                      HasDp4a(device) ? "-DTARTAN_DP4A " : "");
+                      HasDp4a(device) ? "-DTARTAN_DP4A " : "",
+                      HasWarpGroups(device) ? absl::StrCat("-D", kHasWarpGroups, " ") : "");
 }
 
 FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
@@ -117,6 +123,9 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   info.settings = SettingsFor(Probe(device, info.type));
   found.quirks = QuirksOf(info);
   info.settings.runs_sequences = found.quirks.runs_sequences;
+  // What the device reports to OpenCL is 48 KiB; its driver takes kernels that declare more, as far
+  // as a work-group's share goes (227 KiB).
+  if (HasWarpGroups(device)) info.settings.matrix_local_bytes = 227 << 10;
   found.build_options = BuildOptions(device);
   info.sub_buffers_may_overlap = !found.quirks.overlapping_sub_buffers_crash;
   int64_t& local_memory = info.settings.local_memory_bytes;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "backend_opencl/dialect/matrix_functions.h"
 #include "backend_opencl/dialect/opencl_expressions.h"
 #include "backend_opencl/dialect/opencl_helpers.h"
 #include "backend_opencl/dialect/opencl_memory.h"
@@ -88,6 +89,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.restrict_qualifier = "restrict ";
   dialect.barrier = "barrier(CLK_LOCAL_MEM_FENCE);";
   dialect.global_barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);";
+  dialect.matrix_barrier = "tt_matrix_barrier();";
   dialect.unroll = "#pragma unroll";
   // GPUs wait for what they read: their compilers unroll loops so that several reads are under way.
   if (options.is_cpu) dialect.keep_loop = "#pragma clang loop unroll(disable) vectorize(disable)";
@@ -105,6 +107,11 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   };
   dialect.atomic_update = AtomicUpdate;
   dialect.prefetch = Prefetch;
+  dialect.copy_vector = CopyVector;
+  dialect.end_copies = "tt_end_copies()";
+  dialect.await_copies = AwaitCopies;
+  dialect.multiply_tiles = MultiplyTiles;
+  dialect.await_tiles = "tt_await_tiles()";
   dialect.float_literal = FloatLiteral;
   dialect.int_literal = IntLiteral;
   dialect.float_of_bits = [](absl::string_view bits) {

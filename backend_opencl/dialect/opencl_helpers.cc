@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "backend_opencl/dialect/dot_functions.h"
+#include "backend_opencl/dialect/matrix_functions.h"
 #include "backend_opencl/dialect/opencl_memory.h"
 #include "backend_opencl/dialect/opencl_types.h"
 #include "backend_opencl/dialect/vector_functions.h"
@@ -381,6 +382,7 @@ std::string Definition(absl::string_view identifier) {
   }
   if (absl::StartsWith(name, "atomic_")) return AtomicHelper(identifier);
   if (std::string text = MemoryHelper(name); !text.empty()) return text;
+  if (std::string text = MatrixHelper(name); !text.empty()) return text;
   if (absl::ConsumePrefix(&name, "saturate_")) return SaturateHelper(name);
   for (const auto& [prefix, text] : kNarrowFloats) {
     if (!absl::ConsumePrefix(&name, prefix)) continue;

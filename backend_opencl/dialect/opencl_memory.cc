@@ -108,7 +108,21 @@ std::string FunctionName(absl::string_view verb, const Place& place, int lanes) 
   return absl::StrCat("tt_", verb, "_", space, VectorName(place, lanes));
 }
 
+// Of 16-bit floats, as bits. PoCL's functions do as well (see kPackedVector).
+bool MovesAlignedBits(const Place& place, int lanes, bool by_functions) {
+  return place.is_aligned && lanes > 1 && lanes != 3 && place.lanes == 1 && !by_functions &&
+         place.space != MemorySpace::kPrivate && place.stored != ComputeType(place.stored);
+}
+
+std::string AlignedBits(const Place& place, int lanes, absl::string_view qualifier) {
+  return absl::StrCat("*(", qualifier, SpaceName(place.space), VectorName(place, lanes), "*)(",
+                      VectorAddress(place, qualifier), ")");
+}
+
 Code LoadVector(const Place& place, int lanes, bool by_functions) {
+  if (MovesAlignedBits(place, lanes, by_functions)) {
+    return Code{AlignedBits(place, lanes, "const "), Precedence::kUnary};
+  }
   const std::string address = VectorAddress(place, "const ");
   if (!by_functions || !HasFunctions(place, lanes)) {
     return Code{absl::StrCat("vload", lanes, "(0, ", address, ")")};
@@ -117,6 +131,9 @@ Code LoadVector(const Place& place, int lanes, bool by_functions) {
 }
 
 std::string StoreVector(const Place& place, int lanes, absl::string_view value, bool by_functions) {
+  if (MovesAlignedBits(place, lanes, by_functions)) {
+    return absl::StrCat(AlignedBits(place, lanes, ""), " = ", value);
+  }
   const std::string address = VectorAddress(place, "");
   if (!by_functions || !HasFunctions(place, lanes)) {
     return absl::StrCat("vstore", lanes, "(", value, ", 0, ", address, ")");
@@ -152,6 +169,7 @@ Code LoadValue(const Place& place, const Type& type, bool by_functions) {
 std::string StoreValue(const Place& place, const Type& type, const Code& value, bool by_functions) {
   const Type raw{ComputeType(place.stored), type.lanes};
   Code converted = ConvertValue(value, type, raw);
+  if (place.rounds_to_tf32) converted = Call(absl::StrCat("tt_roundtf_", TypeName(raw)), {converted});
   if (place.lanes > 1) return absl::StrCat(Element(place).text, " = ", converted.text);
   if (IsAlignedVector(place, type.lanes)) {
     if (place.is_streamed && place.space == MemorySpace::kGlobal) {

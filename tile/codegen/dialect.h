@@ -56,6 +56,7 @@ struct Place {
   Code index;
   bool is_aligned = false;  // a vector of elements is on a boundary of such vectors
   bool is_streamed = false;
+  bool rounds_to_tf32 = false;
 };
 
 struct Dialect {
@@ -73,6 +74,7 @@ struct Dialect {
   std::string global_space, local_space, constant_qualifier, restrict_qualifier;
   std::string barrier;         // statement
   std::string global_barrier;  // of buffers, too
+  std::string matrix_barrier;  // for a matrix unit, too
   std::string unroll;          // before a loop that is to be unrolled
   std::string keep_loop;       // before one that is to stay as it is
   std::string aligned_array;   // after the name of an array that vectors are loaded from
@@ -96,6 +98,15 @@ struct Dialect {
       atomic_update;
   // A statement without its semicolon.
   std::function<std::string(const Place& place, bool is_for_later)> prefetch;
+  // Statements without their semicolons: loop::CopyVector, `condition` "" for true; EndCopies;
+  // AwaitCopies; MultiplyTiles, of addresses; AwaitTiles.
+  std::function<std::string(const Place& to, const Place& from, const Code& condition)> copy_vector;
+  std::string end_copies;
+  std::function<std::string(int pending)> await_copies;
+  std::function<std::string(const loop::MultiplyTiles& product, const Place& accumulators,
+                            const Place& left, const Place& right)>
+      multiply_tiles;
+  std::string await_tiles;
   std::function<Code(double value, const loop::Type& type)> float_literal;
   std::function<Code(int64_t value, const loop::Type& type)> int_literal;
   // The float32 whose bits the lower half of an integer variable are.

@@ -99,13 +99,16 @@ class Writer {
         [&](const loop::Store& store) {
           Place place = MakePlace(store.buffer, store.stored, store.index, store.is_aligned);
           place.is_streamed = store.is_streamed;
+          place.rounds_to_tf32 = store.rounds_to_tf32;
           Line(absl::StrCat(dialect_.store(place, store.value->type, Print(store.value)), ";"));
         },
         [&](const loop::For& loop) { WriteFor(loop); },
         [&](const loop::If& branch) { WriteIf(branch, "if ("); },
         [&](const loop::Barrier& barrier) {
           hands_on_ |= barrier.is_global;
-          Line(barrier.is_global ? dialect_.global_barrier : dialect_.barrier);
+          Line(barrier.for_matrix_unit ? dialect_.matrix_barrier
+               : barrier.is_global     ? dialect_.global_barrier
+                                       : dialect_.barrier);
         },
         [&](const loop::AtomicUpdate& update) {
           const Place place = MakePlace(update.buffer, update.stored, update.index);
@@ -119,6 +122,22 @@ class Writer {
                                 prefetch.is_for_later),
               ";"));
         },
+        [&](const loop::CopyVector& copy) {
+          const Code condition = copy.condition == nullptr ? Code{} : Print(copy.condition);
+          Line(absl::StrCat(
+              dialect_.copy_vector(PlaceOf(copy.to), PlaceOf(copy.from), condition), ";"));
+        },
+        [&](const loop::EndCopies&) { Line(absl::StrCat(dialect_.end_copies, ";")); },
+        [&](const loop::AwaitCopies& await) {
+          Line(absl::StrCat(dialect_.await_copies(await.pending), ";"));
+        },
+        [&](const loop::MultiplyTiles& product) {
+          Line(absl::StrCat(
+              dialect_.multiply_tiles(product, PlaceOf(product.accumulators),
+                                      PlaceOf(product.left), PlaceOf(product.right)),
+              ";"));
+        },
+        [&](const loop::AwaitTiles&) { Line(absl::StrCat(dialect_.await_tiles, ";")); },
         [&](const loop::Comment& comment) { Line(absl::StrCat("// ", comment.text)); });
   }
 
@@ -148,6 +167,11 @@ class Writer {
     // Large private arrays are memory, small ones registers.
     constexpr int64_t kInMemory = 256;
     const bool is_aligned = array.type.lanes == 1 && (local || array.size >= kInMemory);
+    if (!array.over.empty()) {
+      const std::string pointer =
+          absl::StrCat(dialect_.local_space, dialect_.stored_type_name(array.type, space), "*");
+      return Line(absl::StrCat(pointer, " ", array.name, " = (", pointer, ")", array.over, ";"));
+    }
     Line(absl::StrCat(local ? dialect_.local_space : "",
                       dialect_.stored_type_name(array.type, space), " ", array.name, "[",
                       array.size, "]", is_aligned ? dialect_.aligned_array : "", ";"));
@@ -205,7 +229,14 @@ class Writer {
                  memory.space,
                  Print(index),
                  is_aligned,
-                 /*is_streamed=*/false};
+                 /*is_streamed=*/false,
+                 /*rounds_to_tf32=*/false};
+  }
+
+  // Of a Load.
+  Place PlaceOf(const ExprPtr& expr) {
+    const auto& load = std::get<loop::Load>(expr->node);
+    return MakePlace(load.buffer, load.stored, load.index, load.is_aligned);
   }
 
   Code Print(const ExprPtr& expr) {

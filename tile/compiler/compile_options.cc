@@ -14,7 +14,8 @@ std::string Key(const HardwareSettings& settings) {
   const auto& [threads, vector_width, has_local_memory, local_memory_bytes, l1_bytes, l2_bytes,
                cache_line_bytes, register_bytes, compute_units, max_work_group_size,
                max_work_item_sizes, has_float16, has_float64, packed_products, packs_unsigned,
-               has_fma, runs_sequences, prefers_one_stream, clock_mhz, gflops, gbps, launch_us] =
+               has_fma, runs_sequences, prefers_one_stream, matrix_local_bytes, clock_mhz, gflops, gbps,
+               launch_us] =
       settings;
   return absl::StrCat(absl::StrJoin({threads,
                                      vector_width,
@@ -36,6 +37,7 @@ std::string Key(const HardwareSettings& settings) {
                                      int64_t{has_fma},
                                      int64_t{runs_sequences},
                                      int64_t{prefers_one_stream},
+                                     matrix_local_bytes,
                                      clock_mhz},
                                     ","),
                       ",", gflops, ",", gbps, ",", launch_us);
@@ -44,10 +46,11 @@ std::string Key(const HardwareSettings& settings) {
 }  // namespace
 
 std::string CompileOptions::Key() const {
-  const auto& [settings_, tier_, winograd_, wide, float64, budget, disabled, plans] = *this;
+  const auto& [settings_, tier_, winograd_, wide, float64, budget, precision_, disabled, plans] =
+      *this;
   const std::string kept = plans == nullptr ? "" : plans->Serialize();
   return absl::StrCat(compiler::Key(settings_), "\n", static_cast<int>(tier_), ",",
-                      static_cast<int>(winograd_), wide, float64, ",", budget, "\n",
+                      static_cast<int>(winograd_), wide, float64, ",", budget, ",", static_cast<int>(precision_), "\n",
                       absl::StrJoin(disabled, ","), "\n", kept.size(), ":", kept);
 }
 

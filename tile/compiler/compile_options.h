@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "tile/base/hardware_settings.h"
+#include "tile/base/precision.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/plan/select_winograd.h"
 #include "tile/plan/store/tuning_database.h"
@@ -36,6 +37,8 @@ struct CompileOptions {
   // Bytes of all that a program has on the device, its states among them, that the values of a run
   // are made again for where they would need more, as far as that helps; 0: any.
   int64_t memory_budget = 0;
+  // What products of floats may be computed with where the device has a matrix unit for it.
+  Precision precision = Precision::kFloat32;
   // Passes that are left out, by name: some of those in Passes() (compiler/passes.h).
   std::set<std::string> disabled_passes = {};
   // Plans that tuning kept, which go before the cost model's; null: none.

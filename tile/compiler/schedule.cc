@@ -142,8 +142,9 @@ PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat, bool m
   const auto make = [&] {
     if (options_.tier == Tier::kReady) return plan::PlanReady(flat, options_.settings, is_constant);
     return may_be_tuned && options_.tuned != nullptr
-               ? plan::PlanKernel(flat, options_.settings, is_constant, *options_.tuned)
-               : plan::PlanKernel(flat, options_.settings, is_constant);
+               ? plan::PlanKernel(flat, options_.settings, is_constant, *options_.tuned,
+                                  options_.precision)
+               : plan::PlanKernel(flat, options_.settings, is_constant, options_.precision);
   };
   return plans_.Get(flat, is_constant, make);
 }

@@ -274,8 +274,8 @@ StmtPtr MakeDeclare(Type type, std::string name, ExprPtr value, bool is_mutable)
   return MakeStmt(Declare{type, std::move(name), std::move(value), is_mutable});
 }
 
-StmtPtr MakeArray(Type type, std::string name, int64_t size, Space space) {
-  return MakeStmt(DeclareArray{type, std::move(name), size, space});
+StmtPtr MakeArray(Type type, std::string name, int64_t size, Space space, std::string over) {
+  return MakeStmt(DeclareArray{type, std::move(name), size, space, std::move(over)});
 }
 
 StmtPtr MakeAssign(std::string name, ExprPtr value) {
@@ -301,6 +301,8 @@ StmtPtr MakeIf(ExprPtr condition, StmtPtr then, StmtPtr otherwise) {
 
 StmtPtr MakeBarrier(bool is_global) { return MakeStmt(Barrier{is_global}); }
 
+StmtPtr MakeMatrixBarrier() { return MakeStmt(Barrier{false, true}); }
+
 StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprPtr index,
                          ExprPtr value) {
   return MakeStmt(AtomicUpdate{std::move(buffer), stored, op, std::move(index), std::move(value)});
@@ -309,6 +311,24 @@ StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprP
 StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index, bool is_for_later) {
   return MakeStmt(Prefetch{std::move(buffer), stored, std::move(index), is_for_later});
 }
+
+StmtPtr MakeTileStore(std::string buffer, MatrixFormat format, ExprPtr index, ExprPtr value) {
+  Store store{std::move(buffer), ElementType(format), std::move(index), std::move(value), true};
+  store.rounds_to_tf32 = format == MatrixFormat::kTf32;
+  return MakeStmt(std::move(store));
+}
+
+StmtPtr MakeCopyVector(ExprPtr to, ExprPtr from, ExprPtr condition) {
+  return MakeStmt(CopyVector{std::move(to), std::move(from), std::move(condition)});
+}
+
+StmtPtr MakeEndCopies() { return MakeStmt(EndCopies{}); }
+
+StmtPtr MakeAwaitCopies(int pending) { return MakeStmt(AwaitCopies{pending}); }
+
+StmtPtr MakeMultiplyTiles(MultiplyTiles product) { return MakeStmt(std::move(product)); }
+
+StmtPtr MakeAwaitTiles() { return MakeStmt(AwaitTiles{}); }
 
 StmtPtr MakeComment(std::string text) { return MakeStmt(Comment{std::move(text)}); }
 

@@ -46,7 +46,8 @@ ExprPtr Work(WorkId id, int dimension, DataType index_type = DataType::kInt32);
 
 StmtPtr MakeBlock(std::vector<StmtPtr> statements);  // nested blocks are joined
 StmtPtr MakeDeclare(Type type, std::string name, ExprPtr value, bool is_mutable = false);
-StmtPtr MakeArray(Type type, std::string name, int64_t size, Space space = Space::kPrivate);
+StmtPtr MakeArray(Type type, std::string name, int64_t size, Space space = Space::kPrivate,
+                  std::string over = {});
 StmtPtr MakeAssign(std::string name, ExprPtr value);
 StmtPtr MakeStore(std::string buffer, DataType stored, ExprPtr index, ExprPtr value,
                   bool is_aligned = false, bool is_streamed = false);
@@ -57,6 +58,14 @@ StmtPtr MakeBarrier(bool is_global = false);
 StmtPtr MakeAtomicUpdate(std::string buffer, DataType stored, ScalarOp op, ExprPtr index,
                          ExprPtr value);
 StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index, bool is_for_later = false);
+StmtPtr MakeMatrixBarrier();  // for_matrix_unit
+// A Store of float32, which rounds_to_tf32 where it says so, at an aligned place of a tile.
+StmtPtr MakeTileStore(std::string buffer, MatrixFormat format, ExprPtr index, ExprPtr value);
+StmtPtr MakeCopyVector(ExprPtr to, ExprPtr from, ExprPtr condition = nullptr);
+StmtPtr MakeEndCopies();
+StmtPtr MakeAwaitCopies(int pending);
+StmtPtr MakeMultiplyTiles(MultiplyTiles product);
+StmtPtr MakeAwaitTiles();
 StmtPtr MakeComment(std::string text);
 
 // The value of an integer or bool literal, splatted ones too.

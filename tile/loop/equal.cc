@@ -81,7 +81,9 @@ bool Same(const If& a, const If& b) {
          Equal(a.otherwise, b.otherwise);
 }
 
-bool Same(const Barrier& a, const Barrier& b) { return a.is_global == b.is_global; }
+bool Same(const Barrier& a, const Barrier& b) {
+  return a.is_global == b.is_global && a.for_matrix_unit == b.for_matrix_unit;
+}
 
 bool Same(const AtomicUpdate& a, const AtomicUpdate& b) {
   return a.buffer == b.buffer && a.stored == b.stored && a.op == b.op && Equal(a.index, b.index) &&
@@ -92,6 +94,23 @@ bool Same(const Prefetch& a, const Prefetch& b) {
   return a.buffer == b.buffer && a.stored == b.stored && Equal(a.index, b.index) &&
          a.is_for_later == b.is_for_later;
 }
+
+bool Same(const CopyVector& a, const CopyVector& b) {
+  return Equal(a.to, b.to) && Equal(a.from, b.from) && Equal(a.condition, b.condition);
+}
+
+bool Same(const EndCopies&, const EndCopies&) { return true; }
+
+bool Same(const AwaitCopies& a, const AwaitCopies& b) { return a.pending == b.pending; }
+
+bool Same(const MultiplyTiles& a, const MultiplyTiles& b) {
+  return Equal(a.accumulators, b.accumulators) && Equal(a.left, b.left) &&
+         Equal(a.right, b.right) && a.format == b.format && a.columns == b.columns &&
+         a.depth == b.depth && a.left_along_rows == b.left_along_rows &&
+         a.right_along_columns == b.right_along_columns;
+}
+
+bool Same(const AwaitTiles&, const AwaitTiles&) { return true; }
 
 bool Same(const Comment& a, const Comment& b) { return a.text == b.text; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/loop/interpret.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -10,9 +11,11 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
+#include "tile/base/matrix_tile.h"
 #include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
 #include "tile/loop/element.h"
+#include "tile/loop/traverse.h"
 #include "tile/loop/verify.h"
 
 namespace tartan::loop {
@@ -109,7 +112,17 @@ class Group {
           RunAtomicUpdate(update, items);
           return absl::OkStatus();
         },
-        [&](const Prefetch&) { return absl::OkStatus(); },
+        [&](const traverse::OneOf<Prefetch, EndCopies, AwaitCopies, AwaitTiles> auto&) {
+          return absl::OkStatus();
+        },
+        [&](const CopyVector& copy) {
+          RunCopy(copy, items);
+          return absl::OkStatus();
+        },
+        [&](const MultiplyTiles& product) {
+          for (int item : items) RunProduct(product, item);
+          return absl::OkStatus();
+        },
         [&](const Comment&) { return absl::OkStatus(); }));
     return status_;
   }
@@ -158,8 +171,8 @@ class Group {
       if (bytes == nullptr) return;
       const int64_t width = ByteWidth(store.stored);
       for (int lane = 0; lane < type.lanes; ++lane) {
-        const Scalar converted =
-            ConvertScalar(value[lane], type.element, ComputeType(store.stored));
+        Scalar converted = ConvertScalar(value[lane], type.element, ComputeType(store.stored));
+        if (store.rounds_to_tf32) converted.real = RoundToTf32(static_cast<float>(converted.real));
         WriteElement(store.stored, converted, bytes + lane * width);
       }
     }
@@ -174,6 +187,55 @@ class Group {
       const Scalar operands[] = {ReadElement(update.stored, bytes),
                                  ConvertScalar(value[0], update.value->type.element, type)};
       WriteElement(update.stored, EvaluateScalar(update.op, type, operands), bytes);
+    }
+  }
+
+  void RunCopy(const CopyVector& copy, const Items& items) {
+    const auto& to = std::get<Load>(copy.to->node);
+    const auto& from = std::get<Load>(copy.from->node);
+    const int lanes = copy.to->type.lanes;
+    for (int item : items) {
+      const bool reads = copy.condition == nullptr || Evaluate(copy.condition, item)[0].integer != 0;
+      uint8_t* target = Locate(to.buffer, to.index, lanes, item, to.is_aligned);
+      if (target == nullptr) return;
+      const int64_t bytes = lanes * ByteWidth(to.stored);
+      std::fill_n(target, bytes, uint8_t{0});
+      if (!reads) continue;
+      const uint8_t* source = Locate(from.buffer, from.index, lanes, item, from.is_aligned);
+      if (source == nullptr) return;
+      std::copy_n(source, bytes, target);
+    }
+  }
+
+  // What one work-item's accumulators gain.
+  void RunProduct(const MultiplyTiles& product, int item) {
+    constexpr int kRows = 64;
+    const DataType type = ElementType(product.format);
+    const MatrixTile left_tile{product.format, kRows, product.depth, product.left_along_rows};
+    const MatrixTile right_tile{product.format, product.columns, product.depth,
+                                product.right_along_columns};
+    const auto locate = [&](const ExprPtr& place, int64_t elements) {
+      const auto& load = std::get<Load>(place->node);
+      return Locate(load.buffer, load.index, static_cast<int>(elements), item);
+    };
+    const uint8_t* left = locate(product.left, left_tile.size());
+    const uint8_t* right = locate(product.right, right_tile.size());
+    uint8_t* totals = locate(product.accumulators, product.columns / 2);
+    if (left == nullptr || right == nullptr || totals == nullptr) return;
+    const auto element = [&](const uint8_t* tile, int64_t offset) {
+      const auto value = static_cast<float>(ReadElement(type, tile + offset * ByteWidth(type)).real);
+      return product.format == MatrixFormat::kTf32 ? RoundToTf32(value) : value;
+    };
+    const int lane = item % 32;
+    for (int slot = 0; slot < product.columns / 2; ++slot) {
+      const int row = item / 32 % 4 * 16 + slot / 2 % 2 * 8 + lane / 4;
+      const int column = slot / 4 * 8 + lane % 4 * 2 + slot % 2;
+      uint8_t* total = totals + slot * ByteWidth(DataType::kFloat32);
+      auto sum = static_cast<float>(ReadElement(DataType::kFloat32, total).real);
+      for (int k = 0; k < product.depth; ++k) {
+        sum += element(left, left_tile.Offset(row, k)) * element(right, right_tile.Offset(column, k));
+      }
+      WriteElement(DataType::kFloat32, Scalar{0, sum}, total);
     }
   }
 

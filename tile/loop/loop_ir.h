@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tile/base/data_type.h"
+#include "tile/base/precision.h"
 #include "tile/base/scalar_op.h"
 
 namespace tartan::loop {
@@ -105,6 +106,9 @@ struct DeclareArray {
   std::string name;
   int64_t size;
   Space space = Space::kPrivate;
+  // A local array declared before, at least as large, whose memory this one takes over: that one is
+  // not used any more. Empty: memory of its own.
+  std::string over = {};
 };
 struct Assign {
   std::string name;
@@ -120,6 +124,8 @@ struct Store {
   ExprPtr value;
   bool is_aligned = false;
   bool is_streamed = false;  // aligned vectors in buffers only
+  // float32 values are rounded to the 10 bits that a matrix unit sees of them (RoundToTf32).
+  bool rounds_to_tf32 = false;
 };
 struct For {  // for (name = begin; name < end; name += step)
   std::string name;
@@ -134,9 +140,10 @@ struct If {
   StmtPtr otherwise;  // may be null
 };
 // All work-items of the group wait for each other, and see what the others wrote to local memory
-// and, where is_global, to buffers.
+// and, where is_global, to buffers. A matrix unit sees it only where for_matrix_unit says so.
 struct Barrier {
   bool is_global = false;
+  bool for_matrix_unit = false;
 };
 // buffer[index] = op(buffer[index], value) as one indivisible step between work-items.
 struct AtomicUpdate {
@@ -154,13 +161,40 @@ struct Prefetch {
   ExprPtr index;
   bool is_for_later = false;
 };
+// Starts to copy 16 bytes, of one type, from a buffer to a local array; zeros where the condition
+// does not hold. Both are Loads: of the first of the elements, which are aligned. EndCopies makes a
+// batch of those that the work-item has started since the last one, AwaitCopies waits until all but
+// the last `pending` batches are there; the group sees them behind a barrier.
+struct CopyVector {
+  ExprPtr to, from;
+  ExprPtr condition;  // null: true
+};
+struct EndCopies {};
+struct AwaitCopies {
+  int pending = 0;
+};
+// A matrix unit starts to add the product of two tiles in local memory (tile/base/matrix_tile.h) to the
+// accumulators of 128 neighbouring work-items, of which the first has a number that 128 divides:
+// 64 rows of the left tile times `columns` of the right one, over `depth`. Work-item i of the 128
+// has, in rounds of columns / 8, those at [round * 4 + 2 * h + e]: row 16 (i / 32) + 8 h + i % 32 /
+// 4, column 8 round + 2 (i % 4) + e. All three are Loads: of the tiles' first elements, and of the
+// first accumulator in an array of float32. Accumulators and tiles are left alone until AwaitTiles.
+struct MultiplyTiles {
+  ExprPtr accumulators, left, right;
+  MatrixFormat format = MatrixFormat::kTf32;
+  int columns = 0;  // a multiple of 8, at most 256
+  int depth = 0;    // a multiple of 32 bytes of elements
+  // The tile's vectors of 16 bytes lie along its rows (columns), not along the depth.
+  bool left_along_rows = false, right_along_columns = false;
+};
+struct AwaitTiles {};
 struct Comment {
   std::string text;
 };
 
 struct Stmt {
   std::variant<Block, Declare, DeclareArray, Assign, Store, For, If, Barrier, AtomicUpdate,
-               Prefetch, Comment>
+               Prefetch, CopyVector, EndCopies, AwaitCopies, MultiplyTiles, AwaitTiles, Comment>
       node;
 };
 

@@ -86,12 +86,14 @@ class StatementPrinter {
         },
         [&](const DeclareArray& array) {
           Line(array.space == Space::kLocal ? "local " : "array ", array.name, ": ",
-               ToString(array.type), "[", array.size, "]");
+               ToString(array.type), "[", array.size, "]",
+               array.over.empty() ? "" : absl::StrCat(" over ", array.over));
         },
         [&](const Assign& assign) { Line(assign.name, " = ", ToString(assign.value)); },
         [&](const Store& store) {
           Line(store.buffer, "[", ToString(store.index), "]:", tartan::Name(store.stored),
-               store.is_aligned ? " aligned" : "", store.is_streamed ? " streamed" : "", " = ",
+               store.is_aligned ? " aligned" : "", store.is_streamed ? " streamed" : "",
+               store.rounds_to_tf32 ? " tf32" : "", " = ",
                ToString(store.value));
         },
         [&](const For& loop) {
@@ -107,7 +109,10 @@ class StatementPrinter {
           Line("else");
           PrintInside(branch.otherwise);
         },
-        [&](const Barrier& barrier) { Line(barrier.is_global ? "global barrier" : "barrier"); },
+        [&](const Barrier& barrier) {
+          Line(barrier.is_global ? "global barrier" : "barrier",
+               barrier.for_matrix_unit ? " for the matrix unit" : "");
+        },
         [&](const AtomicUpdate& update) {
           Line("atomic ", update.buffer, "[", ToString(update.index),
                "]:", tartan::Name(update.stored), " = ", tartan::Name(update.op), "(old, ",
@@ -117,6 +122,20 @@ class StatementPrinter {
           Line(prefetch.is_for_later ? "prefetch for later " : "prefetch ", prefetch.buffer, "[",
                ToString(prefetch.index), "]:", tartan::Name(prefetch.stored));
         },
+        [&](const CopyVector& copy) {
+          Line("copy ", ToString(copy.to), " = ", ToString(copy.from),
+               copy.condition == nullptr ? "" : absl::StrCat(" if ", ToString(copy.condition)));
+        },
+        [&](const EndCopies&) { Line("end copies"); },
+        [&](const AwaitCopies& await) { Line("await copies but ", await.pending); },
+        [&](const MultiplyTiles& product) {
+          Line("multiply tiles ", ToString(product.accumulators), " += ", ToString(product.left),
+               product.left_along_rows ? " along rows" : "", " * ", ToString(product.right),
+               product.right_along_columns ? " along columns" : "", " in ",
+               tartan::Name(product.format), ", ", product.columns, " columns, depth ",
+               product.depth);
+        },
+        [&](const AwaitTiles&) { Line("await tiles"); },
         [&](const Comment& comment) { Line("// ", comment.text); });
   }
 

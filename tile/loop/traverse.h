@@ -41,7 +41,8 @@ void Visit(OneOf<Shuffle> auto& shuffle, auto& visit) {
   visit(shuffle.b);
 }
 
-void Visit(OneOf<DeclareArray, Barrier, Comment> auto&, auto&) {}
+void Visit(OneOf<DeclareArray, Barrier, EndCopies, AwaitCopies, AwaitTiles, Comment> auto&, auto&) {
+}
 void Visit(OneOf<Block> auto& block, auto& visit) {
   for (auto& statement : block.statements) VisitOptional(statement, visit);
 }
@@ -52,6 +53,16 @@ void Visit(OneOf<Store, AtomicUpdate> auto& store, auto& visit) {
   visit(store.value);
 }
 void Visit(OneOf<Prefetch> auto& prefetch, auto& visit) { visit(prefetch.index); }
+void Visit(OneOf<CopyVector> auto& copy, auto& visit) {
+  visit(copy.to);
+  visit(copy.from);
+  VisitOptional(copy.condition, visit);
+}
+void Visit(OneOf<MultiplyTiles> auto& product, auto& visit) {
+  visit(product.accumulators);
+  visit(product.left);
+  visit(product.right);
+}
 void Visit(OneOf<For> auto& loop, auto& visit) {
   visit(loop.begin);
   visit(loop.end);

@@ -21,6 +21,7 @@ struct Name {
   Kind kind;
   Type type;
   bool is_mutable = false;
+  bool is_local = false;  // an array
 };
 
 bool IsMask(const Type& type) { return type.element == DataType::kBool && type.lanes > 1; }
@@ -111,9 +112,10 @@ class Verifier {
         },
         [&](const AtomicUpdate& update) { return CheckAtomicUpdate(update); },
         [&](const Prefetch& prefetch) { return CheckPrefetch(prefetch); },
-        [&](const traverse::OneOf<Block, For, Barrier, Comment> auto&) {
-          return absl::OkStatus();
-        });
+        [&](const CopyVector& copy) { return CheckCopy(copy); },
+        [&](const MultiplyTiles& product) { return CheckProduct(product); },
+        [&](const traverse::OneOf<Block, For, Barrier, EndCopies, AwaitCopies, AwaitTiles,
+                                  Comment> auto&) { return absl::OkStatus(); });
   }
 
   // The first failure of `check`, called with each child.
@@ -157,7 +159,13 @@ class Verifier {
       return absl::InternalError(
           absl::StrCat("local array '", array.name, "' is declared in an inner scope"));
     }
-    return DeclareName(array.name, {Name::Kind::kArray, array.type});
+    const bool is_local = array.space == Space::kLocal;
+    if (!array.over.empty() && !(is_local && IsLocal(array.over))) {
+      return absl::InternalError(
+          absl::StrCat("array '", array.name, "' lies over '", array.over, "', no local array"));
+    }
+    return DeclareName(array.name,
+                       {Name::Kind::kArray, array.type, /*is_mutable=*/false, is_local});
   }
 
   absl::Status CheckAssign(const Assign& assign) {
@@ -204,6 +212,53 @@ class Verifier {
       return Wrong(absl::StrCat("no element of '", prefetch.buffer, "' to fetch"), prefetch.index);
     }
     return absl::OkStatus();
+  }
+
+  absl::Status CheckCopy(const CopyVector& copy) {
+    const auto* to = std::get_if<Load>(&copy.to->node);
+    const auto* from = std::get_if<Load>(&copy.from->node);
+    constexpr int64_t kBytes = 16;
+    const bool is_vector =
+        to != nullptr && from != nullptr && to->is_aligned && from->is_aligned &&
+        to->stored == from->stored && copy.to->type == copy.from->type &&
+        copy.to->type.lanes * ByteWidth(to->stored) == kBytes && IsLocal(to->buffer);
+    if (!is_vector) return Wrong("no vector of 16 bytes to copy into a local array", copy.to);
+    if (copy.condition != nullptr && copy.condition->type != Type{DataType::kBool, 1}) {
+      return Wrong("the condition is no scalar bool", copy.condition);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckProduct(const MultiplyTiles& product) {
+    const DataType type = ElementType(product.format);
+    for (const ExprPtr& tile : {product.left, product.right}) {
+      const auto* load = std::get_if<Load>(&tile->node);
+      if (load == nullptr || load->stored != type || !IsLocal(load->buffer)) {
+        return Wrong("no tile in a local array", tile);
+      }
+    }
+    const auto* total = std::get_if<Load>(&product.accumulators->node);
+    if (total == nullptr || total->stored != DataType::kFloat32 ||
+        product.accumulators->type.lanes != 1) {
+      return Wrong("no accumulators of float32", product.accumulators);
+    }
+    const bool is_shape = product.columns >= 8 && product.columns <= 256 &&
+                          product.columns % 8 == 0 && product.depth > 0 &&
+                          product.depth * ByteWidth(type) % 32 == 0;
+    const bool may_turn = product.format != MatrixFormat::kTf32 ||
+                          (!product.left_along_rows && !product.right_along_columns);
+    return is_shape && may_turn
+               ? absl::OkStatus()
+               : Wrong(absl::StrCat("no matrix unit multiplies ", product.columns,
+                                    " columns over a depth of ", product.depth, " in ",
+                                    tartan::Name(product.format)),
+                       product.accumulators);
+  }
+
+  bool IsLocal(const std::string& array) const {
+    const auto found = names_.find(array);
+    return found != names_.end() && found->second.kind == Name::Kind::kArray &&
+           found->second.is_local;
   }
 
   absl::Status CheckFor(const For& loop) {

@@ -5,6 +5,7 @@
 #include "tile/lower/cpu/sized_kernel.h"
 #include "tile/lower/cpu/task_kernel.h"
 #include "tile/lower/gpu/group_kernel.h"
+#include "tile/lower/gpu/matrix_kernel.h"
 
 namespace tartan::lower {
 
@@ -16,7 +17,10 @@ loop::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPl
         return options.size_arguments ? LowerSizedKernel(flat, tasks, name, options)
                                       : LowerTaskKernel(flat, tasks, name, options);
       },
-      [&](const plan::GpuPlan& groups) { return LowerGroupKernel(flat, groups, name, options); });
+      [&](const plan::GpuPlan& groups) { return LowerGroupKernel(flat, groups, name, options); },
+      [&](const plan::MatrixPlan& matrix) {
+        return LowerMatrixKernel(flat, matrix, name, options);
+      });
 }
 
 }  // namespace tartan::lower

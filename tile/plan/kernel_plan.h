@@ -10,13 +10,15 @@
 
 #include "tile/plan/cpu/cpu_plan.h"
 #include "tile/plan/gpu/gpu_plan.h"
+#include "tile/plan/gpu/matrix_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {
 
 // Work-items with a task each, or work-groups whose work-items share one. GPUs have the first for
-// kernels that the second is not made for: one output element per work-item.
-using KernelPlan = std::variant<CpuPlan, GpuPlan>;
+// kernels that the second is not made for: one output element per work-item. Or work-groups that
+// have their products from a matrix unit.
+using KernelPlan = std::variant<CpuPlan, GpuPlan, MatrixPlan>;
 
 std::string ToString(const KernelPlan& plan, const poly::FlatContraction& flat);
 

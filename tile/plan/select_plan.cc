@@ -12,20 +12,47 @@
 #include "tile/plan/cpu/stream_plan.h"
 #include "tile/plan/cpu/window_plan.h"
 #include "tile/plan/gpu/gpu_candidates.h"
+#include "tile/plan/gpu/matrix_search.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
+namespace {
+
+// The plan for the matrix unit, if there is one, where it belongs among the others.
+std::vector<PlannedKernel> WithMatrixUnit(const poly::FlatContraction& merged,
+                                          const HardwareSettings& settings,
+                                          const std::vector<bool>& is_constant, Precision precision,
+                                          std::vector<PlannedKernel> plans) {
+  const std::optional<MatrixFormat> format = FormatOf(precision);
+  if (!format.has_value()) return plans;
+  std::optional<PlannedKernel> plan = MatrixCandidate(merged, settings, *format, is_constant);
+  if (!plan.has_value()) return plans;
+  const auto place = std::find_if(plans.begin(), plans.end(), [&](const PlannedKernel& other) {
+    return plan->predicted_us < other.predicted_us || other.predicted_us == 0;
+  });
+  const size_t count = plans.size();
+  plans.insert(place, *std::move(plan));
+  plans.resize(count);
+  return plans;
+}
+
+}  // namespace
+
 
 PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                         const std::vector<bool>& is_constant) {
-  return PlanCandidates(flat, settings, is_constant, 1).front();
+                         const std::vector<bool>& is_constant, Precision precision) {
+  return PlanCandidates(flat, settings, is_constant, 1, precision).front();
 }
 
 std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
                                           const HardwareSettings& settings,
-                                          const std::vector<bool>& is_constant, int count) {
+                                          const std::vector<bool>& is_constant, int count,
+                                          Precision precision) {
   const poly::FlatContraction merged = poly::MergeIndices(flat);
-  if (settings.threads > 1) return GpuCandidates(merged, settings, count);
+  if (settings.threads > 1) {
+    return WithMatrixUnit(merged, settings, is_constant, precision,
+                          GpuCandidates(merged, settings, count));
+  }
   std::vector<PlannedKernel> plans;
   for (const auto& propose : {TransposePlan, ColumnPlan, GatherPlan, WindowPlan}) {
     if (std::optional<PlannedKernel> plan = propose(merged, settings)) {

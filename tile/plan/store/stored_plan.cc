@@ -129,7 +129,9 @@ proto::StoredPlan ToProto(const PlannedKernel& planned) {
           packing->set_index(packed.index);
           packing->set_block(packed.block);
         }
-      });
+      },
+      // Of strict float32 alone are plans kept: this is read as one that fits no kernel.
+      [](const MatrixPlan&) {});
   return stored;
 }
 std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,

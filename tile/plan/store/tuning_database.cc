@@ -111,9 +111,13 @@ void TuningDatabase::Forget(const poly::FlatContraction& flat,
 }
 
 PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                         const std::vector<bool>& is_constant, const TuningDatabase& database) {
-  std::optional<PlannedKernel> kept = database.Find(flat, settings, is_constant);
-  return kept.has_value() ? *std::move(kept) : PlanKernel(flat, settings, is_constant);
+                         const std::vector<bool>& is_constant, const TuningDatabase& database,
+                         Precision precision) {
+  // Tuning measures plans of strict float32.
+  std::optional<PlannedKernel> kept;
+  if (precision == Precision::kFloat32) kept = database.Find(flat, settings, is_constant);
+  return kept.has_value() ? *std::move(kept)
+                          : PlanKernel(flat, settings, is_constant, precision);
 }
 
 }  // namespace tartan::plan

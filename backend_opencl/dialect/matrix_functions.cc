@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_opencl/dialect/matrix_functions.h"
+
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "backend_opencl/device/hidden_assembly.h"
+#include "backend_opencl/dialect/opencl_memory.h"
+#include "backend_opencl/dialect/opencl_types.h"
+#include "tile/base/matrix_tile.h"
+
+namespace tartan::opencl {
+namespace {
+
+using codegen::Place;
+
+constexpr absl::string_view kCondition = "defined($HAS) && !defined(TARTAN_PORTABLE)";
+
+// A local pointer is the address that instructions take.
+constexpr absl::string_view kCopyVector =
+    R"(static inline void tt_copy_vector(__local void* to, __global const void* from, int reads) {
+#if $CONDITION
+  __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint)(ulong)to), "l"(from),
+                   "r"(reads ? 16 : 0) : "memory");
+#else
+  *(__local uint4*)to = reads ? *(__global const uint4*)from : (uint4)(0);
+#endif
+}
+)";
+constexpr absl::string_view kEndCopies = R"(static inline void tt_end_copies(void) {
+#if $CONDITION
+  __asm__ volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+)";
+constexpr absl::string_view kAwaitCopies = R"(static inline void tt_await_copies_$N(void) {
+#if $CONDITION
+  __asm__ volatile("cp.async.wait_group $N;" ::: "memory");
+#endif
+}
+)";
+// The unit reads local memory by a path of its own.
+constexpr absl::string_view kMatrixBarrier = R"(static inline void tt_matrix_barrier(void) {
+#if $CONDITION
+  __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+)";
+constexpr absl::string_view kAwaitTiles = R"(static inline void tt_await_tiles(void) {
+#if $CONDITION
+  __asm__ volatile("$HIDDENwgmma.wait_group.sync.aligned 0;" ::: "memory");
+#endif
+}
+)";
+constexpr absl::string_view kRoundTf32 = R"(static inline $F tt_roundtf_$F($F x) {
+  const $I bits = as_$I(x);
+  const $I finite = (bits & 0x7f800000) != 0x7f800000;
+  return as_$F(finite ? (bits + 0x1000) & ~0x1fff : bits);
+}
+)";
+// A tile is told to the unit as the address of its first block, and how far the next one is along
+// the depth and along the rows, in units of 16 bytes.
+constexpr absl::string_view kTilePlace =
+    R"(static inline ulong tt_tile_place(const __local void* tile, uint along_depth, uint along_rows) {
+  return (((uint)(ulong)tile & 0x3ffff) >> 4) | (ulong)(along_depth >> 4) << 16 |
+         (ulong)(along_rows >> 4) << 32;
+}
+)";
+constexpr absl::string_view kMultiply =
+    R"(static inline void $NAME(float* total, const __local $T* left, const __local $T* right) {
+#if $CONDITION
+  __asm__ volatile("$HIDDENwgmma.fence.sync.aligned;" ::: "memory");
+  ulong a = tt_tile_place(left, $LEFT_DEPTH, $LEFT_ROWS);
+  ulong b = tt_tile_place(right, $RIGHT_DEPTH, $RIGHT_ROWS);
+#pragma unroll
+  for (int slice = 0; slice < $SLICES; ++slice) {
+    __asm__ volatile(
+        "$HIDDENwgmma.mma_async.sync.aligned.m64n$COLUMNSk$K.f32.$FORMAT.$FORMAT {$REGISTERS}, "
+        "%$A, %$B, 1, 1, 1$TURNS;"
+        : $TOTALS
+        : "l"(a), "l"(b)
+        : "memory");
+    a += $LEFT_SLICE;
+    b += $RIGHT_SLICE;
+  }
+  __asm__ volatile("$HIDDENwgmma.commit_group.sync.aligned;" ::: "memory");
+#else
+  const int item = (int)get_local_id(0), lane = item % 32;
+  for (int slot = 0; slot < $COLUMNS / 2; ++slot) {
+    const int row = item / 32 % 4 * 16 + slot / 2 % 2 * 8 + lane / 4;
+    const int column = slot / 4 * 8 + lane % 4 * 2 + slot % 2;
+    float sum = total[slot];
+    for (int k = 0; k < $DEPTH; ++k) {
+      sum += $FROM(left[$LEFT_AT]) * $FROM(right[$RIGHT_AT]);
+    }
+    total[slot] = sum;
+  }
+#endif
+}
+)";
+
+std::string Fill(absl::string_view text,
+                 const std::vector<std::pair<absl::string_view, std::string>>& values) {
+  return absl::StrReplaceAll(absl::StrReplaceAll(text, values),
+                             {{"$CONDITION", kCondition}, {"$HIDDEN", kHiddenAssembly}});
+}
+
+std::string Finished(absl::string_view text) {
+  return absl::StrReplaceAll(text, {{"$HAS", kHasWarpGroups}});
+}
+
+// The place of element (row, k) of a tile as C.
+std::string PlaceText(const MatrixTile& tile, absl::string_view row) {
+  const int64_t v = tile.vector();
+  const int64_t eight = MatrixTile::kVectorsPerBlock;
+  const std::string inner = tile.along_rows
+                                ? absl::StrCat("k % ", eight, " * ", v, " + ", row, " % ", v)
+                                : absl::StrCat(row, " % ", eight, " * ", v, " + k % ", v);
+  return absl::StrCat(row, " / ", tile.block_rows(), " * ", tile.row_stride(), " + k / ",
+                      tile.block_depth(), " * ", tile.depth_stride(), " + ", inner);
+}
+
+struct ProductName {
+  MatrixFormat format = MatrixFormat::kTf32;
+  int columns = 0;
+  int depth = 0;
+  bool left_along_rows = false, right_along_columns = false;
+};
+
+std::string NameOf(const loop::MultiplyTiles& product) {
+  return absl::StrCat("tt_multiply_", tartan::Name(product.format), "_", product.columns, "_",
+                      product.depth, product.left_along_rows ? "_rows" : "",
+                      product.right_along_columns ? "_columns" : "");
+}
+
+// multiply_<format>_<columns>_<depth>[_rows][_columns]
+ProductName ParseProduct(absl::string_view name) {
+  ProductName product;
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '_');
+  for (MatrixFormat format :
+       {MatrixFormat::kTf32, MatrixFormat::kBFloat16, MatrixFormat::kFloat16}) {
+    if (!parts.empty() && parts[0] == tartan::Name(format)) product.format = format;
+  }
+  if (parts.size() < 3 || !absl::SimpleAtoi(parts[1], &product.columns) ||
+      !absl::SimpleAtoi(parts[2], &product.depth)) {
+    return {};
+  }
+  for (size_t i = 3; i < parts.size(); ++i) {
+    product.left_along_rows |= parts[i] == "rows";
+    product.right_along_columns |= parts[i] == "columns";
+  }
+  return product;
+}
+
+absl::string_view InstructionType(MatrixFormat format) {
+  return format == MatrixFormat::kTf32       ? "tf32"
+         : format == MatrixFormat::kBFloat16 ? "bf16"
+                                             : "f16";
+}
+
+absl::string_view FromElement(MatrixFormat format) {
+  return format == MatrixFormat::kTf32       ? ""
+         : format == MatrixFormat::kBFloat16 ? "tt_from_bfloat16_ushort"
+                                             : "tt_from_half_ushort";
+}
+
+std::string MultiplyHelper(absl::string_view name) {
+  const ProductName product = ParseProduct(name);
+  if (product.columns == 0) return "";
+  constexpr int64_t kSliceBytes = 32;  // of the depth, that an instruction takes
+  const DataType type = ElementType(product.format);
+  const int64_t bytes = ByteWidth(type);
+  const MatrixTile left{product.format, 64, product.depth, product.left_along_rows};
+  const MatrixTile right{product.format, product.columns, product.depth,
+                               product.right_along_columns};
+  const int64_t k = kSliceBytes / bytes;
+  const auto slice = [&](const MatrixTile& tile) {
+    return absl::StrCat(k / tile.block_depth() * tile.depth_stride() * bytes / 16);
+  };
+  const int totals = product.columns / 2;
+  std::vector<std::string> registers, operands;
+  for (int i = 0; i < totals; ++i) {
+    registers.push_back(absl::StrCat("%", i));
+    operands.push_back(absl::StrCat("\"+f\"(total[", i, "])"));
+  }
+  const std::string turns = product.format == MatrixFormat::kTf32
+                                ? ""
+                                : absl::StrCat(", ", int{product.left_along_rows}, ", ",
+                                               int{product.right_along_columns});
+  return Fill(kMultiply,
+              {{"$NAME", absl::StrCat("tt_multiply_", name)},
+               {"$T", product.format == MatrixFormat::kTf32 ? "float" : "ushort"},
+               {"$LEFT_DEPTH", absl::StrCat(left.depth_stride() * bytes)},
+               {"$LEFT_ROWS", absl::StrCat(left.row_stride() * bytes)},
+               {"$RIGHT_DEPTH", absl::StrCat(right.depth_stride() * bytes)},
+               {"$RIGHT_ROWS", absl::StrCat(right.row_stride() * bytes)},
+               {"$LEFT_SLICE", slice(left)},
+               {"$RIGHT_SLICE", slice(right)},
+               {"$SLICES", absl::StrCat(product.depth / k)},
+               {"$COLUMNS", absl::StrCat(product.columns)},
+               {"$K", absl::StrCat(k)},
+               {"$FORMAT", std::string(InstructionType(product.format))},
+               {"$REGISTERS", absl::StrJoin(registers, ", ")},
+               {"$TOTALS", absl::StrJoin(operands, ", ")},
+               {"$A", absl::StrCat(totals)},
+               {"$B", absl::StrCat(totals + 1)},
+               {"$TURNS", turns},
+               {"$DEPTH", absl::StrCat(product.depth)},
+               {"$FROM", std::string(FromElement(product.format))},
+               {"$LEFT_AT", PlaceText(left, "row")},
+               {"$RIGHT_AT", PlaceText(right, "column")}});
+}
+
+std::string RoundHelper(absl::string_view type_name) {
+  const loop::Type type = TypeFromName(type_name);
+  if (type.element != DataType::kFloat32) return "";
+  return absl::StrReplaceAll(
+      kRoundTf32,
+      {{"$F", type_name}, {"$I", TypeName(loop::Type{DataType::kInt32, type.lanes})}});
+}
+
+std::string AddressOf(const Place& place) { return Address(place.buffer, place.index); }
+
+}  // namespace
+
+std::string CopyVector(const Place& to, const Place& from, const codegen::Code& condition) {
+  return absl::StrCat("tt_copy_vector(", AddressOf(to), ", ", AddressOf(from), ", ",
+                      condition.text.empty() ? "1" : condition.text, ")");
+}
+
+std::string AwaitCopies(int pending) { return absl::StrCat("tt_await_copies_", pending, "()"); }
+
+std::string MultiplyTiles(const loop::MultiplyTiles& product, const Place& accumulators,
+                          const Place& left, const Place& right) {
+  return absl::StrCat(NameOf(product), "(", AddressOf(accumulators), ", ", AddressOf(left), ", ",
+                      AddressOf(right), ")");
+}
+
+std::string MatrixHelper(absl::string_view name) {
+  std::string text;
+  if (name == "copy_vector") {
+    text = Fill(kCopyVector, {});
+  } else if (name == "end_copies") {
+    text = Fill(kEndCopies, {});
+  } else if (name == "matrix_barrier") {
+    text = Fill(kMatrixBarrier, {});
+  } else if (name == "await_tiles") {
+    text = Fill(kAwaitTiles, {});
+  } else if (name == "tile_place") {
+    text = std::string(kTilePlace);
+  } else if (absl::ConsumePrefix(&name, "await_copies_")) {
+    text = Fill(kAwaitCopies, {{"$N", std::string(name)}});
+  } else if (absl::ConsumePrefix(&name, "roundtf_")) {
+    text = RoundHelper(name);
+  } else if (absl::ConsumePrefix(&name, "multiply_")) {
+    text = MultiplyHelper(name);
+  }
+  return Finished(text);
+}
+
+}  // namespace tartan::opencl

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/lower/gpu/matrix_kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/lower/expr_emitter.h"
+#include "tile/lower/gpu/matrix_operand.h"
+
+namespace tartan::lower {
+namespace {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+using plan::MatrixPlan;
+
+// So many row tiles are walked side by side, column by column, so that groups that run at one time
+// share what the cache holds.
+constexpr int64_t kBand = 8;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+class MatrixLowerer {
+ public:
+  MatrixLowerer(const poly::FlatContraction& flat, const MatrixPlan& plan,
+                const LowerOptions& options)
+      : flat_(flat),
+        plan_(plan),
+        index_type_(options.force_64bit_indices || NeedsWideIndices(flat) ? DataType::kInt64
+                                                                          : DataType::kInt32) {
+    std::vector<ExprPtr> batch;
+    for (int i : plan.batch) batch.push_back(Var(absl::StrCat("batch_", flat.indices[i].name)));
+    batch_values_ = batch;
+    operands_.emplace_back(flat, plan, plan.left, "left", plan.rows, plan.left_tile(), batch, 0,
+                           index_type_);
+    operands_.emplace_back(flat, plan, plan.right, "right", plan.columns, plan.right_tile(), batch,
+                           plan.left_tile().size(), index_type_);
+  }
+
+  loop::Kernel Lower(const std::string& name) {
+    loop::Kernel kernel;
+    kernel.name = name;
+    kernel.comments = flat_.comments;
+    kernel.comments.push_back(plan_.ToString(flat_));
+    kernel.comments.push_back(plan_.cost.ToString());
+    kernel.index_type = index_type_;
+    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
+      kernel.parameters.push_back({absl::StrCat("out", o), flat_.outputs[o].shape.type, true});
+    }
+    for (size_t t = 0; t < flat_.tensors.size(); ++t) {
+      kernel.parameters.push_back({absl::StrCat("in", t), flat_.tensors[t].shape.type, false});
+    }
+    kernel.local_size[0] = plan_.threads();
+    kernel.global_size[0] = plan_.threads() * plan_.GroupCount(flat_);
+    std::vector<StmtPtr> statements;
+    Append(Prologue(), &statements);
+    Append(plan_.copies_all() ? CopiedSteps() : FetchedSteps(), &statements);
+    Append(Results(), &statements);
+    kernel.body = loop::MakeBlock(std::move(statements));
+    return kernel;
+  }
+
+ private:
+  static void Append(std::vector<StmtPtr> from, std::vector<StmtPtr>* to) {
+    for (StmtPtr& statement : from) to->push_back(std::move(statement));
+  }
+
+  ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
+  ExprPtr Var(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
+  StmtPtr Declare(const std::string& name, ExprPtr value) const {
+    return loop::MakeDeclare({index_type_, 1}, name, std::move(value));
+  }
+  int64_t RowCount() const { return plan::CountOf(flat_, plan_.rows); }
+  int64_t ColumnCount() const { return plan::CountOf(flat_, plan_.columns); }
+  int64_t TotalCount() const { return plan_.blocks() * plan_.column_tile / 2; }
+
+  std::vector<StmtPtr> Prologue() const {
+    std::vector<StmtPtr> statements;
+    statements.push_back(loop::MakeArray({ElementType(plan_.format), 1}, "tiles",
+                                         plan_.tiles_size(), loop::Space::kLocal));
+    statements.push_back(Declare("item", loop::Work(loop::WorkId::kLocal, 0, index_type_)));
+    statements.push_back(
+        Declare("warp_group", loop::Div(Var("item"), Number(MatrixPlan::kWarpGroup))));
+    Append(DeclareTile(), &statements);
+    Append(operands_[0].DeclareRows(Var("row_base")), &statements);
+    Append(operands_[1].DeclareRows(Var("column_base")), &statements);
+    statements.push_back(loop::MakeArray({DataType::kFloat32, 1}, "total", TotalCount()));
+    statements.push_back(loop::MakeFor(
+        "slot", Number(0), Number(TotalCount()),
+        loop::MakeStore("total", DataType::kFloat32, Var("slot"), loop::Float(0)), 1, true));
+    return statements;
+  }
+
+  // Which tile the group has.
+  std::vector<StmtPtr> DeclareTile() const {
+    const int64_t rows = CeilDiv(RowCount(), plan_.row_tile);
+    const int64_t columns = CeilDiv(ColumnCount(), plan_.column_tile);
+    std::vector<StmtPtr> statements = {
+        Declare("group", loop::Work(loop::WorkId::kGroup, 0, index_type_)),
+        Declare("tile", loop::Mod(Var("group"), Number(rows * columns)))};
+    const std::vector<ExprPtr> digits =
+        Digits(flat_, plan_.batch, loop::Div(Var("group"), Number(rows * columns)), index_type_);
+    for (size_t b = 0; b < plan_.batch.size(); ++b) {
+      statements.push_back(
+          Declare(absl::StrCat("batch_", flat_.indices[plan_.batch[b]].name), digits[b]));
+    }
+    ExprPtr row, column;
+    if (rows <= kBand) {
+      row = loop::Mod(Var("tile"), Number(rows));
+      column = loop::Div(Var("tile"), Number(rows));
+    } else {
+      // The last band may be narrower.
+      statements.push_back(Declare("band", loop::Div(Var("tile"), Number(kBand * columns))));
+      statements.push_back(Declare("in_band", loop::Mod(Var("tile"), Number(kBand * columns))));
+      const int64_t last = rows % kBand == 0 ? kBand : rows % kBand;
+      const ExprPtr is_last = loop::Equals(Var("band"), Number(rows / kBand));
+      const auto of = [&](int64_t width, bool is_row) {
+        return is_row ? loop::Mod(Var("in_band"), Number(width))
+                      : loop::Div(Var("in_band"), Number(width));
+      };
+      const auto choose = [&](bool is_row) {
+        return last == kBand ? of(kBand, is_row)
+                             : loop::Select(is_last, of(last, is_row), of(kBand, is_row));
+      };
+      row = loop::Add(loop::Mul(Var("band"), Number(kBand)), choose(true));
+      column = choose(false);
+    }
+    statements.push_back(Declare("row_base", loop::Mul(row, Number(plan_.row_tile))));
+    statements.push_back(Declare("column_base", loop::Mul(column, Number(plan_.column_tile))));
+    return statements;
+  }
+
+  // The unit starts on the tiles of a stage.
+  std::vector<StmtPtr> Multiply(const ExprPtr& stage) const {
+    std::vector<StmtPtr> statements;
+    const DataType type = ElementType(plan_.format);
+    const MatrixTile left = plan_.left_tile();
+    const ExprPtr begin = loop::Mul(stage, Number(plan_.stage_size()));
+    for (int64_t block = 0; block < plan_.blocks(); ++block) {
+      const ExprPtr rows = loop::Add(loop::Mul(Var("warp_group"), Number(plan_.blocks())),
+                                     Number(block));
+      loop::MultiplyTiles product;
+      product.accumulators = loop::LoadFrom("total", DataType::kFloat32,
+                                            Number(block * plan_.column_tile / 2));
+      product.left = loop::LoadFrom(
+          "tiles", type,
+          loop::Add(begin, loop::Mul(rows, Number(left.Offset(MatrixPlan::kUnitRows, 0)))));
+      product.right = loop::LoadFrom("tiles", type, loop::Add(begin, Number(left.size())));
+      product.format = plan_.format;
+      product.columns = static_cast<int>(plan_.column_tile);
+      product.depth = static_cast<int>(plan_.depth_tile);
+      product.left_along_rows = plan_.left.along_rows;
+      product.right_along_columns = plan_.right.along_rows;
+      statements.push_back(loop::MakeMultiplyTiles(std::move(product)));
+    }
+    return statements;
+  }
+
+  // Tiles come by themselves, several steps ahead.
+  std::vector<StmtPtr> CopiedSteps() const {
+    const int64_t steps = plan_.StepCount(flat_);
+    const auto copy = [&](const ExprPtr& step, const ExprPtr& stage) {
+      std::vector<StmtPtr> statements;
+      for (const MatrixOperandLoader& operand : operands_) {
+        Append(operand.Copy(step, stage), &statements);
+      }
+      return statements;
+    };
+    std::vector<StmtPtr> statements;
+    const ExprPtr ahead = Var("ahead");
+    const int64_t first = std::min(plan_.stages - 1, steps);
+    std::vector<StmtPtr> begin = copy(ahead, ahead);
+    begin.push_back(loop::MakeEndCopies());
+    statements.push_back(
+        loop::MakeFor("ahead", Number(0), Number(first), loop::MakeBlock(std::move(begin))));
+    for (int64_t missing = first; missing < plan_.stages - 1; ++missing) {
+      statements.push_back(loop::MakeEndCopies());
+    }
+    const ExprPtr step = Var("step");
+    std::vector<StmtPtr> body = {
+        loop::MakeAwaitCopies(static_cast<int>(plan_.stages) - 2), loop::MakeMatrixBarrier(),
+        Declare("stage", loop::Mod(step, Number(plan_.stages)))};
+    Append(Multiply(Var("stage")), &body);
+    body.push_back(Declare("later", loop::Add(step, Number(plan_.stages - 1))));
+    body.push_back(Declare("free", loop::Mod(Var("later"), Number(plan_.stages))));
+    body.push_back(loop::MakeIf(loop::Less(Var("later"), Number(steps)),
+                                loop::MakeBlock(copy(Var("later"), Var("free")))));
+    body.push_back(loop::MakeEndCopies());
+    body.push_back(loop::MakeAwaitTiles());
+    statements.push_back(
+        loop::MakeFor("step", Number(0), Number(steps), loop::MakeBlock(std::move(body))));
+    return statements;
+  }
+
+  // The next step's tiles come by way of variables while the unit works on this one's.
+  std::vector<StmtPtr> FetchedSteps() const {
+    const int64_t steps = plan_.StepCount(flat_);
+    std::vector<StmtPtr> statements;
+    std::vector<StmtPtr> first;
+    AppendFetch(Number(0), Number(0), &first);
+    AppendPut(Number(0), &first);
+    // A scope of its own, for its names.
+    statements.push_back(
+        loop::MakeFor("first", Number(0), Number(1), loop::MakeBlock(std::move(first))));
+    statements.push_back(loop::MakeAwaitCopies(0));
+    statements.push_back(loop::MakeMatrixBarrier());
+    const ExprPtr step = Var("step");
+    std::vector<StmtPtr> body = {Declare("stage", loop::Mod(step, Number(2))),
+                                 Declare("other", loop::Sub(Number(1), Var("stage"))),
+                                 Declare("next_step", loop::Add(step, Number(1)))};
+    const ExprPtr has_next = loop::Less(Var("next_step"), Number(steps));
+    for (const MatrixOperandLoader& operand : operands_) {
+      if (!IsCopied(operand)) Append(operand.DeclareNext(), &body);
+    }
+    std::vector<StmtPtr> fetch;
+    AppendFetch(Var("next_step"), Var("other"), &fetch, /*declares=*/false);
+    body.push_back(loop::MakeIf(has_next, loop::MakeBlock(std::move(fetch))));
+    Append(Multiply(Var("stage")), &body);
+    std::vector<StmtPtr> put;
+    AppendPut(Var("other"), &put);
+    if (!put.empty()) body.push_back(loop::MakeIf(has_next, loop::MakeBlock(std::move(put))));
+    body.push_back(loop::MakeAwaitCopies(0));
+    body.push_back(loop::MakeAwaitTiles());
+    body.push_back(loop::MakeMatrixBarrier());
+    statements.push_back(
+        loop::MakeFor("step", Number(0), Number(steps), loop::MakeBlock(std::move(body))));
+    return statements;
+  }
+
+  bool IsCopied(const MatrixOperandLoader& operand) const {
+    return (&operand == &operands_[0] ? plan_.left : plan_.right).is_copied;
+  }
+
+  void AppendFetch(const ExprPtr& step, const ExprPtr& stage, std::vector<StmtPtr>* statements,
+                   bool declares = true) const {
+    for (const MatrixOperandLoader& operand : operands_) {
+      if (IsCopied(operand)) {
+        Append(operand.Copy(step, stage), statements);
+        statements->push_back(loop::MakeEndCopies());
+        continue;
+      }
+      if (declares) Append(operand.DeclareNext(), statements);
+      Append(operand.Fetch(step), statements);
+    }
+  }
+
+  void AppendPut(const ExprPtr& stage, std::vector<StmtPtr>* statements) const {
+    for (const MatrixOperandLoader& operand : operands_) {
+      if (!IsCopied(operand)) Append(operand.Put(stage), statements);
+    }
+  }
+
+  // Sums go to local memory, from where the work-items take what is stored side by side.
+  std::vector<StmtPtr> Results() const {
+    const int64_t stride = plan_.column_tile + MatrixPlan::kTotalsPadding;
+    std::vector<StmtPtr> statements = {
+        loop::MakeBarrier(), loop::MakeArray({DataType::kFloat32, 1}, "totals",
+                                             plan_.totals_size(), loop::Space::kLocal, "tiles"),
+        Declare("lane", loop::Mod(Var("item"), Number(32))),
+        Declare("first_row",
+                loop::Add(loop::Add(loop::Mul(Var("warp_group"),
+                                              Number(plan_.blocks() * MatrixPlan::kUnitRows)),
+                                    loop::Mul(loop::Mod(loop::Div(Var("item"), Number(32)),
+                                                        Number(4)),
+                                              Number(16))),
+                          loop::Div(Var("lane"), Number(4)))),
+        Declare("own", loop::Add(loop::Mul(Var("first_row"), Number(stride)),
+                                 loop::Mul(loop::Mod(Var("lane"), Number(4)), Number(2))))};
+    const ExprPtr slot = Var("slot");
+    // Slot (block, round, h, e) is row 64 block + 8 h, column 8 round + e from there.
+    const ExprPtr block = loop::Div(slot, Number(plan_.column_tile / 2));
+    const ExprPtr within = loop::Mod(slot, Number(plan_.column_tile / 2));
+    const ExprPtr row = loop::Add(loop::Mul(block, Number(MatrixPlan::kUnitRows)),
+                                  loop::Mul(loop::Mod(loop::Div(slot, Number(2)), Number(2)),
+                                            Number(8)));
+    const ExprPtr column = loop::Add(loop::Mul(loop::Div(within, Number(4)), Number(8)),
+                                     loop::Mod(slot, Number(2)));
+    const ExprPtr place =
+        loop::Add(Var("own"), loop::Add(loop::Mul(row, Number(stride)), column));
+    statements.push_back(loop::MakeFor(
+        "slot", Number(0), Number(TotalCount()),
+        loop::MakeStore("totals", DataType::kFloat32, place,
+                        loop::LoadFrom("total", DataType::kFloat32, slot)),
+        1, true));
+    statements.push_back(loop::MakeBarrier());
+    statements.push_back(Stores());
+    return statements;
+  }
+
+  StmtPtr Stores() const {
+    const int64_t across = plan_.column_tile / plan_.lanes;  // vectors of a row
+    const int64_t vectors = plan_.row_tile * across;
+    const int64_t rounds = CeilDiv(vectors, plan_.threads());
+    std::vector<StmtPtr> body = {
+        Declare("number",
+                loop::Add(loop::Mul(Var("round"), Number(plan_.threads())), Var("item"))),
+        Declare("tile_row", loop::Div(Var("number"), Number(across))),
+        Declare("tile_column",
+                loop::Mul(loop::Mod(Var("number"), Number(across)), Number(plan_.lanes))),
+        Declare("row", loop::Add(Var("row_base"), Var("tile_row"))),
+        Declare("column", loop::Add(Var("column_base"), Var("tile_column")))};
+    ExprPtr inside = loop::Bool(true);
+    if (RowCount() % plan_.row_tile != 0) {
+      inside = loop::And(inside, loop::Less(Var("row"), Number(RowCount())));
+    }
+    if (ColumnCount() % plan_.column_tile != 0) {
+      inside = loop::And(inside, loop::Less(Var("column"), Number(ColumnCount())));
+    }
+    if (vectors % plan_.threads() != 0) {
+      inside = loop::And(loop::Less(Var("number"), Number(vectors)), inside);
+    }
+    body.push_back(loop::MakeIf(inside, Element()));
+    return loop::MakeFor("round", Number(0), Number(rounds), loop::MakeBlock(std::move(body)));
+  }
+
+  // The elements of a row from "column" on that are stored together.
+  StmtPtr Element() const {
+    IndexEmitter indices(flat_, index_type_);
+    std::vector<StmtPtr> outer;
+    const auto set = [&](const std::vector<int>& list, const std::vector<ExprPtr>& values) {
+      for (size_t i = 0; i < list.size(); ++i) {
+        const std::string name = absl::StrCat("at_", flat_.indices[list[i]].name);
+        outer.push_back(Declare(name, values[i]));
+        indices.Set(list[i], Var(name));
+      }
+    };
+    set(plan_.batch, batch_values_);
+    set(plan_.rows, Digits(flat_, plan_.rows, Var("row"), index_type_));
+    set(plan_.columns, Digits(flat_, plan_.columns, Var("column"), index_type_));
+    for (int i : plan_.depth) indices.Set(i, Number(0));
+    const int lanes = static_cast<int>(plan_.lanes);
+    const VectorShape vector =
+        lanes > 1 ? VectorShape{plan_.columns.back(), lanes} : VectorShape{};
+    const Position here(flat_.indices.size(), 0);
+    ExprEmitter outside(flat_, indices, {}, {here}, "c", &outer);
+    outside.MoveTo(here);
+    const ExprPtr condition = outside.EmitConditions(flat_.store_guard);
+    std::vector<StmtPtr> body;
+    ExprEmitter emitter(flat_, indices, vector, {here}, "e", &body);
+    emitter.AssumeAlignedLanes();
+    emitter.Assume(flat_.store_guard);
+    for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
+    const ExprPtr place =
+        loop::Add(loop::Mul(Var("tile_row"),
+                            Number(plan_.column_tile + MatrixPlan::kTotalsPadding)),
+                  Var("tile_column"));
+    body.push_back(loop::MakeDeclare(
+        {DataType::kFloat32, lanes}, "sum",
+        loop::LoadFrom("totals", DataType::kFloat32, place, lanes, lanes > 1)));
+    emitter.MoveTo(here, loop::Var("sum", {DataType::kFloat32, lanes}));
+    std::vector<StmtPtr> stores;
+    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
+      stores.push_back(Store(o, indices, emitter.Emit(flat_.outputs[o].expr)));
+    }
+    Append(std::move(stores), &body);
+    StmtPtr element = loop::MakeBlock(std::move(body));
+    if (condition != nullptr) element = loop::MakeIf(condition, std::move(element));
+    outer.push_back(std::move(element));
+    return loop::MakeBlock(std::move(outer));
+  }
+
+  StmtPtr Store(size_t output, const IndexEmitter& indices, const ExprPtr& value) const {
+    const int count = static_cast<int>(flat_.indices.size());
+    const poly::FlatAccess place = poly::Flatten(flat_.output_coords, flat_.output_dims, count);
+    const int lanes = static_cast<int>(plan_.lanes);
+    math::Affine poly = math::Affine::Constant(place.offset);
+    bool aligned = place.offset % lanes == 0;
+    for (int i = 0; i < count; ++i) {
+      if (place.strides[i] == 0) continue;
+      poly.set_coefficient(i, place.strides[i]);
+      if (plan_.columns.empty() || i != plan_.columns.back()) {
+        aligned &= place.strides[i] % lanes == 0;
+      }
+    }
+    return loop::MakeStore(absl::StrCat("out", output), flat_.outputs[output].shape.type,
+                           indices.Emit(poly), lanes > 1 ? loop::Splat(value, lanes) : value,
+                           lanes > 1 && aligned);
+  }
+
+  const poly::FlatContraction& flat_;
+  const MatrixPlan& plan_;
+  const DataType index_type_;
+  std::vector<ExprPtr> batch_values_;
+  std::vector<MatrixOperandLoader> operands_;
+};
+
+}  // namespace
+
+loop::Kernel LowerMatrixKernel(const poly::FlatContraction& flat, const MatrixPlan& plan,
+                               const std::string& name, const LowerOptions& options) {
+  return MatrixLowerer(flat, plan, options).Lower(name);
+}
+
+}  // namespace tartan::lower

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/lower/gpu/matrix_operand.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace tartan::lower {
+namespace {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+
+ExprPtr Both(const ExprPtr& a, const ExprPtr& b) {
+  if (a == nullptr) return b;
+  return b == nullptr ? a : loop::And(a, b);
+}
+
+}  // namespace
+
+std::vector<ExprPtr> Digits(const poly::FlatContraction& flat, const std::vector<int>& indices,
+                            const ExprPtr& number, DataType index_type) {
+  std::vector<ExprPtr> values(indices.size());
+  ExprPtr rest = number;
+  for (size_t d = indices.size(); d-- > 0;) {
+    const ExprPtr range = loop::Int(flat.indices[indices[d]].range, index_type);
+    values[d] = d == 0 ? rest : loop::Mod(rest, range);
+    rest = loop::Div(rest, range);
+  }
+  return values;
+}
+
+MatrixOperandLoader::MatrixOperandLoader(const poly::FlatContraction& flat,
+                                         const plan::MatrixPlan& plan,
+                                         const plan::MatrixOperand& operand, std::string name,
+                                         const std::vector<int>& rows, MatrixTile tile,
+                                         std::vector<ExprPtr> batch_values, int64_t begin,
+                                         DataType index_type)
+    : flat_(flat),
+      plan_(plan),
+      operand_(operand),
+      name_(std::move(name)),
+      rows_(rows),
+      tile_(tile),
+      batch_values_(std::move(batch_values)),
+      begin_(begin),
+      index_type_(index_type) {
+  const poly::TensorAccess& read = flat.accesses[operand.access];
+  const TensorShape& shape = flat.tensors[read.tensor].shape;
+  buffer_ = absl::StrCat("in", read.tensor);
+  stored_ = shape.type;
+  const int count = static_cast<int>(flat.indices.size());
+  const poly::FlatAccess place = poly::Flatten(read.coords, shape.dims, count);
+  access_ = math::Affine::Constant(place.offset);
+  for (int i = 0; i < count; ++i) access_.set_coefficient(i, place.strides[i]);
+}
+
+std::string MatrixOperandLoader::Name(const char* what, int64_t round) const {
+  return absl::StrCat(name_, "_", what, round);
+}
+
+int64_t MatrixOperandLoader::RoundCount() const {
+  const int64_t vectors = tile_.size() / tile_.vector();
+  return (vectors + plan_.threads() - 1) / plan_.threads();
+}
+
+MatrixOperandLoader::Vector MatrixOperandLoader::VectorOf(int64_t round) const {
+  constexpr int64_t kEight = MatrixTile::kVectorsPerBlock;
+  const int64_t v = tile_.vector();
+  const ExprPtr item = Var("item");
+  const ExprPtr number = loop::Add(item, Number(round * plan_.threads()));
+  // The number's digit above `below` numbers, of `count` values (0: all that is left). Where the
+  // group's size is a multiple of the digits below, it is the work-item's own digit.
+  const auto digit = [&](int64_t below, int64_t count) {
+    if (plan_.threads() % (below * std::max<int64_t>(count, 1)) == 0) {
+      const ExprPtr own = loop::Div(item, Number(below));
+      return count == 0 ? loop::Add(own, Number(round * plan_.threads() / below))
+                        : loop::Mod(own, Number(count));
+    }
+    const ExprPtr digits = loop::Div(number, Number(below));
+    return count == 0 ? digits : loop::Mod(digits, Number(count));
+  };
+  const auto times = [&](const ExprPtr& value, int64_t factor) {
+    return loop::Mul(value, Number(factor));
+  };
+  Vector vector;
+  if (operand_.spreads_rows) {
+    vector.row = digit(1, tile_.rows);
+    const ExprPtr block = digit(tile_.rows, 0);
+    vector.depth = times(block, v);
+    vector.place = loop::Add(
+        loop::Add(times(loop::Div(vector.row, Number(kEight)), tile_.row_stride()),
+                  times(block, tile_.depth_stride())),
+        times(loop::Mod(vector.row, Number(kEight)), v));
+  } else if (tile_.along_rows) {
+    const ExprPtr inner = digit(1, kEight);
+    const ExprPtr row_block = digit(kEight, tile_.rows / v);
+    const ExprPtr depth_block = digit(kEight * (tile_.rows / v), 0);
+    vector.row = times(row_block, v);
+    vector.depth = loop::Add(times(depth_block, kEight), inner);
+    vector.place = loop::Add(loop::Add(times(row_block, tile_.row_stride()),
+                                       times(depth_block, tile_.depth_stride())),
+                             times(inner, v));
+  } else {
+    // As they lie in the tile.
+    const ExprPtr inner = digit(1, kEight);
+    vector.depth = times(digit(kEight, tile_.depth / v), v);
+    vector.row = loop::Add(times(digit(kEight * (tile_.depth / v), 0), kEight), inner);
+    vector.place = times(number, v);
+  }
+  const int64_t vectors = tile_.size() / v;
+  if ((round + 1) * plan_.threads() > vectors) {
+    vector.exists = loop::Less(number, Number(vectors));
+  }
+  return vector;
+}
+
+bool MatrixOperandLoader::DepthIsShared() const {
+  return !operand_.spreads_rows && !tile_.along_rows &&
+         plan_.threads() % (MatrixTile::kVectorsPerBlock * (tile_.depth / tile_.vector())) == 0;
+}
+
+ExprPtr MatrixOperandLoader::Part(const math::Affine& poly, const std::vector<int>& indices,
+                                  const std::vector<ExprPtr>& values) const {
+  ExprPtr sum = Number(0);
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const int64_t coefficient = poly.coefficient(indices[i]).numerator();
+    sum = loop::Add(sum, loop::Mul(values[i], Number(coefficient)));
+  }
+  return sum;
+}
+
+std::vector<StmtPtr> MatrixOperandLoader::DeclareRows(const ExprPtr& base) const {
+  std::vector<StmtPtr> statements;
+  const auto declare = [&](const std::string& name, ExprPtr value) {
+    statements.push_back(loop::MakeDeclare({index_type_, 1}, name, std::move(value)));
+  };
+  const int64_t count = plan::CountOf(flat_, rows_);
+  for (int64_t round = 0; round < RoundCount(); ++round) {
+    ExprPtr row = loop::Add(base, VectorOf(round).row);
+    // What lies beyond is computed with other rows' elements, and not stored.
+    const int64_t last = tile_.along_rows ? count - tile_.vector() : count - 1;
+    if (count % tile_.rows != 0) row = loop::Min(std::move(row), Number(last));
+    declare(Name("row", round), row);
+    const std::vector<ExprPtr> digits =
+        Digits(flat_, rows_, Var(Name("row", round)), index_type_);
+    const auto whole = [&](const math::Affine& poly) {
+      return loop::Add(loop::Add(Part(poly, rows_, digits), Part(poly, plan_.batch, batch_values_)),
+                       Number(poly.constant.numerator()));
+    };
+    declare(Name("from", round), whole(access_));
+    for (int c : operand_.constraints) {
+      declare(absl::StrCat(Name("bound", round), "_", c), whole(flat_.constraints[c].poly));
+    }
+  }
+  return statements;
+}
+
+void MatrixOperandLoader::DeclareDepth(const ExprPtr& number, const std::string& suffix,
+                                       std::vector<StmtPtr>* statements) const {
+  const auto declare = [&](const std::string& what, ExprPtr value) {
+    statements->push_back(loop::MakeDeclare(
+        {index_type_, 1}, absl::StrCat(name_, "_", what, suffix), std::move(value)));
+  };
+  declare("depth", number);
+  const std::vector<ExprPtr> digits =
+      Digits(flat_, plan_.depth, Var(absl::StrCat(name_, "_depth", suffix)), index_type_);
+  declare("further", Part(access_, plan_.depth, digits));
+  for (int c : operand_.constraints) {
+    declare(absl::StrCat("bound", c), Part(flat_.constraints[c].poly, plan_.depth, digits));
+  }
+}
+
+MatrixOperandLoader::Source MatrixOperandLoader::SourceOf(int64_t round,
+                                                          const std::string& suffix) const {
+  Source source;
+  const int64_t depth = plan::CountOf(flat_, plan_.depth);
+  if (depth % tile_.depth != 0) {
+    source.valid = loop::Less(Var(absl::StrCat(name_, "_depth", suffix)), Number(depth));
+  }
+  for (int c : operand_.constraints) {
+    const ExprPtr bound = loop::Add(Var(absl::StrCat(Name("bound", round), "_", c)),
+                                    Var(absl::StrCat(name_, "_bound", c, suffix)));
+    source.valid = Both(source.valid, loop::LessEqual(Number(0), bound));
+    source.valid = Both(source.valid, loop::Less(bound, Number(flat_.constraints[c].range)));
+  }
+  source.from = loop::Add(Var(Name("from", round)), Var(absl::StrCat(name_, "_further", suffix)));
+  return source;
+}
+
+std::string MatrixOperandLoader::DepthSuffix(int64_t round) const {
+  return absl::StrCat("_at", DepthIsShared() ? 0 : round);
+}
+
+void MatrixOperandLoader::DeclareDepths(const ExprPtr& step,
+                                        std::vector<StmtPtr>* statements) const {
+  const ExprPtr base = loop::Mul(step, Number(tile_.depth));
+  const int64_t rounds = DepthIsShared() ? 1 : RoundCount();
+  for (int64_t round = 0; round < rounds; ++round) {
+    DeclareDepth(loop::Add(base, VectorOf(round).depth), DepthSuffix(round), statements);
+  }
+}
+
+std::vector<StmtPtr> MatrixOperandLoader::Copy(const ExprPtr& step, const ExprPtr& stage) const {
+  std::vector<StmtPtr> statements;
+  DeclareDepths(step, &statements);
+  const auto lanes = static_cast<int>(tile_.vector());
+  const ExprPtr begin =
+      loop::Add(loop::Mul(stage, Number(plan_.stage_size())), Number(begin_));
+  for (int64_t round = 0; round < RoundCount(); ++round) {
+    const Vector vector = VectorOf(round);
+    const Source source = SourceOf(round, DepthSuffix(round));
+    const ExprPtr from =
+        source.valid == nullptr ? source.from : loop::Select(source.valid, source.from, Number(0));
+    StmtPtr copy = loop::MakeCopyVector(
+        loop::LoadFrom("tiles", stored_, loop::Add(begin, vector.place), lanes, true),
+        loop::LoadFrom(buffer_, stored_, from, lanes, true), source.valid);
+    statements.push_back(vector.exists == nullptr ? copy : loop::MakeIf(vector.exists, copy));
+  }
+  return statements;
+}
+
+std::vector<StmtPtr> MatrixOperandLoader::DeclareNext() const {
+  const auto lanes = static_cast<int>(tile_.vector());
+  return {loop::MakeArray({DataType::kFloat32, lanes}, absl::StrCat(name_, "_next"),
+                          RoundCount())};
+}
+
+ExprPtr MatrixOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
+                                         std::vector<StmtPtr>* statements) const {
+  const auto lanes = static_cast<int>(tile_.vector());
+  const auto read = [&](const Source& source, int count) {
+    const ExprPtr from =
+        source.valid == nullptr ? source.from : loop::Select(source.valid, source.from, Number(0));
+    const ExprPtr value = loop::LoadFrom(buffer_, stored_, from, count, count > 1);
+    return source.valid == nullptr
+               ? value
+               : loop::Select(source.valid, value, loop::Splat(loop::Float(0), count));
+  };
+  if (operand_.loads_vectors) return read(SourceOf(round, DepthSuffix(round)), lanes);
+  const std::string array = Name("lanes", round);
+  statements->push_back(loop::MakeArray({DataType::kFloat32, 1}, array, lanes));
+  for (int lane = 0; lane < lanes; ++lane) {
+    const std::string suffix =
+        absl::StrCat(DepthSuffix(DepthIsShared() ? 0 : round), "_", lane);
+    if (round == 0 || !DepthIsShared()) {
+      DeclareDepth(loop::Add(loop::Add(base, VectorOf(round).depth), Number(lane)), suffix,
+                   statements);
+    }
+    statements->push_back(
+        loop::MakeStore(array, DataType::kFloat32, Number(lane), read(SourceOf(round, suffix), 1)));
+  }
+  return loop::LoadFrom(array, DataType::kFloat32, Number(0), lanes);
+}
+
+std::vector<StmtPtr> MatrixOperandLoader::Fetch(const ExprPtr& step) const {
+  std::vector<StmtPtr> statements;
+  const ExprPtr base = loop::Mul(step, Number(tile_.depth));
+  if (operand_.loads_vectors) DeclareDepths(step, &statements);
+  for (int64_t round = 0; round < RoundCount(); ++round) {
+    const ExprPtr value = FetchVector(round, base, &statements);
+    statements.push_back(loop::MakeStore(absl::StrCat(name_, "_next"), DataType::kFloat32,
+                                         Number(round), value));
+  }
+  return statements;
+}
+
+std::vector<StmtPtr> MatrixOperandLoader::Put(const ExprPtr& stage) const {
+  std::vector<StmtPtr> statements;
+  const auto lanes = static_cast<int>(tile_.vector());
+  const ExprPtr begin =
+      loop::Add(loop::Mul(stage, Number(plan_.stage_size())), Number(begin_));
+  for (int64_t round = 0; round < RoundCount(); ++round) {
+    const Vector vector = VectorOf(round);
+    const ExprPtr value =
+        loop::LoadFrom(absl::StrCat(name_, "_next"), DataType::kFloat32, Number(round), lanes);
+    StmtPtr put = loop::MakeTileStore("tiles", tile_.format, loop::Add(begin, vector.place), value);
+    statements.push_back(vector.exists == nullptr ? put : loop::MakeIf(vector.exists, put));
+  }
+  return statements;
+}
+
+}  // namespace tartan::lower

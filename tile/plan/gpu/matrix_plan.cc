@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/gpu/matrix_plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace tartan::plan {
+namespace {
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+std::string NamesOf(const poly::FlatContraction& flat, const std::vector<int>& indices) {
+  return absl::StrJoin(indices, " ", [&](std::string* text, int i) {
+    absl::StrAppend(text, flat.indices[i].name);
+  });
+}
+
+std::string HowItComes(const MatrixOperand& operand) {
+  return absl::StrCat("in", operand.access, operand.is_copied ? " copied" : "",
+                      operand.loads_vectors ? " in vectors" : "",
+                      operand.along_rows ? " along rows" : "");
+}
+
+}  // namespace
+
+std::string MatrixCost::ToString() const {
+  return absl::StrFormat(
+      "%.1f us: a step takes the matrix unit %.0f cycles, the cache %.0f, latency %.0f; %g groups on "
+      "a unit, %g waves",
+      microseconds, unit_cycles, load_cycles, latency_cycles, resident, waves);
+}
+
+int64_t CountOf(const poly::FlatContraction& flat, const std::vector<int>& indices) {
+  int64_t count = 1;
+  for (int i : indices) count *= flat.indices[i].range;
+  return count;
+}
+
+int64_t MatrixPlan::tiles_size() const {
+  const int64_t element = ByteWidth(ElementType(format));
+  const int64_t totals = CeilDiv(totals_size() * ByteWidth(DataType::kFloat32), element);
+  return std::max(stages * stage_size(), totals);
+}
+
+int64_t MatrixPlan::local_bytes() const {
+  return tiles_size() * ByteWidth(ElementType(format));
+}
+
+int64_t MatrixPlan::GroupCount(const poly::FlatContraction& flat) const {
+  return CountOf(flat, batch) * CeilDiv(CountOf(flat, rows), row_tile) *
+         CeilDiv(CountOf(flat, columns), column_tile);
+}
+
+int64_t MatrixPlan::StepCount(const poly::FlatContraction& flat) const {
+  return CeilDiv(CountOf(flat, depth), depth_tile);
+}
+
+std::string MatrixPlan::ToString(const poly::FlatContraction& flat) const {
+  return absl::StrCat("matrix unit in ", Name(format), ": rows ", NamesOf(flat, rows), " in ",
+                      row_tile, ", columns ", NamesOf(flat, columns), " in ", column_tile,
+                      batch.empty() ? "" : absl::StrCat(", batch ", NamesOf(flat, batch)),
+                      ", depth ", NamesOf(flat, depth), " in ", depth_tile, "; ", warp_groups,
+                      " warp groups, ", stages, " stages; ", HowItComes(left), ", ",
+                      HowItComes(right));
+}
+
+}  // namespace tartan::plan

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decision how a product runs on a GPU's matrix unit: a work-group computes a tile of rows and
+// columns, walking the depth in steps; both operands' tiles are brought to local memory in the
+// unit's format, accumulators are in registers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tile/base/matrix_tile.h"
+#include "tile/base/precision.h"
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::plan {
+
+// One factor: how a step's tile of it is brought to local memory.
+struct MatrixOperand {
+  int access = 0;  // of the kernel's accesses
+  // In memory the elements of a tile's vector are neighbours, and it is loaded as one.
+  bool loads_vectors = false;
+  // Vectors lie along the rows of the tile (MatrixTile).
+  bool along_rows = false;
+  // Work-items side by side load neighbouring rows.
+  bool spreads_rows = false;
+  // What is in memory is copied as it is, while the unit works.
+  bool is_copied = false;
+  // Those of the kernel's constraints that it reads as zero where they fail.
+  std::vector<int> constraints;
+
+  bool operator==(const MatrixOperand&) const = default;
+};
+
+// The terms of a plan's cost, in cycles of a compute unit for each step of its groups.
+struct MatrixCost {
+  double unit_cycles = 0;     // of the matrix unit
+  double load_cycles = 0;     // of bytes through the second cache
+  double latency_cycles = 0;  // of a step that waits for memory
+  double resident = 1;        // work-groups on a compute unit
+  double waves = 1;           // of work-groups
+  double microseconds = 0;
+
+  std::string ToString() const;
+  bool operator==(const MatrixCost&) const = default;
+};
+
+struct MatrixPlan {
+  MatrixFormat format = MatrixFormat::kTf32;
+  // The indices of the product's rows and columns, of equal products side by side, and of the
+  // depth. Each list counts as one number; the last index varies fastest.
+  std::vector<int> rows, columns, batch, depth;
+  MatrixOperand left, right;  // with the rows, and with the columns
+  int64_t row_tile = 0, column_tile = 0, depth_tile = 0;
+  int64_t warp_groups = 1;  // of 128 work-items, which divide the rows
+  int64_t stages = 2;       // steps whose tiles are in local memory
+  int64_t lanes = 1;        // columns that are stored as a vector
+  MatrixCost cost;
+
+  static constexpr int64_t kWarpGroup = 128;
+  static constexpr int64_t kUnitRows = 64;      // of a warp group's product
+  static constexpr int64_t kTotalsPadding = 8;  // columns, against conflicts of banks
+
+  int64_t threads() const { return warp_groups * kWarpGroup; }
+  // Products of 64 rows that a warp group makes.
+  int64_t blocks() const { return row_tile / (warp_groups * kUnitRows); }
+  bool copies_all() const { return left.is_copied && right.is_copied; }
+  MatrixTile left_tile() const { return {format, row_tile, depth_tile, left.along_rows}; }
+  MatrixTile right_tile() const {
+    return {format, column_tile, depth_tile, right.along_rows};
+  }
+  // Elements of the tiles of a step, of all tiles, and of the sums that take their place at the end.
+  int64_t stage_size() const { return (row_tile + column_tile) * depth_tile; }
+  int64_t tiles_size() const;
+  int64_t totals_size() const { return row_tile * (column_tile + kTotalsPadding); }
+  int64_t local_bytes() const;
+
+  int64_t GroupCount(const poly::FlatContraction& flat) const;
+  int64_t StepCount(const poly::FlatContraction& flat) const;
+  std::string ToString(const poly::FlatContraction& flat) const;
+  bool operator==(const MatrixPlan&) const = default;
+};
+
+// The product of the indices' ranges.
+int64_t CountOf(const poly::FlatContraction& flat, const std::vector<int>& indices);
+
+}  // namespace tartan::plan

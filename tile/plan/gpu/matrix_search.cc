@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/gpu/matrix_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tile/plan/gpu/matrix_plan.h"
+#include "tile/plan/machine.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kRowTiles[] = {64, 128, 256};
+constexpr int64_t kColumnTiles[] = {16, 32, 64, 96, 128, 192, 256};
+constexpr int64_t kDepthBytes = 128;          // of a row of a step's tile
+constexpr int64_t kMostTotals = 128;          // accumulators of a work-item
+constexpr int64_t kStagesOfCopies = 4;        // tiles that are on their way while others are used
+constexpr int64_t kUnitLocalBytes = 228 << 10;  // that the work-groups of a compute unit share
+constexpr int64_t kGroupLocalBytes = 1 << 10;   // what a group takes besides
+constexpr int64_t kUnitRegisters = 1 << 16;
+constexpr int64_t kOtherRegisters = 72;  // of a work-item, besides accumulators
+// Measured on an H200: multiply-adds of bfloat16 a cycle; what a step waits for that neither other
+// steps nor other groups hide; what a kernel takes besides its steps.
+constexpr double kUnitRate = 2048;
+constexpr double kStepLatency = 900;
+constexpr double kCopiedLatency = 500;
+constexpr double kFixedUs = 3;
+
+bool IsFactor(DataType type) {
+  return type == DataType::kFloat32 || type == DataType::kFloat16 || type == DataType::kBFloat16;
+}
+
+// The accesses of the two factors of the body.
+std::optional<std::pair<int, int>> FactorsOf(const poly::FlatContraction& flat) {
+  if (!flat.is_reduction() || flat.aggregation != Aggregation::kSum || flat.needs_hits() ||
+      flat.accumulator_type != DataType::kFloat32) {
+    return std::nullopt;
+  }
+  const auto* product = std::get_if<poly::Apply>(&flat.body->node);
+  if (product == nullptr || product->op != ScalarOp::kMul) return std::nullopt;
+  int accesses[2];
+  for (int f = 0; f < 2; ++f) {
+    const auto* read = std::get_if<poly::Read>(&product->operands[f]->node);
+    if (read == nullptr) return std::nullopt;
+    const poly::TensorAccess& access = flat.accesses[read->access];
+    if (!access.guard.empty() || !IsFactor(flat.tensors[access.tensor].shape.type)) {
+      return std::nullopt;
+    }
+    accesses[f] = read->access;
+  }
+  if (accesses[0] == accesses[1]) return std::nullopt;
+  return std::make_pair(accesses[0], accesses[1]);
+}
+
+class Search {
+ public:
+  Search(const poly::FlatContraction& flat, const HardwareSettings& settings, MatrixFormat format,
+         const std::vector<bool>& is_constant)
+      : settings_(settings), machine_(settings), is_constant_(is_constant) {
+    plan_.format = format;
+    planned_.flat = flat;
+  }
+
+  std::optional<PlannedKernel> Run() {
+    if (!AssignIndices() || !AssignConstraints()) return std::nullopt;
+    PackConstants();
+    plan_.depth_tile = kDepthBytes / ByteWidth(ElementType(plan_.format));
+    Load(&plan_.left, plan_.rows);
+    Load(&plan_.right, plan_.columns);
+    plan_.stages = plan_.copies_all() ? kStagesOfCopies : 2;
+    ChooseLanes();
+    std::optional<MatrixPlan> best;
+    for (int64_t rows : kRowTiles) {
+      for (int64_t columns : kColumnTiles) Try(rows, columns, &best);
+    }
+    if (!best.has_value()) return std::nullopt;
+    planned_.predicted_us = best->cost.microseconds;
+    planned_.cost = best->cost.ToString();
+    planned_.plan = *std::move(best);
+    return std::move(planned_);
+  }
+
+ private:
+  const poly::FlatContraction& flat() const { return planned_.flat; }
+  int64_t Range(int i) const { return flat().indices[i].range; }
+  poly::FlatAccess Strides(int access) const {
+    const poly::TensorAccess& read = flat().accesses[access];
+    return poly::Flatten(read.coords, flat().tensors[read.tensor].shape.dims,
+                         static_cast<int>(flat().indices.size()));
+  }
+
+  // Rows of the left operand, columns of the right one: those along which results are neighbours.
+  bool AssignIndices() {
+    const auto factors = FactorsOf(flat());
+    if (!factors.has_value()) return false;
+    poly::FlatAccess left = Strides(factors->first);
+    poly::FlatAccess right = Strides(factors->second);
+    const int count = static_cast<int>(flat().indices.size());
+    const poly::FlatAccess output = poly::Flatten(flat().output_coords, flat().output_dims, count);
+    std::vector<int> of_left, of_right;
+    for (int i = 0; i < count; ++i) {
+      const bool in_left = left.strides[i] != 0;
+      const bool in_right = right.strides[i] != 0;
+      if (!in_left && !in_right) return false;
+      if (i >= flat().output_index_count) {
+        plan_.depth.push_back(i);
+      } else if (in_left && in_right) {
+        plan_.batch.push_back(i);
+      } else {
+        (in_left ? of_left : of_right).push_back(i);
+      }
+    }
+    const auto neighbours = [&](const std::vector<int>& indices) {
+      return std::any_of(indices.begin(), indices.end(),
+                         [&](int i) { return std::abs(output.strides[i]) == 1; });
+    };
+    plan_.left.access = factors->first;
+    plan_.right.access = factors->second;
+    left_is_first_ = !neighbours(of_left);
+    if (!left_is_first_) {
+      std::swap(of_left, of_right);
+      std::swap(plan_.left.access, plan_.right.access);
+      std::swap(left, right);
+    }
+    plan_.rows = std::move(of_left);
+    plan_.columns = std::move(of_right);
+    if (plan_.depth.empty()) return false;
+    SortByStride(output, &plan_.rows);
+    SortByStride(output, &plan_.columns);
+    SortByStride(output, &plan_.batch);
+    // A constant factor is packed in any order.
+    const bool left_decides = IsConstant(plan_.right);
+    SortByStride(left_decides ? left : right, &plan_.depth);
+    MoveNeighbourLast(left, right);
+    return true;
+  }
+
+  bool IsConstant(const MatrixOperand& operand) const {
+    const int tensor = flat().accesses[operand.access].tensor;
+    return tensor < static_cast<int>(is_constant_.size()) && is_constant_[tensor];
+  }
+
+  static void SortByStride(const poly::FlatAccess& access, std::vector<int>* indices) {
+    std::stable_sort(indices->begin(), indices->end(), [&](int a, int b) {
+      return std::abs(access.strides[a]) > std::abs(access.strides[b]);
+    });
+  }
+
+  // Along the last index of the depth at least one factor's elements are neighbours.
+  void MoveNeighbourLast(const poly::FlatAccess& left, const poly::FlatAccess& right) {
+    const auto value = [&](int i) {
+      return (left.strides[i] == 1 && !IsConstant(plan_.left) ? 2 : 0) +
+             (right.strides[i] == 1 && !IsConstant(plan_.right) ? 2 : 0) +
+             (left.strides[i] == 1 || right.strides[i] == 1 ? 1 : 0);
+    };
+    const auto best =
+        std::max_element(plan_.depth.begin(), plan_.depth.end(),
+                         [&](int a, int b) { return value(a) < value(b); });
+    if (best == plan_.depth.end() || value(*best) == 0) return;
+    std::rotate(best, best + 1, plan_.depth.end());
+  }
+
+  // Each belongs to a factor whose indices tell all of it.
+  bool AssignConstraints() {
+    for (size_t c = 0; c < flat().constraints.size(); ++c) {
+      bool in_rows = false, in_columns = false;
+      const math::Affine& poly = flat().constraints[c].poly;
+      for (int i : plan_.rows) in_rows |= !poly.coefficient(i).is_zero();
+      for (int i : plan_.columns) in_columns |= !poly.coefficient(i).is_zero();
+      if (in_rows && in_columns) return false;
+      // Those of the depth alone keep both within their tensors.
+      if (!in_columns) plan_.left.constraints.push_back(static_cast<int>(c));
+      if (!in_rows) plan_.right.constraints.push_back(static_cast<int>(c));
+    }
+    return true;
+  }
+
+  void PackConstants() {
+    PackConstant(plan_.left, plan_.rows);
+    PackConstant(plan_.right, plan_.columns);
+    if (planned_.packed.empty()) return;
+    const std::vector<int> numbers = poly::DropUnread(&planned_.flat);
+    for (PackedOperand& packed : planned_.packed) packed.tensor = numbers[packed.tensor];
+    const auto factors = FactorsOf(flat());
+    plan_.left.access = left_is_first_ ? factors->first : factors->second;
+    plan_.right.access = left_is_first_ ? factors->second : factors->first;
+  }
+
+  // Whether every point of the indices' ranges has an element, not only those that count.
+  bool IsWithinTensor(const poly::TensorAccess& read) const {
+    const std::vector<int64_t>& dims = flat().tensors[read.tensor].shape.dims;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      int64_t least = read.coords[d].constant.numerator();
+      int64_t greatest = least;
+      for (size_t i = 0; i < flat().indices.size(); ++i) {
+        const int64_t reach = read.coords[d].coefficient(static_cast<int>(i)).numerator() *
+                              (flat().indices[i].range - 1);
+        (reach < 0 ? least : greatest) += reach;
+      }
+      if (least < 0 || greatest >= dims[d]) return false;
+    }
+    return true;
+  }
+
+  // A constant factor becomes a matrix of rows by depth in the unit's format, once.
+  void PackConstant(const MatrixOperand& operand, const std::vector<int>& rows) {
+    const poly::TensorAccess read = flat().accesses[operand.access];
+    if (!IsConstant(operand) || flat().tensors[read.tensor].value == ir::kNoValue ||
+        !IsWithinTensor(read)) {
+      return;
+    }
+    const poly::FlatAccess strides = Strides(operand.access);
+    std::vector<int> packed;
+    for (const std::vector<int>* list :
+         std::initializer_list<const std::vector<int>*>{&plan_.batch, &rows, &plan_.depth}) {
+      for (int i : *list) {
+        if (strides.strides[i] != 0) packed.push_back(i);
+      }
+    }
+    poly::FlatContraction copy;
+    copy.name = absl::StrCat(flat().name, "_packed", operand.access);
+    copy.comments = {absl::StrCat(copy.name, ": in", operand.access, " of ", flat().name, " in ",
+                                  tartan::Name(plan_.format))};
+    copy.output_index_count = static_cast<int>(packed.size());
+    copy.tensors = {{ir::kNoValue, flat().tensors[read.tensor].shape}};
+    poly::TensorAccess source;
+    poly::TensorAccess target;
+    for (size_t p = 0; p < packed.size(); ++p) {
+      copy.indices.push_back(flat().indices[packed[p]]);
+      copy.output_coords.push_back(math::Affine::Variable(static_cast<int>(p)));
+      copy.output_dims.push_back(Range(packed[p]));
+      target.coords.push_back(math::Affine::Variable(packed[p]));
+    }
+    for (const math::Affine& coord : read.coords) {
+      math::Affine mapped = math::Affine::Constant(coord.constant);
+      for (size_t p = 0; p < packed.size(); ++p) {
+        mapped.set_coefficient(static_cast<int>(p), coord.coefficient(packed[p]));
+      }
+      source.coords.push_back(mapped);
+    }
+    copy.accesses = {source};
+    const TensorShape shape{ElementType(plan_.format), copy.output_dims};
+    copy.outputs = {{ir::kNoValue, shape, poly::MakeExpr(DataType::kFloat32, poly::Read{0})}};
+    PackedOperand result;
+    result.tensor = static_cast<int>(flat().tensors.size());
+    result.source = flat().tensors[read.tensor].value;
+    result.copy = std::move(copy);
+    result.access = operand.access;
+    planned_.packed.push_back(std::move(result));
+    target.tensor = static_cast<int>(flat().tensors.size());
+    planned_.flat.tensors.push_back({ir::kNoValue, shape});
+    planned_.flat.accesses[operand.access] = std::move(target);
+  }
+
+  // How tiles of a factor come from memory, from where its elements are neighbours.
+  void Load(MatrixOperand* operand, const std::vector<int>& rows) const {
+    const poly::FlatAccess access = Strides(operand->access);
+    const DataType type = flat().tensors[flat().accesses[operand->access].tensor].shape.type;
+    const int depth = plan_.depth.back();
+    const int row = rows.empty() ? -1 : rows.back();
+    const bool is_wide = plan_.format == MatrixFormat::kTf32;
+    if (AreVectors(*operand, access, depth)) {
+      operand->loads_vectors = true;
+    } else if (row >= 0 && !is_wide && AreVectors(*operand, access, row)) {
+      operand->loads_vectors = operand->along_rows = true;
+    } else {
+      operand->spreads_rows = row >= 0 && access.strides[row] == 1;
+    }
+    // What comes as it is in memory has all its bits: tf32 is rounded on the way.
+    operand->is_copied = operand->loads_vectors && !is_wide && type == ElementType(plan_.format);
+  }
+
+  // Aligned vectors of the unit's format along the index, all of which are there or not.
+  bool AreVectors(const MatrixOperand& operand, const poly::FlatAccess& access, int index) const {
+    const int64_t vector = MatrixTile{plan_.format}.vector();
+    if (access.strides[index] != 1 || Range(index) % vector != 0 || access.offset % vector != 0) {
+      return false;
+    }
+    for (size_t i = 0; i < access.strides.size(); ++i) {
+      if (static_cast<int>(i) != index && access.strides[i] % vector != 0) return false;
+    }
+    return std::all_of(operand.constraints.begin(), operand.constraints.end(), [&](int c) {
+      return flat().constraints[c].poly.coefficient(index).is_zero();
+    });
+  }
+
+  void ChooseLanes() {
+    if (plan_.columns.empty()) return;
+    const int column = plan_.columns.back();
+    const poly::FlatAccess output = poly::Flatten(flat().output_coords, flat().output_dims,
+                                                  static_cast<int>(flat().indices.size()));
+    const bool is_stored_by_lanes =
+        output.strides[column] == 1 &&
+        std::none_of(flat().outputs.begin(), flat().outputs.end(), [](const poly::Output& out) {
+          return out.shape.type == DataType::kBool;
+        });
+    if (!is_stored_by_lanes) return;
+    for (int64_t lanes : {4, 2}) {
+      if (Range(column) % lanes != 0) continue;
+      plan_.lanes = lanes;
+      return;
+    }
+  }
+
+  void Try(int64_t rows, int64_t columns, std::optional<MatrixPlan>* best) const {
+    MatrixPlan plan = plan_;
+    plan.row_tile = rows;
+    plan.column_tile = columns;
+    plan.warp_groups = rows == 64 ? 1 : 2;
+    const int64_t totals = plan.blocks() * columns / 2;
+    if (totals > kMostTotals) return;
+    while (plan.copies_all() && plan.stages > 3 && plan.local_bytes() > kUnitLocalBytes / 2 -
+                                                                          kGroupLocalBytes) {
+      --plan.stages;
+    }
+    if (plan.local_bytes() > settings_.matrix_local_bytes) return;
+    plan.cost = Estimate(plan, totals);
+    if (!best->has_value() || plan.cost.microseconds < (*best)->cost.microseconds) *best = plan;
+  }
+
+  MatrixCost Estimate(const MatrixPlan& plan, int64_t totals) const {
+    MatrixCost cost;
+    const double units = static_cast<double>(std::max<int64_t>(machine_.units, 1));
+    const auto groups = static_cast<double>(plan.GroupCount(flat()));
+    const auto steps = static_cast<double>(plan.StepCount(flat()));
+    const int64_t by_memory = kUnitLocalBytes / (plan.local_bytes() + kGroupLocalBytes);
+    const int64_t by_registers = kUnitRegisters / ((totals + kOtherRegisters) * plan.threads());
+    cost.resident = static_cast<double>(
+        std::max<int64_t>(std::min<int64_t>({by_memory, by_registers, 4}), 1));
+    const double side_by_side = std::min(cost.resident, std::ceil(groups / units));
+    const bool is_wide = plan.format == MatrixFormat::kTf32;
+    const auto points =
+        static_cast<double>(plan.row_tile * plan.column_tile * plan.depth_tile);
+    cost.unit_cycles = points / (is_wide ? kUnitRate / 2 : kUnitRate);
+    cost.load_cycles = (LoadBytes(plan.left, plan.row_tile) + LoadBytes(plan.right, plan.column_tile)) /
+                       gpu::kCacheBytesPerCycle;
+    cost.latency_cycles = plan.copies_all() ? kCopiedLatency : kStepLatency;
+    cost.waves = std::ceil(groups / (units * cost.resident));
+    const double step = std::max({cost.unit_cycles * side_by_side, cost.load_cycles * side_by_side,
+                                  cost.latency_cycles});
+    const double memory = MemoryBytes() / machine_.memory_bytes_per_us;
+    cost.microseconds =
+        kFixedUs + std::max(memory, machine_.Microseconds(cost.waves * steps * step));
+    return cost;
+  }
+
+  // Through the second cache in a step; single elements come in sectors of which neighbours share.
+  double LoadBytes(const MatrixOperand& operand, int64_t rows) const {
+    const DataType type = flat().tensors[flat().accesses[operand.access].tensor].shape.type;
+    const auto bytes = static_cast<double>(rows * plan_.depth_tile * ByteWidth(type));
+    return operand.loads_vectors ? bytes : operand.spreads_rows ? 1.5 * bytes : 4 * bytes;
+  }
+
+  double MemoryBytes() const {
+    double bytes = 0;
+    for (const poly::Output& output : flat().outputs) bytes += static_cast<double>(output.shape.byte_size());
+    for (const poly::TensorAccess& access : flat().accesses) {
+      bytes += static_cast<double>(flat().tensors[access.tensor].shape.byte_size());
+    }
+    return bytes;
+  }
+
+  const HardwareSettings& settings_;
+  const Machine machine_;
+  const std::vector<bool>& is_constant_;
+  bool left_is_first_ = true;  // of the body's operands
+  MatrixPlan plan_;
+  PlannedKernel planned_;
+};
+
+}  // namespace
+
+std::optional<PlannedKernel> MatrixCandidate(const poly::FlatContraction& flat,
+                                             const HardwareSettings& settings, MatrixFormat format,
+                                             const std::vector<bool>& is_constant) {
+  if (settings.matrix_local_bytes == 0) return std::nullopt;
+  return Search(flat, settings, format, is_constant).Run();
+}
+
+}  // namespace tartan::plan
