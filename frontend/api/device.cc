@@ -252,6 +252,12 @@ std::shared_ptr<Device> Device::WithTier(compiler::Tier tier) const {
   return With(std::move(changed), *hooks_);
 }
 
+std::shared_ptr<Device> Device::WithPrecision(Precision precision) const {
+  compiler::CompileOptions changed = options();
+  changed.precision = precision;
+  return With(std::move(changed), *hooks_);
+}
+
 std::shared_ptr<Device> Device::WithMemoryBudget(int64_t bytes) const {
   compiler::CompileOptions changed = options();
   changed.memory_budget = bytes;

@@ -58,6 +58,14 @@ std::unique_ptr<App> MakeApp() {
       ->check(CLI::IsMember({"auto", "exact", "ready"}))
       ->type_name("TIER")
       ->default_str("auto");
+  cli.add_option_function<std::string>(
+         "--precision",
+         [&options](const std::string& name) { options.precision = *PrecisionFromName(name); },
+         "What a GPU's matrix unit may take of the factors of products: all bits (float32) or\n"
+         "those of a format; sums are float32")
+      ->check(CLI::IsMember({"float32", "tf32", "bfloat16", "float16"}))
+      ->type_name("FORMAT")
+      ->default_str("float32");
   cli.footer(
       "Environment: TARTAN_DEVICE, TARTAN_CACHE_DIR (default $XDG_CACHE_HOME/tartan), NO_COLOR.\n"
       "\nExample:\n"

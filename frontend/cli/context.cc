@@ -63,6 +63,13 @@ absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice() const {
                           At(Stage::kDevice, api::Device::Open(options_.device, device_options())));
   Detail(absl::StrCat("device: ", Describe(device->info())));
   if (options_.tier == api::Tier::kReady) device = device->WithTier(compiler::Tier::kReady);
+  if (options_.precision != Precision::kFloat32) {
+    if (device->info().settings.matrix_local_bytes == 0) {
+      Note(absl::StrCat("warning: ", device->info().name, " has no matrix unit that kernels use: ",
+                        "--precision ", Name(options_.precision), " changes nothing"));
+    }
+    device = device->WithPrecision(options_.precision);
+  }
   if (options_.verbosity > 1) {
     compiler::CompileHooks hooks;
     hooks.dump = [](absl::string_view stage, absl::string_view text) {

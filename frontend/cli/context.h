@@ -29,6 +29,7 @@ struct GlobalOptions {
   bool use_disk_cache = true;
   bool unchecked = false;
   api::Tier tier = api::Tier::kAuto;
+  Precision precision = Precision::kFloat32;
 };
 
 class Context {

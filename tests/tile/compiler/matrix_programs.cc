@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/tile/compiler/matrix_programs.h"
+
+#include <optional>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/plan/gpu/matrix_search.h"
+#include "tile/plan/select_plan.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan {
+namespace {
+
+std::vector<MatrixProgram> MakePrograms() {
+  const std::string matmul =
+      "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";
+  const std::string transposed =
+      "function (A[M, L], B[N, L]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[j, k]); }";
+  const std::string convolution =
+      "function (D[N, X, Y, CI], K[I, J, CI, CO]) -> (R) { O[n, x, y, co : N, X, Y, CO] = "
+      "+(D[n, x+i-1, y+j-1, ci] * K[i, j, ci, co]); R = (O > 0 ? O : 0); }";
+  return {
+      {"Whole", transposed, {{64, 64}, {64, 64}}},
+      {"SeveralSteps", transposed, {{128, 160}, {96, 160}}},
+      {"Primes", matmul, {{67, 37}, {37, 29}}},
+      {"Ones", matmul, {{1, 5}, {5, 1}}},
+      {"OneRow", matmul, {{1, 72}, {72, 40}}},
+      {"RowsThatStepsDoNotDivide", matmul, {{70, 72}, {72, 40}}},
+      {"ConstantFactor", matmul, {{70, 72}, {72, 40}}, {false, true}},
+      {"ConstantFactors", matmul, {{33, 64}, {64, 24}}, {true, false}},
+      {"BothTransposed",
+       "function (A[L, M], B[N, L]) -> (C) { C[i, j : M, N] = +(A[k, i] * B[j, k]); }",
+       {{48, 72}, {40, 48}}},
+      {"LeftTransposed",
+       "function (A[L, M], B[L, N]) -> (C) { C[i, j : M, N] = +(A[k, i] * B[k, j]); }",
+       {{40, 72}, {40, 80}}},
+      {"ResultTransposed",
+       "function (A[M, L], B[L, N]) -> (C) { C[j, i : N, M] = +(A[i, k] * B[k, j]); }",
+       {{24, 40}, {40, 72}}},
+      {"Batched",
+       "function (A[E, M, L], B[E, L, N]) -> (C) { C[e, i, j : E, M, N] = +(A[e, i, k] * B[e, k, "
+       "j]); }",
+       {{3, 65, 33}, {3, 33, 10}}},
+      {"BatchedHeads",
+       "function (Q[S, H, D], K[S, H, D]) -> (C) { C[h, i, j : H, S, S] = +(Q[i, h, d] * K[j, h, "
+       "d]); }",
+       {{34, 3, 16}, {34, 3, 16}}},
+      {"BiasAndResidual",
+       "function (A[M, L], B[L, N], C, D) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); S = P + "
+       "C + D; O = (S > 0 ? S : 0); }",
+       {{66, 24}, {24, 36}, {36}, {66, 36}}},
+      {"TwoOutputs",
+       "function (A[M, L], B[L, N]) -> (P, O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); O = P * 2; "
+       "}",
+       {{66, 24}, {24, 36}}},
+      {"SameConvolution", convolution, {{2, 5, 7, 8}, {3, 3, 8, 12}}, {false, true}},
+      {"SameConvolutionOfThreeChannels", convolution, {{2, 5, 6, 3}, {3, 3, 3, 8}}, {false, true}},
+      {"ConvolutionOfVariables", convolution, {{1, 5, 7, 8}, {3, 3, 8, 12}}},
+      {"StridedConvolutionChannelsFirst",
+       "function (D[N, C, Y, X], K[O, C, I, J], B) -> (R) { P[n, o, y, x : N, O, (Y+1)/2, (X+1)/2] "
+       "= +(D[n, c, 2*y+i-1, 2*x+j-1] * K[o, c, i, j]); R = P + reshape(B, 4, 1, 1); }",
+       {{1, 3, 9, 11}, {4, 3, 3, 3}, {4}}},
+      {"TransposedConvolution",
+       "function (DO[N, OH, OW, CO], K[KH, KW, CI, CO]) -> (DI) { DI[n, 3*y + 2*j, 3*x + 2*i, ci : "
+       "N, 3*OH, 3*OW, CI] = +(DO[n, y, x, co] * K[j, i, ci, co]); }",
+       {{1, 4, 3, 4}, {3, 2, 4, 4}}},
+      {"FlippedConstant",
+       "function (D[N, CI], K[I, CI, CO]) -> (R) { R[n, co : N, CO] = +(D[n - i + 1, ci] * K[i, "
+       "ci, co]); }",
+       {{70, 8}, {3, 8, 16}},
+       {false, true}},
+      {"Halves", transposed, {{70, 72}, {40, 72}}, {}, DataType::kFloat16},
+      {"BFloats", transposed, {{70, 136}, {40, 136}}, {}, DataType::kBFloat16},
+      {"BFloatsInRows", matmul, {{70, 136}, {136, 40}}, {}, DataType::kBFloat16},
+  };
+}
+
+TestProgram AsTestProgram(const MatrixProgram& program) {
+  TestProgram test = {program.name, program.code, {}};
+  for (const auto& dims : program.inputs) test.inputs.push_back({program.type, dims});
+  return test;
+}
+
+}  // namespace
+
+const std::vector<MatrixProgram>& MatrixPrograms() {
+  static const auto* const kPrograms = new std::vector<MatrixProgram>(MakePrograms());
+  return *kPrograms;
+}
+
+ir::Program Bind(const MatrixProgram& program) {
+  ir::Program bound = BindTestProgram(AsTestProgram(program));
+  for (size_t i = 0; i < program.is_constant.size(); ++i) {
+    std::get<ir::Input>(bound.values[bound.inputs[i]].op).is_constant = program.is_constant[i];
+  }
+  return bound;
+}
+
+std::vector<HostTensor> WholeNumbers(const MatrixProgram& program) {
+  std::mt19937 random(7);
+  std::vector<HostTensor> inputs;
+  for (const TensorShape& shape : AsTestProgram(program).inputs) {
+    std::vector<uint8_t> bytes(static_cast<size_t>(shape.byte_size()));
+    for (int64_t i = 0; i < shape.element_count(); ++i) {
+      StoreElement(shape.type, static_cast<double>(random() % 15) - 7, i, bytes.data());
+    }
+    inputs.emplace_back(shape, bytes);
+  }
+  return inputs;
+}
+
+HardwareSettings MatrixSettings() {
+  HardwareSettings settings;
+  settings.threads = 256;
+  settings.vector_width = 1;
+  settings.has_local_memory = true;
+  settings.local_memory_bytes = 49152;
+  settings.register_bytes = 65536;
+  settings.max_work_group_size = 1024;
+  settings.compute_units = 132;
+  settings.matrix_local_bytes = 227 << 10;
+  return settings;
+}
+
+compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, std::string* plans) {
+  compiler::CompileHooks hooks;
+  hooks.planner = [format, plans](const poly::FlatContraction& flat,
+                                  const std::vector<bool>& constant) {
+    const HardwareSettings settings = MatrixSettings();
+    std::optional<plan::PlannedKernel> planned =
+        plan::MatrixCandidate(poly::MergeIndices(flat), settings, format, constant);
+    if (!planned.has_value()) return plan::PlanKernel(flat, settings, constant);
+    absl::StrAppend(plans, plan::ToString(planned->plan, planned->flat), "\n");
+    return *std::move(planned);
+  };
+  return hooks;
+}
+
+}  // namespace tartan

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products for matrix units: programs whose factors are whole numbers that every format holds, so
+// that all sums are exact.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tile/base/hardware_settings.h"
+#include "tile/base/host_tensor.h"
+#include "tile/base/precision.h"
+#include "tile/compiler/compile_options.h"
+#include "tile/ir/program.h"
+
+namespace tartan {
+
+struct MatrixProgram {
+  std::string name;
+  std::string code;
+  std::vector<std::vector<int64_t>> inputs;
+  std::vector<bool> is_constant = {};  // of the first inputs
+  DataType type = DataType::kFloat32;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const MatrixProgram& program) {
+  return out << program.name;
+}
+
+const std::vector<MatrixProgram>& MatrixPrograms();
+
+ir::Program Bind(const MatrixProgram& program);
+std::vector<HostTensor> WholeNumbers(const MatrixProgram& program);
+
+// A GPU with a matrix unit.
+HardwareSettings MatrixSettings();
+
+// Plans every product for the matrix unit, quick or not; adds what it planned to `plans`, one to a
+// line.
+compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, std::string* plans);
+
+}  // namespace tartan
