@@ -64,22 +64,22 @@ constexpr absl::string_view kRoundTf32 = R"(static inline $F tt_roundtf_$F($F x)
   return as_$F(finite ? (bits + 0x1000) & ~0x1fff : bits);
 }
 )";
-// A tile is told to the unit as the address of its first block, and how far the next one is along
-// the depth and along the rows, in units of 16 bytes.
+// A tile is told to the unit as the address of its first line, how far the next 64 rows are where
+// lines are those of 64, and how far the next eight lines, in units of 16 bytes; and that its
+// vectors are swapped in lines of 128 bytes.
 constexpr absl::string_view kTilePlace =
-    R"(static inline ulong tt_tile_place(const __local void* tile, uint along_depth, uint along_rows) {
-  return (((uint)(ulong)tile & 0x3ffff) >> 4) | (ulong)(along_depth >> 4) << 16 |
-         (ulong)(along_rows >> 4) << 32;
+    R"(static inline ulong tt_tile_place(const __local void* tile, uint further_rows) {
+  return (((uint)(ulong)tile & 0x3ffff) >> 4) | (ulong)further_rows << 16 | 64UL << 32 | 1UL << 62;
 }
 )";
 constexpr absl::string_view kMultiply =
     R"(static inline void $NAME(float* total, const __local $T* left, const __local $T* right) {
 #if $CONDITION
   __asm__ volatile("$HIDDENwgmma.fence.sync.aligned;" ::: "memory");
-  ulong a = tt_tile_place(left, $LEFT_DEPTH, $LEFT_ROWS);
-  ulong b = tt_tile_place(right, $RIGHT_DEPTH, $RIGHT_ROWS);
+  ulong a = tt_tile_place(left, 1);
+  ulong b = tt_tile_place(right, $FURTHER_ROWS);
 #pragma unroll
-  for (int slice = 0; slice < $SLICES; ++slice) {
+  for (int slice = 0; slice < 4; ++slice) {
     __asm__ volatile(
         "$HIDDENwgmma.mma_async.sync.aligned.m64n$COLUMNSk$K.f32.$FORMAT.$FORMAT {$REGISTERS}, "
         "%$A, %$B, 1, 1, 1$TURNS;"
@@ -117,29 +117,28 @@ std::string Finished(absl::string_view text) {
 
 // The place of element (row, k) of a tile as C.
 std::string PlaceText(const MatrixTile& tile, absl::string_view row) {
-  const int64_t v = tile.vector();
-  const int64_t eight = MatrixTile::kVectorsPerBlock;
-  const std::string inner = tile.along_rows
-                                ? absl::StrCat("k % ", eight, " * ", v, " + ", row, " % ", v)
-                                : absl::StrCat(row, " % ", eight, " * ", v, " + k % ", v);
-  return absl::StrCat(row, " / ", tile.block_rows(), " * ", tile.row_stride(), " + k / ",
-                      tile.block_depth(), " * ", tile.depth_stride(), " + ", inner);
+  const std::string line =
+      tile.along_rows ? absl::StrCat("(", row, " / ", tile.line(), " * ", tile.depth(), " + k)")
+                      : std::string(row);
+  const std::string in_line =
+      tile.along_rows ? absl::StrCat(row, " % ", tile.line()) : std::string("k");
+  return absl::StrCat(line, " * ", tile.line(), " + (", in_line, " / ", tile.vector(), " ^ ", line,
+                      " % ", MatrixTile::kVectors, ") * ", tile.vector(), " + ", in_line, " % ",
+                      tile.vector());
 }
 
 struct ProductName {
   MatrixFormat format = MatrixFormat::kTf32;
   int columns = 0;
-  int depth = 0;
   bool left_along_rows = false, right_along_columns = false;
 };
 
 std::string NameOf(const loop::MultiplyTiles& product) {
-  return absl::StrCat("tt_multiply_", tartan::Name(product.format), "_", product.columns, "_",
-                      product.depth, product.left_along_rows ? "_rows" : "",
+  return absl::StrCat("tt_multiply_", tartan::Name(product.format), "_", product.columns, product.left_along_rows ? "_rows" : "",
                       product.right_along_columns ? "_columns" : "");
 }
 
-// multiply_<format>_<columns>_<depth>[_rows][_columns]
+// multiply_<format>_<columns>[_rows][_columns]
 ProductName ParseProduct(absl::string_view name) {
   ProductName product;
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '_');
@@ -147,11 +146,8 @@ ProductName ParseProduct(absl::string_view name) {
        {MatrixFormat::kTf32, MatrixFormat::kBFloat16, MatrixFormat::kFloat16}) {
     if (!parts.empty() && parts[0] == tartan::Name(format)) product.format = format;
   }
-  if (parts.size() < 3 || !absl::SimpleAtoi(parts[1], &product.columns) ||
-      !absl::SimpleAtoi(parts[2], &product.depth)) {
-    return {};
-  }
-  for (size_t i = 3; i < parts.size(); ++i) {
+  if (parts.size() < 2 || !absl::SimpleAtoi(parts[1], &product.columns)) return {};
+  for (size_t i = 2; i < parts.size(); ++i) {
     product.left_along_rows |= parts[i] == "rows";
     product.right_along_columns |= parts[i] == "columns";
   }
@@ -173,15 +169,12 @@ absl::string_view FromElement(MatrixFormat format) {
 std::string MultiplyHelper(absl::string_view name) {
   const ProductName product = ParseProduct(name);
   if (product.columns == 0) return "";
-  constexpr int64_t kSliceBytes = 32;  // of the depth, that an instruction takes
-  const DataType type = ElementType(product.format);
-  const int64_t bytes = ByteWidth(type);
-  const MatrixTile left{product.format, 64, product.depth, product.left_along_rows};
-  const MatrixTile right{product.format, product.columns, product.depth,
-                               product.right_along_columns};
-  const int64_t k = kSliceBytes / bytes;
+  const MatrixTile left{product.format, 64, product.left_along_rows};
+  const MatrixTile right{product.format, product.columns, product.right_along_columns};
+  // An instruction takes 32 bytes of the depth: a quarter of a line, or as many lines as elements.
+  const int64_t k = left.depth() / 4;
   const auto slice = [&](const MatrixTile& tile) {
-    return absl::StrCat(k / tile.block_depth() * tile.depth_stride() * bytes / 16);
+    return absl::StrCat((tile.along_rows ? k * MatrixTile::kLineBytes : 32) / 16);
   };
   const int totals = product.columns / 2;
   std::vector<std::string> registers, operands;
@@ -196,13 +189,9 @@ std::string MultiplyHelper(absl::string_view name) {
   return Fill(kMultiply,
               {{"$NAME", absl::StrCat("tt_multiply_", name)},
                {"$T", product.format == MatrixFormat::kTf32 ? "float" : "ushort"},
-               {"$LEFT_DEPTH", absl::StrCat(left.depth_stride() * bytes)},
-               {"$LEFT_ROWS", absl::StrCat(left.row_stride() * bytes)},
-               {"$RIGHT_DEPTH", absl::StrCat(right.depth_stride() * bytes)},
-               {"$RIGHT_ROWS", absl::StrCat(right.row_stride() * bytes)},
+               {"$FURTHER_ROWS", absl::StrCat(right.along_rows ? right.depth() * MatrixTile::kLineBytes / 16 : 1)},
                {"$LEFT_SLICE", slice(left)},
                {"$RIGHT_SLICE", slice(right)},
-               {"$SLICES", absl::StrCat(product.depth / k)},
                {"$COLUMNS", absl::StrCat(product.columns)},
                {"$K", absl::StrCat(k)},
                {"$FORMAT", std::string(InstructionType(product.format))},
@@ -211,7 +200,7 @@ std::string MultiplyHelper(absl::string_view name) {
                {"$A", absl::StrCat(totals)},
                {"$B", absl::StrCat(totals + 1)},
                {"$TURNS", turns},
-               {"$DEPTH", absl::StrCat(product.depth)},
+               {"$DEPTH", absl::StrCat(left.depth())},
                {"$FROM", std::string(FromElement(product.format))},
                {"$LEFT_AT", PlaceText(left, "row")},
                {"$RIGHT_AT", PlaceText(right, "column")}});

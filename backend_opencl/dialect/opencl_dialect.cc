@@ -94,6 +94,9 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   // GPUs wait for what they read: their compilers unroll loops so that several reads are under way.
   if (options.is_cpu) dialect.keep_loop = "#pragma clang loop unroll(disable) vectorize(disable)";
   dialect.aligned_array = " __attribute__((aligned(64)))";
+  dialect.aligned_to = [](int64_t bytes) {
+    return absl::StrCat(" __attribute__((aligned(", bytes, ")))");
+  };
   dialect.type_name = TypeName;
   dialect.stored_type_name = StoredTypeName;
   dialect.work_index = WorkIndexCall;

@@ -96,7 +96,8 @@ using Parts = std::vector<absl::string_view>;  // between colons, without the op
 
 absl::StatusOr<Operator> ParseMatmul(const Parts& parts) {
   TARTAN_ASSIGN_OR_RETURN(const Fields f, ParseFields(parts[0], "bmnk", "b"));
-  return MatmulProblem{Get(f, 'b', 1), f.at('m'), f.at('n'), f.at('k')};
+  return MatmulProblem{Get(f, 'b', 1), f.at('m'), f.at('n'), f.at('k'),
+                       DataType::kFloat32};
 }
 
 absl::StatusOr<Operator> ParseConvolution(const Parts& parts) {
@@ -212,7 +213,7 @@ struct Form {
 };
 
 constexpr Form kForms[] = {
-    {"matmul", "matmul:[b12]m128n128k64", 1, ParseMatmul, true, true},
+    {"matmul", "matmul:[b12]m128n128k64[:bfloat16|:float16]", 1, ParseMatmul, true, true},
     {"conv", "conv:n1c64h56w56k64r3[s1][p1][g64][d2][:nhwc][:direct|:winograd]", 1,
      ParseConvolution, true, true},
     {"pool", "pool:max|avg:n1c64h112w112r3[s2][p1]", 2, ParsePool, true, false},
@@ -263,9 +264,14 @@ absl::StatusOr<Problem> ParseWithForm(const Form& form, Parts parts) {
   if (parts.size() < form.parts) return Invalid("a part is missing");
   TARTAN_ASSIGN_OR_RETURN(problem.op, form.parse(parts));
   auto* convolution = std::get_if<ConvolutionProblem>(&problem.op);
+  auto* matmul = std::get_if<MatmulProblem>(&problem.op);
   for (size_t i = 0; i < modifiers.size(); ++i) {
     if (convolution != nullptr && i == 0 && modifiers[i] == "nhwc") {
       convolution->channels_last = true;
+    } else if (matmul != nullptr && i == 0 && modifiers[i] == "bfloat16") {
+      matmul->type = DataType::kBFloat16;
+    } else if (matmul != nullptr && i == 0 && modifiers[i] == "float16") {
+      matmul->type = DataType::kFloat16;
     } else if (convolution != nullptr && problem.direction == Direction::kForward &&
                TakeAlgorithm(modifiers[i], convolution)) {
       continue;

@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "tile/base/data_type.h"
+
 namespace tartan::bench {
 
 // C[b] = A[b] B[b]; B is a weight where batch is 1.
@@ -16,6 +18,7 @@ struct MatmulProblem {
   int64_t m = 0;
   int64_t n = 0;
   int64_t k = 0;
+  DataType type = DataType::kFloat32;  // of all three; or a 16-bit float
 };
 
 // What the compiler may use for a convolution: whatever it takes for fastest; anything but

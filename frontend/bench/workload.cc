@@ -96,6 +96,8 @@ Workload Describe(const MatmulProblem& p) {
     work.tile = absl::Substitute(
         "function (A, B) -> (O) { O[i, j : $0, $1] = +(A[i, k] * B[k, j]); }", p.m, p.n);
   }
+  for (WorkloadInput& input : work.inputs) input.shape.type = p.type;
+  work.output.type = p.type;
   work.flops = 2.0 * p.batch * p.m * p.n * p.k;
   return work;
 }
@@ -315,11 +317,12 @@ HostTensor RandomValue(const WorkloadInput& input, uint64_t* state) {
     }
     return HostTensor::FromVector(input.shape, values);
   }
-  std::vector<float> values(count);
-  for (float& value : values) {
-    value = static_cast<float>(NextRandom(state) >> 40) * 0x1p-23f - 1;
+  std::vector<uint8_t> bytes(static_cast<size_t>(input.shape.byte_size()));
+  for (size_t i = 0; i < count; ++i) {
+    const float value = static_cast<float>(NextRandom(state) >> 40) * 0x1p-23f - 1;
+    StoreElement(input.shape.type, double{value}, static_cast<int64_t>(i), bytes.data());
   }
-  return HostTensor::FromVector(input.shape, values);
+  return HostTensor(input.shape, bytes);
 }
 
 }  // namespace

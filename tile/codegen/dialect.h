@@ -78,6 +78,7 @@ struct Dialect {
   std::string unroll;          // before a loop that is to be unrolled
   std::string keep_loop;       // before one that is to stay as it is
   std::string aligned_array;   // after the name of an array that vectors are loaded from
+  std::function<std::string(int64_t bytes)> aligned_to;  // likewise, as told
   // Of variables, and of elements in memory.
   std::function<std::string(const loop::Type&)> type_name;
   std::function<std::string(const loop::Type&, MemorySpace)> stored_type_name;

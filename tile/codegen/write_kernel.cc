@@ -174,7 +174,11 @@ class Writer {
     }
     Line(absl::StrCat(local ? dialect_.local_space : "",
                       dialect_.stored_type_name(array.type, space), " ", array.name, "[",
-                      array.size, "]", is_aligned ? dialect_.aligned_array : "", ";"));
+                      array.size, "]",
+                      array.alignment > 0 ? dialect_.aligned_to(array.alignment)
+                      : is_aligned        ? dialect_.aligned_array
+                                          : "",
+                      ";"));
   }
 
   // x = x + y is written x += y.

@@ -47,7 +47,7 @@ ExprPtr Work(WorkId id, int dimension, DataType index_type = DataType::kInt32);
 StmtPtr MakeBlock(std::vector<StmtPtr> statements);  // nested blocks are joined
 StmtPtr MakeDeclare(Type type, std::string name, ExprPtr value, bool is_mutable = false);
 StmtPtr MakeArray(Type type, std::string name, int64_t size, Space space = Space::kPrivate,
-                  std::string over = {});
+                  std::string over = {}, int64_t alignment = 0);
 StmtPtr MakeAssign(std::string name, ExprPtr value);
 StmtPtr MakeStore(std::string buffer, DataType stored, ExprPtr index, ExprPtr value,
                   bool is_aligned = false, bool is_streamed = false);

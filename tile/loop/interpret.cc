@@ -211,9 +211,8 @@ class Group {
   void RunProduct(const MultiplyTiles& product, int item) {
     constexpr int kRows = 64;
     const DataType type = ElementType(product.format);
-    const MatrixTile left_tile{product.format, kRows, product.depth, product.left_along_rows};
-    const MatrixTile right_tile{product.format, product.columns, product.depth,
-                                product.right_along_columns};
+    const MatrixTile left_tile{product.format, kRows, product.left_along_rows};
+    const MatrixTile right_tile{product.format, product.columns, product.right_along_columns};
     const auto locate = [&](const ExprPtr& place, int64_t elements) {
       const auto& load = std::get<Load>(place->node);
       return Locate(load.buffer, load.index, static_cast<int>(elements), item);
@@ -232,7 +231,7 @@ class Group {
       const int column = slot / 4 * 8 + lane % 4 * 2 + slot % 2;
       uint8_t* total = totals + slot * ByteWidth(DataType::kFloat32);
       auto sum = static_cast<float>(ReadElement(DataType::kFloat32, total).real);
-      for (int k = 0; k < product.depth; ++k) {
+      for (int k = 0; k < left_tile.depth(); ++k) {
         sum += element(left, left_tile.Offset(row, k)) * element(right, right_tile.Offset(column, k));
       }
       WriteElement(DataType::kFloat32, Scalar{0, sum}, total);

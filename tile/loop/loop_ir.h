@@ -109,6 +109,7 @@ struct DeclareArray {
   // A local array declared before, at least as large, whose memory this one takes over: that one is
   // not used any more. Empty: memory of its own.
   std::string over = {};
+  int64_t alignment = 0;  // of its beginning, in bytes; 0: as vectors need it
 };
 struct Assign {
   std::string name;
@@ -175,7 +176,7 @@ struct AwaitCopies {
 };
 // A matrix unit starts to add the product of two tiles in local memory (tile/base/matrix_tile.h) to the
 // accumulators of 128 neighbouring work-items, of which the first has a number that 128 divides:
-// 64 rows of the left tile times `columns` of the right one, over `depth`. Work-item i of the 128
+// 64 rows of the left tile times `columns` of the right one, over their depth. Work-item i of the 128
 // has, in rounds of columns / 8, those at [round * 4 + 2 * h + e]: row 16 (i / 32) + 8 h + i % 32 /
 // 4, column 8 round + 2 (i % 4) + e. All three are Loads: of the tiles' first elements, and of the
 // first accumulator in an array of float32. Accumulators and tiles are left alone until AwaitTiles.
@@ -183,8 +184,7 @@ struct MultiplyTiles {
   ExprPtr accumulators, left, right;
   MatrixFormat format = MatrixFormat::kTf32;
   int columns = 0;  // a multiple of 8, at most 256
-  int depth = 0;    // a multiple of 32 bytes of elements
-  // The tile's vectors of 16 bytes lie along its rows (columns), not along the depth.
+  // The tile's vectors lie along its rows (columns), not along the depth.
   bool left_along_rows = false, right_along_columns = false;
 };
 struct AwaitTiles {};

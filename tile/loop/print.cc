@@ -132,8 +132,7 @@ class StatementPrinter {
           Line("multiply tiles ", ToString(product.accumulators), " += ", ToString(product.left),
                product.left_along_rows ? " along rows" : "", " * ", ToString(product.right),
                product.right_along_columns ? " along columns" : "", " in ",
-               tartan::Name(product.format), ", ", product.columns, " columns, depth ",
-               product.depth);
+               tartan::Name(product.format), ", ", product.columns, " columns");
         },
         [&](const AwaitTiles&) { Line("await tiles"); },
         [&](const Comment& comment) { Line("// ", comment.text); });

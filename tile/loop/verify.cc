@@ -243,15 +243,13 @@ class Verifier {
       return Wrong("no accumulators of float32", product.accumulators);
     }
     const bool is_shape = product.columns >= 8 && product.columns <= 256 &&
-                          product.columns % 8 == 0 && product.depth > 0 &&
-                          product.depth * ByteWidth(type) % 32 == 0;
+                          product.columns % 8 == 0;
     const bool may_turn = product.format != MatrixFormat::kTf32 ||
                           (!product.left_along_rows && !product.right_along_columns);
     return is_shape && may_turn
                ? absl::OkStatus()
                : Wrong(absl::StrCat("no matrix unit multiplies ", product.columns,
-                                    " columns over a depth of ", product.depth, " in ",
-                                    tartan::Name(product.format)),
+                                    " columns in ", tartan::Name(product.format)),
                        product.accumulators);
   }
 

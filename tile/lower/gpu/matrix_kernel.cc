@@ -78,7 +78,8 @@ class MatrixLowerer {
   std::vector<StmtPtr> Prologue() const {
     std::vector<StmtPtr> statements;
     statements.push_back(loop::MakeArray({ElementType(plan_.format), 1}, "tiles",
-                                         plan_.tiles_size(), loop::Space::kLocal));
+                                         plan_.tiles_size(), loop::Space::kLocal, "",
+                                         MatrixTile::kVectors * MatrixTile::kLineBytes));
     statements.push_back(Declare("item", loop::Work(loop::WorkId::kLocal, 0, index_type_)));
     statements.push_back(
         Declare("warp_group", loop::Div(Var("item"), Number(MatrixPlan::kWarpGroup))));
@@ -145,11 +146,10 @@ class MatrixLowerer {
                                             Number(block * plan_.column_tile / 2));
       product.left = loop::LoadFrom(
           "tiles", type,
-          loop::Add(begin, loop::Mul(rows, Number(left.Offset(MatrixPlan::kUnitRows, 0)))));
+          loop::Add(begin, loop::Mul(rows, Number(MatrixPlan::kUnitRows * left.depth()))));
       product.right = loop::LoadFrom("tiles", type, loop::Add(begin, Number(left.size())));
       product.format = plan_.format;
       product.columns = static_cast<int>(plan_.column_tile);
-      product.depth = static_cast<int>(plan_.depth_tile);
       product.left_along_rows = plan_.left.along_rows;
       product.right_along_columns = plan_.right.along_rows;
       statements.push_back(loop::MakeMultiplyTiles(std::move(product)));

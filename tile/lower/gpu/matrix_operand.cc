@@ -65,7 +65,7 @@ int64_t MatrixOperandLoader::RoundCount() const {
 }
 
 MatrixOperandLoader::Vector MatrixOperandLoader::VectorOf(int64_t round) const {
-  constexpr int64_t kEight = MatrixTile::kVectorsPerBlock;
+  constexpr int64_t kVectors = MatrixTile::kVectors;
   const int64_t v = tile_.vector();
   const ExprPtr item = Var("item");
   const ExprPtr number = loop::Add(item, Number(round * plan_.threads()));
@@ -84,30 +84,26 @@ MatrixOperandLoader::Vector MatrixOperandLoader::VectorOf(int64_t round) const {
     return loop::Mul(value, Number(factor));
   };
   Vector vector;
+  ExprPtr line, in_line;  // the vector's line, and its number there
   if (operand_.spreads_rows) {
-    vector.row = digit(1, tile_.rows);
-    const ExprPtr block = digit(tile_.rows, 0);
-    vector.depth = times(block, v);
-    vector.place = loop::Add(
-        loop::Add(times(loop::Div(vector.row, Number(kEight)), tile_.row_stride()),
-                  times(block, tile_.depth_stride())),
-        times(loop::Mod(vector.row, Number(kEight)), v));
-  } else if (tile_.along_rows) {
-    const ExprPtr inner = digit(1, kEight);
-    const ExprPtr row_block = digit(kEight, tile_.rows / v);
-    const ExprPtr depth_block = digit(kEight * (tile_.rows / v), 0);
-    vector.row = times(row_block, v);
-    vector.depth = loop::Add(times(depth_block, kEight), inner);
-    vector.place = loop::Add(loop::Add(times(row_block, tile_.row_stride()),
-                                       times(depth_block, tile_.depth_stride())),
-                             times(inner, v));
+    line = digit(1, tile_.rows);
+    in_line = digit(tile_.rows, 0);
   } else {
-    // As they lie in the tile.
-    const ExprPtr inner = digit(1, kEight);
-    vector.depth = times(digit(kEight, tile_.depth / v), v);
-    vector.row = loop::Add(times(digit(kEight * (tile_.depth / v), 0), kEight), inner);
-    vector.place = times(number, v);
+    line = digit(kVectors, 0);
+    in_line = digit(1, kVectors);
   }
+  if (tile_.along_rows) {
+    // Lines of the same 64 rows lie side by side.
+    const ExprPtr rows = loop::Div(line, Number(tile_.depth()));
+    vector.row = loop::Add(times(rows, tile_.line()), times(in_line, v));
+    vector.depth = loop::Mod(line, Number(tile_.depth()));
+  } else {
+    vector.row = line;
+    vector.depth = times(in_line, v);
+  }
+  const ExprPtr swapped =
+      loop::ApplyOp(ScalarOp::kBitXor, {in_line, loop::Mod(line, Number(kVectors))});
+  vector.place = loop::Add(times(line, tile_.line()), times(swapped, v));
   const int64_t vectors = tile_.size() / v;
   if ((round + 1) * plan_.threads() > vectors) {
     vector.exists = loop::Less(number, Number(vectors));
@@ -116,8 +112,7 @@ MatrixOperandLoader::Vector MatrixOperandLoader::VectorOf(int64_t round) const {
 }
 
 bool MatrixOperandLoader::DepthIsShared() const {
-  return !operand_.spreads_rows && !tile_.along_rows &&
-         plan_.threads() % (MatrixTile::kVectorsPerBlock * (tile_.depth / tile_.vector())) == 0;
+  return !operand_.spreads_rows && !tile_.along_rows;
 }
 
 ExprPtr MatrixOperandLoader::Part(const math::Affine& poly, const std::vector<int>& indices,
@@ -175,7 +170,7 @@ MatrixOperandLoader::Source MatrixOperandLoader::SourceOf(int64_t round,
                                                           const std::string& suffix) const {
   Source source;
   const int64_t depth = plan::CountOf(flat_, plan_.depth);
-  if (depth % tile_.depth != 0) {
+  if (depth % tile_.depth() != 0) {
     source.valid = loop::Less(Var(absl::StrCat(name_, "_depth", suffix)), Number(depth));
   }
   for (int c : operand_.constraints) {
@@ -194,7 +189,7 @@ std::string MatrixOperandLoader::DepthSuffix(int64_t round) const {
 
 void MatrixOperandLoader::DeclareDepths(const ExprPtr& step,
                                         std::vector<StmtPtr>* statements) const {
-  const ExprPtr base = loop::Mul(step, Number(tile_.depth));
+  const ExprPtr base = loop::Mul(step, Number(tile_.depth()));
   const int64_t rounds = DepthIsShared() ? 1 : RoundCount();
   for (int64_t round = 0; round < rounds; ++round) {
     DeclareDepth(loop::Add(base, VectorOf(round).depth), DepthSuffix(round), statements);
@@ -255,7 +250,7 @@ ExprPtr MatrixOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
 
 std::vector<StmtPtr> MatrixOperandLoader::Fetch(const ExprPtr& step) const {
   std::vector<StmtPtr> statements;
-  const ExprPtr base = loop::Mul(step, Number(tile_.depth));
+  const ExprPtr base = loop::Mul(step, Number(tile_.depth()));
   if (operand_.loads_vectors) DeclareDepths(step, &statements);
   for (int64_t round = 0; round < RoundCount(); ++round) {
     const ExprPtr value = FetchVector(round, base, &statements);

@@ -55,14 +55,14 @@ int64_t MatrixPlan::GroupCount(const poly::FlatContraction& flat) const {
 }
 
 int64_t MatrixPlan::StepCount(const poly::FlatContraction& flat) const {
-  return CeilDiv(CountOf(flat, depth), depth_tile);
+  return CeilDiv(CountOf(flat, depth), depth_tile());
 }
 
 std::string MatrixPlan::ToString(const poly::FlatContraction& flat) const {
   return absl::StrCat("matrix unit in ", Name(format), ": rows ", NamesOf(flat, rows), " in ",
                       row_tile, ", columns ", NamesOf(flat, columns), " in ", column_tile,
                       batch.empty() ? "" : absl::StrCat(", batch ", NamesOf(flat, batch)),
-                      ", depth ", NamesOf(flat, depth), " in ", depth_tile, "; ", warp_groups,
+                      ", depth ", NamesOf(flat, depth), " in ", depth_tile(), "; ", warp_groups,
                       " warp groups, ", stages, " stages; ", HowItComes(left), ", ",
                       HowItComes(right));
 }

@@ -50,7 +50,7 @@ struct MatrixPlan {
   // depth. Each list counts as one number; the last index varies fastest.
   std::vector<int> rows, columns, batch, depth;
   MatrixOperand left, right;  // with the rows, and with the columns
-  int64_t row_tile = 0, column_tile = 0, depth_tile = 0;
+  int64_t row_tile = 0, column_tile = 0;
   int64_t warp_groups = 1;  // of 128 work-items, which divide the rows
   int64_t stages = 2;       // steps whose tiles are in local memory
   int64_t lanes = 1;        // columns that are stored as a vector
@@ -64,12 +64,11 @@ struct MatrixPlan {
   // Products of 64 rows that a warp group makes.
   int64_t blocks() const { return row_tile / (warp_groups * kUnitRows); }
   bool copies_all() const { return left.is_copied && right.is_copied; }
-  MatrixTile left_tile() const { return {format, row_tile, depth_tile, left.along_rows}; }
-  MatrixTile right_tile() const {
-    return {format, column_tile, depth_tile, right.along_rows};
-  }
+  MatrixTile left_tile() const { return {format, row_tile, left.along_rows}; }
+  MatrixTile right_tile() const { return {format, column_tile, right.along_rows}; }
+  int64_t depth_tile() const { return left_tile().depth(); }
   // Elements of the tiles of a step, of all tiles, and of the sums that take their place at the end.
-  int64_t stage_size() const { return (row_tile + column_tile) * depth_tile; }
+  int64_t stage_size() const { return (row_tile + column_tile) * depth_tile(); }
   int64_t tiles_size() const;
   int64_t totals_size() const { return row_tile * (column_tile + kTotalsPadding); }
   int64_t local_bytes() const;

@@ -15,18 +15,23 @@ namespace {
 
 constexpr int64_t kRowTiles[] = {64, 128, 256};
 constexpr int64_t kColumnTiles[] = {16, 32, 64, 96, 128, 192, 256};
-constexpr int64_t kDepthBytes = 128;          // of a row of a step's tile
 constexpr int64_t kMostTotals = 128;          // accumulators of a work-item
 constexpr int64_t kStagesOfCopies = 4;        // tiles that are on their way while others are used
 constexpr int64_t kUnitLocalBytes = 228 << 10;  // that the work-groups of a compute unit share
 constexpr int64_t kGroupLocalBytes = 1 << 10;   // what a group takes besides
 constexpr int64_t kUnitRegisters = 1 << 16;
 constexpr int64_t kOtherRegisters = 72;  // of a work-item, besides accumulators
-// Measured on an H200: multiply-adds of bfloat16 a cycle; what a step waits for that neither other
-// steps nor other groups hide; what a kernel takes besides its steps.
+// Measured on an H200 with products of 8192: multiply-adds of bfloat16 a cycle; bytes that copies
+// bring to a unit in a cycle; how much of the lesser of both is not hidden by the greater (a step
+// with 128 rows and 256 columns takes the matrix unit 1024 cycles, its copies 1090, together 1640).
 constexpr double kUnitRate = 2048;
+constexpr double kLoadRate = 45;
+constexpr double kExposed = 0.5;
+// What a step waits for that no other step hides; a vector that comes by way of registers takes its
+// work-item so many cycles; what a kernel takes besides its steps.
 constexpr double kStepLatency = 900;
 constexpr double kCopiedLatency = 500;
+constexpr double kConvertCycles = 16;
 constexpr double kFixedUs = 3;
 
 bool IsFactor(DataType type) {
@@ -67,7 +72,6 @@ class Search {
   std::optional<PlannedKernel> Run() {
     if (!AssignIndices() || !AssignConstraints()) return std::nullopt;
     PackConstants();
-    plan_.depth_tile = kDepthBytes / ByteWidth(ElementType(plan_.format));
     Load(&plan_.left, plan_.rows);
     Load(&plan_.right, plan_.columns);
     plan_.stages = plan_.copies_all() ? kStagesOfCopies : 2;
@@ -312,6 +316,7 @@ class Search {
     plan.warp_groups = rows == 64 ? 1 : 2;
     const int64_t totals = plan.blocks() * columns / 2;
     if (totals > kMostTotals) return;
+    if (plan.right.along_rows && columns % plan.right_tile().line() != 0) return;
     while (plan.copies_all() && plan.stages > 3 && plan.local_bytes() > kUnitLocalBytes / 2 -
                                                                           kGroupLocalBytes) {
       --plan.stages;
@@ -333,24 +338,36 @@ class Search {
     const double side_by_side = std::min(cost.resident, std::ceil(groups / units));
     const bool is_wide = plan.format == MatrixFormat::kTf32;
     const auto points =
-        static_cast<double>(plan.row_tile * plan.column_tile * plan.depth_tile);
+        static_cast<double>(plan.row_tile * plan.column_tile * plan.depth_tile());
     cost.unit_cycles = points / (is_wide ? kUnitRate / 2 : kUnitRate);
-    cost.load_cycles = (LoadBytes(plan.left, plan.row_tile) + LoadBytes(plan.right, plan.column_tile)) /
-                       gpu::kCacheBytesPerCycle;
+    cost.load_cycles = (LoadBytes(plan.left, plan.row_tile) +
+                        LoadBytes(plan.right, plan.column_tile)) / kLoadRate +
+                       ConvertCycles(plan);
     cost.latency_cycles = plan.copies_all() ? kCopiedLatency : kStepLatency;
     cost.waves = std::ceil(groups / (units * cost.resident));
-    const double step = std::max({cost.unit_cycles * side_by_side, cost.load_cycles * side_by_side,
-                                  cost.latency_cycles});
+    const double work = std::max(cost.unit_cycles, cost.load_cycles) +
+                        kExposed * std::min(cost.unit_cycles, cost.load_cycles);
+    const double step = std::max(work * side_by_side, cost.latency_cycles);
     const double memory = MemoryBytes() / machine_.memory_bytes_per_us;
     cost.microseconds =
         kFixedUs + std::max(memory, machine_.Microseconds(cost.waves * steps * step));
     return cost;
   }
 
+  // Of what comes by way of registers, for the work-items of a step's group together.
+  double ConvertCycles(const MatrixPlan& plan) const {
+    const double vector = static_cast<double>(MatrixTile{plan.format}.vector());
+    const auto vectors = [&](const MatrixOperand& operand, int64_t rows) {
+      return operand.is_copied ? 0 : static_cast<double>(rows * plan.depth_tile()) / vector;
+    };
+    const double all = vectors(plan.left, plan.row_tile) + vectors(plan.right, plan.column_tile);
+    return all * kConvertCycles / static_cast<double>(gpu::kWarp);
+  }
+
   // Through the second cache in a step; single elements come in sectors of which neighbours share.
   double LoadBytes(const MatrixOperand& operand, int64_t rows) const {
     const DataType type = flat().tensors[flat().accesses[operand.access].tensor].shape.type;
-    const auto bytes = static_cast<double>(rows * plan_.depth_tile * ByteWidth(type));
+    const auto bytes = static_cast<double>(rows * plan_.depth_tile() * ByteWidth(type));
     return operand.loads_vectors ? bytes : operand.spreads_rows ? 1.5 * bytes : 4 * bytes;
   }
 
