@@ -7,7 +7,7 @@
 FOLDER has NAME/model.onnx with NAME/test_data_set_0/input_*.pb, as for compare_models.py. PyTorch runs the same network
 from torchvision or transformers, with weights of its own: eagerly and as a CUDA graph, in strict float32, with TF32
 and, for 16 bits, with the whole network in that type; its inputs and outputs stay on the device. Tartan's medians are of
-`tartan bench`, whose inputs and outputs are on the host, and the sum of its kernels' times."""
+`tartan bench --on-device`, beside them the sum of its kernels' times."""
 
 import argparse
 import json
@@ -93,7 +93,7 @@ def median_ms(run, seconds):
 
 
 def time_tartan(tartan, folder, name, batch, precision, seconds):
-    command = [tartan, "--format", "json", "--quiet", "--tier", "exact", "--precision", precision, "bench"]
+    command = [tartan, "--format", "json", "--quiet", "--tier", "exact", "--precision", precision, "bench", "--on-device"]
     command += [f"{folder}/{name}/model.onnx", "--batch", str(batch), "--time", str(seconds), "--profile"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:

@@ -58,10 +58,15 @@ constexpr absl::string_view kAwaitTiles = R"(static inline void tt_await_tiles(v
 #endif
 }
 )";
+// The unit cuts off the bits that are left. The sum of no number with itself is no number of the
+// usual form, whose leading bits say so.
 constexpr absl::string_view kRoundTf32 = R"(static inline $F tt_roundtf_$F($F x) {
-  const $I bits = as_$I(x);
-  const $I finite = (bits & 0x7f800000) != 0x7f800000;
-  return as_$F(finite ? (bits + 0x1000) & ~0x1fff : bits);
+  const $I bits = as_$I(x) + 0x1000;
+#if $CONDITION
+  return isfinite(x) ? as_$F(bits) : x + x;
+#else
+  return isfinite(x) ? as_$F(bits & ~0x1fff) : x + x;
+#endif
 }
 )";
 // A tile is told to the unit as the address of its first line, how far the next 64 rows are where
@@ -209,9 +214,8 @@ std::string MultiplyHelper(absl::string_view name) {
 std::string RoundHelper(absl::string_view type_name) {
   const loop::Type type = TypeFromName(type_name);
   if (type.element != DataType::kFloat32) return "";
-  return absl::StrReplaceAll(
-      kRoundTf32,
-      {{"$F", type_name}, {"$I", TypeName(loop::Type{DataType::kInt32, type.lanes})}});
+  return Fill(kRoundTf32, {{"$F", std::string(type_name)},
+                           {"$I", TypeName(loop::Type{DataType::kInt32, type.lanes})}});
 }
 
 std::string AddressOf(const Place& place) { return Address(place.buffer, place.index); }

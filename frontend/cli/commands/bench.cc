@@ -36,6 +36,7 @@ struct BenchOptions {
   bool profile = false;
   bool check_cost = false;
   bool background = false;
+  bool on_device = false;
 };
 
 constexpr int64_t kMaxSamples = 10'000'000;
@@ -140,10 +141,11 @@ absl::Status Bench(ModelSession& session, ModelSession* unchecked, const BenchOp
                    proto::BenchReport* report) {
   InputOptions input_options = options.inputs;
   input_options.batch = batch;
-  TARTAN_ASSIGN_OR_RETURN(const auto inputs,
+  TARTAN_ASSIGN_OR_RETURN(Inputs inputs,
                           MakeModelInputs(session.inputs(), input_options, context));
   api::RunStatistics first;
-  TARTAN_RETURN_IF_ERROR(session.RunValues(inputs, &first).status());
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> results,
+                          session.RunValues(inputs, &first));
   if (!session.repeats()) {
     return At(Stage::kUsage, absl::UnimplementedError(
                                  "the states change their sizes from run to run, so that no two "
@@ -151,6 +153,10 @@ absl::Status Bench(ModelSession& session, ModelSession* unchecked, const BenchOp
   }
   report->set_first_ms(since_start.Milliseconds());
   report->set_first_tier(TierOf(first));
+  if (options.on_device) {
+    TARTAN_RETURN_IF_ERROR(session.KeepOnDevice(inputs, results));
+    inputs.clear();
+  }
   std::vector<ModelSession*> sessions = {&session};
   if (unchecked != nullptr) {
     sessions.push_back(unchecked);
@@ -230,6 +236,10 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
     return At(Stage::kUsage,
               absl::InvalidArgumentError("MODEL is required (see tartan bench --help)"));
   }
+  if (options.on_device && (options.check_cost || options.batches.size() > 1)) {
+    return At(Stage::kUsage, absl::InvalidArgumentError(
+                                 "--on-device measures one batch size and no cost of checks"));
+  }
   if (options.threads > 0) {
     TARTAN_RETURN_IF_ERROR(At(Stage::kUsage, bench::LimitThreads(options.threads)));
   }
@@ -242,7 +252,8 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
   api::SessionOptions session_options = context.session_options();
   session_options.exact_after_runs = options.background ? 1 : 0;
   TARTAN_ASSIGN_OR_RETURN(const auto session,
-                          ModelSession::Create(model, device, options.states, session_options));
+                          ModelSession::Create(model, device, options.states, session_options,
+                                               options.on_device));
   std::unique_ptr<ModelSession> unchecked;
   if (options.check_cost) {
     api::SessionOptions without = context.session_options();
@@ -289,6 +300,8 @@ Command AddBench(CLI::App& app) {
                     "Measure in turns with a session that does not check indices");
   command->add_flag("--background", options->background,
                     "Run on while the background compiles exact kernels, and tell how quickly");
+  command->add_flag("--on-device", options->on_device,
+                    "Inputs and outputs stay on the device: nothing is copied");
   const Command op = AddBenchOp(*command);
   command->footer(
       "Inputs not named are random; sizes the model leaves open are 1 unless --shape or --batch\n"

@@ -18,6 +18,12 @@ absl::StatusOr<std::vector<api::StatePair>> ParsePairs(const std::vector<std::st
   return pairs;
 }
 
+absl::StatusOr<HostTensor> NumbersOf(const std::string& name, const api::HostValue& value) {
+  if (value.is_tensor() && value.element() == api::Element::kPlain) return value.tensor();
+  return absl::UnimplementedError(
+      absl::StrCat("'", name, "' is ", Describe(value), ": what stays on a device is numbers"));
+}
+
 }  // namespace
 
 absl::StatusOr<api::FreeValues> FreeOf(const api::Model& model,
@@ -29,11 +35,11 @@ absl::StatusOr<api::FreeValues> FreeOf(const api::Model& model,
 
 absl::StatusOr<std::unique_ptr<ModelSession>> ModelSession::Create(
     std::shared_ptr<const api::Model> model, std::shared_ptr<api::Device> device,
-    const std::vector<std::string>& states, const api::SessionOptions& options) {
+    const std::vector<std::string>& states, const api::SessionOptions& options, bool stays) {
   std::unique_ptr<ModelSession> session(new ModelSession());
   session->model_ = model;
   session->device_ = device;
-  if (states.empty()) {
+  if (states.empty() && !stays) {
     TARTAN_ASSIGN_OR_RETURN(session->plain_,
                             At(Stage::kRun, api::Session::Create(model, device, options)));
     return session;
@@ -60,15 +66,29 @@ absl::StatusOr<std::vector<api::HostValue>> ModelSession::RunValues(
   if (states_ == nullptr) return plain_->RunValues(inputs, statistics, profile);
   std::map<std::string, HostTensor> tensors;
   for (const auto& [name, value] : inputs) {
-    if (!value.is_tensor() || value.element() != api::Element::kPlain) {
-      return absl::UnimplementedError(absl::StrCat("input '", name, "' is ", Describe(value),
-                                                   ": with states, inputs are numbers"));
-    }
-    tensors.emplace(name, value.tensor());
+    TARTAN_ASSIGN_OR_RETURN(tensors[name], NumbersOf(name, value));
   }
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> results,
                           states_->Run(tensors, statistics, profile));
   return std::vector<api::HostValue>(results.begin(), results.end());
+}
+
+absl::Status ModelSession::KeepOnDevice(const std::map<std::string, api::HostValue>& inputs,
+                                        const std::vector<api::HostValue>& outputs) {
+  const std::vector<api::TensorSpec> specs = states_->outputs();  // Bind takes them out
+  for (const auto& [name, value] : inputs) {
+    TARTAN_ASSIGN_OR_RETURN(const HostTensor numbers, NumbersOf(name, value));
+    TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor memory,
+                            api::DeviceTensor::FromHost(*device_, numbers));
+    TARTAN_RETURN_IF_ERROR(states_->Bind(name, std::move(memory)));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TARTAN_ASSIGN_OR_RETURN(const HostTensor numbers, NumbersOf(specs[i].name, outputs[i]));
+    TARTAN_ASSIGN_OR_RETURN(api::DeviceTensor memory,
+                            api::DeviceTensor::Zeros(*device_, numbers.shape()));
+    TARTAN_RETURN_IF_ERROR(states_->Bind(specs[i].name, std::move(memory)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ModelSession::WaitForExact() {

@@ -20,10 +20,12 @@ absl::StatusOr<api::FreeValues> FreeOf(const api::Model& model,
 
 class ModelSession {
  public:
-  // `states`: PRESENT=PAST; none: an api::Session. Errors carry their stage.
+  // `states`: PRESENT=PAST; none, and nothing that `stays`: an api::Session. Errors carry their
+  // stage.
   static absl::StatusOr<std::unique_ptr<ModelSession>> Create(
       std::shared_ptr<const api::Model> model, std::shared_ptr<api::Device> device,
-      const std::vector<std::string>& states, const api::SessionOptions& options);
+      const std::vector<std::string>& states, const api::SessionOptions& options,
+      bool stays = false);
 
   // What the caller gives and is given.
   const std::vector<api::TensorSpec>& inputs() const;
@@ -33,6 +35,10 @@ class ModelSession {
   absl::StatusOr<std::vector<api::HostValue>> RunValues(
       const std::map<std::string, api::HostValue>& inputs, api::RunStatistics* statistics = nullptr,
       std::vector<api::KernelProfile>* profile = nullptr);
+  // Of a session that stays: from now on inputs have these values on the device, and outputs lie
+  // there in memory of the sizes of these results. Runs are given nothing, and give nothing.
+  absl::Status KeepOnDevice(const std::map<std::string, api::HostValue>& inputs,
+                            const std::vector<api::HostValue>& outputs);
   absl::Status WaitForExact();
   // Whether the next run is like the last one: it has no states whose sizes change.
   bool repeats() const { return plain_ != nullptr || states_->stays(); }

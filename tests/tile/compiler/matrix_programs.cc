@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/tile/compiler/matrix_programs.h"
 
+#include <algorithm>
 #include <optional>
 #include <random>
 
@@ -124,14 +125,17 @@ HardwareSettings MatrixSettings() {
   return settings;
 }
 
-compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, std::string* plans) {
+compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, std::string* plans) {
   compiler::CompileHooks hooks;
-  hooks.planner = [format, plans](const poly::FlatContraction& flat,
+  hooks.planner = [=](const poly::FlatContraction& flat,
                                   const std::vector<bool>& constant) {
     const HardwareSettings settings = MatrixSettings();
     std::optional<plan::PlannedKernel> planned =
         plan::MatrixCandidate(poly::MergeIndices(flat), settings, format, constant);
     if (!planned.has_value()) return plan::PlanKernel(flat, settings, constant);
+    auto& matrix = std::get<plan::MatrixPlan>(planned->plan);
+    constexpr int64_t kMostWarpGroups = 4;
+    if (slices > 0) matrix.slices = std::min(slices, kMostWarpGroups / matrix.warp_groups);
     absl::StrAppend(plans, plan::ToString(planned->plan, planned->flat), "\n");
     return *std::move(planned);
   };

@@ -36,7 +36,7 @@ std::vector<HostTensor> WholeNumbers(const MatrixProgram& program);
 HardwareSettings MatrixSettings();
 
 // Plans every product for the matrix unit, quick or not; adds what it planned to `plans`, one to a
-// line.
-compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, std::string* plans);
+// line. `slices` of the depth, where they fit a work-group; 0: as planned.
+compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, std::string* plans);
 
 }  // namespace tartan

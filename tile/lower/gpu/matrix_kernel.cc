@@ -81,8 +81,12 @@ class MatrixLowerer {
                                          plan_.tiles_size(), loop::Space::kLocal, "",
                                          MatrixTile::kVectors * MatrixTile::kLineBytes));
     statements.push_back(Declare("item", loop::Work(loop::WorkId::kLocal, 0, index_type_)));
-    statements.push_back(
-        Declare("warp_group", loop::Div(Var("item"), Number(MatrixPlan::kWarpGroup))));
+    const ExprPtr warp_group = loop::Div(Var("item"), Number(MatrixPlan::kWarpGroup));
+    const bool is_sliced = plan_.slices > 1;
+    statements.push_back(Declare(
+        "warp_group", is_sliced ? loop::Mod(warp_group, Number(plan_.warp_groups)) : warp_group));
+    statements.push_back(Declare(
+        "slice", is_sliced ? loop::Div(warp_group, Number(plan_.warp_groups)) : Number(0)));
     Append(DeclareTile(), &statements);
     Append(operands_[0].DeclareRows(Var("row_base")), &statements);
     Append(operands_[1].DeclareRows(Var("column_base")), &statements);
@@ -137,7 +141,8 @@ class MatrixLowerer {
     std::vector<StmtPtr> statements;
     const DataType type = ElementType(plan_.format);
     const MatrixTile left = plan_.left_tile();
-    const ExprPtr begin = loop::Mul(stage, Number(plan_.stage_size()));
+    const ExprPtr begin = loop::Add(loop::Mul(stage, Number(plan_.stage_size())),
+                                    loop::Mul(Var("slice"), Number(plan_.slice_size())));
     for (int64_t block = 0; block < plan_.blocks(); ++block) {
       const ExprPtr rows = loop::Add(loop::Mul(Var("warp_group"), Number(plan_.blocks())),
                                      Number(block));
@@ -167,9 +172,17 @@ class MatrixLowerer {
       }
       return statements;
     };
+    const auto round = [&](const ExprPtr& stage) {
+      std::vector<StmtPtr> statements;
+      for (const MatrixOperandLoader& operand : operands_) {
+        if (PlanOf(operand).is_rounded) Append(operand.Round(stage), &statements);
+      }
+      return statements;
+    };
     std::vector<StmtPtr> statements;
     const ExprPtr ahead = Var("ahead");
     const int64_t first = std::min(plan_.stages - 1, steps);
+    const int pending = static_cast<int>(plan_.stages) - 2;
     std::vector<StmtPtr> begin = copy(ahead, ahead);
     begin.push_back(loop::MakeEndCopies());
     statements.push_back(
@@ -177,16 +190,24 @@ class MatrixLowerer {
     for (int64_t missing = first; missing < plan_.stages - 1; ++missing) {
       statements.push_back(loop::MakeEndCopies());
     }
+    statements.push_back(loop::MakeAwaitCopies(pending));
+    Append(round(Number(0)), &statements);
     const ExprPtr step = Var("step");
-    std::vector<StmtPtr> body = {
-        loop::MakeAwaitCopies(static_cast<int>(plan_.stages) - 2), loop::MakeMatrixBarrier(),
-        Declare("stage", loop::Mod(step, Number(plan_.stages)))};
+    std::vector<StmtPtr> body = {loop::MakeMatrixBarrier(),
+                                 Declare("stage", loop::Mod(step, Number(plan_.stages)))};
     Append(Multiply(Var("stage")), &body);
     body.push_back(Declare("later", loop::Add(step, Number(plan_.stages - 1))));
     body.push_back(Declare("free", loop::Mod(Var("later"), Number(plan_.stages))));
     body.push_back(loop::MakeIf(loop::Less(Var("later"), Number(steps)),
                                 loop::MakeBlock(copy(Var("later"), Var("free")))));
     body.push_back(loop::MakeEndCopies());
+    body.push_back(loop::MakeAwaitCopies(pending));
+    body.push_back(Declare("next_step", loop::Add(step, Number(1))));
+    std::vector<StmtPtr> rounded = round(loop::Mod(Var("next_step"), Number(plan_.stages)));
+    if (!rounded.empty()) {
+      body.push_back(loop::MakeIf(loop::Less(Var("next_step"), Number(steps)),
+                                  loop::MakeBlock(std::move(rounded))));
+    }
     body.push_back(loop::MakeAwaitTiles());
     statements.push_back(
         loop::MakeFor("step", Number(0), Number(steps), loop::MakeBlock(std::move(body))));
@@ -228,9 +249,10 @@ class MatrixLowerer {
     return statements;
   }
 
-  bool IsCopied(const MatrixOperandLoader& operand) const {
-    return (&operand == &operands_[0] ? plan_.left : plan_.right).is_copied;
+  const plan::MatrixOperand& PlanOf(const MatrixOperandLoader& operand) const {
+    return &operand == &operands_[0] ? plan_.left : plan_.right;
   }
+  bool IsCopied(const MatrixOperandLoader& operand) const { return PlanOf(operand).is_copied; }
 
   void AppendFetch(const ExprPtr& step, const ExprPtr& stage, std::vector<StmtPtr>* statements,
                    bool declares = true) const {
@@ -256,7 +278,8 @@ class MatrixLowerer {
     const int64_t stride = plan_.column_tile + MatrixPlan::kTotalsPadding;
     std::vector<StmtPtr> statements = {
         loop::MakeBarrier(), loop::MakeArray({DataType::kFloat32, 1}, "totals",
-                                             plan_.totals_size(), loop::Space::kLocal, "tiles"),
+                                             plan_.slices * plan_.totals_size(),
+                                             loop::Space::kLocal, "tiles"),
         Declare("lane", loop::Mod(Var("item"), Number(32))),
         Declare("first_row",
                 loop::Add(loop::Add(loop::Mul(Var("warp_group"),
@@ -265,8 +288,9 @@ class MatrixLowerer {
                                                         Number(4)),
                                               Number(16))),
                           loop::Div(Var("lane"), Number(4)))),
-        Declare("own", loop::Add(loop::Mul(Var("first_row"), Number(stride)),
-                                 loop::Mul(loop::Mod(Var("lane"), Number(4)), Number(2))))};
+        Declare("own", loop::Add(loop::Add(loop::Mul(Var("first_row"), Number(stride)),
+                                           loop::Mul(loop::Mod(Var("lane"), Number(4)), Number(2))),
+                                 loop::Mul(Var("slice"), Number(plan_.totals_size()))))};
     const ExprPtr slot = Var("slot");
     // Slot (block, round, h, e) is row 64 block + 8 h, column 8 round + e from there.
     const ExprPtr block = loop::Div(slot, Number(plan_.column_tile / 2));
@@ -345,9 +369,12 @@ class MatrixLowerer {
         loop::Add(loop::Mul(Var("tile_row"),
                             Number(plan_.column_tile + MatrixPlan::kTotalsPadding)),
                   Var("tile_column"));
-    body.push_back(loop::MakeDeclare(
-        {DataType::kFloat32, lanes}, "sum",
-        loop::LoadFrom("totals", DataType::kFloat32, place, lanes, lanes > 1)));
+    ExprPtr sum = loop::LoadFrom("totals", DataType::kFloat32, place, lanes, lanes > 1);
+    for (int64_t slice = 1; slice < plan_.slices; ++slice) {
+      const ExprPtr other = loop::Add(place, Number(slice * plan_.totals_size()));
+      sum = loop::Add(sum, loop::LoadFrom("totals", DataType::kFloat32, other, lanes, lanes > 1));
+    }
+    body.push_back(loop::MakeDeclare({DataType::kFloat32, lanes}, "sum", sum));
     emitter.MoveTo(here, loop::Var("sum", {DataType::kFloat32, lanes}));
     std::vector<StmtPtr> stores;
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {

@@ -59,9 +59,16 @@ std::string MatrixOperandLoader::Name(const char* what, int64_t round) const {
   return absl::StrCat(name_, "_", what, round);
 }
 
+int64_t MatrixOperandLoader::VectorCount() const {
+  return plan_.slices * tile_.size() / tile_.vector();
+}
+
 int64_t MatrixOperandLoader::RoundCount() const {
-  const int64_t vectors = tile_.size() / tile_.vector();
-  return (vectors + plan_.threads() - 1) / plan_.threads();
+  return (VectorCount() + plan_.threads() - 1) / plan_.threads();
+}
+
+ExprPtr MatrixOperandLoader::Begin(const ExprPtr& stage) const {
+  return loop::Add(loop::Mul(stage, Number(plan_.stage_size())), Number(begin_));
 }
 
 MatrixOperandLoader::Vector MatrixOperandLoader::VectorOf(int64_t round) const {
@@ -84,14 +91,17 @@ MatrixOperandLoader::Vector MatrixOperandLoader::VectorOf(int64_t round) const {
     return loop::Mul(value, Number(factor));
   };
   Vector vector;
-  ExprPtr line, in_line;  // the vector's line, and its number there
+  const bool is_sliced = plan_.slices > 1;
+  const int64_t lines = tile_.size() / tile_.line();
+  ExprPtr line, in_line, slice;  // the vector's line, its number there, and the line's slice
   if (operand_.spreads_rows) {
-    line = digit(1, tile_.rows);
-    in_line = digit(tile_.rows, 0);
+    line = digit(1, lines);
+    in_line = digit(lines, is_sliced ? kVectors : 0);
   } else {
-    line = digit(kVectors, 0);
+    line = digit(kVectors, is_sliced ? lines : 0);
     in_line = digit(1, kVectors);
   }
+  slice = is_sliced ? digit(lines * kVectors, 0) : Number(0);
   if (tile_.along_rows) {
     // Lines of the same 64 rows lie side by side.
     const ExprPtr rows = loop::Div(line, Number(tile_.depth()));
@@ -103,16 +113,17 @@ MatrixOperandLoader::Vector MatrixOperandLoader::VectorOf(int64_t round) const {
   }
   const ExprPtr swapped =
       loop::ApplyOp(ScalarOp::kBitXor, {in_line, loop::Mod(line, Number(kVectors))});
-  vector.place = loop::Add(times(line, tile_.line()), times(swapped, v));
-  const int64_t vectors = tile_.size() / v;
-  if ((round + 1) * plan_.threads() > vectors) {
-    vector.exists = loop::Less(number, Number(vectors));
+  vector.place = loop::Add(loop::Add(times(line, tile_.line()), times(swapped, v)),
+                           times(slice, plan_.slice_size()));
+  vector.depth = loop::Add(vector.depth, times(slice, tile_.depth()));
+  if ((round + 1) * plan_.threads() > VectorCount()) {
+    vector.exists = loop::Less(number, Number(VectorCount()));
   }
   return vector;
 }
 
 bool MatrixOperandLoader::DepthIsShared() const {
-  return !operand_.spreads_rows && !tile_.along_rows;
+  return !operand_.spreads_rows && !tile_.along_rows && plan_.slices == 1;
 }
 
 ExprPtr MatrixOperandLoader::Part(const math::Affine& poly, const std::vector<int>& indices,
@@ -170,7 +181,7 @@ MatrixOperandLoader::Source MatrixOperandLoader::SourceOf(int64_t round,
                                                           const std::string& suffix) const {
   Source source;
   const int64_t depth = plan::CountOf(flat_, plan_.depth);
-  if (depth % tile_.depth() != 0) {
+  if (depth % plan_.step_depth() != 0) {
     source.valid = loop::Less(Var(absl::StrCat(name_, "_depth", suffix)), Number(depth));
   }
   for (int c : operand_.constraints) {
@@ -189,7 +200,7 @@ std::string MatrixOperandLoader::DepthSuffix(int64_t round) const {
 
 void MatrixOperandLoader::DeclareDepths(const ExprPtr& step,
                                         std::vector<StmtPtr>* statements) const {
-  const ExprPtr base = loop::Mul(step, Number(tile_.depth()));
+  const ExprPtr base = loop::Mul(step, Number(plan_.step_depth()));
   const int64_t rounds = DepthIsShared() ? 1 : RoundCount();
   for (int64_t round = 0; round < rounds; ++round) {
     DeclareDepth(loop::Add(base, VectorOf(round).depth), DepthSuffix(round), statements);
@@ -200,8 +211,7 @@ std::vector<StmtPtr> MatrixOperandLoader::Copy(const ExprPtr& step, const ExprPt
   std::vector<StmtPtr> statements;
   DeclareDepths(step, &statements);
   const auto lanes = static_cast<int>(tile_.vector());
-  const ExprPtr begin =
-      loop::Add(loop::Mul(stage, Number(plan_.stage_size())), Number(begin_));
+  const ExprPtr begin = Begin(stage);
   for (int64_t round = 0; round < RoundCount(); ++round) {
     const Vector vector = VectorOf(round);
     const Source source = SourceOf(round, DepthSuffix(round));
@@ -211,6 +221,20 @@ std::vector<StmtPtr> MatrixOperandLoader::Copy(const ExprPtr& step, const ExprPt
         loop::LoadFrom("tiles", stored_, loop::Add(begin, vector.place), lanes, true),
         loop::LoadFrom(buffer_, stored_, from, lanes, true), source.valid);
     statements.push_back(vector.exists == nullptr ? copy : loop::MakeIf(vector.exists, copy));
+  }
+  return statements;
+}
+
+std::vector<StmtPtr> MatrixOperandLoader::Round(const ExprPtr& stage) const {
+  std::vector<StmtPtr> statements;
+  const auto lanes = static_cast<int>(tile_.vector());
+  const ExprPtr begin = Begin(stage);
+  for (int64_t round = 0; round < RoundCount(); ++round) {
+    const Vector vector = VectorOf(round);
+    const ExprPtr place = loop::Add(begin, vector.place);
+    const ExprPtr copied = loop::LoadFrom("tiles", stored_, place, lanes, true);
+    StmtPtr put = loop::MakeTileStore("tiles", tile_.format, place, copied);
+    statements.push_back(vector.exists == nullptr ? put : loop::MakeIf(vector.exists, put));
   }
   return statements;
 }
@@ -250,7 +274,7 @@ ExprPtr MatrixOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
 
 std::vector<StmtPtr> MatrixOperandLoader::Fetch(const ExprPtr& step) const {
   std::vector<StmtPtr> statements;
-  const ExprPtr base = loop::Mul(step, Number(tile_.depth()));
+  const ExprPtr base = loop::Mul(step, Number(plan_.step_depth()));
   if (operand_.loads_vectors) DeclareDepths(step, &statements);
   for (int64_t round = 0; round < RoundCount(); ++round) {
     const ExprPtr value = FetchVector(round, base, &statements);
@@ -263,8 +287,7 @@ std::vector<StmtPtr> MatrixOperandLoader::Fetch(const ExprPtr& step) const {
 std::vector<StmtPtr> MatrixOperandLoader::Put(const ExprPtr& stage) const {
   std::vector<StmtPtr> statements;
   const auto lanes = static_cast<int>(tile_.vector());
-  const ExprPtr begin =
-      loop::Add(loop::Mul(stage, Number(plan_.stage_size())), Number(begin_));
+  const ExprPtr begin = Begin(stage);
   for (int64_t round = 0; round < RoundCount(); ++round) {
     const Vector vector = VectorOf(round);
     const ExprPtr value =

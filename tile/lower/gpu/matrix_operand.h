@@ -34,8 +34,10 @@ class MatrixOperandLoader {
 
   // What depends on the rows; `base` is the number of the tile's first.
   std::vector<loop::StmtPtr> DeclareRows(const loop::ExprPtr& base) const;
-  // Starts to copy the tile at a step into the stage.
+  // Starts to copy the tiles at a step into the stage.
   std::vector<loop::StmtPtr> Copy(const loop::ExprPtr& step, const loop::ExprPtr& stage) const;
+  // Rounds what the work-item has copied there.
+  std::vector<loop::StmtPtr> Round(const loop::ExprPtr& stage) const;
   // The same in two parts, by way of variables: where the operand is not copied as it is.
   std::vector<loop::StmtPtr> DeclareNext() const;
   std::vector<loop::StmtPtr> Fetch(const loop::ExprPtr& step) const;
@@ -43,8 +45,8 @@ class MatrixOperandLoader {
 
  private:
   struct Vector {  // of one round
-    loop::ExprPtr row, depth;  // within the tile
-    loop::ExprPtr place;       // in it
+    loop::ExprPtr row, depth;  // within the tiles
+    loop::ExprPtr place;       // from the begin of the first
     loop::ExprPtr exists;      // null: always
   };
   // What an element needs to be read.
@@ -56,7 +58,10 @@ class MatrixOperandLoader {
   loop::ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
   loop::ExprPtr Var(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
   std::string Name(const char* what, int64_t round) const;
+  int64_t VectorCount() const;
   int64_t RoundCount() const;
+  // Where the first slice's tile of a stage begins.
+  loop::ExprPtr Begin(const loop::ExprPtr& stage) const;
   Vector VectorOf(int64_t round) const;
   // Whether all rounds have the same depth, so that what follows from it is declared once.
   bool DepthIsShared() const;

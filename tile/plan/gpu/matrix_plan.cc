@@ -20,6 +20,7 @@ std::string NamesOf(const poly::FlatContraction& flat, const std::vector<int>& i
 
 std::string HowItComes(const MatrixOperand& operand) {
   return absl::StrCat("in", operand.access, operand.is_copied ? " copied" : "",
+                      operand.is_rounded ? " and rounded" : "",
                       operand.loads_vectors ? " in vectors" : "",
                       operand.along_rows ? " along rows" : "");
 }
@@ -41,7 +42,7 @@ int64_t CountOf(const poly::FlatContraction& flat, const std::vector<int>& indic
 
 int64_t MatrixPlan::tiles_size() const {
   const int64_t element = ByteWidth(ElementType(format));
-  const int64_t totals = CeilDiv(totals_size() * ByteWidth(DataType::kFloat32), element);
+  const int64_t totals = CeilDiv(slices * totals_size() * ByteWidth(DataType::kFloat32), element);
   return std::max(stages * stage_size(), totals);
 }
 
@@ -55,7 +56,7 @@ int64_t MatrixPlan::GroupCount(const poly::FlatContraction& flat) const {
 }
 
 int64_t MatrixPlan::StepCount(const poly::FlatContraction& flat) const {
-  return CeilDiv(CountOf(flat, depth), depth_tile());
+  return CeilDiv(CountOf(flat, depth), step_depth());
 }
 
 std::string MatrixPlan::ToString(const poly::FlatContraction& flat) const {
@@ -63,7 +64,8 @@ std::string MatrixPlan::ToString(const poly::FlatContraction& flat) const {
                       row_tile, ", columns ", NamesOf(flat, columns), " in ", column_tile,
                       batch.empty() ? "" : absl::StrCat(", batch ", NamesOf(flat, batch)),
                       ", depth ", NamesOf(flat, depth), " in ", depth_tile(), "; ", warp_groups,
-                      " warp groups, ", stages, " stages; ", HowItComes(left), ", ",
+                      " warp groups, ",
+                      slices > 1 ? absl::StrCat(slices, " slices of the depth, ") : "", stages, " stages; ", HowItComes(left), ", ",
                       HowItComes(right));
 }
 

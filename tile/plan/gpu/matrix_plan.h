@@ -25,6 +25,8 @@ struct MatrixOperand {
   bool spreads_rows = false;
   // What is in memory is copied as it is, while the unit works.
   bool is_copied = false;
+  // It is rounded to tf32 in local memory then: the unit itself cuts bits off.
+  bool is_rounded = false;
   // Those of the kernel's constraints that it reads as zero where they fail.
   std::vector<int> constraints;
 
@@ -52,6 +54,7 @@ struct MatrixPlan {
   MatrixOperand left, right;  // with the rows, and with the columns
   int64_t row_tile = 0, column_tile = 0;
   int64_t warp_groups = 1;  // of 128 work-items, which divide the rows
+  int64_t slices = 1;       // so many times these, each with a depth of its own in a step
   int64_t stages = 2;       // steps whose tiles are in local memory
   int64_t lanes = 1;        // columns that are stored as a vector
   MatrixCost cost;
@@ -60,15 +63,18 @@ struct MatrixPlan {
   static constexpr int64_t kUnitRows = 64;      // of a warp group's product
   static constexpr int64_t kTotalsPadding = 8;  // columns, against conflicts of banks
 
-  int64_t threads() const { return warp_groups * kWarpGroup; }
+  int64_t threads() const { return warp_groups * slices * kWarpGroup; }
   // Products of 64 rows that a warp group makes.
   int64_t blocks() const { return row_tile / (warp_groups * kUnitRows); }
   bool copies_all() const { return left.is_copied && right.is_copied; }
   MatrixTile left_tile() const { return {format, row_tile, left.along_rows}; }
   MatrixTile right_tile() const { return {format, column_tile, right.along_rows}; }
   int64_t depth_tile() const { return left_tile().depth(); }
-  // Elements of the tiles of a step, of all tiles, and of the sums that take their place at the end.
-  int64_t stage_size() const { return (row_tile + column_tile) * depth_tile(); }
+  int64_t step_depth() const { return slices * depth_tile(); }
+  // Elements of the tiles of a slice and of a step, of all tiles, and of a slice's sums: these take
+  // the place of the tiles at the end.
+  int64_t slice_size() const { return (row_tile + column_tile) * depth_tile(); }
+  int64_t stage_size() const { return slices * slice_size(); }
   int64_t tiles_size() const;
   int64_t totals_size() const { return row_tile * (column_tile + kTotalsPadding); }
   int64_t local_bytes() const;

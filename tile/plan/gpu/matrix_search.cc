@@ -14,6 +14,8 @@ namespace tartan::plan {
 namespace {
 
 constexpr int64_t kRowTiles[] = {64, 128, 256};
+constexpr int64_t kSlices[] = {1, 2, 4};
+constexpr int64_t kMostWarpGroups = 4;
 constexpr int64_t kColumnTiles[] = {16, 32, 64, 96, 128, 192, 256};
 constexpr int64_t kMostTotals = 128;          // accumulators of a work-item
 constexpr int64_t kStagesOfCopies = 4;        // tiles that are on their way while others are used
@@ -60,6 +62,22 @@ std::optional<std::pair<int, int>> FactorsOf(const poly::FlatContraction& flat) 
   return std::make_pair(accesses[0], accesses[1]);
 }
 
+// Veltkamp's splitting: the 11 leading bits of the fraction, to nearest. Where the product would
+// leave float32's range, and of infinities, the unit cuts the other bits off.
+poly::ExprPtr RoundedToTf32(const poly::ExprPtr& x) {
+  constexpr DataType kType = DataType::kFloat32;
+  constexpr double kSplit = 8193;  // 2^13 + 1
+  constexpr double kLarge = 0x1p114;
+  const auto number = [](double value) { return poly::MakeExpr(kType, poly::Literal{value}); };
+  const poly::ExprPtr scaled = poly::MakeApply(ScalarOp::kMul, kType, {x, number(kSplit)});
+  const poly::ExprPtr rest = poly::MakeApply(ScalarOp::kSub, kType, {scaled, x});
+  const poly::ExprPtr is_small =
+      poly::MakeApply(ScalarOp::kLess, DataType::kBool,
+                      {poly::MakeApply(ScalarOp::kAbs, kType, {x}), number(kLarge)});
+  return poly::MakeApply(ScalarOp::kSelect, kType,
+                         {is_small, poly::MakeApply(ScalarOp::kSub, kType, {scaled, rest}), x});
+}
+
 class Search {
  public:
   Search(const poly::FlatContraction& flat, const HardwareSettings& settings, MatrixFormat format,
@@ -78,7 +96,9 @@ class Search {
     ChooseLanes();
     std::optional<MatrixPlan> best;
     for (int64_t rows : kRowTiles) {
-      for (int64_t columns : kColumnTiles) Try(rows, columns, &best);
+      for (int64_t columns : kColumnTiles) {
+        for (int64_t slices : kSlices) Try(rows, columns, slices, &best);
+      }
     }
     if (!best.has_value()) return std::nullopt;
     planned_.predicted_us = best->cost.microseconds;
@@ -247,7 +267,9 @@ class Search {
     }
     copy.accesses = {source};
     const TensorShape shape{ElementType(plan_.format), copy.output_dims};
-    copy.outputs = {{ir::kNoValue, shape, poly::MakeExpr(DataType::kFloat32, poly::Read{0})}};
+    const poly::ExprPtr element = poly::MakeExpr(DataType::kFloat32, poly::Read{0});
+    const bool is_wide = plan_.format == MatrixFormat::kTf32;
+    copy.outputs = {{ir::kNoValue, shape, is_wide ? RoundedToTf32(element) : element}};
     PackedOperand result;
     result.tensor = static_cast<int>(flat().tensors.size());
     result.source = flat().tensors[read.tensor].value;
@@ -273,8 +295,15 @@ class Search {
     } else {
       operand->spreads_rows = row >= 0 && access.strides[row] == 1;
     }
-    // What comes as it is in memory has all its bits: tf32 is rounded on the way.
-    operand->is_copied = operand->loads_vectors && !is_wide && type == ElementType(plan_.format);
+    operand->is_copied = operand->loads_vectors && type == ElementType(plan_.format);
+    operand->is_rounded = operand->is_copied && is_wide && !IsPacked(*operand);
+  }
+
+  // Its elements were rounded when they were packed.
+  bool IsPacked(const MatrixOperand& operand) const {
+    const int tensor = flat().accesses[operand.access].tensor;
+    return std::any_of(planned_.packed.begin(), planned_.packed.end(),
+                       [&](const PackedOperand& packed) { return packed.tensor == tensor; });
   }
 
   // Aligned vectors of the unit's format along the index, all of which are there or not.
@@ -309,11 +338,13 @@ class Search {
     }
   }
 
-  void Try(int64_t rows, int64_t columns, std::optional<MatrixPlan>* best) const {
+  void Try(int64_t rows, int64_t columns, int64_t slices, std::optional<MatrixPlan>* best) const {
     MatrixPlan plan = plan_;
+    plan.slices = slices;
     plan.row_tile = rows;
     plan.column_tile = columns;
     plan.warp_groups = rows == 64 ? 1 : 2;
+    if (plan.warp_groups * slices > kMostWarpGroups) return;
     const int64_t totals = plan.blocks() * columns / 2;
     if (totals > kMostTotals) return;
     if (plan.right.along_rows && columns % plan.right_tile().line() != 0) return;
@@ -338,10 +369,12 @@ class Search {
     const double side_by_side = std::min(cost.resident, std::ceil(groups / units));
     const bool is_wide = plan.format == MatrixFormat::kTf32;
     const auto points =
-        static_cast<double>(plan.row_tile * plan.column_tile * plan.depth_tile());
+        static_cast<double>(plan.row_tile * plan.column_tile * plan.step_depth());
     cost.unit_cycles = points / (is_wide ? kUnitRate / 2 : kUnitRate);
-    cost.load_cycles = (LoadBytes(plan.left, plan.row_tile) +
-                        LoadBytes(plan.right, plan.column_tile)) / kLoadRate +
+    cost.load_cycles = static_cast<double>(plan.slices) *
+                           (LoadBytes(plan.left, plan.row_tile) +
+                            LoadBytes(plan.right, plan.column_tile)) /
+                           kLoadRate +
                        ConvertCycles(plan);
     cost.latency_cycles = plan.copies_all() ? kCopiedLatency : kStepLatency;
     cost.waves = std::ceil(groups / (units * cost.resident));
@@ -354,11 +387,11 @@ class Search {
     return cost;
   }
 
-  // Of what comes by way of registers, for the work-items of a step's group together.
+  // Of what comes by way of registers or is rounded, for the work-items of a step's group together.
   double ConvertCycles(const MatrixPlan& plan) const {
     const double vector = static_cast<double>(MatrixTile{plan.format}.vector());
     const auto vectors = [&](const MatrixOperand& operand, int64_t rows) {
-      return operand.is_copied ? 0 : static_cast<double>(rows * plan.depth_tile()) / vector;
+      return operand.is_copied && !operand.is_rounded ? 0 : static_cast<double>(rows * plan.step_depth()) / vector;
     };
     const double all = vectors(plan.left, plan.row_tile) + vectors(plan.right, plan.column_tile);
     return all * kConvertCycles / static_cast<double>(gpu::kWarp);
