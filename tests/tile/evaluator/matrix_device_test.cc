@@ -3,9 +3,13 @@
 // GPU that has one as its instructions, those of others as the loops that stand for them.
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <limits>
+#include <random>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/matrix_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/evaluator/device.h"
@@ -37,6 +41,43 @@ TEST_P(MatrixDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
     EXPECT_NE(plans, "");
     const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
     EXPECT_EQ(FirstDifference(actual, (*expected)[0], 0), "") << plans;
+  }
+}
+
+// Numbers whose bits do not all fit the format, and some that are none.
+TEST(MatrixDevice, RoundsFactorsAsTheInterpreterDoes) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const MatrixProgram test = {
+      "Product",
+      "function (A[M, L], B[N, L]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[j, k]); }",
+      {{70, 96}, {40, 96}},
+      {false, true}};
+  std::mt19937 random(13);
+  std::normal_distribution<float> normal;
+  std::vector<HostTensor> inputs;
+  for (const std::vector<int64_t>& dims : test.inputs) {
+    std::vector<float> values(static_cast<size_t>(dims[0] * dims[1]));
+    for (float& value : values) value = normal(random);
+    if (inputs.empty()) {
+      values[0] = std::numeric_limits<float>::infinity();
+      values[96] = std::bit_cast<float>(0x7fffffffu);
+      values[2 * 96] = -std::bit_cast<float>(0x7fffffffu);
+    }
+    inputs.push_back(HostTensor::FromVector({DataType::kFloat32, dims}, values));
+  }
+  for (const MatrixFormat format :
+       {MatrixFormat::kTf32, MatrixFormat::kBFloat16, MatrixFormat::kFloat16}) {
+    compiler::CompileOptions options;
+    options.settings = MatrixSettings();
+    std::string plans;
+    const auto list =
+        compiler::Compile(Bind(test), options, PlanForMatrixUnit(format, 0, &plans));
+    ASSERT_TRUE(list.ok()) << list.status();
+    const auto expected = compiler::InterpretList(*list, inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
+    // Sums have another order, and units keep fewer bits of them than float32 has.
+    EXPECT_EQ(FirstDifference(actual, (*expected)[0], 3e-5), "") << plans;
   }
 }
 
