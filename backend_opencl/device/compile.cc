@@ -113,8 +113,8 @@ absl::StatusOr<Built> BuildThroughCache(const OpenClContext& device,
       TARTAN_RETURN_IF_ERROR(binary.status());
       std::optional<std::string> opened = OpenHiddenAssembly(*binary);
       if (!opened.has_value()) {
-        return absl::InternalError(absl::StrCat(
-            "the driver of ", device.info().name, " gives no text of a program for sm_90"));
+        return absl::InternalError(absl::StrCat("the driver of ", device.info().name,
+                                                " gives no text of a program for sm_90"));
       }
       binary = *std::move(opened);
       TARTAN_ASSIGN_OR_RETURN(program, BuildFromBinary(device, *binary, options));

@@ -11,9 +11,9 @@ std::optional<std::string> OpenHiddenAssembly(absl::string_view ptx) {
   constexpr absl::string_view kTargetAlone = ".target sm_90\n";
   const bool has_target = absl::StrContains(ptx, kTarget) || absl::StrContains(ptx, kTargetAlone);
   if (!has_target || !absl::StrContains(ptx, kHiddenAssembly)) return std::nullopt;
-  return absl::StrReplaceAll(ptx, {{kTarget, ".target sm_90a,"},
-                                   {kTargetAlone, ".target sm_90a\n"},
-                                   {kHiddenAssembly, ""}});
+  return absl::StrReplaceAll(
+      ptx,
+      {{kTarget, ".target sm_90a,"}, {kTargetAlone, ".target sm_90a\n"}, {kHiddenAssembly, ""}});
 }
 
 }  // namespace tartan::opencl

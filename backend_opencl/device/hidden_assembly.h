@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instructions that NVIDIA's OpenCL compiler does not know. It compiles for sm_90, whose assembler
 // refuses those of Hopper's matrix unit (wgmma), though the device has them: they belong to sm_90a.
-// Inline assembly is text to the compiler, so a kernel hides them in comments, which come out in the
-// program's binary; that is text, too (PTX). There the comments are opened and the target is
+// Inline assembly is text to the compiler, so a kernel hides them in comments, which come out in
+// the program's binary; that is text, too (PTX). There the comments are opened and the target is
 // exchanged, and the driver assembles the result as a program of its own.
 #pragma once
 
@@ -18,8 +18,8 @@ inline constexpr absl::string_view kHiddenAssembly = "//@tartan ";
 // The macro that is defined where devices take such programs.
 inline constexpr absl::string_view kHasWarpGroups = "TARTAN_WARP_GROUPS";
 
-// The text with its hidden instructions opened, for the target that has them; nothing where it hides
-// none, or has not the form that is known.
+// The text with its hidden instructions opened, for the target that has them; nothing where it
+// hides none, or has not the form that is known.
 std::optional<std::string> OpenHiddenAssembly(absl::string_view ptx);
 
 }  // namespace tartan::opencl

@@ -139,7 +139,8 @@ struct ProductName {
 };
 
 std::string NameOf(const loop::MultiplyTiles& product) {
-  return absl::StrCat("tt_multiply_", tartan::Name(product.format), "_", product.columns, product.left_along_rows ? "_rows" : "",
+  return absl::StrCat("tt_multiply_", tartan::Name(product.format), "_", product.columns,
+                      product.left_along_rows ? "_rows" : "",
                       product.right_along_columns ? "_columns" : "");
 }
 
@@ -194,7 +195,8 @@ std::string MultiplyHelper(absl::string_view name) {
   return Fill(kMultiply,
               {{"$NAME", absl::StrCat("tt_multiply_", name)},
                {"$T", product.format == MatrixFormat::kTf32 ? "float" : "ushort"},
-               {"$FURTHER_ROWS", absl::StrCat(right.along_rows ? right.depth() * MatrixTile::kLineBytes / 16 : 1)},
+               {"$FURTHER_ROWS",
+                absl::StrCat(right.along_rows ? right.depth() * MatrixTile::kLineBytes / 16 : 1)},
                {"$LEFT_SLICE", slice(left)},
                {"$RIGHT_SLICE", slice(right)},
                {"$COLUMNS", absl::StrCat(product.columns)},

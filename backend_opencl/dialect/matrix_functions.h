@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helper functions of OpenCL C for matrix units: tiles in local memory (tile/base/matrix_tile.h) that
-// the 128 work-items of four warps multiply together.
+// Helper functions of OpenCL C for matrix units: tiles in local memory (tile/base/matrix_tile.h)
+// that the 128 work-items of four warps multiply together.
 //
 // On Hopper they are instructions, some of which are hidden from the driver's compiler
 // (device/hidden_assembly.h); elsewhere they are loops.

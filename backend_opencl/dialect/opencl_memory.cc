@@ -169,7 +169,8 @@ Code LoadValue(const Place& place, const Type& type, bool by_functions) {
 std::string StoreValue(const Place& place, const Type& type, const Code& value, bool by_functions) {
   const Type raw{ComputeType(place.stored), type.lanes};
   Code converted = ConvertValue(value, type, raw);
-  if (place.rounds_to_tf32) converted = Call(absl::StrCat("tt_roundtf_", TypeName(raw)), {converted});
+  if (place.rounds_to_tf32)
+    converted = Call(absl::StrCat("tt_roundtf_", TypeName(raw)), {converted});
   if (place.lanes > 1) return absl::StrCat(Element(place).text, " = ", converted.text);
   if (IsAlignedVector(place, type.lanes)) {
     if (place.is_streamed && place.space == MemorySpace::kGlobal) {

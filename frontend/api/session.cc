@@ -323,6 +323,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const M
                                                          SessionOptions options) {
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<Session>> {
     if (options.winograd) device = device->WithWinograd(*options.winograd);
+    if (options.precision) device = device->WithPrecision(*options.precision);
     return std::unique_ptr<Session>(new Session(
         std::make_unique<Impl>(std::move(model), std::move(device), std::move(options))));
   });

@@ -96,8 +96,7 @@ using Parts = std::vector<absl::string_view>;  // between colons, without the op
 
 absl::StatusOr<Operator> ParseMatmul(const Parts& parts) {
   TARTAN_ASSIGN_OR_RETURN(const Fields f, ParseFields(parts[0], "bmnk", "b"));
-  return MatmulProblem{Get(f, 'b', 1), f.at('m'), f.at('n'), f.at('k'),
-                       DataType::kFloat32};
+  return MatmulProblem{Get(f, 'b', 1), f.at('m'), f.at('n'), f.at('k'), DataType::kFloat32};
 }
 
 absl::StatusOr<Operator> ParseConvolution(const Parts& parts) {

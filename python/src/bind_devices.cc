@@ -9,10 +9,12 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/api/device.h"
 #include "frontend/api/eager/eager_runtime.h"
 #include "frontend/api/resident/device_program.h"
@@ -143,6 +145,18 @@ void BindDevices(nb::module_& module) {
             return Unlocked([&] { return Device::Open(selector); });
           },
           nb::arg("selector") = "")
+      .def(
+          "with_precision",
+          [](const Device& device, const std::string& name) {
+            const std::optional<Precision> precision = PrecisionFromName(name);
+            if (!precision.has_value()) {
+              throw nb::value_error(
+                  absl::StrCat("precision is '", name, "', not float32, tf32, bfloat16 or float16")
+                      .c_str());
+            }
+            return device.WithPrecision(*precision);
+          },
+          nb::arg("precision"))
       .def_prop_ro("info", [](const Device& device) { return InfoOf(device.info()); })
       .def_prop_ro("memory", [](const Device& device) {
         const hal::DeviceStatistics statistics = device.hal()->statistics();

@@ -12,8 +12,8 @@ absl::string_view Name(Precision precision) {
 }
 
 std::optional<Precision> PrecisionFromName(absl::string_view name) {
-  for (const Precision precision : {Precision::kFloat32, Precision::kTf32, Precision::kBFloat16,
-                                    Precision::kFloat16}) {
+  for (const Precision precision :
+       {Precision::kFloat32, Precision::kTf32, Precision::kBFloat16, Precision::kFloat16}) {
     if (Name(precision) == name) return precision;
   }
   return std::nullopt;

@@ -124,18 +124,17 @@ class Writer {
         },
         [&](const loop::CopyVector& copy) {
           const Code condition = copy.condition == nullptr ? Code{} : Print(copy.condition);
-          Line(absl::StrCat(
-              dialect_.copy_vector(PlaceOf(copy.to), PlaceOf(copy.from), condition), ";"));
+          Line(absl::StrCat(dialect_.copy_vector(PlaceOf(copy.to), PlaceOf(copy.from), condition),
+                            ";"));
         },
         [&](const loop::EndCopies&) { Line(absl::StrCat(dialect_.end_copies, ";")); },
         [&](const loop::AwaitCopies& await) {
           Line(absl::StrCat(dialect_.await_copies(await.pending), ";"));
         },
         [&](const loop::MultiplyTiles& product) {
-          Line(absl::StrCat(
-              dialect_.multiply_tiles(product, PlaceOf(product.accumulators),
-                                      PlaceOf(product.left), PlaceOf(product.right)),
-              ";"));
+          Line(absl::StrCat(dialect_.multiply_tiles(product, PlaceOf(product.accumulators),
+                                                    PlaceOf(product.left), PlaceOf(product.right)),
+                            ";"));
         },
         [&](const loop::AwaitTiles&) { Line(absl::StrCat(dialect_.await_tiles, ";")); },
         [&](const loop::Comment& comment) { Line(absl::StrCat("// ", comment.text)); });

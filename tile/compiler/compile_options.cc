@@ -14,9 +14,8 @@ std::string Key(const HardwareSettings& settings) {
   const auto& [threads, vector_width, has_local_memory, local_memory_bytes, l1_bytes, l2_bytes,
                cache_line_bytes, register_bytes, compute_units, max_work_group_size,
                max_work_item_sizes, has_float16, has_float64, packed_products, packs_unsigned,
-               has_fma, runs_sequences, prefers_one_stream, matrix_local_bytes, clock_mhz, gflops, gbps,
-               launch_us] =
-      settings;
+               has_fma, runs_sequences, prefers_one_stream, matrix_local_bytes, clock_mhz, gflops,
+               gbps, launch_us] = settings;
   return absl::StrCat(absl::StrJoin({threads,
                                      vector_width,
                                      int64_t{has_local_memory},
@@ -50,8 +49,9 @@ std::string CompileOptions::Key() const {
       *this;
   const std::string kept = plans == nullptr ? "" : plans->Serialize();
   return absl::StrCat(compiler::Key(settings_), "\n", static_cast<int>(tier_), ",",
-                      static_cast<int>(winograd_), wide, float64, ",", budget, ",", static_cast<int>(precision_), "\n",
-                      absl::StrJoin(disabled, ","), "\n", kept.size(), ":", kept);
+                      static_cast<int>(winograd_), wide, float64, ",", budget, ",",
+                      static_cast<int>(precision_), "\n", absl::StrJoin(disabled, ","), "\n",
+                      kept.size(), ":", kept);
 }
 
 bool CompileHooks::VerifiesPasses() {

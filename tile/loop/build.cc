@@ -276,8 +276,7 @@ StmtPtr MakeDeclare(Type type, std::string name, ExprPtr value, bool is_mutable)
 
 StmtPtr MakeArray(Type type, std::string name, int64_t size, Space space, std::string over,
                   int64_t alignment) {
-  return MakeStmt(
-      DeclareArray{type, std::move(name), size, space, std::move(over), alignment});
+  return MakeStmt(DeclareArray{type, std::move(name), size, space, std::move(over), alignment});
 }
 
 StmtPtr MakeAssign(std::string name, ExprPtr value) {

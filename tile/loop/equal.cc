@@ -106,8 +106,7 @@ bool Same(const AwaitCopies& a, const AwaitCopies& b) { return a.pending == b.pe
 bool Same(const MultiplyTiles& a, const MultiplyTiles& b) {
   return Equal(a.accumulators, b.accumulators) && Equal(a.left, b.left) &&
          Equal(a.right, b.right) && a.format == b.format && a.columns == b.columns &&
-         a.left_along_rows == b.left_along_rows &&
-         a.right_along_columns == b.right_along_columns;
+         a.left_along_rows == b.left_along_rows && a.right_along_columns == b.right_along_columns;
 }
 
 bool Same(const AwaitTiles&, const AwaitTiles&) { return true; }

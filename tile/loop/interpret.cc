@@ -195,7 +195,8 @@ class Group {
     const auto& from = std::get<Load>(copy.from->node);
     const int lanes = copy.to->type.lanes;
     for (int item : items) {
-      const bool reads = copy.condition == nullptr || Evaluate(copy.condition, item)[0].integer != 0;
+      const bool reads =
+          copy.condition == nullptr || Evaluate(copy.condition, item)[0].integer != 0;
       uint8_t* target = Locate(to.buffer, to.index, lanes, item, to.is_aligned);
       if (target == nullptr) return;
       const int64_t bytes = lanes * ByteWidth(to.stored);
@@ -222,7 +223,8 @@ class Group {
     uint8_t* totals = locate(product.accumulators, product.columns / 2);
     if (left == nullptr || right == nullptr || totals == nullptr) return;
     const auto element = [&](const uint8_t* tile, int64_t offset) {
-      const auto value = static_cast<float>(ReadElement(type, tile + offset * ByteWidth(type)).real);
+      const auto value =
+          static_cast<float>(ReadElement(type, tile + offset * ByteWidth(type)).real);
       return product.format == MatrixFormat::kTf32 ? RoundToTf32(value) : value;
     };
     const int lane = item % 32;
@@ -232,7 +234,8 @@ class Group {
       uint8_t* total = totals + slot * ByteWidth(DataType::kFloat32);
       auto sum = static_cast<float>(ReadElement(DataType::kFloat32, total).real);
       for (int k = 0; k < left_tile.depth(); ++k) {
-        sum += element(left, left_tile.Offset(row, k)) * element(right, right_tile.Offset(column, k));
+        sum +=
+            element(left, left_tile.Offset(row, k)) * element(right, right_tile.Offset(column, k));
       }
       WriteElement(DataType::kFloat32, Scalar{0, sum}, total);
     }

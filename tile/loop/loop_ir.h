@@ -174,12 +174,13 @@ struct EndCopies {};
 struct AwaitCopies {
   int pending = 0;
 };
-// A matrix unit starts to add the product of two tiles in local memory (tile/base/matrix_tile.h) to the
-// accumulators of 128 neighbouring work-items, of which the first has a number that 128 divides:
-// 64 rows of the left tile times `columns` of the right one, over their depth. Work-item i of the 128
-// has, in rounds of columns / 8, those at [round * 4 + 2 * h + e]: row 16 (i / 32) + 8 h + i % 32 /
-// 4, column 8 round + 2 (i % 4) + e. All three are Loads: of the tiles' first elements, and of the
-// first accumulator in an array of float32. Accumulators and tiles are left alone until AwaitTiles.
+// A matrix unit starts to add the product of two tiles in local memory (tile/base/matrix_tile.h) to
+// the accumulators of 128 neighbouring work-items, of which the first has a number that 128
+// divides: 64 rows of the left tile times `columns` of the right one, over their depth. Work-item i
+// of the 128 has, in rounds of columns / 8, those at [round * 4 + 2 * h + e]: row 16 (i / 32) + 8 h
+// + i % 32 / 4, column 8 round + 2 (i % 4) + e. All three are Loads: of the tiles' first elements,
+// and of the first accumulator in an array of float32. Accumulators and tiles are left alone until
+// AwaitTiles.
 struct MultiplyTiles {
   ExprPtr accumulators, left, right;
   MatrixFormat format = MatrixFormat::kTf32;

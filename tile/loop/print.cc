@@ -93,8 +93,7 @@ class StatementPrinter {
         [&](const Store& store) {
           Line(store.buffer, "[", ToString(store.index), "]:", tartan::Name(store.stored),
                store.is_aligned ? " aligned" : "", store.is_streamed ? " streamed" : "",
-               store.rounds_to_tf32 ? " tf32" : "", " = ",
-               ToString(store.value));
+               store.rounds_to_tf32 ? " tf32" : "", " = ", ToString(store.value));
         },
         [&](const For& loop) {
           Line("for ", loop.name, " in ", ToString(loop.begin), " .. ", ToString(loop.end),

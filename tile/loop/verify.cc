@@ -218,10 +218,10 @@ class Verifier {
     const auto* to = std::get_if<Load>(&copy.to->node);
     const auto* from = std::get_if<Load>(&copy.from->node);
     constexpr int64_t kBytes = 16;
-    const bool is_vector =
-        to != nullptr && from != nullptr && to->is_aligned && from->is_aligned &&
-        to->stored == from->stored && copy.to->type == copy.from->type &&
-        copy.to->type.lanes * ByteWidth(to->stored) == kBytes && IsLocal(to->buffer);
+    const bool is_vector = to != nullptr && from != nullptr && to->is_aligned && from->is_aligned &&
+                           to->stored == from->stored && copy.to->type == copy.from->type &&
+                           copy.to->type.lanes * ByteWidth(to->stored) == kBytes &&
+                           IsLocal(to->buffer);
     if (!is_vector) return Wrong("no vector of 16 bytes to copy into a local array", copy.to);
     if (copy.condition != nullptr && copy.condition->type != Type{DataType::kBool, 1}) {
       return Wrong("the condition is no scalar bool", copy.condition);
@@ -242,15 +242,14 @@ class Verifier {
         product.accumulators->type.lanes != 1) {
       return Wrong("no accumulators of float32", product.accumulators);
     }
-    const bool is_shape = product.columns >= 8 && product.columns <= 256 &&
-                          product.columns % 8 == 0;
+    const bool is_shape =
+        product.columns >= 8 && product.columns <= 256 && product.columns % 8 == 0;
     const bool may_turn = product.format != MatrixFormat::kTf32 ||
                           (!product.left_along_rows && !product.right_along_columns);
-    return is_shape && may_turn
-               ? absl::OkStatus()
-               : Wrong(absl::StrCat("no matrix unit multiplies ", product.columns,
-                                    " columns in ", tartan::Name(product.format)),
-                       product.accumulators);
+    return is_shape && may_turn ? absl::OkStatus()
+                                : Wrong(absl::StrCat("no matrix unit multiplies ", product.columns,
+                                                     " columns in ", tartan::Name(product.format)),
+                                        product.accumulators);
   }
 
   bool IsLocal(const std::string& array) const {

@@ -38,7 +38,6 @@ std::vector<PlannedKernel> WithMatrixUnit(const poly::FlatContraction& merged,
 
 }  // namespace
 
-
 PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
                          const std::vector<bool>& is_constant, Precision precision) {
   return PlanCandidates(flat, settings, is_constant, 1, precision).front();

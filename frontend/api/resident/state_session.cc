@@ -28,7 +28,9 @@ absl::StatusOr<std::unique_ptr<StateSession>> StateSession::Create(
   return CatchOutOfMemory([&]() -> absl::StatusOr<std::unique_ptr<StateSession>> {
     auto impl = std::make_unique<Impl>();
     impl->model = std::move(model);
-    impl->device = options.winograd ? device->WithWinograd(*options.winograd) : std::move(device);
+    if (options.winograd) device = device->WithWinograd(*options.winograd);
+    if (options.precision) device = device->WithPrecision(*options.precision);
+    impl->device = std::move(device);
     impl->options = std::move(options);
     if (impl->options.pool == nullptr) {
       impl->options.pool = std::make_shared<evaluator::ResidentPool>();

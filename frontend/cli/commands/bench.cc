@@ -141,8 +141,7 @@ absl::Status Bench(ModelSession& session, ModelSession* unchecked, const BenchOp
                    proto::BenchReport* report) {
   InputOptions input_options = options.inputs;
   input_options.batch = batch;
-  TARTAN_ASSIGN_OR_RETURN(Inputs inputs,
-                          MakeModelInputs(session.inputs(), input_options, context));
+  TARTAN_ASSIGN_OR_RETURN(Inputs inputs, MakeModelInputs(session.inputs(), input_options, context));
   api::RunStatistics first;
   TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> results,
                           session.RunValues(inputs, &first));
@@ -251,9 +250,9 @@ absl::StatusOr<ExitCode> Run(BenchOptions options, const Context& context) {
   TARTAN_ASSIGN_OR_RETURN(const auto device, context.OpenDevice());
   api::SessionOptions session_options = context.session_options();
   session_options.exact_after_runs = options.background ? 1 : 0;
-  TARTAN_ASSIGN_OR_RETURN(const auto session,
-                          ModelSession::Create(model, device, options.states, session_options,
-                                               options.on_device));
+  TARTAN_ASSIGN_OR_RETURN(
+      const auto session,
+      ModelSession::Create(model, device, options.states, session_options, options.on_device));
   std::unique_ptr<ModelSession> unchecked;
   if (options.check_cost) {
     api::SessionOptions without = context.session_options();

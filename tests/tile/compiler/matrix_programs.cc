@@ -127,8 +127,7 @@ HardwareSettings MatrixSettings() {
 
 compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, std::string* plans) {
   compiler::CompileHooks hooks;
-  hooks.planner = [=](const poly::FlatContraction& flat,
-                                  const std::vector<bool>& constant) {
+  hooks.planner = [=](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
     const HardwareSettings settings = MatrixSettings();
     std::optional<plan::PlannedKernel> planned =
         plan::MatrixCandidate(poly::MergeIndices(flat), settings, format, constant);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a kernel list on the test device as it is: without a memory plan, whatever device its kernels
-// were planned for.
+// Runs a kernel list on the test device as it is: without a memory plan, whatever device its
+// kernels were planned for.
 #pragma once
 
 #include <memory>

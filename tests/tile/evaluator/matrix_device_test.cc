@@ -20,7 +20,8 @@
 namespace tartan::evaluator {
 namespace {
 
-// PoCL starts threads for no work-group, and runs 128 work-items of a kernel with barriers as loops.
+// PoCL starts threads for no work-group, and runs 128 work-items of a kernel with barriers as
+// loops.
 class MatrixDeviceTest : public testing::TestWithParam<std::tuple<MatrixProgram, MatrixFormat>> {};
 
 TEST_P(MatrixDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
@@ -36,7 +37,8 @@ TEST_P(MatrixDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   const bool has_unit = TestSettings().matrix_local_bytes > 0;
   for (int64_t slices : has_unit ? std::vector<int64_t>{0, 2, 4} : std::vector<int64_t>{0}) {
     std::string plans;
-    const auto list = compiler::Compile(program, options, PlanForMatrixUnit(format, slices, &plans));
+    const auto list =
+        compiler::Compile(program, options, PlanForMatrixUnit(format, slices, &plans));
     ASSERT_TRUE(list.ok()) << list.status();
     EXPECT_NE(plans, "");
     const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
@@ -70,8 +72,7 @@ TEST(MatrixDevice, RoundsFactorsAsTheInterpreterDoes) {
     compiler::CompileOptions options;
     options.settings = MatrixSettings();
     std::string plans;
-    const auto list =
-        compiler::Compile(Bind(test), options, PlanForMatrixUnit(format, 0, &plans));
+    const auto list = compiler::Compile(Bind(test), options, PlanForMatrixUnit(format, 0, &plans));
     ASSERT_TRUE(list.ok()) << list.status();
     const auto expected = compiler::InterpretList(*list, inputs);
     ASSERT_TRUE(expected.ok()) << expected.status();
@@ -81,14 +82,15 @@ TEST(MatrixDevice, RoundsFactorsAsTheInterpreterDoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, MatrixDeviceTest,
-    testing::Combine(testing::ValuesIn(MatrixPrograms()),
-                     testing::Values(MatrixFormat::kTf32, MatrixFormat::kBFloat16,
-                                     MatrixFormat::kFloat16)),
-    [](const auto& info) {
-      return absl::StrCat(std::get<0>(info.param).name, "In", Name(std::get<1>(info.param)));
-    });
+INSTANTIATE_TEST_SUITE_P(All, MatrixDeviceTest,
+                         testing::Combine(testing::ValuesIn(MatrixPrograms()),
+                                          testing::Values(MatrixFormat::kTf32,
+                                                          MatrixFormat::kBFloat16,
+                                                          MatrixFormat::kFloat16)),
+                         [](const auto& info) {
+                           return absl::StrCat(std::get<0>(info.param).name, "In",
+                                               Name(std::get<1>(info.param)));
+                         });
 
 }  // namespace
 }  // namespace tartan::evaluator

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far products by a matrix unit are from those in float64: by the rounding of their factors, which
-// leans to neither side, and what becomes of numbers that are none.
+// How far products by a matrix unit are from those in float64: by the rounding of their factors,
+// which leans to neither side, and what becomes of numbers that are none.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -29,7 +29,8 @@ TEST_P(MatrixKernelTest, EqualsTheNaiveEvaluator) {
     options.settings = MatrixSettings();
     options.force_64bit_indices = slices == 4;
     std::string plans;
-    const auto list = compiler::Compile(program, options, PlanForMatrixUnit(format, slices, &plans));
+    const auto list =
+        compiler::Compile(program, options, PlanForMatrixUnit(format, slices, &plans));
     ASSERT_TRUE(list.ok()) << list.status();
     EXPECT_NE(plans, "");
     const auto actual = compiler::InterpretList(*list, inputs);
@@ -40,14 +41,15 @@ TEST_P(MatrixKernelTest, EqualsTheNaiveEvaluator) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, MatrixKernelTest,
-    testing::Combine(testing::ValuesIn(MatrixPrograms()),
-                     testing::Values(MatrixFormat::kTf32, MatrixFormat::kBFloat16,
-                                     MatrixFormat::kFloat16)),
-    [](const auto& info) {
-      return absl::StrCat(std::get<0>(info.param).name, "In", Name(std::get<1>(info.param)));
-    });
+INSTANTIATE_TEST_SUITE_P(All, MatrixKernelTest,
+                         testing::Combine(testing::ValuesIn(MatrixPrograms()),
+                                          testing::Values(MatrixFormat::kTf32,
+                                                          MatrixFormat::kBFloat16,
+                                                          MatrixFormat::kFloat16)),
+                         [](const auto& info) {
+                           return absl::StrCat(std::get<0>(info.param).name, "In",
+                                               Name(std::get<1>(info.param)));
+                         });
 
 }  // namespace
 }  // namespace tartan::lower

@@ -85,8 +85,8 @@ class MatrixLowerer {
     const bool is_sliced = plan_.slices > 1;
     statements.push_back(Declare(
         "warp_group", is_sliced ? loop::Mod(warp_group, Number(plan_.warp_groups)) : warp_group));
-    statements.push_back(Declare(
-        "slice", is_sliced ? loop::Div(warp_group, Number(plan_.warp_groups)) : Number(0)));
+    statements.push_back(
+        Declare("slice", is_sliced ? loop::Div(warp_group, Number(plan_.warp_groups)) : Number(0)));
     Append(DeclareTile(), &statements);
     Append(operands_[0].DeclareRows(Var("row_base")), &statements);
     Append(operands_[1].DeclareRows(Var("column_base")), &statements);
@@ -144,11 +144,11 @@ class MatrixLowerer {
     const ExprPtr begin = loop::Add(loop::Mul(stage, Number(plan_.stage_size())),
                                     loop::Mul(Var("slice"), Number(plan_.slice_size())));
     for (int64_t block = 0; block < plan_.blocks(); ++block) {
-      const ExprPtr rows = loop::Add(loop::Mul(Var("warp_group"), Number(plan_.blocks())),
-                                     Number(block));
+      const ExprPtr rows =
+          loop::Add(loop::Mul(Var("warp_group"), Number(plan_.blocks())), Number(block));
       loop::MultiplyTiles product;
-      product.accumulators = loop::LoadFrom("total", DataType::kFloat32,
-                                            Number(block * plan_.column_tile / 2));
+      product.accumulators =
+          loop::LoadFrom("total", DataType::kFloat32, Number(block * plan_.column_tile / 2));
       product.left = loop::LoadFrom(
           "tiles", type,
           loop::Add(begin, loop::Mul(rows, Number(MatrixPlan::kUnitRows * left.depth()))));
@@ -277,17 +277,17 @@ class MatrixLowerer {
   std::vector<StmtPtr> Results() const {
     const int64_t stride = plan_.column_tile + MatrixPlan::kTotalsPadding;
     std::vector<StmtPtr> statements = {
-        loop::MakeBarrier(), loop::MakeArray({DataType::kFloat32, 1}, "totals",
-                                             plan_.slices * plan_.totals_size(),
-                                             loop::Space::kLocal, "tiles"),
+        loop::MakeBarrier(),
+        loop::MakeArray({DataType::kFloat32, 1}, "totals", plan_.slices * plan_.totals_size(),
+                        loop::Space::kLocal, "tiles"),
         Declare("lane", loop::Mod(Var("item"), Number(32))),
-        Declare("first_row",
-                loop::Add(loop::Add(loop::Mul(Var("warp_group"),
-                                              Number(plan_.blocks() * MatrixPlan::kUnitRows)),
-                                    loop::Mul(loop::Mod(loop::Div(Var("item"), Number(32)),
-                                                        Number(4)),
-                                              Number(16))),
-                          loop::Div(Var("lane"), Number(4)))),
+        Declare(
+            "first_row",
+            loop::Add(loop::Add(loop::Mul(Var("warp_group"),
+                                          Number(plan_.blocks() * MatrixPlan::kUnitRows)),
+                                loop::Mul(loop::Mod(loop::Div(Var("item"), Number(32)), Number(4)),
+                                          Number(16))),
+                      loop::Div(Var("lane"), Number(4)))),
         Declare("own", loop::Add(loop::Add(loop::Mul(Var("first_row"), Number(stride)),
                                            loop::Mul(loop::Mod(Var("lane"), Number(4)), Number(2))),
                                  loop::Mul(Var("slice"), Number(plan_.totals_size()))))};
@@ -295,18 +295,17 @@ class MatrixLowerer {
     // Slot (block, round, h, e) is row 64 block + 8 h, column 8 round + e from there.
     const ExprPtr block = loop::Div(slot, Number(plan_.column_tile / 2));
     const ExprPtr within = loop::Mod(slot, Number(plan_.column_tile / 2));
-    const ExprPtr row = loop::Add(loop::Mul(block, Number(MatrixPlan::kUnitRows)),
-                                  loop::Mul(loop::Mod(loop::Div(slot, Number(2)), Number(2)),
-                                            Number(8)));
-    const ExprPtr column = loop::Add(loop::Mul(loop::Div(within, Number(4)), Number(8)),
-                                     loop::Mod(slot, Number(2)));
-    const ExprPtr place =
-        loop::Add(Var("own"), loop::Add(loop::Mul(row, Number(stride)), column));
-    statements.push_back(loop::MakeFor(
-        "slot", Number(0), Number(TotalCount()),
-        loop::MakeStore("totals", DataType::kFloat32, place,
-                        loop::LoadFrom("total", DataType::kFloat32, slot)),
-        1, true));
+    const ExprPtr row =
+        loop::Add(loop::Mul(block, Number(MatrixPlan::kUnitRows)),
+                  loop::Mul(loop::Mod(loop::Div(slot, Number(2)), Number(2)), Number(8)));
+    const ExprPtr column =
+        loop::Add(loop::Mul(loop::Div(within, Number(4)), Number(8)), loop::Mod(slot, Number(2)));
+    const ExprPtr place = loop::Add(Var("own"), loop::Add(loop::Mul(row, Number(stride)), column));
+    statements.push_back(
+        loop::MakeFor("slot", Number(0), Number(TotalCount()),
+                      loop::MakeStore("totals", DataType::kFloat32, place,
+                                      loop::LoadFrom("total", DataType::kFloat32, slot)),
+                      1, true));
     statements.push_back(loop::MakeBarrier());
     statements.push_back(Stores());
     return statements;
@@ -317,8 +316,7 @@ class MatrixLowerer {
     const int64_t vectors = plan_.row_tile * across;
     const int64_t rounds = CeilDiv(vectors, plan_.threads());
     std::vector<StmtPtr> body = {
-        Declare("number",
-                loop::Add(loop::Mul(Var("round"), Number(plan_.threads())), Var("item"))),
+        Declare("number", loop::Add(loop::Mul(Var("round"), Number(plan_.threads())), Var("item"))),
         Declare("tile_row", loop::Div(Var("number"), Number(across))),
         Declare("tile_column",
                 loop::Mul(loop::Mod(Var("number"), Number(across)), Number(plan_.lanes))),
@@ -354,8 +352,7 @@ class MatrixLowerer {
     set(plan_.columns, Digits(flat_, plan_.columns, Var("column"), index_type_));
     for (int i : plan_.depth) indices.Set(i, Number(0));
     const int lanes = static_cast<int>(plan_.lanes);
-    const VectorShape vector =
-        lanes > 1 ? VectorShape{plan_.columns.back(), lanes} : VectorShape{};
+    const VectorShape vector = lanes > 1 ? VectorShape{plan_.columns.back(), lanes} : VectorShape{};
     const Position here(flat_.indices.size(), 0);
     ExprEmitter outside(flat_, indices, {}, {here}, "c", &outer);
     outside.MoveTo(here);
@@ -365,10 +362,9 @@ class MatrixLowerer {
     emitter.AssumeAlignedLanes();
     emitter.Assume(flat_.store_guard);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
-    const ExprPtr place =
-        loop::Add(loop::Mul(Var("tile_row"),
-                            Number(plan_.column_tile + MatrixPlan::kTotalsPadding)),
-                  Var("tile_column"));
+    const ExprPtr place = loop::Add(
+        loop::Mul(Var("tile_row"), Number(plan_.column_tile + MatrixPlan::kTotalsPadding)),
+        Var("tile_column"));
     ExprPtr sum = loop::LoadFrom("totals", DataType::kFloat32, place, lanes, lanes > 1);
     for (int64_t slice = 1; slice < plan_.slices; ++slice) {
       const ExprPtr other = loop::Add(place, Number(slice * plan_.totals_size()));

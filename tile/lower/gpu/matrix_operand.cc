@@ -148,8 +148,7 @@ std::vector<StmtPtr> MatrixOperandLoader::DeclareRows(const ExprPtr& base) const
     const int64_t last = tile_.along_rows ? count - tile_.vector() : count - 1;
     if (count % tile_.rows != 0) row = loop::Min(std::move(row), Number(last));
     declare(Name("row", round), row);
-    const std::vector<ExprPtr> digits =
-        Digits(flat_, rows_, Var(Name("row", round)), index_type_);
+    const std::vector<ExprPtr> digits = Digits(flat_, rows_, Var(Name("row", round)), index_type_);
     const auto whole = [&](const math::Affine& poly) {
       return loop::Add(loop::Add(Part(poly, rows_, digits), Part(poly, plan_.batch, batch_values_)),
                        Number(poly.constant.numerator()));
@@ -241,8 +240,7 @@ std::vector<StmtPtr> MatrixOperandLoader::Round(const ExprPtr& stage) const {
 
 std::vector<StmtPtr> MatrixOperandLoader::DeclareNext() const {
   const auto lanes = static_cast<int>(tile_.vector());
-  return {loop::MakeArray({DataType::kFloat32, lanes}, absl::StrCat(name_, "_next"),
-                          RoundCount())};
+  return {loop::MakeArray({DataType::kFloat32, lanes}, absl::StrCat(name_, "_next"), RoundCount())};
 }
 
 ExprPtr MatrixOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
@@ -260,8 +258,7 @@ ExprPtr MatrixOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
   const std::string array = Name("lanes", round);
   statements->push_back(loop::MakeArray({DataType::kFloat32, 1}, array, lanes));
   for (int lane = 0; lane < lanes; ++lane) {
-    const std::string suffix =
-        absl::StrCat(DepthSuffix(DepthIsShared() ? 0 : round), "_", lane);
+    const std::string suffix = absl::StrCat(DepthSuffix(DepthIsShared() ? 0 : round), "_", lane);
     if (round == 0 || !DepthIsShared()) {
       DeclareDepth(loop::Add(loop::Add(base, VectorOf(round).depth), Number(lane)), suffix,
                    statements);
@@ -278,8 +275,8 @@ std::vector<StmtPtr> MatrixOperandLoader::Fetch(const ExprPtr& step) const {
   if (operand_.loads_vectors) DeclareDepths(step, &statements);
   for (int64_t round = 0; round < RoundCount(); ++round) {
     const ExprPtr value = FetchVector(round, base, &statements);
-    statements.push_back(loop::MakeStore(absl::StrCat(name_, "_next"), DataType::kFloat32,
-                                         Number(round), value));
+    statements.push_back(
+        loop::MakeStore(absl::StrCat(name_, "_next"), DataType::kFloat32, Number(round), value));
   }
   return statements;
 }

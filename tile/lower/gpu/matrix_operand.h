@@ -29,8 +29,7 @@ class MatrixOperandLoader {
   MatrixOperandLoader(const poly::FlatContraction& flat, const plan::MatrixPlan& plan,
                       const plan::MatrixOperand& operand, std::string name,
                       const std::vector<int>& rows, MatrixTile tile,
-                      std::vector<loop::ExprPtr> batch_values, int64_t begin,
-                      DataType index_type);
+                      std::vector<loop::ExprPtr> batch_values, int64_t begin, DataType index_type);
 
   // What depends on the rows; `base` is the number of the tile's first.
   std::vector<loop::StmtPtr> DeclareRows(const loop::ExprPtr& base) const;
@@ -44,7 +43,7 @@ class MatrixOperandLoader {
   std::vector<loop::StmtPtr> Put(const loop::ExprPtr& stage) const;
 
  private:
-  struct Vector {  // of one round
+  struct Vector {              // of one round
     loop::ExprPtr row, depth;  // within the tiles
     loop::ExprPtr place;       // from the begin of the first
     loop::ExprPtr exists;      // null: always

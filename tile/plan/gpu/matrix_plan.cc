@@ -13,9 +13,8 @@ namespace {
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 std::string NamesOf(const poly::FlatContraction& flat, const std::vector<int>& indices) {
-  return absl::StrJoin(indices, " ", [&](std::string* text, int i) {
-    absl::StrAppend(text, flat.indices[i].name);
-  });
+  return absl::StrJoin(
+      indices, " ", [&](std::string* text, int i) { absl::StrAppend(text, flat.indices[i].name); });
 }
 
 std::string HowItComes(const MatrixOperand& operand) {
@@ -29,7 +28,8 @@ std::string HowItComes(const MatrixOperand& operand) {
 
 std::string MatrixCost::ToString() const {
   return absl::StrFormat(
-      "%.1f us: a step takes the matrix unit %.0f cycles, the cache %.0f, latency %.0f; %g groups on "
+      "%.1f us: a step takes the matrix unit %.0f cycles, the cache %.0f, latency %.0f; %g groups "
+      "on "
       "a unit, %g waves",
       microseconds, unit_cycles, load_cycles, latency_cycles, resident, waves);
 }
@@ -46,9 +46,7 @@ int64_t MatrixPlan::tiles_size() const {
   return std::max(stages * stage_size(), totals);
 }
 
-int64_t MatrixPlan::local_bytes() const {
-  return tiles_size() * ByteWidth(ElementType(format));
-}
+int64_t MatrixPlan::local_bytes() const { return tiles_size() * ByteWidth(ElementType(format)); }
 
 int64_t MatrixPlan::GroupCount(const poly::FlatContraction& flat) const {
   return CountOf(flat, batch) * CeilDiv(CountOf(flat, rows), row_tile) *
@@ -65,8 +63,8 @@ std::string MatrixPlan::ToString(const poly::FlatContraction& flat) const {
                       batch.empty() ? "" : absl::StrCat(", batch ", NamesOf(flat, batch)),
                       ", depth ", NamesOf(flat, depth), " in ", depth_tile(), "; ", warp_groups,
                       " warp groups, ",
-                      slices > 1 ? absl::StrCat(slices, " slices of the depth, ") : "", stages, " stages; ", HowItComes(left), ", ",
-                      HowItComes(right));
+                      slices > 1 ? absl::StrCat(slices, " slices of the depth, ") : "", stages,
+                      " stages; ", HowItComes(left), ", ", HowItComes(right));
 }
 
 }  // namespace tartan::plan

@@ -17,8 +17,8 @@ constexpr int64_t kRowTiles[] = {64, 128, 256};
 constexpr int64_t kSlices[] = {1, 2, 4};
 constexpr int64_t kMostWarpGroups = 4;
 constexpr int64_t kColumnTiles[] = {16, 32, 64, 96, 128, 192, 256};
-constexpr int64_t kMostTotals = 128;          // accumulators of a work-item
-constexpr int64_t kStagesOfCopies = 4;        // tiles that are on their way while others are used
+constexpr int64_t kMostTotals = 128;            // accumulators of a work-item
+constexpr int64_t kStagesOfCopies = 4;          // tiles that are on their way while others are used
 constexpr int64_t kUnitLocalBytes = 228 << 10;  // that the work-groups of a compute unit share
 constexpr int64_t kGroupLocalBytes = 1 << 10;   // what a group takes besides
 constexpr int64_t kUnitRegisters = 1 << 16;
@@ -30,8 +30,8 @@ constexpr double kUnitRate = 2048;
 constexpr double kLoadRate = 45;
 constexpr double kExposed = 0.5;
 // What a step waits for that no other step hides (products of 128 rows with 768 columns: 850 cycles
-// a step); a vector that comes by way of registers takes its work-item so many cycles; what a kernel
-// takes besides its steps.
+// a step); a vector that comes by way of registers takes its work-item so many cycles; what a
+// kernel takes besides its steps.
 constexpr double kStepLatency = 1400;
 constexpr double kCopiedLatency = 850;
 constexpr double kConvertCycles = 16;
@@ -181,9 +181,8 @@ class Search {
              (right.strides[i] == 1 && !IsConstant(plan_.right) ? 2 : 0) +
              (left.strides[i] == 1 || right.strides[i] == 1 ? 1 : 0);
     };
-    const auto best =
-        std::max_element(plan_.depth.begin(), plan_.depth.end(),
-                         [&](int a, int b) { return value(a) < value(b); });
+    const auto best = std::max_element(plan_.depth.begin(), plan_.depth.end(),
+                                       [&](int a, int b) { return value(a) < value(b); });
     if (best == plan_.depth.end() || value(*best) == 0) return;
     std::rotate(best, best + 1, plan_.depth.end());
   }
@@ -328,9 +327,8 @@ class Search {
                                                   static_cast<int>(flat().indices.size()));
     const bool is_stored_by_lanes =
         output.strides[column] == 1 &&
-        std::none_of(flat().outputs.begin(), flat().outputs.end(), [](const poly::Output& out) {
-          return out.shape.type == DataType::kBool;
-        });
+        std::none_of(flat().outputs.begin(), flat().outputs.end(),
+                     [](const poly::Output& out) { return out.shape.type == DataType::kBool; });
     if (!is_stored_by_lanes) return;
     for (int64_t lanes : {4, 2}) {
       if (Range(column) % lanes != 0) continue;
@@ -349,8 +347,8 @@ class Search {
     const int64_t totals = plan.blocks() * columns / 2;
     if (totals > kMostTotals) return;
     if (plan.right.along_rows && columns % plan.right_tile().line() != 0) return;
-    while (plan.copies_all() && plan.stages > 3 && plan.local_bytes() > kUnitLocalBytes / 2 -
-                                                                          kGroupLocalBytes) {
+    while (plan.copies_all() && plan.stages > 3 &&
+           plan.local_bytes() > kUnitLocalBytes / 2 - kGroupLocalBytes) {
       --plan.stages;
     }
     if (plan.local_bytes() > settings_.matrix_local_bytes) return;
@@ -365,18 +363,17 @@ class Search {
     const auto steps = static_cast<double>(plan.StepCount(flat()));
     const int64_t by_memory = kUnitLocalBytes / (plan.local_bytes() + kGroupLocalBytes);
     const int64_t by_registers = kUnitRegisters / ((totals + kOtherRegisters) * plan.threads());
-    cost.resident = static_cast<double>(
-        std::max<int64_t>(std::min<int64_t>({by_memory, by_registers, 4}), 1));
+    cost.resident =
+        static_cast<double>(std::max<int64_t>(std::min<int64_t>({by_memory, by_registers, 4}), 1));
     const double side_by_side = std::min(cost.resident, std::ceil(groups / units));
     const bool is_wide = plan.format == MatrixFormat::kTf32;
-    const auto points =
-        static_cast<double>(plan.row_tile * plan.column_tile * plan.step_depth());
+    const auto points = static_cast<double>(plan.row_tile * plan.column_tile * plan.step_depth());
     cost.unit_cycles = points / (is_wide ? kUnitRate / 2 : kUnitRate);
-    cost.load_cycles = static_cast<double>(plan.slices) *
-                           (LoadBytes(plan.left, plan.row_tile) +
-                            LoadBytes(plan.right, plan.column_tile)) /
-                           kLoadRate +
-                       ConvertCycles(plan);
+    cost.load_cycles =
+        static_cast<double>(plan.slices) *
+            (LoadBytes(plan.left, plan.row_tile) + LoadBytes(plan.right, plan.column_tile)) /
+            kLoadRate +
+        ConvertCycles(plan);
     cost.latency_cycles = plan.copies_all() ? kCopiedLatency : kStepLatency;
     cost.waves = std::ceil(groups / (units * cost.resident));
     const double work = std::max(cost.unit_cycles, cost.load_cycles) +
@@ -392,7 +389,9 @@ class Search {
   double ConvertCycles(const MatrixPlan& plan) const {
     const double vector = static_cast<double>(MatrixTile{plan.format}.vector());
     const auto vectors = [&](const MatrixOperand& operand, int64_t rows) {
-      return operand.is_copied && !operand.is_rounded ? 0 : static_cast<double>(rows * plan.step_depth()) / vector;
+      return operand.is_copied && !operand.is_rounded
+                 ? 0
+                 : static_cast<double>(rows * plan.step_depth()) / vector;
     };
     const double all = vectors(plan.left, plan.row_tile) + vectors(plan.right, plan.column_tile);
     return all * kConvertCycles / static_cast<double>(gpu::kWarp);
@@ -407,7 +406,8 @@ class Search {
 
   double MemoryBytes() const {
     double bytes = 0;
-    for (const poly::Output& output : flat().outputs) bytes += static_cast<double>(output.shape.byte_size());
+    for (const poly::Output& output : flat().outputs)
+      bytes += static_cast<double>(output.shape.byte_size());
     for (const poly::TensorAccess& access : flat().accesses) {
       bytes += static_cast<double>(flat().tensors[access.tensor].shape.byte_size());
     }

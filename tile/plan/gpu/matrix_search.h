@@ -17,8 +17,7 @@ namespace tartan::plan {
 // has no matrix unit. Factors that are constant (`is_constant`, of the kernel's tensors) are packed
 // in the unit's format, in the order of its tiles' rows. Of a kernel with merged indices.
 std::optional<PlannedKernel> MatrixCandidate(const poly::FlatContraction& flat,
-                                             const HardwareSettings& settings,
-                                             MatrixFormat format,
+                                             const HardwareSettings& settings, MatrixFormat format,
                                              const std::vector<bool>& is_constant);
 
 }  // namespace tartan::plan

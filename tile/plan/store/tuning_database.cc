@@ -116,8 +116,7 @@ PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettin
   // Tuning measures plans of strict float32.
   std::optional<PlannedKernel> kept;
   if (precision == Precision::kFloat32) kept = database.Find(flat, settings, is_constant);
-  return kept.has_value() ? *std::move(kept)
-                          : PlanKernel(flat, settings, is_constant, precision);
+  return kept.has_value() ? *std::move(kept) : PlanKernel(flat, settings, is_constant, precision);
 }
 
 }  // namespace tartan::plan
