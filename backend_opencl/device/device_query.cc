@@ -48,12 +48,17 @@ hal::DeviceType TypeOf(cl_device_type type) {
   return hal::DeviceType::kOther;
 }
 
-// Compute capability 6.1, of cl_nv_device_attribute_query, brought dp4a.
-bool HasDp4a(cl_device_id device) {
+// 10 times the compute capability, of cl_nv_device_attribute_query; 0 where there is none.
+cl_uint ComputeCapability(cl_device_id device) {
   constexpr cl_device_info kMajor = 0x4000;  // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
   constexpr cl_device_info kMinor = 0x4001;
-  return Query<cl_uint>(device, kMajor) * 10 + Query<cl_uint>(device, kMinor) >= 61;
+  return Query<cl_uint>(device, kMajor) * 10 + Query<cl_uint>(device, kMinor);
 }
+
+bool HasDp4a(cl_device_id device) { return ComputeCapability(device) >= 61; }
+
+// Fences of a scope, and barriers of a part of a work-group.
+bool HasPtxOfVolta(cl_device_id device) { return ComputeCapability(device) >= 70; }
 
 ReportedHardware Probe(cl_device_id device, hal::DeviceType type) {
   ReportedHardware reported;
@@ -94,7 +99,8 @@ std::string BuildOptions(cl_device_id device) {
   const auto config = Query<cl_device_fp_config>(device, CL_DEVICE_SINGLE_FP_CONFIG);
   const bool can_round = (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   return absl::StrCat(can_round ? "-cl-fp32-correctly-rounded-divide-sqrt " : "",
-                      HasDp4a(device) ? "-DTARTAN_DP4A " : "");
+                      HasDp4a(device) ? "-DTARTAN_DP4A " : "",
+                      HasPtxOfVolta(device) ? "-DTARTAN_PTX " : "");
 }
 
 FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
@@ -116,6 +122,9 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   info.buffer_alignment = alignment_bits / 8;
   info.settings = SettingsFor(Probe(device, info.type));
   found.quirks = QuirksOf(info);
+  if (info.type == hal::DeviceType::kGpu && !HasPtxOfVolta(device)) {
+    found.quirks.runs_sequences = false;
+  }
   info.settings.runs_sequences = found.quirks.runs_sequences;
   found.build_options = BuildOptions(device);
   info.sub_buffers_may_overlap = !found.quirks.overlapping_sub_buffers_crash;

@@ -14,6 +14,8 @@ DriverQuirks QuirksOf(const hal::DeviceInfo& info) {
   // compile a kernel that holds others.
   quirks.runs_sequences = quirks.relies_on_own_cache && info.type == hal::DeviceType::kCpu;
   if (absl::StrContains(info.vendor, "NVIDIA")) {
+    // A launch takes the host 5 us, and a GPU that goes on by itself 1 (H200, 580.159).
+    quirks.runs_sequences = info.type == hal::DeviceType::kGpu;
     // The driver reports what a CUDA kernel may opt in to; OpenCL kernels get 48 KiB.
     quirks.max_local_memory_bytes = 48 * 1024;
     // Seen with 580.159: once both have been used, clReleaseMemObject of the one made first ends in

@@ -23,8 +23,8 @@ class OpenClBuffer : public hal::Buffer {
   ~OpenClBuffer() override;
 
   cl_mem memory() const { return memory_.get(); }
-  // On a CPU, once it has been found out (launch_sequence.h): where kernels see the buffer. 0: not
-  // yet. Of buffers that are no part of others.
+  // Once it has been found out (address_probe.h): where kernels see the buffer. 0: not yet. Of
+  // buffers that are no part of others.
   uint64_t address() const { return address_; }
   void SetAddress(uint64_t address) { address_ = address; }
 

@@ -147,6 +147,8 @@ absl::Status OpenClQueue::DoReadLater(const hal::BufferPtr& buffer, int64_t offs
 }
 
 bool OpenClQueue::PutOff(const LaterTransfer& transfer) {
+  // Addresses of a GPU's memory are not the host's.
+  if (ContextOf(device()).info().type != hal::DeviceType::kCpu) return false;
   if (!is_idle_ || AddressOf(transfer.buffer) == 0 || later_.size() >= kMaxLaterWork) return false;
   later_.push_back(transfer);
   return true;
@@ -290,16 +292,26 @@ absl::Status OpenClQueue::EnqueueReplay(const std::shared_ptr<const OpenClRecord
       }));
       continue;
     }
+    if (const auto* of_groups = std::get_if<std::unique_ptr<GroupSequence>>(&work)) {
+      TARTAN_RETURN_IF_ERROR(EnqueueSequence(**of_groups, events));
+      continue;
+    }
     LaunchSequence& sequence = *std::get<std::unique_ptr<LaunchSequence>>(work);
     TARTAN_RETURN_IF_ERROR(sequence.Mend(queue_.get()));
-    const int at_once = events == nullptr ? sequence.size() : 1;
-    for (int begin = 0; begin < sequence.size(); begin += at_once) {
-      TARTAN_RETURN_IF_ERROR(Enqueue("a sequence of launches", events, [&](cl_event* event) {
-        return sequence.Enqueue(queue_.get(), begin, begin + at_once, event);
-      }));
-    }
+    TARTAN_RETURN_IF_ERROR(EnqueueSequence(sequence, events));
   }
   return LimitInFlight(std::max<int64_t>(launches.work().size(), 1));
+}
+
+template <class Sequence>
+absl::Status OpenClQueue::EnqueueSequence(Sequence& sequence, std::vector<hal::EventPtr>* events) {
+  const int at_once = events == nullptr ? sequence.size() : 1;
+  for (int begin = 0; begin < sequence.size(); begin += at_once) {
+    TARTAN_RETURN_IF_ERROR(Enqueue("a sequence of launches", events, [&](cl_event* event) {
+      return sequence.Enqueue(queue_.get(), begin, begin + at_once, event);
+    }));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status OpenClQueue::Enqueue(absl::string_view what, std::vector<hal::EventPtr>* events,

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How items of a work-group wait for some of the others alone: groups of a sequence are teams of a
+// larger one (sequence/group_sequence.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tartan::opencl {
+
+// "tt_team_barrier(32, work_team);"
+std::string TeamBarrier(int64_t items);
+
+// What "tt_team_barrier" stands for.
+std::string TeamBarrierDefinition();
+
+}  // namespace tartan::opencl
