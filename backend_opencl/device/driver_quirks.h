@@ -23,6 +23,9 @@ struct DriverQuirks {
   // Short launches are quicker as parts of one: items of CPUs (launch_sequence.h), groups of GPUs
   // (group_sequence.h).
   bool runs_sequences = false;
+  // Local memory that teams of a sequence of groups share, where it may be more than a kernel
+  // usually declares.
+  int64_t sequence_pool_bytes = 0;
 };
 
 DriverQuirks QuirksOf(const hal::DeviceInfo& info);

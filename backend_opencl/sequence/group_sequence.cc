@@ -15,7 +15,13 @@ namespace {
 
 bool IsCopy(const hal::Launch& launch) { return launch.entry_point == hal::kCopy; }
 
+// What a work-item copies at a time where bytes lie well.
+constexpr int64_t kCopiedBytes = 16;
+
+// Of work-groups, or of pieces of a copy.
 std::array<int64_t, 3> GridOf(const hal::Launch& launch) {
+  constexpr int64_t kPiece = kCopiedBytes * kSequenceGroupItems;
+  if (IsCopy(launch)) return {(launch.numbers[2] + kPiece - 1) / kPiece, 1, 1};
   std::array<int64_t, 3> grid = {};
   for (int i = 0; i < 3; ++i) grid[i] = launch.global_size[i] / launch.local_size[i];
   return grid;
@@ -24,6 +30,22 @@ std::array<int64_t, 3> GridOf(const hal::Launch& launch) {
 // Of a copy, numbers are offsets and bytes.
 size_t WordsOf(const hal::Launch& launch) {
   return kHeadWords + (IsCopy(launch) ? 3 : launch.arguments.size() + launch.numbers.size());
+}
+
+// What one group soon moves.
+constexpr int64_t kSmallBytes = 64 << 10;
+
+// A launch that one group does as quickly as many.
+bool IsSmall(const hal::Launch& launch) {
+  if (IsCopy(launch)) return false;
+  const auto [x, y, z] = launch.local_size;
+  const auto [width, height, depth] = GridOf(launch);
+  int64_t span = kSequenceWarp;
+  while (span < x * y * z) span += kSequenceWarp;
+  while (span > 1 && span / 2 >= x * y * z) span /= 2;
+  int64_t bytes = 0;
+  for (const hal::BufferPtr& argument : launch.arguments) bytes += argument->size();
+  return width * height * depth <= kSequenceGroupItems / span && bytes <= kSmallBytes;
 }
 
 absl::StatusOr<KernelHandle> MakeKernel(cl_program program, const char* name) {
@@ -51,11 +73,17 @@ absl::StatusOr<std::unique_ptr<GroupSequence>> GroupSequence::Create(
   for (const hal::Launch& launch : launches) words = std::max(words, WordsOf(launch));
   std::vector<uint64_t> table(words * launches.size(), 0);
   auto next = table.begin();
-  for (const hal::Launch& launch : launches) {
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const hal::Launch& launch = launches[i];
     const auto [width, height, depth] = GridOf(launch);
     const int number = IsCopy(launch) ? kCopyGroups : cases[launch.entry_point];
+    const bool after_small = i > 0 && IsSmall(launches[i - 1]);
+    const bool before_small = i + 1 < launches.size() && IsSmall(launches[i + 1]);
+    const bool is_one = IsSmall(launch) && (after_small || before_small);
+    const int64_t pieces = width * height * depth;
     auto word = next;
-    for (const int64_t head : {int64_t{number}, width * height * depth, width, height}) {
+    for (const int64_t head : {int64_t{number}, pieces, width, height, is_one ? 1 : pieces,
+                               int64_t{!is_one || !before_small}}) {
       *word++ = static_cast<uint64_t>(head);
     }
     auto numbers = launch.numbers.begin();

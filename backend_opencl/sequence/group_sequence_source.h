@@ -17,16 +17,26 @@ inline constexpr char kGroupSequenceKernel[] = "tartan_sequence";
 // Writes the address of its first argument to its second.
 inline constexpr char kAddressKernel[] = "tartan_tell_address";
 
-inline constexpr int64_t kSequenceGroupItems = 512;  // of its work-groups
+// Of its work-groups: each has up to 255 registers, which the kernels of some plans need.
+inline constexpr int64_t kSequenceGroupItems = 256;
 inline constexpr int64_t kMostGroups = 65535;
-// Of a launch: the kernel's case, how many groups, width and height of their grid, and what the
-// kernel's function takes. Case kCopyGroups: a copy, whose arguments are addresses and bytes.
-inline constexpr int kHeadWords = 4;
+// Words of a launch in the table, before what the kernel's function takes.
+enum LaunchWord : uint8_t {
+  kCaseWord,     // of the kernel
+  kPiecesWord,   // its groups
+  kWidthWord,    // of their grid
+  kHeightWord,   // of their grid
+  kSharersWord,  // how many of the sequence's groups have a share: as many as pieces, or one
+  kMeetsWord,    // 1: its work is done before the next launch begins; 0: the group that has it goes on
+  kHeadWords
+};
 inline constexpr int kMostWords = 64;
+// A copy, whose arguments are addresses and bytes, and whose groups are pieces of it.
 inline constexpr int kCopyGroups = -1;
 inline constexpr int kStateWords = 128;
 
-// For those of `kernels` that are run in sequences; "" where none is.
-std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels);
+// For those of `kernels` that are run in sequences; "" where none is. Teams share `pool_bytes` of
+// local memory, at least kMostSequenceLocalBytes.
+std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels, int64_t pool_bytes);
 
 }  // namespace tartan::opencl

@@ -15,6 +15,7 @@
 #include "backend_opencl/device/opencl_driver.h"
 #include "backend_opencl/dialect/team_barrier.h"
 #include "backend_opencl/sequence/group_sequence_source.h"
+#include "tile/base/sequence_limits.h"
 
 namespace tartan::opencl::group_sequence_test {
 namespace {
@@ -91,7 +92,7 @@ class GroupSequenceTest : public testing::Test {
       cases_.push_back(static_cast<int>(cases_.size()));
       teams_.push_back(std::stoi(kernel.source.substr(kernel.source.find("_team = ") + 8)));
     }
-    absl::StrAppend(&text, GroupSequenceSource(kernels));
+    absl::StrAppend(&text, GroupSequenceSource(kernels, kMostSequenceLocalBytes));
     auto built = BuildFromSource(Context(), text, absl::StrCat(Context().build_options(), "-w"));
     ASSERT_TRUE(built.ok()) << built.status();
     program_ = *std::move(built);
@@ -257,8 +258,8 @@ TEST_F(GroupSequenceTest, CopiesBetweenLaunches) {
 
 TEST_F(GroupSequenceTest, ItemsOfATeamWaitForEachOther) {
   const std::vector<int> all = {2, 6, 8, 24, 32, 64, 96, 256};
-  for (const int team : HasTeamBarriers() ? all : std::vector<int>{512}) {
-    Build({Kernel("swap", team, Swap(team), 4 * 512), Kernel("turn", 8, kTurn)});
+  for (const int team : HasTeamBarriers() ? all : std::vector<int>{256}) {
+    Build({Kernel("swap", team, Swap(team), 4 * 256), Kernel("turn", 8, kTurn)});
     const size_t n = 20000 / (2 * team) * 2 * team;
     const hal::BufferPtr a = Upload(Values(n));
     const hal::BufferPtr b = Upload(std::vector<float>(n));
@@ -283,7 +284,7 @@ TEST(MayBeInGroupSequence, LeavesLargeGroupsAndManyArguments) {
   hal::Launch launch;
   launch.local_size = {16, 16, 1};
   launch.global_size = {1600, 16, 3};
-  launch.numbers.assign(60, 1);
+  launch.numbers.assign(kMostWords - kHeadWords, 1);
   EXPECT_TRUE(MayBeInGroupSequence(launch));
   launch.numbers.push_back(1);
   EXPECT_FALSE(MayBeInGroupSequence(launch));

@@ -79,8 +79,10 @@ std::string GroupText::WriteGroups() const {
   const std::string byte = dialect_.type_name(Type{DataType::kUInt8, 1});
   const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
   std::vector<std::string> arguments = ArgumentsOfTable(kernel_, dialect_);
-  for (const char* argument : {kPool, kTeam, kWorkItem, "group % width", "group / width % height",
-                               "group / width / height"}) {
+  // Most grids have one dimension, and divisions take long.
+  for (const char* argument :
+       {kPool, kTeam, kWorkItem, "group < width ? group : group % width",
+        "group < width ? 0 : group / width % height", "group < width ? 0 : group / width / height"}) {
     arguments.emplace_back(argument);
   }
   // The next group takes the same local memory.
