@@ -89,7 +89,10 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.restrict_qualifier = "restrict ";
   dialect.barrier = "barrier(CLK_LOCAL_MEM_FENCE);";
   dialect.global_barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);";
-  if (!options.is_cpu) dialect.team_barrier = TeamBarrier;
+  if (!options.is_cpu) {
+    dialect.team_barrier = TeamBarrier;
+    dialect.function_qualifier = "TT_GROUP_FUNCTION ";
+  }
   dialect.unroll = "#pragma unroll";
   // GPUs wait for what they read: their compilers unroll loops so that several reads are under way.
   if (options.is_cpu) dialect.keep_loop = "#pragma clang loop unroll(disable) vectorize(disable)";

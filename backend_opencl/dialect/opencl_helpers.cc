@@ -376,6 +376,7 @@ std::string Definition(absl::string_view identifier) {
   if (identifier == "TT_EVEX") return EvexDefinition();
   if (identifier == "TT_FMA") return FmaDefinition();
   if (identifier == "tt_team_barrier") return TeamBarrierDefinition();
+  if (identifier == "TT_GROUP_FUNCTION") return GroupFunctionDefinition();
   absl::string_view name = identifier;
   if (!absl::ConsumePrefix(&name, "tt_")) return "";
   if (absl::ConsumePrefix(&name, "prefetch")) {

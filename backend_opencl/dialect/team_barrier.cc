@@ -25,10 +25,20 @@ constexpr char kTeamBarrier[] = R"(static inline void tt_team_barrier(const int 
 }
 )";
 
+// Compiled once, for its sequence and its entry point. PoCL has no barriers in functions that stay.
+constexpr char kGroupFunction[] = R"(#if defined(TARTAN_PTX) && !defined(TARTAN_PORTABLE)
+#define TT_GROUP_FUNCTION static __attribute__((noinline))
+#else
+#define TT_GROUP_FUNCTION static
+#endif
+)";
+
 }  // namespace
 
 std::string TeamBarrier(int64_t items) { return absl::StrCat("tt_team_barrier(", items, ", work_team);"); }
 
 std::string TeamBarrierDefinition() { return kTeamBarrier; }
+
+std::string GroupFunctionDefinition() { return kGroupFunction; }
 
 }  // namespace tartan::opencl

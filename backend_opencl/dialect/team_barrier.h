@@ -11,7 +11,8 @@ namespace tartan::opencl {
 // "tt_team_barrier(32, work_team);"
 std::string TeamBarrier(int64_t items);
 
-// What "tt_team_barrier" stands for.
+// What "tt_team_barrier" and, before functions in which it may stand, "TT_GROUP_FUNCTION" mean.
 std::string TeamBarrierDefinition();
+std::string GroupFunctionDefinition();
 
 }  // namespace tartan::opencl

@@ -17,8 +17,8 @@ namespace {
 // Beside a longer one, what a driver takes to start it is nothing.
 constexpr double kLongUs = 400;
 // A GPU's driver starts a launch while the one before runs; and a longer one is quicker with more
-// items on a unit than a sequence has.
-constexpr double kLongOnGpuUs = 10;
+// items on a unit than a sequence has. What plans predict holds a launch of 3 us.
+constexpr double kLongOnGpuUs = 14;
 
 // How work-items of a group depend on each other.
 struct Groups {

@@ -70,19 +70,26 @@ std::vector<Form> Forms() {
   };
 }
 
-// The list's steps, one after the other, on the test device.
+enum class Runs : uint8_t { kOneByOne, kInSequence };
+
+// The list's steps, one after the other, on the test device. In a sequence, kernels are written as
+// functions of groups, and their launches run as one where the device can do that.
 class ListRunner {
  public:
-  ListRunner(const compiler::KernelList& list, hal::Device& device)
-      : list_(list), queue_(*device.CreateQueue(false)) {
-    const codegen::Dialect dialect = opencl::DialectOf(TestSettings());
-    codegen::ProgramText text = codegen::WriteProgramParts(list.kernels, dialect);
+  ListRunner(const compiler::KernelList& list, hal::Device& device, Runs runs)
+      : list_(list), device_(device), queue_(*device.CreateQueue(false)) {
+    const bool in_sequence = runs == Runs::kInSequence;
+    const codegen::Dialect dialect = opencl::DialectOf(in_sequence ? Gpu() : TestSettings());
+    std::vector<loop::Kernel> kernels = list.kernels;
+    for (loop::Kernel& kernel : kernels) kernel.in_sequence = in_sequence;
+    codegen::ProgramText text = codegen::WriteProgramParts(kernels, dialect);
     hal::ExecutableSource source;
+    source.sequences_of_groups = in_sequence;
     source.format = dialect.format;
     source.options = dialect.compiler_options;
     source.prologue = std::move(text.prologue);
     for (size_t k = 0; k < list.kernels.size(); ++k) {
-      source.kernels.push_back({list.kernels[k].name, std::move(text.kernels[k])});
+      source.kernels.push_back({list.kernels[k].name, std::move(text.kernels[k]), in_sequence});
     }
     executable_ = *device.Compile(source);
     for (const compiler::BufferInfo& buffer : list.buffers) {
@@ -96,6 +103,7 @@ class ListRunner {
     }
     for (const auto* steps : {&list_.setup, &list_.steps}) {
       for (const compiler::Step& step : *steps) Do(step);
+      RunLaunches();
     }
     std::vector<uint8_t> bytes(list_.output_shapes[0].byte_size());
     EXPECT_TRUE(queue_->Read(buffers_[list_.outputs[0]], 0, absl::MakeSpan(bytes)).ok());
@@ -108,6 +116,7 @@ class ListRunner {
         step, [&](const compiler::LaunchStep& launch) { Launch(launch); },
         [&](const compiler::FillStep& fill) {
           const TensorShape& shape = list_.buffers[fill.buffer].shape;
+          RunLaunches();
           std::vector<uint8_t> bytes(shape.byte_size());
           for (int64_t i = 0; i < shape.element_count(); ++i) {
             StoreElement(fill.type, fill.value, i, bytes.data());
@@ -126,13 +135,26 @@ class ListRunner {
       launch.global_size[d] = kernel.global_size[d];
       launch.local_size[d] = kernel.local_size[d];
     }
-    const auto event = queue_->Run(executable_, launch);
-    EXPECT_TRUE(event.ok()) << event.status();
+    launches_.push_back(std::move(launch));
+  }
+
+  // All as one recording, with a copy that makes it a sequence even where there is one alone.
+  void RunLaunches() {
+    if (launches_.empty()) return;
+    const hal::BufferPtr spare = *device_.Allocate(16);
+    launches_.push_back(hal::Launch::Copy(launches_[0].arguments[0], 0, spare, 0, 4));
+    const auto recording = device_.Record(executable_, launches_);
+    ASSERT_TRUE(recording.ok()) << recording.status();
+    const absl::Status replayed = queue_->Replay(*recording);
+    EXPECT_TRUE(replayed.ok()) << replayed;
+    launches_.clear();
   }
 
   const compiler::KernelList& list_;
+  hal::Device& device_;
   std::unique_ptr<hal::Queue> queue_;
   hal::ExecutablePtr executable_;
+  std::vector<hal::Launch> launches_;
   std::vector<hal::BufferPtr> buffers_;
 };
 
@@ -159,8 +181,10 @@ TEST_P(GroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   };
   const auto list = compiler::Compile(program, options, hooks);
   ASSERT_TRUE(list.ok()) << list.status();
-  const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
-  EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "") << plan;
+  for (const Runs runs : {Runs::kOneByOne, Runs::kInSequence}) {
+    const HostTensor actual = ListRunner(*list, *TestDevice(), runs).Run(inputs);
+    EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "") << plan;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GroupDeviceTest, testing::ValuesIn(Forms()),
@@ -180,8 +204,10 @@ TEST_P(RowGroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   const auto list = compiler::Compile(program, options);
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(static_cast<int>(list->steps.size()), GetParam().launches);
-  const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
-  EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "");
+  for (const Runs runs : {Runs::kOneByOne, Runs::kInSequence}) {
+    const HostTensor actual = ListRunner(*list, *TestDevice(), runs).Run(inputs);
+    EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "");
+  }
 }
 
 // The forms of chains: one row for a group and several, rows as neighbours, results in buffers.
