@@ -50,10 +50,10 @@ std::string JoinSource(const OpenClContext& device, const hal::ExecutableSource&
     absl::StrAppend(&text, "\n", kernel.source);
   }
   if (RunsSequences(device, source, is_portable)) {
-    absl::StrAppend(&text, source.sequences_of_groups
-                               ? GroupSequenceSource(source.kernels,
-                                                     device.quirks().sequence_pool_bytes)
-                               : SequenceSource(source.kernels));
+    absl::StrAppend(&text,
+                    source.sequences_of_groups
+                        ? GroupSequenceSource(source.kernels, device.quirks().sequence_pool_bytes)
+                        : SequenceSource(source.kernels));
   }
   return text;
 }

@@ -42,5 +42,7 @@ inline cl_mem MemoryOf(const hal::BufferPtr& buffer) {
 
 // Where kernels see a buffer or a part of one; 0: not known yet.
 uint64_t AddressOf(const hal::BufferPtr& buffer);
+// The same where it is the host's memory, too; else null.
+uint8_t* HostPointer(const hal::BufferPtr& buffer);
 
 }  // namespace tartan::opencl

@@ -6,11 +6,12 @@
 namespace tartan::opencl {
 namespace {
 
-// Teams of less than a warp lie in one, at a multiple of a power of two that holds them; larger ones
-// are whole warps, and each has a barrier of its own: the first of the sixteen is the group's. Both
-// instructions order memory as barrier() does, and may stand where other lanes are elsewhere.
+// Teams of less than a warp lie in one, at a multiple of a power of two that holds them; larger
+// ones are whole warps, and each has a barrier of its own: the first of the sixteen is the group's.
+// Both instructions order memory as barrier() does, and may stand where other lanes are elsewhere.
 // Without them a team is a group.
-constexpr char kTeamBarrier[] = R"(static inline void tt_team_barrier(const int items, const int team) {
+constexpr char kTeamBarrier[] =
+    R"(static inline void tt_team_barrier(const int items, const int team) {
 #if defined(TARTAN_PTX) && !defined(TARTAN_PORTABLE)
   if (items > 32) {
     __asm__ volatile("barrier.sync %0, %1;" : : "r"(team + 1), "r"(items) : "memory");
@@ -35,7 +36,9 @@ constexpr char kGroupFunction[] = R"(#if defined(TARTAN_PTX) && !defined(TARTAN_
 
 }  // namespace
 
-std::string TeamBarrier(int64_t items) { return absl::StrCat("tt_team_barrier(", items, ", work_team);"); }
+std::string TeamBarrier(int64_t items) {
+  return absl::StrCat("tt_team_barrier(", items, ", work_team);");
+}
 
 std::string TeamBarrierDefinition() { return kTeamBarrier; }
 

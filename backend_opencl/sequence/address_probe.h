@@ -24,8 +24,9 @@ absl::StatusOr<MemoryHandle> AllocateTable(const OpenClContext& context,
 
 class AddressProbe {
  public:
-  // `kernel` takes `memories` buffers, one to which it writes the addresses of these and maybe more,
-  // `places` in all, and then `numbers`. Its work-groups are single items. Both outlive the probe.
+  // `kernel` takes `memories` buffers, one to which it writes the addresses of these and maybe
+  // more, `places` in all, and then `numbers`. Its work-groups are single items. Both outlive the
+  // probe.
   AddressProbe(const OpenClContext& context, cl_kernel kernel, size_t memories, size_t places,
                std::vector<cl_int> numbers)
       : context_(context),

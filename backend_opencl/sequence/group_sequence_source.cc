@@ -34,12 +34,12 @@ static void tt_arrive(__global volatile uint* word) {
 )";
 
 // Members: groups that do the launches' work, each the share that follows from its number, and wait
-// where launches meet for those that had a share. They are groups that run: a group joins when it begins. Where the
-// device has no room for some (another queue's kernel has it), the first one stops waiting for them
-// and begins with those that are there; once all are, they become members before a launch that the
-// first one names.
-//   state[0]: how many have joined; above that, how many had when the first one would wait no longer
-//   state[32]: arrivals where launches have met so far, of members that had a share
+// where launches meet for those that had a share. They are groups that run: a group joins when it
+// begins. Where the device has no room for some (another queue's kernel has it), the first one
+// stops waiting for them and begins with those that are there; once all are, they become members
+// before a launch that the first one names.
+//   state[0]: how many have joined; above that, how many had when the first one would wait no
+//   longer state[32]: arrivals where launches have met so far, of members that had a share
 //   state[64]: with less than all members: 1 + the launch that all take part in, or 1 + end
 //   state[96]: how many have left; the last one sets everything back
 // role: number, members, next launch, arrivals before it.
@@ -129,8 +129,8 @@ static __attribute__((noinline)) void tt_copy(__local const ulong* arguments, co
 }
 )";
 
-// Of each launch the table's words are fetched while the one before runs. A single launch has nobody
-// to wait for. Where the first group alone has a share, others go on to where launches meet.
+// Of each launch the table's words are fetched while the one before runs. A single launch has
+// nobody to wait for. Where the first group alone has a share, others go on to where launches meet.
 constexpr char kKernels[] = R"(
 typedef union {
 $PARTS} tt_pool;

@@ -27,7 +27,8 @@ enum LaunchWord : uint8_t {
   kWidthWord,    // of their grid
   kHeightWord,   // of their grid
   kSharersWord,  // how many of the sequence's groups have a share: as many as pieces, or one
-  kMeetsWord,    // 1: its work is done before the next launch begins; 0: the group that has it goes on
+  kMeetsWord,    // 1: its work is done before the next launch begins; 0: the group that has it goes
+                 // on
   kHeadWords
 };
 inline constexpr int kMostWords = 64;

@@ -50,8 +50,8 @@ TEST(QuirksOf, GivesSequencesOfNvidiaMostOfTheLocalMemory) {
   EXPECT_EQ(QuirksOf(info).sequence_pool_bytes, 192 << 10);
   info.settings.local_memory_bytes = 99 << 10;
   EXPECT_EQ(QuirksOf(info).sequence_pool_bytes, 83 << 10);
-  info.settings.local_memory_bytes = 40 << 10;
-  EXPECT_EQ(QuirksOf(info).sequence_pool_bytes, 32 << 10);
+  info.settings.local_memory_bytes = 20 << 10;
+  EXPECT_EQ(QuirksOf(info).sequence_pool_bytes, 12 << 10);
 }
 
 TEST(QuirksOf, BoundsTheLocalMemoryOfNvidia) {

@@ -77,9 +77,9 @@ struct Dialect {
   // groups, several of which work side by side as teams of a larger one: a statement in which the
   // `items` of a team wait for each other (group_functions.h).
   std::function<std::string(int64_t items)> team_barrier;
-  std::string unroll;          // before a loop that is to be unrolled
-  std::string keep_loop;       // before one that is to stay as it is
-  std::string aligned_array;   // after the name of an array that vectors are loaded from
+  std::string unroll;         // before a loop that is to be unrolled
+  std::string keep_loop;      // before one that is to stay as it is
+  std::string aligned_array;  // after the name of an array that vectors are loaded from
   // Of variables, and of elements in memory.
   std::function<std::string(const loop::Type&)> type_name;
   std::function<std::string(const loop::Type&, MemorySpace)> stored_type_name;

@@ -54,8 +54,8 @@ std::string GroupText::Barrier() { return dialect_.team_barrier(Items()); }
 std::string GroupText::DeclareLocal(const loop::DeclareArray& array) {
   const std::string pointer = absl::StrCat(
       dialect_.local_space, dialect_.stored_type_name(array.type, MemorySpace::kLocal), "*");
-  const std::string text =
-      absl::StrCat(pointer, " const ", array.name, " = (", pointer, ")(", kPool, " + ", local_bytes_, ");");
+  const std::string text = absl::StrCat(pointer, " const ", array.name, " = (", pointer, ")(",
+                                        kPool, " + ", local_bytes_, ");");
   local_bytes_ += loop::LocalBytes(array);
   return text;
 }
@@ -63,8 +63,8 @@ std::string GroupText::DeclareLocal(const loop::DeclareArray& array) {
 std::string GroupText::Write(absl::string_view parameters, absl::string_view body) const {
   const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
   std::vector<std::string> all = {std::string(parameters)};
-  all.push_back(absl::StrCat(dialect_.local_space,
-                             dialect_.type_name(Type{DataType::kUInt8, 1}), "* ", kPool));
+  all.push_back(absl::StrCat(dialect_.local_space, dialect_.type_name(Type{DataType::kUInt8, 1}),
+                             "* ", kPool));
   for (const char* name : {kTeam, kWorkItem, kGroup[0], kGroup[1], kGroup[2]}) {
     all.push_back(absl::StrCat("const ", number, " ", name));
   }
@@ -80,20 +80,21 @@ std::string GroupText::WriteGroups() const {
   const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
   std::vector<std::string> arguments = ArgumentsOfTable(kernel_, dialect_);
   // Most grids have one dimension, and divisions take long.
-  for (const char* argument :
-       {kPool, kTeam, kWorkItem, "group < width ? group : group % width",
-        "group < width ? 0 : group / width % height", "group < width ? 0 : group / width / height"}) {
+  for (const char* argument : {kPool, kTeam, kWorkItem, "group < width ? group : group % width",
+                               "group < width ? 0 : group / width % height",
+                               "group < width ? 0 : group / width / height"}) {
     arguments.emplace_back(argument);
   }
   // The next group takes the same local memory.
   const std::string wait =
       local_bytes_ > 0 ? absl::StrCat("    ", dialect_.team_barrier(Items()), "\n") : "";
-  return absl::StrCat(
-      dialect_.function_qualifier, "void ", kernel_.name, "_groups(", dialect_.local_space,
-      dialect_.constant_qualifier, address, "* arguments, ", dialect_.local_space, byte, "* ", kPool,
-      ", ", number, " ", kTeam, ", ", number, " ", kWorkItem, ", ", number, " group, ", number, " end, ", number, " step, ",
-      number, " width, ", number, " height) {\n  for (; group < end; group += step) {\n    ",
-      kernel_.name, "_group(", absl::StrJoin(arguments, ", "), ");\n", wait, "  }\n}\n");
+  return absl::StrCat(dialect_.function_qualifier, "void ", kernel_.name, "_groups(",
+                      dialect_.local_space, dialect_.constant_qualifier, address, "* arguments, ",
+                      dialect_.local_space, byte, "* ", kPool, ", ", number, " ", kTeam, ", ",
+                      number, " ", kWorkItem, ", ", number, " group, ", number, " end, ", number,
+                      " step, ", number, " width, ", number,
+                      " height) {\n  for (; group < end; group += step) {\n    ", kernel_.name,
+                      "_group(", absl::StrJoin(arguments, ", "), ");\n", wait, "  }\n}\n");
 }
 
 std::string GroupText::WriteEntryPoint(absl::string_view parameters) const {

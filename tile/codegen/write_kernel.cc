@@ -40,7 +40,8 @@ class Writer {
     const std::string comments = std::exchange(text_, "");
     is_sized_ = !kernel.sizes.empty();
     in_sequence_ = kernel.in_sequence;
-    if (in_sequence_ && dialect_.team_barrier) group_ = std::make_unique<GroupText>(kernel, dialect_);
+    if (in_sequence_ && dialect_.team_barrier)
+      group_ = std::make_unique<GroupText>(kernel, dialect_);
     ++depth_;
     for (const loop::Size& size : kernel.sizes) {
       if (size.is_float) WriteFloatOfBits(size, kernel.index_type);

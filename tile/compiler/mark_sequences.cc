@@ -18,7 +18,7 @@ namespace {
 constexpr double kLongUs = 400;
 // A GPU's driver starts a launch while the one before runs; and a longer one is quicker with more
 // items on a unit than a sequence has. What plans predict holds a launch of 3 us.
-constexpr double kLongOnGpuUs = 14;
+constexpr double kLongOnGpuUs = 12;
 
 // How work-items of a group depend on each other.
 struct Groups {
@@ -79,8 +79,7 @@ void MarkSequences(const HardwareSettings& settings, KernelList* list) {
   int before = -1;  // the kernel of the step before, where that may be in a sequence
   for (const Step& step : list->steps) {
     const auto* launch = std::get_if<LaunchStep>(&step);
-    const bool is_short =
-        launch != nullptr && may_be[launch->kernel] && IsShort(*launch, machine);
+    const bool is_short = launch != nullptr && may_be[launch->kernel] && IsShort(*launch, machine);
     const int kernel = is_short ? launch->kernel : -1;
     if (before >= 0 && kernel >= 0) {
       list->kernels[before].in_sequence = true;

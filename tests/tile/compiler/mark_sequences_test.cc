@@ -86,13 +86,13 @@ TEST(MarkSequences, LeavesLaunchesOfGpusThatMoveMuch) {
 TEST(MarkSequences, LeavesLargeGroupsOfGpus) {
   KernelList list = ListOf({1, 1, 1, 1});
   list.kernels[0].local_size[0] = 512;  // items
-  list.kernels[1].local_size[0] = 40;   // that wait for each other, neither in a warp nor whole ones
+  list.kernels[1].local_size[0] = 40;  // that wait for each other, neither in a warp nor whole ones
   list.kernels[1].body = loop::MakeBarrier();
   list.kernels[2].local_size[0] = 40;
   const loop::Type number = {DataType::kFloat32, 1};
-  list.kernels[3].body = loop::MakeArray(number, "tile", 8193, loop::Space::kLocal);
+  list.kernels[3].body = loop::MakeArray(number, "tile", 3073, loop::Space::kLocal);
   EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{false, false, false, false}));
-  list.kernels[3].body = loop::MakeArray(number, "tile", 8192, loop::Space::kLocal);
+  list.kernels[3].body = loop::MakeArray(number, "tile", 3072, loop::Space::kLocal);
   EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{false, false, true, true}));
 }
 
