@@ -13,10 +13,16 @@ namespace tartan::hal {
 struct KernelSource {
   std::string name;
   std::string source;
-  // Its launches, whose work-groups are single items, may be parts of one launch of the device.
+  // Its launches may be parts of one launch of the device: the source has a function that does some
+  // of a launch's work. The arguments are addresses of buffers, and numbers.
   //   NAME_items(const ulong* arguments, long begin, long end, long width, long height)
-  // in the source does the items [begin, end) of a grid so wide and high, row by row; the arguments
-  // are addresses of buffers, and numbers.
+  // does the items [begin, end) of a grid so wide and high, row by row: work-groups are single
+  // items. With ExecutableSource::sequences_of_groups,
+  //   NAME_groups(const local ulong* arguments, local uchar* pool, int team, int item,
+  //               int group, int end, int step, int width, int height)
+  // does the work-groups `group`, group + step, … below `end` of a grid of groups so wide and high.
+  // Items [0, NAME_team) of a team call it, of which a larger group may have several, each with
+  // NAME_local bytes of a pool of local memory (tile/base/sequence_limits.h).
   bool in_sequence = false;
 };
 
@@ -29,6 +35,7 @@ struct ExecutableSource {
   std::string options;  // compiler flags
   // Kernels in sequences are best built together, since their launches follow each other.
   bool joins_sequences = false;
+  bool sequences_of_groups = false;
 };
 
 struct CompileStatistics {

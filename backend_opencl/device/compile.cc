@@ -19,7 +19,7 @@
 #include "backend_opencl/device/hidden_assembly.h"
 #include "backend_opencl/device/opencl_context.h"
 #include "backend_opencl/device/opencl_executable.h"
-#include "backend_opencl/sequence/launch_sequence.h"
+#include "backend_opencl/sequence/group_sequence_source.h"
 #include "backend_opencl/sequence/sequence_source.h"
 #include "tile/base/status_macros.h"
 
@@ -31,26 +31,39 @@ using Clock = std::chrono::steady_clock;
 // Changes whenever what is stored under a key changes its meaning.
 constexpr int kCacheFormatVersion = 2;
 
-// One kernel alone is launched without a table.
-bool RunsSequences(const OpenClContext& device, const hal::ExecutableSource& source) {
-  return device.quirks().runs_sequences &&
+bool IsGpu(const OpenClContext& device) { return device.info().type == hal::DeviceType::kGpu; }
+
+// One kernel alone of a CPU is launched without a table. Groups of a GPU need instructions that no
+// portable text has.
+bool RunsSequences(const OpenClContext& device, const hal::ExecutableSource& source,
+                   bool is_portable) {
+  return device.quirks().runs_sequences && source.sequences_of_groups == IsGpu(device) &&
+         !(is_portable && IsGpu(device)) &&
          std::count_if(source.kernels.begin(), source.kernels.end(),
-                       [](const hal::KernelSource& kernel) { return kernel.in_sequence; }) > 1;
+                       [](const hal::KernelSource& kernel) { return kernel.in_sequence; }) >
+             (IsGpu(device) ? 0 : 1);
 }
 
-std::string JoinSource(const OpenClContext& device, const hal::ExecutableSource& source) {
+std::string JoinSource(const OpenClContext& device, const hal::ExecutableSource& source,
+                       bool is_portable) {
   std::string text = source.prologue;
   for (const hal::KernelSource& kernel : source.kernels) {
     absl::StrAppend(&text, "\n", kernel.source);
   }
-  if (RunsSequences(device, source)) absl::StrAppend(&text, SequenceSource(source.kernels));
+  if (RunsSequences(device, source, is_portable)) {
+    absl::StrAppend(&text,
+                    source.sequences_of_groups
+                        ? GroupSequenceSource(source.kernels, device.quirks().sequence_pool_bytes)
+                        : SequenceSource(source.kernels));
+  }
   return text;
 }
 
-// How many kernels of the program are launched.
+// How many kernels of the program are launched. Asked of CPUs' drivers alone.
 int LaunchedCount(const OpenClContext& device, const hal::ExecutableSource& source) {
-  return RunsSequences(device, source) ? EntryPointCount(source.kernels)
-                                       : static_cast<int>(source.kernels.size());
+  return RunsSequences(device, source, /*is_portable=*/false)
+             ? EntryPointCount(source.kernels)
+             : static_cast<int>(source.kernels.size());
 }
 
 // Everything that the compiled program depends on. Each part is preceded by its length, so that no
@@ -85,6 +98,7 @@ struct Built {
   std::unique_ptr<PoclProgram> pocl_files;
   bool from_cache = false;
   bool has_all_kernels = true;  // none is compiled when it first runs
+  bool is_portable = false;
 };
 
 absl::StatusOr<Built> BuildThroughCache(const OpenClContext& device,
@@ -128,15 +142,19 @@ absl::StatusOr<Built> BuildThroughCache(const OpenClContext& device,
 // Once more without builtins where the driver does not build them, and from then on at once so.
 absl::StatusOr<Built> BuildAsFarAsPossible(OpenClContext& device,
                                            const hal::ExecutableSource& source) {
-  const std::string text = JoinSource(device, source);
+  const std::string text = JoinSource(device, source, /*is_portable=*/false);
   const auto [options, portable] = OptionsFor(device, source);
+  const auto build_portable = [&, &options = portable]() -> absl::StatusOr<Built> {
+    const std::string without = JoinSource(device, source, /*is_portable=*/true);
+    TARTAN_ASSIGN_OR_RETURN(Built built, BuildThroughCache(device, source, without, options));
+    built.is_portable = true;
+    return built;
+  };
   const bool has_builtins = absl::StrContains(text, kPortable);
-  if (has_builtins && device.is_portable()) {
-    return BuildThroughCache(device, source, text, portable);
-  }
+  if (has_builtins && device.is_portable()) return build_portable();
   absl::StatusOr<Built> built = BuildThroughCache(device, source, text, options);
   if (built.ok() || !has_builtins || !absl::IsInternal(built.status())) return built;
-  absl::StatusOr<Built> without = BuildThroughCache(device, source, text, portable);
+  absl::StatusOr<Built> without = build_portable();
   if (!without.ok()) return built;
   if (device.SetPortable() && !device.quiet()) {
     std::fprintf(stderr,
@@ -171,10 +189,11 @@ absl::StatusOr<hal::EntryPoint> Inspect(cl_program program, cl_device_id device,
 bool IsCompiledOnDisk(const hal::DevicePtr& device, const hal::ExecutableSource& source) {
   OpenClContext& context = ContextOf(device);
   if (context.cache() == nullptr) return false;
-  const std::string text = JoinSource(context, source);
+  std::string text = JoinSource(context, source, /*is_portable=*/false);
   const auto [usual, portable] = OptionsFor(context, source);
-  const bool has_builtins = absl::StrContains(text, kPortable);
-  const std::string& options = has_builtins && context.is_portable() ? portable : usual;
+  const bool is_portable = absl::StrContains(text, kPortable) && context.is_portable();
+  if (is_portable) text = JoinSource(context, source, is_portable);
+  const std::string& options = is_portable ? portable : usual;
   const std::optional<std::string> kept = context.cache()->Load(CacheKey(context, text, options));
   if (!kept.has_value() || !context.quirks().relies_on_own_cache) return kept.has_value();
   return HoldsKernels(*kept, LaunchedCount(context, source));
@@ -194,7 +213,7 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
   if (built.from_cache && !built.has_all_kernels) ++statistics.cache_partial_hits;
   std::vector<hal::EntryPoint> entry_points;
   std::vector<int> cases;
-  const bool runs_sequences = RunsSequences(context, source);
+  const bool runs_sequences = RunsSequences(context, source, built.is_portable);
   int next_case = 0;
   for (const hal::KernelSource& kernel : source.kernels) {
     cases.push_back(kernel.in_sequence && runs_sequences ? next_case++ : -1);

@@ -56,8 +56,10 @@ cl_uint ComputeCapability(cl_device_id device) {
   return Query<cl_uint>(device, kMajor) * 10 + Query<cl_uint>(device, kMinor);
 }
 
-// 6.1 brought dp4a; wgmma is 9.0's alone.
+// 6.1 brought dp4a; fences of a scope and barriers of a part of a work-group 7.0; wgmma is 9.0's
+// alone.
 bool HasDp4a(cl_device_id device) { return ComputeCapability(device) >= 61; }
+bool HasPtxOfVolta(cl_device_id device) { return ComputeCapability(device) >= 70; }
 bool HasWarpGroups(cl_device_id device) { return ComputeCapability(device) == 90; }
 
 ReportedHardware Probe(cl_device_id device, hal::DeviceType type) {
@@ -100,6 +102,7 @@ std::string BuildOptions(cl_device_id device) {
   const bool can_round = (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   return absl::StrCat(can_round ? "-cl-fp32-correctly-rounded-divide-sqrt " : "",
                       HasDp4a(device) ? "-DTARTAN_DP4A " : "",
+                      HasPtxOfVolta(device) ? "-DTARTAN_PTX " : "",
                       HasWarpGroups(device) ? absl::StrCat("-D", kHasWarpGroups, " ") : "");
 }
 
@@ -122,6 +125,9 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   info.buffer_alignment = alignment_bits / 8;
   info.settings = SettingsFor(Probe(device, info.type));
   found.quirks = QuirksOf(info);
+  if (info.type == hal::DeviceType::kGpu && !HasPtxOfVolta(device)) {
+    found.quirks.runs_sequences = false;
+  }
   info.settings.runs_sequences = found.quirks.runs_sequences;
   // What the device reports to OpenCL is 48 KiB; its driver takes kernels that declare more, as far
   // as a work-group's share goes (227 KiB).

@@ -20,8 +20,12 @@ struct DriverQuirks {
   bool overlapping_sub_buffers_crash = false;
   // Buffers are filled pattern by pattern, but in one sweep where the pattern is a byte.
   bool fills_bytes_faster = false;
-  // Short launches are quicker as parts of one (launch_sequence.h).
+  // Short launches are quicker as parts of one: items of CPUs (launch_sequence.h), groups of GPUs
+  // (group_sequence.h).
   bool runs_sequences = false;
+  // Local memory that teams of a sequence of groups share, where it may be more than a kernel
+  // usually declares.
+  int64_t sequence_pool_bytes = 0;
 };
 
 DriverQuirks QuirksOf(const hal::DeviceInfo& info);

@@ -27,4 +27,9 @@ uint64_t AddressOf(const hal::BufferPtr& buffer) {
   return address == 0 ? 0 : address + static_cast<uint64_t>(buffer->offset());
 }
 
+uint8_t* HostPointer(const hal::BufferPtr& buffer) {
+  if (buffer->device()->info().type != hal::DeviceType::kCpu) return nullptr;
+  return reinterpret_cast<uint8_t*>(AddressOf(buffer));  // NOLINT(performance-no-int-to-ptr)
+}
+
 }  // namespace tartan::opencl

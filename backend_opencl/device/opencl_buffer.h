@@ -23,8 +23,8 @@ class OpenClBuffer : public hal::Buffer {
   ~OpenClBuffer() override;
 
   cl_mem memory() const { return memory_.get(); }
-  // On a CPU, once it has been found out (launch_sequence.h): where kernels see the buffer. 0: not
-  // yet. Of buffers that are no part of others.
+  // Once it has been found out (address_probe.h): where kernels see the buffer. 0: not yet. Of
+  // buffers that are no part of others.
   uint64_t address() const { return address_; }
   void SetAddress(uint64_t address) { address_ = address; }
 
@@ -42,5 +42,7 @@ inline cl_mem MemoryOf(const hal::BufferPtr& buffer) {
 
 // Where kernels see a buffer or a part of one; 0: not known yet.
 uint64_t AddressOf(const hal::BufferPtr& buffer);
+// The same where it is the host's memory, too; else null.
+uint8_t* HostPointer(const hal::BufferPtr& buffer);
 
 }  // namespace tartan::opencl

@@ -44,17 +44,34 @@ PreparedCopy PrepareCopy(const hal::Launch& copy) {
           static_cast<size_t>(copy.numbers[2])};
 }
 
-// How many launches from `begin` on are run as one. Copies are where launches are.
+bool IsGpu(const OpenClExecutable& executable) {
+  return executable.device()->info().type == hal::DeviceType::kGpu;
+}
+
+// How many launches from `begin` on are run as one. Copies are where launches are. A GPU starts one
+// launch by itself as quickly.
 size_t SequenceLength(const OpenClExecutable& executable, absl::Span<const hal::Launch> launches) {
+  const bool of_groups = IsGpu(executable);
   size_t length = 0;
   size_t kernels = 0;
   for (const hal::Launch& launch : launches) {
     const bool is_copy = launch.entry_point == hal::kCopy;
-    if (!is_copy && (executable.cases()[launch.entry_point] < 0 || !MayBeInSequence(launch))) break;
+    if (!is_copy && executable.cases()[launch.entry_point] < 0) break;
+    if (!(of_groups ? MayBeInGroupSequence(launch) : is_copy || MayBeInSequence(launch))) break;
     kernels += is_copy ? 0 : 1;
     ++length;
   }
-  return kernels == 0 ? 0 : length;
+  return kernels == 0 || (of_groups && length == 1) ? 0 : length;
+}
+
+absl::StatusOr<RecordedWork> MakeSequence(const OpenClExecutable& executable,
+                                          absl::Span<const hal::Launch> launches) {
+  const OpenClContext& context = ContextOf(executable.device());
+  if (IsGpu(executable)) {
+    return GroupSequence::Create(context, executable.program(), executable.cases(), launches,
+                                 context.info().settings.compute_units);
+  }
+  return LaunchSequence::Create(context, executable.program(), executable.cases(), launches);
 }
 
 }  // namespace
@@ -114,10 +131,8 @@ absl::StatusOr<std::shared_ptr<OpenClRecording>> RecordLaunches(
   for (size_t next = 0; next < launches.size();) {
     const hal::Launch& launch = launches[next];
     if (const size_t length = SequenceLength(built, launches.subspan(next)); length > 0) {
-      TARTAN_ASSIGN_OR_RETURN(
-          prepared.emplace_back(),
-          LaunchSequence::Create(ContextOf(built.device()), built.program(), built.cases(),
-                                 launches.subspan(next, length)));
+      TARTAN_ASSIGN_OR_RETURN(prepared.emplace_back(),
+                              MakeSequence(built, launches.subspan(next, length)));
       next += length;
       continue;
     }

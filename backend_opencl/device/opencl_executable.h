@@ -12,6 +12,7 @@
 
 #include "backend_opencl/cache/pocl_program.h"
 #include "backend_opencl/device/opencl_api.h"
+#include "backend_opencl/sequence/group_sequence.h"
 #include "backend_opencl/sequence/launch_sequence.h"
 #include "hal/hal.h"
 
@@ -65,7 +66,8 @@ struct PreparedCopy {
 };
 
 // Or several that are run as one.
-using RecordedWork = std::variant<PreparedLaunch, PreparedCopy, std::unique_ptr<LaunchSequence>>;
+using RecordedWork = std::variant<PreparedLaunch, PreparedCopy, std::unique_ptr<LaunchSequence>,
+                                  std::unique_ptr<GroupSequence>>;
 
 class OpenClRecording : public hal::Recording {
  public:

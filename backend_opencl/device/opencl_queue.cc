@@ -28,10 +28,6 @@ constexpr size_t kMaxStagedWrite = size_t{64} << 10;
 // So much work is put off at most.
 constexpr size_t kMaxLaterWork = 64;
 
-uint8_t* HostPointer(uint64_t address) {
-  return reinterpret_cast<uint8_t*>(address);  // NOLINT(performance-no-int-to-ptr): a kernel's
-}
-
 cl_int StateOf(cl_event event) {
   cl_int state = CL_QUEUED;
   const cl_int error = CallCl(clGetEventInfo, event, CL_EVENT_COMMAND_EXECUTION_STATUS,
@@ -147,7 +143,8 @@ absl::Status OpenClQueue::DoReadLater(const hal::BufferPtr& buffer, int64_t offs
 }
 
 bool OpenClQueue::PutOff(const LaterTransfer& transfer) {
-  if (!is_idle_ || AddressOf(transfer.buffer) == 0 || later_.size() >= kMaxLaterWork) return false;
+  const bool is_known = HostPointer(transfer.buffer) != nullptr;
+  if (!is_idle_ || !is_known || later_.size() >= kMaxLaterWork) return false;
   later_.push_back(transfer);
   return true;
 }
@@ -182,7 +179,7 @@ absl::Status OpenClQueue::EnqueueLaterWork() {
 absl::Status OpenClQueue::DoLaterWork() {
   for (const LaterWork& work : std::exchange(later_, {})) {
     if (const auto* transfer = std::get_if<LaterTransfer>(&work)) {
-      auto* device = HostPointer(AddressOf(transfer->buffer)) + transfer->offset;
+      auto* device = HostPointer(transfer->buffer) + transfer->offset;
       if (transfer->is_read) {
         std::memcpy(transfer->host, device, transfer->size);
       } else {
@@ -290,16 +287,26 @@ absl::Status OpenClQueue::EnqueueReplay(const std::shared_ptr<const OpenClRecord
       }));
       continue;
     }
-    LaunchSequence& sequence = *std::get<std::unique_ptr<LaunchSequence>>(work);
-    TARTAN_RETURN_IF_ERROR(sequence.Mend(queue_.get()));
-    const int at_once = events == nullptr ? sequence.size() : 1;
-    for (int begin = 0; begin < sequence.size(); begin += at_once) {
-      TARTAN_RETURN_IF_ERROR(Enqueue("a sequence of launches", events, [&](cl_event* event) {
-        return sequence.Enqueue(queue_.get(), begin, begin + at_once, event);
-      }));
+    if (const auto* items = std::get_if<std::unique_ptr<LaunchSequence>>(&work)) {
+      TARTAN_RETURN_IF_ERROR((*items)->Mend(queue_.get()));
+      TARTAN_RETURN_IF_ERROR(EnqueueSequence(**items, events));
+    } else {
+      TARTAN_RETURN_IF_ERROR(
+          EnqueueSequence(*std::get<std::unique_ptr<GroupSequence>>(work), events));
     }
   }
   return LimitInFlight(std::max<int64_t>(launches.work().size(), 1));
+}
+
+template <class Sequence>
+absl::Status OpenClQueue::EnqueueSequence(Sequence& sequence, std::vector<hal::EventPtr>* events) {
+  const int at_once = events == nullptr ? sequence.size() : 1;
+  for (int begin = 0; begin < sequence.size(); begin += at_once) {
+    TARTAN_RETURN_IF_ERROR(Enqueue("a sequence of launches", events, [&](cl_event* event) {
+      return sequence.Enqueue(queue_.get(), begin, begin + at_once, event);
+    }));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status OpenClQueue::Enqueue(absl::string_view what, std::vector<hal::EventPtr>* events,

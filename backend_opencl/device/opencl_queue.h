@@ -86,6 +86,9 @@ class OpenClQueue : public hal::Queue {
   absl::Status EnqueueTransfer(const LaterTransfer& transfer);
   absl::Status EnqueueReplay(const std::shared_ptr<const OpenClRecording>& recording,
                              std::vector<hal::EventPtr>* events);
+  // All of it at once, or where events are wanted launch by launch.
+  template <class Sequence>
+  absl::Status EnqueueSequence(Sequence& sequence, std::vector<hal::EventPtr>* events);
   void KeepCompiling(const OpenClRecording& recording);
 
   // One launch, by a call that gives its event where it is wanted.

@@ -12,6 +12,7 @@
 #include "backend_opencl/dialect/opencl_memory.h"
 #include "backend_opencl/dialect/opencl_operations.h"
 #include "backend_opencl/dialect/opencl_types.h"
+#include "backend_opencl/dialect/team_barrier.h"
 
 namespace tartan::opencl {
 namespace {
@@ -90,6 +91,10 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.barrier = "barrier(CLK_LOCAL_MEM_FENCE);";
   dialect.global_barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);";
   dialect.matrix_barrier = "tt_matrix_barrier();";
+  if (!options.is_cpu) {
+    dialect.team_barrier = TeamBarrier;
+    dialect.function_qualifier = "TT_GROUP_FUNCTION ";
+  }
   dialect.unroll = "#pragma unroll";
   // GPUs wait for what they read: their compilers unroll loops so that several reads are under way.
   if (options.is_cpu) dialect.keep_loop = "#pragma clang loop unroll(disable) vectorize(disable)";

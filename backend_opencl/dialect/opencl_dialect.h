@@ -11,7 +11,7 @@ struct OpenClDialectOptions {
   // The device multiplies and adds in one instruction. Where it does not, fma() is a slow function
   // and MultiplyAdd is printed as a product and a sum.
   bool has_fma = true;
-  // For how vectors are moved.
+  // For how vectors are moved, and what kernels in sequences are functions of.
   bool is_cpu = true;
 };
 

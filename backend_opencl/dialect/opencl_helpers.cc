@@ -15,6 +15,7 @@
 #include "backend_opencl/dialect/matrix_functions.h"
 #include "backend_opencl/dialect/opencl_memory.h"
 #include "backend_opencl/dialect/opencl_types.h"
+#include "backend_opencl/dialect/team_barrier.h"
 #include "backend_opencl/dialect/vector_functions.h"
 
 namespace tartan::opencl {
@@ -375,6 +376,8 @@ std::string Definition(absl::string_view identifier) {
   }
   if (identifier == "TT_EVEX") return EvexDefinition();
   if (identifier == "TT_FMA") return FmaDefinition();
+  if (identifier == "tt_team_barrier") return TeamBarrierDefinition();
+  if (identifier == "TT_GROUP_FUNCTION") return GroupFunctionDefinition();
   absl::string_view name = identifier;
   if (!absl::ConsumePrefix(&name, "tt_")) return "";
   if (absl::ConsumePrefix(&name, "prefetch")) {

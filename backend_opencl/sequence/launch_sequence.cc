@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "backend_opencl/device/opencl_buffer.h"
+#include "backend_opencl/sequence/address_probe.h"
 #include "backend_opencl/sequence/sequence_source.h"
 #include "tile/base/status_macros.h"
 
@@ -18,76 +18,9 @@ namespace {
 // So many pieces of a launch for each thread even out that some take longer.
 constexpr int64_t kPiecesPerWorker = 4;
 
-absl::StatusOr<MemoryHandle> Allocate(const OpenClContext& context, size_t bytes,
-                                      const void* values) {
-  cl_int error = CL_SUCCESS;
-  MemoryHandle memory(CreateCl(&error, clCreateBuffer, context.context(),
-                               cl_mem_flags{CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR}, bytes,
-                               const_cast<void*>(values)));
-  if (!IsOutOfMemory(error)) TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateBuffer"));
-  if (error != CL_SUCCESS) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "a table of ", bytes, " bytes: ", ErrorName(error), "; ", context.FreeMemoryText()));
-  }
-  return memory;
+AddressProbe MakeProbe(const OpenClContext& context, cl_kernel kernel) {
+  return {context, kernel, 3, kPlaceCount, {0, -1, 0, 0}};
 }
-
-template <class T>
-absl::StatusOr<MemoryHandle> Allocate(const OpenClContext& context, const std::vector<T>& values) {
-  return Allocate(context, values.size() * sizeof(T), values.data());
-}
-
-// Finds out where buffers lie that nobody has asked for before.
-class AddressProbe {
- public:
-  AddressProbe(const OpenClContext& context, cl_kernel kernel)
-      : context_(context), kernel_(kernel) {}
-
-  absl::StatusOr<uint64_t> Ask(const hal::BufferPtr& buffer) {
-    if (AddressOf(buffer) == 0) {
-      const hal::BufferPtr& root = buffer->parent() == nullptr ? buffer : buffer->parent();
-      auto& memory = static_cast<OpenClBuffer&>(*root);
-      TARTAN_ASSIGN_OR_RETURN(const SequencePlaces found,
-                              Find(memory.memory(), memory.memory(), memory.memory()));
-      memory.SetAddress(found[kPlaceOfSteps]);
-    }
-    return AddressOf(buffer);
-  }
-
-  absl::StatusOr<SequencePlaces> Find(cl_mem steps, cl_mem arguments, cl_mem counters) {
-    SequencePlaces places = {};
-    if (!queue_) {
-      cl_int error = CL_SUCCESS;
-      queue_ = QueueHandle(CreateCl(&error, clCreateCommandQueue, context_.context(), context_.id(),
-                                    cl_command_queue_properties{0}));
-      TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateCommandQueue"));
-      TARTAN_ASSIGN_OR_RETURN(result_, Allocate(context_, sizeof(places), places.data()));
-    }
-    const std::array<cl_mem, 4> memories = {steps, arguments, counters, result_.get()};
-    for (cl_uint i = 0; i < memories.size(); ++i) {
-      TARTAN_CL_CALL(clSetKernelArg, kernel_, i, sizeof(cl_mem), &memories[i]);
-    }
-    for (const auto& [position, value] : {std::pair(4U, 0), {5U, -1}, {6U, 0}, {7U, 0}}) {
-      const cl_int number = value;
-      TARTAN_CL_CALL(clSetKernelArg, kernel_, position, sizeof(number), &number);
-    }
-    const size_t one = 1;
-    TARTAN_CL_CALL(clEnqueueNDRangeKernel, queue_.get(), kernel_, 1, nullptr, &one, &one, 0,
-                   nullptr, nullptr);
-    TARTAN_CL_CALL(clEnqueueReadBuffer, queue_.get(), result_.get(), CL_TRUE, 0, sizeof(places),
-                   places.data(), 0, nullptr, nullptr);
-    if (places[kPlaceOfSteps] == 0) {
-      return absl::InternalError("the driver gives a buffer no address");
-    }
-    return places;
-  }
-
- private:
-  const OpenClContext& context_;
-  const cl_kernel kernel_;
-  QueueHandle queue_;
-  MemoryHandle result_;
-};
 
 int64_t Nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -136,7 +69,7 @@ absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
   cl_int error = CL_SUCCESS;
   sequence->kernel_ = KernelHandle(CreateCl(&error, clCreateKernel, program, +kSequenceKernel));
   TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateKernel of ", kSequenceKernel)));
-  AddressProbe probe(context, sequence->kernel_.get());
+  AddressProbe probe = MakeProbe(context, sequence->kernel_.get());
   std::vector<int32_t> steps;
   std::vector<uint64_t> arguments;
   const int64_t pieces =
@@ -160,17 +93,19 @@ absl::StatusOr<std::unique_ptr<LaunchSequence>> LaunchSequence::Create(
     const auto first_number = launch.numbers.begin() + (is_copy ? 2 : 0);
     arguments.insert(arguments.end(), first_number, launch.numbers.end());
   }
-  TARTAN_ASSIGN_OR_RETURN(sequence->steps_, Allocate(context, steps));
-  TARTAN_ASSIGN_OR_RETURN(sequence->arguments_, Allocate(context, arguments));
+  TARTAN_ASSIGN_OR_RETURN(sequence->steps_, AllocateTable(context, steps));
+  TARTAN_ASSIGN_OR_RETURN(sequence->arguments_, AllocateTable(context, arguments));
   TARTAN_RETURN_IF_ERROR(sequence->MakeCounters());
   return sequence;
 }
 
 absl::Status LaunchSequence::MakeCounters() {
   const std::vector<int32_t> zeros(static_cast<size_t>(kCountersPerStep) * size_, 0);
-  TARTAN_ASSIGN_OR_RETURN(counters_, Allocate(context_, zeros));
-  AddressProbe probe(context_, kernel_.get());
-  TARTAN_ASSIGN_OR_RETURN(places_, probe.Find(steps_.get(), arguments_.get(), counters_.get()));
+  TARTAN_ASSIGN_OR_RETURN(counters_, AllocateTable(context_, zeros));
+  AddressProbe probe = MakeProbe(context_, kernel_.get());
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<uint64_t> places,
+                          probe.Find({steps_.get(), arguments_.get(), counters_.get()}));
+  std::copy_n(places.begin(), places_.size(), places_.begin());
   // The probe's own memory goes with it.
   const cl_mem unused = counters_.get();
   TARTAN_CL_CALL(clSetKernelArg, kernel_.get(), 3, sizeof(unused), &unused);

@@ -35,6 +35,25 @@ TEST(QuirksOf, RunsSequencesOnCpusOfPocl) {
   EXPECT_FALSE(QuirksOf(info).runs_sequences);
 }
 
+TEST(QuirksOf, RunsSequencesOnGpusOfNvidia) {
+  hal::DeviceInfo info = Device("NVIDIA CUDA", "NVIDIA Corporation");
+  info.type = hal::DeviceType::kGpu;
+  EXPECT_TRUE(QuirksOf(info).runs_sequences);
+  info.vendor = "Advanced Micro Devices, Inc.";
+  EXPECT_FALSE(QuirksOf(info).runs_sequences);
+}
+
+// Most of a unit's, and what a kernel may always declare where little is reported.
+TEST(QuirksOf, GivesSequencesOfNvidiaMostOfTheLocalMemory) {
+  hal::DeviceInfo info = Device("NVIDIA CUDA", "NVIDIA Corporation");
+  info.settings.local_memory_bytes = 227 << 10;
+  EXPECT_EQ(QuirksOf(info).sequence_pool_bytes, 192 << 10);
+  info.settings.local_memory_bytes = 99 << 10;
+  EXPECT_EQ(QuirksOf(info).sequence_pool_bytes, 83 << 10);
+  info.settings.local_memory_bytes = 20 << 10;
+  EXPECT_EQ(QuirksOf(info).sequence_pool_bytes, 12 << 10);
+}
+
 TEST(QuirksOf, BoundsTheLocalMemoryOfNvidia) {
   EXPECT_EQ(QuirksOf(Device("NVIDIA CUDA", "NVIDIA Corporation")).max_local_memory_bytes, 49152);
 }

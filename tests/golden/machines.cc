@@ -81,6 +81,7 @@ HardwareSettings H200() {
   settings.packed_products = 4;
   settings.packs_unsigned = false;
   settings.has_fma = true;
+  settings.runs_sequences = true;
   settings.clock_mhz = 1980;
   settings.gflops = 60000;
   settings.gbps = 4000;

@@ -75,9 +75,13 @@ struct Dialect {
   std::string barrier;         // statement
   std::string global_barrier;  // of buffers, too
   std::string matrix_barrier;  // for a matrix unit, too
-  std::string unroll;          // before a loop that is to be unrolled
-  std::string keep_loop;       // before one that is to stay as it is
-  std::string aligned_array;   // after the name of an array that vectors are loaded from
+  // Null where kernels in sequences are functions of single work-items. Else they are functions of
+  // groups, several of which work side by side as teams of a larger one: a statement in which the
+  // `items` of a team wait for each other (group_functions.h).
+  std::function<std::string(int64_t items)> team_barrier;
+  std::string unroll;         // before a loop that is to be unrolled
+  std::string keep_loop;      // before one that is to stay as it is
+  std::string aligned_array;  // after the name of an array that vectors are loaded from
   std::function<std::string(int64_t bytes)> aligned_to;  // likewise, as told
   // Of variables, and of elements in memory.
   std::function<std::string(const loop::Type&)> type_name;

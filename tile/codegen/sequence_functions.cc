@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/codegen/sequence_functions.h"
 
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -20,10 +18,7 @@ std::string ParameterName(const loop::Size& size) {
   return size.is_float ? absl::StrCat(size.name, "_bits") : size.name;
 }
 
-std::string WriteSequenceFunctions(const loop::Kernel& kernel, absl::string_view parameters,
-                                   absl::string_view body, const Dialect& dialect) {
-  const std::string index = dialect.type_name(Type{DataType::kInt64, 1});
-  const std::string address = dialect.type_name(Type{DataType::kUInt64, 1});
+std::vector<std::string> ArgumentsOfTable(const loop::Kernel& kernel, const Dialect& dialect) {
   const std::string number = dialect.type_name(Type{kernel.index_type, 1});
   std::vector<std::string> arguments;
   for (const loop::Parameter& parameter : kernel.parameters) {
@@ -33,6 +28,14 @@ std::string WriteSequenceFunctions(const loop::Kernel& kernel, absl::string_view
   for (size_t s = 0; s < kernel.sizes.size(); ++s) {
     arguments.push_back(absl::StrCat("(", number, ")arguments[", arguments.size(), "]"));
   }
+  return arguments;
+}
+
+std::string WriteSequenceFunctions(const loop::Kernel& kernel, absl::string_view parameters,
+                                   absl::string_view body, const Dialect& dialect) {
+  const std::string index = dialect.type_name(Type{DataType::kInt64, 1});
+  const std::string address = dialect.type_name(Type{DataType::kUInt64, 1});
+  std::vector<std::string> arguments = ArgumentsOfTable(kernel, dialect);
   std::vector<std::string> all = {std::string(parameters)};
   for (const char* item : kItem) {
     arguments.emplace_back(item);

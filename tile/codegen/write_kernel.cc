@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tile/base/match.h"
+#include "tile/codegen/group_functions.h"
+#include "tile/codegen/mask_widths.h"
 #include "tile/codegen/sequence_functions.h"
 
 namespace tartan::codegen {
@@ -37,6 +40,8 @@ class Writer {
     const std::string comments = std::exchange(text_, "");
     is_sized_ = !kernel.sizes.empty();
     in_sequence_ = kernel.in_sequence;
+    if (in_sequence_ && dialect_.team_barrier)
+      group_ = std::make_unique<GroupText>(kernel, dialect_);
     ++depth_;
     for (const loop::Size& size : kernel.sizes) {
       if (size.is_float) WriteFloatOfBits(size, kernel.index_type);
@@ -52,6 +57,7 @@ class Writer {
                                         " ", ParameterName(size)));
     }
     const std::string listed = absl::StrJoin(parameters, ", ");
+    if (group_ != nullptr) return absl::StrCat(comments, group_->Write(listed, text_));
     const std::string functions =
         in_sequence_ ? WriteSequenceFunctions(kernel, listed, text_, dialect_) : "";
     return absl::StrCat(comments, functions, dialect_.kernel_qualifier, " ",
@@ -68,8 +74,9 @@ class Writer {
   // Call when the body is written.
   std::string WriteParameter(const loop::Parameter& parameter) const {
     // Compilers move reads through a restricted pointer over barriers, since no other item is
-    // supposed to write there.
-    const bool is_restricted = !parameter.is_output || !hands_on_;
+    // supposed to write there. In a sequence of groups they might read what is constant through a
+    // cache that does not see what the launches before have written.
+    const bool is_restricted = group_ == nullptr && (!parameter.is_output || !hands_on_);
     return absl::StrCat(PointerTo(parameter, dialect_),
                         is_restricted ? dialect_.restrict_qualifier : "", parameter.name);
   }
@@ -107,6 +114,7 @@ class Writer {
         [&](const loop::Barrier& barrier) {
           hands_on_ |= barrier.is_global;
           Line(barrier.for_matrix_unit ? dialect_.matrix_barrier
+               : group_ != nullptr     ? group_->Barrier()
                : barrier.is_global     ? dialect_.global_barrier
                                        : dialect_.barrier);
         },
@@ -163,6 +171,7 @@ class Writer {
     const bool local = array.space == loop::Space::kLocal;
     const MemorySpace space = local ? MemorySpace::kLocal : MemorySpace::kPrivate;
     memory_[array.name] = Memory{space, array.type.lanes};
+    if (local && group_ != nullptr) return Line(group_->DeclareLocal(array));
     // Large private arrays are memory, small ones registers.
     constexpr int64_t kInMemory = 256;
     const bool is_aligned = array.type.lanes == 1 && (local || array.size >= kInMemory);
@@ -278,6 +287,7 @@ class Writer {
   }
 
   Code PrintWorkIndex(const loop::WorkIndex& work, const Type& type) const {
+    if (group_ != nullptr) return group_->WorkIndex(work, type);
     if (!in_sequence_) return dialect_.work_index(work.id, work.dimension, type.element);
     if (work.id == loop::WorkId::kLocal) return dialect_.int_literal(0, type);
     return Code{absl::StrCat("(", dialect_.type_name(type), ")", kItem[work.dimension]),
@@ -291,7 +301,7 @@ class Writer {
 
   Code PrintApply(const loop::Apply& apply, const Type& type) {
     const ExprPtr& first = apply.operands[0];
-    if (IsMask(type)) return PrintMask(apply, type, WidthsOf(apply).greatest);
+    if (IsMask(type)) return PrintMask(apply, type, MaskWidthsOf(apply).greatest);
     if (apply.op == ScalarOp::kAdd) {
       for (size_t i = 0; i < 2; ++i) {
         const loop::Apply* dot = AsDot(apply.operands[i]);
@@ -334,47 +344,6 @@ class Writer {
                                  : dialect_.int_literal(value, type);
   }
 
-  static bool IsMask(const Type& type) { return type.element == DataType::kBool && type.lanes > 1; }
-
-  // A comparison makes a mask as wide as what it compares.
-  static Type MaskType(int64_t width, int lanes) {
-    switch (width) {
-      case 1:
-        return Type{DataType::kInt8, lanes};
-      case 2:
-        return Type{DataType::kInt16, lanes};
-      case 4:
-        return Type{DataType::kInt32, lanes};
-      default:
-        return Type{DataType::kInt64, lanes};
-    }
-  }
-
-  // Bytes of what the comparisons in a vector condition compare.
-  struct Widths {
-    int64_t least = INT64_MAX;
-    int64_t greatest = 0;
-
-    void Add(const Widths& other) {
-      least = std::min(least, other.least);
-      greatest = std::max(greatest, other.greatest);
-    }
-  };
-
-  static Widths WidthsOf(const loop::Apply& apply) {
-    Widths widths;
-    for (const ExprPtr& operand : apply.operands) {
-      const auto* condition = std::get_if<loop::Apply>(&operand->node);
-      if (!IsMask(operand->type)) {
-        const int64_t width = ByteWidth(operand->type.element);
-        if (operand->type.lanes > 1) widths.Add({width, width});
-      } else if (condition != nullptr) {
-        widths.Add(WidthsOf(*condition));
-      }
-    }
-    return widths;
-  }
-
   // A vector condition as a mask of so many bytes to a lane.
   Code PrintMask(const ExprPtr& expr, int64_t width) {
     if (const auto* apply = std::get_if<loop::Apply>(&expr->node)) {
@@ -385,7 +354,7 @@ class Writer {
   }
 
   Code PrintMask(const loop::Apply& apply, const Type& type, int64_t width) {
-    const Widths widths = WidthsOf(apply);
+    const MaskWidths widths = MaskWidthsOf(apply);
     // Conditions of one width are joined before they are converted.
     const int64_t own = widths.least == widths.greatest ? widths.least : width;
     bool is_comparison = true;
@@ -411,6 +380,7 @@ class Writer {
   // Its loops are as long as sizes say: unrolled once more they would be long to compile.
   bool is_sized_ = false;
   bool in_sequence_ = false;
+  std::unique_ptr<GroupText> group_;  // in a sequence of groups
   std::map<std::string, Memory> memory_;
   std::set<std::string> data_;  // variables whose value may come from memory
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/mark_sequences.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <variant>
 #include <vector>
 
 #include "tile/base/match.h"
+#include "tile/base/sequence_limits.h"
+#include "tile/loop/local_memory.h"
 #include "tile/loop/traverse.h"
 #include "tile/plan/machine.h"
 
@@ -16,50 +16,72 @@ namespace {
 
 // Beside a longer one, what a driver takes to start it is nothing.
 constexpr double kLongUs = 400;
+// A GPU's driver starts a launch while the one before runs; and a longer one is quicker with more
+// items on a unit than a sequence has. What plans predict holds a launch of 3 us.
+constexpr double kLongOnGpuUs = 12;
 
-// Items wait for each other, or share memory.
-bool HasGroups(const loop::StmtPtr& stmt) {
-  if (std::holds_alternative<loop::Barrier>(stmt->node)) return true;
+// How work-items of a group depend on each other.
+struct Groups {
+  bool wait = false;
+  bool use_matrix_unit = false;
+  int64_t local_bytes = 0;
+};
+
+void AddGroups(const loop::StmtPtr& stmt, Groups* groups) {
+  if (std::holds_alternative<loop::Barrier>(stmt->node)) groups->wait = true;
   if (const auto* array = std::get_if<loop::DeclareArray>(&stmt->node)) {
-    return array->space == loop::Space::kLocal;
+    if (array->space == loop::Space::kLocal) groups->local_bytes += loop::LocalBytes(*array);
   }
-  bool has_groups = false;
-  loop::ForEachChild(*stmt, Overloaded{[](const loop::ExprPtr&) {},
-                                       [&](const loop::StmtPtr& child) {
-                                         has_groups = has_groups || HasGroups(child);
-                                       }});
-  return has_groups;
+  groups->use_matrix_unit |= std::holds_alternative<loop::MultiplyTiles>(stmt->node);
+  loop::ForEachChild(*stmt,
+                     Overloaded{[](const loop::ExprPtr&) {},
+                                [&](const loop::StmtPtr& child) { AddGroups(child, groups); }});
 }
 
-bool MayBeInSequence(const loop::Kernel& kernel) {
-  const bool has_single_items =
-      std::all_of(std::begin(kernel.local_size), std::end(kernel.local_size),
-                  [](int64_t size) { return size == 1; });
-  return has_single_items && kernel.body != nullptr && !HasGroups(kernel.body);
+bool MayBeInSequence(const loop::Kernel& kernel, const plan::Machine& machine) {
+  if (kernel.body == nullptr) return false;
+  Groups groups;
+  AddGroups(kernel.body, &groups);
+  const int64_t items = kernel.local_size[0] * kernel.local_size[1] * kernel.local_size[2];
+  if (machine.is_cpu) return items == 1 && !groups.wait && groups.local_bytes == 0;
+  const bool are_warps = items < kSequenceWarp || items % kSequenceWarp == 0;
+  return items <= kMostSequenceItems && !groups.use_matrix_unit &&
+         groups.local_bytes <= kMostSequenceLocalBytes && (!groups.wait || are_warps);
 }
 
-double MicrosecondsOf(const LaunchStep& launch, const plan::Machine& machine) {
-  if (launch.predicted_us > 0) return launch.predicted_us;
-  return machine.Microseconds(launch.bytes / plan::cpu::kMemoryBytesPerCycle);
+bool IsShort(const LaunchStep& launch, const plan::Machine& machine) {
+  double microseconds = launch.predicted_us;
+  if (machine.is_cpu) {
+    if (microseconds == 0) {
+      microseconds = machine.Microseconds(launch.bytes / plan::cpu::kMemoryBytesPerCycle);
+    }
+    return microseconds < kLongUs;
+  }
+  if (microseconds == 0) microseconds = launch.bytes / machine.memory_bytes_per_us;
+  return microseconds < kLongOnGpuUs;
 }
 
 }  // namespace
 
 void MarkAllForSequences(const HardwareSettings& settings, KernelList* list) {
-  if (!settings.runs_sequences) return;
-  for (loop::Kernel& kernel : list->kernels) kernel.in_sequence = MayBeInSequence(kernel);
+  const plan::Machine machine(settings);
+  if (!settings.runs_sequences || !machine.is_cpu) return;
+  for (loop::Kernel& kernel : list->kernels) {
+    kernel.in_sequence = MayBeInSequence(kernel, machine);
+  }
 }
 
 void MarkSequences(const HardwareSettings& settings, KernelList* list) {
   if (!settings.runs_sequences) return;
   const plan::Machine machine(settings);
   std::vector<bool> may_be;
-  for (const loop::Kernel& kernel : list->kernels) may_be.push_back(MayBeInSequence(kernel));
+  for (const loop::Kernel& kernel : list->kernels) {
+    may_be.push_back(MayBeInSequence(kernel, machine));
+  }
   int before = -1;  // the kernel of the step before, where that may be in a sequence
   for (const Step& step : list->steps) {
     const auto* launch = std::get_if<LaunchStep>(&step);
-    const bool is_short =
-        launch != nullptr && may_be[launch->kernel] && MicrosecondsOf(*launch, machine) < kLongUs;
+    const bool is_short = launch != nullptr && may_be[launch->kernel] && IsShort(*launch, machine);
     const int kernel = is_short ? launch->kernel : -1;
     if (before >= 0 && kernel >= 0) {
       list->kernels[before].in_sequence = true;

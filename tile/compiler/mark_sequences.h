@@ -12,8 +12,8 @@ namespace tartan::compiler {
 // (loop::Kernel:: in_sequence). What the steps compute is the same.
 void MarkSequences(const HardwareSettings& settings, KernelList* list);
 
-// The same for kernels that many programs share, whatever their neighbours are: a compiler takes
-// less time for one kernel that holds many than for each of them.
+// The same for a CPU's kernels that many programs share, whatever their neighbours are: a compiler
+// takes less time for one kernel that holds many than for each of them.
 void MarkAllForSequences(const HardwareSettings& settings, KernelList* list);
 
 }  // namespace tartan::compiler

@@ -210,7 +210,7 @@ constexpr Pass kPasses[] = {
     {"share-kernels", ShareEqualKernels, true,
      "many kernels that differ in numbers alone become one"},
     {"sequences", MarkForSequences, true,
-     "CPUs: short launches that follow each other may be run as one"},
+     "short launches that follow each other may be run as one"},
 };
 
 }  // namespace

@@ -56,7 +56,8 @@ hal::ExecutableSource WriteSource(const compiler::KernelList& list,
   hal::ExecutableSource source;
   source.format = dialect.format;
   source.options = dialect.compiler_options;
-  source.joins_sequences = JoinsSequences(list);
+  source.sequences_of_groups = dialect.team_barrier != nullptr;
+  source.joins_sequences = source.sequences_of_groups || JoinsSequences(list);
   codegen::ProgramText text = codegen::WriteProgramParts(list.kernels, dialect);
   source.prologue = std::move(text.prologue);
   for (size_t k = 0; k < list.kernels.size(); ++k) {

@@ -45,8 +45,8 @@ std::vector<std::vector<int>> DivideKernels(const hal::ExecutableSource& source,
 }
 
 hal::ExecutableSource SourceOf(const hal::ExecutableSource& source, const std::vector<int>& part) {
-  hal::ExecutableSource taken{
-      source.format, source.prologue, {}, source.options, source.joins_sequences};
+  hal::ExecutableSource taken{source.format,  source.prologue,        {},
+                              source.options, source.joins_sequences, source.sequences_of_groups};
   for (int k : part) taken.kernels.push_back(source.kernels[k]);
   return taken;
 }

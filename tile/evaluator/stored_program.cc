@@ -113,6 +113,7 @@ std::string SerializeProgram(const ProgramSource& program) {
   proto::StoredProgram stored;
   stored.set_name(list.name);
   stored.set_prologue(program.source.prologue);
+  stored.set_sequences_of_groups(program.source.sequences_of_groups);
   for (size_t k = 0; k < list.kernels.size(); ++k) {
     proto::StoredProgram::Kernel* kernel = stored.add_kernels();
     kernel->set_name(list.kernels[k].name);
@@ -180,7 +181,8 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
   }
   list.recomputed = {stored.recomputed_steps(), stored.recomputed_us(), stored.recomputed_bytes()};
   if (!IsWhole(list)) return std::nullopt;
-  program.source.joins_sequences = JoinsSequences(list);
+  program.source.sequences_of_groups = stored.sequences_of_groups();
+  program.source.joins_sequences = program.source.sequences_of_groups || JoinsSequences(list);
   return program;
 }
 

@@ -90,6 +90,40 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void twice(__global floa
 )");
 }
 
+// Local memory comes from the caller, barriers are a team's, nothing is restricted.
+TEST(WriteKernel, WritesTheFunctionsOfGroupsInASequence) {
+  Kernel kernel;
+  kernel.name = "swap";
+  kernel.parameters = {{"to", kF32, true}, {"from", kF32}};
+  kernel.local_size[0] = 8;
+  kernel.local_size[1] = 4;
+  kernel.in_sequence = true;
+  const ExprPtr x = Work(WorkId::kLocal, 0);
+  kernel.body = MakeBlock({MakeArray(kFloat1, "tile", 8, Space::kLocal),
+                           MakeStore("tile", kF32, x, LoadFrom("from", kF32, x)), MakeBarrier(),
+                           MakeStore("to", kF32, Work(WorkId::kGlobal, 1),
+                                     LoadFrom("tile", kF32, Work(WorkId::kGroup, 0)))});
+  EXPECT_EQ(WriteKernel(kernel, opencl::OpenClDialect({.has_fma = true, .is_cpu = false})),
+            R"(enum { swap_team = 32, swap_local = 64 };
+TT_GROUP_FUNCTION void swap_group(__global float* to, __global const float* from, __local uchar* work_pool, const int work_team, const int work_item, const int work_group_x, const int work_group_y, const int work_group_z) {
+  __local float* const tile = (__local float*)(work_pool + 0);
+  tile[(int)(work_item / 1 % 8)] = from[(int)(work_item / 1 % 8)];
+  tt_team_barrier(32, work_team);
+  to[(int)work_group_y * 4 + work_item / 8 % 4] = tile[(int)work_group_x];
+}
+TT_GROUP_FUNCTION void swap_groups(__local const ulong* arguments, __local uchar* work_pool, int work_team, int work_item, int group, int end, int step, int width, int height) {
+  for (; group < end; group += step) {
+    swap_group((__global float* )arguments[0], (__global const float* )arguments[1], work_pool, work_team, work_item, group < width ? group : group % width, group < width ? 0 : group / width % height, group < width ? 0 : group / width / height);
+    tt_team_barrier(32, work_team);
+  }
+}
+__kernel __attribute__((reqd_work_group_size(8, 4, 1))) void swap(__global float* to, __global const float* from) {
+  __local uchar work_pool[64] __attribute__((aligned(64)));
+  swap_group(to, from, work_pool, 0, (int)get_local_id(0) + 8 * (int)get_local_id(1), (int)get_group_id(0), (int)get_group_id(1), (int)get_group_id(2));
+}
+)");
+}
+
 TEST(WriteProgram, WritesAMatrixProduct) {
   const Kernel kernel = MatMulKernel();
   EXPECT_EQ(WriteProgram({&kernel, 1}, opencl::OpenClDialect()),

@@ -60,6 +60,48 @@ TEST(MarkSequences, LeavesWhatHasGroups) {
   EXPECT_EQ(Marked(list), (std::vector<bool>{false, false}));
 }
 
+HardwareSettings Gpu() {
+  HardwareSettings settings = Settings();
+  settings.threads = 256;
+  settings.gbps = 1000;
+  return settings;
+}
+
+TEST(MarkSequences, MarksShortGroupsOfGpus) {
+  KernelList list = ListOf({4, 5, 100, 6, 7});
+  for (loop::Kernel& kernel : list.kernels) kernel.local_size[0] = kernel.global_size[0] = 64;
+  list.kernels[1].body = loop::MakeBarrier();
+  EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{true, true, false, true, true}));
+}
+
+// Where the cost is not known, what a launch moves counts.
+TEST(MarkSequences, LeavesLaunchesOfGpusThatMoveMuch) {
+  KernelList list = ListOf({0, 0, 0});
+  std::get<LaunchStep>(list.steps[0]).bytes = 1e6;
+  std::get<LaunchStep>(list.steps[1]).bytes = 1e5;
+  std::get<LaunchStep>(list.steps[2]).bytes = 1e9;
+  EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{true, true, false}));
+}
+
+TEST(MarkSequences, LeavesLargeGroupsOfGpus) {
+  KernelList list = ListOf({1, 1, 1, 1});
+  list.kernels[0].local_size[0] = 512;  // items
+  list.kernels[1].local_size[0] = 40;  // that wait for each other, neither in a warp nor whole ones
+  list.kernels[1].body = loop::MakeBarrier();
+  list.kernels[2].local_size[0] = 40;
+  const loop::Type number = {DataType::kFloat32, 1};
+  list.kernels[3].body = loop::MakeArray(number, "tile", 3073, loop::Space::kLocal);
+  EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{false, false, false, false}));
+  list.kernels[3].body = loop::MakeArray(number, "tile", 3072, loop::Space::kLocal);
+  EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{false, false, true, true}));
+}
+
+TEST(MarkAllForSequences, LeavesGpusAlone) {
+  KernelList list = ListOf({1, 1});
+  MarkAllForSequences(Gpu(), &list);
+  EXPECT_FALSE(list.kernels[0].in_sequence);
+}
+
 // A compiler takes less time for them as one.
 TEST(MarkAllForSequences, MarksSharedKernelsWhateverTheirNeighboursAre) {
   KernelList list = ListOf({1e5, 1, 1e5});

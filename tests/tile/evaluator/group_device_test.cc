@@ -91,8 +91,10 @@ TEST_P(GroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   };
   const auto list = compiler::Compile(program, options, hooks);
   ASSERT_TRUE(list.ok()) << list.status();
-  const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
-  EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "") << plan;
+  for (const Runs runs : {Runs::kOneByOne, Runs::kInSequence}) {
+    const HostTensor actual = ListRunner(*list, *TestDevice(), runs, Gpu()).Run(inputs);
+    EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "") << plan;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GroupDeviceTest, testing::ValuesIn(Forms()),
@@ -112,8 +114,10 @@ TEST_P(RowGroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   const auto list = compiler::Compile(program, options);
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(static_cast<int>(list->steps.size()), GetParam().launches);
-  const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
-  EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "");
+  for (const Runs runs : {Runs::kOneByOne, Runs::kInSequence}) {
+    const HostTensor actual = ListRunner(*list, *TestDevice(), runs, Gpu()).Run(inputs);
+    EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "");
+  }
 }
 
 // The forms of chains: one row for a group and several, rows as neighbours, results in buffers.

@@ -12,16 +12,21 @@
 
 namespace tartan::evaluator {
 
-ListRunner::ListRunner(const compiler::KernelList& list, hal::Device& device)
-    : list_(list), queue_(*device.CreateQueue(false)) {
-  const codegen::Dialect dialect = opencl::DialectOf(TestSettings());
-  codegen::ProgramText text = codegen::WriteProgramParts(list.kernels, dialect);
+ListRunner::ListRunner(const compiler::KernelList& list, hal::Device& device, Runs runs,
+                       const HardwareSettings& planned_for)
+    : list_(list), device_(device), queue_(*device.CreateQueue(false)) {
+  const bool in_sequence = runs == Runs::kInSequence;
+  const codegen::Dialect dialect = opencl::DialectOf(in_sequence ? planned_for : TestSettings());
+  std::vector<loop::Kernel> kernels = list.kernels;
+  for (loop::Kernel& kernel : kernels) kernel.in_sequence = in_sequence;
+  codegen::ProgramText text = codegen::WriteProgramParts(kernels, dialect);
   hal::ExecutableSource source;
+  source.sequences_of_groups = in_sequence;
   source.format = dialect.format;
   source.options = dialect.compiler_options;
   source.prologue = std::move(text.prologue);
   for (size_t k = 0; k < list.kernels.size(); ++k) {
-    source.kernels.push_back({list.kernels[k].name, std::move(text.kernels[k])});
+    source.kernels.push_back({list.kernels[k].name, std::move(text.kernels[k]), in_sequence});
   }
   executable_ = *device.Compile(source);
   for (const compiler::BufferInfo& buffer : list.buffers) {
@@ -35,6 +40,7 @@ HostTensor ListRunner::Run(const std::vector<HostTensor>& inputs) {
   }
   for (const auto* steps : {&list_.setup, &list_.steps}) {
     for (const compiler::Step& step : *steps) Do(step);
+    RunLaunches();
   }
   std::vector<uint8_t> bytes(list_.output_shapes[0].byte_size());
   EXPECT_TRUE(queue_->Read(buffers_[list_.outputs[0]], 0, absl::MakeSpan(bytes)).ok());
@@ -46,6 +52,7 @@ void ListRunner::Do(const compiler::Step& step) {
       step, [&](const compiler::LaunchStep& launch) { Launch(launch); },
       [&](const compiler::FillStep& fill) {
         const TensorShape& shape = list_.buffers[fill.buffer].shape;
+        RunLaunches();
         std::vector<uint8_t> bytes(shape.byte_size());
         for (int64_t i = 0; i < shape.element_count(); ++i) {
           StoreElement(fill.type, fill.value, i, bytes.data());
@@ -64,8 +71,18 @@ void ListRunner::Launch(const compiler::LaunchStep& step) {
     launch.global_size[d] = kernel.global_size[d];
     launch.local_size[d] = kernel.local_size[d];
   }
-  const auto event = queue_->Run(executable_, launch);
-  EXPECT_TRUE(event.ok()) << event.status();
+  launches_.push_back(std::move(launch));
+}
+
+void ListRunner::RunLaunches() {
+  if (launches_.empty()) return;
+  const hal::BufferPtr spare = *device_.Allocate(16);
+  launches_.push_back(hal::Launch::Copy(launches_[0].arguments[0], 0, spare, 0, 4));
+  const auto recording = device_.Record(executable_, launches_);
+  ASSERT_TRUE(recording.ok()) << recording.status();
+  const absl::Status replayed = queue_->Replay(*recording);
+  EXPECT_TRUE(replayed.ok()) << replayed;
+  launches_.clear();
 }
 
 }  // namespace tartan::evaluator

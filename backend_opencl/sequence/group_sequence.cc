@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_opencl/sequence/group_sequence.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "backend_opencl/sequence/address_probe.h"
+#include "backend_opencl/sequence/group_sequence_source.h"
+#include "tile/base/sequence_limits.h"
+#include "tile/base/status_macros.h"
+
+namespace tartan::opencl {
+namespace {
+
+bool IsCopy(const hal::Launch& launch) { return launch.entry_point == hal::kCopy; }
+
+// What a work-item copies at a time where bytes lie well.
+constexpr int64_t kCopiedBytes = 16;
+
+// Of work-groups, or of pieces of a copy.
+std::array<int64_t, 3> GridOf(const hal::Launch& launch) {
+  constexpr int64_t kPiece = kCopiedBytes * kSequenceGroupItems;
+  if (IsCopy(launch)) return {(launch.numbers[2] + kPiece - 1) / kPiece, 1, 1};
+  std::array<int64_t, 3> grid = {};
+  for (int i = 0; i < 3; ++i) grid[i] = launch.global_size[i] / launch.local_size[i];
+  return grid;
+}
+
+// Of a copy, numbers are offsets and bytes.
+size_t WordsOf(const hal::Launch& launch) {
+  return kHeadWords + (IsCopy(launch) ? 3 : launch.arguments.size() + launch.numbers.size());
+}
+
+// What one group soon moves.
+constexpr int64_t kSmallBytes = 64 << 10;
+
+// A launch that one group does as quickly as many.
+bool IsSmall(const hal::Launch& launch) {
+  if (IsCopy(launch)) return false;
+  const auto [x, y, z] = launch.local_size;
+  const auto [width, height, depth] = GridOf(launch);
+  int64_t span = kSequenceWarp;
+  while (span < x * y * z) span += kSequenceWarp;
+  while (span > 1 && span / 2 >= x * y * z) span /= 2;
+  int64_t bytes = 0;
+  for (const hal::BufferPtr& argument : launch.arguments) bytes += argument->size();
+  return width * height * depth <= kSequenceGroupItems / span && bytes <= kSmallBytes;
+}
+
+absl::StatusOr<KernelHandle> MakeKernel(cl_program program, const char* name) {
+  cl_int error = CL_SUCCESS;
+  KernelHandle kernel(CreateCl(&error, clCreateKernel, program, name));
+  TARTAN_RETURN_IF_ERROR(ToStatus(error, absl::StrCat("clCreateKernel of ", name)));
+  return kernel;
+}
+
+}  // namespace
+
+bool MayBeInGroupSequence(const hal::Launch& launch) {
+  const auto [x, y, z] = launch.local_size;
+  int64_t left = int64_t{1} << 29;
+  for (const int64_t size : GridOf(launch)) left /= std::max<int64_t>(size, 1);
+  return left > 0 && x * y * z <= kMostSequenceItems && WordsOf(launch) <= kMostWords;
+}
+
+absl::StatusOr<std::unique_ptr<GroupSequence>> GroupSequence::Create(
+    const OpenClContext& context, cl_program program, absl::Span<const int> cases,
+    absl::Span<const hal::Launch> launches, int64_t groups) {
+  TARTAN_ASSIGN_OR_RETURN(const KernelHandle address, MakeKernel(program, kAddressKernel));
+  AddressProbe probe(context, address.get(), 1, 1, {});
+  size_t words = 0;
+  for (const hal::Launch& launch : launches) words = std::max(words, WordsOf(launch));
+  std::vector<uint64_t> table(words * launches.size(), 0);
+  auto next = table.begin();
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const hal::Launch& launch = launches[i];
+    const auto [width, height, depth] = GridOf(launch);
+    const int number = IsCopy(launch) ? kCopyGroups : cases[launch.entry_point];
+    const bool after_small = i > 0 && IsSmall(launches[i - 1]);
+    const bool before_small = i + 1 < launches.size() && IsSmall(launches[i + 1]);
+    const bool is_one = IsSmall(launch) && (after_small || before_small);
+    const int64_t pieces = width * height * depth;
+    auto word = next;
+    for (const int64_t head : {int64_t{number}, pieces, width, height, is_one ? 1 : pieces,
+                               int64_t{!is_one || !before_small}}) {
+      *word++ = static_cast<uint64_t>(head);
+    }
+    auto numbers = launch.numbers.begin();
+    for (const hal::BufferPtr& argument : launch.arguments) {
+      TARTAN_ASSIGN_OR_RETURN(*word, probe.Ask(argument));
+      if (IsCopy(launch)) *word += static_cast<uint64_t>(*numbers++);
+      ++word;
+    }
+    std::copy(numbers, launch.numbers.end(), word);
+    next += static_cast<int64_t>(words);
+  }
+  auto sequence = std::make_unique<GroupSequence>();
+  sequence->size_ = static_cast<int>(launches.size());
+  groups = std::clamp<int64_t>(groups, 1, kMostGroups);
+  sequence->items_ = static_cast<size_t>(groups * kSequenceGroupItems);
+  TARTAN_ASSIGN_OR_RETURN(sequence->table_, AllocateTable(context, table));
+  TARTAN_ASSIGN_OR_RETURN(sequence->state_,
+                          AllocateTable(context, std::vector<uint32_t>(kStateWords, 0)));
+  TARTAN_ASSIGN_OR_RETURN(sequence->kernel_, MakeKernel(program, kGroupSequenceKernel));
+  const cl_kernel kernel = sequence->kernel_.get();
+  const std::array<cl_mem, 2> memories = {sequence->table_.get(), sequence->state_.get()};
+  for (cl_uint i = 0; i < memories.size(); ++i) {
+    TARTAN_CL_CALL(clSetKernelArg, kernel, i, sizeof(cl_mem), &memories[i]);
+  }
+  const auto stride = static_cast<cl_int>(words);
+  TARTAN_CL_CALL(clSetKernelArg, kernel, cl_uint{4}, sizeof(stride), &stride);
+  return sequence;
+}
+
+cl_int GroupSequence::Enqueue(cl_command_queue queue, int begin, int end, cl_event* event) {
+  const std::array<cl_int, 2> numbers = {begin, end};
+  for (cl_uint i = 0; i < numbers.size(); ++i) {
+    const cl_int error = CallCl(clSetKernelArg, kernel_.get(), i + 2, sizeof(cl_int), &numbers[i]);
+    if (error != CL_SUCCESS) return error;
+  }
+  const size_t group = kSequenceGroupItems;
+  return CallCl(clEnqueueNDRangeKernel, queue, kernel_.get(), 1, nullptr, &items_, &group, 0,
+                nullptr, event);
+}
+
+}  // namespace tartan::opencl

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_opencl/sequence/group_sequence_source.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace tartan::opencl {
+namespace {
+
+// What a launch has written, the next one reads on other units, whose first caches it must not come
+// from. One work-item releases and acquires what the barriers around make its group's: as in CUDA's
+// grid barriers.
+constexpr char kMemory[] = R"(
+#if defined(TARTAN_PTX) && !defined(TARTAN_PORTABLE)
+static uint tt_look(__global volatile uint* word) {
+  uint value;
+  __asm__ volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
+static void tt_arrive(__global volatile uint* word) {
+  __asm__ volatile("red.release.gpu.global.add.u32 [%0], 1;" : : "l"(word) : "memory");
+}
+#else
+static uint tt_look(__global volatile uint* word) {
+  const uint value = atomic_add(word, 0);
+  mem_fence(CLK_GLOBAL_MEM_FENCE);
+  return value;
+}
+static void tt_arrive(__global volatile uint* word) {
+  mem_fence(CLK_GLOBAL_MEM_FENCE);
+  atomic_inc(word);
+}
+#endif
+)";
+
+// Members: groups that do the launches' work, each the share that follows from its number, and wait
+// where launches meet for those that had a share. They are groups that run: a group joins when it
+// begins. Where the device has no room for some (another queue's kernel has it), the first one
+// stops waiting for them and begins with those that are there; once all are, they become members
+// before a launch that the first one names.
+//   state[0]: how many have joined; above that, how many had when the first one would wait no
+//   longer state[32]: arrivals where launches have met so far, of members that had a share
+//   state[64]: with less than all members: 1 + the launch that all take part in, or 1 + end
+//   state[96]: how many have left; the last one sets everything back
+// role: number, members, next launch, arrivals before it.
+constexpr char kMembers[] = R"(
+static void tt_join(__global volatile uint* state, __global const ulong* table, const int words,
+                    const uint groups, const int begin, const int end, __local uint* role) {
+  uint word = atomic_inc(state) + 1;
+  const uint number = (word & 0xffff) - 1;
+  for (uint turn = 0; (word & 0xffff) != groups && word >> 16 == 0; ++turn) {
+    if (number == 0 && turn >= $PATIENCE) atomic_cmpxchg(state, word, word | word << 16);
+    word = tt_look(state);
+  }
+  uint members = word >> 16 == 0 ? groups : word >> 16;
+  uint first = begin;
+  uint arrivals = 0;
+  if (number >= members) {
+    do first = tt_look(state + 64); while (first == 0);
+    --first;
+    for (int i = begin; i < first; ++i) {
+      __global const ulong* record = table + (long)i * words;
+      if (record[$MEETS] != 0) arrivals += min((uint)record[$SHARERS], members);
+    }
+    while (first < end && tt_look(state + 32) < arrivals) {
+    }
+    members = groups;
+  }
+  role[0] = number;
+  role[1] = members;
+  role[2] = first;
+  role[3] = arrivals;
+}
+// Behind launch `step`, in which the first `sharers` of the members had a share.
+static void tt_meet(__global volatile uint* state, const uint groups, const int step,
+                    const uint sharers, __local uint* role) {
+  const uint members = role[1];
+  if (members < groups && role[0] == 0 && (tt_look(state) & 0xffff) == groups &&
+      tt_look(state + 64) == 0) {
+    state[64] = step + 2;
+  }
+  if (role[0] < sharers) tt_arrive(state + 32);
+  const uint arrivals = role[3] + min(sharers, members);
+  while (tt_look(state + 32) < arrivals) {
+  }
+  role[3] = arrivals;
+  if (members == groups) return;
+  const uint all_from = tt_look(state + 64);
+  if (all_from != 0 && all_from <= step + 2) role[1] = groups;
+}
+static void tt_leave(__global volatile uint* state, const uint groups, const int end,
+                     __local const uint* role) {
+  if (role[0] == 0 && role[1] < groups) state[64] = end + 1;
+  if (atomic_inc(state + 96) + 1 < groups) return;
+  for (int i = 0; i < $STATE; i += 32) state[i] = 0;
+}
+)";
+
+// Teams smaller than a warp lie in one, others are whole warps (tt_team_barrier).
+constexpr char kTeams[] = R"(
+#define TT_SPAN(team) ((team) > 16 ? ((team) + 31) / 32 * 32 : \
+                       (team) > 8 ? 16 : (team) > 4 ? 8 : (team) > 2 ? 4 : (team))
+#define TT_FIT(local) ((local) == 0 ? $ITEMS : $POOL / ((local) == 0 ? 1 : (local)))
+#define TT_LESS(a, b) ((a) < (b) ? (a) : (b))
+#define TT_TEAMS(name) TT_LESS($ITEMS / TT_SPAN(name##_team), TT_FIT(name##_local))
+#define TT_PART(name) ulong name[TT_TEAMS(name) * name##_local / 8 + 1] __attribute__((aligned(64)));
+#define TT_RUN(name) { \
+    const int team = item / TT_SPAN(name##_team); \
+    const int at = item % TT_SPAN(name##_team); \
+    if (team < TT_TEAMS(name) && at < name##_team) { \
+      name##_groups(record + $HEAD, (__local uchar*)&pool + team * name##_local, team, at, \
+                    number + wide * team, pieces, wide * TT_TEAMS(name), (int)record[$WIDTH], \
+                    (int)record[$HEIGHT]); \
+    } \
+    break; \
+  }
+#define TT_COPY(type) { \
+    __global const type* from = (__global const type*)arguments[0]; \
+    __global type* to = (__global type*)arguments[1]; \
+    for (long i = first; i < (long)(arguments[2] / sizeof(type)); i += step) to[i] = from[i]; \
+    return; \
+  }
+static __attribute__((noinline)) void tt_copy(__local const ulong* arguments, const long first,
+                                              const long step) {
+  const ulong all = arguments[0] | arguments[1] | arguments[2];
+  if ((all & 15) == 0) TT_COPY(uint4)
+  if ((all & 3) == 0) TT_COPY(uint)
+  TT_COPY(uchar)
+}
+)";
+
+// Of each launch the table's words are fetched while the one before runs. A single launch has
+// nobody to wait for. Where the first group alone has a share, others go on to where launches meet.
+constexpr char kKernels[] = R"(
+typedef union {
+$PARTS} tt_pool;
+__kernel __attribute__((reqd_work_group_size($ITEMS, 1, 1)))
+void $NAME(__global const ulong* table, __global volatile uint* state, const int begin,
+           const int end, const int words) {
+  __local tt_pool pool;
+  __local ulong records[2][$WORDS];
+  __local uint role[4];
+  const int item = get_local_id(0);
+  const uint groups = get_num_groups(0);
+  const bool is_single = end - begin == 1;
+  ulong ahead = item < words ? table[(long)begin * words + item] : 0;
+  if (item == 0) {
+    if (is_single) {
+      role[0] = get_group_id(0);
+      role[1] = groups;
+      role[2] = begin;
+    } else {
+      tt_join(state, table, words, groups, begin, end, role);
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  int next = role[2];
+  if (next != begin && next < end && item < words) ahead = table[(long)next * words + item];
+  while (next < end) {
+    __local ulong* record = records[next & 1];
+    if (item < words) record[item] = ahead;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    ++next;
+    if (next < end && item < words) ahead = table[(long)next * words + item];
+    const int number = role[0];
+    const int pieces = record[$PIECES];
+    const int sharers = record[$SHARERS];
+    const int wide = sharers == 1 ? 1 : (int)role[1];
+    if (number < sharers) {
+      switch ((int)record[$CASE]) {
+        case $COPY: tt_copy(record + $HEAD, number * $ITEMS + item, min(pieces, wide) * $ITEMS); break;
+$SWITCH      }
+    }
+    if (next == end) break;
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (item == 0 && record[$MEETS] != 0) tt_meet(state, groups, next - 1, sharers, role);
+  }
+  if (item == 0 && !is_single) tt_leave(state, groups, end, role);
+}
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void $ADDRESS(__global const void* memory, __global ulong* address) {
+  *address = (ulong)memory;
+}
+)";
+
+// So often the first group looks for others that have not begun, which takes about 50 us.
+constexpr int kPatience = 100;
+
+}  // namespace
+
+std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels, int64_t pool_bytes) {
+  std::string cases;
+  std::string parts;
+  int next = 0;
+  for (const hal::KernelSource& kernel : kernels) {
+    if (!kernel.in_sequence) continue;
+    absl::StrAppend(&cases, "        case ", next++, ": TT_RUN(", kernel.name, ")\n");
+    absl::StrAppend(&parts, "  TT_PART(", kernel.name, ")\n");
+  }
+  if (cases.empty()) return "";
+  return absl::StrReplaceAll(absl::StrCat(kMemory, kMembers, kTeams, kKernels),
+                             {{"$NAME", kGroupSequenceKernel},
+                              {"$ADDRESS", kAddressKernel},
+                              {"$ITEMS", absl::StrCat(kSequenceGroupItems)},
+                              {"$PARTS", parts},
+                              {"$POOL", absl::StrCat(pool_bytes)},
+                              {"$CASE", absl::StrCat(kCaseWord)},
+                              {"$PIECES", absl::StrCat(kPiecesWord)},
+                              {"$WIDTH", absl::StrCat(kWidthWord)},
+                              {"$HEIGHT", absl::StrCat(kHeightWord)},
+                              {"$SHARERS", absl::StrCat(kSharersWord)},
+                              {"$MEETS", absl::StrCat(kMeetsWord)},
+                              {"$WORDS", absl::StrCat(kMostWords)},
+                              {"$HEAD", absl::StrCat(kHeadWords)},
+                              {"$STATE", absl::StrCat(kStateWords)},
+                              {"$PATIENCE", absl::StrCat(kPatience)},
+                              {"$COPY", absl::StrCat(kCopyGroups)},
+                              {"$SWITCH", cases}});
+}
+
+}  // namespace tartan::opencl

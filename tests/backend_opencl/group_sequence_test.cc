@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of groups that a device runs as one give what they give one by one. On drivers that run
+// no sequences of groups, too, where items wait for each other in whole groups alone.
+#include "backend_opencl/sequence/group_sequence.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "backend_opencl/device/build_program.h"
+#include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/device/opencl_driver.h"
+#include "backend_opencl/dialect/team_barrier.h"
+#include "backend_opencl/sequence/group_sequence_source.h"
+#include "tile/base/sequence_limits.h"
+
+namespace tartan::opencl::group_sequence_test {
+namespace {
+
+// A kernel of one statement over `i`, as codegen writes it, in groups of so many items.
+hal::KernelSource Kernel(const std::string& name, int team, const std::string& statement,
+                         int local = 0) {
+  const std::string text = R"(
+enum { $N_team = $T, $N_local = $L };
+static void $N_group(__global const float* from, __global float* to, const int n,
+                     __local uchar* pool, const int work_team, const int item, const int x, const int y,
+                     const int z) {
+  __local float* const shared = (__local float*)pool;
+  const int i = (x + 5 * (y + 3 * z)) * $T + item;
+  $S
+}
+static void $N_groups(__local const ulong* arguments, __local uchar* pool, int work_team, int item,
+                      int group, int end, int step, int width, int height) {
+  for (; group < end; group += step) {
+    $N_group((__global const float*)arguments[0], (__global float*)arguments[1], (int)arguments[2],
+             pool, work_team, item, group % width, group / width % height, group / width / height);
+    $W
+  }
+}
+)";
+  return {name,
+          absl::StrReplaceAll(text, {{"$N", name},
+                                     {"$T", absl::StrCat(team)},
+                                     {"$L", absl::StrCat(local)},
+                                     {"$S", statement},
+                                     {"$W", local == 0 ? "" : TeamBarrier(team)}}),
+          true};
+}
+
+constexpr char kTurn[] = "if (i < n) to[i] = from[(i + 1) % n] + 1;";
+constexpr char kScale[] = "if (i < n) to[i] = from[n - 1 - i] * 0.5f;";
+// Each takes what another item of its group has put down.
+std::string Swap(int team) {
+  return absl::StrReplaceAll(
+      "shared[item] = i < n ? from[i] : 0; $B if (i < n) to[i] = shared[item ^ 1];",
+      {{"$B", TeamBarrier(team)}});
+}
+
+class GroupSequenceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    OpenClOptions options;
+    options.use_disk_cache = false;
+    driver_ = MakeOpenClDriver(options);
+    const auto devices = driver_->ListDevices();
+    ASSERT_TRUE(devices.ok()) << devices.status();
+    device_ = *driver_->Open(devices->front());
+    hal_queue_ = *device_->CreateQueue(false);
+    queue_ = NewQueue();
+  }
+
+  OpenClContext& Context() { return ContextOf(device_); }
+  // Teams have barriers of their own.
+  bool HasTeamBarriers() { return absl::StrContains(Context().build_options(), "TARTAN_PTX"); }
+  int64_t Units() { return Context().info().settings.compute_units; }
+
+  QueueHandle NewQueue() {
+    cl_int error = CL_SUCCESS;
+    return QueueHandle(CreateCl(&error, clCreateCommandQueue, Context().context(), Context().id(),
+                                cl_command_queue_properties{0}));
+  }
+
+  void Build(const std::vector<hal::KernelSource>& kernels) {
+    std::string text = TeamBarrierDefinition();
+    teams_.clear();
+    cases_.clear();
+    for (const hal::KernelSource& kernel : kernels) {
+      absl::StrAppend(&text, kernel.source);
+      cases_.push_back(static_cast<int>(cases_.size()));
+      teams_.push_back(std::stoi(kernel.source.substr(kernel.source.find("_team = ") + 8)));
+    }
+    absl::StrAppend(&text, GroupSequenceSource(kernels, kMostSequenceLocalBytes));
+    auto built = BuildFromSource(Context(), text, absl::StrCat(Context().build_options(), "-w"));
+    ASSERT_TRUE(built.ok()) << built.status();
+    program_ = *std::move(built);
+  }
+
+  hal::BufferPtr Upload(const std::vector<float>& values) {
+    const size_t bytes = values.size() * sizeof(float);
+    hal::BufferPtr buffer = *device_->Allocate(static_cast<int64_t>(bytes));
+    const auto* begin = reinterpret_cast<const uint8_t*>(values.data());
+    EXPECT_TRUE(hal_queue_->Write(buffer, 0, {begin, bytes}).ok());
+    EXPECT_TRUE(hal_queue_->Finish().ok());
+    return buffer;
+  }
+  std::vector<float> Download(const hal::BufferPtr& buffer) {
+    std::vector<float> values(static_cast<size_t>(buffer->size()) / sizeof(float));
+    auto* begin = reinterpret_cast<uint8_t*>(values.data());
+    EXPECT_TRUE(hal_queue_->Read(buffer, 0, {begin, values.size() * sizeof(float)}).ok());
+    return values;
+  }
+
+  hal::Launch Launch(int kernel, const hal::BufferPtr& from, const hal::BufferPtr& to) {
+    const int64_t n = to->size() / static_cast<int64_t>(sizeof(float));
+    const int64_t groups = (n + teams_[kernel] - 1) / teams_[kernel];
+    hal::Launch launch;
+    launch.entry_point = kernel;
+    launch.arguments = {from, to};
+    launch.numbers = {n};
+    launch.local_size = {teams_[kernel], 1, 1};
+    launch.global_size = {groups * teams_[kernel], 1, 1};
+    if (groups > 15) launch.global_size = {5 * teams_[kernel], 3, (groups + 14) / 15};
+    return launch;
+  }
+
+  std::unique_ptr<GroupSequence> Sequence(const std::vector<hal::Launch>& launches,
+                                          int64_t groups) {
+    auto made = GroupSequence::Create(Context(), program_.get(), cases_, launches, groups);
+    EXPECT_TRUE(made.ok()) << made.status();
+    return *std::move(made);
+  }
+
+  // As many launches as that, from one buffer to the other and back.
+  std::vector<hal::Launch> Launches(const hal::BufferPtr& a, const hal::BufferPtr& b, int count) {
+    std::vector<hal::Launch> launches;
+    for (int i = 0; i < count; ++i) {
+      launches.push_back(Launch(i % 3 == 0 ? 1 : 0, i % 2 == 0 ? a : b, i % 2 == 0 ? b : a));
+    }
+    return launches;
+  }
+  static std::vector<float> Expected(std::vector<float> values, int count) {
+    const size_t n = values.size();
+    for (int i = 0; i < count; ++i) {
+      std::vector<float> next(n);
+      for (size_t k = 0; k < n; ++k) {
+        next[k] = i % 3 == 0 ? values[n - 1 - k] * 0.5F : values[(k + 1) % n] + 1;
+      }
+      values = std::move(next);
+    }
+    return values;
+  }
+  static std::vector<float> Values(size_t n) {
+    std::vector<float> values(n);
+    for (size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i % 37);
+    return values;
+  }
+
+  std::unique_ptr<hal::Driver> driver_;
+  hal::DevicePtr device_;
+  std::unique_ptr<hal::Queue> hal_queue_;
+  QueueHandle queue_;
+  ProgramHandle program_;
+  std::vector<int> teams_, cases_;
+};
+
+TEST_F(GroupSequenceTest, GivesWhatSingleLaunchesGive) {
+  Build({Kernel("turn", 8, kTurn), Kernel("scale", 96, kScale)});
+  for (const size_t n : {1, 7, 64, 1001, 30000}) {
+    const hal::BufferPtr a = Upload(Values(n));
+    const hal::BufferPtr b = Upload(std::vector<float>(n));
+    const auto sequence = Sequence(Launches(a, b, 60), Units());
+    std::vector<float> expected = Values(n);
+    for (int replay = 0; replay < 3; ++replay) {
+      ASSERT_EQ(sequence->Enqueue(queue_.get(), 0, 60, nullptr), CL_SUCCESS);
+      expected = Expected(std::move(expected), 60);
+    }
+    ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
+    EXPECT_EQ(Download(a), expected) << n << " elements";
+  }
+}
+
+// More groups than the device runs at once: it begins without the others, and they come later or
+// find nothing left.
+TEST_F(GroupSequenceTest, DependsOnNoGroupThatDoesNotRun) {
+  Build({Kernel("turn", 8, kTurn), Kernel("scale", 32, kScale)});
+  const hal::BufferPtr a = Upload(Values(5000));
+  const hal::BufferPtr b = Upload(std::vector<float>(5000));
+  for (const int64_t groups : {int64_t{1}, 2 * Units(), 16 * Units()}) {
+    const auto sequence = Sequence(Launches(a, b, 20), groups);
+    std::vector<float> expected = Download(a);
+    for (int replay = 0; replay < 3; ++replay) {
+      ASSERT_EQ(sequence->Enqueue(queue_.get(), 0, 20, nullptr), CL_SUCCESS);
+      expected = Expected(std::move(expected), 20);
+    }
+    ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
+    EXPECT_EQ(Download(a), expected) << groups << " groups";
+  }
+}
+
+TEST_F(GroupSequenceTest, RunsBesideAnother) {
+  Build({Kernel("turn", 8, kTurn), Kernel("scale", 32, kScale)});
+  const QueueHandle other = NewQueue();
+  const hal::BufferPtr memory[] = {Upload(Values(3000)), Upload(Values(3000)), Upload(Values(3000)),
+                                   Upload(Values(3000))};
+  const auto first = Sequence(Launches(memory[0], memory[1], 50), 4 * Units());
+  const auto second = Sequence(Launches(memory[2], memory[3], 50), 4 * Units());
+  std::vector<float> expected = Values(3000);
+  for (int replay = 0; replay < 5; ++replay) {
+    ASSERT_EQ(first->Enqueue(queue_.get(), 0, 50, nullptr), CL_SUCCESS);
+    ASSERT_EQ(second->Enqueue(other.get(), 0, 50, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clFlush(queue_.get()), CL_SUCCESS);
+    ASSERT_EQ(clFlush(other.get()), CL_SUCCESS);
+    expected = Expected(std::move(expected), 50);
+  }
+  ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
+  ASSERT_EQ(clFinish(other.get()), CL_SUCCESS);
+  EXPECT_EQ(Download(memory[0]), expected);
+  EXPECT_EQ(Download(memory[2]), expected);
+}
+
+TEST_F(GroupSequenceTest, RunsLaunchesOneByOne) {
+  Build({Kernel("turn", 8, kTurn), Kernel("scale", 32, kScale)});
+  const hal::BufferPtr a = Upload(Values(777));
+  const hal::BufferPtr b = Upload(std::vector<float>(777));
+  const auto sequence = Sequence(Launches(a, b, 20), Units());
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(sequence->Enqueue(queue_.get(), i, i + 1, nullptr), CL_SUCCESS);
+  }
+  ASSERT_EQ(sequence->Enqueue(queue_.get(), 10, 20, nullptr), CL_SUCCESS);
+  ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
+  EXPECT_EQ(Download(a), Expected(Values(777), 20));
+}
+
+TEST_F(GroupSequenceTest, CopiesBetweenLaunches) {
+  Build({Kernel("turn", 8, kTurn), Kernel("scale", 32, kScale)});
+  for (const auto& [bytes, from, to] :
+       {std::array<int64_t, 3>{1, 0, 0}, {7, 1, 3}, {4096, 16, 32}, {4100, 4, 8}, {40003, 0, 1}}) {
+    const auto n = static_cast<size_t>(bytes) / sizeof(float) + 16;
+    const hal::BufferPtr a = Upload(Values(n));
+    const hal::BufferPtr b = Upload(std::vector<float>(n));
+    const hal::BufferPtr c = Upload(std::vector<float>(n));
+    std::vector<hal::Launch> launches = Launches(a, b, 2);
+    launches.insert(launches.begin() + 1, hal::Launch::Copy(b, from, c, to, bytes));
+    const auto sequence = Sequence(launches, Units());
+    ASSERT_EQ(sequence->Enqueue(queue_.get(), 0, 3, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
+    const std::vector<float> between = Expected(Values(n), 1);
+    std::vector<float> copied(n);
+    std::memcpy(reinterpret_cast<char*>(copied.data()) + to,
+                reinterpret_cast<const char*>(between.data()) + from, static_cast<size_t>(bytes));
+    EXPECT_EQ(Download(c), copied) << bytes << " bytes";
+    EXPECT_EQ(Download(a), Expected(Values(n), 2));
+  }
+}
+
+TEST_F(GroupSequenceTest, ItemsOfATeamWaitForEachOther) {
+  const std::vector<int> all = {2, 6, 8, 24, 32, 64, 96, 256};
+  for (const int team : HasTeamBarriers() ? all : std::vector<int>{256}) {
+    Build({Kernel("swap", team, Swap(team), 4 * 256), Kernel("turn", 8, kTurn)});
+    const size_t n = 20000 / (2 * team) * 2 * team;
+    const hal::BufferPtr a = Upload(Values(n));
+    const hal::BufferPtr b = Upload(std::vector<float>(n));
+    std::vector<hal::Launch> launches;
+    for (int i = 0; i < 10; ++i) {
+      launches.push_back(Launch(i % 2, i % 2 == 0 ? a : b, i % 2 == 0 ? b : a));
+    }
+    const auto sequence = Sequence(launches, Units());
+    ASSERT_EQ(sequence->Enqueue(queue_.get(), 0, 10, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
+    std::vector<float> expected = Values(n);
+    for (int i = 0; i < 5; ++i) {
+      std::vector<float> swapped(n);
+      for (size_t k = 0; k < n; ++k) swapped[k] = expected[k ^ 1];
+      for (size_t k = 0; k < n; ++k) expected[k] = swapped[(k + 1) % n] + 1;
+    }
+    EXPECT_EQ(Download(a), expected) << "teams of " << team;
+  }
+}
+
+TEST(MayBeInGroupSequence, LeavesLargeGroupsAndManyArguments) {
+  hal::Launch launch;
+  launch.local_size = {16, 16, 1};
+  launch.global_size = {1600, 16, 3};
+  launch.numbers.assign(kMostWords - kHeadWords, 1);
+  EXPECT_TRUE(MayBeInGroupSequence(launch));
+  launch.numbers.push_back(1);
+  EXPECT_FALSE(MayBeInGroupSequence(launch));
+  launch.numbers.clear();
+  launch.local_size = launch.global_size = {512, 1, 1};
+  EXPECT_FALSE(MayBeInGroupSequence(launch));
+}
+
+}  // namespace
+}  // namespace tartan::opencl::group_sequence_test

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a GPU's kernel that is run in sequences may use, for several of its work-groups are parts of
+// a larger one. The compiler marks no others, and backends take no others.
+#pragma once
+
+#include <cstdint>
+
+namespace tartan {
+
+inline constexpr int64_t kMostSequenceItems = 256;  // of a work-group
+// Products in tiles that take more have as many registers, too, and are slower in a sequence:
+// LLaMA's of 64 rows, with 16 to 29 KiB, took longer there than the launches that were saved
+// (H200).
+inline constexpr int64_t kMostSequenceLocalBytes = 12 << 10;
+
+// Where items of a group wait for each other, they are part of a warp, or whole ones.
+inline constexpr int64_t kSequenceWarp = 32;
+
+}  // namespace tartan

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/codegen/group_functions.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tile/codegen/sequence_functions.h"
+#include "tile/loop/local_memory.h"
+
+namespace tartan::codegen {
+namespace {
+
+using loop::Type;
+
+// Names that the statements of no kernel have.
+constexpr const char* kPool = "work_pool";
+constexpr const char* kTeam = "work_team";
+constexpr const char* kWorkItem = "work_item";
+constexpr const char* kGroup[3] = {"work_group_x", "work_group_y", "work_group_z"};
+
+}  // namespace
+
+int64_t GroupText::Items() const {
+  return kernel_.local_size[0] * kernel_.local_size[1] * kernel_.local_size[2];
+}
+
+Code GroupText::ItemIndex(int dimension) const {
+  const int64_t size = kernel_.local_size[dimension];
+  if (size == 1) return Code{"0"};
+  if (size == Items()) return Code{kWorkItem};
+  int64_t inner = 1;
+  for (int d = 0; d < dimension; ++d) inner *= kernel_.local_size[d];
+  return Code{absl::StrCat(kWorkItem, " / ", inner, " % ", size), Precedence::kMultiplicative};
+}
+
+Code GroupText::WorkIndex(const loop::WorkIndex& work, const Type& type) const {
+  const Code item = ItemIndex(work.dimension);
+  const Code group = {kGroup[work.dimension]};
+  const std::string type_name = dialect_.type_name(type);
+  const auto cast = [&](const Code& code) {
+    return Code{absl::StrCat("(", type_name, ")", Parenthesized(code, Precedence::kUnary)),
+                Precedence::kUnary};
+  };
+  if (work.id == loop::WorkId::kLocal) return cast(item);
+  if (work.id == loop::WorkId::kGroup) return cast(group);
+  return Code{absl::StrCat(cast(group).text, " * ", kernel_.local_size[work.dimension], " + ",
+                           Parenthesized(item, Precedence::kAdditive)),
+              Precedence::kAdditive};
+}
+
+std::string GroupText::Barrier() { return dialect_.team_barrier(Items()); }
+
+std::string GroupText::DeclareLocal(const loop::DeclareArray& array) {
+  const std::string pointer = absl::StrCat(
+      dialect_.local_space, dialect_.stored_type_name(array.type, MemorySpace::kLocal), "*");
+  const std::string text = absl::StrCat(pointer, " const ", array.name, " = (", pointer, ")(",
+                                        kPool, " + ", local_bytes_, ");");
+  local_bytes_ += loop::LocalBytes(array);
+  return text;
+}
+
+std::string GroupText::Write(absl::string_view parameters, absl::string_view body) const {
+  const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
+  std::vector<std::string> all = {std::string(parameters)};
+  all.push_back(absl::StrCat(dialect_.local_space, dialect_.type_name(Type{DataType::kUInt8, 1}),
+                             "* ", kPool));
+  for (const char* name : {kTeam, kWorkItem, kGroup[0], kGroup[1], kGroup[2]}) {
+    all.push_back(absl::StrCat("const ", number, " ", name));
+  }
+  return absl::StrCat("enum { ", kernel_.name, "_team = ", Items(), ", ", kernel_.name,
+                      "_local = ", local_bytes_, " };\n", dialect_.function_qualifier, "void ",
+                      kernel_.name, "_group(", absl::StrJoin(all, ", "), ") {\n", body, "}\n",
+                      WriteGroups(), WriteEntryPoint(parameters));
+}
+
+std::string GroupText::WriteGroups() const {
+  const std::string address = dialect_.type_name(Type{DataType::kUInt64, 1});
+  const std::string byte = dialect_.type_name(Type{DataType::kUInt8, 1});
+  const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
+  std::vector<std::string> arguments = ArgumentsOfTable(kernel_, dialect_);
+  // Most grids have one dimension, and divisions take long.
+  for (const char* argument : {kPool, kTeam, kWorkItem, "group < width ? group : group % width",
+                               "group < width ? 0 : group / width % height",
+                               "group < width ? 0 : group / width / height"}) {
+    arguments.emplace_back(argument);
+  }
+  // The next group takes the same local memory.
+  const std::string wait =
+      local_bytes_ > 0 ? absl::StrCat("    ", dialect_.team_barrier(Items()), "\n") : "";
+  return absl::StrCat(dialect_.function_qualifier, "void ", kernel_.name, "_groups(",
+                      dialect_.local_space, dialect_.constant_qualifier, address, "* arguments, ",
+                      dialect_.local_space, byte, "* ", kPool, ", ", number, " ", kTeam, ", ",
+                      number, " ", kWorkItem, ", ", number, " group, ", number, " end, ", number,
+                      " step, ", number, " width, ", number,
+                      " height) {\n  for (; group < end; group += step) {\n    ", kernel_.name,
+                      "_group(", absl::StrJoin(arguments, ", "), ");\n", wait, "  }\n}\n");
+}
+
+std::string GroupText::WriteEntryPoint(absl::string_view parameters) const {
+  const auto index = [&](loop::WorkId id, int dimension) {
+    return dialect_.work_index(id, dimension, DataType::kInt32).text;
+  };
+  std::vector<std::string> arguments;
+  for (const loop::Parameter& parameter : kernel_.parameters) arguments.push_back(parameter.name);
+  for (const loop::Size& size : kernel_.sizes) arguments.push_back(ParameterName(size));
+  arguments.emplace_back(local_bytes_ > 0 ? kPool : "0");
+  arguments.emplace_back("0");
+  const auto& [x, y, z] = kernel_.local_size;
+  std::string item = index(loop::WorkId::kLocal, 0);
+  if (y > 1) absl::StrAppend(&item, " + ", x, " * ", index(loop::WorkId::kLocal, 1));
+  if (z > 1) absl::StrAppend(&item, " + ", x * y, " * ", index(loop::WorkId::kLocal, 2));
+  arguments.push_back(std::move(item));
+  for (int d = 0; d < 3; ++d) arguments.push_back(index(loop::WorkId::kGroup, d));
+  const std::string pool =
+      local_bytes_ == 0
+          ? ""
+          : absl::StrCat("  ", dialect_.local_space, dialect_.type_name(Type{DataType::kUInt8, 1}),
+                         " ", kPool, "[", local_bytes_, "]", dialect_.aligned_array, ";\n");
+  return absl::StrCat(dialect_.kernel_qualifier, " ", dialect_.attributes(kernel_), "void ",
+                      kernel_.name, "(", parameters, ") {\n", pool, "  ", kernel_.name, "_group(",
+                      absl::StrJoin(arguments, ", "), ");\n}\n");
+}
+
+}  // namespace tartan::codegen
