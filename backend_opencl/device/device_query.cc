@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "backend_opencl/device/driver_quirks.h"
 #include "backend_opencl/device/hardware_probe.h"
-#include "backend_opencl/device/hidden_assembly.h"
+#include "backend_opencl/dialect/hidden_assembly.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {

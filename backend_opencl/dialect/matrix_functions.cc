@@ -9,7 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "backend_opencl/device/hidden_assembly.h"
+#include "backend_opencl/dialect/hidden_assembly.h"
 #include "backend_opencl/dialect/opencl_memory.h"
 #include "backend_opencl/dialect/opencl_types.h"
 #include "tile/base/matrix_tile.h"
@@ -222,8 +222,6 @@ std::string RoundHelper(absl::string_view type_name) {
 
 std::string AddressOf(const Place& place) { return Address(place.buffer, place.index); }
 
-}  // namespace
-
 std::string CopyVector(const Place& to, const Place& from, const codegen::Code& condition) {
   return absl::StrCat("tt_copy_vector(", AddressOf(to), ", ", AddressOf(from), ", ",
                       condition.text.empty() ? "1" : condition.text, ")");
@@ -235,6 +233,17 @@ std::string MultiplyTiles(const loop::MultiplyTiles& product, const Place& accum
                           const Place& left, const Place& right) {
   return absl::StrCat(NameOf(product), "(", AddressOf(accumulators), ", ", AddressOf(left), ", ",
                       AddressOf(right), ")");
+}
+
+}  // namespace
+
+void SetMatrixStatements(codegen::Dialect* dialect) {
+  dialect->matrix_barrier = "tt_matrix_barrier();";
+  dialect->copy_vector = CopyVector;
+  dialect->end_copies = "tt_end_copies()";
+  dialect->await_copies = AwaitCopies;
+  dialect->multiply_tiles = MultiplyTiles;
+  dialect->await_tiles = "tt_await_tiles()";
 }
 
 std::string MatrixHelper(absl::string_view name) {

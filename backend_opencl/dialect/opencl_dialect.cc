@@ -90,7 +90,6 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.restrict_qualifier = "restrict ";
   dialect.barrier = "barrier(CLK_LOCAL_MEM_FENCE);";
   dialect.global_barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);";
-  dialect.matrix_barrier = "tt_matrix_barrier();";
   if (!options.is_cpu) {
     dialect.team_barrier = TeamBarrier;
     dialect.function_qualifier = "TT_GROUP_FUNCTION ";
@@ -115,11 +114,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   };
   dialect.atomic_update = AtomicUpdate;
   dialect.prefetch = Prefetch;
-  dialect.copy_vector = CopyVector;
-  dialect.end_copies = "tt_end_copies()";
-  dialect.await_copies = AwaitCopies;
-  dialect.multiply_tiles = MultiplyTiles;
-  dialect.await_tiles = "tt_await_tiles()";
+  SetMatrixStatements(&dialect);
   dialect.float_literal = FloatLiteral;
   dialect.int_literal = IntLiteral;
   dialect.float_of_bits = [](absl::string_view bits) {

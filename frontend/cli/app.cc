@@ -26,6 +26,25 @@ api::Tier TierNamed(absl::string_view name) {
   return name == api::Name(api::Tier::kReady) ? api::Tier::kReady : api::Tier::kAuto;
 }
 
+// Which kernels, and how exact their products.
+void AddComputation(CLI::App& cli, GlobalOptions* options) {
+  cli.add_option_function<std::string>(
+         "--tier", [options](const std::string& tier) { options->tier = TierNamed(tier); },
+         "Kernels for one shape alone (exact), soon compiled ones (ready), or what is compiled\n"
+         "already (auto)")
+      ->check(CLI::IsMember({"auto", "exact", "ready"}))
+      ->type_name("TIER")
+      ->default_str("auto");
+  cli.add_option_function<std::string>(
+         "--precision",
+         [options](const std::string& name) { options->precision = *PrecisionFromName(name); },
+         "What a GPU's matrix unit may take of the factors of products: all bits (float32) or\n"
+         "those of a format; sums are float32")
+      ->check(CLI::IsMember({"float32", "tf32", "bfloat16", "float16"}))
+      ->type_name("FORMAT")
+      ->default_str("float32");
+}
+
 std::unique_ptr<App> MakeApp() {
   auto app = std::make_unique<App>();
   CLI::App& cli = app->cli;
@@ -51,21 +70,7 @@ std::unique_ptr<App> MakeApp() {
       "Neither read nor write the disk cache of compiled kernels");
   cli.add_flag("--unchecked", options.unchecked,
                "No error for indices, lengths and labels out of range at run time");
-  cli.add_option_function<std::string>(
-         "--tier", [&options](const std::string& tier) { options.tier = TierNamed(tier); },
-         "Kernels for one shape alone (exact), soon compiled ones (ready), or what is compiled\n"
-         "already (auto)")
-      ->check(CLI::IsMember({"auto", "exact", "ready"}))
-      ->type_name("TIER")
-      ->default_str("auto");
-  cli.add_option_function<std::string>(
-         "--precision",
-         [&options](const std::string& name) { options.precision = *PrecisionFromName(name); },
-         "What a GPU's matrix unit may take of the factors of products: all bits (float32) or\n"
-         "those of a format; sums are float32")
-      ->check(CLI::IsMember({"float32", "tf32", "bfloat16", "float16"}))
-      ->type_name("FORMAT")
-      ->default_str("float32");
+  AddComputation(cli, &options);
   cli.footer(
       "Environment: TARTAN_DEVICE, TARTAN_CACHE_DIR (default $XDG_CACHE_HOME/tartan), NO_COLOR.\n"
       "\nExample:\n"

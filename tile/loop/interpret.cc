@@ -11,10 +11,10 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
-#include "tile/base/matrix_tile.h"
 #include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
 #include "tile/loop/element.h"
+#include "tile/loop/matrix_unit.h"
 #include "tile/loop/traverse.h"
 #include "tile/loop/verify.h"
 
@@ -101,13 +101,7 @@ class Group {
           TARTAN_RETURN_IF_ERROR(Run(branch.then, taken));
           return Run(branch.otherwise, other);
         },
-        [&](const Barrier&) {
-          return static_cast<int>(items.size()) == size_
-                     ? absl::OkStatus()
-                     : absl::InternalError(absl::StrCat("kernel ", kernel_.name, ": ", items.size(),
-                                                        " of ", size_,
-                                                        " work-items reach a barrier"));
-        },
+        [&](const Barrier&) { return MeetAll(items); },
         [&](const AtomicUpdate& update) {
           RunAtomicUpdate(update, items);
           return absl::OkStatus();
@@ -115,16 +109,18 @@ class Group {
         [&](const traverse::OneOf<Prefetch, EndCopies, AwaitCopies, AwaitTiles> auto&) {
           return absl::OkStatus();
         },
-        [&](const CopyVector& copy) {
-          RunCopy(copy, items);
-          return absl::OkStatus();
-        },
-        [&](const MultiplyTiles& product) {
-          for (int item : items) RunProduct(product, item);
+        [&](const traverse::OneOf<CopyVector, MultiplyTiles> auto& work) {
+          for (int item : items) RunOf(work, item);
           return absl::OkStatus();
         },
         [&](const Comment&) { return absl::OkStatus(); }));
     return status_;
+  }
+
+  absl::Status MeetAll(const Items& items) const {
+    if (static_cast<int>(items.size()) == size_) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("kernel ", kernel_.name, ": ", items.size(), " of ",
+                                            size_, " work-items reach a barrier"));
   }
 
   void AllocateArray(const DeclareArray& array) {
@@ -190,55 +186,30 @@ class Group {
     }
   }
 
-  void RunCopy(const CopyVector& copy, const Items& items) {
+  void RunOf(const CopyVector& copy, int item) {
     const auto& to = std::get<Load>(copy.to->node);
     const auto& from = std::get<Load>(copy.from->node);
     const int lanes = copy.to->type.lanes;
-    for (int item : items) {
-      const bool reads =
-          copy.condition == nullptr || Evaluate(copy.condition, item)[0].integer != 0;
-      uint8_t* target = Locate(to.buffer, to.index, lanes, item, to.is_aligned);
-      if (target == nullptr) return;
-      const int64_t bytes = lanes * ByteWidth(to.stored);
-      std::fill_n(target, bytes, uint8_t{0});
-      if (!reads) continue;
-      const uint8_t* source = Locate(from.buffer, from.index, lanes, item, from.is_aligned);
-      if (source == nullptr) return;
-      std::copy_n(source, bytes, target);
-    }
+    const bool reads = copy.condition == nullptr || Evaluate(copy.condition, item)[0].integer != 0;
+    uint8_t* target = Locate(to.buffer, to.index, lanes, item, to.is_aligned);
+    if (target == nullptr) return;
+    const int64_t bytes = lanes * ByteWidth(to.stored);
+    std::fill_n(target, bytes, uint8_t{0});
+    if (!reads) return;
+    const uint8_t* source = Locate(from.buffer, from.index, lanes, item, from.is_aligned);
+    if (source != nullptr) std::copy_n(source, bytes, target);
   }
 
-  // What one work-item's accumulators gain.
-  void RunProduct(const MultiplyTiles& product, int item) {
-    constexpr int kRows = 64;
-    const DataType type = ElementType(product.format);
-    const MatrixTile left_tile{product.format, kRows, product.left_along_rows};
-    const MatrixTile right_tile{product.format, product.columns, product.right_along_columns};
+  void RunOf(const MultiplyTiles& product, int item) {
     const auto locate = [&](const ExprPtr& place, int64_t elements) {
       const auto& load = std::get<Load>(place->node);
       return Locate(load.buffer, load.index, static_cast<int>(elements), item);
     };
-    const uint8_t* left = locate(product.left, left_tile.size());
-    const uint8_t* right = locate(product.right, right_tile.size());
+    const uint8_t* left = locate(product.left, LeftTile(product).size());
+    const uint8_t* right = locate(product.right, RightTile(product).size());
     uint8_t* totals = locate(product.accumulators, product.columns / 2);
     if (left == nullptr || right == nullptr || totals == nullptr) return;
-    const auto element = [&](const uint8_t* tile, int64_t offset) {
-      const auto value =
-          static_cast<float>(ReadElement(type, tile + offset * ByteWidth(type)).real);
-      return product.format == MatrixFormat::kTf32 ? RoundToTf32(value) : value;
-    };
-    const int lane = item % 32;
-    for (int slot = 0; slot < product.columns / 2; ++slot) {
-      const int row = item / 32 % 4 * 16 + slot / 2 % 2 * 8 + lane / 4;
-      const int column = slot / 4 * 8 + lane % 4 * 2 + slot % 2;
-      uint8_t* total = totals + slot * ByteWidth(DataType::kFloat32);
-      auto sum = static_cast<float>(ReadElement(DataType::kFloat32, total).real);
-      for (int k = 0; k < left_tile.depth(); ++k) {
-        sum +=
-            element(left, left_tile.Offset(row, k)) * element(right, right_tile.Offset(column, k));
-      }
-      WriteElement(DataType::kFloat32, Scalar{0, sum}, total);
-    }
+    AddTileProduct(product, item, left, right, totals);
   }
 
   // The bytes of `lanes` elements, or null with status_ set where they do not lie in the memory or

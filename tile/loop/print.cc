@@ -127,14 +127,16 @@ class StatementPrinter {
         },
         [&](const EndCopies&) { Line("end copies"); },
         [&](const AwaitCopies& await) { Line("await copies but ", await.pending); },
-        [&](const MultiplyTiles& product) {
-          Line("multiply tiles ", ToString(product.accumulators), " += ", ToString(product.left),
-               product.left_along_rows ? " along rows" : "", " * ", ToString(product.right),
-               product.right_along_columns ? " along columns" : "", " in ",
-               tartan::Name(product.format), ", ", product.columns, " columns");
-        },
+        [&](const MultiplyTiles& product) { PrintProduct(product); },
         [&](const AwaitTiles&) { Line("await tiles"); },
         [&](const Comment& comment) { Line("// ", comment.text); });
+  }
+
+  void PrintProduct(const MultiplyTiles& product) {
+    Line("multiply tiles ", ToString(product.accumulators), " += ", ToString(product.left),
+         product.left_along_rows ? " along rows" : "", " * ", ToString(product.right),
+         product.right_along_columns ? " along columns" : "", " in ", tartan::Name(product.format),
+         ", ", product.columns, " columns");
   }
 
   void PrintInside(const StmtPtr& stmt) {

@@ -11,6 +11,7 @@
 #include "tile/base/match.h"
 #include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
+#include "tile/loop/matrix_unit.h"
 #include "tile/loop/traverse.h"
 
 namespace tartan::loop {
@@ -112,8 +113,8 @@ class Verifier {
         },
         [&](const AtomicUpdate& update) { return CheckAtomicUpdate(update); },
         [&](const Prefetch& prefetch) { return CheckPrefetch(prefetch); },
-        [&](const CopyVector& copy) { return CheckCopy(copy); },
-        [&](const MultiplyTiles& product) { return CheckProduct(product); },
+        [&](const CopyVector& copy) { return CheckTiles(copy, copy.to); },
+        [&](const MultiplyTiles& product) { return CheckTiles(product, product.accumulators); },
         [&](const traverse::OneOf<Block, For, Barrier, EndCopies, AwaitCopies, AwaitTiles,
                                   Comment> auto&) { return absl::OkStatus(); });
   }
@@ -214,42 +215,11 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  absl::Status CheckCopy(const CopyVector& copy) {
-    const auto* to = std::get_if<Load>(&copy.to->node);
-    const auto* from = std::get_if<Load>(&copy.from->node);
-    constexpr int64_t kBytes = 16;
-    const bool is_vector = to != nullptr && from != nullptr && to->is_aligned && from->is_aligned &&
-                           to->stored == from->stored && copy.to->type == copy.from->type &&
-                           copy.to->type.lanes * ByteWidth(to->stored) == kBytes &&
-                           IsLocal(to->buffer);
-    if (!is_vector) return Wrong("no vector of 16 bytes to copy into a local array", copy.to);
-    if (copy.condition != nullptr && copy.condition->type != Type{DataType::kBool, 1}) {
-      return Wrong("the condition is no scalar bool", copy.condition);
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status CheckProduct(const MultiplyTiles& product) {
-    const DataType type = ElementType(product.format);
-    for (const ExprPtr& tile : {product.left, product.right}) {
-      const auto* load = std::get_if<Load>(&tile->node);
-      if (load == nullptr || load->stored != type || !IsLocal(load->buffer)) {
-        return Wrong("no tile in a local array", tile);
-      }
-    }
-    const auto* total = std::get_if<Load>(&product.accumulators->node);
-    if (total == nullptr || total->stored != DataType::kFloat32 ||
-        product.accumulators->type.lanes != 1) {
-      return Wrong("no accumulators of float32", product.accumulators);
-    }
-    const bool is_shape =
-        product.columns >= 8 && product.columns <= 256 && product.columns % 8 == 0;
-    const bool may_turn = product.format != MatrixFormat::kTf32 ||
-                          (!product.left_along_rows && !product.right_along_columns);
-    return is_shape && may_turn ? absl::OkStatus()
-                                : Wrong(absl::StrCat("no matrix unit multiplies ", product.columns,
-                                                     " columns in ", tartan::Name(product.format)),
-                                        product.accumulators);
+  absl::Status CheckTiles(const traverse::OneOf<CopyVector, MultiplyTiles> auto& stmt,
+                          const ExprPtr& shown) {
+    const std::string wrong =
+        WhatIsWrong(stmt, [&](const std::string& array) { return IsLocal(array); });
+    return wrong.empty() ? absl::OkStatus() : Wrong(wrong, shown);
   }
 
   bool IsLocal(const std::string& array) const {

@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tile/lower/expr_emitter.h"
 #include "tile/lower/gpu/matrix_operand.h"
+#include "tile/lower/gpu/matrix_results.h"
+#include "tile/lower/index_emitter.h"
 
 namespace tartan::lower {
 namespace {
@@ -56,7 +57,7 @@ class MatrixLowerer {
     std::vector<StmtPtr> statements;
     Append(Prologue(), &statements);
     Append(plan_.copies_all() ? CopiedSteps() : FetchedSteps(), &statements);
-    Append(Results(), &statements);
+    Append(StoreMatrixResults(flat_, plan_, batch_values_, index_type_), &statements);
     kernel.body = loop::MakeBlock(std::move(statements));
     return kernel;
   }
@@ -271,134 +272,6 @@ class MatrixLowerer {
     for (const MatrixOperandLoader& operand : operands_) {
       if (!IsCopied(operand)) Append(operand.Put(stage), statements);
     }
-  }
-
-  // Sums go to local memory, from where the work-items take what is stored side by side.
-  std::vector<StmtPtr> Results() const {
-    const int64_t stride = plan_.column_tile + MatrixPlan::kTotalsPadding;
-    std::vector<StmtPtr> statements = {
-        loop::MakeBarrier(),
-        loop::MakeArray({DataType::kFloat32, 1}, "totals", plan_.slices * plan_.totals_size(),
-                        loop::Space::kLocal, "tiles"),
-        Declare("lane", loop::Mod(Var("item"), Number(32))),
-        Declare(
-            "first_row",
-            loop::Add(loop::Add(loop::Mul(Var("warp_group"),
-                                          Number(plan_.blocks() * MatrixPlan::kUnitRows)),
-                                loop::Mul(loop::Mod(loop::Div(Var("item"), Number(32)), Number(4)),
-                                          Number(16))),
-                      loop::Div(Var("lane"), Number(4)))),
-        Declare("own", loop::Add(loop::Add(loop::Mul(Var("first_row"), Number(stride)),
-                                           loop::Mul(loop::Mod(Var("lane"), Number(4)), Number(2))),
-                                 loop::Mul(Var("slice"), Number(plan_.totals_size()))))};
-    const ExprPtr slot = Var("slot");
-    // Slot (block, round, h, e) is row 64 block + 8 h, column 8 round + e from there.
-    const ExprPtr block = loop::Div(slot, Number(plan_.column_tile / 2));
-    const ExprPtr within = loop::Mod(slot, Number(plan_.column_tile / 2));
-    const ExprPtr row =
-        loop::Add(loop::Mul(block, Number(MatrixPlan::kUnitRows)),
-                  loop::Mul(loop::Mod(loop::Div(slot, Number(2)), Number(2)), Number(8)));
-    const ExprPtr column =
-        loop::Add(loop::Mul(loop::Div(within, Number(4)), Number(8)), loop::Mod(slot, Number(2)));
-    const ExprPtr place = loop::Add(Var("own"), loop::Add(loop::Mul(row, Number(stride)), column));
-    statements.push_back(
-        loop::MakeFor("slot", Number(0), Number(TotalCount()),
-                      loop::MakeStore("totals", DataType::kFloat32, place,
-                                      loop::LoadFrom("total", DataType::kFloat32, slot)),
-                      1, true));
-    statements.push_back(loop::MakeBarrier());
-    statements.push_back(Stores());
-    return statements;
-  }
-
-  StmtPtr Stores() const {
-    const int64_t across = plan_.column_tile / plan_.lanes;  // vectors of a row
-    const int64_t vectors = plan_.row_tile * across;
-    const int64_t rounds = CeilDiv(vectors, plan_.threads());
-    std::vector<StmtPtr> body = {
-        Declare("number", loop::Add(loop::Mul(Var("round"), Number(plan_.threads())), Var("item"))),
-        Declare("tile_row", loop::Div(Var("number"), Number(across))),
-        Declare("tile_column",
-                loop::Mul(loop::Mod(Var("number"), Number(across)), Number(plan_.lanes))),
-        Declare("row", loop::Add(Var("row_base"), Var("tile_row"))),
-        Declare("column", loop::Add(Var("column_base"), Var("tile_column")))};
-    ExprPtr inside = loop::Bool(true);
-    if (RowCount() % plan_.row_tile != 0) {
-      inside = loop::And(inside, loop::Less(Var("row"), Number(RowCount())));
-    }
-    if (ColumnCount() % plan_.column_tile != 0) {
-      inside = loop::And(inside, loop::Less(Var("column"), Number(ColumnCount())));
-    }
-    if (vectors % plan_.threads() != 0) {
-      inside = loop::And(loop::Less(Var("number"), Number(vectors)), inside);
-    }
-    body.push_back(loop::MakeIf(inside, Element()));
-    return loop::MakeFor("round", Number(0), Number(rounds), loop::MakeBlock(std::move(body)));
-  }
-
-  // The elements of a row from "column" on that are stored together.
-  StmtPtr Element() const {
-    IndexEmitter indices(flat_, index_type_);
-    std::vector<StmtPtr> outer;
-    const auto set = [&](const std::vector<int>& list, const std::vector<ExprPtr>& values) {
-      for (size_t i = 0; i < list.size(); ++i) {
-        const std::string name = absl::StrCat("at_", flat_.indices[list[i]].name);
-        outer.push_back(Declare(name, values[i]));
-        indices.Set(list[i], Var(name));
-      }
-    };
-    set(plan_.batch, batch_values_);
-    set(plan_.rows, Digits(flat_, plan_.rows, Var("row"), index_type_));
-    set(plan_.columns, Digits(flat_, plan_.columns, Var("column"), index_type_));
-    for (int i : plan_.depth) indices.Set(i, Number(0));
-    const int lanes = static_cast<int>(plan_.lanes);
-    const VectorShape vector = lanes > 1 ? VectorShape{plan_.columns.back(), lanes} : VectorShape{};
-    const Position here(flat_.indices.size(), 0);
-    ExprEmitter outside(flat_, indices, {}, {here}, "c", &outer);
-    outside.MoveTo(here);
-    const ExprPtr condition = outside.EmitConditions(flat_.store_guard);
-    std::vector<StmtPtr> body;
-    ExprEmitter emitter(flat_, indices, vector, {here}, "e", &body);
-    emitter.AssumeAlignedLanes();
-    emitter.Assume(flat_.store_guard);
-    for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
-    const ExprPtr place = loop::Add(
-        loop::Mul(Var("tile_row"), Number(plan_.column_tile + MatrixPlan::kTotalsPadding)),
-        Var("tile_column"));
-    ExprPtr sum = loop::LoadFrom("totals", DataType::kFloat32, place, lanes, lanes > 1);
-    for (int64_t slice = 1; slice < plan_.slices; ++slice) {
-      const ExprPtr other = loop::Add(place, Number(slice * plan_.totals_size()));
-      sum = loop::Add(sum, loop::LoadFrom("totals", DataType::kFloat32, other, lanes, lanes > 1));
-    }
-    body.push_back(loop::MakeDeclare({DataType::kFloat32, lanes}, "sum", sum));
-    emitter.MoveTo(here, loop::Var("sum", {DataType::kFloat32, lanes}));
-    std::vector<StmtPtr> stores;
-    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
-      stores.push_back(Store(o, indices, emitter.Emit(flat_.outputs[o].expr)));
-    }
-    Append(std::move(stores), &body);
-    StmtPtr element = loop::MakeBlock(std::move(body));
-    if (condition != nullptr) element = loop::MakeIf(condition, std::move(element));
-    outer.push_back(std::move(element));
-    return loop::MakeBlock(std::move(outer));
-  }
-
-  StmtPtr Store(size_t output, const IndexEmitter& indices, const ExprPtr& value) const {
-    const int count = static_cast<int>(flat_.indices.size());
-    const poly::FlatAccess place = poly::Flatten(flat_.output_coords, flat_.output_dims, count);
-    const int lanes = static_cast<int>(plan_.lanes);
-    math::Affine poly = math::Affine::Constant(place.offset);
-    bool aligned = place.offset % lanes == 0;
-    for (int i = 0; i < count; ++i) {
-      if (place.strides[i] == 0) continue;
-      poly.set_coefficient(i, place.strides[i]);
-      if (plan_.columns.empty() || i != plan_.columns.back()) {
-        aligned &= place.strides[i] % lanes == 0;
-      }
-    }
-    return loop::MakeStore(absl::StrCat("out", output), flat_.outputs[output].shape.type,
-                           indices.Emit(poly), lanes > 1 ? loop::Splat(value, lanes) : value,
-                           lanes > 1 && aligned);
   }
 
   const poly::FlatContraction& flat_;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/plan/gpu/matrix_cost.h"
 #include "tile/plan/gpu/matrix_plan.h"
-#include "tile/plan/machine.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
@@ -17,26 +17,8 @@ constexpr int64_t kRowTiles[] = {64, 128, 256};
 constexpr int64_t kSlices[] = {1, 2, 4};
 constexpr int64_t kMostWarpGroups = 4;
 constexpr int64_t kColumnTiles[] = {16, 32, 64, 96, 128, 192, 256};
-constexpr int64_t kMostTotals = 128;            // accumulators of a work-item
-constexpr int64_t kStagesOfCopies = 4;          // tiles that are on their way while others are used
-constexpr int64_t kUnitLocalBytes = 228 << 10;  // that the work-groups of a compute unit share
-constexpr int64_t kGroupLocalBytes = 1 << 10;   // what a group takes besides
-constexpr int64_t kUnitRegisters = 1 << 16;
-constexpr int64_t kOtherRegisters = 72;  // of a work-item, besides accumulators
-// Measured on an H200 with products of 8192: multiply-adds of bfloat16 a cycle; bytes that copies
-// bring to a unit in a cycle; how much of the lesser of both is not hidden by the greater (a step
-// with 128 rows and 256 columns takes the matrix unit 1024 cycles, its copies 1090, together 1640).
-constexpr double kUnitRate = 2048;
-constexpr double kLoadRate = 45;
-constexpr double kExposed = 0.5;
-// What a step waits for that no other step hides (products of 128 rows with 768 columns: 850 cycles
-// a step); a vector that comes by way of registers takes its work-item so many cycles; what a
-// kernel takes besides its steps.
-constexpr double kStepLatency = 1400;
-constexpr double kCopiedLatency = 850;
-constexpr double kConvertCycles = 16;
-constexpr double kFixedUs = 3;
-
+constexpr int64_t kMostTotals = 128;    // accumulators of a work-item
+constexpr int64_t kStagesOfCopies = 4;  // tiles that are on their way while others are used
 bool IsFactor(DataType type) {
   return type == DataType::kFloat32 || type == DataType::kFloat16 || type == DataType::kBFloat16;
 }
@@ -83,7 +65,7 @@ class Search {
  public:
   Search(const poly::FlatContraction& flat, const HardwareSettings& settings, MatrixFormat format,
          const std::vector<bool>& is_constant)
-      : settings_(settings), machine_(settings), is_constant_(is_constant) {
+      : settings_(settings), is_constant_(is_constant) {
     plan_.format = format;
     planned_.flat = flat;
   }
@@ -347,75 +329,13 @@ class Search {
     const int64_t totals = plan.blocks() * columns / 2;
     if (totals > kMostTotals) return;
     if (plan.right.along_rows && columns % plan.right_tile().line() != 0) return;
-    while (plan.copies_all() && plan.stages > 3 &&
-           plan.local_bytes() > kUnitLocalBytes / 2 - kGroupLocalBytes) {
-      --plan.stages;
-    }
+    while (plan.copies_all() && plan.stages > 3 && ResidentGroups(plan) < 2) --plan.stages;
     if (plan.local_bytes() > settings_.matrix_local_bytes) return;
-    plan.cost = Estimate(plan, totals);
+    plan.cost = EstimateMatrixCost(flat(), plan, settings_);
     if (!best->has_value() || plan.cost.microseconds < (*best)->cost.microseconds) *best = plan;
   }
 
-  MatrixCost Estimate(const MatrixPlan& plan, int64_t totals) const {
-    MatrixCost cost;
-    const double units = static_cast<double>(std::max<int64_t>(machine_.units, 1));
-    const auto groups = static_cast<double>(plan.GroupCount(flat()));
-    const auto steps = static_cast<double>(plan.StepCount(flat()));
-    const int64_t by_memory = kUnitLocalBytes / (plan.local_bytes() + kGroupLocalBytes);
-    const int64_t by_registers = kUnitRegisters / ((totals + kOtherRegisters) * plan.threads());
-    cost.resident =
-        static_cast<double>(std::max<int64_t>(std::min<int64_t>({by_memory, by_registers, 4}), 1));
-    const double side_by_side = std::min(cost.resident, std::ceil(groups / units));
-    const bool is_wide = plan.format == MatrixFormat::kTf32;
-    const auto points = static_cast<double>(plan.row_tile * plan.column_tile * plan.step_depth());
-    cost.unit_cycles = points / (is_wide ? kUnitRate / 2 : kUnitRate);
-    cost.load_cycles =
-        static_cast<double>(plan.slices) *
-            (LoadBytes(plan.left, plan.row_tile) + LoadBytes(plan.right, plan.column_tile)) /
-            kLoadRate +
-        ConvertCycles(plan);
-    cost.latency_cycles = plan.copies_all() ? kCopiedLatency : kStepLatency;
-    cost.waves = std::ceil(groups / (units * cost.resident));
-    const double work = std::max(cost.unit_cycles, cost.load_cycles) +
-                        kExposed * std::min(cost.unit_cycles, cost.load_cycles);
-    const double step = std::max(work * side_by_side, cost.latency_cycles);
-    const double memory = MemoryBytes() / machine_.memory_bytes_per_us;
-    cost.microseconds =
-        kFixedUs + std::max(memory, machine_.Microseconds(cost.waves * steps * step));
-    return cost;
-  }
-
-  // Of what comes by way of registers or is rounded, for the work-items of a step's group together.
-  double ConvertCycles(const MatrixPlan& plan) const {
-    const double vector = static_cast<double>(MatrixTile{plan.format}.vector());
-    const auto vectors = [&](const MatrixOperand& operand, int64_t rows) {
-      return operand.is_copied && !operand.is_rounded
-                 ? 0
-                 : static_cast<double>(rows * plan.step_depth()) / vector;
-    };
-    const double all = vectors(plan.left, plan.row_tile) + vectors(plan.right, plan.column_tile);
-    return all * kConvertCycles / static_cast<double>(gpu::kWarp);
-  }
-
-  // Through the second cache in a step; single elements come in sectors of which neighbours share.
-  double LoadBytes(const MatrixOperand& operand, int64_t rows) const {
-    const DataType type = flat().tensors[flat().accesses[operand.access].tensor].shape.type;
-    const auto bytes = static_cast<double>(rows * plan_.depth_tile() * ByteWidth(type));
-    return operand.loads_vectors ? bytes : operand.spreads_rows ? 1.5 * bytes : 4 * bytes;
-  }
-
-  double MemoryBytes() const {
-    double bytes = 0;
-    for (const poly::Output& output : flat().outputs)
-      bytes += static_cast<double>(output.shape.byte_size());
-    for (const poly::TensorAccess& access : flat().accesses) {
-      bytes += static_cast<double>(flat().tensors[access.tensor].shape.byte_size());
-    }
-    return bytes;
-  }
-
   const HardwareSettings& settings_;
-  const Machine machine_;
   const std::vector<bool>& is_constant_;
   bool left_is_first_ = true;  // of the body's operands
   MatrixPlan plan_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/hidden_assembly.h"
+#include "backend_opencl/dialect/hidden_assembly.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"

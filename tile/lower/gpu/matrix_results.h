@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the sums that a matrix unit leaves in the work-items' accumulators become results.
+#pragma once
+
+#include <vector>
+
+#include "tile/loop/build.h"
+#include "tile/plan/gpu/matrix_plan.h"
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::lower {
+
+// Sums go from "total" to local memory, in the place of "tiles", from where the work-items take
+// what is stored side by side. `batch_values`: of plan.batch; "item", "warp_group", "slice",
+// "row_base" and "column_base" are declared.
+std::vector<loop::StmtPtr> StoreMatrixResults(const poly::FlatContraction& flat,
+                                              const plan::MatrixPlan& plan,
+                                              const std::vector<loop::ExprPtr>& batch_values,
+                                              DataType index_type);
+
+}  // namespace tartan::lower
