@@ -19,6 +19,7 @@
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/placements/join_placements.h"
 #include "tile/graph/placements/pieces.h"
+#include "tile/graph/powers.h"
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
 #include "tile/ir/in_float64.h"
@@ -36,6 +37,11 @@ absl::Status RemoveCustomGradients(Compilation* c) {
 absl::Status ComputeInFloat64(Compilation* c) {
   if (!c->options.in_float64) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(c->program, ir::InFloat64(c->program));
+  return absl::OkStatus();
+}
+
+absl::Status MultiplyPowersOut(Compilation* c) {
+  c->program = graph::MultiplyPowersOut(c->program);
   return absl::OkStatus();
 }
 
@@ -183,6 +189,7 @@ constexpr Pass kPasses[] = {
     {"custom-gradients", RemoveCustomGradients, false,
      "gradients given by the user are done with: autodiff has read them"},
     {"in-float64", ComputeInFloat64, false, "where options ask for it, floats become float64"},
+    {"powers", MultiplyPowersOut, true, "powers with small whole exponents are products"},
     {"widen-halves", WidenHalves, false, "16-bit intermediates are held in float32"},
     {"join-placements", JoinPlacements, true,
      "sums of parts that lie beside each other are written part by part"},
