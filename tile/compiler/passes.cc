@@ -20,6 +20,7 @@
 #include "tile/graph/placements/join_placements.h"
 #include "tile/graph/placements/pieces.h"
 #include "tile/graph/powers.h"
+#include "tile/graph/slices.h"
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
 #include "tile/ir/in_float64.h"
@@ -42,6 +43,11 @@ absl::Status ComputeInFloat64(Compilation* c) {
 
 absl::Status MultiplyPowersOut(Compilation* c) {
   c->program = graph::MultiplyPowersOut(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status SliceAtLiterals(Compilation* c) {
+  c->program = graph::SliceAtLiterals(c->program);
   return absl::OkStatus();
 }
 
@@ -190,6 +196,7 @@ constexpr Pass kPasses[] = {
      "gradients given by the user are done with: autodiff has read them"},
     {"in-float64", ComputeInFloat64, false, "where options ask for it, floats become float64"},
     {"powers", MultiplyPowersOut, true, "powers with small whole exponents are products"},
+    {"slices", SliceAtLiterals, true, "gathers at a place known beforehand are slices"},
     {"widen-halves", WidenHalves, false, "16-bit intermediates are held in float32"},
     {"join-placements", JoinPlacements, true,
      "sums of parts that lie beside each other are written part by part"},

@@ -53,16 +53,15 @@ const hal::BufferPtr& DeviceTensor::buffer() const { return memory_->buffer; }
 
 absl::StatusOr<HostTensor> DeviceTensor::ToHost() const {
   return CatchOutOfMemory([&]() -> absl::StatusOr<HostTensor> {
-    auto bytes =
-        std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(memory_->shape.byte_size()));
+    const int64_t size = memory_->shape.byte_size();
+    std::shared_ptr<uint8_t[]> bytes = UnsetBytes(size);
+    const absl::Span<uint8_t> memory(bytes.get(), static_cast<size_t>(size));
     TARTAN_RETURN_IF_ERROR(memory_->queue->Finish());
-    if (!bytes->empty()) {
-      TARTAN_RETURN_IF_ERROR(memory_->queue->Enqueue([&](hal::Queue& queue) {
-        return queue.Read(memory_->buffer, 0, absl::MakeSpan(*bytes));
-      }));
+    if (!memory.empty()) {
+      TARTAN_RETURN_IF_ERROR(memory_->queue->Enqueue(
+          [&](hal::Queue& queue) { return queue.Read(memory_->buffer, 0, memory); }));
     }
-    const absl::Span<const uint8_t> view = *bytes;
-    return HostTensor(memory_->shape, view, std::move(bytes));
+    return HostTensor(memory_->shape, memory, std::move(bytes));
   });
 }
 
