@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/powers.h"
+#include "tile/graph/literals/powers.h"
 
 #include <algorithm>
 #include <optional>
@@ -13,7 +13,8 @@ namespace {
 
 using ir::ValueId;
 
-// What the base is raised to; nothing where that is no such literal, or the base is converted first.
+// What the base is raised to; nothing where that is no such literal, or the base is converted
+// first.
 std::optional<int> ExponentOf(const ir::Program& program, const ir::Value& value) {
   const auto* power = std::get_if<ir::Elementwise>(&value.op);
   if (power == nullptr || power->op != ScalarOp::kPow || !IsFloat(value.shape.type)) return {};
@@ -59,9 +60,8 @@ class PowerRewriter {
 
 ir::Program MultiplyPowersOut(const ir::Program& program) {
   const bool has_powers =
-      std::any_of(program.values.begin(), program.values.end(), [&](const ir::Value& value) {
-        return ExponentOf(program, value).has_value();
-      });
+      std::any_of(program.values.begin(), program.values.end(),
+                  [&](const ir::Value& value) { return ExponentOf(program, value).has_value(); });
   return has_powers ? PowerRewriter(program).Run() : program;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which gathers become slices, and of which place.
-#include "tile/graph/slices.h"
+#include "tile/graph/literals/slices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which powers become products.
-#include "tile/graph/powers.h"
+#include "tile/graph/literals/powers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/graph/slices.h"
+#include "tile/graph/literals/slices.h"
 
 #include <algorithm>
 #include <optional>
