@@ -49,12 +49,6 @@ class HostTensor {
   std::shared_ptr<const void> owner_;
 };
 
-// So many bytes for a HostTensor to share, all of which are written before any is read: outputs of
-// many MB took as long to be filled with zeros as to be read from the device.
-inline std::shared_ptr<uint8_t[]> UnsetBytes(int64_t count) {
-  return std::make_shared_for_overwrite<uint8_t[]>(static_cast<size_t>(count));
-}
-
 // Writes `value` as element `i` of a dense buffer of `type`: rounds to the type's precision; an
 // integer type truncates towards zero and wraps.
 void StoreElement(DataType type, double value, int64_t i, uint8_t* buffer);

@@ -147,9 +147,8 @@ absl::StatusOr<HostTensor> LoadedProgram::ReadOutput(const Frame& frame, hal::Qu
                                                      size_t output) const {
   const compiler::KernelList& list = program_->list();
   const int buffer = list.outputs[output];
-  const int64_t size = list.buffers[buffer].bytes;
-  std::shared_ptr<uint8_t[]> bytes = UnsetBytes(size);
-  const absl::Span<uint8_t> memory(bytes.get(), static_cast<size_t>(size));
+  auto bytes = std::make_shared<std::vector<uint8_t>>(list.buffers[buffer].bytes);
+  const absl::Span<uint8_t> memory = absl::MakeSpan(*bytes);
   // Made first: once something is to be read later, no lack of memory may give its place back.
   HostTensor read(list.output_shapes[output], memory, std::move(bytes));
   if (!memory.empty()) {

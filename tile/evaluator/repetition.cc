@@ -326,12 +326,12 @@ class Repetition {
   }
 
   absl::StatusOr<HostTensor> Read(const hal::BufferPtr& buffer, const TensorShape& shape) {
-    std::shared_ptr<uint8_t[]> bytes = UnsetBytes(shape.byte_size());
-    const absl::Span<uint8_t> memory(bytes.get(), static_cast<size_t>(shape.byte_size()));
-    if (!memory.empty()) {
-      TARTAN_RETURN_IF_ERROR(frame_->queue->Read(buffer, 0, memory));
+    auto bytes = std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(shape.byte_size()));
+    if (!bytes->empty()) {
+      TARTAN_RETURN_IF_ERROR(frame_->queue->Read(buffer, 0, absl::MakeSpan(*bytes)));
     }
-    return HostTensor(shape, memory, std::move(bytes));
+    const absl::Span<const uint8_t> view = *bytes;
+    return HostTensor(shape, view, std::move(bytes));
   }
 
   LoadedProgram& program_;

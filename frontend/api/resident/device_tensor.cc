@@ -53,15 +53,16 @@ const hal::BufferPtr& DeviceTensor::buffer() const { return memory_->buffer; }
 
 absl::StatusOr<HostTensor> DeviceTensor::ToHost() const {
   return CatchOutOfMemory([&]() -> absl::StatusOr<HostTensor> {
-    const int64_t size = memory_->shape.byte_size();
-    std::shared_ptr<uint8_t[]> bytes = UnsetBytes(size);
-    const absl::Span<uint8_t> memory(bytes.get(), static_cast<size_t>(size));
+    auto bytes =
+        std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(memory_->shape.byte_size()));
     TARTAN_RETURN_IF_ERROR(memory_->queue->Finish());
-    if (!memory.empty()) {
-      TARTAN_RETURN_IF_ERROR(memory_->queue->Enqueue(
-          [&](hal::Queue& queue) { return queue.Read(memory_->buffer, 0, memory); }));
+    if (!bytes->empty()) {
+      TARTAN_RETURN_IF_ERROR(memory_->queue->Enqueue([&](hal::Queue& queue) {
+        return queue.Read(memory_->buffer, 0, absl::MakeSpan(*bytes));
+      }));
     }
-    return HostTensor(memory_->shape, memory, std::move(bytes));
+    const absl::Span<const uint8_t> view = *bytes;
+    return HostTensor(memory_->shape, view, std::move(bytes));
   });
 }
 
