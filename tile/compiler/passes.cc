@@ -16,6 +16,8 @@
 #include "tile/graph/block_reads.h"
 #include "tile/graph/channels_last.h"
 #include "tile/graph/constants.h"
+#include "tile/graph/literals/powers.h"
+#include "tile/graph/literals/slices.h"
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/placements/join_placements.h"
 #include "tile/graph/placements/pieces.h"
@@ -36,6 +38,16 @@ absl::Status RemoveCustomGradients(Compilation* c) {
 absl::Status ComputeInFloat64(Compilation* c) {
   if (!c->options.in_float64) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(c->program, ir::InFloat64(c->program));
+  return absl::OkStatus();
+}
+
+absl::Status MultiplyPowersOut(Compilation* c) {
+  c->program = graph::MultiplyPowersOut(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status SliceAtLiterals(Compilation* c) {
+  c->program = graph::SliceAtLiterals(c->program);
   return absl::OkStatus();
 }
 
@@ -183,6 +195,8 @@ constexpr Pass kPasses[] = {
     {"custom-gradients", RemoveCustomGradients, false,
      "gradients given by the user are done with: autodiff has read them"},
     {"in-float64", ComputeInFloat64, false, "where options ask for it, floats become float64"},
+    {"powers", MultiplyPowersOut, true, "powers with small whole exponents are products"},
+    {"slices", SliceAtLiterals, true, "gathers at a place known beforehand are slices"},
     {"widen-halves", WidenHalves, false, "16-bit intermediates are held in float32"},
     {"join-placements", JoinPlacements, true,
      "sums of parts that lie beside each other are written part by part"},

@@ -23,7 +23,7 @@ constexpr double kPackedConstantFactor = 1.01;
 constexpr double kReuseWorthPacking = 24;
 
 // The forms that are tried with blocks.
-constexpr size_t kBlockedForms = 3;
+constexpr size_t kBlockedForms = 5;
 
 // The kernel as it is, or with an operand packed, and what packing costs.
 struct Form {

@@ -15,7 +15,7 @@ namespace tartan::plan {
 namespace {
 
 // The register tiles of a form that are tried with blocks.
-constexpr size_t kBlockedTiles = 2;
+constexpr size_t kBlockedTiles = 4;
 constexpr int kFewestLanes = 4;  // of vectors that are made narrower to divide a row
 
 void MoveLast(int index, std::vector<int>* order) {

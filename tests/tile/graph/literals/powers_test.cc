@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which powers become products.
+#include "tile/graph/literals/powers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/ir/verify_stored.h"
+
+namespace tartan::graph {
+namespace {
+
+using ::testing::ElementsAre;
+
+// The operations of a function of float32 tensors A, B of 4 elements, once powers are products.
+std::vector<ScalarOp> Operations(const std::string& code,
+                                 const TensorShape& base = {DataType::kFloat32, {4}}) {
+  const ir::Program original = BindTestProgram({"test", code, {base, {DataType::kFloat32, {4}}}});
+  const ir::Program program = MultiplyPowersOut(original);
+  EXPECT_TRUE(ir::VerifyStored(program).ok()) << ir::VerifyStored(program);
+  EXPECT_EQ(program.values[program.outputs[0]].shape, original.values[original.outputs[0]].shape);
+  std::vector<ScalarOp> operations;
+  for (const ir::Value& value : program.values) {
+    const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
+    if (elementwise != nullptr) operations.push_back(elementwise->op);
+  }
+  return operations;
+}
+
+TEST(MultiplyPowersOut, MakesAProductOfASquare) {
+  EXPECT_THAT(Operations("function (A, B) -> (R) { R = pow(A, 2.0) + B; }"),
+              ElementsAre(ScalarOp::kMul, ScalarOp::kAdd));
+}
+
+TEST(MultiplyPowersOut, TakesTwoProductsForCubesAndFourthPowers) {
+  EXPECT_THAT(Operations("function (A, B) -> (R) { R = pow(A, 3) + B; }"),
+              ElementsAre(ScalarOp::kMul, ScalarOp::kMul, ScalarOp::kAdd));
+  EXPECT_THAT(Operations("function (A, B) -> (R) { R = pow(A, 4.0) + B; }"),
+              ElementsAre(ScalarOp::kMul, ScalarOp::kMul, ScalarOp::kAdd));
+}
+
+TEST(MultiplyPowersOut, DividesWhereTheExponentIsMinusOne) {
+  EXPECT_THAT(Operations("function (A, B) -> (R) { R = pow(A, -1.0) + B; }"),
+              ElementsAre(ScalarOp::kRecip, ScalarOp::kAdd));
+}
+
+TEST(MultiplyPowersOut, LeavesOtherExponentsAlone) {
+  for (const char* power : {"pow(A, 0.5)", "pow(A, 5.0)", "pow(A, B)", "pow(2.0, A)"}) {
+    EXPECT_THAT(Operations(absl::StrCat("function (A, B) -> (R) { R = ", power, " + B; }")),
+                ElementsAre(ScalarOp::kPow, ScalarOp::kAdd))
+        << power;
+  }
+}
+
+TEST(MultiplyPowersOut, LeavesPowersOfIntegersAlone) {
+  EXPECT_THAT(Operations("function (A, B) -> (R) { R = pow(A, 2); }", {DataType::kInt32, {4}}),
+              ElementsAre(ScalarOp::kPow));
+}
+
+TEST(MultiplyPowersOut, LeavesBasesThatAreConvertedAlone) {
+  EXPECT_THAT(Operations("function (A, B) -> (R) { R = pow(A, as_float(2, 32)); }",
+                         {DataType::kInt32, {4}}),
+              ElementsAre(ScalarOp::kPow));
+}
+
+}  // namespace
+}  // namespace tartan::graph
