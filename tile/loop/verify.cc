@@ -18,11 +18,10 @@ namespace tartan::loop {
 namespace {
 
 struct Name {
-  enum class Kind { kVariable, kArray, kInput, kOutput };
+  enum class Kind { kVariable, kArray, kLocalArray, kInput, kOutput };
   Kind kind;
   Type type;
   bool is_mutable = false;
-  bool is_local = false;  // an array
 };
 
 bool IsMask(const Type& type) { return type.element == DataType::kBool && type.lanes > 1; }
@@ -156,17 +155,14 @@ class Verifier {
       return absl::InternalError(absl::StrCat("array '", array.name, "' cannot have ", array.size,
                                               " elements of type ", ToString(array.type)));
     }
-    if (array.space == Space::kLocal && depth_ > 0) {
-      return absl::InternalError(
-          absl::StrCat("local array '", array.name, "' is declared in an inner scope"));
-    }
     const bool is_local = array.space == Space::kLocal;
-    if (!array.over.empty() && !(is_local && IsLocal(array.over))) {
-      return absl::InternalError(
-          absl::StrCat("array '", array.name, "' lies over '", array.over, "', no local array"));
+    const bool has_place = array.over.empty() ? !is_local || depth_ == 0 : IsLocal(array.over);
+    if (!has_place) {
+      return absl::InternalError(absl::StrCat("local array '", array.name,
+                                              "' is declared in an inner scope, or over no other"));
     }
     return DeclareName(array.name,
-                       {Name::Kind::kArray, array.type, /*is_mutable=*/false, is_local});
+                       {is_local ? Name::Kind::kLocalArray : Name::Kind::kArray, array.type});
   }
 
   absl::Status CheckAssign(const Assign& assign) {
@@ -217,15 +213,13 @@ class Verifier {
 
   absl::Status CheckTiles(const traverse::OneOf<CopyVector, MultiplyTiles> auto& stmt,
                           const ExprPtr& shown) {
-    const std::string wrong =
-        WhatIsWrong(stmt, [&](const std::string& array) { return IsLocal(array); });
+    const std::string wrong = WhatIsWrong(stmt, [&](const auto& name) { return IsLocal(name); });
     return wrong.empty() ? absl::OkStatus() : Wrong(wrong, shown);
   }
 
   bool IsLocal(const std::string& array) const {
     const auto found = names_.find(array);
-    return found != names_.end() && found->second.kind == Name::Kind::kArray &&
-           found->second.is_local;
+    return found != names_.end() && found->second.kind == Name::Kind::kLocalArray;
   }
 
   absl::Status CheckFor(const For& loop) {

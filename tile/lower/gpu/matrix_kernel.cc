@@ -20,8 +20,6 @@ using plan::MatrixPlan;
 // share what the cache holds.
 constexpr int64_t kBand = 8;
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 class MatrixLowerer {
  public:
   MatrixLowerer(const poly::FlatContraction& flat, const MatrixPlan& plan,
@@ -100,8 +98,8 @@ class MatrixLowerer {
 
   // Which tile the group has.
   std::vector<StmtPtr> DeclareTile() const {
-    const int64_t rows = CeilDiv(RowCount(), plan_.row_tile);
-    const int64_t columns = CeilDiv(ColumnCount(), plan_.column_tile);
+    const int64_t rows = plan::TilesOf(RowCount(), plan_.row_tile);
+    const int64_t columns = plan::TilesOf(ColumnCount(), plan_.column_tile);
     std::vector<StmtPtr> statements = {
         Declare("group", loop::Work(loop::WorkId::kGroup, 0, index_type_)),
         Declare("tile", loop::Mod(Var("group"), Number(rows * columns)))};

@@ -14,8 +14,6 @@ using loop::ExprPtr;
 using loop::StmtPtr;
 using plan::MatrixPlan;
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 class ResultWriter {
  public:
   ResultWriter(const poly::FlatContraction& flat, const MatrixPlan& plan,
@@ -72,7 +70,7 @@ class ResultWriter {
   StmtPtr Stores() const {
     const int64_t across = plan_.column_tile / plan_.lanes;  // vectors of a row
     const int64_t vectors = plan_.row_tile * across;
-    const int64_t rounds = CeilDiv(vectors, plan_.threads());
+    const int64_t rounds = plan::TilesOf(vectors, plan_.threads());
     std::vector<StmtPtr> body = {
         Declare("number", loop::Add(loop::Mul(Var("round"), Number(plan_.threads())), Var("item"))),
         Declare("tile_row", loop::Div(Var("number"), Number(across))),

@@ -10,8 +10,6 @@
 namespace tartan::plan {
 namespace {
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 std::string NamesOf(const poly::FlatContraction& flat, const std::vector<int>& indices) {
   return absl::StrJoin(
       indices, " ", [&](std::string* text, int i) { absl::StrAppend(text, flat.indices[i].name); });
@@ -42,19 +40,19 @@ int64_t CountOf(const poly::FlatContraction& flat, const std::vector<int>& indic
 
 int64_t MatrixPlan::tiles_size() const {
   const int64_t element = ByteWidth(ElementType(format));
-  const int64_t totals = CeilDiv(slices * totals_size() * ByteWidth(DataType::kFloat32), element);
+  const int64_t totals = TilesOf(slices * totals_size() * ByteWidth(DataType::kFloat32), element);
   return std::max(stages * stage_size(), totals);
 }
 
 int64_t MatrixPlan::local_bytes() const { return tiles_size() * ByteWidth(ElementType(format)); }
 
 int64_t MatrixPlan::GroupCount(const poly::FlatContraction& flat) const {
-  return CountOf(flat, batch) * CeilDiv(CountOf(flat, rows), row_tile) *
-         CeilDiv(CountOf(flat, columns), column_tile);
+  return CountOf(flat, batch) * TilesOf(CountOf(flat, rows), row_tile) *
+         TilesOf(CountOf(flat, columns), column_tile);
 }
 
 int64_t MatrixPlan::StepCount(const poly::FlatContraction& flat) const {
-  return CeilDiv(CountOf(flat, depth), step_depth());
+  return TilesOf(CountOf(flat, depth), step_depth());
 }
 
 std::string MatrixPlan::ToString(const poly::FlatContraction& flat) const {

@@ -85,6 +85,9 @@ struct MatrixPlan {
   bool operator==(const MatrixPlan&) const = default;
 };
 
+// How many parts of a size cover a count.
+inline int64_t TilesOf(int64_t count, int64_t tile) { return (count + tile - 1) / tile; }
+
 // The product of the indices' ranges.
 int64_t CountOf(const poly::FlatContraction& flat, const std::vector<int>& indices);
 
