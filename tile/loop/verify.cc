@@ -156,13 +156,12 @@ class Verifier {
                                               " elements of type ", ToString(array.type)));
     }
     const bool is_local = array.space == Space::kLocal;
-    const bool has_place = array.over.empty() ? !is_local || depth_ == 0 : IsLocal(array.over);
-    if (!has_place) {
+    if (array.over.empty() ? is_local && depth_ > 0 : !IsLocal(array.over)) {
       return absl::InternalError(absl::StrCat("local array '", array.name,
                                               "' is declared in an inner scope, or over no other"));
     }
-    return DeclareName(array.name,
-                       {is_local ? Name::Kind::kLocalArray : Name::Kind::kArray, array.type});
+    const auto kind = is_local ? Name::Kind::kLocalArray : Name::Kind::kArray;
+    return DeclareName(array.name, {kind, array.type});
   }
 
   absl::Status CheckAssign(const Assign& assign) {
@@ -211,8 +210,7 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  absl::Status CheckTiles(const traverse::OneOf<CopyVector, MultiplyTiles> auto& stmt,
-                          const ExprPtr& shown) {
+  absl::Status CheckTiles(const auto& stmt, const ExprPtr& shown) {
     const std::string wrong = WhatIsWrong(stmt, [&](const auto& name) { return IsLocal(name); });
     return wrong.empty() ? absl::OkStatus() : Wrong(wrong, shown);
   }
