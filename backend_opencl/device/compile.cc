@@ -125,13 +125,10 @@ absl::StatusOr<Built> BuildThroughCache(const OpenClContext& device,
     absl::StatusOr<std::string> binary = BinaryOf(program.get());
     if (hides_assembly) {
       TARTAN_RETURN_IF_ERROR(binary.status());
-      std::optional<std::string> opened = OpenHiddenAssembly(*binary);
-      if (!opened.has_value()) {
-        return absl::InternalError(absl::StrCat("the driver of ", device.info().name,
-                                                " gives no text of a program for sm_90"));
+      TARTAN_ASSIGN_OR_RETURN(const bool has_opened, OpenHiddenAssembly(&*binary));
+      if (has_opened) {
+        TARTAN_ASSIGN_OR_RETURN(program, BuildFromBinary(device, *binary, options));
       }
-      binary = *std::move(opened);
-      TARTAN_ASSIGN_OR_RETURN(program, BuildFromBinary(device, *binary, options));
     }
     // Where there is none, the program itself is good.
     if (binary.ok() && cache != nullptr) cache->Store(key, *binary);

@@ -6,14 +6,18 @@
 
 namespace tartan::opencl {
 
-std::optional<std::string> OpenHiddenAssembly(absl::string_view ptx) {
+absl::StatusOr<bool> OpenHiddenAssembly(std::string* ptx) {
+  if (!absl::StrContains(*ptx, kHiddenAssembly)) return false;
   constexpr absl::string_view kTarget = ".target sm_90,";
   constexpr absl::string_view kTargetAlone = ".target sm_90\n";
-  const bool has_target = absl::StrContains(ptx, kTarget) || absl::StrContains(ptx, kTargetAlone);
-  if (!has_target || !absl::StrContains(ptx, kHiddenAssembly)) return std::nullopt;
-  return absl::StrReplaceAll(
-      ptx,
-      {{kTarget, ".target sm_90a,"}, {kTargetAlone, ".target sm_90a\n"}, {kHiddenAssembly, ""}});
+  if (!absl::StrContains(*ptx, kTarget) && !absl::StrContains(*ptx, kTargetAlone)) {
+    return absl::InternalError(
+        "the driver makes no program for sm_90 of kernels for a matrix unit");
+  }
+  absl::StrReplaceAll(
+      {{kTarget, ".target sm_90a,"}, {kTargetAlone, ".target sm_90a\n"}, {kHiddenAssembly, ""}},
+      ptx);
+  return true;
 }
 
 }  // namespace tartan::opencl

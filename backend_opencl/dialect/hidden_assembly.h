@@ -6,9 +6,9 @@
 // exchanged, and the driver assembles the result as a program of its own.
 #pragma once
 
-#include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace tartan::opencl {
@@ -18,8 +18,9 @@ inline constexpr absl::string_view kHiddenAssembly = "//@tartan ";
 // The macro that is defined where devices take such programs.
 inline constexpr absl::string_view kHasWarpGroups = "TARTAN_WARP_GROUPS";
 
-// The text with its hidden instructions opened, for the target that has them; nothing where it
-// hides none, or has not the form that is known.
-std::optional<std::string> OpenHiddenAssembly(absl::string_view ptx);
+// Opens the hidden instructions of a program's text, for the target that has them. False where
+// there are none: its kernels need not call all the functions of their source. Internal for a text
+// with another target.
+absl::StatusOr<bool> OpenHiddenAssembly(std::string* ptx);
 
 }  // namespace tartan::opencl
