@@ -54,6 +54,6 @@ class TuningDatabase {
 // What the database has for a kernel, else the cost model's choice.
 PlannedKernel PlanKernel(const poly::FlatContraction& flat, const HardwareSettings& settings,
                          const std::vector<bool>& is_constant, const TuningDatabase& database,
-                         Precision precision);
+                         Precision precision = Precision::kFloat32);
 
 }  // namespace tartan::plan
