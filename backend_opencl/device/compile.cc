@@ -33,15 +33,13 @@ constexpr int kCacheFormatVersion = 2;
 
 bool IsGpu(const OpenClContext& device) { return device.info().type == hal::DeviceType::kGpu; }
 
-// One kernel alone of a CPU is launched without a table. Groups of a GPU need instructions that no
-// portable text has.
+// Groups of a GPU need instructions that no portable text has.
 bool RunsSequences(const OpenClContext& device, const hal::ExecutableSource& source,
                    bool is_portable) {
   return device.quirks().runs_sequences && source.sequences_of_groups == IsGpu(device) &&
          !(is_portable && IsGpu(device)) &&
          std::count_if(source.kernels.begin(), source.kernels.end(),
-                       [](const hal::KernelSource& kernel) { return kernel.in_sequence; }) >
-             (IsGpu(device) ? 0 : 1);
+                       [](const hal::KernelSource& kernel) { return kernel.in_sequence; }) > 0;
 }
 
 std::string JoinSource(const OpenClContext& device, const hal::ExecutableSource& source,

@@ -16,6 +16,8 @@ namespace {
 
 // Beside a longer one, what a driver takes to start it is nothing.
 constexpr double kLongUs = 400;
+// The only launch of a program is worth it where it takes no longer than threads take to wake up.
+constexpr double kLoneUs = 50;
 // A GPU's driver starts a launch while the one before runs; and a longer one is quicker with more
 // items on a unit than a sequence has. What plans predict holds a launch of 3 us.
 constexpr double kLongOnGpuUs = 12;
@@ -49,16 +51,14 @@ bool MayBeInSequence(const loop::Kernel& kernel, const plan::Machine& machine) {
          groups.local_bytes <= kMostSequenceLocalBytes && (!groups.wait || are_warps);
 }
 
+double Microseconds(const LaunchStep& launch, const plan::Machine& machine) {
+  if (launch.predicted_us > 0) return launch.predicted_us;
+  return machine.is_cpu ? machine.Microseconds(launch.bytes / plan::cpu::kMemoryBytesPerCycle)
+                        : launch.bytes / machine.memory_bytes_per_us;
+}
+
 bool IsShort(const LaunchStep& launch, const plan::Machine& machine) {
-  double microseconds = launch.predicted_us;
-  if (machine.is_cpu) {
-    if (microseconds == 0) {
-      microseconds = machine.Microseconds(launch.bytes / plan::cpu::kMemoryBytesPerCycle);
-    }
-    return microseconds < kLongUs;
-  }
-  if (microseconds == 0) microseconds = launch.bytes / machine.memory_bytes_per_us;
-  return microseconds < kLongOnGpuUs;
+  return Microseconds(launch, machine) < (machine.is_cpu ? kLongUs : kLongOnGpuUs);
 }
 
 }  // namespace
@@ -88,6 +88,11 @@ void MarkSequences(const HardwareSettings& settings, KernelList* list) {
       list->kernels[kernel].in_sequence = true;
     }
     before = kernel;
+  }
+  // A program of one launch: who waits for it runs it sooner than the driver's threads wake up.
+  if (machine.is_cpu && list->steps.size() == 1 && before >= 0 &&
+      Microseconds(std::get<LaunchStep>(list->steps.front()), machine) < kLoneUs) {
+    list->kernels[before].in_sequence = true;
   }
 }
 

@@ -43,8 +43,12 @@ TEST(MarkSequences, MarksShortNeighbours) {
             (std::vector<bool>{true, true, false, false, false, true, true}));
 }
 
+TEST(MarkSequences, MarksTheOnlyLaunchOfAProgramWhereItIsShort) {
+  EXPECT_EQ(Marked(ListOf({10})), (std::vector<bool>{true}));
+  EXPECT_EQ(Marked(ListOf({100})), (std::vector<bool>{false}));
+}
+
 TEST(MarkSequences, LeavesALaunchWithoutANeighbour) {
-  EXPECT_EQ(Marked(ListOf({10})), (std::vector<bool>{false}));
   KernelList list = ListOf({10, 20});
   list.steps.insert(list.steps.begin() + 1, FillStep{});
   EXPECT_EQ(Marked(list), (std::vector<bool>{false, false}));
