@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/lower/gpu/begin_kernel.h"
 #include "tile/lower/gpu/group_context.h"
 #include "tile/lower/gpu/group_reduction.h"
 #include "tile/lower/gpu/group_stage.h"
@@ -44,20 +45,7 @@ class GroupLowerer {
   }
 
   loop::Kernel Lower(const std::string& name) {
-    loop::Kernel kernel;
-    kernel.name = name;
-    kernel.comments = flat_.comments;
-    kernel.comments.push_back(plan_.ToString(flat_));
-    kernel.comments.push_back(plan_.cost.ToString());
-    kernel.index_type = context_.index_type();
-    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
-      kernel.parameters.push_back({absl::StrCat("out", o), flat_.outputs[o].shape.type, true});
-    }
-    for (size_t t = 0; t < flat_.tensors.size(); ++t) {
-      kernel.parameters.push_back({absl::StrCat("in", t), flat_.tensors[t].shape.type, false});
-    }
-    kernel.local_size[0] = plan_.threads();
-    kernel.global_size[0] = plan_.threads() * plan_.GroupCount(flat_);
+    loop::Kernel kernel = BeginGroupKernel(flat_, plan_, name, context_.index_type());
     std::vector<StmtPtr> statements;
     Append(Prologue(), &statements);
     Append(Steps(), &statements);

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels of work-groups have in common, whatever their plans.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tile/loop/loop_ir.h"
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::lower {
+
+// A kernel without a body: heading, parameters and work-items.
+template <class Plan>
+loop::Kernel BeginGroupKernel(const poly::FlatContraction& flat, const Plan& plan,
+                              const std::string& name, DataType index_type) {
+  loop::Kernel kernel;
+  kernel.name = name;
+  kernel.comments = flat.comments;
+  kernel.comments.push_back(plan.ToString(flat));
+  kernel.comments.push_back(plan.cost.ToString());
+  kernel.index_type = index_type;
+  for (size_t o = 0; o < flat.outputs.size(); ++o) {
+    kernel.parameters.push_back({absl::StrCat("out", o), flat.outputs[o].shape.type, true});
+  }
+  for (size_t t = 0; t < flat.tensors.size(); ++t) {
+    kernel.parameters.push_back({absl::StrCat("in", t), flat.tensors[t].shape.type, false});
+  }
+  kernel.local_size[0] = plan.threads();
+  kernel.global_size[0] = plan.threads() * plan.GroupCount(flat);
+  return kernel;
+}
+
+}  // namespace tartan::lower
