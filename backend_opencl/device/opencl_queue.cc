@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -76,10 +77,16 @@ absl::StatusOr<std::unique_ptr<hal::Queue>> OpenClQueue::Create(hal::DevicePtr d
 }
 
 OpenClQueue::~OpenClQueue() {
-  const absl::Status status = DoFinish();
-  if (!status.ok()) {
-    std::fprintf(stderr, "tartan: a queue was dropped with failed work: %s\n",
-                 status.ToString().c_str());
+  // A run that lacked memory may have left work that was put off, and is dropped with its queue:
+  // an exception has no way out of here.
+  try {
+    const absl::Status status = DoFinish();
+    if (!status.ok()) {
+      std::fprintf(stderr, "tartan: a queue was dropped with failed work: %s\n",
+                   status.ToString().c_str());
+    }
+  } catch (const std::bad_alloc&) {
+    std::fputs("tartan: a queue was dropped with work that there was no memory for\n", stderr);
   }
   CallCl(clFinish, queue_.get());  // the host's helpers
 }
