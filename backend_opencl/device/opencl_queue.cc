@@ -77,16 +77,13 @@ absl::StatusOr<std::unique_ptr<hal::Queue>> OpenClQueue::Create(hal::DevicePtr d
 }
 
 OpenClQueue::~OpenClQueue() {
-  // A run that lacked memory may have left work that was put off, and is dropped with its queue:
-  // an exception has no way out of here.
+  // A run that lacked memory may leave work that was put off: no exception has a way out of here.
   try {
-    const absl::Status status = DoFinish();
-    if (!status.ok()) {
-      std::fprintf(stderr, "tartan: a queue was dropped with failed work: %s\n",
-                   status.ToString().c_str());
+    const absl::Status done = DoFinish();
+    if (!done.ok()) {
+      std::fprintf(stderr, "tartan: work of a dropped queue failed: %s\n", done.ToString().c_str());
     }
   } catch (const std::bad_alloc&) {
-    std::fputs("tartan: a queue was dropped with work that there was no memory for\n", stderr);
   }
   CallCl(clFinish, queue_.get());  // the host's helpers
 }
