@@ -79,8 +79,7 @@ absl::StatusOr<std::unique_ptr<hal::Queue>> OpenClQueue::Create(hal::DevicePtr d
 OpenClQueue::~OpenClQueue() {
   // A run that lacked memory may leave work that was put off: no exception has a way out of here.
   try {
-    const absl::Status done = DoFinish();
-    if (!done.ok()) {
+    if (const absl::Status done = DoFinish(); !done.ok()) {
       std::fprintf(stderr, "tartan: work of a dropped queue failed: %s\n", done.ToString().c_str());
     }
   } catch (const std::bad_alloc&) {
