@@ -19,8 +19,6 @@ namespace {
 
 using codegen::Place;
 
-constexpr absl::string_view kCondition = "defined($HAS) && !defined(TARTAN_PORTABLE)";
-
 // A local pointer is the address that instructions take.
 constexpr absl::string_view kCopyVector =
     R"(static inline void tt_copy_vector(__local void* to, __global const void* from, int reads) {
@@ -112,12 +110,10 @@ constexpr absl::string_view kMultiply =
 
 std::string Fill(absl::string_view text,
                  const std::vector<std::pair<absl::string_view, std::string>>& values) {
+  const std::string condition =
+      absl::StrCat("defined(", kHasWarpGroups, ") && !defined(TARTAN_PORTABLE)");
   return absl::StrReplaceAll(absl::StrReplaceAll(text, values),
-                             {{"$CONDITION", kCondition}, {"$HIDDEN", kHiddenAssembly}});
-}
-
-std::string Finished(absl::string_view text) {
-  return absl::StrReplaceAll(text, {{"$HAS", kHasWarpGroups}});
+                             {{"$CONDITION", condition}, {"$HIDDEN", kHiddenAssembly}});
 }
 
 // The place of element (row, k) of a tile as C.
@@ -247,25 +243,16 @@ void SetMatrixStatements(codegen::Dialect* dialect) {
 }
 
 std::string MatrixHelper(absl::string_view name) {
-  std::string text;
-  if (name == "copy_vector") {
-    text = Fill(kCopyVector, {});
-  } else if (name == "end_copies") {
-    text = Fill(kEndCopies, {});
-  } else if (name == "matrix_barrier") {
-    text = Fill(kMatrixBarrier, {});
-  } else if (name == "await_tiles") {
-    text = Fill(kAwaitTiles, {});
-  } else if (name == "tile_place") {
-    text = std::string(kTilePlace);
-  } else if (absl::ConsumePrefix(&name, "await_copies_")) {
-    text = Fill(kAwaitCopies, {{"$N", std::string(name)}});
-  } else if (absl::ConsumePrefix(&name, "roundtf_")) {
-    text = RoundHelper(name);
-  } else if (absl::ConsumePrefix(&name, "multiply_")) {
-    text = MultiplyHelper(name);
+  if (name == "copy_vector") return Fill(kCopyVector, {});
+  if (name == "end_copies") return Fill(kEndCopies, {});
+  if (name == "matrix_barrier") return Fill(kMatrixBarrier, {});
+  if (name == "await_tiles") return Fill(kAwaitTiles, {});
+  if (name == "tile_place") return std::string(kTilePlace);
+  if (absl::ConsumePrefix(&name, "await_copies_")) {
+    return Fill(kAwaitCopies, {{"$N", std::string(name)}});
   }
-  return Finished(text);
+  if (absl::ConsumePrefix(&name, "roundtf_")) return RoundHelper(name);
+  return absl::ConsumePrefix(&name, "multiply_") ? MultiplyHelper(name) : "";
 }
 
 }  // namespace tartan::opencl

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/interpret_list.h"
@@ -38,6 +41,23 @@ TEST_P(MatrixKernelTest, EqualsTheNaiveEvaluator) {
     for (size_t o = 0; o < expected->size(); ++o) {
       EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 0), "") << plans;
     }
+  }
+}
+
+TEST(MatrixCandidate, LeavesProductsWithoutPointsToOthers) {
+  const std::string code =
+      "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";
+  for (const auto& [a, b] :
+       {std::pair<std::vector<int64_t>, std::vector<int64_t>>({0, 3}, {3, 4}),
+        std::pair<std::vector<int64_t>, std::vector<int64_t>>({5, 0}, {0, 4})}) {
+    compiler::CompileOptions options;
+    options.settings = MatrixSettings();
+    std::string plans;
+    const MatrixProgram test = {"Empty", code, {a, b}};
+    const auto list =
+        compiler::Compile(Bind(test), options, PlanForMatrixUnit(MatrixFormat::kTf32, 0, &plans));
+    ASSERT_TRUE(list.ok()) << list.status();
+    EXPECT_EQ(plans, "");
   }
 }
 

@@ -60,7 +60,6 @@ class MatrixLowerer {
   }
   int64_t RowCount() const { return plan::CountOf(flat_, plan_.rows); }
   int64_t ColumnCount() const { return plan::CountOf(flat_, plan_.columns); }
-  int64_t TotalCount() const { return plan_.blocks() * plan_.column_tile / 2; }
 
   std::vector<StmtPtr> Prologue() const {
     std::vector<StmtPtr> statements;
@@ -77,9 +76,9 @@ class MatrixLowerer {
     Append(DeclareTile(), &statements);
     Append(operands_[0].DeclareRows(Var("row_base")), &statements);
     Append(operands_[1].DeclareRows(Var("column_base")), &statements);
-    statements.push_back(loop::MakeArray({DataType::kFloat32, 1}, "total", TotalCount()));
+    statements.push_back(loop::MakeArray({DataType::kFloat32, 1}, "total", plan_.accumulators()));
     statements.push_back(loop::MakeFor(
-        "slot", Number(0), Number(TotalCount()),
+        "slot", Number(0), Number(plan_.accumulators()),
         loop::MakeStore("total", DataType::kFloat32, Var("slot"), loop::Float(0)), 1, true));
     return statements;
   }

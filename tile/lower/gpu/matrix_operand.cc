@@ -190,6 +190,9 @@ MatrixOperandLoader::Source MatrixOperandLoader::SourceOf(int64_t round,
     source.valid = Both(source.valid, loop::Less(bound, Number(flat_.constraints[c].range)));
   }
   source.from = loop::Add(Var(Name("from", round)), Var(absl::StrCat(name_, "_further", suffix)));
+  if (source.valid != nullptr) {
+    source.from = loop::Select(source.valid, source.from, Number(0));
+  }
   return source;
 }
 
@@ -214,11 +217,9 @@ std::vector<StmtPtr> MatrixOperandLoader::Copy(const ExprPtr& step, const ExprPt
   for (int64_t round = 0; round < RoundCount(); ++round) {
     const Vector vector = VectorOf(round);
     const Source source = SourceOf(round, DepthSuffix(round));
-    const ExprPtr from =
-        source.valid == nullptr ? source.from : loop::Select(source.valid, source.from, Number(0));
     StmtPtr copy = loop::MakeCopyVector(
         loop::LoadFrom("tiles", stored_, loop::Add(begin, vector.place), lanes, true),
-        loop::LoadFrom(buffer_, stored_, from, lanes, true), source.valid);
+        loop::LoadFrom(buffer_, stored_, source.from, lanes, true), source.valid);
     statements.push_back(vector.exists == nullptr ? copy : loop::MakeIf(vector.exists, copy));
   }
   return statements;
@@ -247,9 +248,7 @@ ExprPtr MatrixOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
                                          std::vector<StmtPtr>* statements) const {
   const auto lanes = static_cast<int>(tile_.vector());
   const auto read = [&](const Source& source, int count) {
-    const ExprPtr from =
-        source.valid == nullptr ? source.from : loop::Select(source.valid, source.from, Number(0));
-    const ExprPtr value = loop::LoadFrom(buffer_, stored_, from, count, count > 1);
+    const ExprPtr value = loop::LoadFrom(buffer_, stored_, source.from, count, count > 1);
     return source.valid == nullptr
                ? value
                : loop::Select(source.valid, value, loop::Splat(loop::Float(0), count));

@@ -50,7 +50,7 @@ class MatrixOperandLoader {
   };
   // What an element needs to be read.
   struct Source {
-    loop::ExprPtr from;
+    loop::ExprPtr from;   // the tensor's first one where it is not valid
     loop::ExprPtr valid;  // null: always
   };
 

@@ -48,7 +48,7 @@ class ResultWriter {
         loop::Add(loop::Mul(loop::Div(within, Number(4)), Number(8)), loop::Mod(slot, Number(2)));
     const ExprPtr place = loop::Add(Var("own"), loop::Add(loop::Mul(row, Number(stride)), column));
     statements.push_back(
-        loop::MakeFor("slot", Number(0), Number(TotalCount()),
+        loop::MakeFor("slot", Number(0), Number(plan_.accumulators()),
                       loop::MakeStore("totals", DataType::kFloat32, place,
                                       loop::LoadFrom("total", DataType::kFloat32, slot)),
                       1, true));
@@ -65,7 +65,6 @@ class ResultWriter {
   }
   int64_t RowCount() const { return plan::CountOf(flat_, plan_.rows); }
   int64_t ColumnCount() const { return plan::CountOf(flat_, plan_.columns); }
-  int64_t TotalCount() const { return plan_.blocks() * plan_.column_tile / 2; }
 
   StmtPtr Stores() const {
     const int64_t across = plan_.column_tile / plan_.lanes;  // vectors of a row

@@ -62,9 +62,9 @@ double MemoryBytes(const poly::FlatContraction& flat) {
 }  // namespace
 
 int64_t ResidentGroups(const MatrixPlan& plan) {
-  const int64_t totals = plan.blocks() * plan.column_tile / 2;
   const int64_t by_memory = kUnitLocalBytes / (plan.local_bytes() + kGroupLocalBytes);
-  const int64_t by_registers = kUnitRegisters / ((totals + kOtherRegisters) * plan.threads());
+  const int64_t by_registers =
+      kUnitRegisters / ((plan.accumulators() + kOtherRegisters) * plan.threads());
   return std::clamp<int64_t>(std::min(by_memory, by_registers), 1, kMostResident);
 }
 

@@ -66,6 +66,8 @@ struct MatrixPlan {
   int64_t threads() const { return warp_groups * slices * kWarpGroup; }
   // Products of 64 rows that a warp group makes.
   int64_t blocks() const { return row_tile / (warp_groups * kUnitRows); }
+  // Accumulators of a work-item.
+  int64_t accumulators() const { return blocks() * column_tile / 2; }
   bool copies_all() const { return left.is_copied && right.is_copied; }
   MatrixTile left_tile() const { return {format, row_tile, left.along_rows}; }
   MatrixTile right_tile() const { return {format, column_tile, right.along_rows}; }

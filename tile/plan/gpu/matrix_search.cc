@@ -102,7 +102,8 @@ class Search {
   // Rows of the left operand, columns of the right one: those along which results are neighbours.
   bool AssignIndices() {
     const auto factors = FactorsOf(flat());
-    if (!factors.has_value()) return false;
+    // Without points there may be no element to read in the place of those that do not count.
+    if (!factors.has_value() || flat().point_count() == 0) return false;
     poly::FlatAccess left = Strides(factors->first);
     poly::FlatAccess right = Strides(factors->second);
     const int count = static_cast<int>(flat().indices.size());
@@ -326,8 +327,7 @@ class Search {
     plan.column_tile = columns;
     plan.warp_groups = rows == 64 ? 1 : 2;
     if (plan.warp_groups * slices > kMostWarpGroups) return;
-    const int64_t totals = plan.blocks() * columns / 2;
-    if (totals > kMostTotals) return;
+    if (plan.accumulators() > kMostTotals) return;
     if (plan.right.along_rows && columns % plan.right_tile().line() != 0) return;
     while (plan.copies_all() && plan.stages > 3 && ResidentGroups(plan) < 2) --plan.stages;
     if (plan.local_bytes() > settings_.matrix_local_bytes) return;
