@@ -9,6 +9,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/compiler/emit.h"
 #include "tile/compiler/mark_sequences.h"
+#include "tile/compiler/memory/order_setup.h"
 #include "tile/compiler/memory/order_steps.h"
 #include "tile/compiler/memory/recompute.h"
 #include "tile/compiler/share_kernels.h"
@@ -21,6 +22,7 @@
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/placements/join_placements.h"
 #include "tile/graph/placements/pieces.h"
+#include "tile/graph/products/join_products.h"
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
 #include "tile/ir/in_float64.h"
@@ -48,6 +50,12 @@ absl::Status MultiplyPowersOut(Compilation* c) {
 
 absl::Status SliceAtLiterals(Compilation* c) {
   c->program = graph::SliceAtLiterals(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status JoinProducts(Compilation* c) {
+  // Ready kernels are shared by products of all sizes.
+  if (c->options.tier == Tier::kExact) c->program = graph::JoinProducts(c->program);
   return absl::OkStatus();
 }
 
@@ -164,6 +172,7 @@ absl::Status UpdateStates(Compilation* c) {
 }
 
 absl::Status OrderForMemory(Compilation* c) {
+  OrderSetup(&c->list);
   const bool has_states = std::any_of(
       c->program.inputs.begin(), c->program.inputs.end(),
       [&](ValueId input) { return std::get<ir::Input>(c->program.values[input].op).next >= 0; });
@@ -197,6 +206,8 @@ constexpr Pass kPasses[] = {
     {"in-float64", ComputeInFloat64, false, "where options ask for it, floats become float64"},
     {"powers", MultiplyPowersOut, true, "powers with small whole exponents are products"},
     {"slices", SliceAtLiterals, true, "gathers at a place known beforehand are slices"},
+    {"join-products", JoinProducts, true,
+     "products of one tensor with several constant matrices are one product"},
     {"widen-halves", WidenHalves, false, "16-bit intermediates are held in float32"},
     {"join-placements", JoinPlacements, true,
      "sums of parts that lie beside each other are written part by part"},
@@ -218,7 +229,9 @@ constexpr Pass kPasses[] = {
     {"write-kernels", WriteKernels, false, "plans become loops, simplified"},
     {"update-in-place", UpdateStates, false, "next values of states are written over them"},
     {"order-steps", OrderForMemory, true,
-     "updates of states run as soon as they can, so that less memory is needed at a time"},
+     "updates of states run as soon as they can, what is made at load as late, so that less memory "
+     "is "
+     "needed at a time"},
     {"recompute", RecomputeForMemory, true,
      "with a budget: values are made again where they are read late, and need no memory till then"},
     {"share-kernels", ShareEqualKernels, true,

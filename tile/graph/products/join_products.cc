@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/graph/products/join_products.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tile/graph/constants.h"
+#include "tile/graph/rewriter.h"
+#include "tile/ir/renumber.h"
+
+namespace tartan::graph {
+namespace {
+
+using ir::ValueId;
+using math::Affine;
+
+// A sum of products whose last coordinate is a column of a matrix known at load.
+struct Product {
+  ValueId value = ir::kNoValue;
+  int matrix = 0;  // its place among the inputs
+  int axis = 0;    // the matrix's dimension of columns
+};
+
+// Products that are one, and what follows all of them alike, in steps of a value for each.
+struct ProductSet {
+  std::vector<Product> products;
+  std::vector<std::vector<ValueId>> steps;  // of the products first
+
+  ValueId first() const { return products.front().value; }
+};
+
+class ProductFinder {
+ public:
+  explicit ProductFinder(const ir::Program& program)
+      : program_(program),
+        is_constant_(FindConstants(program)),
+        users_(program.values.size()),
+        is_output_(program.values.size(), false) {
+    for (size_t v = 0; v < program.values.size(); ++v) {
+      for (const ValueId operand : ir::Operands(program.values[v].op)) {
+        std::vector<ValueId>& users = users_[operand];
+        const auto user = static_cast<ValueId>(v);
+        if (users.empty() || users.back() != user) users.push_back(user);
+      }
+    }
+    for (const ValueId output : program.outputs) is_output_[output] = true;
+  }
+
+  std::vector<ProductSet> Find() const {
+    std::map<ValueId, std::vector<ProductSet>> of_tensor;
+    for (size_t v = 0; v < program_.values.size(); ++v) {
+      const std::optional<Product> product = AsProduct(static_cast<ValueId>(v));
+      if (!product) continue;
+      const auto& contraction = std::get<ir::Contraction>(program_.values[v].op);
+      std::vector<ProductSet>& sets = of_tensor[contraction.inputs[1 - product->matrix].tensor];
+      const auto set = std::find_if(sets.begin(), sets.end(), [&](const ProductSet& other) {
+        return AreAlike(other.products.front(), *product);
+      });
+      (set == sets.end() ? sets.emplace_back() : *set).products.push_back(*product);
+    }
+    std::vector<ProductSet> found;
+    for (auto& [tensor, sets] : of_tensor) {
+      for (ProductSet& set : sets) {
+        if (Complete(&set)) found.push_back(std::move(set));
+      }
+    }
+    return found;
+  }
+
+ private:
+  const ir::Value& value(ValueId v) const { return program_.values[v]; }
+
+  std::optional<Product> AsProduct(ValueId v) const {
+    const auto* contraction = std::get_if<ir::Contraction>(&value(v).op);
+    if (contraction == nullptr || contraction->aggregation != Aggregation::kSum ||
+        contraction->combination != Combination::kMultiply || contraction->inputs.size() != 2 ||
+        contraction->default_value != ir::kNoValue || contraction->output.indices.empty()) {
+      return std::nullopt;
+    }
+    const std::vector<Affine>& output = contraction->output.indices;
+    const int column = output.back().single_variable();
+    if (column < 0 || !(output.back() == Affine::Variable(column))) return std::nullopt;
+    const auto has_column = [&](const Affine& index) {
+      return !index.coefficient(column).is_zero();
+    };
+    if (std::any_of(output.begin(), output.end() - 1, has_column)) return std::nullopt;
+    for (const math::RangeConstraint& constraint : contraction->constraints) {
+      if (has_column(constraint.poly)) return std::nullopt;
+    }
+    for (int i = 0; i < 2; ++i) {
+      const std::vector<Affine>& matrix = contraction->inputs[i].indices;
+      const std::vector<Affine>& other = contraction->inputs[1 - i].indices;
+      const auto at = std::find(matrix.begin(), matrix.end(), Affine::Variable(column));
+      if (at == matrix.end() || std::count_if(matrix.begin(), matrix.end(), has_column) != 1 ||
+          std::any_of(other.begin(), other.end(), has_column)) {
+        continue;
+      }
+      const Product product = {v, i, static_cast<int>(at - matrix.begin())};
+      if (IsMatrixOf(product, *contraction)) return product;
+    }
+    return std::nullopt;
+  }
+
+  // A matrix that is stored, whose other form nobody needs: weights in few bytes are decoded where
+  // they are read.
+  bool IsMatrixOf(const Product& product, const ir::Contraction& contraction) const {
+    const ValueId matrix = contraction.inputs[product.matrix].tensor;
+    return std::holds_alternative<ir::Input>(value(matrix).op) && is_constant_[matrix] &&
+           value(matrix).shape.element_count() > 0 && !is_constant_[product.value] &&
+           !is_output_[matrix] && users_[matrix].size() == 1 &&
+           value(matrix).shape.dims[product.axis] == value(product.value).shape.dims.back();
+  }
+
+  // They differ in the matrix and the number of its columns alone.
+  bool AreAlike(const Product& a, const Product& b) const {
+    if (a.matrix != b.matrix || a.axis != b.axis) return false;
+    auto one = std::get<ir::Contraction>(value(a.value).op);
+    const auto& other = std::get<ir::Contraction>(value(b.value).op);
+    const ValueId matrix = other.inputs[b.matrix].tensor;
+    TensorShape shape = value(one.inputs[a.matrix].tensor).shape;
+    TensorShape result = value(a.value).shape;
+    shape.dims[a.axis] = value(matrix).shape.dims[b.axis];
+    result.dims.back() = value(b.value).shape.dims.back();
+    one.inputs[a.matrix].tensor = matrix;
+    // Where the first one is computed, all matrices must be there.
+    return matrix < a.value && one == other && shape == value(matrix).shape &&
+           result == value(b.value).shape;
+  }
+
+  // Adds the steps; false where the products are better apart.
+  bool Complete(ProductSet* set) const {
+    if (set->products.size() < 2) return false;
+    std::vector<ValueId> step;
+    for (const Product& product : set->products) step.push_back(product.value);
+    while (!step.empty()) {
+      set->steps.push_back(step);
+      step = StepAfter(*set);
+    }
+    const std::vector<ValueId>& ends = set->steps.back();
+    return std::none_of(ends.begin(), ends.end(), [&](ValueId end) { return HasEpilogue(end); });
+  }
+
+  // The elementwise operation that is alike behind each end; nothing where there is none.
+  std::vector<ValueId> StepAfter(const ProductSet& set) const {
+    std::vector<ValueId> next;
+    for (const ValueId end : set.steps.back()) {
+      if (is_output_[end] || users_[end].size() != 1) return {};
+      const ValueId user = users_[end].front();
+      if (!next.empty() && !AreAlike(set, next.front(), user, end)) return {};
+      next.push_back(user);
+      if (next.size() == 1 && !AreAlike(set, user, user, end)) return {};
+    }
+    return next;
+  }
+
+  // `end`: what `b` follows.
+  bool AreAlike(const ProductSet& set, ValueId a, ValueId b, ValueId end) const {
+    const auto* one = std::get_if<ir::Elementwise>(&value(a).op);
+    const auto* other = std::get_if<ir::Elementwise>(&value(b).op);
+    if (one == nullptr || other == nullptr || one->op != other->op ||
+        one->operands.size() != other->operands.size() ||
+        value(a).shape.type != value(b).shape.type ||
+        value(b).shape.dims != value(end).shape.dims) {
+      return false;
+    }
+    const ValueId first_end = set.steps.back().front();
+    for (size_t i = 0; i < one->operands.size(); ++i) {
+      const ValueId x = one->operands[i];
+      const ValueId y = other->operands[i];
+      if ((x == first_end) != (y == end)) return false;
+      if (y == end) continue;
+      const bool is_literal = std::holds_alternative<ir::Constant>(value(y).op);
+      if (!is_literal && (!is_constant_[y] || y >= set.first())) return false;
+      const bool is_scalar = value(y).shape.element_count() == 1;
+      const bool fits = is_literal ? value(x).op == value(y).op && value(x).shape == value(y).shape
+                        : is_scalar
+                            ? x == y
+                            : IsRow(y, value(end).shape.dims.back()) &&
+                                  value(x).shape.dims.size() == value(y).shape.dims.size() &&
+                                  value(x).shape.type == value(y).shape.type;
+      if (!fits) return false;
+    }
+    return true;
+  }
+
+  // A number for each column.
+  bool IsRow(ValueId v, int64_t columns) const {
+    const std::vector<int64_t>& dims = value(v).shape.dims;
+    return std::holds_alternative<ir::Input>(value(v).op) && !dims.empty() &&
+           dims.back() == columns && value(v).shape.element_count() == columns;
+  }
+
+  // Its kernel would compute more behind the sum, or store what is given out.
+  bool HasEpilogue(ValueId v) const {
+    return is_output_[v] || std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
+             const auto* special = std::get_if<ir::Special>(&value(user).op);
+             const bool is_reshape =
+                 special != nullptr && special->kind == ir::SpecialKind::kReshape;
+             return is_reshape ? HasEpilogue(user)
+                               : std::holds_alternative<ir::Elementwise>(value(user).op);
+           });
+  }
+
+  const ir::Program& program_;
+  const std::vector<bool> is_constant_;
+  std::vector<std::vector<ValueId>> users_;
+  std::vector<bool> is_output_;
+};
+
+class ProductJoiner {
+ public:
+  ProductJoiner(const ir::Program& program, const std::vector<ProductSet>& sets)
+      : program_(program), rewriter_(program) {
+    for (const ProductSet& set : sets) {
+      starts_[set.first()] = &set;
+      for (size_t p = 0; p < set.products.size(); ++p) places_[set.steps.back()[p]] = {&set, p};
+    }
+  }
+
+  ir::Program Run() {
+    for (size_t i = 0; i < program_.values.size(); ++i) {
+      const auto v = static_cast<ValueId>(i);
+      if (const auto start = starts_.find(v); start != starts_.end()) Join(*start->second);
+      ir::Value value = program_.values[v];
+      ir::RenumberOperands(value.op, rewriter_.numbers());
+      if (const auto place = places_.find(v); place != places_.end()) {
+        value.op = Columns(*place->second.first, place->second.second);
+      }
+      rewriter_.Replace(std::move(value));
+    }
+    return ir::WithoutDeadValues(std::move(rewriter_).Finish());
+  }
+
+ private:
+  int64_t ColumnsOf(ValueId v) const { return program_.values[v].shape.dims.back(); }
+
+  // All of its steps, before the first product.
+  void Join(const ProductSet& set) {
+    int64_t columns = 0;
+    for (const Product& product : set.products) columns += ColumnsOf(product.value);
+    ValueId before = ir::kNoValue;
+    for (size_t s = 0; s < set.steps.size(); ++s) {
+      ir::Value value = program_.values[set.steps[s].front()];
+      absl::StrAppend(&value.name, "_joined");
+      value.shape.dims.back() = columns;
+      if (s == 0) {
+        ir::RenumberOperands(value.op, rewriter_.numbers());
+        JoinMatrices(set, &std::get<ir::Contraction>(value.op));
+      } else {
+        JoinOperands(set, s, before, &std::get<ir::Elementwise>(value.op));
+      }
+      before = rewriter_.Append(std::move(value));
+    }
+    joined_[&set] = before;
+  }
+
+  void JoinMatrices(const ProductSet& set, ir::Contraction* contraction) {
+    const Product& first = set.products.front();
+    std::vector<ValueId> matrices;
+    for (const Product& product : set.products) {
+      const auto& one = std::get<ir::Contraction>(program_.values[product.value].op);
+      matrices.push_back(one.inputs[product.matrix].tensor);
+    }
+    contraction->inputs[first.matrix].tensor = SideBySide(matrices, first.axis);
+  }
+
+  // `before`: the joined step before.
+  void JoinOperands(const ProductSet& set, size_t step, ValueId before, ir::Elementwise* joined) {
+    for (size_t i = 0; i < joined->operands.size(); ++i) {
+      std::vector<ValueId> operands;
+      for (const ValueId v : set.steps[step]) {
+        operands.push_back(std::get<ir::Elementwise>(program_.values[v].op).operands[i]);
+      }
+      const ir::Value& first = program_.values[operands.front()];
+      if (operands.front() == set.steps[step - 1].front()) {
+        joined->operands[i] = before;
+      } else if (std::holds_alternative<ir::Constant>(first.op)) {
+        joined->operands[i] = rewriter_.Append(first);  // it may come later
+      } else if (first.shape.element_count() == 1) {
+        joined->operands[i] = rewriter_.numbers()[operands.front()];
+      } else {
+        joined->operands[i] = SideBySide(operands, static_cast<int>(first.shape.dims.size()) - 1);
+      }
+    }
+  }
+
+  // A concatenation of constants.
+  ValueId SideBySide(const std::vector<ValueId>& parts, int axis) {
+    ir::Value whole = program_.values[parts.front()];
+    absl::StrAppend(&whole.name, "_joined");
+    whole.shape.dims[axis] = 0;
+    for (const ValueId part : parts) {
+      whole.shape.dims[axis] += program_.values[part].shape.dims[axis];
+    }
+    int64_t begin = 0;
+    ValueId before = ir::kNoValue;
+    for (const ValueId part : parts) {
+      ir::Contraction piece = IdentityCopy(rewriter_.numbers()[part], whole.shape.dims.size());
+      piece.output.indices[axis].constant = math::Rational(begin);
+      piece.default_value = before;
+      begin += program_.values[part].shape.dims[axis];
+      before = rewriter_.Append({whole.name, whole.shape, std::move(piece)});
+    }
+    return before;
+  }
+
+  // Of the joined result, those of one product.
+  ir::Contraction Columns(const ProductSet& set, size_t product) const {
+    int64_t begin = 0;
+    for (size_t p = 0; p < product; ++p) begin += ColumnsOf(set.products[p].value);
+    const size_t rank = program_.values[set.first()].shape.dims.size();
+    ir::Contraction columns = IdentityCopy(joined_.at(&set), rank);
+    columns.inputs.front().indices.back().constant = math::Rational(begin);
+    return columns;
+  }
+
+  const ir::Program& program_;
+  Rewriter rewriter_;
+  std::map<ValueId, const ProductSet*> starts_;                     // by the first product
+  std::map<ValueId, std::pair<const ProductSet*, size_t>> places_;  // by the last step
+  std::map<const ProductSet*, ValueId> joined_;                     // in the new program
+};
+
+}  // namespace
+
+ir::Program JoinProducts(const ir::Program& program) {
+  const std::vector<ProductSet> sets = ProductFinder(program).Find();
+  return sets.empty() ? program : ProductJoiner(program, sets).Run();
+}
+
+}  // namespace tartan::graph
