@@ -13,6 +13,7 @@
 #include "tile/plan/cpu/window_plan.h"
 #include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/plan/gpu/matrix_search.h"
+#include "tile/plan/gpu/matrix_split.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
@@ -27,6 +28,8 @@ std::vector<PlannedKernel> WithMatrixUnit(const poly::FlatContraction& merged,
   if (!format.has_value()) return plans;
   std::optional<PlannedKernel> plan = MatrixCandidate(merged, settings, *format, is_constant);
   if (!plan.has_value()) return plans;
+  auto split = SplitMatrixCandidate(merged, settings, *format, is_constant);
+  if (split.has_value() && split->predicted_us < plan->predicted_us) plan = std::move(split);
   const auto place = std::find_if(plans.begin(), plans.end(), [&](const PlannedKernel& other) {
     return plan->predicted_us < other.predicted_us || other.predicted_us == 0;
   });

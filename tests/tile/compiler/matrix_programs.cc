@@ -2,7 +2,6 @@
 #include "tests/tile/compiler/matrix_programs.h"
 
 #include <algorithm>
-#include <optional>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -125,19 +124,22 @@ HardwareSettings MatrixSettings() {
   return settings;
 }
 
-compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, std::string* plans) {
+compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, std::string* plans,
+                                         PackedFactors packed) {
   compiler::CompileHooks hooks;
   hooks.planner = [=](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
     const HardwareSettings settings = MatrixSettings();
-    std::optional<plan::PlannedKernel> planned =
-        plan::MatrixCandidate(poly::MergeIndices(flat), settings, format, constant);
-    if (!planned.has_value()) return plan::PlanKernel(flat, settings, constant);
-    auto& matrix = std::get<plan::MatrixPlan>(planned->plan);
+    std::vector<plan::PlannedKernel> candidates =
+        plan::MatrixCandidates(poly::MergeIndices(flat), settings, format, constant);
+    if (candidates.empty()) return plan::PlanKernel(flat, settings, constant);
+    plan::PlannedKernel planned = packed == PackedFactors::kAll ? std::move(candidates.back())
+                                                                : std::move(candidates.front());
+    auto& matrix = std::get<plan::MatrixPlan>(planned.plan);
     constexpr int64_t kMostWarpGroups = 4;
     if (slices > 0) matrix.slices = std::min(slices, kMostWarpGroups / matrix.warp_groups);
     while (matrix.local_bytes() > settings.matrix_local_bytes) matrix.slices /= 2;
-    absl::StrAppend(plans, plan::ToString(planned->plan, planned->flat), "\n");
-    return *std::move(planned);
+    absl::StrAppend(plans, plan::ToString(planned.plan, planned.flat), "\n");
+    return planned;
   };
   return hooks;
 }

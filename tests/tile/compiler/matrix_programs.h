@@ -35,8 +35,12 @@ std::vector<HostTensor> WholeNumbers(const MatrixProgram& program);
 // A GPU with a matrix unit.
 HardwareSettings MatrixSettings();
 
+// Factors that are packed before, where that is possible.
+enum class PackedFactors { kConstants, kAll };
+
 // Plans every product for the matrix unit, quick or not; adds what it planned to `plans`, one to a
 // line. `slices` of the depth, where they fit a work-group; 0: as planned.
-compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, std::string* plans);
+compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, std::string* plans,
+                                         PackedFactors packed = PackedFactors::kConstants);
 
 }  // namespace tartan

@@ -35,10 +35,11 @@ TEST_P(MatrixDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   options.settings = MatrixSettings();
   // A device that only plays one has half of the forms: its compiler takes its time.
   const bool has_unit = TestSettings().matrix_local_bytes > 0;
-  for (int64_t slices : has_unit ? std::vector<int64_t>{0, 2, 4} : std::vector<int64_t>{0}) {
+  for (int64_t slices : has_unit ? std::vector<int64_t>{0, 1, 2, 4} : std::vector<int64_t>{0}) {
     std::string plans;
+    const PackedFactors packed = slices == 1 ? PackedFactors::kAll : PackedFactors::kConstants;
     const auto list =
-        compiler::Compile(program, options, PlanForMatrixUnit(format, slices, &plans));
+        compiler::Compile(program, options, PlanForMatrixUnit(format, slices, &plans, packed));
     ASSERT_TRUE(list.ok()) << list.status();
     EXPECT_NE(plans, "");
     const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);

@@ -4,17 +4,23 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/matrix_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
+#include "tile/plan/gpu/matrix_split.h"
+#include "tile/plan/select_plan.h"
+#include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {
 namespace {
@@ -27,13 +33,15 @@ TEST_P(MatrixKernelTest, EqualsTheNaiveEvaluator) {
   const std::vector<HostTensor> inputs = WholeNumbers(test);
   const auto expected = ir::EvaluateNaively(program, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
-  for (int64_t slices : {0, 4}) {
+  for (const auto& [slices, packed] : {std::pair(0, PackedFactors::kConstants),
+                                       {4, PackedFactors::kConstants},
+                                       {0, PackedFactors::kAll}}) {
     compiler::CompileOptions options;
     options.settings = MatrixSettings();
     options.force_64bit_indices = slices == 4;
     std::string plans;
     const auto list =
-        compiler::Compile(program, options, PlanForMatrixUnit(format, slices, &plans));
+        compiler::Compile(program, options, PlanForMatrixUnit(format, slices, &plans, packed));
     ASSERT_TRUE(list.ok()) << list.status();
     EXPECT_NE(plans, "");
     const auto actual = compiler::InterpretList(*list, inputs);
@@ -59,6 +67,97 @@ TEST(MatrixCandidate, LeavesProductsWithoutPointsToOthers) {
     ASSERT_TRUE(list.ok()) << list.status();
     EXPECT_EQ(plans, "");
   }
+}
+
+// Whole runs and a shorter last one, what follows the sum, and a window of which padding is a part.
+TEST(SplitMatrixCandidate, AddsUpRunsOfTheDepth) {
+  const MatrixProgram product = {
+      "Product",
+      "function (A[M, L], B[L, N], C) -> (R) { P[i, j : M, N] = +(A[i, k] * B[k, j]); R = P * 2 + "
+      "C; }",
+      {{70, 1000}, {1000, 40}, {40}},
+      {false, true}};
+  const MatrixProgram window = {
+      "Window",
+      "function (D[X, CI], K[I, CI, CO]) -> (R) { R[x, co : X, CO] = +(D[x+i-1, ci] * K[i, ci, "
+      "co]); }",
+      {{9, 640}, {3, 640, 12}},
+      {false, true}};
+  for (const MatrixProgram& test : {product, window}) {
+    const ir::Program program = Bind(test);
+    const std::vector<HostTensor> inputs = WholeNumbers(test);
+    const auto expected = ir::EvaluateNaively(program, inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    for (const Precision precision : {Precision::kTf32, Precision::kBFloat16}) {
+      compiler::CompileOptions options;
+      options.settings = MatrixSettings();
+      options.precision = precision;
+      int splits = 0;
+      compiler::CompileHooks hooks;
+      hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+        auto split = plan::SplitMatrixCandidate(poly::MergeIndices(flat), options.settings,
+                                                *FormatOf(precision), constant);
+        EXPECT_TRUE(split.has_value());
+        ++splits;
+        return split.has_value() ? *std::move(split)
+                                 : plan::PlanKernel(flat, options.settings, constant);
+      };
+      const auto list = compiler::Compile(program, options, hooks);
+      ASSERT_TRUE(list.ok()) << list.status();
+      EXPECT_EQ(splits, 1);
+      EXPECT_EQ(list->steps.size(), 2);
+      const auto actual = compiler::InterpretList(*list, inputs);
+      ASSERT_TRUE(actual.ok()) << actual.status();
+      EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 0), "");
+    }
+  }
+}
+
+TEST(SplitMatrixCandidate, IsQuickestWhereRowsAreFewAndTheDepthIsLong) {
+  const auto kernels = [](int64_t depth) {
+    const MatrixProgram test = {
+        "Product",
+        "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
+        {{128, depth}, {depth, 768}},
+        {false, true}};
+    compiler::CompileOptions options;
+    options.settings = MatrixSettings();
+    options.precision = Precision::kTf32;
+    const auto list = compiler::Compile(Bind(test), options);
+    EXPECT_TRUE(list.ok()) << list.status();
+    std::vector<bool> uses_unit;
+    for (const compiler::Step& step : list->steps) {
+      const loop::Kernel& kernel = list->kernels[std::get<compiler::LaunchStep>(step).kernel];
+      uses_unit.push_back(absl::StrContains(loop::ToString(kernel), "multiply tiles"));
+    }
+    return uses_unit;
+  };
+  EXPECT_EQ(kernels(768), std::vector<bool>({true}));
+  EXPECT_EQ(kernels(3072), std::vector<bool>({true, false}));
+}
+
+TEST(SplitMatrixCandidate, LeavesShortSumsAndOtherAggregations) {
+  const auto candidate = [](const std::string& sum, int64_t depth) {
+    std::optional<plan::PlannedKernel> found;
+    compiler::CompileHooks hooks;
+    hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+      found = plan::SplitMatrixCandidate(poly::MergeIndices(flat), MatrixSettings(),
+                                         MatrixFormat::kTf32, constant);
+      return plan::PlanKernel(flat, MatrixSettings(), constant);
+    };
+    compiler::CompileOptions options;
+    options.settings = MatrixSettings();
+    const MatrixProgram test = {
+        "Product",
+        "function (A[M, L], B[L, N]) -> (R) { R[i, j : M, N] = " + sum + "; }",
+        {{64, depth}, {depth, 64}}};
+    EXPECT_TRUE(compiler::Compile(Bind(test), options, hooks).ok());
+    return found.has_value();
+  };
+  EXPECT_TRUE(candidate("+(A[i, k] * B[k, j])", 1024));
+  EXPECT_FALSE(candidate("+(A[i, k] * B[k, j])", 256));
+  EXPECT_FALSE(candidate(">(A[i, k] * B[k, j])", 1024));
+  EXPECT_FALSE(candidate("+(A[i, k] + B[k, j])", 1024));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MatrixKernelTest,

@@ -18,7 +18,8 @@ constexpr double kSchedulers = 4;        // warps that issue an instruction in a
 constexpr double kMemoryLatency = 1000;  // cycles
 constexpr double kLoadedLatency = 1500;  // cycles, of busy memory
 constexpr double kLoadsAhead = 4;        // that a work-item has under way
-constexpr double kIssueRate = 0.95;      // instructions per cycle with very many warps
+constexpr double kCachedBytes = 1 << 20;
+constexpr double kIssueRate = 0.95;  // instructions per cycle with very many warps
 constexpr double kStalledWarps = 0.6;
 constexpr double kGroupCycles = 160;  // between the starts of two groups
 constexpr double kOverlapLoss = 0.15;
@@ -105,7 +106,10 @@ class Model {
     const double clock = machine_.cycles_per_us;
     const double bandwidth = machine_.memory_bytes_per_us;
     const double computing = cycles / clock;
-    const double moving = cost.dram_bytes / bandwidth * Starvation(step, bandwidth / units, clock);
+    // Little is in the second cache already, which answers sooner.
+    const double asking = cost.dram_bytes < kCachedBytes ? resident : cost.groups / units;
+    const double moving =
+        cost.dram_bytes / bandwidth * Starvation(step, bandwidth / units, clock, asking);
     // Neither hides the other entirely.
     cost.microseconds = machine_.launch_us + std::max(computing, moving) +
                         kOverlapLoss * std::min(computing, moving);
@@ -133,10 +137,12 @@ class Model {
   }
 
   // How much slower than it could memory gives what a unit reads by itself, for want of requests.
-  double Starvation(const GroupWork& step, double unit_bandwidth, double clock) const {
+  // `groups`: for each unit, perhaps less than one, of which it has as many as fit.
+  double Starvation(const GroupWork& step, double unit_bandwidth, double clock,
+                    double groups) const {
     if (step.bytes_ahead == 0) return 1;
     const double wanted = unit_bandwidth * kLoadedLatency / clock;
-    return std::max(wanted / (resident_ * step.bytes_ahead), 1.0);
+    return std::max(wanted / (std::min(resident_, groups) * step.bytes_ahead), 1.0);
   }
 
   double NeededRegisters() const { return CountRegisters(problem_, plan_, 1); }
@@ -281,6 +287,8 @@ class Model {
       if (dim.global_stride == 1) run = dim.range;
     }
     const double bytes = static_cast<double>(run) * element_bytes;
+    // Of less than a sector the rest is read as well.
+    if (bytes < gpu::kSectorBytes) return gpu::kSectorBytes / bytes - 1;
     return bytes <= gpu::kSectorBytes ? 0.35 : bytes <= 2 * gpu::kSectorBytes ? 0.06 : 0;
   }
 

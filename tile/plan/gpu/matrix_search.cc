@@ -2,12 +2,16 @@
 #include "tile/plan/gpu/matrix_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "tile/plan/gpu/matrix_cost.h"
+#include "tile/plan/gpu/matrix_packing.h"
 #include "tile/plan/gpu/matrix_plan.h"
+#include "tile/plan/machine.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
@@ -19,6 +23,8 @@ constexpr int64_t kMostWarpGroups = 4;
 constexpr int64_t kColumnTiles[] = {16, 32, 64, 96, 128, 192, 256};
 constexpr int64_t kMostTotals = 128;    // accumulators of a work-item
 constexpr int64_t kStagesOfCopies = 4;  // tiles that are on their way while others are used
+constexpr double kPackingUs = 5;        // of a kernel more, besides what it moves
+
 bool IsFactor(DataType type) {
   return type == DataType::kFloat32 || type == DataType::kFloat16 || type == DataType::kBFloat16;
 }
@@ -45,34 +51,24 @@ std::optional<std::pair<int, int>> FactorsOf(const poly::FlatContraction& flat) 
   return std::make_pair(accesses[0], accesses[1]);
 }
 
-// Veltkamp's splitting: the 11 leading bits of the fraction, to nearest. Where the product would
-// leave float32's range, and of infinities, the unit cuts the other bits off.
-poly::ExprPtr RoundedToTf32(const poly::ExprPtr& x) {
-  constexpr DataType kType = DataType::kFloat32;
-  constexpr double kSplit = 8193;  // 2^13 + 1
-  constexpr double kLarge = 0x1p114;
-  const auto number = [](double value) { return poly::MakeExpr(kType, poly::Literal{value}); };
-  const poly::ExprPtr scaled = poly::MakeApply(ScalarOp::kMul, kType, {x, number(kSplit)});
-  const poly::ExprPtr rest = poly::MakeApply(ScalarOp::kSub, kType, {scaled, x});
-  const poly::ExprPtr is_small =
-      poly::MakeApply(ScalarOp::kLess, DataType::kBool,
-                      {poly::MakeApply(ScalarOp::kAbs, kType, {x}), number(kLarge)});
-  return poly::MakeApply(ScalarOp::kSelect, kType,
-                         {is_small, poly::MakeApply(ScalarOp::kSub, kType, {scaled, rest}), x});
-}
+// Which of the body's factors are packed though they are no constants.
+using PackedVariables = std::array<bool, 2>;
 
 class Search {
  public:
   Search(const poly::FlatContraction& flat, const HardwareSettings& settings, MatrixFormat format,
-         const std::vector<bool>& is_constant)
-      : settings_(settings), is_constant_(is_constant) {
+         const std::vector<bool>& is_constant, const PackedVariables& packed)
+      : settings_(settings),
+        machine_(settings),
+        is_constant_(is_constant),
+        packs_variable_(packed) {
     plan_.format = format;
     planned_.flat = flat;
   }
 
   std::optional<PlannedKernel> Run() {
     if (!AssignIndices() || !AssignConstraints()) return std::nullopt;
-    PackConstants();
+    if (!PackOperands()) return std::nullopt;
     Load(&plan_.left, plan_.rows);
     Load(&plan_.right, plan_.columns);
     plan_.stages = plan_.copies_all() ? kStagesOfCopies : 2;
@@ -84,8 +80,9 @@ class Search {
       }
     }
     if (!best.has_value()) return std::nullopt;
-    planned_.predicted_us = best->cost.microseconds;
+    planned_.predicted_us = packing_us_ + best->cost.microseconds;
     planned_.cost = best->cost.ToString();
+    if (packing_us_ > 0) absl::StrAppendFormat(&planned_.cost, ", %.1f us to pack", packing_us_);
     planned_.plan = *std::move(best);
     return std::move(planned_);
   }
@@ -139,16 +136,26 @@ class Search {
     SortByStride(output, &plan_.rows);
     SortByStride(output, &plan_.columns);
     SortByStride(output, &plan_.batch);
-    // A constant factor is packed in any order.
-    const bool left_decides = IsConstant(plan_.right);
+    // A packed factor lies in any order.
+    const bool left_decides = IsPackedAhead(plan_.right);
     SortByStride(left_decides ? left : right, &plan_.depth);
     MoveNeighbourLast(left, right);
     return true;
   }
 
+  // Constant factors are, once.
+  bool IsPackedAhead(const MatrixOperand& operand) const {
+    return IsConstant(operand) || packs_variable_[IsFirst(operand) ? 0 : 1];
+  }
+
   bool IsConstant(const MatrixOperand& operand) const {
     const int tensor = flat().accesses[operand.access].tensor;
     return tensor < static_cast<int>(is_constant_.size()) && is_constant_[tensor];
+  }
+
+  // Of the body's factors.
+  bool IsFirst(const MatrixOperand& operand) const {
+    return (&operand == &plan_.left) == left_is_first_;
   }
 
   static void SortByStride(const poly::FlatAccess& access, std::vector<int>* indices) {
@@ -160,8 +167,8 @@ class Search {
   // Along the last index of the depth at least one factor's elements are neighbours.
   void MoveNeighbourLast(const poly::FlatAccess& left, const poly::FlatAccess& right) {
     const auto value = [&](int i) {
-      return (left.strides[i] == 1 && !IsConstant(plan_.left) ? 2 : 0) +
-             (right.strides[i] == 1 && !IsConstant(plan_.right) ? 2 : 0) +
+      return (left.strides[i] == 1 && !IsPackedAhead(plan_.left) ? 2 : 0) +
+             (right.strides[i] == 1 && !IsPackedAhead(plan_.right) ? 2 : 0) +
              (left.strides[i] == 1 || right.strides[i] == 1 ? 1 : 0);
     };
     const auto best = std::max_element(plan_.depth.begin(), plan_.depth.end(),
@@ -185,15 +192,20 @@ class Search {
     return true;
   }
 
-  void PackConstants() {
-    PackConstant(plan_.left, plan_.rows);
-    PackConstant(plan_.right, plan_.columns);
-    if (planned_.packed.empty()) return;
+  // False where a variable factor that was to be packed cannot be.
+  bool PackOperands() {
+    for (const auto& [operand, rows] :
+         {std::make_pair(&plan_.left, &plan_.rows), std::make_pair(&plan_.right, &plan_.columns)}) {
+      if (!IsPackedAhead(*operand)) continue;
+      if (!Pack(*operand, *rows) && !IsConstant(*operand)) return false;
+    }
+    if (planned_.packed.empty()) return true;
     const std::vector<int> numbers = poly::DropUnread(&planned_.flat);
     for (PackedOperand& packed : planned_.packed) packed.tensor = numbers[packed.tensor];
     const auto factors = FactorsOf(flat());
     plan_.left.access = left_is_first_ ? factors->first : factors->second;
     plan_.right.access = left_is_first_ ? factors->second : factors->first;
+    return true;
   }
 
   // Whether every point of the indices' ranges has an element, not only those that count.
@@ -212,13 +224,11 @@ class Search {
     return true;
   }
 
-  // A constant factor becomes a matrix of rows by depth in the unit's format, once.
-  void PackConstant(const MatrixOperand& operand, const std::vector<int>& rows) {
+  // The factor becomes a matrix of rows by depth in the unit's format; false where it cannot.
+  bool Pack(const MatrixOperand& operand, const std::vector<int>& rows) {
     const poly::TensorAccess read = flat().accesses[operand.access];
-    if (!IsConstant(operand) || flat().tensors[read.tensor].value == ir::kNoValue ||
-        !IsWithinTensor(read)) {
-      return;
-    }
+    const bool is_constant = IsConstant(operand);
+    if (flat().tensors[read.tensor].value == ir::kNoValue || !IsWithinTensor(read)) return false;
     const poly::FlatAccess strides = Strides(operand.access);
     std::vector<int> packed;
     for (const std::vector<int>* list :
@@ -227,41 +237,24 @@ class Search {
         if (strides.strides[i] != 0) packed.push_back(i);
       }
     }
-    poly::FlatContraction copy;
-    copy.name = absl::StrCat(flat().name, "_packed", operand.access);
-    copy.comments = {absl::StrCat(copy.name, ": in", operand.access, " of ", flat().name, " in ",
-                                  tartan::Name(plan_.format))};
-    copy.output_index_count = static_cast<int>(packed.size());
-    copy.tensors = {{ir::kNoValue, flat().tensors[read.tensor].shape}};
-    poly::TensorAccess source;
+    poly::FlatContraction copy = FactorCopy(flat(), operand.access, packed, plan_.format);
+    const TensorShape shape = copy.outputs.front().shape;
     poly::TensorAccess target;
-    for (size_t p = 0; p < packed.size(); ++p) {
-      copy.indices.push_back(flat().indices[packed[p]]);
-      copy.output_coords.push_back(math::Affine::Variable(static_cast<int>(p)));
-      copy.output_dims.push_back(Range(packed[p]));
-      target.coords.push_back(math::Affine::Variable(packed[p]));
-    }
-    for (const math::Affine& coord : read.coords) {
-      math::Affine mapped = math::Affine::Constant(coord.constant);
-      for (size_t p = 0; p < packed.size(); ++p) {
-        mapped.set_coefficient(static_cast<int>(p), coord.coefficient(packed[p]));
-      }
-      source.coords.push_back(mapped);
-    }
-    copy.accesses = {source};
-    const TensorShape shape{ElementType(plan_.format), copy.output_dims};
-    const poly::ExprPtr element = poly::MakeExpr(DataType::kFloat32, poly::Read{0});
-    const bool is_wide = plan_.format == MatrixFormat::kTf32;
-    copy.outputs = {{ir::kNoValue, shape, is_wide ? RoundedToTf32(element) : element}};
+    for (int i : packed) target.coords.push_back(math::Affine::Variable(i));
     PackedOperand result;
     result.tensor = static_cast<int>(flat().tensors.size());
     result.source = flat().tensors[read.tensor].value;
     result.copy = std::move(copy);
     result.access = operand.access;
+    if (!is_constant) {
+      const int64_t bytes = flat().tensors[read.tensor].shape.byte_size() + shape.byte_size();
+      packing_us_ += kPackingUs + static_cast<double>(bytes) / machine_.memory_bytes_per_us;
+    }
     planned_.packed.push_back(std::move(result));
     target.tensor = static_cast<int>(flat().tensors.size());
     planned_.flat.tensors.push_back({ir::kNoValue, shape});
     planned_.flat.accesses[operand.access] = std::move(target);
+    return true;
   }
 
   // How tiles of a factor come from memory, from where its elements are neighbours.
@@ -336,19 +329,40 @@ class Search {
   }
 
   const HardwareSettings& settings_;
+  const Machine machine_;
   const std::vector<bool>& is_constant_;
+  const PackedVariables packs_variable_;
   bool left_is_first_ = true;  // of the body's operands
+  double packing_us_ = 0;      // of variables, in each run
   MatrixPlan plan_;
   PlannedKernel planned_;
 };
 
 }  // namespace
 
+std::vector<PlannedKernel> MatrixCandidates(const poly::FlatContraction& flat,
+                                            const HardwareSettings& settings, MatrixFormat format,
+                                            const std::vector<bool>& is_constant) {
+  std::vector<PlannedKernel> plans;
+  if (settings.matrix_local_bytes == 0) return plans;
+  for (const PackedVariables& packed :
+       {PackedVariables{false, false}, {true, false}, {false, true}, {true, true}}) {
+    auto plan = Search(flat, settings, format, is_constant, packed).Run();
+    if (plan.has_value()) plans.push_back(*std::move(plan));
+  }
+  return plans;
+}
+
 std::optional<PlannedKernel> MatrixCandidate(const poly::FlatContraction& flat,
                                              const HardwareSettings& settings, MatrixFormat format,
                                              const std::vector<bool>& is_constant) {
-  if (settings.matrix_local_bytes == 0) return std::nullopt;
-  return Search(flat, settings, format, is_constant).Run();
+  std::vector<PlannedKernel> plans = MatrixCandidates(flat, settings, format, is_constant);
+  const auto best = std::min_element(plans.begin(), plans.end(),
+                                     [](const PlannedKernel& a, const PlannedKernel& b) {
+                                       return a.predicted_us < b.predicted_us;
+                                     });
+  if (best == plans.end()) return std::nullopt;
+  return std::move(*best);
 }
 
 }  // namespace tartan::plan

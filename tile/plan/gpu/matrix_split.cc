@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/gpu/matrix_split.h"
+
+#include <utility>
+
+#include "tile/plan/gpu/group_search.h"
+#include "tile/plan/gpu/matrix_search.h"
+#include "tile/plan/machine.h"
+#include "tile/poly/rewrite_kernel.h"
+#include "tile/poly/split_reduction.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kRunCounts[] = {2, 3, 4, 6, 8, 12};
+constexpr int64_t kShortestRun = 256;
+constexpr int64_t kRunUnit = 64;  // whole tiles of each format, in two slices
+
+}  // namespace
+
+std::optional<PlannedKernel> SplitMatrixCandidate(const poly::FlatContraction& flat,
+                                                  const HardwareSettings& settings,
+                                                  MatrixFormat format,
+                                                  const std::vector<bool>& is_constant) {
+  // Partial results are not split again.
+  if (settings.matrix_local_bytes == 0 || flat.outputs[0].value == ir::kNoValue ||
+      !poly::CanSplitReduction(flat)) {
+    return std::nullopt;
+  }
+  int longest = flat.output_index_count;
+  for (int i = longest; i < static_cast<int>(flat.indices.size()); ++i) {
+    if (flat.indices[i].range > flat.indices[longest].range) longest = i;
+  }
+  const int64_t range = flat.indices[longest].range;
+  if (range < 2 * kShortestRun) return std::nullopt;
+  // All of them add up in a kernel of the same kind, which is planned once.
+  const Machine machine(settings);
+  std::optional<poly::SplitKernel> best;
+  double least = 0;
+  double partial_us = 0;
+  for (const int64_t runs : kRunCounts) {
+    const int64_t length = (range + runs * kRunUnit - 1) / (runs * kRunUnit) * kRunUnit;
+    if (length < kShortestRun || length >= range) continue;
+    poly::SplitKernel split = poly::SplitReduction(flat, longest, length);
+    const std::optional<PlannedKernel> partial =
+        MatrixCandidate(poly::MergeIndices(split.partial), settings, format, is_constant);
+    if (!partial.has_value()) return std::nullopt;
+    const auto bytes = static_cast<double>(split.partial.outputs[0].shape.byte_size());
+    const double microseconds = partial->predicted_us + bytes / machine.memory_bytes_per_us;
+    if (best.has_value() && microseconds >= least) continue;
+    best = std::move(split);
+    least = microseconds;
+    partial_us = partial->predicted_us;
+  }
+  if (!best.has_value()) return std::nullopt;
+  PlannedKernel planned;
+  planned.flat = poly::MergeIndices(std::move(best->total));
+  std::vector<GpuPlan> total = SearchGpuPlans(planned.flat, settings, 1);
+  if (total.empty()) return std::nullopt;
+  planned.predicted_us = partial_us + total[0].cost.microseconds;
+  planned.cost = total[0].cost.ToString();
+  const int tensor = static_cast<int>(planned.flat.tensors.size()) - 1;
+  planned.packed.push_back({tensor, ir::kNoValue, std::move(best->partial)});
+  planned.plan = std::move(total[0]);
+  return planned;
+}
+
+}  // namespace tartan::plan
