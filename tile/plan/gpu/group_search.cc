@@ -59,7 +59,16 @@ class Search {
     StageAccesses(problem_, plan);
     plan->prefetches = false;
     plan->cost = EstimateGroupCost(problem_, *plan, settings_);
-    if (plan->staged.empty() || !flat.is_reduction() || plan->StepCount(flat) == 1) return;
+    if (plan->staged.empty() || !flat.is_reduction()) return;
+    if (plan->StepCount(flat) == 1) {
+      // What few work-items share need not be in local memory before anything else is asked for.
+      if (plan->partial_threads(flat) == 1) return;
+      GpuPlan direct = *plan;
+      direct.staged.clear();
+      direct.cost = EstimateGroupCost(problem_, direct, settings_);
+      if (direct.cost.microseconds < plan->cost.microseconds) *plan = std::move(direct);
+      return;
+    }
     plan->prefetches = true;
     const GroupCost ahead = EstimateGroupCost(problem_, *plan, settings_);
     if (ahead.microseconds <= plan->cost.microseconds) {
