@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -59,11 +60,11 @@ constexpr absl::string_view kAwaitTiles = R"(static inline void tt_await_tiles(v
 // The unit cuts off the bits that are left. The sum of no number with itself is no number of the
 // usual form, whose leading bits say so.
 constexpr absl::string_view kRoundTf32 = R"(static inline $F tt_roundtf_$F($F x) {
-  const $I bits = as_$I(x) + 0x1000;
 #if $CONDITION
-  return isfinite(x) ? as_$F(bits) : x + x;
+  $I bits;
+$ROUND  return as_$F(bits);
 #else
-  return isfinite(x) ? as_$F(bits & ~0x1fff) : x + x;
+  return isfinite(x) ? as_$F((as_$I(x) + 0x1000) & ~0x1fff) : x + x;
 #endif
 }
 )";
@@ -212,8 +213,18 @@ std::string MultiplyHelper(absl::string_view name) {
 std::string RoundHelper(absl::string_view type_name) {
   const loop::Type type = TypeFromName(type_name);
   if (type.element != DataType::kFloat32) return "";
+  std::string round;
+  for (int lane = 0; lane < type.lanes; ++lane) {
+    const std::string at = type.lanes == 1 ? "" : absl::StrFormat(".s%x", lane);
+    absl::StrAppend(&round, "  {\n    const float from = x", at,
+                    ";\n    int to;\n"
+                    "    __asm__(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(to) : \"f\"(from));\n"
+                    "    bits",
+                    at, " = to;\n  }\n");
+  }
   return Fill(kRoundTf32, {{"$F", std::string(type_name)},
-                           {"$I", TypeName(loop::Type{DataType::kInt32, type.lanes})}});
+                           {"$I", TypeName(loop::Type{DataType::kInt32, type.lanes})},
+                           {"$ROUND", round}});
 }
 
 std::string AddressOf(const Place& place) { return Address(place.buffer, place.index); }
