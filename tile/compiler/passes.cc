@@ -23,6 +23,7 @@
 #include "tile/graph/placements/join_placements.h"
 #include "tile/graph/placements/pieces.h"
 #include "tile/graph/products/join_products.h"
+#include "tile/graph/products/narrow_factors.h"
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
 #include "tile/ir/in_float64.h"
@@ -85,6 +86,15 @@ absl::Status MoveWeightsLast(Compilation* c) {
   graph::MovedWeights moved = graph::MoveOutputChannelsLast(c->program);
   c->program = std::move(moved.program);
   c->grouping.held = std::move(moved.copies);
+  return absl::OkStatus();
+}
+
+absl::Status NarrowFactors(Compilation* c) {
+  const std::optional<MatrixFormat> format = FormatOf(c->options.precision);
+  const bool has_unit = c->options.settings.matrix_local_bytes > 0;
+  if (!has_unit || !format.has_value() || c->options.tier == Tier::kReady) return absl::OkStatus();
+  const DataType type = ElementType(*format);
+  if (type != DataType::kFloat32) c->program = graph::NarrowFactors(c->program, type);
   return absl::OkStatus();
 }
 
@@ -216,6 +226,8 @@ constexpr Pass kPasses[] = {
     {"channels-last", MoveChannelsLast, true,
      "vectors and lanes run along the channels of convolutions"},
     {"weights-last", MoveWeightsLast, true, "GPUs: neighbouring lanes read neighbouring weights"},
+    {"narrow-factors", NarrowFactors, true,
+     "with a precision of 16 bits, what only products read is stored in them"},
     {"analyze", Analyze, false, "index spaces of contractions; what is known at load"},
     {"winograd", SelectWinogradConvolutions, true,
      "3x3 convolutions with less than half of the multiplications"},

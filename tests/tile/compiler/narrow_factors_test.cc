@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Factors of products in 16 bits: which values are stored in them, and that results stay.
+#include "tile/graph/products/narrow_factors.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/matrix_programs.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+#include "tile/ir/verify_stored.h"
+
+namespace tartan::compiler::narrow_factors_test {
+namespace {
+
+constexpr DataType kNarrow = DataType::kBFloat16;
+
+// Two products with whole numbers between them that 8 bits hold, in two heads side by side.
+MatrixProgram Layers(const std::string& more, const std::string& outputs) {
+  return {"Layers",
+          "function (X[M, L], A[L, N], B[N, K]) -> (" + outputs +
+              ") { E = X * 2; P[i, j : M, N] = +(E[i, k] * A[k, j]);"
+              " H = (P > 3 ? 3 : (P < -3 ? -3 : P)); R = reshape(H, M, 2, N / 2);"
+              " T[h, i, j : 2, M, N / 2] = =(R[i, h, j]);"
+              " S[h, i, l : 2, M, M] = +(T[h, i, j] * T[h, l, j]);"
+              " C[i, j : M, K] = +(H[i, k] * B[k, j]); " +
+              more + "}",
+          {{48, 40}, {40, 64}, {64, 24}},
+          {false, true, true}};
+}
+
+DataType TypeOf(const ir::Program& program, const std::string& name) {
+  for (const ir::Value& value : program.values) {
+    if (value.name == name) return value.shape.type;
+  }
+  return DataType::kFloat64;
+}
+
+TEST(NarrowFactors, StoresWhatOnlyProductsReadInSixteenBits) {
+  const ir::Program narrow = graph::NarrowFactors(Bind(Layers("", "C, S")), kNarrow);
+  EXPECT_TRUE(ir::VerifyStored(narrow).ok()) << ir::VerifyStored(narrow);
+  EXPECT_EQ(TypeOf(narrow, "E_narrow"), kNarrow);
+  EXPECT_EQ(TypeOf(narrow, "H_narrow"), kNarrow);
+  EXPECT_EQ(TypeOf(narrow, "T"), kNarrow);
+  EXPECT_EQ(TypeOf(narrow, "P"), DataType::kFloat32);
+  EXPECT_EQ(TypeOf(narrow, "C"), DataType::kFloat32);
+}
+
+TEST(NarrowFactors, LeavesWhatIsReadOtherwise) {
+  // H is an output, or read by another operation behind a move; inputs are what they are.
+  for (const MatrixProgram& test : {Layers("", "C, S, H"), Layers("Z = exp(T);", "C, S, Z")}) {
+    const ir::Program narrow = graph::NarrowFactors(Bind(test), kNarrow);
+    EXPECT_EQ(TypeOf(narrow, "E_narrow"), kNarrow);
+    EXPECT_EQ(TypeOf(narrow, "H_narrow"), DataType::kFloat64);
+    EXPECT_EQ(TypeOf(narrow, "T"), DataType::kFloat32);
+  }
+  const MatrixProgram inputs = {
+      "Inputs",
+      "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }",
+      {{48, 40}, {40, 64}}};
+  EXPECT_EQ(graph::NarrowFactors(Bind(inputs), kNarrow), Bind(inputs));
+  // No rows and columns: a scale for each column.
+  const MatrixProgram scales = {
+      "Scales",
+      "function (A[M, N], B[N]) -> (C) { E = A * 2; C[j : N] = +(E[i, j] * B[j]); }",
+      {{48, 40}, {40}}};
+  EXPECT_EQ(graph::NarrowFactors(Bind(scales), kNarrow), Bind(scales));
+}
+
+TEST(NarrowFactors, ResultsAreThoseOfTheMatrixUnit) {
+  const MatrixProgram test = Layers("", "C, S");
+  const ir::Program program = Bind(test);
+  const std::vector<HostTensor> inputs = WholeNumbers(test);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (const Precision precision : {Precision::kBFloat16, Precision::kFloat16}) {
+    CompileOptions options;
+    options.settings = MatrixSettings();
+    options.precision = precision;
+    const auto list = Compile(program, options);
+    ASSERT_TRUE(list.ok()) << list.status();
+    int narrow = 0;
+    for (const BufferInfo& buffer : list->buffers) {
+      narrow += buffer.kind == BufferKind::kTemporary && ByteWidth(buffer.shape.type) == 2 ? 1 : 0;
+    }
+    EXPECT_EQ(narrow, 2);
+    const auto actual = InterpretList(*list, inputs);
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    for (size_t o = 0; o < expected->size(); ++o) {
+      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 0), "") << o;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tartan::compiler::narrow_factors_test

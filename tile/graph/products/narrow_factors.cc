@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/graph/products/narrow_factors.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tile/graph/constants.h"
+#include "tile/graph/rewriter.h"
+#include "tile/ir/renumber.h"
+
+namespace tartan::graph {
+namespace {
+
+using ir::ValueId;
+
+constexpr int64_t kLeastElements = 1024;  // that a conversion is worth
+
+// The indices that an access reads by.
+std::set<int> IndicesOf(const ir::Access& access) {
+  std::set<int> indices;
+  for (const math::Affine& coordinate : access.indices) {
+    for (int i = 0; i < static_cast<int>(coordinate.coefficients.size()); ++i) {
+      if (!coordinate.coefficient(i).is_zero()) indices.insert(i);
+    }
+  }
+  return indices;
+}
+
+// Each factor has output indices that the other one has not.
+bool IsProduct(const ir::Contraction& contraction) {
+  if (contraction.aggregation != Aggregation::kSum ||
+      contraction.combination != Combination::kMultiply || contraction.inputs.size() != 2 ||
+      contraction.default_value != ir::kNoValue) {
+    return false;
+  }
+  const std::set<int> left = IndicesOf(contraction.inputs[0]);
+  const std::set<int> right = IndicesOf(contraction.inputs[1]);
+  bool has_rows = false;
+  bool has_columns = false;
+  for (const int i : IndicesOf(contraction.output)) {
+    has_rows |= left.count(i) > 0 && right.count(i) == 0;
+    has_columns |= right.count(i) > 0 && left.count(i) == 0;
+  }
+  return has_rows && has_columns;
+}
+
+// Elements of one tensor in other places.
+bool IsMove(const ir::Value& value) {
+  if (const auto* special = std::get_if<ir::Special>(&value.op)) {
+    return special->kind == ir::SpecialKind::kReshape;
+  }
+  const auto* contraction = std::get_if<ir::Contraction>(&value.op);
+  return contraction != nullptr && contraction->combination == Combination::kNone &&
+         contraction->aggregation == Aggregation::kAssign && contraction->inputs.size() == 1 &&
+         contraction->default_value == ir::kNoValue;
+}
+
+class Narrower {
+ public:
+  Narrower(const ir::Program& program, DataType type)
+      : program_(program), type_(type), rewriter_(program) {
+    const size_t size = program.values.size();
+    std::vector<bool> is_factor(size, true);  // and nothing else
+    for (const ValueId output : program.outputs) is_factor[output] = false;
+    std::vector<bool> is_read(size, false);
+    // Readers first.
+    for (size_t v = size; v-- > 0;) {
+      const ir::Value& value = program.values[v];
+      is_factor[v] = is_factor[v] && is_read[v] && value.shape.type == DataType::kFloat32;
+      const auto* contraction = std::get_if<ir::Contraction>(&value.op);
+      const bool hands_on = IsMove(value) ? is_factor[v]
+                                          : contraction != nullptr && IsProduct(*contraction) &&
+                                                value.shape.type == DataType::kFloat32;
+      for (const ValueId operand : ir::Operands(value.op)) {
+        is_read[operand] = true;
+        if (!hands_on) is_factor[operand] = false;
+      }
+    }
+    const std::vector<bool> is_constant = FindConstants(program);
+    is_narrow_.assign(size, false);
+    begins_.assign(size, false);
+    for (size_t v = 0; v < size; ++v) {
+      const ir::Value& value = program.values[v];
+      if (!is_factor[v]) continue;
+      if (IsMove(value)) {
+        is_narrow_[v] = is_narrow_[ir::Operands(value.op).front()];
+      } else {
+        const bool is_made = !std::holds_alternative<ir::Input>(value.op) && !is_constant[v];
+        begins_[v] = is_made && value.shape.element_count() >= kLeastElements;
+        is_narrow_[v] = begins_[v];
+      }
+    }
+  }
+
+  ir::Program Run() {
+    if (std::find(begins_.begin(), begins_.end(), true) == begins_.end()) return program_;
+    for (size_t v = 0; v < program_.values.size(); ++v) {
+      ir::Value value = program_.values[v];
+      ir::RenumberOperands(value.op, rewriter_.numbers());
+      if (begins_[v]) {
+        TensorShape shape = value.shape;
+        const std::string name = absl::StrCat(value.name, "_narrow");
+        const ValueId wide = rewriter_.Append(std::move(value));
+        shape.type = type_;
+        value = {name, std::move(shape), ir::Elementwise{ScalarOp::kCast, {wide}}};
+      } else if (is_narrow_[v]) {
+        value.shape.type = type_;
+      }
+      rewriter_.Replace(std::move(value));
+    }
+    return std::move(rewriter_).Finish();
+  }
+
+ private:
+  const ir::Program& program_;
+  const DataType type_;
+  Rewriter rewriter_;
+  std::vector<bool> is_narrow_;
+  std::vector<bool> begins_;  // it is converted
+};
+
+}  // namespace
+
+ir::Program NarrowFactors(const ir::Program& program, DataType type) {
+  return Narrower(program, type).Run();
+}
+
+}  // namespace tartan::graph
