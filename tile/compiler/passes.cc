@@ -18,6 +18,8 @@
 #include "tile/graph/constants.h"
 #include "tile/graph/literals/powers.h"
 #include "tile/graph/literals/slices.h"
+#include "tile/graph/moves/read_expansions.h"
+#include "tile/graph/moves/views.h"
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/placements/join_placements.h"
 #include "tile/graph/placements/pieces.h"
@@ -77,6 +79,16 @@ absl::Status MoveWeightsLast(Compilation* c) {
   graph::MovedWeights moved = graph::MoveOutputChannelsLast(c->program);
   c->program = std::move(moved.program);
   c->grouping.held = std::move(moved.copies);
+  return absl::OkStatus();
+}
+
+absl::Status ReadThroughExpansions(Compilation* c) {
+  c->program = graph::ReadThroughExpansions(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status MakeViews(Compilation* c) {
+  c->program = graph::MakeViews(c->program);
   return absl::OkStatus();
 }
 
@@ -202,9 +214,12 @@ constexpr Pass kPasses[] = {
      "sums of parts that lie beside each other are written part by part"},
     {"block-reads", ReadInBlocks, true,
      "weights that are scaled in blocks are read block by block, so that kernels may decode them"},
+    {"expansions", ReadThroughExpansions, true,
+     "products read what is repeated for groups of heads where it lies once"},
     {"channels-last", MoveChannelsLast, true,
      "vectors and lanes run along the channels of convolutions"},
     {"weights-last", MoveWeightsLast, true, "GPUs: neighbouring lanes read neighbouring weights"},
+    {"views", MakeViews, true, "moves that leave every element where it is are views"},
     {"analyze", Analyze, false, "index spaces of contractions; what is known at load"},
     {"winograd", SelectWinogradConvolutions, true,
      "3x3 convolutions with less than half of the multiplications"},

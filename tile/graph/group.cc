@@ -9,6 +9,7 @@
 #include "tile/base/match.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/joined_states.h"
+#include "tile/graph/moves/join_permutations.h"
 #include "tile/graph/placements/pieces.h"
 #include "tile/graph/small_weights.h"
 #include "tile/graph/updates.h"
@@ -42,6 +43,7 @@ class Grouper {
       JoinPieces(program_, pieces_, leaves, constant_, &region_);
     }
     MarkNeeded();
+    if (options_.fuse) JoinPermutations(program_, spaces_, constant_, &region_, &in_memory_);
     if (options_.fuse) JoinUpdates(program_, FreeValues(), in_memory_, &joined_);
     MarkCostly();
     MarkRepeated();
@@ -200,7 +202,7 @@ class Grouper {
         reads_[v] = 1;
         continue;
       }
-      operations_[v] = OwnOperations(v);
+      operations_[v] = OperationsOf(value(v), spaces_[v]);
       for (ValueId operand : ir::Operands(value(v).op)) {
         operations_[v] += operations_[operand];
         reads_[v] += reads_[operand];
@@ -227,9 +229,15 @@ class Grouper {
     if (!options_.fuse || !constant_[v] || reads_[v] == 0 || operations_[v] < kWorthAKernel) {
       return false;
     }
+    return IsReadTwice(v);
+  }
+
+  // By a run, for several elements. Perhaps as a view.
+  bool IsReadTwice(ValueId v) const {
     const int64_t count = value(v).shape.element_count();
     return std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
-      return !constant_[user] && value(user).shape.element_count() >= 2 * count;
+      if (constant_[user]) return kind_[user] == Kind::kReshape && IsReadTwice(user);
+      return value(user).shape.element_count() >= 2 * count;
     });
   }
 
@@ -246,24 +254,6 @@ class Grouper {
       const bool is_read_through = kind_[user] == Kind::kReshape || kind_[user] == Kind::kPointwise;
       return !constant_[user] || (is_read_through && IsReadByRuns(user));
     });
-  }
-
-  int OwnOperations(ValueId v) const {
-    return Match(
-        value(v).op,
-        [&](const ir::Elementwise& elementwise) {
-          const DataType type = value(v).shape.type;
-          if (elementwise.op == ScalarOp::kCast) return ComputeType(type) == type ? 0 : 1;
-          return elementwise.op == ScalarOp::kIdentity ? 0 : 1;
-        },
-        [&](const ir::Contraction&) {
-          const bool free =
-              spaces_[v]->constraints.empty() &&
-              std::get<ir::Contraction>(value(v).op).combination == Combination::kNone;
-          return free ? 0 : 1;
-        },
-        [](const ir::Special& special) { return IsGather(special.kind) ? 2 : 0; },
-        [](const auto&) { return 0; });
   }
 
   // Stores what several kernels would compute, or one kernel several times over.
@@ -291,6 +281,7 @@ class Grouper {
       }
       if (kind_[v] != Kind::kPointwise || region_[v] != ir::kNoValue || in_memory_[v]) continue;
       if (inlined_[v] || narrow_[v] != ir::kNoValue) continue;
+      if (RepeatsElements(program_, value(v), spaces_[v])) continue;  // what it repeats is stored
       const bool cheap = operations_[v] <= kCheapOperations && reads_[v] <= kCheapReads;
       if ((sinks_[v].size() > 1 && (!cheap || sinks_[v].size() > kManySinks)) ||
           (reused[v] && operations_[v] > 0)) {

@@ -214,5 +214,12 @@ TEST(Group, StoresAnOutputThatIsWidenedAsItIs) {
               ElementsAre("W"));
 }
 
+TEST(Group, StoresWhatIsRepeatedOnce) {
+  const char* const code =
+      "function (A[M, N], W[R, M, L]) -> (P) { C = exp(A) * A + sin(A);"
+      " E[r, i, j : R, M, N] = =(C[i, j]); P[r, j, l : R, N, L] = +(E[r, i, j] * W[r, i, l]); }";
+  EXPECT_THAT(Kernels(code, {F32({6, 8}), F32({3, 6, 8})}), ElementsAre("C", "P"));
+}
+
 }  // namespace
 }  // namespace tartan::graph::group_test
