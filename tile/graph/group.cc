@@ -47,7 +47,11 @@ class Grouper {
     if (options_.fuse) JoinUpdates(program_, FreeValues(), in_memory_, &joined_);
     MarkCostly();
     MarkRepeated();
-    if (options_.fuse) JoinReadStates(program_, FreeValues(), in_memory_, sinks_, &joined_);
+    if (options_.fuse) {
+      JoinReadStates(program_, FreeValues(), in_memory_, sinks_, &joined_);
+      const KernelOrder order = {LatestRoots(latest_root_, joined_), FreeValues()};
+      JoinReadValues(program_, order, in_memory_, MayBeMadeBefore(order), sinks_, &joined_);
+    }
     return MakeGrouping();
   }
 
@@ -286,7 +290,6 @@ class Grouper {
       if ((sinks_[v].size() > 1 && (!cheap || sinks_[v].size() > kManySinks)) ||
           (reused[v] && operations_[v] > 0)) {
         in_memory_[v] = true;
-        sinks_[v] = {v};
       }
     }
   }
@@ -297,6 +300,15 @@ class Grouper {
     for (size_t v = 0; v < size_; ++v)
       is_free[v] = kind_[v] == Kind::kPointwise && region_[v] == ir::kNoValue;
     return is_free;
+  }
+
+  // At every run, and in the kernel of what reads it: it is not stored because that is too much.
+  std::vector<bool> MayBeMadeBefore(const KernelOrder& order) const {
+    std::vector<bool> may_be(size_, false);
+    for (size_t v = 0; v < size_; ++v)
+      may_be[v] = order.is_free[v] && in_memory_[v] && !constant_[v] &&
+                  (is_output_[v] || operations_[v] > 0);
+    return may_be;
   }
 
   int64_t Points(ValueId root) const {
@@ -310,11 +322,7 @@ class Grouper {
     ir::Grouping grouping;
     std::vector<std::tuple<ValueId, int, ValueId>> order;  // latest root, roots first, position
     std::vector<std::vector<ValueId>> region_outputs(size_);
-    std::vector<ValueId> latest_root = latest_root_;
-    for (size_t v = 0; v < size_; ++v) {
-      if (joined_[v] == ir::kNoValue) continue;
-      latest_root[joined_[v]] = std::max(latest_root[joined_[v]], latest_root_[v]);
-    }
+    const std::vector<ValueId> latest_root = LatestRoots(latest_root_, joined_);
     for (size_t i = 0; i < size_; ++i) {
       const ValueId v = static_cast<ValueId>(i);
       const bool is_root = region_[v] == ir::kNoValue || region_[v] == v;

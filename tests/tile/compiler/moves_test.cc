@@ -132,5 +132,16 @@ TEST(Moves, ThatRepeatWhatIsAddedUpAreReadThrough) {
             1);
 }
 
+// The cell and the hidden state of a recurrent step, twice.
+TEST(Moves, AreNotNeededBetweenTwoStatesOfAStep) {
+  EXPECT_EQ(Launches({"steps",
+                      "function (C0, Z[B, H], W[H, G], Y) -> (H2) {"
+                      " C1 = tanh(Z) * C0 + exp(Y); H1 = tanh(C1) * Z;"
+                      " P[b, g : B, G] = +(H1[b, h] * W[h, g]);"
+                      " C2 = tanh(P) * C1 + exp(Y); H2 = tanh(C2) * P + C2; }",
+                      {F32({4, 32}), F32({4, 32}), F32({32, 32}), F32({4, 32})}}),
+            3);
+}
+
 }  // namespace
 }  // namespace tartan::compiler::moves_test

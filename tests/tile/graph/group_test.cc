@@ -214,6 +214,25 @@ TEST(Group, StoresAnOutputThatIsWidenedAsItIs) {
               ElementsAre("W"));
 }
 
+TEST(Group, HasValuesThatAnotherOneReadsFirst) {
+  const char* const code =
+      "function (A[M, N], B, W[N, L]) -> (R) { C = exp(A) * B + sin(A); H = tanh(C) * B;"
+      " P[i, l : M, L] = +(H[i, j] * W[j, l]); S[i, j : M, N] = =(P[i, j]);"
+      " T[i, j : M, N] = =(P[i, j + N]); R = exp(S) * T + sin(C); }";
+  EXPECT_THAT(Kernels(code, {F32({6, 8}), F32({6, 8}), F32({8, 16})}),
+              ElementsAre("C+H", "P", "R"));
+}
+
+TEST(Group, StoresAValueByItselfThatIsNeededSooner) {
+  // Q reads C, and H reads Q.
+  const char* const code =
+      "function (A[M, N], B, W[N, L]) -> (H) { C = exp(A) * B + sin(A);"
+      " Q[i, l : M, L] = +(C[i, j] * W[j, l]); S = exp(Q) + C; P[i, l : M, L] = +(S[i, j] * W[j, "
+      "l]);"
+      " H = tanh(C) * P; }";
+  EXPECT_THAT(Kernels(code, {F32({6, 8}), F32({6, 8}), F32({8, 8})}), ElementsAre("C", "S", "H"));
+}
+
 TEST(Group, StoresWhatIsRepeatedOnce) {
   const char* const code =
       "function (A[M, N], W[R, M, L]) -> (P) { C = exp(A) * A + sin(A);"
