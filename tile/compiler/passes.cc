@@ -19,6 +19,7 @@
 #include "tile/graph/literals/powers.h"
 #include "tile/graph/literals/slices.h"
 #include "tile/graph/moves/read_expansions.h"
+#include "tile/graph/moves/read_pieces.h"
 #include "tile/graph/moves/views.h"
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/placements/join_placements.h"
@@ -89,6 +90,11 @@ absl::Status ReadThroughExpansions(Compilation* c) {
 
 absl::Status MakeViews(Compilation* c) {
   c->program = graph::MakeViews(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status ReadPieces(Compilation* c) {
+  c->program = graph::MakeViews(graph::ReadPieces(c->program));
   return absl::OkStatus();
 }
 
@@ -218,8 +224,10 @@ constexpr Pass kPasses[] = {
      "products read what is repeated for groups of heads where it lies once"},
     {"channels-last", MoveChannelsLast, true,
      "vectors and lanes run along the channels of convolutions"},
-    {"weights-last", MoveWeightsLast, true, "GPUs: neighbouring lanes read neighbouring weights"},
     {"views", MakeViews, true, "moves that leave every element where it is are views"},
+    {"read-pieces", ReadPieces, true,
+     "who reads one part of a concatenation reads the part, which need not be copied then"},
+    {"weights-last", MoveWeightsLast, true, "GPUs: neighbouring lanes read neighbouring weights"},
     {"analyze", Analyze, false, "index spaces of contractions; what is known at load"},
     {"winograd", SelectWinogradConvolutions, true,
      "3x3 convolutions with less than half of the multiplications"},

@@ -302,7 +302,8 @@ class Grouper {
     return is_free;
   }
 
-  // At every run, and in the kernel of what reads it: it is not stored because that is too much.
+  // In the kernel of what reads it, at every run: it is not stored to divide what would be too
+  // much.
   std::vector<bool> MayBeMadeBefore(const KernelOrder& order) const {
     std::vector<bool> may_be(size_, false);
     for (size_t v = 0; v < size_; ++v)

@@ -120,7 +120,9 @@ bool KernelOrder::IsBefore(ValueId a, ValueId b) const {
 void JoinReadValues(const ir::Program& program, const KernelOrder& order,
                     const std::vector<bool>& in_memory, const std::vector<bool>& may_join,
                     const std::vector<std::set<ValueId>>& sinks, std::vector<ValueId>* joined) {
+  constexpr int kMostJoined = 3;  // to a kernel, which takes the longer to compile
   const std::vector<bool>& is_free = order.is_free;
+  std::vector<int> counts(program.values.size(), 0);
   for (size_t i = program.values.size(); i-- > 0;) {
     const auto v = static_cast<ValueId>(i);
     if (!may_join[i] || (*joined)[i] != ir::kNoValue || sinks[i].empty()) continue;
@@ -134,7 +136,9 @@ void JoinReadValues(const ir::Program& program, const KernelOrder& order,
     const bool is_ready = std::all_of(sinks[i].begin(), sinks[i].end(), [&](ValueId sink) {
       return is_free[sink] && (sink == first || sink == maker || order.IsBefore(maker, sink));
     });
-    if (is_ready) (*joined)[i] = maker;
+    if (!is_ready || counts[maker] == kMostJoined) continue;
+    (*joined)[i] = maker;
+    ++counts[maker];
   }
 }
 
