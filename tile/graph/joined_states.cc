@@ -24,18 +24,16 @@ bool HaveSameSizes(const ir::Program& program, ValueId a, ValueId b) {
   return program.values[a].shape.dims == program.values[b].shape.dims;
 }
 
-// `reader` reads the value element by element, by way of elementwise operations that are computed
-// with it.
+// All that is computed with `reader` reads the value element by element.
 bool IsReadInPlace(const ir::Program& program, ValueId v, ValueId reader,
-                   const std::vector<bool>& in_memory) {
-  if (!std::holds_alternative<ir::Elementwise>(program.values[reader].op) ||
-      !HaveSameSizes(program, v, reader)) {
-    return false;
-  }
+                   const std::vector<bool>& in_memory, bool is_in_place = true) {
+  is_in_place = is_in_place && HaveSameSizes(program, v, reader) &&
+                std::holds_alternative<ir::Elementwise>(program.values[reader].op);
   const std::vector<ValueId> operands = ir::Operands(program.values[reader].op);
-  return std::any_of(operands.begin(), operands.end(), [&](ValueId operand) {
-    return operand == v ||
-           (operand > v && !in_memory[operand] && IsReadInPlace(program, v, operand, in_memory));
+  return std::all_of(operands.begin(), operands.end(), [&](ValueId operand) {
+    if (operand == v) return is_in_place;
+    return operand < v || in_memory[operand] ||
+           IsReadInPlace(program, v, operand, in_memory, is_in_place);
   });
 }
 

@@ -68,6 +68,14 @@ TEST(Moves, ThatCutRowsAreKernels) { EXPECT_EQ(Launches(Context(9, 5, 8)), 3); }
 
 TEST(Moves, OfDimensionsOfSizeOneAreViews) { EXPECT_EQ(Launches(Context(9, 1, 8)), 2); }
 
+TEST(Moves, ThatAreViewsMayBeOutputs) {
+  EXPECT_EQ(Launches({"outputs",
+                      "function (A[M, N]) -> (E, T, C) { E = exp(A);"
+                      " T[b, a : N, M] = =(E[a, b]); C[a, b : M, N] = =(A[a, b]); }",
+                      {F32({1, 9})}}),
+            1);
+}
+
 TEST(Moves, FollowTheOperationsBehindAProduct) {
   EXPECT_EQ(Launches({"scaled",
                       "function (A[H, S, K], B[H, K, D], U) -> (T) {"

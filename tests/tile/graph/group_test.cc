@@ -223,6 +223,13 @@ TEST(Group, HasValuesThatAnotherOneReadsFirst) {
               ElementsAre("C+H", "P", "R"));
 }
 
+TEST(Group, StoresAValueByItselfThatIsReadElsewhereToo) {
+  const char* const code =
+      "function (A[M, N], B) -> (C, H) { C = exp(A) * B + sin(A); T[i, j : M, N] = =(C[j, i]);"
+      " H = tanh(C) * T; }";
+  EXPECT_THAT(Kernels(code, {F32({8, 8}), F32({8, 8})}), ElementsAre("C", "H"));
+}
+
 TEST(Group, StoresAValueByItselfThatIsNeededSooner) {
   // Q reads C, and H reads Q.
   const char* const code =
