@@ -45,8 +45,11 @@ class Grouper {
     MarkNeeded();
     if (options_.fuse) JoinPermutations(program_, spaces_, constant_, &region_, &in_memory_);
     if (options_.fuse) JoinUpdates(program_, FreeValues(), in_memory_, &joined_);
-    MarkCostly();
-    MarkRepeated();
+    // What is stored because it is repeated divides the rest, and what is divided is repeated.
+    for (const bool may_store : {false, true}) {
+      MarkCostly(may_store);
+      MarkRepeated();
+    }
     if (options_.fuse) {
       JoinReadStates(program_, FreeValues(), in_memory_, sinks_, &joined_);
       const KernelOrder order = {LatestRoots(latest_root_, joined_), FreeValues()};
@@ -128,7 +131,7 @@ class Grouper {
     const std::vector<int64_t>& dims = value(root).shape.dims;
     if (is_update_[candidate] && dims.size() > 2 && dims.back() < kShortRow) return false;
     const int64_t most = options_.max_update_terms;
-    if (is_update_[candidate] && Points(root) / most > value(root).shape.element_count())
+    if (is_update_[candidate] && PointsOf(spaces_[root]) / most > value(root).shape.element_count())
       return false;
     // A reduction of constants is done once; what follows on values of a run is not.
     if (constant_[root] != constant_[candidate]) return false;
@@ -196,7 +199,8 @@ class Grouper {
   }
 
   // Operations and reads that computing one element of each value in place costs.
-  void MarkCostly() {
+  void MarkCostly(bool may_store) {
+    constexpr int kMany = 1 << 20;
     operations_.assign(size_, 0);
     reads_.assign(size_, 0);
     for (size_t i = 0; i < size_; ++i) {
@@ -208,9 +212,10 @@ class Grouper {
       }
       operations_[v] = OperationsOf(value(v), spaces_[v]);
       for (ValueId operand : ir::Operands(value(v).op)) {
-        operations_[v] += operations_[operand];
-        reads_[v] += reads_[operand];
+        operations_[v] = std::min(operations_[v] + operations_[operand], kMany);
+        reads_[v] = std::min(reads_[v] + reads_[operand], kMany);
       }
+      if (!may_store) continue;
       const bool costly = operations_[v] > options_.max_inlined_operations ||
                           reads_[v] > options_.max_inlined_reads || IsDoneAtLoad(v) ||
                           IsJoinedAtLoad(v);
@@ -265,7 +270,7 @@ class Grouper {
     constexpr size_t kManySinks = 4;
     constexpr int kCheapOperations = 4;
     constexpr int kCheapReads = 2;
-    sinks_.resize(size_);
+    sinks_.assign(size_, {});
     std::vector<bool> reused(size_, false);  // one of them would do so too often
     for (size_t i = size_; i-- > 0;) {
       const ValueId v = static_cast<ValueId>(i);
@@ -279,7 +284,7 @@ class Grouper {
           if (reused[user]) reused[v] = true;
         }
         if (kind_[user] == Kind::kRoot &&
-            Points(user) > options_.max_repeats * value(v).shape.element_count()) {
+            PointsOf(spaces_[user]) > options_.max_repeats * value(v).shape.element_count()) {
           reused[v] = true;
         }
       }
@@ -308,15 +313,8 @@ class Grouper {
     std::vector<bool> may_be(size_, false);
     for (size_t v = 0; v < size_; ++v)
       may_be[v] = order.is_free[v] && in_memory_[v] && !constant_[v] &&
-                  (is_output_[v] || operations_[v] > 0);
+                  (is_output_[v] || sinks_[v].size() > 1);
     return may_be;
-  }
-
-  int64_t Points(ValueId root) const {
-    if (!spaces_[root].has_value()) return 0;
-    int64_t points = 1;
-    for (const poly::Index& index : spaces_[root]->indices) points *= index.range;
-    return points;
   }
 
   ir::Grouping MakeGrouping() {

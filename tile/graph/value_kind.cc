@@ -28,6 +28,13 @@ Kind KindOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space
       });
 }
 
+int64_t PointsOf(const std::optional<poly::IndexSpace>& space) {
+  if (!space.has_value()) return 0;
+  int64_t points = 1;
+  for (const poly::Index& index : space->indices) points *= index.range;
+  return points;
+}
+
 int OperationsOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space) {
   return Match(
       value.op,

@@ -223,6 +223,16 @@ TEST(Group, HasValuesThatAnotherOneReadsFirst) {
               ElementsAre("C+H", "P", "R"));
 }
 
+TEST(Group, CountsWhatIsStoredAnywayAsRead) {
+  // C is one, so that each of E and F has three operations.
+  const char* const code =
+      "function (A, B) -> (E, F) { C = exp(A) * B + sin(B); E = tanh(exp(C) * B);"
+      " F = cos(exp(C) + B); }";
+  GroupOptions options;
+  options.max_inlined_operations = 5;
+  EXPECT_THAT(Kernels(code, {F32({8}), F32({8})}, options), ElementsAre("C+E", "F"));
+}
+
 TEST(Group, StoresAValueByItselfThatIsReadElsewhereToo) {
   const char* const code =
       "function (A[M, N], B) -> (C, H) { C = exp(A) * B + sin(A); T[i, j : M, N] = =(C[j, i]);"
