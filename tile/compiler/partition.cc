@@ -51,6 +51,13 @@ std::vector<graph::ChainGroups> ChainsOf(const Division& division) {
   return chains;
 }
 
+// A chain is one launch.
+size_t LaunchesOf(const Division& division) {
+  size_t launches = division.grouping.groups.size();
+  for (const PlannedChain& planned : division.chains) launches -= planned.chain.groups.size() - 1;
+  return launches;
+}
+
 class Partitioner {
  public:
   Partitioner(const ir::Program& program, const poly::ProgramSpaces& spaces,
@@ -105,8 +112,9 @@ class Partitioner {
     const bool in_registers = std::all_of(
         held.chains.begin(), held.chains.end(),
         [](const PlannedChain& planned) { return HoldsInRegisters(planned.chain, planned.plan); });
-    // Rows with one tensor more may be too long for a chain.
-    const bool is_better = in_registers && held.chains.size() >= division.chains.size();
+    // Rows with one tensor more may be too long for a chain, or for all of it.
+    const bool is_better = in_registers && held.chains.size() >= division.chains.size() &&
+                           LaunchesOf(held) <= LaunchesOf(division);
     return is_better ? std::move(held) : std::move(division);
   }
 

@@ -19,6 +19,9 @@
 #include "tile/graph/constants.h"
 #include "tile/graph/literals/powers.h"
 #include "tile/graph/literals/slices.h"
+#include "tile/graph/moves/read_expansions.h"
+#include "tile/graph/moves/read_pieces.h"
+#include "tile/graph/moves/views.h"
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/placements/join_placements.h"
 #include "tile/graph/placements/pieces.h"
@@ -95,6 +98,21 @@ absl::Status NarrowFactors(Compilation* c) {
   if (!has_unit || !format.has_value() || c->options.tier == Tier::kReady) return absl::OkStatus();
   const DataType type = ElementType(*format);
   if (type != DataType::kFloat32) c->program = graph::NarrowFactors(c->program, type);
+  return absl::OkStatus();
+}
+
+absl::Status ReadThroughExpansions(Compilation* c) {
+  c->program = graph::ReadThroughExpansions(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status MakeViews(Compilation* c) {
+  c->program = graph::MakeViews(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status ReadPieces(Compilation* c) {
+  c->program = graph::MakeViews(graph::ReadPieces(c->program));
   return absl::OkStatus();
 }
 
@@ -223,8 +241,13 @@ constexpr Pass kPasses[] = {
      "sums of parts that lie beside each other are written part by part"},
     {"block-reads", ReadInBlocks, true,
      "weights that are scaled in blocks are read block by block, so that kernels may decode them"},
+    {"expansions", ReadThroughExpansions, true,
+     "products read what is repeated for groups of heads where it lies once"},
     {"channels-last", MoveChannelsLast, true,
      "vectors and lanes run along the channels of convolutions"},
+    {"views", MakeViews, true, "moves that leave every element where it is are views"},
+    {"read-pieces", ReadPieces, true,
+     "who reads one part of a concatenation reads the part, which need not be copied then"},
     {"weights-last", MoveWeightsLast, true, "GPUs: neighbouring lanes read neighbouring weights"},
     {"narrow-factors", NarrowFactors, true,
      "with a precision of 16 bits, what only products read is stored in them"},

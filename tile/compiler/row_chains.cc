@@ -12,7 +12,8 @@
 namespace tartan::compiler {
 namespace {
 
-constexpr int64_t kGpuRowBytes = 1 << 19;  // of which the second cache holds one for each unit
+constexpr int64_t kGpuRowPoints = 1 << 13;  // a work-group does them in less than a launch
+constexpr int64_t kGpuRowBytes = 1 << 19;   // of which the second cache holds one for each unit
 
 bool IsGpu(const HardwareSettings& settings) { return settings.threads > 1; }
 
@@ -42,6 +43,8 @@ graph::ChainOptions ChainLimits(const HardwareSettings& settings, bool holds_res
   // Even a quarter of the units is as quick as three launches.
   limits.cores = std::max<int64_t>(settings.compute_units / 4, 1);
   limits.row_bytes = kGpuRowBytes;
+  limits.row_points = kGpuRowPoints;
+  limits.single_results = true;
   // What registers hold needs no local memory.
   limits.local_bytes =
       holds_results ? 4 * settings.local_memory_bytes : settings.local_memory_bytes / 2;

@@ -86,9 +86,12 @@ class ChainFinder {
     if (!Add(g, std::move(axes), growing)) return false;
     for (int h = g + 1; h < graph_.group_count(); ++h) AddAfter(h, growing);
     for (int p = growing->axes.rbegin()->first; p-- > 0;) AddBefore(p, growing);
-    while (growing->axes.size() >= 2 && WaitsForItself(graph_, GroupsOf(*growing), chains_))
+    // A chain that is not worth it may be without a product at its end.
+    while (growing->axes.size() >= 2 &&
+           (!IsWorthIt(*growing) || WaitsForItself(graph_, GroupsOf(*growing), chains_))) {
       RemoveLast(growing);
-    return growing->axes.size() >= 2 && IsWorthIt(*growing);
+    }
+    return growing->axes.size() >= 2;
   }
 
   // Of planes only windows that slide over them, which are unrolled, and elementwise kernels.
@@ -98,9 +101,19 @@ class ChainFinder {
     return growing.has_planes ? IsWindow(flat) : ReducesRows(flat, axes, kLittleWork);
   }
 
+  // For one row.
+  static bool HasSeveralResults(const FlatContraction& flat, const std::vector<int>& axes) {
+    if (!flat.is_reduction()) return false;
+    for (int i = 0; i < flat.output_index_count; ++i) {
+      if (!IsRow(axes, i) && flat.indices[i].range > 1) return true;
+    }
+    return false;
+  }
+
   bool Add(int g, std::vector<int> axes, Growing* growing) const {
     const FlatContraction& flat = kernel(g);
     if (!IsRowWork(flat, axes, *growing)) return false;
+    if (options_.single_results && HasSeveralResults(flat, axes)) return false;
     // A kernel that transposes has its own ways.
     const Layout layout = Join(growing->layout, LayoutOf(flat, axes));
     const auto written = WrittenAxes(flat, axes);
@@ -217,17 +230,22 @@ class ChainFinder {
     return true;
   }
 
-  // The kernel's own indices for the rows at which the chain reads its result.
+  static bool Stores(const FlatContraction& flat, ValueId value) {
+    return std::any_of(flat.outputs.begin(), flat.outputs.end(),
+                       [&](const poly::Output& output) { return output.value == value; });
+  }
+
+  // The kernel's own indices for the rows at which the chain reads its results.
   std::optional<std::vector<int>> RowsGiven(int p, const Growing& growing) const {
     const FlatContraction& given = kernel(p);
     std::vector<int> axes(growing.rows.size(), -1);
     for (const auto& [group, group_axes] : growing.axes) {
       const FlatContraction& flat = kernel(group);
       for (int tensor : ReadAnywhere(flat)) {
-        if (StorageOf(flat, tensor) == given.outputs[0].value) return std::nullopt;
+        if (Stores(given, StorageOf(flat, tensor))) return std::nullopt;
       }
       for (const poly::TensorAccess& access : flat.accesses) {
-        if (StorageOf(flat, access.tensor) != given.outputs[0].value) continue;
+        if (!Stores(given, StorageOf(flat, access.tensor))) continue;
         const auto coords = poly::ReshapeCoords(
             access.coords, flat.tensors[access.tensor].shape.dims, given.output_dims, flat.indices);
         if (!coords) return std::nullopt;
@@ -258,7 +276,8 @@ class ChainFinder {
     for (const auto& [group, axes] : growing.axes) {
       points += std::max(kernel(group).point_count(), kernel(group).output_point_count());
     }
-    if ((count == 1 || count < options_.cores) && points > kLittleWork) return false;
+    const bool is_little = points <= kLittleWork || points <= count * options_.row_points;
+    if ((count == 1 || count < options_.cores) && !is_little) return false;
     return RowBytes(growing) <= options_.row_bytes;
   }
 

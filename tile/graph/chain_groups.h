@@ -21,7 +21,9 @@ struct ChainOptions {
   int64_t cores = 1;              // a chain has rows for all of them, or little work
   int64_t row_bytes = 1 << 20;    // that a row's tensors may take
   int64_t local_bytes = 1 << 17;  // that may be kept for a block of rows, for one row
+  int64_t row_points = 0;         // a row of so few index points is little work for one core
   bool planes = false;            // rows may be planes over which windows slide
+  bool single_results = false;    // a reduction gives one element for a row
 };
 
 // Row axes are output indices of the first reduction: all of them, or those in front of where its

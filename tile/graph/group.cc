@@ -9,6 +9,7 @@
 #include "tile/base/match.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/joined_states.h"
+#include "tile/graph/moves/join_permutations.h"
 #include "tile/graph/placements/pieces.h"
 #include "tile/graph/small_weights.h"
 #include "tile/graph/updates.h"
@@ -42,10 +43,18 @@ class Grouper {
       JoinPieces(program_, pieces_, leaves, constant_, &region_);
     }
     MarkNeeded();
+    if (options_.fuse) JoinPermutations(program_, spaces_, constant_, &region_, &in_memory_);
     if (options_.fuse) JoinUpdates(program_, FreeValues(), in_memory_, &joined_);
-    MarkCostly();
-    MarkRepeated();
-    if (options_.fuse) JoinReadStates(program_, FreeValues(), in_memory_, sinks_, &joined_);
+    // What is stored because it is repeated divides the rest, and what is divided is repeated.
+    for (const bool may_store : {false, true}) {
+      MarkCostly(may_store);
+      MarkRepeated();
+    }
+    if (options_.fuse) {
+      JoinReadStates(program_, FreeValues(), in_memory_, sinks_, &joined_);
+      const KernelOrder order = {LatestRoots(latest_root_, joined_), FreeValues()};
+      JoinReadValues(program_, order, in_memory_, MayBeMadeBefore(order), sinks_, &joined_);
+    }
     return MakeGrouping();
   }
 
@@ -122,7 +131,7 @@ class Grouper {
     const std::vector<int64_t>& dims = value(root).shape.dims;
     if (is_update_[candidate] && dims.size() > 2 && dims.back() < kShortRow) return false;
     const int64_t most = options_.max_update_terms;
-    if (is_update_[candidate] && Points(root) / most > value(root).shape.element_count())
+    if (is_update_[candidate] && PointsOf(spaces_[root]) / most > value(root).shape.element_count())
       return false;
     // A reduction of constants is done once; what follows on values of a run is not.
     if (constant_[root] != constant_[candidate]) return false;
@@ -190,7 +199,8 @@ class Grouper {
   }
 
   // Operations and reads that computing one element of each value in place costs.
-  void MarkCostly() {
+  void MarkCostly(bool may_store) {
+    constexpr int kMany = 1 << 20;
     operations_.assign(size_, 0);
     reads_.assign(size_, 0);
     for (size_t i = 0; i < size_; ++i) {
@@ -200,11 +210,12 @@ class Grouper {
         reads_[v] = 1;
         continue;
       }
-      operations_[v] = OwnOperations(v);
+      operations_[v] = OperationsOf(value(v), spaces_[v]);
       for (ValueId operand : ir::Operands(value(v).op)) {
-        operations_[v] += operations_[operand];
-        reads_[v] += reads_[operand];
+        operations_[v] = std::min(operations_[v] + operations_[operand], kMany);
+        reads_[v] = std::min(reads_[v] + reads_[operand], kMany);
       }
+      if (!may_store) continue;
       const bool costly = operations_[v] > options_.max_inlined_operations ||
                           reads_[v] > options_.max_inlined_reads || IsDoneAtLoad(v) ||
                           IsJoinedAtLoad(v);
@@ -227,9 +238,15 @@ class Grouper {
     if (!options_.fuse || !constant_[v] || reads_[v] == 0 || operations_[v] < kWorthAKernel) {
       return false;
     }
+    return IsReadTwice(v);
+  }
+
+  // By a run, for several elements. Perhaps as a view.
+  bool IsReadTwice(ValueId v) const {
     const int64_t count = value(v).shape.element_count();
     return std::any_of(users_[v].begin(), users_[v].end(), [&](ValueId user) {
-      return !constant_[user] && value(user).shape.element_count() >= 2 * count;
+      if (constant_[user]) return kind_[user] == Kind::kReshape && IsReadTwice(user);
+      return value(user).shape.element_count() >= 2 * count;
     });
   }
 
@@ -248,30 +265,12 @@ class Grouper {
     });
   }
 
-  int OwnOperations(ValueId v) const {
-    return Match(
-        value(v).op,
-        [&](const ir::Elementwise& elementwise) {
-          const DataType type = value(v).shape.type;
-          if (elementwise.op == ScalarOp::kCast) return ComputeType(type) == type ? 0 : 1;
-          return elementwise.op == ScalarOp::kIdentity ? 0 : 1;
-        },
-        [&](const ir::Contraction&) {
-          const bool free =
-              spaces_[v]->constraints.empty() &&
-              std::get<ir::Contraction>(value(v).op).combination == Combination::kNone;
-          return free ? 0 : 1;
-        },
-        [](const ir::Special& special) { return IsGather(special.kind) ? 2 : 0; },
-        [](const auto&) { return 0; });
-  }
-
   // Stores what several kernels would compute, or one kernel several times over.
   void MarkRepeated() {
     constexpr size_t kManySinks = 4;
     constexpr int kCheapOperations = 4;
     constexpr int kCheapReads = 2;
-    sinks_.resize(size_);
+    sinks_.assign(size_, {});
     std::vector<bool> reused(size_, false);  // one of them would do so too often
     for (size_t i = size_; i-- > 0;) {
       const ValueId v = static_cast<ValueId>(i);
@@ -285,17 +284,17 @@ class Grouper {
           if (reused[user]) reused[v] = true;
         }
         if (kind_[user] == Kind::kRoot &&
-            Points(user) > options_.max_repeats * value(v).shape.element_count()) {
+            PointsOf(spaces_[user]) > options_.max_repeats * value(v).shape.element_count()) {
           reused[v] = true;
         }
       }
       if (kind_[v] != Kind::kPointwise || region_[v] != ir::kNoValue || in_memory_[v]) continue;
       if (inlined_[v] || narrow_[v] != ir::kNoValue) continue;
+      if (RepeatsElements(program_, value(v), spaces_[v])) continue;  // what it repeats is stored
       const bool cheap = operations_[v] <= kCheapOperations && reads_[v] <= kCheapReads;
       if ((sinks_[v].size() > 1 && (!cheap || sinks_[v].size() > kManySinks)) ||
           (reused[v] && operations_[v] > 0)) {
         in_memory_[v] = true;
-        sinks_[v] = {v};
       }
     }
   }
@@ -308,22 +307,21 @@ class Grouper {
     return is_free;
   }
 
-  int64_t Points(ValueId root) const {
-    if (!spaces_[root].has_value()) return 0;
-    int64_t points = 1;
-    for (const poly::Index& index : spaces_[root]->indices) points *= index.range;
-    return points;
+  // In the kernel of what reads it, at every run: it is not stored to divide what would be too
+  // much.
+  std::vector<bool> MayBeMadeBefore(const KernelOrder& order) const {
+    std::vector<bool> may_be(size_, false);
+    for (size_t v = 0; v < size_; ++v)
+      may_be[v] = order.is_free[v] && in_memory_[v] && !constant_[v] &&
+                  (is_output_[v] || sinks_[v].size() > 1);
+    return may_be;
   }
 
   ir::Grouping MakeGrouping() {
     ir::Grouping grouping;
     std::vector<std::tuple<ValueId, int, ValueId>> order;  // latest root, roots first, position
     std::vector<std::vector<ValueId>> region_outputs(size_);
-    std::vector<ValueId> latest_root = latest_root_;
-    for (size_t v = 0; v < size_; ++v) {
-      if (joined_[v] == ir::kNoValue) continue;
-      latest_root[joined_[v]] = std::max(latest_root[joined_[v]], latest_root_[v]);
-    }
+    const std::vector<ValueId> latest_root = LatestRoots(latest_root_, joined_);
     for (size_t i = 0; i < size_; ++i) {
       const ValueId v = static_cast<ValueId>(i);
       const bool is_root = region_[v] == ir::kNoValue || region_[v] == v;

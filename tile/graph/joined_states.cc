@@ -2,6 +2,7 @@
 #include "tile/graph/joined_states.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "tile/graph/updates.h"
 
@@ -21,6 +22,19 @@ std::vector<bool> NextValues(const ir::Program& program) {
 
 bool HaveSameSizes(const ir::Program& program, ValueId a, ValueId b) {
   return program.values[a].shape.dims == program.values[b].shape.dims;
+}
+
+// All that is computed with `reader` reads the value element by element.
+bool IsReadInPlace(const ir::Program& program, ValueId v, ValueId reader,
+                   const std::vector<bool>& in_memory, bool is_in_place = true) {
+  is_in_place = is_in_place && HaveSameSizes(program, v, reader) &&
+                std::holds_alternative<ir::Elementwise>(program.values[reader].op);
+  const std::vector<ValueId> operands = ir::Operands(program.values[reader].op);
+  return std::all_of(operands.begin(), operands.end(), [&](ValueId operand) {
+    if (operand == v) return is_in_place;
+    return operand < v || in_memory[operand] ||
+           IsReadInPlace(program, v, operand, in_memory, is_in_place);
+  });
 }
 
 }  // namespace
@@ -82,6 +96,47 @@ void JoinReadStates(const ir::Program& program, const std::vector<bool>& is_free
       continue;
     }
     (*joined)[i] = (*joined)[sink] == ir::kNoValue ? sink : (*joined)[sink];
+  }
+}
+
+std::vector<ValueId> LatestRoots(std::vector<ValueId> latest_root,
+                                 const std::vector<ValueId>& joined) {
+  for (size_t v = 0; v < joined.size(); ++v) {
+    if (joined[v] == ir::kNoValue) continue;
+    latest_root[joined[v]] = std::max(latest_root[joined[v]], latest_root[v]);
+  }
+  return latest_root;
+}
+
+bool KernelOrder::IsBefore(ValueId a, ValueId b) const {
+  const auto place = [&](ValueId v) {
+    return is_free[v] ? std::tuple(latest_root[v], 1, v) : std::tuple(v, 0, v);
+  };
+  return place(a) < place(b);
+}
+
+void JoinReadValues(const ir::Program& program, const KernelOrder& order,
+                    const std::vector<bool>& in_memory, const std::vector<bool>& may_join,
+                    const std::vector<std::set<ValueId>>& sinks, std::vector<ValueId>* joined) {
+  constexpr int kMostJoined = 3;  // to a kernel, which takes the longer to compile
+  const std::vector<bool>& is_free = order.is_free;
+  std::vector<int> counts(program.values.size(), 0);
+  for (size_t i = program.values.size(); i-- > 0;) {
+    const auto v = static_cast<ValueId>(i);
+    if (!may_join[i] || (*joined)[i] != ir::kNoValue || sinks[i].empty()) continue;
+    const ValueId first =
+        *std::min_element(sinks[i].begin(), sinks[i].end(),
+                          [&](ValueId a, ValueId b) { return order.IsBefore(a, b); });
+    if (!in_memory[first] || !is_free[first] || !IsReadInPlace(program, v, first, in_memory)) {
+      continue;
+    }
+    const ValueId maker = (*joined)[first] == ir::kNoValue ? first : (*joined)[first];
+    const bool is_ready = std::all_of(sinks[i].begin(), sinks[i].end(), [&](ValueId sink) {
+      return is_free[sink] && (sink == first || sink == maker || order.IsBefore(maker, sink));
+    });
+    if (!is_ready || counts[maker] == kMostJoined) continue;
+    (*joined)[i] = maker;
+    ++counts[maker];
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Next values of states that one kernel makes: a parameter and its optimiser's averages.
+// Values that one kernel makes: a parameter and its optimiser's averages, the cell and the hidden
+// state of a recurrent step.
 #pragma once
 
 #include <set>
@@ -21,6 +22,26 @@ void JoinUpdates(const ir::Program& program, const std::vector<bool>& is_free,
 // that need a value, each by what it computes.
 void JoinReadStates(const ir::Program& program, const std::vector<bool>& is_free,
                     const std::vector<bool>& in_memory,
+                    const std::vector<std::set<ir::ValueId>>& sinks,
+                    std::vector<ir::ValueId>* joined);
+
+// Of each value the last root that its kernel depends on, with what is joined.
+std::vector<ir::ValueId> LatestRoots(std::vector<ir::ValueId> latest_root,
+                                     const std::vector<ir::ValueId>& joined);
+
+// Where the kernel of a value is among others: the latest root comes first, a root before what
+// follows it.
+struct KernelOrder {
+  std::vector<ir::ValueId> latest_root;
+  std::vector<bool> is_free;
+  bool IsBefore(ir::ValueId a, ir::ValueId b) const;
+};
+
+// Values that one elementwise value of their sizes reads before all others do: its kernel has each
+// element of them at hand. `sinks` as above; where a reduction is among them, chains over rows do
+// better. `may_join`: values that need no kernel of their own.
+void JoinReadValues(const ir::Program& program, const KernelOrder& order,
+                    const std::vector<bool>& in_memory, const std::vector<bool>& may_join,
                     const std::vector<std::set<ir::ValueId>>& sinks,
                     std::vector<ir::ValueId>* joined);
 

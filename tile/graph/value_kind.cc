@@ -28,6 +28,36 @@ Kind KindOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space
       });
 }
 
+int64_t PointsOf(const std::optional<poly::IndexSpace>& space) {
+  if (!space.has_value()) return 0;
+  int64_t points = 1;
+  for (const poly::Index& index : space->indices) points *= index.range;
+  return points;
+}
+
+int OperationsOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space) {
+  return Match(
+      value.op,
+      [&](const ir::Elementwise& elementwise) {
+        const DataType type = value.shape.type;
+        if (elementwise.op == ScalarOp::kCast) return ComputeType(type) == type ? 0 : 1;
+        return elementwise.op == ScalarOp::kIdentity ? 0 : 1;
+      },
+      [&](const ir::Contraction& contraction) {
+        return space->constraints.empty() && contraction.combination == Combination::kNone ? 0 : 1;
+      },
+      [](const ir::Special& special) { return IsGather(special.kind) ? 2 : 0; },
+      [](const auto&) { return 0; });
+}
+
+bool RepeatsElements(const ir::Program& program, const ir::Value& value,
+                     const std::optional<poly::IndexSpace>& space) {
+  const auto* move = std::get_if<ir::Contraction>(&value.op);
+  if (move == nullptr || OperationsOf(value, space) > 0) return false;
+  const TensorShape& from = program.values[move->inputs.front().tensor].shape;
+  return from.element_count() < value.shape.element_count();
+}
+
 ir::ValueId NarrowForm(const ir::Program& program, const ir::Value& value) {
   const auto* elementwise = std::get_if<ir::Elementwise>(&value.op);
   if (elementwise == nullptr || elementwise->op != ScalarOp::kCast) return ir::kNoValue;

@@ -23,6 +23,14 @@ bool IsGather(ir::SpecialKind kind);
 // `space` is that of a contraction.
 Kind KindOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space);
 
+// Index points of a contraction; 0 for other values.
+int64_t PointsOf(const std::optional<poly::IndexSpace>& space);
+// Scalar operations for one element of `value`, without those of its operands.
+int OperationsOf(const ir::Value& value, const std::optional<poly::IndexSpace>& space);
+// Nothing but elements of its operand, some of them more than once.
+bool RepeatsElements(const ir::Program& program, const ir::Value& value,
+                     const std::optional<poly::IndexSpace>& space);
+
 // The elementwise 16-bit value that `value` is converted from, which says as much in half of the
 // memory; kNoValue for others.
 ir::ValueId NarrowForm(const ir::Program& program, const ir::Value& value);

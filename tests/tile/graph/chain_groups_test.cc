@@ -129,6 +129,37 @@ TEST(RowChains, LeaveMuchWorkOfFewRowsToAllCores) {
               ElementsAre(ElementsAre("M", "T", "R")));
 }
 
+TEST(RowChains, MayHaveFewRowsOfLittleWork) {
+  ChainOptions options;
+  options.cores = 64;
+  options.row_points = 1 << 13;
+  EXPECT_THAT(FindChains(kSoftmax, {F32({12, 2000})}, options).stored,
+              ElementsAre(ElementsAre("M", "T", "R")));
+  EXPECT_THAT(FindChains(kSoftmax, {F32({12, 8000})}, options).stored, IsEmpty());
+}
+
+// Weights of one query, times the values of each head.
+const char kAttention[] =
+    "function (X[N, C], V[N, C, D]) -> (O) { M[n, 0 : N, 1] = >(X[n, c]); E = exp(X - M);"
+    " T[n, 0 : N, 1] = +(E[n, c]); R = E / T; O[n, d : N, D] = +(R[n, c] * V[n, c, d]); }";
+
+TEST(RowChains, EndBeforeAProductThatMakesThemTooMuchWork) {
+  ChainOptions options;
+  options.cores = 16;
+  EXPECT_THAT(FindChains(kAttention, {F32({12, 512}), F32({12, 512, 64})}, options).stored,
+              ElementsAre(ElementsAre("M", "T", "R")));
+  options.cores = 12;
+  EXPECT_THAT(FindChains(kAttention, {F32({12, 512}), F32({12, 512, 64})}, options).stored,
+              ElementsAre(ElementsAre("M", "T", "R", "O")));
+}
+
+TEST(RowChains, HaveNoReductionsOfSeveralResultsForARowWhereThatIsAskedFor) {
+  ChainOptions options;
+  options.single_results = true;
+  EXPECT_THAT(FindChains(kAttention, {F32({12, 64}), F32({12, 64, 4})}, options).stored,
+              ElementsAre(ElementsAre("M", "T", "R")));
+}
+
 // A pool and what reads its result in windows: the planes of batch and channels are rows.
 const char kPools[] =
     "function (X[N, C, H, W]) -> (R) {"

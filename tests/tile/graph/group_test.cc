@@ -214,5 +214,48 @@ TEST(Group, StoresAnOutputThatIsWidenedAsItIs) {
               ElementsAre("W"));
 }
 
+TEST(Group, HasValuesThatAnotherOneReadsFirst) {
+  const char* const code =
+      "function (A[M, N], B, W[N, L]) -> (R) { C = exp(A) * B + sin(A); H = tanh(C) * B;"
+      " P[i, l : M, L] = +(H[i, j] * W[j, l]); S[i, j : M, N] = =(P[i, j]);"
+      " T[i, j : M, N] = =(P[i, j + N]); R = exp(S) * T + sin(C); }";
+  EXPECT_THAT(Kernels(code, {F32({6, 8}), F32({6, 8}), F32({8, 16})}),
+              ElementsAre("C+H", "P", "R"));
+}
+
+TEST(Group, CountsWhatIsStoredAnywayAsRead) {
+  // C is one, so that each of E and F has three operations.
+  const char* const code =
+      "function (A, B) -> (E, F) { C = exp(A) * B + sin(B); E = tanh(exp(C) * B);"
+      " F = cos(exp(C) + B); }";
+  GroupOptions options;
+  options.max_inlined_operations = 5;
+  EXPECT_THAT(Kernels(code, {F32({8}), F32({8})}, options), ElementsAre("C+E", "F"));
+}
+
+TEST(Group, StoresAValueByItselfThatIsReadElsewhereToo) {
+  const char* const code =
+      "function (A[M, N], B) -> (C, H) { C = exp(A) * B + sin(A); T[i, j : M, N] = =(C[j, i]);"
+      " H = tanh(C) * T; }";
+  EXPECT_THAT(Kernels(code, {F32({8, 8}), F32({8, 8})}), ElementsAre("C", "H"));
+}
+
+TEST(Group, StoresAValueByItselfThatIsNeededSooner) {
+  // Q reads C, and H reads Q.
+  const char* const code =
+      "function (A[M, N], B, W[N, L]) -> (H) { C = exp(A) * B + sin(A);"
+      " Q[i, l : M, L] = +(C[i, j] * W[j, l]); S = exp(Q) + C; P[i, l : M, L] = +(S[i, j] * W[j, "
+      "l]);"
+      " H = tanh(C) * P; }";
+  EXPECT_THAT(Kernels(code, {F32({6, 8}), F32({6, 8}), F32({8, 8})}), ElementsAre("C", "S", "H"));
+}
+
+TEST(Group, StoresWhatIsRepeatedOnce) {
+  const char* const code =
+      "function (A[M, N], W[R, M, L]) -> (P) { C = exp(A) * A + sin(A);"
+      " E[r, i, j : R, M, N] = =(C[i, j]); P[r, j, l : R, N, L] = +(E[r, i, j] * W[r, i, l]); }";
+  EXPECT_THAT(Kernels(code, {F32({6, 8}), F32({3, 6, 8})}), ElementsAre("C", "P"));
+}
+
 }  // namespace
 }  // namespace tartan::graph::group_test

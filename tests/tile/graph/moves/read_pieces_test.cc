@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which readers of a concatenation read its pieces.
+#include "tile/graph/moves/read_pieces.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/ir/naive_evaluator.h"
+#include "tile/ir/verify_stored.h"
+
+namespace tartan::graph::read_pieces_test {
+namespace {
+
+TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+
+// C holds A in its rows 0 and 1, B in 2 to 4. Whether it is gone; what is computed is the same.
+bool IsGone(const std::string& readers, const std::string& outputs = "R") {
+  const TestProgram test = {"test",
+                            absl::StrCat("function (A[M, N], B[L, N]) -> (", outputs,
+                                         ") { D[i, j : M + L, N] = =(A[i, j]);"
+                                         " C[i + M, j : M + L, N] = =(B[i, j]) default D; ",
+                                         readers, " }"),
+                            {F32({2, 4}), F32({3, 4})}};
+  const ir::Program original = BindTestProgram(test);
+  const ir::Program program = ReadPieces(original);
+  EXPECT_TRUE(ir::VerifyStored(program).ok()) << ir::VerifyStored(program);
+  const std::vector<HostTensor> inputs = RandomInputs(test, 1);
+  const auto expected = ir::EvaluateNaively(original, inputs);
+  const auto actual = ir::EvaluateNaively(program, inputs);
+  EXPECT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
+  if (expected.ok() && actual.ok()) {
+    for (size_t o = 0; o < expected->size(); ++o)
+      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 0), "");
+  }
+  for (const ir::Value& value : program.values) {
+    if (value.name == "C") {
+      EXPECT_EQ(program, original);
+      return false;
+    }
+  }
+  return true;
+}
+
+TEST(ReadPieces, ReadsARowOfAPiece) {
+  EXPECT_TRUE(IsGone("R[j : N] = =(C[4, j]);"));
+  EXPECT_TRUE(IsGone("R[j : N] = =(C[1, j]);"));
+}
+
+TEST(ReadPieces, ReadsSeveralPartsOfSeveralPieces) {
+  EXPECT_TRUE(IsGone("S[i, j : 2, N] = =(C[i, j]); T[i, j : 2, N] = =(C[i + 3, j]); R = S * T;"));
+  EXPECT_TRUE(IsGone("R[j, i : N, 2] = =(C[i + 2, j]);"));
+}
+
+TEST(ReadPieces, ReadsInContractions) {
+  EXPECT_TRUE(IsGone("R[i, l : 2, N] = +(C[i, j] * B[l, j]);"));
+}
+
+TEST(ReadPieces, ReadsThroughViewsWithOtherDimensionsOfSizeOne) {
+  EXPECT_TRUE(IsGone("V = reshape(C, 1, M + L, 1, N); R[i, j : 1, N] = =(V[i, 3, 0, j]);"));
+  EXPECT_FALSE(IsGone("V = reshape(C, (M + L) * N); R[i : N] = =(V[i + 8]);"));
+}
+
+TEST(ReadPieces, LeavesWhatIsReadAsAWhole) {
+  EXPECT_FALSE(IsGone("R[j : N] = +(C[i, j]);"));
+  EXPECT_FALSE(IsGone("R[i, j : 2, N] = =(C[i + 1, j]);"));
+  EXPECT_FALSE(IsGone("S[j : N] = =(C[4, j]); R = exp(C) + S;"));
+  EXPECT_FALSE(IsGone("R[j : N] = =(C[4, j]);", "R, C"));
+}
+
+TEST(ReadPieces, StaysWithinWhatIsThere) {
+  // Beyond the last row there is nothing.
+  EXPECT_TRUE(IsGone("R[i, j : 4, N] = =(C[i + 3, j]);"));
+  EXPECT_TRUE(IsGone("R[i, j : 4, N] = =(C[i - 2, j]);"));
+}
+
+}  // namespace
+}  // namespace tartan::graph::read_pieces_test
