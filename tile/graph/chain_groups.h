@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -17,11 +18,16 @@
 
 namespace tartan::graph {
 
+struct RowChain;
+
 struct ChainOptions {
   int64_t cores = 1;              // a chain has rows for all of them, or little work
   int64_t row_bytes = 1 << 20;    // that a row's tensors may take
   int64_t local_bytes = 1 << 17;  // that may be kept for a block of rows, for one row
   bool planes = false;            // rows may be planes over which windows slide
+  // Whether a chain with products of matrices, as attention is, is better than the one without them
+  // (null: none) and kernels of their own for the rest. None: no chain has such products.
+  std::function<bool(const RowChain& chain, const RowChain* without)> takes_products = nullptr;
 };
 
 // Row axes are output indices of the first reduction: all of them, or those in front of where its

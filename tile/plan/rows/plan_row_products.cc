@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/rows/plan_row_products.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "tile/base/sequence_limits.h"
+#include "tile/plan/machine.h"
+#include "tile/plan/rows/plan_products.h"
+#include "tile/plan/rows/row_group_blocks.h"
+#include "tile/plan/rows/row_registers.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kMostRows = 64;  // of a block
+constexpr int64_t kMostGroupThreads = 256;
+constexpr int64_t kFewestThreads = 32;
+constexpr int64_t kMostElements = 128;  // of a row and stage that one work-item walks
+
+// Figures of NVIDIA's compute units.
+constexpr double kWarpsAtOnce = 4;     // that issue an instruction
+constexpr double kElementCycles = 4;   // of a warp, to address, load and store, beside arithmetic
+constexpr double kStageCycles = 80;    // a barrier, and what follows waits for it
+constexpr double kJoinCycles = 160;    // of the partial results of a row
+constexpr double kMemoryCycles = 700;  // until the first element is there
+constexpr double kLaunchInSequence = 0.4;  // of the time of a launch by itself
+
+// Tensors of a stage's kernel that are in local memory.
+std::vector<bool> LocalTensors(const poly::RowKernel& kernel) {
+  std::vector<bool> is_local;
+  for (int kept : kernel.tensors) is_local.push_back(kept >= 0);
+  return is_local;
+}
+
+class RowProductPlanner {
+ public:
+  RowProductPlanner(const std::vector<int64_t>& rows, const std::vector<poly::RowKernel>& kernels,
+                    const std::vector<poly::RowTensor>& tensors, const HardwareSettings& settings)
+      : rows_(rows), kernels_(kernels), tensors_(tensors), settings_(settings) {}
+
+  std::optional<RowGroupPlan> Run() const {
+    if (!settings_.has_local_memory || rows_.empty() || !AreEligible()) return std::nullopt;
+    const int64_t most = std::min(settings_.threads, kMostGroupThreads);
+    std::optional<RowGroupPlan> best;
+    for (int64_t count = 1; count <= std::min(rows_.back(), kMostRows); count *= 2) {
+      const RowGroupPlan blocks = CutIntoBlocks(rows_, kernels_, tensors_, count);
+      for (int64_t threads = std::max(kFewestThreads, count); threads <= most; threads *= 2) {
+        std::optional<RowGroupPlan> plan = WithThreads(blocks, threads / count);
+        if (!plan.has_value()) continue;
+        if (!best.has_value() || plan->predicted_us < best->predicted_us) best = std::move(plan);
+      }
+    }
+    return best;
+  }
+
+ private:
+  bool AreEligible() const {
+    return std::all_of(kernels_.begin(), kernels_.end(), [](const poly::RowKernel& kernel) {
+      const poly::FlatContraction& flat = kernel.flat;
+      return !flat.is_reduction() ||
+             (!flat.needs_hits() && flat.accumulator_type != DataType::kBool);
+    });
+  }
+
+  std::vector<int64_t> BlockCounts(const RowGroupPlan& plan) const {
+    std::vector<int64_t> counts;
+    for (size_t a = 0; a < rows_.size(); ++a) {
+      counts.push_back((rows_[a] + plan.block[a] - 1) / plan.block[a]);
+    }
+    return counts;
+  }
+
+  std::optional<RowGroupPlan> WithThreads(RowGroupPlan plan, int64_t row_threads) const {
+    plan.row_threads = row_threads;
+    for (size_t s = 0; s < kernels_.size(); ++s) {
+      // So that work-items hold nothing of a product; its plan follows.
+      if (poly::HasColumns(kernels_[s])) plan.stages[s].product.emplace();
+      if (plan.stages[s].Elements() > kMostElements * row_threads) return std::nullopt;
+    }
+    HoldRows(kernels_, settings_, &plan);
+    int64_t left = settings_.local_memory_bytes - RowBytes(plan);
+    const Machine machine(settings_);
+    double us = RowStagesUs(plan, settings_);
+    HardwareSettings own = settings_;
+    for (size_t s = 0; s < kernels_.size(); ++s) {
+      if (!plan.stages[s].product.has_value()) continue;
+      own.local_memory_bytes = left;
+      if (left <= 0) return std::nullopt;
+      std::optional<GpuPlan> product = PlanProduct(plan.stages[s], LocalTensors(kernels_[s]),
+                                                   BlockCounts(plan), plan.Threads(), own);
+      if (!product.has_value()) return std::nullopt;
+      left -= static_cast<int64_t>(product->cost.local_bytes);
+      us += product->cost.microseconds - machine.launch_us;
+      plan.stages[s].product = std::move(product);
+    }
+    const bool fits_sequence =
+        settings_.runs_sequences && settings_.local_memory_bytes - left <= kMostSequenceLocalBytes;
+    plan.predicted_us = us + machine.launch_us * (fits_sequence ? kLaunchInSequence : 1);
+    return plan;
+  }
+
+  // Local memory for what is kept of a block, and for partial results.
+  int64_t RowBytes(const RowGroupPlan& plan) const {
+    int64_t bytes = 0;
+    std::set<DataType> partial_types;
+    for (size_t s = 0; s < kernels_.size(); ++s) {
+      const poly::FlatContraction& flat = kernels_[s].flat;
+      const RowGroupStage& stage = plan.stages[s];
+      const DataType type = flat.accumulator_type;
+      if (flat.is_reduction() && !stage.product.has_value() && partial_types.insert(type).second) {
+        bytes += 2 * plan.Threads() * ByteWidth(type);
+      }
+      if (kernels_[s].output < 0 || !stage.stores) continue;
+      const poly::RowTensor& tensor = tensors_[kernels_[s].output];
+      bytes += tensor.Shape(flat.outputs[0].shape.type, plan.block).byte_size();
+    }
+    return bytes;
+  }
+
+  const std::vector<int64_t>& rows_;
+  const std::vector<poly::RowKernel>& kernels_;
+  const std::vector<poly::RowTensor>& tensors_;
+  const HardwareSettings& settings_;
+};
+
+// Of a group by itself: cycles of instructions and of waiting.
+struct StageCycles {
+  double issue = 0;
+  double wait = 0;
+};
+
+StageCycles CyclesOf(const RowGroupStage& stage, const RowGroupPlan& plan) {
+  const poly::FlatContraction& flat = stage.block.flat;
+  double operations = kElementCycles;
+  if (flat.is_reduction()) operations += static_cast<double>(poly::OperationCount(flat.body)) + 1;
+  for (const poly::Output& output : flat.outputs) {
+    operations += static_cast<double>(poly::OperationCount(output.expr));
+  }
+  const double warps = std::ceil(static_cast<double>(plan.Threads()) / gpu::kWarp);
+  const double elements = static_cast<double>(stage.Iterations(plan.row_threads) * stage.lanes);
+  StageCycles cycles;
+  cycles.issue = elements * operations * warps / kWarpsAtOnce;
+  cycles.wait = kStageCycles;
+  if (flat.is_reduction() && plan.row_threads > 1) cycles.wait += kJoinCycles;
+  return cycles;
+}
+
+}  // namespace
+
+double RowStagesUs(const RowGroupPlan& plan, const HardwareSettings& settings) {
+  StageCycles group;
+  for (const RowGroupStage& stage : plan.stages) {
+    if (stage.product.has_value()) continue;
+    const StageCycles cycles = CyclesOf(stage, plan);
+    group.issue += cycles.issue;
+    group.wait += cycles.wait;
+  }
+  const double units = static_cast<double>(std::max<int64_t>(settings.compute_units, 1));
+  const double resident = static_cast<double>(gpu::kResidentItems) /
+                          static_cast<double>(std::max<int64_t>(plan.Threads(), gpu::kWarp));
+  const double groups = static_cast<double>(plan.GroupCount());
+  const double on_unit = std::ceil(groups / units);
+  const double waits = std::ceil(on_unit / resident) * (group.wait + kMemoryCycles);
+  return Machine(settings).Microseconds(on_unit * group.issue + waits);
+}
+
+std::optional<RowGroupPlan> PlanRowProducts(const std::vector<int64_t>& rows,
+                                            const std::vector<poly::RowKernel>& kernels,
+                                            const std::vector<poly::RowTensor>& tensors,
+                                            const HardwareSettings& settings) {
+  return RowProductPlanner(rows, kernels, tensors, settings).Run();
+}
+
+}  // namespace tartan::plan
