@@ -247,6 +247,11 @@ class ChainFinder {
     return true;
   }
 
+  static bool IsGiven(ValueId value, const FlatContraction& given) {
+    return std::any_of(given.outputs.begin(), given.outputs.end(),
+                       [=](const poly::Output& output) { return output.value == value; });
+  }
+
   // The kernel's own indices for the rows at which the chain reads its result.
   std::optional<std::vector<int>> RowsGiven(int p, const Growing& growing) const {
     const FlatContraction& given = kernel(p);
@@ -254,10 +259,10 @@ class ChainFinder {
     for (const auto& [group, group_axes] : growing.axes) {
       const FlatContraction& flat = kernel(group);
       for (int tensor : ReadAnywhere(flat)) {
-        if (StorageOf(flat, tensor) == given.outputs[0].value) return std::nullopt;
+        if (IsGiven(StorageOf(flat, tensor), given)) return std::nullopt;
       }
       for (const poly::TensorAccess& access : flat.accesses) {
-        if (StorageOf(flat, access.tensor) != given.outputs[0].value) continue;
+        if (!IsGiven(StorageOf(flat, access.tensor), given)) continue;
         const auto coords = poly::ReshapeCoords(
             access.coords, flat.tensors[access.tensor].shape.dims, given.output_dims, flat.indices);
         if (!coords) return std::nullopt;
@@ -278,8 +283,6 @@ class ChainFinder {
         }
       }
     }
-    // Another of its outputs may be what the chain reads.
-    if (std::count(axes.begin(), axes.end(), -1) > 0) return std::nullopt;
     return axes;
   }
 
