@@ -85,7 +85,7 @@ double ProductChains::KernelUs(const poly::FlatContraction& flat) {
 double ProductChains::RowsUs(const graph::RowChain& chain) {
   const auto plan = plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings_);
   if (plan.has_value()) {
-    return plan::Machine(settings_).launch_us + plan::RowStagesUs(*plan, settings_);
+    return plan::Machine(settings_).launch_us + plan::RowStagesUs(*plan, chain.kernels, settings_);
   }
   double us = 0;
   for (const poly::RowKernel& kernel : chain.kernels) us += KernelUs(kernel.flat);

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "tile/plan/gpu/group_cost.h"
 #include "tile/plan/gpu/group_staging.h"
 #include "tile/plan/gpu/thread_order.h"
+#include "tile/plan/machine.h"
 
 namespace tartan::plan {
 namespace {
@@ -15,6 +17,10 @@ namespace {
 constexpr int64_t kMostSums = 64;    // of a work-item
 constexpr int64_t kMostShared = 32;  // work-items that share a sum
 constexpr int64_t kVector = 4;
+// Of what work-items read as it lies, so many lines are on their way at a time; each lot takes so
+// many cycles to come.
+constexpr int64_t kLinesAhead = 8;
+constexpr double kLineCycles = 600;
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -147,16 +153,53 @@ class ProductPlanner {
     plan.thread_parts = OrderThreads(problem_, plan);
     StageAccesses(problem_, &plan);
     plan.cost = EstimateGroupCost(problem_, plan, settings_);
+    plan.cost.microseconds += WaitingUs(plan);
     const bool is_sound =
         std::isfinite(plan.cost.microseconds) && WhatIsWrong(flat_, plan, settings_).empty();
     if (!is_sound || (best_ && best_->cost.microseconds <= plan.cost.microseconds)) return;
     best_ = std::move(plan);
   }
 
+  // Groups are few, and nothing else hides what a work-item waits for, which the estimate of
+  // kernels with many groups leaves out.
+  double WaitingUs(const GpuPlan& plan) const {
+    int64_t lines = 0;
+    for (size_t a = 0; a < problem_.accesses().size(); ++a) {
+      const GroupProblem::Access& access = problem_.accesses()[a];
+      const bool is_staged = std::any_of(
+          plan.staged.begin(), plan.staged.end(),
+          [&](const StagedAccess& staged) { return staged.access == static_cast<int>(a); });
+      if (access.in_body && !access.is_local && !is_staged) lines += LinesOf(access, plan);
+    }
+    if (lines <= kLinesAhead) return 0;
+    const double waits = static_cast<double>(CeilDiv(lines, kLinesAhead) - 1);
+    const auto steps = static_cast<double>(plan.StepCount(flat_));
+    const double side_by_side = std::max(plan.cost.occupancy, 1e-3) *
+                                static_cast<double>(gpu::kResidentItems) /
+                                static_cast<double>(threads_);
+    const double units = static_cast<double>(std::max<int64_t>(settings_.compute_units, 1));
+    const double waves = std::ceil(plan.cost.groups / (units * std::max(side_by_side, 1.0)));
+    return Machine(settings_).Microseconds(waves * steps * waits * kLineCycles);
+  }
+
+  // Lines of memory that a work-item reads in a step.
+  int64_t LinesOf(const GroupProblem::Access& access, const GpuPlan& plan) const {
+    int64_t lines = 1;
+    for (int i : {row_, column_, depth_}) {
+      if (i < 0 || access.flat.strides[i] == 0) continue;
+      const int64_t bytes = std::abs(access.flat.strides[i]) * ByteWidth(access.type);
+      const int64_t reach = plan.splits[i].tile() * bytes;
+      lines *=
+          std::min(plan.splits[i].held(), CeilDiv(reach, static_cast<int64_t>(gpu::kLineBytes)));
+    }
+    return lines;
+  }
+
   void TryAhead() {
     if (best_->staged.empty() || best_->StepCount(flat_) == 1) return;
     best_->prefetches = true;
-    const GroupCost ahead = EstimateGroupCost(problem_, *best_, settings_);
+    GroupCost ahead = EstimateGroupCost(problem_, *best_, settings_);
+    ahead.microseconds += WaitingUs(*best_);
     best_->prefetches = ahead.microseconds <= best_->cost.microseconds;
     if (best_->prefetches) best_->cost = ahead;
   }

@@ -17,7 +17,8 @@ namespace {
 
 constexpr int64_t kMostRows = 64;  // of a block
 constexpr int64_t kMostGroupThreads = 256;
-constexpr int64_t kFewestThreads = 32;
+constexpr int64_t kFewestThreads = 64;
+constexpr double kGivenUp = 1.3;        // larger blocks, where they take so many times as long
 constexpr int64_t kMostElements = 128;  // of a row and stage that one work-item walks
 
 // Figures of NVIDIA's compute units.
@@ -26,6 +27,7 @@ constexpr double kElementCycles = 4;   // of a warp, to address, load and store,
 constexpr double kStageCycles = 80;    // a barrier, and what follows waits for it
 constexpr double kJoinCycles = 160;    // of the partial results of a row
 constexpr double kMemoryCycles = 700;  // until the first element is there
+constexpr double kVectorsAhead = 8;    // that a work-item has on their way
 constexpr double kLaunchInSequence = 0.4;  // of the time of a launch by itself
 
 // Tensors of a stage's kernel that are in local memory.
@@ -47,10 +49,19 @@ class RowProductPlanner {
     std::optional<RowGroupPlan> best;
     for (int64_t count = 1; count <= std::min(rows_.back(), kMostRows); count *= 2) {
       const RowGroupPlan blocks = CutIntoBlocks(rows_, kernels_, tensors_, count);
-      for (int64_t threads = std::max(kFewestThreads, count); threads <= most; threads *= 2) {
+      std::optional<RowGroupPlan> best_of_blocks;
+      for (int64_t threads = std::max(std::min(kFewestThreads, most), count); threads <= most;
+           threads *= 2) {
         std::optional<RowGroupPlan> plan = WithThreads(blocks, threads / count);
         if (!plan.has_value()) continue;
-        if (!best.has_value() || plan->predicted_us < best->predicted_us) best = std::move(plan);
+        if (!best_of_blocks || plan->predicted_us < best_of_blocks->predicted_us) {
+          best_of_blocks = std::move(plan);
+        }
+      }
+      if (!best_of_blocks.has_value()) continue;
+      if (best && best_of_blocks->predicted_us > kGivenUp * best->predicted_us) break;
+      if (!best || best_of_blocks->predicted_us < best->predicted_us) {
+        best = std::move(best_of_blocks);
       }
     }
     return best;
@@ -77,17 +88,21 @@ class RowProductPlanner {
     plan.row_threads = row_threads;
     for (size_t s = 0; s < kernels_.size(); ++s) {
       // So that work-items hold nothing of a product; its plan follows.
-      if (poly::HasColumns(kernels_[s])) plan.stages[s].product.emplace();
-      if (plan.stages[s].Elements() > kMostElements * row_threads) return std::nullopt;
+      if (poly::HasColumns(kernels_[s])) {
+        plan.stages[s].product.emplace();
+      } else if (plan.stages[s].Elements() > kMostElements * row_threads) {
+        return std::nullopt;
+      }
     }
     HoldRows(kernels_, settings_, &plan);
     int64_t left = settings_.local_memory_bytes - RowBytes(plan);
     const Machine machine(settings_);
-    double us = RowStagesUs(plan, settings_);
+    double us = RowStagesUs(plan, kernels_, settings_);
     HardwareSettings own = settings_;
+    int64_t products = std::count_if(kernels_.begin(), kernels_.end(), poly::HasColumns);
     for (size_t s = 0; s < kernels_.size(); ++s) {
       if (!plan.stages[s].product.has_value()) continue;
-      own.local_memory_bytes = left;
+      own.local_memory_bytes = left / products--;
       if (left <= 0) return std::nullopt;
       std::optional<GpuPlan> product = PlanProduct(plan.stages[s], LocalTensors(kernels_[s]),
                                                    BlockCounts(plan), plan.Threads(), own);
@@ -132,7 +147,25 @@ struct StageCycles {
   double wait = 0;
 };
 
-StageCycles CyclesOf(const RowGroupStage& stage, const RowGroupPlan& plan) {
+// Bytes of an element of a row that a stage moves from and to memory.
+double BytesOf(const RowGroupStage& stage, const poly::RowKernel& kernel) {
+  const poly::FlatContraction& flat = stage.block.flat;
+  double bytes = 0;
+  for (size_t a = 0; a < flat.accesses.size(); ++a) {
+    const int tensor = flat.accesses[a].tensor;
+    const bool is_held = !stage.held_reads.empty() && stage.held_reads[a] >= 0;
+    if (kernel.tensors[tensor] >= 0 || is_held) continue;
+    bytes += static_cast<double>(ByteWidth(flat.tensors[tensor].shape.type));
+  }
+  if (kernel.output >= 0 || flat.is_reduction()) return bytes;
+  for (const poly::Output& output : flat.outputs) {
+    bytes += static_cast<double>(ByteWidth(output.shape.type));
+  }
+  return bytes;
+}
+
+StageCycles CyclesOf(const RowGroupStage& stage, const poly::RowKernel& kernel,
+                     const RowGroupPlan& plan) {
   const poly::FlatContraction& flat = stage.block.flat;
   double operations = kElementCycles;
   if (flat.is_reduction()) operations += static_cast<double>(poly::OperationCount(flat.body)) + 1;
@@ -140,21 +173,27 @@ StageCycles CyclesOf(const RowGroupStage& stage, const RowGroupPlan& plan) {
     operations += static_cast<double>(poly::OperationCount(output.expr));
   }
   const double warps = std::ceil(static_cast<double>(plan.Threads()) / gpu::kWarp);
-  const double elements = static_cast<double>(stage.Iterations(plan.row_threads) * stage.lanes);
+  const auto vectors = static_cast<double>(stage.Iterations(plan.row_threads));
+  const double elements = vectors * stage.lanes;
+  const double bytes = BytesOf(stage, kernel);
+  const double moving =
+      elements * bytes * static_cast<double>(plan.Threads()) / gpu::kCacheBytesPerCycle;
   StageCycles cycles;
-  cycles.issue = elements * operations * warps / kWarpsAtOnce;
+  cycles.issue = std::max(elements * operations * warps / kWarpsAtOnce, moving);
   cycles.wait = kStageCycles;
+  if (bytes > 0) cycles.wait += (std::ceil(vectors / kVectorsAhead) - 1) * kMemoryCycles;
   if (flat.is_reduction() && plan.row_threads > 1) cycles.wait += kJoinCycles;
   return cycles;
 }
 
 }  // namespace
 
-double RowStagesUs(const RowGroupPlan& plan, const HardwareSettings& settings) {
+double RowStagesUs(const RowGroupPlan& plan, const std::vector<poly::RowKernel>& kernels,
+                   const HardwareSettings& settings) {
   StageCycles group;
-  for (const RowGroupStage& stage : plan.stages) {
-    if (stage.product.has_value()) continue;
-    const StageCycles cycles = CyclesOf(stage, plan);
+  for (size_t s = 0; s < kernels.size(); ++s) {
+    if (plan.stages[s].product.has_value()) continue;
+    const StageCycles cycles = CyclesOf(plan.stages[s], kernels[s], plan);
     group.issue += cycles.issue;
     group.wait += cycles.wait;
   }
