@@ -11,7 +11,7 @@
 #include "tile/base/hardware_settings.h"
 #include "tile/base/precision.h"
 #include "tile/compiler/algorithm.h"
-#include "tile/compiler/row_chains.h"
+#include "tile/compiler/chains/row_chains.h"
 #include "tile/graph/group.h"
 #include "tile/poly/correlation.h"
 #include "tile/poly/winograd.h"

@@ -48,6 +48,7 @@ class RowProductPlanner {
     const int64_t most = std::min(settings_.threads, kMostGroupThreads);
     std::optional<RowGroupPlan> best;
     for (int64_t count = 1; count <= std::min(rows_.back(), kMostRows); count *= 2) {
+      if (rows_.back() % count != 0 && HandsOnInBuffers()) continue;
       const RowGroupPlan blocks = CutIntoBlocks(rows_, kernels_, tensors_, count);
       std::optional<RowGroupPlan> best_of_blocks;
       for (int64_t threads = std::max(std::min(kFewestThreads, most), count); threads <= most;
@@ -74,6 +75,22 @@ class RowProductPlanner {
       return !flat.is_reduction() ||
              (!flat.needs_hits() && flat.accumulator_type != DataType::kBool);
     });
+  }
+
+  // A kernel reads of a buffer what another of the chain has written there: two groups with rows in
+  // common would race for these.
+  bool HandsOnInBuffers() const {
+    std::set<ir::ValueId> written;
+    for (const poly::RowKernel& kernel : kernels_) {
+      if (kernel.output >= 0) continue;
+      for (const poly::Output& output : kernel.flat.outputs) written.insert(output.value);
+    }
+    for (const poly::RowKernel& kernel : kernels_) {
+      for (size_t t = 0; t < kernel.tensors.size(); ++t) {
+        if (kernel.tensors[t] < 0 && written.count(kernel.flat.tensors[t].value) > 0) return true;
+      }
+    }
+    return false;
   }
 
   std::vector<int64_t> BlockCounts(const RowGroupPlan& plan) const {

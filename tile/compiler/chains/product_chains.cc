@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/product_chains.h"
+#include "tile/compiler/chains/product_chains.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/row_chains.h"
+#include "tile/compiler/chains/row_chains.h"
 
 #include <algorithm>
 #include <vector>
