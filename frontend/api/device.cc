@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "backend_opencl/cache/disk_cache.h"
 #include "backend_opencl/cache/stored_plans.h"
 #include "backend_opencl/device/compile.h"
@@ -24,6 +25,7 @@
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/dump_files.h"
+#include "tile/compiler/passes.h"
 #include "tile/evaluator/program_cache.h"
 #include "tile/plan/store/tuning_database.h"
 
@@ -64,6 +66,14 @@ absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
   } else if (!winograd.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("TARTAN_WINOGRAD is '", winograd, "' in the environment, not 0 or 1"));
+  }
+  for (absl::string_view pass :
+       absl::StrSplit(Environment("TARTAN_LEAVE_OUT"), ',', absl::SkipEmpty())) {
+    options.disabled_passes.insert(std::string(pass));
+  }
+  if (const absl::Status known = compiler::CheckOptional(options.disabled_passes); !known.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("TARTAN_LEAVE_OUT in the environment: ", known.message()));
   }
   return options;
 }

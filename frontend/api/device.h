@@ -60,7 +60,8 @@ inline constexpr int kCompileRequestVersion = 1;
 // With TARTAN_DUMP_DIR in the environment, everything a device compiles is written there, stage by
 // stage (tile/compiler/dump_files.h). TARTAN_WINOGRAD=0 there keeps Winograd's algorithm for 3x3
 // convolutions out; 1 lets it use larger tiles, which are faster but less exact than direct sums
-// (by 1e-4 of the output's range at most); Open refuses any other value.
+// (by 1e-4 of the output's range at most); Open refuses any other value. TARTAN_LEAVE_OUT names
+// passes that are left out (CompileOptions::disabled_passes), with commas between them.
 class Device {
  public:
   // `selector`: an index, or a case-insensitive part of the platform or device name; empty: the

@@ -190,6 +190,9 @@ class Emitter {
       step.bytes += static_cast<double>(values_.values[value].shape.byte_size());
     }
     step.description = scheduled.description;
+    if (const auto* groups = std::get_if<plan::RowGroupPlan>(&planned.plan)) {
+      step.predicted_us = groups->predicted_us;
+    }
     if (hooks_.tells_launches) {
       step.plan = Match(planned.plan, [](const auto& plan) { return plan.ToString(); });
     }

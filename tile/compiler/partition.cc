@@ -9,7 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
-#include "tile/compiler/row_chains.h"
+#include "tile/compiler/chains/product_chains.h"
+#include "tile/compiler/chains/row_chains.h"
 #include "tile/graph/chain_effects.h"
 #include "tile/lower/special/lower_special.h"
 #include "tile/poly/build_kernel.h"
@@ -68,7 +69,8 @@ class Partitioner {
         is_constant_(is_constant),
         algorithms_(algorithms),
         options_(options),
-        settings_(settings) {}
+        settings_(settings),
+        product_chains_(is_constant, settings, options.precision) {}
 
   absl::StatusOr<Partition> Run() {
     TARTAN_ASSIGN_OR_RETURN(Division division, ChooseDivision());
@@ -98,7 +100,7 @@ class Partitioner {
  private:
   // Two proposals at most: as grouping divides the program, and with what several kernels of one
   // chain would compute each for itself held in memory.
-  absl::StatusOr<Division> ChooseDivision() const {
+  absl::StatusOr<Division> ChooseDivision() {
     TARTAN_ASSIGN_OR_RETURN(
         Division division,
         Divide(options_.grouping, ChainLimits(settings_, /*holds_results=*/false)));
@@ -118,8 +120,7 @@ class Partitioner {
     return is_better ? std::move(held) : std::move(division);
   }
 
-  absl::StatusOr<Division> Divide(const graph::GroupOptions& grouping,
-                                  const graph::ChainOptions& limits) const {
+  absl::StatusOr<Division> Divide(const graph::GroupOptions& grouping, graph::ChainOptions limits) {
     Division division;
     division.grouping = graph::GroupIntoKernels(program_, spaces_, grouping);
     graph::GroupKernels may_chain;
@@ -133,13 +134,33 @@ class Partitioner {
       const ir::KernelGroup& group = division.grouping.groups[g];
       may_chain.push_back(MayChain(group, division.flats[g]) ? &*division.flats[g] : nullptr);
     }
+    if (settings_.threads > 1 && options_.chain_products) {
+      limits.takes_products = [&](const graph::RowChain& chain, const graph::RowChain* without) {
+        return !HasAlgorithm(division.grouping, chain) && product_chains_.IsBetter(chain, without);
+      };
+    }
     for (graph::RowChain& chain :
          graph::FindRowChains(program_, division.grouping, may_chain, limits)) {
-      if (auto plan = PlanChain(chain, settings_)) {
+      if (auto plan = Plan(chain)) {
         division.chains.push_back({std::move(chain), *std::move(plan)});
       }
     }
     return division;
+  }
+
+  std::optional<RowChainPlan> Plan(const graph::RowChain& chain) {
+    const bool has_products =
+        settings_.threads > 1 &&
+        std::any_of(chain.kernels.begin(), chain.kernels.end(), poly::HasColumns);
+    if (!has_products) return PlanChain(chain, settings_);
+    return product_chains_.Plan(chain);
+  }
+
+  // Some contraction is to be computed by another algorithm than the direct one.
+  bool HasAlgorithm(const ir::Grouping& grouping, const graph::RowChain& chain) const {
+    return std::any_of(chain.groups.begin(), chain.groups.end(), [&](int group) {
+      return algorithms_.count(grouping.groups[group].root) > 0;
+    });
   }
 
   // Kernels that write the whole of their output at every run.
@@ -212,6 +233,7 @@ class Partitioner {
   const Algorithms& algorithms_;
   const PartitionOptions& options_;
   const HardwareSettings& settings_;
+  ProductChains product_chains_;
 };
 
 }  // namespace

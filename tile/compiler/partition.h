@@ -9,8 +9,9 @@
 
 #include "absl/status/statusor.h"
 #include "tile/base/hardware_settings.h"
+#include "tile/base/precision.h"
 #include "tile/compiler/algorithm.h"
-#include "tile/compiler/row_chains.h"
+#include "tile/compiler/chains/row_chains.h"
 #include "tile/graph/group.h"
 #include "tile/poly/correlation.h"
 #include "tile/poly/winograd.h"
@@ -50,7 +51,9 @@ struct Partition {
 
 struct PartitionOptions {
   graph::GroupOptions grouping;
-  bool chain_rows = true;  // one launch for kernels that follow each other on the same rows
+  bool chain_rows = true;      // one launch for kernels that follow each other on the same rows
+  bool chain_products = true;  // GPUs: and for products of matrices among them
+  Precision precision = Precision::kFloat32;
 };
 
 absl::StatusOr<Partition> PartitionProgram(const ir::Program& program,

@@ -170,6 +170,8 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   if (!c->is_gpu()) options.grouping.max_update_terms = kFewTerms;
   options.chain_rows =
       options.grouping.fuse && c->options.tier == Tier::kExact && c->options.Runs("chain-rows");
+  options.chain_products = c->options.Runs("chain-products");
+  options.precision = c->options.precision;
   TARTAN_ASSIGN_OR_RETURN(
       c->partition, PartitionProgram(c->program, c->spaces, c->is_constant, c->algorithms, options,
                                      c->options.settings));
@@ -259,6 +261,8 @@ constexpr Pass kPasses[] = {
      "products of int8 and int16 two or four to an instruction"},
     {"fuse", InPartition, true, "one kernel for a reduction and the elementwise work around it"},
     {"chain-rows", InPartition, true, "one launch for kernels over the same rows, as softmax"},
+    {"chain-products", InPartition, true,
+     "GPUs: products of matrices in such a launch, as attention has"},
     {"partition", PartitionIntoKernels, false, "values become kernels, with fusion and chains"},
     {"plan-kernels", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
     {"write-kernels", WriteKernels, false, "plans become loops, simplified"},

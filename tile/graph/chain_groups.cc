@@ -28,6 +28,7 @@ constexpr int64_t kLittleWork = 1 << 15;  // index points that one core does as 
 // A chain while it grows.
 struct Growing {
   bool has_planes = false;
+  bool takes_products = false;
   Layout layout = Layout::kNone;
   std::map<int, std::vector<int>> axes;  // per group: the output index of each row axis
   std::vector<int64_t> rows;
@@ -52,8 +53,11 @@ class ChainFinder {
     for (int g = 0; g < graph_.group_count(); ++g) {
       if (in_chain_[g] || !kernels_[g] || !kernels_[g]->is_reduction()) continue;
       const std::optional<Growing> growing = Grow(g);
-      if (!growing) continue;
-      chains.push_back(Finish(*growing));
+      std::optional<RowChain> chain;
+      if (growing) chain = Finish(*growing);
+      if (auto with_products = GrowProducts(g, chain)) chain = std::move(with_products);
+      if (!chain) continue;
+      chains.push_back(*std::move(chain));
       for (int group : chains.back().groups) in_chain_[group] = true;
       chains_.push_back(chains.back().groups);
     }
@@ -79,6 +83,29 @@ class ChainFinder {
     std::iota(all.begin(), all.end(), 0);
     if (GrowFrom(g, std::move(all), &growing)) return growing;
     return std::nullopt;
+  }
+
+  // The same with products of matrices, where that is better.
+  std::optional<RowChain> GrowProducts(int g, const std::optional<RowChain>& without) const {
+    if (!options_.takes_products) return std::nullopt;
+    Growing growing;
+    growing.takes_products = true;
+    std::vector<int> all(kernel(g).output_index_count);
+    std::iota(all.begin(), all.end(), 0);
+    if (!GrowFrom(g, std::move(all), &growing) || !HasProduct(growing)) return std::nullopt;
+    RowChain chain = Finish(growing);
+    if (!options_.takes_products(chain, without ? &*without : nullptr)) return std::nullopt;
+    return chain;
+  }
+
+  bool HasProduct(const Growing& growing) const {
+    return std::any_of(growing.axes.begin(), growing.axes.end(), [&](const auto& member) {
+      return IsProduct(member.first, member.second, growing);
+    });
+  }
+
+  bool IsProduct(int g, const std::vector<int>& axes, const Growing& growing) const {
+    return growing.takes_products && kernel(g).is_reduction() && IsBatchedProduct(kernel(g), axes);
   }
 
   bool GrowFrom(int g, std::vector<int> axes, Growing* growing) const {
@@ -112,8 +139,9 @@ class ChainFinder {
 
   bool Add(int g, std::vector<int> axes, Growing* growing) const {
     const FlatContraction& flat = kernel(g);
-    if (!IsRowWork(flat, axes, *growing)) return false;
-    if (options_.single_results && HasSeveralResults(flat, axes)) return false;
+    const bool is_product = IsProduct(g, axes, *growing);
+    if (!IsRowWork(flat, axes, *growing) && !is_product) return false;
+    if (options_.single_results && HasSeveralResults(flat, axes) && !is_product) return false;
     // A kernel that transposes has its own ways.
     const Layout layout = Join(growing->layout, LayoutOf(flat, axes));
     const auto written = WrittenAxes(flat, axes);
@@ -195,15 +223,18 @@ class ChainFinder {
     growing->axes.erase(last);
   }
 
-  // An elementwise kernel before the chain that gives it rows joins, too.
+  // An elementwise kernel before the chain that gives it rows joins, too, or a product.
   void AddBefore(int p, Growing* growing) const {
-    if (growing->axes.count(p) > 0 || in_chain_[p] || !kernels_[p] || kernel(p).is_reduction() ||
+    if (growing->axes.count(p) > 0 || in_chain_[p] || !kernels_[p] ||
+        (kernel(p).is_reduction() && !growing->takes_products) ||
         growing->axes.size() >= kMostKernels || growing->after.count(p) > 0 ||
         growing->rows.empty() || !FeedsDirectly(p, *growing)) {
       return;
     }
     auto axes = RowsGiven(p, *growing);
-    if (axes && ReadAnywhere(kernel(p)).empty()) Add(p, *std::move(axes), growing);
+    if (!axes || !ReadAnywhere(kernel(p)).empty()) return;
+    if (kernel(p).is_reduction() && !IsProduct(p, *axes, *growing)) return;
+    Add(p, *std::move(axes), growing);
   }
 
   // Some kernel of the chain reads what the group gives, and none does so by way of another.
@@ -276,8 +307,10 @@ class ChainFinder {
     for (const auto& [group, axes] : growing.axes) {
       points += std::max(kernel(group).point_count(), kernel(group).output_point_count());
     }
+    // Who is asked for products counts the cores, too.
     const bool is_little = points <= kLittleWork || points <= count * options_.row_points;
-    if ((count == 1 || count < options_.cores) && !is_little) return false;
+    const bool is_idle = (count == 1 || count < options_.cores) && !is_little;
+    if (is_idle && !HasProduct(growing)) return false;
     return RowBytes(growing) <= options_.row_bytes;
   }
 

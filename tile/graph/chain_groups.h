@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -17,6 +18,8 @@
 
 namespace tartan::graph {
 
+struct RowChain;
+
 struct ChainOptions {
   int64_t cores = 1;              // a chain has rows for all of them, or little work
   int64_t row_bytes = 1 << 20;    // that a row's tensors may take
@@ -24,6 +27,9 @@ struct ChainOptions {
   int64_t row_points = 0;         // a row of so few index points is little work for one core
   bool planes = false;            // rows may be planes over which windows slide
   bool single_results = false;    // a reduction gives one element for a row
+  // Whether a chain with products of matrices, as attention is, is better than the one without them
+  // (null: none) and kernels of their own for the rest. None: no chain has such products.
+  std::function<bool(const RowChain& chain, const RowChain* without)> takes_products = nullptr;
 };
 
 // Row axes are output indices of the first reduction: all of them, or those in front of where its

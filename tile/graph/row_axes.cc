@@ -54,6 +54,34 @@ bool IsWindow(const FlatContraction& flat) {
   return poly::CanUnroll(flat) && !poly::MultipliesReads(flat);
 }
 
+bool IsBatchedProduct(const FlatContraction& flat, const std::vector<int>& axes) {
+  const auto* apply = std::get_if<poly::Apply>(&flat.body->node);
+  if (flat.aggregation != Aggregation::kSum || !IsFloat(flat.accumulator_type) ||
+      apply == nullptr || apply->op != ScalarOp::kMul || !ReadAnywhere(flat).empty()) {
+    return false;
+  }
+  bool has_columns = false;
+  for (int i = 0; i < flat.output_index_count; ++i) {
+    const bool is_row = std::find(axes.begin(), axes.end(), i) != axes.end();
+    has_columns = has_columns || (!is_row && flat.indices[i].range > 1);
+  }
+  if (!has_columns) return false;
+  FlatContraction body = flat;
+  body.outputs.clear();
+  bool all_follow = true;
+  poly::VisitExprs(body, [&](const poly::Expr& expr) {
+    const auto* read = std::get_if<poly::Read>(&expr.node);
+    if (read == nullptr) return;
+    const std::vector<Affine>& coords = flat.accesses[read->access].coords;
+    all_follow = all_follow && std::any_of(axes.begin(), axes.end(), [&](int row) {
+                   return std::any_of(coords.begin(), coords.end(), [&](const Affine& coord) {
+                     return !coord.coefficient(row).is_zero();
+                   });
+                 });
+  });
+  return all_follow;
+}
+
 bool ReducesRows(const FlatContraction& flat, const std::vector<int>& axes, int64_t little_work) {
   if (axes.empty()) return flat.point_count() <= little_work;
   int64_t elements = 0;

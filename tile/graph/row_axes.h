@@ -27,6 +27,10 @@ std::vector<int> PlaneAxes(const poly::FlatContraction& flat);
 // in registers.
 bool IsWindow(const poly::FlatContraction& flat);
 
+// A product of matrices for each value of some row axis: one of the rows with several columns, and
+// nothing that is multiplied is the same for all rows.
+bool IsBatchedProduct(const poly::FlatContraction& flat, const std::vector<int>& axes);
+
 // A reduction that uses what it reads of a row more than once, like a product of matrices, is
 // better off with tiles of its own.
 bool ReducesRows(const poly::FlatContraction& flat, const std::vector<int>& axes,

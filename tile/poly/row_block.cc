@@ -94,6 +94,15 @@ TensorShape RowTensor::Shape(DataType type, const std::vector<int64_t>& block) c
   return shape;
 }
 
+bool HasColumns(const RowKernel& kernel) {
+  if (!kernel.flat.is_reduction()) return false;
+  for (int i = 0; i < kernel.flat.output_index_count; ++i) {
+    const bool is_row = std::find(kernel.axes.begin(), kernel.axes.end(), i) != kernel.axes.end();
+    if (!is_row && kernel.flat.indices[i].range > 1) return true;
+  }
+  return false;
+}
+
 std::optional<std::vector<Affine>> RowCoords(const FlatContraction& flat,
                                              const TensorAccess& access, const RowTensor& tensor,
                                              const std::vector<int>& axes) {

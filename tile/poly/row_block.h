@@ -34,6 +34,9 @@ struct RowKernel {
   int output = -1;
 };
 
+// Each sum gives one of several results of a row, as products of matrices do.
+bool HasColumns(const RowKernel& kernel);
+
 // The coordinates of an access in the form of a RowTensor; nothing where they are no affine
 // functions or a row axis is not the kernel's own index.
 std::optional<std::vector<math::Affine>> RowCoords(const FlatContraction& flat,

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <set>
+#include <string>
+
 #include "frontend/api/device.h"
+#include "tile/compiler/compile_options.h"
 
 namespace tartan::api {
 namespace {
@@ -14,7 +18,10 @@ class DeviceEnvironment : public testing::Test {
     const auto device = Device::Open();
     if (!device.ok()) GTEST_SKIP() << device.status();
   }
-  ~DeviceEnvironment() override { unsetenv("TARTAN_WINOGRAD"); }
+  ~DeviceEnvironment() override {
+    unsetenv("TARTAN_WINOGRAD");
+    unsetenv("TARTAN_LEAVE_OUT");
+  }
 
   static absl::Status OpenWith(const char* winograd) {
     setenv("TARTAN_WINOGRAD", winograd, 1);
@@ -35,6 +42,19 @@ TEST_F(DeviceEnvironment, RefusesOthersAndTellsWhatItKnows) {
     EXPECT_NE(message.find("'" + unknown + "'"), std::string::npos) << message;
     EXPECT_NE(message.find("0 or 1"), std::string::npos) << message;
   }
+}
+
+TEST_F(DeviceEnvironment, LeavesOutPassesThatMayBe) {
+  setenv("TARTAN_LEAVE_OUT", "chain-products,fuse", 1);
+  const auto device = Device::Open();
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_EQ((*device)->options().disabled_passes,
+            (std::set<std::string>{"chain-products", "fuse"}));
+  setenv("TARTAN_LEAVE_OUT", "analyze", 1);
+  const absl::Status status = Device::Open().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(std::string(status.message()).find("TARTAN_LEAVE_OUT"), std::string::npos);
+  EXPECT_NE(std::string(status.message()).find("'analyze'"), std::string::npos);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ CompileOptions ForGpu(int64_t threads, int64_t registers = 65536) {
   options.settings.max_work_group_size = threads;
   options.settings.register_bytes = registers;
   options.settings.compute_units = 2;
+  options.disabled_passes.insert("chain-products");  // see product_chains_test.cc
   return options;
 }
 

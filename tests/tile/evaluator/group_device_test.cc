@@ -3,10 +3,12 @@
 // and local memory), against the naive evaluator. scripts/oclgrind.sh runs it under oclgrind, too.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/attention_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/compiler/row_programs.h"
 #include "tests/tile/evaluator/device.h"
@@ -151,6 +153,49 @@ INSTANTIATE_TEST_SUITE_P(All, RowGroupDeviceTest,
                            return WayName(std::get<0>(info.param).program.name,
                                           std::get<1>(info.param));
                          });
+
+class AttentionDeviceTest : public testing::TestWithParam<std::tuple<AttentionProgram, Runs>> {};
+
+TEST_P(AttentionDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const auto& [form, runs] = GetParam();
+  const TestProgram& test = form.program;
+  const ir::Program program = BindTestProgram(test);
+  const std::vector<HostTensor> inputs = RandomInputs(test, 5);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  compiler::CompileOptions options;
+  options.settings = AttentionSettings();
+  const auto list = compiler::Compile(program, options);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(static_cast<int>(list->steps.size()), form.launches);
+  const HostTensor actual = ListRunner(*list, *TestDevice(), runs, AttentionSettings()).Run(inputs);
+  EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "");
+}
+
+std::vector<AttentionProgram> AttentionForms(const std::set<std::string>& names) {
+  std::vector<AttentionProgram> forms;
+  for (const AttentionProgram& form : AttentionPrograms()) {
+    if (names.count(form.program.name) > 0) forms.push_back(form);
+  }
+  return forms;
+}
+
+// Blocks that divide the rows and others, one query, masks, heads side by side and shared keys.
+INSTANTIATE_TEST_SUITE_P(All, AttentionDeviceTest,
+                         testing::Combine(testing::ValuesIn(AttentionForms(
+                                              {"Whole", "OddDepth", "OneQuery", "Causal", "Decode",
+                                               "HeadsLast", "SharedKeys", "WeightsAreAnOutput"})),
+                                          testing::ValuesIn(kWays)),
+                         [](const auto& info) {
+                           return WayName(std::get<0>(info.param).program.name,
+                                          std::get<1>(info.param));
+                         });
+// In a sequence, LLVM 15 ends the process that compiles them.
+INSTANTIATE_TEST_SUITE_P(OneByOne, AttentionDeviceTest,
+                         testing::Combine(testing::ValuesIn(AttentionForms({"Odd"})),
+                                          testing::Values(Runs::kOneByOne)),
+                         [](const auto& info) { return std::get<0>(info.param).program.name; });
 
 }  // namespace
 }  // namespace tartan::evaluator

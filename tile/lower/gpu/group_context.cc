@@ -12,8 +12,8 @@ using loop::ExprPtr;
 using loop::StmtPtr;
 
 GroupContext::GroupContext(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
-                           DataType index_type)
-    : flat_(flat), plan_(plan), padded_(flat), index_type_(index_type) {
+                           DataType index_type, const GroupOrigins* origins)
+    : flat_(flat), plan_(plan), origins_(origins), padded_(flat), index_type_(index_type) {
   std::set<std::string> taken;
   for (size_t i = 0; i < flat.indices.size(); ++i) {
     const int64_t tile = plan.splits[i].tile();
@@ -64,12 +64,20 @@ std::vector<StmtPtr> GroupContext::DeclareGroup() const {
     statements.push_back(loop::MakeDeclare(IndexType(), absl::StrCat(names_[i], "_thread"),
                                            loop::Mul(threads[i], Number(split(i).vector))));
   }
+  if (origins_ == nullptr) {
+    for (StmtPtr& statement : DeclareBases()) statements.push_back(std::move(statement));
+  }
+  return statements;
+}
+
+std::vector<StmtPtr> GroupContext::DeclareBases() const {
+  std::vector<StmtPtr> statements;
   const int64_t groups = plan_.GroupCount(flat_);
   if (groups > 1) {
     statements.push_back(
         loop::MakeDeclare(IndexType(), "group", loop::Work(loop::WorkId::kGroup, 0, index_type_)));
   }
-  below = 1;
+  int64_t below = 1;
   for (int i : plan_.grid_order) {
     if (TileCount(i) == 1) continue;
     statements.push_back(loop::MakeDeclare(
@@ -96,6 +104,10 @@ std::vector<StmtPtr> GroupContext::DeclareStep(const ExprPtr& step,
 }
 
 ExprPtr GroupContext::Base(int i, const std::string& suffix) const {
+  if (origins_ != nullptr) {
+    const auto origin = origins_->find(i);
+    if (origin != origins_->end()) return origin->second;
+  }
   if (TileCount(i) <= 1) return Number(0);
   return Var(absl::StrCat(names_[i], "_base", is_output(i) ? "" : suffix));
 }

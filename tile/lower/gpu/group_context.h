@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,17 @@
 
 namespace tartan::lower {
 
+// Output indices, and the values that they have in the group.
+using GroupOrigins = std::map<int, loop::ExprPtr>;
+
 // The value of an index is base + thread + offset: `base` is where the tile begins, `thread` where
 // the work-item's share of it does, `offset` which of its own values.
 class GroupContext {
  public:
-  GroupContext(const poly::FlatContraction& flat, const plan::GpuPlan& plan, DataType index_type);
+  // `origins`: where the group is along output indices of which it has one value; null: its number
+  // says that, otherwise it is alone along all others.
+  GroupContext(const poly::FlatContraction& flat, const plan::GpuPlan& plan, DataType index_type,
+               const GroupOrigins* origins = nullptr);
 
   const poly::FlatContraction& flat() const { return flat_; }
   // The same with ranges rounded up to whole tiles: what index values really reach.
@@ -42,7 +49,8 @@ class GroupContext {
   loop::ExprPtr Var(const std::string& name) const { return loop::Var(name, IndexType()); }
   const std::string& name(int i) const { return names_[i]; }
 
-  // Declares "item" (in the group) and what follows from it and the group's number.
+  // Declares "item" (in the group) and what follows from it and, without origins, from the group's
+  // number.
   std::vector<loop::StmtPtr> DeclareGroup() const;
   // Declares the bases of reduced indices at a step, with `suffix` added to their names.
   std::vector<loop::StmtPtr> DeclareStep(const loop::ExprPtr& step,
@@ -68,8 +76,11 @@ class GroupContext {
   loop::StmtPtr ForOwn(const std::vector<int>& indices, const std::function<loop::StmtPtr()>& body);
 
  private:
+  std::vector<loop::StmtPtr> DeclareBases() const;
+
   const poly::FlatContraction& flat_;
   const plan::GpuPlan& plan_;
+  const GroupOrigins* const origins_;
   poly::FlatContraction padded_;
   const DataType index_type_;
   std::vector<std::string> names_;

@@ -37,21 +37,25 @@ DataType IndexTypeFor(const poly::FlatContraction& flat, const plan::GpuPlan& pl
 
 class GroupLowerer {
  public:
-  GroupLowerer(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
-               const LowerOptions& options)
-      : flat_(flat), plan_(plan), context_(flat, plan, IndexTypeFor(flat, plan, options)) {
+  GroupLowerer(const poly::FlatContraction& flat, const plan::GpuPlan& plan, DataType index_type,
+               const GroupOrigins* origins = nullptr)
+      : flat_(flat), plan_(plan), context_(flat, plan, index_type, origins) {
     for (const plan::StagedAccess& access : plan.staged) stages_.emplace_back(context_, access);
     if (flat.is_reduction()) reduction_.emplace(context_, stages_);
   }
 
   loop::Kernel Lower(const std::string& name) {
     loop::Kernel kernel = BeginGroupKernel(flat_, plan_, name, context_.index_type());
+    kernel.body = Body();
+    return kernel;
+  }
+
+  StmtPtr Body() {
     std::vector<StmtPtr> statements;
     Append(Prologue(), &statements);
     Append(Steps(), &statements);
     Append(Stores(), &statements);
-    kernel.body = loop::MakeBlock(std::move(statements));
-    return kernel;
+    return loop::MakeBlock(std::move(statements));
   }
 
  private:
@@ -215,7 +219,12 @@ class GroupLowerer {
 
 loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                               const std::string& name, const LowerOptions& options) {
-  return GroupLowerer(flat, plan, options).Lower(name);
+  return GroupLowerer(flat, plan, IndexTypeFor(flat, plan, options)).Lower(name);
+}
+
+StmtPtr LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
+                       DataType index_type, const GroupOrigins& origins) {
+  return GroupLowerer(flat, plan, index_type, &origins).Body();
 }
 
 }  // namespace tartan::lower

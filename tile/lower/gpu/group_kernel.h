@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tile/loop/loop_ir.h"
+#include "tile/lower/gpu/group_context.h"
 #include "tile/lower/lower_options.h"
 #include "tile/plan/gpu/gpu_plan.h"
 #include "tile/poly/flat_contraction.h"
@@ -15,5 +16,11 @@ namespace tartan::lower {
 // Parameters as in LowerKernel. Requires a plan that plan::IsSound accepts.
 loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                               const std::string& name, const LowerOptions& options);
+
+// The statements of one of its groups, as a part of a larger kernel whose groups have as many
+// work-items: that at `origins`, with whole tiles along all other output indices. All work-items
+// must come there.
+loop::StmtPtr LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
+                             DataType index_type, const GroupOrigins& origins);
 
 }  // namespace tartan::lower

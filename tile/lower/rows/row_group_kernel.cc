@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/lower/cpu/reduction.h"
 #include "tile/lower/expr_emitter.h"
+#include "tile/lower/gpu/group_kernel.h"
 #include "tile/lower/rows/row_partials.h"
 
 namespace tartan::lower {
@@ -261,6 +262,16 @@ class StageLowerer {
   ExprPtr iteration_;  // that statements are made for
 };
 
+// A product of matrices, for the group.
+StmtPtr LowerProduct(const RowStages& stages, const plan::RowGroupStage& stage) {
+  GroupOrigins origins;
+  for (size_t a = 0; a < stage.block.origins.size(); ++a) {
+    const int origin = stage.block.origins[a];
+    if (origin >= 0) origins[origin] = stages.Var(RowStages::RowName(a));
+  }
+  return LowerGroupPart(stage.block.flat, *stage.product, stages.IndexType().element, origins);
+}
+
 // Which row of the block a work-item is for, and which of the row's it is.
 std::vector<StmtPtr> DeclareItem(const RowStages& stages, const plan::RowGroupPlan& plan) {
   const loop::Type type = stages.IndexType();
@@ -291,6 +302,7 @@ std::vector<StmtPtr> DeclareArrays(const RowStages& stages, const plan::RowGroup
     }
     const poly::FlatContraction& flat = plan.stages[s].block.flat;
     if (!flat.is_reduction() || plan.row_threads == 1) continue;
+    if (plan.stages[s].product.has_value()) continue;
     if (!partial_types.insert(flat.accumulator_type).second) continue;
     Append(PartialResults(stages, plan, flat.accumulator_type).Declare(), &arrays);
   }
@@ -337,9 +349,13 @@ RowChainKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
   std::map<DataType, bool> is_odd;
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::RowGroupStage& stage = plan.stages[s];
-    const bool odd = is_odd[stage.block.flat.accumulator_type];
-    if (stage.block.flat.is_reduction()) is_odd[stage.block.flat.accumulator_type] = !odd;
-    statements.push_back(stages.Named(s, StageLowerer(stages, plan, stage, odd).Lower()));
+    if (stage.product.has_value()) {
+      statements.push_back(stages.Named(s, LowerProduct(stages, stage)));
+    } else {
+      const bool odd = is_odd[stage.block.flat.accumulator_type];
+      if (stage.block.flat.is_reduction()) is_odd[stage.block.flat.accumulator_type] = !odd;
+      statements.push_back(stages.Named(s, StageLowerer(stages, plan, stage, odd).Lower()));
+    }
     if (!stage.is_read_from_memory || plan.Threads() == 1) continue;
     statements.push_back(loop::MakeBarrier(stages.IsReadFromBuffers(s)));
   }

@@ -216,7 +216,9 @@ class Stager {
 
 }  // namespace
 
-GroupProblem::GroupProblem(const poly::FlatContraction& flat) : flat_(flat) {
+GroupProblem::GroupProblem(const poly::FlatContraction& flat,
+                           const std::vector<bool>& local_tensors)
+    : flat_(flat) {
   const int count = index_count();
   output_ = poly::Flatten(flat.output_coords, flat.output_dims, count);
   std::set<const poly::Expr*> seen;
@@ -239,8 +241,10 @@ GroupProblem::GroupProblem(const poly::FlatContraction& flat) : flat_(flat) {
     access.count = shape.element_count();
     access.in_body = body_reads.count(static_cast<int>(a)) > 0;
     access.in_outputs = output_reads.count(static_cast<int>(a)) > 0;
-    access.may_be_staged = read.guard.empty() && shape.type != DataType::kBool &&
-                           access.in_body != access.in_outputs && access.count > 0;
+    access.is_local = !local_tensors.empty() && local_tensors[read.tensor];
+    access.may_be_staged = !access.is_local && read.guard.empty() &&
+                           shape.type != DataType::kBool && access.in_body != access.in_outputs &&
+                           access.count > 0;
     if (read.guard.empty()) access.fill = FillFor(flat, static_cast<int>(a));
     accesses_.push_back(std::move(access));
   }

@@ -14,7 +14,9 @@ namespace tartan::plan {
 // What planning needs to know of a kernel, found once. Holds references to `flat`.
 class GroupProblem {
  public:
-  explicit GroupProblem(const poly::FlatContraction& flat);
+  // `local_tensors`: those that are in local memory already; empty: none.
+  explicit GroupProblem(const poly::FlatContraction& flat,
+                        const std::vector<bool>& local_tensors = {});
 
   struct Access {
     poly::FlatAccess flat;
@@ -26,6 +28,7 @@ class GroupProblem {
     std::optional<double> fill;
     // May be copied: its elements can be told by its indices alone.
     bool may_be_staged = false;
+    bool is_local = false;  // the tensor is in local memory
   };
 
   const poly::FlatContraction& flat() const { return flat_; }

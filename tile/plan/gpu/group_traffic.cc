@@ -185,6 +185,12 @@ double GroupTraffic::AddDirect(const GroupProblem::Access& access, bool in_step,
   const double elements = Positions(access, in_step);
   GroupWork all;
   const int64_t lanes = ReadsLanes(access) ? plan_.splits[plan_.lane_index].vector : 1;
+  if (access.is_local) {
+    const double reads = elements / static_cast<double>(lanes);
+    work->instructions += reads;
+    work->local_cycles += reads * warps_ * BankCycles(Addresses(access.flat.strides), lanes);
+    return 0;
+  }
   const double loads = AddMemory(access.flat, ByteWidth(access.type), elements, lanes, &all);
   work->instructions += all.instructions;
   work->local_cycles += all.local_cycles;

@@ -35,7 +35,7 @@ class GroupTraffic {
   // The copy of a tile and its use. Returns the reads from local memory per work-item.
   double AddStaged(const StagedAccess& staged, GroupWork* work) const;
   // Accesses of memory by every work-item, at every position in the step or at the end, with
-  // `resident` groups side by side. Returns how many.
+  // `resident` groups side by side. Returns how many; those of local memory do not count.
   double AddDirect(const GroupProblem::Access& access, bool in_step, double resident,
                    GroupWork* work) const;
   // Returns the instructions that move `elements`, `lanes` at a time.

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "tile/plan/machine.h"
+#include "tile/plan/rows/row_group_blocks.h"
 #include "tile/plan/rows/row_registers.h"
-#include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
 namespace {
@@ -17,42 +17,10 @@ constexpr int64_t kGroupThreads = 256;  // wanted in a work-group
 constexpr int64_t kVectorsPerThread = 4;
 constexpr int64_t kRowGroupsPerUnit = 4;
 
-bool Contains(const std::vector<int>& indices, int index) {
-  return std::find(indices.begin(), indices.end(), index) != indices.end();
-}
-
 std::vector<int64_t> Strides(const poly::FlatContraction& flat,
                              const std::vector<math::Affine>& coords,
                              const std::vector<int64_t>& dims) {
   return poly::Flatten(coords, dims, static_cast<int>(flat.indices.size())).strides;
-}
-
-// Along an index everything is read and written in whole vectors, and no condition depends on where
-// in a row an element is.
-int LanesAlong(const poly::FlatContraction& flat, int index) {
-  bool plain = flat.constraints.empty() &&
-               (!flat.is_reduction() || flat.accumulator_type != DataType::kBool);
-  int64_t bytes = 4;
-  const auto add = [&](DataType type, const std::vector<int64_t>& strides) {
-    plain = plain && type != DataType::kBool && (strides[index] == 0 || strides[index] == 1);
-    bytes = std::max(bytes, ByteWidth(type));
-  };
-  for (const poly::TensorAccess& access : flat.accesses) {
-    const TensorShape& shape = flat.tensors[access.tensor].shape;
-    add(shape.type, Strides(flat, access.coords, shape.dims));
-    plain = plain && access.guard.empty();
-  }
-  for (const poly::Output& output : flat.outputs) {
-    add(output.shape.type, Strides(flat, flat.output_coords, flat.output_dims));
-  }
-  poly::VisitExprs(flat, [&](const poly::Expr& expr) {
-    plain = plain && !std::holds_alternative<poly::ReadAt>(expr.node) &&
-            !std::holds_alternative<poly::InRange>(expr.node) &&
-            !std::holds_alternative<poly::Coordinate>(expr.node);
-  });
-  int64_t lanes = plain ? gpu::kAccessBytes / bytes : 1;
-  while (flat.indices[index].range % lanes != 0) lanes /= 2;
-  return static_cast<int>(lanes);
 }
 
 class RowGroupPlanner {
@@ -97,6 +65,10 @@ class RowGroupPlanner {
   }
 
  private:
+  RowGroupPlan WithBlock(int64_t count) const {
+    return CutIntoBlocks(rows_, kernels_, tensors_, count);
+  }
+
   int64_t MostThreads() const {
     return std::max<int64_t>(settings_.threads, settings_.max_work_group_size);
   }
@@ -108,7 +80,7 @@ class RowGroupPlanner {
       if (!flat.is_reduction()) continue;
       if (flat.needs_hits() || flat.accumulator_type == DataType::kBool) return false;
       for (int i = 0; i < flat.output_index_count; ++i) {
-        if (!Contains(kernel.axes, i) && flat.indices[i].range > 1) return false;
+        if (!IsOneOf(kernel.axes, i) && flat.indices[i].range > 1) return false;
       }
     }
     return true;
@@ -133,15 +105,10 @@ class RowGroupPlanner {
       }
       const int output = kernels_[k].output;
       if (output < 0 || (plan != nullptr && !plan->stages[k].stores)) continue;
-      bytes += tensors_[output].Shape(flat.outputs[0].shape.type, Block(block)).byte_size();
+      bytes +=
+          tensors_[output].Shape(flat.outputs[0].shape.type, RowsOfBlock(rows_, block)).byte_size();
     }
     return bytes <= settings_.local_memory_bytes;
-  }
-
-  std::vector<int64_t> Block(int64_t count) const {
-    std::vector<int64_t> block(rows_.size(), 1);
-    if (!block.empty()) block.back() = count;
-    return block;
   }
 
   // The last row axis steps by less than the elements of a row do.
@@ -154,7 +121,7 @@ class RowGroupPlanner {
             Strides(flat, access.coords, flat.tensors[access.tensor].shape.dims);
         int64_t along = 0;
         for (size_t i = 0; i < strides.size(); ++i) {
-          if (strides[i] == 0 || Contains(kernel.axes, static_cast<int>(i))) continue;
+          if (strides[i] == 0 || IsOneOf(kernel.axes, static_cast<int>(i))) continue;
           const int64_t stride = std::abs(strides[i]);
           along = along == 0 ? stride : std::min(along, stride);
         }
@@ -163,40 +130,6 @@ class RowGroupPlanner {
       }
     }
     return false;
-  }
-
-  RowGroupPlan WithBlock(int64_t count) const {
-    RowGroupPlan plan;
-    plan.rows = rows_;
-    plan.block = Block(count);
-    for (const poly::RowKernel& kernel : kernels_) {
-      RowGroupStage stage;
-      stage.block = poly::CutRows(kernel, plan.block, tensors_, /*keep_rows=*/true);
-      const poly::FlatContraction& flat = stage.block.flat;
-      for (int i = 0; i < static_cast<int>(flat.indices.size()); ++i) {
-        if (!Contains(stage.block.origins, i) && !Contains(stage.block.rows, i)) {
-          stage.inner.push_back(i);
-        }
-      }
-      PutNearestLast(flat, &stage.inner);
-      if (!stage.inner.empty()) stage.lanes = LanesAlong(flat, stage.inner.back());
-      plan.stages.push_back(std::move(stage));
-    }
-    return plan;
-  }
-
-  // The index along which the largest tensor has its neighbours varies fastest.
-  static void PutNearestLast(const poly::FlatContraction& flat, std::vector<int>* inner) {
-    const auto step = [&](int index) {
-      int64_t least = INT64_MAX;
-      for (const poly::TensorAccess& access : flat.accesses) {
-        const int64_t stride =
-            std::abs(Strides(flat, access.coords, flat.tensors[access.tensor].shape.dims)[index]);
-        if (stride != 0) least = std::min(least, stride);
-      }
-      return least;
-    };
-    std::stable_sort(inner->begin(), inner->end(), [&](int a, int b) { return step(a) > step(b); });
   }
 
   const std::vector<int64_t>& rows_;

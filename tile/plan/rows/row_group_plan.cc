@@ -2,6 +2,7 @@
 #include "tile/plan/rows/row_group_plan.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
 namespace tartan::plan {
@@ -19,12 +20,16 @@ int64_t RowGroupStage::Iterations(int64_t row_threads) const {
 
 int64_t RowGroupPlan::GroupCount() const {
   int64_t groups = 1;
-  for (size_t a = 0; a < rows.size(); ++a) groups *= rows[a] / block[a];
+  for (size_t a = 0; a < rows.size(); ++a) groups *= (rows[a] + block[a] - 1) / block[a];
   return groups;
 }
 
 bool RowGroupPlan::WritesOnce(size_t stage) const {
+  for (size_t a = 0; a < rows.size(); ++a) {
+    if (rows[a] % block[a] != 0) return false;
+  }
   const RowGroupStage& written = stages[stage];
+  if (written.product.has_value()) return true;
   const bool is_one_element = written.inner.empty() || written.block.flat.is_reduction();
   return !is_one_element || row_threads == 1 || written.held_result < 0;
 }
@@ -35,6 +40,11 @@ std::string RowGroupPlan::ToString() const {
       row_threads, " work-items for a row", rows_first ? ", those of neighbouring rows first" : "",
       ", ", GroupCount(), " groups of ", Threads())};
   for (const RowGroupStage& stage : stages) {
+    if (stage.product.has_value()) {
+      lines.push_back(absl::StrCat("  ", stage.block.flat.name, ": ",
+                                   stage.product->ToString(stage.block.flat)));
+      continue;
+    }
     lines.push_back(absl::StrCat("  ", stage.block.flat.name, ": ", stage.Elements(),
                                  " elements of a row in vectors of ", stage.lanes,
                                  stage.held_result >= 0 ? ", held in registers" : ""));
@@ -44,6 +54,7 @@ std::string RowGroupPlan::ToString() const {
     lines.push_back(absl::StrCat("  ", value.iterations, " vectors of a tensor of ",
                                  stages[value.stage].block.flat.name, " fetched first"));
   }
+  if (predicted_us > 0) lines.push_back(absl::StrFormat("  %.1f us", predicted_us));
   return absl::StrJoin(lines, "\n");
 }
 

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tile/plan/gpu/gpu_plan.h"
 #include "tile/poly/row_block.h"
 
 namespace tartan::plan {
@@ -34,18 +36,24 @@ struct RowGroupStage {
   int held_result = -1;             // which of the held values the stage makes; -1: none
   bool stores = true;               // the result goes into a buffer or an array of the block
   bool is_read_from_memory = true;  // by later stages
+  // Of a product of matrices (poly::HasColumns): how the group computes its part of the block, with
+  // as many work-items as the chain has. Its tiles are whole along all but the rows' origins.
+  std::optional<GpuPlan> product;
   int64_t Elements() const;
   // Vectors that each of so many work-items has of a row, the last of them perhaps of none.
   int64_t Iterations(int64_t row_threads) const;
 };
 
 struct RowGroupPlan {
-  std::vector<int64_t> rows;   // range of each row axis
-  std::vector<int64_t> block;  // values of each row axis in a block: several of the last at most
-  int64_t row_threads = 1;     // work-items of a row, a power of two
-  bool rows_first = false;     // neighbouring work-items are of neighbouring rows
+  std::vector<int64_t> rows;  // range of each row axis
+  // Values of each row axis in a block: several of the last at most. Where they do not divide it,
+  // the last block is drawn back over its neighbour.
+  std::vector<int64_t> block;
+  int64_t row_threads = 1;  // work-items of a row, a power of two
+  bool rows_first = false;  // neighbouring work-items are of neighbouring rows
   std::vector<RowGroupStage> stages;
   std::vector<HeldValue> held;
+  double predicted_us = 0;  // of chains with products; 0: not estimated
 
   int64_t BlockRows() const { return block.empty() ? 1 : block.back(); }
   int64_t Threads() const { return row_threads * BlockRows(); }

@@ -94,6 +94,7 @@ class Holder {
       RowGroupStage& stage = plan_.stages[s];
       stage.held_reads.assign(stage.block.flat.accesses.size(), -1);
       stage.held_result = -1;
+      if (stage.product.has_value()) continue;  // has its own tiles
       AddReads(static_cast<int>(s));
       AddResult(static_cast<int>(s));
     }

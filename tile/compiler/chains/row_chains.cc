@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/row_chains.h"
+#include "tile/compiler/chains/row_chains.h"
 
 #include <algorithm>
 #include <vector>
@@ -67,6 +67,10 @@ std::optional<RowChainPlan> PlanChain(const graph::RowChain& chain,
 bool HoldsInRegisters(const graph::RowChain& chain, const RowChainPlan& plan) {
   const auto* groups = std::get_if<plan::RowGroupPlan>(&plan);
   if (groups == nullptr) return true;
+  const bool has_products =
+      std::any_of(groups->stages.begin(), groups->stages.end(),
+                  [](const plan::RowGroupStage& stage) { return stage.product.has_value(); });
+  if (has_products) return true;
   for (size_t s = 0; s < groups->stages.size(); ++s) {
     if (chain.kernels[s].output >= 0 && groups->stages[s].stores) return false;
   }

@@ -29,7 +29,8 @@ std::optional<RowChainPlan> PlanChain(const graph::RowChain& chain,
                                       const HardwareSettings& settings);
 
 // GPUs compute faster than they remember, but in registers: true where what the chain reads of
-// itself is there, but for single elements. Always true on CPU devices.
+// itself is there, but for single elements. Always true on CPU devices, and of chains with
+// products, which read local memory all the same.
 bool HoldsInRegisters(const graph::RowChain& chain, const RowChainPlan& plan);
 
 }  // namespace tartan::compiler

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/tile/compiler/attention_programs.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace tartan {
+namespace {
+
+TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+
+// From the scores L[h, t, u] to the weights W.
+constexpr char kSoftmax[] =
+    "M[h, t, 0 : H, T, 1] = >(L[h, t, u]); E = exp(L - M); S[h, t, 0 : H, T, 1] = +(E[h, t, u]); "
+    "W = E / S; ";
+constexpr char kScores[] = "P[h, t, u : H, T, U] = +(Q[h, t, d] * K[h, u, d]); ";
+constexpr char kValues[] = "O[h, t, d : H, T, D] = +(W[h, t, u] * V[h, u, d]); ";
+
+// With `logits` of the scores P.
+std::string Attention(const std::string& logits, const std::string& more = "",
+                      const std::string& inputs = "", const std::string& outputs = "O") {
+  return absl::StrCat("function (Q[H, T, D], K[H, U, D], V[H, U, D]", inputs, ") -> (", outputs,
+                      ") { ", kScores, logits, kSoftmax, kValues, more, "}");
+}
+
+// Keys and values that are those of before with one more.
+std::string Decode() {
+  return absl::StrCat(
+      "function (Q[H, T, D], Old[H, C, D], OldV[H, C, D], New[H, 1, D], NewV[H, 1, D], Mask[U]) -> "
+      "(O) { A[h, u, d : H, U, D] = =(Old[h, u, d]); "
+      "K[h, u + C, d : H, U, D] = =(New[h, u, d]) default A; "
+      "B[h, u, d : H, U, D] = =(OldV[h, u, d]); "
+      "V[h, u + C, d : H, U, D] = =(NewV[h, u, d]) default B; ",
+      kScores, "L = Mask > 0 ? P * 0.125 : -1000000000.0; ", kSoftmax, kValues, "}");
+}
+
+std::string HeadsLast() {
+  return absl::StrCat(
+      "function (X[T, C], Y[U, C], Z[U, C]) -> (R) { Q = reshape(X, T, 3, C / 3); "
+      "K = reshape(Y, U, 3, C / 3); V = reshape(Z, U, 3, C / 3); "
+      "P[h, t, u : 3, T, U] = +(Q[t, h, d] * K[u, h, d]); L = P * 0.25; "
+      "M[h, t, 0 : 3, T, 1] = >(L[h, t, u]); E = exp(L - M); "
+      "S[h, t, 0 : 3, T, 1] = +(E[h, t, u]); W = E / S; "
+      "O[h, t, d : 3, T, C / 3] = +(W[h, t, u] * V[u, h, d]); "
+      "R[t, h, d : T, 3, C / 3] = =(O[h, t, d]); }");
+}
+
+std::string SharedKeys() {
+  return "function (Q[G, R, T, D], K[G, U, D], V[G, U, D]) -> (O) { "
+         "P[g, r, t, u : G, R, T, U] = +(Q[g, r, t, d] * K[g, u, d]); "
+         "M[g, r, t, 0 : G, R, T, 1] = >(P[g, r, t, u]); E = exp(P - M); "
+         "S[g, r, t, 0 : G, R, T, 1] = +(E[g, r, t, u]); W = E / S; "
+         "O[g, r, t, d : G, R, T, D] = +(W[g, r, t, u] * V[g, u, d]); }";
+}
+
+std::vector<TensorShape> Shapes(int64_t heads, int64_t queries, int64_t keys, int64_t depth) {
+  return {F32({heads, queries, depth}), F32({heads, keys, depth}), F32({heads, keys, depth})};
+}
+
+std::vector<TensorShape> With(std::vector<TensorShape> shapes, TensorShape another) {
+  shapes.push_back(std::move(another));
+  return shapes;
+}
+
+}  // namespace
+
+HardwareSettings AttentionSettings() {
+  HardwareSettings settings;
+  settings.threads = 64;
+  settings.vector_width = 1;
+  settings.has_local_memory = true;
+  settings.local_memory_bytes = 32768;
+  settings.register_bytes = 65536;
+  settings.max_work_group_size = 64;
+  settings.compute_units = 2;
+  settings.launch_us = 50;
+  return settings;
+}
+
+const std::vector<AttentionProgram>& AttentionPrograms() {
+  static const auto* const programs = [] {
+    auto* list = new std::vector<AttentionProgram>;
+    const auto add = [&](std::string name, std::string code, std::vector<TensorShape> inputs,
+                         int launches = 1) {
+      list->push_back({{std::move(name), std::move(code), std::move(inputs)}, launches});
+    };
+    const std::string scaled = "L = P * 0.25; ";
+    add("Whole", Attention(scaled), Shapes(2, 16, 32, 8));
+    add("Odd", Attention(scaled), Shapes(3, 19, 37, 12));
+    add("OddDepth", Attention(scaled), Shapes(2, 6, 10, 7));
+    add("OneQuery", Attention(scaled), Shapes(3, 1, 129, 16));
+    add("OneKey", Attention(scaled), Shapes(3, 5, 1, 8));
+    add("LongRows", Attention(scaled), Shapes(2, 3, 517, 8));
+    add("Masked", Attention("L = P * 0.25 + Mask; ", "", ", Mask[T, U]"),
+        With(Shapes(2, 9, 21, 8), F32({9, 21})));
+    add("Causal",
+        Attention("L = index(Ones, 1) > index(Ones, 0) ? -inf() : P * 0.25; ", "", ", Ones[T, U]"),
+        With(Shapes(2, 18, 18, 8), F32({18, 18})));
+    // The first rows have no key.
+    add("EmptyRows",
+        Attention("L = index(Ones, 1) + 3 > index(Ones, 0) ? -inf() : P * 0.25; ", "",
+                  ", Ones[T, U]"),
+        With(Shapes(2, 11, 11, 8), F32({11, 11})));
+    // The scores are kept, too, because the program asks for their coordinates.
+    add("ScoresAreKept", Attention("L = index(P, 2) > index(P, 1) ? -inf() : P * 0.25; "),
+        Shapes(2, 18, 18, 8));
+    add("Capped", Attention("L = 5 * tanh(P * 0.2); "), Shapes(2, 9, 12, 8));
+    add("WeightsAreAnOutput", Attention(scaled, "", "", "O, W"), Shapes(2, 9, 13, 8));
+    add("ScaledValues", Attention(scaled, "R = O * 2 + Q; ", "", "R"), Shapes(2, 9, 16, 8));
+    add("Decode", Decode(),
+        {F32({3, 1, 16}), F32({3, 32, 16}), F32({3, 32, 16}), F32({3, 1, 16}), F32({3, 1, 16}),
+         F32({33})});
+    add("HeadsLast", HeadsLast(), {F32({10, 36}), F32({21, 36}), F32({21, 36})});
+    add("SharedKeys", SharedKeys(), {F32({2, 3, 7, 8}), F32({2, 11, 8}), F32({2, 11, 8})});
+    add("Halves", Attention(scaled),
+        {{DataType::kFloat16, {2, 7, 8}},
+         {DataType::kFloat16, {2, 9, 8}},
+         {DataType::kFloat16, {2, 9, 8}}});
+    return list;
+  }();
+  return *programs;
+}
+
+}  // namespace tartan

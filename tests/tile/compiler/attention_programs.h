@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention in the forms that models have it: one kernel on GPUs, where that is quicker.
+#pragma once
+
+#include <vector>
+
+#include "tests/tile/compiler/programs.h"
+#include "tile/base/hardware_settings.h"
+
+namespace tartan {
+
+struct AttentionProgram {
+  TestProgram program;
+  int launches = 1;
+};
+
+// A made-up GPU, on which launches cost so much that few are best.
+HardwareSettings AttentionSettings();
+
+// Small enough for an interpreter.
+const std::vector<AttentionProgram>& AttentionPrograms();
+
+}  // namespace tartan

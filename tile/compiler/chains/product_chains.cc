@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/compiler/chains/product_chains.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tile/plan/machine.h"
+#include "tile/plan/rows/plan_row_groups.h"
+#include "tile/plan/rows/plan_row_products.h"
+#include "tile/plan/select_plan.h"
+#include "tile/poly/form_key.h"
+
+namespace tartan::compiler {
+namespace {
+
+// Equal for chains that differ in names, comments and values alone.
+std::string FormOf(const graph::RowChain& chain) {
+  std::string form = absl::StrJoin(chain.rows, ",");
+  for (const poly::RowTensor& tensor : chain.tensors) {
+    absl::StrAppend(&form, "|", absl::StrJoin(tensor.dims, ","), ";",
+                    absl::StrJoin(tensor.axes, ","));
+  }
+  for (const poly::RowKernel& kernel : chain.kernels) {
+    absl::StrAppend(&form, "|", absl::StrJoin(kernel.axes, ","), ";",
+                    absl::StrJoin(kernel.tensors, ","), ";", kernel.output, ";",
+                    poly::FormKey(kernel.flat));
+  }
+  return form;
+}
+
+// The plan of a chain of the same form.
+plan::RowGroupPlan Transfer(plan::RowGroupPlan plan, const graph::RowChain& chain) {
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    plan.stages[s].block =
+        poly::CutRows(chain.kernels[s], plan.block, chain.tensors, /*keep_rows=*/true);
+  }
+  return plan;
+}
+
+bool IsIn(const std::vector<int>& groups, int group) {
+  return std::find(groups.begin(), groups.end(), group) != groups.end();
+}
+
+}  // namespace
+
+bool ProductChains::IsBetter(const graph::RowChain& chain, const graph::RowChain* without) {
+  double apart_us = 0;
+  for (size_t k = 0; k < chain.kernels.size(); ++k) {
+    if (without != nullptr && IsIn(without->groups, chain.groups[k])) continue;
+    apart_us += KernelUs(chain.kernels[k].flat);
+  }
+  if (without != nullptr) {
+    // Another chain that would be lost is not counted.
+    for (int group : without->groups) {
+      if (!IsIn(chain.groups, group)) return false;
+    }
+    apart_us += RowsUs(*without);
+  }
+  const std::optional<plan::RowGroupPlan> plan = Plan(chain);
+  return plan.has_value() && plan->predicted_us < apart_us;
+}
+
+std::optional<plan::RowGroupPlan> ProductChains::Plan(const graph::RowChain& chain) {
+  const auto [place, is_new] = chains_.try_emplace(FormOf(chain));
+  if (is_new) {
+    place->second = plan::PlanRowProducts(chain.rows, chain.kernels, chain.tensors, settings_);
+  }
+  if (!place->second.has_value()) return std::nullopt;
+  return Transfer(*place->second, chain);
+}
+
+double ProductChains::KernelUs(const poly::FlatContraction& flat) {
+  std::vector<bool> is_constant;
+  for (const poly::Tensor& tensor : flat.tensors) {
+    is_constant.push_back(is_constant_[tensor.value]);
+  }
+  const PlanMemory::Remembered planned = kernels_.Get(flat, is_constant, [&] {
+    return plan::PlanKernel(flat, settings_, is_constant, precision_);
+  });
+  return std::max(planned.kernel.predicted_us, plan::Machine(settings_).launch_us);
+}
+
+double ProductChains::RowsUs(const graph::RowChain& chain) {
+  const auto plan = plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings_);
+  if (plan.has_value()) {
+    return plan::Machine(settings_).launch_us + plan::RowStagesUs(*plan, chain.kernels, settings_);
+  }
+  double us = 0;
+  for (const poly::RowKernel& kernel : chain.kernels) us += KernelUs(kernel.flat);
+  return us;
+}
+
+}  // namespace tartan::compiler

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/rows/plan_row_products.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "tile/base/sequence_limits.h"
+#include "tile/plan/machine.h"
+#include "tile/plan/rows/plan_products.h"
+#include "tile/plan/rows/row_group_blocks.h"
+#include "tile/plan/rows/row_registers.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kMostRows = 64;  // of a block
+constexpr int64_t kMostGroupThreads = 256;
+constexpr int64_t kFewestThreads = 64;
+constexpr double kGivenUp = 1.3;        // larger blocks, where they take so many times as long
+constexpr int64_t kMostElements = 128;  // of a row and stage that one work-item walks
+
+// Figures of NVIDIA's compute units.
+constexpr double kWarpsAtOnce = 4;     // that issue an instruction
+constexpr double kElementCycles = 4;   // of a warp, to address, load and store, beside arithmetic
+constexpr double kStageCycles = 80;    // a barrier, and what follows waits for it
+constexpr double kJoinCycles = 160;    // of the partial results of a row
+constexpr double kMemoryCycles = 700;  // until the first element is there
+constexpr double kVectorsAhead = 8;    // that a work-item has on their way
+constexpr double kLaunchInSequence = 0.4;  // of the time of a launch by itself
+
+// Tensors of a stage's kernel that are in local memory.
+std::vector<bool> LocalTensors(const poly::RowKernel& kernel) {
+  std::vector<bool> is_local;
+  for (int kept : kernel.tensors) is_local.push_back(kept >= 0);
+  return is_local;
+}
+
+class RowProductPlanner {
+ public:
+  RowProductPlanner(const std::vector<int64_t>& rows, const std::vector<poly::RowKernel>& kernels,
+                    const std::vector<poly::RowTensor>& tensors, const HardwareSettings& settings)
+      : rows_(rows), kernels_(kernels), tensors_(tensors), settings_(settings) {}
+
+  std::optional<RowGroupPlan> Run() const {
+    if (!settings_.has_local_memory || rows_.empty() || !AreEligible()) return std::nullopt;
+    const int64_t most = std::min(settings_.threads, kMostGroupThreads);
+    std::optional<RowGroupPlan> best;
+    for (int64_t count = 1; count <= std::min(rows_.back(), kMostRows); count *= 2) {
+      if (rows_.back() % count != 0 && HandsOnInBuffers()) continue;
+      const RowGroupPlan blocks = CutIntoBlocks(rows_, kernels_, tensors_, count);
+      std::optional<RowGroupPlan> best_of_blocks;
+      for (int64_t threads = std::max(std::min(kFewestThreads, most), count); threads <= most;
+           threads *= 2) {
+        std::optional<RowGroupPlan> plan = WithThreads(blocks, threads / count);
+        if (!plan.has_value()) continue;
+        if (!best_of_blocks || plan->predicted_us < best_of_blocks->predicted_us) {
+          best_of_blocks = std::move(plan);
+        }
+      }
+      if (!best_of_blocks.has_value()) continue;
+      if (best && best_of_blocks->predicted_us > kGivenUp * best->predicted_us) break;
+      if (!best || best_of_blocks->predicted_us < best->predicted_us) {
+        best = std::move(best_of_blocks);
+      }
+    }
+    return best;
+  }
+
+ private:
+  bool AreEligible() const {
+    return std::all_of(kernels_.begin(), kernels_.end(), [](const poly::RowKernel& kernel) {
+      const poly::FlatContraction& flat = kernel.flat;
+      return !flat.is_reduction() ||
+             (!flat.needs_hits() && flat.accumulator_type != DataType::kBool);
+    });
+  }
+
+  // A kernel reads of a buffer what another of the chain has written there: two groups with rows in
+  // common would race for these.
+  bool HandsOnInBuffers() const {
+    std::set<ir::ValueId> written;
+    for (const poly::RowKernel& kernel : kernels_) {
+      if (kernel.output >= 0) continue;
+      for (const poly::Output& output : kernel.flat.outputs) written.insert(output.value);
+    }
+    for (const poly::RowKernel& kernel : kernels_) {
+      for (size_t t = 0; t < kernel.tensors.size(); ++t) {
+        if (kernel.tensors[t] < 0 && written.count(kernel.flat.tensors[t].value) > 0) return true;
+      }
+    }
+    return false;
+  }
+
+  std::vector<int64_t> BlockCounts(const RowGroupPlan& plan) const {
+    std::vector<int64_t> counts;
+    for (size_t a = 0; a < rows_.size(); ++a) {
+      counts.push_back((rows_[a] + plan.block[a] - 1) / plan.block[a]);
+    }
+    return counts;
+  }
+
+  std::optional<RowGroupPlan> WithThreads(RowGroupPlan plan, int64_t row_threads) const {
+    plan.row_threads = row_threads;
+    for (size_t s = 0; s < kernels_.size(); ++s) {
+      // So that work-items hold nothing of a product; its plan follows.
+      if (poly::HasColumns(kernels_[s])) {
+        plan.stages[s].product.emplace();
+      } else if (plan.stages[s].Elements() > kMostElements * row_threads) {
+        return std::nullopt;
+      }
+    }
+    HoldRows(kernels_, settings_, &plan);
+    int64_t left = settings_.local_memory_bytes - RowBytes(plan);
+    const Machine machine(settings_);
+    double us = RowStagesUs(plan, kernels_, settings_);
+    HardwareSettings own = settings_;
+    int64_t products = std::count_if(kernels_.begin(), kernels_.end(), poly::HasColumns);
+    for (size_t s = 0; s < kernels_.size(); ++s) {
+      if (!plan.stages[s].product.has_value()) continue;
+      own.local_memory_bytes = left / products--;
+      if (left <= 0) return std::nullopt;
+      std::optional<GpuPlan> product = PlanProduct(plan.stages[s], LocalTensors(kernels_[s]),
+                                                   BlockCounts(plan), plan.Threads(), own);
+      if (!product.has_value()) return std::nullopt;
+      left -= static_cast<int64_t>(product->cost.local_bytes);
+      us += product->cost.microseconds - machine.launch_us;
+      plan.stages[s].product = std::move(product);
+    }
+    const bool fits_sequence =
+        settings_.runs_sequences && settings_.local_memory_bytes - left <= kMostSequenceLocalBytes;
+    plan.predicted_us = us + machine.launch_us * (fits_sequence ? kLaunchInSequence : 1);
+    return plan;
+  }
+
+  // Local memory for what is kept of a block, and for partial results.
+  int64_t RowBytes(const RowGroupPlan& plan) const {
+    int64_t bytes = 0;
+    std::set<DataType> partial_types;
+    for (size_t s = 0; s < kernels_.size(); ++s) {
+      const poly::FlatContraction& flat = kernels_[s].flat;
+      const RowGroupStage& stage = plan.stages[s];
+      const DataType type = flat.accumulator_type;
+      if (flat.is_reduction() && !stage.product.has_value() && partial_types.insert(type).second) {
+        bytes += 2 * plan.Threads() * ByteWidth(type);
+      }
+      if (kernels_[s].output < 0 || !stage.stores) continue;
+      const poly::RowTensor& tensor = tensors_[kernels_[s].output];
+      bytes += tensor.Shape(flat.outputs[0].shape.type, plan.block).byte_size();
+    }
+    return bytes;
+  }
+
+  const std::vector<int64_t>& rows_;
+  const std::vector<poly::RowKernel>& kernels_;
+  const std::vector<poly::RowTensor>& tensors_;
+  const HardwareSettings& settings_;
+};
+
+// Of a group by itself: cycles of instructions and of waiting.
+struct StageCycles {
+  double issue = 0;
+  double wait = 0;
+};
+
+// Bytes of an element of a row that a stage moves from and to memory.
+double BytesOf(const RowGroupStage& stage, const poly::RowKernel& kernel) {
+  const poly::FlatContraction& flat = stage.block.flat;
+  double bytes = 0;
+  for (size_t a = 0; a < flat.accesses.size(); ++a) {
+    const int tensor = flat.accesses[a].tensor;
+    const bool is_held = !stage.held_reads.empty() && stage.held_reads[a] >= 0;
+    if (kernel.tensors[tensor] >= 0 || is_held) continue;
+    bytes += static_cast<double>(ByteWidth(flat.tensors[tensor].shape.type));
+  }
+  if (kernel.output >= 0 || flat.is_reduction()) return bytes;
+  for (const poly::Output& output : flat.outputs) {
+    bytes += static_cast<double>(ByteWidth(output.shape.type));
+  }
+  return bytes;
+}
+
+StageCycles CyclesOf(const RowGroupStage& stage, const poly::RowKernel& kernel,
+                     const RowGroupPlan& plan) {
+  const poly::FlatContraction& flat = stage.block.flat;
+  double operations = kElementCycles;
+  if (flat.is_reduction()) operations += static_cast<double>(poly::OperationCount(flat.body)) + 1;
+  for (const poly::Output& output : flat.outputs) {
+    operations += static_cast<double>(poly::OperationCount(output.expr));
+  }
+  const double warps = std::ceil(static_cast<double>(plan.Threads()) / gpu::kWarp);
+  const auto vectors = static_cast<double>(stage.Iterations(plan.row_threads));
+  const double elements = vectors * stage.lanes;
+  const double bytes = BytesOf(stage, kernel);
+  const double moving =
+      elements * bytes * static_cast<double>(plan.Threads()) / gpu::kCacheBytesPerCycle;
+  StageCycles cycles;
+  cycles.issue = std::max(elements * operations * warps / kWarpsAtOnce, moving);
+  cycles.wait = kStageCycles;
+  if (bytes > 0) cycles.wait += (std::ceil(vectors / kVectorsAhead) - 1) * kMemoryCycles;
+  if (flat.is_reduction() && plan.row_threads > 1) cycles.wait += kJoinCycles;
+  return cycles;
+}
+
+}  // namespace
+
+double RowStagesUs(const RowGroupPlan& plan, const std::vector<poly::RowKernel>& kernels,
+                   const HardwareSettings& settings) {
+  StageCycles group;
+  for (size_t s = 0; s < kernels.size(); ++s) {
+    if (plan.stages[s].product.has_value()) continue;
+    const StageCycles cycles = CyclesOf(plan.stages[s], kernels[s], plan);
+    group.issue += cycles.issue;
+    group.wait += cycles.wait;
+  }
+  const double units = static_cast<double>(std::max<int64_t>(settings.compute_units, 1));
+  const double resident = static_cast<double>(gpu::kResidentItems) /
+                          static_cast<double>(std::max<int64_t>(plan.Threads(), gpu::kWarp));
+  const double groups = static_cast<double>(plan.GroupCount());
+  const double on_unit = std::ceil(groups / units);
+  const double waits = std::ceil(on_unit / resident) * (group.wait + kMemoryCycles);
+  return Machine(settings).Microseconds(on_unit * group.issue + waits);
+}
+
+std::optional<RowGroupPlan> PlanRowProducts(const std::vector<int64_t>& rows,
+                                            const std::vector<poly::RowKernel>& kernels,
+                                            const std::vector<poly::RowTensor>& tensors,
+                                            const HardwareSettings& settings) {
+  return RowProductPlanner(rows, kernels, tensors, settings).Run();
+}
+
+}  // namespace tartan::plan
