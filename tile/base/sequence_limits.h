@@ -13,6 +13,10 @@ inline constexpr int64_t kMostSequenceItems = 256;  // of a work-group
 // (H200).
 inline constexpr int64_t kMostSequenceLocalBytes = 12 << 10;
 
+// What plans predict. A GPU's driver starts a launch while the one before runs; and a longer one is
+// quicker with more items on a unit than a sequence has. It holds a launch of 3 us.
+inline constexpr double kLongestInSequenceUs = 12;
+
 // Where items of a group wait for each other, they are part of a warp, or whole ones.
 inline constexpr int64_t kSequenceWarp = 32;
 

@@ -18,9 +18,6 @@ namespace {
 constexpr double kLongUs = 400;
 // The only launch of a program is worth it where it takes no longer than threads take to wake up.
 constexpr double kLoneUs = 50;
-// A GPU's driver starts a launch while the one before runs; and a longer one is quicker with more
-// items on a unit than a sequence has. What plans predict holds a launch of 3 us.
-constexpr double kLongOnGpuUs = 12;
 
 // How work-items of a group depend on each other.
 struct Groups {
@@ -58,7 +55,7 @@ double Microseconds(const LaunchStep& launch, const plan::Machine& machine) {
 }
 
 bool IsShort(const LaunchStep& launch, const plan::Machine& machine) {
-  return Microseconds(launch, machine) < (machine.is_cpu ? kLongUs : kLongOnGpuUs);
+  return Microseconds(launch, machine) < (machine.is_cpu ? kLongUs : kLongestInSequenceUs);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "tile/base/sequence_limits.h"
 #include "tile/plan/gpu/group_traffic.h"
 #include "tile/plan/machine.h"
 #include "tile/poly/coords.h"
@@ -77,13 +78,25 @@ class Model {
   }
 
   GroupCost Estimate() {
+    GroupCost cost = EstimateAlone(gpu::kResidentGroups);
+    // In a sequence of launches a unit has one group, of which the kernel's are parts.
+    const bool may_be_in_sequence = settings_.runs_sequences && threads_ <= kMostSequenceItems &&
+                                    cost.local_bytes <= kMostSequenceLocalBytes &&
+                                    cost.microseconds < kLongestInSequenceUs;
+    const double parts = std::floor(static_cast<double>(kMostSequenceItems) / threads_);
+    return may_be_in_sequence && parts < resident_ ? EstimateAlone(parts) : cost;
+  }
+
+ private:
+  // With so many groups on a compute unit at most.
+  GroupCost EstimateAlone(double most_resident) {
     const poly::FlatContraction& flat = problem_.flat();
     GroupCost cost;
     cost.groups = static_cast<double>(plan_.GroupCount(flat));
     cost.steps = static_cast<double>(plan_.StepCount(flat));
     cost.registers = RegisterCount(problem_, plan_) + traffic_.WindowRegisters();
     cost.local_bytes = LocalBytes();
-    resident_ = ResidentGroups(cost);
+    resident_ = std::min(ResidentGroups(cost), most_resident);
     const GroupWork step = flat.is_reduction() ? StepWork(&cost) : GroupWork{};
     const GroupWork end = EndWork();
     double operations = flat.is_reduction() ? static_cast<double>(problem_.operations() + 1) : 1;
@@ -124,7 +137,6 @@ class Model {
     return cost;
   }
 
- private:
   // Output indices with several tiles, the last of which is not full.
   double RaggedOutputs() const {
     double count = 0;
