@@ -15,11 +15,11 @@ struct KernelGroup {
   // The contraction aggregated by this kernel, or the special operation it consists of; kNoValue
   // for a kernel of elementwise and element-moving operations only.
   ValueId root = kNoValue;
-  // The values it stores, all with as many elements as its iteration space, or one piece of a
-  // concatenation, of which it writes a part.
+  // The values it stores, all with as many elements as its iteration space, or one that is moved:
+  // a piece of a concatenation, of which it writes a part, or a permutation of its dimensions.
   std::vector<ValueId> outputs;
 
-  // The output is such a piece, whose root computes what is put there.
+  // The output is such a piece or permutation, whose root computes what is put there.
   bool writes_piece(const Program& program) const {
     return root != kNoValue && outputs.front() != root &&
            std::holds_alternative<Contraction>(program.values[outputs.front()].op);

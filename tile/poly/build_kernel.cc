@@ -308,7 +308,7 @@ absl::Status SetReduction(const ir::Program& program, const ProgramSpaces& space
   return absl::OkStatus();
 }
 
-// A piece of a concatenation that a sum's kernel writes: where the input's elements lie in it.
+// A piece or permutation that a sum's kernel writes: where the input's elements lie in it.
 absl::Status SetPiece(const ir::Program& program, ir::ValueId output, ExprBuilder* builder,
                       FlatContraction* flat) {
   const TensorShape& shape = program.values[output].shape;
