@@ -149,10 +149,7 @@ class Partitioner {
   }
 
   std::optional<RowChainPlan> Plan(const graph::RowChain& chain) {
-    const bool has_products =
-        settings_.threads > 1 &&
-        std::any_of(chain.kernels.begin(), chain.kernels.end(), poly::HasColumns);
-    if (!has_products) return PlanChain(chain, settings_);
+    if (!chain.has_products) return PlanChain(chain, settings_);
     return product_chains_.Plan(chain);
   }
 

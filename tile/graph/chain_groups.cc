@@ -94,6 +94,7 @@ class ChainFinder {
     std::iota(all.begin(), all.end(), 0);
     if (!GrowFrom(g, std::move(all), &growing) || !HasProduct(growing)) return std::nullopt;
     RowChain chain = Finish(growing);
+    chain.has_products = true;
     if (!options_.takes_products(chain, without ? &*without : nullptr)) return std::nullopt;
     return chain;
   }

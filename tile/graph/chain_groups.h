@@ -43,6 +43,7 @@ struct RowChain {
   std::vector<poly::RowTensor> tensors;  // that only the chain reads, and that are not in memory
   int64_t row_bytes = 0;                 // of all tensors, for one row
   Layout layout = Layout::kNone;
+  bool has_products = false;  // of matrices
 };
 
 // The kernels of each group; null for those that no chain may have: special operations, kernels

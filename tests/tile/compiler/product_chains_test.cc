@@ -184,6 +184,26 @@ TEST(ProductChains, StoreWhatOthersRead) {
   ExpectNaiveResults(attention, *list);
 }
 
+int KeptArrays(const std::string& program) {
+  for (const AttentionProgram& attention : AttentionPrograms()) {
+    if (attention.program.name != program) continue;
+    const auto list = Compile(BindTestProgram(attention.program), ForGpu());
+    EXPECT_TRUE(list.ok()) << list.status();
+    const std::string text = loop::ToString(list->kernels[0]);
+    int count = 0;
+    for (size_t at = 0; (at = text.find("local kept", at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
+  return -1;
+}
+
+// Weights take the scores' place; rows of results, of as many columns at most, too.
+TEST(ProductChains, KeepWhatIsDoneWithInNoArray) {
+  EXPECT_EQ(KeptArrays("Whole"), 1);
+  EXPECT_EQ(KeptArrays("Capped"), 1);
+  EXPECT_EQ(KeptArrays("HeadsLast"), 2);
+}
+
 TEST(ProductChains, OfOneQueryMayBeInSequences) {
   CompileOptions options = ForLargeGpu();
   options.settings.runs_sequences = true;

@@ -331,7 +331,7 @@ RowChainKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
                               const plan::RowGroupPlan& plan, const std::string& name,
                               const LowerOptions& options) {
   const DataType index_type = RowIndexType(kernels, options);
-  const RowStages stages(kernels, tensors, index_type);
+  const RowStages stages(kernels, tensors, index_type, plan.arrays);
   RowChainKernel chain = stages.Begin(name, plan.ToString());
   chain.kernel.local_size[0] = plan.Threads();
   chain.kernel.global_size[0] = plan.Threads() * plan.GroupCount();

@@ -11,19 +11,14 @@
 #include "tile/lower/index_emitter.h"
 
 namespace tartan::lower {
-namespace {
-
-std::string KeptName(int tensor) { return absl::StrCat("kept", tensor); }
-
-}  // namespace
-
 using ir::ValueId;
 using loop::ExprPtr;
 using loop::StmtPtr;
 
 RowStages::RowStages(const std::vector<poly::RowKernel>& kernels,
-                     const std::vector<poly::RowTensor>& tensors, DataType index_type)
-    : kernels_(kernels), tensors_(tensors), index_type_(index_type) {
+                     const std::vector<poly::RowTensor>& tensors, DataType index_type,
+                     std::vector<int> arrays)
+    : kernels_(kernels), tensors_(tensors), index_type_(index_type), arrays_(std::move(arrays)) {
   const auto add = [&](ValueId value, DataType type, bool is_output, const std::string& name) {
     if (!names_.emplace(value, name).second) return;
     parameters_.push_back({name, type, is_output});
@@ -60,6 +55,10 @@ RowChainKernel RowStages::Begin(const std::string& name, const std::string& plan
   return chain;
 }
 
+std::string RowStages::KeptName(int tensor) const {
+  return absl::StrCat("kept", arrays_.empty() ? tensor : arrays_[tensor]);
+}
+
 std::string RowStages::RowName(size_t axis) { return absl::StrCat("row", axis); }
 
 std::vector<StmtPtr> RowStages::DeclareRows(const ExprPtr& number, const std::vector<int64_t>& rows,
@@ -86,6 +85,7 @@ StmtPtr RowStages::DeclareKept(size_t stage, const std::vector<int64_t>& block,
                                loop::Space space) const {
   const poly::RowKernel& kernel = kernels_[stage];
   if (kernel.output < 0) return nullptr;
+  if (!arrays_.empty() && arrays_[kernel.output] != kernel.output) return nullptr;
   const poly::RowTensor& tensor = tensors_[kernel.output];
   const TensorShape shape = tensor.Shape(kernel.flat.outputs[0].shape.type, block);
   return loop::MakeArray({shape.type, 1}, KeptName(kernel.output),

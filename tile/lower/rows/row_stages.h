@@ -25,9 +25,11 @@ struct RowChainKernel {
 
 class RowStages {
  public:
-  // The chain's kernels in order. The arguments outlive the object.
+  // The chain's kernels in order. The arguments outlive the object. `arrays`: in whose array each
+  // kept tensor lies; empty: each has its own.
   RowStages(const std::vector<poly::RowKernel>& kernels,
-            const std::vector<poly::RowTensor>& tensors, DataType index_type);
+            const std::vector<poly::RowTensor>& tensors, DataType index_type,
+            std::vector<int> arrays = {});
 
   // Comments, parameters (what is written first), index type and which values they are.
   RowChainKernel Begin(const std::string& name, const std::string& plan) const;
@@ -38,7 +40,8 @@ class RowStages {
   std::vector<loop::StmtPtr> DeclareRows(const loop::ExprPtr& number,
                                          const std::vector<int64_t>& rows,
                                          const std::vector<int64_t>& block) const;
-  // Declares the array that holds a block of a stage's result; null where that is in buffers.
+  // Declares the array that holds a block of a stage's result; null where that is in buffers, or in
+  // an earlier stage's array.
   loop::StmtPtr DeclareKept(size_t stage, const std::vector<int64_t>& block,
                             loop::Space space) const;
   // Those of all stages.
@@ -65,12 +68,14 @@ class RowStages {
   static std::string RowName(size_t axis);
 
  private:
+  std::string KeptName(int tensor) const;
   // The chain's names of a kernel's parameters and of what its statements declare.
   loop::Renaming Names(size_t stage, const std::set<std::string>& declared) const;
 
   const std::vector<poly::RowKernel>& kernels_;
   const std::vector<poly::RowTensor>& tensors_;
   const DataType index_type_;
+  const std::vector<int> arrays_;
   std::map<ir::ValueId, std::string> names_;  // of parameters
   std::vector<loop::Parameter> parameters_;
   std::vector<ir::ValueId> values_;  // of parameters

@@ -9,6 +9,7 @@
 #include "tile/base/sequence_limits.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/rows/plan_products.h"
+#include "tile/plan/rows/row_arrays.h"
 #include "tile/plan/rows/row_group_blocks.h"
 #include "tile/plan/rows/row_registers.h"
 
@@ -112,6 +113,7 @@ class RowProductPlanner {
       }
     }
     HoldRows(kernels_, settings_, &plan);
+    plan.arrays = ShareArrays(kernels_, tensors_, plan);
     int64_t left = settings_.local_memory_bytes - RowBytes(plan);
     const Machine machine(settings_);
     double us = RowStagesUs(plan, kernels_, settings_);
@@ -146,6 +148,7 @@ class RowProductPlanner {
         bytes += 2 * plan.Threads() * ByteWidth(type);
       }
       if (kernels_[s].output < 0 || !stage.stores) continue;
+      if (plan.arrays[kernels_[s].output] != kernels_[s].output) continue;
       const poly::RowTensor& tensor = tensors_[kernels_[s].output];
       bytes += tensor.Shape(flat.outputs[0].shape.type, plan.block).byte_size();
     }

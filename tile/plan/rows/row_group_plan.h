@@ -53,6 +53,9 @@ struct RowGroupPlan {
   bool rows_first = false;  // neighbouring work-items are of neighbouring rows
   std::vector<RowGroupStage> stages;
   std::vector<HeldValue> held;
+  // Of each tensor that is kept for a block, the one whose array it lies in (ShareArrays); empty:
+  // each has its own.
+  std::vector<int> arrays;
   double predicted_us = 0;  // of chains with products; 0: not estimated
 
   int64_t BlockRows() const { return block.empty() ? 1 : block.back(); }
