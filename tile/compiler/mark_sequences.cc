@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/mark_sequences.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <variant>
 #include <vector>
@@ -14,8 +15,9 @@
 namespace tartan::compiler {
 namespace {
 
-// Beside a longer one, what a driver takes to start it is nothing.
-constexpr double kLongUs = 400;
+// Beside a longer one, on one core, what a driver takes to start it is nothing. Several cores are
+// done sooner, and their threads take longer to wake up.
+constexpr double kLongUs = 2000;
 // The only launch of a program is worth it where it takes no longer than threads take to wake up.
 constexpr double kLoneUs = 50;
 // A GPU's driver starts a launch while the one before runs; and a longer one is quicker with more
@@ -58,7 +60,10 @@ double Microseconds(const LaunchStep& launch, const plan::Machine& machine) {
 }
 
 bool IsShort(const LaunchStep& launch, const plan::Machine& machine) {
-  return Microseconds(launch, machine) < (machine.is_cpu ? kLongUs : kLongOnGpuUs);
+  const double most_us = machine.is_cpu
+                             ? kLongUs * static_cast<double>(std::max<int64_t>(machine.units, 1))
+                             : kLongOnGpuUs;
+  return Microseconds(launch, machine) < most_us;
 }
 
 }  // namespace
