@@ -145,7 +145,34 @@ class ResidentLoader {
     for (size_t s = 0; s < list_.setup.size(); ++s) {
       if (is_needed[s]) steps.push_back(list_.setup[s]);
     }
+    std::stable_partition(steps.begin(), steps.end(),
+                          [&](const compiler::Step& step) { return ReadsAFileAlone(step); });
     return steps;
+  }
+
+  // Whether a step needs nothing but constants, one of which stays in a file for runs to read, and
+  // nobody else writes what it makes. It comes before others: so much memory is let go again before
+  // theirs is taken.
+  bool ReadsAFileAlone(const compiler::Step& step) const {
+    const compiler::StepBuffers used = compiler::BuffersOf(list_, step);
+    const auto is_constant = [&](int buffer) { return constant_of_[buffer] != nullptr; };
+    const auto is_made_here = [&](int buffer) {
+      return std::count_if(list_.setup.begin(), list_.setup.end(), [&](const auto& other) {
+               const std::vector<int> written = compiler::BuffersOf(list_, other).written;
+               return std::find(written.begin(), written.end(), buffer) != written.end();
+             }) == 1;
+    };
+    return std::any_of(used.read.begin(), used.read.end(),
+                       [&](int buffer) { return IsKeptInPlace(buffer); }) &&
+           std::all_of(used.read.begin(), used.read.end(), is_constant) &&
+           std::all_of(used.written.begin(), used.written.end(), is_made_here);
+  }
+
+  // A large constant that runs read.
+  bool IsKeptInPlace(int buffer) const {
+    const std::vector<int>& resident = program_.resident();
+    return IsSeparate(buffer) &&
+           std::find(resident.begin(), resident.end(), buffer) != resident.end();
   }
 
   bool IsSeparate(int buffer) const { return program_.IsSeparate(buffer); }
@@ -260,7 +287,18 @@ class ResidentLoader {
     TARTAN_ASSIGN_OR_RETURN(const std::vector<Command> commands,
                             RecordSteps(program_, portion.steps, buffers_));
     TARTAN_RETURN_IF_ERROR(RunCommands(program_, commands, buffers_, queue, nullptr));
-    return queue.Finish();
+    TARTAN_RETURN_IF_ERROR(queue.Finish());
+    for (const compiler::Step& step : portion.steps) LetGoOfKept(step);
+    return absl::OkStatus();
+  }
+
+  // What a step has read of large constants that runs read, too: perhaps these need a few rows of
+  // it.
+  void LetGoOfKept(const compiler::Step& step) {
+    for (const int buffer : compiler::BuffersOf(list_, step).read) {
+      if (constant_of_[buffer] == nullptr || !IsKeptInPlace(buffer)) continue;
+      MappedFile::LetGo(constant_of_[buffer]->bytes());
+    }
   }
 
   absl::Status Fill(const std::vector<int>& kept, const std::vector<int>& passing,

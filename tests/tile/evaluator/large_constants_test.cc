@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants so large that a device reads them where they are.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 
 #include "tests/tile/evaluator/device.h"
+#include "tile/base/mapped_file.h"
 #include "tile/evaluator/loaded_program.h"
 #include "tile/evaluator/program_cache.h"
 
@@ -58,6 +63,47 @@ bool ReadsHostMemory() { return TestDevice()->info().type == hal::DeviceType::kC
 TEST(LargeConstants, AreNotCopiedOnACpu) { ExpectRows(0, !ReadsHostMemory()); }
 
 TEST(LargeConstants, AreCopiedWhereTheirAddressDoesNotSuitTheDevice) { ExpectRows(4, true); }
+
+// Bytes of the process that lie in memory, by pages of files.
+int64_t FilePages() {
+  int64_t size = 0;
+  int64_t resident = 0;
+  int64_t of_files = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident >> of_files;
+  return of_files * sysconf(_SC_PAGESIZE);
+}
+
+// Of a matrix in a file, what is computed at load needs all, and a run three rows.
+TEST(LargeConstants, LeaveMemoryOnceWhatIsComputedOfThemIsThere) {
+  if (!ReadsHostMemory()) GTEST_SKIP();
+  const std::string path = testing::TempDir() + "/large_constants_test.bin";
+  const HostTensor matrix = Matrix(17, 0);
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(matrix.bytes().data()), kBytes);
+  const auto file = MappedFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  TestProgram sums = Rows();
+  sums.code = "function (W[R, C], I) -> (Y, S) { Y = gather(W, I); S[r : R] = +(W[r, c]); }";
+  proto::Program program = ToProto(sums);
+  program.mutable_inputs(0)->set_is_constant(true);
+  const auto compiled = TestProgramCache().Get(program);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const int64_t before = FilePages();
+  auto loaded =
+      LoadedProgram::Load(*compiled, {HostTensor(matrix.shape(), (*file)->bytes(), *file)});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const auto results = (*loaded)->Run(
+      {HostTensor::FromVector<int32_t>({DataType::kInt32, {3}}, {kRows - 1, 17, 0})});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_LT(FilePages() - before, kBytes / 4);
+  for (int64_t i = 0; i < 3 * kColumns; ++i) {
+    ASSERT_EQ(results->front().GetDouble(i), i / kColumns == 1 ? 1 : 0) << i;
+  }
+  for (int64_t i = 0; i < kRows; ++i) {
+    ASSERT_EQ((*results)[1].GetDouble(i), i == 17 ? kColumns : 0) << i;
+  }
+  std::remove(path.c_str());
+}
 
 }  // namespace
 }  // namespace tartan::evaluator
