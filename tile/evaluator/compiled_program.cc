@@ -165,6 +165,24 @@ std::vector<int> UsedResidents(const compiler::KernelList& list) {
   return resident;
 }
 
+// Separate constants each element of which a launch computes a few products with.
+std::vector<bool> StreamedConstants(const compiler::KernelList& list,
+                                    const std::vector<bool>& is_separate) {
+  constexpr double kMostFlops = 32;
+  std::vector<bool> is_streamed(list.buffers.size(), false);
+  for (const compiler::Step& step : list.steps) {
+    const auto* launch = std::get_if<compiler::LaunchStep>(&step);
+    if (launch == nullptr) continue;
+    for (const int buffer : launch->buffers) {
+      if (!is_separate[buffer]) continue;
+      const auto elements = static_cast<double>(list.buffers[buffer].shape.element_count());
+      if (launch->flops < elements || launch->flops > kMostFlops * elements) continue;
+      is_streamed[buffer] = true;
+    }
+  }
+  return is_streamed;
+}
+
 // The text of a kernel but for its name, and how it is launched.
 std::string DigestOf(const loop::Kernel& kernel, const hal::KernelSource& source) {
   return Digest(absl::StrCat(absl::StrJoin(kernel.global_size, ","), "|",
@@ -208,6 +226,7 @@ absl::Status CompiledProgram::PlanBuffers(const hal::DeviceInfo& info) {
   for (const compiler::BufferInfo& buffer : list_.buffers) {
     is_separate_.push_back(HasOwnBuffer(buffer, info));
   }
+  is_streamed_ = StreamedConstants(list_, is_separate_);
   resident_ = UsedResidents(list_);
   for (int buffer : resident_) resident_bytes_ += list_.buffers[buffer].bytes;
   return absl::OkStatus();
