@@ -18,8 +18,6 @@ namespace {
 // Beside a longer one, on one core, what a driver takes to start it is nothing. Several cores are
 // done sooner, and their threads take longer to wake up.
 constexpr double kLongUs = 2000;
-// The only launch of a program is worth it where it takes no longer than threads take to wake up.
-constexpr double kLoneUs = 50;
 // A GPU's driver starts a launch while the one before runs; and a longer one is quicker with more
 // items on a unit than a sequence has. What plans predict holds a launch of 3 us.
 constexpr double kLongOnGpuUs = 12;
@@ -94,9 +92,8 @@ void MarkSequences(const HardwareSettings& settings, KernelList* list) {
     }
     before = kernel;
   }
-  // A program of one launch: who waits for it runs it sooner than the driver's threads wake up.
-  if (machine.is_cpu && list->steps.size() == 1 && before >= 0 &&
-      Microseconds(std::get<LaunchStep>(list->steps.front()), machine) < kLoneUs) {
+  // A program of one launch: who waits for it begins it sooner than the driver's threads wake up.
+  if (machine.is_cpu && list->steps.size() == 1 && before >= 0) {
     list->kernels[before].in_sequence = true;
   }
 }

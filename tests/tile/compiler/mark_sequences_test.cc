@@ -54,7 +54,7 @@ TEST(MarkSequences, MarksLongerLaunchesWhereMoreCoresShareThem) {
 
 TEST(MarkSequences, MarksTheOnlyLaunchOfAProgramWhereItIsShort) {
   EXPECT_EQ(Marked(ListOf({10})), (std::vector<bool>{true}));
-  EXPECT_EQ(Marked(ListOf({100})), (std::vector<bool>{false}));
+  EXPECT_EQ(Marked(ListOf({1e5})), (std::vector<bool>{false}));
 }
 
 TEST(MarkSequences, LeavesALaunchWithoutANeighbour) {

@@ -56,7 +56,8 @@ void Cut(const CpuKernel& kernel, const CpuKernel::Access& matrix, CpuPlan* plan
   }
   if (cut.size() == 1) {
     const int64_t cores = std::max<int64_t>(kernel.settings.compute_units, 1);
-    const int64_t tasks = wanted < cores ? wanted : wanted / cores * cores;
+    const int64_t rounds = (wanted + cores / 2) / cores;
+    const int64_t tasks = rounds == 0 ? wanted : rounds * cores;
     plan->task[cut[0]] = math::CeilDiv(flat.indices[cut[0]].range, tasks);
     return;
   }
