@@ -31,6 +31,12 @@ namespace tartan::hal {
 class Device;
 using DevicePtr = std::shared_ptr<Device>;
 
+// Memory of the host; `owner` keeps it, whatever becomes of the buffer and its device.
+struct HostMemory {
+  absl::Span<uint8_t> bytes;
+  std::shared_ptr<const void> owner;  // null: there is none
+};
+
 // Device memory, or a part of it.
 class Buffer {
  public:
@@ -40,6 +46,9 @@ class Buffer {
   // The buffer this is a part of, or null, and where the part begins in it.
   const std::shared_ptr<Buffer>& parent() const { return parent_; }
   int64_t offset() const { return offset_; }
+  // Where the host has what kernels write to the buffer, once the queue is finished, without a
+  // copy: nothing where the device has memory of its own, or that is not known yet.
+  virtual HostMemory host_memory() const { return {}; }
 
  protected:
   Buffer(DevicePtr device, int64_t size) : device_(std::move(device)), size_(size) {}

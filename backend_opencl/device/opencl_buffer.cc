@@ -11,14 +11,29 @@ OpenClBuffer::OpenClBuffer(hal::BufferPtr parent, MemoryHandle memory, int64_t o
     : Buffer(std::move(parent), offset, size), memory_(std::move(memory)) {}
 
 OpenClBuffer::OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size,
-                           std::shared_ptr<const void> owner, Counted counted)
+                           std::shared_ptr<const LargePages> pages)
     : Buffer(std::move(device), size),
-      owner_(std::move(owner)),
-      counted_(counted),
+      pages_(std::move(pages)),
+      is_counted_(true),
       memory_(std::move(memory)) {}
 
+OpenClBuffer::OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size,
+                           std::shared_ptr<const void> owner)
+    : Buffer(std::move(device), size), owner_(std::move(owner)), memory_(std::move(memory)) {}
+
 OpenClBuffer::~OpenClBuffer() {
-  if (counted_ == Counted::kYes) ContextOf(device()).CountReleased(size());
+  if (is_counted_) ContextOf(device()).CountReleased(size());
+}
+
+hal::HostMemory OpenClBuffer::host_memory() const {
+  if (parent() != nullptr) {
+    hal::HostMemory whole = parent()->host_memory();
+    if (whole.owner == nullptr) return {};
+    return {whole.bytes.subspan(offset(), size()), std::move(whole.owner)};
+  }
+  // Drivers may compute in a copy.
+  if (pages_ == nullptr || address_ != reinterpret_cast<uintptr_t>(pages_->data())) return {};
+  return {{static_cast<uint8_t*>(pages_->data()), static_cast<size_t>(size())}, pages_};
 }
 
 uint64_t AddressOf(const hal::BufferPtr& buffer) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "backend_opencl/device/large_pages.h"
 #include "backend_opencl/device/opencl_api.h"
 #include "hal/hal.h"
 
@@ -13,15 +14,17 @@ namespace tartan::opencl {
 
 class OpenClBuffer : public hal::Buffer {
  public:
-  // Among what the device has allocated (OpenClContext::CountAllocated).
-  enum class Counted : uint8_t { kNo, kYes };
-
   OpenClBuffer(hal::BufferPtr parent, MemoryHandle memory, int64_t offset, int64_t size);
-  // `owner` keeps what is the host's memory; null for the driver's own.
+  // Among what the device has allocated (OpenClContext::CountAllocated). `pages`: its memory; null
+  // for the driver's own.
   OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size,
-               std::shared_ptr<const void> owner, Counted counted);
+               std::shared_ptr<const LargePages> pages);
+  // Of the host's memory, which `owner` keeps.
+  OpenClBuffer(hal::DevicePtr device, MemoryHandle memory, int64_t size,
+               std::shared_ptr<const void> owner);
   ~OpenClBuffer() override;
 
+  hal::HostMemory host_memory() const override;
   cl_mem memory() const { return memory_.get(); }
   // Once it has been found out (address_probe.h): where kernels see the buffer. 0: not yet. Of
   // buffers that are no part of others.
@@ -29,8 +32,9 @@ class OpenClBuffer : public hal::Buffer {
   void SetAddress(uint64_t address) { address_ = address; }
 
  private:
-  const std::shared_ptr<const void> owner_;  // outlives memory_
-  const Counted counted_ = Counted::kNo;
+  const std::shared_ptr<const LargePages> pages_;  // these outlive memory_
+  const std::shared_ptr<const void> owner_;
+  const bool is_counted_ = false;
   MemoryHandle memory_;
   std::atomic<uint64_t> address_{0};
 };

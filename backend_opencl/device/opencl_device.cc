@@ -81,8 +81,7 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoAllocate(int64_t bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "allocation of ", bytes, " bytes: ", ErrorName(error), "; ", FreeMemoryText()));
   }
-  return std::make_shared<OpenClBuffer>(shared_from_this(), std::move(memory), bytes, pages,
-                                        OpenClBuffer::Counted::kYes);
+  return std::make_shared<OpenClBuffer>(shared_from_this(), std::move(memory), bytes, pages);
 }
 
 absl::StatusOr<hal::BufferPtr> OpenClDevice::DoSubBuffer(const hal::BufferPtr& parent,
@@ -107,8 +106,7 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoWrap(absl::Span<const uint8_t> by
                                const_cast<uint8_t*>(bytes.data())));
   if (error != CL_SUCCESS) return hal::BufferPtr();
   return std::make_shared<OpenClBuffer>(shared_from_this(), std::move(memory),
-                                        static_cast<int64_t>(bytes.size()), std::move(owner),
-                                        OpenClBuffer::Counted::kNo);
+                                        static_cast<int64_t>(bytes.size()), std::move(owner));
 }
 
 absl::StatusOr<hal::ExecutablePtr> OpenClDevice::DoCompile(const hal::ExecutableSource& source) {

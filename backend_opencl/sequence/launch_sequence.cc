@@ -28,28 +28,7 @@ int64_t Nanoseconds() {
       .count();
 }
 
-// To wake a thread takes about as long.
-constexpr int64_t kTooShortForHelp = 30'000;
-// Each way is tried so often before one is chosen, and the other one again from time to time.
-constexpr uint32_t kTrials = 4;
-constexpr uint32_t kTryAgain = 64;
-
 }  // namespace
-
-bool HelpChoice::WantsHelp() const {
-  if (runs_ < kTrials) return false;
-  if (usual_alone_ < kTooShortForHelp) return false;
-  if (runs_ < 2 * kTrials) return true;
-  const bool is_better = usual_helped_ < usual_alone_;
-  return runs_ % kTryAgain == 0 ? !is_better : is_better;
-}
-
-void HelpChoice::Note(bool had_help, int64_t nanoseconds) {
-  int64_t& usual = had_help ? usual_helped_ : usual_alone_;
-  // A run that others have held up counts little.
-  usual = usual == 0 ? nanoseconds : usual + (std::min(nanoseconds, 2 * usual) - usual) / 8;
-  ++runs_;
-}
 
 bool MayBeInSequence(const hal::Launch& launch) {
   int64_t left = int64_t{1} << 29;

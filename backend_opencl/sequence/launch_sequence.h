@@ -19,21 +19,11 @@
 #include "absl/types/span.h"
 #include "backend_opencl/device/opencl_api.h"
 #include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/sequence/help_choice.h"
 #include "backend_opencl/sequence/sequence_code.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {
-
-// Whether help is worth asking for, from how long runs took with and without it.
-class HelpChoice {
- public:
-  bool WantsHelp() const;
-  void Note(bool had_help, int64_t nanoseconds);
-
- private:
-  int64_t usual_alone_ = 0, usual_helped_ = 0;  // means of the last runs; 0: none yet
-  uint32_t runs_ = 0;
-};
 
 // Its runs wait for each other.
 class LaunchSequence {

@@ -359,24 +359,6 @@ TEST_F(SequenceTest, RunsInSeveralQueuesAtOnce) {
   }
 }
 
-TEST(HelpChoice, AsksForHelpWhereItPays) {
-  const auto helped_of = [](int64_t alone, int64_t helped) {
-    HelpChoice choice;
-    int count = 0;
-    for (int run = 0; run < 640; ++run) {
-      const bool wants = choice.WantsHelp();
-      count += wants ? 1 : 0;
-      choice.Note(wants, wants ? helped : alone);
-    }
-    return count;
-  };
-  EXPECT_EQ(helped_of(9'000, 5'000), 0);
-  EXPECT_GT(helped_of(900'000, 500'000), 600);
-  const int tried = helped_of(900'000, 1'500'000);
-  EXPECT_GT(tried, 4);
-  EXPECT_LT(tried, 40);
-}
-
 TEST(SequenceSource, NumbersTheKernelsThatAreInIt) {
   std::vector<hal::KernelSource> kernels = {Kernel("a", ""), Kernel("b", ""), Kernel("c", "")};
   kernels[1].in_sequence = false;

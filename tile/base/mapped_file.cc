@@ -33,6 +33,15 @@ Mappings& AllMappings() {
   return *mappings;
 }
 
+// Whoever calls has the lock.
+bool IsMapped(const Mappings& mappings, absl::Span<const uint8_t> bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  auto found = mappings.sizes.upper_bound(begin);
+  if (found == mappings.sizes.begin()) return false;
+  --found;
+  return begin + bytes.size() <= found->first + found->second;
+}
+
 }  // namespace
 
 MappedFile::MappedFile(const uint8_t* data, size_t size) : data_(data), size_(size) {
@@ -73,16 +82,19 @@ MappedFile::~MappedFile() {
   munmap(const_cast<uint8_t*>(data_), size_);
 }
 
+bool MappedFile::Holds(absl::Span<const uint8_t> bytes) {
+  Mappings& mappings = AllMappings();
+  const std::lock_guard<std::mutex> lock(mappings.mutex);
+  return IsMapped(mappings, bytes);
+}
+
 void MappedFile::LetGo(absl::Span<const uint8_t> bytes) {
   if (bytes.empty()) return;
   const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
   const uintptr_t end = begin + bytes.size();
   Mappings& mappings = AllMappings();
   const std::lock_guard<std::mutex> lock(mappings.mutex);
-  auto found = mappings.sizes.upper_bound(begin);
-  if (found == mappings.sizes.begin()) return;
-  --found;
-  if (end > found->first + found->second) return;
+  if (!IsMapped(mappings, bytes)) return;
   // Whole pages: mappings begin at one, and what neighbours lose they find in the file, too.
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t first = begin / page * page;

@@ -20,6 +20,9 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
+  // Whether a file that is mapped holds all of `bytes`.
+  static bool Holds(absl::Span<const uint8_t> bytes);
+
   // Lets go of the memory that holds `bytes`, if a file that is mapped holds them: they are read
   // from it again where they are used. Other memory stays as it is.
   static void LetGo(absl::Span<const uint8_t> bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/mark_sequences.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <variant>
 #include <vector>
@@ -14,10 +15,9 @@
 namespace tartan::compiler {
 namespace {
 
-// Beside a longer one, what a driver takes to start it is nothing.
-constexpr double kLongUs = 400;
-// The only launch of a program is worth it where it takes no longer than threads take to wake up.
-constexpr double kLoneUs = 50;
+// Beside a longer one, on one core, what a driver takes to start it is nothing. Several cores are
+// done sooner, and their threads take longer to wake up.
+constexpr double kLongUs = 2000;
 
 // How work-items of a group depend on each other.
 struct Groups {
@@ -55,7 +55,10 @@ double Microseconds(const LaunchStep& launch, const plan::Machine& machine) {
 }
 
 bool IsShort(const LaunchStep& launch, const plan::Machine& machine) {
-  return Microseconds(launch, machine) < (machine.is_cpu ? kLongUs : kLongestInSequenceUs);
+  const double most_us = machine.is_cpu
+                             ? kLongUs * static_cast<double>(std::max<int64_t>(machine.units, 1))
+                             : kLongestInSequenceUs;
+  return Microseconds(launch, machine) < most_us;
 }
 
 }  // namespace
@@ -86,9 +89,8 @@ void MarkSequences(const HardwareSettings& settings, KernelList* list) {
     }
     before = kernel;
   }
-  // A program of one launch: who waits for it runs it sooner than the driver's threads wake up.
-  if (machine.is_cpu && list->steps.size() == 1 && before >= 0 &&
-      Microseconds(std::get<LaunchStep>(list->steps.front()), machine) < kLoneUs) {
+  // A program of one launch: who waits for it begins it sooner than the driver's threads wake up.
+  if (machine.is_cpu && list->steps.size() == 1 && before >= 0) {
     list->kernels[before].in_sequence = true;
   }
 }

@@ -105,7 +105,28 @@ std::vector<int> AllOf(const compiler::KernelList& list, const compiler::Step& s
   return std::move(buffers.read);
 }
 
+// From here on an output is given to the caller where it lies: allocations so large are pages of
+// their own.
+constexpr int64_t kLeastLentBytes = int64_t{1} << 21;
+
+std::vector<int> LentOutputs(const compiler::KernelList& list, const hal::DeviceInfo& info) {
+  std::vector<int> lent;
+  if (info.type != hal::DeviceType::kCpu) return lent;
+  for (size_t b = 0; b < list.buffers.size(); ++b) {
+    const compiler::BufferInfo& buffer = list.buffers[b];
+    // Tensors of the host look through bools for other numbers than 0 and 1.
+    if (buffer.kind != BufferKind::kOutput || buffer.bytes < kLeastLentBytes ||
+        buffer.shape.type == DataType::kBool) {
+      continue;
+    }
+    lent.push_back(static_cast<int>(b));
+  }
+  return lent;
+}
+
+// `alone`: buffers that have arenas of their own.
 absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& list,
+                                                  const std::vector<int>& alone,
                                                   const hal::DeviceInfo& info) {
   CompiledProgram::Region region;
   region.slot.assign(list.buffers.size(), -1);
@@ -114,12 +135,19 @@ absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& li
   for (size_t b = 0; b < list.buffers.size(); ++b) {
     TARTAN_RETURN_IF_ERROR(CheckFits(list.buffers[b], info));
     if (!compiler::IsOfRun(list.buffers[b].kind)) continue;
+    if (std::binary_search(alone.begin(), alone.end(), static_cast<int>(b))) continue;
     region.slot[b] = static_cast<int>(lifetimes.size());
     lifetimes.push_back(all[b]);
   }
   const Sharing sharing = info.sub_buffers_may_overlap ? Sharing::kAnywhere : Sharing::kWholePieces;
   TARTAN_ASSIGN_OR_RETURN(region.plan, PlanMemory(lifetimes, info.buffer_alignment,
                                                   info.max_allocation_bytes, sharing));
+  for (const int buffer : alone) {
+    const int64_t bytes = list.buffers[buffer].bytes;
+    region.slot[buffer] = static_cast<int>(region.plan.placements.size());
+    region.plan.placements.push_back({static_cast<int>(region.plan.arena_bytes.size()), 0, bytes});
+    region.plan.arena_bytes.push_back(bytes);
+  }
   return region;
 }
 
@@ -135,6 +163,24 @@ std::vector<int> UsedResidents(const compiler::KernelList& list) {
     if (is_used[b] && LivesOn(list.buffers[b].kind)) resident.push_back(static_cast<int>(b));
   }
   return resident;
+}
+
+// Separate constants each element of which a launch computes a few products with.
+std::vector<bool> StreamedConstants(const compiler::KernelList& list,
+                                    const std::vector<bool>& is_separate) {
+  constexpr double kMostFlops = 32;
+  std::vector<bool> is_streamed(list.buffers.size(), false);
+  for (const compiler::Step& step : list.steps) {
+    const auto* launch = std::get_if<compiler::LaunchStep>(&step);
+    if (launch == nullptr) continue;
+    for (const int buffer : launch->buffers) {
+      if (!is_separate[buffer]) continue;
+      const auto elements = static_cast<double>(list.buffers[buffer].shape.element_count());
+      if (launch->flops < elements || launch->flops > kMostFlops * elements) continue;
+      is_streamed[buffer] = true;
+    }
+  }
+  return is_streamed;
 }
 
 // The text of a kernel but for its name, and how it is launched.
@@ -175,10 +221,12 @@ bool MayBeOnHost(const ir::Program& program) {
 }  // namespace
 
 absl::Status CompiledProgram::PlanBuffers(const hal::DeviceInfo& info) {
-  TARTAN_ASSIGN_OR_RETURN(frame_, PlanFrame(list_, info));
+  lent_outputs_ = LentOutputs(list_, info);
+  TARTAN_ASSIGN_OR_RETURN(frame_, PlanFrame(list_, lent_outputs_, info));
   for (const compiler::BufferInfo& buffer : list_.buffers) {
     is_separate_.push_back(HasOwnBuffer(buffer, info));
   }
+  is_streamed_ = StreamedConstants(list_, is_separate_);
   resident_ = UsedResidents(list_);
   for (int buffer : resident_) resident_bytes_ += list_.buffers[buffer].bytes;
   return absl::OkStatus();

@@ -99,6 +99,11 @@ class CompiledProgram {
   // Whether a constant has a memory object of its own: on CPUs, those so large that they are worth
   // leaving where they are, perhaps in a file.
   bool IsSeparate(int buffer) const { return is_separate_[static_cast<size_t>(buffer)]; }
+  // Whether runs read all of a separate constant for products of few rows, which take as long as
+  // memory does.
+  bool IsStreamed(int buffer) const { return is_streamed_[static_cast<size_t>(buffer)]; }
+  // Outputs in allocations of their own, whose memory callers may be given (lent_outputs.h).
+  const std::vector<int>& lent_outputs() const { return lent_outputs_; }
   // Per kernel: equal for kernels of one device that do the same.
   const std::vector<std::string>& kernel_digests() const { return kernel_digests_; }
 
@@ -119,6 +124,8 @@ class CompiledProgram {
   std::vector<int> resident_;
   int64_t resident_bytes_ = 0;
   std::vector<bool> is_separate_;
+  std::vector<bool> is_streamed_;
+  std::vector<int> lent_outputs_;
   std::vector<std::string> kernel_digests_;
   mutable std::atomic<bool> has_all_kernels_{false};
 };

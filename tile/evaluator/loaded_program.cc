@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/clock.h"
 #include "tile/base/status_macros.h"
+#include "tile/evaluator/lent_outputs.h"
 #include "tile/evaluator/run_steps.h"
 
 namespace tartan::evaluator {
@@ -76,17 +78,22 @@ absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::MakeFrame(bool profiling) 
 }
 
 absl::StatusOr<std::unique_ptr<Frame>> LoadedProgram::TakeFrame() {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!free_frames_.empty()) {
-      std::unique_ptr<Frame> frame = std::move(free_frames_.back());
-      free_frames_.pop_back();
-      idle_ = std::min(idle_, free_frames_.size());
-      return frame;
-    }
+  std::unique_ptr<Frame> frame = TakeFreeFrame();
+  if (frame == nullptr) return MakeFrame(false);
+  TARTAN_RETURN_IF_ERROR(FreeOutputs(*program_, *frame));
+  return frame;
+}
+
+std::unique_ptr<Frame> LoadedProgram::TakeFreeFrame() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (free_frames_.empty()) {
     idle_ = 0;
+    return nullptr;
   }
-  return MakeFrame(false);
+  std::unique_ptr<Frame> frame = std::move(free_frames_.back());
+  free_frames_.pop_back();
+  idle_ = std::min(idle_, free_frames_.size());
+  return frame;
 }
 
 void LoadedProgram::ReturnFrame(std::unique_ptr<Frame> frame) {
@@ -188,6 +195,10 @@ absl::StatusOr<std::vector<HostTensor>> LoadedProgram::Run(absl::Span<const Host
     meanwhile();
   }
   for (size_t o = 0; o < program_->list().outputs.size(); ++o) {
+    if (std::optional<HostTensor> lent = LendOutput(*program_, *frame, o)) {
+      outputs.push_back(*std::move(lent));
+      continue;
+    }
     TARTAN_ASSIGN_OR_RETURN(outputs.emplace_back(), ReadOutput(*frame, *frame->queue, o));
   }
   TARTAN_RETURN_IF_ERROR(frame->queue->Finish());

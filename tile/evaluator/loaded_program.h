@@ -65,7 +65,9 @@ class LoadedProgram {
                                                    std::vector<hal::BufferPtr>* shared) const;
   // With a queue; InvalidArgument for a program that has states.
   absl::StatusOr<std::unique_ptr<Frame>> MakeFrame(bool profiling) const;
+  // To whose memory nothing that callers have belongs.
   absl::StatusOr<std::unique_ptr<Frame>> TakeFrame();
+  std::unique_ptr<Frame> TakeFreeFrame();  // null where there is none
   void ReturnFrame(std::unique_ptr<Frame> frame);
   // The inputs must stay as they are until the queue is finished.
   absl::Status WriteInputs(const Frame& frame, hal::Queue& queue,

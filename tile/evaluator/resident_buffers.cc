@@ -18,8 +18,10 @@ using compiler::BufferKind;
 
 namespace {
 
-// What is packed at a time.
+// What is packed, or copied, at a time.
 constexpr int64_t kPortionBytes = int64_t{1} << 23;
+// Of the device's memory, for constants that might stay in their files.
+constexpr int64_t kCopiedShare = 8;
 
 }  // namespace
 
@@ -145,14 +147,50 @@ class ResidentLoader {
     for (size_t s = 0; s < list_.setup.size(); ++s) {
       if (is_needed[s]) steps.push_back(list_.setup[s]);
     }
+    std::stable_partition(steps.begin(), steps.end(),
+                          [&](const compiler::Step& step) { return ReadsAFileAlone(step); });
     return steps;
+  }
+
+  // Whether a step needs nothing but constants, one of which stays in a file for runs to read, and
+  // nobody else writes what it makes. It comes before others: so much memory is let go again before
+  // theirs is taken.
+  bool ReadsAFileAlone(const compiler::Step& step) const {
+    const compiler::StepBuffers used = compiler::BuffersOf(list_, step);
+    const auto is_constant = [&](int buffer) { return constant_of_[buffer] != nullptr; };
+    const auto is_made_here = [&](int buffer) {
+      return std::count_if(list_.setup.begin(), list_.setup.end(), [&](const auto& other) {
+               const std::vector<int> written = compiler::BuffersOf(list_, other).written;
+               return std::find(written.begin(), written.end(), buffer) != written.end();
+             }) == 1;
+    };
+    return std::any_of(used.read.begin(), used.read.end(),
+                       [&](int buffer) { return IsKeptInPlace(buffer); }) &&
+           std::all_of(used.read.begin(), used.read.end(), is_constant) &&
+           std::all_of(used.written.begin(), used.written.end(), is_made_here);
+  }
+
+  // A large constant that runs read.
+  bool IsKeptInPlace(int buffer) const {
+    const std::vector<int>& resident = program_.resident();
+    return IsSeparate(buffer) &&
+           std::find(resident.begin(), resident.end(), buffer) != resident.end();
   }
 
   bool IsSeparate(int buffer) const { return program_.IsSeparate(buffer); }
 
-  // Large constants are left where they are, if the device can read them there.
+  // Large constants are left where they are, if the device can read them there. Those that runs
+  // stream are copied out of a file: its pages are small and lie anywhere, which costs a sixth of
+  // memory's speed. But copies are no memory that the system can take back where it is short.
   absl::Status AllocateSeparate(int buffer) {
     const HostTensor& constant = *constant_of_[buffer];
+    const auto bytes = static_cast<int64_t>(constant.bytes().size());
+    if (program_.IsStreamed(buffer) && MappedFile::Holds(constant.bytes()) &&
+        copied_bytes_ + bytes <= device().info().memory_bytes / kCopiedShare &&
+        AllocateAlone(buffer).ok()) {
+      copied_bytes_ += bytes;
+      return absl::OkStatus();
+    }
     TARTAN_ASSIGN_OR_RETURN(
         buffers_[buffer],
         device().Wrap(constant.bytes(), std::make_shared<const HostTensor>(constant)));
@@ -247,8 +285,12 @@ class ResidentLoader {
   absl::Status UploadConstant(hal::Queue& queue, int buffer) {
     const HostTensor* const constant = constant_of_[buffer];
     if (constant == nullptr || is_wrapped_[buffer]) return absl::OkStatus();
-    TARTAN_RETURN_IF_ERROR(Upload(queue, buffers_[buffer], *constant));
-    MappedFile::LetGo(constant->bytes());
+    const absl::Span<const uint8_t> bytes = constant->bytes();
+    for (size_t begin = 0; begin < bytes.size(); begin += kPortionBytes) {
+      const absl::Span<const uint8_t> part = bytes.subspan(begin, kPortionBytes);
+      TARTAN_RETURN_IF_ERROR(queue.Write(buffers_[buffer], static_cast<int64_t>(begin), part));
+      MappedFile::LetGo(part);
+    }
     return absl::OkStatus();
   }
 
@@ -260,7 +302,18 @@ class ResidentLoader {
     TARTAN_ASSIGN_OR_RETURN(const std::vector<Command> commands,
                             RecordSteps(program_, portion.steps, buffers_));
     TARTAN_RETURN_IF_ERROR(RunCommands(program_, commands, buffers_, queue, nullptr));
-    return queue.Finish();
+    TARTAN_RETURN_IF_ERROR(queue.Finish());
+    for (const compiler::Step& step : portion.steps) LetGoOfKept(step);
+    return absl::OkStatus();
+  }
+
+  // What a step has read of large constants that runs read, too: perhaps these need a few rows of
+  // it.
+  void LetGoOfKept(const compiler::Step& step) {
+    for (const int buffer : compiler::BuffersOf(list_, step).read) {
+      if (constant_of_[buffer] == nullptr || !IsKeptInPlace(buffer)) continue;
+      MappedFile::LetGo(constant_of_[buffer]->bytes());
+    }
   }
 
   absl::Status Fill(const std::vector<int>& kept, const std::vector<int>& passing,
@@ -294,6 +347,7 @@ class ResidentLoader {
   std::vector<std::string> names_;
   std::vector<bool> is_missing_;
   std::vector<bool> is_wrapped_;  // read where the host has it
+  int64_t copied_bytes_ = 0;      // of constants in files
   Buffers buffers_;
   std::vector<std::shared_ptr<const ResidentMemory>> read_;  // by the setup steps
 };

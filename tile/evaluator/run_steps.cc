@@ -154,9 +154,4 @@ absl::Status RunCommands(const CompiledProgram& program, const std::vector<Comma
   return absl::OkStatus();
 }
 
-absl::Status Upload(hal::Queue& queue, const hal::BufferPtr& buffer, const HostTensor& tensor) {
-  if (tensor.bytes().empty()) return absl::OkStatus();
-  return queue.Write(buffer, 0, tensor.bytes());
-}
-
 }  // namespace tartan::evaluator

@@ -40,6 +40,4 @@ absl::Status RunCommands(const CompiledProgram& program, const std::vector<Comma
                          const Buffers& buffers, hal::Queue& queue,
                          std::vector<hal::EventPtr>* events);
 
-absl::Status Upload(hal::Queue& queue, const hal::BufferPtr& buffer, const HostTensor& tensor);
-
 }  // namespace tartan::evaluator

@@ -143,8 +143,7 @@ absl::Status Bench(ModelSession& session, ModelSession* unchecked, const BenchOp
   input_options.batch = batch;
   TARTAN_ASSIGN_OR_RETURN(Inputs inputs, MakeModelInputs(session.inputs(), input_options, context));
   api::RunStatistics first;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<api::HostValue> results,
-                          session.RunValues(inputs, &first));
+  TARTAN_ASSIGN_OR_RETURN(std::vector<api::HostValue> results, session.RunValues(inputs, &first));
   if (!session.repeats()) {
     return At(Stage::kUsage, absl::UnimplementedError(
                                  "the states change their sizes from run to run, so that no two "
@@ -156,6 +155,7 @@ absl::Status Bench(ModelSession& session, ModelSession* unchecked, const BenchOp
     TARTAN_RETURN_IF_ERROR(session.KeepOnDevice(inputs, results));
     inputs.clear();
   }
+  results.clear();  // a run's memory may serve for the next one
   std::vector<ModelSession*> sessions = {&session};
   if (unchecked != nullptr) {
     sessions.push_back(unchecked);

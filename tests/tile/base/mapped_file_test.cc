@@ -50,6 +50,20 @@ TEST(MappedFile, LetsGoOfMemoryAndReadsTheFileAgain) {
   std::remove(path.c_str());
 }
 
+TEST(MappedFile, KnowsWhatFilesHold) {
+  const std::string path = WriteFile();
+  auto file = MappedFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const absl::Span<const uint8_t> bytes = (*file)->bytes();
+  EXPECT_TRUE(MappedFile::Holds(bytes));
+  EXPECT_TRUE(MappedFile::Holds(bytes.subspan(kBytes - 1)));
+  EXPECT_FALSE(MappedFile::Holds({bytes.data() + 1, kBytes}));
+  EXPECT_FALSE(MappedFile::Holds(std::vector<uint8_t>(10)));
+  file->reset();
+  EXPECT_FALSE(MappedFile::Holds(bytes));
+  std::remove(path.c_str());
+}
+
 TEST(MappedFile, LeavesOtherMemoryAsItIs) {
   const std::string path = WriteFile();
   const auto file = MappedFile::Open(path);

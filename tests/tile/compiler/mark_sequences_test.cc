@@ -43,9 +43,18 @@ TEST(MarkSequences, MarksShortNeighbours) {
             (std::vector<bool>{true, true, false, false, false, true, true}));
 }
 
+// On more cores a launch is sooner done, and more threads have to wake up for it.
+TEST(MarkSequences, MarksLongerLaunchesWhereMoreCoresShareThem) {
+  const KernelList list = ListOf({3000, 3000});
+  HardwareSettings settings = Settings();
+  EXPECT_EQ(Marked(list, settings), (std::vector<bool>{false, false}));
+  settings.compute_units = 4;
+  EXPECT_EQ(Marked(list, settings), (std::vector<bool>{true, true}));
+}
+
 TEST(MarkSequences, MarksTheOnlyLaunchOfAProgramWhereItIsShort) {
   EXPECT_EQ(Marked(ListOf({10})), (std::vector<bool>{true}));
-  EXPECT_EQ(Marked(ListOf({100})), (std::vector<bool>{false}));
+  EXPECT_EQ(Marked(ListOf({1e5})), (std::vector<bool>{false}));
 }
 
 TEST(MarkSequences, LeavesALaunchWithoutANeighbour) {

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants so large that a device reads them where they are.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "tests/tile/evaluator/device.h"
+#include "tile/base/mapped_file.h"
 #include "tile/evaluator/loaded_program.h"
 #include "tile/evaluator/program_cache.h"
 
@@ -58,6 +65,85 @@ bool ReadsHostMemory() { return TestDevice()->info().type == hal::DeviceType::kC
 TEST(LargeConstants, AreNotCopiedOnACpu) { ExpectRows(0, !ReadsHostMemory()); }
 
 TEST(LargeConstants, AreCopiedWhereTheirAddressDoesNotSuitTheDevice) { ExpectRows(4, true); }
+
+// Bytes of the process that lie in memory, by pages of files.
+int64_t FilePages() {
+  int64_t size = 0;
+  int64_t resident = 0;
+  int64_t of_files = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident >> of_files;
+  return of_files * sysconf(_SC_PAGESIZE);
+}
+
+// A program with a matrix that is zero but for row 17, in a file.
+class MatrixInAFile : public testing::Test {
+ protected:
+  void Load(const TestProgram& test) {
+    if (!ReadsHostMemory()) GTEST_SKIP();
+    const HostTensor matrix = Matrix(17, 0);
+    std::ofstream(path_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(matrix.bytes().data()), kBytes);
+    const auto file = MappedFile::Open(path_);
+    ASSERT_TRUE(file.ok()) << file.status();
+    proto::Program program = ToProto(test);
+    program.mutable_inputs(0)->set_is_constant(true);
+    const auto compiled = TestProgramCache().Get(program);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    file_pages_ = FilePages();
+    allocated_ = TestDevice()->statistics().allocated_bytes;
+    const HostTensor constant(matrix.shape(), (*file)->bytes(), *file);
+    auto loaded = LoadedProgram::Load(*compiled, {constant});
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    program_ = *std::move(loaded);
+  }
+
+  ~MatrixInAFile() override { std::remove(path_.c_str()); }
+
+  int64_t AddedFilePages() const { return FilePages() - file_pages_; }
+  int64_t Allocated() const { return TestDevice()->statistics().allocated_bytes - allocated_; }
+
+  std::shared_ptr<LoadedProgram> program_;
+
+ private:
+  const std::string path_ = testing::TempDir() + "/large_constants_test.bin";
+  int64_t file_pages_ = 0, allocated_ = 0;
+};
+
+// What is computed at load needs all of it, and a run three rows.
+TEST_F(MatrixInAFile, LeavesMemoryOnceWhatIsComputedOfItIsThere) {
+  TestProgram sums = Rows();
+  sums.code = "function (W[R, C], I) -> (Y, S) { Y = gather(W, I); S[r : R] = +(W[r, c]); }";
+  Load(sums);
+  ASSERT_NE(program_, nullptr);
+  const auto results =
+      program_->Run({HostTensor::FromVector<int32_t>({DataType::kInt32, {3}}, {kRows - 1, 17, 0})});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_LT(AddedFilePages(), kBytes / 4);
+  EXPECT_LT(Allocated(), kBytes / 4);
+  for (int64_t i = 0; i < 3 * kColumns; ++i) {
+    ASSERT_EQ(results->front().GetDouble(i), i / kColumns == 1 ? 1 : 0) << i;
+  }
+  for (int64_t i = 0; i < kRows; ++i) {
+    ASSERT_EQ((*results)[1].GetDouble(i), i == 17 ? kColumns : 0) << i;
+  }
+}
+
+// Memory gives large pages more quickly.
+TEST_F(MatrixInAFile, IsCopiedWhereAProductStreamsIt) {
+  TestProgram product = Rows();
+  product.code = "function (W[R, C], X[C]) -> (Y) { Y[r : R] = +(W[r, c] * X[c]); }";
+  product.inputs[1] = {DataType::kFloat32, {kColumns}};
+  Load(product);
+  ASSERT_NE(program_, nullptr);
+  EXPECT_GE(Allocated(), kBytes);
+  const auto results = program_->Run({HostTensor::FromVector<float>(
+      {DataType::kFloat32, {kColumns}}, std::vector<float>(kColumns, 2))});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_LT(AddedFilePages(), kBytes / 4);
+  for (int64_t i = 0; i < kRows; ++i) {
+    ASSERT_EQ(results->front().GetDouble(i), i == 17 ? 2 * kColumns : 0) << i;
+  }
+}
 
 }  // namespace
 }  // namespace tartan::evaluator

@@ -239,6 +239,20 @@ TEST_P(StreamKernels, ReadAConstantAsOneStreamWhereThatIsQuicker) {
   ExpectNaiveResults(GetParam(), program, OneStream());
 }
 
+// To compute with so few rows takes no core long, to read the matrix does.
+TEST(StreamPlan, DividesAMatrixAmongCoresByTheTimeThatMemoryTakes) {
+  const TestProgram square = {"square", kProduct, {F32({1, 512}), F32({512, 512})}};
+  HardwareSettings settings = OneStream();
+  for (const int64_t cores : {1, 2, 3}) {
+    settings.compute_units = cores;
+    const auto planned = PlannedStream(BindWithWeights(square), settings);
+    ASSERT_TRUE(planned.has_value());
+    ASSERT_EQ(planned->packed.size(), 1u);
+    const int64_t items = std::get<CpuPlan>(planned->plan).ItemCount(planned->flat);
+    EXPECT_GE(items, cores);
+  }
+}
+
 TEST(StreamPlan, PacksNothingThatIsNoConstant) {
   const auto plan =
       StreamPlanOf({"product", kProduct, {F32({1, 100}), F32({100, 512})}}, OneStream());

@@ -36,31 +36,32 @@ CpuPlan TilePlan(const CpuKernel& kernel, const CpuKernel::Access& matrix) {
   return plan;
 }
 
+CpuCost StreamCost(const CpuKernel& kernel, const CpuKernel::Access& matrix, const CpuPlan& plan) {
+  CpuCost cost = ComputeCost(kernel, plan);
+  cost.AddStreams(ElementCount(kernel.flat, matrix) * static_cast<double>(matrix.bytes),
+                  cpu::kOneStreamBytesPerCycle);
+  return cost;
+}
+
 // Cuts the blocks, and what else the matrix has several of, into about as many tasks as the work is
-// worth. Blocks alone go evenly to all cores: each task waits for memory as long as the others.
+// worth, to which waiting for memory belongs. Blocks alone go evenly to all cores: each task waits
+// as long as the others.
 void Cut(const CpuKernel& kernel, const CpuKernel::Access& matrix, CpuPlan* plan) {
   const poly::FlatContraction& flat = kernel.flat;
   const int lane = flat.output_index_count - 1;
-  const int64_t wanted = kernel.machine.TaskCount(ComputeCost(kernel, *plan).compute);
+  const int64_t wanted = kernel.machine.TaskCount(StreamCost(kernel, matrix, *plan).total());
   std::vector<int> cut;
   for (int i = 0; i < lane; ++i) {
     if (matrix.strides[i] != 0) cut.push_back(i);
   }
   if (cut.size() == 1) {
     const int64_t cores = std::max<int64_t>(kernel.settings.compute_units, 1);
-    const int64_t tasks = wanted < cores ? wanted : wanted / cores * cores;
+    const int64_t rounds = (wanted + cores / 2) / cores;
+    const int64_t tasks = rounds == 0 ? wanted : rounds * cores;
     plan->task[cut[0]] = math::CeilDiv(flat.indices[cut[0]].range, tasks);
     return;
   }
   CutTasks(flat, wanted, plan, [&](int i) { return i != lane && matrix.strides[i] != 0; });
-}
-
-CpuCost Cost(const CpuKernel& kernel, const CpuKernel::Access& matrix, const CpuPlan& plan) {
-  CpuCost cost = ComputeCost(kernel, plan);
-  cost.AddStreams(ElementCount(kernel.flat, matrix) * static_cast<double>(matrix.bytes),
-                  cpu::kOneStreamBytesPerCycle);
-  cost.DivideAmong(kernel.settings.compute_units, plan.ItemCount(kernel.flat));
-  return cost;
 }
 
 }  // namespace
@@ -83,7 +84,8 @@ std::optional<PlannedKernel> PackedStreamPlan(const poly::FlatContraction& merge
   plan.lanes = static_cast<int>(lanes);
   if (!FitsRegisters(kernel, plan)) return std::nullopt;
   Cut(kernel, *read, &plan);
-  const CpuCost cost = Cost(kernel, *read, plan);
+  CpuCost cost = StreamCost(kernel, *read, plan);
+  cost.DivideAmong(kernel.settings.compute_units, plan.ItemCount(kernel.flat));
   const double cycles = cost.total() + kernel.machine.CompileCycles();
   PackedOperand operand{
       tensor, merged.tensors[tensor].value, std::move(packed.copy), matrix, column, block};

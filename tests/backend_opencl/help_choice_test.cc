@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend_opencl/sequence/help_choice.h"
+
+#include <gtest/gtest.h>
+
+namespace tartan::opencl::help_choice_test {
+namespace {
+
+TEST(HelpChoice, AsksForHelpWhereItPays) {
+  const auto helped_of = [](int64_t alone, int64_t helped) {
+    HelpChoice choice;
+    int count = 0;
+    for (int run = 0; run < 640; ++run) {
+      const bool wants = choice.WantsHelp();
+      count += wants ? 1 : 0;
+      choice.Note(wants, wants ? helped : alone);
+    }
+    return count;
+  };
+  EXPECT_EQ(helped_of(9'000, 5'000), 1);
+  EXPECT_GT(helped_of(900'000, 500'000), 600);
+  const int tried = helped_of(900'000, 1'500'000);
+  EXPECT_GT(tried, 4);
+  EXPECT_LT(tried, 40);
+}
+
+// Nobody who runs a long one once, or often, has it run by one thread.
+TEST(HelpChoice, AlwaysAsksForHelpWithLongRuns) {
+  HelpChoice choice;
+  for (int run = 0; run < 640; ++run) {
+    ASSERT_TRUE(choice.WantsHelp()) << run;
+    choice.Note(true, 5'000'000);
+  }
+}
+
+// The first run compiles.
+TEST(HelpChoice, TakesNoRunForALongOneForTheFirstOnesSake) {
+  HelpChoice choice;
+  choice.Note(true, 50'000'000);
+  EXPECT_TRUE(choice.WantsHelp());
+  choice.Note(true, 20'000);
+  EXPECT_FALSE(choice.WantsHelp());
+}
+
+}  // namespace
+}  // namespace tartan::opencl::help_choice_test
