@@ -165,7 +165,8 @@ std::vector<int> UsedResidents(const compiler::KernelList& list) {
   return resident;
 }
 
-// Separate constants each element of which a launch computes a few products with.
+// Separate constants each element of which a launch computes a few products with. Those that steps
+// at load read have another form there, which is what runs stream.
 std::vector<bool> StreamedConstants(const compiler::KernelList& list,
                                     const std::vector<bool>& is_separate) {
   constexpr double kMostFlops = 32;
@@ -179,6 +180,9 @@ std::vector<bool> StreamedConstants(const compiler::KernelList& list,
       if (launch->flops < elements || launch->flops > kMostFlops * elements) continue;
       is_streamed[buffer] = true;
     }
+  }
+  for (const compiler::Step& step : list.setup) {
+    for (const int buffer : compiler::BuffersOf(list, step).read) is_streamed[buffer] = false;
   }
   return is_streamed;
 }
