@@ -129,15 +129,6 @@ class ChainFinder {
     return growing.has_planes ? IsWindow(flat) : ReducesRows(flat, axes, kLittleWork);
   }
 
-  // For one row.
-  static bool HasSeveralResults(const FlatContraction& flat, const std::vector<int>& axes) {
-    if (!flat.is_reduction()) return false;
-    for (int i = 0; i < flat.output_index_count; ++i) {
-      if (!IsRow(axes, i) && flat.indices[i].range > 1) return true;
-    }
-    return false;
-  }
-
   bool Add(int g, std::vector<int> axes, Growing* growing) const {
     const FlatContraction& flat = kernel(g);
     const bool is_product = IsProduct(g, axes, *growing);

@@ -82,6 +82,15 @@ bool IsBatchedProduct(const FlatContraction& flat, const std::vector<int>& axes)
   return all_follow;
 }
 
+bool HasSeveralResults(const FlatContraction& flat, const std::vector<int>& axes) {
+  if (!flat.is_reduction()) return false;
+  for (int i = 0; i < flat.output_index_count; ++i) {
+    const bool is_row = std::find(axes.begin(), axes.end(), i) != axes.end();
+    if (!is_row && flat.indices[i].range > 1) return true;
+  }
+  return false;
+}
+
 bool ReducesRows(const FlatContraction& flat, const std::vector<int>& axes, int64_t little_work) {
   if (axes.empty()) return flat.point_count() <= little_work;
   int64_t elements = 0;

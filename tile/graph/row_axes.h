@@ -31,6 +31,9 @@ bool IsWindow(const poly::FlatContraction& flat);
 // nothing that is multiplied is the same for all rows.
 bool IsBatchedProduct(const poly::FlatContraction& flat, const std::vector<int>& axes);
 
+// A reduction with several results for one row.
+bool HasSeveralResults(const poly::FlatContraction& flat, const std::vector<int>& axes);
+
 // A reduction that uses what it reads of a row more than once, like a product of matrices, is
 // better off with tiles of its own.
 bool ReducesRows(const poly::FlatContraction& flat, const std::vector<int>& axes,
