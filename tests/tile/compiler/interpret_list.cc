@@ -7,6 +7,7 @@
 
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/loop/interpret.h"
 
@@ -79,6 +80,23 @@ void ExpectNaiveResults(const TestProgram& program, const KernelList& list) {
   ASSERT_TRUE(actual.ok()) << actual.status();
   for (size_t o = 0; o < expected->size(); ++o) {
     EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 1e-5), "") << "output " << o;
+  }
+}
+
+void ExpectNaiveLaunches(const TestProgram& program, const CompileOptions& options,
+                         absl::Span<const HostTensor> inputs, int launches, double half_tolerance) {
+  const ir::Program bound = BindTestProgram(program);
+  const auto expected = ir::EvaluateNaively(bound, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto list = Compile(bound, options);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(static_cast<int>(list->steps.size()), launches);
+  const auto actual = InterpretList(*list, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  const bool half = inputs[0].type() == DataType::kFloat16;
+  for (size_t o = 0; o < actual->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], half ? half_tolerance : 1e-5), "")
+        << "output " << o;
   }
 }
 

@@ -39,19 +39,7 @@ std::vector<HostTensor> WithSpecialValues(std::vector<HostTensor> inputs) {
 class ProductChainTest : public testing::TestWithParam<AttentionProgram> {
  protected:
   void Check(const CompileOptions& options, const std::vector<HostTensor>& inputs) {
-    const ir::Program program = BindTestProgram(GetParam().program);
-    const auto expected = ir::EvaluateNaively(program, inputs);
-    ASSERT_TRUE(expected.ok()) << expected.status();
-    const auto list = Compile(program, options);
-    ASSERT_TRUE(list.ok()) << list.status();
-    EXPECT_EQ(static_cast<int>(list->steps.size()), GetParam().launches);
-    const auto actual = InterpretList(*list, inputs);
-    ASSERT_TRUE(actual.ok()) << actual.status();
-    const bool half = inputs[0].type() == DataType::kFloat16;
-    for (size_t o = 0; o < actual->size(); ++o) {
-      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], half ? 2e-3 : 1e-5), "")
-          << "output " << o;
-    }
+    ExpectNaiveLaunches(GetParam().program, options, inputs, GetParam().launches, 2e-3);
   }
 };
 

@@ -36,19 +36,7 @@ CompileOptions ForGpu(int64_t threads, int64_t registers = 65536) {
 class RowChainTest : public testing::TestWithParam<RowProgram> {
  protected:
   void Check(const CompileOptions& options, const std::vector<HostTensor>& inputs) {
-    const ir::Program program = BindTestProgram(GetParam().program);
-    const auto expected = ir::EvaluateNaively(program, inputs);
-    ASSERT_TRUE(expected.ok()) << expected.status();
-    const auto list = Compile(program, options);
-    ASSERT_TRUE(list.ok()) << list.status();
-    EXPECT_EQ(static_cast<int>(list->steps.size()), GetParam().launches);
-    const auto actual = InterpretList(*list, inputs);
-    ASSERT_TRUE(actual.ok()) << actual.status();
-    const bool half = inputs[0].type() == DataType::kFloat16;
-    for (size_t o = 0; o < actual->size(); ++o) {
-      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], half ? 1e-2 : 1e-5), "")
-          << "output " << o;
-    }
+    ExpectNaiveLaunches(GetParam().program, options, inputs, GetParam().launches, 1e-2);
   }
 };
 

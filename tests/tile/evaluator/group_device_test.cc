@@ -116,23 +116,27 @@ INSTANTIATE_TEST_SUITE_P(All, GroupDeviceTest,
                                           std::get<1>(info.param));
                          });
 
-class RowGroupDeviceTest : public testing::TestWithParam<std::tuple<RowProgram, Runs>> {};
-
-TEST_P(RowGroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
+void ExpectNaiveResults(const TestProgram& test, int launches, const HardwareSettings& settings,
+                        Runs runs) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
-  const auto& [form, runs] = GetParam();
-  const TestProgram& test = form.program;
   const ir::Program program = BindTestProgram(test);
   const std::vector<HostTensor> inputs = RandomInputs(test, 5);
   const auto expected = ir::EvaluateNaively(program, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
   compiler::CompileOptions options;
-  options.settings = Gpu();
+  options.settings = settings;
   const auto list = compiler::Compile(program, options);
   ASSERT_TRUE(list.ok()) << list.status();
-  EXPECT_EQ(static_cast<int>(list->steps.size()), form.launches);
-  const HostTensor actual = ListRunner(*list, *TestDevice(), runs, Gpu()).Run(inputs);
+  EXPECT_EQ(static_cast<int>(list->steps.size()), launches);
+  const HostTensor actual = ListRunner(*list, *TestDevice(), runs, settings).Run(inputs);
   EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "");
+}
+
+class RowGroupDeviceTest : public testing::TestWithParam<std::tuple<RowProgram, Runs>> {};
+
+TEST_P(RowGroupDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
+  const auto& [form, runs] = GetParam();
+  ExpectNaiveResults(form.program, form.launches, Gpu(), runs);
 }
 
 // The forms of chains: one row for a group and several, rows as neighbours, results in buffers.
@@ -157,20 +161,8 @@ INSTANTIATE_TEST_SUITE_P(All, RowGroupDeviceTest,
 class AttentionDeviceTest : public testing::TestWithParam<std::tuple<AttentionProgram, Runs>> {};
 
 TEST_P(AttentionDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
-  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
   const auto& [form, runs] = GetParam();
-  const TestProgram& test = form.program;
-  const ir::Program program = BindTestProgram(test);
-  const std::vector<HostTensor> inputs = RandomInputs(test, 5);
-  const auto expected = ir::EvaluateNaively(program, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
-  compiler::CompileOptions options;
-  options.settings = AttentionSettings();
-  const auto list = compiler::Compile(program, options);
-  ASSERT_TRUE(list.ok()) << list.status();
-  EXPECT_EQ(static_cast<int>(list->steps.size()), form.launches);
-  const HostTensor actual = ListRunner(*list, *TestDevice(), runs, AttentionSettings()).Run(inputs);
-  EXPECT_EQ(FirstDifference(actual, (*expected)[0], 2e-5), "");
+  ExpectNaiveResults(form.program, form.launches, AttentionSettings(), runs);
 }
 
 std::vector<AttentionProgram> AttentionForms(const std::set<std::string>& names) {
