@@ -91,7 +91,8 @@ absl::StatusOr<StateRunner::Values> StateRunner::Arrange(
     }
   }
   if (used == given.size()) return values;
-  for (const auto& [name, value] : given) {
+  for (const auto& entry : given) {
+    const std::string& name = entry.first;
     const auto is_named = [&](const TensorSpec& spec) { return spec.name == name; };
     if (std::any_of(inputs.begin(), inputs.end(), is_named)) continue;
     const auto& all = model->inputs();
