@@ -11,6 +11,7 @@
 #include "tile/graph/joined_states.h"
 #include "tile/graph/moves/join_permutations.h"
 #include "tile/graph/placements/pieces.h"
+#include "tile/graph/rewriter.h"
 #include "tile/graph/small_weights.h"
 #include "tile/graph/updates.h"
 #include "tile/graph/value_kind.h"
@@ -62,7 +63,7 @@ class Grouper {
   const ir::Value& value(ValueId v) const { return program_.values[v]; }
 
   void Classify() {
-    users_.resize(size_);
+    users_ = UsersOf(program_);
     latest_root_.assign(size_, -1);
     region_.assign(size_, ir::kNoValue);
     in_memory_.assign(size_, false);
@@ -78,9 +79,6 @@ class Grouper {
       narrow_[v] = NarrowForm(program_, program_.values[v]);
       kind_.push_back(KindOf(program_.values[v], spaces_[v]));
       for (ValueId operand : ir::Operands(program_.values[v].op)) {
-        if (users_[operand].empty() || users_[operand].back() != static_cast<ValueId>(v)) {
-          users_[operand].push_back(static_cast<ValueId>(v));
-        }
         latest_root_[v] = std::max(latest_root_[v], latest_root_[operand]);
       }
       if (kind_[v] == Kind::kRoot) latest_root_[v] = static_cast<ValueId>(v);

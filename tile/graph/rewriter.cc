@@ -22,6 +22,17 @@ ir::Program Rewriter::Finish() && {
   return std::move(result_);
 }
 
+std::vector<std::vector<ValueId>> UsersOf(const ir::Program& program) {
+  std::vector<std::vector<ValueId>> users(program.values.size());
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    const auto user = static_cast<ValueId>(v);
+    for (const ValueId operand : ir::Operands(program.values[v].op)) {
+      if (users[operand].empty() || users[operand].back() != user) users[operand].push_back(user);
+    }
+  }
+  return users;
+}
+
 ir::Contraction IdentityCopy(ValueId tensor, size_t rank) {
   ir::Contraction copy;
   copy.aggregation = Aggregation::kAssign;

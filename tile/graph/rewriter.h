@@ -31,6 +31,9 @@ class Rewriter {
   std::vector<ir::ValueId> numbers_;
 };
 
+// The values that read each value, each once, in order.
+std::vector<std::vector<ir::ValueId>> UsersOf(const ir::Program& program);
+
 // A copy of a tensor, element by element: each index of both accesses is a variable of its own.
 ir::Contraction IdentityCopy(ir::ValueId tensor, size_t rank);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tile/graph/row_layout.h"
 #include "tile/poly/rewrite_kernel.h"
 #include "tile/poly/unroll.h"
 
@@ -85,8 +86,7 @@ bool IsBatchedProduct(const FlatContraction& flat, const std::vector<int>& axes)
 bool HasSeveralResults(const FlatContraction& flat, const std::vector<int>& axes) {
   if (!flat.is_reduction()) return false;
   for (int i = 0; i < flat.output_index_count; ++i) {
-    const bool is_row = std::find(axes.begin(), axes.end(), i) != axes.end();
-    if (!is_row && flat.indices[i].range > 1) return true;
+    if (!IsRow(axes, i) && flat.indices[i].range > 1) return true;
   }
   return false;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tile/graph/placements/pieces.h"
+#include "tile/graph/rewriter.h"
 #include "tile/ir/renumber.h"
 
 namespace tartan::graph {
@@ -27,14 +28,7 @@ std::vector<int64_t> WithoutOnes(std::vector<int64_t> dims) {
 class PieceReader {
  public:
   explicit PieceReader(const ir::Program& program)
-      : program_(program), users_(program.values.size()), is_output_(program.values.size()) {
-    for (size_t v = 0; v < program.values.size(); ++v) {
-      for (const ValueId operand : ir::Operands(program.values[v].op)) {
-        std::vector<ValueId>& users = users_[operand];
-        if (users.empty() || users.back() != static_cast<ValueId>(v))
-          users.push_back(static_cast<ValueId>(v));
-      }
-    }
+      : program_(program), users_(UsersOf(program)), is_output_(program.values.size()) {
     for (const ValueId output : program.outputs) is_output_[output] = true;
   }
 
@@ -155,7 +149,7 @@ class PieceReader {
   }
 
   const ir::Program& program_;
-  std::vector<std::vector<ValueId>> users_;
+  const std::vector<std::vector<ValueId>> users_;
   std::vector<bool> is_output_;
 };
 

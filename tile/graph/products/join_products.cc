@@ -38,15 +38,8 @@ class ProductFinder {
   explicit ProductFinder(const ir::Program& program)
       : program_(program),
         is_constant_(FindConstants(program)),
-        users_(program.values.size()),
+        users_(UsersOf(program)),
         is_output_(program.values.size(), false) {
-    for (size_t v = 0; v < program.values.size(); ++v) {
-      for (const ValueId operand : ir::Operands(program.values[v].op)) {
-        std::vector<ValueId>& users = users_[operand];
-        const auto user = static_cast<ValueId>(v);
-        if (users.empty() || users.back() != user) users.push_back(user);
-      }
-    }
     for (const ValueId output : program.outputs) is_output_[output] = true;
   }
 
@@ -207,7 +200,7 @@ class ProductFinder {
 
   const ir::Program& program_;
   const std::vector<bool> is_constant_;
-  std::vector<std::vector<ValueId>> users_;
+  const std::vector<std::vector<ValueId>> users_;
   std::vector<bool> is_output_;
 };
 

@@ -2,13 +2,11 @@
 #include "tile/plan/gpu/gpu_candidates.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tile/plan/gpu/group_search.h"
 #include "tile/poly/rewrite_kernel.h"
-#include "tile/poly/split_reduction.h"
 
 namespace tartan::plan {
 namespace {
@@ -88,15 +86,10 @@ std::optional<PlannedKernel> SplitPlan(const poly::FlatContraction& flat, const 
   std::optional<GpuPlan> partial;
   std::optional<poly::SplitKernel> split = CutReduction(flat, runs, settings, &partial);
   if (!split.has_value()) return std::nullopt;
-  split->total = poly::MergeIndices(std::move(split->total));
-  std::vector<GpuPlan> total = SearchGpuPlans(split->total, settings, 1);
-  if (total.empty()) return std::nullopt;
-  const double microseconds = partial->cost.microseconds + total[0].cost.microseconds;
-  if (!(microseconds < whole.cost.microseconds)) return std::nullopt;
-  PlannedKernel planned = WithGroups(split->total, std::move(total[0]));
-  planned.predicted_us = microseconds;
-  const int tensor = static_cast<int>(split->total.tensors.size()) - 1;
-  planned.packed.push_back({tensor, ir::kNoValue, std::move(split->partial)});
+  auto planned = PlanTotal(*std::move(split), partial->cost.microseconds, settings);
+  if (!planned.has_value() || !(planned->predicted_us < whole.cost.microseconds)) {
+    return std::nullopt;
+  }
   return planned;
 }
 
@@ -112,6 +105,18 @@ std::vector<PlannedKernel> GpuCandidates(const poly::FlatContraction& flat,
     if (static_cast<int>(planned.size()) == count) break;
     planned.push_back(WithGroups(flat, std::move(group)));
   }
+  return planned;
+}
+
+std::optional<PlannedKernel> PlanTotal(poly::SplitKernel split, double partial_us,
+                                       const HardwareSettings& settings) {
+  const poly::FlatContraction total = poly::MergeIndices(std::move(split.total));
+  std::vector<GpuPlan> plans = SearchGpuPlans(total, settings, 1);
+  if (plans.empty()) return std::nullopt;
+  PlannedKernel planned = WithGroups(total, std::move(plans[0]));
+  planned.predicted_us += partial_us;
+  const int tensor = static_cast<int>(total.tensors.size()) - 1;
+  planned.packed.push_back({tensor, ir::kNoValue, std::move(split.partial)});
   return planned;
 }
 

@@ -192,12 +192,14 @@ class Search {
     return true;
   }
 
-  // False where a variable factor that was to be packed cannot be.
+  // False where a factor that was to be packed though it is no constant is one, or cannot be.
   bool PackOperands() {
     for (const auto& [operand, rows] :
          {std::make_pair(&plan_.left, &plan_.rows), std::make_pair(&plan_.right, &plan_.columns)}) {
       if (!IsPackedAhead(*operand)) continue;
-      if (!Pack(*operand, *rows) && !IsConstant(*operand)) return false;
+      const bool is_constant = IsConstant(*operand);
+      if (is_constant && packs_variable_[IsFirst(*operand) ? 0 : 1]) return false;
+      if (!Pack(*operand, *rows) && !is_constant) return false;
     }
     if (planned_.packed.empty()) return true;
     const std::vector<int> numbers = poly::DropUnread(&planned_.flat);

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "tile/plan/gpu/group_search.h"
+#include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/plan/gpu/matrix_search.h"
 #include "tile/plan/machine.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -53,16 +53,7 @@ std::optional<PlannedKernel> SplitMatrixCandidate(const poly::FlatContraction& f
     partial_us = partial->predicted_us;
   }
   if (!best.has_value()) return std::nullopt;
-  PlannedKernel planned;
-  planned.flat = poly::MergeIndices(std::move(best->total));
-  std::vector<GpuPlan> total = SearchGpuPlans(planned.flat, settings, 1);
-  if (total.empty()) return std::nullopt;
-  planned.predicted_us = partial_us + total[0].cost.microseconds;
-  planned.cost = total[0].cost.ToString();
-  const int tensor = static_cast<int>(planned.flat.tensors.size()) - 1;
-  planned.packed.push_back({tensor, ir::kNoValue, std::move(best->partial)});
-  planned.plan = std::move(total[0]);
-  return planned;
+  return PlanTotal(*std::move(best), partial_us, settings);
 }
 
 }  // namespace tartan::plan
