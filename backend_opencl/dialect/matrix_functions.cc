@@ -44,11 +44,10 @@ constexpr absl::string_view kAwaitCopies = R"(static inline void tt_await_copies
 }
 )";
 // The unit reads local memory by a path of its own.
-constexpr absl::string_view kMatrixBarrier = R"(static inline void tt_matrix_barrier(void) {
+constexpr absl::string_view kMatrixFence = R"(static inline void tt_matrix_fence(void) {
 #if $CONDITION
   __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
-  barrier(CLK_LOCAL_MEM_FENCE);
 }
 )";
 constexpr absl::string_view kAwaitTiles = R"(static inline void tt_await_tiles(void) {
@@ -245,7 +244,7 @@ std::string MultiplyTiles(const loop::MultiplyTiles& product, const Place& accum
 }  // namespace
 
 void SetMatrixStatements(codegen::Dialect* dialect) {
-  dialect->matrix_barrier = "tt_matrix_barrier();";
+  dialect->matrix_fence = "tt_matrix_fence();";
   dialect->copy_vector = CopyVector;
   dialect->end_copies = "tt_end_copies()";
   dialect->await_copies = AwaitCopies;
@@ -256,7 +255,7 @@ void SetMatrixStatements(codegen::Dialect* dialect) {
 std::string MatrixHelper(absl::string_view name) {
   if (name == "copy_vector") return Fill(kCopyVector, {});
   if (name == "end_copies") return Fill(kEndCopies, {});
-  if (name == "matrix_barrier") return Fill(kMatrixBarrier, {});
+  if (name == "matrix_fence") return Fill(kMatrixFence, {});
   if (name == "await_tiles") return Fill(kAwaitTiles, {});
   if (name == "tile_place") return std::string(kTilePlace);
   if (absl::ConsumePrefix(&name, "await_copies_")) {

@@ -84,6 +84,7 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.kernel_qualifier = "__kernel";
   // Each has the stack for itself.
   dialect.function_qualifier = "static __attribute__((noinline)) ";
+  dialect.inline_qualifier = "static inline __attribute__((always_inline)) ";
   dialect.global_space = "__global ";
   dialect.local_space = "__local ";
   dialect.constant_qualifier = "const ";

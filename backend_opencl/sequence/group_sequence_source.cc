@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "tile/base/sequence_limits.h"
 
 namespace tartan::opencl {
 namespace {
@@ -71,15 +72,20 @@ static void tt_join(__global volatile uint* state, __global const ulong* table, 
   role[2] = first;
   role[3] = arrivals;
 }
-// Behind launch `step`, in which the first `sharers` of the members had a share.
-static void tt_meet(__global volatile uint* state, const uint groups, const int step,
-                    const uint sharers, __local uint* role) {
-  const uint members = role[1];
-  if (members < groups && role[0] == 0 && (tt_look(state) & 0xffff) == groups &&
+// Behind launch `step`, in which the first `sharers` of the members had a share: that the group's is
+// done.
+static void tt_tell(__global volatile uint* state, const uint groups, const int step,
+                    const uint sharers, __local const uint* role) {
+  if (role[1] < groups && role[0] == 0 && (tt_look(state) & 0xffff) == groups &&
       tt_look(state + 64) == 0) {
     state[64] = step + 2;
   }
   if (role[0] < sharers) tt_arrive(state + 32);
+}
+// Then, until all have done theirs.
+static void tt_wait(__global volatile uint* state, const uint groups, const int step,
+                    const uint sharers, __local uint* role) {
+  const uint members = role[1];
   const uint arrivals = role[3] + min(sharers, members);
   while (tt_look(state + 32) < arrivals) {
   }
@@ -100,15 +106,17 @@ static void tt_leave(__global volatile uint* state, const uint groups, const int
 constexpr char kTeams[] = R"(
 #define TT_SPAN(team) ((team) > 16 ? ((team) + 31) / 32 * 32 : \
                        (team) > 8 ? 16 : (team) > 4 ? 8 : (team) > 2 ? 4 : (team))
-#define TT_FIT(local) ((local) == 0 ? $ITEMS : $POOL / ((local) == 0 ? 1 : (local)))
+#define TT_ROOM(local) ((local) > $TEAM ? $MATRIX_POOL : $POOL)
+#define TT_FIT(local) ((local) == 0 ? $ITEMS : TT_ROOM(local) / ((local) == 0 ? 1 : (local)))
 #define TT_LESS(a, b) ((a) < (b) ? (a) : (b))
 #define TT_TEAMS(name) TT_LESS($ITEMS / TT_SPAN(name##_team), TT_FIT(name##_local))
-#define TT_PART(name) ulong name[TT_TEAMS(name) * name##_local / 8 + 1] __attribute__((aligned(64)));
+#define TT_PART(name) ulong name[TT_TEAMS(name) * name##_local / 8 + 1] __attribute__((aligned(name##_align))); \
+  uchar name##_fits[TT_TEAMS(name) > 0 ? 1 : -1];
 #define TT_RUN(name) { \
     const int team = item / TT_SPAN(name##_team); \
     const int at = item % TT_SPAN(name##_team); \
     if (team < TT_TEAMS(name) && at < name##_team) { \
-      name##_groups(record + $HEAD, (__local uchar*)&pool + team * name##_local, team, at, \
+      name##_groups(record + $HEAD, (__local uchar*)&pool + team * name##_local, phase, team, at, \
                     number + wide * team, pieces, wide * TT_TEAMS(name), (int)record[$WIDTH], \
                     (int)record[$HEIGHT]); \
     } \
@@ -131,9 +139,12 @@ static __attribute__((noinline)) void tt_copy(__local const ulong* arguments, co
 
 // Of each launch the table's words are fetched while the one before runs. A single launch has
 // nobody to wait for. Where the first group alone has a share, others go on to where launches meet.
+// A group begins with what is early of the next launch (phase 1, then 2) before it waits there; not
+// where groups are missing, since shares change when they come.
 constexpr char kKernels[] = R"(
 typedef union {
 $PARTS} tt_pool;
+__constant uchar tt_is_early[] = {$EARLY};
 __kernel __attribute__((reqd_work_group_size($ITEMS, 1, 1)))
 void $NAME(__global const ulong* table, __global volatile uint* state, const int begin,
            const int end, const int words) {
@@ -156,24 +167,45 @@ void $NAME(__global const ulong* table, __global volatile uint* state, const int
   barrier(CLK_LOCAL_MEM_FENCE);
   int next = role[2];
   if (next != begin && next < end && item < words) ahead = table[(long)next * words + item];
+  if (item < words) records[next & 1][item] = ahead;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (next + 1 < end && item < words) ahead = table[(long)(next + 1) * words + item];
+  int phase = 0;
+  int sharers_before = 0;
   while (next < end) {
     __local ulong* record = records[next & 1];
-    if (item < words) record[item] = ahead;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    ++next;
-    if (next < end && item < words) ahead = table[(long)next * words + item];
     const int number = role[0];
+    const bool has_all = role[1] == groups;
     const int pieces = record[$PIECES];
     const int sharers = record[$SHARERS];
     const int wide = sharers == 1 ? 1 : (int)role[1];
+    const bool meets = record[$MEETS] != 0;
     if (number < sharers) {
       switch ((int)record[$CASE]) {
         case $COPY: tt_copy(record + $HEAD, number * $ITEMS + item, min(pieces, wide) * $ITEMS); break;
 $SWITCH      }
     }
-    if (next == end) break;
+    if (phase == 1) {
+      if (item == 0) tt_wait(state, groups, next - 1, sharers_before, role);
+      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+      phase = 2;
+      continue;
+    }
+    phase = 0;
+    if (++next == end) break;
+    if (item < words) records[next & 1][item] = ahead;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    if (item == 0 && record[$MEETS] != 0) tt_meet(state, groups, next - 1, sharers, role);
+    if (next + 1 < end && item < words) ahead = table[(long)(next + 1) * words + item];
+    if (!meets) continue;
+    if (item == 0) tt_tell(state, groups, next - 1, sharers, role);
+    const int next_case = records[next & 1][$CASE];
+    if (has_all && next_case >= 0 && tt_is_early[next_case]) {
+      phase = 1;
+      sharers_before = sharers;
+      continue;
+    }
+    if (item == 0) tt_wait(state, groups, next - 1, sharers, role);
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   }
   if (item == 0 && !is_single) tt_leave(state, groups, end, role);
 }
@@ -191,11 +223,13 @@ constexpr int kPatience = 100;
 std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels, int64_t pool_bytes) {
   std::string cases;
   std::string parts;
+  std::string early;
   int next = 0;
   for (const hal::KernelSource& kernel : kernels) {
     if (!kernel.in_sequence) continue;
     absl::StrAppend(&cases, "        case ", next++, ": TT_RUN(", kernel.name, ")\n");
     absl::StrAppend(&parts, "  TT_PART(", kernel.name, ")\n");
+    absl::StrAppend(&early, early.empty() ? "" : ", ", kernel.name, "_early");
   }
   if (cases.empty()) return "";
   return absl::StrReplaceAll(absl::StrCat(kMemory, kMembers, kTeams, kKernels),
@@ -203,6 +237,9 @@ std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels, int
                               {"$ADDRESS", kAddressKernel},
                               {"$ITEMS", absl::StrCat(kSequenceGroupItems)},
                               {"$PARTS", parts},
+                              {"$EARLY", early},
+                              {"$TEAM", absl::StrCat(kMostSequenceLocalBytes)},
+                              {"$MATRIX_POOL", absl::StrCat(kMostSequenceMatrixBytes)},
                               {"$POOL", absl::StrCat(pool_bytes)},
                               {"$CASE", absl::StrCat(kCaseWord)},
                               {"$PIECES", absl::StrCat(kPiecesWord)},

@@ -24,7 +24,7 @@ namespace {
 hal::KernelSource Kernel(const std::string& name, int team, const std::string& statement,
                          int local = 0) {
   const std::string text = R"(
-enum { $N_team = $T, $N_local = $L };
+enum { $N_team = $T, $N_local = $L, $N_align = 64, $N_early = 0 };
 static void $N_group(__global const float* from, __global float* to, const int n,
                      __local uchar* pool, const int work_team, const int item, const int x, const int y,
                      const int z) {
@@ -32,7 +32,7 @@ static void $N_group(__global const float* from, __global float* to, const int n
   const int i = (x + 5 * (y + 3 * z)) * $T + item;
   $S
 }
-static void $N_groups(__local const ulong* arguments, __local uchar* pool, int work_team, int item,
+static void $N_groups(__local const ulong* arguments, __local uchar* pool, int phase, int work_team, int item,
                       int group, int end, int step, int width, int height) {
   for (; group < end; group += step) {
     $N_group((__global const float*)arguments[0], (__global float*)arguments[1], (int)arguments[2],

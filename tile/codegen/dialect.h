@@ -71,10 +71,11 @@ struct Dialect {
 
   std::string kernel_qualifier;    // "__kernel"
   std::string function_qualifier;  // of a function that kernels call, "static "
+  std::string inline_qualifier;    // of one that is a part of them
   std::string global_space, local_space, constant_qualifier, restrict_qualifier;
   std::string barrier;         // statement
   std::string global_barrier;  // of buffers, too
-  std::string matrix_barrier;  // for a matrix unit, too
+  std::string matrix_fence;    // statement before a barrier whose memory a matrix unit reads
   // Null where kernels in sequences are functions of single work-items. Else they are functions of
   // groups, several of which work side by side as teams of a larger one: a statement in which the
   // `items` of a team wait for each other (group_functions.h).

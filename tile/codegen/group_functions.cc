@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/codegen/group_functions.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +18,10 @@ using loop::Type;
 constexpr const char* kPool = "work_pool";
 constexpr const char* kTeam = "work_team";
 constexpr const char* kWorkItem = "work_item";
+constexpr const char* kPhase = "work_phase";
 constexpr const char* kGroup[3] = {"work_group_x", "work_group_y", "work_group_z"};
+
+int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 
@@ -49,27 +53,43 @@ Code GroupText::WorkIndex(const loop::WorkIndex& work, const Type& type) const {
               Precedence::kAdditive};
 }
 
-std::string GroupText::Barrier() { return dialect_.team_barrier(Items()); }
+std::string GroupText::Barrier(bool for_matrix_unit) const {
+  const std::string barrier = dialect_.team_barrier(Items());
+  return for_matrix_unit ? absl::StrCat(dialect_.matrix_fence, " ", barrier) : barrier;
+}
 
 std::string GroupText::DeclareLocal(const loop::DeclareArray& array) {
   const std::string pointer = absl::StrCat(
       dialect_.local_space, dialect_.stored_type_name(array.type, MemorySpace::kLocal), "*");
-  const std::string text = absl::StrCat(pointer, " const ", array.name, " = (", pointer, ")(",
-                                        kPool, " + ", local_bytes_, ");");
-  local_bytes_ += loop::LocalBytes(array);
-  return text;
+  if (!array.over.empty()) {
+    return absl::StrCat(pointer, " const ", array.name, " = (", pointer, ")", array.over, ";");
+  }
+  const int64_t alignment = loop::LocalAlignment(array);
+  const int64_t begin = RoundUp(local_bytes_, alignment);
+  alignment_ = std::max(alignment_, alignment);
+  local_bytes_ = RoundUp(begin + loop::LocalBytes(array), alignment_);
+  return absl::StrCat(pointer, " const ", array.name, " = (", pointer, ")(", kPool, " + ", begin,
+                      ");");
 }
+
+std::string GroupText::BeginEarly() {
+  has_early_ = true;
+  return absl::StrCat(kPhase, " != 2");
+}
+
+std::string GroupText::EndEarly() const { return absl::StrCat("if (", kPhase, " == 1) return;"); }
 
 std::string GroupText::Write(absl::string_view parameters, absl::string_view body) const {
   const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
   std::vector<std::string> all = {std::string(parameters)};
   all.push_back(absl::StrCat(dialect_.local_space, dialect_.type_name(Type{DataType::kUInt8, 1}),
                              "* ", kPool));
-  for (const char* name : {kTeam, kWorkItem, kGroup[0], kGroup[1], kGroup[2]}) {
+  for (const char* name : {kPhase, kTeam, kWorkItem, kGroup[0], kGroup[1], kGroup[2]}) {
     all.push_back(absl::StrCat("const ", number, " ", name));
   }
   return absl::StrCat("enum { ", kernel_.name, "_team = ", Items(), ", ", kernel_.name,
-                      "_local = ", local_bytes_, " };\n", dialect_.function_qualifier, "void ",
+                      "_local = ", local_bytes_, ", ", kernel_.name, "_align = ", alignment_, ", ",
+                      kernel_.name, "_early = ", int{has_early_}, " };\n", qualifier_, "void ",
                       kernel_.name, "_group(", absl::StrJoin(all, ", "), ") {\n", body, "}\n",
                       WriteGroups(), WriteEntryPoint(parameters));
 }
@@ -80,7 +100,7 @@ std::string GroupText::WriteGroups() const {
   const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
   std::vector<std::string> arguments = ArgumentsOfTable(kernel_, dialect_);
   // Most grids have one dimension, and divisions take long.
-  for (const char* argument : {kPool, kTeam, kWorkItem, "group < width ? group : group % width",
+  for (const char* argument : {kPool, kPhase, kTeam, kWorkItem, "group < width ? group : group % width",
                                "group < width ? 0 : group / width % height",
                                "group < width ? 0 : group / width / height"}) {
     arguments.emplace_back(argument);
@@ -88,13 +108,15 @@ std::string GroupText::WriteGroups() const {
   // The next group takes the same local memory.
   const std::string wait =
       local_bytes_ > 0 ? absl::StrCat("    ", dialect_.team_barrier(Items()), "\n") : "";
-  return absl::StrCat(dialect_.function_qualifier, "void ", kernel_.name, "_groups(",
+  const std::string early =
+      has_early_ ? absl::StrCat("    if (", kPhase, " == 1) return;\n    ", kPhase, " = 0;\n") : "";
+  return absl::StrCat(qualifier_, "void ", kernel_.name, "_groups(",
                       dialect_.local_space, dialect_.constant_qualifier, address, "* arguments, ",
-                      dialect_.local_space, byte, "* ", kPool, ", ", number, " ", kTeam, ", ",
+                      dialect_.local_space, byte, "* ", kPool, ", ", number, " ", kPhase, ", ", number, " ", kTeam, ", ",
                       number, " ", kWorkItem, ", ", number, " group, ", number, " end, ", number,
                       " step, ", number, " width, ", number,
                       " height) {\n  for (; group < end; group += step) {\n    ", kernel_.name,
-                      "_group(", absl::StrJoin(arguments, ", "), ");\n", wait, "  }\n}\n");
+                      "_group(", absl::StrJoin(arguments, ", "), ");\n", early, wait, "  }\n}\n");
 }
 
 std::string GroupText::WriteEntryPoint(absl::string_view parameters) const {
@@ -105,7 +127,8 @@ std::string GroupText::WriteEntryPoint(absl::string_view parameters) const {
   for (const loop::Parameter& parameter : kernel_.parameters) arguments.push_back(parameter.name);
   for (const loop::Size& size : kernel_.sizes) arguments.push_back(ParameterName(size));
   arguments.emplace_back(local_bytes_ > 0 ? kPool : "0");
-  arguments.emplace_back("0");
+  arguments.emplace_back("0");  // phase
+  arguments.emplace_back("0");  // team
   const auto& [x, y, z] = kernel_.local_size;
   std::string item = index(loop::WorkId::kLocal, 0);
   if (y > 1) absl::StrAppend(&item, " + ", x, " * ", index(loop::WorkId::kLocal, 1));
@@ -116,7 +139,7 @@ std::string GroupText::WriteEntryPoint(absl::string_view parameters) const {
       local_bytes_ == 0
           ? ""
           : absl::StrCat("  ", dialect_.local_space, dialect_.type_name(Type{DataType::kUInt8, 1}),
-                         " ", kPool, "[", local_bytes_, "]", dialect_.aligned_array, ";\n");
+                         " ", kPool, "[", local_bytes_, "]", dialect_.aligned_to(alignment_), ";\n");
   return absl::StrCat(dialect_.kernel_qualifier, " ", dialect_.attributes(kernel_), "void ",
                       kernel_.name, "(", parameters, ") {\n", pool, "  ", kernel_.name, "_group(",
                       absl::StrJoin(arguments, ", "), ");\n}\n");

@@ -113,10 +113,10 @@ class Writer {
         [&](const loop::If& branch) { WriteIf(branch, "if ("); },
         [&](const loop::Barrier& barrier) {
           hands_on_ |= barrier.is_global;
-          Line(barrier.for_matrix_unit ? dialect_.matrix_barrier
-               : group_ != nullptr     ? group_->Barrier()
-               : barrier.is_global     ? dialect_.global_barrier
-                                       : dialect_.barrier);
+          const std::string& alone =
+              barrier.is_global ? dialect_.global_barrier : dialect_.barrier;
+          if (group_ != nullptr) return Line(group_->Barrier(barrier.for_matrix_unit));
+          Line(barrier.for_matrix_unit ? absl::StrCat(dialect_.matrix_fence, " ", alone) : alone);
         },
         [&](const loop::AtomicUpdate& update) {
           const Place place = MakePlace(update.buffer, update.stored, update.index);
@@ -140,11 +140,13 @@ class Writer {
           Line(absl::StrCat(dialect_.await_copies(await.pending), ";"));
         },
         [&](const loop::MultiplyTiles& product) {
+          if (group_ != nullptr) group_->UseMatrixUnit();
           Line(absl::StrCat(dialect_.multiply_tiles(product, PlaceOf(product.accumulators),
                                                     PlaceOf(product.left), PlaceOf(product.right)),
                             ";"));
         },
         [&](const loop::AwaitTiles&) { Line(absl::StrCat(dialect_.await_tiles, ";")); },
+        [&](const loop::Early& early) { WriteEarly(early); },
         [&](const loop::Comment& comment) { Line(absl::StrCat("// ", comment.text)); });
   }
 
@@ -187,6 +189,13 @@ class Writer {
                       : is_aligned        ? dialect_.aligned_array
                                           : "",
                       ";"));
+  }
+
+  void WriteEarly(const loop::Early& early) {
+    Line(group_ == nullptr ? "{" : absl::StrCat("if (", group_->BeginEarly(), ") {"));
+    WriteScope(early.body);
+    Line("}");
+    if (group_ != nullptr) Line(group_->EndEarly());
   }
 
   // x = x + y is written x += y.

@@ -29,7 +29,9 @@ struct Groups {
 void AddGroups(const loop::StmtPtr& stmt, Groups* groups) {
   if (std::holds_alternative<loop::Barrier>(stmt->node)) groups->wait = true;
   if (const auto* array = std::get_if<loop::DeclareArray>(&stmt->node)) {
-    if (array->space == loop::Space::kLocal) groups->local_bytes += loop::LocalBytes(*array);
+    if (array->space == loop::Space::kLocal && array->over.empty()) {
+      groups->local_bytes += loop::LocalBytes(*array);
+    }
   }
   groups->use_matrix_unit |= std::holds_alternative<loop::MultiplyTiles>(stmt->node);
   loop::ForEachChild(*stmt,
@@ -37,15 +39,22 @@ void AddGroups(const loop::StmtPtr& stmt, Groups* groups) {
                                 [&](const loop::StmtPtr& child) { AddGroups(child, groups); }});
 }
 
+Groups GroupsOf(const loop::Kernel& kernel) {
+  Groups groups;
+  if (kernel.body != nullptr) AddGroups(kernel.body, &groups);
+  return groups;
+}
+
 bool MayBeInSequence(const loop::Kernel& kernel, const plan::Machine& machine) {
   if (kernel.body == nullptr) return false;
-  Groups groups;
-  AddGroups(kernel.body, &groups);
+  const Groups groups = GroupsOf(kernel);
   const int64_t items = kernel.local_size[0] * kernel.local_size[1] * kernel.local_size[2];
   if (machine.is_cpu) return items == 1 && !groups.wait && groups.local_bytes == 0;
   const bool are_warps = items < kSequenceWarp || items % kSequenceWarp == 0;
-  return items <= kMostSequenceItems && !groups.use_matrix_unit &&
-         groups.local_bytes <= kMostSequenceLocalBytes && (!groups.wait || are_warps);
+  const int64_t most_bytes =
+      groups.use_matrix_unit ? kMostSequenceMatrixBytes : kMostSequenceLocalBytes;
+  return items <= kMostSequenceItems && groups.local_bytes <= most_bytes &&
+         (!groups.wait || are_warps);
 }
 
 double Microseconds(const LaunchStep& launch, const plan::Machine& machine) {
@@ -54,10 +63,11 @@ double Microseconds(const LaunchStep& launch, const plan::Machine& machine) {
                         : launch.bytes / machine.memory_bytes_per_us;
 }
 
-bool IsShort(const LaunchStep& launch, const plan::Machine& machine) {
+bool IsShort(const LaunchStep& launch, const loop::Kernel& kernel, const plan::Machine& machine) {
   const double most_us = machine.is_cpu
                              ? kLongUs * static_cast<double>(std::max<int64_t>(machine.units, 1))
-                             : kLongestInSequenceUs;
+                         : GroupsOf(kernel).use_matrix_unit ? kLongestMatrixInSequenceUs
+                                                            : kLongestInSequenceUs;
   return Microseconds(launch, machine) < most_us;
 }
 
@@ -81,7 +91,8 @@ void MarkSequences(const HardwareSettings& settings, KernelList* list) {
   int before = -1;  // the kernel of the step before, where that may be in a sequence
   for (const Step& step : list->steps) {
     const auto* launch = std::get_if<LaunchStep>(&step);
-    const bool is_short = launch != nullptr && may_be[launch->kernel] && IsShort(*launch, machine);
+    const bool is_short = launch != nullptr && may_be[launch->kernel] &&
+                          IsShort(*launch, list->kernels[launch->kernel], machine);
     const int kernel = is_short ? launch->kernel : -1;
     if (before >= 0 && kernel >= 0) {
       list->kernels[before].in_sequence = true;

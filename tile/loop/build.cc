@@ -331,6 +331,8 @@ StmtPtr MakeMultiplyTiles(MultiplyTiles product) { return MakeStmt(std::move(pro
 
 StmtPtr MakeAwaitTiles() { return MakeStmt(AwaitTiles{}); }
 
+StmtPtr MakeEarly(StmtPtr body) { return MakeStmt(Early{std::move(body)}); }
+
 StmtPtr MakeComment(std::string text) { return MakeStmt(Comment{std::move(text)}); }
 
 }  // namespace tartan::loop

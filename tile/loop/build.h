@@ -66,6 +66,7 @@ StmtPtr MakeEndCopies();
 StmtPtr MakeAwaitCopies(int pending);
 StmtPtr MakeMultiplyTiles(MultiplyTiles product);
 StmtPtr MakeAwaitTiles();
+StmtPtr MakeEarly(StmtPtr body);
 StmtPtr MakeComment(std::string text);
 
 // The value of an integer or bool literal, splatted ones too.

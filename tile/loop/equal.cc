@@ -111,6 +111,8 @@ bool Same(const MultiplyTiles& a, const MultiplyTiles& b) {
 
 bool Same(const AwaitTiles&, const AwaitTiles&) { return true; }
 
+bool Same(const Early& a, const Early& b) { return Equal(a.body, b.body); }
+
 bool Same(const Comment& a, const Comment& b) { return a.text == b.text; }
 
 template <class Variant>

@@ -6,18 +6,22 @@
 namespace tartan::loop {
 namespace {
 
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kAlignment = 64;  // at least
 
 }  // namespace
 
 int64_t LocalBytes(const DeclareArray& array) {
   const auto& [element, lanes] = array.type;
-  // Booleans and 16-bit floats may be held in more.
+  // Booleans and 16-bit floats may be held in more, but not where a matrix unit reads them.
   const bool is_exact = element == DataType::kInt8 || element == DataType::kUInt8 ||
-                        element == DataType::kInt16 || element == DataType::kUInt16;
+                        element == DataType::kInt16 || element == DataType::kUInt16 ||
+                        array.alignment > 0;
   const int64_t bytes = is_exact ? ByteWidth(element) : std::max<int64_t>(ByteWidth(element), 4);
   const int64_t all = array.size * bytes * (lanes == 3 ? 4 : lanes);
-  return (all + kAlignment - 1) / kAlignment * kAlignment;
+  const int64_t alignment = LocalAlignment(array);
+  return (all + alignment - 1) / alignment * alignment;
 }
+
+int64_t LocalAlignment(const DeclareArray& array) { return std::max(kAlignment, array.alignment); }
 
 }  // namespace tartan::loop

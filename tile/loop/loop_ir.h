@@ -189,13 +189,19 @@ struct MultiplyTiles {
   bool left_along_rows = false, right_along_columns = false;
 };
 struct AwaitTiles {};
+// What does not depend on the launches before: copies to local memory of what no launch of the
+// program writes. Where launches run in sequence, a work-group begins with it while it waits for
+// them. What stands before it in the body, at its top level, declares its names.
+struct Early {
+  StmtPtr body;
+};
 struct Comment {
   std::string text;
 };
 
 struct Stmt {
   std::variant<Block, Declare, DeclareArray, Assign, Store, For, If, Barrier, AtomicUpdate,
-               Prefetch, CopyVector, EndCopies, AwaitCopies, MultiplyTiles, AwaitTiles, Comment>
+               Prefetch, CopyVector, EndCopies, AwaitCopies, MultiplyTiles, AwaitTiles, Early, Comment>
       node;
 };
 

@@ -129,6 +129,10 @@ class StatementPrinter {
         [&](const AwaitCopies& await) { Line("await copies but ", await.pending); },
         [&](const MultiplyTiles& product) { PrintProduct(product); },
         [&](const AwaitTiles&) { Line("await tiles"); },
+        [&](const Early& early) {
+          Line("early");
+          PrintInside(early.body);
+        },
         [&](const Comment& comment) { Line("// ", comment.text); });
   }
 

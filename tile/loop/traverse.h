@@ -63,6 +63,7 @@ void Visit(OneOf<MultiplyTiles> auto& product, auto& visit) {
   visit(product.left);
   visit(product.right);
 }
+void Visit(OneOf<Early> auto& early, auto& visit) { VisitOptional(early.body, visit); }
 void Visit(OneOf<For> auto& loop, auto& visit) {
   visit(loop.begin);
   visit(loop.end);

@@ -92,7 +92,8 @@ class Verifier {
   absl::Status CheckStmt(const StmtPtr& stmt) {
     if (stmt == nullptr) return absl::OkStatus();
     if (const auto* loop = std::get_if<For>(&stmt->node)) return CheckFor(*loop);
-    const bool is_branch = std::holds_alternative<If>(stmt->node);
+    const bool is_branch =
+        std::holds_alternative<If>(stmt->node) || std::holds_alternative<Early>(stmt->node);
     TARTAN_RETURN_IF_ERROR(
         CheckChildren(*stmt, Overloaded{[&](const ExprPtr& child) { return CheckRoot(child); },
                                         [&](const StmtPtr& child) {
@@ -114,7 +115,7 @@ class Verifier {
         [&](const Prefetch& prefetch) { return CheckPrefetch(prefetch); },
         [&](const CopyVector& copy) { return CheckTiles(copy, copy.to); },
         [&](const MultiplyTiles& product) { return CheckTiles(product, product.accumulators); },
-        [&](const traverse::OneOf<Block, For, Barrier, EndCopies, AwaitCopies, AwaitTiles,
+        [&](const traverse::OneOf<Block, For, Barrier, EndCopies, AwaitCopies, AwaitTiles, Early,
                                   Comment> auto&) { return absl::OkStatus(); });
   }
 

@@ -104,7 +104,7 @@ TEST(WriteKernel, WritesTheFunctionsOfGroupsInASequence) {
                            MakeStore("to", kF32, Work(WorkId::kGlobal, 1),
                                      LoadFrom("tile", kF32, Work(WorkId::kGroup, 0)))});
   EXPECT_EQ(WriteKernel(kernel, opencl::OpenClDialect({.has_fma = true, .is_cpu = false})),
-            R"(enum { swap_team = 32, swap_local = 64 };
+            R"(enum { swap_team = 32, swap_local = 64, swap_align = 64 };
 TT_GROUP_FUNCTION void swap_group(__global float* to, __global const float* from, __local uchar* work_pool, const int work_team, const int work_item, const int work_group_x, const int work_group_y, const int work_group_z) {
   __local float* const tile = (__local float*)(work_pool + 0);
   tile[(int)(work_item / 1 % 8)] = from[(int)(work_item / 1 % 8)];

@@ -169,10 +169,16 @@ class MatrixLowerer {
     const ExprPtr ahead = Var("ahead");
     const int64_t first = std::min(plan_.stages - 1, steps);
     const int pending = static_cast<int>(plan_.stages) - 2;
-    std::vector<StmtPtr> begin = copy(ahead, ahead);
+    std::vector<StmtPtr> early, begin;
+    for (const MatrixOperandLoader& operand : operands_) {
+      Append(operand.Copy(ahead, ahead), PlanOf(operand).is_early ? &early : &begin);
+    }
     begin.push_back(loop::MakeEndCopies());
-    statements.push_back(
-        loop::MakeFor("ahead", Number(0), Number(first), loop::MakeBlock(std::move(begin))));
+    const auto for_all_ahead = [&](std::vector<StmtPtr> body) {
+      return loop::MakeFor("ahead", Number(0), Number(first), loop::MakeBlock(std::move(body)));
+    };
+    if (!early.empty()) statements.push_back(loop::MakeEarly(for_all_ahead(std::move(early))));
+    statements.push_back(for_all_ahead(std::move(begin)));
     for (int64_t missing = first; missing < plan_.stages - 1; ++missing) {
       statements.push_back(loop::MakeEndCopies());
     }

@@ -18,6 +18,7 @@ namespace {
 constexpr double kSchedulers = 4;        // warps that issue an instruction in a cycle
 constexpr double kMemoryLatency = 1000;  // cycles
 constexpr double kLoadedLatency = 1500;  // cycles, of busy memory
+constexpr double kCachedLatency = 600;   // cycles, of the second cache
 constexpr double kLoadsAhead = 4;        // that a work-item has under way
 constexpr double kCachedBytes = 1 << 20;
 constexpr double kIssueRate = 0.95;  // instructions per cycle with very many warps
@@ -120,9 +121,10 @@ class Model {
     const double bandwidth = machine_.memory_bytes_per_us;
     const double computing = cycles / clock;
     // Little is in the second cache already, which answers sooner.
-    const double asking = cost.dram_bytes < kCachedBytes ? resident : cost.groups / units;
+    const double latency = cost.dram_bytes < kCachedBytes ? kCachedLatency : kLoadedLatency;
     const double moving =
-        cost.dram_bytes / bandwidth * Starvation(step, bandwidth / units, clock, asking);
+        cost.dram_bytes / bandwidth *
+        Starvation(step, bandwidth / units * latency / clock, cost.groups / units);
     // Neither hides the other entirely.
     cost.microseconds = machine_.launch_us + std::max(computing, moving) +
                         kOverlapLoss * std::min(computing, moving);
@@ -148,12 +150,11 @@ class Model {
     return count;
   }
 
-  // How much slower than it could memory gives what a unit reads by itself, for want of requests.
-  // `groups`: for each unit, perhaps less than one, of which it has as many as fit.
-  double Starvation(const GroupWork& step, double unit_bandwidth, double clock,
-                    double groups) const {
+  // How much slower than it could memory gives what a unit reads by itself, for want of requests:
+  // it should have `wanted` bytes under way. `groups`: for each unit, perhaps less than one, of
+  // which it has as many as fit.
+  double Starvation(const GroupWork& step, double wanted, double groups) const {
     if (step.bytes_ahead == 0) return 1;
-    const double wanted = unit_bandwidth * kLoadedLatency / clock;
     return std::max(wanted / (std::min(resident_, groups) * step.bytes_ahead), 1.0);
   }
 

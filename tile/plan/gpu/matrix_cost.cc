@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tile/base/sequence_limits.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::plan {
@@ -27,6 +28,7 @@ constexpr double kStepLatency = 1400;
 constexpr double kCopiedLatency = 850;
 constexpr double kConvertCycles = 16;
 constexpr double kFixedUs = 3;
+constexpr double kFixedInSequenceUs = 2;
 
 // Of what comes by way of registers or is rounded, for the work-items of a step's group together.
 double ConvertCycles(const MatrixPlan& plan) {
@@ -59,23 +61,14 @@ double MemoryBytes(const poly::FlatContraction& flat) {
   return bytes;
 }
 
-}  // namespace
-
-int64_t ResidentGroups(const MatrixPlan& plan) {
-  const int64_t by_memory = kUnitLocalBytes / (plan.local_bytes() + kGroupLocalBytes);
-  const int64_t by_registers =
-      kUnitRegisters / ((plan.accumulators() + kOtherRegisters) * plan.threads());
-  return std::clamp<int64_t>(std::min(by_memory, by_registers), 1, kMostResident);
-}
-
-MatrixCost EstimateMatrixCost(const poly::FlatContraction& flat, const MatrixPlan& plan,
-                              const HardwareSettings& settings) {
-  const Machine machine(settings);
+// With so many groups on a unit at most.
+MatrixCost EstimateWith(const poly::FlatContraction& flat, const MatrixPlan& plan,
+                        const Machine& machine, int64_t most_resident, double fixed_us) {
   MatrixCost cost;
   const auto units = static_cast<double>(std::max<int64_t>(machine.units, 1));
   const auto groups = static_cast<double>(plan.GroupCount(flat));
   const auto steps = static_cast<double>(plan.StepCount(flat));
-  cost.resident = static_cast<double>(ResidentGroups(plan));
+  cost.resident = static_cast<double>(std::min(ResidentGroups(plan), most_resident));
   const double side_by_side = std::min(cost.resident, std::ceil(groups / units));
   const bool is_wide = plan.format == MatrixFormat::kTf32;
   const auto points = static_cast<double>(plan.row_tile * plan.column_tile * plan.step_depth());
@@ -89,8 +82,28 @@ MatrixCost EstimateMatrixCost(const poly::FlatContraction& flat, const MatrixPla
                       kExposed * std::min(cost.unit_cycles, cost.load_cycles);
   const double step = std::max(work * side_by_side, cost.latency_cycles);
   const double memory = MemoryBytes(flat) / machine.memory_bytes_per_us;
-  cost.microseconds = kFixedUs + std::max(memory, machine.Microseconds(cost.waves * steps * step));
+  cost.microseconds = fixed_us + std::max(memory, machine.Microseconds(cost.waves * steps * step));
   return cost;
+}
+
+}  // namespace
+
+int64_t ResidentGroups(const MatrixPlan& plan) {
+  const int64_t by_memory = kUnitLocalBytes / (plan.local_bytes() + kGroupLocalBytes);
+  const int64_t by_registers =
+      kUnitRegisters / ((plan.accumulators() + kOtherRegisters) * plan.threads());
+  return std::clamp<int64_t>(std::min(by_memory, by_registers), 1, kMostResident);
+}
+
+MatrixCost EstimateMatrixCost(const poly::FlatContraction& flat, const MatrixPlan& plan,
+                              const HardwareSettings& settings) {
+  const Machine machine(settings);
+  const MatrixCost alone = EstimateWith(flat, plan, machine, kMostResident, kFixedUs);
+  const bool is_in_sequence = settings.runs_sequences && plan.threads() <= kMostSequenceItems &&
+                              plan.local_bytes() <= kMostSequenceMatrixBytes &&
+                              alone.microseconds < kLongestMatrixInSequenceUs;
+  if (!is_in_sequence) return alone;
+  return EstimateWith(flat, plan, machine, kMostSequenceItems / plan.threads(), kFixedInSequenceUs);
 }
 
 }  // namespace tartan::plan

@@ -25,6 +25,9 @@ struct MatrixOperand {
   bool spreads_rows = false;
   // What is in memory is copied as it is, while the unit works.
   bool is_copied = false;
+  // No launch of the program writes it: in a sequence of launches it is copied before those before
+  // have ended.
+  bool is_early = false;
   // It is rounded to tf32 in local memory then: the unit itself cuts bits off.
   bool is_rounded = false;
   // Those of the kernel's constraints that it reads as zero where they fail.

@@ -143,7 +143,7 @@ class Search {
     return true;
   }
 
-  // Constant factors are, once.
+  // Constant factors are, once. Of tensors as they are numbered before that.
   bool IsPackedAhead(const MatrixOperand& operand) const {
     return IsConstant(operand) || packs_variable_[IsFirst(operand) ? 0 : 1];
   }
@@ -194,6 +194,8 @@ class Search {
 
   // False where a factor that was to be packed though it is no constant is one, or cannot be.
   bool PackOperands() {
+    plan_.left.is_early = IsConstant(plan_.left);
+    plan_.right.is_early = IsConstant(plan_.right);
     for (const auto& [operand, rows] :
          {std::make_pair(&plan_.left, &plan_.rows), std::make_pair(&plan_.right, &plan_.columns)}) {
       if (!IsPackedAhead(*operand)) continue;
@@ -275,6 +277,7 @@ class Search {
     }
     operand->is_copied = operand->loads_vectors && type == ElementType(plan_.format);
     operand->is_rounded = operand->is_copied && is_wide && !IsPacked(*operand);
+    operand->is_early &= operand->is_copied;
   }
 
   // Its elements were rounded when they were packed.
