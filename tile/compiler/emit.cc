@@ -141,7 +141,7 @@ class Emitter {
                            : absl::StrCat("packed ", NameOf(launch.packed));
     step.flops = launch.flops;
     step.bytes = launch.bytes;
-    step.predicted_us = planned.predicted_us;
+    step.predicted_us = planned.predicted_us - planned.packing_us;
     if (hooks_.tells_launches) {
       step.operations = TellOperations(flat);
       step.plan = absl::StrCat(plan::ToString(planned.plan, flat), "\n", planned.cost);

@@ -43,6 +43,7 @@ struct PlannedKernel {
   double predicted_us = 0;   // by the cost model; 0 where there is none
   std::string cost;          // its terms, for dumps
   bool is_unrolled = false;  // `flat` is poly::Unroll of the kernel
+  double packing_us = 0;     // of predicted_us, for those of `packed` that each run computes
 };
 
 }  // namespace tartan::plan

@@ -115,6 +115,7 @@ std::optional<PlannedKernel> PlanTotal(poly::SplitKernel split, double partial_u
   if (plans.empty()) return std::nullopt;
   PlannedKernel planned = WithGroups(total, std::move(plans[0]));
   planned.predicted_us += partial_us;
+  planned.packing_us = partial_us;
   const int tensor = static_cast<int>(total.tensors.size()) - 1;
   planned.packed.push_back({tensor, ir::kNoValue, std::move(split.partial)});
   return planned;

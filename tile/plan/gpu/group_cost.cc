@@ -313,8 +313,15 @@ class Model {
       bytes += ShortRuns(access.flat, ByteWidth(access.type)) *
                static_cast<double>(access.count * ByteWidth(access.type));
     }
-    for (const poly::Tensor& tensor : problem_.flat().tensors) {
-      bytes += static_cast<double>(tensor.shape.byte_size());
+    // Of a table that is looked up in, or of a slice, no more than is asked for.
+    const poly::FlatContraction& flat = problem_.flat();
+    for (size_t t = 0; t < flat.tensors.size(); ++t) {
+      const TensorShape& shape = flat.tensors[t].shape;
+      const auto reads = std::count_if(
+          flat.accesses.begin(), flat.accesses.end(),
+          [&](const poly::TensorAccess& access) { return access.tensor == static_cast<int>(t); });
+      const int64_t asked = flat.point_count() * std::max<int64_t>(reads, 1);
+      bytes += static_cast<double>(std::min(asked * ByteWidth(shape.type), shape.byte_size()));
     }
     for (const poly::Output& output : problem_.flat().outputs) {
       bytes += static_cast<double>(output.shape.byte_size());

@@ -81,6 +81,7 @@ class Search {
     }
     if (!best.has_value()) return std::nullopt;
     planned_.predicted_us = packing_us_ + best->cost.microseconds;
+    planned_.packing_us = packing_us_;
     planned_.cost = best->cost.ToString();
     if (packing_us_ > 0) absl::StrAppendFormat(&planned_.cost, ", %.1f us to pack", packing_us_);
     planned_.plan = *std::move(best);
