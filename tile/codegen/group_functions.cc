@@ -100,9 +100,10 @@ std::string GroupText::WriteGroups() const {
   const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
   std::vector<std::string> arguments = ArgumentsOfTable(kernel_, dialect_);
   // Most grids have one dimension, and divisions take long.
-  for (const char* argument : {kPool, kPhase, kTeam, kWorkItem, "group < width ? group : group % width",
-                               "group < width ? 0 : group / width % height",
-                               "group < width ? 0 : group / width / height"}) {
+  for (const char* argument :
+       {kPool, kPhase, kTeam, kWorkItem, "group < width ? group : group % width",
+        "group < width ? 0 : group / width % height",
+        "group < width ? 0 : group / width / height"}) {
     arguments.emplace_back(argument);
   }
   // The next group takes the same local memory.
@@ -110,9 +111,9 @@ std::string GroupText::WriteGroups() const {
       local_bytes_ > 0 ? absl::StrCat("    ", dialect_.team_barrier(Items()), "\n") : "";
   const std::string early =
       has_early_ ? absl::StrCat("    if (", kPhase, " == 1) return;\n    ", kPhase, " = 0;\n") : "";
-  return absl::StrCat(qualifier_, "void ", kernel_.name, "_groups(",
-                      dialect_.local_space, dialect_.constant_qualifier, address, "* arguments, ",
-                      dialect_.local_space, byte, "* ", kPool, ", ", number, " ", kPhase, ", ", number, " ", kTeam, ", ",
+  return absl::StrCat(qualifier_, "void ", kernel_.name, "_groups(", dialect_.local_space,
+                      dialect_.constant_qualifier, address, "* arguments, ", dialect_.local_space,
+                      byte, "* ", kPool, ", ", number, " ", kPhase, ", ", number, " ", kTeam, ", ",
                       number, " ", kWorkItem, ", ", number, " group, ", number, " end, ", number,
                       " step, ", number, " width, ", number,
                       " height) {\n  for (; group < end; group += step) {\n    ", kernel_.name,
@@ -139,7 +140,8 @@ std::string GroupText::WriteEntryPoint(absl::string_view parameters) const {
       local_bytes_ == 0
           ? ""
           : absl::StrCat("  ", dialect_.local_space, dialect_.type_name(Type{DataType::kUInt8, 1}),
-                         " ", kPool, "[", local_bytes_, "]", dialect_.aligned_to(alignment_), ";\n");
+                         " ", kPool, "[", local_bytes_, "]", dialect_.aligned_to(alignment_),
+                         ";\n");
   return absl::StrCat(dialect_.kernel_qualifier, " ", dialect_.attributes(kernel_), "void ",
                       kernel_.name, "(", parameters, ") {\n", pool, "  ", kernel_.name, "_group(",
                       absl::StrJoin(arguments, ", "), ");\n}\n");

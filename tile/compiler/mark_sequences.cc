@@ -22,7 +22,8 @@ constexpr double kLongUs = 2000;
 // How work-items of a group depend on each other.
 struct Groups {
   bool wait = false;
-  bool use_matrix_unit = false;
+  // They take most of a unit's local memory, and are as quick there as by themselves.
+  bool fill_unit = false;
   int64_t local_bytes = 0;
 };
 
@@ -33,7 +34,8 @@ void AddGroups(const loop::StmtPtr& stmt, Groups* groups) {
       groups->local_bytes += loop::LocalBytes(*array);
     }
   }
-  groups->use_matrix_unit |= std::holds_alternative<loop::MultiplyTiles>(stmt->node);
+  groups->fill_unit |= std::holds_alternative<loop::MultiplyTiles>(stmt->node) ||
+                       std::holds_alternative<loop::Early>(stmt->node);
   loop::ForEachChild(*stmt,
                      Overloaded{[](const loop::ExprPtr&) {},
                                 [&](const loop::StmtPtr& child) { AddGroups(child, groups); }});
@@ -51,8 +53,7 @@ bool MayBeInSequence(const loop::Kernel& kernel, const plan::Machine& machine) {
   const int64_t items = kernel.local_size[0] * kernel.local_size[1] * kernel.local_size[2];
   if (machine.is_cpu) return items == 1 && !groups.wait && groups.local_bytes == 0;
   const bool are_warps = items < kSequenceWarp || items % kSequenceWarp == 0;
-  const int64_t most_bytes =
-      groups.use_matrix_unit ? kMostSequenceMatrixBytes : kMostSequenceLocalBytes;
+  const int64_t most_bytes = groups.fill_unit ? kMostSequenceMatrixBytes : kMostSequenceLocalBytes;
   return items <= kMostSequenceItems && groups.local_bytes <= most_bytes &&
          (!groups.wait || are_warps);
 }
@@ -66,8 +67,8 @@ double Microseconds(const LaunchStep& launch, const plan::Machine& machine) {
 bool IsShort(const LaunchStep& launch, const loop::Kernel& kernel, const plan::Machine& machine) {
   const double most_us = machine.is_cpu
                              ? kLongUs * static_cast<double>(std::max<int64_t>(machine.units, 1))
-                         : GroupsOf(kernel).use_matrix_unit ? kLongestMatrixInSequenceUs
-                                                            : kLongestInSequenceUs;
+                         : GroupsOf(kernel).fill_unit ? kLongestMatrixInSequenceUs
+                                                      : kLongestInSequenceUs;
   return Microseconds(launch, machine) < most_us;
 }
 

@@ -6,6 +6,7 @@
 #include "tile/lower/cpu/task_kernel.h"
 #include "tile/lower/gpu/group_kernel.h"
 #include "tile/lower/gpu/matrix_kernel.h"
+#include "tile/lower/gpu/row_stream_kernel.h"
 
 namespace tartan::lower {
 
@@ -20,6 +21,9 @@ loop::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPl
       [&](const plan::GpuPlan& groups) { return LowerGroupKernel(flat, groups, name, options); },
       [&](const plan::MatrixPlan& matrix) {
         return LowerMatrixKernel(flat, matrix, name, options);
+      },
+      [&](const plan::RowStreamPlan& stream) {
+        return LowerRowStream(flat, stream, name, options);
       });
 }
 

@@ -14,12 +14,24 @@
 #include "tile/plan/gpu/gpu_candidates.h"
 #include "tile/plan/gpu/matrix_search.h"
 #include "tile/plan/gpu/matrix_split.h"
+#include "tile/plan/gpu/row_stream_search.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
 namespace {
 
-// The plan for the matrix unit, if there is one, where it belongs among the others.
+// The plan, if there is one, where it belongs among the others.
+void Insert(std::optional<PlannedKernel> plan, std::vector<PlannedKernel>* plans) {
+  if (!plan.has_value()) return;
+  const auto place = std::find_if(plans->begin(), plans->end(), [&](const PlannedKernel& other) {
+    return plan->predicted_us < other.predicted_us || other.predicted_us == 0;
+  });
+  const size_t count = plans->size();
+  plans->insert(place, *std::move(plan));
+  plans->resize(count);
+}
+
+// With the one for the matrix unit.
 std::vector<PlannedKernel> WithMatrixUnit(const poly::FlatContraction& merged,
                                           const HardwareSettings& settings,
                                           const std::vector<bool>& is_constant, Precision precision,
@@ -30,12 +42,7 @@ std::vector<PlannedKernel> WithMatrixUnit(const poly::FlatContraction& merged,
   if (!plan.has_value()) return plans;
   auto split = SplitMatrixCandidate(merged, settings, *format, is_constant);
   if (split.has_value() && split->predicted_us < plan->predicted_us) plan = std::move(split);
-  const auto place = std::find_if(plans.begin(), plans.end(), [&](const PlannedKernel& other) {
-    return plan->predicted_us < other.predicted_us || other.predicted_us == 0;
-  });
-  const size_t count = plans.size();
-  plans.insert(place, *std::move(plan));
-  plans.resize(count);
+  Insert(std::move(plan), &plans);
   return plans;
 }
 
@@ -52,8 +59,9 @@ std::vector<PlannedKernel> PlanCandidates(const poly::FlatContraction& flat,
                                           Precision precision) {
   const poly::FlatContraction merged = poly::MergeIndices(flat);
   if (settings.threads > 1) {
-    return WithMatrixUnit(merged, settings, is_constant, precision,
-                          GpuCandidates(merged, settings, count));
+    std::vector<PlannedKernel> plans = GpuCandidates(merged, settings, count);
+    Insert(RowStreamCandidate(merged, settings, is_constant), &plans);
+    return WithMatrixUnit(merged, settings, is_constant, precision, std::move(plans));
   }
   std::vector<PlannedKernel> plans;
   for (const auto& propose : {TransposePlan, ColumnPlan, GatherPlan, WindowPlan}) {

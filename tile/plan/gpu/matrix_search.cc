@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tile/plan/gpu/factors.h"
 #include "tile/plan/gpu/matrix_cost.h"
 #include "tile/plan/gpu/matrix_packing.h"
 #include "tile/plan/gpu/matrix_plan.h"
@@ -24,32 +25,6 @@ constexpr int64_t kColumnTiles[] = {16, 32, 64, 96, 128, 192, 256};
 constexpr int64_t kMostTotals = 128;    // accumulators of a work-item
 constexpr int64_t kStagesOfCopies = 4;  // tiles that are on their way while others are used
 constexpr double kPackingUs = 5;        // of a kernel more, besides what it moves
-
-bool IsFactor(DataType type) {
-  return type == DataType::kFloat32 || type == DataType::kFloat16 || type == DataType::kBFloat16;
-}
-
-// The accesses of the two factors of the body.
-std::optional<std::pair<int, int>> FactorsOf(const poly::FlatContraction& flat) {
-  if (!flat.is_reduction() || flat.aggregation != Aggregation::kSum || flat.needs_hits() ||
-      flat.accumulator_type != DataType::kFloat32) {
-    return std::nullopt;
-  }
-  const auto* product = std::get_if<poly::Apply>(&flat.body->node);
-  if (product == nullptr || product->op != ScalarOp::kMul) return std::nullopt;
-  int accesses[2];
-  for (int f = 0; f < 2; ++f) {
-    const auto* read = std::get_if<poly::Read>(&product->operands[f]->node);
-    if (read == nullptr) return std::nullopt;
-    const poly::TensorAccess& access = flat.accesses[read->access];
-    if (!access.guard.empty() || !IsFactor(flat.tensors[access.tensor].shape.type)) {
-      return std::nullopt;
-    }
-    accesses[f] = read->access;
-  }
-  if (accesses[0] == accesses[1]) return std::nullopt;
-  return std::make_pair(accesses[0], accesses[1]);
-}
 
 // Which of the body's factors are packed though they are no constants.
 using PackedVariables = std::array<bool, 2>;

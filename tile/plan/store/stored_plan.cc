@@ -131,7 +131,9 @@ proto::StoredPlan ToProto(const PlannedKernel& planned) {
         }
       },
       // Of strict float32 alone are plans kept: this is read as one that fits no kernel.
-      [](const MatrixPlan&) {});
+      [](const MatrixPlan&) {},
+      // Nor those that a sequence of launches has alone: measured by themselves they are slow.
+      [](const RowStreamPlan&) {});
   return stored;
 }
 std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/lower/gpu/row_stream_kernel.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tile/loop/build.h"
+#include "tile/lower/expr_emitter.h"
+#include "tile/lower/gpu/begin_kernel.h"
+#include "tile/lower/gpu/matrix_operand.h"
+#include "tile/lower/index_emitter.h"
+#include "tile/plan/gpu/matrix_plan.h"
+
+namespace tartan::lower {
+namespace {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+using plan::RowStreamPlan;
+
+constexpr DataType kFloat = DataType::kFloat32;
+constexpr int kCopied = 4;        // elements of a vector that is copied
+constexpr int64_t kUnrolled = 8;  // turns at most, whose loads are under way together
+
+class RowStreamLowerer {
+ public:
+  RowStreamLowerer(const poly::FlatContraction& flat, const RowStreamPlan& plan,
+                   const LowerOptions& options)
+      : flat_(flat),
+        plan_(plan),
+        index_type_(options.force_64bit_indices || NeedsWideIndices(flat) ? DataType::kInt64
+                                                                          : DataType::kInt32),
+        rows_(plan.RowCount(flat)),
+        columns_(plan.ColumnCount(flat)),
+        depth_(plan.Depth(flat)),
+        sharers_(plan.Sharers(flat)) {}
+
+  loop::Kernel Lower(const std::string& name) {
+    loop::Kernel kernel = BeginGroupKernel(flat_, plan_, name, index_type_);
+    std::vector<StmtPtr> body = {DeclareLocal("weights", plan_.WeightsSize(flat_)),
+                                 DeclareLocal("rows", plan_.RowsSize(flat_)),
+                                 DeclareLocal("partials", plan_.PartialsSize(flat_)),
+                                 DeclareLocal("slices", plan_.SlicesSize(flat_)),
+                                 Declare("item", loop::Work(loop::WorkId::kLocal, 0, index_type_)),
+                                 Declare("block", loop::Work(loop::WorkId::kGroup, 0, index_type_)),
+                                 loop::MakeEarly(CopyWeights()),
+                                 loop::MakeEndCopies(),
+                                 LoadRows(),
+                                 loop::MakeAwaitCopies(0),
+                                 loop::MakeBarrier(),
+                                 Multiply(),
+                                 loop::MakeBarrier(),
+                                 AddSharers(),
+                                 loop::MakeBarrier(),
+                                 StoreResults()};
+    kernel.body = loop::MakeBlock(std::move(body));
+    return kernel;
+  }
+
+ private:
+  ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
+  ExprPtr Var(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
+  StmtPtr Declare(const std::string& name, ExprPtr value) const {
+    return loop::MakeDeclare({index_type_, 1}, name, std::move(value));
+  }
+  StmtPtr DeclareLocal(const std::string& name, int64_t size) const {
+    return loop::MakeArray({kFloat, 1}, name, size, loop::Space::kLocal);
+  }
+
+  // Statements for each "number" below the count, which the work-items divide.
+  StmtPtr ForEach(const std::string& round, int64_t count, std::vector<StmtPtr> statements) const {
+    const int64_t threads = plan_.threads();
+    const int64_t rounds = plan::TilesOf(count, threads);
+    StmtPtr body = loop::MakeBlock(std::move(statements));
+    if (count % threads != 0) body = loop::MakeIf(loop::Less(Var("number"), Number(count)), body);
+    const StmtPtr number =
+        Declare("number", loop::Add(loop::Mul(Var(round), Number(threads)), Var("item")));
+    return loop::MakeFor(round, Number(0), Number(rounds), loop::MakeBlock({number, body}));
+  }
+
+  StmtPtr CopyWeights() const {
+    const int64_t size = plan_.WeightsSize(flat_);
+    const ExprPtr at = loop::Mul(Var("number"), Number(kCopied));
+    const ExprPtr from = loop::Add(loop::Mul(Var("block"), Number(size)), at);
+    const int tensor = flat_.accesses[plan_.weights_access].tensor;
+    return ForEach("copy", size / kCopied,
+                   {loop::MakeCopyVector(
+                       loop::LoadFrom("weights", kFloat, at, kCopied, true),
+                       loop::LoadFrom(absl::StrCat("in", tensor), kFloat, from, kCopied, true))});
+  }
+
+  StmtPtr LoadRows() const {
+    const poly::TensorAccess& read = flat_.accesses[plan_.rows_access];
+    const TensorShape& shape = flat_.tensors[read.tensor].shape;
+    const int count = static_cast<int>(flat_.indices.size());
+    std::vector<StmtPtr> body;
+    IndexEmitter indices(flat_, index_type_);
+    for (int i = 0; i < count; ++i) indices.Set(i, Number(0));
+    SetDigits(plan_.rows, loop::Div(Var("number"), Number(depth_)), "row", &indices, &body);
+    SetDigits(plan_.depth, loop::Mod(Var("number"), Number(depth_)), "deep", &indices, &body);
+    const poly::FlatAccess access = poly::Flatten(read.coords, shape.dims, count);
+    math::Affine place = math::Affine::Constant(access.offset);
+    for (int i = 0; i < count; ++i) {
+      if (access.strides[i] != 0) place.set_coefficient(i, access.strides[i]);
+    }
+    body.push_back(loop::MakeStore(
+        "rows", kFloat, Var("number"),
+        loop::LoadFrom(absl::StrCat("in", read.tensor), shape.type, indices.Emit(place))));
+    return ForEach("load", plan_.RowsSize(flat_), std::move(body));
+  }
+
+  void SetDigits(const std::vector<int>& list, const ExprPtr& number, const std::string& prefix,
+                 IndexEmitter* indices, std::vector<StmtPtr>* statements) const {
+    const std::vector<ExprPtr> digits = Digits(flat_, list, number, index_type_);
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::string name = absl::StrCat(prefix, "_", flat_.indices[list[i]].name);
+      statements->push_back(Declare(name, digits[i]));
+      indices->Set(list[i], Var(name));
+    }
+  }
+
+  // Each work-item's vector of columns, at its places of the depth.
+  StmtPtr Multiply() const {
+    const int64_t vectors = columns_ / plan_.vector;
+    const int lanes = static_cast<int>(plan_.vector);
+    const loop::Type type = {kFloat, lanes};
+    const ExprPtr column = loop::Mul(Var("own_vector"), Number(plan_.vector));
+    std::vector<StmtPtr> products;
+    products.push_back(loop::MakeDeclare(
+        type, "weight",
+        loop::LoadFrom("weights", kFloat,
+                       loop::Add(loop::Mul(Var("deep"), Number(columns_)), column), lanes, true)));
+    for (int64_t row = 0; row < rows_; ++row) {
+      const ExprPtr factor =
+          loop::LoadFrom("rows", kFloat, loop::Add(Number(row * depth_), Var("deep")));
+      products.push_back(loop::MakeAssign(
+          Total(row),
+          loop::MulAdd(factor, loop::Var("weight", type), loop::Var(Total(row), type))));
+    }
+    const int64_t rounds = plan::TilesOf(depth_, sharers_);
+    const int64_t whole = depth_ / sharers_;
+    const auto at = [&](const ExprPtr& turn) {
+      return Declare("deep", loop::Add(loop::Mul(turn, Number(sharers_)), Var("sharer")));
+    };
+    std::vector<StmtPtr> body;
+    for (int64_t row = 0; row < rows_; ++row) {
+      body.push_back(loop::MakeDeclare(type, Total(row), loop::Splat(loop::Float(0), lanes), true));
+    }
+    int64_t unrolled = kUnrolled;
+    while (unrolled > 1 && whole % unrolled != 0) --unrolled;
+    std::vector<StmtPtr> turn = {
+        at(unrolled == 1 ? Var("turns") : loop::Add(Var("turns"), Var("turn")))};
+    turn.insert(turn.end(), products.begin(), products.end());
+    StmtPtr turns = loop::MakeBlock(std::move(turn));
+    if (unrolled > 1) turns = loop::MakeFor("turn", Number(0), Number(unrolled), turns, 1, true);
+    if (whole > 0) {
+      body.push_back(loop::MakeFor("turns", Number(0), Number(whole), std::move(turns), unrolled));
+    }
+    if (rounds > whole) {
+      const StmtPtr last = loop::MakeIf(loop::Less(Var("deep"), Number(depth_)),
+                                        loop::MakeBlock(std::move(products)));
+      body.push_back(loop::MakeFor("rest", Number(whole), Number(rounds),
+                                   loop::MakeBlock({at(Var("rest")), last})));
+    }
+    for (int64_t row = 0; row < rows_; ++row) {
+      const ExprPtr place =
+          loop::Add(loop::Mul(loop::Add(loop::Mul(Var("sharer"), Number(rows_)), Number(row)),
+                              Number(columns_)),
+                    column);
+      body.push_back(loop::MakeStore("partials", kFloat, place, loop::Var(Total(row), type), true));
+    }
+    StmtPtr all = loop::MakeBlock(std::move(body));
+    if (sharers_ * vectors < plan_.threads()) {
+      all = loop::MakeIf(loop::Less(Var("sharer"), Number(sharers_)), std::move(all));
+    }
+    return loop::MakeBlock({Declare("own_vector", loop::Mod(Var("item"), Number(vectors))),
+                            Declare("sharer", loop::Div(Var("item"), Number(vectors))), all});
+  }
+
+  static std::string Total(int64_t row) { return absl::StrCat("total", row); }
+
+  // Every kSlices-th of an element's sharers make a sum of its slices.
+  StmtPtr AddSharers() const {
+    const int64_t elements = rows_ * columns_;
+    const loop::Type type = {kFloat, 1};
+    const ExprPtr slice = loop::Div(Var("number"), Number(elements));
+    std::vector<StmtPtr> body = {loop::MakeDeclare(type, "sum", loop::Float(0), true),
+                                 Declare("slice", slice),
+                                 Declare("element", loop::Mod(Var("number"), Number(elements)))};
+    for (int64_t first = 0; first < sharers_; first += RowStreamPlan::kSlices) {
+      const ExprPtr sharer = loop::Add(Number(first), Var("slice"));
+      const ExprPtr value = loop::LoadFrom(
+          "partials", kFloat, loop::Add(loop::Mul(sharer, Number(elements)), Var("element")));
+      StmtPtr add = loop::MakeAssign("sum", loop::Add(loop::Var("sum", type), value));
+      if (first + RowStreamPlan::kSlices > sharers_) {
+        add = loop::MakeIf(loop::Less(sharer, Number(sharers_)), std::move(add));
+      }
+      body.push_back(std::move(add));
+    }
+    body.push_back(loop::MakeStore("slices", kFloat, Var("number"), loop::Var("sum", type)));
+    return ForEach("part", plan_.SlicesSize(flat_), std::move(body));
+  }
+
+  StmtPtr StoreResults() const {
+    const int64_t elements = rows_ * columns_;
+    std::vector<StmtPtr> body;
+    IndexEmitter indices(flat_, index_type_);
+    SetDigits(plan_.rows, loop::Div(Var("number"), Number(columns_)), "at", &indices, &body);
+    body.push_back(Declare("column", loop::Mod(Var("number"), Number(columns_))));
+    indices.Set(plan_.block, Var("block"));
+    indices.Set(plan_.column, Var("column"));
+    for (int i : plan_.depth) indices.Set(i, Number(0));
+    const Position here(flat_.indices.size(), 0);
+    ExprEmitter outside(flat_, indices, {}, {here}, "c", &body);
+    outside.MoveTo(here);
+    const ExprPtr condition = outside.EmitConditions(flat_.store_guard);
+    ExprPtr sum = loop::LoadFrom("slices", kFloat, Var("number"));
+    for (int64_t slice = 1; slice < RowStreamPlan::kSlices; ++slice) {
+      sum = loop::Add(sum, loop::LoadFrom("slices", kFloat,
+                                          loop::Add(Var("number"), Number(slice * elements))));
+    }
+    std::vector<StmtPtr> inner = {loop::MakeDeclare({kFloat, 1}, "sum", sum)};
+    ExprEmitter emitter(flat_, indices, {}, {here}, "e", &inner);
+    emitter.Assume(flat_.store_guard);
+    for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
+    emitter.MoveTo(here, loop::Var("sum", {kFloat, 1}));
+    const int count = static_cast<int>(flat_.indices.size());
+    const poly::FlatAccess access = poly::Flatten(flat_.output_coords, flat_.output_dims, count);
+    math::Affine place = math::Affine::Constant(access.offset);
+    for (int i = 0; i < count; ++i) {
+      if (access.strides[i] != 0) place.set_coefficient(i, access.strides[i]);
+    }
+    std::vector<StmtPtr> stores;
+    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
+      stores.push_back(loop::MakeStore(absl::StrCat("out", o), flat_.outputs[o].shape.type,
+                                       indices.Emit(place), emitter.Emit(flat_.outputs[o].expr)));
+    }
+    for (StmtPtr& store : stores) inner.push_back(std::move(store));
+    StmtPtr element = loop::MakeBlock(std::move(inner));
+    if (condition != nullptr) element = loop::MakeIf(condition, std::move(element));
+    body.push_back(std::move(element));
+    return ForEach("result", elements, std::move(body));
+  }
+
+  const poly::FlatContraction& flat_;
+  const RowStreamPlan& plan_;
+  const DataType index_type_;
+  const int64_t rows_, columns_, depth_, sharers_;
+};
+
+}  // namespace
+
+loop::Kernel LowerRowStream(const poly::FlatContraction& flat, const RowStreamPlan& plan,
+                            const std::string& name, const LowerOptions& options) {
+  return RowStreamLowerer(flat, plan, options).Lower(name);
+}
+
+}  // namespace tartan::lower

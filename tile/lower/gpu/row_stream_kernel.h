@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// A product of few rows by constant weights, of which each work-group holds a block of columns.
+#pragma once
+
+#include <string>
+
+#include "tile/loop/loop_ir.h"
+#include "tile/lower/lower_options.h"
+#include "tile/plan/gpu/row_stream_plan.h"
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::lower {
+
+loop::Kernel LowerRowStream(const poly::FlatContraction& flat, const plan::RowStreamPlan& plan,
+                            const std::string& name, const LowerOptions& options);
+
+}  // namespace tartan::lower
