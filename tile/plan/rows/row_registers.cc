@@ -98,8 +98,10 @@ class Holder {
       AddReads(static_cast<int>(s));
       AddResult(static_cast<int>(s));
     }
-    std::erase_if(candidates_, [](const Candidate& candidate) {
-      return candidate.reads.size() < (candidate.held.is_fetched ? 2u : 1u);
+    std::erase_if(candidates_, [&](const Candidate& candidate) {
+      const bool is_worth = !candidate.held.is_fetched || candidate.reads.size() > 1 ||
+                            IsBehindReduction(candidate.held.stage);
+      return candidate.reads.empty() || !is_worth;
     });
     std::stable_sort(candidates_.begin(), candidates_.end(),
                      [](const Candidate& a, const Candidate& b) { return a.Gain() > b.Gain(); });
@@ -197,6 +199,16 @@ class Holder {
     read.held.access = access;
     read.reads.emplace_back(s, access);
     candidates_.push_back(std::move(read));
+  }
+
+  // Work-items would wait for memory once more: what is read there is better asked for at the
+  // start.
+  bool IsBehindReduction(int stage) const {
+    return plan_.row_threads > 1 && std::any_of(plan_.stages.begin(), plan_.stages.begin() + stage,
+                                                [](const RowGroupStage& before) {
+                                                  return before.block.flat.is_reduction() &&
+                                                         !before.product.has_value();
+                                                });
   }
 
   bool IsMade(const Source& source) const {
