@@ -77,13 +77,12 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
   dialect.name = "opencl-c-1.2";
   dialect.format = "opencl-c";
   dialect.compiler_options = "-w";  // PoCL tells its warnings to stderr
-  // A product and a sum are rounded one by one unless MultiplyAdd says otherwise, so that results
-  // do not depend on what a driver's compiler likes to fuse.
+  // A product and a sum are rounded one by one unless MultiplyAdd says otherwise, whatever
+  // compilers like to fuse.
   dialect.prologue = "#pragma OPENCL FP_CONTRACT OFF\n";
   dialect.definition = Definition;
   dialect.kernel_qualifier = "__kernel";
-  // Each has the stack for itself.
-  dialect.function_qualifier = "static __attribute__((noinline)) ";
+  dialect.function_qualifier = "static __attribute__((noinline)) ";  // with a stack of its own
   dialect.inline_qualifier = "static inline __attribute__((always_inline)) ";
   dialect.global_space = "__global ";
   dialect.local_space = "__local ";

@@ -116,7 +116,7 @@ constexpr char kTeams[] = R"(
     const int team = item / TT_SPAN(name##_team); \
     const int at = item % TT_SPAN(name##_team); \
     if (team < TT_TEAMS(name) && at < name##_team) { \
-      name##_groups(record + $HEAD, (__local uchar*)&pool + team * name##_local, phase, team, at, \
+      name##_groups(record + $HEAD, (__local uchar*)pool + team * name##_local, phase, team, at, \
                     number + wide * team, pieces, wide * TT_TEAMS(name), (int)record[$WIDTH], \
                     (int)record[$HEIGHT]); \
     } \
@@ -137,14 +137,24 @@ static __attribute__((noinline)) void tt_copy(__local const ulong* arguments, co
 }
 )";
 
+constexpr char kRun[] = R"(
+typedef union {
+$PARTS} tt_pool;
+__constant uchar tt_is_early[] = {$EARLY};
+static inline __attribute__((always_inline))
+void tt_run(__local const ulong* record, __local tt_pool* pool, const int number, const int wide,
+            const int pieces, const int phase, const int item) {
+  switch ((int)record[$CASE]) {
+    case $COPY: tt_copy(record + $HEAD, number * $ITEMS + item, min(pieces, wide) * $ITEMS); break;
+$SWITCH  }
+}
+)";
+
 // Of each launch the table's words are fetched while the one before runs. A single launch has
 // nobody to wait for. Where the first group alone has a share, others go on to where launches meet.
 // A group begins with what is early of the next launch (phase 1, then 2) before it waits there; not
 // where groups are missing, since shares change when they come.
 constexpr char kKernels[] = R"(
-typedef union {
-$PARTS} tt_pool;
-__constant uchar tt_is_early[] = {$EARLY};
 __kernel __attribute__((reqd_work_group_size($ITEMS, 1, 1)))
 void $NAME(__global const ulong* table, __global volatile uint* state, const int begin,
            const int end, const int words) {
@@ -154,58 +164,45 @@ void $NAME(__global const ulong* table, __global volatile uint* state, const int
   const int item = get_local_id(0);
   const uint groups = get_num_groups(0);
   const bool is_single = end - begin == 1;
-  ulong ahead = item < words ? table[(long)begin * words + item] : 0;
   if (item == 0) {
-    if (is_single) {
-      role[0] = get_group_id(0);
-      role[1] = groups;
-      role[2] = begin;
-    } else {
-      tt_join(state, table, words, groups, begin, end, role);
-    }
+    role[0] = get_group_id(0);
+    role[1] = groups;
+    role[2] = begin;
+    if (!is_single) tt_join(state, table, words, groups, begin, end, role);
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   int next = role[2];
-  if (next != begin && next < end && item < words) ahead = table[(long)next * words + item];
-  if (item < words) records[next & 1][item] = ahead;
+  if (next < end && item < words) records[next & 1][item] = table[(long)next * words + item];
   barrier(CLK_LOCAL_MEM_FENCE);
-  if (next + 1 < end && item < words) ahead = table[(long)(next + 1) * words + item];
+  ulong ahead = next + 1 < end && item < words ? table[(long)(next + 1) * words + item] : 0;
   int phase = 0;
   int sharers_before = 0;
   while (next < end) {
     __local ulong* record = records[next & 1];
-    const int number = role[0];
     const bool has_all = role[1] == groups;
-    const int pieces = record[$PIECES];
     const int sharers = record[$SHARERS];
     const int wide = sharers == 1 ? 1 : (int)role[1];
     const bool meets = record[$MEETS] != 0;
-    if (number < sharers) {
-      switch ((int)record[$CASE]) {
-        case $COPY: tt_copy(record + $HEAD, number * $ITEMS + item, min(pieces, wide) * $ITEMS); break;
-$SWITCH      }
+    if ((int)role[0] < sharers) {
+      tt_run(record, &pool, role[0], wide, record[$PIECES], phase, item);
     }
-    if (phase == 1) {
-      if (item == 0) tt_wait(state, groups, next - 1, sharers_before, role);
-      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-      phase = 2;
-      continue;
-    }
-    phase = 0;
-    if (++next == end) break;
-    if (item < words) records[next & 1][item] = ahead;
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    if (next + 1 < end && item < words) ahead = table[(long)(next + 1) * words + item];
-    if (!meets) continue;
-    if (item == 0) tt_tell(state, groups, next - 1, sharers, role);
-    const int next_case = records[next & 1][$CASE];
-    if (has_all && next_case >= 0 && tt_is_early[next_case]) {
-      phase = 1;
+    const bool is_done = phase != 1;
+    if (is_done) {
       sharers_before = sharers;
-      continue;
+      ++next;
+      if (next < end && item < words) records[next & 1][item] = ahead;
     }
-    if (item == 0) tt_wait(state, groups, next - 1, sharers, role);
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (is_done && next + 1 < end && item < words) ahead = table[(long)(next + 1) * words + item];
+    const int next_case = records[next & 1][$CASE];
+    const bool begins = is_done && meets && has_all && next < end && next_case >= 0 &&
+                        tt_is_early[next_case] != 0;
+    if (item == 0 && next < end) {
+      if (is_done && meets) tt_tell(state, groups, next - 1, sharers_before, role);
+      if ((!is_done || meets) && !begins) tt_wait(state, groups, next - 1, sharers_before, role);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    phase = begins ? 1 : is_done ? 0 : 2;
   }
   if (item == 0 && !is_single) tt_leave(state, groups, end, role);
 }
@@ -227,12 +224,12 @@ std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels, int
   int next = 0;
   for (const hal::KernelSource& kernel : kernels) {
     if (!kernel.in_sequence) continue;
-    absl::StrAppend(&cases, "        case ", next++, ": TT_RUN(", kernel.name, ")\n");
+    absl::StrAppend(&cases, "    case ", next++, ": TT_RUN(", kernel.name, ")\n");
     absl::StrAppend(&parts, "  TT_PART(", kernel.name, ")\n");
     absl::StrAppend(&early, early.empty() ? "" : ", ", kernel.name, "_early");
   }
   if (cases.empty()) return "";
-  return absl::StrReplaceAll(absl::StrCat(kMemory, kMembers, kTeams, kKernels),
+  return absl::StrReplaceAll(absl::StrCat(kMemory, kMembers, kTeams, kRun, kKernels),
                              {{"$NAME", kGroupSequenceKernel},
                               {"$ADDRESS", kAddressKernel},
                               {"$ITEMS", absl::StrCat(kSequenceGroupItems)},

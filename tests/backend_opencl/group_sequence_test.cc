@@ -20,23 +20,31 @@
 namespace tartan::opencl::group_sequence_test {
 namespace {
 
-// A kernel of one statement over `i`, as codegen writes it, in groups of so many items.
+// A kernel of one statement over `i`, as codegen writes it, in groups of so many items. `early`:
+// one that a group may begin with before the launch before is done.
 hal::KernelSource Kernel(const std::string& name, int team, const std::string& statement,
-                         int local = 0) {
+                         int local = 0, const std::string& early = "") {
   const std::string text = R"(
-enum { $N_team = $T, $N_local = $L, $N_align = 64, $N_early = 0 };
+enum { $N_team = $T, $N_local = $L, $N_align = 64, $N_early = $E };
 static void $N_group(__global const float* from, __global float* to, const int n,
-                     __local uchar* pool, const int work_team, const int item, const int x, const int y,
-                     const int z) {
+                     __local uchar* pool, const int phase, const int work_team, const int item,
+                     const int x, const int y, const int z) {
   __local float* const shared = (__local float*)pool;
   const int i = (x + 5 * (y + 3 * z)) * $T + item;
+  if (phase != 2) {
+    $F
+  }
+  if (phase == 1) return;
   $S
 }
 static void $N_groups(__local const ulong* arguments, __local uchar* pool, int phase, int work_team, int item,
                       int group, int end, int step, int width, int height) {
   for (; group < end; group += step) {
     $N_group((__global const float*)arguments[0], (__global float*)arguments[1], (int)arguments[2],
-             pool, work_team, item, group % width, group / width % height, group / width / height);
+             pool, phase, work_team, item, group % width, group / width % height,
+             group / width / height);
+    if (phase == 1) return;
+    phase = 0;
     $W
   }
 }
@@ -45,6 +53,8 @@ static void $N_groups(__local const ulong* arguments, __local uchar* pool, int p
           absl::StrReplaceAll(text, {{"$N", name},
                                      {"$T", absl::StrCat(team)},
                                      {"$L", absl::StrCat(local)},
+                                     {"$E", early.empty() ? "0" : "1"},
+                                     {"$F", early},
                                      {"$S", statement},
                                      {"$W", local == 0 ? "" : TeamBarrier(team)}}),
           true};
@@ -197,6 +207,27 @@ TEST_F(GroupSequenceTest, DependsOnNoGroupThatDoesNotRun) {
     }
     ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
     EXPECT_EQ(Download(a), expected) << groups << " groups";
+  }
+}
+
+// The next launch of one kernel begins while the one before is running; of groups that have no
+// share in a launch, too, and not while some are missing.
+TEST_F(GroupSequenceTest, BeginsWithWhatIsEarly) {
+  const std::string turn = "if (i < n) to[i] = from[(i + 1) % n] + shared[item];";
+  Build({Kernel("turn", 32, turn, 128, "shared[item] = 1;"), Kernel("scale", 96, kScale)});
+  for (const size_t n : {7, 500, 30000}) {
+    for (const int64_t groups : {int64_t{1}, Units(), 16 * Units()}) {
+      const hal::BufferPtr a = Upload(Values(n));
+      const hal::BufferPtr b = Upload(std::vector<float>(n));
+      const auto sequence = Sequence(Launches(a, b, 40), groups);
+      std::vector<float> expected = Values(n);
+      for (int replay = 0; replay < 3; ++replay) {
+        ASSERT_EQ(sequence->Enqueue(queue_.get(), 0, 40, nullptr), CL_SUCCESS);
+        expected = Expected(std::move(expected), 40);
+      }
+      ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
+      EXPECT_EQ(Download(a), expected) << n << " elements, " << groups << " groups";
+    }
   }
 }
 

@@ -85,6 +85,7 @@ std::string GroupText::Write(absl::string_view parameters, absl::string_view bod
   all.push_back(absl::StrCat(dialect_.local_space, dialect_.type_name(Type{DataType::kUInt8, 1}),
                              "* ", kPool));
   for (const char* name : {kPhase, kTeam, kWorkItem, kGroup[0], kGroup[1], kGroup[2]}) {
+    if (name == kPhase && !has_early_) continue;
     all.push_back(absl::StrCat("const ", number, " ", name));
   }
   return absl::StrCat("enum { ", kernel_.name, "_team = ", Items(), ", ", kernel_.name,
@@ -104,7 +105,7 @@ std::string GroupText::WriteGroups() const {
        {kPool, kPhase, kTeam, kWorkItem, "group < width ? group : group % width",
         "group < width ? 0 : group / width % height",
         "group < width ? 0 : group / width / height"}) {
-    arguments.emplace_back(argument);
+    if (argument != kPhase || has_early_) arguments.emplace_back(argument);
   }
   // The next group takes the same local memory.
   const std::string wait =
@@ -128,8 +129,8 @@ std::string GroupText::WriteEntryPoint(absl::string_view parameters) const {
   for (const loop::Parameter& parameter : kernel_.parameters) arguments.push_back(parameter.name);
   for (const loop::Size& size : kernel_.sizes) arguments.push_back(ParameterName(size));
   arguments.emplace_back(local_bytes_ > 0 ? kPool : "0");
-  arguments.emplace_back("0");  // phase
-  arguments.emplace_back("0");  // team
+  if (has_early_) arguments.emplace_back("0");  // phase
+  arguments.emplace_back("0");                  // team
   const auto& [x, y, z] = kernel_.local_size;
   std::string item = index(loop::WorkId::kLocal, 0);
   if (y > 1) absl::StrAppend(&item, " + ", x, " * ", index(loop::WorkId::kLocal, 1));

@@ -86,6 +86,8 @@ class Writer {
     absl::StrAppend(&text_, line, "\n");
   }
 
+  void Statement(absl::string_view text) { Line(absl::StrCat(text, ";")); }
+
   // Statements one level deeper.
   void WriteScope(const StmtPtr& stmt) {
     ++depth_;
@@ -107,45 +109,37 @@ class Writer {
           Place place = MakePlace(store.buffer, store.stored, store.index, store.is_aligned);
           place.is_streamed = store.is_streamed;
           place.rounds_to_tf32 = store.rounds_to_tf32;
-          Line(absl::StrCat(dialect_.store(place, store.value->type, Print(store.value)), ";"));
+          Statement(dialect_.store(place, store.value->type, Print(store.value)));
         },
         [&](const loop::For& loop) { WriteFor(loop); },
         [&](const loop::If& branch) { WriteIf(branch, "if ("); },
         [&](const loop::Barrier& barrier) {
           hands_on_ |= barrier.is_global;
-          const std::string& alone =
-              barrier.is_global ? dialect_.global_barrier : dialect_.barrier;
+          const std::string& alone = barrier.is_global ? dialect_.global_barrier : dialect_.barrier;
           if (group_ != nullptr) return Line(group_->Barrier(barrier.for_matrix_unit));
           Line(barrier.for_matrix_unit ? absl::StrCat(dialect_.matrix_fence, " ", alone) : alone);
         },
         [&](const loop::AtomicUpdate& update) {
           const Place place = MakePlace(update.buffer, update.stored, update.index);
-          Line(absl::StrCat(
-              dialect_.atomic_update(place, update.op, update.value->type, Print(update.value)),
-              ";"));
+          Statement(
+              dialect_.atomic_update(place, update.op, update.value->type, Print(update.value)));
         },
         [&](const loop::Prefetch& prefetch) {
-          Line(absl::StrCat(
-              dialect_.prefetch(MakePlace(prefetch.buffer, prefetch.stored, prefetch.index),
-                                prefetch.is_for_later),
-              ";"));
+          Statement(dialect_.prefetch(MakePlace(prefetch.buffer, prefetch.stored, prefetch.index),
+                                      prefetch.is_for_later));
         },
         [&](const loop::CopyVector& copy) {
           const Code condition = copy.condition == nullptr ? Code{} : Print(copy.condition);
-          Line(absl::StrCat(dialect_.copy_vector(PlaceOf(copy.to), PlaceOf(copy.from), condition),
-                            ";"));
+          Statement(dialect_.copy_vector(PlaceOf(copy.to), PlaceOf(copy.from), condition));
         },
-        [&](const loop::EndCopies&) { Line(absl::StrCat(dialect_.end_copies, ";")); },
-        [&](const loop::AwaitCopies& await) {
-          Line(absl::StrCat(dialect_.await_copies(await.pending), ";"));
-        },
+        [&](const loop::EndCopies&) { Statement(dialect_.end_copies); },
+        [&](const loop::AwaitCopies& await) { Statement(dialect_.await_copies(await.pending)); },
         [&](const loop::MultiplyTiles& product) {
           if (group_ != nullptr) group_->UseMatrixUnit();
-          Line(absl::StrCat(dialect_.multiply_tiles(product, PlaceOf(product.accumulators),
-                                                    PlaceOf(product.left), PlaceOf(product.right)),
-                            ";"));
+          Statement(dialect_.multiply_tiles(product, PlaceOf(product.accumulators),
+                                            PlaceOf(product.left), PlaceOf(product.right)));
         },
-        [&](const loop::AwaitTiles&) { Line(absl::StrCat(dialect_.await_tiles, ";")); },
+        [&](const loop::AwaitTiles&) { Statement(dialect_.await_tiles); },
         [&](const loop::Early& early) { WriteEarly(early); },
         [&](const loop::Comment& comment) { Line(absl::StrCat("// ", comment.text)); });
   }

@@ -189,9 +189,8 @@ struct MultiplyTiles {
   bool left_along_rows = false, right_along_columns = false;
 };
 struct AwaitTiles {};
-// What does not depend on the launches before: copies to local memory of what no launch of the
-// program writes. Where launches run in sequence, a work-group begins with it while it waits for
-// them. What stands before it in the body, at its top level, declares its names.
+// Copies to local memory of what no launch of the program writes. In a sequence of launches a
+// work-group begins with it before those before are done; what stands in front declares its names.
 struct Early {
   StmtPtr body;
 };
@@ -213,8 +212,7 @@ struct Parameter {
   bool operator==(const Parameter&) const = default;
 };
 
-// A number that each launch gives, of the kernel's index type. Nothing in the kernel depends on the
-// value here but what Interpret computes.
+// A number that each launch gives, of the kernel's index type. Only Interpret uses the value here.
 struct Size {
   std::string name;
   int64_t value = 0;  // in the launch that the kernel was made for
@@ -236,8 +234,7 @@ struct Kernel {
   int64_t local_size[3] = {1, 1, 1};
   int64_t global_size[3] = {1, 1, 1};  // multiples of local_size
   StmtPtr body;
-  // Devices that can do so run its launches and their neighbours' as one (hal::KernelSource). Its
-  // work-groups are single items then.
+  // Devices that can do so run its launches and their neighbours' as one (hal::KernelSource).
   bool in_sequence = false;
 };
 

@@ -90,11 +90,7 @@ class StatementPrinter {
                array.over.empty() ? "" : absl::StrCat(" over ", array.over));
         },
         [&](const Assign& assign) { Line(assign.name, " = ", ToString(assign.value)); },
-        [&](const Store& store) {
-          Line(store.buffer, "[", ToString(store.index), "]:", tartan::Name(store.stored),
-               store.is_aligned ? " aligned" : "", store.is_streamed ? " streamed" : "",
-               store.rounds_to_tf32 ? " tf32" : "", " = ", ToString(store.value));
-        },
+        [&](const Store& store) { PrintStore(store); },
         [&](const For& loop) {
           Line("for ", loop.name, " in ", ToString(loop.begin), " .. ", ToString(loop.end),
                loop.step == 1 ? "" : absl::StrCat(" step ", loop.step),
@@ -134,6 +130,12 @@ class StatementPrinter {
           PrintInside(early.body);
         },
         [&](const Comment& comment) { Line("// ", comment.text); });
+  }
+
+  void PrintStore(const Store& store) {
+    Line(store.buffer, "[", ToString(store.index), "]:", tartan::Name(store.stored),
+         store.is_aligned ? " aligned" : "", store.is_streamed ? " streamed" : "",
+         store.rounds_to_tf32 ? " tf32" : "", " = ", ToString(store.value));
   }
 
   void PrintProduct(const MultiplyTiles& product) {

@@ -104,14 +104,14 @@ TEST(WriteKernel, WritesTheFunctionsOfGroupsInASequence) {
                            MakeStore("to", kF32, Work(WorkId::kGlobal, 1),
                                      LoadFrom("tile", kF32, Work(WorkId::kGroup, 0)))});
   EXPECT_EQ(WriteKernel(kernel, opencl::OpenClDialect({.has_fma = true, .is_cpu = false})),
-            R"(enum { swap_team = 32, swap_local = 64, swap_align = 64 };
+            R"(enum { swap_team = 32, swap_local = 64, swap_align = 64, swap_early = 0 };
 TT_GROUP_FUNCTION void swap_group(__global float* to, __global const float* from, __local uchar* work_pool, const int work_team, const int work_item, const int work_group_x, const int work_group_y, const int work_group_z) {
   __local float* const tile = (__local float*)(work_pool + 0);
   tile[(int)(work_item / 1 % 8)] = from[(int)(work_item / 1 % 8)];
   tt_team_barrier(32, work_team);
   to[(int)work_group_y * 4 + work_item / 8 % 4] = tile[(int)work_group_x];
 }
-TT_GROUP_FUNCTION void swap_groups(__local const ulong* arguments, __local uchar* work_pool, int work_team, int work_item, int group, int end, int step, int width, int height) {
+TT_GROUP_FUNCTION void swap_groups(__local const ulong* arguments, __local uchar* work_pool, int work_phase, int work_team, int work_item, int group, int end, int step, int width, int height) {
   for (; group < end; group += step) {
     swap_group((__global float* )arguments[0], (__global const float* )arguments[1], work_pool, work_team, work_item, group < width ? group : group % width, group < width ? 0 : group / width % height, group < width ? 0 : group / width / height);
     tt_team_barrier(32, work_team);
@@ -120,6 +120,62 @@ TT_GROUP_FUNCTION void swap_groups(__local const ulong* arguments, __local uchar
 __kernel __attribute__((reqd_work_group_size(8, 4, 1))) void swap(__global float* to, __global const float* from) {
   __local uchar work_pool[64] __attribute__((aligned(64)));
   swap_group(to, from, work_pool, 0, (int)get_local_id(0) + 8 * (int)get_local_id(1), (int)get_group_id(0), (int)get_group_id(1), (int)get_group_id(2));
+}
+)");
+}
+
+// What is early may come by itself, before the rest.
+TEST(WriteKernel, WritesThePhasesOfGroupsInASequence) {
+  Kernel kernel;
+  kernel.name = "take";
+  kernel.parameters = {{"to", kF32, true}, {"from", kF32}};
+  kernel.local_size[0] = 64;
+  const ExprPtr x = Work(WorkId::kLocal, 0);
+  const ExprPtr at = Mul(x, Int(4));
+  kernel.body = MakeBlock({MakeArray(kFloat1, "tile", 256, Space::kLocal, "", 1024),
+                           MakeEarly(MakeCopyVector(LoadFrom("tile", kF32, at, 4, true),
+                                                    LoadFrom("from", kF32, at, 4, true))),
+                           MakeEndCopies(), MakeAwaitCopies(0), MakeMatrixBarrier(),
+                           MakeStore("to", kF32, x, LoadFrom("tile", kF32, x))});
+  const codegen::Dialect dialect = opencl::OpenClDialect({.has_fma = true, .is_cpu = false});
+  EXPECT_EQ(
+      WriteKernel(kernel, dialect),
+      R"(__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void take(__global float* restrict to, __global const float* restrict from) {
+  __local float tile[256] __attribute__((aligned(1024)));
+  {
+    tt_copy_vector(tile + (int)get_local_id(0) * 4, from + (int)get_local_id(0) * 4, 1);
+  }
+  tt_end_copies();
+  tt_await_copies_0();
+  tt_matrix_fence(); barrier(CLK_LOCAL_MEM_FENCE);
+  to[(int)get_local_id(0)] = tile[(int)get_local_id(0)];
+}
+)");
+  kernel.in_sequence = true;
+  EXPECT_EQ(WriteKernel(kernel, dialect),
+            R"(enum { take_team = 64, take_local = 1024, take_align = 1024, take_early = 1 };
+TT_GROUP_FUNCTION void take_group(__global float* to, __global const float* from, __local uchar* work_pool, const int work_phase, const int work_team, const int work_item, const int work_group_x, const int work_group_y, const int work_group_z) {
+  __local float* const tile = (__local float*)(work_pool + 0);
+  if (work_phase != 2) {
+    tt_copy_vector(tile + (int)work_item * 4, from + (int)work_item * 4, 1);
+  }
+  if (work_phase == 1) return;
+  tt_end_copies();
+  tt_await_copies_0();
+  tt_matrix_fence(); tt_team_barrier(64, work_team);
+  to[(int)work_item] = tile[(int)work_item];
+}
+TT_GROUP_FUNCTION void take_groups(__local const ulong* arguments, __local uchar* work_pool, int work_phase, int work_team, int work_item, int group, int end, int step, int width, int height) {
+  for (; group < end; group += step) {
+    take_group((__global float* )arguments[0], (__global const float* )arguments[1], work_pool, work_phase, work_team, work_item, group < width ? group : group % width, group < width ? 0 : group / width % height, group < width ? 0 : group / width / height);
+    if (work_phase == 1) return;
+    work_phase = 0;
+    tt_team_barrier(64, work_team);
+  }
+}
+__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void take(__global float* to, __global const float* from) {
+  __local uchar work_pool[1024] __attribute__((aligned(1024)));
+  take_group(to, from, work_pool, 0, 0, (int)get_local_id(0), (int)get_group_id(0), (int)get_group_id(1), (int)get_group_id(2));
 }
 )");
 }

@@ -109,6 +109,20 @@ TEST(MarkSequences, LeavesLargeGroupsOfGpus) {
   EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{false, false, true, true}));
 }
 
+// What fills a unit's local memory takes longer, and is as quick in a sequence.
+TEST(MarkSequences, TakesLongerLaunchesThatFillAUnit) {
+  const loop::Type number = {DataType::kFloat32, 1};
+  const auto early = [&](int64_t size) {
+    return loop::MakeBlock({loop::MakeArray(number, "tile", size, loop::Space::kLocal),
+                            loop::MakeEarly(loop::MakeBlock({}))});
+  };
+  KernelList list = ListOf({30, 1, 30, 1, 50, 1});
+  for (int k : {0, 2, 4}) list.kernels[k].body = early(48 << 10);
+  EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{true, true, true, true, false, false}));
+  for (int k : {0, 2, 4}) list.kernels[k].body = early((48 << 10) + 16);
+  EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>(6, false)));
+}
+
 TEST(MarkAllForSequences, LeavesGpusAlone) {
   KernelList list = ListOf({1, 1});
   MarkAllForSequences(Gpu(), &list);

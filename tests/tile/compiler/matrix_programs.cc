@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/plan/gpu/matrix_search.h"
+#include "tile/plan/gpu/row_stream_search.h"
 #include "tile/plan/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
@@ -90,6 +91,41 @@ const std::vector<MatrixProgram>& MatrixPrograms() {
   return *kPrograms;
 }
 
+const std::vector<MatrixProgram>& RowStreamPrograms() {
+  const std::string matmul =
+      "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";
+  const std::vector<bool> constants = {false, true};
+  static const auto* const kPrograms = new std::vector<MatrixProgram>{
+      {"OneRow", matmul, {{1, 72}, {72, 40}}, constants},
+      {"FourRows", matmul, {{4, 200}, {200, 64}}, constants},
+      {"Primes", matmul, {{3, 37}, {37, 29}}, constants},
+      {"LittleDepth", matmul, {{1, 2}, {2, 300}}, constants},
+      {"TwoColumns", matmul, {{2, 300}, {300, 2}}, constants},
+      {"Transposed",
+       "function (A[M, L], B[N, L]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[j, k]); }",
+       {{1, 520}, {33, 520}},
+       constants},
+      {"WeightsFirst",
+       "function (B[N, L], A[M, L]) -> (C) { C[j, i : N, M] = +(B[j, k] * A[i, k]); }",
+       {{26, 48}, {2, 48}},
+       {true, false}},
+      {"SeveralDepths",
+       "function (A[M, K, L], B[L, K, N]) -> (C) { C[i, j : M, N] = +(A[i, k, l] * B[l, k, j]); }",
+       {{2, 6, 7}, {7, 6, 18}},
+       constants},
+      {"RowsInTwoIndices",
+       "function (A[E, L, M], B[L, N]) -> (C) { C[e, i, j : E, M, N] = +(A[e, k, i] * B[k, j]); }",
+       {{2, 24, 2}, {24, 20}},
+       constants},
+      {"BiasAndResidual",
+       "function (A[M, L], B[L, N], C, D) -> (P, O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); S = P "
+       "+ C + D; O = (S > 0 ? S : 0); }",
+       {{2, 24}, {24, 36}, {36}, {2, 36}},
+       constants},
+  };
+  return *kPrograms;
+}
+
 ir::Program Bind(const MatrixProgram& program) {
   ir::Program bound = BindTestProgram(AsTestProgram(program));
   for (size_t i = 0; i < program.is_constant.size(); ++i) {
@@ -140,6 +176,21 @@ compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, st
     while (matrix.local_bytes() > settings.matrix_local_bytes) matrix.slices /= 2;
     absl::StrAppend(plans, plan::ToString(planned.plan, planned.flat), "\n");
     return planned;
+  };
+  return hooks;
+}
+
+compiler::CompileHooks PlanRowStreams(int64_t compute_units, int* count) {
+  compiler::CompileHooks hooks;
+  hooks.planner = [=](const poly::FlatContraction& flat, const std::vector<bool>& constant) {
+    HardwareSettings settings = MatrixSettings();
+    settings.runs_sequences = true;
+    settings.compute_units = compute_units;
+    auto stream = plan::RowStreamCandidate(poly::MergeIndices(flat), settings, constant,
+                                           /*least_bytes=*/0);
+    if (!stream.has_value()) return plan::PlanKernel(flat, settings, constant);
+    ++*count;
+    return *std::move(stream);
   };
   return hooks;
 }

@@ -32,6 +32,9 @@ const std::vector<MatrixProgram>& MatrixPrograms();
 ir::Program Bind(const MatrixProgram& program);
 std::vector<HostTensor> WholeNumbers(const MatrixProgram& program);
 
+// Products of few rows by constants.
+const std::vector<MatrixProgram>& RowStreamPrograms();
+
 // A GPU with a matrix unit.
 HardwareSettings MatrixSettings();
 
@@ -42,5 +45,9 @@ enum class PackedFactors { kConstants, kAll };
 // line. `slices` of the depth, where they fit a work-group; 0: as planned.
 compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, std::string* plans,
                                          PackedFactors packed = PackedFactors::kConstants);
+
+// Plans every such product to stream its weights by blocks, on a device of so many compute units;
+// counts them.
+compiler::CompileHooks PlanRowStreams(int64_t compute_units, int* count);
 
 }  // namespace tartan

@@ -83,6 +83,28 @@ TEST(MatrixDevice, RoundsFactorsAsTheInterpreterDoes) {
   }
 }
 
+class RowStreamDeviceTest : public testing::TestWithParam<MatrixProgram> {};
+
+TEST_P(RowStreamDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const MatrixProgram& test = GetParam();
+  const ir::Program program = Bind(test);
+  const std::vector<HostTensor> inputs = WholeNumbers(test);
+  const auto expected = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  compiler::CompileOptions options;
+  options.settings = MatrixSettings();
+  int count = 0;
+  const auto list = compiler::Compile(program, options, PlanRowStreams(4, &count));
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_GT(count, 0);
+  const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
+  EXPECT_EQ(FirstDifference(actual, (*expected)[0], 0), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RowStreamDeviceTest, testing::ValuesIn(RowStreamPrograms()),
+                         [](const auto& test) { return test.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(All, MatrixDeviceTest,
                          testing::Combine(testing::ValuesIn(MatrixPrograms()),
                                           testing::Values(MatrixFormat::kTf32,

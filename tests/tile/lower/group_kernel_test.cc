@@ -56,6 +56,9 @@ std::vector<TestProgram> Programs() {
        "function (A[M, L], B[L, N], C) -> (O) { P[i, j : M, N] = +(A[i, k] * B[k, j]); S = P + C; "
        "O = (S > 0 ? S : 0); }",
        {F32({14, 9}), F32({9, 20}), F32({20})}},
+      {"ColumnsInBlocks",
+       "function (A[L, N]) -> (O) { O[b, k, l : N / 2, L, 2] = =(A[k, 2 * b + l]); }",
+       {F32({40, 64})}},
       {"SameConvolution", convolution, {F32({2, 7, 5, 3}), F32({3, 3, 3, 4})}},
       {"SameConvolutionOfVectors", convolution, {F32({2, 9, 6, 8}), F32({3, 3, 8, 12})}},
       {"StridedConvolution",

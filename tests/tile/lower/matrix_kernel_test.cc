@@ -132,7 +132,7 @@ TEST(SplitMatrixCandidate, IsQuickestWhereRowsAreFewAndTheDepthIsLong) {
     }
     return uses_unit;
   };
-  EXPECT_EQ(kernels(768), std::vector<bool>({true}));
+  EXPECT_EQ(kernels(512), std::vector<bool>({true}));
   EXPECT_EQ(kernels(3072), std::vector<bool>({true, false}));
 }
 

@@ -152,6 +152,9 @@ class Stager {
       }
     }
     const int contiguous = ChooseVectorIndex(access, dims, &staged);
+    // Elementwise kernels read a tile in vectors: lanes that do not lie side by side in it, they
+    // read from memory.
+    if (contiguous < 0 && !problem_.flat().is_reduction() && HasLanes(access)) return;
     const int64_t read_lanes =
         staged.vector_index < 0 ? 1 : plan_->splits[staged.vector_index].vector;
     if (load_dim >= 0 && load_dim != contiguous && dims[load_dim].range % widest != 0)
@@ -190,13 +193,19 @@ class Stager {
     return true;
   }
 
+  // It steps along the index of the lanes of results.
+  bool HasLanes(const GroupProblem::Access& access) const {
+    const int lane_index = plan_->lane_index;
+    return lane_index >= 0 && problem_.is_output(lane_index) &&
+           access.flat.strides[lane_index] != 0;
+  }
+
   // The dimension that is read in vectors: along the lane index, another output index, or a reduced
   // one; -1: none.
   int ChooseVectorIndex(const GroupProblem::Access& access, const std::vector<TileDim>& dims,
                         StagedAccess* staged) const {
     const int lane_index = plan_->lane_index;
-    const bool has_lanes =
-        lane_index >= 0 && problem_.is_output(lane_index) && access.flat.strides[lane_index] != 0;
+    const bool has_lanes = HasLanes(access);
     for (int i = 0; i < problem_.index_count(); ++i) {
       if (plan_->splits[i].vector == 1 || (has_lanes && i != lane_index)) continue;
       if (!problem_.flat().is_reduction() && i != lane_index) continue;

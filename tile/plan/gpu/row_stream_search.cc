@@ -13,8 +13,7 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostRows = 4;          // each of which a work-item has accumulators for
-constexpr int64_t kLeastBytes = 1 << 20;  // less stays in the second cache
+constexpr int64_t kMostRows = 4;  // each of which a work-item has accumulators for
 // What a group waits for the launches before, in which its weights come; what it takes from then on
 // besides the products: its rows come, sums meet, results are stored. Local memory gives a unit so
 // many bytes a cycle, copies into it come with so many.
@@ -32,8 +31,12 @@ poly::FlatAccess Strides(const poly::FlatContraction& flat, int access) {
 class RowStreamSearch {
  public:
   RowStreamSearch(const poly::FlatContraction& flat, const HardwareSettings& settings,
-                  const std::vector<bool>& is_constant)
-      : flat_(flat), settings_(settings), machine_(settings), is_constant_(is_constant) {}
+                  const std::vector<bool>& is_constant, int64_t least_bytes)
+      : flat_(flat),
+        settings_(settings),
+        machine_(settings),
+        is_constant_(is_constant),
+        least_bytes_(least_bytes) {}
 
   std::optional<PlannedKernel> Run() {
     const auto factors = FactorsOf(flat_);
@@ -63,7 +66,7 @@ class RowStreamSearch {
     const TensorShape& shape = flat_.tensors[tensor].shape;
     const bool is_constant = tensor < static_cast<int>(is_constant_.size()) && is_constant_[tensor];
     if (!is_constant || flat_.tensors[tensor].value == ir::kNoValue ||
-        shape.type != DataType::kFloat32 || shape.byte_size() < kLeastBytes) {
+        shape.type != DataType::kFloat32 || shape.byte_size() < least_bytes_) {
       return std::nullopt;
     }
     const poly::FlatAccess of_rows = Strides(flat_, rows);
@@ -160,15 +163,17 @@ class RowStreamSearch {
   const HardwareSettings& settings_;
   const Machine machine_;
   const std::vector<bool>& is_constant_;
+  const int64_t least_bytes_;
 };
 
 }  // namespace
 
 std::optional<PlannedKernel> RowStreamCandidate(const poly::FlatContraction& flat,
                                                 const HardwareSettings& settings,
-                                                const std::vector<bool>& is_constant) {
+                                                const std::vector<bool>& is_constant,
+                                                int64_t least_bytes) {
   if (!settings.runs_sequences || settings.matrix_local_bytes == 0) return std::nullopt;
-  return RowStreamSearch(flat, settings, is_constant).Run();
+  return RowStreamSearch(flat, settings, is_constant, least_bytes).Run();
 }
 
 }  // namespace tartan::plan
