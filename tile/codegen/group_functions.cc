@@ -53,10 +53,7 @@ Code GroupText::WorkIndex(const loop::WorkIndex& work, const Type& type) const {
               Precedence::kAdditive};
 }
 
-std::string GroupText::Barrier(bool for_matrix_unit) const {
-  const std::string barrier = dialect_.team_barrier(Items());
-  return for_matrix_unit ? absl::StrCat(dialect_.matrix_fence, " ", barrier) : barrier;
-}
+std::string GroupText::Barrier() const { return dialect_.team_barrier(Items()); }
 
 std::string GroupText::DeclareLocal(const loop::DeclareArray& array) {
   const std::string pointer = absl::StrCat(

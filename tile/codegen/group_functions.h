@@ -23,7 +23,7 @@ class GroupText {
 
   // For the statements of the kernel.
   Code WorkIndex(const loop::WorkIndex& work, const loop::Type& type) const;
-  std::string Barrier(bool for_matrix_unit) const;
+  std::string Barrier() const;
   std::string DeclareLocal(const loop::DeclareArray& array);
   // loop::Early: a condition for its statements, and a statement after them.
   std::string BeginEarly();

@@ -115,9 +115,10 @@ class Writer {
         [&](const loop::If& branch) { WriteIf(branch, "if ("); },
         [&](const loop::Barrier& barrier) {
           hands_on_ |= barrier.is_global;
-          const std::string& alone = barrier.is_global ? dialect_.global_barrier : dialect_.barrier;
-          if (group_ != nullptr) return Line(group_->Barrier(barrier.for_matrix_unit));
-          Line(barrier.for_matrix_unit ? absl::StrCat(dialect_.matrix_fence, " ", alone) : alone);
+          if (barrier.for_matrix_unit) Line(dialect_.matrix_fence);
+          Line(group_ != nullptr   ? group_->Barrier()
+               : barrier.is_global ? dialect_.global_barrier
+                                   : dialect_.barrier);
         },
         [&](const loop::AtomicUpdate& update) {
           const Place place = MakePlace(update.buffer, update.stored, update.index);

@@ -147,7 +147,8 @@ TEST(WriteKernel, WritesThePhasesOfGroupsInASequence) {
   }
   tt_end_copies();
   tt_await_copies_0();
-  tt_matrix_fence(); barrier(CLK_LOCAL_MEM_FENCE);
+  tt_matrix_fence();
+  barrier(CLK_LOCAL_MEM_FENCE);
   to[(int)get_local_id(0)] = tile[(int)get_local_id(0)];
 }
 )");
@@ -162,7 +163,8 @@ TT_GROUP_FUNCTION void take_group(__global float* to, __global const float* from
   if (work_phase == 1) return;
   tt_end_copies();
   tt_await_copies_0();
-  tt_matrix_fence(); tt_team_barrier(64, work_team);
+  tt_matrix_fence();
+  tt_team_barrier(64, work_team);
   to[(int)work_item] = tile[(int)work_item];
 }
 TT_GROUP_FUNCTION void take_groups(__local const ulong* arguments, __local uchar* work_pool, int work_phase, int work_team, int work_item, int group, int end, int step, int width, int height) {
