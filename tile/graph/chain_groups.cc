@@ -58,6 +58,7 @@ class ChainFinder {
       std::optional<RowChain> chain;
       if (growing) chain = Finish(*growing);
       if (auto with_products = GrowProducts(g, chain)) chain = std::move(with_products);
+      if (!chain) chain = GrowColumns(g);
       if (!chain) continue;
       chains.push_back(*std::move(chain));
       for (int group : chains.back().groups) in_chain_[group] = true;
@@ -101,9 +102,33 @@ class ChainFinder {
     const bool is_chain = GrowFrom(g, OutputIndices(kernel(g, growing)), &growing);
     if (!is_chain || !HasProduct(growing)) return std::nullopt;
     RowChain chain = Finish(growing);
-    chain.has_products = true;
     if (!options_.takes_products(chain, without ? &*without : nullptr)) return std::nullopt;
     return chain;
+  }
+
+  // A product whose kernel reads others at the place that it writes, as a gate does, with blocks of
+  // its columns as rows.
+  std::optional<RowChain> GrowColumns(int g) const {
+    if (!options_.takes_products) return std::nullopt;
+    std::optional<RowChain> best;
+    for (int64_t size : {64, 32, 16, 8}) {
+      Growing growing;
+      growing.takes_products = true;
+      auto split = SplitColumns(kernel(g), size);
+      if (!split) continue;
+      std::vector<int> axes = RowsOfColumns(*split);
+      for (int axis : axes) growing.rows.push_back(split->indices[axis].range);
+      growing.split[g] = *std::move(split);
+      if (!Add(g, std::move(axes), &growing)) return std::nullopt;
+      for (int p = g; p-- > 0;) {
+        if (kernels_[p] != nullptr && kernel(p).is_reduction()) AddBefore(p, &growing);
+      }
+      if (growing.axes.size() < 2 || WaitsForItself(graph_, GroupsOf(growing), chains_)) break;
+      RowChain chain = Finish(growing);
+      if (chain.tensors.size() + 1 < chain.groups.size()) break;
+      if (options_.takes_products(chain, best ? &*best : nullptr)) best = std::move(chain);
+    }
+    return best;
   }
 
   bool HasProduct(const Growing& growing) const {
@@ -195,18 +220,7 @@ class ChainFinder {
       const auto coords = poly::ReshapeCoords(access.coords, flat.tensors[access.tensor].shape.dims,
                                               tensor.dims, flat.indices);
       if (!coords) return std::nullopt;
-      for (size_t d = 0; d < coords->size(); ++d) {
-        const int axis = tensor.axes[d];
-        if (axis < 0) continue;
-        const int index = (*coords)[d].single_variable();
-        if (index < 0 || index >= flat.output_index_count ||
-            !((*coords)[d] == Affine::Variable(index)) ||
-            flat.indices[index].range != growing->rows[axis] ||
-            (axes[axis] >= 0 && axes[axis] != index)) {
-          return std::nullopt;
-        }
-        axes[axis] = index;
-      }
+      if (!FindRowsRead(flat, *coords, tensor.axes, growing->rows, &axes)) return std::nullopt;
     }
     std::set<int> distinct(axes.begin(), axes.end());
     if (distinct.size() != axes.size() || distinct.count(-1) > 0) return std::nullopt;
@@ -276,21 +290,7 @@ class ChainFinder {
         const auto coords = poly::ReshapeCoords(
             access.coords, flat.tensors[access.tensor].shape.dims, given.output_dims, flat.indices);
         if (!coords) return std::nullopt;
-        for (size_t a = 0; a < axes.size(); ++a) {
-          int index = -1;
-          for (size_t d = 0; d < coords->size(); ++d) {
-            if ((*coords)[d].coefficient(group_axes[a]).is_zero()) continue;
-            if (index >= 0 || !((*coords)[d] == Affine::Variable(group_axes[a]))) {
-              return std::nullopt;
-            }
-            index = given.output_coords[d].single_variable();
-          }
-          if (index < 0 || given.indices[index].range != growing.rows[a] ||
-              (axes[a] >= 0 && axes[a] != index)) {
-            return std::nullopt;
-          }
-          axes[a] = index;
-        }
+        if (!FindRowsGiven(given, *coords, group_axes, growing.rows, &axes)) return std::nullopt;
       }
     }
     return axes;
@@ -339,6 +339,7 @@ class ChainFinder {
     chain.rows = growing.rows;
     chain.row_bytes = RowBytes(growing);
     chain.layout = growing.layout;
+    chain.has_products = growing.takes_products;
     std::map<ValueId, int> kept;
     int64_t left = options_.local_bytes;
     std::map<int, int> kept_by;

@@ -34,6 +34,18 @@ bool IsWindow(const poly::FlatContraction& flat);
 // nothing that is multiplied is the same for all rows.
 bool IsBatchedProduct(const poly::FlatContraction& flat, const std::vector<int>& axes);
 
+// Sets, per row axis, the output index at which a kernel reads it: `coords` are those of an access
+// to a tensor whose dimensions `dim_axes` are rows. False where it reads another row, too.
+bool FindRowsRead(const poly::FlatContraction& flat, const std::vector<math::Affine>& coords,
+                  const std::vector<int>& dim_axes, const std::vector<int64_t>& rows,
+                  std::vector<int>* axes);
+
+// The same for the kernel whose results another one reads at `coords` of its output_dims, with the
+// reader's rows.
+bool FindRowsGiven(const poly::FlatContraction& given, const std::vector<math::Affine>& coords,
+                   const std::vector<int>& reader_axes, const std::vector<int64_t>& rows,
+                   std::vector<int>* axes);
+
 // One of the kernel's results.
 bool Stores(const poly::FlatContraction& flat, ir::ValueId value);
 

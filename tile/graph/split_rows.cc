@@ -83,6 +83,17 @@ void SplitLike(const Affine& coord, size_t dim, FlatContraction* flat) {
   }
 }
 
+// The output index along which neighbours are written; -1: none.
+int Neighbours(const FlatContraction& flat) {
+  const std::vector<int64_t> strides =
+      poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()))
+          .strides;
+  for (int i = 0; i < flat.output_index_count; ++i) {
+    if (strides[i] == 1 && flat.indices[i].range > 1) return i;
+  }
+  return -1;
+}
+
 }  // namespace
 
 std::optional<FlatContraction> SplitForReshapes(
@@ -120,6 +131,29 @@ std::optional<FlatContraction> SplitForReader(const FlatContraction& flat,
     return split;
   }
   return std::nullopt;
+}
+
+std::optional<FlatContraction> SplitColumns(const FlatContraction& flat, int64_t size) {
+  const int column = Neighbours(flat);
+  if (column < 0 || flat.indices[column].range % size != 0) return std::nullopt;
+  if (flat.indices[column].range == size) return std::nullopt;
+  FlatContraction split = poly::SplitIndex(flat, column, size);
+  SplitOutputDims(&split);
+  return split;
+}
+
+std::vector<int> RowsOfColumns(const FlatContraction& flat) {
+  const int columns = Neighbours(flat);
+  const std::vector<int64_t> strides =
+      poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()))
+          .strides;
+  std::vector<int> rows;
+  for (int i = 0; i < flat.output_index_count; ++i) {
+    if (i == columns) continue;
+    const bool are_blocks = columns >= 0 && strides[i] == flat.indices[columns].range;
+    rows.insert(are_blocks ? rows.begin() : rows.end(), i);
+  }
+  return rows;
 }
 
 void SplitOutputDims(FlatContraction* flat) {

@@ -25,6 +25,13 @@ std::optional<poly::FlatContraction> SplitForReader(
     const poly::FlatContraction& flat, const poly::FlatContraction& reader,
     const std::function<bool(int tensor)>& is_result);
 
+// The kernel with the output index along which it writes neighbours divided in blocks of `size`
+// columns; nothing where `size` does not divide it.
+std::optional<poly::FlatContraction> SplitColumns(const poly::FlatContraction& flat, int64_t size);
+
+// The output indices of such a kernel without those of columns: the one of blocks first.
+std::vector<int> RowsOfColumns(const poly::FlatContraction& flat);
+
 // Each dimension of flat.output_dims whose coordinate is made of several indices becomes one for
 // each of them, where every combination of them is another element.
 void SplitOutputDims(poly::FlatContraction* flat);

@@ -72,6 +72,14 @@ std::string GroupedHeads(bool turns) {
       "Y = reshape(I, T, C); }");
 }
 
+// A product that another one of the same rows opens and closes.
+std::string Gated(const std::string& result) {
+  return absl::StrCat(
+      "function (X[T, C], F[C, N], H[C, N]) -> (Y) { A[t, n : T, N] = +(X[t, c] * F[c, n]); "
+      "B[t, n : T, N] = +(X[t, c] * H[c, n]); Y = ",
+      result, "; }");
+}
+
 std::vector<TensorShape> Shapes(int64_t heads, int64_t queries, int64_t keys, int64_t depth) {
   return {F32({heads, queries, depth}), F32({heads, keys, depth}), F32({heads, keys, depth})};
 }
@@ -139,6 +147,17 @@ const std::vector<AttentionProgram>& AttentionPrograms() {
     add("GroupedHeads", GroupedHeads(false), grouped(3, 7, 11, 8));
     add("GroupedHeadsOddDepth", GroupedHeads(true), grouped(2, 6, 9, 5));
     add("GroupedHeadsOneQuery", GroupedHeads(true), grouped(3, 1, 33, 8));
+    const auto gated = [](DataType type, int64_t rows, int64_t depth, int64_t columns) {
+      return std::vector<TensorShape>{
+          {type, {rows, depth}}, {type, {depth, columns}}, {type, {depth, columns}}};
+    };
+    const std::string silu = "A / (1 + exp(0 - A)) * B";
+    add("Gated", Gated(silu), gated(DataType::kFloat32, 9, 20, 48));
+    add("GatedOneRow", Gated(silu), gated(DataType::kFloat32, 1, 33, 24));
+    add("GatedByZero", Gated("(A > 0 ? A : 0.0) * B"), gated(DataType::kFloat32, 7, 5, 16));
+    add("GatedHalves", Gated(silu), gated(DataType::kFloat16, 5, 12, 32));
+    // Nothing divides the columns.
+    add("GatedOddColumns", Gated(silu), gated(DataType::kFloat32, 4, 6, 19), 2);
     add("Halves", Attention(scaled),
         {{DataType::kFloat16, {2, 7, 8}},
          {DataType::kFloat16, {2, 9, 8}},

@@ -95,6 +95,7 @@ double ProductChains::KernelUs(const poly::FlatContraction& flat) {
 }
 
 double ProductChains::RowsUs(const graph::RowChain& chain) {
+  if (chain.has_products) return Plan(chain)->predicted_us;
   const auto plan = plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings_);
   if (plan.has_value()) {
     return plan::Machine(settings_).sequence_launch_us +
