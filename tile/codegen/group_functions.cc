@@ -71,10 +71,10 @@ std::string GroupText::DeclareLocal(const loop::DeclareArray& array) {
 
 std::string GroupText::BeginEarly() {
   has_early_ = true;
-  return absl::StrCat(kPhase, " != 2");
+  return absl::StrCat("if (", kPhase, " != 2) {");
 }
 
-std::string GroupText::EndEarly() const { return absl::StrCat("if (", kPhase, " == 1) return;"); }
+std::string GroupText::EndEarly() const { return absl::StrCat("} if (", kPhase, " == 1) return;"); }
 
 std::string GroupText::Write(absl::string_view parameters, absl::string_view body) const {
   const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});

@@ -25,7 +25,7 @@ class GroupText {
   Code WorkIndex(const loop::WorkIndex& work, const loop::Type& type) const;
   std::string Barrier() const;
   std::string DeclareLocal(const loop::DeclareArray& array);
-  // loop::Early: a condition for its statements, and a statement after them.
+  // Around the statements of loop::Early.
   std::string BeginEarly();
   std::string EndEarly() const;
   // Of what a matrix unit has under way compilers lose sight where functions are called.

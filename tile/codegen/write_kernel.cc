@@ -40,8 +40,8 @@ class Writer {
     const std::string comments = std::exchange(text_, "");
     is_sized_ = !kernel.sizes.empty();
     in_sequence_ = kernel.in_sequence;
-    if (in_sequence_ && dialect_.team_barrier)
-      group_ = std::make_unique<GroupText>(kernel, dialect_);
+    const bool is_group = in_sequence_ && dialect_.team_barrier != nullptr;
+    if (is_group) group_ = std::make_unique<GroupText>(kernel, dialect_);
     ++depth_;
     for (const loop::Size& size : kernel.sizes) {
       if (size.is_float) WriteFloatOfBits(size, kernel.index_type);
@@ -116,9 +116,8 @@ class Writer {
         [&](const loop::Barrier& barrier) {
           hands_on_ |= barrier.is_global;
           if (barrier.for_matrix_unit) Line(dialect_.matrix_fence);
-          Line(group_ != nullptr   ? group_->Barrier()
-               : barrier.is_global ? dialect_.global_barrier
-                                   : dialect_.barrier);
+          const std::string& alone = barrier.is_global ? dialect_.global_barrier : dialect_.barrier;
+          Line(group_ != nullptr ? group_->Barrier() : alone);
         },
         [&](const loop::AtomicUpdate& update) {
           const Place place = MakePlace(update.buffer, update.stored, update.index);
@@ -187,10 +186,9 @@ class Writer {
   }
 
   void WriteEarly(const loop::Early& early) {
-    Line(group_ == nullptr ? "{" : absl::StrCat("if (", group_->BeginEarly(), ") {"));
+    Line(group_ == nullptr ? "{" : group_->BeginEarly());
     WriteScope(early.body);
-    Line("}");
-    if (group_ != nullptr) Line(group_->EndEarly());
+    Line(group_ == nullptr ? "}" : group_->EndEarly());
   }
 
   // x = x + y is written x += y.

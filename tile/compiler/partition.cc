@@ -160,12 +160,16 @@ class Partitioner {
     });
   }
 
+  // A sum's kernel puts its results into a part of a value.
+  bool WritesPart(const ir::KernelGroup& group) const {
+    return group.writes_piece(program_) && !poly::MovesElements(*spaces_[group.outputs.front()]);
+  }
+
   // Kernels that write the whole of their output at every run.
   bool MayChain(const ir::KernelGroup& group,
                 const std::optional<poly::FlatContraction>& flat) const {
     return flat.has_value() && !is_constant_[group.outputs.front()] && flat->store_guard.empty() &&
-           !group.writes_piece(program_) &&
-           (group.root == ir::kNoValue || spaces_[group.root]->covers_output);
+           !WritesPart(group) && (group.root == ir::kNoValue || spaces_[group.root]->covers_output);
   }
 
   // `flat` is empty for a special operation.

@@ -70,6 +70,29 @@ bool WaitsForItself(const GroupGraph& graph, const std::set<int>& groups,
   return false;
 }
 
+bool FeedsDirectly(const GroupGraph& graph, int group, const std::set<int>& chain) {
+  std::set<int> reached;
+  std::vector<int> open;
+  bool feeds = false;
+  for (int consumer : graph.consumers(group)) {
+    if (chain.count(consumer) > 0) {
+      feeds = true;
+    } else if (reached.insert(consumer).second) {
+      open.push_back(consumer);
+    }
+  }
+  if (!feeds) return false;
+  while (!open.empty()) {
+    const int between = open.back();
+    open.pop_back();
+    for (int consumer : graph.consumers(between)) {
+      if (chain.count(consumer) > 0) return false;
+      if (reached.insert(consumer).second) open.push_back(consumer);
+    }
+  }
+  return true;
+}
+
 std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping& grouping,
                                  const std::vector<ChainGroups>& chains) {
   const GroupGraph graph(program, grouping);

@@ -20,6 +20,9 @@ using ChainGroups = std::vector<int>;
 bool WaitsForItself(const GroupGraph& graph, const std::set<int>& groups,
                     const std::vector<ChainGroups>& chains);
 
+// Some group of the chain reads what the group gives, and none does so by way of another.
+bool FeedsDirectly(const GroupGraph& graph, int group, const std::set<int>& chain);
+
 // An order in which the groups can run with those of a chain one behind the other.
 std::vector<int> OrderWithChains(const ir::Program& program, const ir::Grouping& grouping,
                                  const std::vector<ChainGroups>& chains);

@@ -12,6 +12,7 @@
 #include "tile/graph/group_graph.h"
 #include "tile/graph/row_axes.h"
 #include "tile/graph/row_layout.h"
+#include "tile/graph/split_rows.h"
 #include "tile/poly/coords.h"
 #include "tile/poly/rewrite_kernel.h"
 
@@ -31,6 +32,7 @@ struct Growing {
   bool takes_products = false;
   Layout layout = Layout::kNone;
   std::map<int, std::vector<int>> axes;  // per group: the output index of each row axis
+  std::map<int, FlatContraction> split;  // kernels of it whose indices were divided
   std::vector<int64_t> rows;
   std::map<ValueId, poly::RowTensor> written;  // by the chain's kernels
   std::set<int> after;                         // groups that are not in the chain and wait for it
@@ -56,6 +58,7 @@ class ChainFinder {
       std::optional<RowChain> chain;
       if (growing) chain = Finish(*growing);
       if (auto with_products = GrowProducts(g, chain)) chain = std::move(with_products);
+      if (!chain) chain = GrowColumns(g);
       if (!chain) continue;
       chains.push_back(*std::move(chain));
       for (int group : chains.back().groups) in_chain_[group] = true;
@@ -66,6 +69,11 @@ class ChainFinder {
 
  private:
   const FlatContraction& kernel(int g) const { return *kernels_[g]; }
+  // As the chain has it.
+  const FlatContraction& kernel(int g, const Growing& growing) const {
+    const auto found = growing.split.find(g);
+    return found == growing.split.end() ? kernel(g) : found->second;
+  }
   ValueId StorageOf(const FlatContraction& flat, int tensor) const {
     return grouping_.storage[flat.tensors[tensor].value];
   }
@@ -90,13 +98,37 @@ class ChainFinder {
     if (!options_.takes_products) return std::nullopt;
     Growing growing;
     growing.takes_products = true;
-    std::vector<int> all(kernel(g).output_index_count);
-    std::iota(all.begin(), all.end(), 0);
-    if (!GrowFrom(g, std::move(all), &growing) || !HasProduct(growing)) return std::nullopt;
+    SplitLikeWritten(g, &growing);
+    const bool is_chain = GrowFrom(g, OutputIndices(kernel(g, growing)), &growing);
+    if (!is_chain || !HasProduct(growing)) return std::nullopt;
     RowChain chain = Finish(growing);
-    chain.has_products = true;
     if (!options_.takes_products(chain, without ? &*without : nullptr)) return std::nullopt;
     return chain;
+  }
+
+  // A product whose kernel reads others at the place that it writes, as a gate does, with blocks of
+  // its columns as rows.
+  std::optional<RowChain> GrowColumns(int g) const {
+    if (!options_.takes_products) return std::nullopt;
+    std::optional<RowChain> best;
+    for (int64_t size : {64, 32, 16, 8}) {
+      Growing growing;
+      growing.takes_products = true;
+      auto split = SplitColumns(kernel(g), size);
+      if (!split) continue;
+      std::vector<int> axes = RowsOfColumns(*split);
+      for (int axis : axes) growing.rows.push_back(split->indices[axis].range);
+      growing.split[g] = *std::move(split);
+      if (!Add(g, std::move(axes), &growing)) return std::nullopt;
+      for (int p = g; p-- > 0;) {
+        if (kernels_[p] != nullptr && kernel(p).is_reduction()) AddBefore(p, &growing);
+      }
+      if (growing.axes.size() < 2 || WaitsForItself(graph_, GroupsOf(growing), chains_)) break;
+      RowChain chain = Finish(growing);
+      if (chain.tensors.size() + 1 < chain.groups.size()) break;
+      if (options_.takes_products(chain, best ? &*best : nullptr)) best = std::move(chain);
+    }
+    return best;
   }
 
   bool HasProduct(const Growing& growing) const {
@@ -106,11 +138,12 @@ class ChainFinder {
   }
 
   bool IsProduct(int g, const std::vector<int>& axes, const Growing& growing) const {
-    return growing.takes_products && kernel(g).is_reduction() && IsBatchedProduct(kernel(g), axes);
+    return growing.takes_products && kernel(g).is_reduction() &&
+           IsBatchedProduct(kernel(g, growing), axes);
   }
 
   bool GrowFrom(int g, std::vector<int> axes, Growing* growing) const {
-    for (int axis : axes) growing->rows.push_back(kernel(g).indices[axis].range);
+    for (int axis : axes) growing->rows.push_back(kernel(g, *growing).indices[axis].range);
     if (!Add(g, std::move(axes), growing)) return false;
     for (int h = g + 1; h < graph_.group_count(); ++h) AddAfter(h, growing);
     for (int p = growing->axes.rbegin()->first; p-- > 0;) AddBefore(p, growing);
@@ -130,17 +163,21 @@ class ChainFinder {
   }
 
   bool Add(int g, std::vector<int> axes, Growing* growing) const {
-    const FlatContraction& flat = kernel(g);
+    const FlatContraction& flat = kernel(g, *growing);
     const bool is_product = IsProduct(g, axes, *growing);
     if (!IsRowWork(flat, axes, *growing) && !is_product) return false;
     if (options_.single_results && HasSeveralResults(flat, axes) && !is_product) return false;
     // A kernel that transposes has its own ways.
     const Layout layout = Join(growing->layout, LayoutOf(flat, axes));
-    const auto written = WrittenAxes(flat, axes);
+    auto written = WrittenAxes(flat, axes);
+    if (!written && growing->takes_products) {
+      SplitOutputDims(&growing->split.try_emplace(g, flat).first->second);
+      written = WrittenAxes(kernel(g, *growing), axes);
+    }
     if (!written || layout == Layout::kMixed) return false;
     growing->layout = layout;
     for (const poly::Output& output : flat.outputs) {
-      growing->written[output.value] = {output.value, flat.output_dims, *written};
+      growing->written[output.value] = {output.value, kernel(g, *growing).output_dims, *written};
     }
     growing->axes[g] = std::move(axes);
     return true;
@@ -161,7 +198,7 @@ class ChainFinder {
     const bool may_join = reads && !waits && !in_chain_[g] && kernels_[g] != nullptr &&
                           growing->axes.size() < kMostKernels;
     if (may_join) {
-      auto axes = RowsRead(kernel(g), *growing);
+      auto axes = RowsRead(g, growing);
       if (axes && Add(g, *std::move(axes), growing)) return;
     }
     growing->after.insert(g);
@@ -169,36 +206,43 @@ class ChainFinder {
 
   // The indices at which a kernel reads the rows of what the chain writes; nothing where it reads
   // another row, too.
-  std::optional<std::vector<int>> RowsRead(const FlatContraction& flat,
-                                           const Growing& growing) const {
-    std::vector<int> axes(growing.rows.size(), -1);
-    const std::set<int> anywhere = ReadAnywhere(flat);
-    for (int tensor : anywhere) {
-      if (growing.written.count(StorageOf(flat, tensor)) > 0) return std::nullopt;
+  std::optional<std::vector<int>> RowsRead(int g, Growing* growing) const {
+    for (int tensor : ReadAnywhere(kernel(g))) {
+      if (growing->written.count(StorageOf(kernel(g), tensor)) > 0) return std::nullopt;
     }
+    if (growing->takes_products) SplitLikeWritten(g, growing);
+    const FlatContraction& flat = kernel(g, *growing);
+    std::vector<int> axes(growing->rows.size(), -1);
     for (const poly::TensorAccess& access : flat.accesses) {
-      const auto found = growing.written.find(StorageOf(flat, access.tensor));
-      if (found == growing.written.end()) continue;
+      const auto found = growing->written.find(StorageOf(flat, access.tensor));
+      if (found == growing->written.end()) continue;
       const poly::RowTensor& tensor = found->second;
       const auto coords = poly::ReshapeCoords(access.coords, flat.tensors[access.tensor].shape.dims,
                                               tensor.dims, flat.indices);
       if (!coords) return std::nullopt;
-      for (size_t d = 0; d < coords->size(); ++d) {
-        const int axis = tensor.axes[d];
-        if (axis < 0) continue;
-        const int index = (*coords)[d].single_variable();
-        if (index < 0 || index >= flat.output_index_count ||
-            !((*coords)[d] == Affine::Variable(index)) ||
-            flat.indices[index].range != growing.rows[axis] ||
-            (axes[axis] >= 0 && axes[axis] != index)) {
-          return std::nullopt;
-        }
-        axes[axis] = index;
-      }
+      if (!FindRowsRead(flat, *coords, tensor.axes, growing->rows, &axes)) return std::nullopt;
     }
     std::set<int> distinct(axes.begin(), axes.end());
     if (distinct.size() != axes.size() || distinct.count(-1) > 0) return std::nullopt;
     return axes;
+  }
+
+  // Divides the kernel's indices where it reads what the chain writes, or products before it, by a
+  // reshape.
+  void SplitLikeWritten(int g, Growing* growing) const {
+    auto split = SplitForReshapes(kernel(g), [&](int tensor) -> const std::vector<int64_t>* {
+      const ValueId value = StorageOf(kernel(g), tensor);
+      const auto found = growing->written.find(value);
+      if (found != growing->written.end()) return &found->second.dims;
+      for (int p : graph_.producers(g)) {
+        const bool is_product = kernels_[p] != nullptr && kernel(p).is_reduction();
+        if (is_product && growing->axes.empty() && Stores(kernel(p), value)) {
+          return &kernel(p).output_dims;
+        }
+      }
+      return nullptr;
+    });
+    if (split) growing->split[g] = *std::move(split);
   }
 
   static std::set<int> GroupsOf(const Growing& growing) {
@@ -220,50 +264,24 @@ class ChainFinder {
     if (growing->axes.count(p) > 0 || in_chain_[p] || !kernels_[p] ||
         (kernel(p).is_reduction() && !growing->takes_products) ||
         growing->axes.size() >= kMostKernels || growing->after.count(p) > 0 ||
-        growing->rows.empty() || !FeedsDirectly(p, *growing)) {
+        growing->rows.empty() || !FeedsDirectly(graph_, p, GroupsOf(*growing))) {
       return;
     }
     auto axes = RowsGiven(p, *growing);
+    if (!axes && growing->takes_products && SplitLikeReaders(p, growing)) {
+      axes = RowsGiven(p, *growing);
+    }
     if (!axes || !ReadAnywhere(kernel(p)).empty()) return;
     if (kernel(p).is_reduction() && !IsProduct(p, *axes, *growing)) return;
     Add(p, *std::move(axes), growing);
   }
 
-  // Some kernel of the chain reads what the group gives, and none does so by way of another.
-  bool FeedsDirectly(int p, const Growing& growing) const {
-    std::set<int> reached;
-    std::vector<int> open;
-    bool feeds = false;
-    for (int consumer : graph_.consumers(p)) {
-      if (growing.axes.count(consumer) > 0) {
-        feeds = true;
-      } else if (reached.insert(consumer).second) {
-        open.push_back(consumer);
-      }
-    }
-    if (!feeds) return false;
-    while (!open.empty()) {
-      const int group = open.back();
-      open.pop_back();
-      for (int consumer : graph_.consumers(group)) {
-        if (growing.axes.count(consumer) > 0) return false;
-        if (reached.insert(consumer).second) open.push_back(consumer);
-      }
-    }
-    return true;
-  }
-
-  static bool Stores(const FlatContraction& flat, ValueId value) {
-    return std::any_of(flat.outputs.begin(), flat.outputs.end(),
-                       [&](const poly::Output& output) { return output.value == value; });
-  }
-
   // The kernel's own indices for the rows at which the chain reads its results.
   std::optional<std::vector<int>> RowsGiven(int p, const Growing& growing) const {
-    const FlatContraction& given = kernel(p);
+    const FlatContraction& given = kernel(p, growing);
     std::vector<int> axes(growing.rows.size(), -1);
     for (const auto& [group, group_axes] : growing.axes) {
-      const FlatContraction& flat = kernel(group);
+      const FlatContraction& flat = kernel(group, growing);
       for (int tensor : ReadAnywhere(flat)) {
         if (Stores(given, StorageOf(flat, tensor))) return std::nullopt;
       }
@@ -272,24 +290,23 @@ class ChainFinder {
         const auto coords = poly::ReshapeCoords(
             access.coords, flat.tensors[access.tensor].shape.dims, given.output_dims, flat.indices);
         if (!coords) return std::nullopt;
-        for (size_t a = 0; a < axes.size(); ++a) {
-          int index = -1;
-          for (size_t d = 0; d < coords->size(); ++d) {
-            if ((*coords)[d].coefficient(group_axes[a]).is_zero()) continue;
-            if (index >= 0 || !((*coords)[d] == Affine::Variable(group_axes[a]))) {
-              return std::nullopt;
-            }
-            index = given.output_coords[d].single_variable();
-          }
-          if (index < 0 || given.indices[index].range != growing.rows[a] ||
-              (axes[a] >= 0 && axes[a] != index)) {
-            return std::nullopt;
-          }
-          axes[a] = index;
-        }
+        if (!FindRowsGiven(given, *coords, group_axes, growing.rows, &axes)) return std::nullopt;
       }
     }
     return axes;
+  }
+
+  // Divides the kernel's indices where the chain reads its results by rows in several parts.
+  bool SplitLikeReaders(int p, Growing* growing) const {
+    for (const auto& [group, axes] : growing->axes) {
+      const FlatContraction& flat = kernel(group, *growing);
+      auto split = SplitForReader(
+          kernel(p), flat, [&](int tensor) { return Stores(kernel(p), StorageOf(flat, tensor)); });
+      if (!split) continue;
+      growing->split[p] = *std::move(split);
+      return true;
+    }
+    return false;
   }
 
   bool IsWorthIt(const Growing& growing) const {
@@ -309,26 +326,8 @@ class ChainFinder {
   // What is touched of all tensors for one row.
   int64_t RowBytes(const Growing& growing) const {
     std::map<ValueId, int64_t> bytes;
-    for (const auto& member : growing.axes) {
-      const FlatContraction& flat = kernel(member.first);
-      const std::vector<int>& axes = member.second;
-      const auto add = [&](ValueId value, DataType type, const std::vector<Affine>& coords) {
-        int64_t size = ByteWidth(type);
-        for (size_t i = 0; i < flat.indices.size(); ++i) {
-          const int index = static_cast<int>(i);
-          const bool follows = std::any_of(coords.begin(), coords.end(), [&](const Affine& coord) {
-            return !coord.coefficient(index).is_zero();
-          });
-          if (follows && !IsRow(axes, index)) size *= flat.indices[i].range;
-        }
-        bytes[value] = std::max(bytes[value], size);
-      };
-      for (const poly::TensorAccess& access : flat.accesses) {
-        add(StorageOf(flat, access.tensor), flat.tensors[access.tensor].shape.type, access.coords);
-      }
-      for (const poly::Output& output : flat.outputs) {
-        add(output.value, output.shape.type, flat.output_coords);
-      }
+    for (const auto& [group, axes] : growing.axes) {
+      AddRowBytes(kernel(group, growing), axes, grouping_.storage, &bytes);
     }
     int64_t sum = 0;
     for (const auto& [value, size] : bytes) sum += size;
@@ -340,6 +339,7 @@ class ChainFinder {
     chain.rows = growing.rows;
     chain.row_bytes = RowBytes(growing);
     chain.layout = growing.layout;
+    chain.has_products = growing.takes_products;
     std::map<ValueId, int> kept;
     int64_t left = options_.local_bytes;
     std::map<int, int> kept_by;
@@ -355,7 +355,7 @@ class ChainFinder {
       chain.tensors.push_back(tensor);
     }
     for (const auto& [group, axes] : growing.axes) {
-      poly::RowKernel row_kernel = {kernel(group), axes, {}, -1};
+      poly::RowKernel row_kernel = {kernel(group, growing), axes, {}, -1};
       for (size_t t = 0; t < row_kernel.flat.tensors.size(); ++t) {
         const auto found = kept.find(StorageOf(row_kernel.flat, static_cast<int>(t)));
         row_kernel.tensors.push_back(found == kept.end() ? -1 : found->second);

@@ -83,6 +83,68 @@ bool IsBatchedProduct(const FlatContraction& flat, const std::vector<int>& axes)
   return all_follow;
 }
 
+bool FindRowsRead(const FlatContraction& flat, const std::vector<Affine>& coords,
+                  const std::vector<int>& dim_axes, const std::vector<int64_t>& rows,
+                  std::vector<int>* axes) {
+  for (size_t d = 0; d < coords.size(); ++d) {
+    const int axis = dim_axes[d];
+    if (axis < 0) continue;
+    const int index = coords[d].single_variable();
+    if (index < 0 || index >= flat.output_index_count || !(coords[d] == Affine::Variable(index)) ||
+        flat.indices[index].range != rows[axis] || ((*axes)[axis] >= 0 && (*axes)[axis] != index)) {
+      return false;
+    }
+    (*axes)[axis] = index;
+  }
+  return true;
+}
+
+bool FindRowsGiven(const FlatContraction& given, const std::vector<Affine>& coords,
+                   const std::vector<int>& reader_axes, const std::vector<int64_t>& rows,
+                   std::vector<int>* axes) {
+  for (size_t a = 0; a < axes->size(); ++a) {
+    int index = -1;
+    for (size_t d = 0; d < coords.size(); ++d) {
+      if (coords[d].coefficient(reader_axes[a]).is_zero()) continue;
+      if (index >= 0 || !(coords[d] == Affine::Variable(reader_axes[a]))) return false;
+      index = given.output_coords[d].single_variable();
+    }
+    if (index < 0 || given.indices[index].range != rows[a] ||
+        ((*axes)[a] >= 0 && (*axes)[a] != index)) {
+      return false;
+    }
+    (*axes)[a] = index;
+  }
+  return true;
+}
+
+bool Stores(const FlatContraction& flat, ir::ValueId value) {
+  return std::any_of(flat.outputs.begin(), flat.outputs.end(),
+                     [&](const poly::Output& output) { return output.value == value; });
+}
+
+void AddRowBytes(const FlatContraction& flat, const std::vector<int>& axes,
+                 const std::vector<ir::ValueId>& storage, std::map<ir::ValueId, int64_t>* bytes) {
+  const auto add = [&](ir::ValueId value, DataType type, const std::vector<Affine>& coords) {
+    int64_t size = ByteWidth(type);
+    for (int i = 0; i < static_cast<int>(flat.indices.size()); ++i) {
+      const bool follows = std::any_of(coords.begin(), coords.end(), [&](const Affine& coord) {
+        return !coord.coefficient(i).is_zero();
+      });
+      if (follows && !IsRow(axes, i)) size *= flat.indices[i].range;
+    }
+    int64_t& most = (*bytes)[value];
+    most = std::max(most, size);
+  };
+  for (const poly::TensorAccess& access : flat.accesses) {
+    const poly::Tensor& tensor = flat.tensors[access.tensor];
+    add(storage[tensor.value], tensor.shape.type, access.coords);
+  }
+  for (const poly::Output& output : flat.outputs) {
+    add(output.value, output.shape.type, flat.output_coords);
+  }
+}
+
 bool HasSeveralResults(const FlatContraction& flat, const std::vector<int>& axes) {
   if (!flat.is_reduction()) return false;
   for (int i = 0; i < flat.output_index_count; ++i) {

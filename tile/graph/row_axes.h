@@ -2,10 +2,13 @@
 // Which indices of a kernel may be the rows of a chain, and whether it is work for rows.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
 
+#include "tile/ir/program.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::graph {
@@ -30,6 +33,25 @@ bool IsWindow(const poly::FlatContraction& flat);
 // A product of matrices for each value of some row axis: one of the rows with several columns, and
 // nothing that is multiplied is the same for all rows.
 bool IsBatchedProduct(const poly::FlatContraction& flat, const std::vector<int>& axes);
+
+// Sets, per row axis, the output index at which a kernel reads it: `coords` are those of an access
+// to a tensor whose dimensions `dim_axes` are rows. False where it reads another row, too.
+bool FindRowsRead(const poly::FlatContraction& flat, const std::vector<math::Affine>& coords,
+                  const std::vector<int>& dim_axes, const std::vector<int64_t>& rows,
+                  std::vector<int>* axes);
+
+// The same for the kernel whose results another one reads at `coords` of its output_dims, with the
+// reader's rows.
+bool FindRowsGiven(const poly::FlatContraction& given, const std::vector<math::Affine>& coords,
+                   const std::vector<int>& reader_axes, const std::vector<int64_t>& rows,
+                   std::vector<int>* axes);
+
+// One of the kernel's results.
+bool Stores(const poly::FlatContraction& flat, ir::ValueId value);
+
+// Raises, for each value that holds a tensor's elements, the bytes that are touched for one row.
+void AddRowBytes(const poly::FlatContraction& flat, const std::vector<int>& axes,
+                 const std::vector<ir::ValueId>& storage, std::map<ir::ValueId, int64_t>* bytes);
 
 // A reduction with several results for one row.
 bool HasSeveralResults(const poly::FlatContraction& flat, const std::vector<int>& axes);

@@ -61,6 +61,9 @@ struct Machine {
   int64_t units = 0;         // cores or compute units; 0: work is not divided among them
   double cycles_per_us = 0;  // of a core or unit
   double launch_us = 0;      // to start a kernel that does nothing
+  // The same in a sequence of launches, where groups wait for each other; of devices that run none
+  // what a launch is.
+  double sequence_launch_us = 0;
   // What a kernel more costs each run: the driver's time to compile it, spread over the runs that a
   // kernel is compiled for.
   double compile_us = 0;

@@ -159,8 +159,7 @@ TT_GROUP_FUNCTION void take_group(__global float* to, __global const float* from
   __local float* const tile = (__local float*)(work_pool + 0);
   if (work_phase != 2) {
     tt_copy_vector(tile + (int)work_item * 4, from + (int)work_item * 4, 1);
-  }
-  if (work_phase == 1) return;
+  } if (work_phase == 1) return;
   tt_end_copies();
   tt_await_copies_0();
   tt_matrix_fence();

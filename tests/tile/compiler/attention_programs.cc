@@ -55,6 +55,31 @@ std::string SharedKeys() {
          "O[g, r, t, d : G, R, T, D] = +(W[g, r, t, u] * V[g, u, d]); }";
 }
 
+// Heads that are counted one by one in softmax, several of which read the same keys; the queries
+// are turned by an angle for each place, and all heads of a query are one row in the end.
+std::string GroupedHeads(bool turns) {
+  return absl::StrCat(
+      "function (X[T, C], K[G, U, D], V[G, U, D], A[T, D], B[T, D]) -> (Y) { "
+      "Z = reshape(X, T, 2 * G, D); N[h, t, d : 2 * G, T, D] = =(Z[t, h, d]); ",
+      turns ? "Q = N * A + N * N * B; " : "Q = N * A; ",
+      "R = reshape(Q, G, 2, T, D); "
+      "P[g, r, t, u : G, 2, T, U] = +(R[g, r, t, d] * K[g, u, d]); "
+      "L = reshape(P, 2 * G, T, U) * 0.25; "
+      "M[h, t, 0 : 2 * G, T, 1] = >(L[h, t, u]); E = exp(L - M); "
+      "S[h, t, 0 : 2 * G, T, 1] = +(E[h, t, u]); W = E / S; H = reshape(W, G, 2, T, U); "
+      "O[g, r, t, d : G, 2, T, D] = +(H[g, r, t, u] * V[g, u, d]); "
+      "F = reshape(O, 2 * G, T, D); I[t, h, d : T, 2 * G, D] = =(F[h, t, d]); "
+      "Y = reshape(I, T, C); }");
+}
+
+// A product that another one of the same rows opens and closes.
+std::string Gated(const std::string& result) {
+  return absl::StrCat(
+      "function (X[T, C], F[C, N], H[C, N]) -> (Y) { A[t, n : T, N] = +(X[t, c] * F[c, n]); "
+      "B[t, n : T, N] = +(X[t, c] * H[c, n]); Y = ",
+      result, "; }");
+}
+
 std::vector<TensorShape> Shapes(int64_t heads, int64_t queries, int64_t keys, int64_t depth) {
   return {F32({heads, queries, depth}), F32({heads, keys, depth}), F32({heads, keys, depth})};
 }
@@ -114,6 +139,25 @@ const std::vector<AttentionProgram>& AttentionPrograms() {
          F32({33})});
     add("HeadsLast", HeadsLast(), {F32({10, 36}), F32({21, 36}), F32({21, 36})});
     add("SharedKeys", SharedKeys(), {F32({2, 3, 7, 8}), F32({2, 11, 8}), F32({2, 11, 8})});
+    const auto grouped = [](int64_t groups, int64_t queries, int64_t keys, int64_t depth) {
+      return std::vector<TensorShape>{F32({queries, 2 * groups * depth}),
+                                      F32({groups, keys, depth}), F32({groups, keys, depth}),
+                                      F32({queries, depth}), F32({queries, depth})};
+    };
+    add("GroupedHeads", GroupedHeads(false), grouped(3, 7, 11, 8));
+    add("GroupedHeadsOddDepth", GroupedHeads(true), grouped(2, 6, 9, 5));
+    add("GroupedHeadsOneQuery", GroupedHeads(true), grouped(3, 1, 33, 8));
+    const auto gated = [](DataType type, int64_t rows, int64_t depth, int64_t columns) {
+      return std::vector<TensorShape>{
+          {type, {rows, depth}}, {type, {depth, columns}}, {type, {depth, columns}}};
+    };
+    const std::string silu = "A / (1 + exp(0 - A)) * B";
+    add("Gated", Gated(silu), gated(DataType::kFloat32, 9, 20, 48));
+    add("GatedOneRow", Gated(silu), gated(DataType::kFloat32, 1, 33, 24));
+    add("GatedByZero", Gated("(A > 0 ? A : 0.0) * B"), gated(DataType::kFloat32, 7, 5, 16));
+    add("GatedHalves", Gated(silu), gated(DataType::kFloat16, 5, 12, 32));
+    // Nothing divides the columns.
+    add("GatedOddColumns", Gated(silu), gated(DataType::kFloat32, 4, 6, 19), 2);
     add("Halves", Attention(scaled),
         {{DataType::kFloat16, {2, 7, 8}},
          {DataType::kFloat16, {2, 9, 8}},

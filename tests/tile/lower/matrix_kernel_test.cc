@@ -122,6 +122,8 @@ TEST(SplitMatrixCandidate, IsQuickestWhereRowsAreFewAndTheDepthIsLong) {
         {false, true}};
     compiler::CompileOptions options;
     options.settings = MatrixSettings();
+    options.settings.clock_mhz = 1980;
+    options.settings.launch_us = 3;
     options.precision = Precision::kTf32;
     const auto list = compiler::Compile(Bind(test), options);
     EXPECT_TRUE(list.ok()) << list.status();

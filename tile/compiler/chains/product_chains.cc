@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tile/base/sequence_limits.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/rows/plan_row_groups.h"
 #include "tile/plan/rows/plan_row_products.h"
@@ -37,6 +39,15 @@ plan::RowGroupPlan Transfer(plan::RowGroupPlan plan, const graph::RowChain& chai
         poly::CutRows(chain.kernels[s], plan.block, chain.tensors, /*keep_rows=*/true);
   }
   return plan;
+}
+
+// As mark_sequences.h decides.
+bool IsForSequence(const plan::PlannedKernel& kernel) {
+  if (std::holds_alternative<plan::RowStreamPlan>(kernel.plan)) return true;
+  const auto* groups = std::get_if<plan::GpuPlan>(&kernel.plan);
+  return groups != nullptr && groups->threads() <= kMostSequenceItems &&
+         groups->cost.local_bytes <= kMostSequenceLocalBytes &&
+         kernel.predicted_us < kLongestInSequenceUs;
 }
 
 bool IsIn(const std::vector<int>& groups, int group) {
@@ -79,13 +90,21 @@ double ProductChains::KernelUs(const poly::FlatContraction& flat) {
   const PlanMemory::Remembered planned = kernels_.Get(flat, is_constant, [&] {
     return plan::PlanKernel(flat, settings_, is_constant, precision_);
   });
-  return std::max(planned.kernel.predicted_us, plan::Machine(settings_).launch_us);
+  // Those for a matrix unit know what a launch is there.
+  if (std::holds_alternative<plan::MatrixPlan>(planned.kernel.plan)) {
+    return planned.kernel.predicted_us;
+  }
+  const plan::Machine machine(settings_);
+  const double us = std::max(planned.kernel.predicted_us, machine.launch_us);
+  return IsForSequence(planned.kernel) ? us - machine.launch_us + machine.sequence_launch_us : us;
 }
 
 double ProductChains::RowsUs(const graph::RowChain& chain) {
+  if (chain.has_products) return Plan(chain)->predicted_us;
   const auto plan = plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings_);
   if (plan.has_value()) {
-    return plan::Machine(settings_).launch_us + plan::RowStagesUs(*plan, chain.kernels, settings_);
+    return plan::Machine(settings_).sequence_launch_us +
+           plan::RowStagesUs(*plan, chain.kernels, settings_);
   }
   double us = 0;
   for (const poly::RowKernel& kernel : chain.kernels) us += KernelUs(kernel.flat);

@@ -8,6 +8,7 @@
 
 #include "tile/base/sequence_limits.h"
 #include "tile/plan/gpu/group_traffic.h"
+#include "tile/plan/gpu/unique_bytes.h"
 #include "tile/plan/machine.h"
 #include "tile/poly/coords.h"
 
@@ -109,7 +110,7 @@ class Model {
     }
     cost.waste = done / static_cast<double>(flat.point_count());
     cost.group_bytes = step.bytes * cost.steps + end.bytes;
-    cost.dram_bytes = UniqueBytes();
+    cost.dram_bytes = UniqueBytes(problem_, plan_);
     const double resident = resident_;
     cost.occupancy = resident * threads_ / gpu::kResidentItems;
     const double units = static_cast<double>(std::max<int64_t>(settings_.compute_units, 1));
@@ -256,14 +257,6 @@ class Model {
     return checks;
   }
 
-  // Several work-groups read the same elements.
-  bool IsShared(const GroupProblem::Access& access) const {
-    for (int i = 0; i < problem_.flat().output_index_count; ++i) {
-      if (access.flat.strides[i] == 0) return true;
-    }
-    return false;
-  }
-
   GroupWork EndWork() const {
     GroupWork work;
     double elements = 1;
@@ -272,8 +265,12 @@ class Model {
       work.instructions += elements * static_cast<double>(OperationCount(output.expr));
       const int lane = plan_.lane_index;
       const bool has_lanes = lane >= 0 && problem_.output().strides[lane] == 1;
-      traffic_.AddMemory(problem_.output(), ByteWidth(output.shape.type), elements,
-                         has_lanes ? plan_.splits[lane].vector : 1, &work);
+      const int64_t lanes = has_lanes ? plan_.splits[lane].vector : 1;
+      if (problem_.is_local_output()) {
+        work.instructions += elements / static_cast<double>(lanes);
+        continue;
+      }
+      traffic_.AddMemory(problem_.output(), ByteWidth(output.shape.type), elements, lanes, &work);
     }
     for (size_t a = 0; a < problem_.accesses().size(); ++a) {
       const GroupProblem::Access& access = problem_.accesses()[a];
@@ -289,44 +286,9 @@ class Model {
       work.instructions += elements * rounds * 4;
       work.latency += elements * rounds * kBarrierLatency;
     }
-    work.latency += kMemoryLatency;
+    // For the first tiles, or for what is written to memory.
+    if (!problem_.is_local_output() || plan_.prefetches) work.latency += kMemoryLatency;
     return work;
-  }
-
-  // Memory gives short runs of neighbours more slowly.
-  double ShortRuns(const poly::FlatAccess& access, double element_bytes) const {
-    int64_t run = 1;
-    for (const TileDim& dim : MergeTileDims(access, plan_.Tile(), {})) {
-      if (dim.global_stride == 1) run = dim.range;
-    }
-    const double bytes = static_cast<double>(run) * element_bytes;
-    // Of less than a sector the rest is read as well.
-    if (bytes < gpu::kSectorBytes) return gpu::kSectorBytes / bytes - 1;
-    return bytes <= gpu::kSectorBytes ? 0.35 : bytes <= 2 * gpu::kSectorBytes ? 0.06 : 0;
-  }
-
-  // Bytes that memory must give and take at least.
-  double UniqueBytes() const {
-    double bytes = 0;
-    for (const GroupProblem::Access& access : problem_.accesses()) {
-      if (!access.in_body || IsShared(access)) continue;
-      bytes += ShortRuns(access.flat, ByteWidth(access.type)) *
-               static_cast<double>(access.count * ByteWidth(access.type));
-    }
-    // Of a table that is looked up in, or of a slice, no more than is asked for.
-    const poly::FlatContraction& flat = problem_.flat();
-    for (size_t t = 0; t < flat.tensors.size(); ++t) {
-      const TensorShape& shape = flat.tensors[t].shape;
-      const auto reads = std::count_if(
-          flat.accesses.begin(), flat.accesses.end(),
-          [&](const poly::TensorAccess& access) { return access.tensor == static_cast<int>(t); });
-      const int64_t asked = flat.point_count() * std::max<int64_t>(reads, 1);
-      bytes += static_cast<double>(std::min(asked * ByteWidth(shape.type), shape.byte_size()));
-    }
-    for (const poly::Output& output : problem_.flat().outputs) {
-      bytes += static_cast<double>(output.shape.byte_size());
-    }
-    return bytes;
   }
 
   double ResidentGroups(const GroupCost& cost) const {

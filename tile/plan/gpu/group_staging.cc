@@ -226,8 +226,8 @@ class Stager {
 }  // namespace
 
 GroupProblem::GroupProblem(const poly::FlatContraction& flat,
-                           const std::vector<bool>& local_tensors)
-    : flat_(flat) {
+                           const std::vector<bool>& local_tensors, bool is_local_output)
+    : flat_(flat), is_local_output_(is_local_output) {
   const int count = index_count();
   output_ = poly::Flatten(flat.output_coords, flat.output_dims, count);
   std::set<const poly::Expr*> seen;

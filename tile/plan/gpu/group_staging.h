@@ -14,9 +14,10 @@ namespace tartan::plan {
 // What planning needs to know of a kernel, found once. Holds references to `flat`.
 class GroupProblem {
  public:
-  // `local_tensors`: those that are in local memory already; empty: none.
+  // `local_tensors`: those that are in local memory already; empty: none. `is_local_output`: the
+  // result goes there, too.
   explicit GroupProblem(const poly::FlatContraction& flat,
-                        const std::vector<bool>& local_tensors = {});
+                        const std::vector<bool>& local_tensors = {}, bool is_local_output = false);
 
   struct Access {
     poly::FlatAccess flat;
@@ -38,6 +39,7 @@ class GroupProblem {
   bool is_output(int i) const { return i < flat_.output_index_count; }
   // The form that LowerGroupKernel knows.
   bool is_eligible() const { return is_eligible_; }
+  bool is_local_output() const { return is_local_output_; }
   // The index along which stored elements are neighbours; -1: none.
   int contiguous_output() const { return contiguous_output_; }
   int64_t operations() const { return operations_; }  // of the body, per point
@@ -46,6 +48,7 @@ class GroupProblem {
 
  private:
   const poly::FlatContraction& flat_;
+  const bool is_local_output_;
   std::vector<Access> accesses_;
   poly::FlatAccess output_;
   bool is_eligible_ = false;

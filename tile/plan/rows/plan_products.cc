@@ -38,10 +38,10 @@ poly::FlatContraction WithBlocks(const RowGroupStage& stage, const std::vector<i
 class ProductPlanner {
  public:
   ProductPlanner(const RowGroupStage& stage, const std::vector<bool>& is_local,
-                 const std::vector<int64_t>& blocks, int64_t threads,
+                 bool is_local_output, const std::vector<int64_t>& blocks, int64_t threads,
                  const HardwareSettings& settings)
       : flat_(WithBlocks(stage, blocks)),
-        problem_(flat_, is_local),
+        problem_(flat_, is_local, is_local_output),
         threads_(threads),
         settings_(settings) {
     for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
@@ -218,9 +218,9 @@ class ProductPlanner {
 }  // namespace
 
 std::optional<GpuPlan> PlanProduct(const RowGroupStage& stage, const std::vector<bool>& is_local,
-                                   const std::vector<int64_t>& blocks, int64_t threads,
-                                   const HardwareSettings& settings) {
-  return ProductPlanner(stage, is_local, blocks, threads, settings).Run();
+                                   bool is_local_output, const std::vector<int64_t>& blocks,
+                                   int64_t threads, const HardwareSettings& settings) {
+  return ProductPlanner(stage, is_local, is_local_output, blocks, threads, settings).Run();
 }
 
 }  // namespace tartan::plan

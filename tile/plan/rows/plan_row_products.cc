@@ -29,7 +29,6 @@ constexpr double kStageCycles = 80;    // a barrier, and what follows waits for 
 constexpr double kJoinCycles = 160;    // of the partial results of a row
 constexpr double kMemoryCycles = 700;  // until the first element is there
 constexpr double kVectorsAhead = 8;    // that a work-item has on their way
-constexpr double kLaunchInSequence = 0.4;  // of the time of a launch by itself
 
 // Tensors of a stage's kernel that are in local memory.
 std::vector<bool> LocalTensors(const poly::RowKernel& kernel) {
@@ -54,10 +53,13 @@ class RowProductPlanner {
       std::optional<RowGroupPlan> best_of_blocks;
       for (int64_t threads = std::max(std::min(kFewestThreads, most), count); threads <= most;
            threads *= 2) {
-        std::optional<RowGroupPlan> plan = WithThreads(blocks, threads / count);
-        if (!plan.has_value()) continue;
-        if (!best_of_blocks || plan->predicted_us < best_of_blocks->predicted_us) {
-          best_of_blocks = std::move(plan);
+        for (const bool in_sequence : {false, true}) {
+          if (in_sequence && !settings_.runs_sequences) continue;
+          std::optional<RowGroupPlan> plan = WithThreads(blocks, threads / count, in_sequence);
+          if (!plan.has_value()) continue;
+          if (!best_of_blocks || plan->predicted_us < best_of_blocks->predicted_us) {
+            best_of_blocks = std::move(plan);
+          }
         }
       }
       if (!best_of_blocks.has_value()) continue;
@@ -102,7 +104,9 @@ class RowProductPlanner {
     return counts;
   }
 
-  std::optional<RowGroupPlan> WithThreads(RowGroupPlan plan, int64_t row_threads) const {
+  // The plan for a launch of its own, or for one in a sequence, where a unit has fewer work-items.
+  std::optional<RowGroupPlan> WithThreads(RowGroupPlan plan, int64_t row_threads,
+                                          bool in_sequence) const {
     plan.row_threads = row_threads;
     for (size_t s = 0; s < kernels_.size(); ++s) {
       // So that work-items hold nothing of a product; its plan follows.
@@ -112,27 +116,35 @@ class RowProductPlanner {
         return std::nullopt;
       }
     }
+    HardwareSettings own = settings_;
+    own.runs_sequences = in_sequence;
+    if (in_sequence) {
+      own.local_memory_bytes = std::min(own.local_memory_bytes, kMostSequenceLocalBytes);
+    }
     HoldRows(kernels_, settings_, &plan);
     plan.arrays = ShareArrays(kernels_, tensors_, plan);
-    int64_t left = settings_.local_memory_bytes - RowBytes(plan);
+    const int64_t all = own.local_memory_bytes;
+    int64_t left = all - RowBytes(plan);
     const Machine machine(settings_);
-    double us = RowStagesUs(plan, kernels_, settings_);
-    HardwareSettings own = settings_;
+    double us = RowStagesUs(plan, kernels_, own);
     int64_t products = std::count_if(kernels_.begin(), kernels_.end(), poly::HasColumns);
     for (size_t s = 0; s < kernels_.size(); ++s) {
       if (!plan.stages[s].product.has_value()) continue;
-      own.local_memory_bytes = left / products--;
       if (left <= 0) return std::nullopt;
-      std::optional<GpuPlan> product = PlanProduct(plan.stages[s], LocalTensors(kernels_[s]),
-                                                   BlockCounts(plan), plan.Threads(), own);
+      own.local_memory_bytes = left / products--;
+      std::optional<GpuPlan> product =
+          PlanProduct(plan.stages[s], LocalTensors(kernels_[s]), kernels_[s].output >= 0,
+                      BlockCounts(plan), plan.Threads(), own);
       if (!product.has_value()) return std::nullopt;
       left -= static_cast<int64_t>(product->cost.local_bytes);
       us += product->cost.microseconds - machine.launch_us;
       plan.stages[s].product = std::move(product);
     }
-    const bool fits_sequence =
-        settings_.runs_sequences && settings_.local_memory_bytes - left <= kMostSequenceLocalBytes;
-    plan.predicted_us = us + machine.launch_us * (fits_sequence ? kLaunchInSequence : 1);
+    plan.predicted_us = us + (in_sequence ? machine.sequence_launch_us : machine.launch_us);
+    // It would be taken into a sequence, for which it was not planned.
+    const bool fits =
+        all - left <= kMostSequenceLocalBytes && plan.predicted_us < kLongestInSequenceUs;
+    if (settings_.runs_sequences && fits != in_sequence) return std::nullopt;
     return plan;
   }
 
@@ -218,8 +230,9 @@ double RowStagesUs(const RowGroupPlan& plan, const std::vector<poly::RowKernel>&
     group.wait += cycles.wait;
   }
   const double units = static_cast<double>(std::max<int64_t>(settings.compute_units, 1));
-  const double resident = static_cast<double>(gpu::kResidentItems) /
-                          static_cast<double>(std::max<int64_t>(plan.Threads(), gpu::kWarp));
+  const int64_t items = settings.runs_sequences ? kMostSequenceItems : gpu::kResidentItems;
+  const double resident = std::max<double>(
+      static_cast<double>(items / std::max<int64_t>(plan.Threads(), gpu::kWarp)), 1);
   const double groups = static_cast<double>(plan.GroupCount());
   const double on_unit = std::ceil(groups / units);
   const double waits = std::ceil(on_unit / resident) * (group.wait + kMemoryCycles);
