@@ -194,5 +194,53 @@ TEST(RowChains, HaveNoConvolutionsOverPlanes) {
   EXPECT_THAT(chains.stored, IsEmpty());
 }
 
+ChainOptions WithProducts() {
+  ChainOptions options;
+  options.single_results = true;
+  options.takes_products = [](const RowChain&, const RowChain* without) {
+    return without == nullptr || !without->has_products;
+  };
+  return options;
+}
+
+TEST(RowChains, DivideHeadsThatAreGroupsInProducts) {
+  const Chains found = FindChains(
+      "function (Q[G, R, T, D], K[G, U, D]) -> (W) { "
+      "P[g, r, t, u : G, R, T, U] = +(Q[g, r, t, d] * K[g, u, d]); L = reshape(P, G * R, T, U); "
+      "M[h, t, 0 : G * R, T, 1] = >(L[h, t, u]); E = exp(L - M); "
+      "S[h, t, 0 : G * R, T, 1] = +(E[h, t, u]); W = E / S; }",
+      {F32({3, 2, 5, 8}), F32({3, 7, 8})}, WithProducts());
+  ASSERT_EQ(found.chains.size(), 1u);
+  EXPECT_THAT(found.chains[0].rows, ElementsAre(3, 2, 5));
+  EXPECT_THAT(found.kept, ElementsAre(ElementsAre("P", "M", "S")));
+}
+
+const char kGate[] =
+    "function (X[T, C], F[C, N], H[C, N]) -> (Y) { A[t, n : T, N] = +(X[t, c] * F[c, n]); "
+    "B[t, n : T, N] = +(X[t, c] * H[c, n]); Y = A * B; }";
+
+TEST(RowChains, HaveBlocksOfTheColumnsOfAProductThatReadsAnother) {
+  const Chains found =
+      FindChains(kGate, {F32({5, 6}), F32({6, 128}), F32({6, 128})}, WithProducts());
+  ASSERT_EQ(found.chains.size(), 1u);
+  EXPECT_THAT(found.chains[0].rows, ElementsAre(2, 5));
+  EXPECT_EQ(found.kept[0].size(), 1u);
+}
+
+TEST(RowChains, LeaveColumnsApartThatNoBlockDivides) {
+  EXPECT_THAT(FindChains(kGate, {F32({5, 6}), F32({6, 127}), F32({6, 127})}, WithProducts()).stored,
+              IsEmpty());
+}
+
+TEST(RowChains, LeaveAProductApartThatReadsAnotherElsewhere) {
+  EXPECT_THAT(FindChains("function (X[T, C], F[C, N], H[C, N]) -> (Y) { "
+                         "A[t, n : T, N] = +(X[t, c] * F[c, n]); "
+                         "B[t, n : T, N] = +(X[t, c] * H[c, n]); "
+                         "Z[t, n : T, N] = =(A[T - 1 - t, n]); Y = Z * B; }",
+                         {F32({5, 6}), F32({6, 64}), F32({6, 64})}, WithProducts())
+                  .stored,
+              IsEmpty());
+}
+
 }  // namespace
 }  // namespace tartan::graph
