@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/match.h"
@@ -77,7 +78,11 @@ class GroupSequenceTest : public testing::Test {
     driver_ = MakeOpenClDriver(options);
     const auto devices = driver_->ListDevices();
     ASSERT_TRUE(devices.ok()) << devices.status();
-    device_ = *driver_->Open(devices->front());
+    // A GPU runs them, if there is one.
+    const auto gpu = std::find_if(devices->begin(), devices->end(), [](const auto& info) {
+      return info.type == hal::DeviceType::kGpu;
+    });
+    device_ = *driver_->Open(gpu == devices->end() ? devices->front() : *gpu);
     hal_queue_ = *device_->CreateQueue(false);
     queue_ = NewQueue();
   }
@@ -214,7 +219,8 @@ TEST_F(GroupSequenceTest, DependsOnNoGroupThatDoesNotRun) {
 // share in a launch, too, and not while some are missing.
 TEST_F(GroupSequenceTest, BeginsWithWhatIsEarly) {
   const std::string turn = "if (i < n) to[i] = from[(i + 1) % n] + shared[item];";
-  Build({Kernel("turn", 32, turn, 128, "shared[item] = 1;"), Kernel("scale", 96, kScale)});
+  const int team = HasTeamBarriers() ? 32 : 256;
+  Build({Kernel("turn", team, turn, 4 * 256, "shared[item] = 1;"), Kernel("scale", 96, kScale)});
   for (const size_t n : {7, 500, 30000}) {
     for (const int64_t groups : {int64_t{1}, Units(), 16 * Units()}) {
       const hal::BufferPtr a = Upload(Values(n));
