@@ -267,8 +267,11 @@ class StreamPlanner {
       plan.unroll[parts_] = Range(parts_);
     }
     for (int i : plan.order) plan.task[i] = Range(i);
-    const CpuCost cost = ComputeCost(kernel_, plan);
-    CutTasks(flat_, kernel_.machine.TaskCount(cost.compute), &plan,
+    // Waiting for memory belongs to the work.
+    const double waiting =
+        Elements(*matrix_) * static_cast<double>(matrix_->bytes) / cpu::kMemoryBytesPerCycle;
+    const double work = ComputeCost(kernel_, plan).compute + waiting;
+    CutTasks(flat_, kernel_.machine.TaskCount(work), &plan,
              [&](int i) { return i != row_ && i != column_; });
     return plan;
   }
