@@ -46,6 +46,10 @@ std::string AtomicUpdate(const Place& place, ScalarOp op, const Type& type, cons
                       converted.text, ")");
 }
 
+Code LaneOf(const Code& vector, int lane) {
+  return Code{absl::StrCat(Parenthesized(vector, Precedence::kPrimary), ".", LaneName(lane))};
+}
+
 // Element by element: compilers find the pattern.
 Code ShuffledVector(const Code& a, const Code& b, absl::Span<const int> lanes, const Type& type) {
   const std::string sources[] = {Parenthesized(a, Precedence::kPrimary),
@@ -125,9 +129,8 @@ codegen::Dialect OpenClDialect(const OpenClDialectOptions& options) {
     return MultiplyAdd(a, b, sum, type, has_fma);
   };
   dialect.dot_and_add = DotAndAdd;
-  dialect.lane = [](const Code& vector, int lane) {
-    return Code{absl::StrCat(Parenthesized(vector, Precedence::kPrimary), ".", LaneName(lane))};
-  };
+  if (options.is_cpu) dialect.float_of_bits_from = FloatOfBitsFrom;
+  dialect.lane = LaneOf;
   dialect.shuffle = ShuffledVector;
   dialect.attributes = Attributes;
   return dialect;

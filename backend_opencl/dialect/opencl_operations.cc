@@ -380,6 +380,10 @@ Code DotAndAdd(ScalarOp op, const Code& a, const Code& b, const Code& sum, const
                        CallHelper(Name(op), type, {a, b}));
 }
 
+Code FloatOfBitsFrom(const Code& x, int64_t shift, int64_t bits, const Type& type) {
+  return CallHelper(absl::StrCat("signed", bits), type, {x, Code{absl::StrCat(shift)}});
+}
+
 // PoCL turns fma() into one machine instruction and mad() into a product and a sum, which halves
 // the speed of a contraction; on GPUs both are the instruction.
 Code MultiplyAdd(const Code& a, const Code& b, const Code& sum, const Type& type, bool has_fma) {

@@ -17,6 +17,10 @@ codegen::Code MultiplyAdd(const codegen::Code& a, const codegen::Code& b, const 
 codegen::Code DotAndAdd(ScalarOp op, const codegen::Code& a, const codegen::Code& b,
                         const codegen::Code& sum, const loop::Type& type);
 
+// Dialect::float_of_bits_from on CPUs.
+codegen::Code FloatOfBitsFrom(const codegen::Code& x, int64_t shift, int64_t bits,
+                              const loop::Type& type);
+
 // The cast from one type to another, or a splat of a scalar.
 codegen::Code ConvertValue(const codegen::Code& value, const loop::Type& from,
                            const loop::Type& to);

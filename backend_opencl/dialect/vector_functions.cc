@@ -227,6 +227,33 @@ constexpr Function kTan = {"tan", R"(static inline $T tt_tan_$T($T x) {
 }
 )"};
 
+// The signed number of $B bits that begins at bit `shift` of an integer. In the mantissa of a power
+// of two its bits, the sign turned round, make that and the number plus half of the range; every
+// other half word is there as it lies.
+constexpr absl::string_view kSigned =
+    R"(static inline $T tt_signed$B_$T($S x, uint shift) {$LOOKUP
+  const uint at = shift & 16, sign = 1 << ($B - 1);
+  const $U bits = (as_$U(x) >> (shift & 15)) & ((2 * sign - 1) << at);
+  return as_$T(bits ^ ((150 - at) << 23 | sign << at)) - (float)((1 << (23 - at)) + sign);
+}
+)";
+// A lookup of 16 numbers sees four bits of its indices.
+constexpr absl::string_view kSignedOfAvx512 = R"(
+#if defined(__AVX512F__) && !defined(TARTAN_PORTABLE)
+  const $T numbers = ($T)($NUMBERS);
+  return __builtin_ia32_permvarsf512(numbers, as_$S(as_$U(x) >> shift));
+#endif)";
+constexpr Function kSigned2 = {"signed2", "0, 1, -2, -1, 0, 1, -2, -1, 0, 1, -2, -1, 0, 1, -2, -1"};
+constexpr Function kSigned4 = {"signed4", "0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1"};
+
+std::string SignedFunction(absl::string_view name, int lanes) {
+  const bool has_two = name == kSigned2.name;
+  if (!has_two && name != kSigned4.name) return "";
+  return absl::StrReplaceAll(
+      absl::StrReplaceAll(kSigned, {{"$LOOKUP", lanes == 16 ? kSignedOfAvx512 : ""}}),
+      {{"$B", has_two ? "2" : "4"}, {"$NUMBERS", (has_two ? kSigned2 : kSigned4).text}});
+}
+
 constexpr Function kFunctions[] = {kExp,      kSigmoid, kTanh,    kErf, kLog, kFarQuarters,
                                    kQuarters, kNearSin, kNearCos, kSin, kCos, kTan};
 
@@ -250,13 +277,12 @@ bool HasVectorFunction(ScalarOp op, const loop::Type& type) {
 
 std::string VectorFunction(absl::string_view name, const loop::Type& type) {
   if (type.element != DataType::kFloat32 || type.lanes == 1) return "";
+  std::string text = SignedFunction(name, type.lanes);
   for (const Function& function : kFunctions) {
-    if (function.name != name) continue;
-    return absl::StrReplaceAll(
-        function.text,
-        {{"$T", TypeName(type)}, {"$U", UnsignedTypeName(type)}, {"$S", SignedTypeName(type)}});
+    if (function.name == name) text = std::string(function.text);
   }
-  return "";
+  return absl::StrReplaceAll(
+      text, {{"$T", TypeName(type)}, {"$U", UnsignedTypeName(type)}, {"$S", SignedTypeName(type)}});
 }
 
 }  // namespace tartan::opencl

@@ -15,7 +15,8 @@ namespace tartan::opencl {
 // Whether tt_<name of the operation>_<type> is a function of this file.
 bool HasVectorFunction(ScalarOp op, const loop::Type& type);
 
-// The definition of tt_<name>_<type>, or "". Zeros, infinities, NaN and subnormal numbers are as
+// The definition of tt_<name>_<type>, or "". signed2 and signed4 are those of
+// Dialect::float_of_bits_from. Zeros, infinities, NaN and subnormal numbers are as
 // the functions of OpenCL have them. Errors in units in the last place, at most: exp 1, log 2, sin
 // and cos 2.5, sigmoid 3, tan 4.5, erf 5, tanh 6; on processors without fused multiply-adds exp 1.5
 // and erf 8.

@@ -123,6 +123,10 @@ struct Dialect {
   std::function<Code(ScalarOp op, const Code& a, const Code& b, const Code& sum,
                      const loop::Type& type)>
       dot_and_add;
+  // float32 vectors of the signed numbers in two or four bits of int32, from bit `shift` on, a
+  // multiple of `bits`. Null where shifts and a conversion are no slower.
+  std::function<Code(const Code& x, int64_t shift, int64_t bits, const loop::Type& type)>
+      float_of_bits_from;
   std::function<Code(const Code& vector, int lane)> lane;
   std::function<Code(const Code& a, const Code& b, absl::Span<const int> lanes,
                      const loop::Type& type)>

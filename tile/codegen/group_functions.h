@@ -14,8 +14,8 @@ namespace tartan::codegen {
 
 // NAME_group does one group: local memory comes from the caller, since only kernels may declare it,
 // and the group's items, a team, are part of a larger group. NAME_groups does many. The entry point
-// does its own. The phase: 0 for all of it, 1 for what is early (loop::Early), of the first group, 2
-// for the rest.
+// does its own. The phase: 0 for all of it, 1 for what is early (loop::Early), of the first group,
+// 2 for the rest.
 class GroupText {
  public:
   GroupText(const loop::Kernel& kernel, const Dialect& dialect)

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/match.h"
 #include "tile/codegen/group_functions.h"
+#include "tile/codegen/known_forms.h"
 #include "tile/codegen/mask_widths.h"
 #include "tile/codegen/sequence_functions.h"
 
@@ -314,6 +315,10 @@ class Writer {
             true);
       }
     }
+    if (const auto few = AsFloatOfBits(apply, type); few && dialect_.float_of_bits_from) {
+      return Marked(dialect_.float_of_bits_from(Print(few->word), few->shift, few->bits, type),
+                    true);
+    }
     std::vector<Code> operands;
     bool is_data = IsFloat(apply.operands.back()->type.element);
     for (const ExprPtr& operand : apply.operands) {
@@ -331,14 +336,6 @@ class Writer {
     return Marked(dialect_.apply(ScalarOp::kSelect, MaskType(ByteWidth(type.element), type.lanes),
                                  type, operands),
                   is_data);
-  }
-
-  static const loop::Apply* AsDot(const ExprPtr& expr) {
-    const auto* apply = std::get_if<loop::Apply>(&expr->node);
-    const bool is_dot =
-        apply != nullptr && (apply->op == ScalarOp::kDot16 || apply->op == ScalarOp::kDot8 ||
-                             apply->op == ScalarOp::kDot8u);
-    return is_dot ? apply : nullptr;
   }
 
   Code PrintNumber(int64_t value, const Type& type) {

@@ -14,17 +14,39 @@ namespace {
 
 using api::Tensor;
 
-// `x`, bytes of sizes `dims`, as int32 with the numbers of a byte, its lowest bits first, as
-// another dimension before `inner` ones.
-std::string UnpackedText(const std::string& x, int64_t bits, std::vector<int64_t> dims, int inner) {
-  const int64_t parts = 8 / bits;
-  dims.insert(dims.end() - inner, 1);
-  const std::string bytes = Cast(ReshapeCall(x, dims), DataType::kInt32);
-  if (parts == 1) return bytes;
-  std::vector<int64_t> part_dims(inner + 1, 1);
-  part_dims[0] = parts;
-  const std::string part = ReshapeCall("index(PARTS, 0)", part_dims);
-  return absl::StrCat("((", bytes, " >> (", part, " * ", bits, ")) & ", (1 << bits) - 1, ")");
+// The numbers of bytes of sizes [rows, columns], the lowest bits of a byte first, as int32 in
+// another dimension behind these.
+std::string UnpackedText(const std::string& bytes, int64_t bits, int64_t rows, int64_t columns) {
+  const std::string words = Cast(ReshapeCall(bytes, {rows, columns, 1}), DataType::kInt32);
+  if (bits == 8) return words;
+  return absl::StrCat("((", words, " >> (index(ZPARTS, 0) * ", bits, ")) & ", (1 << bits) - 1, ")");
+}
+
+// Adds `target`, int32 words [tiles, blocks, words of a block, width], from the bytes `x`, [N,
+// blocks, bytes of a block]. Numbers are signed about half of their range there.
+void AddWords(FunctionText& text, const BlockedWeights& weights, const std::string& target,
+              const std::string& x) {
+  const int64_t signs = weights.bits == 4 ? 0x88 : 0xaa;
+  text.Add("BFLIPPED", absl::StrCat(Cast(x, DataType::kInt32), " ^ ", signs));
+  text.Add("BPLACES",
+           text.Operand(ConstantOf(DataType::kInt32, {1, 1 << 8, 1 << 16, 1 << 24}, {4})));
+  const std::vector<int64_t> dims = {weights.tiles(), weights.blocks(), weights.block_bytes() / 4,
+                                     weights.width()};
+  text.Add(
+      absl::StrCat(Write(target, {"t", "b", "m", "l"}, dims), " = +(",
+                   Read("BFLIPPED", {absl::StrCat(weights.width(), " * t + l"), "b", "4 * m + q"}),
+                   " * ", Read("BPLACES", {"q"}), ")"));
+}
+
+// `x`, words of int32 of which each holds `parts` signed numbers, [tiles, blocks, words of a block,
+// parts, width].
+std::string SignedText(const BlockedWeights& weights, const std::string& x) {
+  const std::vector<int64_t> dims = {weights.tiles(), weights.blocks(), weights.block_bytes() / 4,
+                                     1, weights.width()};
+  const std::string part = ReshapeCall("index(PARTS, 0)", {weights.parts(), 1});
+  const int64_t above = 32 - weights.bits;
+  return absl::StrCat("(((", ReshapeCall(x, dims), " >> (", part, " * ", weights.bits, ")) << ",
+                      above, ") >> ", above, ")");
 }
 
 // Adds `target`, [tiles, `inner`..., width], from the rows `x`, [N, `inner`...].
@@ -53,10 +75,6 @@ std::string PerNumber(const NodeContext& context, const BlockedWeights& weights,
 // Z: the numbers that the blocks' zero points stand for.
 absl::Status AddZeroPoints(FunctionText& text, const BlockedWeights& weights) {
   const NodeContext& context = text.context();
-  if (!context.HasInput(3)) {
-    text.Add("Z", std::to_string(1 << (weights.bits - 1)));
-    return absl::OkStatus();
-  }
   const Tensor& zeros = context.input(3);
   const bool is_packed = IsInteger(zeros.type());
   const int64_t bytes = (weights.blocks() * weights.bits + 7) / 8;
@@ -67,9 +85,11 @@ absl::Status AddZeroPoints(FunctionText& text, const BlockedWeights& weights) {
   }
   std::string rows = ReshapeCall(text.Operand(3), {weights.outer, columns});
   if (is_packed) {
+    const int64_t parts = 8 / weights.bits;
     text.Add("ZBYTES", rows);
-    const std::string all = UnpackedText("ZBYTES", weights.bits, {weights.outer, bytes}, 0);
-    rows = Cast(ReshapeCall(all, {weights.outer, bytes * (8 / weights.bits)}), DataType::kUInt8);
+    if (parts > 1) text.Add("ZPARTS", text.Operand(Positions(DataType::kInt32, parts)));
+    const std::string all = UnpackedText("ZBYTES", weights.bits, weights.outer, bytes);
+    rows = Cast(ReshapeCall(all, {weights.outer, bytes * parts}), DataType::kUInt8);
   }
   text.Add("ZROWS", rows);
   AddTiles(text, weights, "ZT", "ZROWS", {weights.blocks()});
@@ -82,25 +102,47 @@ absl::Status AddZeroPoints(FunctionText& text, const BlockedWeights& weights) {
 
 absl::Status AddBlockedWeights(FunctionText& text, const BlockedWeights& weights) {
   const NodeContext& context = text.context();
-  const int64_t parts = 8 / weights.bits;
+  const int64_t parts = weights.parts();
+  const int64_t half = 1 << (weights.bits - 1);
+  const bool has_zeros = context.HasInput(3);
   const std::vector<int64_t> inner = {weights.blocks(), weights.block / parts};
-  if (parts > 1) text.Add("PARTS", text.Operand(Positions(DataType::kInt32, parts)));
-  std::string stored = ReshapeCall(text.Operand(1), {weights.outer, inner[0], inner[1]});
-  // Signed bytes about 0 are less to decode.
-  const bool is_signed = weights.bits == 8 && !context.HasInput(3);
-  if (is_signed) stored = Cast(Cast(stored, DataType::kInt32) + " - 128", DataType::kInt8);
-  text.Add("BROWS", stored);
-  AddTiles(text, weights, "BT", "BROWS", inner);
+  std::string stored =
+      ReshapeCall(text.Operand(1), {weights.outer, weights.blocks(), weights.block_bytes()});
+  // Signed numbers about 0 are less to decode.
+  const bool is_signed = weights.has_words() || !has_zeros;
+  if (weights.has_words()) {
+    text.Add("PARTS", text.Operand(Positions(DataType::kInt32, parts)));
+    text.Add("BROWS", stored);
+    AddWords(text, weights, "BT", "BROWS");
+    text.Add("N", SignedText(weights, "BT"));
+  } else {
+    if (is_signed) {
+      stored = Cast(absl::StrCat(Cast(stored, DataType::kInt32), " - ", half), DataType::kInt8);
+    }
+    text.Add("BROWS", stored);
+    AddTiles(text, weights, "BT", "BROWS", inner);
+    text.Add("N", Cast(ReshapeCall("BT", {weights.tiles(), inner[0], inner[1], 1, weights.width()}),
+                       DataType::kInt32));
+  }
   text.Add("SROWS", ReshapeCall(text.Operand(2), {weights.outer, weights.blocks()}));
   AddTiles(text, weights, "ST", "SROWS", {weights.blocks()});
   if (context.HasInput(4)) {
     text.Add("GROUPS", ReshapeCall(text.Operand(4), {inner[0], inner[1], parts}));
   }
-  TARTAN_RETURN_IF_ERROR(AddZeroPoints(text, weights));
-  text.Add("N", UnpackedText("BT", weights.bits,
-                             {weights.tiles(), inner[0], inner[1], weights.width()}, 1));
-  text.Add("W", absl::StrCat(Cast(is_signed ? "N" : "N - Z", DataType::kFloat32), " * ",
-                             PerNumber(context, weights, "ST")));
+  std::string difference = Cast("N", DataType::kFloat32);
+  if (has_zeros) {
+    TARTAN_RETURN_IF_ERROR(AddZeroPoints(text, weights));
+    // What is subtracted from words' numbers is the same all over a block.
+    const bool is_integer = IsInteger(context.input(3).type());
+    if (!weights.has_words()) {
+      difference = Cast("(N - Z)", DataType::kFloat32);
+    } else if (is_integer) {
+      difference += " - " + Cast(absl::StrCat("(Z - ", half, ")"), DataType::kFloat32);
+    } else {
+      absl::StrAppend(&difference, " + ", half, " - ", Cast("Z", DataType::kFloat32));
+    }
+  }
+  text.Add("W", absl::StrCat("(", difference, ") * ", PerNumber(context, weights, "ST")));
   return absl::OkStatus();
 }
 

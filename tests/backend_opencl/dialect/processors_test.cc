@@ -133,6 +133,24 @@ void AddConversions(std::vector<Kernel>* kernels) {
   }
 }
 
+// Numbers of two and four bits out of words.
+void AddSmallNumbers(std::vector<Kernel>* kernels) {
+  for (const int lanes : {2, 4, 8, 16}) {
+    for (const int64_t above : {28, 30}) {
+      const ExprPtr bits = Splat(Int(above), lanes);
+      const ExprPtr top =
+          ApplyOp(ScalarOp::kShiftLeft, {LoadFrom("x", DataType::kInt32, Int(0), lanes), bits});
+      Kernel kernel;
+      kernel.name = absl::StrCat("numbers_", above, "_", lanes);
+      kernel.parameters = {{"x", DataType::kInt32}, {"y", DataType::kFloat32, true}};
+      kernel.body =
+          MakeStore("y", DataType::kFloat32, Int(0),
+                    Cast(ApplyOp(ScalarOp::kShiftRight, {top, bits}), DataType::kFloat32));
+      kernels->push_back(std::move(kernel));
+    }
+  }
+}
+
 void AddAtomicUpdates(std::vector<Kernel>* kernels) {
   for (const DataType type : kStored) {
     Kernel kernel;
@@ -154,6 +172,7 @@ TEST_P(OnEveryProcessor, EveryHelperFunctionCompiles) {
   AddOperations(&kernels);
   AddConversions(&kernels);
   AddAtomicUpdates(&kernels);
+  AddSmallNumbers(&kernels);
   const std::string text = codegen::WriteProgram(kernels, DialectOf(GetParam().settings));
   EXPECT_EQ(Compile(text, GetParam().flags, "-O1 -c"), "");
 }

@@ -148,6 +148,60 @@ INSTANTIATE_TEST_SUITE_P(EachOne, VectorFunctions,
                                          Case{ScalarOp::kCos, 2.5}, Case{ScalarOp::kTan, 4.5}),
                          [](const auto& info) { return std::string(Name(info.param.op)); });
 
+// The number of `bits` bits from bit `shift` on, of `lanes` words side by side.
+loop::ExprPtr SignedNumbers(int64_t bits, int64_t shift, int lanes) {
+  const auto number = [&](int64_t value) { return loop::Splat(loop::Int(value), lanes); };
+  const loop::ExprPtr place = loop::Mul(loop::Work(loop::WorkId::kGlobal, 0), loop::Int(lanes));
+  const loop::ExprPtr low = loop::ApplyOp(
+      ScalarOp::kShiftRight, {loop::LoadFrom("x", DataType::kInt32, place, lanes), number(shift)});
+  const loop::ExprPtr top = loop::ApplyOp(ScalarOp::kShiftLeft, {low, number(32 - bits)});
+  return loop::Cast(loop::ApplyOp(ScalarOp::kShiftRight, {top, number(32 - bits)}),
+                    DataType::kFloat32);
+}
+
+class SmallNumbers : public testing::TestWithParam<int> {};
+
+TEST_P(SmallNumbers, AreThoseOfTheirBitsWhateverIsBesideThem) {
+  const int lanes = GetParam();
+  constexpr int64_t kWords = 256;
+  std::vector<int32_t> words;
+  for (uint32_t i = 0; i < kWords; ++i) words.push_back(static_cast<int32_t>(i * 2654435761u));
+  loop::Kernel kernel;
+  kernel.name = "numbers";
+  kernel.parameters = {{"y", DataType::kFloat32, true}, {"x", DataType::kInt32}};
+  kernel.global_size[0] = kWords / lanes;
+  std::vector<loop::StmtPtr> stores;
+  std::vector<float> expected;
+  for (const int64_t bits : {2, 4}) {
+    for (int64_t shift = 0; shift < 32; shift += bits) {
+      const loop::ExprPtr place =
+          loop::Add(loop::Mul(loop::Work(loop::WorkId::kGlobal, 0), loop::Int(lanes)),
+                    loop::Int(static_cast<int64_t>(expected.size())));
+      stores.push_back(
+          loop::MakeStore("y", DataType::kFloat32, place, SignedNumbers(bits, shift, lanes)));
+      for (const int32_t word : words) {
+        const int64_t field =
+            static_cast<int64_t>(static_cast<uint32_t>(word) >> shift) % (int64_t{1} << bits);
+        const int64_t sign = int64_t{1} << (bits - 1);
+        expected.push_back(static_cast<float>(field < sign ? field : field - 2 * sign));
+      }
+    }
+  }
+  kernel.body = loop::MakeBlock(std::move(stores));
+  std::vector<std::vector<uint8_t>> buffers = {
+      std::vector<uint8_t>(expected.size() * sizeof(float)),
+      std::vector<uint8_t>(words.size() * sizeof(int32_t))};
+  std::memcpy(buffers[1].data(), words.data(), buffers[1].size());
+  OpenClRunner runner({&kernel, 1});
+  ASSERT_EQ(runner.Run(kernel, absl::MakeSpan(buffers)).message(), "");
+  std::vector<float> actual(expected.size());
+  std::memcpy(actual.data(), buffers[0].data(), buffers[0].size());
+  EXPECT_EQ(actual, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(InVectors, SmallNumbers, testing::Values(1, 4, 8, 16),
+                         [](const auto& info) { return absl::StrCat("Of", info.param); });
+
 TEST(VectorFunctionNames, AreThoseOfFloat32VectorsAlone) {
   EXPECT_TRUE(HasVectorFunction(ScalarOp::kExp, {DataType::kFloat32, 8}));
   EXPECT_FALSE(HasVectorFunction(ScalarOp::kExp, {DataType::kFloat32, 1}));

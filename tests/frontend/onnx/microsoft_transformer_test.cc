@@ -175,6 +175,70 @@ TEST(MatMulNBits, TakesMoreResultsThanATileAndGroupsOfRows) {
               HasSubstr("positions of groups int32[3]"));
 }
 
+// Rows by the operator's definition, of numbers of `bits` bits, the lowest of a byte first; zero
+// points one to a number, none where there are none.
+std::vector<double> BlockedProduct(const std::vector<double>& x, const std::vector<double>& bytes,
+                                   const std::vector<double>& scales,
+                                   const std::vector<double>& zeros, int64_t rows, int64_t k,
+                                   int64_t n, int64_t bits, int64_t block) {
+  const int64_t blocks = (k + block - 1) / block;
+  const int64_t parts = 8 / bits;
+  std::vector<double> sums(rows * n, 0);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < n; ++j) {
+      for (int64_t i = 0; i < k; ++i) {
+        const auto byte = static_cast<int64_t>(bytes[(j * blocks * block + i) / parts]);
+        const int64_t number = (byte >> (i % parts * bits)) % (1 << bits);
+        const int64_t at = j * blocks + i / block;
+        const double zero = zeros.empty() ? 1 << (bits - 1) : zeros[at];
+        sums[r * n + j] += x[r * k + i] * (static_cast<double>(number) - zero) * scales[at];
+      }
+    }
+  }
+  return sums;
+}
+
+// K ends within a block, N is more than a tile.
+void ExpectDefinition(int64_t bits, int64_t block, bool has_zeros, int64_t rows) {
+  const int64_t k = 2 * block + 7;
+  constexpr int64_t n = 71;
+  constexpr int64_t blocks = 3;
+  const std::vector<double> x = Pattern(rows * k, 7, 5);
+  const std::vector<double> bytes = Pattern(n * blocks * block * bits / 8, 37, 256);
+  const std::vector<double> scales = Pattern(n * blocks, 3, 4);
+  std::vector<api::HostValue> inputs = {
+      Values({rows, k}, x), Values({n, blocks, block * bits / 8}, bytes, DataType::kUInt8),
+      Values({n, blocks}, scales)};
+  std::vector<double> zeros;
+  if (has_zeros) {
+    const int64_t columns = (blocks * bits + 7) / 8;
+    const std::vector<double> packed = Pattern(n * columns, 29, 256);
+    inputs.push_back(Values({n, columns}, packed, DataType::kUInt8));
+    for (int64_t i = 0; i < blocks * n; ++i) {
+      const int64_t bit = i % blocks * bits;
+      const auto byte = static_cast<int64_t>(packed[i / blocks * columns + bit / 8]);
+      zeros.push_back(static_cast<double>((byte >> (bit % 8)) % (1 << bits)));
+    }
+  }
+  const std::string fields =
+      Int("K", k) + Int("N", n) + Int("block_size", block) + Int("bits", bits);
+  EXPECT_THAT(
+      Evaluate(Call("MatMulNBits", inputs, fields)),
+      Pointwise(DoubleNear(1e-3), BlockedProduct(x, bytes, scales, zeros, rows, k, n, bits, block)))
+      << bits << " bits, blocks of " << block << ", " << rows << " rows";
+}
+
+TEST(MatMulNBits, IsWhatItsDefinitionSaysForAllBlocksAndOddSizes) {
+  for (const int64_t block : {16, 32, 64, 128}) {
+    for (const int64_t rows : {1, 5, 16}) {
+      for (const int64_t bits : {2, 4, 8}) {
+        ExpectDefinition(bits, block, false, rows);
+        ExpectDefinition(bits, block, true, rows);
+      }
+    }
+  }
+}
+
 TEST(MatMulNBits, RefusesSizesThatDoNotFit) {
   const std::string fields = Int("K", kBlock) + Int("N", 2) + Int("block_size", kBlock);
   EXPECT_THAT(

@@ -120,6 +120,26 @@ TestProgram Nibbles(int64_t rows, int64_t width) {
           200};
 }
 
+// Signed numbers of four bits, eight in a word.
+const char kWords[] =
+    "function (A[M, K], Q[T, B, L, C], S[T, B, C], Z[T, B, C], PARTS[P]) -> (O) {"
+    " PLACED = reshape(Q, T, B, L, 1, C) >> (reshape(index(PARTS, 0), P, 1) * 4);"
+    " EACH = as_float((PLACED << 28) >> 28, 32) - as_float(reshape(Z, T, B, 1, 1, C), 32);"
+    " W = EACH * reshape(S, T, B, 1, 1, C);"
+    " O[i, t, c : M, T, C] = +(A[i, 32 * b + 8 * l + p] * W[t, b, l, p, c]); }";
+
+TestProgram Words(int64_t rows, int64_t width) {
+  return {absl::StrCat("Words", rows, "x", width),
+          kWords,
+          {F32({rows, 192}),
+           {DataType::kInt32, {7, 6, 4, width}},
+           F32({7, 6, width}),
+           {DataType::kUInt8, {7, 6, width}},
+           {DataType::kInt32, {8}}},
+          0,
+          2e9};
+}
+
 // With the weights as constants, which are decoded in the kernel.
 ir::Program BindWithWeights(const TestProgram& test) {
   ir::Program program = BindTestProgram(test);
@@ -148,7 +168,8 @@ TEST_P(NibbleKernels, DecodeWeightsAndScaleTheirSumsAsTheNaiveEvaluatorDoes) {
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_EQ(list->kernels.size(), 1);  // no float is in memory
   ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(found->unroll[found->reduction_order.back()], 2);
+  // The numbers of a byte or word.
+  EXPECT_EQ(found->unroll[found->reduction_order.back()], GetParam().inputs.back().dims.front());
   const std::vector<HostTensor> inputs = RandomInputs(GetParam(), 3);
   const auto expected = ir::EvaluateNaively(program, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status();
@@ -159,7 +180,8 @@ TEST_P(NibbleKernels, DecodeWeightsAndScaleTheirSumsAsTheNaiveEvaluatorDoes) {
 
 INSTANTIATE_TEST_SUITE_P(All, NibbleKernels,
                          testing::Values(Nibbles(1, 64), Nibbles(5, 64), Nibbles(16, 64),
-                                         Nibbles(1, 520)),
+                                         Nibbles(1, 520), Words(1, 64), Words(3, 64), Words(8, 64),
+                                         Words(16, 64), Words(2, 48), Words(1, 520)),
                          [](const auto& info) { return info.param.name; });
 
 // As DequantizeLinear computes weights before a product: in blocks, which are then one dimension.

@@ -59,10 +59,11 @@ std::optional<RunFactor> SplitRunFactor(const poly::FlatContraction& flat,
   const bool is_other = plan.block && (plan.block->run_index != run || plan.block->run != 1);
   const bool is_looped = plan.unroll[run] == 1 && run != plan.vector_index &&
                          plan.vector_index < flat.output_index_count;
-  const bool is_narrow =
-      std::any_of(flat.tensors.begin(), flat.tensors.end(),
-                  [](const poly::Tensor& tensor) { return ByteWidth(tensor.shape.type) < 4; });
-  if (is_other || !is_looped || !is_narrow) return std::nullopt;
+  const bool has_small_numbers =
+      std::any_of(flat.tensors.begin(), flat.tensors.end(), [](const poly::Tensor& tensor) {
+        return ByteWidth(tensor.shape.type) < 4 || tensor.shape.type == DataType::kInt32;
+      });
+  if (is_other || !is_looped || !has_small_numbers) return std::nullopt;
   std::vector<BodyPtr> factors;
   CollectFactors(flat.body, &factors);
   std::vector<BodyPtr> steady;

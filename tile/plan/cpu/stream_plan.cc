@@ -24,6 +24,7 @@ constexpr int64_t kStreams = 16;
 constexpr int64_t kManySteps = 4096;  // from here on twice as many, for the sake of exactness
 constexpr int64_t kWidestVector = 16;
 constexpr int64_t kDecodedRows = 8;
+constexpr int64_t kMostDecodedVectors = 8;
 constexpr int64_t kPartialBytes = 16 << 10;  // of a task's results, in half of the first cache
 constexpr int64_t kLeastColumns = 256;
 // Rows of the matrix that are summed up side by side.
@@ -33,7 +34,7 @@ constexpr int64_t kMostOneStreamRows = 4;
 constexpr int kLeastStreamLanes = 4;
 // Small numbers in bytes: a model has many such matrices, which no cache holds together.
 constexpr double kSmallerMatrices = 8;
-constexpr int64_t kMostParts = 4;
+constexpr int64_t kMostParts = 16;
 // Of the operations for each number where scales multiply sums of blocks, and what an element is
 // decoded to is used side by side.
 constexpr double kBlockShare = 0.6;
@@ -243,24 +244,34 @@ class StreamPlanner {
     CpuPlan plan = Start(column_);
     plan.vector_index = column_;
     plan.lanes = Lanes();
-    const int64_t vectors = std::min(Range(column_) / plan.lanes, kMostStreamVectors);
+    const int64_t vectors = std::min(Range(column_) / plan.lanes, kMostDecodedVectors);
     const int64_t rows = Rows();
     if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kDecodedRows));
     plan.unroll[column_] = plan.lanes * vectors;
     plan.task[column_] = Range(column_);
-    // Every row that is not in the tile decodes the numbers again.
-    while (plan.unroll[column_] / 2 >= plan.lanes && !FitsRegisters(kernel_, plan)) {
+    // Every row that is not in the tile decodes the numbers again, and columns that are not walk
+    // the memory once more. What is not decoded yet may wait in the first cache.
+    const auto accumulators = [&] {
+      return plan.unroll[column_] / plan.lanes * (row_ < 0 ? 1 : plan.unroll[row_]);
+    };
+    const auto most = static_cast<int64_t>(kernel_.registers) / 2;
+    while (plan.unroll[column_] / 2 >= plan.lanes && accumulators() > most) {
       plan.unroll[column_] /= 2;
+    }
+    while (row_ >= 0 && plan.unroll[row_] > 1 && accumulators() > most) {
+      plan.unroll[row_] = math::CeilDiv(plan.unroll[row_], 2);
     }
     plan.reduction_order = steps_;
     if (parts_ >= 0) {
       plan.reduction_order.push_back(parts_);
       plan.unroll[parts_] = Range(parts_);
     }
-    if (!FitTile(&plan)) return std::nullopt;
     for (int i : plan.order) plan.task[i] = Range(i);
-    const CpuCost cost = ComputeCost(kernel_, plan);
-    CutTasks(flat_, kernel_.machine.TaskCount(cost.compute), &plan,
+    // Waiting for memory belongs to the work.
+    const double waiting =
+        Elements(*matrix_) * static_cast<double>(matrix_->bytes) / cpu::kMemoryBytesPerCycle;
+    const double work = ComputeCost(kernel_, plan).compute + waiting;
+    CutTasks(flat_, kernel_.machine.TaskCount(work), &plan,
              [&](int i) { return i != row_ && i != column_; });
     return plan;
   }

@@ -270,7 +270,7 @@ Outputs MatMulNBits(NodeContext& context) {
   std::vector<std::string> indices = IndexNames(a.rank() - 1);
   std::vector<int64_t> dims(a.dims().begin(), a.dims().end() - 1);
   std::vector<std::string> read = indices;
-  read.push_back(absl::StrCat(weights.block, " * b + ", 8 / weights.bits, " * m + p"));
+  read.push_back(absl::StrCat(weights.block, " * b + ", weights.parts(), " * m + p"));
   std::vector<std::string> written = indices;
   std::vector<int64_t> tiles = dims;
   written.insert(written.end(), {"t", "l"});
