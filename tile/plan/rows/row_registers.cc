@@ -99,8 +99,9 @@ class Holder {
       AddResult(static_cast<int>(s));
     }
     std::erase_if(candidates_, [&](const Candidate& candidate) {
-      const bool is_worth = !candidate.held.is_fetched || candidate.reads.size() > 1 ||
-                            IsBehindReduction(candidate.held.stage);
+      const bool is_worth =
+          !candidate.held.is_fetched || candidate.reads.size() > 1 ||
+          (!MayBeWrittenOver(candidate) && IsBehindReduction(candidate.held.stage));
       return candidate.reads.empty() || !is_worth;
     });
     std::stable_sort(candidates_.begin(), candidates_.end(),
@@ -199,6 +200,11 @@ class Holder {
     read.held.access = access;
     read.reads.emplace_back(s, access);
     candidates_.push_back(std::move(read));
+  }
+
+  // Where a result is written over what it is made of (update_in_place.h), it is read there alone.
+  bool MayBeWrittenOver(const Candidate& candidate) const {
+    return candidate.place == OutputPlace(plan_.stages[candidate.held.stage]);
   }
 
   // Work-items would wait for memory once more: what is read there is better asked for at the
