@@ -17,8 +17,7 @@ namespace tartan::loop {
 
 // A scalar, or a vector of 2, 3, 4, 8 or 16 lanes. 16-bit floats: Load converts them to float32 and
 // Store back; an expression of such a type is a float32 rounded to it, given and taken by casts
-// alone. Vectors of bool are intermediates of comparisons, logic and kSelect: not declared, stored
-// or loaded.
+// alone. Vectors of bool are intermediates of comparisons, logic and kSelect, and no variables.
 struct Type {
   DataType element = DataType::kInvalid;
   int lanes = 1;
@@ -189,8 +188,8 @@ struct MultiplyTiles {
   bool left_along_rows = false, right_along_columns = false;
 };
 struct AwaitTiles {};
-// Copies to local memory of what no launch of the program writes. In a sequence of launches a
-// work-group begins with it before those before are done; what stands in front declares its names.
+// Copies of constants to local memory. In a sequence of launches a work-group begins with them
+// before the launch before is done; what stands in front declares their names.
 struct Early {
   StmtPtr body;
 };
@@ -200,7 +199,8 @@ struct Comment {
 
 struct Stmt {
   std::variant<Block, Declare, DeclareArray, Assign, Store, For, If, Barrier, AtomicUpdate,
-               Prefetch, CopyVector, EndCopies, AwaitCopies, MultiplyTiles, AwaitTiles, Early, Comment>
+               Prefetch, CopyVector, EndCopies, AwaitCopies, MultiplyTiles, AwaitTiles, Early,
+               Comment>
       node;
 };
 
@@ -234,8 +234,7 @@ struct Kernel {
   int64_t local_size[3] = {1, 1, 1};
   int64_t global_size[3] = {1, 1, 1};  // multiples of local_size
   StmtPtr body;
-  // Devices that can do so run its launches and their neighbours' as one (hal::KernelSource).
-  bool in_sequence = false;
+  bool in_sequence = false;  // devices may run its launches as one with neighbours'
 };
 
 // Structural equality; literals compare by bits (a NaN equals itself, 0.0 differs from -0.0).

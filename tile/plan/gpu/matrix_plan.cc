@@ -16,8 +16,8 @@ std::string NamesOf(const poly::FlatContraction& flat, const std::vector<int>& i
 }
 
 std::string HowItComes(const MatrixOperand& operand) {
-  return absl::StrCat("in", operand.access, operand.is_copied ? " copied" : "", operand.is_early ? " early" : "",
-                      operand.is_rounded ? " and rounded" : "",
+  return absl::StrCat("in", operand.access, operand.is_copied ? " copied" : "",
+                      operand.is_early ? " early" : "", operand.is_rounded ? " and rounded" : "",
                       operand.loads_vectors ? " in vectors" : "",
                       operand.along_rows ? " along rows" : "");
 }
