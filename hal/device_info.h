@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "tile/base/hardware_settings.h"
 
 namespace tartan::hal {
@@ -30,6 +31,9 @@ struct DeviceInfo {
   // Of an opened device as the driver reports them; among ListDevices' with what was measured.
   HardwareSettings settings;
 };
+
+// The one that is used where none is named: the first GPU, else the first. Requires: not empty.
+const DeviceInfo& PreferredDevice(absl::Span<const DeviceInfo> devices);
 
 // How much Device::Settings finds out, each with those before it.
 enum class Knowledge : uint8_t {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/hal.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tile/base/status_macros.h"
@@ -128,6 +130,13 @@ Launch Launch::Copy(BufferPtr from, int64_t from_offset, BufferPtr to, int64_t t
   copy.arguments = {std::move(from), std::move(to)};
   copy.numbers = {from_offset, to_offset, size};
   return copy;
+}
+
+const DeviceInfo& PreferredDevice(absl::Span<const DeviceInfo> devices) {
+  const auto gpu = std::find_if(devices.begin(), devices.end(), [](const DeviceInfo& info) {
+    return info.type == DeviceType::kGpu;
+  });
+  return gpu == devices.end() ? devices.front() : *gpu;
 }
 
 absl::string_view Name(DeviceType type) {

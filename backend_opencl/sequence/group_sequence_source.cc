@@ -106,7 +106,7 @@ static void tt_leave(__global volatile uint* state, const uint groups, const int
 constexpr char kTeams[] = R"(
 #define TT_SPAN(team) ((team) > 16 ? ((team) + 31) / 32 * 32 : \
                        (team) > 8 ? 16 : (team) > 4 ? 8 : (team) > 2 ? 4 : (team))
-#define TT_ROOM(local) ((local) > $TEAM ? $MATRIX_POOL : $POOL)
+#define TT_ROOM(local) ((local) > $TEAM ? $FILLING_POOL : $POOL)
 #define TT_FIT(local) ((local) == 0 ? $ITEMS : TT_ROOM(local) / ((local) == 0 ? 1 : (local)))
 #define TT_LESS(a, b) ((a) < (b) ? (a) : (b))
 #define TT_TEAMS(name) TT_LESS($ITEMS / TT_SPAN(name##_team), TT_FIT(name##_local))
@@ -236,7 +236,7 @@ std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels, int
                               {"$PARTS", parts},
                               {"$EARLY", early},
                               {"$TEAM", absl::StrCat(kMostSequenceLocalBytes)},
-                              {"$MATRIX_POOL", absl::StrCat(kMostSequenceMatrixBytes)},
+                              {"$FILLING_POOL", absl::StrCat(kMostSequenceFillingBytes)},
                               {"$POOL", absl::StrCat(pool_bytes)},
                               {"$CASE", absl::StrCat(kCaseWord)},
                               {"$PIECES", absl::StrCat(kPiecesWord)},

@@ -37,8 +37,8 @@ inline constexpr int kCopyGroups = -1;
 inline constexpr int kStateWords = 128;
 
 // For those of `kernels` that are run in sequences; "" where none is. Teams share `pool_bytes` of
-// local memory, at least kMostSequenceLocalBytes; those of kernels for a matrix unit, which take
-// more, kMostSequenceMatrixBytes.
+// local memory, at least kMostSequenceLocalBytes; those that fill a unit, which take more,
+// kMostSequenceFillingBytes.
 std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels, int64_t pool_bytes);
 
 }  // namespace tartan::opencl

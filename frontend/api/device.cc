@@ -170,12 +170,7 @@ absl::StatusOr<hal::DeviceInfo> SelectDevice(const std::vector<hal::DeviceInfo>&
         "no OpenCL device was found; for the CPU install PoCL: apt-get install pocl-opencl-icd");
   }
   if (selector.empty()) selector = Environment("TARTAN_DEVICE");
-  if (selector.empty()) {
-    for (const hal::DeviceInfo& info : devices) {
-      if (info.type == hal::DeviceType::kGpu) return info;
-    }
-    return devices.front();
-  }
+  if (selector.empty()) return hal::PreferredDevice(devices);
   std::string known;
   for (const hal::DeviceInfo& info : devices) {
     if (Matches(info, selector)) return info;

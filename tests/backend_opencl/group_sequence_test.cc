@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/match.h"
@@ -78,11 +77,7 @@ class GroupSequenceTest : public testing::Test {
     driver_ = MakeOpenClDriver(options);
     const auto devices = driver_->ListDevices();
     ASSERT_TRUE(devices.ok()) << devices.status();
-    // A GPU runs them, if there is one.
-    const auto gpu = std::find_if(devices->begin(), devices->end(), [](const auto& info) {
-      return info.type == hal::DeviceType::kGpu;
-    });
-    device_ = *driver_->Open(gpu == devices->end() ? devices->front() : *gpu);
+    device_ = *driver_->Open(hal::PreferredDevice(*devices));
     hal_queue_ = *device_->CreateQueue(false);
     queue_ = NewQueue();
   }
@@ -173,6 +168,19 @@ class GroupSequenceTest : public testing::Test {
     return values;
   }
 
+  // Three runs of so many launches as one give in `a` what launches one by one give.
+  void ExpectReplays(const hal::BufferPtr& a, const hal::BufferPtr& b, int count, int64_t groups) {
+    SCOPED_TRACE(absl::StrCat(a->size(), " bytes, ", groups, " groups"));
+    const auto sequence = Sequence(Launches(a, b, count), groups);
+    std::vector<float> expected = Download(a);
+    for (int replay = 0; replay < 3; ++replay) {
+      ASSERT_EQ(sequence->Enqueue(queue_.get(), 0, count, nullptr), CL_SUCCESS);
+      expected = Expected(std::move(expected), count);
+    }
+    ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
+    EXPECT_EQ(Download(a), expected);
+  }
+
   std::unique_ptr<hal::Driver> driver_;
   hal::DevicePtr device_;
   std::unique_ptr<hal::Queue> hal_queue_;
@@ -186,14 +194,7 @@ TEST_F(GroupSequenceTest, GivesWhatSingleLaunchesGive) {
   for (const size_t n : {1, 7, 64, 1001, 30000}) {
     const hal::BufferPtr a = Upload(Values(n));
     const hal::BufferPtr b = Upload(std::vector<float>(n));
-    const auto sequence = Sequence(Launches(a, b, 60), Units());
-    std::vector<float> expected = Values(n);
-    for (int replay = 0; replay < 3; ++replay) {
-      ASSERT_EQ(sequence->Enqueue(queue_.get(), 0, 60, nullptr), CL_SUCCESS);
-      expected = Expected(std::move(expected), 60);
-    }
-    ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
-    EXPECT_EQ(Download(a), expected) << n << " elements";
+    ExpectReplays(a, b, 60, Units());
   }
 }
 
@@ -204,14 +205,7 @@ TEST_F(GroupSequenceTest, DependsOnNoGroupThatDoesNotRun) {
   const hal::BufferPtr a = Upload(Values(5000));
   const hal::BufferPtr b = Upload(std::vector<float>(5000));
   for (const int64_t groups : {int64_t{1}, 2 * Units(), 16 * Units()}) {
-    const auto sequence = Sequence(Launches(a, b, 20), groups);
-    std::vector<float> expected = Download(a);
-    for (int replay = 0; replay < 3; ++replay) {
-      ASSERT_EQ(sequence->Enqueue(queue_.get(), 0, 20, nullptr), CL_SUCCESS);
-      expected = Expected(std::move(expected), 20);
-    }
-    ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
-    EXPECT_EQ(Download(a), expected) << groups << " groups";
+    ExpectReplays(a, b, 20, groups);
   }
 }
 
@@ -225,14 +219,7 @@ TEST_F(GroupSequenceTest, BeginsWithWhatIsEarly) {
     for (const int64_t groups : {int64_t{1}, Units(), 16 * Units()}) {
       const hal::BufferPtr a = Upload(Values(n));
       const hal::BufferPtr b = Upload(std::vector<float>(n));
-      const auto sequence = Sequence(Launches(a, b, 40), groups);
-      std::vector<float> expected = Values(n);
-      for (int replay = 0; replay < 3; ++replay) {
-        ASSERT_EQ(sequence->Enqueue(queue_.get(), 0, 40, nullptr), CL_SUCCESS);
-        expected = Expected(std::move(expected), 40);
-      }
-      ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
-      EXPECT_EQ(Download(a), expected) << n << " elements, " << groups << " groups";
+      ExpectReplays(a, b, 40, groups);
     }
   }
 }

@@ -12,16 +12,27 @@ inline constexpr int64_t kMostSequenceItems = 256;  // of a work-group
 // LLaMA's of 64 rows, with 16 to 29 KiB, took longer there than the launches that were saved
 // (H200).
 inline constexpr int64_t kMostSequenceLocalBytes = 12 << 10;
-// Those for a matrix unit have a unit's local memory for themselves anyway.
-inline constexpr int64_t kMostSequenceMatrixBytes = 192 << 10;
+// Those that fill a compute unit (a matrix unit's products, rows by streamed weights) have its
+// local memory for themselves anyway.
+inline constexpr int64_t kMostSequenceFillingBytes = 192 << 10;
 
 // What plans predict. A GPU's driver starts a launch while the one before runs; and a longer one is
 // quicker with more items on a unit than a sequence has. It holds a launch of 3 us.
 inline constexpr double kLongestInSequenceUs = 12;
-// Products on a matrix unit are as quick there.
-inline constexpr double kLongestMatrixInSequenceUs = 40;
+// What fills a unit is as quick there.
+inline constexpr double kLongestFillingInSequenceUs = 40;
 
 // Where items of a group wait for each other, they are part of a warp, or whole ones.
 inline constexpr int64_t kSequenceWarp = 32;
+
+// Whether a kernel may be in a sequence: by its work-group, which `fills_unit` or not, and whether
+// its launch, of so many predicted microseconds, is to be.
+inline bool FitsSequence(int64_t items, int64_t local_bytes, bool fills_unit) {
+  return items <= kMostSequenceItems &&
+         local_bytes <= (fills_unit ? kMostSequenceFillingBytes : kMostSequenceLocalBytes);
+}
+inline bool IsShortForSequence(double microseconds, bool fills_unit) {
+  return microseconds < (fills_unit ? kLongestFillingInSequenceUs : kLongestInSequenceUs);
+}
 
 }  // namespace tartan

@@ -47,15 +47,13 @@ Groups GroupsOf(const loop::Kernel& kernel) {
   return groups;
 }
 
-bool MayBeInSequence(const loop::Kernel& kernel, const plan::Machine& machine) {
+bool MayBeInSequence(const loop::Kernel& kernel, const Groups& groups,
+                     const plan::Machine& machine) {
   if (kernel.body == nullptr) return false;
-  const Groups groups = GroupsOf(kernel);
   const int64_t items = kernel.local_size[0] * kernel.local_size[1] * kernel.local_size[2];
   if (machine.is_cpu) return items == 1 && !groups.wait && groups.local_bytes == 0;
   const bool are_warps = items < kSequenceWarp || items % kSequenceWarp == 0;
-  const int64_t most_bytes = groups.fill_unit ? kMostSequenceMatrixBytes : kMostSequenceLocalBytes;
-  return items <= kMostSequenceItems && groups.local_bytes <= most_bytes &&
-         (!groups.wait || are_warps);
+  return FitsSequence(items, groups.local_bytes, groups.fill_unit) && (!groups.wait || are_warps);
 }
 
 double Microseconds(const LaunchStep& launch, const plan::Machine& machine) {
@@ -64,12 +62,10 @@ double Microseconds(const LaunchStep& launch, const plan::Machine& machine) {
                         : launch.bytes / machine.memory_bytes_per_us;
 }
 
-bool IsShort(const LaunchStep& launch, const loop::Kernel& kernel, const plan::Machine& machine) {
-  const double most_us = machine.is_cpu
-                             ? kLongUs * static_cast<double>(std::max<int64_t>(machine.units, 1))
-                         : GroupsOf(kernel).fill_unit ? kLongestMatrixInSequenceUs
-                                                      : kLongestInSequenceUs;
-  return Microseconds(launch, machine) < most_us;
+bool IsShort(const LaunchStep& launch, const Groups& groups, const plan::Machine& machine) {
+  const double microseconds = Microseconds(launch, machine);
+  if (!machine.is_cpu) return IsShortForSequence(microseconds, groups.fill_unit);
+  return microseconds < kLongUs * static_cast<double>(std::max<int64_t>(machine.units, 1));
 }
 
 }  // namespace
@@ -78,22 +74,24 @@ void MarkAllForSequences(const HardwareSettings& settings, KernelList* list) {
   const plan::Machine machine(settings);
   if (!settings.runs_sequences || !machine.is_cpu) return;
   for (loop::Kernel& kernel : list->kernels) {
-    kernel.in_sequence = MayBeInSequence(kernel, machine);
+    kernel.in_sequence = MayBeInSequence(kernel, GroupsOf(kernel), machine);
   }
 }
 
 void MarkSequences(const HardwareSettings& settings, KernelList* list) {
   if (!settings.runs_sequences) return;
   const plan::Machine machine(settings);
+  std::vector<Groups> groups;
   std::vector<bool> may_be;
   for (const loop::Kernel& kernel : list->kernels) {
-    may_be.push_back(MayBeInSequence(kernel, machine));
+    groups.push_back(GroupsOf(kernel));
+    may_be.push_back(MayBeInSequence(kernel, groups.back(), machine));
   }
   int before = -1;  // the kernel of the step before, where that may be in a sequence
   for (const Step& step : list->steps) {
     const auto* launch = std::get_if<LaunchStep>(&step);
     const bool is_short = launch != nullptr && may_be[launch->kernel] &&
-                          IsShort(*launch, list->kernels[launch->kernel], machine);
+                          IsShort(*launch, groups[launch->kernel], machine);
     const int kernel = is_short ? launch->kernel : -1;
     if (before >= 0 && kernel >= 0) {
       list->kernels[before].in_sequence = true;

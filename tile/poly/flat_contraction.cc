@@ -119,6 +119,20 @@ FlatAccess Flatten(absl::Span<const math::Affine> coords, absl::Span<const int64
   return flat;
 }
 
+FlatAccess Flatten(const FlatContraction& flat, int access) {
+  const TensorAccess& read = flat.accesses[access];
+  return Flatten(read.coords, flat.tensors[read.tensor].shape.dims,
+                 static_cast<int>(flat.indices.size()));
+}
+
+math::Affine AsAffine(const FlatAccess& access) {
+  math::Affine place = math::Affine::Constant(access.offset);
+  for (size_t i = 0; i < access.strides.size(); ++i) {
+    if (access.strides[i] != 0) place.set_coefficient(static_cast<int>(i), access.strides[i]);
+  }
+  return place;
+}
+
 ScalarOp AggregationOp(Aggregation aggregation) {
   switch (aggregation) {
     case Aggregation::kProduct:

@@ -121,6 +121,11 @@ struct FlatAccess {
 FlatAccess Flatten(absl::Span<const math::Affine> coords, absl::Span<const int64_t> dims,
                    int index_count);
 
+// One of the kernel's accesses.
+FlatAccess Flatten(const FlatContraction& flat, int access);
+// The offset as a function of the indices.
+math::Affine AsAffine(const FlatAccess& access);
+
 // The function of an accumulator and the next value. kAssign sees one value and adds it to 0.
 ScalarOp AggregationOp(Aggregation aggregation);
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/programs.h"
+#include "tile/ir/naive_evaluator.h"
 #include "tile/plan/gpu/matrix_search.h"
 #include "tile/plan/gpu/row_stream_search.h"
 #include "tile/plan/select_plan.h"
@@ -145,6 +146,12 @@ std::vector<HostTensor> WholeNumbers(const MatrixProgram& program) {
     inputs.emplace_back(shape, bytes);
   }
   return inputs;
+}
+
+MatrixCase CaseOf(const MatrixProgram& program) {
+  MatrixCase test = {Bind(program), WholeNumbers(program), {}};
+  test.expected = ir::EvaluateNaively(test.program, test.inputs).value();
+  return test;
 }
 
 HardwareSettings MatrixSettings() {

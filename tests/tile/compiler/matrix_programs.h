@@ -32,6 +32,13 @@ const std::vector<MatrixProgram>& MatrixPrograms();
 ir::Program Bind(const MatrixProgram& program);
 std::vector<HostTensor> WholeNumbers(const MatrixProgram& program);
 
+// A bound program, whole numbers and what the naive evaluator makes of them.
+struct MatrixCase {
+  ir::Program program;
+  std::vector<HostTensor> inputs, expected;
+};
+MatrixCase CaseOf(const MatrixProgram& program);
+
 // Products of few rows by constants.
 const std::vector<MatrixProgram>& RowStreamPrograms();
 

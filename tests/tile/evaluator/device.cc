@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/tile/evaluator/device.h"
 
-#include <algorithm>
-
 #include "backend_opencl/device/opencl_driver.h"
 #include "backend_opencl/dialect/opencl_dialect.h"
 
@@ -14,12 +12,7 @@ hal::DevicePtr TestDevice() {
     const auto driver = opencl::MakeOpenClDriver();
     const auto devices = driver->ListDevices();
     if (!devices.ok() || devices->empty()) return new hal::DevicePtr();
-    // A GPU rather than the host's processor.
-    const auto gpu = std::find_if(devices->begin(), devices->end(), [](const auto& info) {
-      return info.type == hal::DeviceType::kGpu;
-    });
-    return new hal::DevicePtr(
-        driver->Open(gpu == devices->end() ? devices->front() : *gpu).value());
+    return new hal::DevicePtr(driver->Open(hal::PreferredDevice(*devices)).value());
   }();
   return *device;
 }

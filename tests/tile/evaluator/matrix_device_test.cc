@@ -15,7 +15,6 @@
 #include "tests/tile/evaluator/device.h"
 #include "tests/tile/evaluator/list_runner.h"
 #include "tile/compiler/compiler.h"
-#include "tile/ir/naive_evaluator.h"
 
 namespace tartan::evaluator {
 namespace {
@@ -27,10 +26,7 @@ class MatrixDeviceTest : public testing::TestWithParam<std::tuple<MatrixProgram,
 TEST_P(MatrixDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
   const auto& [test, format] = GetParam();
-  const ir::Program program = Bind(test);
-  const std::vector<HostTensor> inputs = WholeNumbers(test);
-  const auto expected = ir::EvaluateNaively(program, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto [program, inputs, expected] = CaseOf(test);
   compiler::CompileOptions options;
   options.settings = MatrixSettings();
   // A device that only plays one has half of the forms: its compiler takes its time.
@@ -43,7 +39,7 @@ TEST_P(MatrixDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
     ASSERT_TRUE(list.ok()) << list.status();
     EXPECT_NE(plans, "");
     const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
-    EXPECT_EQ(FirstDifference(actual, (*expected)[0], 0), "") << plans;
+    EXPECT_EQ(FirstDifference(actual, expected[0], 0), "") << plans;
   }
 }
 
@@ -88,10 +84,7 @@ class RowStreamDeviceTest : public testing::TestWithParam<MatrixProgram> {};
 TEST_P(RowStreamDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
   const MatrixProgram& test = GetParam();
-  const ir::Program program = Bind(test);
-  const std::vector<HostTensor> inputs = WholeNumbers(test);
-  const auto expected = ir::EvaluateNaively(program, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto [program, inputs, expected] = CaseOf(test);
   compiler::CompileOptions options;
   options.settings = MatrixSettings();
   int count = 0;
@@ -99,7 +92,7 @@ TEST_P(RowStreamDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
   ASSERT_TRUE(list.ok()) << list.status();
   EXPECT_GT(count, 0);
   const HostTensor actual = ListRunner(*list, *TestDevice()).Run(inputs);
-  EXPECT_EQ(FirstDifference(actual, (*expected)[0], 0), "");
+  EXPECT_EQ(FirstDifference(actual, expected[0], 0), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RowStreamDeviceTest, testing::ValuesIn(RowStreamPrograms()),

@@ -17,7 +17,6 @@
 #include "tests/tile/compiler/matrix_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/ir/naive_evaluator.h"
 #include "tile/plan/gpu/matrix_split.h"
 #include "tile/plan/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
@@ -29,10 +28,7 @@ class MatrixKernelTest : public testing::TestWithParam<std::tuple<MatrixProgram,
 
 TEST_P(MatrixKernelTest, EqualsTheNaiveEvaluator) {
   const auto& [test, format] = GetParam();
-  const ir::Program program = Bind(test);
-  const std::vector<HostTensor> inputs = WholeNumbers(test);
-  const auto expected = ir::EvaluateNaively(program, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto [program, inputs, expected] = CaseOf(test);
   for (const auto& [slices, packed] : {std::pair(0, PackedFactors::kConstants),
                                        {4, PackedFactors::kConstants},
                                        {0, PackedFactors::kAll}}) {
@@ -46,8 +42,8 @@ TEST_P(MatrixKernelTest, EqualsTheNaiveEvaluator) {
     EXPECT_NE(plans, "");
     const auto actual = compiler::InterpretList(*list, inputs);
     ASSERT_TRUE(actual.ok()) << actual.status() << "\n" << plans;
-    for (size_t o = 0; o < expected->size(); ++o) {
-      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 0), "") << plans;
+    for (size_t o = 0; o < expected.size(); ++o) {
+      EXPECT_EQ(FirstDifference((*actual)[o], expected[o], 0), "") << plans;
     }
   }
 }
@@ -84,10 +80,7 @@ TEST(SplitMatrixCandidate, AddsUpRunsOfTheDepth) {
       {{9, 640}, {3, 640, 12}},
       {false, true}};
   for (const MatrixProgram& test : {product, window}) {
-    const ir::Program program = Bind(test);
-    const std::vector<HostTensor> inputs = WholeNumbers(test);
-    const auto expected = ir::EvaluateNaively(program, inputs);
-    ASSERT_TRUE(expected.ok()) << expected.status();
+    const auto [program, inputs, expected] = CaseOf(test);
     for (const Precision precision : {Precision::kTf32, Precision::kBFloat16}) {
       compiler::CompileOptions options;
       options.settings = MatrixSettings();
@@ -108,7 +101,7 @@ TEST(SplitMatrixCandidate, AddsUpRunsOfTheDepth) {
       EXPECT_EQ(list->steps.size(), 2);
       const auto actual = compiler::InterpretList(*list, inputs);
       ASSERT_TRUE(actual.ok()) << actual.status();
-      EXPECT_EQ(FirstDifference((*actual)[0], (*expected)[0], 0), "");
+      EXPECT_EQ(FirstDifference((*actual)[0], expected[0], 0), "");
     }
   }
 }

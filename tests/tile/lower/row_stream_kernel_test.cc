@@ -11,7 +11,6 @@
 #include "tests/tile/compiler/matrix_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/ir/naive_evaluator.h"
 
 namespace tartan::lower {
 namespace {
@@ -20,10 +19,7 @@ class RowStreamKernelTest : public testing::TestWithParam<MatrixProgram> {};
 
 TEST_P(RowStreamKernelTest, EqualsTheNaiveEvaluator) {
   const MatrixProgram& test = GetParam();
-  const ir::Program program = Bind(test);
-  const std::vector<HostTensor> inputs = WholeNumbers(test);
-  const auto expected = ir::EvaluateNaively(program, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.status();
+  const auto [program, inputs, expected] = CaseOf(test);
   for (const int64_t units : {1, 4, 132}) {
     compiler::CompileOptions options;
     options.settings = MatrixSettings();
@@ -34,8 +30,8 @@ TEST_P(RowStreamKernelTest, EqualsTheNaiveEvaluator) {
     EXPECT_GT(count, 0);
     const auto actual = compiler::InterpretList(*list, inputs);
     ASSERT_TRUE(actual.ok()) << actual.status();
-    for (size_t o = 0; o < expected->size(); ++o) {
-      EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 0), "") << units << " units";
+    for (size_t o = 0; o < expected.size(); ++o) {
+      EXPECT_EQ(FirstDifference((*actual)[o], expected[o], 0), "") << units << " units";
     }
   }
 }

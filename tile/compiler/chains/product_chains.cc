@@ -45,9 +45,9 @@ plan::RowGroupPlan Transfer(plan::RowGroupPlan plan, const graph::RowChain& chai
 bool IsForSequence(const plan::PlannedKernel& kernel) {
   if (std::holds_alternative<plan::RowStreamPlan>(kernel.plan)) return true;
   const auto* groups = std::get_if<plan::GpuPlan>(&kernel.plan);
-  return groups != nullptr && groups->threads() <= kMostSequenceItems &&
-         groups->cost.local_bytes <= kMostSequenceLocalBytes &&
-         kernel.predicted_us < kLongestInSequenceUs;
+  return groups != nullptr &&
+         FitsSequence(groups->threads(), static_cast<int64_t>(groups->cost.local_bytes), false) &&
+         IsShortForSequence(kernel.predicted_us, false);
 }
 
 bool IsIn(const std::vector<int>& groups, int group) {

@@ -6,9 +6,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/loop/loop_ir.h"
+#include "tile/lower/index_emitter.h"
+#include "tile/lower/lower_options.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {
+
+inline DataType IndexTypeOf(const poly::FlatContraction& flat, const LowerOptions& options) {
+  return options.force_64bit_indices || NeedsWideIndices(flat) ? DataType::kInt64
+                                                               : DataType::kInt32;
+}
 
 // A kernel without a body: heading, parameters and work-items.
 template <class Plan>

@@ -195,17 +195,14 @@ class GroupLowerer {
   StmtPtr Store(size_t output, const IndexEmitter& indices, const ExprPtr& value) const {
     const poly::FlatAccess flat =
         poly::Flatten(flat_.output_coords, flat_.output_dims, context_.index_count());
-    math::Affine poly = math::Affine::Constant(flat.offset);
     bool aligned = flat.offset % context_.lanes() == 0;
     for (int i = 0; i < context_.index_count(); ++i) {
-      if (flat.strides[i] == 0) continue;
-      poly.set_coefficient(i, flat.strides[i]);
       if (i != plan_.lane_index) aligned &= flat.strides[i] % context_.lanes() == 0;
     }
     const int lanes = context_.lanes_are_output() ? context_.lanes() : 1;
     return loop::MakeStore(absl::StrCat("out", output), flat_.outputs[output].shape.type,
-                           indices.Emit(poly), lanes > 1 ? loop::Splat(value, lanes) : value,
-                           lanes > 1 && aligned);
+                           indices.Emit(poly::AsAffine(flat)),
+                           lanes > 1 ? loop::Splat(value, lanes) : value, lanes > 1 && aligned);
   }
 
   const poly::FlatContraction& flat_;

@@ -25,10 +25,7 @@ class MatrixLowerer {
  public:
   MatrixLowerer(const poly::FlatContraction& flat, const MatrixPlan& plan,
                 const LowerOptions& options)
-      : flat_(flat),
-        plan_(plan),
-        index_type_(options.force_64bit_indices || NeedsWideIndices(flat) ? DataType::kInt64
-                                                                          : DataType::kInt32) {
+      : flat_(flat), plan_(plan), index_type_(IndexTypeOf(flat, options)) {
     std::vector<ExprPtr> batch;
     for (int i : plan.batch) batch.push_back(Var(absl::StrCat("batch_", flat.indices[i].name)));
     batch_values_ = batch;

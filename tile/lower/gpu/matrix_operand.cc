@@ -49,10 +49,7 @@ MatrixOperandLoader::MatrixOperandLoader(const poly::FlatContraction& flat,
   const TensorShape& shape = flat.tensors[read.tensor].shape;
   buffer_ = absl::StrCat("in", read.tensor);
   stored_ = shape.type;
-  const int count = static_cast<int>(flat.indices.size());
-  const poly::FlatAccess place = poly::Flatten(read.coords, shape.dims, count);
-  access_ = math::Affine::Constant(place.offset);
-  for (int i = 0; i < count; ++i) access_.set_coefficient(i, place.strides[i]);
+  access_ = poly::AsAffine(poly::Flatten(flat, operand.access));
 }
 
 std::string MatrixOperandLoader::Name(const char* what, int64_t round) const {

@@ -142,18 +142,15 @@ class ResultWriter {
     const int count = static_cast<int>(flat_.indices.size());
     const poly::FlatAccess place = poly::Flatten(flat_.output_coords, flat_.output_dims, count);
     const int lanes = static_cast<int>(plan_.lanes);
-    math::Affine poly = math::Affine::Constant(place.offset);
     bool aligned = place.offset % lanes == 0;
     for (int i = 0; i < count; ++i) {
-      if (place.strides[i] == 0) continue;
-      poly.set_coefficient(i, place.strides[i]);
       if (plan_.columns.empty() || i != plan_.columns.back()) {
         aligned &= place.strides[i] % lanes == 0;
       }
     }
     return loop::MakeStore(absl::StrCat("out", output), flat_.outputs[output].shape.type,
-                           indices.Emit(poly), lanes > 1 ? loop::Splat(value, lanes) : value,
-                           lanes > 1 && aligned);
+                           indices.Emit(poly::AsAffine(place)),
+                           lanes > 1 ? loop::Splat(value, lanes) : value, lanes > 1 && aligned);
   }
 
   const poly::FlatContraction& flat_;

@@ -29,8 +29,7 @@ class RowStreamLowerer {
                    const LowerOptions& options)
       : flat_(flat),
         plan_(plan),
-        index_type_(options.force_64bit_indices || NeedsWideIndices(flat) ? DataType::kInt64
-                                                                          : DataType::kInt32),
+        index_type_(IndexTypeOf(flat, options)),
         rows_(plan.RowCount(flat)),
         columns_(plan.ColumnCount(flat)),
         depth_(plan.Depth(flat)),
@@ -99,11 +98,7 @@ class RowStreamLowerer {
     for (int i = 0; i < count; ++i) indices.Set(i, Number(0));
     SetDigits(plan_.rows, loop::Div(Var("number"), Number(depth_)), "row", &indices, &body);
     SetDigits(plan_.depth, loop::Mod(Var("number"), Number(depth_)), "deep", &indices, &body);
-    const poly::FlatAccess access = poly::Flatten(read.coords, shape.dims, count);
-    math::Affine place = math::Affine::Constant(access.offset);
-    for (int i = 0; i < count; ++i) {
-      if (access.strides[i] != 0) place.set_coefficient(i, access.strides[i]);
-    }
+    const math::Affine place = poly::AsAffine(poly::Flatten(flat_, plan_.rows_access));
     body.push_back(loop::MakeStore(
         "rows", kFloat, Var("number"),
         loop::LoadFrom(absl::StrCat("in", read.tensor), shape.type, indices.Emit(place))));
@@ -226,11 +221,8 @@ class RowStreamLowerer {
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here, loop::Var("sum", {kFloat, 1}));
     const int count = static_cast<int>(flat_.indices.size());
-    const poly::FlatAccess access = poly::Flatten(flat_.output_coords, flat_.output_dims, count);
-    math::Affine place = math::Affine::Constant(access.offset);
-    for (int i = 0; i < count; ++i) {
-      if (access.strides[i] != 0) place.set_coefficient(i, access.strides[i]);
-    }
+    const math::Affine place =
+        poly::AsAffine(poly::Flatten(flat_.output_coords, flat_.output_dims, count));
     std::vector<StmtPtr> stores;
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
       stores.push_back(loop::MakeStore(absl::StrCat("out", o), flat_.outputs[o].shape.type,

@@ -229,12 +229,9 @@ class StageLowerer {
                                     std::vector<StmtPtr>* body) const {
     const poly::FlatAccess flat = poly::Flatten(flat_.output_coords, flat_.output_dims,
                                                 static_cast<int>(flat_.indices.size()));
-    math::Affine poly = math::Affine::Constant(flat.offset);
     bool is_aligned = flat.offset % lanes == 0;
     for (size_t i = 0; i < flat.strides.size(); ++i) {
       const int index = static_cast<int>(i);
-      if (flat.strides[i] == 0) continue;
-      poly.set_coefficient(index, flat.strides[i]);
       const bool is_lane = lanes > 1 && index == stage_.inner.back();
       is_aligned = is_aligned && (is_lane || flat.strides[i] % lanes == 0);
     }
@@ -245,9 +242,9 @@ class StageLowerer {
         body->push_back(Hold(stage_.held_result, std::move(value)));
         value = HeldAt(stage_.held_result);
       }
-      stores.push_back(loop::MakeStore(absl::StrCat("out", o), flat_.outputs[o].shape.type,
-                                       indices_.Emit(poly), loop::Splat(std::move(value), lanes),
-                                       lanes > 1 && is_aligned));
+      stores.push_back(loop::MakeStore(
+          absl::StrCat("out", o), flat_.outputs[o].shape.type, indices_.Emit(poly::AsAffine(flat)),
+          loop::Splat(std::move(value), lanes), lanes > 1 && is_aligned));
     }
     return stores;
   }

@@ -82,9 +82,10 @@ class Model {
   GroupCost Estimate() {
     GroupCost cost = EstimateAlone(gpu::kResidentGroups);
     // In a sequence of launches a unit has one group, of which the kernel's are parts.
-    const bool may_be_in_sequence = settings_.runs_sequences && threads_ <= kMostSequenceItems &&
-                                    cost.local_bytes <= kMostSequenceLocalBytes &&
-                                    cost.microseconds < kLongestInSequenceUs;
+    const bool may_be_in_sequence =
+        settings_.runs_sequences &&
+        FitsSequence(plan_.threads(), static_cast<int64_t>(cost.local_bytes), false) &&
+        IsShortForSequence(cost.microseconds, false);
     const double parts = std::floor(static_cast<double>(kMostSequenceItems) / threads_);
     return may_be_in_sequence && parts < resident_ ? EstimateAlone(parts) : cost;
   }

@@ -99,9 +99,9 @@ MatrixCost EstimateMatrixCost(const poly::FlatContraction& flat, const MatrixPla
                               const HardwareSettings& settings) {
   const Machine machine(settings);
   const MatrixCost alone = EstimateWith(flat, plan, machine, kMostResident, kFixedUs);
-  const bool is_in_sequence = settings.runs_sequences && plan.threads() <= kMostSequenceItems &&
-                              plan.local_bytes() <= kMostSequenceMatrixBytes &&
-                              alone.microseconds < kLongestMatrixInSequenceUs;
+  const bool is_in_sequence = settings.runs_sequences &&
+                              FitsSequence(plan.threads(), plan.local_bytes(), true) &&
+                              IsShortForSequence(alone.microseconds, true);
   if (!is_in_sequence) return alone;
   return EstimateWith(flat, plan, machine, kMostSequenceItems / plan.threads(), kFixedInSequenceUs);
 }

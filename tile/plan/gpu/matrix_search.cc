@@ -66,11 +66,7 @@ class Search {
  private:
   const poly::FlatContraction& flat() const { return planned_.flat; }
   int64_t Range(int i) const { return flat().indices[i].range; }
-  poly::FlatAccess Strides(int access) const {
-    const poly::TensorAccess& read = flat().accesses[access];
-    return poly::Flatten(read.coords, flat().tensors[read.tensor].shape.dims,
-                         static_cast<int>(flat().indices.size()));
-  }
+  poly::FlatAccess Strides(int access) const { return poly::Flatten(flat(), access); }
 
   // Rows of the left operand, columns of the right one: those along which results are neighbours.
   bool AssignIndices() {

@@ -22,12 +22,6 @@ constexpr double kFixedCycles = 1300;
 constexpr double kLocalBytesPerCycle = 128;
 constexpr double kCopiedBytesPerCycle = 45;
 
-poly::FlatAccess Strides(const poly::FlatContraction& flat, int access) {
-  const poly::TensorAccess& read = flat.accesses[access];
-  return poly::Flatten(read.coords, flat.tensors[read.tensor].shape.dims,
-                       static_cast<int>(flat.indices.size()));
-}
-
 class RowStreamSearch {
  public:
   RowStreamSearch(const poly::FlatContraction& flat, const HardwareSettings& settings,
@@ -50,6 +44,7 @@ class RowStreamSearch {
       const int64_t units = std::max<int64_t>(machine_.units, 1);
       const int64_t least = (flat_.indices[*column].range + units - 1) / units;
       for (const int64_t vector : {4, 2}) {
+        if (vector == 2 && (least + 1) / 2 % 2 == 0) continue;  // as wide in vectors of four
         const int64_t width = (least + vector - 1) / vector * vector;
         std::optional<PlannedKernel> plan = WithBlocks(rows, weights, *column, width, vector);
         if (!plan.has_value()) continue;
@@ -69,8 +64,8 @@ class RowStreamSearch {
         shape.type != DataType::kFloat32 || shape.byte_size() < least_bytes_) {
       return std::nullopt;
     }
-    const poly::FlatAccess of_rows = Strides(flat_, rows);
-    const poly::FlatAccess of_weights = Strides(flat_, weights);
+    const poly::FlatAccess of_rows = poly::Flatten(flat_, rows);
+    const poly::FlatAccess of_weights = poly::Flatten(flat_, weights);
     std::optional<int> column;
     int64_t count = 1;
     for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
@@ -101,7 +96,7 @@ class RowStreamSearch {
     plan.vector = vector;
     if (!AssignIndices(kernel, width, &plan)) return std::nullopt;
     if (plan.LocalBytes(kernel) >
-        std::min(settings_.matrix_local_bytes, kMostSequenceMatrixBytes)) {
+        std::min(settings_.matrix_local_bytes, kMostSequenceFillingBytes)) {
       return std::nullopt;
     }
     plan.cost = Estimate(kernel, plan);
@@ -118,7 +113,7 @@ class RowStreamSearch {
   // False where the packed weights of a block do not lie side by side.
   static bool AssignIndices(const poly::FlatContraction& kernel, int64_t width,
                             RowStreamPlan* plan) {
-    const poly::FlatAccess access = Strides(kernel, plan->weights_access);
+    const poly::FlatAccess access = poly::Flatten(kernel, plan->weights_access);
     int64_t block_size = width;
     for (int i = kernel.output_index_count; i < static_cast<int>(kernel.indices.size()); ++i) {
       block_size *= kernel.indices[i].range;

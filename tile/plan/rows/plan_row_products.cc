@@ -142,8 +142,8 @@ class RowProductPlanner {
     }
     plan.predicted_us = us + (in_sequence ? machine.sequence_launch_us : machine.launch_us);
     // It would be taken into a sequence, for which it was not planned.
-    const bool fits =
-        all - left <= kMostSequenceLocalBytes && plan.predicted_us < kLongestInSequenceUs;
+    const bool fits = FitsSequence(plan.Threads(), all - left, false) &&
+                      IsShortForSequence(plan.predicted_us, false);
     if (settings_.runs_sequences && fits != in_sequence) return std::nullopt;
     return plan;
   }
