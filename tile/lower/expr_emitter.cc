@@ -224,9 +224,9 @@ loop::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
           return is_one_lane ? loop::LaneOf(provided->second, lane_) : provided->second;
         }
         const auto staged = staged_.find(read.access);
-        if (staged != staged_.end()) return EmitStaged(staged->second);
+        if (staged != staged_.end()) return Loaded(EmitStaged(staged->second));
         return IsSliding(read.access) ? EmitSliding(expr, read.access)
-                                      : EmitRead(expr, flat_.accesses[read.access]);
+                                      : Loaded(EmitRead(expr, flat_.accesses[read.access]));
       },
       [&](const poly::Accumulator&) { return accumulator_; },
       [&](const poly::Coordinate& coordinate) {
@@ -240,7 +240,7 @@ loop::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
         loop::ExprPtr condition = EmitConditions(in_range.constraints);
         return condition == nullptr ? loop::Bool(true) : condition;
       },
-      [&](const poly::ReadAt& read) { return EmitReadAt(expr, read); },
+      [&](const poly::ReadAt& read) { return Loaded(EmitReadAt(expr, read)); },
       [&](const poly::Choice& choice) {
         if (!VariesByLane(DependenceOf(choice.poly))) return EmitChoice(choice);
         return LaneByLane(expr->type, [&] { return EmitChoice(choice); });
@@ -250,14 +250,25 @@ loop::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
 loop::ExprPtr ExprEmitter::EmitChoice(const poly::Choice& choice) {
   const loop::ExprPtr chosen = indices_.Emit(choice.poly, position_);
   if (const auto number = loop::LiteralValue(chosen)) return Emit(choice.values[*number]);
-  loop::ExprPtr value = Emit(choice.values.back());
+  loop::ExprPtr value = EmitChosen(choice.values.back());
   for (size_t v = choice.values.size() - 1; v-- > 0;) {
-    const loop::ExprPtr other = Emit(choice.values[v]);
+    const loop::ExprPtr other = EmitChosen(choice.values[v]);
     const int lanes = std::max(value->type.lanes, other->type.lanes);
     value = loop::Select(loop::Equals(chosen, indices_.Number(static_cast<int64_t>(v))),
                          loop::Splat(other, lanes), loop::Splat(value, lanes));
   }
   return value;
+}
+
+loop::ExprPtr ExprEmitter::EmitChosen(const poly::ExprPtr& expr) {
+  ++choices_;
+  loop::ExprPtr value = Emit(expr);
+  --choices_;
+  return value;
+}
+
+loop::ExprPtr ExprEmitter::Loaded(loop::ExprPtr value) {
+  return loads_before_choices_ && choices_ > 0 ? Name(std::move(value)) : value;
 }
 
 loop::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
@@ -266,7 +277,10 @@ loop::ExprPtr ExprEmitter::EmitApply(const poly::Apply& apply, DataType type) {
   bool has_mask = false;
   for (const poly::ExprPtr& operand : apply.operands) {
     const std::optional<double> number = NumberOf(apply.op, *operand);
-    operands.push_back(number ? indices_.FloatNumber(operand, *number) : Emit(operand));
+    const bool is_chosen = apply.op == ScalarOp::kSelect && !operands.empty();
+    operands.push_back(number      ? indices_.FloatNumber(operand, *number)
+                       : is_chosen ? EmitChosen(operand)
+                                   : Emit(operand));
     // What is decided already leaves no trace of the other value.
     const bool is_condition = apply.op == ScalarOp::kSelect && operands.size() == 1;
     const auto decided = is_condition ? loop::LiteralValue(operands[0]) : std::nullopt;

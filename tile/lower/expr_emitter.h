@@ -58,6 +58,13 @@ class ExprEmitter {
   void AssumeWholeTile(std::vector<int64_t> sizes) { tile_sizes_ = std::move(sizes); }
   // Conditions that differ between lanes are computed as vectors where they can be.
   void MaskLanes() { masks_lanes_ = true; }
+  // Elements that an expression chooses between, or all where the block chooses between its values,
+  // are loaded whichever is chosen: a GPU's compiler puts a load that only one choice needs into a
+  // branch, and waits for it there before it begins the next one.
+  void LoadBeforeChoices(bool is_chosen = false) {
+    loads_before_choices_ = true;
+    choices_ = is_chosen ? 1 : 0;
+  }
   // Counts uses, so that what is used more than once gets a variable. Call for every root first.
   void Count(const poly::ExprPtr& expr);
   void MoveTo(const Position& position, loop::ExprPtr accumulator = nullptr);
@@ -83,6 +90,10 @@ class ExprEmitter {
 
   loop::ExprPtr EmitNew(const poly::ExprPtr& expr);
   loop::ExprPtr EmitApply(const poly::Apply& apply, DataType type);
+  // Operands that the operation before them chooses between.
+  loop::ExprPtr EmitChosen(const poly::ExprPtr& expr);
+  // A value that is loaded, as it is to be used.
+  loop::ExprPtr Loaded(loop::ExprPtr value);
   loop::ExprPtr EmitRead(const poly::ExprPtr& expr, const poly::TensorAccess& access);
   // The read where positions along several indices of the tile may have the same element.
   loop::ExprPtr EmitSliding(const poly::ExprPtr& expr, int access);
@@ -131,6 +142,8 @@ class ExprEmitter {
   std::map<int, StagedRead> staged_;
   bool lanes_are_aligned_ = false;
   bool masks_lanes_ = false;
+  bool loads_before_choices_ = false;
+  int choices_ = 0;             // that the expression emitted now is chosen by
   loop::ExprPtr lane_numbers_;  // 0, 1, 2 …; null where none were needed yet
   Position position_;
   int lane_ = 0;  // of a vector, where lanes are computed one by one

@@ -167,6 +167,7 @@ class GroupLowerer {
     ExprEmitter emitter(context_.padded(), indices, vector, {here}, "e", &body);
     emitter.AssumeAlignedLanes();
     emitter.Assume(guard);
+    emitter.LoadBeforeChoices();
     if (!reduction_) {
       for (const GroupStage& stage : stages_) {
         emitter.Provide(stage.access(), stage.Read(StagedLanes(stage)));

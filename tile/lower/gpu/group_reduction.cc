@@ -172,6 +172,7 @@ StmtPtr GroupReduction::Accumulate(bool checked) const {
   const Position here(context_.index_count(), 0);
   ExprEmitter emitter(context_.padded(), indices, vector, {here}, "t", &statements);
   emitter.AssumeAlignedLanes();
+  emitter.LoadBeforeChoices(checked);
   for (size_t s = 0; s < stages_.size(); ++s) emitter.Provide(stages_[s].access(), Held(s));
   std::vector<math::RangeConstraint> checks;
   if (checked || unfilled_.empty()) checks = context_.OutputRanges();

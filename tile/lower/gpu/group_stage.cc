@@ -202,14 +202,18 @@ StmtPtr GroupStage::ForEachElement(const std::string& suffix, bool fills_tile, B
   return statement;
 }
 
-ExprPtr GroupStage::Loaded(const Element& element) const {
+ExprPtr GroupStage::Loaded(const Element& element, const std::string& suffix,
+                           std::vector<StmtPtr>* statements) const {
   const std::string buffer = absl::StrCat("in", context_.flat().accesses[access_.access].tensor);
   ExprPtr value = loop::LoadFrom(buffer, stored_, element.from, lanes_, lanes_ > 1);
   if (element.valid == nullptr) return value;
+  // Loaded in any case: a load that is chosen would be a branch to wait in.
+  const std::string name = absl::StrCat(Name("read"), suffix);
+  statements->push_back(loop::MakeDeclare(value->type, name, value));
   const double fill = access_.fill.value_or(0);
   const ExprPtr filled =
       IsFloat(type_) ? loop::Float(fill, type_) : loop::Int(static_cast<int64_t>(fill), type_);
-  return loop::Select(element.valid, value, loop::Splat(filled, lanes_));
+  return loop::Select(element.valid, loop::Var(name, value->type), loop::Splat(filled, lanes_));
 }
 
 StmtPtr GroupStage::StoreToTile(const ExprPtr& to, const ExprPtr& value,
@@ -229,8 +233,11 @@ StmtPtr GroupStage::StoreToTile(const ExprPtr& to, const ExprPtr& value,
 
 StmtPtr GroupStage::Copy(const std::string& suffix) const {
   return ForEachElement(suffix, true, [&](const Element& element) {
-    StmtPtr store = StoreToTile(element.to, Loaded(element), suffix);
-    return element.within == nullptr ? store : loop::MakeIf(element.within, std::move(store));
+    std::vector<StmtPtr> body;
+    const ExprPtr value = Loaded(element, suffix, &body);
+    body.push_back(StoreToTile(element.to, value, suffix));
+    StmtPtr copy = loop::MakeBlock(std::move(body));
+    return element.within == nullptr ? copy : loop::MakeIf(element.within, std::move(copy));
   });
 }
 
@@ -242,8 +249,11 @@ StmtPtr GroupStage::DeclareNext() const {
 
 StmtPtr GroupStage::Fetch(const std::string& suffix) const {
   return ForEachElement(suffix, false, [&](const Element& element) {
-    StmtPtr store = loop::MakeStore(Name("next"), type_, element.slot, Loaded(element));
-    return element.within == nullptr ? store : loop::MakeIf(element.within, std::move(store));
+    std::vector<StmtPtr> body;
+    const ExprPtr value = Loaded(element, suffix, &body);
+    body.push_back(loop::MakeStore(Name("next"), type_, element.slot, value));
+    StmtPtr fetch = loop::MakeBlock(std::move(body));
+    return element.within == nullptr ? fetch : loop::MakeIf(element.within, std::move(fetch));
   });
 }
 

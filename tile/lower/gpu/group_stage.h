@@ -52,7 +52,8 @@ class GroupStage {
   loop::ExprPtr From(const std::string& suffix) const;
   loop::ExprPtr Clamped(loop::ExprPtr index) const;
   loop::ExprPtr Valid(const math::RangeConstraint& constraint, const std::string& suffix) const;
-  loop::ExprPtr Loaded(const Element& element) const;
+  loop::ExprPtr Loaded(const Element& element, const std::string& suffix,
+                       std::vector<loop::StmtPtr>* statements) const;
   loop::StmtPtr StoreToTile(const loop::ExprPtr& to, const loop::ExprPtr& value,
                             const std::string& suffix) const;
   std::string Name(const char* what) const;

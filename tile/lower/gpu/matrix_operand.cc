@@ -244,13 +244,17 @@ std::vector<StmtPtr> MatrixOperandLoader::DeclareNext() const {
 ExprPtr MatrixOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
                                          std::vector<StmtPtr>* statements) const {
   const auto lanes = static_cast<int>(tile_.vector());
-  const auto read = [&](const Source& source, int count) {
+  // Loaded in any case: a load that is chosen would be a branch to wait in.
+  const auto read = [&](const Source& source, int count, const std::string& name) {
     const ExprPtr value = loop::LoadFrom(buffer_, stored_, source.from, count, count > 1);
-    return source.valid == nullptr
-               ? value
-               : loop::Select(source.valid, value, loop::Splat(loop::Float(0), count));
+    if (source.valid == nullptr) return value;
+    statements->push_back(loop::MakeDeclare(value->type, name, value));
+    return loop::Select(source.valid, loop::Var(name, value->type),
+                        loop::Splat(loop::Float(0), count));
   };
-  if (operand_.loads_vectors) return read(SourceOf(round, DepthSuffix(round)), lanes);
+  if (operand_.loads_vectors) {
+    return read(SourceOf(round, DepthSuffix(round)), lanes, Name("read", round));
+  }
   const std::string array = Name("lanes", round);
   statements->push_back(loop::MakeArray({DataType::kFloat32, 1}, array, lanes));
   for (int lane = 0; lane < lanes; ++lane) {
@@ -259,8 +263,9 @@ ExprPtr MatrixOperandLoader::FetchVector(int64_t round, const ExprPtr& base,
       DeclareDepth(loop::Add(loop::Add(base, VectorOf(round).depth), Number(lane)), suffix,
                    statements);
     }
-    statements->push_back(
-        loop::MakeStore(array, DataType::kFloat32, Number(lane), read(SourceOf(round, suffix), 1)));
+    const ExprPtr value =
+        read(SourceOf(round, suffix), 1, absl::StrCat(Name("read", round), "_", lane));
+    statements->push_back(loop::MakeStore(array, DataType::kFloat32, Number(lane), value));
   }
   return loop::LoadFrom(array, DataType::kFloat32, Number(0), lanes);
 }

@@ -116,6 +116,7 @@ class ResultWriter {
     ExprEmitter emitter(flat_, indices, vector, {here}, "e", &body);
     emitter.AssumeAlignedLanes();
     emitter.Assume(flat_.store_guard);
+    emitter.LoadBeforeChoices();
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     const ExprPtr place = loop::Add(
         loop::Mul(Var("tile_row"), Number(plan_.column_tile + MatrixPlan::kTotalsPadding)),

@@ -76,6 +76,7 @@ class StageLowerer {
       const DataType type = plan_.held[number].type;
       ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "t", &body);
       emitter.AssumeAlignedLanes();
+      emitter.LoadBeforeChoices();
       emitter.MoveTo(here_);
       body.push_back(Hold(number, emitter.Emit(poly::MakeExpr(type, poly::Read{access}))));
       return loop::MakeBlock(std::move(body));
@@ -160,6 +161,7 @@ class StageLowerer {
     std::vector<StmtPtr> body;
     ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "t", &body);
     emitter.AssumeAlignedLanes();
+    emitter.LoadBeforeChoices();
     ProvideHeld(&emitter);
     emitter.Count(flat_.body);
     emitter.MoveTo(here_);
@@ -195,6 +197,7 @@ class StageLowerer {
   StmtPtr StoreElement(ExprPtr total = nullptr) {
     std::vector<StmtPtr> body;
     ExprEmitter emitter(flat_, indices_, {}, {here_}, "e", &body);
+    emitter.LoadBeforeChoices();
     ProvideHeld(&emitter);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here_, std::move(total));
@@ -216,6 +219,7 @@ class StageLowerer {
     std::vector<StmtPtr> body;
     ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "e", &body);
     emitter.AssumeAlignedLanes();
+    emitter.LoadBeforeChoices();
     ProvideHeld(&emitter);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here_);
