@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/compiler/kernel_list.h"
 
+#include <utility>
+
 #include "tile/base/match.h"
 
 namespace tartan::compiler {
@@ -22,6 +24,27 @@ StepBuffers BuffersOf(const KernelList& list, const Step& step) {
         buffers.written = {copy.to};
       });
   return buffers;
+}
+
+void DropUnusedKernels(KernelList* list) {
+  std::vector<int> numbers(list->kernels.size(), -1);  // in the new list
+  for (std::vector<Step>* steps : {&list->setup, &list->steps}) {
+    for (const Step& step : *steps) {
+      if (const auto* launch = std::get_if<LaunchStep>(&step)) numbers[launch->kernel] = 0;
+    }
+  }
+  std::vector<loop::Kernel> kept;
+  for (size_t k = 0; k < numbers.size(); ++k) {
+    if (numbers[k] < 0) continue;
+    numbers[k] = static_cast<int>(kept.size());
+    kept.push_back(std::move(list->kernels[k]));
+  }
+  list->kernels = std::move(kept);
+  for (std::vector<Step>* steps : {&list->setup, &list->steps}) {
+    for (Step& step : *steps) {
+      if (auto* launch = std::get_if<LaunchStep>(&step)) launch->kernel = numbers[launch->kernel];
+    }
+  }
 }
 
 }  // namespace tartan::compiler

@@ -91,4 +91,7 @@ struct StepBuffers {
 };
 StepBuffers BuffersOf(const KernelList& list, const Step& step);
 
+// Kernels that no step launches are no part of the list any more.
+void DropUnusedKernels(KernelList* list);
+
 }  // namespace tartan::compiler

@@ -6,10 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "tile/base/match.h"
 #include "tile/base/sequence_limits.h"
-#include "tile/loop/local_memory.h"
-#include "tile/loop/traverse.h"
+#include "tile/compiler/work_groups.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::compiler {
@@ -19,38 +17,10 @@ namespace {
 // done sooner, and their threads take longer to wake up.
 constexpr double kLongUs = 2000;
 
-// How work-items of a group depend on each other.
-struct Groups {
-  bool wait = false;
-  // They take most of a unit's local memory, and are as quick there as by themselves.
-  bool fill_unit = false;
-  int64_t local_bytes = 0;
-};
-
-void AddGroups(const loop::StmtPtr& stmt, Groups* groups) {
-  if (std::holds_alternative<loop::Barrier>(stmt->node)) groups->wait = true;
-  if (const auto* array = std::get_if<loop::DeclareArray>(&stmt->node)) {
-    if (array->space == loop::Space::kLocal && array->over.empty()) {
-      groups->local_bytes += loop::LocalBytes(*array);
-    }
-  }
-  groups->fill_unit |= std::holds_alternative<loop::MultiplyTiles>(stmt->node) ||
-                       std::holds_alternative<loop::Early>(stmt->node);
-  loop::ForEachChild(*stmt,
-                     Overloaded{[](const loop::ExprPtr&) {},
-                                [&](const loop::StmtPtr& child) { AddGroups(child, groups); }});
-}
-
-Groups GroupsOf(const loop::Kernel& kernel) {
-  Groups groups;
-  if (kernel.body != nullptr) AddGroups(kernel.body, &groups);
-  return groups;
-}
-
-bool MayBeInSequence(const loop::Kernel& kernel, const Groups& groups,
+bool MayBeInSequence(const loop::Kernel& kernel, const WorkGroups& groups,
                      const plan::Machine& machine) {
   if (kernel.body == nullptr) return false;
-  const int64_t items = kernel.local_size[0] * kernel.local_size[1] * kernel.local_size[2];
+  const int64_t items = ItemCount(kernel);
   if (machine.is_cpu) return items == 1 && !groups.wait && groups.local_bytes == 0;
   const bool are_warps = items < kSequenceWarp || items % kSequenceWarp == 0;
   return FitsSequence(items, groups.local_bytes, groups.fill_unit) && (!groups.wait || are_warps);
@@ -62,7 +32,7 @@ double Microseconds(const LaunchStep& launch, const plan::Machine& machine) {
                         : launch.bytes / machine.memory_bytes_per_us;
 }
 
-bool IsShort(const LaunchStep& launch, const Groups& groups, const plan::Machine& machine) {
+bool IsShort(const LaunchStep& launch, const WorkGroups& groups, const plan::Machine& machine) {
   const double microseconds = Microseconds(launch, machine);
   if (!machine.is_cpu) return IsShortForSequence(microseconds, groups.fill_unit);
   return microseconds < kLongUs * static_cast<double>(std::max<int64_t>(machine.units, 1));
@@ -74,17 +44,17 @@ void MarkAllForSequences(const HardwareSettings& settings, KernelList* list) {
   const plan::Machine machine(settings);
   if (!settings.runs_sequences || !machine.is_cpu) return;
   for (loop::Kernel& kernel : list->kernels) {
-    kernel.in_sequence = MayBeInSequence(kernel, GroupsOf(kernel), machine);
+    kernel.in_sequence = MayBeInSequence(kernel, WorkGroupsOf(kernel), machine);
   }
 }
 
 void MarkSequences(const HardwareSettings& settings, KernelList* list) {
   if (!settings.runs_sequences) return;
   const plan::Machine machine(settings);
-  std::vector<Groups> groups;
+  std::vector<WorkGroups> groups;
   std::vector<bool> may_be;
   for (const loop::Kernel& kernel : list->kernels) {
-    groups.push_back(GroupsOf(kernel));
+    groups.push_back(WorkGroupsOf(kernel));
     may_be.push_back(MayBeInSequence(kernel, groups.back(), machine));
   }
   int before = -1;  // the kernel of the step before, where that may be in a sequence

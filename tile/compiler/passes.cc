@@ -12,6 +12,7 @@
 #include "tile/compiler/memory/order_setup.h"
 #include "tile/compiler/memory/order_steps.h"
 #include "tile/compiler/memory/recompute.h"
+#include "tile/compiler/repeat_in_readers.h"
 #include "tile/compiler/share_kernels.h"
 #include "tile/compiler/update_in_place.h"
 #include "tile/graph/block_reads.h"
@@ -192,6 +193,11 @@ absl::Status WriteKernels(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status RepeatSmallLaunches(Compilation* c) {
+  if (c->options.tier == Tier::kExact) RepeatInReaders(c->options.settings, &c->list);
+  return absl::OkStatus();
+}
+
 absl::Status UpdateStates(Compilation* c) {
   std::vector<int> next;
   for (const ValueId input : c->program.inputs) {
@@ -266,6 +272,8 @@ constexpr Pass kPasses[] = {
     {"partition", PartitionIntoKernels, false, "values become kernels, with fusion and chains"},
     {"plan-kernels", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
     {"write-kernels", WriteKernels, false, "plans become loops, simplified"},
+    {"repeat-in-readers", RepeatSmallLaunches, true,
+     "GPUs: what one work-group computes, each group that reads it computes for itself"},
     {"update-in-place", UpdateStates, false, "next values of states are written over them"},
     {"order-steps", OrderForMemory, true,
      "updates of states run as soon as they can, what is made at load as late, so that less memory "

@@ -218,7 +218,7 @@ class Sharing {
     for (Step& step : list_.setup) Redirect(&step);
     for (Step& step : list_.steps) Redirect(&step);
     list_.setup.insert(list_.setup.begin(), fills_.begin(), fills_.end());
-    DropUnused();
+    DropUnusedKernels(&list_);
   }
 
  private:
@@ -262,23 +262,6 @@ class Sharing {
     const Replacement& by = by_.at(launch->kernel);
     launch->kernel = by.kernel;
     launch->buffers.insert(launch->buffers.end(), by.buffers.begin(), by.buffers.end());
-  }
-
-  void DropUnused() {
-    std::vector<loop::Kernel> kept;
-    std::map<int, int> positions;
-    for (size_t k = 0; k < list_.kernels.size(); ++k) {
-      if (by_[k].kernel != static_cast<int>(k)) continue;
-      positions[static_cast<int>(k)] = static_cast<int>(kept.size());
-      kept.push_back(std::move(list_.kernels[k]));
-    }
-    list_.kernels = std::move(kept);
-    for (std::vector<Step>* steps : {&list_.setup, &list_.steps}) {
-      for (Step& step : *steps) {
-        auto* launch = std::get_if<LaunchStep>(&step);
-        if (launch != nullptr) launch->kernel = positions.at(launch->kernel);
-      }
-    }
   }
 
   KernelList& list_;

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches of one group that their readers' groups repeat: how many launches are left, and that
+// they compute what the naive evaluator does.
+#include "tile/compiler/repeat_in_readers.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+
+namespace tartan::compiler {
+namespace {
+
+CompileOptions Gpu() {
+  CompileOptions options;
+  HardwareSettings& gpu = options.settings;
+  gpu.threads = gpu.max_work_group_size = 256;
+  gpu.has_local_memory = true;
+  gpu.vector_width = 4;
+  gpu.compute_units = 132;
+  gpu.local_memory_bytes = 48 << 10;
+  gpu.matrix_local_bytes = 160 << 10;
+  gpu.runs_sequences = true;
+  return options;
+}
+
+// Of one row of `count`, times a matrix that a run may change.
+std::string Normalised(const std::string& name) {
+  return absl::StrCat("M_", name, "[n, 0 : 1, 1] = +(X[n, k]); C_", name, " = X - M_", name,
+                      " / K; V_", name, "[n, 0 : 1, 1] = +(C_", name, "[n, k] * C_", name,
+                      "[n, k]); ", name, " = C_", name, " / sqrt(V_", name, " / K + 0.001);\n");
+}
+
+TEST(RepeatInReaders, ANormalisationIsPartOfTheProductThatReadsIt) {
+  for (int k : {96, 101}) {
+    const TestProgram program = {
+        "normalised_product",
+        absl::StrCat("function (X[N, K], W[K, J]) -> (Y) {\n", Normalised("A"),
+                     "Y[n, j : 1, J] = +(A[n, k] * W[k, j]);\n}"),
+        {{DataType::kFloat32, {1, k}}, {DataType::kFloat32, {k, 40}}}};
+    ExpectNaiveLaunches(program, Gpu(), RandomInputs(program, 1), 1, 0);
+    CompileOptions apart = Gpu();
+    apart.disabled_passes.insert("repeat-in-readers");
+    ExpectNaiveLaunches(program, apart, RandomInputs(program, 1), 2, 0);
+  }
+}
+
+TEST(RepeatInReaders, TwoReadersComputeItBoth) {
+  const TestProgram program = {
+      "two_products",
+      absl::StrCat("function (X[N, K], W[K, J], U[K, I]) -> (Y, Z) {\n", Normalised("A"),
+                   "Y[n, j : 1, J] = +(A[n, k] * W[k, j]);\n",
+                   "Z[n, i : 1, I] = >(A[n, k] * U[k, i]);\n}"),
+      {{DataType::kFloat32, {1, 70}},
+       {DataType::kFloat32, {70, 40}},
+       {DataType::kFloat32, {70, 33}}}};
+  ExpectNaiveLaunches(program, Gpu(), RandomInputs(program, 2), 2, 0);
+}
+
+TEST(RepeatInReaders, WhatIsAnOutputIsWrittenByALaunchOfItsOwn) {
+  const TestProgram program = {
+      "seen",
+      absl::StrCat("function (X[N, K], W[K, J]) -> (A, Y) {\n", Normalised("A"),
+                   "Y[n, j : 1, J] = +(A[n, k] * W[k, j]);\n}"),
+      {{DataType::kFloat32, {1, 70}}, {DataType::kFloat32, {70, 40}}}};
+  ExpectNaiveLaunches(program, Gpu(), RandomInputs(program, 3), 2, 0);
+}
+
+// Each of many groups would wait for what it reads.
+TEST(RepeatInReaders, ManyGroupsHaveItComputedOnce) {
+  const TestProgram program = {
+      "wide_product",
+      absl::StrCat("function (X[N, K], W[K, J]) -> (Y) {\n", Normalised("A"),
+                   "Y[n, j : 1, J] = +(A[n, k] * W[k, j]);\n}"),
+      {{DataType::kFloat32, {1, 64}}, {DataType::kFloat32, {64, 2100}}}};
+  CompileOptions few = Gpu();
+  few.settings.compute_units = 2;
+  ExpectNaiveLaunches(program, few, RandomInputs(program, 4), 2, 0);
+}
+
+// Several rows are several groups, of which each reader needs all.
+TEST(RepeatInReaders, SeveralGroupsStayALaunch) {
+  const TestProgram program = {
+      "rows",
+      "function (X[N, K], W[K, J]) -> (Y) {\n"
+      "M[n, 0 : N, 1] = >(X[n, k]); E = exp(X - M);\n"
+      "S[n, 0 : N, 1] = +(E[n, k]); A = E / S; Y[n, j : N, J] = +(A[n, k] * W[k, j]);\n}",
+      {{DataType::kFloat32, {5, 600}}, {DataType::kFloat32, {600, 40}}}};
+  ExpectNaiveLaunches(program, Gpu(), RandomInputs(program, 5), 2, 0);
+}
+
+}  // namespace
+}  // namespace tartan::compiler
