@@ -192,6 +192,19 @@ FlatContraction MapPolys(const FlatContraction& flat, const PolyMap& map) {
   return result;
 }
 
+ExprPtr FindRead(const ExprPtr& expr, int access) {
+  if (const auto* read = std::get_if<Read>(&expr->node)) {
+    return read->access == access ? expr : nullptr;
+  }
+  const auto* apply = std::get_if<Apply>(&expr->node);
+  const auto* choice = std::get_if<Choice>(&expr->node);
+  if (apply == nullptr && choice == nullptr) return nullptr;
+  for (const ExprPtr& part : apply != nullptr ? apply->operands : choice->values) {
+    if (ExprPtr found = FindRead(part, access)) return found;
+  }
+  return nullptr;
+}
+
 ExprPtr MapLeaves(const ExprPtr& expr, const std::function<ExprPtr(const ExprPtr&)>& map) {
   ExprMapper::Parts parts;
   parts.leaf = map;

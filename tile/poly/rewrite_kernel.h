@@ -18,6 +18,9 @@ FlatContraction MapPolys(const FlatContraction& flat,
 // Visits every expression of the kernel once, also those within others.
 void VisitExprs(const FlatContraction& flat, const std::function<void(const Expr&)>& visit);
 
+// The first read through an access in the expression; null: none.
+ExprPtr FindRead(const ExprPtr& expr, int access);
+
 // An expression with others in place of those without operands (reads, literals …).
 ExprPtr MapLeaves(const ExprPtr& expr, const std::function<ExprPtr(const ExprPtr&)>& map);
 

@@ -38,24 +38,24 @@ DataType IndexTypeFor(const poly::FlatContraction& flat, const plan::GpuPlan& pl
 class GroupLowerer {
  public:
   GroupLowerer(const poly::FlatContraction& flat, const plan::GpuPlan& plan, DataType index_type,
-               const GroupOrigins* origins = nullptr)
+               const GroupOrigins* origins = nullptr, const std::vector<int>& fetched = {})
       : flat_(flat), plan_(plan), context_(flat, plan, index_type, origins) {
     for (const plan::StagedAccess& access : plan.staged) stages_.emplace_back(context_, access);
-    if (flat.is_reduction()) reduction_.emplace(context_, stages_);
+    if (flat.is_reduction()) reduction_.emplace(context_, stages_, fetched);
   }
 
   loop::Kernel Lower(const std::string& name) {
     loop::Kernel kernel = BeginGroupKernel(flat_, plan_, name, context_.index_type());
-    kernel.body = Body();
+    GroupPart part = Part();
+    Append(std::move(part.compute), &part.fetch);
+    kernel.body = loop::MakeBlock(std::move(part.fetch));
     return kernel;
   }
 
-  StmtPtr Body() {
-    std::vector<StmtPtr> statements;
-    Append(Prologue(), &statements);
-    Append(Steps(), &statements);
-    Append(Stores(), &statements);
-    return loop::MakeBlock(std::move(statements));
+  GroupPart Part() {
+    GroupPart part = {Prologue(), Steps()};
+    Append(Stores(), &part.compute);
+    return part;
   }
 
  private:
@@ -68,7 +68,9 @@ class GroupLowerer {
     for (const GroupStage& stage : stages_) statements.push_back(stage.DeclareTile());
     Append(context_.DeclareGroup(), &statements);
     for (const GroupStage& stage : stages_) Append(stage.DeclareShare(), &statements);
-    if (reduction_) Append(reduction_->DeclareAccumulators(), &statements);
+    if (!reduction_) return statements;
+    Append(reduction_->Fetch(), &statements);
+    Append(reduction_->DeclareAccumulators(), &statements);
     return statements;
   }
 
@@ -220,9 +222,10 @@ loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::Gpu
   return GroupLowerer(flat, plan, IndexTypeFor(flat, plan, options)).Lower(name);
 }
 
-StmtPtr LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
-                       DataType index_type, const GroupOrigins& origins) {
-  return GroupLowerer(flat, plan, index_type, &origins).Body();
+GroupPart LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
+                         DataType index_type, const GroupOrigins& origins,
+                         const std::vector<int>& fetched) {
+  return GroupLowerer(flat, plan, index_type, &origins, fetched).Part();
 }
 
 }  // namespace tartan::lower

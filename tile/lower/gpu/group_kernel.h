@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tile/loop/loop_ir.h"
 #include "tile/lower/gpu/group_context.h"
@@ -17,10 +18,17 @@ namespace tartan::lower {
 loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                               const std::string& name, const LowerOptions& options);
 
-// The statements of one of its groups, as a part of a larger kernel whose groups have as many
-// work-items: that at `origins`, with whole tiles along all other output indices. All work-items
-// must come there.
-loop::StmtPtr LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
-                             DataType index_type, const GroupOrigins& origins);
+// Statements of one group; `fetch` are done anywhere before the others, in whose scope they are.
+struct GroupPart {
+  std::vector<loop::StmtPtr> fetch;
+  std::vector<loop::StmtPtr> compute;
+};
+
+// One of its groups, as a part of a larger kernel whose groups have as many work-items: that at
+// `origins`, with whole tiles along all other output indices. All work-items must come there.
+// `fetched`: accesses that are read ahead into registers.
+GroupPart LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
+                         DataType index_type, const GroupOrigins& origins,
+                         const std::vector<int>& fetched);
 
 }  // namespace tartan::lower

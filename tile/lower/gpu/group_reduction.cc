@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "tile/lower/cpu/reduction.h"
 #include "tile/plan/gpu/group_staging.h"
+#include "tile/plan/rows/fetch_products.h"
+#include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {
 namespace {
@@ -16,10 +18,16 @@ using loop::StmtPtr;
 
 constexpr char kAccumulators[] = "total";
 
+std::string FetchedName(int access) { return absl::StrCat("in", access, "_fetched"); }
+
 }  // namespace
 
-GroupReduction::GroupReduction(GroupContext& context, const std::vector<GroupStage>& stages)
-    : context_(context), stages_(stages), unrolling_(context.plan().Unroll(context.flat())) {
+GroupReduction::GroupReduction(GroupContext& context, const std::vector<GroupStage>& stages,
+                               std::vector<int> fetched)
+    : context_(context),
+      stages_(stages),
+      unrolling_(context.plan().Unroll(context.flat())),
+      fetched_(std::move(fetched)) {
   const int lane_index = context.plan().lane_index;
   for (int i = 0; i < context.output_count(); ++i) {
     if (i != lane_index) outputs_.push_back(i);
@@ -164,13 +172,12 @@ StmtPtr GroupReduction::InnerLanes(bool checked) const {
   return loop::MakeBlock(std::move(statements));
 }
 
-StmtPtr GroupReduction::Accumulate(bool checked) const {
-  std::vector<StmtPtr> statements;
-  const IndexEmitter indices = context_.Indices();
+ExprEmitter GroupReduction::Emitter(bool checked, const IndexEmitter& indices,
+                                    std::vector<StmtPtr>* statements) const {
   const VectorShape vector = {context_.lanes() > 1 ? context_.plan().lane_index : -1,
                               context_.lanes()};
   const Position here(context_.index_count(), 0);
-  ExprEmitter emitter(context_.padded(), indices, vector, {here}, "t", &statements);
+  ExprEmitter emitter(context_.padded(), indices, vector, {here}, "t", statements);
   emitter.AssumeAlignedLanes();
   emitter.LoadBeforeChoices(checked);
   for (size_t s = 0; s < stages_.size(); ++s) emitter.Provide(stages_[s].access(), Held(s));
@@ -178,8 +185,75 @@ StmtPtr GroupReduction::Accumulate(bool checked) const {
   if (checked || unfilled_.empty()) checks = context_.OutputRanges();
   if (checked) checks.insert(checks.end(), unfilled_.begin(), unfilled_.end());
   emitter.CheckReads(checks);
-  emitter.Count(context_.flat().body);
   emitter.MoveTo(here);
+  return emitter;
+}
+
+std::vector<StmtPtr> GroupReduction::Fetch() const {
+  std::vector<StmtPtr> statements;
+  for (int access : fetched_) statements.push_back(FetchAccess(access));
+  return statements;
+}
+
+StmtPtr GroupReduction::FetchAccess(int access) const {
+  const poly::ExprPtr read = poly::FindRead(context_.flat().body, access);
+  const std::vector<int> differing = plan::FetchedIndices(context_.flat(), context_.plan(), access);
+  const auto differs = [&](int i) {
+    return std::find(differing.begin(), differing.end(), i) != differing.end();
+  };
+  std::vector<int> outputs;
+  for (int i : outputs_) {
+    if (differs(i)) outputs.push_back(i);
+  }
+  for (int i : unrolling_.loops) {
+    if (differs(i)) context_.SetOwn(i, context_.Var(absl::StrCat(context_.name(i), "_block")));
+  }
+  DataType type = DataType::kInvalid;
+  int lanes = 1;
+  StmtPtr loops = context_.ForOwn(outputs, [&] {
+    std::vector<StmtPtr> statements;
+    const IndexEmitter indices = context_.Indices();
+    ExprEmitter emitter = Emitter(!unfilled_.empty(), indices, &statements);
+    const ExprPtr value = emitter.Emit(read);
+    type = value->type.element;
+    lanes = value->type.lanes;
+    statements.push_back(loop::MakeStore(FetchedName(access), type, FetchedSlot(access), value));
+    return loop::MakeBlock(std::move(statements));
+  });
+  for (size_t l = unrolling_.loops.size(); l-- > 0;) {
+    const int i = unrolling_.loops[l];
+    if (!differs(i)) continue;
+    context_.SetOwn(i, context_.Number(0));
+    loops = loop::MakeFor(absl::StrCat(context_.name(i), "_block"), context_.Number(0),
+                          context_.Number(context_.split(i).blocks), std::move(loops), 1, true);
+  }
+  const int64_t vectors = plan::FetchedVectors(context_.flat(), context_.plan(), access);
+  return loop::MakeBlock({loop::MakeArray({type, lanes}, FetchedName(access), vectors), loops});
+}
+
+// Where the value at the current position lies.
+ExprPtr GroupReduction::FetchedSlot(int access) const {
+  ExprPtr slot = context_.Number(0);
+  for (int i : plan::FetchedIndices(context_.flat(), context_.plan(), access)) {
+    slot = loop::Add(loop::Mul(slot, context_.Number(context_.OwnCount(i))), context_.own(i));
+  }
+  return slot;
+}
+
+ExprPtr GroupReduction::Fetched(int access) const {
+  const poly::FlatAccess place = poly::Flatten(context_.flat(), access);
+  const int lane = context_.plan().lane_index;
+  const int lanes = context_.lanes() > 1 && place.strides[lane] != 0 ? context_.lanes() : 1;
+  const DataType type = poly::FindRead(context_.flat().body, access)->type;
+  return loop::LoadFrom(FetchedName(access), type, FetchedSlot(access), lanes);
+}
+
+StmtPtr GroupReduction::Accumulate(bool checked) const {
+  std::vector<StmtPtr> statements;
+  const IndexEmitter indices = context_.Indices();
+  ExprEmitter emitter = Emitter(checked, indices, &statements);
+  for (int access : fetched_) emitter.Provide(access, Fetched(access));
+  emitter.Count(context_.flat().body);
   ExprPtr value = emitter.Emit(context_.flat().body);
   if (checked) {
     if (const ExprPtr valid = emitter.EmitConditions(unfilled_); valid != nullptr) {

@@ -14,7 +14,12 @@ namespace tartan::lower {
 
 class GroupReduction {
  public:
-  GroupReduction(GroupContext& context, const std::vector<GroupStage>& stages);
+  // `fetched`: accesses that Fetch reads, all of what the work-item needs of each.
+  GroupReduction(GroupContext& context, const std::vector<GroupStage>& stages,
+                 std::vector<int> fetched = {});
+
+  // Reads into registers, which Step takes from there.
+  std::vector<loop::StmtPtr> Fetch() const;
 
   std::vector<loop::StmtPtr> DeclareAccumulators() const;
   // Everything that the step's tiles give.
@@ -47,6 +52,12 @@ class GroupReduction {
   bool HoldsAlongReduced(size_t stage) const;
   int HeldLanes(size_t stage) const;
   loop::ExprPtr StepIsInside() const;
+  // An emitter of what a position adds; `checked`: which may be beyond a range.
+  ExprEmitter Emitter(bool checked, const IndexEmitter& indices,
+                      std::vector<loop::StmtPtr>* statements) const;
+  loop::StmtPtr FetchAccess(int access) const;
+  loop::ExprPtr Fetched(int access) const;
+  loop::ExprPtr FetchedSlot(int access) const;
 
   GroupContext& context_;
   const std::vector<GroupStage>& stages_;
@@ -54,6 +65,7 @@ class GroupReduction {
   // Constraints that filling does not take care of.
   std::vector<math::RangeConstraint> unfilled_;
   const plan::Unrolling unrolling_;
+  const std::vector<int> fetched_;
 };
 
 }  // namespace tartan::lower

@@ -264,13 +264,18 @@ class StageLowerer {
 };
 
 // A product of matrices, for the group.
-StmtPtr LowerProduct(const RowStages& stages, const plan::RowGroupStage& stage) {
+GroupPart LowerProduct(const RowStages& stages, size_t s, const plan::RowGroupStage& stage) {
   GroupOrigins origins;
   for (size_t a = 0; a < stage.block.origins.size(); ++a) {
     const int origin = stage.block.origins[a];
     if (origin >= 0) origins[origin] = stages.Var(RowStages::RowName(a));
   }
-  return LowerGroupPart(stage.block.flat, *stage.product, stages.IndexType().element, origins);
+  const GroupPart part = LowerGroupPart(stage.block.flat, *stage.product,
+                                        stages.IndexType().element, origins, stage.fetched);
+  const std::vector<StmtPtr> named =
+      stages.Named(s, {loop::MakeBlock(part.fetch), loop::MakeBlock(part.compute)});
+  if (stage.fetched.empty()) return {{}, named};
+  return {{named[0]}, {named[1]}};
 }
 
 // Which row of the block a work-item is for, and which of the row's it is.
@@ -347,11 +352,22 @@ RowChainKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
     StageLowerer lowerer(stages, plan, plan.stages[held.stage], false);
     statements.push_back(stages.Named(held.stage, lowerer.Fetch(held.access, static_cast<int>(h))));
   }
+  std::vector<std::vector<StmtPtr>> products(plan.stages.size());
+  bool fetches = false;
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    if (!plan.stages[s].product.has_value()) continue;
+    GroupPart part = LowerProduct(stages, s, plan.stages[s]);
+    fetches |= !part.fetch.empty();
+    Append(std::move(part.fetch), &statements);
+    products[s] = std::move(part.compute);
+  }
+  // Compilers move loads down to where they are used, to have fewer registers, but past no barrier.
+  if (fetches) statements.push_back(loop::MakeBarrier());
   std::map<DataType, bool> is_odd;
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     const plan::RowGroupStage& stage = plan.stages[s];
     if (stage.product.has_value()) {
-      statements.push_back(stages.Named(s, LowerProduct(stages, stage)));
+      Append(std::move(products[s]), &statements);
     } else {
       const bool odd = is_odd[stage.block.flat.accumulator_type];
       if (stage.block.flat.is_reduction()) is_odd[stage.block.flat.accumulator_type] = !odd;

@@ -144,6 +144,15 @@ VectorLoop RowStages::Named(size_t stage, const VectorLoop& loop) const {
           {loop::Rename(after, names)}};
 }
 
+std::vector<StmtPtr> RowStages::Named(size_t stage, std::vector<StmtPtr> statements) const {
+  const loop::Renaming names = Names(stage, loop::DeclaredNames(loop::MakeBlock(statements)));
+  const StmtPtr comment = loop::MakeComment(kernels_[stage].flat.name);
+  for (StmtPtr& statement : statements) {
+    statement = loop::MakeBlock({comment, loop::Rename(statement, names)});
+  }
+  return statements;
+}
+
 StmtPtr RowStages::WithoutReloads(const StmtPtr& statements) const {
   std::set<std::string> kept;
   for (const poly::RowKernel& kernel : kernels_) {

@@ -54,6 +54,8 @@ class RowStages {
   // of the chain.
   loop::StmtPtr Named(size_t stage, const loop::StmtPtr& statement) const;
   VectorLoop Named(size_t stage, const VectorLoop& loop) const;
+  // Of statements in one scope.
+  std::vector<loop::StmtPtr> Named(size_t stage, std::vector<loop::StmtPtr> statements) const;
 
   // The statements of several stages for one place of the row, in which what one has computed for
   // the chain is not loaded again by the next.

@@ -8,6 +8,7 @@
 
 #include "tile/base/sequence_limits.h"
 #include "tile/plan/machine.h"
+#include "tile/plan/rows/fetch_products.h"
 #include "tile/plan/rows/plan_products.h"
 #include "tile/plan/rows/row_arrays.h"
 #include "tile/plan/rows/row_group_blocks.h"
@@ -243,7 +244,9 @@ std::optional<RowGroupPlan> PlanRowProducts(const std::vector<int64_t>& rows,
                                             const std::vector<poly::RowKernel>& kernels,
                                             const std::vector<poly::RowTensor>& tensors,
                                             const HardwareSettings& settings) {
-  return RowProductPlanner(rows, kernels, tensors, settings).Run();
+  std::optional<RowGroupPlan> plan = RowProductPlanner(rows, kernels, tensors, settings).Run();
+  if (plan.has_value()) FetchForProducts(kernels, settings, &*plan);
+  return plan;
 }
 
 }  // namespace tartan::plan

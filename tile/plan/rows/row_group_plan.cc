@@ -41,8 +41,9 @@ std::string RowGroupPlan::ToString() const {
       ", ", GroupCount(), " groups of ", Threads())};
   for (const RowGroupStage& stage : stages) {
     if (stage.product.has_value()) {
-      lines.push_back(absl::StrCat("  ", stage.block.flat.name, ": ",
-                                   stage.product->ToString(stage.block.flat)));
+      lines.push_back(absl::StrCat(
+          "  ", stage.block.flat.name, ": ", stage.product->ToString(stage.block.flat),
+          stage.fetched.empty() ? "" : ", fetched first in", absl::StrJoin(stage.fetched, " in")));
       continue;
     }
     lines.push_back(absl::StrCat("  ", stage.block.flat.name, ": ", stage.Elements(),

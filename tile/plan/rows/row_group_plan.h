@@ -39,6 +39,8 @@ struct RowGroupStage {
   // Of a product of matrices (poly::HasColumns): how the group computes its part of the block, with
   // as many work-items as the chain has. Its tiles are whole along all but the rows' origins.
   std::optional<GpuPlan> product;
+  // Accesses of the product that the work-items read into registers before the first stage.
+  std::vector<int> fetched = {};
   int64_t Elements() const;
   // Vectors that each of so many work-items has of a row, the last of them perhaps of none.
   int64_t Iterations(int64_t row_threads) const;

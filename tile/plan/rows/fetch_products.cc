@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/rows/fetch_products.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kMostRegisters = 192;  // of 255, for all that is fetched
+
+bool IsStaged(const GpuPlan& product, int access) {
+  return std::any_of(product.staged.begin(), product.staged.end(),
+                     [&](const StagedAccess& staged) { return staged.access == access; });
+}
+
+bool IsGuardedAlong(const poly::FlatContraction& flat, int access, int index) {
+  const auto& guard = flat.accesses[access].guard;
+  return std::any_of(guard.begin(), guard.end(), [&](const math::RangeConstraint& constraint) {
+    return !constraint.poly.coefficient(index).is_zero();
+  });
+}
+
+// Whether a read differs along the index, by where it is or whether it is.
+bool DependsOn(const poly::FlatContraction& flat, const poly::FlatAccess& place, int access,
+               int index) {
+  return place.strides[index] != 0 || IsGuardedAlong(flat, access, index);
+}
+
+// Values that the chain leaves in buffers.
+std::set<ir::ValueId> Written(const std::vector<poly::RowKernel>& kernels) {
+  std::set<ir::ValueId> written;
+  for (const poly::RowKernel& kernel : kernels) {
+    if (kernel.output >= 0) continue;
+    for (const poly::Output& output : kernel.flat.outputs) written.insert(output.value);
+  }
+  return written;
+}
+
+}  // namespace
+
+std::vector<int> FetchedIndices(const poly::FlatContraction& flat, const GpuPlan& product,
+                                int access) {
+  const poly::FlatAccess place = poly::Flatten(flat, access);
+  std::vector<int> indices;
+  for (int i = 0; i < static_cast<int>(product.splits.size()); ++i) {
+    const IndexSplit& split = product.splits[i];
+    const int64_t own = i == product.lane_index ? split.blocks : split.held();
+    if (own > 1 && DependsOn(flat, place, access, i)) indices.push_back(i);
+  }
+  return indices;
+}
+
+int64_t FetchedVectors(const poly::FlatContraction& flat, const GpuPlan& product, int access) {
+  const Unrolling unrolling = product.Unroll(flat);
+  if (product.StepCount(flat) != 1 || unrolling.from != 0 || unrolling.iterations != 1 ||
+      IsStaged(product, access) || poly::FindRead(flat.body, access) == nullptr) {
+    return 0;
+  }
+  // All lanes of a vector are read, or none.
+  const int lane = product.lane_index;
+  if (!flat.constraints.empty()) return 0;
+  if (lane >= 0 && (flat.indices[lane].range % product.splits[lane].tile() != 0 ||
+                    IsGuardedAlong(flat, access, lane))) {
+    return 0;
+  }
+  // Several values of a reduced index at once are those of tiles.
+  for (int i = flat.output_index_count; i < static_cast<int>(product.splits.size()); ++i) {
+    if (product.splits[i].vector > 1 && i != product.lane_index) return 0;
+  }
+  int64_t vectors = 1;
+  for (int i : FetchedIndices(flat, product, access)) {
+    const IndexSplit& split = product.splits[i];
+    vectors *= i == product.lane_index ? split.blocks : split.held();
+  }
+  return vectors;
+}
+
+void FetchForProducts(const std::vector<poly::RowKernel>& kernels, const HardwareSettings& settings,
+                      RowGroupPlan* plan) {
+  if (plan->GroupCount() > std::max<int64_t>(settings.compute_units, 1)) return;
+  const std::set<ir::ValueId> written = Written(kernels);
+  int64_t left = kMostRegisters;
+  for (size_t s = 0; s < kernels.size(); ++s) {
+    RowGroupStage& stage = plan->stages[s];
+    if (!stage.product.has_value()) continue;
+    const poly::FlatContraction& flat = stage.block.flat;
+    for (int a = 0; a < static_cast<int>(flat.accesses.size()); ++a) {
+      const int tensor = flat.accesses[a].tensor;
+      const poly::Tensor& read = flat.tensors[tensor];
+      if (kernels[s].tensors[tensor] >= 0 || written.count(read.value) > 0) continue;
+      const int lane = stage.product->lane_index;
+      const bool has_lanes = lane >= 0 && poly::Flatten(flat, a).strides[lane] != 0;
+      const int64_t registers = FetchedVectors(flat, *stage.product, a) *
+                                (has_lanes ? stage.product->splits[lane].vector : 1);
+      if (registers == 0 || registers > left || ByteWidth(read.shape.type) > 4) continue;
+      left -= registers;
+      stage.fetched.push_back(a);
+    }
+  }
+}
+
+}  // namespace tartan::plan
