@@ -10,6 +10,7 @@
 #include "tile/base/digest.h"
 #include "tile/base/match.h"
 #include "tile/base/status_macros.h"
+#include "tile/compiler/round_stores.h"
 #include "tile/compiler/tell_launch.h"
 #include "tile/loop/rename.h"
 #include "tile/loop/simplify.h"
@@ -126,6 +127,13 @@ class Emitter {
         [&](const SpecialKernel& special) { return EmitSpecial(step, special.value); });
   }
 
+  // Where the kernel writes a value that is to be rounded, as one of its parameters.
+  void RoundStoresOf(ValueId value, size_t parameter, loop::Kernel* kernel) const {
+    const ValueId storage = value < schedule_.first_added ? values_.values[value].storage : value;
+    if (!kernel->parameters[parameter].is_output || schedule_.rounded.count(storage) == 0) return;
+    *kernel = WithRoundedStores(std::move(*kernel), kernel->parameters[parameter].name);
+  }
+
   absl::Status EmitLaunch(const ScheduledStep& scheduled, const PlannedLaunch& launch) {
     const plan::PlannedKernel& planned = launch.planned;
     const poly::FlatContraction& flat = planned.flat;
@@ -158,10 +166,10 @@ class Emitter {
       AddStep(scheduled.is_setup, std::move(step));
       return absl::OkStatus();
     }
-    TARTAN_RETURN_IF_ERROR(
-        AddLaunch(scheduled.is_setup,
-                  lower::LowerKernel(flat, planned.plan, KernelName(flat.name), lower_options_),
-                  std::move(step)));
+    loop::Kernel kernel =
+        lower::LowerKernel(flat, planned.plan, KernelName(flat.name), lower_options_);
+    for (size_t o = 0; o < launch.outputs.size(); ++o) RoundStoresOf(launch.outputs[o], o, &kernel);
+    TARTAN_RETURN_IF_ERROR(AddLaunch(scheduled.is_setup, kernel, std::move(step)));
     if (is_remembered) {
       const std::vector<Step>& steps = scheduled.is_setup ? list_.setup : list_.steps;
       lowered_.emplace(launch.form, std::get<LaunchStep>(steps.back()));
@@ -176,7 +184,7 @@ class Emitter {
                    [](const auto& plan) { return absl::StrCat(plan.ToString(), "\n"); });
     });
     const std::string name = KernelName(chain.kernels.back().flat.name);
-    const lower::RowChainKernel lowered = Match(
+    lower::RowChainKernel lowered = Match(
         planned.plan,
         [&](const plan::RowPlan& plan) {
           return lower::LowerRowChain(chain.kernels, chain.tensors, plan, name, lower_options_);
@@ -184,6 +192,9 @@ class Emitter {
         [&](const plan::RowGroupPlan& plan) {
           return lower::LowerRowGroups(chain.kernels, chain.tensors, plan, name, lower_options_);
         });
+    for (size_t p = 0; p < lowered.parameters.size(); ++p) {
+      RoundStoresOf(lowered.parameters[p], p, &lowered.kernel);
+    }
     LaunchStep step;
     for (ValueId value : lowered.parameters) {
       step.buffers.push_back(BufferOf(value));

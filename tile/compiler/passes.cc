@@ -13,6 +13,7 @@
 #include "tile/compiler/memory/order_steps.h"
 #include "tile/compiler/memory/recompute.h"
 #include "tile/compiler/repeat_in_readers.h"
+#include "tile/compiler/round_stores.h"
 #include "tile/compiler/share_kernels.h"
 #include "tile/compiler/update_in_place.h"
 #include "tile/graph/block_reads.h"
@@ -186,6 +187,13 @@ absl::Status PlanKernels(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status RoundWhereStored(Compilation* c) {
+  if (FormatOf(c->options.precision) == MatrixFormat::kTf32) {
+    RoundStores(c->program, c->partition.grouping.storage, &c->schedule);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteKernels(Compilation* c) {
   TARTAN_ASSIGN_OR_RETURN(
       c->list, EmitKernels(ValuesOf(c->program, c->partition.grouping, c->is_constant), c->schedule,
@@ -271,6 +279,8 @@ constexpr Pass kPasses[] = {
      "GPUs: products of matrices in such a launch, as attention has"},
     {"partition", PartitionIntoKernels, false, "values become kernels, with fusion and chains"},
     {"plan-kernels", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
+    {"round-stores", RoundWhereStored, true,
+     "with tf32, what matrix units alone read is rounded where it is stored"},
     {"write-kernels", WriteKernels, false, "plans become loops, simplified"},
     {"repeat-in-readers", RepeatSmallLaunches, true,
      "GPUs: what one work-group computes, each group that reads it computes for itself"},

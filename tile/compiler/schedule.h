@@ -3,6 +3,7 @@
 // do is to write the kernels.
 #pragma once
 
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -55,6 +56,8 @@ struct Schedule {
   ir::ValueId first_added = 0;
   std::vector<AddedValue> added;
   std::vector<ScheduledStep> steps;
+  // Values, those that hold elements, whose kernels round what they store to tf32.
+  std::set<ir::ValueId> rounded = {};
 };
 
 // Chooses plans and puts everything in order.

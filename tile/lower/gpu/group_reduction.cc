@@ -173,11 +173,12 @@ StmtPtr GroupReduction::InnerLanes(bool checked) const {
 }
 
 ExprEmitter GroupReduction::Emitter(bool checked, const IndexEmitter& indices,
+                                    const std::string& prefix,
                                     std::vector<StmtPtr>* statements) const {
   const VectorShape vector = {context_.lanes() > 1 ? context_.plan().lane_index : -1,
                               context_.lanes()};
   const Position here(context_.index_count(), 0);
-  ExprEmitter emitter(context_.padded(), indices, vector, {here}, "t", statements);
+  ExprEmitter emitter(context_.padded(), indices, vector, {here}, prefix, statements);
   emitter.AssumeAlignedLanes();
   emitter.LoadBeforeChoices(checked);
   for (size_t s = 0; s < stages_.size(); ++s) emitter.Provide(stages_[s].access(), Held(s));
@@ -213,7 +214,8 @@ StmtPtr GroupReduction::FetchAccess(int access) const {
   StmtPtr loops = context_.ForOwn(outputs, [&] {
     std::vector<StmtPtr> statements;
     const IndexEmitter indices = context_.Indices();
-    ExprEmitter emitter = Emitter(!unfilled_.empty(), indices, &statements);
+    ExprEmitter emitter =
+        Emitter(!unfilled_.empty(), indices, absl::StrCat("f", access, "_"), &statements);
     const ExprPtr value = emitter.Emit(read);
     type = value->type.element;
     lanes = value->type.lanes;
@@ -251,7 +253,7 @@ ExprPtr GroupReduction::Fetched(int access) const {
 StmtPtr GroupReduction::Accumulate(bool checked) const {
   std::vector<StmtPtr> statements;
   const IndexEmitter indices = context_.Indices();
-  ExprEmitter emitter = Emitter(checked, indices, &statements);
+  ExprEmitter emitter = Emitter(checked, indices, "t", &statements);
   for (int access : fetched_) emitter.Provide(access, Fetched(access));
   emitter.Count(context_.flat().body);
   ExprPtr value = emitter.Emit(context_.flat().body);

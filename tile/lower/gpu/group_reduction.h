@@ -52,8 +52,9 @@ class GroupReduction {
   bool HoldsAlongReduced(size_t stage) const;
   int HeldLanes(size_t stage) const;
   loop::ExprPtr StepIsInside() const;
-  // An emitter of what a position adds; `checked`: which may be beyond a range.
-  ExprEmitter Emitter(bool checked, const IndexEmitter& indices,
+  // An emitter of what a position adds; `checked`: which may be beyond a range. `prefix` begins the
+  // names of its variables.
+  ExprEmitter Emitter(bool checked, const IndexEmitter& indices, const std::string& prefix,
                       std::vector<loop::StmtPtr>* statements) const;
   loop::StmtPtr FetchAccess(int access) const;
   loop::ExprPtr Fetched(int access) const;

@@ -155,10 +155,10 @@ class MatrixLowerer {
       }
       return statements;
     };
-    const auto round = [&](const ExprPtr& stage) {
+    const auto round = [&](const ExprPtr& stage, const std::string& suffix) {
       std::vector<StmtPtr> statements;
       for (const MatrixOperandLoader& operand : operands_) {
-        if (PlanOf(operand).is_rounded) Append(operand.Round(stage), &statements);
+        if (PlanOf(operand).is_rounded) Append(operand.Round(stage, suffix), &statements);
       }
       return statements;
     };
@@ -180,7 +180,7 @@ class MatrixLowerer {
       statements.push_back(loop::MakeEndCopies());
     }
     statements.push_back(loop::MakeAwaitCopies(pending));
-    Append(round(Number(0)), &statements);
+    Append(round(Number(0), "_first"), &statements);
     const ExprPtr step = Var("step");
     std::vector<StmtPtr> body = {loop::MakeMatrixBarrier(),
                                  Declare("stage", loop::Mod(step, Number(plan_.stages)))};
@@ -192,7 +192,7 @@ class MatrixLowerer {
     body.push_back(loop::MakeEndCopies());
     body.push_back(loop::MakeAwaitCopies(pending));
     body.push_back(Declare("next_step", loop::Add(step, Number(1))));
-    std::vector<StmtPtr> rounded = round(loop::Mod(Var("next_step"), Number(plan_.stages)));
+    std::vector<StmtPtr> rounded = round(loop::Mod(Var("next_step"), Number(plan_.stages)), "");
     if (!rounded.empty()) {
       body.push_back(loop::MakeIf(loop::Less(Var("next_step"), Number(steps)),
                                   loop::MakeBlock(std::move(rounded))));

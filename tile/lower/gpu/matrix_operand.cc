@@ -222,18 +222,27 @@ std::vector<StmtPtr> MatrixOperandLoader::Copy(const ExprPtr& step, const ExprPt
   return statements;
 }
 
-std::vector<StmtPtr> MatrixOperandLoader::Round(const ExprPtr& stage) const {
-  std::vector<StmtPtr> statements;
+std::vector<StmtPtr> MatrixOperandLoader::Round(const ExprPtr& stage,
+                                                const std::string& suffix) const {
+  // All are loaded before one is stored: compilers do not know that they lie apart.
+  std::vector<StmtPtr> loads, stores;
   const auto lanes = static_cast<int>(tile_.vector());
   const ExprPtr begin = Begin(stage);
   for (int64_t round = 0; round < RoundCount(); ++round) {
     const Vector vector = VectorOf(round);
     const ExprPtr place = loop::Add(begin, vector.place);
-    const ExprPtr copied = loop::LoadFrom("tiles", stored_, place, lanes, true);
-    StmtPtr put = loop::MakeTileStore("tiles", tile_.format, place, copied);
-    statements.push_back(vector.exists == nullptr ? put : loop::MakeIf(vector.exists, put));
+    ExprPtr copied = loop::LoadFrom("tiles", stored_, place, lanes, true);
+    if (vector.exists == nullptr) {
+      const loop::Type type = copied->type;
+      const std::string name = absl::StrCat(Name("copied", round), suffix);
+      loads.push_back(loop::MakeDeclare(type, name, std::move(copied)));
+      copied = loop::Var(name, type);
+    }
+    StmtPtr put = loop::MakeTileStore("tiles", tile_.format, place, std::move(copied));
+    stores.push_back(vector.exists == nullptr ? put : loop::MakeIf(vector.exists, put));
   }
-  return statements;
+  loads.insert(loads.end(), stores.begin(), stores.end());
+  return loads;
 }
 
 std::vector<StmtPtr> MatrixOperandLoader::DeclareNext() const {

@@ -35,8 +35,8 @@ class MatrixOperandLoader {
   std::vector<loop::StmtPtr> DeclareRows(const loop::ExprPtr& base) const;
   // Starts to copy the tiles at a step into the stage.
   std::vector<loop::StmtPtr> Copy(const loop::ExprPtr& step, const loop::ExprPtr& stage) const;
-  // Rounds what the work-item has copied there.
-  std::vector<loop::StmtPtr> Round(const loop::ExprPtr& stage) const;
+  // Rounds what the work-item has copied there, by way of variables whose names end so.
+  std::vector<loop::StmtPtr> Round(const loop::ExprPtr& stage, const std::string& suffix) const;
   // The same in two parts, by way of variables: where the operand is not copied as it is.
   std::vector<loop::StmtPtr> DeclareNext() const;
   std::vector<loop::StmtPtr> Fetch(const loop::ExprPtr& step) const;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Factors in tf32: which are rounded where they are stored, and that results stay bit by bit.
+#include "tile/compiler/round_stores.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/matrix_programs.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/loop/matrix_unit.h"
+
+namespace tartan::compiler::round_stores_test {
+namespace {
+
+KernelList Compile(const MatrixProgram& test, bool rounds_stores) {
+  std::string plans;
+  CompileOptions options;
+  options.settings = MatrixSettings();
+  options.precision = Precision::kTf32;
+  if (!rounds_stores) options.disabled_passes.insert("round-stores");
+  auto list =
+      compiler::Compile(Bind(test), options, PlanForMatrixUnit(MatrixFormat::kTf32, 0, &plans));
+  EXPECT_TRUE(list.ok()) << list.status();
+  return *std::move(list);
+}
+
+// Stores of kernels that run at each run that round: of results, and of tiles in local memory.
+struct RoundingStores {
+  int of_results = 0;
+  int of_tiles = 0;
+};
+
+RoundingStores CountOf(const KernelList& list) {
+  RoundingStores count;
+  for (const Step& step : list.steps) {
+    const auto& launch = std::get<LaunchStep>(step);
+    const std::string text = loop::ToString(list.kernels[launch.kernel]);
+    for (absl::string_view line : absl::StrSplit(text, '\n')) {
+      if (!absl::StrContains(line, " tf32 = ")) continue;
+      ++(absl::StrContains(line, "tiles[") ? count.of_tiles : count.of_results);
+    }
+  }
+  return count;
+}
+
+// Results with the pass and without are the same, of numbers that tf32 does not hold.
+void ExpectSameResults(const MatrixProgram& test) {
+  TestProgram random = {test.name, test.code, {}};
+  for (const std::vector<int64_t>& dims : test.inputs) {
+    random.inputs.push_back({DataType::kFloat32, dims});
+  }
+  const std::vector<HostTensor> inputs = RandomInputs(random, 7);
+  const auto rounded = InterpretList(Compile(test, true), inputs);
+  const auto expected = InterpretList(Compile(test, false), inputs);
+  ASSERT_TRUE(rounded.ok()) << rounded.status();
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (size_t o = 0; o < expected->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*rounded)[o], (*expected)[o], 0), "") << o;
+  }
+}
+
+MatrixProgram Product(const std::string& factor, const std::string& more = "",
+                      const std::string& outputs = "Y") {
+  return {"product",
+          absl::StrCat("function (X[M, K], W[K, J], U[J, L]) -> (", outputs, ") {\n", factor,
+                       "Y[i, j : M, J] = +(A[i, k] * W[k, j]);\n", more, "}"),
+          {{70, 96}, {96, 40}, {40, 24}},
+          {false, true, true}};
+}
+
+TEST(RoundStores, RoundsWhatOnlyProductsRead) {
+  const MatrixProgram test = Product("A = exp(X) + 0.1;\n");
+  const RoundingStores before = CountOf(Compile(test, false));
+  EXPECT_EQ(before.of_results, 0);
+  EXPECT_GT(before.of_tiles, 0);
+  const RoundingStores after = CountOf(Compile(test, true));
+  EXPECT_GT(after.of_results, 0);
+  EXPECT_EQ(after.of_tiles, 0);
+  ExpectSameResults(test);
+}
+
+TEST(RoundStores, RoundsWhatAChainGives) {
+  const MatrixProgram test = Product(
+      "S[i, 0 : M, 1] = +(X[i, k]); C = X - S / K; V[i, 0 : M, 1] = +(C[i, k] * C[i, k]);\n"
+      "A = C / sqrt(V / K + 0.01);\n");
+  const RoundingStores after = CountOf(Compile(test, true));
+  EXPECT_GT(after.of_results, 0);
+  EXPECT_EQ(after.of_tiles, 0);
+  ExpectSameResults(test);
+}
+
+TEST(RoundStores, RoundsOneProductsResultForTheNext) {
+  const MatrixProgram test =
+      Product("A = exp(X) + 0.1;\n", "R = tanh(Y); Z[i, l : M, L] = +(R[i, j] * U[j, l]);\n", "Z");
+  const RoundingStores after = CountOf(Compile(test, true));
+  EXPECT_GT(after.of_results, 1);
+  EXPECT_EQ(after.of_tiles, 0);
+  ExpectSameResults(test);
+}
+
+TEST(RoundStores, LeavesWhatIsReadOtherwiseOrSeen) {
+  for (const MatrixProgram& test :
+       {Product("A = exp(X) + 0.1;\n", "", "Y, A"),
+        Product("A = exp(X) + 0.1;\n", "B[i, 0 : M, 1] = >(A[i, k]);\n", "Y, B"),
+        Product("A = X;\n")}) {
+    const RoundingStores before = CountOf(Compile(test, false));
+    const RoundingStores after = CountOf(Compile(test, true));
+    EXPECT_EQ(after.of_results, 0);
+    EXPECT_EQ(after.of_tiles, before.of_tiles);
+    ExpectSameResults(test);
+  }
+}
+
+}  // namespace
+}  // namespace tartan::compiler::round_stores_test

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/compiler/round_stores.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "tile/base/match.h"
+#include "tile/loop/traverse.h"
+
+namespace tartan::compiler {
+namespace {
+
+using ir::ValueId;
+
+// How a value's memory is used by the steps of a run.
+struct Use {
+  int writers = 0;
+  bool may_round = true;
+  std::vector<plan::MatrixOperand*> operands;  // that round what they read of it
+};
+
+class StoreRounder {
+ public:
+  StoreRounder(const ir::Program& program, const std::vector<ValueId>& storage, Schedule* schedule)
+      : program_(program), storage_(storage), schedule_(*schedule) {}
+
+  void Run() {
+    for (ScheduledStep& step : schedule_.steps) AddUses(&step);
+    for (ValueId output : program_.outputs) Exclude(output);
+    for (auto& [value, use] : uses_) {
+      if (!use.may_round || use.writers != 1 || use.operands.empty()) continue;
+      for (plan::MatrixOperand* operand : use.operands) operand->is_rounded = false;
+      schedule_.rounded.insert(value);
+    }
+    if (!schedule_.rounded.empty()) RenewForms();
+  }
+
+ private:
+  ValueId StorageOf(ValueId value) const {
+    return value < schedule_.first_added ? storage_[value] : value;
+  }
+
+  Use& UseOf(ValueId value) { return uses_[StorageOf(value)]; }
+
+  void Exclude(ValueId value) { UseOf(value).may_round = false; }
+
+  void AddUses(ScheduledStep* step) {
+    Match(
+        step->work, [&](PlannedLaunch& launch) { AddLaunch(step->is_setup, &launch); },
+        [&](PlannedChain& chain) { AddChain(step->is_setup, chain); },
+        [&](SpecialKernel& special) {
+          Exclude(special.value);
+          const ir::Value& value = program_.values[special.value];
+          for (ValueId operand : std::get<ir::Special>(value.op).operands) Exclude(operand);
+        },
+        [&](FillValue& fill) { Exclude(fill.value); },
+        [&](CopyValue& copy) {
+          Exclude(copy.from);
+          Exclude(copy.to);
+        });
+  }
+
+  void AddOutput(bool is_setup, ValueId value, DataType type) {
+    Use& use = UseOf(value);
+    ++use.writers;
+    use.may_round = use.may_round && !is_setup && type == DataType::kFloat32;
+  }
+
+  void AddLaunch(bool is_setup, PlannedLaunch* launch) {
+    const poly::FlatContraction& flat = launch->planned.flat;
+    for (size_t o = 0; o < launch->outputs.size(); ++o) {
+      AddOutput(is_setup, launch->outputs[o], flat.outputs[o].shape.type);
+    }
+    for (size_t t = 0; t < launch->tensors.size(); ++t) {
+      plan::MatrixOperand* operand = RoundingOperand(launch, static_cast<int>(t));
+      if (operand == nullptr) {
+        Exclude(launch->tensors[t]);
+      } else {
+        UseOf(launch->tensors[t]).operands.push_back(operand);
+      }
+    }
+  }
+
+  // The operand that is all that the kernel reads of a tensor, and rounds it; null: none.
+  static plan::MatrixOperand* RoundingOperand(PlannedLaunch* launch, int tensor) {
+    auto* matrix = std::get_if<plan::MatrixPlan>(&launch->planned.plan);
+    if (matrix == nullptr) return nullptr;
+    const std::vector<poly::TensorAccess>& accesses = launch->planned.flat.accesses;
+    const auto reads = [&](const poly::TensorAccess& access) { return access.tensor == tensor; };
+    if (std::count_if(accesses.begin(), accesses.end(), reads) != 1) return nullptr;
+    for (plan::MatrixOperand* operand : {&matrix->left, &matrix->right}) {
+      if (reads(accesses[operand->access]) && operand->is_rounded) return operand;
+    }
+    return nullptr;
+  }
+
+  void AddChain(bool is_setup, const PlannedChain& chain) {
+    for (const poly::RowKernel& kernel : chain.chain.kernels) {
+      for (size_t t = 0; t < kernel.flat.tensors.size(); ++t) {
+        if (kernel.tensors[t] < 0) Exclude(kernel.flat.tensors[t].value);
+      }
+      if (kernel.output >= 0) continue;
+      for (const poly::Output& output : kernel.flat.outputs) {
+        AddOutput(is_setup, output.value, output.shape.type);
+      }
+    }
+  }
+
+  // Launches of one form run one kernel: those that changed have another one.
+  void RenewForms() {
+    int next = 0;
+    for (const ScheduledStep& step : schedule_.steps) {
+      const auto* launch = std::get_if<PlannedLaunch>(&step.work);
+      if (launch != nullptr) next = std::max(next, launch->form + 1);
+    }
+    std::map<std::pair<int, std::vector<bool>>, int> forms;
+    for (ScheduledStep& step : schedule_.steps) {
+      auto* launch = std::get_if<PlannedLaunch>(&step.work);
+      if (launch == nullptr || launch->form < 0) continue;
+      std::vector<bool> changed;
+      for (ValueId value : launch->outputs) changed.push_back(IsRounded(value));
+      for (ValueId value : launch->tensors) changed.push_back(IsRounded(value));
+      if (std::find(changed.begin(), changed.end(), true) == changed.end()) continue;
+      const auto [form, is_new] = forms.try_emplace({launch->form, changed}, next);
+      if (is_new) ++next;
+      launch->form = form->second;
+    }
+  }
+
+  bool IsRounded(ValueId value) const { return schedule_.rounded.count(StorageOf(value)) > 0; }
+
+  const ir::Program& program_;
+  const std::vector<ValueId>& storage_;
+  Schedule& schedule_;
+  std::map<ValueId, Use> uses_;
+};
+
+loop::StmtPtr Rounded(const loop::StmtPtr& stmt, const std::string& buffer) {
+  const auto* store = std::get_if<loop::Store>(&stmt->node);
+  if (store == nullptr) {
+    return MapChildren(stmt,
+                       Overloaded{[](const loop::ExprPtr& expr) { return expr; },
+                                  [&](const loop::StmtPtr& s) { return Rounded(s, buffer); }});
+  }
+  if (store->buffer != buffer) return stmt;
+  loop::Store rounded = *store;
+  rounded.rounds_to_tf32 = true;
+  return std::make_shared<const loop::Stmt>(loop::Stmt{std::move(rounded)});
+}
+
+}  // namespace
+
+void RoundStores(const ir::Program& program, const std::vector<ValueId>& storage,
+                 Schedule* schedule) {
+  StoreRounder(program, storage, schedule).Run();
+}
+
+loop::Kernel WithRoundedStores(loop::Kernel kernel, const std::string& parameter) {
+  kernel.body = Rounded(kernel.body, parameter);
+  return kernel;
+}
+
+}  // namespace tartan::compiler
