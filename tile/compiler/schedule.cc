@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
+#include "tile/plan/machine.h"
 #include "tile/plan/ready_plan.h"
 #include "tile/plan/select_plan.h"
 #include "tile/poly/build_kernel.h"
@@ -71,11 +72,15 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
         AddKernel(kernels.result, what, is_setup);
       },
       [&](const PackedKernels& packed) {
+        if (packed.direct && !IsQuicker(packed.product, *packed.direct)) {
+          AddKernel(WithCopies(program, *packed.direct), what, is_setup);
+          return;
+        }
         poly::FlatContraction products = packed.product.products;
         for (const poly::PackedProduct::Operand& operand : packed.product.operands) {
           products.tensors[operand.tensor].value = AddPart(operand.kernel);
         }
-        AddKernel(products, what, is_setup);
+        AddKernel(WithCopies(program, products), what, is_setup);
       },
       [&](const PlannedChain& planned) {
         for (const poly::RowKernel& row : planned.chain.kernels) {
@@ -138,6 +143,11 @@ void Scheduler::AddKernel(const poly::FlatContraction& flat, std::string descrip
 PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat, bool may_be_tuned) {
   std::vector<bool> is_constant;
   for (const poly::Tensor& tensor : flat.tensors) is_constant.push_back(IsConstant(tensor.value));
+  return Plan(flat, is_constant, may_be_tuned);
+}
+
+PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat,
+                                       const std::vector<bool>& is_constant, bool may_be_tuned) {
   if (may_be_tuned && hooks_.planner) return {hooks_.planner(flat, is_constant), -1};
   const auto make = [&] {
     if (options_.tier == Tier::kReady) return plan::PlanReady(flat, options_.settings, is_constant);
@@ -147,6 +157,24 @@ PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat, bool m
                : plan::PlanKernel(flat, options_.settings, is_constant, options_.precision);
   };
   return plans_.Get(flat, is_constant, make);
+}
+
+bool Scheduler::IsQuicker(const poly::PackedProduct& product, const poly::FlatContraction& direct) {
+  std::vector<bool> is_constant(product.products.tensors.size());
+  double packing_us = 0;
+  for (const poly::PackedProduct::Operand& operand : product.operands) {
+    is_constant[operand.tensor] = AreConstant(operand.kernel.tensors);
+    if (is_constant[operand.tensor]) continue;
+    packing_us += Plan(operand.kernel, /*may_be_tuned=*/true).kernel.predicted_us +
+                  plan::Machine(options_.settings).compile_us;
+  }
+  for (size_t t = 0; t < is_constant.size(); ++t) {
+    const ValueId value = product.products.tensors[t].value;
+    if (value != ir::kNoValue) is_constant[t] = IsConstant(value);
+  }
+  const double product_us =
+      Plan(product.products, is_constant, /*may_be_tuned=*/true).kernel.predicted_us;
+  return packing_us + product_us < Plan(direct, /*may_be_tuned=*/true).kernel.predicted_us;
 }
 
 void Scheduler::AddLaunch(const poly::FlatContraction& flat, PlanMemory::Remembered remembered,

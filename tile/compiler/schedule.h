@@ -84,6 +84,10 @@ class Scheduler {
   void AddLaunch(const poly::FlatContraction& flat, PlanMemory::Remembered planned,
                  std::vector<ir::ValueId> outputs, std::string description, bool is_setup);
   PlanMemory::Remembered Plan(const poly::FlatContraction& flat, bool may_be_tuned);
+  PlanMemory::Remembered Plan(const poly::FlatContraction& flat,
+                              const std::vector<bool>& is_constant, bool may_be_tuned);
+  // Plans say that the product takes less time than the direct kernel.
+  bool IsQuicker(const poly::PackedProduct& product, const poly::FlatContraction& direct);
   // The launch that computes an operand of another ahead; `source` as in plan::PackedOperand.
   ir::ValueId AddOperand(const plan::PackedOperand& packed);
   // A kernel whose result is for others alone.
