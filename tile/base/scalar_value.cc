@@ -65,21 +65,6 @@ uint64_t Dot(int64_t a, int64_t b) {
   return static_cast<uint64_t>(sum);
 }
 
-int64_t PairBFloat16(double low, double high) {
-  const uint32_t bits = static_cast<uint32_t>(FloatToBFloat16(static_cast<float>(low))) |
-                        static_cast<uint32_t>(FloatToBFloat16(static_cast<float>(high))) << 16;
-  return static_cast<int32_t>(bits);
-}
-
-// Products of such numbers are exact in double. As with fused multiply-adds, the upper one first.
-double DotBFloat16(int64_t a, int64_t b) {
-  const auto number = [](int64_t word, int shift) {
-    return double{BFloat16ToFloat(static_cast<uint16_t>(word >> shift))};
-  };
-  const double upper = static_cast<float>(number(a, 16) * number(b, 16));
-  return static_cast<float>(upper + number(a, 0) * number(b, 0));
-}
-
 uint64_t ShiftRight(int64_t a, int64_t count, DataType type) {
   if (count < 0 || count >= BitWidth(type))
     return IsSignedInteger(type) && a < 0 ? ~uint64_t{0} : 0;
@@ -366,8 +351,12 @@ Scalar EvaluateScalar(ScalarOp op, DataType type, absl::Span<const Scalar> opera
   if (op == ScalarOp::kSelect) return operands[0].integer != 0 ? operands[1] : operands[2];
   const Scalar& a = operands.front();
   const Scalar& b = operands.back();
-  if (op == ScalarOp::kPairBFloat16) return Scalar{PairBFloat16(a.real, b.real), 0};
-  if (op == ScalarOp::kDotBFloat16) return Scalar{0, DotBFloat16(a.integer, b.integer)};
+  if (op == ScalarOp::kPairBFloat16) {
+    return Scalar{PairBFloat16(static_cast<float>(a.real), static_cast<float>(b.real)), 0};
+  }
+  if (op == ScalarOp::kDotBFloat16) {
+    return Scalar{0, DotBFloat16(static_cast<int32_t>(a.integer), static_cast<int32_t>(b.integer))};
+  }
   if (IsFloat(type)) {
     if (ReturnsBool(op)) return Scalar{TestReal(op, a.real, b.real), 0};
     return Scalar{0, RoundReal(ApplyReal(op, a.real, b.real), type)};

@@ -197,8 +197,7 @@ class Writer {
     const auto* apply = std::get_if<loop::Apply>(&assign.value->node);
     const bool sum = apply != nullptr &&
                      (apply->op == ScalarOp::kAdd || apply->op == ScalarOp::kMul) &&
-                     IsFloat(assign.value->type.element) &&
-                     AsDot(apply->operands[1]) == nullptr;
+                     IsFloat(assign.value->type.element) && AsDot(apply->operands[1]) == nullptr;
     if (sum) {
       const auto* target = std::get_if<loop::Variable>(&apply->operands[0]->node);
       if (target != nullptr && target->name == assign.name) {

@@ -57,8 +57,9 @@ absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
     if (!IsReduction(program, spaces, root)) continue;
     TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
                             BuildAlone(program, spaces, root, {}, &grouping));
-    const auto tile = plan::SelectWinogradTile(flat, options.settings, ConstantsOf(flat, is_constant),
-                                               options.winograd, options.precision);
+    const auto tile =
+        plan::SelectWinogradTile(flat, options.settings, ConstantsOf(flat, is_constant),
+                                 options.winograd, options.precision);
     if (tile) selected[root] = WinogradAlgorithm{*tile};
   }
   return selected;

@@ -20,8 +20,8 @@ struct WinogradAlgorithm {
   int64_t tile = 0;
 };
 
-// Products of narrow numbers several at a time (poly/packed_product.h). Those of floats are computed
-// directly where plans say that it is quicker.
+// Products of narrow numbers several at a time (poly/packed_product.h). Those of floats are
+// computed directly where plans say that it is quicker.
 struct PackedAlgorithm {
   poly::PackedForm form = poly::PackedForm::kPairs;
   // Values between the narrow integers and the products: computed where they are packed.

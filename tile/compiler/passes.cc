@@ -156,9 +156,8 @@ absl::Status SelectNarrowProducts(Compilation* c) {
     c->grouping.inlined.insert(c->grouping.inlined.end(), inlined.begin(), inlined.end());
   }
   c->algorithms.merge(packed);
-  TARTAN_ASSIGN_OR_RETURN(
-      Algorithms rounded,
-      SelectBFloat16Products(c->program, c->spaces, c->is_constant, c->options));
+  TARTAN_ASSIGN_OR_RETURN(Algorithms rounded, SelectBFloat16Products(c->program, c->spaces,
+                                                                     c->is_constant, c->options));
   c->algorithms.merge(rounded);
   return absl::OkStatus();
 }

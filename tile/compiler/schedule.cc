@@ -73,14 +73,11 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
       },
       [&](const PackedKernels& packed) {
         if (packed.direct && !IsQuicker(packed.product, *packed.direct)) {
-          AddKernel(WithCopies(program, *packed.direct), what, is_setup);
-          return;
+          return AddKernel(WithCopies(program, *packed.direct), what, is_setup);
         }
-        poly::FlatContraction products = packed.product.products;
-        for (const poly::PackedProduct::Operand& operand : packed.product.operands) {
-          products.tensors[operand.tensor].value = AddPart(operand.kernel);
-        }
-        AddKernel(WithCopies(program, products), what, is_setup);
+        poly::FlatContraction products = WithCopies(program, packed.product.products);
+        AddOperands(packed.product, &products);
+        AddKernel(products, what, is_setup);
       },
       [&](const PlannedChain& planned) {
         for (const poly::RowKernel& row : planned.chain.kernels) {
@@ -157,6 +154,12 @@ PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat,
                : plan::PlanKernel(flat, options_.settings, is_constant, options_.precision);
   };
   return plans_.Get(flat, is_constant, make);
+}
+
+void Scheduler::AddOperands(const poly::PackedProduct& product, poly::FlatContraction* products) {
+  for (const poly::PackedProduct::Operand& operand : product.operands) {
+    products->tensors[operand.tensor].value = AddPart(operand.kernel);
+  }
 }
 
 bool Scheduler::IsQuicker(const poly::PackedProduct& product, const poly::FlatContraction& direct) {

@@ -48,9 +48,9 @@ bool MayPackBFloat16(const poly::FlatContraction& flat, const std::vector<bool>&
   int64_t words = 0;  // packed at each run
   for (const poly::PackedProduct::Operand& operand : packed->operands) {
     const std::vector<poly::Tensor>& read = operand.kernel.tensors;
-    const bool is_packed_once = std::all_of(
-        read.begin(), read.end(),
-        [&](const poly::Tensor& tensor) { return constants.count(tensor.value) > 0; });
+    const bool is_packed_once =
+        std::all_of(read.begin(), read.end(),
+                    [&](const poly::Tensor& tensor) { return constants.count(tensor.value) > 0; });
     if (!is_packed_once) words += operand.kernel.point_count();
   }
   return packed->products.point_count() >= kLeastUses * words;

@@ -34,10 +34,9 @@ struct Problem {
 
 double DirectCycles(const Problem& problem) {
   constexpr double kTaps = poly::kWinogradWindow * poly::kWinogradWindow;
-  const double arithmetic = problem.batch * problem.outputs * problem.channels * problem.features *
-                            kTaps /
-                            (problem.vector * problem.products * kDirectShare *
-                             problem.machine.operations_per_cycle);
+  const double arithmetic =
+      problem.batch * problem.outputs * problem.channels * problem.features * kTaps /
+      (problem.vector * problem.products * kDirectShare * problem.machine.operations_per_cycle);
   const double weights =
       4 * problem.channels * problem.features * kTaps / cpu::kMemoryBytesPerCycle;
   return std::max(arithmetic, weights);

@@ -22,7 +22,8 @@ enum class Winograd : uint8_t {
 // The tile (of poly::MakeWinograd) with the least estimated time, on CPU devices; empty where the
 // kernel is none of those to which the algorithm applies and, unless `use` is kAlways, where it
 // would not gain a good part of the time or the time is too short to be worth more kernels.
-// Constant weights are transformed at load. `precision`: what the direct kernel may be computed with.
+// Constant weights are transformed at load. `precision`: what the direct kernel may be computed
+// with.
 std::optional<int64_t> SelectWinogradTile(const poly::FlatContraction& flat,
                                           const HardwareSettings& settings,
                                           const std::vector<bool>& is_constant, Winograd use,

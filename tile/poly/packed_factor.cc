@@ -99,8 +99,8 @@ FlatContraction PackedFactor::Words(std::string name, int64_t count) const {
     parts.push_back(Part(part * WordCount(count), &words));
   }
   const bool is_float = IsFloat(parts[0]->type);
-  const ExprPtr word = is_float ? MakeApply(ScalarOp::kPairBFloat16, DataType::kInt32, parts)
-                                : JoinIntegers(parts);
+  const ExprPtr word =
+      is_float ? MakeApply(ScalarOp::kPairBFloat16, DataType::kInt32, parts) : JoinIntegers(parts);
   words.outputs = {{ir::kNoValue, {DataType::kInt32, words.output_dims}, word}};
   return words;
 }
@@ -182,8 +182,8 @@ bool PackedFactor::DependsOnCoordsOnly() const {
   return depends;
 }
 
-// The factor's value `ahead` positions of the packed coordinate ahead, as float32 or int32, 0 beyond
-// its last; adds the reads to `words`.
+// The factor's value `ahead` positions of the packed coordinate ahead, as float32 or int32, 0
+// beyond its last; adds the reads to `words`.
 ExprPtr PackedFactor::Part(int64_t ahead, FlatContraction* words) const {
   const int64_t range = box_[packed_dim_].size();
   const bool is_float = IsFloat(values_.outputs[0].expr->type);

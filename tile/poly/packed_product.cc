@@ -76,8 +76,7 @@ class Packer {
       return false;
     }
     const auto* product = std::get_if<Apply>(&flat_.body->node);
-    if (product == nullptr || product->op != ScalarOp::kMul ||
-        flat_.body->type != SumType()) {
+    if (product == nullptr || product->op != ScalarOp::kMul || flat_.body->type != SumType()) {
       return false;
     }
     if (form_ == PackedForm::kBFloat16) {
