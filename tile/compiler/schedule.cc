@@ -71,14 +71,7 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
         kernels.result.tensors.back().value = AddPart(std::move(kernels.products));
         AddKernel(kernels.result, what, is_setup);
       },
-      [&](const PackedKernels& packed) {
-        if (packed.direct && !IsQuicker(packed.product, *packed.direct)) {
-          return AddKernel(WithCopies(program, *packed.direct), what, is_setup);
-        }
-        poly::FlatContraction products = WithCopies(program, packed.product.products);
-        AddOperands(packed.product, &products);
-        AddKernel(products, what, is_setup);
-      },
+      [&](const PackedKernels& packed) { AddPacked(program, packed, what, is_setup); },
       [&](const PlannedChain& planned) {
         for (const poly::RowKernel& row : planned.chain.kernels) {
           hooks_.Dump("flat", [&] { return poly::ToString(row.flat); });
@@ -156,10 +149,16 @@ PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat,
   return plans_.Get(flat, is_constant, make);
 }
 
-void Scheduler::AddOperands(const poly::PackedProduct& product, poly::FlatContraction* products) {
-  for (const poly::PackedProduct::Operand& operand : product.operands) {
-    products->tensors[operand.tensor].value = AddPart(operand.kernel);
+void Scheduler::AddPacked(const ir::Program& program, const PackedKernels& kernels,
+                          const std::string& description, bool is_setup) {
+  if (kernels.direct && !IsQuicker(kernels.product, *kernels.direct)) {
+    return AddKernel(WithCopies(program, *kernels.direct), description, is_setup);
   }
+  poly::FlatContraction products = WithCopies(program, kernels.product.products);
+  for (const poly::PackedProduct::Operand& operand : kernels.product.operands) {
+    products.tensors[operand.tensor].value = AddPart(operand.kernel);
+  }
+  AddKernel(products, description, is_setup);
 }
 
 bool Scheduler::IsQuicker(const poly::PackedProduct& product, const poly::FlatContraction& direct) {

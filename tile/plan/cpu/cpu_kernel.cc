@@ -211,6 +211,7 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
     const bool is_dot = is_sum && apply->op == ScalarOp::kDotBFloat16;
     const bool fused = (is_sum && apply->op == ScalarOp::kMul) || is_dot;
     if (!fused) body_operations += 1;
+    if (is_dot && hardware.multiplies_bfloat16) accumulate_cycles = cpu::kDotCycles;
     if (is_dot && !hardware.multiplies_bfloat16) body_operations += kTakenApart;
   }
   Surveyor epilogue(flat, this, false);
