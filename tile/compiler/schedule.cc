@@ -162,9 +162,13 @@ void Scheduler::AddPacked(const ir::Program& program, const PackedKernels& kerne
 }
 
 bool Scheduler::IsQuicker(const poly::PackedProduct& product, const poly::FlatContraction& direct) {
-  std::vector<bool> is_constant(product.products.tensors.size());
+  poly::FlatContraction products = product.products;
+  std::vector<bool> is_constant(products.tensors.size());
   double packing_us = 0;
+  // Its words are values to come, each another one, so that layers that are alike share the plan.
+  ValueId words = schedule_.first_added + static_cast<ValueId>(schedule_.added.size());
   for (const poly::PackedProduct::Operand& operand : product.operands) {
+    products.tensors[operand.tensor].value = words++;
     is_constant[operand.tensor] = AreConstant(operand.kernel.tensors);
     if (is_constant[operand.tensor]) continue;
     packing_us += Plan(operand.kernel, /*may_be_tuned=*/true).kernel.predicted_us +
@@ -174,8 +178,7 @@ bool Scheduler::IsQuicker(const poly::PackedProduct& product, const poly::FlatCo
     const ValueId value = product.products.tensors[t].value;
     if (value != ir::kNoValue) is_constant[t] = IsConstant(value);
   }
-  const double product_us =
-      Plan(product.products, is_constant, /*may_be_tuned=*/true).kernel.predicted_us;
+  const double product_us = Plan(products, is_constant, /*may_be_tuned=*/true).kernel.predicted_us;
   return packing_us + product_us < Plan(direct, /*may_be_tuned=*/true).kernel.predicted_us;
 }
 
