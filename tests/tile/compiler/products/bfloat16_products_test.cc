@@ -104,6 +104,22 @@ TEST(BFloat16Products, AreNoneWithoutASum) {
   EXPECT_EQ(Chosen(sums, true), 0);
 }
 
+// Its algorithm spares more than half of the multiplications, which an instruction makes twice as
+// many of.
+TEST(BFloat16Products, AreQuickerThanWinogradsAlgorithmWithAnInstruction) {
+  const MatrixProgram convolution = {
+      "Convolution",
+      "function (D[N, X, Y, CI], K[I, J, CI, CO]) -> (O) { O[n, x, y, co : N, X, Y, CO] = "
+      "+(D[n, x+i-1, y+j-1, ci] * K[i, j, ci, co]); }",
+      {{1, 56, 56, 128}, {3, 3, 128, 128}},
+      {false, true}};
+  CompileOptions strict;
+  strict.settings = WordSettings(16, true);
+  EXPECT_EQ(Compile(Bind(convolution), strict)->steps.size(), 4u) << "no Winograd";
+  EXPECT_EQ(Chosen(convolution, true), 1);
+  EXPECT_EQ(Chosen(convolution, false), 0);
+}
+
 TEST(BFloat16Products, TakeWeightsFromHalfOfTheMemory) {
   const auto list = Compile(Bind(kRow), OptionsForWords(WordSettings(16, true)));
   ASSERT_TRUE(list.ok()) << list.status();
