@@ -88,6 +88,7 @@ HostFeatures AskHost() {
   host.avx512_vnni = (c >> 11 & 1) != 0;
   ask(7, 1);
   host.avx_vnni = (a >> 4 & 1) != 0;
+  host.avx512_bf16 = (a >> 5 & 1) != 0;
 #endif
   return host;
 }

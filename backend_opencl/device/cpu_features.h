@@ -29,6 +29,7 @@ struct HostFeatures {
   bool is_x86 = false;
   bool fma = false;
   bool avx512_vnni = false;  // vpdpbusd with AVX-512
+  bool avx512_bf16 = false;  // vdpbf16ps
   bool avx_vnni = false;     // vpdpbusd of at most 256 bits
   // Made by AMD (or Hygon): an EPYC reads 27 to 31 GB/s as one stream of consecutive lines, 12 to
   // 20 as 2 to 16 streams; a Xeon 15 to 18 as either.

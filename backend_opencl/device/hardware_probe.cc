@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace tartan::opencl {
 namespace {
 
@@ -33,6 +35,10 @@ void SetVectorWidth(int64_t width, HardwareSettings* settings) {
 // Products of bytes, four to a word, added up by one instruction.
 bool HasAvx512Vnni(const CompilerFeatures& compiler, const HostFeatures& host) {
   return compiler.is_x86 && compiler.avx512bw && compiler.avx512vl && host.avx512_vnni;
+}
+// Products of two bfloat16 to a word.
+bool HasAvx512Bf16(const CompilerFeatures& compiler, const HostFeatures& host) {
+  return compiler.is_x86 && compiler.avx512bw && compiler.avx512vl && host.avx512_bf16;
 }
 bool HasAvxVnni(const CompilerFeatures& compiler, const HostFeatures& host) {
   return compiler.is_x86 && compiler.avx_vnni && !compiler.avx512f && host.avx_vnni;
@@ -77,6 +83,7 @@ void FollowCpu(const CompilerFeatures& compiler, const HostFeatures& host,
                HardwareSettings* settings) {
   settings->packed_products = 1;
   settings->packs_unsigned = false;
+  settings->multiplies_bfloat16 = false;
   settings->prefers_one_stream = host.prefers_one_stream;
   settings->has_fma = compiler.is_x86 ? compiler.fma || compiler.avx512f
                                       : compiler.is_arm64 || !host.is_x86 || host.fma;
@@ -84,10 +91,12 @@ void FollowCpu(const CompilerFeatures& compiler, const HostFeatures& host,
   SetVectorWidth(compiler.avx512f ? 16 : compiler.avx ? 8 : 4, settings);
   settings->packs_unsigned = HasAvx512Vnni(compiler, host) || HasAvxVnni(compiler, host);
   settings->packed_products = settings->packs_unsigned ? 4 : 2;
+  settings->multiplies_bfloat16 = HasAvx512Bf16(compiler, host);
 }
 
 std::string CpuBuildOptions(const CompilerFeatures& compiler, const HostFeatures& host) {
-  return HasAvx512Vnni(compiler, host) ? "-DTARTAN_AVX512_VNNI " : "";
+  return absl::StrCat(HasAvx512Vnni(compiler, host) ? "-DTARTAN_AVX512_VNNI " : "",
+                      HasAvx512Bf16(compiler, host) ? "-DTARTAN_AVX512_BF16 " : "");
 }
 
 HardwareSettings SettingsFor(const ReportedHardware& reported) {

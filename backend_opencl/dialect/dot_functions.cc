@@ -72,21 +72,48 @@ constexpr absl::string_view kSumDot8uOfX86 = R"(
 // way: PoCL inlines it into functions without, where LLVM then ends the process.
 constexpr absl::string_view kSumOfVnni = R"(
 #if defined(TARTAN_AVX512_VNNI) && !defined(__AVX512VNNI__) && !defined(TARTAN_PORTABLE)
-  __asm__(TT_EVEX("$OPCODE", "$LENGTH", "$REGISTER") : "+v"(sum) : "v"(a), "v"(b));
+  __asm__(TT_EVEX("0x7d", "$OPCODE", "$LENGTH", "$REGISTER") : "+v"(sum) : "v"(a), "v"(b));
   return sum;
 #endif)";
 
-// An instruction EVEX.66.0F38.W0 of registers: sum, a, b as its destination, first and second
-// source. The assembler looks up the registers' numbers and puts the bytes together (Intel's
-// manual, volume 2, 2.7.1); some bits of them are inverted. `length` is the third byte.
-constexpr absl::string_view kEvex = R"evex(#define TT_EVEX(opcode, length, name) \
+constexpr absl::string_view kDotBFloat16 = R"(static inline $F tt_dotbf16_$I($I a, $I b) {
+  return tt_sumdotbf16_$F(($F)(0), a, b);
+}
+)";
+// The instruction (vdpbf16ps) takes numbers below 2^-126 as 0.
+constexpr absl::string_view kSumDotBFloat16 =
+    R"(static inline $F tt_sumdotbf16_$F($F sum, $I a, $I b) {$X86
+  const $F upper = TT_FMA(as_$F(as_$U(a) & 0xffff0000u), as_$F(as_$U(b) & 0xffff0000u), sum);
+  return TT_FMA(as_$F(as_$U(a) << 16), as_$F(as_$U(b) << 16), upper);
+}
+)";
+constexpr absl::string_view kSumOfBFloat16OfX86 = R"(
+#if defined(TARTAN_AVX512_BF16) && !defined(TARTAN_PORTABLE)
+  __asm__(TT_EVEX("0x7e", "0x52", "$LENGTH", "$REGISTER") : "+v"(sum) : "v"(a), "v"(b));
+  return sum;
+#endif)";
+
+// To nearest, ties to even; NaN stays NaN.
+constexpr absl::string_view kPairBFloat16 = R"(static inline $I tt_pairbf16_$F($F low, $F high) {
+  const $U x = as_$U(low), y = as_$U(high);
+  const $U lower = low != low ? (x >> 16) | 0x40u : (x + 0x7fffu + ((x >> 16) & 1u)) >> 16;
+  const $U upper = high != high ? y | 0x400000u : y + 0x7fffu + ((y >> 16) & 1u);
+  return as_$I(lower | (upper & 0xffff0000u));
+}
+)";
+
+// An instruction EVEX.0F38.W0 of registers: sum, a, b as its destination, first and second source.
+// The assembler looks up the registers' numbers and puts the bytes together (Intel's manual,
+// volume 2, 2.7.1); some bits of them are inverted. `prefix` is the third byte: 0x7d stands for
+// EVEX.66, 0x7e for EVEX.F3; `length` the fourth.
+constexpr absl::string_view kEvex = R"evex(#define TT_EVEX(prefix, opcode, length, name) \
   ".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n" \
   ".ifc %0,%%" name "\\r\n.set .Ltt_d,\\r\n.endif\n" \
   ".ifc %1,%%" name "\\r\n.set .Ltt_a,\\r\n.endif\n" \
   ".ifc %2,%%" name "\\r\n.set .Ltt_b,\\r\n.endif\n" \
   ".endr\n" \
   ".byte 0x62, 0xf2 ^ ((.Ltt_d & 8) << 4) ^ ((.Ltt_b & 24) << 2) ^ (.Ltt_d & 16), " \
-  "0x7d ^ ((.Ltt_a & 15) << 3), " length " ^ ((.Ltt_a & 16) >> 1), " opcode ", " \
+  prefix " ^ ((.Ltt_a & 15) << 3), " length " ^ ((.Ltt_a & 16) >> 1), " opcode ", " \
   "0xc0 + ((.Ltt_d & 7) << 3) + (.Ltt_b & 7)"
 )evex";
 
@@ -141,12 +168,27 @@ std::string Sum(absl::string_view name, absl::string_view opcode, absl::string_v
   return FillIn(absl::StrReplaceAll(kSum, {{"$NAME", name}, {"$X86", x86}}), type);
 }
 
+// $F, $I and $U: float32, int32 and uint32 of as many lanes.
+std::string OfBFloat16(absl::string_view text, const loop::Type& type) {
+  const bool has_instruction = type.lanes == 4 || type.lanes == 8 || type.lanes == 16;
+  return absl::StrReplaceAll(
+      absl::StrReplaceAll(text, {{"$X86", has_instruction ? kSumOfBFloat16OfX86 : ""}}),
+      {{"$F", TypeName({DataType::kFloat32, type.lanes})},
+       {"$I", TypeName({DataType::kInt32, type.lanes})},
+       {"$U", TypeName({DataType::kUInt32, type.lanes})},
+       {"$LENGTH", Length(type.lanes)},
+       {"$REGISTER", Register(type.lanes)}});
+}
+
 }  // namespace
 
 std::string DotFunction(absl::string_view name, const loop::Type& type) {
   if (name == "dot16") return Dot16(type);
   if (name == "dot8") return Dot8(type);
   if (name == "dot8u") return FillIn(kDot8u, type);
+  if (name == "pairbf16") return OfBFloat16(kPairBFloat16, type);
+  if (name == "dotbf16") return OfBFloat16(kDotBFloat16, type);
+  if (name == "sumdotbf16") return OfBFloat16(kSumDotBFloat16, type);
   if (name == "sumdot16") return Sum("dot16", "0x52", "", type);
   if (name == "sumdot8u") return Sum("dot8u", "0x50", kSumDot8uOfX86, type);
   return "";

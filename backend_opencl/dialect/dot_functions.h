@@ -12,9 +12,11 @@ namespace tartan::opencl {
 
 // The definition of tt_<name>_<type>, of int32 or vectors of it, or "": dot16, dot8 and dot8u are
 // the scalar operations of that name, sumdot16(sum, a, b) is sum + dot16(a, b), sumdot8u likewise.
+// pairbf16 and sumdotbf16, whose sum is float32, are named by float32, dotbf16 by int32.
 //
 // Build options tell of instructions that compilers do not find by themselves (device_query.cc,
-// hardware_probe.cc): TARTAN_DP4A, TARTAN_AVX512_VNNI. With TARTAN_PORTABLE there are no builtins.
+// hardware_probe.cc): TARTAN_DP4A, TARTAN_AVX512_VNNI, TARTAN_AVX512_BF16. With TARTAN_PORTABLE
+// there are no builtins.
 std::string DotFunction(absl::string_view name, const loop::Type& type);
 
 // The definition of TT_EVEX, an instruction that the compiler need not know.

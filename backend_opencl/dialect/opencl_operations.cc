@@ -362,6 +362,9 @@ Code Apply(ScalarOp op, const Type& type, const Type& result, absl::Span<const C
     case ScalarOp::kLogicalAnd:
     case ScalarOp::kLogicalOr:
       return ApplyLogic(op, type, operands);
+    case ScalarOp::kPairBFloat16:
+    case ScalarOp::kDotBFloat16:
+      return CallHelper(Name(op), type, operands);
     default:
       break;
   }

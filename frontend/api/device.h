@@ -90,8 +90,9 @@ class Device {
   // The same device, but what is run through it has kernels of this tier.
   std::shared_ptr<Device> WithTier(compiler::Tier tier) const;
   compiler::Tier tier() const;
-  // The same device, but products of what is run through it may be computed with a matrix unit, in
-  // so much precision, where that is quicker. Devices without one compute in float32 as ever.
+  // The same device, but products of what is run through it may be computed with a GPU's matrix
+  // unit, in so much precision, where that is quicker, or with kBFloat16 on a CPU. Other devices
+  // compute in float32 as ever.
   std::shared_ptr<Device> WithPrecision(Precision precision) const;
   // The same device, but programs compiled through it make values again where they need more bytes,
   // their states among them, as far as that helps.

@@ -38,8 +38,8 @@ void AddComputation(CLI::App& cli, GlobalOptions* options) {
   cli.add_option_function<std::string>(
          "--precision",
          [options](const std::string& name) { options->precision = *PrecisionFromName(name); },
-         "What a GPU's matrix unit may take of the factors of products: all bits (float32) or\n"
-         "those of a format; sums are float32")
+         "What a GPU's matrix unit, or with bfloat16 a CPU, may take of the factors of products:\n"
+         "all bits (float32) or those of a format; sums are float32")
       ->check(CLI::IsMember({"float32", "tf32", "bfloat16", "float16"}))
       ->type_name("FORMAT")
       ->default_str("float32");

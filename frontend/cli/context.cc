@@ -24,6 +24,12 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
+// Some products may be computed with less than float32.
+bool MayRound(const HardwareSettings& settings, Precision precision) {
+  const bool is_cpu = settings.threads == 1;
+  return settings.matrix_local_bytes > 0 || (is_cpu && precision == Precision::kBFloat16);
+}
+
 // JSON has no form for bytes that are no UTF-8, which names of files and tensors may hold.
 void MakeValid(Message* message) {
   const google::protobuf::Reflection& reflection = *message->GetReflection();
@@ -64,8 +70,8 @@ absl::StatusOr<std::shared_ptr<api::Device>> Context::OpenDevice() const {
   Detail(absl::StrCat("device: ", Describe(device->info())));
   if (options_.tier == api::Tier::kReady) device = device->WithTier(compiler::Tier::kReady);
   if (options_.precision != Precision::kFloat32) {
-    if (device->info().settings.matrix_local_bytes == 0) {
-      Note(absl::StrCat("warning: ", device->info().name, " has no matrix unit that kernels use: ",
+    if (!MayRound(device->info().settings, options_.precision)) {
+      Note(absl::StrCat("warning: no kernels for ", device->info().name, " round factors: ",
                         "--precision ", Name(options_.precision), " changes nothing"));
     }
     device = device->WithPrecision(options_.precision);

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "absl/strings/match.h"
+
 namespace tartan::opencl {
 namespace {
 
@@ -147,6 +151,21 @@ TEST(FollowCpu, TakesWhatBothTheCompilerAndTheProcessorHave) {
   sandy_bridge.avx = false;
   FollowCpu(sandy_bridge, Vnni(), &settings);
   EXPECT_EQ(settings.vector_width, 4);
+}
+
+TEST(FollowCpu, MultipliesBFloat16WhereBothCanWithVectorsOf512Bits) {
+  HostFeatures zen4 = Vnni();
+  zen4.avx512_bf16 = true;
+  HardwareSettings settings = SettingsFor(Cpu());
+  FollowCpu(Avx512(), zen4, &settings);
+  EXPECT_TRUE(settings.multiplies_bfloat16);
+  EXPECT_EQ(CpuBuildOptions(Avx512(), zen4), "-DTARTAN_AVX512_VNNI -DTARTAN_AVX512_BF16 ");
+  for (const auto& [compiler, host] : {std::pair(Avx512(), Vnni()), std::pair(Avx2(), zen4),
+                                       std::pair(CompilerFeatures{}, zen4)}) {
+    FollowCpu(compiler, host, &settings);
+    EXPECT_FALSE(settings.multiplies_bfloat16);
+    EXPECT_FALSE(absl::StrContains(CpuBuildOptions(compiler, host), "BF16"));
+  }
 }
 
 TEST(FollowCpu, KeepsWhatIsReportedWhereTheCompilerIsUnknown) {

@@ -46,7 +46,7 @@ HardwareSettings Avx2() {
   return settings;
 }
 
-// With VNNI.
+// With VNNI and bfloat16.
 HardwareSettings Avx512() {
   HardwareSettings settings = Avx2();
   settings.prefers_one_stream = false;
@@ -57,6 +57,7 @@ HardwareSettings Avx512() {
   settings.compute_units = 16;
   settings.packed_products = 4;
   settings.packs_unsigned = true;
+  settings.multiplies_bfloat16 = true;
   settings.clock_mhz = 2800;
   settings.gflops = 2800;
   settings.gbps = 100;

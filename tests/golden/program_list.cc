@@ -119,6 +119,9 @@ absl::Status SetOption(const std::string& word, compiler::CompileOptions* option
     options->*it->second = value == "on";
   } else if (parts[0] == "winograd" && winograd.count(value) > 0) {
     options->winograd = winograd.at(value);
+  } else if (const auto precision = PrecisionFromName(value);
+             parts[0] == "precision" && precision.has_value()) {
+    options->precision = *precision;
   } else if (parts[0] == "without") {
     options->disabled_passes.insert(value);
   } else {

@@ -42,4 +42,16 @@ uint16_t FloatToBFloat16(float value) {
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+int32_t PairBFloat16(float low, float high) {
+  const uint32_t upper = FloatToBFloat16(high);
+  return static_cast<int32_t>(upper << 16 | FloatToBFloat16(low));
+}
+
+float DotBFloat16(int32_t a, int32_t b) {
+  const auto half = [](int32_t word, int shift) {
+    return BFloat16ToFloat(static_cast<uint16_t>(word >> shift));
+  };
+  return std::fma(half(a, 0), half(b, 0), half(a, 16) * half(b, 16));
+}
+
 }  // namespace tartan

@@ -24,6 +24,7 @@ struct HardwareSettings {
   bool has_float64 = true;
   int64_t packed_products = 1;
   bool packs_unsigned = false;
+  bool multiplies_bfloat16 = false;
   bool has_fma = true;
   bool runs_sequences = false;
   bool prefers_one_stream = false;

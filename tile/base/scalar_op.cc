@@ -66,6 +66,8 @@ constexpr std::array<OpRow, kScalarOpCount> kOps = {{
     {"dot16", 2},
     {"dot8", 2},
     {"dot8u", 2},
+    {"pairbf16", 2},
+    {"dotbf16", 2},
     {"logical_and", 2, true},
     {"logical_or", 2, true},
     {"cmp_eq", 2, true},
@@ -84,6 +86,16 @@ const OpRow& Row(ScalarOp op) { return kOps[static_cast<size_t>(op)]; }
 int OperandCount(ScalarOp op) { return Row(op).operands; }
 absl::string_view Name(ScalarOp op) { return Row(op).name; }
 bool ReturnsBool(ScalarOp op) { return Row(op).returns_bool; }
+
+bool IsOfKernels(ScalarOp op) {
+  return op == ScalarOp::kPairBFloat16 || op == ScalarOp::kDotBFloat16;
+}
+
+DataType ResultType(ScalarOp op, DataType type) {
+  if (op == ScalarOp::kPairBFloat16) return DataType::kInt32;
+  if (op == ScalarOp::kDotBFloat16) return DataType::kFloat32;
+  return ReturnsBool(op) ? DataType::kBool : type;
+}
 
 std::optional<ScalarOp> ScalarOpFromName(absl::string_view name) {
   for (size_t i = 0; i < kOps.size(); ++i) {

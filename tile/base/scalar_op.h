@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "absl/strings/string_view.h"
+#include "tile/base/data_type.h"
 
 namespace tartan {
 
@@ -68,6 +69,10 @@ enum class ScalarOp : uint8_t {
   kDot16,
   kDot8,
   kDot8u,  // as kDot8, the first operand's without sign
+  // Of kernels alone (IsOfKernels): two float32, rounded to bfloat16, in an int32, the first one in
+  // its lower half; and of two such words the products of their halves, added up in float32.
+  kPairBFloat16,
+  kDotBFloat16,
   kLogicalAnd,
   kLogicalOr,
   kEqual,
@@ -91,6 +96,13 @@ std::optional<ScalarOp> ScalarOpFromName(absl::string_view name);
 
 // kEqual … kGreaterEqual, kLogical*, kIsNan, kIsInf: the result is bool.
 bool ReturnsBool(ScalarOp op);
+
+// Its result has another type than its operands: programs do not have it, passes write it.
+bool IsOfKernels(ScalarOp op);
+
+// For operands of a type (the last two of kSelect's): bool, or that of kPairBFloat16 and
+// kDotBFloat16, or the same. Requires that op is not kCast.
+DataType ResultType(ScalarOp op, DataType type);
 
 std::ostream& operator<<(std::ostream& out, ScalarOp op);
 

@@ -351,6 +351,12 @@ Scalar EvaluateScalar(ScalarOp op, DataType type, absl::Span<const Scalar> opera
   if (op == ScalarOp::kSelect) return operands[0].integer != 0 ? operands[1] : operands[2];
   const Scalar& a = operands.front();
   const Scalar& b = operands.back();
+  if (op == ScalarOp::kPairBFloat16) {
+    return Scalar{PairBFloat16(static_cast<float>(a.real), static_cast<float>(b.real)), 0};
+  }
+  if (op == ScalarOp::kDotBFloat16) {
+    return Scalar{0, DotBFloat16(static_cast<int32_t>(a.integer), static_cast<int32_t>(b.integer))};
+  }
   if (IsFloat(type)) {
     if (ReturnsBool(op)) return Scalar{TestReal(op, a.real, b.real), 0};
     return Scalar{0, RoundReal(ApplyReal(op, a.real, b.real), type)};
@@ -381,7 +387,10 @@ bool IsDefined(ScalarOp op, DataType type) {
     case ScalarOp::kDot16:
     case ScalarOp::kDot8:
     case ScalarOp::kDot8u:
+    case ScalarOp::kDotBFloat16:
       return type == DataType::kInt32;
+    case ScalarOp::kPairBFloat16:
+      return type == DataType::kFloat32;
     default:
       return IsFloat(type) || !IsFloatFunction(op);
   }

@@ -119,7 +119,7 @@ struct Dialect {
   std::function<Code(absl::string_view bits)> float_of_bits;
   std::function<Code(const Code& a, const Code& b, const Code& accumulator, const loop::Type& type)>
       multiply_add;
-  // sum + op(a, b) for kDot16, kDot8 or kDot8u.
+  // sum + op(a, b) for kDot16, kDot8, kDot8u or kDotBFloat16.
   std::function<Code(ScalarOp op, const Code& a, const Code& b, const Code& sum,
                      const loop::Type& type)>
       dot_and_add;

@@ -26,7 +26,7 @@ const loop::Apply* AsDot(const loop::ExprPtr& expr) {
   const auto* apply = std::get_if<loop::Apply>(&expr->node);
   const bool is_dot =
       apply != nullptr && (apply->op == ScalarOp::kDot16 || apply->op == ScalarOp::kDot8 ||
-                           apply->op == ScalarOp::kDot8u);
+                           apply->op == ScalarOp::kDot8u || apply->op == ScalarOp::kDotBFloat16);
   return is_dot ? apply : nullptr;
 }
 

@@ -10,7 +10,7 @@
 
 namespace tartan::codegen {
 
-// kDot16, kDot8 or kDot8u, or null.
+// kDot16, kDot8, kDot8u or kDotBFloat16, or null.
 const loop::Apply* AsDot(const loop::ExprPtr& expr);
 
 // The operands of Dialect::float_of_bits_from.

@@ -192,12 +192,12 @@ class Writer {
     Line(group_ == nullptr ? "}" : group_->EndEarly());
   }
 
-  // x = x + y is written x += y.
+  // x = x + y is written x += y, but where the dialect has one function for y and the sum.
   void WriteAssign(const loop::Assign& assign) {
     const auto* apply = std::get_if<loop::Apply>(&assign.value->node);
     const bool sum = apply != nullptr &&
                      (apply->op == ScalarOp::kAdd || apply->op == ScalarOp::kMul) &&
-                     IsFloat(assign.value->type.element);
+                     IsFloat(assign.value->type.element) && AsDot(apply->operands[1]) == nullptr;
     if (sum) {
       const auto* target = std::get_if<loop::Variable>(&apply->operands[0]->node);
       if (target != nullptr && target->name == assign.name) {

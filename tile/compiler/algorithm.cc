@@ -29,6 +29,14 @@ ir::Grouping AllInMemory(const ir::Program& program) {
   return grouping;
 }
 
+// Of a kernel's tensors, from those of the program's values.
+std::vector<bool> ConstantsOf(const poly::FlatContraction& flat,
+                              const std::vector<bool>& is_constant) {
+  std::vector<bool> constants;
+  for (const poly::Tensor& tensor : flat.tensors) constants.push_back(is_constant[tensor.value]);
+  return constants;
+}
+
 bool IsReduction(const ir::Program& program, const poly::ProgramSpaces& spaces, ValueId v) {
   return spaces[v].has_value() && program.values[v].shape.element_count() > 0 &&
          !poly::MovesElements(*spaces[v]);
@@ -49,9 +57,9 @@ absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
     if (!IsReduction(program, spaces, root)) continue;
     TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
                             BuildAlone(program, spaces, root, {}, &grouping));
-    std::vector<bool> constants;
-    for (const poly::Tensor& tensor : flat.tensors) constants.push_back(is_constant[tensor.value]);
-    const auto tile = plan::SelectWinogradTile(flat, options.settings, constants, options.winograd);
+    const auto tile =
+        plan::SelectWinogradTile(flat, options.settings, ConstantsOf(flat, is_constant),
+                                 options.winograd, options.precision);
     if (tile) selected[root] = WinogradAlgorithm{*tile};
   }
   return selected;
@@ -73,6 +81,25 @@ absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
                             BuildAlone(program, spaces, root, factors, &grouping));
     const auto form = plan::SelectPackedForm(flat, options.settings);
     if (form) selected[root] = PackedAlgorithm{*form, factors};
+  }
+  return selected;
+}
+
+absl::StatusOr<Algorithms> SelectBFloat16Products(const ir::Program& program,
+                                                  const poly::ProgramSpaces& spaces,
+                                                  const std::vector<bool>& is_constant,
+                                                  const CompileOptions& options) {
+  Algorithms selected;
+  if (options.precision != Precision::kBFloat16 || options.settings.threads > 1) return selected;
+  ir::Grouping grouping = AllInMemory(program);
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    const ValueId root = static_cast<ValueId>(v);
+    if (is_constant[v] || !IsReduction(program, spaces, root)) continue;
+    TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
+                            BuildAlone(program, spaces, root, {}, &grouping));
+    if (plan::MayPackBFloat16(flat, ConstantsOf(flat, is_constant))) {
+      selected[root] = PackedAlgorithm{poly::PackedForm::kBFloat16, {}};
+    }
   }
   return selected;
 }

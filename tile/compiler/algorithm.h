@@ -20,7 +20,8 @@ struct WinogradAlgorithm {
   int64_t tile = 0;
 };
 
-// Products of narrow integers several at a time (poly/packed_product.h).
+// Products of narrow numbers several at a time (poly/packed_product.h). Those of floats are
+// computed directly where plans say that it is quicker.
 struct PackedAlgorithm {
   poly::PackedForm form = poly::PackedForm::kPairs;
   // Values between the narrow integers and the products: computed where they are packed.
@@ -40,5 +41,10 @@ absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
                                                 const poly::ProgramSpaces& spaces,
                                                 const std::vector<ir::ValueId>& held,
                                                 const CompileOptions& options);
+// Products of floats that may be rounded to bfloat16, where options allow it, on CPUs.
+absl::StatusOr<Algorithms> SelectBFloat16Products(const ir::Program& program,
+                                                  const poly::ProgramSpaces& spaces,
+                                                  const std::vector<bool>& is_constant,
+                                                  const CompileOptions& options);
 
 }  // namespace tartan::compiler

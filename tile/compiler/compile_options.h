@@ -37,7 +37,8 @@ struct CompileOptions {
   // Bytes of all that a program has on the device, its states among them, that the values of a run
   // are made again for where they would need more, as far as that helps; 0: any.
   int64_t memory_budget = 0;
-  // What products of floats may be computed with where the device has a matrix unit for it.
+  // What products of floats may be computed with where the device has a matrix unit for it, or
+  // with kBFloat16 on a CPU.
   Precision precision = Precision::kFloat32;
   // Passes that are left out, by name: some of those in Passes() (compiler/passes.h).
   std::set<std::string> disabled_passes = {};

@@ -205,9 +205,13 @@ class Partitioner {
         if (const auto correlation = poly::MatchCorrelation(flat, poly::kWinogradWindow)) {
           return WinogradProduct{poly::MakeWinograd(flat, *correlation, winograd->tile)};
         }
-      } else if (auto packed =
-                     poly::PackProducts(flat, std::get<PackedAlgorithm>(selected->second).form)) {
-        return PackedKernels{*std::move(packed)};
+      } else {
+        const poly::PackedForm form = std::get<PackedAlgorithm>(selected->second).form;
+        if (auto packed = poly::PackProducts(flat, form)) {
+          PackedKernels kernels{*std::move(packed), std::nullopt};
+          if (form == poly::PackedForm::kBFloat16) kernels.direct = std::move(flat);
+          return kernels;
+        }
       }
     }
     return DirectKernel{std::move(flat)};

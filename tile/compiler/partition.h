@@ -3,6 +3,7 @@
 // each is as tables (poly::FlatContraction), built once.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,6 +28,8 @@ struct WinogradProduct {
 };
 struct PackedKernels {
   poly::PackedProduct product;
+  // The same as one kernel, where plans are to say which is quicker.
+  std::optional<poly::FlatContraction> direct;
 };
 struct SpecialKernel {
   ir::ValueId value = ir::kNoValue;  // an ir::Special

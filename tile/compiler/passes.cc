@@ -158,6 +158,9 @@ absl::Status SelectNarrowProducts(Compilation* c) {
     c->grouping.inlined.insert(c->grouping.inlined.end(), inlined.begin(), inlined.end());
   }
   c->algorithms.merge(packed);
+  TARTAN_ASSIGN_OR_RETURN(Algorithms rounded, SelectBFloat16Products(c->program, c->spaces,
+                                                                     c->is_constant, c->options));
+  c->algorithms.merge(rounded);
   return absl::OkStatus();
 }
 
@@ -272,7 +275,8 @@ constexpr Pass kPasses[] = {
      "3x3 convolutions with less than half of the multiplications"},
     {"pad-inputs", PadInputs, true, "CPUs: no conditions on padding in inner loops"},
     {"pack-products", SelectNarrowProducts, true,
-     "products of int8 and int16 two or four to an instruction"},
+     "products of int8 and int16 two or four to an instruction; of bfloat16 two, where precision "
+     "allows it on a CPU"},
     {"fuse", InPartition, true, "one kernel for a reduction and the elementwise work around it"},
     {"chain-rows", InPartition, true, "one launch for kernels over the same rows, as softmax"},
     {"chain-products", InPartition, true,

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
+#include "tile/plan/machine.h"
 #include "tile/plan/ready_plan.h"
 #include "tile/plan/select_plan.h"
 #include "tile/poly/build_kernel.h"
@@ -70,13 +71,7 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
         kernels.result.tensors.back().value = AddPart(std::move(kernels.products));
         AddKernel(kernels.result, what, is_setup);
       },
-      [&](const PackedKernels& packed) {
-        poly::FlatContraction products = packed.product.products;
-        for (const poly::PackedProduct::Operand& operand : packed.product.operands) {
-          products.tensors[operand.tensor].value = AddPart(operand.kernel);
-        }
-        AddKernel(products, what, is_setup);
-      },
+      [&](const PackedKernels& packed) { AddPacked(program, packed, what, is_setup); },
       [&](const PlannedChain& planned) {
         for (const poly::RowKernel& row : planned.chain.kernels) {
           hooks_.Dump("flat", [&] { return poly::ToString(row.flat); });
@@ -138,6 +133,11 @@ void Scheduler::AddKernel(const poly::FlatContraction& flat, std::string descrip
 PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat, bool may_be_tuned) {
   std::vector<bool> is_constant;
   for (const poly::Tensor& tensor : flat.tensors) is_constant.push_back(IsConstant(tensor.value));
+  return Plan(flat, is_constant, may_be_tuned);
+}
+
+PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat,
+                                       const std::vector<bool>& is_constant, bool may_be_tuned) {
   if (may_be_tuned && hooks_.planner) return {hooks_.planner(flat, is_constant), -1};
   const auto make = [&] {
     if (options_.tier == Tier::kReady) return plan::PlanReady(flat, options_.settings, is_constant);
@@ -147,6 +147,39 @@ PlanMemory::Remembered Scheduler::Plan(const poly::FlatContraction& flat, bool m
                : plan::PlanKernel(flat, options_.settings, is_constant, options_.precision);
   };
   return plans_.Get(flat, is_constant, make);
+}
+
+void Scheduler::AddPacked(const ir::Program& program, const PackedKernels& kernels,
+                          const std::string& description, bool is_setup) {
+  if (kernels.direct && !IsQuicker(kernels.product, *kernels.direct)) {
+    return AddKernel(WithCopies(program, *kernels.direct), description, is_setup);
+  }
+  poly::FlatContraction products = WithCopies(program, kernels.product.products);
+  for (const poly::PackedProduct::Operand& operand : kernels.product.operands) {
+    products.tensors[operand.tensor].value = AddPart(operand.kernel);
+  }
+  AddKernel(products, description, is_setup);
+}
+
+bool Scheduler::IsQuicker(const poly::PackedProduct& product, const poly::FlatContraction& direct) {
+  poly::FlatContraction products = product.products;
+  std::vector<bool> is_constant(products.tensors.size());
+  double packing_us = 0;
+  // Its words are values to come, each another one, so that layers that are alike share the plan.
+  ValueId words = schedule_.first_added + static_cast<ValueId>(schedule_.added.size());
+  for (const poly::PackedProduct::Operand& operand : product.operands) {
+    products.tensors[operand.tensor].value = words++;
+    is_constant[operand.tensor] = AreConstant(operand.kernel.tensors);
+    if (is_constant[operand.tensor]) continue;
+    packing_us += Plan(operand.kernel, /*may_be_tuned=*/true).kernel.predicted_us +
+                  plan::Machine(options_.settings).compile_us;
+  }
+  for (size_t t = 0; t < is_constant.size(); ++t) {
+    const ValueId value = product.products.tensors[t].value;
+    if (value != ir::kNoValue) is_constant[t] = IsConstant(value);
+  }
+  const double product_us = Plan(products, is_constant, /*may_be_tuned=*/true).kernel.predicted_us;
+  return packing_us + product_us < Plan(direct, /*may_be_tuned=*/true).kernel.predicted_us;
 }
 
 void Scheduler::AddLaunch(const poly::FlatContraction& flat, PlanMemory::Remembered remembered,

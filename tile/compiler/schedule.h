@@ -87,6 +87,13 @@ class Scheduler {
   void AddLaunch(const poly::FlatContraction& flat, PlanMemory::Remembered planned,
                  std::vector<ir::ValueId> outputs, std::string description, bool is_setup);
   PlanMemory::Remembered Plan(const poly::FlatContraction& flat, bool may_be_tuned);
+  PlanMemory::Remembered Plan(const poly::FlatContraction& flat,
+                              const std::vector<bool>& is_constant, bool may_be_tuned);
+  // Plans say that the product takes less time than the direct kernel.
+  bool IsQuicker(const poly::PackedProduct& product, const poly::FlatContraction& direct);
+  // The launches that write a product's words, and the product's.
+  void AddPacked(const ir::Program& program, const PackedKernels& kernels,
+                 const std::string& description, bool is_setup);
   // The launch that computes an operand of another ahead; `source` as in plan::PackedOperand.
   ir::ValueId AddOperand(const plan::PackedOperand& packed);
   // A kernel whose result is for others alone.

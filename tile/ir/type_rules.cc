@@ -68,6 +68,9 @@ absl::StatusOr<DataType> ElementwiseType(ScalarOp op, absl::Span<const OperandIn
   if (IsLogic(op)) return DataType::kBool;
   const DataType type = CommonType(operands);
   if (IsFloatFunction(op) && !IsFloat(type)) return DataType::kFloat32;
+  if (IsOfKernels(op)) {
+    return absl::InvalidArgumentError(absl::StrCat(Name(op), " is no function of programs"));
+  }
   if (IsDefined(op, type)) return type;
   if (IsDefined(op, DataType::kInt32) && !IsDefined(op, DataType::kInt64)) {
     return absl::InvalidArgumentError(

@@ -92,6 +92,8 @@ bool IsFoldedHere(ScalarOp op) {
     case ScalarOp::kDot16:
     case ScalarOp::kDot8:
     case ScalarOp::kDot8u:
+    case ScalarOp::kPairBFloat16:
+    case ScalarOp::kDotBFloat16:
       return false;
     default:
       return !IsFloatFunction(op);

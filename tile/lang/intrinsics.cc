@@ -272,7 +272,8 @@ std::optional<ScalarOp> ScalarFunction(absl::string_view function) {
   if (function == "select") return ScalarOp::kSelect;
   // A cast needs a type: as_float and its kin.
   if (function == tartan::Name(ScalarOp::kCast)) return std::nullopt;
-  return ScalarOpFromName(function);
+  const std::optional<ScalarOp> op = ScalarOpFromName(function);
+  return op.has_value() && IsOfKernels(*op) ? std::nullopt : op;
 }
 
 std::vector<absl::string_view> FunctionNames() {
@@ -280,8 +281,8 @@ std::vector<absl::string_view> FunctionNames() {
   names.push_back("select");
   for (const SpecialRow& row : kSpecials) names.push_back(row.name);
   for (int i = 0; i < kScalarOpCount; ++i) {
-    const absl::string_view name = tartan::Name(static_cast<ScalarOp>(i));
-    if (name != tartan::Name(ScalarOp::kCast)) names.push_back(name);
+    const auto op = static_cast<ScalarOp>(i);
+    if (op != ScalarOp::kCast && !IsOfKernels(op)) names.push_back(tartan::Name(op));
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -170,8 +170,8 @@ ExprPtr ApplyOp(ScalarOp op, std::vector<ExprPtr> operands) {
   if (select) {
     if (const auto condition = LiteralValue(operands[0])) return operands[*condition ? 1 : 2];
   }
-  const Type result = ReturnsBool(op) ? Type{DataType::kBool, type.lanes} : type;
-  if (IsIntegerOrBool(type)) {
+  const Type result{ResultType(op, type.element), type.lanes};
+  if (IsIntegerOrBool(type) && !IsOfKernels(op)) {
     if (ExprPtr folded = Fold(op, result, operands)) return folded;
     if (operands.size() == 2) {
       if (ExprPtr same = ApplyIdentity(op, operands[0], operands[1])) return same;

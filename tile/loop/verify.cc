@@ -344,7 +344,7 @@ class Verifier {
                      expr);
       }
     }
-    const Type result = ReturnsBool(apply.op) ? Type{DataType::kBool, type.lanes} : type;
+    const Type result{ResultType(apply.op, type.element), type.lanes};
     if (expr->type != result) {
       return Wrong(
           absl::StrCat("result of type ", ToString(expr->type), " instead of ", ToString(result)),

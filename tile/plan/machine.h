@@ -15,6 +15,7 @@ namespace tartan::plan {
 namespace cpu {
 inline constexpr double kLoadsPerCycle = 2;       // of vectors
 inline constexpr double kAccumulateCycles = 4.5;  // from one addition to the next, delays included
+inline constexpr double kDotCycles = 6.5;         // the same of two products of bfloat16 (Zen 4)
 inline constexpr double kLaneCycles = 2.5;        // to move one lane in or out of a vector
 inline constexpr int kWideLanes = 8;  // elements two apart come out of two vectors so wide
 // What fills the first cache, and the second.

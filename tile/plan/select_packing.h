@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether products of narrow integers are computed several at a time.
+// Whether products of narrow numbers are computed several at a time.
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "tile/base/hardware_settings.h"
 #include "tile/poly/packed_product.h"
@@ -13,5 +14,10 @@ namespace tartan::plan {
 // worth packing.
 std::optional<poly::PackedForm> SelectPackedForm(const poly::FlatContraction& flat,
                                                  const HardwareSettings& settings);
+
+// Whether floats of a product are worth rounding to bfloat16, two to a word: plans decide then
+// between those and the floats as they are. `is_constant` tells of each tensor whether it is packed
+// once.
+bool MayPackBFloat16(const poly::FlatContraction& flat, const std::vector<bool>& is_constant);
 
 }  // namespace tartan::plan

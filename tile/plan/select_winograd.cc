@@ -29,13 +29,14 @@ struct Problem {
   double outputs = 1;  // positions of one image
   double vector = 8;
   bool weights_are_constant = false;
+  double products = 1;  // that the direct kernel makes in a lane at a time
 };
 
 double DirectCycles(const Problem& problem) {
   constexpr double kTaps = poly::kWinogradWindow * poly::kWinogradWindow;
-  const double arithmetic = problem.batch * problem.outputs * problem.channels * problem.features *
-                            kTaps /
-                            (problem.vector * kDirectShare * problem.machine.operations_per_cycle);
+  const double arithmetic =
+      problem.batch * problem.outputs * problem.channels * problem.features * kTaps /
+      (problem.vector * problem.products * kDirectShare * problem.machine.operations_per_cycle);
   const double weights =
       4 * problem.channels * problem.features * kTaps / cpu::kMemoryBytesPerCycle;
   return std::max(arithmetic, weights);
@@ -61,7 +62,8 @@ double WinogradCycles(const Problem& problem, double tiles, double points) {
 
 std::optional<int64_t> SelectWinogradTile(const poly::FlatContraction& flat,
                                           const HardwareSettings& settings,
-                                          const std::vector<bool>& is_constant, Winograd use) {
+                                          const std::vector<bool>& is_constant, Winograd use,
+                                          Precision precision) {
   if (use == Winograd::kNever || settings.threads != 1 || flat.output_point_count() == 0)
     return std::nullopt;
   const auto correlation = poly::MatchCorrelation(flat, poly::kWinogradWindow);
@@ -71,6 +73,7 @@ std::optional<int64_t> SelectWinogradTile(const poly::FlatContraction& flat,
   problem.channels = static_cast<double>(flat.indices[correlation->channel].range);
   problem.features = static_cast<double>(flat.indices[correlation->feature].range);
   problem.vector = static_cast<double>(std::max<int64_t>(settings.vector_width, 1));
+  if (precision == Precision::kBFloat16 && settings.multiplies_bfloat16) problem.products = 2;
   problem.weights_are_constant = is_constant[flat.accesses[correlation->weights].tensor];
   for (const poly::Correlation::Direction& direction : correlation->directions) {
     problem.outputs *= static_cast<double>(flat.indices[direction.position].range);

@@ -87,7 +87,7 @@ int64_t CountOperations(const ExprPtr& expr, std::unordered_set<const Expr*>* se
 double ProductCount(const ExprPtr& body) {
   const auto* apply = std::get_if<Apply>(&body->node);
   if (apply == nullptr) return 1;
-  if (apply->op == ScalarOp::kDot16) return 2;
+  if (apply->op == ScalarOp::kDot16 || apply->op == ScalarOp::kDotBFloat16) return 2;
   return apply->op == ScalarOp::kDot8 || apply->op == ScalarOp::kDot8u ? 4 : 1;
 }
 

@@ -33,6 +33,24 @@ std::optional<Multiple> AsMultiple(const Affine& poly, const Affine& base) {
   return std::nullopt;
 }
 
+// A word of parts, from the low bits on.
+ExprPtr JoinIntegers(const std::vector<ExprPtr>& parts) {
+  const auto count = static_cast<int64_t>(parts.size());
+  const int64_t bits = 32 / count;
+  ExprPtr word;
+  for (int64_t part = 0; part < count; ++part) {
+    ExprPtr value = parts[part];
+    if (part + 1 < count) {
+      value = Int32Apply(ScalarOp::kBitAnd, value,
+                         MakeNumber((int64_t{1} << bits) - 1, DataType::kInt32));
+    }
+    if (part > 0)
+      value = Int32Apply(ScalarOp::kShiftLeft, value, MakeNumber(part * bits, DataType::kInt32));
+    word = part == 0 ? value : Int32Apply(ScalarOp::kBitOr, word, value);
+  }
+  return word;
+}
+
 }  // namespace
 
 ExprPtr Int32Apply(ScalarOp op, ExprPtr a, ExprPtr b) {
@@ -76,18 +94,13 @@ FlatContraction PackedFactor::Words(std::string name, int64_t count) const {
     words.output_dims.push_back(words.indices.back().range);
   }
   words.output_index_count = static_cast<int>(words.indices.size());
-  const int64_t bits = 32 / count;
-  ExprPtr word;
+  std::vector<ExprPtr> parts;
   for (int64_t part = 0; part < count; ++part) {
-    ExprPtr value = Part(part * WordCount(count), &words);
-    if (part + 1 < count) {
-      value = Int32Apply(ScalarOp::kBitAnd, value,
-                         MakeNumber((int64_t{1} << bits) - 1, DataType::kInt32));
-    }
-    if (part > 0)
-      value = Int32Apply(ScalarOp::kShiftLeft, value, MakeNumber(part * bits, DataType::kInt32));
-    word = part == 0 ? value : Int32Apply(ScalarOp::kBitOr, word, value);
+    parts.push_back(Part(part * WordCount(count), &words));
   }
+  const bool is_float = IsFloat(parts[0]->type);
+  const ExprPtr word =
+      is_float ? MakeApply(ScalarOp::kPairBFloat16, DataType::kInt32, parts) : JoinIntegers(parts);
   words.outputs = {{ir::kNoValue, {DataType::kInt32, words.output_dims}, word}};
   return words;
 }
@@ -169,11 +182,13 @@ bool PackedFactor::DependsOnCoordsOnly() const {
   return depends;
 }
 
-// The factor's value `ahead` positions of the packed coordinate ahead, 0 beyond its last; adds
-// the reads to `words`.
+// The factor's value `ahead` positions of the packed coordinate ahead, as float32 or int32, 0
+// beyond its last; adds the reads to `words`.
 ExprPtr PackedFactor::Part(int64_t ahead, FlatContraction* words) const {
   const int64_t range = box_[packed_dim_].size();
-  if (ahead >= range) return MakeNumber(0, DataType::kInt32);
+  const bool is_float = IsFloat(values_.outputs[0].expr->type);
+  const DataType type = is_float ? DataType::kFloat32 : DataType::kInt32;
+  if (ahead >= range) return MakeNumber(0, type);
   std::vector<Affine> place;
   for (size_t d = 0; d < coords_.size(); ++d) {
     const int64_t first = box_[d].min + (static_cast<int>(d) == packed_dim_ ? ahead : 0);
@@ -192,11 +207,10 @@ ExprPtr PackedFactor::Part(int64_t ahead, FlatContraction* words) const {
     const auto* read = std::get_if<Read>(&leaf->node);
     return read == nullptr ? leaf : MakeExpr(leaf->type, Read{before + read->access});
   });
-  value = Convert(std::move(value), DataType::kInt32);
+  value = Convert(std::move(value), type);
   if (!ends_early) return value;
-  return MakeApply(
-      ScalarOp::kSelect, DataType::kInt32,
-      {MakeExpr(DataType::kBool, InRange{{within}}), value, MakeNumber(0, DataType::kInt32)});
+  return MakeApply(ScalarOp::kSelect, type,
+                   {MakeExpr(DataType::kBool, InRange{{within}}), value, MakeNumber(0, type)});
 }
 
 }  // namespace tartan::poly

@@ -27,7 +27,7 @@ class PackedFactor {
 
   // Words along the packed index, with `count` values in each.
   int64_t WordCount(int64_t count) const;
-  // The kernel that writes the words; its only output has no value.
+  // The kernel that writes the words, of floats two as bfloat16; its only output has no value.
   FlatContraction Words(std::string name, int64_t count) const;
   // Where the word of the original kernel's point is, with the packed index over words.
   std::vector<math::Affine> WordCoords() const;

@@ -42,7 +42,9 @@ constexpr PartRange kHalf = {kInt16, kInt16};
 class Packer {
  public:
   Packer(const FlatContraction& flat, PackedForm form)
-      : flat_(flat), form_(form), count_(form == PackedForm::kPairs ? 2 : 4) {}
+      : flat_(flat),
+        form_(form),
+        count_(form == PackedForm::kPairs || form == PackedForm::kBFloat16 ? 2 : 4) {}
 
   std::optional<PackedProduct> Pack() {
     if (!FindFactors() || !FindIndex()) return std::nullopt;
@@ -57,7 +59,8 @@ class Packer {
       const std::string name = absl::StrCat(flat_.name, f == 0 ? "_left" : "_right");
       words[f] = AddOperand(words_[f]->Words(name, count_), words_[f]->WordCoords(), &result);
     }
-    result.products.body = Int32Apply(Operation(), words[unsigned_], words[1 - unsigned_]);
+    result.products.body =
+        MakeApply(Operation(), SumType(), {words[unsigned_], words[1 - unsigned_]});
     if (differs) AddDifferences(&result);
     const std::vector<int> numbers = DropUnread(&result.products);
     for (PackedProduct::Operand& operand : result.operands) {
@@ -69,13 +72,17 @@ class Packer {
  private:
   bool FindFactors() {
     if (!flat_.is_reduction() || flat_.aggregation != Aggregation::kSum ||
-        flat_.accumulator_type != DataType::kInt32 || flat_.point_count() == 0) {
+        flat_.accumulator_type != SumType() || flat_.point_count() == 0) {
       return false;
     }
     const auto* product = std::get_if<Apply>(&flat_.body->node);
-    if (product == nullptr || product->op != ScalarOp::kMul ||
-        flat_.body->type != DataType::kInt32) {
+    if (product == nullptr || product->op != ScalarOp::kMul || flat_.body->type != SumType()) {
       return false;
+    }
+    if (form_ == PackedForm::kBFloat16) {
+      factors_ = {Split{product->operands[0], nullptr}, Split{product->operands[1], nullptr}};
+      return product->operands[0]->type == DataType::kFloat32 &&
+             product->operands[1]->type == DataType::kFloat32;
     }
     return SplitFactors(product->operands[0], product->operands[1]);
   }
@@ -104,7 +111,12 @@ class Packer {
     return form_ == PackedForm::kUnsignedBytes && is_first_operand ? kUnsignedByte : kSignedByte;
   }
 
+  DataType SumType() const {
+    return form_ == PackedForm::kBFloat16 ? DataType::kFloat32 : DataType::kInt32;
+  }
+
   ScalarOp Operation() const {
+    if (form_ == PackedForm::kBFloat16) return ScalarOp::kDotBFloat16;
     if (form_ == PackedForm::kPairs) return ScalarOp::kDot16;
     return form_ == PackedForm::kBytes ? ScalarOp::kDot8 : ScalarOp::kDot8u;
   }

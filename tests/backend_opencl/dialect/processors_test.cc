@@ -16,6 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "backend_opencl/dialect/opencl_dialect.h"
 #include "every_operation.h"
+#include "tests/tile/compiler/products/bfloat16_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/codegen/write_kernel.h"
 #include "tile/compiler/compiler.h"
@@ -42,13 +43,15 @@ std::ostream& operator<<(std::ostream& out, const Processor& processor) {
   return out << processor.name;
 }
 
-HardwareSettings Settings(int64_t width, int64_t packed, bool packs_unsigned, bool has_fma) {
+HardwareSettings Settings(int64_t width, int64_t packed, bool packs_unsigned, bool has_fma,
+                          bool multiplies_bfloat16 = false) {
   HardwareSettings settings;
   settings.vector_width = width;
   settings.register_bytes = (width == 16 ? 32 : 16) * width * 4;
   settings.packed_products = packed;
   settings.packs_unsigned = packs_unsigned;
   settings.has_fma = has_fma;
+  settings.multiplies_bfloat16 = multiplies_bfloat16;
   return settings;
 }
 
@@ -62,7 +65,10 @@ std::vector<Processor> Processors() {
       {"Avx512", x86 + "skylake-avx512", Settings(16, 2, false, true)},
       // PoCL's name for processors that have more.
       {"Avx512WithVnni", x86 + "skylake-avx512 -DTARTAN_AVX512_VNNI", Settings(16, 4, true, true)},
-      {"SapphireRapids", x86 + "sapphirerapids -DTARTAN_AVX512_VNNI", Settings(16, 4, true, true)},
+      {"Avx512WithBFloat16", x86 + "skylake-avx512 -DTARTAN_AVX512_VNNI -DTARTAN_AVX512_BF16",
+       Settings(16, 4, true, true, true)},
+      {"SapphireRapids", x86 + "sapphirerapids -DTARTAN_AVX512_VNNI -DTARTAN_AVX512_BF16",
+       Settings(16, 4, true, true, true)},
       // Clang 14 declares vload_half4 there for devices that compute with half, and LLVM knows no
       // calls of OpenCL kernels, which drivers replace: as far as its intermediate language.
       {"Arm64", "--target=aarch64-linux-gnu -Xclang -cl-ext=+cl_khr_fp16 -emit-llvm",
@@ -151,6 +157,30 @@ void AddSmallNumbers(std::vector<Kernel>* kernels) {
   }
 }
 
+// Two numbers of bfloat16 to a word, and sums of their products.
+void AddPairsOfFloats(std::vector<Kernel>* kernels) {
+  for (const int lanes : {1, 2, 4, 8, 16}) {
+    Kernel kernel;
+    kernel.name = absl::StrCat("pairs_", lanes);
+    kernel.parameters = {{"x", DataType::kFloat32},
+                         {"words", DataType::kInt32, true},
+                         {"sums", DataType::kFloat32, true}};
+    const ExprPtr x = LoadFrom("x", DataType::kFloat32, Int(0), lanes);
+    const ExprPtr y = LoadFrom("x", DataType::kFloat32, Int(16), lanes);
+    const ExprPtr word = Var("word", Type{DataType::kInt32, lanes});
+    const ExprPtr sum = Var("sum", Type{DataType::kFloat32, lanes});
+    const ExprPtr products = ApplyOp(ScalarOp::kDotBFloat16, {word, word});
+    kernel.body = MakeBlock({
+        MakeDeclare(word->type, "word", ApplyOp(ScalarOp::kPairBFloat16, {x, y})),
+        MakeStore("words", DataType::kInt32, Int(0), word),
+        MakeDeclare(sum->type, "sum", products, true),
+        MakeAssign("sum", Add(sum, products)),
+        MakeStore("sums", DataType::kFloat32, Int(0), sum),
+    });
+    kernels->push_back(std::move(kernel));
+  }
+}
+
 void AddAtomicUpdates(std::vector<Kernel>* kernels) {
   for (const DataType type : kStored) {
     Kernel kernel;
@@ -173,6 +203,7 @@ TEST_P(OnEveryProcessor, EveryHelperFunctionCompiles) {
   AddConversions(&kernels);
   AddAtomicUpdates(&kernels);
   AddSmallNumbers(&kernels);
+  AddPairsOfFloats(&kernels);
   const std::string text = codegen::WriteProgram(kernels, DialectOf(GetParam().settings));
   EXPECT_EQ(Compile(text, GetParam().flags, "-O1 -c"), "");
 }
@@ -197,6 +228,23 @@ TEST_P(OnEveryProcessor, KernelsOfProgramsCompile) {
   EXPECT_EQ(multiplies_bytes, GetParam().settings.packs_unsigned);
   EXPECT_EQ(absl::StrContains(kernels_text, " fma("), GetParam().settings.has_fma);
   EXPECT_EQ(Compile(codegen::WriteProgram(kernels, dialect), GetParam().flags, "-O0 -c"), "");
+}
+
+TEST_P(OnEveryProcessor, KernelsOfRoundedProductsCompile) {
+  std::vector<Kernel> kernels;
+  const compiler::CompileOptions options = OptionsForWords(GetParam().settings);
+  for (const MatrixProgram& program : BFloat16Programs()) {
+    const auto list =
+        compiler::Compile(Bind(program), options, PlanForWords(GetParam().settings, 0));
+    ASSERT_TRUE(list.ok()) << program.name << ": " << list.status();
+    for (Kernel kernel : list->kernels) {
+      kernel.name = absl::StrCat(program.name, "_", kernel.name);
+      kernels.push_back(std::move(kernel));
+    }
+  }
+  const std::string text = codegen::WriteProgram(kernels, DialectOf(GetParam().settings));
+  EXPECT_TRUE(absl::StrContains(text, " = tt_sumdotbf16_float")) << "sums are not joined";
+  EXPECT_EQ(Compile(text, GetParam().flags, "-O1 -c"), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OnEveryProcessor, testing::ValuesIn(Processors()),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "every_operation.h"
@@ -196,6 +197,70 @@ TEST_P(Lanes, DoNotDisturbEachOther) {
   }
 }
 
+// A finite number times a finite one of the second operand is none of float32.
+bool IsOverflow(const Pairs& pairs, int64_t place) {
+  float a = 0, b = 0;
+  std::memcpy(&a, pairs.first.data() + 4 * place, sizeof(a));
+  std::memcpy(&b, pairs.second.data() + 4 * place, sizeof(b));
+  const bool is_finite = std::isfinite(a) && std::isfinite(b);
+  return is_finite && (!std::isfinite(a * b) || !std::isfinite(b * b));
+}
+
+class PairsOfFloats : public testing::TestWithParam<int> {};
+
+// What lies in a word to the bit; products of special numbers, added to a number.
+TEST_P(PairsOfFloats, GiveTheNumbersOfTheInterpreter) {
+  const int lanes = GetParam();
+  const Pairs pairs = SpecialAmongOrdinary(DataType::kFloat32, lanes);
+  const int64_t count = static_cast<int64_t>(pairs.first.size() / sizeof(float));
+  Kernel kernel;
+  kernel.name = "pairs";
+  kernel.parameters = {{"a", DataType::kFloat32},
+                       {"b", DataType::kFloat32},
+                       {"words", DataType::kInt32, true},
+                       {"sums", DataType::kFloat32, true}};
+  kernel.global_size[0] = count / lanes;
+  const ExprPtr i = Mul(Work(WorkId::kGlobal, 0), Int(lanes));
+  const ExprPtr a = Var("x", Type{DataType::kFloat32, lanes});
+  const ExprPtr b = Var("y", a->type);
+  const ExprPtr word = Var("word", Type{DataType::kInt32, lanes});
+  const ExprPtr turned = Var("turned", word->type);
+  kernel.body =
+      MakeBlock({MakeDeclare(a->type, "x", LoadFrom("a", DataType::kFloat32, i, lanes)),
+                 MakeDeclare(b->type, "y", LoadFrom("b", DataType::kFloat32, i, lanes)),
+                 MakeDeclare(word->type, "word", ApplyOp(ScalarOp::kPairBFloat16, {a, b})),
+                 MakeDeclare(word->type, "turned", ApplyOp(ScalarOp::kPairBFloat16, {b, b})),
+                 MakeStore("words", DataType::kInt32, i, word),
+                 MakeStore("sums", DataType::kFloat32, i,
+                           Add(a, ApplyOp(ScalarOp::kDotBFloat16, {word, turned})))});
+  std::vector<std::vector<uint8_t>> expected = {pairs.first, pairs.second, pairs.first,
+                                                pairs.first};
+  auto actual = expected;
+  ASSERT_EQ(Interpret(kernel, absl::MakeSpan(expected)).message(), "");
+  OpenClRunner runner({&kernel, 1});
+  ASSERT_EQ(runner.Run(kernel, absl::MakeSpan(actual)).message(), "");
+  const auto is_none = [](const std::vector<uint8_t>& words, int64_t place, int half) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, words.data() + 4 * place + 2 * half, sizeof(bits));
+    return (bits & 0x7fff) > 0x7f80;
+  };
+  for (int64_t place = 0; place < count; ++place) {
+    const std::string operands = Operands(DataType::kFloat32, pairs, place);
+    for (int half = 0; half < 2; ++half) {
+      const bool none = is_none(expected[2], place, half);
+      EXPECT_EQ(is_none(actual[2], place, half), none) << operands;
+      if (none) continue;
+      const std::string difference =
+          Difference(DataType::kInt16, expected[2], actual[2], 2 * place + half, 0);
+      EXPECT_EQ(difference, "") << operands;
+    }
+    // Products beyond the range of float32 are infinite only where they are rounded by themselves.
+    if (IsOverflow(pairs, place)) continue;
+    EXPECT_EQ(Difference(DataType::kFloat32, expected[3], actual[3], place, 2), "") << operands;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryWidth, PairsOfFloats, testing::Values(1, 2, 4, 8, 16));
 INSTANTIATE_TEST_SUITE_P(
     EveryFloat, Lanes,
     testing::Values(LanesCase{DataType::kFloat32, 2}, LanesCase{DataType::kFloat32, 4},

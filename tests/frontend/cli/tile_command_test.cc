@@ -193,6 +193,19 @@ TEST(TileCommand, ShowsEveryStageOfTheCompiler) {
   EXPECT_THAT(report.outputs(1).shape(), ElementsAre(3, 5));
 }
 
+// Tests run on a CPU device, which rounds to bfloat16 alone.
+TEST(TileCommand, SaysWhereAPrecisionChangesNothing) {
+  for (const std::string precision : {"tf32", "float16", "bfloat16", "float32"}) {
+    std::vector<std::string> arguments = kMatMulInputs;
+    arguments.insert(arguments.end(), {"--device", "pthread", "--precision", precision});
+    const ProgramResult result = RunTile(Example("matmul"), arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const bool is_said = result.err.find("changes nothing") != std::string::npos;
+    EXPECT_EQ(is_said, precision == "tf32" || precision == "float16")
+        << precision << ": " << result.err;
+  }
+}
+
 TEST(TileCommand, WrongTextEndsWith3AndShowsWhere) {
   const std::string syntax = Written("syntax", "function (A) -> (B) {\n  B = A + ;\n}\n");
   ExpectFailure(RunTile(syntax, {}), 3, syntax + ":2:11: ");

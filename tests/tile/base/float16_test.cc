@@ -51,5 +51,20 @@ TEST(Float16, OverflowsToInfinityAndKeepsNaN) {
   EXPECT_EQ(BFloat16ToFloat(FloatToBFloat16(INFINITY)), INFINITY);
 }
 
+TEST(Float16, PairsHaveTheFirstNumberBelow) {
+  EXPECT_EQ(PairBFloat16(1, -2), static_cast<int32_t>(0xC0003F80u));
+  EXPECT_EQ(PairBFloat16(257, 259), static_cast<int32_t>(0x43824380u));  // ties to even
+  EXPECT_EQ(PairBFloat16(-0.0f, 0), 0x00008000);
+}
+
+TEST(Float16, ProductsOfPairsAreAddedUp) {
+  EXPECT_EQ(DotBFloat16(PairBFloat16(3, 5), PairBFloat16(-7, 11)), -21 + 55);
+  EXPECT_EQ(DotBFloat16(PairBFloat16(0, INFINITY), PairBFloat16(9, -1)), -INFINITY);
+  EXPECT_EQ(DotBFloat16(PairBFloat16(INFINITY, 0), PairBFloat16(2, 1)), INFINITY);
+  EXPECT_TRUE(std::isnan(DotBFloat16(PairBFloat16(NAN, 0), PairBFloat16(2, 1))));
+  EXPECT_TRUE(std::isnan(DotBFloat16(PairBFloat16(0, NAN), PairBFloat16(2, 1))));
+  EXPECT_TRUE(std::isnan(DotBFloat16(PairBFloat16(0, INFINITY), PairBFloat16(2, 0))));
+}
+
 }  // namespace
 }  // namespace tartan

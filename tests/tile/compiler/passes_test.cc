@@ -93,6 +93,7 @@ TEST(CompileOptions, HaveAKeyThatTellsEachOfThem) {
   add([](CompileOptions* o) { o->settings.vector_width = 5; });
   add([](CompileOptions* o) { o->settings.max_work_item_sizes[2] = 5; });
   add([](CompileOptions* o) { o->settings.packs_unsigned = true; });
+  add([](CompileOptions* o) { o->settings.multiplies_bfloat16 = true; });
   add([](CompileOptions* o) { o->settings.has_fma = false; });
   add([](CompileOptions* o) { o->settings.runs_sequences = true; });
   add([](CompileOptions* o) { o->settings.prefers_one_stream = true; });

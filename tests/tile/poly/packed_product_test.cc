@@ -166,6 +166,29 @@ TEST(PackProducts, LeavesTheSignAwayOfTheFactorThatCostsTheFewestSums) {
   }
 }
 
+TEST(PackProducts, PutsTwoFloatsIntoAWord) {
+  const auto kernel = [](const std::string& statement) {
+    return KernelOf("function (A[M, L], B[L, N]) -> (O) { " + statement + " }",
+                    {{DataType::kFloat32, {5, 7}}, {DataType::kFloat32, {7, 9}}});
+  };
+  const auto packed =
+      PackProducts(kernel("O[i, j : M, N] = +(A[i, k] * B[k, j]);"), PackedForm::kBFloat16);
+  ASSERT_TRUE(packed.has_value());
+  EXPECT_EQ(Ranges(packed->products), (std::vector<int64_t>{5, 9, 4}));
+  EXPECT_EQ(std::get<Apply>(packed->products.body->node).op, ScalarOp::kDotBFloat16);
+  EXPECT_EQ(packed->products.body->type, DataType::kFloat32);
+  ASSERT_EQ(packed->operands.size(), 2u);
+  EXPECT_EQ(packed->operands[0].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {5, 4}}));
+  EXPECT_EQ(packed->operands[1].kernel.outputs[0].shape, (TensorShape{DataType::kInt32, {4, 9}}));
+  for (const char* other : {"O[i, j : M, N] = >(A[i, k] * B[k, j]);",
+                            "O[i, j : M, N] = +(A[i, k] + B[k, j]);", "O = A * 2;"}) {
+    EXPECT_FALSE(PackProducts(kernel(other), PackedForm::kBFloat16)) << other;
+  }
+  const FlatContraction integers =
+      Product(DataType::kInt8, "O[i, j : 5, 9] = +(X[i, k] * Y[k, j]);", {5, 7}, {7, 9});
+  EXPECT_FALSE(PackProducts(integers, PackedForm::kBFloat16));
+}
+
 TEST(IntegerRange, FollowsConversionsAndArithmetic) {
   const auto range = [](const std::string& expression) {
     const FlatContraction flat = KernelOf("function (A, B) -> (O) { O = " + expression + "; }",

@@ -13,7 +13,8 @@ std::vector<ScalarOp> DefinedOps(DataType type) {
   std::vector<ScalarOp> ops;
   for (int i = 0; i < kScalarOpCount; ++i) {
     const auto op = static_cast<ScalarOp>(i);
-    if (op != ScalarOp::kIdentity && op != ScalarOp::kCast && IsDefined(op, type)) {
+    if (op != ScalarOp::kIdentity && op != ScalarOp::kCast && !IsOfKernels(op) &&
+        IsDefined(op, type)) {
       ops.push_back(op);
     }
   }

@@ -329,7 +329,7 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
     const double points = static_cast<double>(WindowPoints(kernel, plan));
     const double arithmetic = accumulators * per_value * kernel.body_operations * points;
     double step = std::max({arithmetic / kernel.machine.operations_per_cycle,
-                            loads / cpu::kLoadsPerCycle, cpu::kAccumulateCycles * points});
+                            loads / cpu::kLoadsPerCycle, kernel.accumulate_cycles * points});
     step += kStepCycles + fetches + kLoadShare * loads / cpu::kLoadsPerCycle;
     if (plan.lanes > 1)
       step += accumulators * kernel.body_irregular[v] * plan.lanes * cpu::kLaneCycles;
@@ -341,8 +341,8 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
       const int64_t rest = range % plan.unroll[v];
       const double rows = steps / CeilDiv(range, plan.unroll[v]);
       const double chain =
-          std::max(cpu::kAccumulateCycles, accumulators / static_cast<double>(Values(plan, v)) *
-                                               kernel.body_operations / cpu::kLoadsPerCycle);
+          std::max(kernel.accumulate_cycles, accumulators / static_cast<double>(Values(plan, v)) *
+                                                 kernel.body_operations / cpu::kLoadsPerCycle);
       if (rest > 0) {
         steps -= rows;
         cost.compute += tiles * rows * static_cast<double>(rest) * (chain + kStepCycles);

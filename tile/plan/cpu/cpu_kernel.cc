@@ -43,6 +43,8 @@ double OperationWeight(ScalarOp op) {
   }
 }
 
+constexpr double kTakenApart = 3;  // operations on two words of two numbers beside the first one
+
 class Surveyor {
  public:
   Surveyor(const poly::FlatContraction& flat, CpuKernel* kernel, bool in_body)
@@ -203,10 +205,14 @@ CpuKernel::CpuKernel(const poly::FlatContraction& kernel_flat, const HardwareSet
   if (flat.is_reduction()) {
     Surveyor(flat, this, true).Visit(flat.body);
     const auto* apply = std::get_if<poly::Apply>(&flat.body->node);
-    // A product is added in one instruction.
-    const bool fused =
-        apply != nullptr && apply->op == ScalarOp::kMul && flat.aggregation == Aggregation::kSum;
+    // A product is added in one instruction, two of bfloat16 where there is one for them: they are
+    // taken out of their words elsewhere, and added one after the other.
+    const bool is_sum = apply != nullptr && flat.aggregation == Aggregation::kSum;
+    const bool is_dot = is_sum && apply->op == ScalarOp::kDotBFloat16;
+    const bool fused = (is_sum && apply->op == ScalarOp::kMul) || is_dot;
     if (!fused) body_operations += 1;
+    if (is_dot && hardware.multiplies_bfloat16) accumulate_cycles = cpu::kDotCycles;
+    if (is_dot && !hardware.multiplies_bfloat16) body_operations += kTakenApart;
   }
   Surveyor epilogue(flat, this, false);
   const std::vector<int64_t> strides =

@@ -30,8 +30,9 @@ struct CpuKernel {
   const Machine machine;
   std::vector<Access> reads;
   std::vector<Access> writes;
-  double body_operations = 0;      // vector instructions for a vector of results
-  double epilogue_operations = 0;  // for all outputs together
+  double body_operations = 0;                         // vector instructions for a vector of results
+  double accumulate_cycles = cpu::kAccumulateCycles;  // from one addition to a sum to the next
+  double epilogue_operations = 0;                     // for all outputs together
   // Conditions or coordinates that differ along the index, which vectors compute lane by lane.
   std::vector<int> body_irregular;
   std::vector<int> epilogue_irregular;

@@ -66,13 +66,19 @@ void Cut(const CpuKernel& kernel, const CpuKernel::Access& matrix, CpuPlan* plan
 
 }  // namespace
 
-std::optional<PlannedKernel> PackedStreamPlan(const poly::FlatContraction& merged, int matrix,
-                                              int column, int64_t rows,
-                                              const HardwareSettings& settings) {
+int64_t StreamVectors(const CpuKernel& kernel) {
+  const bool waits = kernel.accumulate_cycles > cpu::kAccumulateCycles;
+  return waits ? 2 * kMostStreamVectors : kMostStreamVectors;
+}
+
+std::optional<PlannedKernel> PackedStreamPlan(const CpuKernel& merged_kernel, int matrix,
+                                              int column, int64_t rows) {
+  const poly::FlatContraction& merged = merged_kernel.flat;
+  const HardwareSettings& settings = merged_kernel.settings;
   if (!poly::CanPack(merged, matrix, column)) return std::nullopt;
   const int64_t lanes = std::min<int64_t>(settings.vector_width, 16);
   const int64_t tile_rows = std::min(rows, kStreamTileRows);
-  const int64_t block = lanes * std::max<int64_t>(kMostStreamVectors / tile_rows, 1);
+  const int64_t block = lanes * std::max<int64_t>(StreamVectors(merged_kernel) / tile_rows, 1);
   if (lanes < 2 || merged.indices[column].range < block) return std::nullopt;
   const int tensor = merged.accesses[matrix].tensor;
   poly::PackedKernel packed = poly::PackRead(merged, matrix, column, block);

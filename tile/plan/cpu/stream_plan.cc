@@ -53,7 +53,7 @@ class StreamPlanner {
     std::optional<CpuPlan> plan;
     if (matrix_->strides[column_] == 1) {
       if (IsWorthPacking()) {
-        auto packed = PackedStreamPlan(flat_, matrix_->access, column_, Rows(), settings_);
+        auto packed = PackedStreamPlan(kernel_, matrix_->access, column_, Rows());
         if (packed) return packed;
       }
       plan = IsTiled() ? AlongTiles() : AlongResults();
@@ -217,7 +217,7 @@ class StreamPlanner {
     const int64_t rows = Rows();
     if (row_ >= 0) plan.unroll[row_] = math::CeilDiv(rows, math::CeilDiv(rows, kStreamTileRows));
     const int64_t tile_rows = row_ < 0 ? 1 : plan.unroll[row_];
-    plan.unroll[column_] = plan.lanes * std::max<int64_t>(kMostStreamVectors / tile_rows, 1);
+    plan.unroll[column_] = plan.lanes * std::max<int64_t>(StreamVectors(kernel_) / tile_rows, 1);
     if (!FitTile(&plan)) return std::nullopt;
     const int64_t others = flat_.output_point_count() / (range * rows);
     const int64_t parts = math::CeilDiv(std::max<int64_t>(settings_.compute_units, 1), others);
