@@ -17,6 +17,7 @@
 #include "frontend/onnx/model/model_signature.h"
 #include "frontend/onnx/model/value_proto.h"
 #include "proto/onnx.pb.h"
+#include "tile/base/digest.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 
@@ -388,6 +389,26 @@ absl::StatusOr<api::BoundGraph> OnnxModel::BindToTrain(absl::Span<const api::Inp
 absl::StatusOr<api::BoundGraph> OnnxModel::BindToDecode(
     absl::Span<const api::InputBinding> bindings, const DecodingMode& mode) const {
   return BindDeeply(bindings, nullptr, nullptr, &mode);
+}
+
+std::string OnnxModel::Digest() const {
+  constexpr size_t kMostBytes = 1 << 16;  // of weights, which decide nothing, a part will do
+  std::string all;
+  const GraphProto& graph = impl_->proto->graph();
+  for (const NodeProto& node : graph.node()) all += node.SerializeAsString();
+  for (const FunctionProto& function : impl_->proto->functions()) {
+    all += function.SerializeAsString();
+  }
+  for (const api::TensorSpec& spec : inputs()) absl::StrAppend(&all, spec.ToString(), "\n");
+  for (const api::TensorSpec& spec : outputs()) absl::StrAppend(&all, spec.ToString(), "\n");
+  for (const TensorProto& tensor : graph.initializer()) {
+    const HostTensor* const value = Initializer(tensor.name());
+    if (value == nullptr) continue;
+    const absl::Span<const uint8_t> bytes = value->bytes().subspan(0, kMostBytes);
+    absl::StrAppend(&all, tensor.name(), value->shape().ToString(),
+                    tartan::Digest({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  }
+  return tartan::Digest(all);
 }
 
 bool OnnxModel::HasSize(int64_t size) const {
