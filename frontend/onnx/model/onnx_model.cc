@@ -13,11 +13,11 @@
 #include "frontend/onnx/import/node_checks.h"
 #include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/model/external_data.h"
+#include "frontend/onnx/model/model_facts.h"
 #include "frontend/onnx/model/model_reader.h"
 #include "frontend/onnx/model/model_signature.h"
 #include "frontend/onnx/model/value_proto.h"
 #include "proto/onnx.pb.h"
-#include "tile/base/digest.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
 
@@ -392,30 +392,9 @@ absl::StatusOr<api::BoundGraph> OnnxModel::BindToDecode(
 }
 
 std::string OnnxModel::Digest() const {
-  constexpr size_t kMostBytes = 1 << 16;  // of weights, which decide nothing, a part will do
-  std::string all;
-  const GraphProto& graph = impl_->proto->graph();
-  for (const NodeProto& node : graph.node()) all += node.SerializeAsString();
-  for (const FunctionProto& function : impl_->proto->functions()) {
-    all += function.SerializeAsString();
-  }
-  for (const api::TensorSpec& spec : inputs()) absl::StrAppend(&all, spec.ToString(), "\n");
-  for (const api::TensorSpec& spec : outputs()) absl::StrAppend(&all, spec.ToString(), "\n");
-  for (const TensorProto& tensor : graph.initializer()) {
-    const HostTensor* const value = Initializer(tensor.name());
-    if (value == nullptr) continue;
-    const absl::Span<const uint8_t> bytes = value->bytes().subspan(0, kMostBytes);
-    absl::StrAppend(&all, tensor.name(), value->shape().ToString(),
-                    tartan::Digest({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
-  }
-  return tartan::Digest(all);
+  return DigestOf(*impl_->proto, *this, impl_->parts.graph->constants);
 }
 
-bool OnnxModel::HasSize(int64_t size) const {
-  const auto& tensors = impl_->proto->graph().initializer();
-  return std::any_of(tensors.begin(), tensors.end(), [&](const TensorProto& tensor) {
-    return std::find(tensor.dims().begin(), tensor.dims().end(), size) != tensor.dims().end();
-  });
-}
+bool OnnxModel::HasSize(int64_t size) const { return HasDimension(impl_->proto->graph(), size); }
 
 }  // namespace tartan::onnx
