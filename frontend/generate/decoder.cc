@@ -10,6 +10,7 @@
 #include "frontend/generate/cache_step.h"
 #include "frontend/generate/chunk_program.h"
 #include "frontend/generate/decoder_inputs.h"
+#include "frontend/generate/growing_state.h"
 #include "frontend/generate/last_scores.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
@@ -52,6 +53,9 @@ struct Decoder::Impl {
   int64_t length = 0;
   std::shared_ptr<const CacheModel> cache;  // null where no cache grows
   std::optional<ChunkNotes> notes;
+  bool chunks_are_right = false;   // of this model
+  int64_t in_chunks = 0;           // tokens, read by earlier steps
+  int64_t capacity_of_chunks = 0;  // for which the step got its chunks, or there are none
 
   absl::Status Open();
   absl::StatusOr<std::vector<float>> Run(absl::Span<const int64_t> now, int64_t before);
@@ -83,6 +87,8 @@ struct Decoder::Impl {
   }
   bool MayBeginInPlace(ChunkNotes::Known known, size_t tokens, int64_t capacity) const;
   absl::StatusOr<bool> ChunksAgree(absl::Span<const int64_t> first, CacheStep* made);
+  // Chunks for what a later reading brings, where the cache has grown.
+  absl::Status RenewChunks();
   void CompileChunksLater();
 };
 
@@ -95,16 +101,7 @@ absl::Status Decoder::Impl::Open() {
   for (size_t o = 0; o < model->outputs().size(); ++o) {
     if (model->outputs()[o].name == free.outputs[scores].name) scores_output = o;
   }
-  for (const api::StatePlaces& place : places) {
-    const api::TensorSpec& past = model->inputs()[place.input];
-    const api::TensorSpec& present = model->outputs()[place.output];
-    for (size_t d = 0; d < std::min(past.dims.size(), present.dims.size()); ++d) {
-      if (past.dims[d] < 0 || present.dims[d] < 0 || past.dims[d] == present.dims[d]) continue;
-      return absl::UnimplementedError(
-          absl::StrCat("the cache ", past.ToString(), " has a fixed length, and comes back as ",
-                       present.ToString(), ": export the model with open lengths"));
-    }
-  }
+  TARTAN_RETURN_IF_ERROR(CheckOpenLengths(*model, places));
   if (options.session.pool == nullptr) {
     options.session.pool = std::make_shared<evaluator::ResidentPool>();
   }
@@ -212,6 +209,7 @@ absl::Status Decoder::Impl::TryInPlace(absl::Span<const int64_t> first,
 }
 
 absl::Status Decoder::Impl::Grow(int64_t least) {
+  in_chunks += step->read_in_chunks();
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, step->Values());
   const int64_t capacity = CacheMemory::FreeCapacity(*model, cache->states, least);
   TARTAN_ASSIGN_OR_RETURN(step, CacheStep::Create(cache, values, step->tokens(), capacity));
@@ -231,8 +229,11 @@ absl::StatusOr<bool> Decoder::Impl::ChunksAgree(absl::Span<const int64_t> first,
   TARTAN_RETURN_IF_ERROR(wanted.status());
   TARTAN_RETURN_IF_ERROR(values.status());
   const absl::Span<const int64_t> second = some.subspan(half, some.size() - 1 - half);
-  TARTAN_RETURN_IF_ERROR(made->ReadChunk(some.subspan(0, half), 0));
-  TARTAN_RETURN_IF_ERROR(made->ReadChunk(second, made->length()));
+  absl::Status read = made->ReadChunk(some.subspan(0, half), 0);
+  if (read.ok()) read = made->ReadChunk(second, made->length());
+  // The tokens are known to be good: a chunk has more positions than the model.
+  if (absl::IsOutOfRange(read)) return false;
+  TARTAN_RETURN_IF_ERROR(read);
   TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read({some.back()}));
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> made_now, made->Values());
   made->Forget(0);
@@ -263,8 +264,9 @@ absl::StatusOr<std::optional<std::vector<float>>> Decoder::Impl::ReadFirstInPlac
                           CacheStep::Create(cache, {}, {}, capacity));
   const absl::Status added =
       made->AddChunks(options.chunk, waits() ? ChunkKernels::kAny : ChunkKernels::kOnDisk);
-  if (absl::IsNotFound(added)) {
-    notes->Set(capacity, ChunkNotes::Known::kNothing);
+  if (absl::IsNotFound(added) || absl::IsUnimplemented(added)) {
+    notes->Set(capacity,
+               absl::IsNotFound(added) ? ChunkNotes::Known::kNothing : ChunkNotes::Known::kWrong);
     return std::nullopt;
   }
   TARTAN_RETURN_IF_ERROR(added);
@@ -275,9 +277,24 @@ absl::StatusOr<std::optional<std::vector<float>>> Decoder::Impl::ReadFirstInPlac
   }
   TARTAN_ASSIGN_OR_RETURN(std::vector<float> result, made->Read(first));
   has_tried = true;
+  chunks_are_right = true;
+  capacity_of_chunks = capacity;
   step = std::move(made);
   session = nullptr;
   return result;
+}
+
+absl::Status Decoder::Impl::RenewChunks() {
+  if (!chunks_are_right || capacity_of_chunks == step->capacity()) return absl::OkStatus();
+  capacity_of_chunks = step->capacity();
+  const bool is_there = notes->Get(step->capacity()) != ChunkNotes::Known::kNothing;
+  absl::Status added = absl::NotFoundError("they are not compiled");
+  if (waits() || is_there) {
+    added = step->AddChunks(options.chunk, waits() ? ChunkKernels::kAny : ChunkKernels::kOnDisk);
+  }
+  if (!absl::IsNotFound(added)) return added;
+  CompileChunksLater();
+  return absl::OkStatus();
 }
 
 void Decoder::Impl::CompileChunksLater() {
@@ -296,6 +313,7 @@ absl::StatusOr<std::vector<float>> Decoder::Impl::ReadByStep(absl::Span<const in
   if (after > step->capacity()) {
     TARTAN_RETURN_IF_ERROR(Grow(std::max(after, 2 * step->capacity())));
   }
+  if (IsWorthChunks(now.size())) TARTAN_RETURN_IF_ERROR(RenewChunks());
   TARTAN_ASSIGN_OR_RETURN(std::vector<float> result, step->Read(now));
   length = after;
   return result;
@@ -368,7 +386,7 @@ CacheKind Decoder::kind() const {
 
 const std::string& Decoder::why_not_in_place() const { return impl_->why_not; }
 int64_t Decoder::read_in_chunks() const {
-  return impl_->step == nullptr ? 0 : impl_->step->read_in_chunks();
+  return impl_->in_chunks + (impl_->step == nullptr ? 0 : impl_->step->read_in_chunks());
 }
 int64_t Decoder::capacity() const { return impl_->step == nullptr ? 0 : impl_->step->capacity(); }
 

@@ -14,6 +14,21 @@ TensorShape GrowingState::WithRows(int64_t rows) const {
   return shape;
 }
 
+absl::Status CheckOpenLengths(const api::Model& model,
+                              const std::vector<api::StatePlaces>& places) {
+  for (const api::StatePlaces& place : places) {
+    const api::TensorSpec& past = model.inputs()[place.input];
+    const api::TensorSpec& present = model.outputs()[place.output];
+    for (size_t d = 0; d < std::min(past.dims.size(), present.dims.size()); ++d) {
+      if (past.dims[d] < 0 || present.dims[d] < 0 || past.dims[d] == present.dims[d]) continue;
+      return absl::UnimplementedError(
+          absl::StrCat("the cache ", past.ToString(), " has a fixed length, and comes back as ",
+                       present.ToString(), ": export the model with open lengths"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<GrowingState>> FindGrowing(
     const api::Model& model, const std::vector<api::StatePlaces>& places,
     const std::map<std::string, HostTensor>& fed) {

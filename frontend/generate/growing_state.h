@@ -24,6 +24,9 @@ struct GrowingState {
   TensorShape WithRows(int64_t rows) const;
 };
 
+// Unimplemented for a state that has fixed sizes, and comes back with others.
+absl::Status CheckOpenLengths(const api::Model& model, const std::vector<api::StatePlaces>& places);
+
 // `fed`: the inputs of the first run that are no states. Unimplemented, naming it, for a state that
 // does not begin without rows along one axis.
 absl::StatusOr<std::vector<GrowingState>> FindGrowing(const api::Model& model,

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/generate/sampler.h"
+#include "proto/onnx.pb.h"
 
 namespace tartan::generate::decoder_test {
 namespace {
@@ -187,6 +188,35 @@ TEST_F(DecoderTest, ABadTokenInAChunkChangesNothing) {
   }
 }
 
+TEST_F(DecoderTest, ChunksOfMorePositionsThanThereAreAreNone) {
+  DecoderOptions options;
+  options.chunk = 90;
+  options.waits_for_chunks = true;
+  const auto decoder = Make("plain", options);
+  ASSERT_TRUE(decoder->Read(SomeTokens(40)).ok());
+  EXPECT_EQ(decoder->length(), 40);
+  EXPECT_EQ(decoder->read_in_chunks(), 0);
+}
+
+TEST_F(DecoderTest, ChunksGoOnWhereTheCacheGrows) {
+  DecoderOptions options;
+  options.expected = 16;
+  options.chunk = 16;
+  options.waits_for_chunks = true;
+  const auto decoder = Make("rotary", options);
+  const std::vector<int64_t> tokens = SomeTokens(200);
+  const absl::Span<const int64_t> all(tokens);
+  ASSERT_TRUE(decoder->Read(all.subspan(0, 40)).ok());
+  const int64_t room = decoder->capacity();
+  const auto scores = decoder->Read(all.subspan(40));
+  ASSERT_TRUE(scores.ok()) << scores.status();
+  EXPECT_GT(decoder->capacity(), room);
+  EXPECT_EQ(decoder->read_in_chunks(), 198);
+  const auto wanted = Make("rotary")->Read(tokens);
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  for (size_t i = 0; i < scores->size(); ++i) EXPECT_NEAR((*scores)[i], (*wanted)[i], 2e-4) << i;
+}
+
 // A chunk made up with tokens behind the last position is none.
 TEST_F(DecoderTest, ChunksEndWherePositionsDo) {
   DecoderOptions options;
@@ -197,6 +227,32 @@ TEST_F(DecoderTest, ChunksEndWherePositionsDo) {
               HasSubstr("out of range"));
   ASSERT_TRUE(decoder->Read(std::vector<int64_t>(96, 1)).ok());
   EXPECT_EQ(decoder->read_in_chunks(), 95);
+}
+
+// Some exporters give the operator a length for each sample in a row of its own.
+TEST_F(DecoderTest, LengthsMayHaveTwoDimensions) {
+  std::ifstream stream(DataPath("grouped.onnx"), std::ios::binary);
+  onnx::ModelProto proto;
+  ASSERT_TRUE(proto.ParseFromIstream(&stream));
+  int changed = 0;
+  for (onnx::NodeProto& node : *proto.mutable_graph()->mutable_node()) {
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.name() != "keepdims") continue;
+      attribute.set_i(1);
+      ++changed;
+    }
+  }
+  ASSERT_EQ(changed, 1);
+  const std::string bytes = proto.SerializeAsString();
+  const auto model = onnx::OnnxModel::LoadBytes(
+      {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "grouped");
+  ASSERT_TRUE(model.ok()) << model.status();
+  DecoderOptions options;
+  options.session.tier = api::Tier::kReady;
+  const auto decoder = Decoder::Create(*model, device_, options);
+  ASSERT_TRUE(decoder.ok()) << decoder.status();
+  ExpectTokens(**decoder, ReadWanted("grouped"));
+  EXPECT_EQ((*decoder)->kind(), CacheKind::kInPlace) << (*decoder)->why_not_in_place();
 }
 
 // A step has no memory for a second cache, nor for the rows of one.
