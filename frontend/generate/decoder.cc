@@ -18,6 +18,8 @@
 namespace tartan::generate {
 namespace {
 
+using Known = ChunkNotes::Known;
+
 // Tokens of a prompt by which a model is compared with itself in chunks; of fewer it is not tried.
 constexpr size_t kMostCompared = 24;
 constexpr size_t kLeastCompared = 6;
@@ -85,7 +87,7 @@ struct Decoder::Impl {
   bool waits() const {
     return options.waits_for_chunks || options.session.tier == api::Tier::kExact;
   }
-  bool MayBeginInPlace(ChunkNotes::Known known, size_t tokens, int64_t capacity) const;
+  bool MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const;
   absl::StatusOr<bool> ChunksAgree(absl::Span<const int64_t> first, CacheStep* made);
   // Chunks for what a later reading brings, where the cache has grown.
   absl::Status RenewChunks();
@@ -241,15 +243,12 @@ absl::StatusOr<bool> Decoder::Impl::ChunksAgree(absl::Span<const int64_t> first,
          RowsAgree(cache->states, made_now, *values, 0);
 }
 
-bool Decoder::Impl::MayBeginInPlace(ChunkNotes::Known known, size_t tokens,
-                                    int64_t capacity) const {
+bool Decoder::Impl::MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const {
   // Two halves of what is compared, the second in a whole chunk.
   if (capacity < options.chunk + static_cast<int64_t>(kMostCompared)) return false;
-  if (known == ChunkNotes::Known::kRight)
-    return options.session.tier != api::Tier::kReady || waits();
-  if (known == ChunkNotes::Known::kWrong || tokens < kLeastCompared) return false;
-  return waits() ||
-         (known == ChunkNotes::Known::kCompiled && options.session.tier == api::Tier::kAuto);
+  if (known == Known::kRight) return options.session.tier != api::Tier::kReady || waits();
+  if (known == Known::kWrong || tokens < kLeastCompared) return false;
+  return waits() || (known == Known::kCompiled && options.session.tier == api::Tier::kAuto);
 }
 
 absl::StatusOr<std::optional<std::vector<float>>> Decoder::Impl::ReadFirstInPlace(
@@ -258,21 +257,20 @@ absl::StatusOr<std::optional<std::vector<float>>> Decoder::Impl::ReadFirstInPlac
   if (!notes) return std::nullopt;
   const auto count = static_cast<int64_t>(first.size());
   const int64_t capacity = CapacityFor(count);
-  const ChunkNotes::Known known = notes->Get(capacity);
+  const Known known = notes->Get(capacity);
   if (!MayBeginInPlace(known, first.size(), capacity)) return std::nullopt;
   TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<CacheStep> made,
                           CacheStep::Create(cache, {}, {}, capacity));
   const absl::Status added =
       made->AddChunks(options.chunk, waits() ? ChunkKernels::kAny : ChunkKernels::kOnDisk);
   if (absl::IsNotFound(added) || absl::IsUnimplemented(added)) {
-    notes->Set(capacity,
-               absl::IsNotFound(added) ? ChunkNotes::Known::kNothing : ChunkNotes::Known::kWrong);
+    notes->Set(capacity, absl::IsNotFound(added) ? Known::kNothing : Known::kWrong);
     return std::nullopt;
   }
   TARTAN_RETURN_IF_ERROR(added);
-  if (known != ChunkNotes::Known::kRight) {
+  if (known != Known::kRight) {
     TARTAN_ASSIGN_OR_RETURN(const bool agrees, ChunksAgree(first, made.get()));
-    notes->Set(capacity, agrees ? ChunkNotes::Known::kRight : ChunkNotes::Known::kWrong);
+    notes->Set(capacity, agrees ? Known::kRight : Known::kWrong);
     if (!agrees) return std::nullopt;
   }
   TARTAN_ASSIGN_OR_RETURN(std::vector<float> result, made->Read(first));
@@ -287,7 +285,7 @@ absl::StatusOr<std::optional<std::vector<float>>> Decoder::Impl::ReadFirstInPlac
 absl::Status Decoder::Impl::RenewChunks() {
   if (!chunks_are_right || capacity_of_chunks == step->capacity()) return absl::OkStatus();
   capacity_of_chunks = step->capacity();
-  const bool is_there = notes->Get(step->capacity()) != ChunkNotes::Known::kNothing;
+  const bool is_there = notes->Get(step->capacity()) != Known::kNothing;
   absl::Status added = absl::NotFoundError("they are not compiled");
   if (waits() || is_there) {
     added = step->AddChunks(options.chunk, waits() ? ChunkKernels::kAny : ChunkKernels::kOnDisk);
@@ -302,10 +300,9 @@ void Decoder::Impl::CompileChunksLater() {
     return;
   }
   const int64_t capacity = step->capacity();
-  if (notes->Get(capacity) != ChunkNotes::Known::kNothing) return;
-  ChunkProgram::CompileLater(cache, capacity, options.chunk, [notes = *notes, capacity] {
-    notes.Set(capacity, ChunkNotes::Known::kCompiled);
-  });
+  if (notes->Get(capacity) != Known::kNothing) return;
+  ChunkProgram::CompileLater(cache, capacity, options.chunk,
+                             [notes = *notes, capacity] { notes.Set(capacity, Known::kCompiled); });
 }
 
 absl::StatusOr<std::vector<float>> Decoder::Impl::ReadByStep(absl::Span<const int64_t> now) {
