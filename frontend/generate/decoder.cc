@@ -245,7 +245,7 @@ absl::StatusOr<bool> Decoder::Impl::ChunksAgree(absl::Span<const int64_t> first,
 
 bool Decoder::Impl::MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const {
   // Two halves of what is compared, the second in a whole chunk.
-  if (capacity < options.chunk + static_cast<int64_t>(kMostCompared)) return false;
+  if (capacity < options.chunk + static_cast<int64_t>(kMostCompared / 2)) return false;
   if (known == Known::kRight) return options.session.tier != api::Tier::kReady || waits();
   if (known == Known::kWrong || tokens < kLeastCompared) return false;
   return waits() || (known == Known::kCompiled && options.session.tier == api::Tier::kAuto);
