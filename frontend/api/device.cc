@@ -26,6 +26,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/compiler/dump_files.h"
 #include "tile/compiler/passes.h"
+#include "tile/evaluator/build_identity.h"
 #include "tile/evaluator/program_cache.h"
 #include "tile/plan/store/tuning_database.h"
 
@@ -76,6 +77,11 @@ absl::StatusOr<compiler::CompileOptions> OptionsOfEnvironment() {
         absl::StrCat("TARTAN_LEAVE_OUT in the environment: ", known.message()));
   }
   return options;
+}
+
+std::string NoteKey(const hal::DeviceInfo& info, absl::string_view name) {
+  return absl::StrCat("note\n", evaluator::BuildIdentity(), "\n", info.platform, "\n", info.name,
+                      "\n", info.driver_version, "\n", name);
 }
 
 // As many as there are processors, and no more than are busy with a model's kernels.
@@ -305,6 +311,14 @@ absl::StatusOr<std::vector<std::string>> Device::MakeCompileRequests(
     requests.push_back(RequestFor(info(), part.source, evaluator::SerializeProgram(part)));
   }
   return requests;
+}
+
+std::optional<std::string> Device::Recall(absl::string_view name) const {
+  return cache_ == nullptr ? std::nullopt : cache_->Load(NoteKey(info(), name));
+}
+
+void Device::Remember(absl::string_view name, absl::string_view note) const {
+  if (cache_ != nullptr) cache_->Store(NoteKey(info(), name), note);
 }
 
 absl::Status Device::UpdatePlans(const std::function<void(plan::TuningDatabase*)>& change) {

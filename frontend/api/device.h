@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -131,6 +132,11 @@ class Device {
   // where Compile then takes them: proto::CompileRequests. FailedPrecondition without a disk
   // cache.
   absl::StatusOr<std::vector<std::string>> MakeCompileRequests(const proto::Program& program) const;
+
+  // What somebody found out about programs on this device, under a name of theirs: kept in the disk
+  // cache, for this build alone. Nothing where nothing is kept.
+  std::optional<std::string> Recall(absl::string_view name) const;
+  void Remember(absl::string_view name, absl::string_view note) const;
 
   // Changes the plans that tuning keeps for this device (what another process kept meanwhile is
   // there too), in the disk cache and for what is compiled from now on. PermissionDenied where the

@@ -1,70 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of a decoder whose cache has room: the cache stays on the device, a step writes the rows
-// of one token behind those that are there.
+// Reads tokens with a cache that has room: it stays on the device, and the rows of what is read are
+// written behind those that are there.
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "frontend/api/resident/state_pairs.h"
+#include "absl/types/span.h"
 #include "frontend/api/resident/step_program.h"
-#include "frontend/api/session.h"
-#include "frontend/generate/decoder_inputs.h"
-#include "frontend/onnx/model/onnx_model.h"
+#include "frontend/generate/cache_memory.h"
+#include "frontend/generate/cache_program.h"
+#include "frontend/generate/chunk_program.h"
 
 namespace tartan::generate {
 
-// A state that grows along an axis.
-struct GrowingState {
-  api::StatePlaces place;
-  int64_t axis = 0;
-  HostTensor value;  // what is there
-
-  // Keys and values, one behind the other along the first axis.
-  bool is_joint() const {
-    return value.shape().dims.size() == 5 && value.shape().dims[0] == 2 && axis > 1;
-  }
-};
-
-// The last row of a tensor along an axis that has one.
-HostTensor LastRow(const HostTensor& value, int64_t axis);
-
 class CacheStep {
  public:
-  // With room for `capacity` tokens; the cache begins as the first `length` rows of `states`.
-  // Unimplemented, with the reason, for models that cannot be run so.
-  static absl::StatusOr<std::unique_ptr<CacheStep>> Create(
-      const onnx::OnnxModel& model, std::shared_ptr<api::Device> device,
-      const api::SessionOptions& options, const DecoderInputs& inputs, size_t scores_output,
-      const std::vector<GrowingState>& states, int64_t length, int64_t capacity);
+  // With room for `capacity` tokens, after `tokens`: the cache begins as the first rows of
+  // `values`, one for each state; without any it is empty, and so are `tokens`. Unimplemented, with
+  // the reason, for models that cannot be run so.
+  static absl::StatusOr<std::unique_ptr<CacheStep>> Create(std::shared_ptr<const CacheModel> model,
+                                                           absl::Span<const HostTensor> values,
+                                                           absl::Span<const int64_t> tokens,
+                                                           int64_t capacity);
 
-  // A size that is no other of the model's, at least `least`; few sizes serve all.
-  static int64_t FreeCapacity(const onnx::OnnxModel& model, const std::vector<GrowingState>& states,
-                              int64_t least);
+  // From then on Read reads all tokens but the last in chunks, where they are as many as are worth
+  // one. The errors of ChunkProgram::Create.
+  absl::Status AddChunks(int64_t size, ChunkKernels kernels);
+  bool has_chunks() const { return chunks_ != nullptr; }
+  static int64_t LeastForChunk(int64_t size) { return (size + 7) / 8; }
 
-  // Reads a token: length() must be less than capacity().
-  absl::StatusOr<std::vector<float>> Read(int64_t token);
-  int64_t length() const { return length_; }
-  int64_t capacity() const { return capacity_; }
-  int64_t axis(size_t state) const { return axes_[state]; }
+  // Reads tokens, for which there must be room, and gives the scores after the last. A token that
+  // the model does not have, or a position, is OutOfRange: all is as it was before.
+  absl::StatusOr<std::vector<float>> Read(absl::Span<const int64_t> tokens);
+  // Reads at most a chunk of tokens behind the first `before`, which are not looked at, as one.
+  absl::Status ReadChunk(absl::Span<const int64_t> tokens, int64_t before);
+  // As if only so many had been read.
+  void Forget(int64_t length) { tokens_.resize(static_cast<size_t>(length)); }
+
+  int64_t length() const { return static_cast<int64_t>(tokens_.size()); }
+  int64_t capacity() const { return memory_.capacity(); }
+  const std::vector<int64_t>& tokens() const { return tokens_; }
+  int64_t read_in_chunks() const { return read_in_chunks_; }  // of all tokens
   // What is there of each state.
-  absl::StatusOr<std::vector<HostTensor>> Values() const;
+  absl::StatusOr<std::vector<HostTensor>> Values() const {
+    return memory_.Values(model_->states, length());
+  }
   absl::Status MakeExact() { return program_->MakeExact(); }
   api::ProgramMemory memory() const { return program_->memory(); }
 
  private:
-  explicit CacheStep(const DecoderInputs& inputs) : inputs_(inputs) {}
+  explicit CacheStep(std::shared_ptr<const CacheModel> model) : model_(std::move(model)) {}
 
-  const DecoderInputs& inputs_;
-  std::vector<std::string> fed_;  // names of inputs; the length comes last
+  absl::StatusOr<std::vector<float>> ReadAll(absl::Span<const int64_t> tokens);
+  absl::StatusOr<std::vector<float>> ReadOne(int64_t token);
+
+  const std::shared_ptr<const CacheModel> model_;
+  CacheProgram bound_;
   std::unique_ptr<api::StepProgram> program_;
-  std::vector<api::DeviceTensor> memory_;  // of each state, of joint ones two
-  std::vector<int64_t> axes_;
-  std::vector<bool> is_joint_;
-  int64_t length_ = 0;
-  int64_t capacity_ = 0;
+  std::unique_ptr<ChunkProgram> chunks_;
+  CacheMemory memory_;
+  std::vector<int64_t> tokens_;
+  int64_t read_in_chunks_ = 0;
 };
 
 }  // namespace tartan::generate

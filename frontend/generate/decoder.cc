@@ -2,12 +2,15 @@
 #include "frontend/generate/decoder.h"
 
 #include <algorithm>
-#include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/generate/agreement.h"
 #include "frontend/generate/cache_step.h"
+#include "frontend/generate/chunk_program.h"
 #include "frontend/generate/decoder_inputs.h"
+#include "frontend/generate/growing_state.h"
 #include "frontend/generate/last_scores.h"
 #include "tile/base/out_of_memory.h"
 #include "tile/base/status_macros.h"
@@ -15,41 +18,11 @@
 namespace tartan::generate {
 namespace {
 
-// Of the range of the scores: what two ways to the same numbers may differ by. In 16 bits a cache
-// is rounded where the scores of a whole prompt were not.
-double ToleranceOf(const std::vector<GrowingState>& states) {
-  for (const GrowingState& state : states) {
-    if (ByteWidth(state.value.type()) < 4) return 2e-2;
-  }
-  return 1e-3;
-}
+using Known = ChunkNotes::Known;
 
-bool Agree(const std::vector<float>& a, const std::vector<float>& b, double tolerance) {
-  if (a.size() != b.size() || a.empty()) return false;
-  double least = a[0];
-  double most = a[0];
-  for (const float score : a) {
-    if (!std::isfinite(score)) continue;
-    least = std::min<double>(least, score);
-    most = std::max<double>(most, score);
-  }
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] != b[i] && !(std::abs(a[i] - b[i]) <= tolerance * (most - least))) return false;
-  }
-  return true;
-}
-
-// Whether the row that was appended last is that of the model's own cache.
-absl::StatusOr<bool> Agree(const CacheStep& step, const std::vector<GrowingState>& states) {
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, step.Values());
-  for (size_t s = 0; s < states.size(); ++s) {
-    if (values[s].shape() != states[s].value.shape()) return false;
-    const std::vector<double> a = LastRow(values[s], states[s].axis).ToDoubles();
-    const std::vector<double> b = LastRow(states[s].value, states[s].axis).ToDoubles();
-    if (!Agree({a.begin(), a.end()}, {b.begin(), b.end()}, ToleranceOf(states))) return false;
-  }
-  return true;
-}
+// Tokens of a prompt by which a model is compared with itself in chunks; of fewer it is not tried.
+constexpr size_t kMostCompared = 24;
+constexpr size_t kLeastCompared = 6;
 
 }  // namespace
 
@@ -80,20 +53,45 @@ struct Decoder::Impl {
   std::string why_not;
   std::vector<int64_t> tokens;  // all, of a model without a cache
   int64_t length = 0;
+  std::shared_ptr<const CacheModel> cache;  // null where no cache grows
+  std::optional<ChunkNotes> notes;
+  bool chunks_are_right = false;   // of this model
+  int64_t in_chunks = 0;           // tokens, read by earlier steps
+  int64_t capacity_of_chunks = 0;  // for which the step got its chunks, or there are none
 
   absl::Status Open();
   absl::StatusOr<std::vector<float>> Run(absl::Span<const int64_t> now, int64_t before);
   absl::StatusOr<std::vector<float>> Read(absl::Span<const int64_t> now);
-  absl::StatusOr<std::vector<GrowingState>> Growing(int64_t rows) const;
+  absl::StatusOr<std::vector<float>> ReadByStep(absl::Span<const int64_t> now);
+  absl::StatusOr<std::vector<float>> ReadBySession(absl::Span<const int64_t> now);
+
+  // What is appended to in place, as the first tokens show; none, with the reason, where nothing
+  // is.
+  absl::Status FindCache(absl::Span<const int64_t> first);
+  // The session's states, after so many tokens.
+  absl::StatusOr<std::vector<HostTensor>> Rows(int64_t rows) const;
+  int64_t CapacityFor(int64_t tokens) const;
   // After the first tokens, which gave the scores `wanted`.
   absl::Status TryInPlace(absl::Span<const int64_t> first, const std::vector<float>& wanted);
-  absl::StatusOr<bool> AgreesAlone(absl::Span<const int64_t> first, int64_t least);
-  absl::StatusOr<std::unique_ptr<CacheStep>> MakeStep(const std::vector<GrowingState>& states,
-                                                      int64_t rows, int64_t least) const {
-    return CacheStep::Create(*model, device, options.session, inputs, scores_output, states, rows,
-                             CacheStep::FreeCapacity(*model, states, least));
+  absl::StatusOr<bool> AgreesAlone(absl::Span<const int64_t> first, int64_t capacity);
+  absl::Status Grow(int64_t least);
+
+  bool IsWorthChunks(size_t tokens) const {
+    return options.chunk > 0 && !inputs.is_single() &&
+           static_cast<int64_t>(tokens) > CacheStep::LeastForChunk(options.chunk);
   }
-  absl::Status Grow();
+  // A first prompt, in place from its first token on, where that is known to be right or is found
+  // out here; nothing, and nothing is read, where it is not.
+  absl::StatusOr<std::optional<std::vector<float>>> ReadFirstInPlace(
+      absl::Span<const int64_t> first);
+  bool waits() const {
+    return options.waits_for_chunks || options.session.tier == api::Tier::kExact;
+  }
+  bool MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const;
+  absl::StatusOr<bool> ChunksAgree(absl::Span<const int64_t> first, CacheStep* made);
+  // Chunks for what a later reading brings, where the cache has grown.
+  absl::Status RenewChunks();
+  void CompileChunksLater();
 };
 
 absl::Status Decoder::Impl::Open() {
@@ -105,16 +103,7 @@ absl::Status Decoder::Impl::Open() {
   for (size_t o = 0; o < model->outputs().size(); ++o) {
     if (model->outputs()[o].name == free.outputs[scores].name) scores_output = o;
   }
-  for (const api::StatePlaces& place : places) {
-    const api::TensorSpec& past = model->inputs()[place.input];
-    const api::TensorSpec& present = model->outputs()[place.output];
-    for (size_t d = 0; d < std::min(past.dims.size(), present.dims.size()); ++d) {
-      if (past.dims[d] < 0 || present.dims[d] < 0 || past.dims[d] == present.dims[d]) continue;
-      return absl::UnimplementedError(
-          absl::StrCat("the cache ", past.ToString(), " has a fixed length, and comes back as ",
-                       present.ToString(), ": export the model with open lengths"));
-    }
-  }
+  TARTAN_RETURN_IF_ERROR(CheckOpenLengths(*model, places));
   if (options.session.pool == nullptr) {
     options.session.pool = std::make_shared<evaluator::ResidentPool>();
   }
@@ -135,116 +124,233 @@ absl::StatusOr<std::vector<float>> Decoder::Impl::Run(absl::Span<const int64_t> 
   return LastScores(outputs[scores]);
 }
 
-absl::StatusOr<std::vector<GrowingState>> Decoder::Impl::Growing(int64_t rows) const {
-  std::vector<GrowingState> states;
-  for (const api::StatePlaces& place : places) {
-    const api::TensorSpec& spec = model->inputs()[place.input];
-    GrowingState state;
-    state.place = place;
-    TARTAN_ASSIGN_OR_RETURN(state.value, session->Get(spec.name));
-    const std::vector<int64_t>& dims = state.value.shape().dims;
-    const std::vector<int64_t> begun = session->FirstSizes(spec.name);
-    int axes = 0;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      if (d >= begun.size() || begun[d] != 0) continue;
-      state.axis = static_cast<int64_t>(d);
-      ++axes;
-    }
-    if (axes != 1 || dims[static_cast<size_t>(state.axis)] != rows) {
-      return absl::UnimplementedError(
-          absl::StrCat("'", spec.name, "' does not grow by an element for each token"));
-    }
-    states.push_back(std::move(state));
+absl::Status Decoder::Impl::FindCache(absl::Span<const int64_t> first) {
+  auto made = std::make_shared<CacheModel>();
+  made->model = model;
+  made->device = device;
+  made->session = options.session;
+  made->inputs = inputs;
+  made->scores_output = scores_output;
+  const auto count = static_cast<int64_t>(first.size());
+  TARTAN_ASSIGN_OR_RETURN(made->states, FindGrowing(*model, places, inputs.Make(first, 0, count)));
+  cache = std::move(made);
+  if (IsWorthChunks(first.size())) notes.emplace(cache, options.chunk);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<HostTensor>> Decoder::Impl::Rows(int64_t rows) const {
+  std::vector<HostTensor> values;
+  for (const GrowingState& state : cache->states) {
+    const std::string& name = model->inputs()[state.place.input].name;
+    TARTAN_ASSIGN_OR_RETURN(values.emplace_back(), session->Get(name));
+    if (values.back().shape() == state.WithRows(rows)) continue;
+    return absl::UnimplementedError(
+        absl::StrCat("'", name, "' does not grow by an element for each token"));
   }
-  return states;
+  return values;
+}
+
+int64_t Decoder::Impl::CapacityFor(int64_t tokens) const {
+  constexpr int64_t kMost = 1024;  // more are not made before they are needed
+  const int64_t least = std::max(tokens + 1, std::min(options.expected, kMost));
+  return CacheMemory::FreeCapacity(*model, cache->states, least);
 }
 
 // Activations that are quantised by the range of all tokens are others for a single one: what is
 // compared are two readings of the last token alone, behind the same cache.
-absl::StatusOr<bool> Decoder::Impl::AgreesAlone(absl::Span<const int64_t> first, int64_t least) {
+absl::StatusOr<bool> Decoder::Impl::AgreesAlone(absl::Span<const int64_t> first, int64_t capacity) {
   if (first.size() < 2 || inputs.is_single()) return false;
   const int64_t before = length - 1;
+  const absl::Span<const int64_t> all_but_last = first.subspan(0, first.size() - 1);
   session->Reset();
-  TARTAN_RETURN_IF_ERROR(Run(first.subspan(0, first.size() - 1), 0).status());
-  absl::StatusOr<std::vector<GrowingState>> grown = Growing(before);
+  TARTAN_RETURN_IF_ERROR(Run(all_but_last, 0).status());
+  absl::StatusOr<std::vector<HostTensor>> grown = Rows(before);
   // Whatever comes of it, all tokens are read afterwards.
   TARTAN_ASSIGN_OR_RETURN(const std::vector<float> wanted,
                           Run(first.subspan(first.size() - 1), before));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<GrowingState> states, std::move(grown));
-  TARTAN_ASSIGN_OR_RETURN(const std::unique_ptr<CacheStep> made, MakeStep(states, before, least));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read(first.back()));
-  if (!Agree(wanted, scored, ToleranceOf(states))) return false;
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<GrowingState> now, Growing(length));
-  return Agree(*made, now);
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, std::move(grown));
+  TARTAN_ASSIGN_OR_RETURN(const auto made,
+                          CacheStep::Create(cache, values, all_but_last, capacity));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read({first.back()}));
+  if (!Agree(wanted, scored, ToleranceOf(cache->states))) return false;
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> now, Rows(length));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> made_now, made->Values());
+  return RowsAgree(cache->states, made_now, now, before);
 }
 
 // The last token is read a second time, in place: a model that is not what it seems is found out by
 // its scores.
 absl::Status Decoder::Impl::TryInPlace(absl::Span<const int64_t> first,
                                        const std::vector<float>& wanted) {
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<GrowingState> states, Growing(length));
-  constexpr int64_t kMost = 1024;  // more are not made before they are needed
-  const int64_t least = std::max(length + 1, std::min(options.expected, kMost));
-  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<CacheStep> made, MakeStep(states, length - 1, least));
-  TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read(first.back()));
-  bool is_same = Agree(wanted, scored, ToleranceOf(states));
+  if (cache == nullptr) TARTAN_RETURN_IF_ERROR(FindCache(first));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, Rows(length));
+  const int64_t capacity = CapacityFor(length);
+  TARTAN_ASSIGN_OR_RETURN(
+      std::unique_ptr<CacheStep> made,
+      CacheStep::Create(cache, values, first.subspan(0, first.size() - 1), capacity));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read({first.back()}));
+  bool is_same = Agree(wanted, scored, ToleranceOf(cache->states));
   if (is_same) {
-    TARTAN_ASSIGN_OR_RETURN(is_same, Agree(*made, states));
+    TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> made_now, made->Values());
+    is_same = RowsAgree(cache->states, made_now, values, length - 1);
   }
   if (!is_same) {
-    TARTAN_ASSIGN_OR_RETURN(const bool agrees, AgreesAlone(first, least));
+    TARTAN_ASSIGN_OR_RETURN(const bool agrees, AgreesAlone(first, capacity));
     if (!agrees) {
       return absl::UnimplementedError(
           "the scores are others in place: the model takes positions from its cache's length in a "
           "way that is not known, or sees what is not there yet");
     }
     // The prompt's own rows, not those of the last token alone.
-    TARTAN_ASSIGN_OR_RETURN(made, MakeStep(states, length, least));
+    TARTAN_ASSIGN_OR_RETURN(made, CacheStep::Create(cache, values, first, capacity));
   }
   step = std::move(made);
   session = nullptr;
+  CompileChunksLater();
   return absl::OkStatus();
 }
 
-absl::Status Decoder::Impl::Grow() {
+absl::Status Decoder::Impl::Grow(int64_t least) {
+  in_chunks += step->read_in_chunks();
   TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> values, step->Values());
-  std::vector<GrowingState> states;
-  for (size_t s = 0; s < places.size(); ++s)
-    states.push_back({places[s], step->axis(s), values[s]});
-  TARTAN_ASSIGN_OR_RETURN(step, MakeStep(states, step->length(), 2 * step->capacity()));
+  const int64_t capacity = CacheMemory::FreeCapacity(*model, cache->states, least);
+  TARTAN_ASSIGN_OR_RETURN(step, CacheStep::Create(cache, values, step->tokens(), capacity));
   return absl::OkStatus();
+}
+
+// The model itself is what both are compared with: it reads some tokens at once; chunks read them
+// in two parts, behind nothing and behind some, and the last is read alone.
+absl::StatusOr<bool> Decoder::Impl::ChunksAgree(absl::Span<const int64_t> first, CacheStep* made) {
+  const absl::Span<const int64_t> some = first.subspan(0, kMostCompared);
+  const size_t half = some.size() / 2;
+  const auto count = static_cast<int64_t>(some.size());
+  session->Reset();
+  const absl::StatusOr<std::vector<float>> wanted = Run(some, 0);
+  const absl::StatusOr<std::vector<HostTensor>> values = Rows(count);
+  session->Reset();
+  TARTAN_RETURN_IF_ERROR(wanted.status());
+  TARTAN_RETURN_IF_ERROR(values.status());
+  const absl::Span<const int64_t> second = some.subspan(half, some.size() - 1 - half);
+  absl::Status read = made->ReadChunk(some.subspan(0, half), 0);
+  if (read.ok()) read = made->ReadChunk(second, made->length());
+  // The tokens are known to be good: a chunk has more positions than the model.
+  if (absl::IsOutOfRange(read)) return false;
+  TARTAN_RETURN_IF_ERROR(read);
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<float> scored, made->Read({some.back()}));
+  TARTAN_ASSIGN_OR_RETURN(const std::vector<HostTensor> made_now, made->Values());
+  made->Forget(0);
+  return Agree(*wanted, scored, ToleranceOf(cache->states)) &&
+         RowsAgree(cache->states, made_now, *values, 0);
+}
+
+bool Decoder::Impl::MayBeginInPlace(Known known, size_t tokens, int64_t capacity) const {
+  // Two halves of what is compared, the second in a whole chunk.
+  if (capacity < options.chunk + static_cast<int64_t>(kMostCompared / 2)) return false;
+  if (known == Known::kRight) return options.session.tier != api::Tier::kReady || waits();
+  if (known == Known::kWrong || tokens < kLeastCompared) return false;
+  return waits() || (known == Known::kCompiled && options.session.tier == api::Tier::kAuto);
+}
+
+absl::StatusOr<std::optional<std::vector<float>>> Decoder::Impl::ReadFirstInPlace(
+    absl::Span<const int64_t> first) {
+  TARTAN_RETURN_IF_ERROR(FindCache(first));
+  if (!notes) return std::nullopt;
+  const auto count = static_cast<int64_t>(first.size());
+  const int64_t capacity = CapacityFor(count);
+  const Known known = notes->Get(capacity);
+  if (!MayBeginInPlace(known, first.size(), capacity)) return std::nullopt;
+  TARTAN_ASSIGN_OR_RETURN(std::unique_ptr<CacheStep> made,
+                          CacheStep::Create(cache, {}, {}, capacity));
+  const absl::Status added =
+      made->AddChunks(options.chunk, waits() ? ChunkKernels::kAny : ChunkKernels::kOnDisk);
+  if (absl::IsNotFound(added) || absl::IsUnimplemented(added)) {
+    notes->Set(capacity, absl::IsNotFound(added) ? Known::kNothing : Known::kWrong);
+    return std::nullopt;
+  }
+  TARTAN_RETURN_IF_ERROR(added);
+  if (known != Known::kRight) {
+    TARTAN_ASSIGN_OR_RETURN(const bool agrees, ChunksAgree(first, made.get()));
+    notes->Set(capacity, agrees ? Known::kRight : Known::kWrong);
+    if (!agrees) return std::nullopt;
+  }
+  TARTAN_ASSIGN_OR_RETURN(std::vector<float> result, made->Read(first));
+  has_tried = true;
+  chunks_are_right = true;
+  capacity_of_chunks = capacity;
+  step = std::move(made);
+  session = nullptr;
+  return result;
+}
+
+absl::Status Decoder::Impl::RenewChunks() {
+  if (!chunks_are_right || capacity_of_chunks == step->capacity()) return absl::OkStatus();
+  capacity_of_chunks = step->capacity();
+  const bool is_there = notes->Get(step->capacity()) != Known::kNothing;
+  absl::Status added = absl::NotFoundError("they are not compiled");
+  if (waits() || is_there) {
+    added = step->AddChunks(options.chunk, waits() ? ChunkKernels::kAny : ChunkKernels::kOnDisk);
+  }
+  if (!absl::IsNotFound(added)) return added;
+  CompileChunksLater();
+  return absl::OkStatus();
+}
+
+void Decoder::Impl::CompileChunksLater() {
+  if (!notes || options.session.tier != api::Tier::kAuto || options.session.exact_after_runs == 0) {
+    return;
+  }
+  const int64_t capacity = step->capacity();
+  if (notes->Get(capacity) != Known::kNothing) return;
+  ChunkProgram::CompileLater(cache, capacity, options.chunk,
+                             [notes = *notes, capacity] { notes.Set(capacity, Known::kCompiled); });
+}
+
+absl::StatusOr<std::vector<float>> Decoder::Impl::ReadByStep(absl::Span<const int64_t> now) {
+  const int64_t after = length + static_cast<int64_t>(now.size());
+  if (after > step->capacity()) {
+    TARTAN_RETURN_IF_ERROR(Grow(std::max(after, 2 * step->capacity())));
+  }
+  if (IsWorthChunks(now.size())) TARTAN_RETURN_IF_ERROR(RenewChunks());
+  TARTAN_ASSIGN_OR_RETURN(std::vector<float> result, step->Read(now));
+  length = after;
+  return result;
+}
+
+absl::StatusOr<std::vector<float>> Decoder::Impl::ReadBySession(absl::Span<const int64_t> now) {
+  std::vector<float> result;
+  const size_t turn = inputs.is_single() ? 1 : now.size();
+  for (size_t i = 0; i < now.size(); i += turn) {
+    TARTAN_ASSIGN_OR_RETURN(result, Run(now.subspan(i, turn), length));
+    length += static_cast<int64_t>(turn);
+  }
+  if (has_tried || !options.appends_in_place || session->stays()) return result;
+  has_tried = true;
+  const absl::Status status = TryInPlace(now, result);
+  if (!status.ok() && !absl::IsUnimplemented(status)) return status;
+  why_not = std::string(status.message());
+  return result;
 }
 
 absl::StatusOr<std::vector<float>> Decoder::Impl::Read(absl::Span<const int64_t> now) {
   if (now.empty()) return absl::InvalidArgumentError("there are no tokens to read");
-  std::vector<float> result;
   if (places.empty()) {
     tokens.insert(tokens.end(), now.begin(), now.end());
     auto scored = Run(tokens, 0);
     if (!scored.ok()) tokens.resize(tokens.size() - now.size());
-    TARTAN_ASSIGN_OR_RETURN(result, std::move(scored));
+    TARTAN_RETURN_IF_ERROR(scored.status());
     length = static_cast<int64_t>(tokens.size());
-    return result;
+    return scored;
   }
-  const bool one_by_one = step != nullptr || inputs.is_single();
-  const size_t turn = one_by_one ? 1 : now.size();
-  for (size_t i = 0; i < now.size(); i += turn) {
-    const absl::Span<const int64_t> part = now.subspan(i, turn);
-    if (step != nullptr) {
-      if (step->length() == step->capacity()) TARTAN_RETURN_IF_ERROR(Grow());
-      TARTAN_ASSIGN_OR_RETURN(result, step->Read(part[0]));
-    } else {
-      TARTAN_ASSIGN_OR_RETURN(result, Run(part, length));
+  if (step != nullptr) return ReadByStep(now);
+  if (length == 0 && options.appends_in_place) {
+    absl::StatusOr<std::optional<std::vector<float>>> scored = ReadFirstInPlace(now);
+    if (!scored.ok() && !absl::IsUnimplemented(scored.status())) return scored.status();
+    if (scored.ok() && scored->has_value()) {
+      length = static_cast<int64_t>(now.size());
+      return **std::move(scored);
     }
-    length += static_cast<int64_t>(part.size());
   }
-  if (step == nullptr && !has_tried && options.appends_in_place && !session->stays()) {
-    has_tried = true;
-    const absl::Status status = TryInPlace(now, result);
-    if (!status.ok() && !absl::IsUnimplemented(status)) return status;
-    why_not = std::string(status.message());
-  }
-  return result;
+  return ReadBySession(now);
 }
 
 Decoder::Decoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -276,6 +382,9 @@ CacheKind Decoder::kind() const {
 }
 
 const std::string& Decoder::why_not_in_place() const { return impl_->why_not; }
+int64_t Decoder::read_in_chunks() const {
+  return impl_->in_chunks + (impl_->step == nullptr ? 0 : impl_->step->read_in_chunks());
+}
 int64_t Decoder::capacity() const { return impl_->step == nullptr ? 0 : impl_->step->capacity(); }
 
 api::ProgramMemory Decoder::memory() const {

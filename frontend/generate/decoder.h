@@ -23,6 +23,10 @@ struct DecoderOptions {
   api::SessionOptions session;
   int64_t expected = 256;        // tokens that are likely to come, the prompt's among them
   bool appends_in_place = true;  // false: the cache goes through the host
+  // Tokens of a prompt that are read at once with kernels that are exact for so many, where these
+  // are compiled already; 0: a prompt is read as a whole.
+  int64_t chunk = 64;
+  bool waits_for_chunks = false;  // they are compiled if need be, by the session's tier
 };
 
 // Where what has been read is.
@@ -52,6 +56,7 @@ class Decoder {
   CacheKind kind() const;
   // Why the cache is not appended to in place though the model has one that grows; else empty.
   const std::string& why_not_in_place() const;
+  int64_t read_in_chunks() const;     // kInPlace: of all tokens, those that were read in chunks
   int64_t capacity() const;           // kInPlace: tokens that there is room for
   api::ProgramMemory memory() const;  // kInPlace: of a step; its states are the cache
   // As Session::WaitForExact, for single tokens.

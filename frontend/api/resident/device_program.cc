@@ -196,6 +196,21 @@ absl::StatusOr<std::unique_ptr<DeviceProgram>> DeviceProgram::Create(
   });
 }
 
+absl::Status DeviceProgram::Compile(std::shared_ptr<const Device> device,
+                                    std::vector<Tensor> inputs, std::vector<ProgramState> states,
+                                    std::vector<Tensor> outputs, absl::string_view name,
+                                    CompileWhere where) {
+  return CatchOutOfMemory([&]() -> absl::Status {
+    TARTAN_RETURN_IF_ERROR(CheckTensors(inputs, states));
+    TARTAN_ASSIGN_OR_RETURN(const ComposedProgram composed,
+                            ComposeWithStates(inputs, states, outputs, name));
+    Impl impl;
+    impl.device = std::move(device);
+    TARTAN_ASSIGN_OR_RETURN(const auto compiled, impl.Compile(composed.program, where));
+    return evaluator::CompileKernels(*compiled);
+  });
+}
+
 absl::StatusOr<evaluator::PlannedProgram> DeviceProgram::Plan(const Device& device,
                                                               std::vector<Tensor> inputs,
                                                               std::vector<ProgramState> states,

@@ -88,6 +88,11 @@ class DeviceProgram {
       evaluator::ResidentPool* pool = nullptr);
   ~DeviceProgram();
 
+  // Compiles what Create makes of the same, as `where` says.
+  static absl::Status Compile(std::shared_ptr<const Device> device, std::vector<Tensor> inputs,
+                              std::vector<ProgramState> states, std::vector<Tensor> outputs,
+                              absl::string_view name, CompileWhere where);
+
   // What Create makes of the same, for people to read: no kernel is built, nothing can be run.
   static absl::StatusOr<evaluator::PlannedProgram> Plan(const Device& device,
                                                         std::vector<Tensor> inputs,

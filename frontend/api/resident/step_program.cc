@@ -122,6 +122,21 @@ absl::StatusOr<std::vector<HostTensor>> StepProgram::Run(absl::Span<const HostTe
   return program_->Outputs();
 }
 
+void CompileExactLater(std::function<absl::StatusOr<StepSource>()> make,
+                       std::function<void()> then) {
+  // Behind the kernels that runs wait for.
+  const auto urgency = [] { return 0.5; };
+  const auto run = [make = std::move(make), then = std::move(then)](const Background::GoOn&) {
+    const absl::StatusOr<StepSource> source = make();
+    if (!source.ok()) return;
+    const absl::Status compiled =
+        DeviceProgram::Compile(source->device->WithTier(compiler::Tier::kExact), source->inputs,
+                               source->states, source->outputs, source->name, CompileWhere::kApart);
+    if (compiled.ok()) then();
+  };
+  Background::OfProcess().Add({urgency, run});
+}
+
 absl::Status StepProgram::MakeExact() {
   if (!is_ready_ || source_->tier != Tier::kAuto) return absl::OkStatus();
   const Background::Pause pause;

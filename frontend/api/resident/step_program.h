@@ -3,6 +3,7 @@
 // once the background has made them. Internal to frontend/api.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,5 +55,10 @@ class StepProgram {
   std::vector<DeviceTensor> bound_;
   std::shared_ptr<Coming> coming_;
 };
+
+// Has the background compile the exact kernels of what `make` gives into the disk cache, and then
+// calls `then`. A failure is not told.
+void CompileExactLater(std::function<absl::StatusOr<StepSource>()> make,
+                       std::function<void()> then);
 
 }  // namespace tartan::api

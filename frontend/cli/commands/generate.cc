@@ -223,6 +223,10 @@ absl::StatusOr<ExitCode> Run(GenerateFlags flags, const Context& context) {
     context.Detail(
         absl::StrCat("the cache is not appended to in place: ", decoder->why_not_in_place()));
   }
+  if (decoder->read_in_chunks() > 0) {
+    context.Detail(
+        absl::StrCat(decoder->read_in_chunks(), " tokens of the prompt were read in chunks"));
+  }
   Printer printer(tokenizer, !context.wants_json());
   TARTAN_RETURN_IF_ERROR(
       At(Stage::kRun, Generate(*decoder, flags, std::move(scores), context, &printer, &report)));

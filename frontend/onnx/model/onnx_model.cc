@@ -13,6 +13,7 @@
 #include "frontend/onnx/import/node_checks.h"
 #include "frontend/onnx/import/operator_table.h"
 #include "frontend/onnx/model/external_data.h"
+#include "frontend/onnx/model/model_facts.h"
 #include "frontend/onnx/model/model_reader.h"
 #include "frontend/onnx/model/model_signature.h"
 #include "frontend/onnx/model/value_proto.h"
@@ -390,11 +391,10 @@ absl::StatusOr<api::BoundGraph> OnnxModel::BindToDecode(
   return BindDeeply(bindings, nullptr, nullptr, &mode);
 }
 
-bool OnnxModel::HasSize(int64_t size) const {
-  const auto& tensors = impl_->proto->graph().initializer();
-  return std::any_of(tensors.begin(), tensors.end(), [&](const TensorProto& tensor) {
-    return std::find(tensor.dims().begin(), tensor.dims().end(), size) != tensor.dims().end();
-  });
+std::string OnnxModel::Digest() const {
+  return DigestOf(*impl_->proto, *this, impl_->parts.graph->constants);
 }
+
+bool OnnxModel::HasSize(int64_t size) const { return HasDimension(impl_->proto->graph(), size); }
 
 }  // namespace tartan::onnx

@@ -76,6 +76,8 @@ class OnnxModel final : public api::Model {
   size_t own_input_count() const;
   // The value of an initialiser of the graph, or null.
   const HostTensor* Initializer(absl::string_view name) const;
+  // Differs where another graph does: of its nodes, and of the begin of each initialiser.
+  std::string Digest() const;
   bool HasSize(int64_t size) const;                     // some initialiser has that dimension
   int64_t parameter_count() const;                      // elements of initialisers
   const std::vector<OperatorCount>& operators() const;  // sorted by domain and name

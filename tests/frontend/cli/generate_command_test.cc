@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/cli/file_io.h"
 #include "proto/report.pb.h"
@@ -19,6 +20,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -135,6 +137,29 @@ TEST_F(GenerateCommand, AnInterruptEndsWithWhatThereIs) {
   proto::GenerateReport report;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(result.out, &report).ok()) << result.out;
   EXPECT_EQ(report.finish(), "interrupted");
+}
+
+// Ready kernels answer first; a later process reads prompts in chunks of exact ones, once they are
+// compiled and found to be right.
+TEST_F(GenerateCommand, PromptsComeToBeReadInChunks) {
+  const TemporaryDirectory cache;
+  ProgramOptions own;
+  own.environment = {"TARTAN_CACHE_DIR=" + cache.path()};
+  std::string prompt = "3";
+  for (int i = 1; i < 20; ++i) absl::StrAppend(&prompt, ",", i * i % 61);
+  const auto run = [&] {
+    return RunTartan({"generate", Model("rotary"), "--tokens", prompt, "--max", "80", "-v"}, own);
+  };
+  const ProgramResult first = run();
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.err, Not(HasSubstr("in chunks")));
+  constexpr int kMostRuns = 5;  // one may end before the background begins
+  ProgramResult last;
+  for (int i = 0; i < kMostRuns && !absl::StrContains(last.err, "in chunks"); ++i) {
+    last = run();
+    EXPECT_EQ(last.out, first.out);
+  }
+  EXPECT_THAT(last.err, HasSubstr("19 tokens of the prompt were read in chunks"));
 }
 
 TEST_F(GenerateCommand, SaysWhatIsWrong) {

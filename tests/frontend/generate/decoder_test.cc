@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/generate/sampler.h"
+#include "proto/onnx.pb.h"
 
 namespace tartan::generate::decoder_test {
 namespace {
@@ -53,6 +54,12 @@ Wanted ReadWanted(const std::string& name) {
 // them may go the other way.
 double Tolerance(const std::string& name) {
   return name == "half" || name == "quantized" ? 0.03 : 2e-4;
+}
+
+std::vector<int64_t> SomeTokens(size_t count) {
+  std::vector<int64_t> tokens;
+  for (size_t i = 0; i < count; ++i) tokens.push_back(static_cast<int64_t>(i * i % 61));
+  return tokens;
 }
 
 class DecoderTest : public testing::Test {
@@ -100,6 +107,152 @@ TEST_F(DecoderTest, CachesThatGrowAreAppendedToInPlace) {
     EXPECT_EQ(decoder->kind(), CacheKind::kInPlace) << name << decoder->why_not_in_place();
     EXPECT_GT(decoder->capacity(), 46);
   }
+}
+
+// Prompts of less than a chunk, of several and of a rest, in one reading or behind others.
+TEST_F(DecoderTest, PromptsAreReadInChunks) {
+  for (const char* name : {"masked", "rotary", "plain", "joint", "attention", "multihead",
+                           "grouped", "window", "half"}) {
+    for (const size_t first : {7, 40}) {
+      DecoderOptions whole;
+      whole.appends_in_place = false;
+      const auto beside = Make(name, whole);
+      DecoderOptions options;
+      options.chunk = 16;
+      options.waits_for_chunks = true;
+      const auto decoder = Make(name, options);
+      const std::vector<int64_t> tokens = SomeTokens(first + 23);
+      const absl::Span<const int64_t> all(tokens);
+      ASSERT_TRUE(decoder->Read(all.subspan(0, first)).ok()) << name;
+      EXPECT_EQ(decoder->kind(), CacheKind::kInPlace) << name;
+      const auto scores = decoder->Read(all.subspan(first));
+      const auto wanted = beside->Read(tokens);
+      ASSERT_TRUE(scores.ok()) << scores.status();
+      ASSERT_TRUE(wanted.ok()) << wanted.status();
+      EXPECT_EQ(decoder->length(), tokens.size());
+      EXPECT_EQ(decoder->read_in_chunks(), tokens.size() - 2) << name;  // the last ones alone
+      for (size_t i = 0; i < scores->size(); ++i) {
+        EXPECT_NEAR((*scores)[i], (*wanted)[i], Tolerance(name)) << name << i;
+      }
+    }
+  }
+}
+
+TEST_F(DecoderTest, ChunksChooseTheSameTokens) {
+  for (const char* name : {"masked", "rotary", "plain", "joint", "attention", "multihead",
+                           "grouped", "window", "half"}) {
+    DecoderOptions options;
+    options.chunk = 4;
+    options.waits_for_chunks = true;
+    const auto decoder = Make(name, options);
+    ExpectTokens(*decoder, ReadWanted(name), Tolerance(name));
+    EXPECT_EQ(decoder->read_in_chunks(), 5) << name;
+  }
+}
+
+// Activations are quantised by the range of all tokens that are read at once; a cache that cannot
+// be appended to has no chunks.
+TEST_F(DecoderTest, WhatIsAnotherInChunksIsReadAsAWhole) {
+  for (const char* name : {"quantized", "sliced"}) {
+    DecoderOptions options;
+    options.chunk = 4;
+    options.waits_for_chunks = true;
+    const auto decoder = Make(name, options);
+    ExpectTokens(*decoder, ReadWanted(name), Tolerance(name));
+    EXPECT_EQ(decoder->read_in_chunks(), 0) << name;
+  }
+}
+
+TEST_F(DecoderTest, ABadTokenInAChunkChangesNothing) {
+  DecoderOptions options;
+  options.chunk = 16;
+  options.waits_for_chunks = true;
+  const std::vector<int64_t> tokens = SomeTokens(40);
+  for (const int64_t bad : {3, 35}) {
+    const auto decoder = Make("masked", options);
+    std::vector<int64_t> wrong = tokens;
+    wrong[bad] = 61;
+    EXPECT_EQ(decoder->Read(wrong).status().code(), absl::StatusCode::kOutOfRange) << bad;
+    EXPECT_EQ(decoder->length(), 0);
+    const auto scores = decoder->Read(tokens);
+    ASSERT_TRUE(scores.ok()) << scores.status();
+    EXPECT_EQ(decoder->length(), 40);
+    EXPECT_EQ(decoder->Read(wrong).status().code(), absl::StatusCode::kOutOfRange) << bad;
+    EXPECT_EQ(decoder->length(), 40);
+    const auto next = decoder->Read({5});
+    const auto beside = Make("masked");
+    ASSERT_TRUE(beside->Read(tokens).ok());
+    const auto wanted = beside->Read({5});
+    ASSERT_TRUE(next.ok() && wanted.ok()) << next.status() << wanted.status();
+    for (size_t i = 0; i < wanted->size(); ++i) EXPECT_NEAR((*next)[i], (*wanted)[i], 2e-4) << i;
+  }
+}
+
+TEST_F(DecoderTest, ChunksOfMorePositionsThanThereAreAreNone) {
+  DecoderOptions options;
+  options.chunk = 90;
+  options.waits_for_chunks = true;
+  const auto decoder = Make("plain", options);
+  ASSERT_TRUE(decoder->Read(SomeTokens(40)).ok());
+  EXPECT_EQ(decoder->length(), 40);
+  EXPECT_EQ(decoder->read_in_chunks(), 0);
+}
+
+TEST_F(DecoderTest, ChunksGoOnWhereTheCacheGrows) {
+  DecoderOptions options;
+  options.expected = 16;
+  options.chunk = 16;
+  options.waits_for_chunks = true;
+  const auto decoder = Make("rotary", options);
+  const std::vector<int64_t> tokens = SomeTokens(200);
+  const absl::Span<const int64_t> all(tokens);
+  ASSERT_TRUE(decoder->Read(all.subspan(0, 40)).ok());
+  const int64_t room = decoder->capacity();
+  const auto scores = decoder->Read(all.subspan(40));
+  ASSERT_TRUE(scores.ok()) << scores.status();
+  EXPECT_GT(decoder->capacity(), room);
+  EXPECT_EQ(decoder->read_in_chunks(), 198);
+  const auto wanted = Make("rotary")->Read(tokens);
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  for (size_t i = 0; i < scores->size(); ++i) EXPECT_NEAR((*scores)[i], (*wanted)[i], 2e-4) << i;
+}
+
+// A chunk made up with tokens behind the last position is none.
+TEST_F(DecoderTest, ChunksEndWherePositionsDo) {
+  DecoderOptions options;
+  options.chunk = 16;
+  options.waits_for_chunks = true;
+  const auto decoder = Make("plain", options);
+  EXPECT_THAT(decoder->Read(std::vector<int64_t>(97, 1)).status().message(),
+              HasSubstr("out of range"));
+  ASSERT_TRUE(decoder->Read(std::vector<int64_t>(96, 1)).ok());
+  EXPECT_EQ(decoder->read_in_chunks(), 95);
+}
+
+// Some exporters give the operator a length for each sample in a row of its own.
+TEST_F(DecoderTest, LengthsMayHaveTwoDimensions) {
+  std::ifstream stream(DataPath("grouped.onnx"), std::ios::binary);
+  onnx::ModelProto proto;
+  ASSERT_TRUE(proto.ParseFromIstream(&stream));
+  int changed = 0;
+  for (onnx::NodeProto& node : *proto.mutable_graph()->mutable_node()) {
+    for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+      if (attribute.name() != "keepdims") continue;
+      attribute.set_i(1);
+      ++changed;
+    }
+  }
+  ASSERT_EQ(changed, 1);
+  const std::string bytes = proto.SerializeAsString();
+  const auto model = onnx::OnnxModel::LoadBytes(
+      {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "grouped");
+  ASSERT_TRUE(model.ok()) << model.status();
+  DecoderOptions options;
+  options.session.tier = api::Tier::kReady;
+  const auto decoder = Decoder::Create(*model, device_, options);
+  ASSERT_TRUE(decoder.ok()) << decoder.status();
+  ExpectTokens(**decoder, ReadWanted("grouped"));
+  EXPECT_EQ((*decoder)->kind(), CacheKind::kInPlace) << (*decoder)->why_not_in_place();
 }
 
 // A step has no memory for a second cache, nor for the rows of one.
@@ -152,8 +305,7 @@ TEST_F(DecoderTest, TheCacheGrows) {
   DecoderOptions options;
   options.expected = 16;
   const auto decoder = Make("rotary", options);
-  std::vector<int64_t> tokens;
-  for (int64_t i = 0; i < 200; ++i) tokens.push_back(i * i % 61);
+  const std::vector<int64_t> tokens = SomeTokens(200);
   auto one_by_one = decoder->Read({tokens[0]});
   ASSERT_TRUE(one_by_one.ok()) << one_by_one.status();
   const int64_t room = decoder->capacity();

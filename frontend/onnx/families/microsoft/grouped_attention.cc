@@ -153,16 +153,22 @@ Outputs GroupQueryAttention(NodeContext& context) {
   TARTAN_RETURN_IF_ERROR(ReadGroupedHeads(context, &layer, &call));
   const int64_t queries = call.query.dims()[2];
   if (context.HasInput(3) && context.input(3).rank() == 4) layer.past = context.input(3).dims()[2];
+  // Some exporters give them a second dimension.
+  if (context.input(5).shape().element_count() != call.query.dims()[0]) {
+    return Invalid("lengths ", context.input(5).shape().ToString(), " for ", call.query.dims()[0],
+                   " samples");
+  }
   const int64_t last = std::max(layer.past, layer.total) - 1;
   TARTAN_RETURN_IF_ERROR(context.CheckInput(5, {{0, last, "the keys"}}, "length less one"));
   layer.is_plain = call.query.dims()[0] == 1 && layer.past + queries == layer.total;
   // The first call starts everywhere at 0: shorter samples are filled up behind their keys.
-  TARTAN_ASSIGN_OR_RETURN(
-      layer.starts, context.ApplyOne(TileFunction("N", "S",
-                                                  {queries == layer.total
-                                                       ? std::string("S = N * 0")
-                                                       : absl::StrCat("S = N - ", queries - 1)}),
-                                     {context.input(5)}));
+  const std::string lengths =
+      context.input(5).rank() == 1 ? "N" : ReshapeCall("N", {call.query.dims()[0]});
+  const std::string starts = queries == layer.total
+                                 ? absl::StrCat("S = ", lengths, " * 0")
+                                 : absl::StrCat("S = ", lengths, " - ", queries - 1);
+  TARTAN_ASSIGN_OR_RETURN(layer.starts,
+                          context.ApplyOne(TileFunction("N", "S", {starts}), {context.input(5)}));
   if (queries != layer.total) {
     TARTAN_ASSIGN_OR_RETURN(
         layer.starts,
