@@ -20,6 +20,7 @@
 #include "tile/graph/channels_last.h"
 #include "tile/graph/constants.h"
 #include "tile/graph/literals/powers.h"
+#include "tile/graph/literals/scales.h"
 #include "tile/graph/literals/slices.h"
 #include "tile/graph/moves/read_expansions.h"
 #include "tile/graph/moves/read_pieces.h"
@@ -51,6 +52,11 @@ absl::Status ComputeInFloat64(Compilation* c) {
 
 absl::Status MultiplyPowersOut(Compilation* c) {
   c->program = graph::MultiplyPowersOut(c->program);
+  return absl::OkStatus();
+}
+
+absl::Status ScaleAfterProducts(Compilation* c) {
+  c->program = graph::ScaleAfterProducts(c->program);
   return absl::OkStatus();
 }
 
@@ -252,6 +258,8 @@ constexpr Pass kPasses[] = {
      "gradients given by the user are done with: autodiff has read them"},
     {"in-float64", ComputeInFloat64, false, "where options ask for it, floats become float64"},
     {"powers", MultiplyPowersOut, true, "powers with small whole exponents are products"},
+    {"scales", ScaleAfterProducts, true,
+     "numbers that scale a factor of a product multiply its sum"},
     {"slices", SliceAtLiterals, true, "gathers at a place known beforehand are slices"},
     {"join-products", JoinProducts, true,
      "products of one tensor with several constant matrices are one product"},

@@ -78,8 +78,11 @@ int64_t FilePages() {
 // A program with a matrix that is zero but for row 17, in a file.
 class MatrixInAFile : public testing::Test {
  protected:
-  void Load(const TestProgram& test) {
+  void SetUp() override {
     if (!ReadsHostMemory()) GTEST_SKIP();
+  }
+
+  void Load(const TestProgram& test) {
     const HostTensor matrix = Matrix(17, 0);
     std::ofstream(path_, std::ios::binary)
         .write(reinterpret_cast<const char*>(matrix.bytes().data()), kBytes);

@@ -72,13 +72,13 @@ TEST(ResidentBuffers, AreThereOnceForProgramsThatReadTheSameConstant) {
   ResidentPool pool;
   const HostTensor weight = Weight(2);
   const int64_t before = Allocated();
-  const auto first = Loaded(WeightedSum(1), weight, &pool);
+  const auto first = Loaded(WeightedSum(5), weight, &pool);
   const int64_t one = Allocated();
   EXPECT_GE(one - before, kWeightBytes);
-  const auto second = Loaded(WeightedSum(3), weight, &pool);
+  const auto second = Loaded(WeightedSum(7), weight, &pool);
   EXPECT_LT(Allocated() - one, kWeightBytes / 2);
-  EXPECT_EQ(FirstOf(*first, 1, kColumns), 2 * kColumns);
-  EXPECT_EQ(FirstOf(*second, 3, kColumns), 3 * 2 * kColumns);
+  EXPECT_EQ(FirstOf(*first, 5, kColumns), 5 * 2 * kColumns);
+  EXPECT_EQ(FirstOf(*second, 7, kColumns), 7 * 2 * kColumns);
 }
 
 TEST(ResidentBuffers, OutliveTheProgramThatMadeThem) {
