@@ -304,8 +304,11 @@ class Repetition {
     if (reader->predicted_us > 0) {
       reader->predicted_us += std::max(producer.predicted_us - machine_.launch_us, 0.0);
     }
-    // Every group reads what the first one may write.
-    reader->writes_once.assign(reader->writes_once.size(), false);
+    // Where the reader writes a state's next value over it, other groups may still read the state.
+    const bool reads_state =
+        std::any_of(producer.buffers.begin() + 1, producer.buffers.end(),
+                    [&](int buffer) { return list_.buffers[buffer].kind == BufferKind::kState; });
+    if (reads_state) reader->writes_once.assign(reader->writes_once.size(), false);
     if (!reader->operations.empty()) {
       reader->operations = absl::StrCat(producer.operations, "; ", reader->operations);
     }

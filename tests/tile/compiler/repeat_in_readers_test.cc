@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/programs.h"
@@ -66,6 +68,30 @@ TEST(RepeatInReaders, WhatIsAnOutputIsWrittenByALaunchOfItsOwn) {
                    "Y[n, j : 1, J] = +(A[n, k] * W[k, j]);\n}"),
       {{DataType::kFloat32, {1, 70}}, {DataType::kFloat32, {70, 40}}}};
   ExpectNaiveLaunches(program, Gpu(), RandomInputs(program, 3), 2, 0);
+}
+
+// Whether the launch that computes Y, the next value of the state X, writes it where X lies.
+bool IsInPlace(const std::string& code, const std::vector<TensorShape>& inputs) {
+  ir::Program program = BindTestProgram({"state", code, inputs});
+  auto& state = std::get<ir::Input>(program.values[program.inputs[0]].op);
+  state.is_state = true;
+  state.next = 0;
+  const auto list = Compile(program, Gpu());
+  EXPECT_TRUE(list.ok()) << list.status();
+  const bool has_copies = std::any_of(list->steps.begin(), list->steps.end(), [](const Step& step) {
+    return std::holds_alternative<CopyStep>(step);
+  });
+  EXPECT_EQ(list->steps.size(), has_copies ? 2 : 1);
+  return !has_copies;
+}
+
+TEST(RepeatInReaders, StatesAreWrittenOverWhereOnlyTheirOwnPlaceIsRead) {
+  const TensorShape row = {DataType::kFloat32, {1, 300}};
+  EXPECT_TRUE(
+      IsInPlace("function (X[N, K], Z[N, K]) -> (Y) { M[n, 0 : 1, 1] = +(Z[n, k]); Y = X + M; }",
+                {row, row}));
+  EXPECT_FALSE(
+      IsInPlace("function (X[N, K]) -> (Y) { M[n, 0 : 1, 1] = +(X[n, k]); Y = X * M; }", {row}));
 }
 
 // Each of many groups would wait for what it reads.
