@@ -25,13 +25,15 @@ class GroupContext {
  public:
   // `origins`: where the group is along output indices of which it has one value; null: its number
   // says that, otherwise it is alone along all others.
+  // `loads_first`: see ExprEmitter::LoadBeforeChoices.
   GroupContext(const poly::FlatContraction& flat, const plan::GpuPlan& plan, DataType index_type,
-               const GroupOrigins* origins = nullptr);
+               const GroupOrigins* origins = nullptr, bool loads_first = true);
 
   const poly::FlatContraction& flat() const { return flat_; }
   // The same with ranges rounded up to whole tiles: what index values really reach.
   const poly::FlatContraction& padded() const { return padded_; }
   const plan::GpuPlan& plan() const { return plan_; }
+  bool loads_first() const { return loads_first_; }
   int index_count() const { return static_cast<int>(flat_.indices.size()); }
   int output_count() const { return flat_.output_index_count; }
   bool is_output(int i) const { return i < output_count(); }
@@ -81,6 +83,7 @@ class GroupContext {
   const poly::FlatContraction& flat_;
   const plan::GpuPlan& plan_;
   const GroupOrigins* const origins_;
+  const bool loads_first_;
   poly::FlatContraction padded_;
   const DataType index_type_;
   std::vector<std::string> names_;

@@ -38,8 +38,9 @@ DataType IndexTypeFor(const poly::FlatContraction& flat, const plan::GpuPlan& pl
 class GroupLowerer {
  public:
   GroupLowerer(const poly::FlatContraction& flat, const plan::GpuPlan& plan, DataType index_type,
-               const GroupOrigins* origins = nullptr, const std::vector<int>& fetched = {})
-      : flat_(flat), plan_(plan), context_(flat, plan, index_type, origins) {
+               const GroupOrigins* origins = nullptr, const std::vector<int>& fetched = {},
+               bool loads_first = true)
+      : flat_(flat), plan_(plan), context_(flat, plan, index_type, origins, loads_first) {
     for (const plan::StagedAccess& access : plan.staged) stages_.emplace_back(context_, access);
     if (flat.is_reduction()) reduction_.emplace(context_, stages_, fetched);
   }
@@ -169,7 +170,7 @@ class GroupLowerer {
     ExprEmitter emitter(context_.padded(), indices, vector, {here}, "e", &body);
     emitter.AssumeAlignedLanes();
     emitter.Assume(guard);
-    emitter.LoadBeforeChoices();
+    if (context_.loads_first()) emitter.LoadBeforeChoices();
     if (!reduction_) {
       for (const GroupStage& stage : stages_) {
         emitter.Provide(stage.access(), stage.Read(StagedLanes(stage)));
@@ -224,8 +225,8 @@ loop::Kernel LowerGroupKernel(const poly::FlatContraction& flat, const plan::Gpu
 
 GroupPart LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                          DataType index_type, const GroupOrigins& origins,
-                         const std::vector<int>& fetched) {
-  return GroupLowerer(flat, plan, index_type, &origins, fetched).Part();
+                         const std::vector<int>& fetched, bool loads_first) {
+  return GroupLowerer(flat, plan, index_type, &origins, fetched, loads_first).Part();
 }
 
 }  // namespace tartan::lower

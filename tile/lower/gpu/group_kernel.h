@@ -26,9 +26,9 @@ struct GroupPart {
 
 // One of its groups, as a part of a larger kernel whose groups have as many work-items: that at
 // `origins`, with whole tiles along all other output indices. All work-items must come there.
-// `fetched`: accesses that are read ahead into registers.
+// `fetched`: accesses that are read ahead into registers. `loads_first`: as of GroupContext.
 GroupPart LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
                          DataType index_type, const GroupOrigins& origins,
-                         const std::vector<int>& fetched);
+                         const std::vector<int>& fetched, bool loads_first);
 
 }  // namespace tartan::lower

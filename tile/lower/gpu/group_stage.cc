@@ -208,12 +208,16 @@ ExprPtr GroupStage::Loaded(const Element& element, const std::string& suffix,
   ExprPtr value = loop::LoadFrom(buffer, stored_, element.from, lanes_, lanes_ > 1);
   if (element.valid == nullptr) return value;
   // Loaded in any case: a load that is chosen would be a branch to wait in.
-  const std::string name = absl::StrCat(Name("read"), suffix);
-  statements->push_back(loop::MakeDeclare(value->type, name, value));
+  if (context_.loads_first()) {
+    const std::string name = absl::StrCat(Name("read"), suffix);
+    const loop::Type type = value->type;
+    statements->push_back(loop::MakeDeclare(type, name, std::move(value)));
+    value = loop::Var(name, type);
+  }
   const double fill = access_.fill.value_or(0);
   const ExprPtr filled =
       IsFloat(type_) ? loop::Float(fill, type_) : loop::Int(static_cast<int64_t>(fill), type_);
-  return loop::Select(element.valid, loop::Var(name, value->type), loop::Splat(filled, lanes_));
+  return loop::Select(element.valid, value, loop::Splat(filled, lanes_));
 }
 
 StmtPtr GroupStage::StoreToTile(const ExprPtr& to, const ExprPtr& value,

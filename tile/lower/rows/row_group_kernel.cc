@@ -30,20 +30,20 @@ void Append(std::vector<StmtPtr> from, std::vector<StmtPtr>* to) {
 class StageLowerer {
  public:
   // `is_odd`: see PartialResults.
-  StageLowerer(const RowStages& stages, const plan::RowGroupPlan& plan,
-               const plan::RowGroupStage& stage, bool is_odd)
+  StageLowerer(const RowStages& stages, const plan::RowGroupPlan& plan, size_t s, bool is_odd)
       : stages_(stages),
         plan_(plan),
-        stage_(stage),
-        flat_(stage.block.flat),
+        stage_(plan.stages[s]),
+        flat_(stage_.block.flat),
+        loads_first_(!stages.ReadsWhatIsWritten(s)),
         is_odd_(is_odd),
         indices_(flat_, stages.IndexType().element),
         here_(flat_.indices.size(), 0) {
-    for (size_t a = 0; a < stage.block.origins.size(); ++a) {
-      if (stage.block.origins[a] >= 0) {
-        indices_.Set(stage.block.origins[a], stages.Var(RowStages::RowName(a)));
+    for (size_t a = 0; a < stage_.block.origins.size(); ++a) {
+      if (stage_.block.origins[a] >= 0) {
+        indices_.Set(stage_.block.origins[a], stages.Var(RowStages::RowName(a)));
       }
-      if (stage.block.rows[a] >= 0) indices_.Set(stage.block.rows[a], stages.Var("row"));
+      if (stage_.block.rows[a] >= 0) indices_.Set(stage_.block.rows[a], stages.Var("row"));
     }
   }
 
@@ -76,7 +76,7 @@ class StageLowerer {
       const DataType type = plan_.held[number].type;
       ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "t", &body);
       emitter.AssumeAlignedLanes();
-      emitter.LoadBeforeChoices();
+      if (loads_first_) emitter.LoadBeforeChoices();
       emitter.MoveTo(here_);
       body.push_back(Hold(number, emitter.Emit(poly::MakeExpr(type, poly::Read{access}))));
       return loop::MakeBlock(std::move(body));
@@ -161,7 +161,7 @@ class StageLowerer {
     std::vector<StmtPtr> body;
     ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "t", &body);
     emitter.AssumeAlignedLanes();
-    emitter.LoadBeforeChoices();
+    if (loads_first_) emitter.LoadBeforeChoices();
     ProvideHeld(&emitter);
     emitter.Count(flat_.body);
     emitter.MoveTo(here_);
@@ -197,7 +197,7 @@ class StageLowerer {
   StmtPtr StoreElement(ExprPtr total = nullptr) {
     std::vector<StmtPtr> body;
     ExprEmitter emitter(flat_, indices_, {}, {here_}, "e", &body);
-    emitter.LoadBeforeChoices();
+    if (loads_first_) emitter.LoadBeforeChoices();
     ProvideHeld(&emitter);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here_, std::move(total));
@@ -219,7 +219,7 @@ class StageLowerer {
     std::vector<StmtPtr> body;
     ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "e", &body);
     emitter.AssumeAlignedLanes();
-    emitter.LoadBeforeChoices();
+    if (loads_first_) emitter.LoadBeforeChoices();
     ProvideHeld(&emitter);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
     emitter.MoveTo(here_);
@@ -257,6 +257,7 @@ class StageLowerer {
   const plan::RowGroupPlan& plan_;
   const plan::RowGroupStage& stage_;
   const poly::FlatContraction& flat_;
+  const bool loads_first_;
   const bool is_odd_;
   IndexEmitter indices_;
   const Position here_;
@@ -270,8 +271,9 @@ GroupPart LowerProduct(const RowStages& stages, size_t s, const plan::RowGroupSt
     const int origin = stage.block.origins[a];
     if (origin >= 0) origins[origin] = stages.Var(RowStages::RowName(a));
   }
-  const GroupPart part = LowerGroupPart(stage.block.flat, *stage.product,
-                                        stages.IndexType().element, origins, stage.fetched);
+  const GroupPart part =
+      LowerGroupPart(stage.block.flat, *stage.product, stages.IndexType().element, origins,
+                     stage.fetched, !stages.ReadsWhatIsWritten(s));
   const std::vector<StmtPtr> named =
       stages.Named(s, {loop::MakeBlock(part.fetch), loop::MakeBlock(part.compute)});
   if (stage.fetched.empty()) return {{}, named};
@@ -349,7 +351,7 @@ RowChainKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
   for (size_t h = 0; h < plan.held.size(); ++h) {
     const plan::HeldValue& held = plan.held[h];
     if (!held.is_fetched) continue;
-    StageLowerer lowerer(stages, plan, plan.stages[held.stage], false);
+    StageLowerer lowerer(stages, plan, held.stage, false);
     statements.push_back(stages.Named(held.stage, lowerer.Fetch(held.access, static_cast<int>(h))));
   }
   std::vector<std::vector<StmtPtr>> products(plan.stages.size());
@@ -371,7 +373,7 @@ RowChainKernel LowerRowGroups(const std::vector<poly::RowKernel>& kernels,
     } else {
       const bool odd = is_odd[stage.block.flat.accumulator_type];
       if (stage.block.flat.is_reduction()) is_odd[stage.block.flat.accumulator_type] = !odd;
-      statements.push_back(stages.Named(s, StageLowerer(stages, plan, stage, odd).Lower()));
+      statements.push_back(stages.Named(s, StageLowerer(stages, plan, s, odd).Lower()));
     }
     if (!stage.is_read_from_memory || plan.Threads() == 1) continue;
     statements.push_back(loop::MakeBarrier(stages.IsReadFromBuffers(s)));

@@ -162,6 +162,19 @@ StmtPtr RowStages::WithoutReloads(const StmtPtr& statements) const {
                              [&](const std::string& buffer) { return kept.count(buffer) > 0; });
 }
 
+bool RowStages::ReadsWhatIsWritten(size_t stage) const {
+  const poly::RowKernel& reader = kernels_[stage];
+  for (const poly::RowKernel& kernel : kernels_) {
+    if (kernel.output >= 0) continue;
+    for (const poly::Output& output : kernel.flat.outputs) {
+      for (size_t t = 0; t < reader.tensors.size(); ++t) {
+        if (reader.tensors[t] < 0 && reader.flat.tensors[t].value == output.value) return true;
+      }
+    }
+  }
+  return false;
+}
+
 bool RowStages::IsReadFromBuffers(size_t stage) const {
   if (kernels_[stage].output >= 0) return false;
   for (const poly::Output& output : kernels_[stage].flat.outputs) {

@@ -61,6 +61,9 @@ class RowStages {
   // the chain is not loaded again by the next.
   loop::StmtPtr WithoutReloads(const loop::StmtPtr& statements) const;
 
+  // The stage reads buffers that stages of the chain write: what lies beside its row there is
+  // another work-group's.
+  bool ReadsWhatIsWritten(size_t stage) const;
   // What the stage stores is in buffers, and a later stage reads it.
   bool IsReadFromBuffers(size_t stage) const;
 

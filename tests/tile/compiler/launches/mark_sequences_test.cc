@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which launches may be run as one.
-#include "tile/compiler/mark_sequences.h"
+#include "tile/compiler/launches/mark_sequences.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/repeat_in_readers.h"
+#include "tile/compiler/launches/repeat_in_readers.h"
 
 #include <algorithm>
 #include <optional>
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/base/sequence_limits.h"
-#include "tile/compiler/work_groups.h"
+#include "tile/compiler/launches/work_groups.h"
 #include "tile/loop/build.h"
 #include "tile/loop/local_memory.h"
 #include "tile/loop/rename.h"

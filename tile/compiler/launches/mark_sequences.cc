@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/mark_sequences.h"
+#include "tile/compiler/launches/mark_sequences.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tile/base/sequence_limits.h"
-#include "tile/compiler/work_groups.h"
+#include "tile/compiler/launches/work_groups.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::compiler {

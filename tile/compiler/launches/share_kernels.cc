@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/share_kernels.h"
+#include "tile/compiler/launches/share_kernels.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches of one group that their readers' groups repeat: how many launches are left, and that
 // they compute what the naive evaluator does.
-#include "tile/compiler/repeat_in_readers.h"
+#include "tile/compiler/launches/repeat_in_readers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that differ in numbers alone: how many are left, and that they compute what the naive
 // evaluator does.
-#include "tile/compiler/share_kernels.h"
+#include "tile/compiler/launches/share_kernels.h"
 
 #include <gtest/gtest.h>
 

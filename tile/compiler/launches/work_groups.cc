@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/compiler/work_groups.h"
+#include "tile/compiler/launches/work_groups.h"
 
 #include <variant>
 
