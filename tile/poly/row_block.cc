@@ -94,6 +94,22 @@ TensorShape RowTensor::Shape(DataType type, const std::vector<int64_t>& block) c
   return shape;
 }
 
+std::set<ir::ValueId> ResultsInMemory(const std::vector<RowKernel>& kernels) {
+  std::set<ir::ValueId> values;
+  for (const RowKernel& kernel : kernels) {
+    if (kernel.output >= 0) continue;
+    for (const Output& output : kernel.flat.outputs) values.insert(output.value);
+  }
+  return values;
+}
+
+bool ReadsFromMemory(const RowKernel& kernel, const std::set<ir::ValueId>& values) {
+  for (size_t t = 0; t < kernel.tensors.size(); ++t) {
+    if (kernel.tensors[t] < 0 && values.count(kernel.flat.tensors[t].value) > 0) return true;
+  }
+  return false;
+}
+
 bool HasColumns(const RowKernel& kernel) {
   if (!kernel.flat.is_reduction()) return false;
   for (int i = 0; i < kernel.flat.output_index_count; ++i) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "tile/poly/flat_contraction.h"
@@ -33,6 +34,11 @@ struct RowKernel {
   std::vector<int> tensors;
   int output = -1;
 };
+
+// The values that kernels of a chain leave in memory, and whether a kernel reads some of them
+// there.
+std::set<ir::ValueId> ResultsInMemory(const std::vector<RowKernel>& kernels);
+bool ReadsFromMemory(const RowKernel& kernel, const std::set<ir::ValueId>& values);
 
 // Each sum gives one of several results of a row, as products of matrices do.
 bool HasColumns(const RowKernel& kernel);

@@ -22,6 +22,14 @@ struct TestProgram {
   double high = 2;
 };
 
+// Texts that tests of several kinds of plans have: a product of matrices, and a convolution with
+// padding for 3x3 windows, channels last.
+inline constexpr char kMatMul[] =
+    "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";
+inline constexpr char kPaddedConvolution[] =
+    "function (D[N, X, Y, CI], K[I, J, CI, CO]) -> (R) { O[n, x, y, co : N, X, Y, CO] = "
+    "+(D[n, x+i-1, y+j-1, ci] * K[i, j, ci, co]); R = (O > 0 ? O : 0); }";
+
 const std::vector<TestProgram>& TestPrograms();
 
 ir::Program BindTestProgram(const TestProgram& program);

@@ -41,11 +41,8 @@ struct Form {
 };
 
 std::vector<Form> Forms() {
-  const std::string matmul =
-      "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";
-  const std::string convolution =
-      "function (D[N, X, Y, CI], K[I, J, CI, CO]) -> (R) { O[n, x, y, co : N, X, Y, CO] = "
-      "+(D[n, x+i-1, y+j-1, ci] * K[i, j, ci, co]); R = (O > 0 ? O : 0); }";
+  const std::string matmul = kMatMul;
+  const std::string convolution = kPaddedConvolution;
   return {
       {{"Tiles", matmul, {F32({33, 20}), F32({20, 36})}}},
       {{"PrefetchedTiles", matmul, {F32({33, 80}), F32({80, 36})}}, true},

@@ -35,11 +35,8 @@ HardwareSettings Gpu() {
 TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
 
 std::vector<TestProgram> Programs() {
-  const std::string matmul =
-      "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";
-  const std::string convolution =
-      "function (D[N, X, Y, CI], K[I, J, CI, CO]) -> (R) { O[n, x, y, co : N, X, Y, CO] = "
-      "+(D[n, x+i-1, y+j-1, ci] * K[i, j, ci, co]); R = (O > 0 ? O : 0); }";
+  const std::string matmul = kMatMul;
+  const std::string convolution = kPaddedConvolution;
   return {
       {"MatMulOfPrimes", matmul, {F32({13, 7}), F32({7, 37})}},
       {"MatMulOfVectors", matmul, {F32({20, 24}), F32({24, 36})}},

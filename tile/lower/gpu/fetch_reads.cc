@@ -73,9 +73,7 @@ ExprPtr GroupReduction::FetchedSlot(int access) const {
 }
 
 ExprPtr GroupReduction::Fetched(int access) const {
-  const poly::FlatAccess place = poly::Flatten(context_.flat(), access);
-  const int lane = context_.plan().lane_index;
-  const int lanes = context_.lanes() > 1 && place.strides[lane] != 0 ? context_.lanes() : 1;
+  const auto lanes = static_cast<int>(plan::FetchedLanes(context_.flat(), context_.plan(), access));
   const DataType type = poly::FindRead(context_.flat().body, access)->type;
   return loop::LoadFrom(FetchedName(access), type, FetchedSlot(access), lanes);
 }

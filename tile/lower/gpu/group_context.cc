@@ -136,10 +136,6 @@ ExprPtr GroupContext::PartialThread() const {
   return position;
 }
 
-int64_t GroupContext::OwnCount(int i) const {
-  return i == plan_.lane_index ? split(i).blocks : split(i).held();
-}
-
 ExprPtr GroupContext::Offset(int i) const {
   const plan::IndexSplit& s = split(i);
   if (i == plan_.lane_index) return loop::Mul(own_[i], Number(s.threads * s.vector));

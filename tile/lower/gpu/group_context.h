@@ -69,7 +69,7 @@ class GroupContext {
   // below split(i).blocks.
   void SetOwn(int i, loop::ExprPtr own) { own_[i] = std::move(own); }
   const loop::ExprPtr& own(int i) const { return own_[i]; }
-  int64_t OwnCount(int i) const;
+  int64_t OwnCount(int i) const { return plan_.OwnCount(i); }
   loop::ExprPtr Offset(int i) const;
   // An emitter for the current position; bases have the suffix.
   IndexEmitter Indices() const;

@@ -163,16 +163,7 @@ StmtPtr RowStages::WithoutReloads(const StmtPtr& statements) const {
 }
 
 bool RowStages::ReadsWhatIsWritten(size_t stage) const {
-  const poly::RowKernel& reader = kernels_[stage];
-  for (const poly::RowKernel& kernel : kernels_) {
-    if (kernel.output >= 0) continue;
-    for (const poly::Output& output : kernel.flat.outputs) {
-      for (size_t t = 0; t < reader.tensors.size(); ++t) {
-        if (reader.tensors[t] < 0 && reader.flat.tensors[t].value == output.value) return true;
-      }
-    }
-  }
-  return false;
+  return poly::ReadsFromMemory(kernels_[stage], poly::ResultsInMemory(kernels_));
 }
 
 bool RowStages::IsReadFromBuffers(size_t stage) const {

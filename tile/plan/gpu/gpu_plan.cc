@@ -60,6 +60,10 @@ std::vector<int64_t> GpuPlan::Tile() const {
   return tile;
 }
 
+int64_t GpuPlan::OwnCount(int index) const {
+  return index == lane_index ? splits[index].blocks : splits[index].held();
+}
+
 Unrolling GpuPlan::Unroll(const poly::FlatContraction& flat) const {
   Unrolling unrolling;
   int64_t updates = 1;

@@ -88,6 +88,8 @@ struct GpuPlan {
   GroupCost cost;
 
   int64_t threads() const;
+  // Values of an index that a work-item has, those of a vector of lanes counted once.
+  int64_t OwnCount(int index) const;
   // Work-items that share an output element, and aggregate their partial results at the end.
   int64_t partial_threads(const poly::FlatContraction& flat) const;
   int64_t GroupCount(const poly::FlatContraction& flat) const;

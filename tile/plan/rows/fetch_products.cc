@@ -32,16 +32,6 @@ bool DependsOn(const poly::FlatContraction& flat, const poly::FlatAccess& place,
   return place.strides[index] != 0 || IsGuardedAlong(flat, access, index);
 }
 
-// Values that the chain leaves in buffers.
-std::set<ir::ValueId> Written(const std::vector<poly::RowKernel>& kernels) {
-  std::set<ir::ValueId> written;
-  for (const poly::RowKernel& kernel : kernels) {
-    if (kernel.output >= 0) continue;
-    for (const poly::Output& output : kernel.flat.outputs) written.insert(output.value);
-  }
-  return written;
-}
-
 }  // namespace
 
 std::vector<int> FetchedIndices(const poly::FlatContraction& flat, const GpuPlan& product,
@@ -49,9 +39,7 @@ std::vector<int> FetchedIndices(const poly::FlatContraction& flat, const GpuPlan
   const poly::FlatAccess place = poly::Flatten(flat, access);
   std::vector<int> indices;
   for (int i = 0; i < static_cast<int>(product.splits.size()); ++i) {
-    const IndexSplit& split = product.splits[i];
-    const int64_t own = i == product.lane_index ? split.blocks : split.held();
-    if (own > 1 && DependsOn(flat, place, access, i)) indices.push_back(i);
+    if (product.OwnCount(i) > 1 && DependsOn(flat, place, access, i)) indices.push_back(i);
   }
   return indices;
 }
@@ -74,17 +62,20 @@ int64_t FetchedVectors(const poly::FlatContraction& flat, const GpuPlan& product
     if (product.splits[i].vector > 1 && i != product.lane_index) return 0;
   }
   int64_t vectors = 1;
-  for (int i : FetchedIndices(flat, product, access)) {
-    const IndexSplit& split = product.splits[i];
-    vectors *= i == product.lane_index ? split.blocks : split.held();
-  }
+  for (int i : FetchedIndices(flat, product, access)) vectors *= product.OwnCount(i);
   return vectors;
+}
+
+int64_t FetchedLanes(const poly::FlatContraction& flat, const GpuPlan& product, int access) {
+  const int lane = product.lane_index;
+  return lane >= 0 && poly::Flatten(flat, access).strides[lane] != 0 ? product.splits[lane].vector
+                                                                     : 1;
 }
 
 void FetchForProducts(const std::vector<poly::RowKernel>& kernels, const HardwareSettings& settings,
                       RowGroupPlan* plan) {
   if (plan->GroupCount() > std::max<int64_t>(settings.compute_units, 1)) return;
-  const std::set<ir::ValueId> written = Written(kernels);
+  const std::set<ir::ValueId> written = poly::ResultsInMemory(kernels);
   int64_t left = kMostRegisters;
   for (size_t s = 0; s < kernels.size(); ++s) {
     RowGroupStage& stage = plan->stages[s];
@@ -94,10 +85,8 @@ void FetchForProducts(const std::vector<poly::RowKernel>& kernels, const Hardwar
       const int tensor = flat.accesses[a].tensor;
       const poly::Tensor& read = flat.tensors[tensor];
       if (kernels[s].tensors[tensor] >= 0 || written.count(read.value) > 0) continue;
-      const int lane = stage.product->lane_index;
-      const bool has_lanes = lane >= 0 && poly::Flatten(flat, a).strides[lane] != 0;
-      const int64_t registers = FetchedVectors(flat, *stage.product, a) *
-                                (has_lanes ? stage.product->splits[lane].vector : 1);
+      const int64_t registers =
+          FetchedVectors(flat, *stage.product, a) * FetchedLanes(flat, *stage.product, a);
       if (registers == 0 || registers > std::min(left, kMostOfAccess) ||
           ByteWidth(read.shape.type) > 4)
         continue;

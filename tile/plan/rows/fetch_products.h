@@ -20,6 +20,9 @@ std::vector<int> FetchedIndices(const poly::FlatContraction& flat, const GpuPlan
 // where it does not have all of them at once in registers.
 int64_t FetchedVectors(const poly::FlatContraction& flat, const GpuPlan& product, int access);
 
+// The lanes of such a vector.
+int64_t FetchedLanes(const poly::FlatContraction& flat, const GpuPlan& product, int access);
+
 // Chooses what is read into registers before the first stage (RowGroupStage::fetched), where the
 // device has a unit for each group.
 void FetchForProducts(const std::vector<poly::RowKernel>& kernels, const HardwareSettings& settings,

@@ -84,17 +84,10 @@ class RowProductPlanner {
   // A kernel reads of a buffer what another of the chain has written there: two groups with rows in
   // common would race for these.
   bool HandsOnInBuffers() const {
-    std::set<ir::ValueId> written;
-    for (const poly::RowKernel& kernel : kernels_) {
-      if (kernel.output >= 0) continue;
-      for (const poly::Output& output : kernel.flat.outputs) written.insert(output.value);
-    }
-    for (const poly::RowKernel& kernel : kernels_) {
-      for (size_t t = 0; t < kernel.tensors.size(); ++t) {
-        if (kernel.tensors[t] < 0 && written.count(kernel.flat.tensors[t].value) > 0) return true;
-      }
-    }
-    return false;
+    const std::set<ir::ValueId> written = poly::ResultsInMemory(kernels_);
+    return std::any_of(kernels_.begin(), kernels_.end(), [&](const poly::RowKernel& kernel) {
+      return poly::ReadsFromMemory(kernel, written);
+    });
   }
 
   std::vector<int64_t> BlockCounts(const RowGroupPlan& plan) const {

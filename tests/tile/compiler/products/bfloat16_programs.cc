@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "tests/tile/compiler/programs.h"
 #include "tile/loop/loop_ir.h"
 #include "tile/plan/select_plan.h"
 
@@ -17,11 +18,8 @@ bool IsDot(const poly::ExprPtr& body) {
 }
 
 std::vector<MatrixProgram> MakeWordPrograms() {
-  const std::string matmul =
-      "function (A[M, L], B[L, N]) -> (C) { C[i, j : M, N] = +(A[i, k] * B[k, j]); }";
-  const std::string convolution =
-      "function (D[N, X, Y, CI], K[I, J, CI, CO]) -> (R) { O[n, x, y, co : N, X, Y, CO] = "
-      "+(D[n, x+i-1, y+j-1, ci] * K[i, j, ci, co]); R = (O > 0 ? O : 0); }";
+  const std::string matmul = kMatMul;
+  const std::string convolution = kPaddedConvolution;
   return {
       {"Odd", matmul, {{43, 67}, {67, 41}}},
       {"OddConstant", matmul, {{43, 67}, {67, 41}}, {false, true}},
