@@ -9,6 +9,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/compiler/emit.h"
 #include "tile/compiler/launches/mark_sequences.h"
+#include "tile/compiler/launches/pair_products.h"
 #include "tile/compiler/launches/repeat_in_readers.h"
 #include "tile/compiler/launches/share_kernels.h"
 #include "tile/compiler/memory/order_setup.h"
@@ -203,6 +204,11 @@ absl::Status PlanKernels(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status PairGates(Compilation* c) {
+  PairProducts(c->program, c->partition.grouping.storage, c->options.settings, &c->schedule);
+  return absl::OkStatus();
+}
+
 absl::Status RoundWhereStored(Compilation* c) {
   if (FormatOf(c->options.precision) == MatrixFormat::kTf32) {
     RoundStores(c->program, c->partition.grouping.storage, &c->schedule);
@@ -298,6 +304,8 @@ constexpr Pass kPasses[] = {
      "GPUs: products of matrices in such a launch, as attention has"},
     {"partition", PartitionIntoKernels, false, "values become kernels, with fusion and chains"},
     {"plan-kernels", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
+    {"pair-products", PairGates, true,
+     "with a matrix unit, a gate's product is made by the kernel of the one that it multiplies"},
     {"round-stores", RoundWhereStored, true,
      "with tf32, what matrix units alone read is rounded where it is stored"},
     {"write-kernels", WriteKernels, false, "plans become loops, simplified"},

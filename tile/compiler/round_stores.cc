@@ -49,19 +49,19 @@ class StoreRounder {
   void Exclude(ValueId value) { UseOf(value).may_round = false; }
 
   void AddUses(ScheduledStep* step) {
-    Match(
-        step->work, [&](PlannedLaunch& launch) { AddLaunch(step->is_setup, &launch); },
-        [&](PlannedChain& chain) { AddChain(step->is_setup, chain); },
-        [&](SpecialKernel& special) {
-          Exclude(special.value);
-          const ir::Value& value = program_.values[special.value];
-          for (ValueId operand : std::get<ir::Special>(value.op).operands) Exclude(operand);
-        },
-        [&](FillValue& fill) { Exclude(fill.value); },
-        [&](CopyValue& copy) {
-          Exclude(copy.from);
-          Exclude(copy.to);
-        });
+    if (auto* launch = std::get_if<PlannedLaunch>(&step->work)) {
+      return AddLaunch(step->is_setup, launch);
+    }
+    const StepValues values = ValuesOf(program_, *step);
+    for (ValueId value : values.read) Exclude(value);
+    const bool is_chain = std::holds_alternative<PlannedChain>(step->work);
+    for (ValueId value : values.written) {
+      if (is_chain) {
+        AddOutput(step->is_setup, value, program_.values[value].shape.type);
+      } else {
+        Exclude(value);
+      }
+    }
   }
 
   void AddOutput(bool is_setup, ValueId value, DataType type) {
@@ -92,22 +92,12 @@ class StoreRounder {
     const std::vector<poly::TensorAccess>& accesses = launch->planned.flat.accesses;
     const auto reads = [&](const poly::TensorAccess& access) { return access.tensor == tensor; };
     if (std::count_if(accesses.begin(), accesses.end(), reads) != 1) return nullptr;
-    for (plan::MatrixOperand* operand : {&matrix->left, &matrix->right}) {
+    std::vector<plan::MatrixOperand*> operands = {&matrix->left, &matrix->right};
+    if (matrix->second) operands.push_back(&*matrix->second);
+    for (plan::MatrixOperand* operand : operands) {
       if (reads(accesses[operand->access]) && operand->is_rounded) return operand;
     }
     return nullptr;
-  }
-
-  void AddChain(bool is_setup, const PlannedChain& chain) {
-    for (const poly::RowKernel& kernel : chain.chain.kernels) {
-      for (size_t t = 0; t < kernel.flat.tensors.size(); ++t) {
-        if (kernel.tensors[t] < 0) Exclude(kernel.flat.tensors[t].value);
-      }
-      if (kernel.output >= 0) continue;
-      for (const poly::Output& output : kernel.flat.outputs) {
-        AddOutput(is_setup, output.value, output.shape.type);
-      }
-    }
   }
 
   // Launches of one form run one kernel: those that changed have another one.

@@ -50,6 +50,37 @@ poly::FlatContraction WithCopies(const ir::Program& program, poly::FlatContracti
 
 }  // namespace
 
+StepValues ValuesOf(const ir::Program& program, const ScheduledStep& step) {
+  return Match(
+      step.work,
+      [](const PlannedLaunch& launch) {
+        return StepValues{launch.tensors, launch.outputs};
+      },
+      [](const PlannedChain& chain) {
+        StepValues values;
+        for (const poly::RowKernel& kernel : chain.chain.kernels) {
+          for (size_t t = 0; t < kernel.flat.tensors.size(); ++t) {
+            if (kernel.tensors[t] < 0) values.read.push_back(kernel.flat.tensors[t].value);
+          }
+          if (kernel.output >= 0) continue;
+          for (const poly::Output& output : kernel.flat.outputs) {
+            values.written.push_back(output.value);
+          }
+        }
+        return values;
+      },
+      [&](const SpecialKernel& special) {
+        const ir::Value& value = program.values[special.value];
+        return StepValues{std::get<ir::Special>(value.op).operands, {special.value}};
+      },
+      [](const FillValue& fill) {
+        return StepValues{{}, {fill.value}};
+      },
+      [](const CopyValue& copy) {
+        return StepValues{{copy.from}, {copy.to}};
+      });
+}
+
 Scheduler::Scheduler(const std::vector<bool>& is_constant, const CompileOptions& options,
                      const CompileHooks& hooks)
     : is_constant_(is_constant), options_(options), hooks_(hooks) {

@@ -60,6 +60,13 @@ struct Schedule {
   std::set<ir::ValueId> rounded = {};
 };
 
+// What a step reads and writes, each perhaps several times.
+struct StepValues {
+  std::vector<ir::ValueId> read;
+  std::vector<ir::ValueId> written;
+};
+StepValues ValuesOf(const ir::Program& program, const ScheduledStep& step);
+
 // Chooses plans and puts everything in order.
 class Scheduler {
  public:

@@ -84,9 +84,11 @@ void ExprEmitter::Count(const poly::ExprPtr& expr) {
   }
 }
 
-void ExprEmitter::MoveTo(const Position& position, loop::ExprPtr accumulator) {
+void ExprEmitter::MoveTo(const Position& position, loop::ExprPtr accumulator,
+                         loop::ExprPtr second_accumulator) {
   position_ = position;
   accumulator_ = std::move(accumulator);
+  second_accumulator_ = std::move(second_accumulator);
 }
 
 ExprEmitter::Dependence ExprEmitter::BitOf(int index) {
@@ -228,7 +230,9 @@ loop::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
         return IsSliding(read.access) ? EmitSliding(expr, read.access)
                                       : Loaded(EmitRead(expr, flat_.accesses[read.access]));
       },
-      [&](const poly::Accumulator&) { return accumulator_; },
+      [&](const poly::Accumulator& accumulator) {
+        return accumulator.is_second ? second_accumulator_ : accumulator_;
+      },
       [&](const poly::Coordinate& coordinate) {
         const auto emit = [&] {
           return loop::Cast(indices_.Emit(coordinate.poly, position_), expr->type);

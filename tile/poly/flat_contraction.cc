@@ -29,7 +29,7 @@ class ExprPrinter {
           return std::visit([](auto value) { return absl::StrCat(value); }, literal.value);
         },
         [&](const Read& read) { return absl::StrCat("in", read.access); },
-        [&](const Accumulator&) { return std::string("acc"); },
+        [&](const Accumulator& a) { return std::string(a.is_second ? "acc2" : "acc"); },
         [&](const Coordinate& coordinate) { return coordinate.poly.ToString(names_); },
         [&](const Apply& apply) {
           const std::string name = apply.op == ScalarOp::kCast
@@ -157,8 +157,11 @@ double Flops(const FlatContraction& flat) {
   for (const Output& output : flat.outputs) per_element += OperationCount(output.expr);
   double flops = per_element * static_cast<double>(flat.output_point_count());
   if (flat.is_reduction()) {
-    flops += static_cast<double>(flat.point_count()) * ProductCount(flat.body) *
-             (1.0 + OperationCount(flat.body));
+    for (const ExprPtr& body : {flat.body, flat.second_body}) {
+      if (body == nullptr) continue;
+      flops += static_cast<double>(flat.point_count()) * ProductCount(body) *
+               (1.0 + OperationCount(body));
+    }
   }
   return flops;
 }
@@ -197,6 +200,10 @@ std::string ToString(const FlatContraction& flat) {
   if (flat.is_reduction()) {
     absl::StrAppend(&text, "  acc = ", Symbol(flat.aggregation), "(", printer.Print(flat.body),
                     ") in ", Name(flat.accumulator_type), "\n");
+  }
+  if (flat.second_body != nullptr) {
+    absl::StrAppend(&text, "  acc2 = ", Symbol(flat.aggregation), "(",
+                    printer.Print(flat.second_body), ")\n");
   }
   for (const Output& output : flat.outputs) {
     absl::StrAppend(&text, "  v", output.value, " ", output.shape.ToString(), " = ",

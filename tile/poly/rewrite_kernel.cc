@@ -172,6 +172,7 @@ bool MergeOnePair(FlatContraction* flat, std::vector<int>* kept) {
 void VisitExprs(const FlatContraction& flat, const std::function<void(const Expr&)>& visit) {
   std::set<const Expr*> seen;
   Visit(flat.body, &seen, visit);
+  Visit(flat.second_body, &seen, visit);
   Visit(flat.empty_value, &seen, visit);
   for (const Output& output : flat.outputs) Visit(output.expr, &seen, visit);
 }
@@ -187,6 +188,7 @@ FlatContraction MapPolys(const FlatContraction& flat, const PolyMap& map) {
   result.constraints = MapConstraints(std::move(result.constraints), map);
   result.store_guard = MapConstraints(std::move(result.store_guard), map);
   result.body = exprs.Map(flat.body);
+  result.second_body = exprs.Map(flat.second_body);
   result.empty_value = exprs.Map(flat.empty_value);
   for (Output& output : result.outputs) output.expr = exprs.Map(output.expr);
   return result;
@@ -226,6 +228,7 @@ std::vector<int> DropUnread(FlatContraction* flat) {
   for (Output& output : flat->outputs) output.expr = mapper.Map(output.expr);
   flat->empty_value = mapper.Map(flat->empty_value);
   flat->body = mapper.Map(flat->body);
+  flat->second_body = mapper.Map(flat->second_body);
   std::vector<TensorAccess> kept_accesses;
   for (int access : accesses.kept()) {
     kept_accesses.push_back(std::move(flat->accesses[access]));

@@ -73,6 +73,16 @@ std::vector<MatrixProgram> MakePrograms() {
        "ci, co]); }",
        {{70, 8}, {3, 8, 16}},
        {false, true}},
+      {"Gate",
+       "function (A[M, L], B[L, N], D[L, N]) -> (O) { G[i, j : M, N] = +(A[i, k] * B[k, j]); "
+       "U[i, j : M, N] = +(A[i, k] * D[k, j]); O = (G > 0 ? G : 0) * U; }",
+       {{70, 72}, {72, 40}, {72, 40}},
+       {false, true, true}},
+      {"GateOfVariablesWithBiases",
+       "function (A[E, M, L], B[E, N, L], D[E, N, L], V, W) -> (O) { G[e, i, j : E, M, N] = +(A[e, "
+       "i, k] * B[e, j, k]); U[e, i, j : E, M, N] = +(A[e, i, k] * D[e, j, k]); F = G + V; O = (U "
+       "+ W) * (F < 0 ? -F : F) + V; }",
+       {{2, 66, 37}, {2, 29, 37}, {2, 29, 37}, {29}, {66, 29}}},
       {"Halves", transposed, {{70, 72}, {40, 72}}, {}, DataType::kFloat16},
       {"BFloats", transposed, {{70, 136}, {40, 136}}, {}, DataType::kBFloat16},
       {"BFloatsInRows", matmul, {{70, 136}, {136, 40}}, {}, DataType::kBFloat16},

@@ -33,6 +33,9 @@ class MatrixLowerer {
                            index_type_);
     operands_.emplace_back(flat, plan, plan.right, "right", plan.columns, plan.right_tile(), batch,
                            plan.left_tile().size(), index_type_);
+    if (!plan.second) return;
+    operands_.emplace_back(flat, plan, *plan.second, "second", plan.columns, plan.right_tile(), batch,
+                           plan.left_tile().size() + plan.right_tile().size(), index_type_);
   }
 
   loop::Kernel Lower(const std::string& name) {
@@ -72,7 +75,9 @@ class MatrixLowerer {
         Declare("slice", is_sliced ? loop::Div(warp_group, Number(plan_.warp_groups)) : Number(0)));
     Append(DeclareTile(), &statements);
     Append(operands_[0].DeclareRows(Var("row_base")), &statements);
-    Append(operands_[1].DeclareRows(Var("column_base")), &statements);
+    for (size_t i = 1; i < operands_.size(); ++i) {
+      Append(operands_[i].DeclareRows(Var("column_base")), &statements);
+    }
     statements.push_back(loop::MakeArray({DataType::kFloat32, 1}, "total", plan_.accumulators()));
     statements.push_back(loop::MakeFor(
         "slot", Number(0), Number(plan_.accumulators()),
@@ -83,7 +88,7 @@ class MatrixLowerer {
   // Which tile the group has.
   std::vector<StmtPtr> DeclareTile() const {
     const int64_t rows = plan::TilesOf(RowCount(), plan_.row_tile);
-    const int64_t columns = plan::TilesOf(ColumnCount(), plan_.column_tile);
+    const int64_t columns = plan::TilesOf(ColumnCount(), plan_.result_columns());
     std::vector<StmtPtr> statements = {
         Declare("group", loop::Work(loop::WorkId::kGroup, 0, index_type_)),
         Declare("tile", loop::Mod(Var("group"), Number(rows * columns)))};
@@ -115,7 +120,7 @@ class MatrixLowerer {
       column = choose(false);
     }
     statements.push_back(Declare("row_base", loop::Mul(row, Number(plan_.row_tile))));
-    statements.push_back(Declare("column_base", loop::Mul(column, Number(plan_.column_tile))));
+    statements.push_back(Declare("column_base", loop::Mul(column, Number(plan_.result_columns()))));
     return statements;
   }
 
@@ -158,7 +163,7 @@ class MatrixLowerer {
     const auto round = [&](const ExprPtr& stage, const std::string& suffix) {
       std::vector<StmtPtr> statements;
       for (const MatrixOperandLoader& operand : operands_) {
-        if (PlanOf(operand).is_rounded) Append(operand.Round(stage, suffix), &statements);
+        if (operand.plan().is_rounded) Append(operand.Round(stage, suffix), &statements);
       }
       return statements;
     };
@@ -168,7 +173,7 @@ class MatrixLowerer {
     const int pending = static_cast<int>(plan_.stages) - 2;
     std::vector<StmtPtr> early, begin;
     for (const MatrixOperandLoader& operand : operands_) {
-      Append(operand.Copy(ahead, ahead), PlanOf(operand).is_early ? &early : &begin);
+      Append(operand.Copy(ahead, ahead), operand.plan().is_early ? &early : &begin);
     }
     begin.push_back(loop::MakeEndCopies());
     const auto for_all_ahead = [&](std::vector<StmtPtr> body) {
@@ -221,7 +226,7 @@ class MatrixLowerer {
                                  Declare("next_step", loop::Add(step, Number(1)))};
     const ExprPtr has_next = loop::Less(Var("next_step"), Number(steps));
     for (const MatrixOperandLoader& operand : operands_) {
-      if (!IsCopied(operand)) Append(operand.DeclareNext(), &body);
+      if (!operand.plan().is_copied) Append(operand.DeclareNext(), &body);
     }
     std::vector<StmtPtr> fetch;
     AppendFetch(Var("next_step"), Var("other"), &fetch, /*declares=*/false);
@@ -238,15 +243,10 @@ class MatrixLowerer {
     return statements;
   }
 
-  const plan::MatrixOperand& PlanOf(const MatrixOperandLoader& operand) const {
-    return &operand == &operands_[0] ? plan_.left : plan_.right;
-  }
-  bool IsCopied(const MatrixOperandLoader& operand) const { return PlanOf(operand).is_copied; }
-
   void AppendFetch(const ExprPtr& step, const ExprPtr& stage, std::vector<StmtPtr>* statements,
                    bool declares = true) const {
     for (const MatrixOperandLoader& operand : operands_) {
-      if (IsCopied(operand)) {
+      if (operand.plan().is_copied) {
         Append(operand.Copy(step, stage), statements);
         statements->push_back(loop::MakeEndCopies());
         continue;
@@ -258,7 +258,7 @@ class MatrixLowerer {
 
   void AppendPut(const ExprPtr& stage, std::vector<StmtPtr>* statements) const {
     for (const MatrixOperandLoader& operand : operands_) {
-      if (!IsCopied(operand)) Append(operand.Put(stage), statements);
+      if (!operand.plan().is_copied) Append(operand.Put(stage), statements);
     }
   }
 

@@ -31,6 +31,7 @@ class MatrixOperandLoader {
                       const std::vector<int>& rows, MatrixTile tile,
                       std::vector<loop::ExprPtr> batch_values, int64_t begin, DataType index_type);
 
+  const plan::MatrixOperand& plan() const { return operand_; }
   // What depends on the rows; `base` is the number of the tile's first.
   std::vector<loop::StmtPtr> DeclareRows(const loop::ExprPtr& base) const;
   // Starts to copy the tiles at a step into the stage.

@@ -67,7 +67,7 @@ class ResultWriter {
   int64_t ColumnCount() const { return plan::CountOf(flat_, plan_.columns); }
 
   StmtPtr Stores() const {
-    const int64_t across = plan_.column_tile / plan_.lanes;  // vectors of a row
+    const int64_t across = plan_.result_columns() / plan_.lanes;  // vectors of a row
     const int64_t vectors = plan_.row_tile * across;
     const int64_t rounds = plan::TilesOf(vectors, plan_.threads());
     std::vector<StmtPtr> body = {
@@ -81,7 +81,7 @@ class ResultWriter {
     if (RowCount() % plan_.row_tile != 0) {
       inside = loop::And(inside, loop::Less(Var("row"), Number(RowCount())));
     }
-    if (ColumnCount() % plan_.column_tile != 0) {
+    if (ColumnCount() % plan_.result_columns() != 0) {
       inside = loop::And(inside, loop::Less(Var("column"), Number(ColumnCount())));
     }
     if (vectors % plan_.threads() != 0) {
@@ -118,16 +118,11 @@ class ResultWriter {
     emitter.Assume(flat_.store_guard);
     emitter.LoadBeforeChoices();
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
-    const ExprPtr place = loop::Add(
-        loop::Mul(Var("tile_row"), Number(plan_.column_tile + MatrixPlan::kTotalsPadding)),
-        Var("tile_column"));
-    ExprPtr sum = loop::LoadFrom("totals", DataType::kFloat32, place, lanes, lanes > 1);
-    for (int64_t slice = 1; slice < plan_.slices; ++slice) {
-      const ExprPtr other = loop::Add(place, Number(slice * plan_.totals_size()));
-      sum = loop::Add(sum, loop::LoadFrom("totals", DataType::kFloat32, other, lanes, lanes > 1));
-    }
-    body.push_back(loop::MakeDeclare({DataType::kFloat32, lanes}, "sum", sum));
-    emitter.MoveTo(here, loop::Var("sum", {DataType::kFloat32, lanes}));
+    body.push_back(Sum("sum", 0));
+    if (plan_.second) body.push_back(Sum("second_sum", plan_.result_columns()));
+    const loop::Type type = {DataType::kFloat32, lanes};
+    emitter.MoveTo(here, loop::Var("sum", type),
+                   plan_.second ? loop::Var("second_sum", type) : nullptr);
     std::vector<StmtPtr> stores;
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
       stores.push_back(Store(o, indices, emitter.Emit(flat_.outputs[o].expr)));
@@ -137,6 +132,22 @@ class ResultWriter {
     if (condition != nullptr) element = loop::MakeIf(condition, std::move(element));
     outer.push_back(std::move(element));
     return loop::MakeBlock(std::move(outer));
+  }
+
+  // The sums of all slices, whose columns begin at `begin` in a row of the tile.
+  StmtPtr Sum(const std::string& name, int64_t begin) const {
+    const int lanes = static_cast<int>(plan_.lanes);
+    const ExprPtr place = loop::Add(
+        loop::Add(
+            loop::Mul(Var("tile_row"), Number(plan_.column_tile + MatrixPlan::kTotalsPadding)),
+            Var("tile_column")),
+        Number(begin));
+    ExprPtr sum = loop::LoadFrom("totals", DataType::kFloat32, place, lanes, lanes > 1);
+    for (int64_t slice = 1; slice < plan_.slices; ++slice) {
+      const ExprPtr other = loop::Add(place, Number(slice * plan_.totals_size()));
+      sum = loop::Add(sum, loop::LoadFrom("totals", DataType::kFloat32, other, lanes, lanes > 1));
+    }
+    return loop::MakeDeclare({DataType::kFloat32, lanes}, name, std::move(sum));
   }
 
   StmtPtr Store(size_t output, const IndexEmitter& indices, const ExprPtr& value) const {

@@ -48,7 +48,7 @@ int64_t MatrixPlan::local_bytes() const { return tiles_size() * ByteWidth(Elemen
 
 int64_t MatrixPlan::GroupCount(const poly::FlatContraction& flat) const {
   return CountOf(flat, batch) * TilesOf(CountOf(flat, rows), row_tile) *
-         TilesOf(CountOf(flat, columns), column_tile);
+         TilesOf(CountOf(flat, columns), result_columns());
 }
 
 int64_t MatrixPlan::StepCount(const poly::FlatContraction& flat) const {
@@ -62,7 +62,8 @@ std::string MatrixPlan::ToString(const poly::FlatContraction& flat) const {
                       ", depth ", NamesOf(flat, depth), " in ", depth_tile(), "; ", warp_groups,
                       " warp groups, ",
                       slices > 1 ? absl::StrCat(slices, " slices of the depth, ") : "", stages,
-                      " stages; ", HowItComes(left), ", ", HowItComes(right));
+                      " stages; ", HowItComes(left), ", ", HowItComes(right),
+                      second ? absl::StrCat(", ", HowItComes(*second)) : "");
 }
 
 }  // namespace tartan::plan

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ struct MatrixPlan {
   // depth. Each list counts as one number; the last index varies fastest.
   std::vector<int> rows, columns, batch, depth;
   MatrixOperand left, right;  // with the rows, and with the columns
+  // That of FlatContraction::second_body with the columns: a tile has half of its columns for each.
+  std::optional<MatrixOperand> second;
   int64_t row_tile = 0, column_tile = 0;
   int64_t warp_groups = 1;  // of 128 work-items, which divide the rows
   int64_t slices = 1;       // so many times these, each with a depth of its own in a step
@@ -71,9 +74,13 @@ struct MatrixPlan {
   int64_t blocks() const { return row_tile / (warp_groups * kUnitRows); }
   // Accumulators of a work-item.
   int64_t accumulators() const { return blocks() * column_tile / 2; }
-  bool copies_all() const { return left.is_copied && right.is_copied; }
+  bool copies_all() const {
+    return left.is_copied && right.is_copied && (!second || second->is_copied);
+  }
+  // Columns of results that a tile has.
+  int64_t result_columns() const { return second ? column_tile / 2 : column_tile; }
   MatrixTile left_tile() const { return {format, row_tile, left.along_rows}; }
-  MatrixTile right_tile() const { return {format, column_tile, right.along_rows}; }
+  MatrixTile right_tile() const { return {format, result_columns(), right.along_rows}; }
   int64_t depth_tile() const { return left_tile().depth(); }
   int64_t step_depth() const { return slices * depth_tile(); }
   // Elements of the tiles of a slice and of a step, of all tiles, and of a slice's sums: these take

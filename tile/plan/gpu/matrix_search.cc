@@ -46,14 +46,8 @@ class Search {
     if (!PackOperands()) return std::nullopt;
     Load(&plan_.left, plan_.rows);
     Load(&plan_.right, plan_.columns);
-    plan_.stages = plan_.copies_all() ? kStagesOfCopies : 2;
     ChooseLanes();
-    std::optional<MatrixPlan> best;
-    for (int64_t rows : kRowTiles) {
-      for (int64_t columns : kColumnTiles) {
-        for (int64_t slices : kSlices) Try(rows, columns, slices, &best);
-      }
-    }
+    std::optional<MatrixPlan> best = ChooseMatrixTiles(flat(), plan_, settings_);
     if (!best.has_value()) return std::nullopt;
     planned_.predicted_us = packing_us_ + best->cost.microseconds;
     planned_.packing_us = packing_us_;
@@ -290,21 +284,6 @@ class Search {
     }
   }
 
-  void Try(int64_t rows, int64_t columns, int64_t slices, std::optional<MatrixPlan>* best) const {
-    MatrixPlan plan = plan_;
-    plan.slices = slices;
-    plan.row_tile = rows;
-    plan.column_tile = columns;
-    plan.warp_groups = rows == 64 ? 1 : 2;
-    if (plan.warp_groups * slices > kMostWarpGroups) return;
-    if (plan.accumulators() > kMostTotals) return;
-    if (plan.right.along_rows && columns % plan.right_tile().line() != 0) return;
-    while (plan.copies_all() && plan.stages > 3 && ResidentGroups(plan) < 2) --plan.stages;
-    if (plan.local_bytes() > settings_.matrix_local_bytes) return;
-    plan.cost = EstimateMatrixCost(flat(), plan, settings_);
-    if (!best->has_value() || plan.cost.microseconds < (*best)->cost.microseconds) *best = plan;
-  }
-
   const HardwareSettings& settings_;
   const Machine machine_;
   const std::vector<bool>& is_constant_;
@@ -315,7 +294,41 @@ class Search {
   PlannedKernel planned_;
 };
 
+// The plan with such tiles; nothing where there is no room for them.
+std::optional<MatrixPlan> WithTiles(const poly::FlatContraction& flat, MatrixPlan plan,
+                                    const HardwareSettings& settings) {
+  plan.warp_groups = plan.row_tile == MatrixPlan::kUnitRows ? 1 : 2;
+  if (plan.warp_groups * plan.slices > kMostWarpGroups) return std::nullopt;
+  if (plan.accumulators() > kMostTotals) return std::nullopt;
+  if (plan.right.along_rows && plan.result_columns() % plan.right_tile().line() != 0) {
+    return std::nullopt;
+  }
+  plan.stages = plan.copies_all() ? kStagesOfCopies : 2;
+  while (plan.copies_all() && plan.stages > 3 && ResidentGroups(plan) < 2) --plan.stages;
+  if (plan.local_bytes() > settings.matrix_local_bytes) return std::nullopt;
+  plan.cost = EstimateMatrixCost(flat, plan, settings);
+  return plan;
+}
+
 }  // namespace
+
+std::optional<MatrixPlan> ChooseMatrixTiles(const poly::FlatContraction& flat, MatrixPlan plan,
+                                            const HardwareSettings& settings) {
+  std::optional<MatrixPlan> best;
+  for (int64_t rows : kRowTiles) {
+    for (int64_t columns : kColumnTiles) {
+      for (int64_t slices : kSlices) {
+        plan.row_tile = rows;
+        plan.column_tile = columns;
+        plan.slices = slices;
+        const std::optional<MatrixPlan> tiled = WithTiles(flat, plan, settings);
+        if (!tiled.has_value()) continue;
+        if (!best.has_value() || tiled->cost.microseconds < best->cost.microseconds) best = tiled;
+      }
+    }
+  }
+  return best;
+}
 
 std::vector<PlannedKernel> MatrixCandidates(const poly::FlatContraction& flat,
                                             const HardwareSettings& settings, MatrixFormat format,

@@ -27,4 +27,9 @@ std::vector<PlannedKernel> MatrixCandidates(const poly::FlatContraction& flat,
                                             const HardwareSettings& settings, MatrixFormat format,
                                             const std::vector<bool>& is_constant);
 
+// The plan with the tiles of the fewest microseconds, where all but tiles, slices and stages is
+// chosen; nothing where none have room.
+std::optional<MatrixPlan> ChooseMatrixTiles(const poly::FlatContraction& flat, MatrixPlan plan,
+                                            const HardwareSettings& settings);
+
 }  // namespace tartan::plan

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gates: which products are one launch, and that results stay bit by bit.
+#include "tile/compiler/launches/pair_products.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/matrix_programs.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+
+namespace tartan::compiler::pair_products_test {
+namespace {
+
+KernelList Compile(const MatrixProgram& test, MatrixFormat format, bool pairs) {
+  std::string plans;
+  CompileOptions options;
+  options.settings = MatrixSettings();
+  options.disabled_passes.insert("chain-products");  // of small ones they make one launch
+  if (!pairs) options.disabled_passes.insert("pair-products");
+  auto list = compiler::Compile(Bind(test), options, PlanForMatrixUnit(format, 0, &plans));
+  EXPECT_TRUE(list.ok()) << list.status();
+  return *std::move(list);
+}
+
+// With the pass there are so many launches fewer, and the same results; sums are exact.
+void ExpectPairs(const MatrixProgram& test, size_t pairs, MatrixFormat format) {
+  const KernelList list = Compile(test, format, true);
+  const KernelList apart = Compile(test, format, false);
+  EXPECT_EQ(list.steps.size() + pairs, apart.steps.size());
+  const std::vector<HostTensor> inputs = WholeNumbers(test);
+  const auto actual = InterpretList(list, inputs);
+  const auto expected = InterpretList(apart, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (size_t o = 0; o < expected->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 0), "") << o;
+  }
+}
+
+void ExpectPairs(const MatrixProgram& test, size_t pairs) {
+  for (const MatrixFormat format : {MatrixFormat::kTf32, MatrixFormat::kBFloat16}) {
+    ExpectPairs(test, pairs, format);
+  }
+}
+
+// Products of X with two constants, and what follows.
+MatrixProgram Products(const std::string& follows, const std::string& outputs = "Y") {
+  return {"gate",
+          absl::StrCat("function (X[M, K], W[K, N], U[K, N], V[N, L]) -> (", outputs,
+                       ") {\n"
+                       "G[i, j : M, N] = +(X[i, k] * W[k, j]);\n"
+                       "P[i, j : M, N] = +(X[i, k] * U[k, j]);\n",
+                       follows, "}"),
+          {{70, 96}, {96, 40}, {96, 40}, {40, 24}},
+          {false, true, true, true}};
+}
+
+TEST(PairProducts, JoinsAGateWithWhatItMultiplies) {
+  ExpectPairs(Products("Y = G / (1 + exp(-G)) * P;\n"), 1);
+  ExpectPairs(Products("Y = max(G, 0) * P;\n"), 1);
+  ExpectPairs(Products("Y = (P > 0 ? G : P);\n"), 1);
+  ExpectPairs(Products("R = G / (1 + exp(-G)) * P; Y[i, l : M, L] = +(R[i, j] * V[j, l]);\n"), 1);
+}
+
+TEST(PairProducts, JoinsEachGateOfALayerThatIsAlike) {
+  const MatrixProgram layers = {
+      "layers",
+      "function (X[M, K], W[K, N], U[K, N], D[N, K], S[K, N], T[K, N]) -> (Z) {\n"
+      "G[i, j : M, N] = +(X[i, k] * W[k, j]); P[i, j : M, N] = +(X[i, k] * U[k, j]);\n"
+      "R = max(G, 0) * P;\n"
+      "A[i, k : M, K] = +(R[i, j] * D[j, k]); B = max(min(A, 3), -3) + X;\n"
+      "H[i, j : M, N] = +(B[i, k] * S[k, j]); Q[i, j : M, N] = +(B[i, k] * T[k, j]);\n"
+      "Z = max(H, 0) * Q;\n}",
+      {{70, 96}, {96, 40}, {96, 40}, {40, 96}, {96, 40}, {96, 40}},
+      {false, true, true, true, true, true}};
+  ExpectPairs(layers, 2);
+}
+
+TEST(PairProducts, JoinsWithTheFirstOfTwo) {
+  const MatrixProgram three = {
+      "three",
+      "function (X[M, K], W[K, N], U[K, N], V[K, N]) -> (Y) {\n"
+      "G[i, j : M, N] = +(X[i, k] * W[k, j]); P[i, j : M, N] = +(X[i, k] * U[k, j]);\n"
+      "Q[i, j : M, N] = +(X[i, k] * V[k, j]);\n"
+      "Y = max(G, 0) * P + Q;\n}",
+      {{70, 96}, {96, 40}, {96, 40}, {96, 40}},
+      {false, true, true, true}};
+  ExpectPairs(three, 1);
+}
+
+TEST(PairProducts, LeavesWhatOthersReadApart) {
+  ExpectPairs(Products("Y = max(G, 0) * P;\n", "Y, G"), 0);
+  ExpectPairs(Products("Y = max(G, 0) * P; Z[i, 0 : M, 1] = >(G[i, j]);\n", "Y, Z"), 0);
+}
+
+TEST(PairProducts, LeavesWhatIsReadElsewhereApart) {
+  // The neighbour's gate; a gate for each row; products of another factor.
+  ExpectPairs(Products("S[i, j : M, N] = =(G[i, N - 1 - j]); Y = S * P;\n"), 0);
+  const MatrixProgram other = {
+      "other",
+      "function (X[M, K], Z[M, K], W[K, N], U[K, N]) -> (Y) {\n"
+      "G[i, j : M, N] = +(X[i, k] * W[k, j]); P[i, j : M, N] = +(Z[i, k] * U[k, j]);\n"
+      "Y = max(G, 0) * P;\n}",
+      {{70, 96}, {70, 96}, {96, 40}, {96, 40}},
+      {false, false, true, true}};
+  ExpectPairs(other, 0);
+}
+
+}  // namespace
+}  // namespace tartan::compiler::pair_products_test

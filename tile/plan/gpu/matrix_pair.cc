@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/gpu/matrix_pair.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "tile/base/match.h"
+#include "tile/plan/gpu/factors.h"
+#include "tile/plan/gpu/matrix_search.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::plan {
+namespace {
+
+using poly::FlatContraction;
+
+// Both sum over the same points and give results at the same places, which the reader reads.
+bool HaveSamePoints(const FlatContraction& a, const FlatContraction& b) {
+  const auto is_plain = [](const FlatContraction& flat) {
+    return flat.is_reduction() && flat.second_body == nullptr && flat.store_guard.empty() &&
+           !flat.may_be_empty;
+  };
+  const auto ranges = [](const FlatContraction& flat) {
+    std::vector<int64_t> result;
+    for (const poly::Index& index : flat.indices) result.push_back(index.range);
+    return result;
+  };
+  return is_plain(a) && is_plain(b) && a.output_index_count == b.output_index_count &&
+         ranges(a) == ranges(b) && a.constraints == b.constraints;
+}
+
+poly::FlatAccess PlaceOf(const FlatContraction& flat) {
+  return poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()));
+}
+
+// Adds an access of another kernel with the same indices, and its tensor, unless it is there.
+int AddAccess(const FlatContraction& from, int number, FlatContraction* to) {
+  poly::TensorAccess access = from.accesses[number];
+  const poly::Tensor& tensor = from.tensors[access.tensor];
+  const auto same = std::find_if(
+      to->tensors.begin(), to->tensors.end(), [&](const poly::Tensor& other) {
+        return other.value == tensor.value && other.shape == tensor.shape;
+      });
+  access.tensor = static_cast<int>(same - to->tensors.begin());
+  if (same == to->tensors.end()) to->tensors.push_back(tensor);
+  for (size_t a = 0; a < to->accesses.size(); ++a) {
+    const poly::TensorAccess& other = to->accesses[a];
+    if (other.tensor == access.tensor && other.coords == access.coords &&
+        other.guard == access.guard) {
+      return static_cast<int>(a);
+    }
+  }
+  to->accesses.push_back(std::move(access));
+  return static_cast<int>(to->accesses.size()) - 1;
+}
+
+class Pairing {
+ public:
+  Pairing(const PlannedKernel& reader, const PlannedKernel& producer, ir::ValueId result)
+      : reader_(reader.flat), producer_(producer.flat), result_(result), flat_(reader.flat) {}
+
+  // The kernel of both; nothing where something else than the result's own places is read.
+  std::optional<FlatContraction> Run() {
+    if (!IsReadInPlace()) return std::nullopt;
+    flat_.second_body = FromProducer(producer_.body);
+    const poly::ExprPtr value = FromProducer(producer_.outputs.front().expr);
+    for (poly::Output& output : flat_.outputs) {
+      output.expr = poly::MapLeaves(output.expr, [&](const poly::ExprPtr& leaf) {
+        const auto* read = std::get_if<poly::Read>(&leaf->node);
+        return read != nullptr && IsResult(read->access) ? value : leaf;
+      });
+    }
+    poly::DropUnread(&flat_);
+    flat_.comments.insert(flat_.comments.begin(), producer_.comments.begin(),
+                          producer_.comments.end());
+    return std::move(flat_);
+  }
+
+ private:
+  // As an access of the reader.
+  bool IsResult(int access) const {
+    return access < static_cast<int>(reader_.accesses.size()) &&
+           reader_.tensors[reader_.accesses[access].tensor].value == result_;
+  }
+
+  bool IsReadInPlace() const {
+    const poly::FlatAccess place = PlaceOf(producer_);
+    bool is_read = false;
+    for (int a = 0; a < static_cast<int>(reader_.accesses.size()); ++a) {
+      if (!IsResult(a)) continue;
+      is_read = true;
+      if (!reader_.accesses[a].guard.empty() || !(poly::Flatten(reader_, a) == place) ||
+          poly::FindRead(reader_.body, a) != nullptr) {
+        return false;
+      }
+    }
+    bool is_computed_place = false;
+    for (const FlatContraction* flat : {&reader_, &producer_}) {
+      poly::VisitExprs(*flat, [&](const poly::Expr& expr) {
+        is_computed_place |= std::holds_alternative<poly::ReadAt>(expr.node);
+      });
+    }
+    return is_read && !is_computed_place;
+  }
+
+  poly::ExprPtr FromProducer(const poly::ExprPtr& expr) {
+    return poly::MapLeaves(expr, [&](const poly::ExprPtr& leaf) {
+      if (std::holds_alternative<poly::Accumulator>(leaf->node)) {
+        return poly::MakeExpr(leaf->type, poly::Accumulator{.is_second = true});
+      }
+      const auto* read = std::get_if<poly::Read>(&leaf->node);
+      if (read == nullptr) return leaf;
+      return poly::MakeExpr(leaf->type,
+                            poly::Read{AddAccess(producer_, read->access, &flat_)});
+    });
+  }
+
+  const FlatContraction& reader_;
+  const FlatContraction& producer_;
+  const ir::ValueId result_;
+  FlatContraction flat_;
+};
+
+// The places of a factor in its tensor.
+bool AreAlike(const FlatContraction& a, int access, const FlatContraction& b, int other) {
+  return a.tensors[a.accesses[access].tensor].shape.type ==
+             b.tensors[b.accesses[other].tensor].shape.type &&
+         poly::Flatten(a, access) == poly::Flatten(b, other);
+}
+
+// The access of a kernel that reads what another one's does.
+int FindAccess(const FlatContraction& flat, const FlatContraction& of, int access) {
+  const poly::TensorAccess& wanted = of.accesses[access];
+  for (size_t a = 0; a < flat.accesses.size(); ++a) {
+    if (flat.tensors[flat.accesses[a].tensor].value == of.tensors[wanted.tensor].value &&
+        flat.accesses[a].coords == wanted.coords) {
+      return static_cast<int>(a);
+    }
+  }
+  return -1;
+}
+
+// The same but for the access.
+bool ComeAlike(MatrixOperand a, const MatrixOperand& b) {
+  a.access = b.access;
+  return a == b;
+}
+
+}  // namespace
+
+std::optional<PlannedKernel> PairMatrixProducts(const PlannedKernel& reader,
+                                                const PlannedKernel& producer, ir::ValueId result,
+                                                const HardwareSettings& settings) {
+  const auto* own = std::get_if<MatrixPlan>(&reader.plan);
+  const auto* other = std::get_if<MatrixPlan>(&producer.plan);
+  if (own == nullptr || other == nullptr || own->second || other->second) return std::nullopt;
+  if (own->format != other->format || own->rows != other->rows || own->columns != other->columns ||
+      own->batch != other->batch || own->depth != other->depth ||
+      !ComeAlike(own->left, other->left) || !ComeAlike(own->right, other->right)) {
+    return std::nullopt;
+  }
+  // Results have the type of sums: nothing is rounded between both.
+  if (!HaveSamePoints(reader.flat, producer.flat) || producer.flat.outputs.size() != 1 ||
+      producer.flat.outputs.front().shape.type != DataType::kFloat32 ||
+      !(PlaceOf(reader.flat) == PlaceOf(producer.flat))) {
+    return std::nullopt;
+  }
+  if (FindAccess(reader.flat, producer.flat, other->left.access) != own->left.access ||
+      !AreAlike(reader.flat, own->right.access, producer.flat, other->right.access)) {
+    return std::nullopt;
+  }
+  std::optional<FlatContraction> flat = Pairing(reader, producer, result).Run();
+  if (!flat.has_value()) return std::nullopt;
+  MatrixPlan plan = *own;
+  plan.second = other->right;
+  plan.left.access = FindAccess(*flat, reader.flat, own->left.access);
+  plan.right.access = FindAccess(*flat, reader.flat, own->right.access);
+  plan.second->access = FindAccess(*flat, producer.flat, other->right.access);
+  const std::optional<MatrixPlan> tiled = ChooseMatrixTiles(*flat, plan, settings);
+  if (!tiled.has_value() ||
+      tiled->cost.microseconds >= own->cost.microseconds + other->cost.microseconds) {
+    return std::nullopt;
+  }
+  PlannedKernel pair;
+  pair.flat = *std::move(flat);
+  pair.predicted_us = tiled->cost.microseconds;
+  pair.cost = tiled->cost.ToString();
+  pair.plan = *tiled;
+  return pair;
+}
+
+}  // namespace tartan::plan
