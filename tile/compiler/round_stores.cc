@@ -10,6 +10,7 @@
 
 #include "tile/base/match.h"
 #include "tile/loop/traverse.h"
+#include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::compiler {
 namespace {
@@ -76,28 +77,40 @@ class StoreRounder {
       AddOutput(is_setup, launch->outputs[o], flat.outputs[o].shape.type);
     }
     for (size_t t = 0; t < launch->tensors.size(); ++t) {
-      plan::MatrixOperand* operand = RoundingOperand(launch, static_cast<int>(t));
-      if (operand == nullptr) {
-        Exclude(launch->tensors[t]);
-      } else {
-        UseOf(launch->tensors[t]).operands.push_back(operand);
+      const std::vector<plan::MatrixOperand*> operands = OperandsOf(launch, static_cast<int>(t));
+      Use& use = UseOf(launch->tensors[t]);
+      use.may_round = use.may_round && !operands.empty();
+      for (plan::MatrixOperand* operand : operands) {
+        if (operand->is_rounded) use.operands.push_back(operand);
       }
     }
   }
 
-  // The operand that is all that the kernel reads of a tensor, and rounds it; null: none.
-  static plan::MatrixOperand* RoundingOperand(PlannedLaunch* launch, int tensor) {
+  // The operands by which a matrix unit reads a tensor, whose elements are rounded at the latest as
+  // they come to local memory; none where the kernel reads it otherwise, too.
+  static std::vector<plan::MatrixOperand*> OperandsOf(PlannedLaunch* launch, int tensor) {
     auto* matrix = std::get_if<plan::MatrixPlan>(&launch->planned.plan);
-    if (matrix == nullptr) return nullptr;
+    if (matrix == nullptr) return {};
     const std::vector<poly::TensorAccess>& accesses = launch->planned.flat.accesses;
-    const auto reads = [&](const poly::TensorAccess& access) { return access.tensor == tensor; };
-    if (std::count_if(accesses.begin(), accesses.end(), reads) != 1) return nullptr;
-    std::vector<plan::MatrixOperand*> operands = {&matrix->left, &matrix->right};
-    if (matrix->second) operands.push_back(&*matrix->second);
-    for (plan::MatrixOperand* operand : operands) {
-      if (reads(accesses[operand->access]) && operand->is_rounded) return operand;
+    std::vector<plan::MatrixOperand*> all = {&matrix->left, &matrix->right};
+    if (matrix->second) all.push_back(&*matrix->second);
+    std::vector<plan::MatrixOperand*> operands;
+    for (int a = 0; a < static_cast<int>(accesses.size()); ++a) {
+      if (accesses[a].tensor != tensor) continue;
+      const auto operand = std::find_if(all.begin(), all.end(), [&](plan::MatrixOperand* other) {
+        return other->access == a;
+      });
+      if (operand == all.end() || IsReadAfterwards(launch->planned.flat, a)) return {};
+      operands.push_back(*operand);
     }
-    return nullptr;
+    return operands;
+  }
+
+  // By what follows the sums.
+  static bool IsReadAfterwards(const poly::FlatContraction& flat, int access) {
+    return std::any_of(flat.outputs.begin(), flat.outputs.end(), [&](const poly::Output& output) {
+      return poly::FindRead(output.expr, access) != nullptr;
+    });
   }
 
   // Launches of one form run one kernel: those that changed have another one.

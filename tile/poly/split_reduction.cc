@@ -90,6 +90,7 @@ SplitKernel SplitReduction(const FlatContraction& flat, int index, int64_t lengt
       guard.poly = drop_reduced(guard.poly);
     }
   }
+  DropUnread(&total);
   return split;
 }
 

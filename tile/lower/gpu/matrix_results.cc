@@ -21,7 +21,7 @@ class ResultWriter {
       : flat_(flat), plan_(plan), batch_values_(batch_values), index_type_(index_type) {}
 
   std::vector<StmtPtr> Results() const {
-    const int64_t stride = plan_.column_tile + MatrixPlan::kTotalsPadding;
+    const int64_t stride = plan_.totals_stride();
     std::vector<StmtPtr> statements = {
         loop::MakeBarrier(),
         loop::MakeArray({DataType::kFloat32, 1}, "totals", plan_.slices * plan_.totals_size(),
@@ -139,7 +139,7 @@ class ResultWriter {
     const int lanes = static_cast<int>(plan_.lanes);
     const ExprPtr place = loop::Add(
         loop::Add(
-            loop::Mul(Var("tile_row"), Number(plan_.column_tile + MatrixPlan::kTotalsPadding)),
+            loop::Mul(Var("tile_row"), Number(plan_.totals_stride())),
             Var("tile_column")),
         Number(begin));
     ExprPtr sum = loop::LoadFrom("totals", DataType::kFloat32, place, lanes, lanes > 1);

@@ -67,7 +67,6 @@ struct MatrixPlan {
 
   static constexpr int64_t kWarpGroup = 128;
   static constexpr int64_t kUnitRows = 64;      // of a warp group's product
-  static constexpr int64_t kTotalsPadding = 8;  // columns, against conflicts of banks
 
   int64_t threads() const { return warp_groups * slices * kWarpGroup; }
   // Products of 64 rows that a warp group makes.
@@ -88,7 +87,10 @@ struct MatrixPlan {
   int64_t slice_size() const { return (row_tile + column_tile) * depth_tile(); }
   int64_t stage_size() const { return slices * slice_size(); }
   int64_t tiles_size() const;
-  int64_t totals_size() const { return row_tile * (column_tile + kTotalsPadding); }
+  // From a row of sums to the next one. Rows that a warp stores at a time begin in different banks:
+  // an odd multiple of 8.
+  int64_t totals_stride() const { return column_tile + (column_tile % 16 == 0 ? 8 : 16); }
+  int64_t totals_size() const { return row_tile * totals_stride(); }
   int64_t local_bytes() const;
 
   int64_t GroupCount(const poly::FlatContraction& flat) const;

@@ -21,7 +21,9 @@ namespace {
 constexpr int64_t kRowTiles[] = {64, 128, 256};
 constexpr int64_t kSlices[] = {1, 2, 4};
 constexpr int64_t kMostWarpGroups = 4;
-constexpr int64_t kColumnTiles[] = {16, 32, 64, 96, 128, 192, 256};
+// Multiples of 8, as the unit wants them: with a step of one of the lesser ones a product has as many
+// groups as there are compute units.
+constexpr int64_t kColumnTiles[] = {8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 256};
 constexpr int64_t kMostTotals = 128;    // accumulators of a work-item
 constexpr int64_t kStagesOfCopies = 4;  // tiles that are on their way while others are used
 constexpr double kPackingUs = 5;        // of a kernel more, besides what it moves
@@ -300,6 +302,7 @@ std::optional<MatrixPlan> WithTiles(const poly::FlatContraction& flat, MatrixPla
   plan.warp_groups = plan.row_tile == MatrixPlan::kUnitRows ? 1 : 2;
   if (plan.warp_groups * plan.slices > kMostWarpGroups) return std::nullopt;
   if (plan.accumulators() > kMostTotals) return std::nullopt;
+  if (plan.second && plan.column_tile % 16 != 0) return std::nullopt;
   if (plan.right.along_rows && plan.result_columns() % plan.right_tile().line() != 0) {
     return std::nullopt;
   }
