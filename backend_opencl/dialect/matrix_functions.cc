@@ -22,12 +22,13 @@ using codegen::Place;
 
 // A local pointer is the address that instructions take.
 constexpr absl::string_view kCopyVector =
-    R"(static inline void tt_copy_vector(__local void* to, __global const void* from, int reads) {
+    R"(static inline void tt_copy_vector(__local void* to, __global const void* from, int bytes) {
 #if $CONDITION
   __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint)(ulong)to), "l"(from),
-                   "r"(reads ? 16 : 0) : "memory");
+                   "r"(bytes) : "memory");
 #else
-  *(__local uint4*)to = reads ? *(__global const uint4*)from : (uint4)(0);
+  *(__local uint4*)to = bytes == 16 ? *(__global const uint4*)from : (uint4)(0);
+  for (int i = 0; i < bytes % 16 / 2; ++i) ((__local ushort*)to)[i] = ((__global const ushort*)from)[i];
 #endif
 }
 )";
@@ -228,9 +229,10 @@ std::string RoundHelper(absl::string_view type_name) {
 
 std::string AddressOf(const Place& place) { return Address(place.buffer, place.index); }
 
-std::string CopyVector(const Place& to, const Place& from, const codegen::Code& condition) {
-  return absl::StrCat("tt_copy_vector(", AddressOf(to), ", ", AddressOf(from), ", ",
-                      condition.text.empty() ? "1" : condition.text, ")");
+std::string CopyVector(const Place& to, const Place& from, const codegen::Code& count) {
+  const std::string bytes =
+      count.text.empty() ? "16" : absl::StrCat("(", count.text, ") * ", ByteWidth(from.stored));
+  return absl::StrCat("tt_copy_vector(", AddressOf(to), ", ", AddressOf(from), ", ", bytes, ")");
 }
 
 std::string AwaitCopies(int pending) { return absl::StrCat("tt_await_copies_", pending, "()"); }

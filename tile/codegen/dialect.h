@@ -104,9 +104,9 @@ struct Dialect {
       atomic_update;
   // A statement without its semicolon.
   std::function<std::string(const Place& place, bool is_for_later)> prefetch;
-  // Statements without their semicolons: loop::CopyVector, `condition` "" for true; EndCopies;
+  // Statements without their semicolons: loop::CopyVector, `count` "" for all; EndCopies;
   // AwaitCopies; MultiplyTiles, of addresses; AwaitTiles.
-  std::function<std::string(const Place& to, const Place& from, const Code& condition)> copy_vector;
+  std::function<std::string(const Place& to, const Place& from, const Code& count)> copy_vector;
   std::string end_copies;
   std::function<std::string(int pending)> await_copies;
   std::function<std::string(const loop::MultiplyTiles& product, const Place& accumulators,

@@ -130,8 +130,8 @@ class Writer {
                                       prefetch.is_for_later));
         },
         [&](const loop::CopyVector& copy) {
-          const Code condition = copy.condition == nullptr ? Code{} : Print(copy.condition);
-          Statement(dialect_.copy_vector(PlaceOf(copy.to), PlaceOf(copy.from), condition));
+          const Code count = copy.count == nullptr ? Code{} : Print(copy.count);
+          Statement(dialect_.copy_vector(PlaceOf(copy.to), PlaceOf(copy.from), count));
         },
         [&](const loop::EndCopies&) { Statement(dialect_.end_copies); },
         [&](const loop::AwaitCopies& await) { Statement(dialect_.await_copies(await.pending)); },

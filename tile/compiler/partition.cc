@@ -11,6 +11,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/compiler/chains/product_chains.h"
 #include "tile/compiler/chains/row_chains.h"
+#include "tile/compiler/pad_rows.h"
 #include "tile/graph/chain_effects.h"
 #include "tile/lower/special/lower_special.h"
 #include "tile/poly/build_kernel.h"
@@ -43,6 +44,7 @@ std::string Describe(const ir::Program& program, const ir::KernelGroup& group) {
 struct Division {
   ir::Grouping grouping;
   std::vector<std::optional<poly::FlatContraction>> flats;
+  std::map<ValueId, TensorShape> padded;
   std::vector<PlannedChain> chains;
 };
 
@@ -94,6 +96,7 @@ class Partitioner {
       last = chain;
     }
     partition.grouping = std::move(division.grouping);
+    partition.padded = std::move(division.padded);
     return partition;
   }
 
@@ -129,6 +132,7 @@ class Partitioner {
       if (IsEmpty(program_, group) || IsSpecial(program_, group)) continue;
       TARTAN_ASSIGN_OR_RETURN(flat, poly::BuildKernel(program_, spaces_, division.grouping, group));
     }
+    if (options_.pad_rows) division.padded = PadRowsOf(&division);
     if (!options_.chain_rows) return division;
     for (size_t g = 0; g < division.flats.size(); ++g) {
       const ir::KernelGroup& group = division.grouping.groups[g];
@@ -146,6 +150,17 @@ class Partitioner {
       }
     }
     return division;
+  }
+
+  std::map<ValueId, TensorShape> PadRowsOf(Division* division) const {
+    std::vector<bool> kept;
+    for (const ir::KernelGroup& group : division->grouping.groups) {
+      const bool writes_all = group.root == ir::kNoValue || !spaces_[group.root].has_value() ||
+                              spaces_[group.root]->covers_output;
+      kept.push_back(is_constant_[group.outputs.front()] || algorithms_.count(group.root) > 0 ||
+                     !writes_all);
+    }
+    return PadRows(program_, division->grouping, kept, &division->flats);
   }
 
   std::optional<RowChainPlan> Plan(const graph::RowChain& chain) {

@@ -3,6 +3,7 @@
 // each is as tables (poly::FlatContraction), built once.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -50,12 +51,15 @@ struct PartitionedKernel {
 struct Partition {
   ir::Grouping grouping;
   std::vector<PartitionedKernel> kernels;  // in the order in which they run; none without elements
+  // Values whose rows in memory are longer than the program's (pad_rows.h).
+  std::map<ir::ValueId, TensorShape> padded = {};
 };
 
 struct PartitionOptions {
   graph::GroupOptions grouping;
   bool chain_rows = true;      // one launch for kernels that follow each other on the same rows
   bool chain_products = true;  // GPUs: and for products of matrices among them
+  bool pad_rows = true;        // with a matrix unit, rows that it reads begin at whole vectors
   Precision precision = Precision::kFloat32;
 };
 

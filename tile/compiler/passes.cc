@@ -190,6 +190,7 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   options.chain_rows =
       options.grouping.fuse && c->options.tier == Tier::kExact && c->options.Runs("chain-rows");
   options.chain_products = c->options.Runs("chain-products");
+  options.pad_rows = MatrixUnitFormat(*c).has_value() && c->options.Runs("pad-rows");
   options.precision = c->options.precision;
   TARTAN_ASSIGN_OR_RETURN(
       c->partition, PartitionProgram(c->program, c->spaces, c->is_constant, c->algorithms, options,
@@ -217,9 +218,9 @@ absl::Status RoundWhereStored(Compilation* c) {
 }
 
 absl::Status WriteKernels(Compilation* c) {
-  TARTAN_ASSIGN_OR_RETURN(
-      c->list, EmitKernels(ValuesOf(c->program, c->partition.grouping, c->is_constant), c->schedule,
-                           c->options, c->hooks));
+  ScheduledValues values = ValuesOf(c->program, c->partition.grouping, c->is_constant);
+  for (const auto& [value, shape] : c->partition.padded) values.values[value].shape = shape;
+  TARTAN_ASSIGN_OR_RETURN(c->list, EmitKernels(values, c->schedule, c->options, c->hooks));
   return absl::OkStatus();
 }
 
@@ -302,6 +303,8 @@ constexpr Pass kPasses[] = {
     {"chain-rows", InPartition, true, "one launch for kernels over the same rows, as softmax"},
     {"chain-products", InPartition, true,
      "GPUs: products of matrices in such a launch, as attention has"},
+    {"pad-rows", InPartition, true,
+     "with a matrix unit, rows that it reads along its depth begin at whole vectors"},
     {"partition", PartitionIntoKernels, false, "values become kernels, with fusion and chains"},
     {"plan-kernels", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
     {"pair-products", PairGates, true,

@@ -319,8 +319,8 @@ StmtPtr MakeTileStore(std::string buffer, MatrixFormat format, ExprPtr index, Ex
   return MakeStmt(std::move(store));
 }
 
-StmtPtr MakeCopyVector(ExprPtr to, ExprPtr from, ExprPtr condition) {
-  return MakeStmt(CopyVector{std::move(to), std::move(from), std::move(condition)});
+StmtPtr MakeCopyVector(ExprPtr to, ExprPtr from, ExprPtr count) {
+  return MakeStmt(CopyVector{std::move(to), std::move(from), std::move(count)});
 }
 
 StmtPtr MakeEndCopies() { return MakeStmt(EndCopies{}); }

@@ -61,7 +61,7 @@ StmtPtr MakePrefetch(std::string buffer, DataType stored, ExprPtr index, bool is
 StmtPtr MakeMatrixBarrier();  // for_matrix_unit
 // A Store of float32, which rounds_to_tf32 where it says so, at an aligned place of a tile.
 StmtPtr MakeTileStore(std::string buffer, MatrixFormat format, ExprPtr index, ExprPtr value);
-StmtPtr MakeCopyVector(ExprPtr to, ExprPtr from, ExprPtr condition = nullptr);
+StmtPtr MakeCopyVector(ExprPtr to, ExprPtr from, ExprPtr count = nullptr);
 StmtPtr MakeEndCopies();
 StmtPtr MakeAwaitCopies(int pending);
 StmtPtr MakeMultiplyTiles(MultiplyTiles product);

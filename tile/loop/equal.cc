@@ -96,7 +96,7 @@ bool Same(const Prefetch& a, const Prefetch& b) {
 }
 
 bool Same(const CopyVector& a, const CopyVector& b) {
-  return Equal(a.to, b.to) && Equal(a.from, b.from) && Equal(a.condition, b.condition);
+  return Equal(a.to, b.to) && Equal(a.from, b.from) && Equal(a.count, b.count);
 }
 
 bool Same(const EndCopies&, const EndCopies&) { return true; }

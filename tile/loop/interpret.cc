@@ -191,14 +191,15 @@ class Group {
     const auto& to = std::get<Load>(copy.to->node);
     const auto& from = std::get<Load>(copy.from->node);
     const int lanes = copy.to->type.lanes;
-    const bool reads = copy.condition == nullptr || Evaluate(copy.condition, item)[0].integer != 0;
+    const int64_t count = copy.count == nullptr ? lanes : Evaluate(copy.count, item)[0].integer;
     uint8_t* target = Locate(to.buffer, to.index, lanes, item, to.is_aligned);
     if (target == nullptr) return;
-    const int64_t bytes = lanes * ByteWidth(to.stored);
-    std::fill_n(target, bytes, uint8_t{0});
-    if (!reads) return;
-    const uint8_t* source = Locate(from.buffer, from.index, lanes, item, from.is_aligned);
-    if (source != nullptr) std::copy_n(source, bytes, target);
+    std::fill_n(target, lanes * ByteWidth(to.stored), uint8_t{0});
+    if (count == 0) return;
+    const bool is_whole = count == lanes;
+    const uint8_t* source = Locate(from.buffer, from.index, static_cast<int>(count), item,
+                                   is_whole && from.is_aligned);
+    if (source != nullptr) std::copy_n(source, count * ByteWidth(to.stored), target);
   }
 
   void RunOf(const MultiplyTiles& product, int item) {

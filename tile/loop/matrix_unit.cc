@@ -29,9 +29,9 @@ std::string WhatIsWrong(const CopyVector& copy,
                          copy.to->type.lanes * ByteWidth(to->stored) == kBytes &&
                          is_local(to->buffer);
   if (!is_vector) return "no vector of 16 bytes to copy into a local array";
-  const bool is_condition =
-      copy.condition == nullptr || copy.condition->type == Type{DataType::kBool, 1};
-  return is_condition ? "" : "the condition is no scalar bool";
+  const bool is_count = copy.count == nullptr || (IsInteger(copy.count->type.element) &&
+                                                  copy.count->type.lanes == 1);
+  return is_count ? "" : "the count is no integer";
 }
 
 std::string WhatIsWrong(const MultiplyTiles& product,

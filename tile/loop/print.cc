@@ -119,7 +119,7 @@ class StatementPrinter {
         },
         [&](const CopyVector& copy) {
           Line("copy ", ToString(copy.to), " = ", ToString(copy.from),
-               copy.condition == nullptr ? "" : absl::StrCat(" if ", ToString(copy.condition)));
+               copy.count == nullptr ? "" : absl::StrCat(" of ", ToString(copy.count)));
         },
         [&](const EndCopies&) { Line("end copies"); },
         [&](const AwaitCopies& await) { Line("await copies but ", await.pending); },

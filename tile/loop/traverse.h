@@ -56,7 +56,7 @@ void Visit(OneOf<Prefetch> auto& prefetch, auto& visit) { visit(prefetch.index);
 void Visit(OneOf<CopyVector> auto& copy, auto& visit) {
   visit(copy.to);
   visit(copy.from);
-  VisitOptional(copy.condition, visit);
+  VisitOptional(copy.count, visit);
 }
 void Visit(OneOf<MultiplyTiles> auto& product, auto& visit) {
   visit(product.accumulators);

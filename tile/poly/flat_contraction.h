@@ -99,6 +99,9 @@ struct FlatContraction {
   std::vector<math::Affine> output_coords;
   std::vector<int64_t> output_dims;
   std::vector<math::RangeConstraint> store_guard;
+  // What lies behind the last index's range in a row of output_dims is nobody's, and may be written
+  // over with anything.
+  bool has_padded_rows = false;
   // All of output_dims, or a reshape of them.
   std::vector<Output> outputs;
   // Moved once more where an element is written more than once: outputs that could else be written

@@ -16,7 +16,7 @@ class Writer {
     // Names every member, so that one that is added must be added here.
     const auto& [name, comments, indices, output_index_count, tensors, accesses, aggregation,
                  accumulator_type, body, second_body, constraints, may_be_empty, empty_value, output_coords,
-                 output_dims, store_guard, outputs, copied_bytes] = flat;
+                 output_dims, store_guard, has_padded_rows, outputs, copied_bytes] = flat;
     List(indices, [&](const Index& index) {
       const auto& [index_name, range, is_lane] = index;
       Number(range);
@@ -43,6 +43,7 @@ class Writer {
     Polys(output_coords);
     List(output_dims, [&](int64_t dim) { Number(dim); });
     Constraints(store_guard);
+    Number(has_padded_rows);
     List(outputs, [&](const Output& output) {
       const auto& [value, shape, expr] = output;
       Shape(shape);

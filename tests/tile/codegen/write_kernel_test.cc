@@ -143,7 +143,7 @@ TEST(WriteKernel, WritesThePhasesOfGroupsInASequence) {
       R"(__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void take(__global float* restrict to, __global const float* restrict from) {
   __local float tile[256] __attribute__((aligned(1024)));
   {
-    tt_copy_vector(tile + (int)get_local_id(0) * 4, from + (int)get_local_id(0) * 4, 1);
+    tt_copy_vector(tile + (int)get_local_id(0) * 4, from + (int)get_local_id(0) * 4, 16);
   }
   tt_end_copies();
   tt_await_copies_0();
@@ -158,7 +158,7 @@ TEST(WriteKernel, WritesThePhasesOfGroupsInASequence) {
 TT_GROUP_FUNCTION void take_group(__global float* to, __global const float* from, __local uchar* work_pool, const int work_phase, const int work_team, const int work_item, const int work_group_x, const int work_group_y, const int work_group_z) {
   __local float* const tile = (__local float*)(work_pool + 0);
   if (work_phase != 2) {
-    tt_copy_vector(tile + (int)work_item * 4, from + (int)work_item * 4, 1);
+    tt_copy_vector(tile + (int)work_item * 4, from + (int)work_item * 4, 16);
   } if (work_phase == 1) return;
   tt_end_copies();
   tt_await_copies_0();

@@ -176,9 +176,12 @@ void MatrixOperandLoader::DeclareDepth(const ExprPtr& number, const std::string&
 MatrixOperandLoader::Source MatrixOperandLoader::SourceOf(int64_t round,
                                                           const std::string& suffix) const {
   Source source;
+  // Where there are fewer vectors than work-items, others copy nothing, but load all the same.
+  if (!operand_.is_copied) source.valid = VectorOf(round).exists;
   const int64_t depth = plan::CountOf(flat_, plan_.depth);
   if (depth % plan_.step_depth() != 0) {
-    source.valid = loop::Less(Var(absl::StrCat(name_, "_depth", suffix)), Number(depth));
+    const ExprPtr is_there = loop::Less(Var(absl::StrCat(name_, "_depth", suffix)), Number(depth));
+    source.valid = Both(source.valid, is_there);
   }
   for (int c : operand_.constraints) {
     const ExprPtr bound = loop::Add(Var(absl::StrCat(Name("bound", round), "_", c)),
@@ -214,9 +217,18 @@ std::vector<StmtPtr> MatrixOperandLoader::Copy(const ExprPtr& step, const ExprPt
   for (int64_t round = 0; round < RoundCount(); ++round) {
     const Vector vector = VectorOf(round);
     const Source source = SourceOf(round, DepthSuffix(round));
+    ExprPtr count;
+    if (source.valid != nullptr) {
+      ExprPtr most = Number(lanes);
+      if (operand_.has_tail) {
+        const ExprPtr depth = Var(absl::StrCat(name_, "_depth", DepthSuffix(round)));
+        most = loop::Min(most, loop::Sub(Number(plan::CountOf(flat_, plan_.depth)), depth));
+      }
+      count = loop::Select(source.valid, std::move(most), Number(0));
+    }
     StmtPtr copy = loop::MakeCopyVector(
         loop::LoadFrom("tiles", stored_, loop::Add(begin, vector.place), lanes, true),
-        loop::LoadFrom(buffer_, stored_, source.from, lanes, true), source.valid);
+        loop::LoadFrom(buffer_, stored_, source.from, lanes, true), std::move(count));
     statements.push_back(vector.exists == nullptr ? copy : loop::MakeIf(vector.exists, copy));
   }
   return statements;

@@ -244,6 +244,13 @@ class Search {
       operand->spreads_rows = row >= 0 && access.strides[row] == 1;
     }
     operand->is_copied = operand->loads_vectors && type == ElementType(plan_.format);
+    const bool has_tail = !operand->loads_vectors && type == ElementType(plan_.format) &&
+                          plan_.depth.size() == 1 &&
+                          AreVectors(*operand, access, depth, /*may_have_tail=*/true);
+    if (has_tail) {
+      operand->loads_vectors = operand->is_copied = operand->has_tail = true;
+      operand->spreads_rows = false;
+    }
     operand->is_rounded = operand->is_copied && is_wide && !IsPacked(*operand);
     operand->is_early &= operand->is_copied;
   }
@@ -255,12 +262,13 @@ class Search {
                        [&](const PackedOperand& packed) { return packed.tensor == tensor; });
   }
 
-  // Aligned vectors of the unit's format along the index, all of which are there or not.
-  bool AreVectors(const MatrixOperand& operand, const poly::FlatAccess& access, int index) const {
+  // Aligned vectors of the unit's format along the index, all of which are there or not, but for the
+  // last one where that may be shorter.
+  bool AreVectors(const MatrixOperand& operand, const poly::FlatAccess& access, int index,
+                  bool may_have_tail = false) const {
     const int64_t vector = MatrixTile{plan_.format}.vector();
-    if (access.strides[index] != 1 || Range(index) % vector != 0 || access.offset % vector != 0) {
-      return false;
-    }
+    const bool is_whole = may_have_tail || Range(index) % vector == 0;
+    if (access.strides[index] != 1 || !is_whole || access.offset % vector != 0) return false;
     for (size_t i = 0; i < access.strides.size(); ++i) {
       if (static_cast<int>(i) != index && access.strides[i] % vector != 0) return false;
     }
@@ -280,10 +288,22 @@ class Search {
                      [](const poly::Output& out) { return out.shape.type == DataType::kBool; });
     if (!is_stored_by_lanes) return;
     for (int64_t lanes : {4, 2}) {
-      if (Range(column) % lanes != 0) continue;
+      if (Range(column) % lanes != 0 && !HasRoomBehindRows(output, column, lanes)) continue;
       plan_.lanes = lanes;
       return;
     }
+  }
+
+  // Whole vectors may be stored at the end of a row, whose columns take nothing from memory.
+  bool HasRoomBehindRows(const poly::FlatAccess& output, int column, int64_t lanes) const {
+    if (!flat().has_padded_rows || flat().accesses.size() != 2 || output.offset % lanes != 0) {
+      return false;
+    }
+    for (size_t i = 0; i < output.strides.size(); ++i) {
+      const bool is_row = static_cast<int>(i) != column;
+      if (is_row && (output.strides[i] % lanes != 0)) return false;
+    }
+    return true;
   }
 
   const HardwareSettings& settings_;

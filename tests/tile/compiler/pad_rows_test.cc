@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of odd lengths between kernels: which are padded, and that results stay.
+#include "tile/compiler/pad_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/matrix_programs.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+
+namespace tartan::compiler::pad_rows_test {
+namespace {
+
+KernelList Compile(const TestProgram& test, Precision precision, bool pads) {
+  std::string plans;
+  CompileOptions options;
+  options.settings = MatrixSettings();
+  options.precision = precision;
+  options.disabled_passes = {"chain-products"};
+  if (!pads) options.disabled_passes.insert("pad-rows");
+  const MatrixFormat format = *FormatOf(precision);
+  auto list =
+      compiler::Compile(BindTestProgram(test), options, PlanForMatrixUnit(format, 0, &plans));
+  EXPECT_TRUE(list.ok()) << list.status();
+  return *std::move(list);
+}
+
+// Temporary buffers whose rows have this length.
+int64_t CountRows(const KernelList& list, int64_t length) {
+  return std::count_if(list.buffers.begin(), list.buffers.end(), [&](const BufferInfo& buffer) {
+    return buffer.kind == BufferKind::kTemporary && !buffer.shape.dims.empty() &&
+           buffer.shape.dims.back() == length;
+  });
+}
+
+// `padded` buffers have rows of `length`, and results are those without the pass.
+void ExpectPadded(const TestProgram& test, int64_t padded, int64_t length,
+                  Precision precision = Precision::kTf32) {
+  const KernelList list = Compile(test, precision, true);
+  const KernelList without = Compile(test, precision, false);
+  EXPECT_EQ(CountRows(list, length), padded);
+  EXPECT_EQ(CountRows(without, length), 0);
+  EXPECT_EQ(list.steps.size(), without.steps.size());
+  const std::vector<HostTensor> inputs = RandomInputs(test, 11);
+  const auto actual = InterpretList(list, inputs);
+  const auto expected = InterpretList(without, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (size_t o = 0; o < expected->size(); ++o) {
+    // Sums of tiles may have another order.
+    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 1e-5), "") << o;
+  }
+}
+
+TestProgram Attention(const std::string& more = "", const std::string& outputs = "O",
+                      DataType type = DataType::kFloat32) {
+  const TensorShape tokens = {type, {2, 53, 16}};
+  return {"attention",
+          absl::StrCat("function (Q[H, S, D], K[H, S, D], V[H, S, D]) -> (", outputs,
+                       ") {\n"
+                       "T[h, i, j : H, S, S] = +(Q[h, i, d] * K[h, j, d]);\n"
+                       "M[h, i, 0 : H, S, 1] = >(T[h, i, j]);\n"
+                       "E = exp(T - M);\n"
+                       "N[h, i, 0 : H, S, 1] = +(E[h, i, j]);\n"
+                       "P = E / N;\n",
+                       more, "O[h, i, d : H, S, D] = +(P[h, i, j] * V[h, j, d]);\n}"),
+          {tokens, tokens, tokens}};
+}
+
+TEST(PadRows, PadsScoresAndProbabilities) { ExpectPadded(Attention(), 2, 56); }
+
+TEST(PadRows, PadsRowsThatOthersRead) {
+  ExpectPadded(Attention("R[h, i : H, S] = +(P[h, i, j]);\n", "O, R"), 2, 56);
+}
+
+TEST(PadRows, LeavesOutputsAsTheyAre) { ExpectPadded(Attention("", "O, P"), 1, 56); }
+
+TEST(PadRows, LeavesWhatIsReadInAnotherShape) {
+  ExpectPadded(Attention("U = reshape(P, 53, 106); R[i : 53] = +(U[i, j]);\n", "O, R"), 1, 56);
+}
+
+TEST(PadRows, LeavesShortRows) {
+  TestProgram test = Attention();
+  for (TensorShape& shape : test.inputs) shape.dims[1] = 29;
+  ExpectPadded(test, 0, 32);
+}
+
+TEST(PadRows, PadsToVectorsOfHalves) {
+  // Probabilities are stored in 16 bits.
+  ExpectPadded(Attention(), 2, 56, Precision::kBFloat16);
+}
+
+}  // namespace
+}  // namespace tartan::compiler::pad_rows_test

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/compiler/pad_rows.h"
+
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "tile/plan/gpu/factors.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::compiler {
+namespace {
+
+using ir::ValueId;
+using poly::FlatContraction;
+
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kShortestRow = 32;  // of which the padding is little
+
+class RowPadder {
+ public:
+  RowPadder(const ir::Program& program, const ir::Grouping& grouping, const std::vector<bool>& kept,
+            std::vector<std::optional<FlatContraction>>* flats)
+      : program_(program), grouping_(grouping), flats_(*flats) {
+    for (size_t g = 0; g < flats_.size(); ++g) {
+      const ir::KernelGroup& group = grouping.groups[g];
+      if (!flats_[g].has_value()) {
+        ExcludeSpecial(group);
+      } else if (kept[g] || ReadsAnywhere(*flats_[g])) {
+        ExcludeAll(*flats_[g]);
+      }
+    }
+    for (ValueId output : program.outputs) Exclude(output);
+    for (ValueId value : grouping.written_in_parts) Exclude(value);
+  }
+
+  std::map<ValueId, TensorShape> Run() {
+    std::map<ValueId, TensorShape> padded;
+    for (const std::optional<FlatContraction>& flat : flats_) {
+      if (!flat.has_value()) continue;
+      for (ValueId value : TakenAlongRows(*flat)) {
+        if (IsPaddable(value)) padded[value] = Padded(program_.values[value].shape);
+      }
+    }
+    for (std::optional<FlatContraction>& flat : flats_) {
+      if (flat.has_value()) Pad(padded, &*flat);
+    }
+    return padded;
+  }
+
+ private:
+  ValueId StorageOf(ValueId value) const { return grouping_.storage[value]; }
+  void Exclude(ValueId value) { excluded_.insert(StorageOf(value)); }
+
+  void ExcludeSpecial(const ir::KernelGroup& group) {
+    for (ValueId output : group.outputs) Exclude(output);
+    if (group.root == ir::kNoValue) return;
+    const auto* special = std::get_if<ir::Special>(&program_.values[group.root].op);
+    if (special == nullptr) return;
+    for (ValueId operand : special->operands) Exclude(operand);
+  }
+
+  void ExcludeAll(const FlatContraction& flat) {
+    for (const poly::Tensor& tensor : flat.tensors) Exclude(tensor.value);
+    for (const poly::Output& output : flat.outputs) Exclude(output.value);
+  }
+
+  static bool ReadsAnywhere(const FlatContraction& flat) {
+    bool is_anywhere = false;
+    poly::VisitExprs(flat, [&](const poly::Expr& expr) {
+      is_anywhere |= std::holds_alternative<poly::ReadAt>(expr.node);
+    });
+    return is_anywhere;
+  }
+
+  static TensorShape Padded(TensorShape shape) {
+    const int64_t vector = kVectorBytes / ByteWidth(shape.type);
+    shape.dims.back() = (shape.dims.back() + vector - 1) / vector * vector;
+    return shape;
+  }
+
+  // What a product reads with neighbours along its depth, and its sums where nothing else is read
+  // for them: whole vectors of them are stored.
+  std::vector<ValueId> TakenAlongRows(const FlatContraction& flat) const {
+    const auto factors = plan::FactorsOf(flat);
+    if (!factors.has_value()) return {};
+    std::vector<ValueId> values;
+    if (flat.accesses.size() == 2) values.push_back(StorageOf(flat.outputs.front().value));
+    for (int a : {factors->first, factors->second}) {
+      const poly::TensorAccess& access = flat.accesses[a];
+      if (access.coords.empty()) continue;
+      const int index = access.coords.back().single_variable();
+      if (index >= flat.output_index_count) {
+        values.push_back(StorageOf(flat.tensors[access.tensor].value));
+      }
+    }
+    return values;
+  }
+
+  // Written by a kernel, as whole rows, and read as rows of that length alone.
+  bool IsPaddable(ValueId value) const {
+    const TensorShape& shape = program_.values[value].shape;
+    if (excluded_.count(value) > 0 || shape.dims.size() < 2) return false;
+    const int64_t length = shape.dims.back();
+    if (length < kShortestRow || Padded(shape).dims.back() == length) return false;
+    int writers = 0;
+    for (const std::optional<FlatContraction>& flat : flats_) {
+      if (!flat.has_value()) continue;
+      for (const poly::Tensor& tensor : flat->tensors) {
+        if (StorageOf(tensor.value) == value && tensor.shape.dims.back() != length) return false;
+      }
+      for (const poly::Output& output : flat->outputs) {
+        if (StorageOf(output.value) != value) continue;
+        ++writers;
+        if (flat->outputs.size() > 1 || flat->output_dims.back() != length ||
+            output.shape.dims.back() != length || !flat->store_guard.empty()) {
+          return false;
+        }
+      }
+    }
+    return writers == 1;
+  }
+
+  void Pad(const std::map<ValueId, TensorShape>& padded, FlatContraction* flat) const {
+    for (poly::Tensor& tensor : flat->tensors) {
+      const auto found = padded.find(StorageOf(tensor.value));
+      if (found != padded.end()) tensor.shape.dims.back() = found->second.dims.back();
+    }
+    for (poly::Output& output : flat->outputs) {
+      const auto found = padded.find(StorageOf(output.value));
+      if (found == padded.end()) continue;
+      output.shape.dims.back() = flat->output_dims.back() = found->second.dims.back();
+      flat->has_padded_rows = true;
+    }
+  }
+
+  const ir::Program& program_;
+  const ir::Grouping& grouping_;
+  std::vector<std::optional<FlatContraction>>& flats_;
+  std::set<ValueId> excluded_;  // values that hold elements
+};
+
+}  // namespace
+
+std::map<ValueId, TensorShape> PadRows(const ir::Program& program, const ir::Grouping& grouping,
+                                       const std::vector<bool>& kept,
+                                       std::vector<std::optional<FlatContraction>>* flats) {
+  return RowPadder(program, grouping, kept, flats).Run();
+}
+
+}  // namespace tartan::compiler
