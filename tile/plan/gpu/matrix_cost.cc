@@ -21,11 +21,14 @@ constexpr int64_t kMostResident = 4;
 constexpr double kUnitRate = 2048;
 constexpr double kLoadRate = 45;
 constexpr double kExposed = 0.5;
-// What a step waits for that no other step hides (products of 128 rows with 768 columns: 850 cycles
-// a step); a vector that comes by way of registers takes its work-item so many cycles; what a
-// kernel takes besides its steps.
+// What a step waits for that no other step hides: by way of registers; what copies take to come,
+// while so many steps are as are under way (H200, tf32: 850 cycles a step with three, 1750 with two);
+// barriers and instructions at the least. A vector that comes by way of registers takes its work-item
+// so many cycles; what a kernel takes besides its steps.
 constexpr double kStepLatency = 1400;
-constexpr double kCopiedLatency = 850;
+constexpr double kCopiedLatency = 2550;
+constexpr double kLeastStep = 450;
+constexpr double kStepOverhead = 100;  // of barriers, which nothing hides
 constexpr double kConvertCycles = 16;
 constexpr double kFixedUs = 3;
 constexpr double kFixedInSequenceUs = 2;
@@ -76,11 +79,14 @@ MatrixCost EstimateWith(const poly::FlatContraction& flat, const MatrixPlan& pla
   const double bytes = LoadBytes(flat, plan.left, plan.row_tile, plan.step_depth()) +
                        LoadBytes(flat, plan.right, plan.column_tile, plan.step_depth());
   cost.load_cycles = bytes / kLoadRate + ConvertCycles(plan);
-  cost.latency_cycles = plan.copies_all() ? kCopiedLatency : kStepLatency;
+  cost.latency_cycles =
+      plan.copies_all()
+          ? std::max(kLeastStep, kCopiedLatency / static_cast<double>(plan.stages - 1))
+          : kStepLatency;
   cost.waves = std::ceil(groups / (units * cost.resident));
   const double work = std::max(cost.unit_cycles, cost.load_cycles) +
                       kExposed * std::min(cost.unit_cycles, cost.load_cycles);
-  const double step = std::max(work * side_by_side, cost.latency_cycles);
+  const double step = std::max(work * side_by_side, cost.latency_cycles) + kStepOverhead;
   const double memory = MemoryBytes(flat) / machine.memory_bytes_per_us;
   cost.microseconds = fixed_us + std::max(memory, machine.Microseconds(cost.waves * steps * step));
   return cost;

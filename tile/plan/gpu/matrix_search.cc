@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tile/base/sequence_limits.h"
 #include "tile/plan/gpu/factors.h"
 #include "tile/plan/gpu/matrix_cost.h"
 #include "tile/plan/gpu/matrix_packing.h"
@@ -25,7 +26,10 @@ constexpr int64_t kMostWarpGroups = 4;
 // groups as there are compute units.
 constexpr int64_t kColumnTiles[] = {8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 256};
 constexpr int64_t kMostTotals = 128;    // accumulators of a work-item
-constexpr int64_t kStagesOfCopies = 4;  // tiles that are on their way while others are used
+// Tiles that are on their way while others are used: where several groups share a compute unit, and
+// where one has its memory.
+constexpr int64_t kStagesOfCopies = 4;
+constexpr int64_t kMostStages = 8;
 constexpr double kPackingUs = 5;        // of a kernel more, besides what it moves
 
 // Which of the body's factors are packed though they are no constants.
@@ -316,41 +320,54 @@ class Search {
   PlannedKernel planned_;
 };
 
-// The plan with such tiles; nothing where there is no room for them.
-std::optional<MatrixPlan> WithTiles(const poly::FlatContraction& flat, MatrixPlan plan,
-                                    const HardwareSettings& settings) {
+// Adds the plan with such tiles, many stages and few, where there is room for them.
+void AddWithTiles(const poly::FlatContraction& flat, MatrixPlan plan,
+                  const HardwareSettings& settings, std::vector<MatrixPlan>* plans) {
   plan.warp_groups = plan.row_tile == MatrixPlan::kUnitRows ? 1 : 2;
-  if (plan.warp_groups * plan.slices > kMostWarpGroups) return std::nullopt;
-  if (plan.accumulators() > kMostTotals) return std::nullopt;
-  if (plan.second && plan.column_tile % 16 != 0) return std::nullopt;
-  if (plan.right.along_rows && plan.result_columns() % plan.right_tile().line() != 0) {
-    return std::nullopt;
-  }
+  if (plan.warp_groups * plan.slices > kMostWarpGroups) return;
+  if (plan.accumulators() > kMostTotals) return;
+  if (plan.second && plan.column_tile % 16 != 0) return;
+  if (plan.right.along_rows && plan.result_columns() % plan.right_tile().line() != 0) return;
+  const auto add = [&] {
+    if (plan.local_bytes() > settings.matrix_local_bytes) return;
+    plan.cost = EstimateMatrixCost(flat, plan, settings);
+    plans->push_back(plan);
+  };
   plan.stages = plan.copies_all() ? kStagesOfCopies : 2;
   while (plan.copies_all() && plan.stages > 3 && ResidentGroups(plan) < 2) --plan.stages;
-  if (plan.local_bytes() > settings.matrix_local_bytes) return std::nullopt;
-  plan.cost = EstimateMatrixCost(flat, plan, settings);
-  return plan;
+  const int64_t few = plan.stages;
+  if (plan.copies_all() && settings.runs_sequences) {
+    // A group of a sequence has its compute unit for itself.
+    const int64_t room = std::min(settings.matrix_local_bytes, kMostSequenceFillingBytes);
+    plan.stages = std::min(kMostStages, plan.StepCount(flat) + 1);
+    while (plan.stages > few && plan.local_bytes() > room) --plan.stages;
+    if (plan.stages > few) add();
+  }
+  plan.stages = few;
+  add();
 }
 
 }  // namespace
 
 std::optional<MatrixPlan> ChooseMatrixTiles(const poly::FlatContraction& flat, MatrixPlan plan,
                                             const HardwareSettings& settings) {
-  std::optional<MatrixPlan> best;
+  std::vector<MatrixPlan> plans;
   for (int64_t rows : kRowTiles) {
     for (int64_t columns : kColumnTiles) {
       for (int64_t slices : kSlices) {
         plan.row_tile = rows;
         plan.column_tile = columns;
         plan.slices = slices;
-        const std::optional<MatrixPlan> tiled = WithTiles(flat, plan, settings);
-        if (!tiled.has_value()) continue;
-        if (!best.has_value() || tiled->cost.microseconds < best->cost.microseconds) best = tiled;
+        AddWithTiles(flat, plan, settings, &plans);
       }
     }
   }
-  return best;
+  const auto best = std::min_element(plans.begin(), plans.end(),
+                                     [](const MatrixPlan& a, const MatrixPlan& b) {
+                                       return a.cost.microseconds < b.cost.microseconds;
+                                     });
+  if (best == plans.end()) return std::nullopt;
+  return *best;
 }
 
 std::vector<PlannedKernel> MatrixCandidates(const poly::FlatContraction& flat,
