@@ -129,8 +129,17 @@ absl::StatusOr<std::vector<TensorSpec>> FixShapes(const std::vector<TensorSpec>&
     if (spec == nullptr) return NoSuchInput(named.name, inputs);
     TARTAN_RETURN_IF_ERROR(FixShape(dims, spec));
   }
+  if (options.batch == 0) return fixed;
+  bool has_batch = false;
   for (TensorSpec& spec : fixed) {
-    if (options.batch > 0 && !spec.dims.empty() && spec.dims[0] < 0) spec.dims[0] = options.batch;
+    if (spec.dims.empty()) continue;
+    if (spec.dims[0] < 0) spec.dims[0] = options.batch;
+    has_batch = has_batch || spec.dims[0] == options.batch;
+  }
+  if (!has_batch) {
+    return absl::InvalidArgumentError(absl::StrCat("--batch ", options.batch,
+                                                   ": no input's first size is open: ",
+                                                   ListInputs(inputs)));
   }
   return fixed;
 }

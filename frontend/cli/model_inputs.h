@@ -21,7 +21,7 @@ struct InputOptions {
 };
 
 // The model's inputs with the sizes that --shape and --batch fix. InvalidArgument for a name the
-// model does not have or sizes that contradict the model's.
+// model does not have, sizes that contradict the model's, and a batch that is no input's size.
 absl::StatusOr<std::vector<api::TensorSpec>> FixShapes(const std::vector<api::TensorSpec>& inputs,
                                                        const InputOptions& options);
 

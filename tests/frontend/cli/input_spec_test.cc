@@ -240,6 +240,20 @@ TEST(MakeInputs, BatchFixesOnlyOpenFirstSizes) {
   EXPECT_THAT(made->at("ids").tensor().shape().dims, ElementsAre(2));
 }
 
+TEST(MakeInputs, RefusesABatchThatNoInputHas) {
+  const api::TensorSpec image = Input("x", DataType::kFloat32, {1, 3});
+  const api::TensorSpec number = Input("n", DataType::kInt64, {});
+  InputOptions options;
+  options.random = true;
+  options.batch = 32;
+  const auto refused = MakeInputs({image, number}, options);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("--batch 32: no input's first size is open: x: float32[1, 3]"));
+  options.batch = 1;
+  EXPECT_TRUE(MakeInputs({image, number}, options).ok());
+}
+
 TEST(MakeInputs, OpenSizesAreOneWhereAskedForAndToldSo) {
   InputOptions options;
   options.random = true;
