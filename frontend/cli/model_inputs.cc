@@ -137,9 +137,8 @@ absl::StatusOr<std::vector<TensorSpec>> FixShapes(const std::vector<TensorSpec>&
     has_batch = has_batch || spec.dims[0] == options.batch;
   }
   if (!has_batch) {
-    return absl::InvalidArgumentError(absl::StrCat("--batch ", options.batch,
-                                                   ": no input's first size is open: ",
-                                                   ListInputs(inputs)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--batch ", options.batch, ": no input's first size is open: ", ListInputs(inputs)));
   }
   return fixed;
 }

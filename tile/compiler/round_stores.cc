@@ -97,9 +97,8 @@ class StoreRounder {
     std::vector<plan::MatrixOperand*> operands;
     for (int a = 0; a < static_cast<int>(accesses.size()); ++a) {
       if (accesses[a].tensor != tensor) continue;
-      const auto operand = std::find_if(all.begin(), all.end(), [&](plan::MatrixOperand* other) {
-        return other->access == a;
-      });
+      const auto operand = std::find_if(
+          all.begin(), all.end(), [&](plan::MatrixOperand* other) { return other->access == a; });
       if (operand == all.end() || IsReadAfterwards(launch->planned.flat, a)) return {};
       operands.push_back(*operand);
     }

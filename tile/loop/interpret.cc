@@ -197,8 +197,8 @@ class Group {
     std::fill_n(target, lanes * ByteWidth(to.stored), uint8_t{0});
     if (count == 0) return;
     const bool is_whole = count == lanes;
-    const uint8_t* source = Locate(from.buffer, from.index, static_cast<int>(count), item,
-                                   is_whole && from.is_aligned);
+    const uint8_t* source =
+        Locate(from.buffer, from.index, static_cast<int>(count), item, is_whole && from.is_aligned);
     if (source != nullptr) std::copy_n(source, count * ByteWidth(to.stored), target);
   }
 

@@ -161,10 +161,11 @@ struct Prefetch {
   ExprPtr index;
   bool is_for_later = false;
 };
-// Starts to copy 16 bytes, of one type, from a buffer to a local array: its first `count` elements, and
-// zeros for the others, which are not read. Both are Loads: of the first of the elements, which are aligned. EndCopies makes a
-// batch of those that the work-item has started since the last one, AwaitCopies waits until all but
-// the last `pending` batches are there; the group sees them behind a barrier.
+// Starts to copy 16 bytes, of one type, from a buffer to a local array: its first `count` elements,
+// and zeros for the others, which are not read. Both are Loads: of the first of the elements, which
+// are aligned. EndCopies makes a batch of those that the work-item has started since the last one,
+// AwaitCopies waits until all but the last `pending` batches are there; the group sees them behind
+// a barrier.
 struct CopyVector {
   ExprPtr to, from;
   ExprPtr count;  // null: all

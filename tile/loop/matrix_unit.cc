@@ -29,8 +29,8 @@ std::string WhatIsWrong(const CopyVector& copy,
                          copy.to->type.lanes * ByteWidth(to->stored) == kBytes &&
                          is_local(to->buffer);
   if (!is_vector) return "no vector of 16 bytes to copy into a local array";
-  const bool is_count = copy.count == nullptr || (IsInteger(copy.count->type.element) &&
-                                                  copy.count->type.lanes == 1);
+  const bool is_count =
+      copy.count == nullptr || (IsInteger(copy.count->type.element) && copy.count->type.lanes == 1);
   return is_count ? "" : "the count is no integer";
 }
 

@@ -26,10 +26,10 @@ struct Literal {
 struct Read {  // the element at FlatContraction::accesses[access]
   int access;
 };
-struct Accumulator {  // the aggregated value; epilogues only
+struct Accumulator {       // the aggregated value; epilogues only
   bool is_second = false;  // that of FlatContraction::second_body
 };
-struct Coordinate {     // the value of an affine function of the indices
+struct Coordinate {  // the value of an affine function of the indices
   math::Affine poly;
 };
 struct Apply {
@@ -89,8 +89,8 @@ struct FlatContraction {
   Aggregation aggregation = Aggregation::kSum;
   DataType accumulator_type = DataType::kInvalid;
   ExprPtr body;
-  // Aggregated beside the body, over the same points; null: none. Plans for a matrix unit alone have
-  // it (compiler/launches/pair_products.h).
+  // Aggregated beside the body, over the same points; null: none. Plans for a matrix unit alone
+  // have it (compiler/launches/pair_products.h).
   ExprPtr second_body;
   std::vector<math::RangeConstraint> constraints;  // points where one fails contribute nothing
   bool may_be_empty = false;                       // some output element may have no valid point

@@ -85,15 +85,15 @@ class ProductPairs {
       if (!producer.has_value()) continue;
       const PlannedLaunch* other = MatrixLaunch(*producer);
       if (other == nullptr || other->outputs.size() != 1) continue;
-      if (Pair(*other, value, launch)) return producer;
+      if (Pair(*other, StorageOf(value), launch)) return producer;
     }
     return std::nullopt;
   }
 
   // False where they stay apart.
   bool Pair(const PlannedLaunch& producer, ValueId result, PlannedLaunch* reader) {
-    std::optional<plan::PlannedKernel> pair = plan::PairMatrixProducts(
-        WithValues(*reader), WithValues(producer), result, settings_);
+    std::optional<plan::PlannedKernel> pair =
+        plan::PairMatrixProducts(WithValues(*reader), WithValues(producer), result, settings_);
     if (!pair.has_value()) return false;
     reader->tensors.clear();
     for (const poly::Tensor& tensor : pair->flat.tensors) reader->tensors.push_back(tensor.value);
@@ -114,11 +114,11 @@ class ProductPairs {
     return form->second;
   }
 
-  // Every tensor with the value whose memory it is.
-  static plan::PlannedKernel WithValues(const PlannedLaunch& launch) {
+  // Every tensor with the value whose memory it is, however it is read.
+  plan::PlannedKernel WithValues(const PlannedLaunch& launch) const {
     plan::PlannedKernel planned = launch.planned;
     for (size_t t = 0; t < launch.tensors.size(); ++t) {
-      planned.flat.tensors[t].value = launch.tensors[t];
+      planned.flat.tensors[t].value = StorageOf(launch.tensors[t]);
     }
     return planned;
   }

@@ -34,8 +34,8 @@ class MatrixLowerer {
     operands_.emplace_back(flat, plan, plan.right, "right", plan.columns, plan.right_tile(), batch,
                            plan.left_tile().size(), index_type_);
     if (!plan.second) return;
-    operands_.emplace_back(flat, plan, *plan.second, "second", plan.columns, plan.right_tile(), batch,
-                           plan.left_tile().size() + plan.right_tile().size(), index_type_);
+    operands_.emplace_back(flat, plan, *plan.second, "second", plan.columns, plan.right_tile(),
+                           batch, plan.left_tile().size() + plan.right_tile().size(), index_type_);
   }
 
   loop::Kernel Lower(const std::string& name) {

@@ -138,9 +138,7 @@ class ResultWriter {
   StmtPtr Sum(const std::string& name, int64_t begin) const {
     const int lanes = static_cast<int>(plan_.lanes);
     const ExprPtr place = loop::Add(
-        loop::Add(
-            loop::Mul(Var("tile_row"), Number(plan_.totals_stride())),
-            Var("tile_column")),
+        loop::Add(loop::Mul(Var("tile_row"), Number(plan_.totals_stride())), Var("tile_column")),
         Number(begin));
     ExprPtr sum = loop::LoadFrom("totals", DataType::kFloat32, place, lanes, lanes > 1);
     for (int64_t slice = 1; slice < plan_.slices; ++slice) {

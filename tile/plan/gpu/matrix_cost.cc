@@ -22,9 +22,9 @@ constexpr double kUnitRate = 2048;
 constexpr double kLoadRate = 45;
 constexpr double kExposed = 0.5;
 // What a step waits for that no other step hides: by way of registers; what copies take to come,
-// while so many steps are as are under way (H200, tf32: 850 cycles a step with three, 1750 with two);
-// barriers and instructions at the least. A vector that comes by way of registers takes its work-item
-// so many cycles; what a kernel takes besides its steps.
+// while so many steps are as are under way (H200, tf32: 850 cycles a step with three, 1750 with
+// two); barriers and instructions at the least. A vector that comes by way of registers takes its
+// work-item so many cycles; what a kernel takes besides its steps.
 constexpr double kStepLatency = 1400;
 constexpr double kCopiedLatency = 2550;
 constexpr double kLeastStep = 450;

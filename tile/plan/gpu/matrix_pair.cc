@@ -38,8 +38,8 @@ poly::FlatAccess PlaceOf(const FlatContraction& flat) {
 int AddAccess(const FlatContraction& from, int number, FlatContraction* to) {
   poly::TensorAccess access = from.accesses[number];
   const poly::Tensor& tensor = from.tensors[access.tensor];
-  const auto same = std::find_if(
-      to->tensors.begin(), to->tensors.end(), [&](const poly::Tensor& other) {
+  const auto same =
+      std::find_if(to->tensors.begin(), to->tensors.end(), [&](const poly::Tensor& other) {
         return other.value == tensor.value && other.shape == tensor.shape;
       });
   access.tensor = static_cast<int>(same - to->tensors.begin());
@@ -111,8 +111,7 @@ class Pairing {
       }
       const auto* read = std::get_if<poly::Read>(&leaf->node);
       if (read == nullptr) return leaf;
-      return poly::MakeExpr(leaf->type,
-                            poly::Read{AddAccess(producer_, read->access, &flat_)});
+      return poly::MakeExpr(leaf->type, poly::Read{AddAccess(producer_, read->access, &flat_)});
     });
   }
 

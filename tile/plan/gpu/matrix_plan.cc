@@ -16,10 +16,10 @@ std::string NamesOf(const poly::FlatContraction& flat, const std::vector<int>& i
 }
 
 std::string HowItComes(const MatrixOperand& operand) {
-  return absl::StrCat("in", operand.access, operand.is_copied ? " copied" : "",
-                      operand.is_early ? " early" : "", operand.is_rounded ? " and rounded" : "",
-                      operand.loads_vectors ? " in vectors" : "", operand.has_tail ? " with a tail" : "",
-                      operand.along_rows ? " along rows" : "");
+  return absl::StrCat(
+      "in", operand.access, operand.is_copied ? " copied" : "", operand.is_early ? " early" : "",
+      operand.is_rounded ? " and rounded" : "", operand.loads_vectors ? " in vectors" : "",
+      operand.has_tail ? " with a tail" : "", operand.along_rows ? " along rows" : "");
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ struct MatrixPlan {
   MatrixCost cost;
 
   static constexpr int64_t kWarpGroup = 128;
-  static constexpr int64_t kUnitRows = 64;      // of a warp group's product
+  static constexpr int64_t kUnitRows = 64;  // of a warp group's product
 
   int64_t threads() const { return warp_groups * slices * kWarpGroup; }
   // Products of 64 rows that a warp group makes.

@@ -22,15 +22,16 @@ namespace {
 constexpr int64_t kRowTiles[] = {64, 128, 256};
 constexpr int64_t kSlices[] = {1, 2, 4};
 constexpr int64_t kMostWarpGroups = 4;
-// Multiples of 8, as the unit wants them: with a step of one of the lesser ones a product has as many
-// groups as there are compute units.
-constexpr int64_t kColumnTiles[] = {8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 112, 128, 160, 192, 256};
-constexpr int64_t kMostTotals = 128;    // accumulators of a work-item
+// Multiples of 8, as the unit wants them: with a step of one of the lesser ones a product has as
+// many groups as there are compute units.
+constexpr int64_t kColumnTiles[] = {8,  16, 24, 32,  40,  48,  56,  64,
+                                    72, 80, 96, 112, 128, 160, 192, 256};
+constexpr int64_t kMostTotals = 128;  // accumulators of a work-item
 // Tiles that are on their way while others are used: where several groups share a compute unit, and
 // where one has its memory.
 constexpr int64_t kStagesOfCopies = 4;
 constexpr int64_t kMostStages = 8;
-constexpr double kPackingUs = 5;        // of a kernel more, besides what it moves
+constexpr double kPackingUs = 5;  // of a kernel more, besides what it moves
 
 // Which of the body's factors are packed though they are no constants.
 using PackedVariables = std::array<bool, 2>;
@@ -266,8 +267,8 @@ class Search {
                        [&](const PackedOperand& packed) { return packed.tensor == tensor; });
   }
 
-  // Aligned vectors of the unit's format along the index, all of which are there or not, but for the
-  // last one where that may be shorter.
+  // Aligned vectors of the unit's format along the index, all of which are there or not, but for
+  // the last one where that may be shorter.
   bool AreVectors(const MatrixOperand& operand, const poly::FlatAccess& access, int index,
                   bool may_have_tail = false) const {
     const int64_t vector = MatrixTile{plan_.format}.vector();
@@ -362,10 +363,10 @@ std::optional<MatrixPlan> ChooseMatrixTiles(const poly::FlatContraction& flat, M
       }
     }
   }
-  const auto best = std::min_element(plans.begin(), plans.end(),
-                                     [](const MatrixPlan& a, const MatrixPlan& b) {
-                                       return a.cost.microseconds < b.cost.microseconds;
-                                     });
+  const auto best =
+      std::min_element(plans.begin(), plans.end(), [](const MatrixPlan& a, const MatrixPlan& b) {
+        return a.cost.microseconds < b.cost.microseconds;
+      });
   if (best == plans.end()) return std::nullopt;
   return *best;
 }

@@ -66,6 +66,18 @@ TEST(PairProducts, JoinsAGateWithWhatItMultiplies) {
   ExpectPairs(Products("R = G / (1 + exp(-G)) * P; Y[i, l : M, L] = +(R[i, j] * V[j, l]);\n"), 1);
 }
 
+TEST(PairProducts, LeavesAGateApartThatHasTwoResults) {
+  // The gate itself, which is read in another shape, and what is greater than 0 of it.
+  ExpectPairs(Products("F = reshape(G, 2800); H = reshape(F, 70, 40); Y = max(G, 0) * P + H;\n"),
+              0);
+}
+
+TEST(PairProducts, LeavesAGateThatIsReadInAnotherOrder) {
+  // As the transposed matrix would lie.
+  ExpectPairs(
+      Products("F = reshape(G, 40, 70); T[i, j : M, N] = =(F[j, i]); Y = max(G, 0) * P + T;\n"), 0);
+}
+
 TEST(PairProducts, JoinsEachGateOfALayerThatIsAlike) {
   const MatrixProgram layers = {
       "layers",
