@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "tile/base/hardware_settings.h"
-#include "tile/ir/program.h"
 #include "tile/plan/kernel_plan.h"
 
 namespace tartan::plan {

@@ -241,21 +241,18 @@ class Search {
     const int depth = plan_.depth.back();
     const int row = rows.empty() ? -1 : rows.back();
     const bool is_wide = plan_.format == MatrixFormat::kTf32;
+    const bool may_copy = type == ElementType(plan_.format);
     if (AreVectors(*operand, access, depth)) {
       operand->loads_vectors = true;
+    } else if (may_copy && plan_.depth.size() == 1 &&
+               AreVectors(*operand, access, depth, /*may_have_tail=*/true)) {
+      operand->loads_vectors = operand->has_tail = true;
     } else if (row >= 0 && !is_wide && AreVectors(*operand, access, row)) {
       operand->loads_vectors = operand->along_rows = true;
     } else {
       operand->spreads_rows = row >= 0 && access.strides[row] == 1;
     }
-    operand->is_copied = operand->loads_vectors && type == ElementType(plan_.format);
-    const bool has_tail = !operand->loads_vectors && type == ElementType(plan_.format) &&
-                          plan_.depth.size() == 1 &&
-                          AreVectors(*operand, access, depth, /*may_have_tail=*/true);
-    if (has_tail) {
-      operand->loads_vectors = operand->is_copied = operand->has_tail = true;
-      operand->spreads_rows = false;
-    }
+    operand->is_copied = operand->loads_vectors && may_copy;
     operand->is_rounded = operand->is_copied && is_wide && !IsPacked(*operand);
     operand->is_early &= operand->is_copied;
   }
