@@ -24,6 +24,7 @@ class RowPadder {
       : program_(program), grouping_(grouping), flats_(*flats) {
     for (size_t g = 0; g < flats_.size(); ++g) {
       const ir::KernelGroup& group = grouping.groups[g];
+      ExcludeDefault(group);
       if (!flats_[g].has_value()) {
         ExcludeSpecial(group);
       } else if (kept[g] || ReadsAnywhere(*flats_[g])) {
@@ -58,6 +59,14 @@ class RowPadder {
     const auto* special = std::get_if<ir::Special>(&program_.values[group.root].op);
     if (special == nullptr) return;
     for (ValueId operand : special->operands) Exclude(operand);
+  }
+
+  // It may be copied as a whole before the kernel writes its part.
+  void ExcludeDefault(const ir::KernelGroup& group) {
+    if (group.root == ir::kNoValue) return;
+    const auto* contraction = std::get_if<ir::Contraction>(&program_.values[group.root].op);
+    if (contraction == nullptr || contraction->default_value == ir::kNoValue) return;
+    Exclude(contraction->default_value);
   }
 
   void ExcludeAll(const FlatContraction& flat) {

@@ -59,7 +59,7 @@ struct PartitionOptions {
   graph::GroupOptions grouping;
   bool chain_rows = true;      // one launch for kernels that follow each other on the same rows
   bool chain_products = true;  // GPUs: and for products of matrices among them
-  bool pad_rows = true;        // with a matrix unit, rows that it reads begin at whole vectors
+  bool pad_rows = false;       // with a matrix unit, rows that it reads begin at whole vectors
   Precision precision = Precision::kFloat32;
 };
 

@@ -84,6 +84,18 @@ TEST(PadRows, LeavesWhatIsReadInAnotherShape) {
   ExpectPadded(Attention("U = reshape(P, 53, 106); R[i : 53] = +(U[i, j]);\n", "O, R"), 1, 56);
 }
 
+TEST(PadRows, LeavesWhatFillsTheGapsOfAnother) {
+  const TestProgram test = {"written_over",
+                            "function (A[M, L], B[L, N], Z[M, K], Y[K, H]) -> (O) {\n"
+                            "T[i, j : M, N] = +(A[i, k] * B[k, j]);\n"
+                            "O[i, 2 * j : M, N] = +(Z[i, k] * Y[k, j]) default T;\n}",
+                            {{DataType::kFloat32, {70, 24}},
+                             {DataType::kFloat32, {24, 53}},
+                             {DataType::kFloat32, {70, 20}},
+                             {DataType::kFloat32, {20, 22}}}};
+  ExpectPadded(test, 0, 56);
+}
+
 TEST(PadRows, LeavesShortRows) {
   TestProgram test = Attention();
   for (TensorShape& shape : test.inputs) shape.dims[1] = 29;
