@@ -155,10 +155,8 @@ class Partitioner {
   std::map<ValueId, TensorShape> PadRowsOf(Division* division) const {
     std::vector<bool> kept;
     for (const ir::KernelGroup& group : division->grouping.groups) {
-      const bool writes_all = group.root == ir::kNoValue || !spaces_[group.root].has_value() ||
-                              spaces_[group.root]->covers_output;
       kept.push_back(is_constant_[group.outputs.front()] || algorithms_.count(group.root) > 0 ||
-                     !writes_all);
+                     !CoversOutput(group));
     }
     return PadRows(program_, division->grouping, kept, &division->flats);
   }
@@ -180,11 +178,17 @@ class Partitioner {
     return group.writes_piece(program_) && !poly::MovesElements(*spaces_[group.outputs.front()]);
   }
 
+  // Of a special operation it is not known here.
+  bool CoversOutput(const ir::KernelGroup& group) const {
+    return group.root == ir::kNoValue || !spaces_[group.root].has_value() ||
+           spaces_[group.root]->covers_output;
+  }
+
   // Kernels that write the whole of their output at every run.
   bool MayChain(const ir::KernelGroup& group,
                 const std::optional<poly::FlatContraction>& flat) const {
     return flat.has_value() && !is_constant_[group.outputs.front()] && flat->store_guard.empty() &&
-           !WritesPart(group) && (group.root == ir::kNoValue || spaces_[group.root]->covers_output);
+           !WritesPart(group) && CoversOutput(group);
   }
 
   // `flat` is empty for a special operation.
@@ -202,8 +206,7 @@ class Partitioner {
       return kernel;
     }
     flat->comments.push_back(kernel.description);
-    if (group.root != ir::kNoValue && !spaces_[group.root]->covers_output &&
-        grouping.written_in_parts.count(group.root) == 0) {
+    if (!CoversOutput(group) && grouping.written_in_parts.count(group.root) == 0) {
       kernel.is_prefilled = true;
       kernel.prefill = std::get<ir::Contraction>(program_.values[group.root].op).default_value;
     }

@@ -53,7 +53,7 @@ class StoreRounder {
     if (auto* launch = std::get_if<PlannedLaunch>(&step->work)) {
       return AddLaunch(step->is_setup, launch);
     }
-    const StepValues values = ValuesOf(program_, *step);
+    const StepValues values = ReadAndWritten(program_, *step);
     for (ValueId value : values.read) Exclude(value);
     const bool is_chain = std::holds_alternative<PlannedChain>(step->work);
     for (ValueId value : values.written) {

@@ -50,7 +50,7 @@ poly::FlatContraction WithCopies(const ir::Program& program, poly::FlatContracti
 
 }  // namespace
 
-StepValues ValuesOf(const ir::Program& program, const ScheduledStep& step) {
+StepValues ReadAndWritten(const ir::Program& program, const ScheduledStep& step) {
   return Match(
       step.work,
       [](const PlannedLaunch& launch) {

@@ -65,7 +65,7 @@ struct StepValues {
   std::vector<ir::ValueId> read;
   std::vector<ir::ValueId> written;
 };
-StepValues ValuesOf(const ir::Program& program, const ScheduledStep& step);
+StepValues ReadAndWritten(const ir::Program& program, const ScheduledStep& step);
 
 // Chooses plans and puts everything in order.
 class Scheduler {

@@ -72,6 +72,17 @@ absl::StatusOr<std::vector<HostTensor>> InterpretList(const KernelList& list,
   return outputs;
 }
 
+void ExpectSameResults(const KernelList& list, const KernelList& other,
+                       absl::Span<const HostTensor> inputs, double tolerance) {
+  const auto actual = InterpretList(list, inputs);
+  const auto expected = InterpretList(other, inputs);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  for (size_t o = 0; o < expected->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], tolerance), "") << "output " << o;
+  }
+}
+
 void ExpectNaiveResults(const TestProgram& program, const KernelList& list) {
   const std::vector<HostTensor> inputs = RandomInputs(program, 1);
   const auto expected = ir::EvaluateNaively(BindTestProgram(program), inputs);

@@ -16,6 +16,10 @@ namespace tartan::compiler {
 absl::StatusOr<std::vector<HostTensor>> InterpretList(const KernelList& list,
                                                       absl::Span<const HostTensor> inputs);
 
+// Fails the test unless both lists compute the same from the inputs, within the tolerance.
+void ExpectSameResults(const KernelList& list, const KernelList& other,
+                       absl::Span<const HostTensor> inputs, double tolerance);
+
 // Fails the test unless the list computes what the definition of Tile says, to 1e-5, for random
 // inputs.
 void ExpectNaiveResults(const TestProgram& program, const KernelList& list);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/tile/compiler/matrix_programs.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <random>
 
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/plan/gpu/matrix_search.h"
 #include "tile/plan/gpu/row_stream_search.h"
@@ -203,6 +206,19 @@ compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, st
     return planned;
   };
   return hooks;
+}
+
+compiler::KernelList CompileForMatrixUnit(const ir::Program& program, MatrixFormat format,
+                                          Precision precision,
+                                          const std::set<std::string>& left_out) {
+  std::string plans;
+  compiler::CompileOptions options;
+  options.settings = MatrixSettings();
+  options.precision = precision;
+  options.disabled_passes = left_out;
+  auto list = compiler::Compile(program, options, PlanForMatrixUnit(format, 0, &plans));
+  EXPECT_TRUE(list.ok()) << list.status();
+  return *std::move(list);
 }
 
 compiler::CompileHooks PlanRowStreams(int64_t compute_units, int* count) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "tile/base/host_tensor.h"
 #include "tile/base/precision.h"
 #include "tile/compiler/compile_options.h"
+#include "tile/compiler/kernel_list.h"
 #include "tile/ir/program.h"
 
 namespace tartan {
@@ -52,6 +54,12 @@ enum class PackedFactors { kConstants, kAll };
 // line. `slices` of the depth, where they fit a work-group; 0: as planned.
 compiler::CompileHooks PlanForMatrixUnit(MatrixFormat format, int64_t slices, std::string* plans,
                                          PackedFactors packed = PackedFactors::kConstants);
+
+// A bound program with every product planned so, constants packed; `left_out`: passes. Fails the
+// test where it does not compile.
+compiler::KernelList CompileForMatrixUnit(const ir::Program& program, MatrixFormat format,
+                                          Precision precision,
+                                          const std::set<std::string>& left_out);
 
 // Plans every such product to stream its weights by blocks, on a device of so many compute units;
 // counts them.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -11,22 +12,15 @@
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/matrix_programs.h"
 #include "tests/tile/compiler/programs.h"
-#include "tile/compiler/compiler.h"
 #include "tile/loop/matrix_unit.h"
 
 namespace tartan::compiler::round_stores_test {
 namespace {
 
 KernelList Compile(const MatrixProgram& test, bool rounds_stores) {
-  std::string plans;
-  CompileOptions options;
-  options.settings = MatrixSettings();
-  options.precision = Precision::kTf32;
-  if (!rounds_stores) options.disabled_passes.insert("round-stores");
-  auto list =
-      compiler::Compile(Bind(test), options, PlanForMatrixUnit(MatrixFormat::kTf32, 0, &plans));
-  EXPECT_TRUE(list.ok()) << list.status();
-  return *std::move(list);
+  const std::set<std::string> left_out = {"round-stores"};
+  return CompileForMatrixUnit(Bind(test), MatrixFormat::kTf32, Precision::kTf32,
+                              rounds_stores ? std::set<std::string>() : left_out);
 }
 
 // Stores of kernels that run at each run that round: of results, and of tiles in local memory.
@@ -55,13 +49,7 @@ void ExpectSameResults(const MatrixProgram& test) {
     random.inputs.push_back({DataType::kFloat32, dims});
   }
   const std::vector<HostTensor> inputs = RandomInputs(random, 7);
-  const auto rounded = InterpretList(Compile(test, true), inputs);
-  const auto expected = InterpretList(Compile(test, false), inputs);
-  ASSERT_TRUE(rounded.ok()) << rounded.status();
-  ASSERT_TRUE(expected.ok()) << expected.status();
-  for (size_t o = 0; o < expected->size(); ++o) {
-    EXPECT_EQ(FirstDifference((*rounded)[o], (*expected)[o], 0), "") << o;
-  }
+  compiler::ExpectSameResults(Compile(test, true), Compile(test, false), inputs, 0);
 }
 
 MatrixProgram Product(const std::string& factor, const std::string& more = "",

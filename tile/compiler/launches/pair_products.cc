@@ -31,7 +31,7 @@ class ProductPairs {
 
   void Run() {
     for (size_t s = 0; s < schedule_.steps.size(); ++s) {
-      const StepValues values = ValuesOf(program_, schedule_.steps[s]);
+      const StepValues values = ReadAndWritten(program_, schedule_.steps[s]);
       for (ValueId value : values.read) uses_[StorageOf(value)].readers.push_back(s);
       for (ValueId value : values.written) uses_[StorageOf(value)].writers.push_back(s);
       const auto* launch = std::get_if<PlannedLaunch>(&schedule_.steps[s].work);

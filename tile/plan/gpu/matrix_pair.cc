@@ -34,8 +34,25 @@ poly::FlatAccess PlaceOf(const FlatContraction& flat) {
   return poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()));
 }
 
-// Adds an access of another kernel with the same indices, and its tensor, unless it is there.
+// The access of a kernel that reads what one of another kernel with the same indices does; -1:
+// none.
+int FindAccess(const FlatContraction& flat, const FlatContraction& of, int access) {
+  const poly::TensorAccess& wanted = of.accesses[access];
+  const poly::Tensor& tensor = of.tensors[wanted.tensor];
+  for (size_t a = 0; a < flat.accesses.size(); ++a) {
+    const poly::TensorAccess& other = flat.accesses[a];
+    const poly::Tensor& read = flat.tensors[other.tensor];
+    if (read.value == tensor.value && read.shape == tensor.shape && other.coords == wanted.coords &&
+        other.guard == wanted.guard) {
+      return static_cast<int>(a);
+    }
+  }
+  return -1;
+}
+
+// Adds such an access, and its tensor, unless it is there.
 int AddAccess(const FlatContraction& from, int number, FlatContraction* to) {
+  if (const int found = FindAccess(*to, from, number); found >= 0) return found;
   poly::TensorAccess access = from.accesses[number];
   const poly::Tensor& tensor = from.tensors[access.tensor];
   const auto same =
@@ -44,13 +61,6 @@ int AddAccess(const FlatContraction& from, int number, FlatContraction* to) {
       });
   access.tensor = static_cast<int>(same - to->tensors.begin());
   if (same == to->tensors.end()) to->tensors.push_back(tensor);
-  for (size_t a = 0; a < to->accesses.size(); ++a) {
-    const poly::TensorAccess& other = to->accesses[a];
-    if (other.tensor == access.tensor && other.coords == access.coords &&
-        other.guard == access.guard) {
-      return static_cast<int>(a);
-    }
-  }
   to->accesses.push_back(std::move(access));
   return static_cast<int>(to->accesses.size()) - 1;
 }
@@ -126,18 +136,6 @@ bool AreAlike(const FlatContraction& a, int access, const FlatContraction& b, in
   return a.tensors[a.accesses[access].tensor].shape.type ==
              b.tensors[b.accesses[other].tensor].shape.type &&
          poly::Flatten(a, access) == poly::Flatten(b, other);
-}
-
-// The access of a kernel that reads what another one's does.
-int FindAccess(const FlatContraction& flat, const FlatContraction& of, int access) {
-  const poly::TensorAccess& wanted = of.accesses[access];
-  for (size_t a = 0; a < flat.accesses.size(); ++a) {
-    if (flat.tensors[flat.accesses[a].tensor].value == of.tensors[wanted.tensor].value &&
-        flat.accesses[a].coords == wanted.coords) {
-      return static_cast<int>(a);
-    }
-  }
-  return -1;
 }
 
 // The same but for the access.

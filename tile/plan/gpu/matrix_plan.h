@@ -26,7 +26,7 @@ struct MatrixOperand {
   bool spreads_rows = false;
   // What is in memory is copied as it is, while the unit works.
   bool is_copied = false;
-  // The depth ends within a vector, whose other elements are there but count as zeros.
+  // The depth ends within a vector, whose other elements count as zeros and are not read.
   bool has_tail = false;
   // No launch of the program writes it: in a sequence of launches it is copied before those before
   // have ended.

@@ -318,18 +318,18 @@ class Search {
   PlannedKernel planned_;
 };
 
-// Adds the plan with such tiles, many stages and few, where there is room for them.
-void AddWithTiles(const poly::FlatContraction& flat, MatrixPlan plan,
-                  const HardwareSettings& settings, std::vector<MatrixPlan>* plans) {
+// Tries the plan with such tiles, many stages and few, where there is room for them.
+void TryTiles(const poly::FlatContraction& flat, MatrixPlan plan, const HardwareSettings& settings,
+              std::optional<MatrixPlan>* best) {
   plan.warp_groups = plan.row_tile == MatrixPlan::kUnitRows ? 1 : 2;
   if (plan.warp_groups * plan.slices > kMostWarpGroups) return;
   if (plan.accumulators() > kMostTotals) return;
   if (plan.second && plan.column_tile % 16 != 0) return;
   if (plan.right.along_rows && plan.result_columns() % plan.right_tile().line() != 0) return;
-  const auto add = [&] {
+  const auto try_stages = [&] {
     if (plan.local_bytes() > settings.matrix_local_bytes) return;
     plan.cost = EstimateMatrixCost(flat, plan, settings);
-    plans->push_back(plan);
+    if (!best->has_value() || plan.cost.microseconds < (*best)->cost.microseconds) *best = plan;
   };
   plan.stages = plan.copies_all() ? kStagesOfCopies : 2;
   while (plan.copies_all() && plan.stages > 3 && ResidentGroups(plan) < 2) --plan.stages;
@@ -339,33 +339,28 @@ void AddWithTiles(const poly::FlatContraction& flat, MatrixPlan plan,
     const int64_t room = std::min(settings.matrix_local_bytes, kMostSequenceFillingBytes);
     plan.stages = std::min(kMostStages, plan.StepCount(flat) + 1);
     while (plan.stages > few && plan.local_bytes() > room) --plan.stages;
-    if (plan.stages > few) add();
+    if (plan.stages > few) try_stages();
   }
   plan.stages = few;
-  add();
+  try_stages();
 }
 
 }  // namespace
 
 std::optional<MatrixPlan> ChooseMatrixTiles(const poly::FlatContraction& flat, MatrixPlan plan,
                                             const HardwareSettings& settings) {
-  std::vector<MatrixPlan> plans;
+  std::optional<MatrixPlan> best;
   for (int64_t rows : kRowTiles) {
     for (int64_t columns : kColumnTiles) {
       for (int64_t slices : kSlices) {
         plan.row_tile = rows;
         plan.column_tile = columns;
         plan.slices = slices;
-        AddWithTiles(flat, plan, settings, &plans);
+        TryTiles(flat, plan, settings, &best);
       }
     }
   }
-  const auto best =
-      std::min_element(plans.begin(), plans.end(), [](const MatrixPlan& a, const MatrixPlan& b) {
-        return a.cost.microseconds < b.cost.microseconds;
-      });
-  if (best == plans.end()) return std::nullopt;
-  return *best;
+  return best;
 }
 
 std::vector<PlannedKernel> MatrixCandidates(const poly::FlatContraction& flat,
