@@ -6,8 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "backend_opencl/cache/pocl_folder.h"
-#include "backend_opencl/device/cpu_features.h"
-#include "backend_opencl/device/hardware_probe.h"
+#include "backend_opencl/device/features/cpu_features.h"
+#include "backend_opencl/device/features/hardware_probe.h"
+#include "backend_opencl/device/features/local_memory_probe.h"
 #include "tile/base/status_macros.h"
 
 namespace tartan::opencl {
@@ -61,6 +62,10 @@ const CompilerKnowledge& DeviceKnowledge::Compiler(cl_context context) {
     FollowCpu(features, host, &compiler->settings);
     absl::StrAppend(&compiler->build_options, CpuBuildOptions(features, host));
   }
+  const int64_t wanted = found_.wanted_matrix_local_bytes;
+  if (wanted > 0 && TakesLocalArray(context, found_, wanted, cache_.get())) {
+    compiler->settings.matrix_local_bytes = wanted;
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   compiler_ = std::move(compiler);
   return *compiler_;
@@ -71,7 +76,9 @@ bool DeviceKnowledge::KnowsCompiler() const {
     std::lock_guard<std::mutex> lock(mutex_);
     if (compiler_ != nullptr) return true;
   }
-  return !IsCpu(found_) || StoredFeatures(AskHost(), found_, cache_.get()).has_value();
+  if (IsCpu(found_)) return StoredFeatures(AskHost(), found_, cache_.get()).has_value();
+  const int64_t wanted = found_.wanted_matrix_local_bytes;
+  return wanted == 0 || KnowsLocalArray(found_, wanted, cache_.get());
 }
 
 std::optional<Calibration> DeviceKnowledge::Stored() const {

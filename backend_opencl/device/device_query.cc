@@ -5,13 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "backend_opencl/device/driver_quirks.h"
-#include "backend_opencl/device/hardware_probe.h"
+#include "backend_opencl/device/features/hardware_probe.h"
+#include "backend_opencl/device/features/nvidia_features.h"
 #include "backend_opencl/dialect/hidden_assembly.h"
 #include "tile/base/status_macros.h"
 
@@ -49,20 +51,18 @@ hal::DeviceType TypeOf(cl_device_type type) {
   return hal::DeviceType::kOther;
 }
 
-// Major * 10 + minor, by cl_nv_device_attribute_query; 0 for other devices than NVIDIA's.
-cl_uint ComputeCapability(cl_device_id device) {
+// By cl_nv_device_attribute_query, which other devices than NVIDIA's answer with nothing. The
+// environment may ask a Hopper to do as other GPUs do, so that what these run is tested there.
+NvidiaFeatures QueryNvidiaFeatures(cl_device_id device) {
   constexpr cl_device_info kMajor = 0x4000;  // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV
   constexpr cl_device_info kMinor = 0x4001;
-  return Query<cl_uint>(device, kMajor) * 10 + Query<cl_uint>(device, kMinor);
+  const cl_uint capability = Query<cl_uint>(device, kMajor) * 10 + Query<cl_uint>(device, kMinor);
+  const char* matrix_unit = std::getenv("TARTAN_MATRIX_UNIT");
+  const bool by_warps = matrix_unit != nullptr && absl::string_view(matrix_unit) == "warps";
+  return NvidiaFeaturesOf(static_cast<int>(capability), by_warps);
 }
 
-// 6.1 brought dp4a; fences of a scope and barriers of a part of a work-group 7.0; wgmma is 9.0's
-// alone.
-bool HasDp4a(cl_device_id device) { return ComputeCapability(device) >= 61; }
-bool HasPtxOfVolta(cl_device_id device) { return ComputeCapability(device) >= 70; }
-bool HasWarpGroups(cl_device_id device) { return ComputeCapability(device) == 90; }
-
-ReportedHardware Probe(cl_device_id device, hal::DeviceType type) {
+ReportedHardware Probe(cl_device_id device, hal::DeviceType type, const NvidiaFeatures& features) {
   ReportedHardware reported;
   reported.type = type;
   reported.compute_units = Query<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS);
@@ -84,7 +84,7 @@ ReportedHardware Probe(cl_device_id device, hal::DeviceType type) {
     reported.host_l2_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
   }
 #endif
-  reported.has_dot8 = HasDp4a(device);
+  reported.has_dot8 = features.has_dot8;
   const std::string extensions = QueryText(clGetDeviceInfo, device, CL_DEVICE_EXTENSIONS);
   for (absl::string_view extension : absl::StrSplit(extensions, ' ')) {
     reported.has_float16 |= extension == "cl_khr_fp16";
@@ -97,13 +97,35 @@ ReportedHardware Probe(cl_device_id device, hal::DeviceType type) {
 
 // Quotients may be off by 2.5 ulp unless they are to be rounded: rounding one can give another
 // integer.
-std::string BuildOptions(cl_device_id device) {
+std::string BuildOptions(cl_device_id device, const NvidiaFeatures& features) {
   const auto config = Query<cl_device_fp_config>(device, CL_DEVICE_SINGLE_FP_CONFIG);
   const bool can_round = (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
-  return absl::StrCat(can_round ? "-cl-fp32-correctly-rounded-divide-sqrt " : "",
-                      HasDp4a(device) ? "-DTARTAN_DP4A " : "",
-                      HasPtxOfVolta(device) ? "-DTARTAN_PTX " : "",
-                      HasWarpGroups(device) ? absl::StrCat("-D", kHasWarpGroups, " ") : "");
+  std::string options = can_round ? "-cl-fp32-correctly-rounded-divide-sqrt " : "";
+  if (features.has_dot8) absl::StrAppend(&options, "-DTARTAN_DP4A ");
+  if (features.has_scopes) absl::StrAppend(&options, "-DTARTAN_PTX ");
+  if (features.matrix != MatrixInstructions::kNone) {
+    absl::StrAppend(&options, "-D", kHasMatrixUnit, " ");
+  }
+  if (features.matrix == MatrixInstructions::kWarpGroups) {
+    absl::StrAppend(&options, "-D", kHasWarpGroups, " ");
+  }
+  return options;
+}
+
+// Kernels for a matrix unit may have most of the local memory of a compute unit, in a sequence less
+// what its launches are described in. OpenCL's part is 48 KiB, but drivers take kernels that
+// declare more: seen on Hopper, asked of others.
+void SetMatrixUnit(const NvidiaFeatures& features, FoundDevice* found) {
+  constexpr int64_t kOfOpenCl = 48 << 10;
+  constexpr int64_t kOutsidePool = 16 << 10;
+  HardwareSettings& settings = found->info.settings;
+  settings.matrix_rate = features.matrix_rate;
+  if (features.matrix == MatrixInstructions::kWarpGroups) {
+    settings.matrix_local_bytes = features.most_local_bytes;
+  } else if (features.matrix == MatrixInstructions::kWarps) {
+    settings.matrix_local_bytes = kOfOpenCl - kOutsidePool;
+    found->wanted_matrix_local_bytes = features.most_local_bytes - kOutsidePool;
+  }
 }
 
 FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
@@ -123,16 +145,15 @@ FoundDevice Describe(cl_platform_id platform, cl_device_id device) {
   int64_t alignment_bits = Query<cl_uint>(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN);
   if (alignment_bits < 8) alignment_bits = kDefaultAlignmentBits;
   info.buffer_alignment = alignment_bits / 8;
-  info.settings = SettingsFor(Probe(device, info.type));
+  const NvidiaFeatures features = QueryNvidiaFeatures(device);
+  info.settings = SettingsFor(Probe(device, info.type, features));
   found.quirks = QuirksOf(info);
-  if (info.type == hal::DeviceType::kGpu && !HasPtxOfVolta(device)) {
+  if (info.type == hal::DeviceType::kGpu && !features.has_scopes) {
     found.quirks.runs_sequences = false;
   }
   info.settings.runs_sequences = found.quirks.runs_sequences;
-  // What the device reports to OpenCL is 48 KiB; its driver takes kernels that declare more, as far
-  // as a work-group's share goes (227 KiB).
-  if (HasWarpGroups(device)) info.settings.matrix_local_bytes = 227 << 10;
-  found.build_options = BuildOptions(device);
+  SetMatrixUnit(features, &found);
+  found.build_options = BuildOptions(device, features);
   info.sub_buffers_may_overlap = !found.quirks.overlapping_sub_buffers_crash;
   int64_t& local_memory = info.settings.local_memory_bytes;
   local_memory = std::min(local_memory, found.quirks.max_local_memory_bytes.value_or(local_memory));

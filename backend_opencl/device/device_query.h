@@ -18,6 +18,9 @@ struct FoundDevice {
   std::string platform_version;
   hal::DeviceInfo info;
   DriverQuirks quirks;
+  // What HardwareSettings::matrix_local_bytes may be where the driver takes it
+  // (features/local_memory_probe.h); 0: what it is.
+  int64_t wanted_matrix_local_bytes = 0;
   // Compiler flags for every program as far as the driver's reports tell them, ending with a space
   // where there are any.
   std::string build_options;

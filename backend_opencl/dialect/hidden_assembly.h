@@ -17,6 +17,9 @@ namespace tartan::opencl {
 inline constexpr absl::string_view kHiddenAssembly = "//@tartan ";
 // The macro that is defined where devices take such programs.
 inline constexpr absl::string_view kHasWarpGroups = "TARTAN_WARP_GROUPS";
+// The macro that is defined where they, or others, have a matrix unit that warps use, and copies to
+// local memory: instructions that need not be hidden.
+inline constexpr absl::string_view kHasMatrixUnit = "TARTAN_MATRIX_UNIT";
 
 // Opens the hidden instructions of a program's text, for the target that has them. False where
 // there are none: its kernels need not call all the functions of their source. Internal for a text

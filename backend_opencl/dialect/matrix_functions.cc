@@ -13,6 +13,7 @@
 #include "backend_opencl/dialect/hidden_assembly.h"
 #include "backend_opencl/dialect/opencl_memory.h"
 #include "backend_opencl/dialect/opencl_types.h"
+#include "backend_opencl/dialect/warp_product.h"
 #include "tile/base/matrix_tile.h"
 
 namespace tartan::opencl {
@@ -23,7 +24,7 @@ using codegen::Place;
 // A local pointer is the address that instructions take.
 constexpr absl::string_view kCopyVector =
     R"(static inline void tt_copy_vector(__local void* to, __global const void* from, int bytes) {
-#if $CONDITION
+#if $HAS_UNIT
   __asm__ volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint)(ulong)to), "l"(from),
                    "r"(bytes) : "memory");
 #else
@@ -33,26 +34,26 @@ constexpr absl::string_view kCopyVector =
 }
 )";
 constexpr absl::string_view kEndCopies = R"(static inline void tt_end_copies(void) {
-#if $CONDITION
+#if $HAS_UNIT
   __asm__ volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 )";
 constexpr absl::string_view kAwaitCopies = R"(static inline void tt_await_copies_$N(void) {
-#if $CONDITION
+#if $HAS_UNIT
   __asm__ volatile("cp.async.wait_group $N;" ::: "memory");
 #endif
 }
 )";
 // The unit reads local memory by a path of its own.
 constexpr absl::string_view kMatrixFence = R"(static inline void tt_matrix_fence(void) {
-#if $CONDITION
+#if $HAS_WARP_GROUPS
   __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }
 )";
 constexpr absl::string_view kAwaitTiles = R"(static inline void tt_await_tiles(void) {
-#if $CONDITION
+#if $HAS_WARP_GROUPS
   __asm__ volatile("$HIDDENwgmma.wait_group.sync.aligned 0;" ::: "memory");
 #endif
 }
@@ -60,7 +61,7 @@ constexpr absl::string_view kAwaitTiles = R"(static inline void tt_await_tiles(v
 // The unit cuts off the bits that are left. The sum of no number with itself is no number of the
 // usual form, whose leading bits say so.
 constexpr absl::string_view kRoundTf32 = R"(static inline $F tt_roundtf_$F($F x) {
-#if $CONDITION
+#if $HAS_UNIT
   $I bits;
 $ROUND  return as_$F(bits);
 #else
@@ -78,7 +79,7 @@ constexpr absl::string_view kTilePlace =
 )";
 constexpr absl::string_view kMultiply =
     R"(static inline void $NAME(float* total, const __local $T* left, const __local $T* right) {
-#if $CONDITION
+#if $HAS_WARP_GROUPS
   __asm__ volatile("$HIDDENwgmma.fence.sync.aligned;" ::: "memory");
   ulong a = tt_tile_place(left, 1);
   ulong b = tt_tile_place(right, $FURTHER_ROWS);
@@ -94,7 +95,8 @@ constexpr absl::string_view kMultiply =
     b += $RIGHT_SLICE;
   }
   __asm__ volatile("$HIDDENwgmma.commit_group.sync.aligned;" ::: "memory");
-#else
+#elif $HAS_UNIT
+$BY_WARPS#else
   const int item = (int)get_local_id(0), lane = item % 32;
   for (int slot = 0; slot < $COLUMNS / 2; ++slot) {
     const int row = item / 32 % 4 * 16 + slot / 2 % 2 * 8 + lane / 4;
@@ -111,10 +113,13 @@ constexpr absl::string_view kMultiply =
 
 std::string Fill(absl::string_view text,
                  const std::vector<std::pair<absl::string_view, std::string>>& values) {
-  const std::string condition =
-      absl::StrCat("defined(", kHasWarpGroups, ") && !defined(TARTAN_PORTABLE)");
+  const auto has = [](absl::string_view macro) {
+    return absl::StrCat("defined(", macro, ") && !defined(TARTAN_PORTABLE)");
+  };
   return absl::StrReplaceAll(absl::StrReplaceAll(text, values),
-                             {{"$CONDITION", condition}, {"$HIDDEN", kHiddenAssembly}});
+                             {{"$HAS_UNIT", has(kHasMatrixUnit)},
+                              {"$HAS_WARP_GROUPS", has(kHasWarpGroups)},
+                              {"$HIDDEN", kHiddenAssembly}});
 }
 
 // The place of element (row, k) of a tile as C.
@@ -204,6 +209,7 @@ std::string MultiplyHelper(absl::string_view name) {
                {"$A", absl::StrCat(totals)},
                {"$B", absl::StrCat(totals + 1)},
                {"$TURNS", turns},
+               {"$BY_WARPS", WarpProduct(left, right)},
                {"$DEPTH", absl::StrCat(left.depth())},
                {"$FROM", std::string(FromElement(product.format))},
                {"$LEFT_AT", PlaceText(left, "row")},

@@ -29,6 +29,7 @@ struct HardwareSettings {
   bool runs_sequences = false;
   bool prefers_one_stream = false;
   int64_t matrix_local_bytes = 0;
+  int64_t matrix_rate = 0;
   int64_t clock_mhz = 0;
   double gflops = 0;
   double gbps = 0;

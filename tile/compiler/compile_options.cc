@@ -15,7 +15,7 @@ std::string Key(const HardwareSettings& settings) {
                cache_line_bytes, register_bytes, compute_units, max_work_group_size,
                max_work_item_sizes, has_float16, has_float64, packed_products, packs_unsigned,
                multiplies_bfloat16, has_fma, runs_sequences, prefers_one_stream, matrix_local_bytes,
-               clock_mhz, gflops, gbps, launch_us] = settings;
+               matrix_rate, clock_mhz, gflops, gbps, launch_us] = settings;
   return absl::StrCat(absl::StrJoin({threads,
                                      vector_width,
                                      int64_t{has_local_memory},
@@ -38,6 +38,7 @@ std::string Key(const HardwareSettings& settings) {
                                      int64_t{runs_sequences},
                                      int64_t{prefers_one_stream},
                                      matrix_local_bytes,
+                                     matrix_rate,
                                      clock_mhz},
                                     ","),
                       ",", gflops, ",", gbps, ",", launch_us);

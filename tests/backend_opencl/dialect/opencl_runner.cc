@@ -2,6 +2,7 @@
 #include "opencl_runner.h"
 
 #include <algorithm>
+#include <utility>
 
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -94,8 +95,10 @@ struct OpenClRunner::State {
 
 OpenClRunner::OpenClRunner(absl::Span<const loop::Kernel> kernels,
                            const OpenClDialectOptions& options)
-    : source_(codegen::WriteProgram(kernels, OpenClDialect(options))),
-      state_(std::make_unique<State>()) {
+    : OpenClRunner(codegen::WriteProgram(kernels, OpenClDialect(options))) {}
+
+OpenClRunner::OpenClRunner(std::string source)
+    : source_(std::move(source)), state_(std::make_unique<State>()) {
   state_->status = state_->Build(source_);
 }
 

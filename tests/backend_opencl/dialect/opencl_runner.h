@@ -20,6 +20,8 @@ class OpenClRunner {
   // Builds one program of all kernels; failures show at Run, with the compiler's log.
   explicit OpenClRunner(absl::Span<const loop::Kernel> kernels,
                         const OpenClDialectOptions& options = {});
+  // Of a text; Run wants the kernels' names and sizes alone.
+  explicit OpenClRunner(std::string source);
   ~OpenClRunner();
 
   // Like loop::Interpret.

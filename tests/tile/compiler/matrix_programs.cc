@@ -185,6 +185,7 @@ HardwareSettings MatrixSettings() {
   settings.max_work_group_size = 1024;
   settings.compute_units = 132;
   settings.matrix_local_bytes = 227 << 10;
+  settings.matrix_rate = 2048;
   return settings;
 }
 

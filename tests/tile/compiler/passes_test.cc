@@ -97,6 +97,8 @@ TEST(CompileOptions, HaveAKeyThatTellsEachOfThem) {
   add([](CompileOptions* o) { o->settings.has_fma = false; });
   add([](CompileOptions* o) { o->settings.runs_sequences = true; });
   add([](CompileOptions* o) { o->settings.prefers_one_stream = true; });
+  add([](CompileOptions* o) { o->settings.matrix_local_bytes = 5; });
+  add([](CompileOptions* o) { o->settings.matrix_rate = 5; });
   add([](CompileOptions* o) { o->settings.launch_us = 0.5; });
   std::set<std::string> keys;
   for (const CompileOptions& options : different) keys.insert(options.Key());

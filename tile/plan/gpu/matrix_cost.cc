@@ -10,15 +10,13 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kUnitLocalBytes = 228 << 10;  // that the work-groups of a compute unit share
-constexpr int64_t kGroupLocalBytes = 1 << 10;   // what a group takes besides
+constexpr int64_t kGroupLocalBytes = 1 << 10;  // what a group takes besides its own
 constexpr int64_t kUnitRegisters = 1 << 16;
 constexpr int64_t kOtherRegisters = 72;  // of a work-item, besides accumulators
 constexpr int64_t kMostResident = 4;
-// Measured on an H200 with products of 8192: multiply-adds of bfloat16 a cycle; bytes that copies
-// bring to a unit in a cycle; how much of the lesser of both is not hidden by the greater (a step
-// with 128 rows and 256 columns takes the matrix unit 1024 cycles, its copies 1090, together 1640).
-constexpr double kUnitRate = 2048;
+// Measured on an H200 with products of 8192: bytes that copies bring to a unit in a cycle; how much
+// of the lesser of both is not hidden by the greater (a step with 128 rows and 256 columns takes
+// the matrix unit 1024 cycles, its copies 1090, together 1640).
 constexpr double kLoadRate = 45;
 constexpr double kExposed = 0.5;
 // What a step waits for that no other step hides: by way of registers; what copies take to come,
@@ -66,16 +64,18 @@ double MemoryBytes(const poly::FlatContraction& flat) {
 
 // With so many groups on a unit at most.
 MatrixCost EstimateWith(const poly::FlatContraction& flat, const MatrixPlan& plan,
-                        const Machine& machine, int64_t most_resident, double fixed_us) {
+                        const HardwareSettings& settings, int64_t most_resident, double fixed_us) {
   MatrixCost cost;
+  const Machine machine(settings);
   const auto units = static_cast<double>(std::max<int64_t>(machine.units, 1));
   const auto groups = static_cast<double>(plan.GroupCount(flat));
   const auto steps = static_cast<double>(plan.StepCount(flat));
-  cost.resident = static_cast<double>(std::min(ResidentGroups(plan), most_resident));
+  cost.resident = static_cast<double>(std::min(ResidentGroups(plan, settings), most_resident));
   const double side_by_side = std::min(cost.resident, std::ceil(groups / units));
   const bool is_wide = plan.format == MatrixFormat::kTf32;
   const auto points = static_cast<double>(plan.row_tile * plan.column_tile * plan.step_depth());
-  cost.unit_cycles = points / (is_wide ? kUnitRate / 2 : kUnitRate);
+  const auto rate = static_cast<double>(std::max<int64_t>(settings.matrix_rate, 1));
+  cost.unit_cycles = points / (is_wide ? rate / 2 : rate);
   const double bytes = LoadBytes(flat, plan.left, plan.row_tile, plan.step_depth()) +
                        LoadBytes(flat, plan.right, plan.column_tile, plan.step_depth());
   cost.load_cycles = bytes / kLoadRate + ConvertCycles(plan);
@@ -94,8 +94,10 @@ MatrixCost EstimateWith(const poly::FlatContraction& flat, const MatrixPlan& pla
 
 }  // namespace
 
-int64_t ResidentGroups(const MatrixPlan& plan) {
-  const int64_t by_memory = kUnitLocalBytes / (plan.local_bytes() + kGroupLocalBytes);
+int64_t ResidentGroups(const MatrixPlan& plan, const HardwareSettings& settings) {
+  // The greatest group has a compute unit's local memory for itself.
+  const int64_t by_memory =
+      (settings.matrix_local_bytes + kGroupLocalBytes) / (plan.local_bytes() + kGroupLocalBytes);
   const int64_t by_registers =
       kUnitRegisters / ((plan.accumulators() + kOtherRegisters) * plan.threads());
   return std::clamp<int64_t>(std::min(by_memory, by_registers), 1, kMostResident);
@@ -103,13 +105,13 @@ int64_t ResidentGroups(const MatrixPlan& plan) {
 
 MatrixCost EstimateMatrixCost(const poly::FlatContraction& flat, const MatrixPlan& plan,
                               const HardwareSettings& settings) {
-  const Machine machine(settings);
-  const MatrixCost alone = EstimateWith(flat, plan, machine, kMostResident, kFixedUs);
+  const MatrixCost alone = EstimateWith(flat, plan, settings, kMostResident, kFixedUs);
   const bool is_in_sequence = settings.runs_sequences &&
                               FitsSequence(plan.threads(), plan.local_bytes(), true) &&
                               IsShortForSequence(alone.microseconds, true);
   if (!is_in_sequence) return alone;
-  return EstimateWith(flat, plan, machine, kMostSequenceItems / plan.threads(), kFixedInSequenceUs);
+  return EstimateWith(flat, plan, settings, kMostSequenceItems / plan.threads(),
+                      kFixedInSequenceUs);
 }
 
 }  // namespace tartan::plan

@@ -11,7 +11,7 @@
 namespace tartan::plan {
 
 // Work-groups of the plan that a compute unit holds at once.
-int64_t ResidentGroups(const MatrixPlan& plan);
+int64_t ResidentGroups(const MatrixPlan& plan, const HardwareSettings& settings);
 
 // Of the kernel `flat`, whose constant factors are packed.
 MatrixCost EstimateMatrixCost(const poly::FlatContraction& flat, const MatrixPlan& plan,

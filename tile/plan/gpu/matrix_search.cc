@@ -332,7 +332,7 @@ void TryTiles(const poly::FlatContraction& flat, MatrixPlan plan, const Hardware
     if (!best->has_value() || plan.cost.microseconds < (*best)->cost.microseconds) *best = plan;
   };
   plan.stages = plan.copies_all() ? kStagesOfCopies : 2;
-  while (plan.copies_all() && plan.stages > 3 && ResidentGroups(plan) < 2) --plan.stages;
+  while (plan.copies_all() && plan.stages > 3 && ResidentGroups(plan, settings) < 2) --plan.stages;
   const int64_t few = plan.stages;
   if (plan.copies_all() && settings.runs_sequences) {
     // A group of a sequence has its compute unit for itself.

@@ -24,6 +24,7 @@ CompileOptions Gpu() {
   gpu.compute_units = 132;
   gpu.local_memory_bytes = 48 << 10;
   gpu.matrix_local_bytes = 160 << 10;
+  gpu.matrix_rate = 2048;
   gpu.runs_sequences = true;
   return options;
 }

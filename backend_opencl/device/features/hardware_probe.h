@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "backend_opencl/device/cpu_features.h"
+#include "backend_opencl/device/features/cpu_features.h"
 #include "hal/device_info.h"
 #include "tile/base/hardware_settings.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/hardware_probe.h"
+#include "backend_opencl/device/features/hardware_probe.h"
 
 #include <algorithm>
 

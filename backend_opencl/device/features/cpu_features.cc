@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend_opencl/device/cpu_features.h"
+#include "backend_opencl/device/features/cpu_features.h"
 
 #include <algorithm>
 #include <array>
