@@ -250,6 +250,10 @@ absl::StatusOr<BufferPtr> Device::Wrap(absl::Span<const uint8_t> bytes,
   return DoWrap(bytes, std::move(owner));
 }
 
+HostMemory Device::AllocateHost(int64_t bytes) {
+  return bytes < 1 ? HostMemory() : DoAllocateHost(bytes);
+}
+
 absl::StatusOr<ExecutablePtr> Device::Compile(const ExecutableSource& source) {
   if (source.kernels.empty()) return Invalid("compile: the source has no kernels");
   for (const KernelSource& kernel : source.kernels) {

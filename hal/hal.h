@@ -212,6 +212,10 @@ class Device : public std::enable_shared_from_this<Device> {
   // as the buffer lives. It does not count as allocated.
   absl::StatusOr<BufferPtr> Wrap(absl::Span<const uint8_t> bytes,
                                  std::shared_ptr<const void> owner);
+  // Memory of the host from and to which the device copies by itself, while the host does other
+  // work: several times as quickly as any other. Nothing (no owner) where all memory serves alike,
+  // or there is none left: the caller takes ordinary memory then. It may outlive the device.
+  HostMemory AllocateHost(int64_t bytes);
   absl::StatusOr<ExecutablePtr> Compile(const ExecutableSource& source);
   absl::StatusOr<RecordingPtr> Record(const ExecutablePtr& executable,
                                       absl::Span<const Launch> launches);
@@ -225,6 +229,7 @@ class Device : public std::enable_shared_from_this<Device> {
                                            std::shared_ptr<const void> /*owner*/) {
     return BufferPtr();
   }
+  virtual HostMemory DoAllocateHost(int64_t /*bytes*/) { return {}; }
   virtual absl::StatusOr<ExecutablePtr> DoCompile(const ExecutableSource& source) = 0;
   virtual absl::StatusOr<RecordingPtr> DoRecord(const ExecutablePtr& executable,
                                                 absl::Span<const Launch> launches) = 0;

@@ -109,6 +109,11 @@ absl::StatusOr<hal::BufferPtr> OpenClDevice::DoWrap(absl::Span<const uint8_t> by
                                         static_cast<int64_t>(bytes.size()), std::move(owner));
 }
 
+hal::HostMemory OpenClDevice::DoAllocateHost(int64_t bytes) {
+  // CPUs copy from all memory alike.
+  return info().type == hal::DeviceType::kGpu ? pinned_->Take(bytes) : hal::HostMemory();
+}
+
 absl::StatusOr<hal::ExecutablePtr> OpenClDevice::DoCompile(const hal::ExecutableSource& source) {
   return CompileExecutable(shared_from_this(), source);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/device/pinned_memory.h"
 #include "hal/hal.h"
 
 namespace tartan::opencl {
@@ -19,8 +20,8 @@ class OpenClDevice : public OpenClContext {
 
   OpenClDevice(FoundDevice found, ContextHandle context, std::shared_ptr<DiskCache> cache,
                Calibrations calibrations, bool quiet)
-      : OpenClContext(std::move(found), std::move(context), std::move(cache), calibrations, quiet) {
-  }
+      : OpenClContext(std::move(found), std::move(context), std::move(cache), calibrations, quiet),
+        pinned_(std::make_shared<PinnedMemory>(this->context(), id())) {}
 
   absl::StatusOr<HardwareSettings> Settings(hal::Knowledge knowledge) override;
   bool Knows(hal::Knowledge knowledge) const override;
@@ -31,10 +32,13 @@ class OpenClDevice : public OpenClContext {
                                              int64_t size) override;
   absl::StatusOr<hal::BufferPtr> DoWrap(absl::Span<const uint8_t> bytes,
                                         std::shared_ptr<const void> owner) override;
+  hal::HostMemory DoAllocateHost(int64_t bytes) override;
   absl::StatusOr<hal::ExecutablePtr> DoCompile(const hal::ExecutableSource& source) override;
   absl::StatusOr<hal::RecordingPtr> DoRecord(const hal::ExecutablePtr& executable,
                                              absl::Span<const hal::Launch> launches) override;
   absl::StatusOr<std::unique_ptr<hal::Queue>> DoCreateQueue(bool profiling) override;
+
+  const std::shared_ptr<PinnedMemory> pinned_;
 };
 
 }  // namespace tartan::opencl

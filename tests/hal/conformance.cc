@@ -218,6 +218,25 @@ TEST_P(Conformance, ASubBufferKeepsItsParentAlive) {
   EXPECT_EQ(device_->statistics().allocated_bytes, 0);
 }
 
+// Where the device has such memory: others say that any serves.
+TEST_P(Conformance, CopiesToAndFromMemoryThatItAllocatedOnTheHost) {
+  constexpr int64_t kBytes = 1 << 20;
+  EXPECT_EQ(device_->AllocateHost(0).owner, nullptr);
+  const hal::HostMemory memory = device_->AllocateHost(kBytes);
+  if (memory.owner == nullptr) return;
+  ASSERT_EQ(memory.bytes.size(), static_cast<size_t>(kBytes));
+  const auto queue = *device_->CreateQueue(false);
+  const BufferPtr buffer = Allocate(kBytes);
+  std::fill(memory.bytes.begin(), memory.bytes.end(), 5);
+  EXPECT_OK(queue->WriteLater(buffer, 0, memory.bytes));
+  EXPECT_OK(queue->Finish());
+  std::fill(memory.bytes.begin(), memory.bytes.end(), 0);
+  EXPECT_OK(queue->ReadLater(buffer, 0, memory.bytes));
+  EXPECT_OK(queue->Finish());
+  EXPECT_TRUE(
+      std::all_of(memory.bytes.begin(), memory.bytes.end(), [](uint8_t b) { return b == 5; }));
+}
+
 TEST_P(Conformance, WrappedMemoryIsReadWhereItIsAndKept) {
   const auto queue = CreateQueue();
   constexpr size_t kBytes = 1 << 16;

@@ -150,16 +150,27 @@ absl::Status LoadedProgram::WriteInputs(const Frame& frame, hal::Queue& queue,
   return absl::OkStatus();
 }
 
+namespace {
+
+// Memory for a result of the device.
+hal::HostMemory MemoryFor(hal::Device& device, int64_t bytes) {
+  hal::HostMemory pinned = device.AllocateHost(bytes);
+  if (pinned.owner != nullptr) return pinned;
+  auto ordinary = std::make_shared<std::vector<uint8_t>>(bytes);
+  return {absl::MakeSpan(*ordinary), ordinary};
+}
+
+}  // namespace
+
 absl::StatusOr<HostTensor> LoadedProgram::ReadOutput(const Frame& frame, hal::Queue& queue,
                                                      size_t output) const {
   const compiler::KernelList& list = program_->list();
   const int buffer = list.outputs[output];
-  auto bytes = std::make_shared<std::vector<uint8_t>>(list.buffers[buffer].bytes);
-  const absl::Span<uint8_t> memory = absl::MakeSpan(*bytes);
+  hal::HostMemory memory = MemoryFor(*program_->device(), list.buffers[buffer].bytes);
   // Made first: once something is to be read later, no lack of memory may give its place back.
-  HostTensor read(list.output_shapes[output], memory, std::move(bytes));
-  if (!memory.empty()) {
-    TARTAN_RETURN_IF_ERROR(queue.ReadLater(frame.buffers[buffer], 0, memory));
+  HostTensor read(list.output_shapes[output], memory.bytes, std::move(memory.owner));
+  if (!memory.bytes.empty()) {
+    TARTAN_RETURN_IF_ERROR(queue.ReadLater(frame.buffers[buffer], 0, memory.bytes));
   }
   return read;
 }
