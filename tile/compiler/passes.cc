@@ -25,6 +25,7 @@
 #include "tile/graph/literals/slices.h"
 #include "tile/graph/moves/read_expansions.h"
 #include "tile/graph/moves/read_pieces.h"
+#include "tile/graph/moves/split_permutations.h"
 #include "tile/graph/moves/views.h"
 #include "tile/graph/pad_inputs.h"
 #include "tile/graph/placements/join_placements.h"
@@ -123,7 +124,7 @@ absl::Status ReadThroughExpansions(Compilation* c) {
 }
 
 absl::Status MakeViews(Compilation* c) {
-  c->program = graph::MakeViews(c->program);
+  c->program = graph::MakeViews(graph::SplitPermutations(c->program));
   return absl::OkStatus();
 }
 

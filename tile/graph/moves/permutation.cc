@@ -40,4 +40,9 @@ std::optional<Permutation> PermutationOf(const ir::Program& program, const ir::V
   return permutation;
 }
 
+std::vector<int64_t> WithoutOnes(std::vector<int64_t> dims) {
+  std::erase(dims, 1);
+  return dims;
+}
+
 }  // namespace tartan::graph

@@ -2,6 +2,7 @@
 // Contractions that put a tensor's dimensions in another order, and nothing else.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -17,5 +18,8 @@ struct Permutation {
 };
 // Nothing for other values.
 std::optional<Permutation> PermutationOf(const ir::Program& program, const ir::Value& value);
+
+// The dimensions of several elements.
+std::vector<int64_t> WithoutOnes(std::vector<int64_t> dims);
 
 }  // namespace tartan::graph

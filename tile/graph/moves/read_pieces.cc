@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tile/graph/moves/permutation.h"
 #include "tile/graph/placements/pieces.h"
 #include "tile/graph/rewriter.h"
 #include "tile/ir/renumber.h"
@@ -19,11 +20,6 @@ using math::Affine;
 
 // What an access reads instead: by the contraction, and the number of its input.
 using Replacements = std::map<std::pair<ValueId, size_t>, ir::Access>;
-
-std::vector<int64_t> WithoutOnes(std::vector<int64_t> dims) {
-  dims.erase(std::remove(dims.begin(), dims.end(), 1), dims.end());
-  return dims;
-}
 
 class PieceReader {
  public:

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which permutations between reshapes become one of dimensions that both have.
+#include "tile/graph/moves/split_permutations.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/programs.h"
+#include "tile/ir/naive_evaluator.h"
+#include "tile/ir/verify_stored.h"
+
+namespace tartan::graph::split_permutations_test {
+namespace {
+
+// Whether anything is changed; what is computed is the same in any case.
+bool IsSplit(const std::string& body, std::vector<int64_t> dims) {
+  const TestProgram test = {"test",
+                            absl::StrCat("function (A) -> (R) { ", body, " }"),
+                            {{DataType::kFloat32, std::move(dims)}}};
+  const ir::Program original = BindTestProgram(test);
+  const ir::Program program = SplitPermutations(original);
+  EXPECT_TRUE(ir::VerifyStored(program).ok()) << ir::VerifyStored(program);
+  const std::vector<HostTensor> inputs = RandomInputs(test, 1);
+  const auto expected = ir::EvaluateNaively(original, inputs);
+  const auto actual = ir::EvaluateNaively(program, inputs);
+  EXPECT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
+  if (expected.ok() && actual.ok()) {
+    EXPECT_EQ(FirstDifference(actual->front(), expected->front(), 0), "");
+  }
+  return !(program == original);
+}
+
+TEST(SplitPermutations, TakesHeadsOfABatchApart) {
+  EXPECT_TRUE(
+      IsSplit("M = reshape(A, 5, 12, 2); P[h, r, c : 12, 5, 2] = =(M[r, h, c]);"
+              "R = reshape(P, 3, 4, 5, 2);",
+              {5, 3, 8}));
+  EXPECT_TRUE(
+      IsSplit("M = reshape(A, 5, 12, 2); P[c, h, r : 2, 12, 5] = =(M[r, h, c]);"
+              "R = reshape(P, 2, 3, 4, 5);",
+              {5, 3, 8}));
+}
+
+TEST(SplitPermutations, LooksThroughDimensionsOfOneElement) {
+  EXPECT_TRUE(
+      IsSplit("M = reshape(A, 1, 5, 12, 2); P[o, h, r, c : 1, 12, 5, 2] = =(M[o, r, h, c]);"
+              "R = reshape(P, 3, 4, 1, 5, 2);",
+              {5, 1, 3, 8}));
+}
+
+TEST(SplitPermutations, FollowsOneAnother) {
+  EXPECT_TRUE(IsSplit("M = reshape(A, 5, 12, 2); P[h, r, c : 12, 5, 2] = =(M[r, h, c]);"
+                      "Q[h, c, r : 12, 2, 5] = =(P[h, r, c]); R = reshape(Q, 3, 4, 2, 5);",
+                      {5, 3, 8}));
+}
+
+// Such are read through the split dimensions already.
+TEST(SplitPermutations, LeavesWhatIsSplitAlone) {
+  EXPECT_FALSE(
+      IsSplit("M = reshape(A, 5, 4, 2); P[h, r, c : 4, 5, 2] = =(M[r, h, c]);"
+              "R = reshape(P, 2, 2, 5, 2);",
+              {5, 8}));
+}
+
+TEST(SplitPermutations, LeavesDimensionsThatHaveNoCommonOnes) {
+  // 6 = 2 * 3 in another place than 4 * 3.
+  EXPECT_FALSE(
+      IsSplit("M = reshape(A, 6, 4); P[b, a : 4, 6] = =(M[a, b]); R = reshape(P, 2, 12);", {4, 6}));
+  // What was merged stays so.
+  EXPECT_FALSE(
+      IsSplit("M = reshape(A, 5, 12, 2); P[h, r, c : 12, 5, 2] = =(M[r, h, c]);"
+              "R = reshape(P, 12, 10);",
+              {5, 3, 8}));
+  EXPECT_FALSE(
+      IsSplit("M = reshape(A, 5, 12, 2); P[h, r, c : 12, 5, 2] = =(M[r, h, c]);"
+              "R = reshape(P, 4, 3, 5, 2);",
+              {5, 3, 8}));
+}
+
+TEST(SplitPermutations, LeavesWhatIsReadInTheMiddle) {
+  EXPECT_FALSE(
+      IsSplit("M = reshape(A, 5, 12, 2); P[h, r, c : 12, 5, 2] = =(M[r, h, c]);"
+              "Q = reshape(P, 3, 4, 5, 2); S[] = +(P[h, r, c]); R = Q + S;",
+              {5, 3, 8}));
+}
+
+}  // namespace
+}  // namespace tartan::graph::split_permutations_test
