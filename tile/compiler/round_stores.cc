@@ -22,7 +22,23 @@ struct Use {
   int writers = 0;
   bool may_round = true;
   std::vector<plan::MatrixOperand*> operands;  // that round what they read of it
+  std::vector<size_t> copies;                  // steps that write it once more, rounded
 };
+
+// A kernel that copies a whole tensor as it lies, for a matrix unit: rounded.
+bool IsRoundingCopy(const ScheduledStep& step) {
+  const auto* launch = std::get_if<PlannedLaunch>(&step.work);
+  if (launch == nullptr || step.is_setup || launch->packed == ir::kNoValue) return false;
+  const poly::FlatContraction& flat = launch->planned.flat;
+  if (flat.accesses.size() != 1 || flat.tensors.size() != 1 || !flat.constraints.empty()) {
+    return false;
+  }
+  const TensorShape& from = flat.tensors.front().shape;
+  const TensorShape& to = flat.outputs.front().shape;
+  const int count = static_cast<int>(flat.indices.size());
+  return from.type == to.type && from.element_count() == to.element_count() &&
+         poly::Flatten(flat, 0) == poly::Flatten(flat.output_coords, flat.output_dims, count);
+}
 
 class StoreRounder {
  public:
@@ -30,13 +46,17 @@ class StoreRounder {
       : program_(program), storage_(storage), schedule_(*schedule) {}
 
   void Run() {
-    for (ScheduledStep& step : schedule_.steps) AddUses(&step);
+    for (size_t s = 0; s < schedule_.steps.size(); ++s) AddUses(s);
     for (ValueId output : program_.outputs) Exclude(output);
+    std::vector<size_t> needless;  // copies
     for (auto& [value, use] : uses_) {
-      if (!use.may_round || use.writers != 1 || use.operands.empty()) continue;
+      const bool is_read = !use.operands.empty() || !use.copies.empty();
+      if (!use.may_round || use.writers != 1 || !is_read) continue;
       for (plan::MatrixOperand* operand : use.operands) operand->is_rounded = false;
+      needless.insert(needless.end(), use.copies.begin(), use.copies.end());
       schedule_.rounded.insert(value);
     }
+    DropCopies(needless);
     if (!schedule_.rounded.empty()) RenewForms();
   }
 
@@ -49,10 +69,14 @@ class StoreRounder {
 
   void Exclude(ValueId value) { UseOf(value).may_round = false; }
 
-  void AddUses(ScheduledStep* step) {
-    if (auto* launch = std::get_if<PlannedLaunch>(&step->work)) {
-      return AddLaunch(step->is_setup, launch);
+  void AddUses(size_t number) {
+    ScheduledStep* const step = &schedule_.steps[number];
+    auto* const launch = std::get_if<PlannedLaunch>(&step->work);
+    if (launch != nullptr && IsRoundingCopy(*step)) {
+      UseOf(launch->tensors.front()).copies.push_back(number);
+      return;
     }
+    if (launch != nullptr) return AddLaunch(step->is_setup, launch);
     const StepValues values = ReadAndWritten(program_, *step);
     for (ValueId value : values.read) Exclude(value);
     const bool is_chain = std::holds_alternative<PlannedChain>(step->work);
@@ -110,6 +134,29 @@ class StoreRounder {
     return std::any_of(flat.outputs.begin(), flat.outputs.end(), [&](const poly::Output& output) {
       return poly::FindRead(output.expr, access) != nullptr;
     });
+  }
+
+  // Who reads a copy reads what was copied.
+  void DropCopies(const std::vector<size_t>& copies) {
+    std::map<ValueId, ValueId> sources;
+    for (size_t s : copies) {
+      const auto& copy = std::get<PlannedLaunch>(schedule_.steps[s].work);
+      sources[copy.outputs.front()] = copy.tensors.front();
+    }
+    if (sources.empty()) return;
+    std::vector<ScheduledStep> kept;
+    for (size_t s = 0; s < schedule_.steps.size(); ++s) {
+      if (std::find(copies.begin(), copies.end(), s) != copies.end()) continue;
+      kept.push_back(std::move(schedule_.steps[s]));
+      auto* launch = std::get_if<PlannedLaunch>(&kept.back().work);
+      if (launch == nullptr) continue;
+      for (ValueId& tensor : launch->tensors) {
+        if (const auto source = sources.find(tensor); source != sources.end()) {
+          tensor = source->second;
+        }
+      }
+    }
+    schedule_.steps = std::move(kept);
   }
 
   // Launches of one form run one kernel: those that changed have another one.

@@ -12,7 +12,8 @@
 namespace tartan::compiler {
 
 // What kernels compute and matrix units alone read is rounded where it is stored
-// (Schedule::rounded), once, and no more in local memory by each work-group that reads it.
+// (Schedule::rounded), once, and no more in local memory by each work-group that reads it, nor
+// copied to be rounded.
 // `storage`: of each value of the program, the one that holds its elements.
 void RoundStores(const ir::Program& program, const std::vector<ir::ValueId>& storage,
                  Schedule* schedule);

@@ -72,6 +72,42 @@ TEST(RoundStores, RoundsWhatOnlyProductsRead) {
   ExpectSameResults(test);
 }
 
+// A product that its planner gives a copy of the factor, rounded: the copy is of no use.
+TEST(RoundStores, LeavesOutCopiesThatOnlyRound) {
+  const auto compile = [](const MatrixProgram& test, bool rounds_stores) {
+    std::string plans;
+    CompileOptions options;
+    options.settings = MatrixSettings();
+    options.precision = Precision::kTf32;
+    if (!rounds_stores) options.disabled_passes = {"round-stores"};
+    auto list =
+        compiler::Compile(Bind(test), options,
+                          PlanForMatrixUnit(MatrixFormat::kTf32, 0, &plans, PackedFactors::kAll));
+    EXPECT_TRUE(list.ok()) << list.status();
+    return *std::move(list);
+  };
+  const auto launches = [](const KernelList& list) { return list.steps.size(); };
+  const MatrixProgram test = Product("A = exp(X) + 0.1;\n");
+  const KernelList before = compile(test, false);
+  const KernelList after = compile(test, true);
+  EXPECT_EQ(launches(after) + 1, launches(before));
+  EXPECT_GT(CountOf(after).of_results, 0);
+  TestProgram random = {test.name, test.code, {}};
+  for (const std::vector<int64_t>& dims : test.inputs) {
+    random.inputs.push_back({DataType::kFloat32, dims});
+  }
+  compiler::ExpectSameResults(after, before, RandomInputs(random, 7), 0);
+  // What is turned as well, or seen, is copied.
+  const MatrixProgram turned = {"turned",
+                                "function (X[K, M], W[K, J]) -> (Y) {\n"
+                                "A = exp(X) + 0.1;\nY[i, j : M, J] = +(A[k, i] * W[k, j]); }",
+                                {{96, 70}, {96, 40}},
+                                {false, true}};
+  for (const MatrixProgram& other : {turned, Product("A = exp(X) + 0.1;\n", "", "Y, A")}) {
+    EXPECT_EQ(launches(compile(other, true)), launches(compile(other, false))) << other.code;
+  }
+}
+
 TEST(RoundStores, RoundsWhatAChainGives) {
   const MatrixProgram test = Product(
       "S[i, 0 : M, 1] = +(X[i, k]); C = X - S / K; V[i, 0 : M, 1] = +(C[i, k] * C[i, k]);\n"

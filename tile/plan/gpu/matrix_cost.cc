@@ -51,14 +51,24 @@ double LoadBytes(const poly::FlatContraction& flat, const MatrixOperand& operand
   return operand.loads_vectors ? bytes : operand.spreads_rows ? 1.5 * bytes : 4 * bytes;
 }
 
+// Of what an access reads of its tensor, which may be a slice of it.
+double ReadBytes(const poly::FlatContraction& flat, int access) {
+  const TensorShape& shape = flat.tensors[flat.accesses[access].tensor].shape;
+  const poly::FlatAccess strides = poly::Flatten(flat, access);
+  double elements = 1;
+  for (size_t i = 0; i < strides.strides.size(); ++i) {
+    if (strides.strides[i] != 0) elements *= static_cast<double>(flat.indices[i].range);
+  }
+  elements = std::min(elements, static_cast<double>(shape.element_count()));
+  return elements * static_cast<double>(ByteWidth(shape.type));
+}
+
 double MemoryBytes(const poly::FlatContraction& flat) {
   double bytes = 0;
   for (const poly::Output& output : flat.outputs) {
     bytes += static_cast<double>(output.shape.byte_size());
   }
-  for (const poly::TensorAccess& access : flat.accesses) {
-    bytes += static_cast<double>(flat.tensors[access.tensor].shape.byte_size());
-  }
+  for (size_t a = 0; a < flat.accesses.size(); ++a) bytes += ReadBytes(flat, static_cast<int>(a));
   return bytes;
 }
 
