@@ -29,7 +29,9 @@ class ExprPrinter {
           return std::visit([](auto value) { return absl::StrCat(value); }, literal.value);
         },
         [&](const Read& read) { return absl::StrCat("in", read.access); },
-        [&](const Accumulator& a) { return std::string(a.is_second ? "acc2" : "acc"); },
+        [&](const Accumulator& a) {
+          return a.number == 0 ? std::string("acc") : absl::StrCat("acc", a.number + 1);
+        },
         [&](const Coordinate& coordinate) { return coordinate.poly.ToString(names_); },
         [&](const Apply& apply) {
           const std::string name = apply.op == ScalarOp::kCast

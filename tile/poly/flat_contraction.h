@@ -26,8 +26,10 @@ struct Literal {
 struct Read {  // the element at FlatContraction::accesses[access]
   int access;
 };
-struct Accumulator {       // the aggregated value; epilogues only
-  bool is_second = false;  // that of FlatContraction::second_body
+// An aggregated value; epilogues only. Of several, `number` tells which: 1 is that of
+// FlatContraction::second_body.
+struct Accumulator {
+  int number = 0;
 };
 struct Coordinate {  // the value of an affine function of the indices
   math::Affine poly;

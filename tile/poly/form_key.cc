@@ -109,7 +109,7 @@ class Writer {
     Match(
         node, [&](const Literal& literal) { Value(literal); },
         [&](const Read& read) { Number(read.access); },
-        [&](const Accumulator& accumulator) { Number(accumulator.is_second); },
+        [&](const Accumulator& accumulator) { Number(accumulator.number); },
         [&](const Coordinate& coordinate) { Poly(coordinate.poly); },
         [&](const Apply& apply) {
           Number(static_cast<int64_t>(apply.op));

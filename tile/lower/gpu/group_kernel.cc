@@ -177,7 +177,7 @@ class GroupLowerer {
       }
     }
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
-    emitter.MoveTo(here, reduction_ ? reduction_->Accumulated() : nullptr);
+    emitter.MoveTo(here, reduction_ ? reduction_->Accumulated() : std::vector<ExprPtr>());
     std::vector<StmtPtr> stores;
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
       stores.push_back(Store(o, indices, emitter.Emit(flat_.outputs[o].expr)));

@@ -68,7 +68,9 @@ ExprPtr GroupReduction::GetAccumulator(const ExprPtr& slot) const {
   return loop::LoadFrom(kAccumulators, type.element, slot, type.lanes);
 }
 
-ExprPtr GroupReduction::Accumulated() const { return GetAccumulator(Slot(outputs_)); }
+std::vector<ExprPtr> GroupReduction::Accumulated() const {
+  return {GetAccumulator(Slot(outputs_))};
+}
 
 std::vector<StmtPtr> GroupReduction::DeclareAccumulators() const {
   const loop::Type type = AccumulatorType();

@@ -117,7 +117,7 @@ class Pairing {
   poly::ExprPtr FromProducer(const poly::ExprPtr& expr) {
     return poly::MapLeaves(expr, [&](const poly::ExprPtr& leaf) {
       if (std::holds_alternative<poly::Accumulator>(leaf->node)) {
-        return poly::MakeExpr(leaf->type, poly::Accumulator{.is_second = true});
+        return poly::MakeExpr(leaf->type, poly::Accumulator{.number = 1});
       }
       const auto* read = std::get_if<poly::Read>(&leaf->node);
       if (read == nullptr) return leaf;
