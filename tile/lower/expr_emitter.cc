@@ -228,9 +228,7 @@ loop::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
         return IsSliding(read.access) ? EmitSliding(expr, read.access)
                                       : Loaded(EmitRead(expr, flat_.accesses[read.access]));
       },
-      [&](const poly::Accumulator& accumulator) {
-        return accumulators_[accumulator.number];
-      },
+      [&](const poly::Accumulator& accumulator) { return accumulators_[accumulator.number]; },
       [&](const poly::Coordinate& coordinate) {
         const auto emit = [&] {
           return loop::Cast(indices_.Emit(coordinate.poly, position_), expr->type);

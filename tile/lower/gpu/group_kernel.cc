@@ -142,7 +142,7 @@ class GroupLowerer {
   std::vector<StmtPtr> Stores() {
     std::vector<int> indices;
     for (int i = 0; i < context_.output_count(); ++i) {
-      if (i != plan_.lane_index) indices.push_back(i);
+      if (i != plan_.lane_index && i != flat_.joined_index) indices.push_back(i);
     }
     if (context_.lanes_are_output()) indices.push_back(plan_.lane_index);
     StmtPtr stores = context_.ForOwn(indices, [&] { return Element(); });
