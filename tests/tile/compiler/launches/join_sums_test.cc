@@ -13,6 +13,7 @@
 #include "tests/tile/compiler/launches/cell_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
+#include "tile/loop/loop_ir.h"
 
 namespace tartan::compiler::join_sums_test {
 namespace {
@@ -115,6 +116,27 @@ TEST(JoinSums, SumsThatNeighboursShareStayApart) {
                   "A[b, h : B, 15] = =(Z[b, h]); C[b, h : B, 15] = =(Z[b, h + 1]); Y = A * C; }",
                   {F32({2, 30}), F32({16, 30})}},
                  2);
+}
+
+// The text of the first kernel.
+std::string KernelOf(const ir::Program& program) {
+  const auto list = Compile(program, Gpu());
+  EXPECT_TRUE(list.ok()) << list.status();
+  return list.ok() && !list->kernels.empty() ? loop::ToString(list->kernels[0]) : "";
+}
+
+// The sums' barriers come between asking for it and what is made of it.
+TEST(JoinSums, WhatIsReadBesideTheSumsIsAskedForFirst) {
+  const std::string ahead = "let in0_ahead: float32 =";
+  ir::Program program = BindTestProgram(LstmCell(1, 32));
+  const std::string text = KernelOf(program);
+  EXPECT_LT(text.find(ahead), text.find("barrier")) << text;
+  EXPECT_NE(text.find("barrier"), std::string::npos) << text;
+  // Work-items may not read what another one writes over.
+  auto& cell = std::get<ir::Input>(program.values[program.inputs[2]].op);
+  cell.is_state = true;
+  cell.next = 1;
+  EXPECT_EQ(KernelOf(program).find("_ahead"), std::string::npos);
 }
 
 // Groups of a launch run in any order: none writes over a state that others still read, and copying
