@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/emit.h"
+#include "tile/compiler/launches/join_sums.h"
 #include "tile/compiler/launches/mark_sequences.h"
 #include "tile/compiler/launches/pair_products.h"
 #include "tile/compiler/launches/repeat_in_readers.h"
@@ -211,6 +212,12 @@ absl::Status PairGates(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status JoinSumsOfReaders(Compilation* c) {
+  if (c->options.tier != Tier::kExact) return absl::OkStatus();
+  JoinSums(c->program, c->partition.grouping.storage, c->options.settings, &c->schedule);
+  return absl::OkStatus();
+}
+
 absl::Status RoundWhereStored(Compilation* c) {
   if (FormatOf(c->options.precision) == MatrixFormat::kTf32) {
     RoundStores(c->program, c->partition.grouping.storage, &c->schedule);
@@ -310,6 +317,8 @@ constexpr Pass kPasses[] = {
     {"plan-kernels", PlanKernels, false, "tiles, loops, vectors and the order of launches"},
     {"pair-products", PairGates, true,
      "with a matrix unit, a gate's product is made by the kernel of the one that it multiplies"},
+    {"join-sums", JoinSumsOfReaders, true,
+     "GPUs: what is made of several sums of a product is one launch with it, as an LSTM's states"},
     {"round-stores", RoundWhereStored, true,
      "with tf32, what matrix units alone read is rounded where it is stored"},
     {"write-kernels", WriteKernels, false, "plans become loops, simplified"},

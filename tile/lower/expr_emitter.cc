@@ -84,11 +84,9 @@ void ExprEmitter::Count(const poly::ExprPtr& expr) {
   }
 }
 
-void ExprEmitter::MoveTo(const Position& position, loop::ExprPtr accumulator,
-                         loop::ExprPtr second_accumulator) {
+void ExprEmitter::MoveTo(const Position& position, std::vector<loop::ExprPtr> accumulators) {
   position_ = position;
-  accumulator_ = std::move(accumulator);
-  second_accumulator_ = std::move(second_accumulator);
+  accumulators_ = std::move(accumulators);
 }
 
 ExprEmitter::Dependence ExprEmitter::BitOf(int index) {
@@ -230,9 +228,7 @@ loop::ExprPtr ExprEmitter::EmitNew(const poly::ExprPtr& expr) {
         return IsSliding(read.access) ? EmitSliding(expr, read.access)
                                       : Loaded(EmitRead(expr, flat_.accesses[read.access]));
       },
-      [&](const poly::Accumulator& accumulator) {
-        return accumulator.is_second ? second_accumulator_ : accumulator_;
-      },
+      [&](const poly::Accumulator& accumulator) { return accumulators_[accumulator.number]; },
       [&](const poly::Coordinate& coordinate) {
         const auto emit = [&] {
           return loop::Cast(indices_.Emit(coordinate.poly, position_), expr->type);

@@ -67,8 +67,8 @@ class ExprEmitter {
   }
   // Counts uses, so that what is used more than once gets a variable. Call for every root first.
   void Count(const poly::ExprPtr& expr);
-  void MoveTo(const Position& position, loop::ExprPtr accumulator = nullptr,
-              loop::ExprPtr second_accumulator = nullptr);
+  // `accumulators`: the values of poly::Accumulator, by number.
+  void MoveTo(const Position& position, std::vector<loop::ExprPtr> accumulators = {});
   // A vector where the value differs along the vector index, else a scalar.
   loop::ExprPtr Emit(const poly::ExprPtr& expr);
   // All of the constraints at the current position, for each lane where they differ; null: true.
@@ -148,8 +148,7 @@ class ExprEmitter {
   loop::ExprPtr lane_numbers_;  // 0, 1, 2 …; null where none were needed yet
   Position position_;
   int lane_ = 0;  // of a vector, where lanes are computed one by one
-  loop::ExprPtr accumulator_;
-  loop::ExprPtr second_accumulator_;
+  std::vector<loop::ExprPtr> accumulators_;
   std::unordered_map<const poly::Expr*, int> uses_;
   std::unordered_map<const poly::Expr*, Dependence> dependence_;
   std::map<Key, loop::ExprPtr> emitted_;

@@ -29,7 +29,9 @@ class ExprPrinter {
           return std::visit([](auto value) { return absl::StrCat(value); }, literal.value);
         },
         [&](const Read& read) { return absl::StrCat("in", read.access); },
-        [&](const Accumulator& a) { return std::string(a.is_second ? "acc2" : "acc"); },
+        [&](const Accumulator& a) {
+          return a.number == 0 ? std::string("acc") : absl::StrCat("acc", a.number + 1);
+        },
         [&](const Coordinate& coordinate) { return coordinate.poly.ToString(names_); },
         [&](const Apply& apply) {
           const std::string name = apply.op == ScalarOp::kCast
@@ -155,7 +157,7 @@ int64_t OperationCount(const ExprPtr& expr) {
 double Flops(const FlatContraction& flat) {
   double per_element = 0;
   for (const Output& output : flat.outputs) per_element += OperationCount(output.expr);
-  double flops = per_element * static_cast<double>(flat.output_point_count());
+  double flops = per_element * static_cast<double>(flat.output_point_count() / flat.joined_count());
   if (flat.is_reduction()) {
     for (const ExprPtr& body : {flat.body, flat.second_body}) {
       if (body == nullptr) continue;
@@ -184,6 +186,7 @@ std::string ToString(const FlatContraction& flat) {
     for (const FlatAccess& column : columns)
       absl::StrAppendFormat(&text, " %12d", column.strides[i]);
     if (i >= flat.output_index_count) absl::StrAppend(&text, "  reduced");
+    if (i == flat.joined_index) absl::StrAppend(&text, "  joined");
     absl::StrAppend(&text, "\n");
   }
   absl::StrAppendFormat(&text, "  %-10s %12s", "off", "");

@@ -26,8 +26,10 @@ struct Literal {
 struct Read {  // the element at FlatContraction::accesses[access]
   int access;
 };
-struct Accumulator {       // the aggregated value; epilogues only
-  bool is_second = false;  // that of FlatContraction::second_body
+// An aggregated value; epilogues only. Of several, `number` tells which: the value of
+// FlatContraction::joined_index, or 1 for that of second_body.
+struct Accumulator {
+  int number = 0;
 };
 struct Coordinate {  // the value of an affine function of the indices
   math::Affine poly;
@@ -89,6 +91,9 @@ struct FlatContraction {
   Aggregation aggregation = Aggregation::kSum;
   DataType accumulator_type = DataType::kInvalid;
   ExprPtr body;
+  // An output index of the sums alone: outputs have an element for all of its values, made of as
+  // many sums; -1: none. Work-groups of GPUs alone have it (compiler/launches/join_sums.h).
+  int joined_index = -1;
   // Aggregated beside the body, over the same points; null: none. Plans for a matrix unit alone
   // have it (compiler/launches/pair_products.h).
   ExprPtr second_body;
@@ -114,6 +119,8 @@ struct FlatContraction {
   bool needs_hits() const {
     return may_be_empty && (aggregation != Aggregation::kSum || empty_value != nullptr);
   }
+  // Sums that an element of the outputs is made of.
+  int64_t joined_count() const { return joined_index < 0 ? 1 : indices[joined_index].range; }
   // Product of the index ranges; of the output indices alone.
   int64_t point_count() const;
   int64_t output_point_count() const;

@@ -15,9 +15,9 @@ class Writer {
   std::string Write(const FlatContraction& flat) {
     // Names every member, so that one that is added must be added here.
     const auto& [name, comments, indices, output_index_count, tensors, accesses, aggregation,
-                 accumulator_type, body, second_body, constraints, may_be_empty, empty_value,
-                 output_coords, output_dims, store_guard, has_padded_rows, outputs, copied_bytes] =
-        flat;
+                 accumulator_type, body, joined_index, second_body, constraints, may_be_empty,
+                 empty_value, output_coords, output_dims, store_guard, has_padded_rows, outputs,
+                 copied_bytes] = flat;
     List(indices, [&](const Index& index) {
       const auto& [index_name, range, is_lane] = index;
       Number(range);
@@ -37,6 +37,7 @@ class Writer {
     Number(static_cast<int64_t>(aggregation));
     Number(static_cast<int64_t>(accumulator_type));
     Expression(body);
+    Number(joined_index);
     Expression(second_body);
     Constraints(constraints);
     Number(may_be_empty);
@@ -109,7 +110,7 @@ class Writer {
     Match(
         node, [&](const Literal& literal) { Value(literal); },
         [&](const Read& read) { Number(read.access); },
-        [&](const Accumulator& accumulator) { Number(accumulator.is_second); },
+        [&](const Accumulator& accumulator) { Number(accumulator.number); },
         [&](const Coordinate& coordinate) { Poly(coordinate.poly); },
         [&](const Apply& apply) {
           Number(static_cast<int64_t>(apply.op));

@@ -123,6 +123,7 @@ FlatContraction DropIndex(const FlatContraction& flat, int dropped) {
   });
   result.indices.erase(result.indices.begin() + dropped);
   if (dropped < flat.output_index_count) --result.output_index_count;
+  if (dropped < flat.joined_index) --result.joined_index;
   return result;
 }
 
@@ -151,10 +152,10 @@ bool MergeOnePair(FlatContraction* flat, std::vector<int>* kept) {
   const int count = static_cast<int>(flat->indices.size());
   for (int inner = 0; inner < count; ++inner) {
     const bool is_output = inner < flat->output_index_count;
-    if (Contains(*kept, inner)) continue;
+    if (inner == flat->joined_index || Contains(*kept, inner)) continue;
     for (int outer = 0; outer < count; ++outer) {
       if (outer == inner || (outer < flat->output_index_count) != is_output) continue;
-      if (Contains(*kept, outer)) continue;
+      if (outer == flat->joined_index || Contains(*kept, outer)) continue;
       const int64_t range = flat->indices[inner].range;
       if (!SeenAsOne(polys, outer, inner, range)) continue;
       flat->indices[inner] = {
@@ -211,6 +212,33 @@ ExprPtr MapLeaves(const ExprPtr& expr, const std::function<ExprPtr(const ExprPtr
   ExprMapper::Parts parts;
   parts.leaf = map;
   return ExprMapper(std::move(parts)).Map(expr);
+}
+
+int FindAccess(const FlatContraction& flat, const FlatContraction& of, int access) {
+  const TensorAccess& wanted = of.accesses[access];
+  const Tensor& tensor = of.tensors[wanted.tensor];
+  for (size_t a = 0; a < flat.accesses.size(); ++a) {
+    const TensorAccess& other = flat.accesses[a];
+    const Tensor& read = flat.tensors[other.tensor];
+    if (read.value == tensor.value && read.shape == tensor.shape && other.coords == wanted.coords &&
+        other.guard == wanted.guard) {
+      return static_cast<int>(a);
+    }
+  }
+  return -1;
+}
+
+int AddAccess(const FlatContraction& from, int number, FlatContraction* to) {
+  if (const int found = FindAccess(*to, from, number); found >= 0) return found;
+  TensorAccess access = from.accesses[number];
+  const Tensor& tensor = from.tensors[access.tensor];
+  const auto same = std::find_if(to->tensors.begin(), to->tensors.end(), [&](const Tensor& other) {
+    return other.value == tensor.value && other.shape == tensor.shape;
+  });
+  access.tensor = static_cast<int>(same - to->tensors.begin());
+  if (same == to->tensors.end()) to->tensors.push_back(tensor);
+  to->accesses.push_back(std::move(access));
+  return static_cast<int>(to->accesses.size()) - 1;
 }
 
 std::vector<int> DropUnread(FlatContraction* flat) {

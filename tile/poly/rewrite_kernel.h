@@ -24,6 +24,12 @@ ExprPtr FindRead(const ExprPtr& expr, int access);
 // An expression with others in place of those without operands (reads, literals …).
 ExprPtr MapLeaves(const ExprPtr& expr, const std::function<ExprPtr(const ExprPtr&)>& map);
 
+// The access of a kernel that reads what one of another kernel with the same indices does; -1:
+// none.
+int FindAccess(const FlatContraction& flat, const FlatContraction& of, int access);
+// Adds such an access, and its tensor, unless it is there.
+int AddAccess(const FlatContraction& from, int number, FlatContraction* to);
+
 // Keeps the accesses that expressions read, and the tensors, in the order in which they come up:
 // first in outputs, last in the body. Returns the new number of each tensor, -1 where it is gone.
 std::vector<int> DropUnread(FlatContraction* flat);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/tile/compiler/attention_programs.h"
+#include "tests/tile/compiler/launches/cell_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/compiler/row_programs.h"
 #include "tests/tile/evaluator/device.h"
@@ -153,6 +154,26 @@ INSTANTIATE_TEST_SUITE_P(All, RowGroupDeviceTest,
                          [](const auto& info) {
                            return WayName(std::get<0>(info.param).program.name,
                                           std::get<1>(info.param));
+                         });
+
+// Several sums of each element, in groups whose items share them and in tiles.
+class CellDeviceTest : public testing::TestWithParam<std::tuple<TestProgram, Runs>> {};
+
+TEST_P(CellDeviceTest, EqualsTheNaiveEvaluatorOnTheDevice) {
+  const auto& [program, runs] = GetParam();
+  HardwareSettings settings = Gpu();
+  settings.compute_units = 132;
+  settings.runs_sequences = true;
+  ExpectNaiveResults(program, 1, settings, runs);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CellDeviceTest,
+                         testing::Combine(testing::Values(LstmCell(1, 64), LstmCell(3, 5),
+                                                          LstmCell(17, 32), GruCell(1, 60),
+                                                          GruCell(9, 24)),
+                                          testing::ValuesIn(kWays)),
+                         [](const auto& info) {
+                           return WayName(std::get<0>(info.param).name, std::get<1>(info.param));
                          });
 
 class AttentionDeviceTest : public testing::TestWithParam<std::tuple<AttentionProgram, Runs>> {};

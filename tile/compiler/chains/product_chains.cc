@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tile/base/sequence_limits.h"
+#include "tile/plan/gpu/launch_time.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/rows/plan_row_groups.h"
 #include "tile/plan/rows/plan_row_products.h"
@@ -39,15 +38,6 @@ plan::RowGroupPlan Transfer(plan::RowGroupPlan plan, const graph::RowChain& chai
         poly::CutRows(chain.kernels[s], plan.block, chain.tensors, /*keep_rows=*/true);
   }
   return plan;
-}
-
-// As mark_sequences.h decides.
-bool IsForSequence(const plan::PlannedKernel& kernel) {
-  if (std::holds_alternative<plan::RowStreamPlan>(kernel.plan)) return true;
-  const auto* groups = std::get_if<plan::GpuPlan>(&kernel.plan);
-  return groups != nullptr &&
-         FitsSequence(groups->threads(), static_cast<int64_t>(groups->cost.local_bytes), false) &&
-         IsShortForSequence(kernel.predicted_us, false);
 }
 
 bool IsIn(const std::vector<int>& groups, int group) {
@@ -90,13 +80,7 @@ double ProductChains::KernelUs(const poly::FlatContraction& flat) {
   const PlanMemory::Remembered planned = kernels_.Get(flat, is_constant, [&] {
     return plan::PlanKernel(flat, settings_, is_constant, precision_);
   });
-  // Those for a matrix unit know what a launch is there.
-  if (std::holds_alternative<plan::MatrixPlan>(planned.kernel.plan)) {
-    return planned.kernel.predicted_us;
-  }
-  const plan::Machine machine(settings_);
-  const double us = std::max(planned.kernel.predicted_us, machine.launch_us);
-  return IsForSequence(planned.kernel) ? us - machine.launch_us + machine.sequence_launch_us : us;
+  return plan::LaunchMicroseconds(planned.kernel, settings_);
 }
 
 double ProductChains::RowsUs(const graph::RowChain& chain) {

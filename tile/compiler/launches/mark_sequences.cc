@@ -38,6 +38,13 @@ bool IsShort(const LaunchStep& launch, const WorkGroups& groups, const plan::Mac
   return microseconds < kLongUs * static_cast<double>(std::max<int64_t>(machine.units, 1));
 }
 
+// Programs that are run again and again hand on what they read (evaluator/repetition_form.h): the
+// first launch follows the last one.
+bool MayBeRepeated(const KernelList& list) {
+  return std::any_of(list.outputs.begin(), list.outputs.end(),
+                     [&](int output) { return list.buffers[output].kind == BufferKind::kInput; });
+}
+
 }  // namespace
 
 void MarkAllForSequences(const HardwareSettings& settings, KernelList* list) {
@@ -57,6 +64,7 @@ void MarkSequences(const HardwareSettings& settings, KernelList* list) {
     groups.push_back(WorkGroupsOf(kernel));
     may_be.push_back(MayBeInSequence(kernel, groups.back(), machine));
   }
+  int first = -1;
   int before = -1;  // the kernel of the step before, where that may be in a sequence
   for (const Step& step : list->steps) {
     const auto* launch = std::get_if<LaunchStep>(&step);
@@ -68,6 +76,11 @@ void MarkSequences(const HardwareSettings& settings, KernelList* list) {
       list->kernels[kernel].in_sequence = true;
     }
     before = kernel;
+    if (&step == &list->steps.front()) first = kernel;
+  }
+  if (first >= 0 && before >= 0 && MayBeRepeated(*list)) {
+    list->kernels[before].in_sequence = true;
+    list->kernels[first].in_sequence = true;
   }
   // A program of one launch: who waits for it begins it sooner than the driver's threads wake up.
   if (machine.is_cpu && list->steps.size() == 1 && before >= 0) {

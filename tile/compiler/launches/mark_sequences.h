@@ -9,7 +9,8 @@
 namespace tartan::compiler {
 
 // Where the device runs sequences: marks the kernels of neighbouring steps that take little time
-// (loop::Kernel:: in_sequence). What the steps compute is the same.
+// (loop::Kernel:: in_sequence), of a program that is repeated those of the last and the first step,
+// too. What the steps compute is the same.
 void MarkSequences(const HardwareSettings& settings, KernelList* list);
 
 // The same for a CPU's kernels that many programs share, whatever their neighbours are: a compiler

@@ -223,7 +223,7 @@ void TileResults::StorePosition(size_t p, int lanes, ExprPtr total, ExprEmitter*
                                 std::vector<StmtPtr>* statements) {
   emitter->MoveTo(positions_[p]);
   if (total != nullptr) total = Result(std::move(total), p, emitter, statements);
-  emitter->MoveTo(positions_[p], total);
+  emitter->MoveTo(positions_[p], {total});
   std::vector<StmtPtr> stores;
   for (size_t o = 0; o < flat_.outputs.size(); ++o) {
     const ExprPtr value = emitter->Emit(flat_.outputs[o].expr);

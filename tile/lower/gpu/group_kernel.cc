@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/lower/gpu/group_kernel.h"
 
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "tile/lower/gpu/group_context.h"
 #include "tile/lower/gpu/group_reduction.h"
 #include "tile/lower/gpu/group_stage.h"
+#include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::lower {
 namespace {
@@ -70,9 +72,51 @@ class GroupLowerer {
     Append(context_.DeclareGroup(), &statements);
     for (const GroupStage& stage : stages_) Append(stage.DeclareShare(), &statements);
     if (!reduction_) return statements;
+    if (ReadsAhead()) ReadAhead(&statements);
     Append(reduction_->Fetch(), &statements);
     Append(reduction_->DeclareAccumulators(), &statements);
     return statements;
+  }
+
+  // Whether what outputs read beside their sums is asked for before these: behind the barriers that
+  // join the sums, a group would wait for memory once more. Each work-item has one element, and
+  // all that share it read what one of them needs. Where a result may be written over what it is
+  // made of, that one alone reads it.
+  bool ReadsAhead() const {
+    if (flat_.joined_index < 0 || plan_.partial_threads(flat_) == 1 || flat_.copied_bytes > 0 ||
+        !flat_.store_guard.empty() || !context_.OutputRanges().empty()) {
+      return false;
+    }
+    for (int i = 0; i < context_.output_count(); ++i) {
+      if (i != flat_.joined_index && context_.OwnCount(i) > 1) return false;
+    }
+    return true;
+  }
+
+  void ReadAhead(std::vector<StmtPtr>* statements) {
+    const IndexEmitter indices = context_.Indices();
+    const Position here(context_.index_count(), 0);
+    ExprEmitter emitter(context_.padded(), indices, Lanes(), {here}, "r", statements);
+    emitter.AssumeAlignedLanes();
+    emitter.MoveTo(here);
+    for (int a = 0; a < static_cast<int>(flat_.accesses.size()); ++a) {
+      if (!flat_.accesses[a].guard.empty()) continue;
+      for (const poly::Output& output : flat_.outputs) {
+        const poly::ExprPtr read = poly::FindRead(output.expr, a);
+        if (read == nullptr) continue;
+        const ExprPtr value = emitter.Emit(read);
+        const std::string name = absl::StrCat("in", a, "_ahead");
+        statements->push_back(loop::MakeDeclare(value->type, name, value));
+        ahead_.emplace(a, loop::Var(name, value->type));
+        break;
+      }
+    }
+  }
+
+  // Of stored elements.
+  VectorShape Lanes() const {
+    return context_.lanes_are_output() ? VectorShape{plan_.lane_index, context_.lanes()}
+                                       : VectorShape{};
   }
 
   StmtPtr CopyAll(const std::string& suffix) const {
@@ -142,7 +186,7 @@ class GroupLowerer {
   std::vector<StmtPtr> Stores() {
     std::vector<int> indices;
     for (int i = 0; i < context_.output_count(); ++i) {
-      if (i != plan_.lane_index) indices.push_back(i);
+      if (i != plan_.lane_index && i != flat_.joined_index) indices.push_back(i);
     }
     if (context_.lanes_are_output()) indices.push_back(plan_.lane_index);
     StmtPtr stores = context_.ForOwn(indices, [&] { return Element(); });
@@ -158,26 +202,24 @@ class GroupLowerer {
     std::vector<StmtPtr> outer;
     std::vector<StmtPtr> body;
     const IndexEmitter indices = context_.Indices();
-    const VectorShape vector = context_.lanes_are_output()
-                                   ? VectorShape{plan_.lane_index, context_.lanes()}
-                                   : VectorShape{};
     const Position here(context_.index_count(), 0);
     std::vector<math::RangeConstraint> guard = context_.OutputRanges();
     guard.insert(guard.end(), flat_.store_guard.begin(), flat_.store_guard.end());
     ExprEmitter outside(context_.padded(), indices, {}, {here}, "c", &outer);
     outside.MoveTo(here);
     const ExprPtr condition = outside.EmitConditions(guard);
-    ExprEmitter emitter(context_.padded(), indices, vector, {here}, "e", &body);
+    ExprEmitter emitter(context_.padded(), indices, Lanes(), {here}, "e", &body);
     emitter.AssumeAlignedLanes();
     emitter.Assume(guard);
     if (context_.loads_first()) emitter.LoadBeforeChoices();
+    for (const auto& [access, value] : ahead_) emitter.Provide(access, value);
     if (!reduction_) {
       for (const GroupStage& stage : stages_) {
         emitter.Provide(stage.access(), stage.Read(StagedLanes(stage)));
       }
     }
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
-    emitter.MoveTo(here, reduction_ ? reduction_->Accumulated() : nullptr);
+    emitter.MoveTo(here, reduction_ ? reduction_->Accumulated() : std::vector<ExprPtr>());
     std::vector<StmtPtr> stores;
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
       stores.push_back(Store(o, indices, emitter.Emit(flat_.outputs[o].expr)));
@@ -214,6 +256,7 @@ class GroupLowerer {
   GroupContext context_;
   std::vector<GroupStage> stages_;
   std::optional<GroupReduction> reduction_;
+  std::map<int, ExprPtr> ahead_;  // by access
 };
 
 }  // namespace

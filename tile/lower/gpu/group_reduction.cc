@@ -25,8 +25,10 @@ GroupReduction::GroupReduction(GroupContext& context, const std::vector<GroupSta
       unrolling_(context.plan().Unroll(context.flat())),
       fetched_(std::move(fetched)) {
   const int lane_index = context.plan().lane_index;
+  const int joined_index = context.flat().joined_index;
+  if (joined_index >= 0) outputs_.push_back(joined_index);
   for (int i = 0; i < context.output_count(); ++i) {
-    if (i != lane_index) outputs_.push_back(i);
+    if (i != lane_index && i != joined_index) outputs_.push_back(i);
   }
   if (lane_index >= 0 && context.is_output(lane_index)) outputs_.push_back(lane_index);
   const std::vector<bool> filled =
@@ -68,7 +70,17 @@ ExprPtr GroupReduction::GetAccumulator(const ExprPtr& slot) const {
   return loop::LoadFrom(kAccumulators, type.element, slot, type.lanes);
 }
 
-ExprPtr GroupReduction::Accumulated() const { return GetAccumulator(Slot(outputs_)); }
+std::vector<ExprPtr> GroupReduction::Accumulated() const {
+  const int joined_index = context_.flat().joined_index;
+  if (joined_index < 0) return {GetAccumulator(Slot(outputs_))};
+  std::vector<ExprPtr> sums;
+  for (int64_t n = 0; n < context_.flat().joined_count(); ++n) {
+    context_.SetOwn(joined_index, context_.Number(n));
+    sums.push_back(GetAccumulator(Slot(outputs_)));
+  }
+  context_.SetOwn(joined_index, context_.Number(0));
+  return sums;
+}
 
 std::vector<StmtPtr> GroupReduction::DeclareAccumulators() const {
   const loop::Type type = AccumulatorType();
@@ -225,38 +237,6 @@ ExprPtr GroupReduction::Aggregate(const ExprPtr& old, const ExprPtr& value) cons
     return loop::MulAdd(apply->operands[0], apply->operands[1], old);
   }
   return loop::ApplyOp(poly::AggregationOp(flat.aggregation), {old, value});
-}
-
-// A tree: in each round the first half of those that share an element take the other half's.
-std::vector<StmtPtr> GroupReduction::JoinPartials() const {
-  const int64_t sharers = context_.plan().partial_threads(context_.flat());
-  if (sharers == 1) return {};
-  int64_t distance = 1;  // between neighbouring sharers
-  for (const plan::ThreadPart& part : context_.plan().thread_parts) {
-    if (!context_.is_output(part.index)) break;
-    distance *= part.count;
-  }
-  const loop::Type type = AccumulatorType();
-  const ExprPtr item = context_.Var("item");
-  const ExprPtr slot = context_.Var("slot");
-  auto partial = [&](const ExprPtr& index) {
-    return loop::LoadFrom("partial", type.element, index, type.lanes);
-  };
-  std::vector<StmtPtr> body = {loop::MakeStore("partial", type.element, item, GetAccumulator(slot)),
-                               loop::MakeBarrier()};
-  for (int64_t half = sharers / 2; half > 0; half /= 2) {
-    const ExprPtr other = loop::Add(item, context_.Number(half * distance));
-    const ExprPtr joined = loop::ApplyOp(poly::AggregationOp(context_.flat().aggregation),
-                                         {partial(item), partial(other)});
-    body.push_back(loop::MakeIf(loop::Less(context_.Var("sharer"), context_.Number(half)),
-                                loop::MakeStore("partial", type.element, item, joined)));
-    body.push_back(loop::MakeBarrier());
-  }
-  body.push_back(SetAccumulator(slot, partial(item)));
-  return {loop::MakeArray(type, "partial", context_.plan().threads(), loop::Space::kLocal),
-          loop::MakeDeclare(context_.IndexType(), "sharer", context_.PartialThread()),
-          loop::MakeFor("slot", context_.Number(0), context_.Number(AccumulatorCount()),
-                        loop::MakeBlock(std::move(body)), 1, true)};
 }
 
 bool GroupReduction::HoldsAlongReduced(size_t stage) const {

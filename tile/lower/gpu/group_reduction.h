@@ -26,8 +26,8 @@ class GroupReduction {
   loop::StmtPtr Step() const;
   // Joins partial results; the first of the work-items that share an element then has the whole.
   std::vector<loop::StmtPtr> JoinPartials() const;
-  // The accumulator of the current position, a vector where the lane index is an output.
-  loop::ExprPtr Accumulated() const;
+  // The accumulators of the current position, vectors where the lane index is an output.
+  std::vector<loop::ExprPtr> Accumulated() const;
 
  private:
   loop::Type AccumulatorType() const;

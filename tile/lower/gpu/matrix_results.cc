@@ -118,11 +118,14 @@ class ResultWriter {
     emitter.Assume(flat_.store_guard);
     emitter.LoadBeforeChoices();
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
-    body.push_back(Sum("sum", 0));
-    if (plan_.second) body.push_back(Sum("second_sum", plan_.result_columns()));
     const loop::Type type = {DataType::kFloat32, lanes};
-    emitter.MoveTo(here, loop::Var("sum", type),
-                   plan_.second ? loop::Var("second_sum", type) : nullptr);
+    std::vector<ExprPtr> sums = {loop::Var("sum", type)};
+    body.push_back(Sum("sum", 0));
+    if (plan_.second) {
+      body.push_back(Sum("second_sum", plan_.result_columns()));
+      sums.push_back(loop::Var("second_sum", type));
+    }
+    emitter.MoveTo(here, std::move(sums));
     std::vector<StmtPtr> stores;
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
       stores.push_back(Store(o, indices, emitter.Emit(flat_.outputs[o].expr)));

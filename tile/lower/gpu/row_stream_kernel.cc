@@ -220,7 +220,7 @@ class RowStreamLowerer {
     emitter.Assume(flat_.store_guard);
     emitter.LoadBeforeChoices();
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
-    emitter.MoveTo(here, loop::Var("sum", {kFloat, 1}));
+    emitter.MoveTo(here, {loop::Var("sum", {kFloat, 1})});
     const int count = static_cast<int>(flat_.indices.size());
     const math::Affine place =
         poly::AsAffine(poly::Flatten(flat_.output_coords, flat_.output_dims, count));

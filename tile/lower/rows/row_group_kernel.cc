@@ -200,7 +200,7 @@ class StageLowerer {
     if (loads_first_) emitter.LoadBeforeChoices();
     ProvideHeld(&emitter);
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
-    emitter.MoveTo(here_, std::move(total));
+    emitter.MoveTo(here_, {std::move(total)});
     StmtPtr store = loop::MakeBlock(StoreOutputs(&emitter, 1, &body));
     const ExprPtr is_first =
         plan_.row_threads > 1 ? loop::Equals(stages_.Var("lane"), Number(0)) : nullptr;

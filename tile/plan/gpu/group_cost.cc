@@ -172,6 +172,7 @@ class Model {
       const int lane_index = plan_.lane_index;
       const bool lanes = lane_index >= 0 && problem_.is_output(lane_index);
       bytes += threads_ * ByteWidth(problem_.flat().accumulator_type) *
+               static_cast<double>(problem_.flat().joined_count()) *
                static_cast<double>(lanes ? plan_.splits[lane_index].vector : 1);
     }
     return bytes;
@@ -262,6 +263,8 @@ class Model {
     GroupWork work;
     double elements = 1;
     for (int i = 0; i < problem_.flat().output_index_count; ++i) elements *= Held(plan_, i);
+    const auto sums = static_cast<double>(problem_.flat().joined_count());
+    elements /= sums;
     for (const poly::Output& output : problem_.flat().outputs) {
       work.instructions += elements * static_cast<double>(OperationCount(output.expr));
       const int lane = plan_.lane_index;
@@ -284,7 +287,7 @@ class Model {
     const double sharers = static_cast<double>(plan_.partial_threads(problem_.flat()));
     if (sharers > 1) {
       const double rounds = std::log2(sharers) + 1;
-      work.instructions += elements * rounds * 4;
+      work.instructions += elements * sums * rounds * 4;
       work.latency += elements * rounds * kBarrierLatency;
     }
     // For the first tiles, or for what is written to memory.

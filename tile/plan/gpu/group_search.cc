@@ -176,7 +176,7 @@ class Search {
       if (!flat.is_reduction() || !HasSharedAccess()) continue;
       for (int i = 0; i < problem_.index_count(); ++i) {
         const bool contiguous = i < flat.output_index_count || IsNeighbour(i);
-        if (i == lane.lane_index || Range(i) < 4 || !contiguous) continue;
+        if (i == lane.lane_index || i == flat.joined_index || Range(i) < 4 || !contiguous) continue;
         starts.push_back(lane);
         starts.back().splits[i].vector = 4;
       }
@@ -194,6 +194,8 @@ class Search {
       }
     }
     for (GpuPlan& start : starts) {
+      // A work-item has all sums of an element.
+      if (flat.joined_index >= 0) start.splits[flat.joined_index].blocks = flat.joined_count();
       Enlarge(&start);
       if (streams) TakeWindow(&start);
     }
@@ -213,18 +215,21 @@ class Search {
       }
     };
     const int first = problem_.contiguous_output();
+    // Of each index: where work-items share what they read, and have no other sums of an element.
+    const int64_t most =
+        HasSharedAccess() ? std::max<int64_t>(8 / problem_.flat().joined_count(), 1) : 1;
     int64_t held = 1;
-    if (first >= 0) grow(first, 8, HasSharedAccess() ? 8 : 1);
+    if (first >= 0) grow(first, 8, most);
     std::vector<int> others;
     for (int i = 0; i < count; ++i) {
-      if (i != first) others.push_back(i);
+      if (i != first && i != problem_.flat().joined_index) others.push_back(i);
     }
     std::stable_sort(others.begin(), others.end(),
                      [&](int a, int b) { return Range(a) > Range(b); });
     for (int i : others) {
       int64_t threads = 1;
       for (const IndexSplit& split : plan->splits) threads *= split.threads;
-      grow(i, std::max<int64_t>(32 / threads, 1), held < 4 && HasSharedAccess() ? 8 / held : 1);
+      grow(i, std::max<int64_t>(32 / threads, 1), held < 4 ? std::max<int64_t>(most / held, 1) : 1);
       held *= plan->splits[i].held();
     }
     for (int i = problem_.index_count(); i-- > count;) grow(i, 1, 8);
@@ -301,6 +306,7 @@ class Search {
   std::vector<GpuPlan> Grown(const GpuPlan& plan) const {
     std::vector<GpuPlan> result;
     for (int i = 0; i < problem_.index_count(); ++i) {
+      if (i == problem_.flat().joined_index) continue;
       const IndexSplit& split = plan.splits[i];
       const int64_t tiles = (Range(i) + split.tile() - 1) / split.tile();
       auto add = [&](int64_t threads, int64_t blocks) {

@@ -352,6 +352,9 @@ std::string WhatIsWrong(const poly::FlatContraction& flat, const GpuPlan& plan,
       flat.indices[plan.lane_index].range % plan.splits[plan.lane_index].vector != 0) {
     return "vectors do not divide the range of the lane index";
   }
+  if (flat.joined_index >= 0 && plan.OwnCount(flat.joined_index) != flat.joined_count()) {
+    return "a work-item has not all sums of an element";
+  }
   if (plan.lane_index >= flat.output_index_count && !plan.staged.empty()) {
     return "inputs in local memory with lanes along a reduced index";
   }
@@ -363,7 +366,7 @@ std::string WhatIsWrong(const poly::FlatContraction& flat, const GpuPlan& plan,
     const int64_t lanes = plan.lane_index >= 0 && plan.lane_index < flat.output_index_count
                               ? plan.splits[plan.lane_index].vector
                               : 1;
-    local_bytes += plan.threads() * lanes * ByteWidth(flat.accumulator_type);
+    local_bytes += plan.threads() * lanes * flat.joined_count() * ByteWidth(flat.accumulator_type);
   }
   if (local_bytes > settings.local_memory_bytes) {
     return absl::StrCat(local_bytes, " bytes of local memory, of ", settings.local_memory_bytes);

@@ -34,37 +34,6 @@ poly::FlatAccess PlaceOf(const FlatContraction& flat) {
   return poly::Flatten(flat.output_coords, flat.output_dims, static_cast<int>(flat.indices.size()));
 }
 
-// The access of a kernel that reads what one of another kernel with the same indices does; -1:
-// none.
-int FindAccess(const FlatContraction& flat, const FlatContraction& of, int access) {
-  const poly::TensorAccess& wanted = of.accesses[access];
-  const poly::Tensor& tensor = of.tensors[wanted.tensor];
-  for (size_t a = 0; a < flat.accesses.size(); ++a) {
-    const poly::TensorAccess& other = flat.accesses[a];
-    const poly::Tensor& read = flat.tensors[other.tensor];
-    if (read.value == tensor.value && read.shape == tensor.shape && other.coords == wanted.coords &&
-        other.guard == wanted.guard) {
-      return static_cast<int>(a);
-    }
-  }
-  return -1;
-}
-
-// Adds such an access, and its tensor, unless it is there.
-int AddAccess(const FlatContraction& from, int number, FlatContraction* to) {
-  if (const int found = FindAccess(*to, from, number); found >= 0) return found;
-  poly::TensorAccess access = from.accesses[number];
-  const poly::Tensor& tensor = from.tensors[access.tensor];
-  const auto same =
-      std::find_if(to->tensors.begin(), to->tensors.end(), [&](const poly::Tensor& other) {
-        return other.value == tensor.value && other.shape == tensor.shape;
-      });
-  access.tensor = static_cast<int>(same - to->tensors.begin());
-  if (same == to->tensors.end()) to->tensors.push_back(tensor);
-  to->accesses.push_back(std::move(access));
-  return static_cast<int>(to->accesses.size()) - 1;
-}
-
 class Pairing {
  public:
   Pairing(const PlannedKernel& reader, const PlannedKernel& producer, ir::ValueId result)
@@ -117,11 +86,12 @@ class Pairing {
   poly::ExprPtr FromProducer(const poly::ExprPtr& expr) {
     return poly::MapLeaves(expr, [&](const poly::ExprPtr& leaf) {
       if (std::holds_alternative<poly::Accumulator>(leaf->node)) {
-        return poly::MakeExpr(leaf->type, poly::Accumulator{.is_second = true});
+        return poly::MakeExpr(leaf->type, poly::Accumulator{.number = 1});
       }
       const auto* read = std::get_if<poly::Read>(&leaf->node);
       if (read == nullptr) return leaf;
-      return poly::MakeExpr(leaf->type, poly::Read{AddAccess(producer_, read->access, &flat_)});
+      return poly::MakeExpr(leaf->type,
+                            poly::Read{poly::AddAccess(producer_, read->access, &flat_)});
     });
   }
 
@@ -163,7 +133,7 @@ std::optional<PlannedKernel> PairMatrixProducts(const PlannedKernel& reader,
       !(PlaceOf(reader.flat) == PlaceOf(producer.flat))) {
     return std::nullopt;
   }
-  if (FindAccess(reader.flat, producer.flat, other->left.access) != own->left.access ||
+  if (poly::FindAccess(reader.flat, producer.flat, other->left.access) != own->left.access ||
       !AreAlike(reader.flat, own->right.access, producer.flat, other->right.access)) {
     return std::nullopt;
   }
@@ -171,9 +141,9 @@ std::optional<PlannedKernel> PairMatrixProducts(const PlannedKernel& reader,
   if (!flat.has_value()) return std::nullopt;
   MatrixPlan plan = *own;
   plan.second = other->right;
-  plan.left.access = FindAccess(*flat, reader.flat, own->left.access);
-  plan.right.access = FindAccess(*flat, reader.flat, own->right.access);
-  plan.second->access = FindAccess(*flat, producer.flat, other->right.access);
+  plan.left.access = poly::FindAccess(*flat, reader.flat, own->left.access);
+  plan.right.access = poly::FindAccess(*flat, reader.flat, own->right.access);
+  plan.second->access = poly::FindAccess(*flat, producer.flat, other->right.access);
   const std::optional<MatrixPlan> tiled = ChooseMatrixTiles(*flat, plan, settings);
   if (!tiled.has_value() ||
       tiled->cost.microseconds >= own->cost.microseconds + other->cost.microseconds) {

@@ -87,6 +87,22 @@ TEST(MarkSequences, MarksShortGroupsOfGpus) {
   EXPECT_EQ(Marked(list, Gpu()), (std::vector<bool>{true, true, false, true, true}));
 }
 
+// What a program hands on as it came is read by its next run.
+TEST(MarkSequences, TakesTheLastLaunchOfARepeatedProgramForTheFirstOnesNeighbour) {
+  const auto marked = [](const std::vector<double>& microseconds, BufferKind handed_on) {
+    KernelList list = ListOf(microseconds);
+    list.buffers.emplace_back().kind = handed_on;
+    list.outputs = {0};
+    return Marked(list, Gpu());
+  };
+  EXPECT_EQ(marked({4}, BufferKind::kInput), (std::vector<bool>{true}));
+  EXPECT_EQ(marked({100}, BufferKind::kInput), (std::vector<bool>{false}));
+  EXPECT_EQ(marked({4, 100, 5}, BufferKind::kInput), (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(marked({4, 100, 50}, BufferKind::kInput), (std::vector<bool>{false, false, false}));
+  EXPECT_EQ(marked({4}, BufferKind::kOutput), (std::vector<bool>{false}));
+  EXPECT_EQ(marked({4, 100, 5}, BufferKind::kOutput), (std::vector<bool>{false, false, false}));
+}
+
 // Where the cost is not known, what a launch moves counts.
 TEST(MarkSequences, LeavesLaunchesOfGpusThatMoveMuch) {
   KernelList list = ListOf({0, 0, 0});

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/compiler/launches/join_sums.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tile/compiler/launches/join_with_readers.h"
+#include "tile/compiler/plan_memory.h"
+#include "tile/plan/gpu/gpu_candidates.h"
+#include "tile/plan/gpu/launch_time.h"
+#include "tile/poly/join_sums.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::compiler {
+namespace {
+
+// Plans of work-groups alone know of sums that are joined.
+bool HasWorkGroups(const plan::PlannedKernel& kernel) {
+  return std::holds_alternative<plan::GpuPlan>(kernel.plan);
+}
+
+class SumJoiner {
+ public:
+  SumJoiner(const ir::Program& program, const std::vector<ir::ValueId>& storage,
+            const HardwareSettings& settings)
+      : settings_(settings) {
+    for (const ir::ValueId input : program.inputs) {
+      const int next = std::get<ir::Input>(program.values[input].op).next;
+      if (next >= 0) states_.emplace(program.outputs[next], storage[input]);
+    }
+  }
+
+  std::optional<plan::PlannedKernel> Join(const plan::PlannedKernel& reader,
+                                          const plan::PlannedKernel& producer, ir::ValueId result) {
+    if (!HasWorkGroups(reader) || !HasWorkGroups(producer)) return std::nullopt;
+    if (WouldCopyState(reader.flat, producer.flat)) return std::nullopt;
+    std::optional<poly::FlatContraction> joined =
+        poly::JoinSums(reader.flat, producer.flat, result);
+    if (!joined.has_value()) return std::nullopt;
+    const poly::FlatContraction flat = poly::MergeIndices(*std::move(joined));
+    const auto plan = [&] { return plan::GpuCandidates(flat, settings_, 1).front(); };
+    plan::PlannedKernel planned = plans_.Get(flat, {}, plan).kernel;
+    if (!HasWorkGroups(planned)) return std::nullopt;
+    const double apart_us =
+        plan::LaunchMicroseconds(reader, settings_) + plan::LaunchMicroseconds(producer, settings_);
+    if (plan::LaunchMicroseconds(planned, settings_) >= apart_us) return std::nullopt;
+    return planned;
+  }
+
+ private:
+  // Whether the reader gives the next value of a state that the producer reads. As groups run in
+  // any order, what they write together could not be written over the state: it would be copied
+  // there, which takes longer than a launch.
+  bool WouldCopyState(const poly::FlatContraction& reader,
+                      const poly::FlatContraction& producer) const {
+    for (const poly::Output& output : reader.outputs) {
+      const auto [first, last] = states_.equal_range(output.value);
+      for (auto state = first; state != last; ++state) {
+        for (const poly::Tensor& tensor : producer.tensors) {
+          if (tensor.value == state->second) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  std::multimap<ir::ValueId, ir::ValueId> states_;  // the storage of each, by its next value
+  const HardwareSettings& settings_;
+  PlanMemory plans_;
+};
+
+}  // namespace
+
+void JoinSums(const ir::Program& program, const std::vector<ir::ValueId>& storage,
+              const HardwareSettings& settings, Schedule* schedule) {
+  if (settings.threads == 1) return;
+  SumJoiner joiner(program, storage, settings);
+  const auto join = [&](const plan::PlannedKernel& reader, const plan::PlannedKernel& producer,
+                        ir::ValueId result) { return joiner.Join(reader, producer, result); };
+  JoinWithReaders(program, storage, join, schedule);
+}
+
+}  // namespace tartan::compiler
