@@ -106,6 +106,13 @@ TEST(QuantizedProducts, AreLargeOnGpus) {
   gpu.packed_products = 4;
   const CompileOptions options = OptionsForIntegers(gpu);
   EXPECT_EQ(Chosen({"Large", kMatMul, {{1024, 1024}, {1024, 512}}, {false, true}}, options), 1);
+  EXPECT_EQ(Chosen({"Convolution",
+                    "function (D[N, CI, X, Y], K[CO, CI, I, J]) -> (O) { O[n, co, x, y : N, CO, X, "
+                    "Y] = +(D[n, ci, x+i-1, y+j-1] * K[co, ci, i, j]); }",
+                    {{1, 128, 64, 64}, {128, 128, 3, 3}},
+                    {false, true}},
+                   options),
+            1);
   EXPECT_EQ(Chosen({"Less", kMatMul, {{512, 1024}, {1024, 512}}, {false, true}}, options), 0);
 }
 
