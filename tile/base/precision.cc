@@ -13,9 +13,8 @@ absl::string_view Name(Precision precision) {
 }
 
 std::optional<Precision> PrecisionFromName(absl::string_view name) {
-  for (const Precision precision :
-       {Precision::kFloat32, Precision::kTf32, Precision::kBFloat16, Precision::kFloat16,
-        Precision::kInt8}) {
+  for (const Precision precision : {Precision::kFloat32, Precision::kTf32, Precision::kBFloat16,
+                                    Precision::kFloat16, Precision::kInt8}) {
     if (Name(precision) == name) return precision;
   }
   return std::nullopt;
