@@ -58,6 +58,16 @@ constexpr Function kSigmoid = {"sigmoid", R"(static inline $T tt_sigmoid_$T($T x
 }
 )"};
 
+// Adding 2^23 leaves no digits behind the point; what is greater has none. Zeros keep their sign.
+// PoCL's rint is a call for each part of a vector.
+constexpr Function kRound = {"round", R"(static inline $T tt_round_$T($T x) {
+  const $U sign = as_$U(x) & 0x80000000u;
+  const $T far = as_$T(sign | 0x4b000000u);
+  const $T whole = as_$T(as_$U((x + far) - far) | sign);
+  return select(x, whole, fabs(x) < 8388608.0f);
+}
+)"};
+
 // x P(x^2) / Q(x^2) up to where the function rounds to 1.
 constexpr Function kTanh = {"tanh", R"(static inline $T tt_tanh_$T($T x) {
   $T y = select(x, ($T)(9.02f), x > 9.02f);
@@ -254,7 +264,7 @@ std::string SignedFunction(absl::string_view name, int lanes) {
       {{"$B", has_two ? "2" : "4"}, {"$NUMBERS", (has_two ? kSigned2 : kSigned4).text}});
 }
 
-constexpr Function kFunctions[] = {kExp,      kSigmoid, kTanh,    kErf, kLog, kFarQuarters,
+constexpr Function kFunctions[] = {kExp,      kSigmoid, kTanh,    kErf, kLog, kRound, kFarQuarters,
                                    kQuarters, kNearSin, kNearCos, kSin, kCos, kTan};
 
 // Without an instruction for it, fma() is a long function.

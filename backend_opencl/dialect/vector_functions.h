@@ -17,9 +17,9 @@ bool HasVectorFunction(ScalarOp op, const loop::Type& type);
 
 // The definition of tt_<name>_<type>, or "". signed2 and signed4 are those of
 // Dialect::float_of_bits_from. Zeros, infinities, NaN and subnormal numbers are as
-// the functions of OpenCL have them. Errors in units in the last place, at most: exp 1, log 2, sin
-// and cos 2.5, sigmoid 3, tan 4.5, erf 5, tanh 6; on processors without fused multiply-adds exp 1.5
-// and erf 8.
+// the functions of OpenCL have them. round is exact. Errors of others in units in the last place,
+// at most: exp 1, log 2, sin and cos 2.5, sigmoid 3, tan 4.5, erf 5, tanh 6; on processors without
+// fused multiply-adds exp 1.5 and erf 8.
 std::string VectorFunction(absl::string_view name, const loop::Type& type);
 
 // The definition of TT_FMA(a, b, c): one instruction, or a product and a sum.

@@ -275,6 +275,8 @@ std::shared_ptr<Device> Device::WithMemoryBudget(int64_t bytes) const {
   return With(std::move(changed), *hooks_);
 }
 
+Precision Device::precision() const { return options().precision; }
+
 compiler::Tier Device::tier() const { return options().tier; }
 
 bool Device::has_hooks() const {

@@ -92,9 +92,12 @@ class Device {
   std::shared_ptr<Device> WithTier(compiler::Tier tier) const;
   compiler::Tier tier() const;
   // The same device, but products of what is run through it may be computed with a GPU's matrix
-  // unit, in so much precision, where that is quicker, or with kBFloat16 on a CPU. Other devices
-  // compute in float32 as ever.
+  // unit, in so much precision, where that is quicker, or with kBFloat16 on a CPU. With kInt8 exact
+  // kernels take products by constants with factors of 8 bits, on CPUs and where those are large on
+  // GPUs (graph/products/quantize_products.h has the bound of their errors). Other devices compute
+  // in float32 as ever.
   std::shared_ptr<Device> WithPrecision(Precision precision) const;
+  Precision precision() const;
   // The same device, but programs compiled through it make values again where they need more bytes,
   // their states among them, as far as that helps.
   std::shared_ptr<Device> WithMemoryBudget(int64_t bytes) const;

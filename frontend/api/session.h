@@ -38,8 +38,8 @@ struct SessionOptions {
   // Winograd's algorithm for this model's convolutions: kNever for inputs that may hold infinities
   // or NaN, which it spreads over whole tiles. Not set: as the device does.
   std::optional<plan::Winograd> winograd;
-  // What products of this model may be computed with on a device with a matrix unit, or a CPU
-  // (Device::WithPrecision). Not set: as the device does.
+  // What products of this model may be computed with on a device with a matrix unit or with
+  // products of integers, or a CPU (Device::WithPrecision). Not set: as the device does.
   std::optional<Precision> precision;
   // With kAuto a signature begins with exact kernels where they are on disk or were compiled by
   // this process, else with ready ones. A device that has hooks compiles exact ones at once.

@@ -39,8 +39,10 @@ void AddComputation(CLI::App& cli, GlobalOptions* options) {
          "--precision",
          [options](const std::string& name) { options->precision = *PrecisionFromName(name); },
          "What a GPU's matrix unit, or with bfloat16 a CPU, may take of the factors of products:\n"
-         "all bits (float32) or those of a format; sums are float32")
-      ->check(CLI::IsMember({"float32", "tf32", "bfloat16", "float16"}))
+         "all bits (float32) or those of a format; sums are float32. int8: products by weights "
+         "are\n"
+         "those of 8-bit integers, scaled by rows and columns")
+      ->check(CLI::IsMember({"float32", "tf32", "bfloat16", "float16", "int8"}))
       ->type_name("FORMAT")
       ->default_str("float32");
 }

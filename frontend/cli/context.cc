@@ -24,9 +24,11 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Some products may be computed with less than float32.
+// Some products may be computed with less than float32. What a CPU multiplies several of at a time
+// its compiler tells later.
 bool MayRound(const HardwareSettings& settings, Precision precision) {
   const bool is_cpu = settings.threads == 1;
+  if (precision == Precision::kInt8) return is_cpu || settings.packed_products > 1;
   return settings.matrix_local_bytes > 0 || (is_cpu && precision == Precision::kBFloat16);
 }
 

@@ -150,9 +150,9 @@ void BindDevices(nb::module_& module) {
           [](const Device& device, const std::string& name) {
             const std::optional<Precision> precision = PrecisionFromName(name);
             if (!precision.has_value()) {
-              throw nb::value_error(
-                  absl::StrCat("precision is '", name, "', not float32, tf32, bfloat16 or float16")
-                      .c_str());
+              throw nb::value_error(absl::StrCat("precision is '", name,
+                                                 "', not float32, tf32, bfloat16, float16 or int8")
+                                        .c_str());
             }
             return device.WithPrecision(*precision);
           },

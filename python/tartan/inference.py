@@ -71,7 +71,8 @@ class InferenceSession:
 
     `model` is a path, or the bytes of a file. `device` selects one as `tartan.set_device` does. `tier` is "auto"
     (answers at once, and becomes quicker), "exact" or "ready". `precision` is what a GPU's matrix unit, or with
-    "bfloat16" a CPU, may take of the factors of products: "float32" (all), "tf32", "bfloat16" or "float16"; sums are float32, other devices compute as ever. Thread-safe; the interpreter's lock is released
+    "bfloat16" a CPU, may take of the factors of products: "float32" (all), "tf32", "bfloat16" or "float16"; sums are float32,
+    other devices compute as ever. With "int8" products by weights have factors of 8 bits, scaled by rows and columns. Thread-safe; the interpreter's lock is released
     while the device works. With `states`, {output: input}, those outputs are inputs of the next run: they are neither
     given nor returned, begin with zeros, and stay on the device where their sizes do; `state`, `set_state` and
     `reset_states` are for them, and one thread at a time runs the session. Errors: FileNotFoundError, ValueError for a model or inputs that are wrong,

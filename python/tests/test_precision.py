@@ -11,7 +11,7 @@ import tartan
 _DIGITS = pathlib.Path(__file__).parents[2] / "examples/digits/digits.onnx"
 
 
-@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16", "float16"])
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16", "float16", "int8"])
 def test_a_session_computes_with_every_precision(precision):
     x = np.linspace(0, 1, 28 * 28, dtype=np.float32).reshape(1, 1, 28, 28)
     (strict,) = tartan.InferenceSession(_DIGITS, tier="exact").run(None, {"x": x})
@@ -20,5 +20,5 @@ def test_a_session_computes_with_every_precision(precision):
 
 
 def test_another_name_is_an_error():
-    with pytest.raises(ValueError, match="precision is 'int4', not float32, tf32, bfloat16 or float16"):
+    with pytest.raises(ValueError, match="precision is 'int4', not float32, tf32, bfloat16, float16 or int8"):
         tartan.InferenceSession(_DIGITS, precision="int4")

@@ -7,13 +7,14 @@
 namespace tartan {
 
 absl::string_view Name(Precision precision) {
+  if (precision == Precision::kInt8) return "int8";
   const std::optional<MatrixFormat> format = FormatOf(precision);
   return format.has_value() ? Name(*format) : "float32";
 }
 
 std::optional<Precision> PrecisionFromName(absl::string_view name) {
-  for (const Precision precision :
-       {Precision::kFloat32, Precision::kTf32, Precision::kBFloat16, Precision::kFloat16}) {
+  for (const Precision precision : {Precision::kFloat32, Precision::kTf32, Precision::kBFloat16,
+                                    Precision::kFloat16, Precision::kInt8}) {
     if (Name(precision) == name) return precision;
   }
   return std::nullopt;
@@ -22,6 +23,7 @@ std::optional<Precision> PrecisionFromName(absl::string_view name) {
 std::optional<MatrixFormat> FormatOf(Precision precision) {
   switch (precision) {
     case Precision::kFloat32:
+    case Precision::kInt8:
       return std::nullopt;
     case Precision::kTf32:
       return MatrixFormat::kTf32;

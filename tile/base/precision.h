@@ -15,14 +15,17 @@ namespace tartan {
 enum class MatrixFormat : uint8_t { kTf32, kBFloat16, kFloat16 };
 
 // What a user allows products of float32 to be computed with: all bits of the factors, or those of
-// a format. Factors of less precision lose nothing by a format that holds them.
-enum class Precision : uint8_t { kFloat32, kTf32, kBFloat16, kFloat16 };
+// a format. Factors of less precision lose nothing by a format that holds them. With kInt8 factors
+// of products by constant weights are integers of 8 bits with a scale for each row of activations
+// and each column of weights (tile/graph/products/quantize_products.h); other products are as with
+// kFloat32.
+enum class Precision : uint8_t { kFloat32, kTf32, kBFloat16, kFloat16, kInt8 };
 
-// "float32", "tf32", "bfloat16", "float16".
+// "float32", "tf32", "bfloat16", "float16", "int8".
 absl::string_view Name(Precision precision);
 std::optional<Precision> PrecisionFromName(absl::string_view name);
 
-// None for kFloat32.
+// None for kFloat32, and none for kInt8, which no matrix unit is used for.
 std::optional<MatrixFormat> FormatOf(Precision precision);
 absl::string_view Name(MatrixFormat format);
 // The type of a tile's elements: kFloat32 for kTf32.

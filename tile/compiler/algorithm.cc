@@ -5,6 +5,7 @@
 
 #include "tile/base/status_macros.h"
 #include "tile/graph/integer_factors.h"
+#include "tile/graph/products/quantize_products.h"
 #include "tile/plan/select_packing.h"
 
 namespace tartan::compiler {
@@ -67,6 +68,7 @@ absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
 
 absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
                                                 const poly::ProgramSpaces& spaces,
+                                                const std::vector<bool>& is_constant,
                                                 const std::vector<ValueId>& held,
                                                 const CompileOptions& options) {
   Algorithms selected;
@@ -79,7 +81,8 @@ absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
     if (!IsReduction(program, spaces, root)) continue;
     TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
                             BuildAlone(program, spaces, root, factors, &grouping));
-    const auto form = plan::SelectPackedForm(flat, options.settings);
+    const auto form =
+        plan::SelectPackedForm(flat, options.settings, ConstantsOf(flat, is_constant));
     if (form) selected[root] = PackedAlgorithm{*form, factors};
   }
   return selected;
@@ -97,8 +100,28 @@ absl::StatusOr<Algorithms> SelectBFloat16Products(const ir::Program& program,
     if (is_constant[v] || !IsReduction(program, spaces, root)) continue;
     TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
                             BuildAlone(program, spaces, root, {}, &grouping));
-    if (plan::MayPackBFloat16(flat, ConstantsOf(flat, is_constant))) {
+    if (plan::MayPackFloats(flat, options.settings, ConstantsOf(flat, is_constant))) {
       selected[root] = PackedAlgorithm{poly::PackedForm::kBFloat16, {}};
+    }
+  }
+  return selected;
+}
+
+absl::StatusOr<std::set<ValueId>> SelectQuantizedProducts(const ir::Program& program,
+                                                          const poly::ProgramSpaces& spaces,
+                                                          const std::vector<bool>& is_constant,
+                                                          const CompileOptions& options) {
+  std::set<ValueId> selected;
+  if (options.settings.packed_products < 2) return selected;
+  ir::Grouping grouping = AllInMemory(program);
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    const ValueId root = static_cast<ValueId>(v);
+    if (!graph::IsQuantizable(program, spaces, is_constant, root)) continue;
+    TARTAN_ASSIGN_OR_RETURN(const poly::FlatContraction flat,
+                            BuildAlone(program, spaces, root, {}, &grouping));
+    const std::vector<bool> constants = ConstantsOf(flat, is_constant);
+    if (plan::MayQuantize(flat, options.settings, constants)) {
+      selected.insert(root);
     }
   }
   return selected;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -39,6 +40,7 @@ absl::StatusOr<Algorithms> SelectWinograd(const ir::Program& program,
 // `held`: values that stay in memory as they are.
 absl::StatusOr<Algorithms> SelectPackedProducts(const ir::Program& program,
                                                 const poly::ProgramSpaces& spaces,
+                                                const std::vector<bool>& is_constant,
                                                 const std::vector<ir::ValueId>& held,
                                                 const CompileOptions& options);
 // Products of floats that may be rounded to bfloat16, where options allow it, on CPUs.
@@ -46,5 +48,11 @@ absl::StatusOr<Algorithms> SelectBFloat16Products(const ir::Program& program,
                                                   const poly::ProgramSpaces& spaces,
                                                   const std::vector<bool>& is_constant,
                                                   const CompileOptions& options);
+// Products of floats whose factors become int8, where options allow it and the device multiplies
+// several of them at a time: those that packing pays for.
+absl::StatusOr<std::set<ir::ValueId>> SelectQuantizedProducts(const ir::Program& program,
+                                                              const poly::ProgramSpaces& spaces,
+                                                              const std::vector<bool>& is_constant,
+                                                              const CompileOptions& options);
 
 }  // namespace tartan::compiler

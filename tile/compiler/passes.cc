@@ -33,6 +33,7 @@
 #include "tile/graph/placements/pieces.h"
 #include "tile/graph/products/join_products.h"
 #include "tile/graph/products/narrow_factors.h"
+#include "tile/graph/products/quantize_products.h"
 #include "tile/graph/weights_last.h"
 #include "tile/graph/widen_halves.h"
 #include "tile/ir/in_float64.h"
@@ -141,6 +142,21 @@ absl::Status Analyze(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status QuantizeFactors(Compilation* c) {
+  const bool may_quantize =
+      c->options.precision == Precision::kInt8 && c->options.tier == Tier::kExact;
+  if (!may_quantize) return absl::OkStatus();
+  TARTAN_ASSIGN_OR_RETURN(const auto products, SelectQuantizedProducts(c->program, c->spaces,
+                                                                       c->is_constant, c->options));
+  if (products.empty()) return absl::OkStatus();
+  graph::QuantizedProgram quantized =
+      graph::QuantizeProducts(c->program, c->spaces, c->is_constant, products);
+  for (ValueId& held : c->grouping.held) held = quantized.numbers[held];
+  c->grouping.inlined = std::move(quantized.inlined);
+  c->program = std::move(quantized.program);
+  return Analyze(c);
+}
+
 absl::Status SelectWinogradConvolutions(Compilation* c) {
   if (c->options.tier == Tier::kReady) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(c->algorithms,
@@ -160,6 +176,7 @@ absl::Status PadInputs(Compilation* c) {
   for (auto& [root, algorithm] : c->algorithms) {
     algorithms.emplace(padded.numbers[root], std::move(algorithm));
   }
+  for (ValueId& inlined : c->grouping.inlined) inlined = padded.numbers[inlined];
   c->program = std::move(padded.program);
   c->algorithms = std::move(algorithms);
   return Analyze(c);
@@ -168,7 +185,8 @@ absl::Status PadInputs(Compilation* c) {
 absl::Status SelectNarrowProducts(Compilation* c) {
   if (c->options.tier == Tier::kReady) return absl::OkStatus();
   TARTAN_ASSIGN_OR_RETURN(
-      Algorithms packed, SelectPackedProducts(c->program, c->spaces, c->grouping.held, c->options));
+      Algorithms packed,
+      SelectPackedProducts(c->program, c->spaces, c->is_constant, c->grouping.held, c->options));
   for (const auto& [root, algorithm] : packed) {
     const std::vector<ValueId>& inlined = std::get<PackedAlgorithm>(algorithm).inlined;
     c->grouping.inlined.insert(c->grouping.inlined.end(), inlined.begin(), inlined.end());
@@ -301,6 +319,8 @@ constexpr Pass kPasses[] = {
     {"narrow-factors", NarrowFactors, true,
      "with a precision of 16 bits, what only products read is stored in them"},
     {"analyze", Analyze, false, "index spaces of contractions; what is known at load"},
+    {"quantize", QuantizeFactors, true,
+     "with int8, products by constant weights are those of integers with scales"},
     {"winograd", SelectWinogradConvolutions, true,
      "3x3 convolutions with less than half of the multiplications"},
     {"pad-inputs", PadInputs, true, "CPUs: no conditions on padding in inner loops"},

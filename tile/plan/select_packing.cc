@@ -11,6 +11,9 @@ namespace {
 // Uses of each word, and products in all, from which on two kernels more pay.
 constexpr int64_t kLeastUses = 16;
 constexpr int64_t kLeastProducts = 1 << 16;
+// A GPU's launches for maxima of rows, their integers and words take about 8 us, in which it adds
+// up so many products of floats.
+constexpr int64_t kLeastQuantizedOnGpu = 1 << 29;
 
 // What the device multiplies, the quickest first.
 std::vector<poly::PackedForm> Forms(const HardwareSettings& settings) {
@@ -19,41 +22,60 @@ std::vector<poly::PackedForm> Forms(const HardwareSettings& settings) {
   return {poly::PackedForm::kUnsignedBytes, poly::PackedForm::kPairs};
 }
 
+// Words that take time at each run: CPUs read those that were packed at load as quickly as anything
+// else, GPUs have other kernels for few rows.
+int64_t WordsOfEachRun(const poly::FlatContraction& flat, const poly::PackedProduct& product,
+                       const HardwareSettings& settings, const std::vector<bool>& is_constant) {
+  std::set<ir::ValueId> constants;
+  for (size_t t = 0; t < flat.tensors.size(); ++t) {
+    if (is_constant[t] && settings.threads == 1) constants.insert(flat.tensors[t].value);
+  }
+  int64_t words = 0;
+  for (size_t factor = 0; factor < 2; ++factor) {
+    const poly::FlatContraction& packing = product.operands[factor].kernel;
+    const std::vector<poly::Tensor>& read = packing.tensors;
+    const bool is_packed_once =
+        std::all_of(read.begin(), read.end(),
+                    [&](const poly::Tensor& tensor) { return constants.count(tensor.value) > 0; });
+    if (!is_packed_once) words += packing.point_count();
+  }
+  return words;
+}
+
+bool IsWorthPacking(const poly::FlatContraction& flat, const poly::PackedProduct& product,
+                    const HardwareSettings& settings, const std::vector<bool>& is_constant) {
+  return product.products.point_count() >=
+         kLeastUses * WordsOfEachRun(flat, product, settings, is_constant);
+}
+
 }  // namespace
 
 std::optional<poly::PackedForm> SelectPackedForm(const poly::FlatContraction& flat,
-                                                 const HardwareSettings& settings) {
+                                                 const HardwareSettings& settings,
+                                                 const std::vector<bool>& is_constant) {
   if (settings.packed_products < 2 || !flat.is_reduction() || flat.point_count() < kLeastProducts) {
     return std::nullopt;
   }
   for (const poly::PackedForm form : Forms(settings)) {
     const std::optional<poly::PackedProduct> packed = poly::PackProducts(flat, form);
     if (!packed) continue;
-    const int64_t words =
-        packed->operands[0].kernel.point_count() + packed->operands[1].kernel.point_count();
-    if (packed->products.point_count() < kLeastUses * words) return std::nullopt;
+    if (!IsWorthPacking(flat, *packed, settings, is_constant)) return std::nullopt;
     return form;
   }
   return std::nullopt;
 }
 
-bool MayPackBFloat16(const poly::FlatContraction& flat, const std::vector<bool>& is_constant) {
+bool MayPackFloats(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                   const std::vector<bool>& is_constant) {
   if (!flat.is_reduction() || flat.point_count() < kLeastProducts) return false;
   const auto packed = poly::PackProducts(flat, poly::PackedForm::kBFloat16);
-  if (!packed) return false;
-  std::set<ir::ValueId> constants;
-  for (size_t t = 0; t < flat.tensors.size(); ++t) {
-    if (is_constant[t]) constants.insert(flat.tensors[t].value);
-  }
-  int64_t words = 0;  // packed at each run
-  for (const poly::PackedProduct::Operand& operand : packed->operands) {
-    const std::vector<poly::Tensor>& read = operand.kernel.tensors;
-    const bool is_packed_once =
-        std::all_of(read.begin(), read.end(),
-                    [&](const poly::Tensor& tensor) { return constants.count(tensor.value) > 0; });
-    if (!is_packed_once) words += operand.kernel.point_count();
-  }
-  return packed->products.point_count() >= kLeastUses * words;
+  return packed && IsWorthPacking(flat, *packed, settings, is_constant);
+}
+
+bool MayQuantize(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                 const std::vector<bool>& is_constant) {
+  const int64_t least = settings.threads == 1 ? kLeastProducts : kLeastQuantizedOnGpu;
+  return flat.point_count() >= least && MayPackFloats(flat, settings, is_constant);
 }
 
 }  // namespace tartan::plan

@@ -47,9 +47,27 @@ std::vector<float> Samples() {
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 499) {
     samples.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   }
-  for (float turn : {0.0f, 0x1p-126f, 0x1p-149f, 1.0f, 0.70710678f, 1.41421356f, 0.34657359f, 3.93f,
-                     9.02f, 87.336544f, 88.722839f, 89.0f, 89.5f, 103.97208f, 104.0f,
-                     std::numeric_limits<float>::max(), std::numeric_limits<float>::infinity()}) {
+  for (float turn : {0.0f,
+                     0x1p-126f,
+                     0x1p-149f,
+                     1.0f,
+                     0.70710678f,
+                     1.41421356f,
+                     0.34657359f,
+                     0.5f,
+                     2.5f,
+                     3.93f,
+                     9.02f,
+                     87.336544f,
+                     88.722839f,
+                     89.0f,
+                     89.5f,
+                     103.97208f,
+                     104.0f,
+                     4194304.5f,
+                     0x1p23f,
+                     std::numeric_limits<float>::max(),
+                     std::numeric_limits<float>::infinity()}) {
     const uint32_t bits = std::bit_cast<uint32_t>(turn);
     for (uint32_t sign : {0u, 0x80000000u}) {
       for (uint32_t step = 0; step < 64; ++step) {
@@ -74,6 +92,8 @@ double Reference(ScalarOp op, double x) {
       return std::tanh(x);
     case ScalarOp::kErf:
       return std::erf(x);
+    case ScalarOp::kRound:
+      return std::nearbyint(x);
     case ScalarOp::kSin:
       return std::sin(x);
     case ScalarOp::kCos:
@@ -144,8 +164,9 @@ TEST_P(VectorFunctions, AreAsExactAsPromised) {
 INSTANTIATE_TEST_SUITE_P(EachOne, VectorFunctions,
                          testing::Values(Case{ScalarOp::kExp, 1, 1.5}, Case{ScalarOp::kLog, 2},
                                          Case{ScalarOp::kSigmoid, 3}, Case{ScalarOp::kTanh, 6},
-                                         Case{ScalarOp::kErf, 5, 8}, Case{ScalarOp::kSin, 2.5},
-                                         Case{ScalarOp::kCos, 2.5}, Case{ScalarOp::kTan, 4.5}),
+                                         Case{ScalarOp::kErf, 5, 8}, Case{ScalarOp::kRound, 0},
+                                         Case{ScalarOp::kSin, 2.5}, Case{ScalarOp::kCos, 2.5},
+                                         Case{ScalarOp::kTan, 4.5}),
                          [](const auto& info) { return std::string(Name(info.param.op)); });
 
 // The number of `bits` bits from bit `shift` on, of `lanes` words side by side.

@@ -193,9 +193,9 @@ TEST(TileCommand, ShowsEveryStageOfTheCompiler) {
   EXPECT_THAT(report.outputs(1).shape(), ElementsAre(3, 5));
 }
 
-// Tests run on a CPU device, which rounds to bfloat16 alone.
+// Tests run on a CPU device, which rounds to bfloat16 and to integers alone.
 TEST(TileCommand, SaysWhereAPrecisionChangesNothing) {
-  for (const std::string precision : {"tf32", "float16", "bfloat16", "float32"}) {
+  for (const std::string precision : {"tf32", "float16", "bfloat16", "float32", "int8"}) {
     std::vector<std::string> arguments = kMatMulInputs;
     arguments.insert(arguments.end(), {"--device", "pthread", "--precision", precision});
     const ProgramResult result = RunTile(Example("matmul"), arguments);

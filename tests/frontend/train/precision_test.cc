@@ -12,6 +12,7 @@
 #include "frontend/train/trainer.h"
 #include "tests/frontend/onnx/model_text.h"
 #include "tests/frontend/train/training_models.h"
+#include "tile/compiler/compile_options.h"
 
 namespace tartan::train::precision_test {
 namespace {
@@ -93,6 +94,28 @@ TEST_F(PrecisionTest, AStepNeedsLessMemory) {
   }
   EXPECT_LT(bytes[Precision::kBFloat16], 0.8 * static_cast<double>(bytes[Precision::kFloat32]));
   EXPECT_LT(bytes[Precision::kFloat16], 0.8 * static_cast<double>(bytes[Precision::kFloat32]));
+}
+
+// A frozen layer is known at load.
+TEST_F(PrecisionTest, AStepIsNotQuantized) {
+  const std::string text = absl::StrCat(
+      "graph { name: 'layers' ", ValueText("input", "x", 1, "N 64"), " output { name: 'y' } ",
+      InitializerText("v", {64, 64}, 3), InitializerText("w", {64, 64}, 4),
+      NodeText("MatMul", {"x", "v"}, {"h"}), NodeText("MatMul", {"h", "w"}, {"g"}),
+      NodeText("MatMul", {"g", "v"}, {"y"}), "}");
+  TrainerOptions options = Descent(Precision::kFloat32);
+  options.loss.kind = LossKind::kMse;
+  options.rules.frozen = "v";
+  const HostTensor x = Floats({32, 64}, Numbers(32 * 64, 5));
+  const HostTensor target = Floats({32, 64}, Numbers(32 * 64, 6));
+  std::vector<double> weights;
+  for (const auto precision : {tartan::Precision::kFloat32, tartan::Precision::kInt8}) {
+    device_ = device_->WithTier(compiler::Tier::kExact)->WithPrecision(precision);
+    const auto trainer = Make(text, options);
+    ASSERT_EQ(trainer->Step({{"x", x}}, target, 0.1), absl::OkStatus());
+    weights.push_back(Weight(*trainer));
+  }
+  EXPECT_EQ(weights[0], weights[1]);
 }
 
 TEST_F(PrecisionTest, TheScaleHalvesAndNothingMovesWhereAGradientOverflows) {

@@ -2,12 +2,12 @@
 #include "tile/graph/products/narrow_factors.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tile/graph/constants.h"
+#include "tile/graph/products/product_factors.h"
 #include "tile/graph/rewriter.h"
 #include "tile/ir/renumber.h"
 
@@ -17,35 +17,6 @@ namespace {
 using ir::ValueId;
 
 constexpr int64_t kLeastElements = 1024;  // that a conversion is worth
-
-// The indices that an access reads by.
-std::set<int> IndicesOf(const ir::Access& access) {
-  std::set<int> indices;
-  for (const math::Affine& coordinate : access.indices) {
-    for (int i = 0; i < static_cast<int>(coordinate.coefficients.size()); ++i) {
-      if (!coordinate.coefficient(i).is_zero()) indices.insert(i);
-    }
-  }
-  return indices;
-}
-
-// Each factor has output indices that the other one has not.
-bool IsProduct(const ir::Contraction& contraction) {
-  if (contraction.aggregation != Aggregation::kSum ||
-      contraction.combination != Combination::kMultiply || contraction.inputs.size() != 2 ||
-      contraction.default_value != ir::kNoValue) {
-    return false;
-  }
-  const std::set<int> left = IndicesOf(contraction.inputs[0]);
-  const std::set<int> right = IndicesOf(contraction.inputs[1]);
-  bool has_rows = false;
-  bool has_columns = false;
-  for (const int i : IndicesOf(contraction.output)) {
-    has_rows |= left.count(i) > 0 && right.count(i) == 0;
-    has_columns |= right.count(i) > 0 && left.count(i) == 0;
-  }
-  return has_rows && has_columns;
-}
 
 // Elements of one tensor in other places.
 bool IsMove(const ir::Value& value) {
