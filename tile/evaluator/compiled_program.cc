@@ -133,8 +133,11 @@ absl::StatusOr<CompiledProgram::Region> PlanFrame(const compiler::KernelList& li
   std::vector<Lifetime> lifetimes;
   const std::vector<Lifetime> all = compiler::LifetimesOf(list);
   for (size_t b = 0; b < list.buffers.size(); ++b) {
+    const bool is_of_run = compiler::IsOfRun(list.buffers[b].kind);
+    // What only the kernels of a chain hand on to each other is nowhere in memory.
+    if (is_of_run && all[b].first > all[b].last) continue;
     TARTAN_RETURN_IF_ERROR(CheckFits(list.buffers[b], info));
-    if (!compiler::IsOfRun(list.buffers[b].kind)) continue;
+    if (!is_of_run) continue;
     if (std::binary_search(alone.begin(), alone.end(), static_cast<int>(b))) continue;
     region.slot[b] = static_cast<int>(lifetimes.size());
     lifetimes.push_back(all[b]);

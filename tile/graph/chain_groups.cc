@@ -30,12 +30,13 @@ constexpr int64_t kLittleWork = 1 << 15;  // index points that one core does as 
 struct Growing {
   bool has_planes = false;
   bool takes_products = false;
+  bool may_be_long = false;  // its rows, see RowChain::has_long_rows
   Layout layout = Layout::kNone;
-  std::map<int, std::vector<int>> axes;  // per group: the output index of each row axis
-  std::map<int, FlatContraction> split;  // kernels of it whose indices were divided
-  std::vector<int64_t> rows;
-  std::map<ValueId, poly::RowTensor> written;  // by the chain's kernels
-  std::set<int> after;                         // groups that are not in the chain and wait for it
+  std::map<int, std::vector<int>> axes = {};  // per group: the output index of each row axis
+  std::map<int, FlatContraction> split = {};  // kernels of it whose indices were divided
+  std::vector<int64_t> rows = {};
+  std::map<ValueId, poly::RowTensor> written = {};  // by the chain's kernels
+  std::set<int> after = {};  // groups that are not in the chain and wait for it
 };
 
 class ChainFinder {
@@ -57,7 +58,9 @@ class ChainFinder {
       const std::optional<Growing> growing = Grow(g);
       std::optional<RowChain> chain;
       if (growing) chain = Finish(*growing);
-      if (auto with_products = GrowProducts(g, chain)) chain = std::move(with_products);
+      for (const bool may_be_long : {false, true}) {
+        if (auto better = GrowProducts(g, chain, may_be_long)) chain = std::move(better);
+      }
       if (!chain) chain = GrowColumns(g);
       if (!chain) continue;
       chains.push_back(*std::move(chain));
@@ -94,14 +97,15 @@ class ChainFinder {
   }
 
   // The same with products of matrices, where that is better.
-  std::optional<RowChain> GrowProducts(int g, const std::optional<RowChain>& without) const {
+  std::optional<RowChain> GrowProducts(int g, const std::optional<RowChain>& without,
+                                       bool may_be_long) const {
     if (!options_.takes_products) return std::nullopt;
-    Growing growing;
-    growing.takes_products = true;
+    Growing growing = {.takes_products = true, .may_be_long = may_be_long};
     SplitLikeWritten(g, &growing);
     const bool is_chain = GrowFrom(g, OutputIndices(kernel(g, growing)), &growing);
     if (!is_chain || !HasProduct(growing)) return std::nullopt;
     RowChain chain = Finish(growing);
+    if (may_be_long && !chain.has_long_rows) return std::nullopt;
     if (!options_.takes_products(chain, without ? &*without : nullptr)) return std::nullopt;
     return chain;
   }
@@ -155,17 +159,10 @@ class ChainFinder {
     return growing->axes.size() >= 2;
   }
 
-  // Of planes only windows that slide over them, which are unrolled, and elementwise kernels.
-  static bool IsRowWork(const FlatContraction& flat, const std::vector<int>& axes,
-                        const Growing& growing) {
-    if (!flat.is_reduction()) return true;
-    return growing.has_planes ? IsWindow(flat) : ReducesRows(flat, axes, kLittleWork);
-  }
-
   bool Add(int g, std::vector<int> axes, Growing* growing) const {
     const FlatContraction& flat = kernel(g, *growing);
     const bool is_product = IsProduct(g, axes, *growing);
-    if (!IsRowWork(flat, axes, *growing) && !is_product) return false;
+    if (!IsRowWork(flat, axes, growing->has_planes, kLittleWork) && !is_product) return false;
     if (options_.single_results && HasSeveralResults(flat, axes) && !is_product) return false;
     // A kernel that transposes has its own ways.
     const Layout layout = Join(growing->layout, LayoutOf(flat, axes));
@@ -320,7 +317,7 @@ class ChainFinder {
     const bool is_little = points <= kLittleWork || points <= count * options_.row_points;
     const bool is_idle = (count == 1 || count < options_.cores) && !is_little;
     if (is_idle && !HasProduct(growing)) return false;
-    return RowBytes(growing) <= options_.row_bytes;
+    return growing.may_be_long || RowBytes(growing) <= options_.row_bytes;
   }
 
   // What is touched of all tensors for one row.
@@ -340,6 +337,7 @@ class ChainFinder {
     chain.row_bytes = RowBytes(growing);
     chain.layout = growing.layout;
     chain.has_products = growing.takes_products;
+    chain.has_long_rows = growing.may_be_long && chain.row_bytes > options_.row_bytes;
     std::map<ValueId, int> kept;
     int64_t left = options_.local_bytes;
     std::map<int, int> kept_by;
@@ -349,7 +347,8 @@ class ChainFinder {
       const DataType type = kernel(group).outputs[0].shape.type;
       const int64_t bytes =
           tensor.Shape(type, std::vector<int64_t>(chain.rows.size(), 1)).byte_size();
-      if (bytes > left) continue;
+      if (bytes > left && !growing.may_be_long) continue;
+      chain.has_long_rows = chain.has_long_rows || bytes > left;
       left -= bytes;
       kept[tensor.value] = kept_by[group] = static_cast<int>(chain.tensors.size());
       chain.tensors.push_back(tensor);

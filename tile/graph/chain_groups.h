@@ -44,6 +44,9 @@ struct RowChain {
   int64_t row_bytes = 0;                 // of all tensors, for one row
   Layout layout = Layout::kNone;
   bool has_products = false;  // of matrices
+  // With products: what it touches or keeps of a row is more than the options allow, so that rows
+  // are not to be held whole.
+  bool has_long_rows = false;
 };
 
 // The kernels of each group; null for those that no chain may have: special operations, kernels

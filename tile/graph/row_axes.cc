@@ -167,4 +167,10 @@ bool ReducesRows(const FlatContraction& flat, const std::vector<int>& axes, int6
   return 2 * flat.point_count() <= 3 * elements;
 }
 
+bool IsRowWork(const FlatContraction& flat, const std::vector<int>& axes, bool has_planes,
+               int64_t little_work) {
+  if (!flat.is_reduction()) return true;
+  return has_planes ? IsWindow(flat) : ReducesRows(flat, axes, little_work);
+}
+
 }  // namespace tartan::graph

@@ -61,4 +61,9 @@ bool HasSeveralResults(const poly::FlatContraction& flat, const std::vector<int>
 bool ReducesRows(const poly::FlatContraction& flat, const std::vector<int>& axes,
                  int64_t little_work);
 
+// A reduction that a chain may have: of planes only windows that slide over them, which are
+// unrolled; elementwise kernels always.
+bool IsRowWork(const poly::FlatContraction& flat, const std::vector<int>& axes, bool has_planes,
+               int64_t little_work);
+
 }  // namespace tartan::graph

@@ -167,4 +167,57 @@ const std::vector<AttentionProgram>& AttentionPrograms() {
   return *programs;
 }
 
+HardwareSettings LongAttentionSettings() {
+  HardwareSettings settings = AttentionSettings();
+  settings.local_memory_bytes = 5 << 10;
+  return settings;
+}
+
+const std::vector<AttentionProgram>& LongAttentionPrograms() {
+  static const auto* const programs = [] {
+    auto* list = new std::vector<AttentionProgram>;
+    const auto add = [&](std::string name, std::string code, std::vector<TensorShape> inputs) {
+      list->push_back({{"Long" + std::move(name), std::move(code), std::move(inputs)}, 1});
+    };
+    const std::string scaled = "L = P * 0.25; ";
+    const auto chosen = [](const std::string& condition) {
+      return Attention(absl::StrCat("L = ", condition, " ? -inf() : P * 0.25; "), "",
+                       ", Ones[T, U]");
+    };
+    const auto shapes = [](int64_t queries, int64_t keys) {
+      return With(Shapes(2, queries, keys, 8), F32({queries, keys}));
+    };
+    add("Whole", Attention(scaled), Shapes(2, 8, 1536, 8));
+    add("Odd", Attention(scaled), Shapes(3, 5, 1601, 12));
+    add("OddDepth", Attention(scaled), Shapes(2, 3, 1999, 7));
+    add("OneQuery", Attention(scaled), Shapes(3, 1, 2051, 16));
+    add("Masked", Attention("L = P * 0.25 + Mask; ", "", ", Mask[T, U]"), shapes(4, 1543));
+    // The queries are the last of all places.
+    add("Causal", chosen("index(Ones, 1) > index(Ones, 0) + 1530"), shapes(6, 1536));
+    // Some rows have no key at all, others none in whole blocks.
+    add("EmptyRows", chosen("index(Ones, 1) + 200 > index(Ones, 0) * 100"), shapes(7, 1500));
+    add("LateKeys", chosen("index(Ones, 1) < 1300 + index(Ones, 0) * 50"), shapes(5, 1510));
+    add("Capped", Attention("L = 5 * tanh(P * 0.2); "), Shapes(2, 4, 1600, 8));
+    add("ScaledWeights",
+        Attention(scaled, "R[h, t, d : H, T, D] = +(Z[h, t, u] * V[h, u, d]); ", "", "R"),
+        Shapes(2, 4, 1600, 8));
+    std::string& code = list->back().program.code;
+    code.replace(code.find(kValues), sizeof(kValues) - 1, "Z = 2 * W * (index(W, 2) % 3); ");
+    add("ScaledValues", Attention(scaled, "R = O * 2 + Q; ", "", "R"), Shapes(2, 5, 1540, 16));
+    add("Decode", Decode(),
+        {F32({3, 1, 16}), F32({3, 1700, 16}), F32({3, 1700, 16}), F32({3, 1, 16}), F32({3, 1, 16}),
+         F32({1701})});
+    add("HeadsLast", HeadsLast(), {F32({4, 36}), F32({1603, 36}), F32({1603, 36})});
+    add("SharedKeys", SharedKeys(), {F32({2, 4, 3, 8}), F32({2, 1539, 8}), F32({2, 1539, 8})});
+    add("GroupedHeads", GroupedHeads(true),
+        {F32({3, 32}), F32({2, 1550, 8}), F32({2, 1550, 8}), F32({3, 8}), F32({3, 8})});
+    add("Halves", Attention(scaled),
+        {{DataType::kFloat16, {2, 3, 8}},
+         {DataType::kFloat16, {2, 1541, 8}},
+         {DataType::kFloat16, {2, 1541, 8}}});
+    return list;
+  }();
+  return *programs;
+}
+
 }  // namespace tartan

@@ -20,4 +20,10 @@ HardwareSettings AttentionSettings();
 // Small enough for an interpreter.
 const std::vector<AttentionProgram>& AttentionPrograms();
 
+// One that has too little local memory for their rows: they are walked in blocks.
+HardwareSettings LongAttentionSettings();
+
+// With rows of many keys.
+const std::vector<AttentionProgram>& LongAttentionPrograms();
+
 }  // namespace tartan

@@ -15,6 +15,7 @@
 #include "tests/tile/evaluator/device.h"
 #include "tests/tile/evaluator/list_runner.h"
 #include "tile/compiler/compiler.h"
+#include "tile/evaluator/compiled_program.h"
 #include "tile/ir/naive_evaluator.h"
 #include "tile/plan/kernel_plan.h"
 #include "tile/plan/select_plan.h"
@@ -206,6 +207,19 @@ INSTANTIATE_TEST_SUITE_P(OneByOne, AttentionDeviceTest,
                          testing::Combine(testing::ValuesIn(AttentionForms({"Odd"})),
                                           testing::Values(Runs::kOneByOne)),
                          [](const auto& info) { return std::get<0>(info.param).program.name; });
+
+// What stages hand on in local memory is nowhere else.
+TEST(AttentionMemory, IsThatOfOperandsAndResults) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const TestProgram& program = AttentionPrograms()[0].program;
+  compiler::CompileOptions options;
+  options.settings = AttentionSettings();
+  const auto planned = CompiledProgram::Plan(ToProto(program), TestDevice()->info(), options);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  int64_t bytes = program.inputs[0].byte_size();  // the result
+  for (const TensorShape& input : program.inputs) bytes += input.byte_size();
+  EXPECT_EQ((*planned)->frame().plan.total_bytes(), bytes);
+}
 
 }  // namespace
 }  // namespace tartan::evaluator

@@ -2,12 +2,14 @@
 #include "tile/compiler/chains/product_chains.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tile/plan/gpu/launch_time.h"
 #include "tile/plan/machine.h"
+#include "tile/plan/rows/plan_online_rows.h"
 #include "tile/plan/rows/plan_row_groups.h"
 #include "tile/plan/rows/plan_row_products.h"
 #include "tile/plan/select_plan.h"
@@ -19,6 +21,9 @@ namespace {
 // Equal for chains that differ in names, comments and values alone.
 std::string FormOf(const graph::RowChain& chain) {
   std::string form = absl::StrJoin(chain.rows, ",");
+  // Which also depends on what reads the same values.
+  const bool is_online = poly::FindOnlineRows(chain.kernels, chain.tensors).has_value();
+  absl::StrAppend(&form, chain.has_long_rows ? "|long" : "", is_online ? "|online" : "");
   for (const poly::RowTensor& tensor : chain.tensors) {
     absl::StrAppend(&form, "|", absl::StrJoin(tensor.dims, ","), ";",
                     absl::StrJoin(tensor.axes, ","));
@@ -33,11 +38,33 @@ std::string FormOf(const graph::RowChain& chain) {
 
 // The plan of a chain of the same form.
 plan::RowGroupPlan Transfer(plan::RowGroupPlan plan, const graph::RowChain& chain) {
+  if (plan.walk.has_value()) {
+    plan::CutOnlineRows(chain.kernels, chain.tensors, &plan);
+    return plan;
+  }
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     plan.stages[s].block =
         poly::CutRows(chain.kernels[s], plan.block, chain.tensors, /*keep_rows=*/true);
   }
   return plan;
+}
+
+// All that a chain moves from and to memory, each tensor once.
+double MemoryUs(const graph::RowChain& chain, const plan::Machine& machine) {
+  std::map<ir::ValueId, int64_t> bytes;
+  for (const poly::RowKernel& kernel : chain.kernels) {
+    for (size_t t = 0; t < kernel.flat.tensors.size(); ++t) {
+      const poly::Tensor& tensor = kernel.flat.tensors[t];
+      if (kernel.tensors[t] < 0) bytes[tensor.value] = tensor.shape.byte_size();
+    }
+    if (kernel.output >= 0) continue;
+    for (const poly::Output& output : kernel.flat.outputs) {
+      bytes[output.value] = output.shape.byte_size();
+    }
+  }
+  double all = 0;
+  for (const auto& [value, size] : bytes) all += static_cast<double>(size);
+  return all / machine.memory_bytes_per_us;
 }
 
 bool IsIn(const std::vector<int>& groups, int group) {
@@ -65,11 +92,20 @@ bool ProductChains::IsBetter(const graph::RowChain& chain, const graph::RowChain
 
 std::optional<plan::RowGroupPlan> ProductChains::Plan(const graph::RowChain& chain) {
   const auto [place, is_new] = chains_.try_emplace(FormOf(chain));
-  if (is_new) {
-    place->second = plan::PlanRowProducts(chain.rows, chain.kernels, chain.tensors, settings_);
-  }
+  if (is_new) place->second = NewPlan(chain);
   if (!place->second.has_value()) return std::nullopt;
   return Transfer(*place->second, chain);
+}
+
+std::optional<plan::RowGroupPlan> ProductChains::NewPlan(const graph::RowChain& chain) const {
+  std::optional<plan::RowGroupPlan> whole;
+  if (!chain.has_long_rows) {
+    whole = plan::PlanRowProducts(chain.rows, chain.kernels, chain.tensors, settings_);
+  }
+  std::optional<plan::RowGroupPlan> walk =
+      plan::PlanOnlineRows(chain.rows, chain.kernels, chain.tensors, settings_);
+  const bool walks = walk && (!whole || walk->predicted_us < whole->predicted_us);
+  return walks ? std::move(walk) : std::move(whole);
 }
 
 double ProductChains::KernelUs(const poly::FlatContraction& flat) {
@@ -87,8 +123,9 @@ double ProductChains::RowsUs(const graph::RowChain& chain) {
   if (chain.has_products) return Plan(chain)->predicted_us;
   const auto plan = plan::PlanRowGroups(chain.rows, chain.kernels, chain.tensors, settings_);
   if (plan.has_value()) {
-    return plan::Machine(settings_).sequence_launch_us +
-           plan::RowStagesUs(*plan, chain.kernels, settings_);
+    const plan::Machine machine(settings_);
+    const double us = plan::RowStagesUs(*plan, chain.kernels, settings_);
+    return machine.sequence_launch_us + std::max(us, MemoryUs(chain, machine));
   }
   double us = 0;
   for (const poly::RowKernel& kernel : chain.kernels) us += KernelUs(kernel.flat);

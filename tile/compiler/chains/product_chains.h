@@ -30,6 +30,7 @@ class ProductChains {
   std::optional<plan::RowGroupPlan> Plan(const graph::RowChain& chain);
 
  private:
+  std::optional<plan::RowGroupPlan> NewPlan(const graph::RowChain& chain) const;
   double KernelUs(const poly::FlatContraction& flat);
   // Of a chain without products, or of its kernels.
   double RowsUs(const graph::RowChain& chain);

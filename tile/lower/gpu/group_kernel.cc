@@ -57,8 +57,17 @@ class GroupLowerer {
 
   GroupPart Part() {
     GroupPart part = {Prologue(), Steps()};
-    Append(Stores(), &part.compute);
+    Append(Results(), &part.compute);
     return part;
+  }
+
+  GroupTurns Turns(const Rescaling* rescaling) {
+    GroupTurns turns = {Declarations(), reduction_->DeclareAccumulators(), {}, Results()};
+    if (rescaling != nullptr) {
+      turns.turn.push_back(reduction_->Rescale(rescaling->array, rescaling->row));
+    }
+    Append(Steps(), &turns.turn);
+    return turns;
   }
 
  private:
@@ -66,11 +75,16 @@ class GroupLowerer {
     for (StmtPtr& statement : from) to->push_back(std::move(statement));
   }
 
-  std::vector<StmtPtr> Prologue() {
+  std::vector<StmtPtr> Declarations() {
     std::vector<StmtPtr> statements;
     for (const GroupStage& stage : stages_) statements.push_back(stage.DeclareTile());
     Append(context_.DeclareGroup(), &statements);
     for (const GroupStage& stage : stages_) Append(stage.DeclareShare(), &statements);
+    return statements;
+  }
+
+  std::vector<StmtPtr> Prologue() {
+    std::vector<StmtPtr> statements = Declarations();
     if (!reduction_) return statements;
     if (ReadsAhead()) ReadAhead(&statements);
     Append(reduction_->Fetch(), &statements);
@@ -150,7 +164,13 @@ class GroupLowerer {
       statements.push_back(
           loop::MakeFor("step", zero, context_.Number(steps), loop::MakeBlock(std::move(body))));
     }
-    Append(reduction_->JoinPartials(), &statements);
+    return statements;
+  }
+
+  std::vector<StmtPtr> Results() {
+    std::vector<StmtPtr> statements;
+    if (reduction_) statements = reduction_->JoinPartials();
+    Append(Stores(), &statements);
     return statements;
   }
 
@@ -270,6 +290,12 @@ GroupPart LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan&
                          DataType index_type, const GroupOrigins& origins,
                          const std::vector<int>& fetched, bool loads_first) {
   return GroupLowerer(flat, plan, index_type, &origins, fetched, loads_first).Part();
+}
+
+GroupTurns LowerGroupTurns(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
+                           DataType index_type, const GroupOrigins& origins, bool loads_first,
+                           const Rescaling* rescaling) {
+  return GroupLowerer(flat, plan, index_type, &origins, {}, loads_first).Turns(rescaling);
 }
 
 }  // namespace tartan::lower

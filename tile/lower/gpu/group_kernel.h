@@ -31,4 +31,24 @@ GroupPart LowerGroupPart(const poly::FlatContraction& flat, const plan::GpuPlan&
                          DataType index_type, const GroupOrigins& origins,
                          const std::vector<int>& fetched, bool loads_first);
 
+// A product that a group computes at several places along some origin.
+struct GroupTurns {
+  std::vector<loop::StmtPtr> declare;  // once, before all others
+  std::vector<loop::StmtPtr> sums;     // at each turn, or once for the sum of all turns
+  std::vector<loop::StmtPtr> turn;     // adds to these
+  std::vector<loop::StmtPtr> store;    // at each turn, or once
+};
+
+// What the sums of all turns so far are multiplied by before another: what an array in local memory
+// has for their row, an output index, or -1 for one row.
+struct Rescaling {
+  std::string array;
+  int row = -1;
+};
+
+// As LowerGroupPart; `rescaling`: null for sums of one turn.
+GroupTurns LowerGroupTurns(const poly::FlatContraction& flat, const plan::GpuPlan& plan,
+                           DataType index_type, const GroupOrigins& origins, bool loads_first,
+                           const Rescaling* rescaling);
+
 }  // namespace tartan::lower

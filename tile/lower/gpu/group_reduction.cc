@@ -92,6 +92,17 @@ std::vector<StmtPtr> GroupReduction::DeclareAccumulators() const {
                         SetAccumulator(context_.Var("slot"), identity), 1, true)};
 }
 
+StmtPtr GroupReduction::Rescale(const std::string& array, int row) const {
+  const loop::Type type = AccumulatorType();
+  return context_.ForOwn(outputs_, [&] {
+    const ExprPtr at =
+        row < 0 ? context_.Number(0) : context_.Indices().Emit(math::Affine::Variable(row));
+    const ExprPtr factor = loop::Splat(loop::LoadFrom(array, type.element, at), type.lanes);
+    const ExprPtr slot = Slot(outputs_);
+    return SetAccumulator(slot, loop::ApplyOp(ScalarOp::kMul, {GetAccumulator(slot), factor}));
+  });
+}
+
 StmtPtr GroupReduction::Step() const {
   if (unfilled_.empty()) return Loops(0, false);
   return loop::MakeIf(StepIsInside(), Loops(0, false), Loops(0, true));

@@ -22,6 +22,8 @@ class GroupReduction {
   std::vector<loop::StmtPtr> Fetch() const;
 
   std::vector<loop::StmtPtr> DeclareAccumulators() const;
+  // Multiplies all accumulators by what a local array has for their row, an output index or -1.
+  loop::StmtPtr Rescale(const std::string& array, int row) const;
   // Everything that the step's tiles give.
   loop::StmtPtr Step() const;
   // Joins partial results; the first of the work-items that share an element then has the whole.

@@ -46,11 +46,13 @@ ExprPtr GroupStage::Round(size_t dim) const {
 }
 
 StmtPtr GroupStage::DeclareTile() const {
+  if (access_.is_there) return loop::MakeBlock({});
   return loop::MakeArray({type_, 1}, Name("tile"), layout_.size, loop::Space::kLocal);
 }
 
 std::vector<StmtPtr> GroupStage::DeclareShare() const {
   std::vector<StmtPtr> statements;
+  if (access_.is_there) return {DeclareAt()};
   ExprPtr from = context_.Number(0);
   ExprPtr to = context_.Number(0);
   int64_t below = 1;
@@ -68,7 +70,12 @@ std::vector<StmtPtr> GroupStage::DeclareShare() const {
   }
   statements.push_back(loop::MakeDeclare(context_.IndexType(), Name("from"), from));
   statements.push_back(loop::MakeDeclare(context_.IndexType(), Name("to"), to));
-  // Where the work-item reads.
+  statements.push_back(DeclareAt());
+  return statements;
+}
+
+// Where the work-item reads.
+StmtPtr GroupStage::DeclareAt() const {
   ExprPtr at = context_.Number(0);
   for (const plan::TileDim& dim : layout_.dims) {
     at = loop::Add(at, context_.Number(dim.origin * dim.local_stride));
@@ -76,8 +83,7 @@ std::vector<StmtPtr> GroupStage::DeclareShare() const {
   for (int i = 0; i < context_.index_count(); ++i) {
     at = loop::Add(at, loop::Mul(context_.Thread(i), context_.Number(layout_.LocalStride(i))));
   }
-  statements.push_back(loop::MakeDeclare(context_.IndexType(), Name("at"), at));
-  return statements;
+  return loop::MakeDeclare(context_.IndexType(), Name("at"), at);
 }
 
 // The position along a merged index of the current round.
@@ -236,6 +242,7 @@ StmtPtr GroupStage::StoreToTile(const ExprPtr& to, const ExprPtr& value,
 }
 
 StmtPtr GroupStage::Copy(const std::string& suffix) const {
+  if (access_.is_there) return loop::MakeBlock({});
   return ForEachElement(suffix, true, [&](const Element& element) {
     std::vector<StmtPtr> body;
     const ExprPtr value = Loaded(element, suffix, &body);
@@ -246,12 +253,14 @@ StmtPtr GroupStage::Copy(const std::string& suffix) const {
 }
 
 StmtPtr GroupStage::DeclareNext() const {
+  if (access_.is_there) return loop::MakeBlock({});
   int64_t slots = 1;
   for (const plan::TileDim& dim : layout_.dims) slots *= dim.Rounds();
   return loop::MakeArray({type_, lanes_}, Name("next"), slots);
 }
 
 StmtPtr GroupStage::Fetch(const std::string& suffix) const {
+  if (access_.is_there) return loop::MakeBlock({});
   return ForEachElement(suffix, false, [&](const Element& element) {
     std::vector<StmtPtr> body;
     const ExprPtr value = Loaded(element, suffix, &body);
@@ -262,6 +271,7 @@ StmtPtr GroupStage::Fetch(const std::string& suffix) const {
 }
 
 StmtPtr GroupStage::Put() const {
+  if (access_.is_there) return loop::MakeBlock({});
   return ForEachElement("put", true, [&](const Element& element) {
     const ExprPtr value = loop::LoadFrom(Name("next"), type_, element.slot, lanes_);
     StmtPtr store = StoreToTile(element.to, value, "");
@@ -280,8 +290,15 @@ ExprPtr GroupStage::ReadFrom(ExprPtr index, int lanes) const {
     const int64_t stride = layout_.LocalStride(i);
     if (stride == 0) continue;
     index = loop::Add(index, loop::Mul(context_.Offset(i), context_.Number(stride)));
+    // All of its steps are there.
+    if (access_.is_there && !context_.is_output(i)) {
+      index = loop::Add(index, loop::Mul(context_.Base(i), context_.Number(stride)));
+    }
   }
-  return loop::LoadFrom(Name("tile"), type_, index, lanes, lanes > 1);
+  const std::string tile = access_.is_there
+                               ? absl::StrCat("in", context_.flat().accesses[access_.access].tensor)
+                               : Name("tile");
+  return loop::LoadFrom(tile, type_, index, lanes, lanes > 1);
 }
 
 }  // namespace tartan::lower

@@ -47,6 +47,7 @@ class GroupStage {
   };
   template <class Body>
   loop::StmtPtr ForEachElement(const std::string& suffix, bool fills_tile, Body body) const;
+  loop::StmtPtr DeclareAt() const;
   loop::ExprPtr ReadFrom(loop::ExprPtr begin, int lanes) const;
   loop::ExprPtr Position(size_t dim) const;
   loop::ExprPtr From(const std::string& suffix) const;

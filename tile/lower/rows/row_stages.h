@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tile/loop/build.h"
@@ -85,6 +86,10 @@ class RowStages {
   std::vector<loop::Parameter> parameters_;
   std::vector<ir::ValueId> values_;  // of parameters
 };
+
+inline void Append(std::vector<loop::StmtPtr> from, std::vector<loop::StmtPtr>* to) {
+  for (loop::StmtPtr& statement : from) to->push_back(std::move(statement));
+}
 
 // 64-bit where some kernel, or some block of one, needs it.
 DataType RowIndexType(const std::vector<poly::RowKernel>& kernels, const LowerOptions& options);

@@ -45,6 +45,8 @@ struct StagedAccess {
   std::vector<int> absorbed;
   // The index along which work-items read vectors from the tile, -1: single elements.
   int vector_index = -1;
+  // The tensor is in local memory already, and is read there as it lies.
+  bool is_there = false;
   bool operator==(const StagedAccess&) const = default;
 };
 

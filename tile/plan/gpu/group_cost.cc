@@ -55,7 +55,8 @@ double CountRegisters(const GroupProblem& problem, const GpuPlan& plan, double c
     if (staged.vector_index >= flat.output_index_count) {
       held *= static_cast<double>(plan.splits[staged.vector_index].vector);
     }
-    double next = 1;
+    double next = staged.is_there ? 0 : 1;
+
     for (const TileDim& dim : staged.layout.dims) {
       next *= static_cast<double>(dim.Rounds() * dim.vector);
     }
@@ -165,6 +166,7 @@ class Model {
   double LocalBytes() const {
     double bytes = 0;
     for (const StagedAccess& staged : plan_.staged) {
+      if (staged.is_there) continue;
       const DataType type = ComputeType(problem_.accesses()[staged.access].type);
       bytes += static_cast<double>(staged.layout.size * ByteWidth(type));
     }

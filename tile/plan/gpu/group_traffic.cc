@@ -157,6 +157,7 @@ double GroupTraffic::AddStaged(const StagedAccess& staged, GroupWork* work) cons
     strides.push_back(staged.layout.LocalStride(static_cast<int>(i)));
   }
   work->local_cycles += reads * warps_ * BankCycles(Addresses(strides), lanes);
+  if (staged.is_there) return reads;
   // The copy.
   double rounds = 1;
   double load_lanes = 1;

@@ -39,9 +39,9 @@ class ProductPlanner {
  public:
   ProductPlanner(const RowGroupStage& stage, const std::vector<bool>& is_local,
                  bool is_local_output, const std::vector<int64_t>& blocks, int64_t threads,
-                 const HardwareSettings& settings)
+                 const HardwareSettings& settings, bool holds_local)
       : flat_(WithBlocks(stage, blocks)),
-        problem_(flat_, is_local, is_local_output),
+        problem_(flat_, is_local, is_local_output, holds_local),
         threads_(threads),
         settings_(settings) {
     for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
@@ -219,8 +219,10 @@ class ProductPlanner {
 
 std::optional<GpuPlan> PlanProduct(const RowGroupStage& stage, const std::vector<bool>& is_local,
                                    bool is_local_output, const std::vector<int64_t>& blocks,
-                                   int64_t threads, const HardwareSettings& settings) {
-  return ProductPlanner(stage, is_local, is_local_output, blocks, threads, settings).Run();
+                                   int64_t threads, const HardwareSettings& settings,
+                                   bool holds_local) {
+  return ProductPlanner(stage, is_local, is_local_output, blocks, threads, settings, holds_local)
+      .Run();
 }
 
 }  // namespace tartan::plan

@@ -12,16 +12,13 @@
 #include "tile/plan/rows/plan_products.h"
 #include "tile/plan/rows/row_arrays.h"
 #include "tile/plan/rows/row_group_blocks.h"
+#include "tile/plan/rows/row_group_memory.h"
 #include "tile/plan/rows/row_registers.h"
 
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostRows = 64;  // of a block
-constexpr int64_t kMostGroupThreads = 256;
-constexpr int64_t kFewestThreads = 64;
-constexpr double kGivenUp = 1.3;        // larger blocks, where they take so many times as long
-constexpr int64_t kMostElements = 128;  // of a row and stage that one work-item walks
+constexpr double kGivenUp = 1.3;  // larger blocks, where they take so many times as long
 
 // Figures of NVIDIA's compute units.
 constexpr double kWarpsAtOnce = 4;     // that issue an instruction
@@ -31,13 +28,6 @@ constexpr double kJoinCycles = 160;    // of the partial results of a row
 constexpr double kMemoryCycles = 700;  // until the first element is there
 constexpr double kVectorsAhead = 8;    // that a work-item has on their way
 
-// Tensors of a stage's kernel that are in local memory.
-std::vector<bool> LocalTensors(const poly::RowKernel& kernel) {
-  std::vector<bool> is_local;
-  for (int kept : kernel.tensors) is_local.push_back(kept >= 0);
-  return is_local;
-}
-
 class RowProductPlanner {
  public:
   RowProductPlanner(const std::vector<int64_t>& rows, const std::vector<poly::RowKernel>& kernels,
@@ -45,11 +35,11 @@ class RowProductPlanner {
       : rows_(rows), kernels_(kernels), tensors_(tensors), settings_(settings) {}
 
   std::optional<RowGroupPlan> Run() const {
-    if (!settings_.has_local_memory || rows_.empty() || !AreEligible()) return std::nullopt;
+    if (!settings_.has_local_memory || rows_.empty() || !MayBeStages(kernels_)) return std::nullopt;
     const int64_t most = std::min(settings_.threads, kMostGroupThreads);
     std::optional<RowGroupPlan> best;
-    for (int64_t count = 1; count <= std::min(rows_.back(), kMostRows); count *= 2) {
-      if (rows_.back() % count != 0 && HandsOnInBuffers()) continue;
+    for (int64_t count = 1; count <= std::min(rows_.back(), kMostBlockRows); count *= 2) {
+      if (rows_.back() % count != 0 && HandsOnInBuffers(kernels_)) continue;
       const RowGroupPlan blocks = CutIntoBlocks(rows_, kernels_, tensors_, count);
       std::optional<RowGroupPlan> best_of_blocks;
       for (int64_t threads = std::max(std::min(kFewestThreads, most), count); threads <= most;
@@ -73,23 +63,6 @@ class RowProductPlanner {
   }
 
  private:
-  bool AreEligible() const {
-    return std::all_of(kernels_.begin(), kernels_.end(), [](const poly::RowKernel& kernel) {
-      const poly::FlatContraction& flat = kernel.flat;
-      return !flat.is_reduction() ||
-             (!flat.needs_hits() && flat.accumulator_type != DataType::kBool);
-    });
-  }
-
-  // A kernel reads of a buffer what another of the chain has written there: two groups with rows in
-  // common would race for these.
-  bool HandsOnInBuffers() const {
-    const std::set<ir::ValueId> written = poly::ResultsInMemory(kernels_);
-    return std::any_of(kernels_.begin(), kernels_.end(), [&](const poly::RowKernel& kernel) {
-      return poly::ReadsFromMemory(kernel, written);
-    });
-  }
-
   std::vector<int64_t> BlockCounts(const RowGroupPlan& plan) const {
     std::vector<int64_t> counts;
     for (size_t a = 0; a < rows_.size(); ++a) {
@@ -106,7 +79,7 @@ class RowProductPlanner {
       // So that work-items hold nothing of a product; its plan follows.
       if (poly::HasColumns(kernels_[s])) {
         plan.stages[s].product.emplace();
-      } else if (plan.stages[s].Elements() > kMostElements * row_threads) {
+      } else if (plan.stages[s].Elements() > kMostItemElements * row_threads) {
         return std::nullopt;
       }
     }
@@ -118,7 +91,7 @@ class RowProductPlanner {
     HoldRows(kernels_, settings_, &plan);
     plan.arrays = ShareArrays(kernels_, tensors_, plan);
     const int64_t all = own.local_memory_bytes;
-    int64_t left = all - RowBytes(plan);
+    int64_t left = all - LocalBytesOfRows(kernels_, tensors_, plan);
     const Machine machine(settings_);
     double us = RowStagesUs(plan, kernels_, own);
     int64_t products = std::count_if(kernels_.begin(), kernels_.end(), poly::HasColumns);
@@ -140,25 +113,6 @@ class RowProductPlanner {
                       IsShortForSequence(plan.predicted_us, false);
     if (settings_.runs_sequences && fits != in_sequence) return std::nullopt;
     return plan;
-  }
-
-  // Local memory for what is kept of a block, and for partial results.
-  int64_t RowBytes(const RowGroupPlan& plan) const {
-    int64_t bytes = 0;
-    std::set<DataType> partial_types;
-    for (size_t s = 0; s < kernels_.size(); ++s) {
-      const poly::FlatContraction& flat = kernels_[s].flat;
-      const RowGroupStage& stage = plan.stages[s];
-      const DataType type = flat.accumulator_type;
-      if (flat.is_reduction() && !stage.product.has_value() && partial_types.insert(type).second) {
-        bytes += 2 * plan.Threads() * ByteWidth(type);
-      }
-      if (kernels_[s].output < 0 || !stage.stores) continue;
-      if (plan.arrays[kernels_[s].output] != kernels_[s].output) continue;
-      const poly::RowTensor& tensor = tensors_[kernels_[s].output];
-      bytes += tensor.Shape(flat.outputs[0].shape.type, plan.block).byte_size();
-    }
-    return bytes;
   }
 
   const std::vector<int64_t>& rows_;
@@ -220,8 +174,9 @@ double RowStagesUs(const RowGroupPlan& plan, const std::vector<poly::RowKernel>&
   for (size_t s = 0; s < kernels.size(); ++s) {
     if (plan.stages[s].product.has_value()) continue;
     const StageCycles cycles = CyclesOf(plan.stages[s], kernels[s], plan);
-    group.issue += cycles.issue;
-    group.wait += cycles.wait;
+    const auto turns = static_cast<double>(plan.Turns(s));
+    group.issue += turns * cycles.issue;
+    group.wait += turns * cycles.wait;
   }
   const double units = static_cast<double>(std::max<int64_t>(settings.compute_units, 1));
   const int64_t items = settings.runs_sequences ? kMostSequenceItems : gpu::kResidentItems;

@@ -42,6 +42,8 @@ class ArraySharer {
   // The array of one stage's result for that of another: nothing in it is read later, and who reads
   // it before is done, or is the same work-item at the same place.
   bool MayTakeOver(int before, int stage) const {
+    if (!plan_.AreDoneTogether(before, stage) || IsCarried(before) || IsCarried(stage))
+      return false;
     const TensorShape from = ShapeOf(before);
     const TensorShape to = ShapeOf(stage);
     if (from.type != to.type || from.element_count() < to.element_count()) return false;
@@ -53,6 +55,12 @@ class ArraySharer {
       }
     }
     return true;
+  }
+
+  // From a block of a row to the next.
+  bool IsCarried(int stage) const {
+    const poly::OnlineRole role = plan_.stages[stage].role;
+    return role == poly::OnlineRole::kMaximum || role == poly::OnlineRole::kSum;
   }
 
   bool Reads(int stage, int tensor) const {

@@ -71,6 +71,12 @@ std::vector<int64_t> RowsOfBlock(const std::vector<int64_t>& rows, int64_t count
   return block;
 }
 
+poly::RowBlock CutKernel(const poly::RowKernel& kernel, std::vector<int64_t> block,
+                         const std::vector<poly::RowTensor>& tensors) {
+  block.resize(kernel.axes.size(), 1);
+  return poly::CutRows(kernel, block, tensors, /*keep_rows=*/true);
+}
+
 RowGroupPlan CutIntoBlocks(const std::vector<int64_t>& rows,
                            const std::vector<poly::RowKernel>& kernels,
                            const std::vector<poly::RowTensor>& tensors, int64_t count) {
@@ -79,7 +85,7 @@ RowGroupPlan CutIntoBlocks(const std::vector<int64_t>& rows,
   plan.block = RowsOfBlock(rows, count);
   for (const poly::RowKernel& kernel : kernels) {
     RowGroupStage stage;
-    stage.block = poly::CutRows(kernel, plan.block, tensors, /*keep_rows=*/true);
+    stage.block = CutKernel(kernel, plan.block, tensors);
     const poly::FlatContraction& flat = stage.block.flat;
     for (int i = 0; i < static_cast<int>(flat.indices.size()); ++i) {
       if (!IsOneOf(stage.block.origins, i) && !IsOneOf(stage.block.rows, i)) {

@@ -24,6 +24,22 @@ int64_t RowGroupPlan::GroupCount() const {
   return groups;
 }
 
+int64_t RowGroupPlan::Turns(size_t stage) const {
+  if (stages[stage].role == poly::OnlineRole::kNone) return 0;
+  return walk.has_value() && poly::IsWalked(stages[stage].role) ? walk->Count() : 1;
+}
+
+bool RowGroupPlan::Stores(size_t stage) const {
+  return stages[stage].stores ||
+         (walk.has_value() && !walk->rest.empty() && walk->rest[stage].stores);
+}
+
+bool RowGroupPlan::AreDoneTogether(size_t stage, size_t other) const {
+  const poly::OnlineRole a = stages[stage].role;
+  const poly::OnlineRole b = stages[other].role;
+  return a == b || (poly::IsWalked(a) && poly::IsWalked(b));
+}
+
 bool RowGroupPlan::WritesOnce(size_t stage) const {
   for (size_t a = 0; a < rows.size(); ++a) {
     if (rows[a] % block[a] != 0) return false;
@@ -39,7 +55,11 @@ std::string RowGroupPlan::ToString() const {
       "blocks of [", absl::StrJoin(block, ", "), "] rows of [", absl::StrJoin(rows, ", "), "], ",
       row_threads, " work-items for a row", rows_first ? ", those of neighbouring rows first" : "",
       ", ", GroupCount(), " groups of ", Threads())};
+  if (walk.has_value()) {
+    lines.push_back(absl::StrCat("  each row in blocks of ", walk->block, " of ", walk->keys));
+  }
   for (const RowGroupStage& stage : stages) {
+    if (stage.role == poly::OnlineRole::kNone) continue;
     if (stage.product.has_value()) {
       lines.push_back(absl::StrCat(
           "  ", stage.block.flat.name, ": ", stage.product->ToString(stage.block.flat),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tile/plan/gpu/gpu_plan.h"
+#include "tile/poly/online/online_rows.h"
 #include "tile/poly/row_block.h"
 
 namespace tartan::plan {
@@ -41,9 +42,23 @@ struct RowGroupStage {
   std::optional<GpuPlan> product;
   // Accesses of the product that the work-items read into registers before the first stage.
   std::vector<int> fetched = {};
+  // What it is where rows are walked in blocks; elsewhere all are done once.
+  poly::OnlineRole role = poly::OnlineRole::kBefore;
   int64_t Elements() const;
   // Vectors that each of so many work-items has of a row, the last of them perhaps of none.
   int64_t Iterations(int64_t row_threads) const;
+};
+
+// Rows that are walked in blocks of their elements (poly::FindOnlineRows): the stages of a walk are
+// those of a whole block.
+struct OnlineWalk {
+  int64_t keys = 0;   // elements of a row
+  int64_t block = 0;  // of a block
+  // All stages, those of the walk for what is left behind the last whole block; empty: nothing is.
+  // Sums with columns have the work-items of a whole block's.
+  std::vector<RowGroupStage> rest;
+
+  int64_t Count() const { return keys / block; }  // of whole blocks
 };
 
 struct RowGroupPlan {
@@ -58,11 +73,18 @@ struct RowGroupPlan {
   // Of each tensor that is kept for a block, the one whose array it lies in (ShareArrays); empty:
   // each has its own.
   std::vector<int> arrays;
+  std::optional<OnlineWalk> walk;
   double predicted_us = 0;  // of chains with products; 0: not estimated
 
   int64_t BlockRows() const { return block.empty() ? 1 : block.back(); }
   int64_t Threads() const { return row_threads * BlockRows(); }
   int64_t GroupCount() const;
+  // How often the group does the stage, with whole blocks where rows are walked.
+  int64_t Turns(size_t stage) const;
+  // The stage stores what it makes, of whole blocks or of what is left.
+  bool Stores(size_t stage) const;
+  // Neither does without the other between two turns of a walk.
+  bool AreDoneTogether(size_t stage, size_t other) const;
   // Whether what a stage writes may lie over what it reads at the same place: each element is
   // written once, and work-items that do not write it need nothing that is read there.
   bool WritesOnce(size_t stage) const;

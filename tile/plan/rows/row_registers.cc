@@ -95,6 +95,7 @@ class Holder {
       stage.held_reads.assign(stage.block.flat.accesses.size(), -1);
       stage.held_result = -1;
       if (stage.product.has_value()) continue;  // has its own tiles
+      if (stage.role == poly::OnlineRole::kNone) continue;
       AddReads(static_cast<int>(s));
       AddResult(static_cast<int>(s));
     }
@@ -186,14 +187,14 @@ class Holder {
     for (Candidate& known : candidates_) {
       if (known.source != read.source || known.place != read.place ||
           known.held.lanes != read.held.lanes || known.held.iterations != read.held.iterations ||
-          known.elements != read.elements) {
+          known.elements != read.elements || !plan_.AreDoneTogether(known.held.stage, s)) {
         continue;
       }
       known.reads.emplace_back(s, access);
       return;
     }
     // What the chain makes is not there at the start, and single elements are read quickly.
-    if (read.held.iterations == 0 || IsMade(read.source)) return;
+    if (read.held.iterations == 0 || IsMade(read.source) || plan_.walk.has_value()) return;
     read.held.type = type;
     read.held.is_fetched = true;
     read.held.stage = s;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/lower/rows/row_product.h"
+
+#include <vector>
+
+namespace tartan::lower {
+
+GroupOrigins OriginsOf(const RowStages& stages, const plan::RowGroupStage& stage) {
+  GroupOrigins origins;
+  for (size_t a = 0; a < stage.block.origins.size(); ++a) {
+    const int origin = stage.block.origins[a];
+    if (origin >= 0) origins[origin] = stages.Var(RowStages::RowName(a));
+  }
+  return origins;
+}
+
+GroupPart LowerRowProduct(const RowStages& stages, size_t s, const plan::RowGroupStage& stage) {
+  const GroupPart part =
+      LowerGroupPart(stage.block.flat, *stage.product, stages.IndexType().element,
+                     OriginsOf(stages, stage), stage.fetched, !stages.ReadsWhatIsWritten(s));
+  const std::vector<loop::StmtPtr> named =
+      stages.Named(s, {loop::MakeBlock(part.fetch), loop::MakeBlock(part.compute)});
+  if (stage.fetched.empty()) return {{}, named};
+  return {{named[0]}, {named[1]}};
+}
+
+}  // namespace tartan::lower

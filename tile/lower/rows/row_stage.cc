@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/lower/rows/row_stage.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tile/lower/cpu/reduction.h"
+#include "tile/lower/expr_emitter.h"
+#include "tile/lower/rows/carried_rows.h"
+#include "tile/lower/rows/row_partials.h"
+
+namespace tartan::lower {
+namespace {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+
+constexpr int64_t kMostUnrolled = 8;
+
+// One kernel of the chain, for the work-item "lane" of the block's row "row".
+class StageLowerer {
+ public:
+  // `is_odd`: see PartialResults.
+  StageLowerer(const RowStages& stages, const plan::RowGroupPlan& plan, const StageOfRows& of,
+               bool is_odd)
+      : stages_(stages),
+        plan_(plan),
+        stage_(of.stage),
+        number_(of.number),
+        flat_(stage_.block.flat),
+        loads_first_(!stages.ReadsWhatIsWritten(of.number)),
+        is_odd_(is_odd),
+        indices_(flat_, stages.IndexType().element),
+        here_(flat_.indices.size(), 0) {
+    for (size_t a = 0; a < stage_.block.origins.size(); ++a) {
+      if (stage_.block.origins[a] >= 0) {
+        indices_.Set(stage_.block.origins[a], stages.Var(RowStages::RowName(a)));
+      }
+      if (stage_.block.rows[a] >= 0) indices_.Set(stage_.block.rows[a], stages.Var("row"));
+    }
+  }
+
+  StmtPtr Lower() {
+    if (!flat_.is_reduction()) {
+      if (stage_.inner.empty()) return StoreElement();
+      return ForOwnElements([&] { return StoreElements(); });
+    }
+    const loop::Type type = {flat_.accumulator_type, stage_.lanes};
+    const ExprPtr identity = Identity(flat_.aggregation, type.element);
+    std::vector<StmtPtr> statements = {
+        loop::MakeDeclare(type, "acc", loop::Splat(identity, type.lanes), true)};
+    statements.push_back(ForOwnElements([&] { return Accumulate(type); }));
+    statements.push_back(JoinLanes(type));
+    if (plan_.row_threads > 1) {
+      const PartialResults partials(stages_, plan_, type.element);
+      Append(partials.Join(flat_.aggregation, is_odd_), &statements);
+    } else {
+      statements.push_back(
+          loop::MakeDeclare({type.element, 1}, "result", loop::Var("sum", {type.element, 1})));
+    }
+    statements.push_back(StoreElement(Carry(type.element, &statements)));
+    return loop::MakeBlock(std::move(statements));
+  }
+
+  // Loads what an access reads into registers.
+  StmtPtr Fetch(int access, int number) {
+    return ForOwnElements([&] {
+      std::vector<StmtPtr> body;
+      const DataType type = plan_.held[number].type;
+      ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "t", &body);
+      emitter.AssumeAlignedLanes();
+      if (loads_first_) emitter.LoadBeforeChoices();
+      emitter.MoveTo(here_);
+      body.push_back(Hold(number, emitter.Emit(poly::MakeExpr(type, poly::Read{access}))));
+      return loop::MakeBlock(std::move(body));
+    });
+  }
+
+ private:
+  // A reduction's result; where rows are walked, that of all blocks so far.
+  ExprPtr Carry(DataType type, std::vector<StmtPtr>* statements) const {
+    const ExprPtr result = loop::Var("result", {type, 1});
+    if (!plan_.walk.has_value() || !poly::IsWalked(stage_.role)) return result;
+    const ExprPtr is_first =
+        plan_.row_threads > 1 ? loop::Equals(stages_.Var("lane"), Number(0)) : nullptr;
+    const CarriedRows carried(stages_, plan_);
+    return stage_.role == poly::OnlineRole::kMaximum ? carried.Raise(result, is_first, statements)
+                                                     : carried.Add(number_, result, statements);
+  }
+
+  ExprPtr Number(int64_t value) const { return stages_.Number(value); }
+
+  // The elements of the row that are the work-item's, `lanes` at a time.
+  template <class Body>
+  StmtPtr ForOwnElements(Body body) {
+    if (stage_.inner.empty()) return body();
+    const int64_t vectors = stage_.Elements() / stage_.lanes;
+    const int64_t full = vectors / plan_.row_threads;
+    const bool holds = std::any_of(stage_.held_reads.begin(), stage_.held_reads.end(),
+                                   [&](int held) { return held >= 0; }) ||
+                       stage_.held_result >= 0;
+    const int64_t iterations = stage_.Iterations(plan_.row_threads);
+    std::vector<StmtPtr> statements;
+    iteration_ = stages_.Var("turn");
+    if (full > 0) {
+      statements.push_back(loop::MakeFor("turn", Number(0), Number(full), AtIteration(body), 1,
+                                         iterations > 1 && (holds || iterations <= kMostUnrolled)));
+    }
+    if (full < iterations) {
+      iteration_ = Number(full);
+      StmtPtr last = AtIteration(body);
+      statements.push_back(
+          loop::MakeIf(loop::Less(FirstElement(), Number(stage_.Elements())), std::move(last)));
+    }
+    return loop::MakeBlock(std::move(statements));
+  }
+
+  ExprPtr FirstElement() const {
+    const ExprPtr before = loop::Mul(iteration_, Number(plan_.row_threads));
+    const ExprPtr vector = plan_.row_threads > 1 ? loop::Add(before, stages_.Var("lane")) : before;
+    return loop::Mul(vector, Number(stage_.lanes));
+  }
+
+  template <class Body>
+  StmtPtr AtIteration(Body body) {
+    std::vector<StmtPtr> statements = {
+        loop::MakeDeclare(stages_.IndexType(), "at", FirstElement())};
+    int64_t below = 1;
+    for (size_t n = stage_.inner.size(); n-- > 0;) {
+      const int64_t range = flat_.indices[stage_.inner[n]].range;
+      ExprPtr digit = loop::Div(stages_.Var("at"), Number(below));
+      if (n > 0) digit = loop::Mod(digit, Number(range));
+      indices_.Set(stage_.inner[n], std::move(digit));
+      below *= range;
+    }
+    statements.push_back(body());
+    return loop::MakeBlock(std::move(statements));
+  }
+
+  VectorShape Vector() const {
+    return stage_.lanes > 1 ? VectorShape{stage_.inner.back(), stage_.lanes} : VectorShape{};
+  }
+
+  ExprPtr HeldAt(int number) const {
+    const plan::HeldValue& value = plan_.held[number];
+    if (value.iterations == 0) return loop::Var(HeldName(number), {value.type, 1});
+    return loop::LoadFrom(HeldName(number), value.type, iteration_, value.lanes);
+  }
+
+  StmtPtr Hold(int number, ExprPtr vector) const {
+    const plan::HeldValue& value = plan_.held[number];
+    if (value.iterations == 0) return loop::MakeAssign(HeldName(number), std::move(vector));
+    return loop::MakeStore(HeldName(number), value.type, iteration_,
+                           loop::Splat(std::move(vector), value.lanes));
+  }
+
+  void ProvideHeld(ExprEmitter* emitter) const {
+    for (size_t a = 0; a < stage_.held_reads.size(); ++a) {
+      const int number = stage_.held_reads[a];
+      if (number >= 0) emitter->Provide(static_cast<int>(a), HeldAt(number));
+    }
+  }
+
+  StmtPtr Accumulate(const loop::Type& type) {
+    std::vector<StmtPtr> body;
+    ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "t", &body);
+    emitter.AssumeAlignedLanes();
+    if (loads_first_) emitter.LoadBeforeChoices();
+    ProvideHeld(&emitter);
+    emitter.Count(flat_.body);
+    emitter.MoveTo(here_);
+    const ExprPtr value = loop::Splat(emitter.Emit(flat_.body), type.lanes);
+    body.push_back(loop::MakeAssign("acc", Aggregate(loop::Var("acc", type), value)));
+    StmtPtr block = loop::MakeBlock(std::move(body));
+    const ExprPtr valid = All(indices_, flat_.constraints);
+    return valid == nullptr ? block : loop::MakeIf(valid, std::move(block));
+  }
+
+  ExprPtr Aggregate(const ExprPtr& old, const ExprPtr& value) const {
+    const auto* apply = std::get_if<loop::Apply>(&value->node);
+    if (flat_.aggregation == Aggregation::kSum && IsFloat(flat_.accumulator_type) &&
+        apply != nullptr && apply->op == ScalarOp::kMul) {
+      return loop::MulAdd(apply->operands[0], apply->operands[1], old);
+    }
+    return loop::ApplyOp(poly::AggregationOp(flat_.aggregation), {old, value});
+  }
+
+  // Declares "sum", the work-item's partial result.
+  StmtPtr JoinLanes(const loop::Type& type) const {
+    const ExprPtr acc = loop::Var("acc", type);
+    std::vector<ExprPtr> parts;
+    if (type.lanes == 1) parts.push_back(acc);
+    for (int lane = 0; type.lanes > 1 && lane < type.lanes; ++lane) {
+      parts.push_back(loop::LaneOf(acc, lane));
+    }
+    return loop::MakeDeclare({type.element, 1}, "sum",
+                             PartialResults::Tree(flat_.aggregation, std::move(parts)));
+  }
+
+  // Of a row that has one element: all its work-items compute it, the first stores it.
+  StmtPtr StoreElement(ExprPtr total = nullptr) {
+    std::vector<StmtPtr> body;
+    ExprEmitter emitter(flat_, indices_, {}, {here_}, "e", &body);
+    if (loads_first_) emitter.LoadBeforeChoices();
+    ProvideHeld(&emitter);
+    for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
+    emitter.MoveTo(here_, {std::move(total)});
+    StmtPtr store = loop::MakeBlock(StoreOutputs(&emitter, 1, &body));
+    const ExprPtr is_first =
+        plan_.row_threads > 1 ? loop::Equals(stages_.Var("lane"), Number(0)) : nullptr;
+    if (stage_.held_result < 0) {
+      // Nobody else needs it.
+      body.push_back(std::move(store));
+      StmtPtr all = loop::MakeBlock(std::move(body));
+      return is_first == nullptr ? all : loop::MakeIf(is_first, std::move(all));
+    }
+    if (is_first != nullptr) store = loop::MakeIf(is_first, std::move(store));
+    if (stage_.stores) body.push_back(std::move(store));
+    return loop::MakeBlock(std::move(body));
+  }
+
+  StmtPtr StoreElements() {
+    std::vector<StmtPtr> body;
+    ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "e", &body);
+    emitter.AssumeAlignedLanes();
+    if (loads_first_) emitter.LoadBeforeChoices();
+    ProvideHeld(&emitter);
+    for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
+    emitter.MoveTo(here_);
+    std::vector<StmtPtr> stores = StoreOutputs(&emitter, stage_.lanes, &body);
+    if (stage_.stores) Append(std::move(stores), &body);
+    return loop::MakeBlock(std::move(body));
+  }
+
+  // The stores; `body` computes, and holds what is to be held.
+  std::vector<StmtPtr> StoreOutputs(ExprEmitter* emitter, int lanes,
+                                    std::vector<StmtPtr>* body) const {
+    const poly::FlatAccess flat = poly::Flatten(flat_.output_coords, flat_.output_dims,
+                                                static_cast<int>(flat_.indices.size()));
+    bool is_aligned = flat.offset % lanes == 0;
+    for (size_t i = 0; i < flat.strides.size(); ++i) {
+      const int index = static_cast<int>(i);
+      const bool is_lane = lanes > 1 && index == stage_.inner.back();
+      is_aligned = is_aligned && (is_lane || flat.strides[i] % lanes == 0);
+    }
+    std::vector<StmtPtr> stores;
+    for (size_t o = 0; o < flat_.outputs.size(); ++o) {
+      ExprPtr value = emitter->Emit(flat_.outputs[o].expr);
+      if (stage_.held_result >= 0) {
+        body->push_back(Hold(stage_.held_result, std::move(value)));
+        value = HeldAt(stage_.held_result);
+      }
+      stores.push_back(loop::MakeStore(
+          absl::StrCat("out", o), flat_.outputs[o].shape.type, indices_.Emit(poly::AsAffine(flat)),
+          loop::Splat(std::move(value), lanes), lanes > 1 && is_aligned));
+    }
+    return stores;
+  }
+
+  const RowStages& stages_;
+  const plan::RowGroupPlan& plan_;
+  const plan::RowGroupStage& stage_;
+  const size_t number_;
+  const poly::FlatContraction& flat_;
+  const bool loads_first_;
+  const bool is_odd_;
+  IndexEmitter indices_;
+  const Position here_;
+  ExprPtr iteration_;  // that statements are made for
+};
+
+}  // namespace
+
+std::string HeldName(int number) { return absl::StrCat("held", number); }
+
+StmtPtr LowerRowStage(const RowStages& stages, const plan::RowGroupPlan& plan,
+                      const StageOfRows& stage, bool is_odd) {
+  return stages.Named(stage.number, StageLowerer(stages, plan, stage, is_odd).Lower());
+}
+
+StmtPtr FetchRows(const RowStages& stages, const plan::RowGroupPlan& plan, int number) {
+  const plan::HeldValue& held = plan.held[number];
+  const auto s = static_cast<size_t>(held.stage);
+  StageLowerer lowerer(stages, plan, {s, plan.stages[s]}, false);
+  return stages.Named(s, lowerer.Fetch(held.access, number));
+}
+
+}  // namespace tartan::lower

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/rows/plan_online_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "tile/base/sequence_limits.h"
+#include "tile/plan/gpu/group_staging.h"
+#include "tile/plan/machine.h"
+#include "tile/plan/rows/plan_products.h"
+#include "tile/plan/rows/plan_row_products.h"
+#include "tile/plan/rows/row_arrays.h"
+#include "tile/plan/rows/row_group_blocks.h"
+#include "tile/plan/rows/row_group_memory.h"
+#include "tile/plan/rows/row_registers.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kFewestKeys = 512;  // shorter rows are held whole, or by launches apart
+constexpr int64_t kRounding = 512;    // bytes between arrays, which begin at whole lines
+constexpr double kSlower = 1.5;       // smaller blocks, where they take so many times as long
+
+class OnlinePlanner {
+ public:
+  OnlinePlanner(const std::vector<int64_t>& rows, const poly::OnlineRows& online,
+                const HardwareSettings& settings)
+      : rows_(rows), online_(online), settings_(settings) {}
+
+  std::optional<RowGroupPlan> Run() {
+    const int64_t most = std::min(settings_.threads, kMostGroupThreads);
+    int64_t count = 1;
+    while (2 * count <= std::min(rows_.back(), kMostBlockRows)) count *= 2;
+    for (; count > 0; count /= 2) {
+      if (rows_.back() % count != 0 && HandsOnInBuffers(online_.kernels)) continue;
+      std::optional<RowGroupPlan> of_count;
+      for (const int64_t size : {int64_t{128}, int64_t{64}, int64_t{32}}) {
+        // A product's depth of 1 is none.
+        if (2 * size > online_.keys || online_.keys % size == 1) continue;
+        for (int64_t threads = most; threads >= std::max(count, kFewestThreads); threads /= 2) {
+          Keep(WithThreads(count, size, threads), &of_count);
+        }
+      }
+      if (best_ && of_count && of_count->predicted_us > kSlower * best_->predicted_us) break;
+      Keep(std::move(of_count), &best_);
+    }
+    return std::move(best_);
+  }
+
+ private:
+  static void Keep(std::optional<RowGroupPlan> plan, std::optional<RowGroupPlan>* best) {
+    if (!plan) return;
+    if (!*best || plan->predicted_us < (*best)->predicted_us) *best = std::move(plan);
+  }
+
+  RowGroupPlan Cut(int64_t count, int64_t size, int64_t threads, bool is_rest) const {
+    const poly::KeyBlocks blocks = poly::CutKeys(online_, size, is_rest);
+    RowGroupPlan plan = CutIntoBlocks(rows_, blocks.kernels, blocks.tensors, count);
+    plan.row_threads = threads / count;
+    plan.walk = {online_.keys, size, {}};
+    for (size_t s = 0; s < plan.stages.size(); ++s) {
+      plan.stages[s].role = online_.roles[s];
+      // So that work-items hold nothing of a product; its plan follows.
+      if (poly::HasColumns(online_.kernels[s])) plan.stages[s].product.emplace();
+    }
+    HoldRows(blocks.kernels, settings_, &plan);
+    plan.arrays = ShareArrays(blocks.kernels, blocks.tensors, plan);
+    return plan;
+  }
+
+  static bool AreShort(const RowGroupPlan& plan) {
+    return std::all_of(plan.stages.begin(), plan.stages.end(), [&](const RowGroupStage& stage) {
+      return stage.product.has_value() || stage.role == poly::OnlineRole::kNone ||
+             stage.Elements() <= kMostItemElements * plan.row_threads;
+    });
+  }
+
+  std::optional<RowGroupPlan> WithThreads(int64_t count, int64_t size, int64_t threads) const {
+    RowGroupPlan plan = Cut(count, size, threads, /*is_rest=*/false);
+    if (!AreShort(plan)) return std::nullopt;
+    if (online_.keys % size != 0 && !AddRest(count, size, threads, &plan)) return std::nullopt;
+    const poly::KeyBlocks blocks = poly::CutKeys(online_, size, /*is_rest=*/false);
+    HardwareSettings own = settings_;
+    own.runs_sequences = false;
+    int64_t left =
+        own.local_memory_bytes - kRounding - LocalBytesOfRows(blocks.kernels, blocks.tensors, plan);
+    plan.predicted_us = Machine(settings_).launch_us + RowStagesUs(plan, blocks.kernels, own);
+    if (!PlanProducts(blocks.kernels, own, &left, &plan, &plan.stages)) return std::nullopt;
+    if (!plan.walk->rest.empty()) {
+      plan.predicted_us += RestUs(plan, blocks.kernels, own);
+      if (!PlanProducts(blocks.kernels, own, &left, &plan, &plan.walk->rest)) return std::nullopt;
+    }
+    // It would be taken into a sequence, for which it was not planned.
+    const bool fits = FitsSequence(threads, settings_.local_memory_bytes - left, false) &&
+                      IsShortForSequence(plan.predicted_us, false);
+    if (settings_.runs_sequences && fits) return std::nullopt;
+    return plan;
+  }
+
+  // The stages for what is left behind the last whole block. Sums and the greatest element are
+  // where those of whole blocks are, and so is what is kept.
+  bool AddRest(int64_t count, int64_t size, int64_t threads, RowGroupPlan* plan) const {
+    RowGroupPlan rest = Cut(count, size, threads, /*is_rest=*/true);
+    if (rest.arrays != plan->arrays) return false;
+    const auto before = static_cast<int>(plan->held.size());
+    for (RowGroupStage& stage : rest.stages) {
+      for (int& held : stage.held_reads) held += held < 0 ? 0 : before;
+      stage.held_result += stage.held_result < 0 ? 0 : before;
+    }
+    plan->held.insert(plan->held.end(), rest.held.begin(), rest.held.end());
+    plan->walk->rest = std::move(rest.stages);
+    return true;
+  }
+
+  double RestUs(const RowGroupPlan& plan, const std::vector<poly::RowKernel>& kernels,
+                const HardwareSettings& own) const {
+    RowGroupPlan rest = plan;
+    rest.stages = plan.walk->rest;
+    rest.walk->keys = rest.walk->block;  // once
+    for (RowGroupStage& stage : rest.stages) {
+      if (!poly::IsWalked(stage.role)) stage.role = poly::OnlineRole::kNone;
+    }
+    return RowStagesUs(rest, kernels, own);
+  }
+
+  // The products of the stages, with what is left of local memory.
+  bool PlanProducts(const std::vector<poly::RowKernel>& kernels, HardwareSettings own,
+                    int64_t* left, RowGroupPlan* plan, std::vector<RowGroupStage>* stages) const {
+    const bool is_rest = stages != &plan->stages;
+    int64_t products =
+        std::count_if(stages->begin(), stages->end(), [&](const RowGroupStage& stage) {
+          return stage.product.has_value() && !(is_rest && !poly::IsWalked(stage.role));
+        });
+    for (size_t s = 0; s < stages->size(); ++s) {
+      RowGroupStage& stage = (*stages)[s];
+      if (!stage.product.has_value() || (is_rest && !poly::IsWalked(stage.role))) continue;
+      if (*left <= 0) return false;
+      own.local_memory_bytes = *left / products--;
+      const bool is_sum = stage.role == poly::OnlineRole::kSum;
+      stage.product = is_rest && is_sum ? ForRest(stage, *plan->stages[s].product)
+                                        : PlanOne(stage, kernels[s], *plan, own);
+      if (!stage.product.has_value()) return false;
+      *left -= static_cast<int64_t>(stage.product->cost.local_bytes);
+      const double us = stage.product->cost.microseconds - Machine(settings_).launch_us;
+      plan->predicted_us += us * static_cast<double>(is_rest ? 1 : plan->Turns(s));
+    }
+    return true;
+  }
+
+  // Of a stage of a walk for one block of each row.
+  std::optional<GpuPlan> PlanOne(const RowGroupStage& stage, const poly::RowKernel& kernel,
+                                 const RowGroupPlan& plan, const HardwareSettings& own) const {
+    std::vector<int64_t> blocks;
+    for (size_t a = 0; a < rows_.size(); ++a) {
+      blocks.push_back((rows_[a] + plan.block[a] - 1) / plan.block[a]);
+    }
+    if (poly::IsWalked(stage.role)) blocks.push_back(1);
+    // Sums wait in registers for the next block.
+    const bool is_sum = stage.role == poly::OnlineRole::kSum;
+    return PlanProduct(stage, LocalTensors(kernel), kernel.output >= 0 || is_sum, blocks,
+                       plan.Threads(), own, /*holds_local=*/is_sum);
+  }
+
+  // The plan of a sum over what is left, whose work-items have the sums that they have of whole
+  // blocks. It reads memory as it lies, and counts as a block whole.
+  std::optional<GpuPlan> ForRest(const RowGroupStage& stage, GpuPlan plan) const {
+    const poly::FlatContraction& flat = stage.block.flat;
+    for (int i = flat.output_index_count; i < static_cast<int>(flat.indices.size()); ++i) {
+      const int64_t threads = plan.splits[i].threads;
+      plan.splits[i] = {1, threads, (flat.indices[i].range + threads - 1) / threads};
+    }
+    if (plan.lane_index >= flat.output_index_count) plan.lane_index = -1;
+    plan.staged.clear();
+    plan.prefetches = false;
+    plan.cost.local_bytes = 0;  // partial results have the place of whole blocks'
+    if (!WhatIsWrong(flat, plan, settings_).empty()) return std::nullopt;
+    return plan;
+  }
+
+  const std::vector<int64_t>& rows_;
+  const poly::OnlineRows& online_;
+  const HardwareSettings& settings_;
+  std::optional<RowGroupPlan> best_;
+};
+
+}  // namespace
+
+std::optional<RowGroupPlan> PlanOnlineRows(const std::vector<int64_t>& rows,
+                                           const std::vector<poly::RowKernel>& kernels,
+                                           const std::vector<poly::RowTensor>& tensors,
+                                           const HardwareSettings& settings) {
+  if (!settings.has_local_memory || rows.empty() || !MayBeStages(kernels)) return std::nullopt;
+  const auto online = poly::FindOnlineRows(kernels, tensors);
+  if (!online.has_value() || online->keys < kFewestKeys) return std::nullopt;
+  return OnlinePlanner(rows, *online, settings).Run();
+}
+
+void CutOnlineRows(const std::vector<poly::RowKernel>& kernels,
+                   const std::vector<poly::RowTensor>& tensors, RowGroupPlan* plan) {
+  const poly::OnlineRows online = *poly::FindOnlineRows(kernels, tensors);
+  for (const bool is_rest : {false, true}) {
+    const poly::KeyBlocks blocks = poly::CutKeys(online, plan->walk->block, is_rest);
+    std::vector<RowGroupStage>& stages = is_rest ? plan->walk->rest : plan->stages;
+    for (size_t s = 0; s < stages.size(); ++s) {
+      stages[s].block = CutKernel(blocks.kernels[s], plan->block, blocks.tensors);
+    }
+  }
+}
+
+}  // namespace tartan::plan
