@@ -7,7 +7,6 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "tile/plan/gpu/local_reads.h"
 #include "tile/plan/machine.h"
 
 namespace tartan::plan {
@@ -227,9 +226,8 @@ class Stager {
 }  // namespace
 
 GroupProblem::GroupProblem(const poly::FlatContraction& flat,
-                           const std::vector<bool>& local_tensors, bool is_local_output,
-                           bool holds_local)
-    : flat_(flat), is_local_output_(is_local_output), holds_local_(holds_local) {
+                           const std::vector<bool>& local_tensors, bool is_local_output)
+    : flat_(flat), is_local_output_(is_local_output) {
   const int count = index_count();
   output_ = poly::Flatten(flat.output_coords, flat.output_dims, count);
   std::set<const poly::Expr*> seen;
@@ -274,9 +272,6 @@ void StageAccesses(const GroupProblem& problem, GpuPlan* plan) {
   const bool is_reduction = problem.flat().is_reduction();
   for (size_t a = 0; a < problem.accesses().size(); ++a) {
     const GroupProblem::Access& access = problem.accesses()[a];
-    if (access.is_local && access.in_body && problem.holds_local()) {
-      StageLocal(problem, static_cast<int>(a), plan);
-    }
     if (!access.may_be_staged || access.in_body != is_reduction) continue;
     bool is_shared = false;  // several work-items use an element, or one uses it several times
     bool differs = false;

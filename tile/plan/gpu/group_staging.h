@@ -15,10 +15,9 @@ namespace tartan::plan {
 class GroupProblem {
  public:
   // `local_tensors`: those that are in local memory already; empty: none. `is_local_output`: the
-  // result goes there, too. `holds_local`: work-items may hold vectors of what is there.
+  // result goes there, too.
   explicit GroupProblem(const poly::FlatContraction& flat,
-                        const std::vector<bool>& local_tensors = {}, bool is_local_output = false,
-                        bool holds_local = false);
+                        const std::vector<bool>& local_tensors = {}, bool is_local_output = false);
 
   struct Access {
     poly::FlatAccess flat;
@@ -41,7 +40,6 @@ class GroupProblem {
   // The form that LowerGroupKernel knows.
   bool is_eligible() const { return is_eligible_; }
   bool is_local_output() const { return is_local_output_; }
-  bool holds_local() const { return holds_local_; }
   // The index along which stored elements are neighbours; -1: none.
   int contiguous_output() const { return contiguous_output_; }
   int64_t operations() const { return operations_; }  // of the body, per point
@@ -51,7 +49,6 @@ class GroupProblem {
  private:
   const poly::FlatContraction& flat_;
   const bool is_local_output_;
-  const bool holds_local_;
   std::vector<Access> accesses_;
   poly::FlatAccess output_;
   bool is_eligible_ = false;

@@ -5,8 +5,9 @@
 #include <vector>
 
 namespace tartan::plan {
+namespace {
 
-void StageLocal(const GroupProblem& problem, int number, GpuPlan* plan) {
+void StageAccess(const GroupProblem& problem, int number, GpuPlan* plan) {
   const GroupProblem::Access& access = problem.accesses()[number];
   const std::vector<int64_t> tile = plan->Tile();
   StagedAccess staged;
@@ -29,6 +30,17 @@ void StageLocal(const GroupProblem& problem, int number, GpuPlan* plan) {
     staged.layout.dims.push_back(std::move(dim));
   }
   if (staged.vector_index >= 0 && access.flat.offset == 0) plan->staged.push_back(staged);
+}
+
+}  // namespace
+
+void StageLocal(const GroupProblem& problem, GpuPlan* plan) {
+  // Lanes along a reduced index read it in vectors anyway.
+  if (plan->lane_index >= problem.flat().output_index_count) return;
+  for (size_t a = 0; a < problem.accesses().size(); ++a) {
+    const GroupProblem::Access& access = problem.accesses()[a];
+    if (access.is_local && access.in_body) StageAccess(problem, static_cast<int>(a), plan);
+  }
 }
 
 }  // namespace tartan::plan

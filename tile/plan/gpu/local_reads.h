@@ -7,8 +7,9 @@
 
 namespace tartan::plan {
 
-// Adds an access of such a tensor to what a plan stages (StagedAccess::is_there), where work-items
-// read it in vectors along a reduced index: each is then read once for all results that it adds to.
-void StageLocal(const GroupProblem& problem, int number, GpuPlan* plan);
+// Adds accesses of such tensors to what a plan stages (StagedAccess::is_there), where work-items
+// read them in vectors along a reduced index: each is then read once for all results that it adds
+// to. Behind StageAccesses.
+void StageLocal(const GroupProblem& problem, GpuPlan* plan);
 
 }  // namespace tartan::plan

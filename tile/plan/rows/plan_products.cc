@@ -8,6 +8,7 @@
 
 #include "tile/plan/gpu/group_cost.h"
 #include "tile/plan/gpu/group_staging.h"
+#include "tile/plan/gpu/local_reads.h"
 #include "tile/plan/gpu/thread_order.h"
 #include "tile/plan/machine.h"
 
@@ -41,7 +42,8 @@ class ProductPlanner {
                  bool is_local_output, const std::vector<int64_t>& blocks, int64_t threads,
                  const HardwareSettings& settings, bool holds_local)
       : flat_(WithBlocks(stage, blocks)),
-        problem_(flat_, is_local, is_local_output, holds_local),
+        problem_(flat_, is_local, is_local_output),
+        holds_local_(holds_local),
         threads_(threads),
         settings_(settings) {
     for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) {
@@ -152,6 +154,7 @@ class ProductPlanner {
   void Try(GpuPlan plan) {
     plan.thread_parts = OrderThreads(problem_, plan);
     StageAccesses(problem_, &plan);
+    if (holds_local_) StageLocal(problem_, &plan);
     plan.cost = EstimateGroupCost(problem_, plan, settings_);
     plan.cost.microseconds += WaitingUs(plan);
     const bool is_sound =
@@ -206,6 +209,7 @@ class ProductPlanner {
 
   const poly::FlatContraction flat_;
   const GroupProblem problem_;
+  const bool holds_local_;
   const int64_t threads_;
   const HardwareSettings& settings_;
   int row_ = -1;
