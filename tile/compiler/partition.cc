@@ -72,7 +72,7 @@ class Partitioner {
         algorithms_(algorithms),
         options_(options),
         settings_(settings),
-        product_chains_(is_constant, settings, options.precision) {}
+        product_chains_(is_constant, settings, options.precision, options.most_handed_on_bytes) {}
 
   absl::StatusOr<Partition> Run() {
     TARTAN_ASSIGN_OR_RETURN(Division division, ChooseDivision());

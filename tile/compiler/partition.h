@@ -61,6 +61,9 @@ struct PartitionOptions {
   bool chain_products = true;  // GPUs: and for products of matrices among them
   bool pad_rows = false;       // with a matrix unit, rows that it reads begin at whole vectors
   Precision precision = Precision::kFloat32;
+  // Larger tensors, of which a chain needs none in memory where it walks its rows, are left out
+  // though launches apart may be quicker.
+  int64_t most_handed_on_bytes = int64_t{1} << 30;
 };
 
 absl::StatusOr<Partition> PartitionProgram(const ir::Program& program,

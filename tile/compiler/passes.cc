@@ -116,7 +116,9 @@ absl::Status NarrowFactors(Compilation* c) {
   const std::optional<MatrixFormat> format = MatrixUnitFormat(*c);
   if (!format.has_value()) return absl::OkStatus();
   const DataType type = ElementType(*format);
-  if (type != DataType::kFloat32) c->program = graph::NarrowFactors(c->program, type);
+  if (type != DataType::kFloat32) {
+    c->program = graph::NarrowFactors(c->program, type, &c->grouping.held);
+  }
   return absl::OkStatus();
 }
 
@@ -212,6 +214,9 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   options.chain_products = c->options.Runs("chain-products");
   options.pad_rows = MatrixUnitFormat(*c).has_value() && c->options.Runs("pad-rows");
   options.precision = c->options.precision;
+  if (c->options.memory_budget > 0) {
+    options.most_handed_on_bytes = std::min(options.most_handed_on_bytes, c->options.memory_budget);
+  }
   TARTAN_ASSIGN_OR_RETURN(
       c->partition, PartitionProgram(c->program, c->spaces, c->is_constant, c->algorithms, options,
                                      c->options.settings));

@@ -2,6 +2,7 @@
 // Factors of products in 16 bits: which values are stored in them, and that results stay.
 #include "tile/graph/products/narrow_factors.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -48,6 +49,15 @@ TEST(NarrowFactors, StoresWhatOnlyProductsReadInSixteenBits) {
   EXPECT_EQ(TypeOf(narrow, "T"), kNarrow);
   EXPECT_EQ(TypeOf(narrow, "P"), DataType::kFloat32);
   EXPECT_EQ(TypeOf(narrow, "C"), DataType::kFloat32);
+}
+
+// Values are numbered anew where others come in between.
+TEST(NarrowFactors, TellsWhereValuesAre) {
+  const ir::Program program = Bind(Layers("", "C, S"));
+  std::vector<ir::ValueId> held = {program.outputs[1], program.inputs[0], program.outputs[0]};
+  const ir::Program narrow = graph::NarrowFactors(program, kNarrow, &held);
+  EXPECT_NE(held[0], program.outputs[1]);
+  EXPECT_THAT(held, testing::ElementsAre(narrow.outputs[1], narrow.inputs[0], narrow.outputs[0]));
 }
 
 TEST(NarrowFactors, LeavesWhatIsReadOtherwise) {

@@ -67,6 +67,17 @@ double MemoryUs(const graph::RowChain& chain, const plan::Machine& machine) {
   return all / machine.memory_bytes_per_us;
 }
 
+// The largest of what the chain's kernels hand on to each other.
+int64_t HandedOnBytes(const graph::RowChain& chain) {
+  int64_t bytes = 0;
+  for (const poly::RowKernel& kernel : chain.kernels) {
+    if (kernel.output >= 0) {
+      bytes = std::max(bytes, kernel.flat.outputs.front().shape.byte_size());
+    }
+  }
+  return bytes;
+}
+
 bool IsIn(const std::vector<int>& groups, int group) {
   return std::find(groups.begin(), groups.end(), group) != groups.end();
 }
@@ -87,7 +98,9 @@ bool ProductChains::IsBetter(const graph::RowChain& chain, const graph::RowChain
     apart_us += RowsUs(*without);
   }
   const std::optional<plan::RowGroupPlan> plan = Plan(chain);
-  return plan.has_value() && plan->predicted_us < apart_us;
+  if (!plan.has_value()) return false;
+  const bool saves_memory = plan->walk.has_value() && HandedOnBytes(chain) > most_handed_on_bytes_;
+  return saves_memory || plan->predicted_us < apart_us;
 }
 
 std::optional<plan::RowGroupPlan> ProductChains::Plan(const graph::RowChain& chain) {

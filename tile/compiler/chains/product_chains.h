@@ -3,6 +3,7 @@
 // than several, and its plan. Layers that are alike are planned once.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -19,10 +20,14 @@ namespace tartan::compiler {
 class ProductChains {
  public:
   // Of a GPU. `is_constant` tells of each value whether it is known at load; the arguments outlive
-  // the object. Products apart may go to a matrix unit as `precision` allows.
+  // the object. Products apart may go to a matrix unit as `precision` allows, and hand on tensors
+  // of so many bytes.
   ProductChains(const std::vector<bool>& is_constant, const HardwareSettings& settings,
-                Precision precision)
-      : is_constant_(is_constant), settings_(settings), precision_(precision) {}
+                Precision precision, int64_t most_handed_on_bytes)
+      : is_constant_(is_constant),
+        settings_(settings),
+        precision_(precision),
+        most_handed_on_bytes_(most_handed_on_bytes) {}
 
   // As graph::ChainOptions::takes_products.
   bool IsBetter(const graph::RowChain& chain, const graph::RowChain* without);
@@ -38,6 +43,7 @@ class ProductChains {
   const std::vector<bool>& is_constant_;
   const HardwareSettings& settings_;
   const Precision precision_;
+  const int64_t most_handed_on_bytes_;
   PlanMemory kernels_;
   std::unordered_map<std::string, std::optional<plan::RowGroupPlan>> chains_;  // by form
 };

@@ -66,7 +66,7 @@ class Narrower {
     }
   }
 
-  ir::Program Run() {
+  ir::Program Run(std::vector<ValueId>* held) {
     if (std::find(begins_.begin(), begins_.end(), true) == begins_.end()) return program_;
     for (size_t v = 0; v < program_.values.size(); ++v) {
       ir::Value value = program_.values[v];
@@ -82,6 +82,9 @@ class Narrower {
       }
       rewriter_.Replace(std::move(value));
     }
+    if (held != nullptr) {
+      for (ValueId& value : *held) value = rewriter_.numbers()[value];
+    }
     return std::move(rewriter_).Finish();
   }
 
@@ -95,8 +98,9 @@ class Narrower {
 
 }  // namespace
 
-ir::Program NarrowFactors(const ir::Program& program, DataType type) {
-  return Narrower(program, type).Run();
+ir::Program NarrowFactors(const ir::Program& program, DataType type,
+                          std::vector<ir::ValueId>* held) {
+  return Narrower(program, type).Run(held);
 }
 
 }  // namespace tartan::graph

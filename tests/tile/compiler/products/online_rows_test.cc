@@ -25,6 +25,7 @@ CompileOptions ForGpu(int64_t threads = 64) {
   CompileOptions options;
   options.settings = LongAttentionSettings();
   options.settings.threads = options.settings.max_work_group_size = threads;
+  options.memory_budget = 1;  // no scores in memory, whatever is quicker
   return options;
 }
 
@@ -215,17 +216,20 @@ CompileOptions ForLargeGpu() {
   return options;
 }
 
-TEST(OnlineRows, AreWalkedWhereThatIsQuicker) {
-  const auto attention = [](int64_t heads, int64_t queries, int64_t keys) {
-    return LaunchesOf(AttentionOf(kScaledSoftmax, heads, queries, keys, "O", 64), ForLargeGpu());
+TEST(OnlineRows, AreWalkedWhereScoresWouldTakeTooMuchMemory) {
+  const auto attention = [](int64_t heads, int64_t queries, int64_t keys, int64_t budget = 0) {
+    CompileOptions options = ForLargeGpu();
+    options.memory_budget = budget;
+    return LaunchesOf(AttentionOf(kScaledSoftmax, heads, queries, keys, "O", 64), options);
   };
-  EXPECT_EQ(attention(12, 4096, 4096), (Launches{1, 1}));
+  // 805 MB, and 12.9 GB.
+  EXPECT_EQ(attention(12, 4096, 4096).walks, 0);
+  EXPECT_EQ(attention(12, 4096, 4096, /*budget=*/int64_t{600} << 20), (Launches{1, 1}));
   EXPECT_EQ(attention(12, 16384, 16384), (Launches{1, 1}));
-  EXPECT_EQ(attention(12, 4099, 4099), (Launches{1, 1}));
+  EXPECT_EQ(attention(12, 16387, 16387), (Launches{1, 1}));
   // Held whole.
   EXPECT_EQ(attention(12, 128, 128), (Launches{0, 1}));
   EXPECT_EQ(attention(12, 1, 129), (Launches{0, 1}));
-  // The few groups of one query would walk for long.
   EXPECT_EQ(attention(12, 1, 16384).walks, 0);
 }
 
