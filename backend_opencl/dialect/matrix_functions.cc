@@ -162,12 +162,6 @@ ProductName ParseProduct(absl::string_view name) {
   return product;
 }
 
-absl::string_view InstructionType(MatrixFormat format) {
-  return format == MatrixFormat::kTf32       ? "tf32"
-         : format == MatrixFormat::kBFloat16 ? "bf16"
-                                             : "f16";
-}
-
 absl::string_view FromElement(MatrixFormat format) {
   return format == MatrixFormat::kTf32       ? ""
          : format == MatrixFormat::kBFloat16 ? "tt_from_bfloat16_ushort"

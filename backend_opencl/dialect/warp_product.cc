@@ -47,18 +47,6 @@ constexpr absl::string_view kProduct =
 // whose last three bits are the work-item's in all cases.
 constexpr absl::string_view kSwapped = "^ lane % 8";
 
-absl::string_view FormatName(MatrixFormat format) {
-  switch (format) {
-    case MatrixFormat::kTf32:
-      return "tf32";
-    case MatrixFormat::kBFloat16:
-      return "bf16";
-    case MatrixFormat::kFloat16:
-      return "f16";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string LeftBlockPlace(const MatrixTile& tile) {
@@ -79,6 +67,18 @@ std::string RightBlockPlace(const MatrixTile& tile) {
                       ") * ", tile.vector());
 }
 
+absl::string_view InstructionType(MatrixFormat format) {
+  switch (format) {
+    case MatrixFormat::kTf32:
+      return "tf32";
+    case MatrixFormat::kBFloat16:
+      return "bf16";
+    case MatrixFormat::kFloat16:
+      return "f16";
+  }
+  return "";
+}
+
 std::string WarpProduct(const MatrixTile& left, const MatrixTile& right) {
   const absl::string_view turn = ".trans";
   const bool is_wide = left.format == MatrixFormat::kTf32;
@@ -88,7 +88,7 @@ std::string WarpProduct(const MatrixTile& left, const MatrixTile& right) {
                                         {"$RIGHT_AT", RightBlockPlace(right)},
                                         {"$COLUMNS", absl::StrCat(right.rows)},
                                         {"$SHAPE", is_wide ? "m16n8k8" : "m16n8k16"},
-                                        {"$FORMAT", FormatName(left.format)}});
+                                        {"$FORMAT", InstructionType(left.format)}});
 }
 
 }  // namespace tartan::opencl

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "tile/base/matrix_tile.h"
 
 namespace tartan::opencl {
@@ -13,6 +14,9 @@ namespace tartan::opencl {
 // four warps that have 16 rows each. A work-item's sums are those it has by Hopper's instruction,
 // too: of each 8 columns two in row lane / 4 and two in the row that is 8 further on.
 std::string WarpProduct(const MatrixTile& left, const MatrixTile& right);
+
+// The format's name in instructions.
+absl::string_view InstructionType(MatrixFormat format);
 
 // Parts of it, as expressions in C: the element from which on a work-item's 16 bytes of the blocks
 // lie that one load brings. Of the left tile four blocks are the rows 0 to 7 and 8 to 15 of the

@@ -167,6 +167,22 @@ const std::vector<AttentionProgram>& AttentionPrograms() {
   return *programs;
 }
 
+HardwareSettings LargeGpuSettings() {
+  HardwareSettings settings = AttentionSettings();
+  settings.threads = 256;
+  settings.local_memory_bytes = 48 << 10;
+  settings.max_work_group_size = 1024;
+  settings.l1_bytes = 16 << 10;
+  settings.l2_bytes = 132 * (32 << 10);
+  settings.cache_line_bytes = 128;
+  settings.compute_units = 132;
+  settings.clock_mhz = 1980;
+  settings.gflops = 60000;
+  settings.gbps = 4000;
+  settings.launch_us = 3;
+  return settings;
+}
+
 HardwareSettings LongAttentionSettings() {
   HardwareSettings settings = AttentionSettings();
   settings.local_memory_bytes = 5 << 10;

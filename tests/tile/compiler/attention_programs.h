@@ -23,6 +23,9 @@ const std::vector<AttentionProgram>& AttentionPrograms();
 // One that has too little local memory for their rows: they are walked in blocks.
 HardwareSettings LongAttentionSettings();
 
+// A GPU of 132 units, beside which no other is made up.
+HardwareSettings LargeGpuSettings();
+
 // With rows of many keys.
 const std::vector<AttentionProgram>& LongAttentionPrograms();
 

@@ -151,19 +151,11 @@ TEST(OnlineRowsAccuracy, IsThatOfFloat32) {
   }
 }
 
-// A GPU of 132 units.
-compiler::CompileOptions ForLargeGpu() {
+// Scores are in memory where that is quicker, if `budget` allows.
+compiler::CompileOptions ForLargeGpu(int64_t budget = 0) {
   compiler::CompileOptions options;
-  options.settings = AttentionSettings();
-  options.memory_budget = 1;  // no scores in memory, whatever is quicker
-  options.settings.threads = 256;
-  options.settings.local_memory_bytes = 48 << 10;
-  options.settings.max_work_group_size = 1024;
-  options.settings.compute_units = 132;
-  options.settings.clock_mhz = 1980;
-  options.settings.gflops = 60000;
-  options.settings.gbps = 4000;
-  options.settings.launch_us = 3;
+  options.settings = LargeGpuSettings();
+  options.memory_budget = budget;
   return options;
 }
 
@@ -173,7 +165,7 @@ TEST(OnlineRowsMemory, IsThatOfOperandsAndResults) {
   const Case c = {"Memory", 12, 1, 4096, 4096, 64};
   hal::DeviceInfo info = TestDevice()->info();
   info.max_allocation_bytes = 1 << 28;
-  compiler::CompileOptions options = ForLargeGpu();
+  compiler::CompileOptions options = ForLargeGpu(/*budget=*/1);
   const auto walked = CompiledProgram::Plan(ToProto(ProgramOf(c)), info, options);
   ASSERT_TRUE(walked.ok()) << walked.status();
   const int64_t operands = int64_t{4} * 12 * 4096 * 64 * 4 + 4096 * 4096 * 4;

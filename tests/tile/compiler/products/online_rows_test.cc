@@ -200,27 +200,18 @@ TEST(OnlineRows, HaveNoOtherForm) {
   }
 }
 
-// The settings of a GPU of 132 units.
-CompileOptions ForLargeGpu() {
-  CompileOptions options = ForGpu(256);
-  options.settings.local_memory_bytes = 48 << 10;
-  options.settings.max_work_group_size = 1024;
-  options.settings.l1_bytes = 16 << 10;
-  options.settings.l2_bytes = 132 * (32 << 10);
-  options.settings.cache_line_bytes = 128;
-  options.settings.compute_units = 132;
-  options.settings.clock_mhz = 1980;
-  options.settings.gflops = 60000;
-  options.settings.gbps = 4000;
-  options.settings.launch_us = 3;
+// Scores are in memory where that is quicker, if `budget` allows.
+CompileOptions ForLargeGpu(int64_t budget = 0) {
+  CompileOptions options;
+  options.settings = LargeGpuSettings();
+  options.memory_budget = budget;
   return options;
 }
 
 TEST(OnlineRows, AreWalkedWhereScoresWouldTakeTooMuchMemory) {
   const auto attention = [](int64_t heads, int64_t queries, int64_t keys, int64_t budget = 0) {
-    CompileOptions options = ForLargeGpu();
-    options.memory_budget = budget;
-    return LaunchesOf(AttentionOf(kScaledSoftmax, heads, queries, keys, "O", 64), options);
+    return LaunchesOf(AttentionOf(kScaledSoftmax, heads, queries, keys, "O", 64),
+                      ForLargeGpu(budget));
   };
   // 805 MB, and 12.9 GB.
   EXPECT_EQ(attention(12, 4096, 4096).walks, 0);
@@ -235,7 +226,7 @@ TEST(OnlineRows, AreWalkedWhereScoresWouldTakeTooMuchMemory) {
 
 TEST(OnlineRows, NeedNoMemoryForScores) {
   const auto bytes = [](bool chains) {
-    CompileOptions options = ForLargeGpu();
+    CompileOptions options = ForLargeGpu(/*budget=*/1);
     if (!chains) options.disabled_passes.insert("chain-products");
     const auto list =
         Compile(BindTestProgram(AttentionOf(kScaledSoftmax, 12, 4096, 4096, "O", 64)), options);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a pass over a program must keep.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "tests/tile/compiler/programs.h"
+#include "tile/ir/naive_evaluator.h"
+#include "tile/ir/verify_stored.h"
+
+namespace tartan::graph {
+
+// `program`, which a pass made of the test's, is a valid one, and all its outputs are the same bit
+// by bit.
+inline void ExpectSameMeaning(const ir::Program& program, const TestProgram& test) {
+  EXPECT_TRUE(ir::VerifyStored(program).ok()) << ir::VerifyStored(program);
+  const std::vector<HostTensor> inputs = RandomInputs(test, 1);
+  const auto expected = ir::EvaluateNaively(BindTestProgram(test), inputs);
+  const auto actual = ir::EvaluateNaively(program, inputs);
+  ASSERT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
+  ASSERT_EQ(actual->size(), expected->size());
+  for (size_t o = 0; o < expected->size(); ++o) {
+    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 0), "") << "output " << o;
+  }
+}
+
+}  // namespace tartan::graph
