@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <future>
 #include <iterator>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -346,6 +348,16 @@ absl::StatusOr<std::vector<HostValue>> Session::RunValues(
     TARTAN_ASSIGN_OR_RETURN(const Impl::Values values, impl_->Arrange(inputs));
     return impl_->Run(values, statistics, profile);
   });
+}
+
+std::future<absl::StatusOr<std::vector<HostTensor>>> Session::RunLater(
+    std::map<std::string, HostTensor> inputs) {
+  const auto run = [this, inputs = std::move(inputs)] { return Run(inputs); };
+  try {
+    return std::async(std::launch::async, run);
+  } catch (const std::system_error&) {  // no thread
+    return std::async(std::launch::deferred, [done = run()] { return done; });
+  }
 }
 
 absl::StatusOr<std::vector<HostTensor>> Session::Run(

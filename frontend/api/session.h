@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -84,7 +85,13 @@ class Session {
                                               RunStatistics* statistics = nullptr,
                                               std::vector<KernelProfile>* profile = nullptr);
 
-  // The same for models with inputs or outputs that are no tensors of plain numbers.
+  // The same by a thread of its own, while this one goes on; at once where the machine gives none.
+  // On GPUs copies of one run go on beside kernels of another. The future's end waits for the run,
+  // which must be over before the session ends.
+  std::future<absl::StatusOr<std::vector<HostTensor>>> RunLater(
+      std::map<std::string, HostTensor> inputs);
+
+  // The same as Run for models with inputs or outputs that are no tensors of plain numbers.
   absl::StatusOr<std::vector<HostValue>> RunValues(const std::map<std::string, HostValue>& inputs,
                                                    RunStatistics* statistics = nullptr,
                                                    std::vector<KernelProfile>* profile = nullptr);

@@ -5,8 +5,10 @@
     (logits,) = session.run(None, {"x": x})
 """
 
+import concurrent.futures
 import dataclasses
 import os
+import threading
 
 import numpy as np
 
@@ -111,6 +113,34 @@ class InferenceSession:
         arrays, tensors of this package, lists; those with a default may be left out."""
         results = self._run(input_feed)
         return [_values.from_core(results[i]) for i in self._positions(output_names)]
+
+    def run_later(self, output_names, input_feed, run_options=None):
+        """The same as `run` by a thread of its own: a `concurrent.futures.Future` of the outputs. Arrays must stay as
+        they are until it is done. On GPUs copies of one run go on beside kernels of another."""
+        future = concurrent.futures.Future()
+        feed = self._feed(input_feed)
+        positions = self._positions(output_names)
+
+        def work():
+            try:
+                results = self._session.run(feed)
+                future.set_result([_values.from_core(results[i]) for i in positions])
+            except BaseException as error:  # whoever waits is told
+                future.set_exception(error)
+
+        future.set_running_or_notify_cancel()
+        threading.Thread(target=work, name="tartan run").start()
+        return future
+
+    def run_async(self, output_names, input_feed, callback, user_data=None, run_options=None):
+        """The same, as onnxruntime has it: `callback(outputs, user_data, error)` is called by that thread, with an empty
+        text where there is no error, and else without outputs."""
+
+        def tell(future):
+            error = future.exception()
+            callback([] if error else future.result(), user_data, str(error) if error else "")
+
+        self.run_later(output_names, input_feed).add_done_callback(tell)
 
     def run_tensors(self, output_names, input_feed):
         """The same, but tensors come as `tartan.Tensor`."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +37,17 @@ class InferenceSession:
     def get_providers(self) -> list[str]: ...
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None) -> list[Any]: ...
+    def run_later(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None
+    ) -> Future[list[Any]]: ...
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any], Any, str], None],
+        user_data: Any = None,
+        run_options: Any = None,
+    ) -> None: ...
     def run_tensors(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Any]: ...
     def state(self, name: str) -> Any: ...
     def set_state(self, name: str, value: Any) -> None: ...

@@ -3,6 +3,7 @@
 #include "frontend/api/session.h"
 
 #include <cmath>
+#include <future>
 #include <limits>
 #include <map>
 #include <thread>
@@ -103,6 +104,39 @@ TEST(Session, AnswersManyThreadsOfEqualAndOfDifferentShapes) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+HostTensor Numbers(const std::vector<float>& values) {
+  return HostTensor::FromVector(
+      TensorShape{DataType::kFloat32, {static_cast<int64_t>(values.size())}}, values);
+}
+
+TEST(Session, RunsLater) {
+  const auto device = Device::Open();
+  if (!device.ok()) GTEST_SKIP() << device.status();
+  const auto session = Session::Create(std::make_shared<Affine>(), *device);
+  ASSERT_TRUE(session.ok()) << session.status();
+  std::vector<std::future<absl::StatusOr<std::vector<HostTensor>>>> runs;
+  for (int i = 0; i < 6; ++i) {
+    runs.push_back((*session)->RunLater({{"x", Numbers({1.0f * i, 2.0f * i, -1})}}));
+  }
+  for (int i = 0; i < 6; ++i) {
+    const auto y = runs[i].get();
+    ASSERT_TRUE(y.ok()) << y.status();
+    EXPECT_THAT(y->at(0).ToDoubles(), testing::ElementsAre(3 * i + 1, 6 * i + 1, -2));
+  }
+  const auto wrong = (*session)->RunLater({{"z", Numbers({1})}}).get();
+  EXPECT_EQ(wrong.status().code(), absl::StatusCode::kInvalidArgument) << wrong.status();
+}
+
+// Nobody asks for the outputs: the future waits for the run all the same.
+TEST(Session, EndsAfterARunWhoseFutureIsLetGoOf) {
+  const auto device = Device::Open();
+  if (!device.ok()) GTEST_SKIP() << device.status();
+  auto session = Session::Create(std::make_shared<Affine>(), *device);
+  ASSERT_TRUE(session.ok()) << session.status();
+  (*session)->RunLater({{"x", Numbers(std::vector<float>(1000, 1))}});
+  session->reset();
 }
 
 TEST(Session, AnswersInFloat64OnADeviceThatComputesInFloat64) {
