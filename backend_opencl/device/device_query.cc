@@ -117,14 +117,13 @@ std::string BuildOptions(cl_device_id device, const NvidiaFeatures& features) {
 // declare more: seen on Hopper, asked of others.
 void SetMatrixUnit(const NvidiaFeatures& features, FoundDevice* found) {
   constexpr int64_t kOfOpenCl = 48 << 10;
-  constexpr int64_t kOutsidePool = 16 << 10;
   HardwareSettings& settings = found->info.settings;
   settings.matrix_rate = features.matrix_rate;
   if (features.matrix == MatrixInstructions::kWarpGroups) {
     settings.matrix_local_bytes = features.most_local_bytes;
   } else if (features.matrix == MatrixInstructions::kWarps) {
-    settings.matrix_local_bytes = kOfOpenCl - kOutsidePool;
-    found->wanted_matrix_local_bytes = features.most_local_bytes - kOutsidePool;
+    settings.matrix_local_bytes = kOfOpenCl - kOutsideSequencePool;
+    found->wanted_matrix_local_bytes = features.most_local_bytes - kOutsideSequencePool;
   }
 }
 

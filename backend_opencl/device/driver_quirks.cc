@@ -10,8 +10,6 @@ namespace tartan::opencl {
 
 namespace {
 
-// Of a sequence's local memory: launches and roles, and what is left to the cache.
-constexpr int64_t kOutsidePool = 16 << 10;
 constexpr int64_t kMostPool = 192 << 10;
 
 }  // namespace
@@ -31,7 +29,7 @@ DriverQuirks QuirksOf(const hal::DeviceInfo& info) {
     quirks.max_local_memory_bytes = 48 * 1024;
     // But arrays that are larger build and run all the same (580.159). A unit runs one group of a
     // sequence, which may have most of the memory there is.
-    quirks.sequence_pool_bytes = std::clamp(info.settings.local_memory_bytes - kOutsidePool,
+    quirks.sequence_pool_bytes = std::clamp(info.settings.local_memory_bytes - kOutsideSequencePool,
                                             kMostSequenceLocalBytes, kMostPool);
     // Seen with 580.159: once both have been used, clReleaseMemObject of the one made first ends in
     // a null pointer. Parts with the same range are safe.

@@ -9,6 +9,10 @@
 
 namespace tartan::opencl {
 
+// Of a compute unit's local memory, what a sequence's pool leaves: for its launches and roles, and
+// to the cache.
+inline constexpr int64_t kOutsideSequencePool = 16 << 10;
+
 struct DriverQuirks {
   // The driver's own cache of compiled kernels makes a second build from source quick, while the
   // binaries it hands out cost more than they save: the files of that cache are kept instead

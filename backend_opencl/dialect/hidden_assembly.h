@@ -19,7 +19,7 @@ inline constexpr absl::string_view kHiddenAssembly = "//@tartan ";
 inline constexpr absl::string_view kHasWarpGroups = "TARTAN_WARP_GROUPS";
 // The macro that is defined where they, or others, have a matrix unit that warps use, and copies to
 // local memory: instructions that need not be hidden.
-inline constexpr absl::string_view kHasMatrixUnit = "TARTAN_MATRIX_UNIT";
+inline constexpr absl::string_view kHasMatrixUnit = "TARTAN_HAS_MATRIX_UNIT";
 
 // Opens the hidden instructions of a program's text, for the target that has them. False where
 // there are none: its kernels need not call all the functions of their source. Internal for a text

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "backend_opencl/device/features/probe_program.h"
 #include "tile/base/status_macros.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -94,14 +95,7 @@ HostFeatures AskHost() {
 }
 
 absl::StatusOr<CompilerFeatures> AskCompiler(cl_context context, cl_device_id device) {
-  const std::string text = Question();
-  const char* begin = text.data();
-  const size_t length = text.size();
-  cl_int error = CL_SUCCESS;
-  const ProgramHandle program(
-      CreateCl(&error, clCreateProgramWithSource, context, 1, &begin, &length));
-  TARTAN_RETURN_IF_ERROR(ToStatus(error, "clCreateProgramWithSource"));
-  TARTAN_CL_CALL(clBuildProgram, program.get(), 1, &device, "-w", nullptr, nullptr);
+  TARTAN_ASSIGN_OR_RETURN(const ProgramHandle program, BuildProbe(context, device, Question()));
   size_t size = 0;
   TARTAN_CL_CALL(clGetProgramInfo, program.get(), CL_PROGRAM_KERNEL_NAMES, 0, nullptr, &size);
   std::string names(size, '\0');

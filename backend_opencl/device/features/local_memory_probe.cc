@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "backend_opencl/device/features/probe_program.h"
 
 namespace tartan::opencl {
 namespace {
@@ -38,23 +39,14 @@ std::optional<bool> Stored(const FoundDevice& found, int64_t bytes, DiskCache* c
 
 }  // namespace
 
-bool BuildsLocalArray(cl_context context, cl_device_id device, int64_t bytes) {
-  const std::string text = KernelWith(bytes);
-  const char* begin = text.data();
-  const size_t length = text.size();
-  cl_int error = CL_SUCCESS;
-  const ProgramHandle program(
-      CreateCl(&error, clCreateProgramWithSource, context, 1, &begin, &length));
-  if (error != CL_SUCCESS) return false;
-  return CallCl(clBuildProgram, program.get(), 1, &device, "-w", nullptr, nullptr) == CL_SUCCESS;
-}
-
 bool TakesLocalArray(cl_context context, const FoundDevice& found, int64_t bytes,
                      DiskCache* cache) {
   if (const std::optional<bool> stored = Stored(found, bytes, cache)) return *stored;
-  const bool takes = BuildsLocalArray(context, found.device, bytes);
-  if (cache != nullptr) cache->Store(KeyOf(found, bytes), takes ? kYes : kNo);
-  return takes;
+  const absl::Status built = BuildProbe(context, found.device, KernelWith(bytes)).status();
+  // Whether there is enough memory now says nothing of the driver.
+  const bool is_answer = built.ok() || !IsShortage(built);
+  if (cache != nullptr && is_answer) cache->Store(KeyOf(found, bytes), built.ok() ? kYes : kNo);
+  return built.ok();
 }
 
 bool KnowsLocalArray(const FoundDevice& found, int64_t bytes, DiskCache* cache) {

@@ -11,10 +11,8 @@
 
 namespace tartan::opencl {
 
-// Whether the driver builds a kernel with a local array of so many bytes.
-bool BuildsLocalArray(cl_context context, cl_device_id device, int64_t bytes);
-
-// The same, from the disk where this driver was asked before. `cache` may be null.
+// Whether the driver builds a kernel with a local array of so many bytes; from the disk where this
+// driver was asked before. `cache` may be null.
 bool TakesLocalArray(cl_context context, const FoundDevice& found, int64_t bytes, DiskCache* cache);
 
 // Whether TakesLocalArray answers without building.
