@@ -10,8 +10,8 @@
 
 #include "tile/plan/cpu/cpu_plan.h"
 #include "tile/plan/gpu/gpu_plan.h"
-#include "tile/plan/gpu/matrix_plan.h"
 #include "tile/plan/gpu/row_stream_plan.h"
+#include "tile/plan/matrix/matrix_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::plan {

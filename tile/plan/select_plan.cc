@@ -12,9 +12,9 @@
 #include "tile/plan/cpu/stream_plan.h"
 #include "tile/plan/cpu/window_plan.h"
 #include "tile/plan/gpu/gpu_candidates.h"
-#include "tile/plan/gpu/matrix_search.h"
-#include "tile/plan/gpu/matrix_split.h"
 #include "tile/plan/gpu/row_stream_search.h"
+#include "tile/plan/matrix/matrix_search.h"
+#include "tile/plan/matrix/matrix_split.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {

@@ -10,8 +10,8 @@
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
 #include "tile/ir/naive_evaluator.h"
-#include "tile/plan/gpu/matrix_search.h"
 #include "tile/plan/gpu/row_stream_search.h"
+#include "tile/plan/matrix/matrix_search.h"
 #include "tile/plan/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 

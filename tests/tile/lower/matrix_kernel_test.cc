@@ -17,7 +17,7 @@
 #include "tests/tile/compiler/matrix_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tile/compiler/compiler.h"
-#include "tile/plan/gpu/matrix_split.h"
+#include "tile/plan/matrix/matrix_split.h"
 #include "tile/plan/select_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 

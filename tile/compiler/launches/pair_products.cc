@@ -2,7 +2,7 @@
 #include "tile/compiler/launches/pair_products.h"
 
 #include "tile/compiler/launches/join_with_readers.h"
-#include "tile/plan/gpu/matrix_pair.h"
+#include "tile/plan/matrix/matrix_pair.h"
 
 namespace tartan::compiler {
 

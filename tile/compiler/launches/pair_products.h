@@ -11,7 +11,7 @@
 namespace tartan::compiler {
 
 // Where the results of one product are read by another one alone, each at its own place, both sums
-// are made by one kernel (plan/gpu/matrix_pair.h). `storage`: of the program's values, which one
+// are made by one kernel (plan/matrix/matrix_pair.h). `storage`: of the program's values, which one
 // holds their elements.
 void PairProducts(const ir::Program& program, const std::vector<ir::ValueId>& storage,
                   const HardwareSettings& settings, Schedule* schedule);

@@ -7,7 +7,7 @@
 
 #include "tile/loop/loop_ir.h"
 #include "tile/lower/lower_options.h"
-#include "tile/plan/gpu/matrix_plan.h"
+#include "tile/plan/matrix/matrix_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

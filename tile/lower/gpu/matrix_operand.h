@@ -11,7 +11,7 @@
 
 #include "tile/base/matrix_tile.h"
 #include "tile/loop/build.h"
-#include "tile/plan/gpu/matrix_plan.h"
+#include "tile/plan/matrix/matrix_plan.h"
 #include "tile/poly/flat_contraction.h"
 
 namespace tartan::lower {

@@ -10,7 +10,7 @@
 #include "tile/lower/gpu/begin_kernel.h"
 #include "tile/lower/gpu/matrix_operand.h"
 #include "tile/lower/index_emitter.h"
-#include "tile/plan/gpu/matrix_plan.h"
+#include "tile/plan/matrix/matrix_plan.h"
 
 namespace tartan::lower {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tile/plan/gpu/matrix_plan.h"
+#include "tile/plan/matrix/matrix_plan.h"
 
 namespace tartan::plan {
 

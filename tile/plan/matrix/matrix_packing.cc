@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/gpu/matrix_packing.h"
+#include "tile/plan/matrix/matrix_packing.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/gpu/matrix_cost.h"
+#include "tile/plan/matrix/matrix_cost.h"
 
 #include <algorithm>
 #include <cmath>

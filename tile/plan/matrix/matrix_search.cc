@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/gpu/matrix_search.h"
+#include "tile/plan/matrix/matrix_search.h"
 
 #include <algorithm>
 #include <array>
@@ -10,10 +10,10 @@
 #include "absl/strings/str_format.h"
 #include "tile/base/sequence_limits.h"
 #include "tile/plan/gpu/factors.h"
-#include "tile/plan/gpu/matrix_cost.h"
-#include "tile/plan/gpu/matrix_packing.h"
-#include "tile/plan/gpu/matrix_plan.h"
 #include "tile/plan/machine.h"
+#include "tile/plan/matrix/matrix_cost.h"
+#include "tile/plan/matrix/matrix_packing.h"
+#include "tile/plan/matrix/matrix_plan.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {

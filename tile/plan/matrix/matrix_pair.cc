@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/gpu/matrix_pair.h"
+#include "tile/plan/matrix/matrix_pair.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 
 #include "tile/base/match.h"
 #include "tile/plan/gpu/factors.h"
-#include "tile/plan/gpu/matrix_search.h"
+#include "tile/plan/matrix/matrix_search.h"
 #include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile/plan/gpu/matrix_split.h"
+#include "tile/plan/matrix/matrix_split.h"
 
 #include <utility>
 
 #include "tile/plan/gpu/gpu_candidates.h"
-#include "tile/plan/gpu/matrix_search.h"
 #include "tile/plan/machine.h"
+#include "tile/plan/matrix/matrix_search.h"
 #include "tile/poly/rewrite_kernel.h"
 #include "tile/poly/split_reduction.h"
 
