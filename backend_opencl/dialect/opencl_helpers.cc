@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "backend_opencl/dialect/dot_functions.h"
 #include "backend_opencl/dialect/matrix_functions.h"
+#include "backend_opencl/dialect/narrow_floats.h"
 #include "backend_opencl/dialect/opencl_memory.h"
 #include "backend_opencl/dialect/opencl_types.h"
 #include "backend_opencl/dialect/team_barrier.h"
@@ -167,51 +168,6 @@ constexpr absl::string_view kPrefetch =
 }
 )";
 
-constexpr absl::string_view kFromBFloat16 = R"(static inline $F tt_from_bfloat16_$H($H bits) {
-  return as_$F(convert_$I(bits) << 16);
-}
-)";
-
-// Rounds to nearest, ties to even; NaN stays NaN.
-constexpr absl::string_view kToBFloat16 = R"(static inline $H tt_to_bfloat16_$F($F x) {
-  const $I bits = as_$I(x);
-  const $I rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  return convert_$H(x != x ? (bits >> 16) | 0x40u : rounded);
-}
-)";
-
-// The same numbers in float32.
-constexpr absl::string_view kRoundBFloat = R"(static inline $F tt_roundbfloat_$F($F x) {
-  const $I bits = as_$I(x);
-  const $I rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
-  return as_$F((x != x ? bits | 0x400000u : rounded) & 0xffff0000u);
-}
-)";
-// Below 2^-14 the numbers of half are those that float has between 1/2 and 1.
-constexpr absl::string_view kRoundHalf = R"(static inline $F tt_roundhalf_$F($F x) {
-  const $I sign = as_$I(x) & 0x80000000u;
-  const $I size = as_$I(x) ^ sign;
-  const $I tiny = as_$I((as_$F(size) + 0.5f) - 0.5f);
-  $I rounded = (size + 0xfffu + ((size >> 13) & 1u)) & 0xffffe000u;
-  rounded = size < 0x38800000u ? tiny : rounded;
-  rounded = rounded > 0x477fe000u ? ($I)(0x7f800000u) : rounded;
-  return as_$F((x != x ? size : rounded) | sign);
-}
-)";
-
-// PoCL takes the memory of vload_half and vstore_half to be on a boundary of vectors, whatever its
-// address: the bits are moved apart from their conversion.
-constexpr absl::string_view kFromHalf = R"(static inline $F tt_from_half_$H($H bits) {
-  return vload_half$N(0, (const half*)&bits);
-}
-)";
-constexpr absl::string_view kToHalf = R"(static inline $H tt_to_half_$F($F x) {
-  $H bits;
-  vstore_half$N_rte(x, 0, (half*)&bits);
-  return bits;
-}
-)";
-
 // Reads, changes and puts back the aligned word that holds the element, until no other work-item
 // came between. $N is the word's type, $C its compare-and-exchange; $GET makes the element `old`
 // of `seen`, $PUT the word `next` of `updated`.
@@ -265,15 +221,6 @@ std::string ArithmeticHelper(absl::string_view name, const Type& type) {
   const std::string scalar = is_signed ? FindHelper(kSignedHelpers, name, Type{type.element, 1})
                                        : FindHelper(kUnsignedHelpers, name, Type{type.element, 1});
   return type.lanes == 1 || scalar.empty() ? scalar : LaneByLane(name, type);
-}
-
-// Between float32 and the bits of a 16-bit float.
-std::string NarrowFloatHelper(absl::string_view text, int lanes) {
-  const std::string count = lanes == 1 ? "" : absl::StrCat(lanes);
-  return absl::StrReplaceAll(text, {{"$F", absl::StrCat("float", count)},
-                                    {"$N", count},
-                                    {"$H", absl::StrCat("ushort", count)},
-                                    {"$I", absl::StrCat("uint", count)}});
 }
 
 // How the element is taken out of and put into a word.
@@ -359,12 +306,6 @@ std::string SaturateHelper(absl::string_view types) {
                              {{"$T", parts.first}, {"$F", parts.second}});
 }
 
-constexpr Helper kNarrowFloats[] = {
-    {"from_half_", kFromHalf},         {"to_half_", kToHalf},
-    {"roundhalf_", kRoundHalf},        {"roundbfloat_", kRoundBFloat},
-    {"from_bfloat16_", kFromBFloat16}, {"to_bfloat16_", kToBFloat16},
-};
-
 }  // namespace
 
 std::string Definition(absl::string_view identifier) {
@@ -387,10 +328,7 @@ std::string Definition(absl::string_view identifier) {
   if (std::string text = MemoryHelper(name); !text.empty()) return text;
   if (std::string text = MatrixHelper(name); !text.empty()) return text;
   if (absl::ConsumePrefix(&name, "saturate_")) return SaturateHelper(name);
-  for (const auto& [prefix, text] : kNarrowFloats) {
-    if (!absl::ConsumePrefix(&name, prefix)) continue;
-    return NarrowFloatHelper(text, TypeFromName(name).lanes);
-  }
+  if (std::string text = NarrowFloatFunction(name); !text.empty()) return text;
   const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(name, '_');
   const Type type = TypeFromName(parts.second);
   return type.element == DataType::kInvalid ? "" : ArithmeticHelper(parts.first, type);

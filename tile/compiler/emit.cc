@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/digest.h"
 #include "tile/base/match.h"
+#include "tile/base/sequence_limits.h"
 #include "tile/base/status_macros.h"
 #include "tile/compiler/round_stores.h"
 #include "tile/compiler/tell_launch.h"
@@ -203,6 +204,7 @@ class Emitter {
     step.description = scheduled.description;
     if (const auto* groups = std::get_if<plan::RowGroupPlan>(&planned.plan)) {
       step.predicted_us = groups->predicted_us;
+      step.fills_registers = groups->HeldWords() > kMostSequenceWords;
     }
     if (hooks_.tells_launches) {
       step.plan = Match(planned.plan, [](const auto& plan) { return plan.ToString(); });

@@ -40,6 +40,8 @@ struct LaunchStep {
   double flops = 0;
   double bytes = 0;         // read and written at least once
   double predicted_us = 0;  // by the plan's cost; 0 where that is not known
+  // Its work-items need the registers of a kernel of its own (MarkSequences); not stored.
+  bool fills_registers = false;
   // For people, where CompileHooks::tells_launches; not stored.
   std::string operations = {};  // "sum of mul; tanh"
   std::string plan = {};        // with the terms of its cost

@@ -374,7 +374,9 @@ class ChainFinder {
     const std::vector<poly::Output>& outputs = kernel(group).outputs;
     const DataType type = outputs[0].shape.type;
     if (outputs.size() != 1 || outputs_.count(outputs[0].value) > 0) return false;
-    if (type == DataType::kBool || ComputeType(type) != type) return false;
+    // Stages that share a loop hand on what they have computed, unrounded; products have none.
+    const bool is_rounded = ComputeType(type) != type;
+    if (type == DataType::kBool || (is_rounded && !growing.takes_products)) return false;
     const std::set<int>& consumers = graph_.consumers(group);
     return std::all_of(consumers.begin(), consumers.end(),
                        [&](int consumer) { return growing.axes.count(consumer) > 0; });

@@ -9,9 +9,11 @@
 #include "absl/strings/str_join.h"
 #include "tile/plan/gpu/launch_time.h"
 #include "tile/plan/machine.h"
+#include "tile/plan/rows/plan_matrix_rows.h"
 #include "tile/plan/rows/plan_online_rows.h"
 #include "tile/plan/rows/plan_row_groups.h"
 #include "tile/plan/rows/plan_row_products.h"
+#include "tile/plan/rows/row_cycles.h"
 #include "tile/plan/select_plan.h"
 #include "tile/poly/form_key.h"
 
@@ -115,10 +117,16 @@ std::optional<plan::RowGroupPlan> ProductChains::NewPlan(const graph::RowChain& 
   if (!chain.has_long_rows) {
     whole = plan::PlanRowProducts(chain.rows, chain.kernels, chain.tensors, settings_);
   }
-  std::optional<plan::RowGroupPlan> walk =
-      plan::PlanOnlineRows(chain.rows, chain.kernels, chain.tensors, settings_);
-  const bool walks = walk && (!whole || walk->predicted_us < whole->predicted_us);
-  return walks ? std::move(walk) : std::move(whole);
+  const auto keep_quicker = [&](std::optional<plan::RowGroupPlan> other) {
+    if (other && (!whole || other->predicted_us < whole->predicted_us)) whole = std::move(other);
+  };
+  const std::optional<MatrixFormat> format = FormatOf(precision_);
+  if (format.has_value() && !chain.has_long_rows) {
+    keep_quicker(
+        plan::PlanMatrixRows(chain.rows, chain.kernels, chain.tensors, settings_, *format));
+  }
+  keep_quicker(plan::PlanOnlineRows(chain.rows, chain.kernels, chain.tensors, settings_));
+  return whole;
 }
 
 double ProductChains::KernelUs(const poly::FlatContraction& flat) {

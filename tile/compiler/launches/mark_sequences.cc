@@ -68,7 +68,7 @@ void MarkSequences(const HardwareSettings& settings, KernelList* list) {
   int before = -1;  // the kernel of the step before, where that may be in a sequence
   for (const Step& step : list->steps) {
     const auto* launch = std::get_if<LaunchStep>(&step);
-    const bool is_short = launch != nullptr && may_be[launch->kernel] &&
+    const bool is_short = launch != nullptr && may_be[launch->kernel] && !launch->fills_registers &&
                           IsShort(*launch, groups[launch->kernel], machine);
     const int kernel = is_short ? launch->kernel : -1;
     if (before >= 0 && kernel >= 0) {

@@ -23,29 +23,52 @@ constexpr int64_t kBand = 8;
 
 class MatrixLowerer {
  public:
-  MatrixLowerer(const poly::FlatContraction& flat, const MatrixPlan& plan,
-                const LowerOptions& options)
-      : flat_(flat), plan_(plan), index_type_(IndexTypeOf(flat, options)) {
+  // `origins`: values of plan.batch; null: the group's number tells them.
+  MatrixLowerer(const poly::FlatContraction& flat, const MatrixPlan& plan, DataType index_type,
+                const GroupOrigins* origins = nullptr, std::string held = "")
+      : flat_(flat), plan_(plan), index_type_(index_type), held_(std::move(held)) {
     std::vector<ExprPtr> batch;
-    for (int i : plan.batch) batch.push_back(Var(absl::StrCat("batch_", flat.indices[i].name)));
+    for (int i : plan.batch) {
+      batch.push_back(origins != nullptr ? origins->at(i)
+                                         : Var(absl::StrCat("batch_", flat.indices[i].name)));
+    }
     batch_values_ = batch;
-    operands_.emplace_back(flat, plan, plan.left, "left", plan.rows, plan.left_tile(), batch, 0,
-                           index_type_);
-    operands_.emplace_back(flat, plan, plan.right, "right", plan.columns, plan.right_tile(), batch,
-                           plan.left_tile().size(), index_type_);
-    if (!plan.second) return;
-    operands_.emplace_back(flat, plan, *plan.second, "second", plan.columns, plan.right_tile(),
-                           batch, plan.left_tile().size() + plan.right_tile().size(), index_type_);
+    int64_t begin = 0;
+    const auto add = [&](const plan::MatrixOperand& operand, const char* name,
+                         const std::vector<int>& rows, const MatrixTile& tile) {
+      operands_.emplace_back(flat, plan, operand, name, rows, tile, batch, begin, index_type_);
+      begin += tile.size();
+    };
+    if (plan.resident_steps == 0) add(plan.left, "left", plan.rows, plan.left_tile());
+    add(plan.right, "right", plan.columns, plan.right_tile());
+    if (plan.second) add(*plan.second, "second", plan.columns, plan.right_tile());
   }
 
   loop::Kernel Lower(const std::string& name) {
     loop::Kernel kernel = BeginGroupKernel(flat_, plan_, name, index_type_);
-    std::vector<StmtPtr> statements;
-    Append(Prologue(), &statements);
-    Append(plan_.copies_all() ? CopiedSteps() : FetchedSteps(), &statements);
-    Append(StoreMatrixResults(flat_, plan_, batch_values_, index_type_), &statements);
+    std::vector<StmtPtr> statements = {
+        DeclareMatrixTiles(plan_, plan_.tiles_size()),
+        Declare("item", loop::Work(loop::WorkId::kLocal, 0, index_type_))};
+    Append(DeclareWarpGroup(), &statements);
+    Append(DeclareTile(), &statements);
+    Append(OfTile(), &statements);
     kernel.body = loop::MakeBlock(std::move(statements));
     return kernel;
+  }
+
+  // Tile by tile of the columns.
+  std::vector<StmtPtr> LowerPart() {
+    const int64_t tiles = plan::TilesOf(ColumnCount(), plan_.result_columns());
+    std::vector<StmtPtr> body = {
+        Declare("row_base", Number(0)),
+        Declare("column_base", loop::Mul(Var("part"), Number(plan_.result_columns())))};
+    Append(OfTile(), &body);
+    // The next tile's factors come where others may still read this one's.
+    if (tiles > 1) body.push_back(loop::MakeBarrier());
+    std::vector<StmtPtr> statements = DeclareWarpGroup();
+    statements.push_back(
+        loop::MakeFor("part", Number(0), Number(tiles), loop::MakeBlock(std::move(body))));
+    return statements;
   }
 
  private:
@@ -61,27 +84,31 @@ class MatrixLowerer {
   int64_t RowCount() const { return plan::CountOf(flat_, plan_.rows); }
   int64_t ColumnCount() const { return plan::CountOf(flat_, plan_.columns); }
 
-  std::vector<StmtPtr> Prologue() const {
-    std::vector<StmtPtr> statements;
-    statements.push_back(loop::MakeArray({ElementType(plan_.format), 1}, "tiles",
-                                         plan_.tiles_size(), loop::Space::kLocal, "",
-                                         MatrixTile::kVectors * MatrixTile::kLineBytes));
-    statements.push_back(Declare("item", loop::Work(loop::WorkId::kLocal, 0, index_type_)));
+  std::vector<StmtPtr> DeclareWarpGroup() const {
     const ExprPtr warp_group = loop::Div(Var("item"), Number(MatrixPlan::kWarpGroup));
     const bool is_sliced = plan_.slices > 1;
-    statements.push_back(Declare(
-        "warp_group", is_sliced ? loop::Mod(warp_group, Number(plan_.warp_groups)) : warp_group));
-    statements.push_back(
-        Declare("slice", is_sliced ? loop::Div(warp_group, Number(plan_.warp_groups)) : Number(0)));
-    Append(DeclareTile(), &statements);
-    Append(operands_[0].DeclareRows(Var("row_base")), &statements);
-    for (size_t i = 1; i < operands_.size(); ++i) {
-      Append(operands_[i].DeclareRows(Var("column_base")), &statements);
+    return {
+        Declare("warp_group",
+                is_sliced ? loop::Mod(warp_group, Number(plan_.warp_groups)) : warp_group),
+        Declare("slice", is_sliced ? loop::Div(warp_group, Number(plan_.warp_groups)) : Number(0))};
+  }
+
+  // What the group does for the tile at "row_base" and "column_base".
+  std::vector<StmtPtr> OfTile() const {
+    std::vector<StmtPtr> statements;
+    for (const MatrixOperandLoader& operand : operands_) {
+      const bool is_left = &operand.plan() == &plan_.left;
+      Append(operand.DeclareRows(Var(is_left ? "row_base" : "column_base")), &statements);
     }
     statements.push_back(loop::MakeArray({DataType::kFloat32, 1}, "total", plan_.accumulators()));
     statements.push_back(loop::MakeFor(
         "slot", Number(0), Number(plan_.accumulators()),
         loop::MakeStore("total", DataType::kFloat32, Var("slot"), loop::Float(0)), 1, true));
+    Append(plan_.is_at_once     ? StepsAtOnce()
+           : plan_.copies_all() ? CopiedSteps()
+                                : FetchedSteps(),
+           &statements);
+    Append(StoreMatrixResults(flat_, plan_, batch_values_, index_type_, held_), &statements);
     return statements;
   }
 
@@ -124,13 +151,17 @@ class MatrixLowerer {
     return statements;
   }
 
-  // The unit starts on the tiles of a stage.
-  std::vector<StmtPtr> Multiply(const ExprPtr& stage) const {
+  // The unit starts on the tiles of a step, which are those of a stage.
+  std::vector<StmtPtr> Multiply(const ExprPtr& step, const ExprPtr& stage) const {
     std::vector<StmtPtr> statements;
     const DataType type = ElementType(plan_.format);
     const MatrixTile left = plan_.left_tile();
-    const ExprPtr begin = loop::Add(loop::Mul(stage, Number(plan_.stage_size())),
-                                    loop::Mul(Var("slice"), Number(plan_.slice_size())));
+    const ExprPtr begin = loop::Add(loop::Add(loop::Mul(stage, Number(plan_.stage_size())),
+                                              loop::Mul(Var("slice"), Number(plan_.slice_size()))),
+                                    Number(plan_.resident_size()));
+    const bool is_resident = plan_.resident_steps > 0;
+    const ExprPtr left_begin = is_resident ? loop::Mul(step, Number(left.size())) : begin;
+    const ExprPtr right_begin = is_resident ? begin : loop::Add(begin, Number(left.size()));
     for (int64_t block = 0; block < plan_.blocks(); ++block) {
       const ExprPtr rows =
           loop::Add(loop::Mul(Var("warp_group"), Number(plan_.blocks())), Number(block));
@@ -139,14 +170,34 @@ class MatrixLowerer {
           loop::LoadFrom("total", DataType::kFloat32, Number(block * plan_.column_tile / 2));
       product.left = loop::LoadFrom(
           "tiles", type,
-          loop::Add(begin, loop::Mul(rows, Number(MatrixPlan::kUnitRows * left.depth()))));
-      product.right = loop::LoadFrom("tiles", type, loop::Add(begin, Number(left.size())));
+          loop::Add(left_begin, loop::Mul(rows, Number(MatrixPlan::kUnitRows * left.depth()))));
+      product.right = loop::LoadFrom("tiles", type, right_begin);
       product.format = plan_.format;
       product.columns = static_cast<int>(plan_.column_tile);
       product.left_along_rows = plan_.left.along_rows;
       product.right_along_columns = plan_.right.along_rows;
       statements.push_back(loop::MakeMultiplyTiles(std::move(product)));
     }
+    return statements;
+  }
+
+  // The tiles of all steps come by themselves, then the unit takes them.
+  std::vector<StmtPtr> StepsAtOnce() const {
+    const ExprPtr step = Var("step");
+    const auto for_all = [&](std::vector<StmtPtr> body) {
+      return loop::MakeFor("step", Number(0), Number(plan_.stages), loop::MakeBlock(body));
+    };
+    std::vector<StmtPtr> copy, round;
+    for (const MatrixOperandLoader& operand : operands_) {
+      Append(operand.Copy(step, step), &copy);
+      if (operand.plan().is_rounded) Append(operand.Round(step, ""), &round);
+    }
+    std::vector<StmtPtr> statements = {for_all(std::move(copy)), loop::MakeEndCopies(),
+                                       loop::MakeAwaitCopies(0)};
+    if (!round.empty()) statements.push_back(for_all(std::move(round)));
+    statements.push_back(loop::MakeMatrixBarrier());
+    statements.push_back(for_all(Multiply(step, step)));
+    statements.push_back(loop::MakeAwaitTiles());
     return statements;
   }
 
@@ -189,7 +240,7 @@ class MatrixLowerer {
     const ExprPtr step = Var("step");
     std::vector<StmtPtr> body = {loop::MakeMatrixBarrier(),
                                  Declare("stage", loop::Mod(step, Number(plan_.stages)))};
-    Append(Multiply(Var("stage")), &body);
+    Append(Multiply(step, Var("stage")), &body);
     body.push_back(Declare("later", loop::Add(step, Number(plan_.stages - 1))));
     body.push_back(Declare("free", loop::Mod(Var("later"), Number(plan_.stages))));
     body.push_back(loop::MakeIf(loop::Less(Var("later"), Number(steps)),
@@ -231,7 +282,7 @@ class MatrixLowerer {
     std::vector<StmtPtr> fetch;
     AppendFetch(Var("next_step"), Var("other"), &fetch, /*declares=*/false);
     body.push_back(loop::MakeIf(has_next, loop::MakeBlock(std::move(fetch))));
-    Append(Multiply(Var("stage")), &body);
+    Append(Multiply(step, Var("stage")), &body);
     std::vector<StmtPtr> put;
     AppendPut(Var("other"), &put);
     if (!put.empty()) body.push_back(loop::MakeIf(has_next, loop::MakeBlock(std::move(put))));
@@ -265,6 +316,7 @@ class MatrixLowerer {
   const poly::FlatContraction& flat_;
   const MatrixPlan& plan_;
   const DataType index_type_;
+  const std::string held_;  // the array that results stay in
   std::vector<ExprPtr> batch_values_;
   std::vector<MatrixOperandLoader> operands_;
 };
@@ -273,7 +325,18 @@ class MatrixLowerer {
 
 loop::Kernel LowerMatrixKernel(const poly::FlatContraction& flat, const MatrixPlan& plan,
                                const std::string& name, const LowerOptions& options) {
-  return MatrixLowerer(flat, plan, options).Lower(name);
+  return MatrixLowerer(flat, plan, IndexTypeOf(flat, options)).Lower(name);
+}
+
+StmtPtr DeclareMatrixTiles(const MatrixPlan& plan, int64_t size) {
+  return loop::MakeArray({ElementType(plan.format), 1}, "tiles", size, loop::Space::kLocal, "",
+                         MatrixTile::kVectors * MatrixTile::kLineBytes);
+}
+
+std::vector<StmtPtr> LowerMatrixPart(const poly::FlatContraction& flat, const MatrixPlan& plan,
+                                     DataType index_type, const GroupOrigins& origins,
+                                     const std::string& held) {
+  return MatrixLowerer(flat, plan, index_type, &origins, held).LowerPart();
 }
 
 }  // namespace tartan::lower

@@ -65,7 +65,8 @@ int64_t MatrixOperandLoader::RoundCount() const {
 }
 
 ExprPtr MatrixOperandLoader::Begin(const ExprPtr& stage) const {
-  return loop::Add(loop::Mul(stage, Number(plan_.stage_size())), Number(begin_));
+  return loop::Add(loop::Mul(stage, Number(plan_.stage_size())),
+                   Number(plan_.resident_size() + begin_));
 }
 
 MatrixOperandLoader::Vector MatrixOperandLoader::VectorOf(int64_t round) const {

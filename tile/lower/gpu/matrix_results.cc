@@ -17,41 +17,35 @@ using plan::MatrixPlan;
 class ResultWriter {
  public:
   ResultWriter(const poly::FlatContraction& flat, const MatrixPlan& plan,
-               const std::vector<ExprPtr>& batch_values, DataType index_type)
-      : flat_(flat), plan_(plan), batch_values_(batch_values), index_type_(index_type) {}
+               const std::vector<ExprPtr>& batch_values, DataType index_type, std::string held)
+      : flat_(flat),
+        plan_(plan),
+        batch_values_(batch_values),
+        index_type_(index_type),
+        held_(std::move(held)) {}
 
   std::vector<StmtPtr> Results() const {
-    const int64_t stride = plan_.totals_stride();
-    std::vector<StmtPtr> statements = {
-        loop::MakeBarrier(),
-        loop::MakeArray({DataType::kFloat32, 1}, "totals", plan_.slices * plan_.totals_size(),
-                        loop::Space::kLocal, "tiles"),
-        Declare("lane", loop::Mod(Var("item"), Number(32))),
-        Declare(
-            "first_row",
-            loop::Add(loop::Add(loop::Mul(Var("warp_group"),
-                                          Number(plan_.blocks() * MatrixPlan::kUnitRows)),
-                                loop::Mul(loop::Mod(loop::Div(Var("item"), Number(32)), Number(4)),
-                                          Number(16))),
-                      loop::Div(Var("lane"), Number(4)))),
-        Declare("own", loop::Add(loop::Add(loop::Mul(Var("first_row"), Number(stride)),
-                                           loop::Mul(loop::Mod(Var("lane"), Number(4)), Number(2))),
-                                 loop::Mul(Var("slice"), Number(plan_.totals_size()))))};
-    const ExprPtr slot = Var("slot");
-    // Slot (block, round, h, e) is row 64 block + 8 h, column 8 round + e from there.
-    const ExprPtr block = loop::Div(slot, Number(plan_.column_tile / 2));
-    const ExprPtr within = loop::Mod(slot, Number(plan_.column_tile / 2));
-    const ExprPtr row =
-        loop::Add(loop::Mul(block, Number(MatrixPlan::kUnitRows)),
-                  loop::Mul(loop::Mod(loop::Div(slot, Number(2)), Number(2)), Number(8)));
-    const ExprPtr column =
-        loop::Add(loop::Mul(loop::Div(within, Number(4)), Number(8)), loop::Mod(slot, Number(2)));
-    const ExprPtr place = loop::Add(Var("own"), loop::Add(loop::Mul(row, Number(stride)), column));
+    std::vector<StmtPtr> statements;
+    if (!plan_.holds_results) statements.push_back(loop::MakeBarrier());
+    statements.push_back(Declare("lane", loop::Mod(Var("item"), Number(32))));
+    statements.push_back(Declare("first_row", FirstRow()));
     statements.push_back(
-        loop::MakeFor("slot", Number(0), Number(plan_.accumulators()),
-                      loop::MakeStore("totals", DataType::kFloat32, place,
-                                      loop::LoadFrom("total", DataType::kFloat32, slot)),
-                      1, true));
+        Declare("first_column", loop::Mul(loop::Mod(Var("lane"), Number(4)), Number(2))));
+    if (plan_.holds_results) {
+      statements.push_back(HoldResults());
+      return statements;
+    }
+    statements.push_back(loop::MakeArray({DataType::kFloat32, 1}, "totals",
+                                         plan_.slices * plan_.totals_size(), loop::Space::kLocal,
+                                         "tiles"));
+    const int64_t stride = plan_.totals_stride();
+    statements.push_back(Declare(
+        "own",
+        loop::Add(loop::Add(loop::Mul(Var("first_row"), Number(stride)), Var("first_column")),
+                  loop::Mul(Var("slice"), Number(plan_.totals_size())))));
+    const ExprPtr place =
+        loop::Add(Var("own"), loop::Add(loop::Mul(RowOfSlot(), Number(stride)), ColumnOfSlot()));
+    statements.push_back(ForSlots(loop::MakeStore("totals", DataType::kFloat32, place, SlotSum())));
     statements.push_back(loop::MakeBarrier());
     statements.push_back(Stores());
     return statements;
@@ -66,6 +60,59 @@ class ResultWriter {
   int64_t RowCount() const { return plan::CountOf(flat_, plan_.rows); }
   int64_t ColumnCount() const { return plan::CountOf(flat_, plan_.columns); }
 
+  // The first row of the tile of which the work-item has sums.
+  ExprPtr FirstRow() const {
+    const ExprPtr warp = loop::Mod(loop::Div(Var("item"), Number(32)), Number(4));
+    return loop::Add(
+        loop::Add(loop::Mul(Var("warp_group"), Number(plan_.blocks() * MatrixPlan::kUnitRows)),
+                  loop::Mul(warp, Number(16))),
+        loop::Div(Var("lane"), Number(4)));
+  }
+
+  // Slot (block, round, h, e) is row 64 block + 8 h, column 8 round + e from there.
+  ExprPtr RowOfSlot() const {
+    const ExprPtr block = loop::Div(Var("slot"), Number(plan_.column_tile / 2));
+    return loop::Add(loop::Mul(block, Number(MatrixPlan::kUnitRows)),
+                     loop::Mul(loop::Mod(loop::Div(Var("slot"), Number(2)), Number(2)), Number(8)));
+  }
+  ExprPtr ColumnOfSlot() const {
+    const ExprPtr within = loop::Mod(Var("slot"), Number(plan_.column_tile / 2));
+    return loop::Add(loop::Mul(loop::Div(within, Number(4)), Number(8)),
+                     loop::Mod(Var("slot"), Number(2)));
+  }
+  ExprPtr SlotSum() const { return loop::LoadFrom("total", DataType::kFloat32, Var("slot")); }
+  StmtPtr ForSlots(StmtPtr body) const {
+    return loop::MakeFor("slot", Number(0), Number(plan_.accumulators()), std::move(body), 1, true);
+  }
+
+  // Pair by pair of columns, for both rows of the work-item. What lies beyond the columns is held,
+  // too, where nothing is read for it.
+  StmtPtr HoldResults() const {
+    const int64_t pairs = plan_.column_tile / 8;
+    std::vector<StmtPtr> body = {
+        Declare("row", loop::Add(Var("first_row"), loop::Mul(Var("own_row"), Number(8)))),
+        Declare("column", loop::Add(Var("first_column"), loop::Mul(Var("pair"), Number(8))))};
+    const StmtPtr element = Element(2);
+    const bool reads = plan::ReadsAlongColumns(flat_, plan_);
+    body.push_back(reads ? loop::MakeIf(IsInside(), element) : element);
+    return loop::MakeFor(
+        "pair", Number(0), Number(pairs),
+        loop::MakeFor("own_row", Number(0), Number(2), loop::MakeBlock(std::move(body)), 1, true),
+        1, true);
+  }
+
+  // "row" and "column" are those of a result.
+  ExprPtr IsInside() const {
+    ExprPtr inside = loop::Bool(true);
+    if (RowCount() % plan_.row_tile != 0) {
+      inside = loop::And(inside, loop::Less(Var("row"), Number(RowCount())));
+    }
+    if (ColumnCount() % plan_.result_columns() != 0) {
+      inside = loop::And(inside, loop::Less(Var("column"), Number(ColumnCount())));
+    }
+    return inside;
+  }
+
   StmtPtr Stores() const {
     const int64_t across = plan_.result_columns() / plan_.lanes;  // vectors of a row
     const int64_t vectors = plan_.row_tile * across;
@@ -77,22 +124,16 @@ class ResultWriter {
                 loop::Mul(loop::Mod(Var("number"), Number(across)), Number(plan_.lanes))),
         Declare("row", loop::Add(Var("row_base"), Var("tile_row"))),
         Declare("column", loop::Add(Var("column_base"), Var("tile_column")))};
-    ExprPtr inside = loop::Bool(true);
-    if (RowCount() % plan_.row_tile != 0) {
-      inside = loop::And(inside, loop::Less(Var("row"), Number(RowCount())));
-    }
-    if (ColumnCount() % plan_.result_columns() != 0) {
-      inside = loop::And(inside, loop::Less(Var("column"), Number(ColumnCount())));
-    }
+    ExprPtr inside = IsInside();
     if (vectors % plan_.threads() != 0) {
       inside = loop::And(loop::Less(Var("number"), Number(vectors)), inside);
     }
-    body.push_back(loop::MakeIf(inside, Element()));
+    body.push_back(loop::MakeIf(inside, Element(static_cast<int>(plan_.lanes))));
     return loop::MakeFor("round", Number(0), Number(rounds), loop::MakeBlock(std::move(body)));
   }
 
   // The elements of a row from "column" on that are stored together.
-  StmtPtr Element() const {
+  StmtPtr Element(int lanes) const {
     IndexEmitter indices(flat_, index_type_);
     std::vector<StmtPtr> outer;
     const auto set = [&](const std::vector<int>& list, const std::vector<ExprPtr>& values) {
@@ -106,7 +147,6 @@ class ResultWriter {
     set(plan_.rows, Digits(flat_, plan_.rows, Var("row"), index_type_));
     set(plan_.columns, Digits(flat_, plan_.columns, Var("column"), index_type_));
     for (int i : plan_.depth) indices.Set(i, Number(0));
-    const int lanes = static_cast<int>(plan_.lanes);
     const VectorShape vector = lanes > 1 ? VectorShape{plan_.columns.back(), lanes} : VectorShape{};
     const Position here(flat_.indices.size(), 0);
     ExprEmitter outside(flat_, indices, {}, {here}, "c", &outer);
@@ -128,7 +168,7 @@ class ResultWriter {
     emitter.MoveTo(here, std::move(sums));
     std::vector<StmtPtr> stores;
     for (size_t o = 0; o < flat_.outputs.size(); ++o) {
-      stores.push_back(Store(o, indices, emitter.Emit(flat_.outputs[o].expr)));
+      stores.push_back(Store(o, indices, lanes, emitter.Emit(flat_.outputs[o].expr)));
     }
     for (StmtPtr& store : stores) body.push_back(std::move(store));
     StmtPtr element = loop::MakeBlock(std::move(body));
@@ -139,6 +179,12 @@ class ResultWriter {
 
   // The sums of all slices, whose columns begin at `begin` in a row of the tile.
   StmtPtr Sum(const std::string& name, int64_t begin) const {
+    if (plan_.holds_results) {
+      const ExprPtr slot =
+          loop::Add(loop::Mul(Var("pair"), Number(4)), loop::Mul(Var("own_row"), Number(2)));
+      return loop::MakeDeclare({DataType::kFloat32, 2}, name,
+                               loop::LoadFrom("total", DataType::kFloat32, slot, 2));
+    }
     const int lanes = static_cast<int>(plan_.lanes);
     const ExprPtr place = loop::Add(
         loop::Add(loop::Mul(Var("tile_row"), Number(plan_.totals_stride())), Var("tile_column")),
@@ -151,10 +197,14 @@ class ResultWriter {
     return loop::MakeDeclare({DataType::kFloat32, lanes}, name, std::move(sum));
   }
 
-  StmtPtr Store(size_t output, const IndexEmitter& indices, const ExprPtr& value) const {
+  StmtPtr Store(size_t output, const IndexEmitter& indices, int lanes, const ExprPtr& value) const {
+    if (plan_.holds_results) {
+      const ExprPtr pair =
+          loop::Add(loop::Mul(Var("own_row"), Number(plan_.column_tile / 8)), Var("pair"));
+      return loop::MakeStore(held_, DataType::kFloat32, pair, loop::Splat(value, lanes));
+    }
     const int count = static_cast<int>(flat_.indices.size());
     const poly::FlatAccess place = poly::Flatten(flat_.output_coords, flat_.output_dims, count);
-    const int lanes = static_cast<int>(plan_.lanes);
     bool aligned = place.offset % lanes == 0;
     for (int i = 0; i < count; ++i) {
       if (plan_.columns.empty() || i != plan_.columns.back()) {
@@ -170,14 +220,15 @@ class ResultWriter {
   const MatrixPlan& plan_;
   const std::vector<ExprPtr>& batch_values_;
   const DataType index_type_;
+  const std::string held_;
 };
 
 }  // namespace
 
 std::vector<StmtPtr> StoreMatrixResults(const poly::FlatContraction& flat, const MatrixPlan& plan,
                                         const std::vector<ExprPtr>& batch_values,
-                                        DataType index_type) {
-  return ResultWriter(flat, plan, batch_values, index_type).Results();
+                                        DataType index_type, const std::string& held) {
+  return ResultWriter(flat, plan, batch_values, index_type, held).Results();
 }
 
 }  // namespace tartan::lower

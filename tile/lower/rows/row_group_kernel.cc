@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tile/lower/gpu/matrix_kernel.h"
 #include "tile/lower/rows/row_partials.h"
 #include "tile/lower/rows/row_product.h"
 #include "tile/lower/rows/row_stage.h"
@@ -24,6 +25,15 @@ std::vector<StmtPtr> DeclareItem(const RowStages& stages, const plan::RowGroupPl
   const ExprPtr item = stages.Var("item");
   std::vector<StmtPtr> statements = {
       loop::MakeDeclare(type, "item", loop::Work(loop::WorkId::kLocal, 0, type.element))};
+  if (plan.item_rows > 1) {
+    const ExprPtr warp = loop::Div(item, stages.Number(32));
+    const ExprPtr in_warp = loop::Div(loop::Mod(item, stages.Number(32)), stages.Number(4));
+    statements.push_back(loop::MakeDeclare(type, "item_row",
+                                           loop::Add(loop::Mul(warp, stages.Number(16)), in_warp)));
+    statements.push_back(
+        loop::MakeDeclare(type, "lane", loop::Mod(item, stages.Number(plan.row_threads))));
+    return statements;
+  }
   const int64_t below = plan.rows_first ? plan.BlockRows() : plan.row_threads;
   const ExprPtr low = loop::Mod(item, stages.Number(below));
   const ExprPtr high = loop::Div(item, stages.Number(below));
@@ -36,9 +46,15 @@ std::vector<StmtPtr> DeclareItem(const RowStages& stages, const plan::RowGroupPl
   return statements;
 }
 
-// In local memory: what is kept of a block, and partial results.
+// In local memory: the tiles of matrix units, what is kept of a block, and partial results.
 std::vector<StmtPtr> DeclareArrays(const RowStages& stages, const plan::RowGroupPlan& plan) {
   std::vector<StmtPtr> arrays;
+  if (const int64_t tiles = plan.TilesSize(); tiles > 0) {
+    const auto stage =
+        std::find_if(plan.stages.begin(), plan.stages.end(),
+                     [](const plan::RowGroupStage& one) { return one.ByMatrixUnit() != nullptr; });
+    arrays.push_back(DeclareMatrixTiles(*stage->ByMatrixUnit(), tiles));
+  }
   std::set<DataType> partial_types;
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     if (plan.Stores(s)) {
@@ -60,8 +76,9 @@ std::vector<StmtPtr> DeclareHeld(const plan::RowGroupPlan& plan) {
   for (size_t h = 0; h < plan.held.size(); ++h) {
     const plan::HeldValue& held = plan.held[h];
     const std::string name = HeldName(static_cast<int>(h));
-    if (held.iterations > 0) {
-      statements.push_back(loop::MakeArray({held.type, held.lanes}, name, held.iterations));
+    if (held.iterations > 0 || plan.item_rows > 1) {
+      const int64_t vectors = std::max<int64_t>(held.iterations, 1) * plan.item_rows;
+      statements.push_back(loop::MakeArray({held.type, held.lanes}, name, vectors));
     } else {
       const ExprPtr zero = IsFloat(held.type) ? loop::Float(0, held.type) : loop::Int(0, held.type);
       statements.push_back(loop::MakeDeclare({held.type, 1}, name, zero, true));
@@ -90,6 +107,8 @@ std::vector<StmtPtr> LowerStages(const RowStages& stages, const plan::RowGroupPl
     if (stage.product.has_value()) {
       Append(std::move(products[s]), &statements);
     } else {
+      // The tiles lie over those of a product before it.
+      if (stage.result_tile) statements.push_back(loop::MakeBarrier());
       const bool odd = is_odd[stage.block.flat.accumulator_type];
       if (stage.block.flat.is_reduction()) is_odd[stage.block.flat.accumulator_type] = !odd;
       statements.push_back(LowerRowStage(stages, plan, {s, stage}, odd));

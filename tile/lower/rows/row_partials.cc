@@ -24,13 +24,13 @@ PartialResults::PartialResults(const RowStages& stages, const plan::RowGroupPlan
 }
 
 std::vector<StmtPtr> PartialResults::Declare() const {
-  std::vector<StmtPtr> arrays = {Array("partial", plan_.Threads())};
-  arrays.push_back(Array("joined", IsOneRound() ? plan_.Threads() : plan_.BlockRows() * joined_));
+  std::vector<StmtPtr> arrays = {Array("partial", Count())};
+  arrays.push_back(Array("joined", IsOneRound() ? Count() : plan_.BlockRows() * joined_));
   return arrays;
 }
 
 std::vector<StmtPtr> PartialResults::Join(Aggregation aggregation, bool is_odd) const {
-  const ExprPtr item = stages_.Var("item");
+  const ExprPtr item = Own();
   const std::string all = ArrayName(IsOneRound() && is_odd ? "joined" : "partial");
   std::vector<StmtPtr> statements = {
       loop::MakeStore(all, type_, item, loop::Var("sum", {type_, 1})), loop::MakeBarrier()};
@@ -53,6 +53,11 @@ std::vector<StmtPtr> PartialResults::Join(Aggregation aggregation, bool is_odd) 
   statements.push_back(loop::MakeBarrier());
   statements.push_back(DeclareResult(aggregation, ArrayName("joined"), begin, joined_, 1));
   return statements;
+}
+
+ExprPtr PartialResults::Own() const {
+  if (plan_.item_rows == 1) return stages_.Var("item");
+  return loop::Add(loop::Mul(stages_.Var("row"), Number(row_threads())), Lane());
 }
 
 ExprPtr PartialResults::Tree(Aggregation aggregation, std::vector<ExprPtr> parts) {

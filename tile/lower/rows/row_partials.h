@@ -28,6 +28,9 @@ class PartialResults {
 
  private:
   int64_t row_threads() const { return plan_.row_threads; }
+  // Of all rows of the block, and the work-item's own one for a row.
+  int64_t Count() const { return plan_.Threads() * plan_.item_rows; }
+  loop::ExprPtr Own() const;
   // Between the partial results of a row.
   int64_t distance() const { return plan_.rows_first ? plan_.BlockRows() : 1; }
   bool IsOneRound() const { return joined_ == 1; }

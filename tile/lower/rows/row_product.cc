@@ -3,6 +3,9 @@
 
 #include <vector>
 
+#include "tile/lower/gpu/matrix_kernel.h"
+#include "tile/lower/rows/row_stage.h"
+
 namespace tartan::lower {
 
 GroupOrigins OriginsOf(const RowStages& stages, const plan::RowGroupStage& stage) {
@@ -15,8 +18,15 @@ GroupOrigins OriginsOf(const RowStages& stages, const plan::RowGroupStage& stage
 }
 
 GroupPart LowerRowProduct(const RowStages& stages, size_t s, const plan::RowGroupStage& stage) {
+  if (const plan::MatrixPlan* matrix = stage.ByMatrixUnit()) {
+    return {
+        {},
+        stages.Named(s, LowerMatrixPart(stage.block.flat, *matrix, stages.IndexType().element,
+                                        OriginsOf(stages, stage),
+                                        matrix->holds_results ? HeldName(stage.held_result) : ""))};
+  }
   const GroupPart part =
-      LowerGroupPart(stage.block.flat, *stage.product, stages.IndexType().element,
+      LowerGroupPart(stage.block.flat, *stage.ByItems(), stages.IndexType().element,
                      OriginsOf(stages, stage), stage.fetched, !stages.ReadsWhatIsWritten(s));
   const std::vector<loop::StmtPtr> named =
       stages.Named(s, {loop::MakeBlock(part.fetch), loop::MakeBlock(part.compute)});

@@ -10,6 +10,7 @@
 #include "tile/lower/expr_emitter.h"
 #include "tile/lower/rows/carried_rows.h"
 #include "tile/lower/rows/row_partials.h"
+#include "tile/lower/rows/row_tiles.h"
 
 namespace tartan::lower {
 namespace {
@@ -43,9 +44,43 @@ class StageLowerer {
   }
 
   StmtPtr Lower() {
+    return ForOwnRows([&] { return LowerRow(); });
+  }
+
+  // Loads what an access reads into registers.
+  StmtPtr Fetch(int access, int number) {
+    return ForOwnRows([&] { return FetchRow(access, number); });
+  }
+
+ private:
+  // One row after the other, in names of its own: held values are registers where their places are
+  // known, which compilers do not see in a loop around barriers.
+  template <class Body>
+  StmtPtr ForOwnRows(Body body) {
+    if (plan_.item_rows == 1) return body();
+    std::vector<StmtPtr> rows;
+    for (own_row_ = 0; own_row_ < plan_.item_rows; ++own_row_) {
+      const ExprPtr row = loop::Add(stages_.Var("item_row"), Number(own_row_ * 8));
+      std::vector<StmtPtr> statements = {loop::MakeDeclare(stages_.IndexType(), "row", row)};
+      statements.push_back(body());
+      const StmtPtr all = loop::MakeBlock(std::move(statements));
+      loop::Renaming names;
+      for (const std::string& name : loop::DeclaredNames(all)) {
+        names[name] = absl::StrCat(name, "_of", own_row_);
+      }
+      rows.push_back(loop::Rename(all, names));
+    }
+    return loop::MakeBlock(std::move(rows));
+  }
+
+  StmtPtr LowerRow() {
     if (!flat_.is_reduction()) {
       if (stage_.inner.empty()) return StoreElement();
-      return ForOwnElements([&] { return StoreElements(); });
+      if (!stage_.result_tile) return ForOwnElements([&] { return StoreElements(); });
+      std::vector<StmtPtr> statements = {
+          ForOwnElements([&] { return StoreInTile(); }, [&] { return StoreZeros(); })};
+      statements.push_back(FillTile());
+      return loop::MakeBlock(std::move(statements));
     }
     const loop::Type type = {flat_.accumulator_type, stage_.lanes};
     const ExprPtr identity = Identity(flat_.aggregation, type.element);
@@ -64,8 +99,7 @@ class StageLowerer {
     return loop::MakeBlock(std::move(statements));
   }
 
-  // Loads what an access reads into registers.
-  StmtPtr Fetch(int access, int number) {
+  StmtPtr FetchRow(int access, int number) {
     return ForOwnElements([&] {
       std::vector<StmtPtr> body;
       const DataType type = plan_.held[number].type;
@@ -78,7 +112,6 @@ class StageLowerer {
     });
   }
 
- private:
   // A reduction's result; where rows are walked, that of all blocks so far.
   ExprPtr Carry(DataType type, std::vector<StmtPtr>* statements) const {
     const ExprPtr result = loop::Var("result", {type, 1});
@@ -92,12 +125,17 @@ class StageLowerer {
 
   ExprPtr Number(int64_t value) const { return stages_.Number(value); }
 
-  // The elements of the row that are the work-item's, `lanes` at a time.
+  // The elements of the row that are the work-item's, `lanes` at a time. Of the last vectors those
+  // of some work-items may be behind the row: these do `otherwise`, if anything.
   template <class Body>
   StmtPtr ForOwnElements(Body body) {
+    return ForOwnElements(body, [] { return StmtPtr(); });
+  }
+
+  template <class Body, class Otherwise>
+  StmtPtr ForOwnElements(Body body, Otherwise otherwise) {
     if (stage_.inner.empty()) return body();
-    const int64_t vectors = stage_.Elements() / stage_.lanes;
-    const int64_t full = vectors / plan_.row_threads;
+    const int64_t full = stage_.Elements() / (stage_.lanes * plan_.row_threads);
     const bool holds = std::any_of(stage_.held_reads.begin(), stage_.held_reads.end(),
                                    [&](int held) { return held >= 0; }) ||
                        stage_.held_result >= 0;
@@ -110,11 +148,21 @@ class StageLowerer {
     }
     if (full < iterations) {
       iteration_ = Number(full);
+      is_last_ = true;
       StmtPtr last = AtIteration(body);
-      statements.push_back(
-          loop::MakeIf(loop::Less(FirstElement(), Number(stage_.Elements())), std::move(last)));
+      statements.push_back(loop::MakeIf(loop::Less(FirstElement(), Number(stage_.Elements())),
+                                        std::move(last), otherwise()));
+      is_last_ = false;
     }
     return loop::MakeBlock(std::move(statements));
+  }
+
+  // A vector of the row, of which one element may be behind its end: `neutral` in its place.
+  ExprPtr WithinRow(const ExprPtr& vector, const ExprPtr& neutral) const {
+    if (!is_last_ || stage_.Elements() % stage_.lanes == 0) return vector;
+    const ExprPtr second = loop::Add(FirstElement(), Number(1));
+    return loop::Select(loop::Less(second, Number(stage_.Elements())), vector,
+                        loop::MakeShuffle(vector, loop::Splat(neutral, 2), {0, 2}));
   }
 
   ExprPtr FirstElement() const {
@@ -143,16 +191,28 @@ class StageLowerer {
     return stage_.lanes > 1 ? VectorShape{stage_.inner.back(), stage_.lanes} : VectorShape{};
   }
 
+  // Where the current iteration's vector is in the array of a held value.
+  ExprPtr PlaceOfHeld(const plan::HeldValue& value) const {
+    const ExprPtr vector = value.iterations == 0 ? Number(0) : iteration_;
+    if (plan_.item_rows == 1) return vector;
+    const int64_t vectors = std::max<int64_t>(value.iterations, 1);
+    return loop::Add(Number(own_row_ * vectors), vector);
+  }
+
+  bool IsVariable(const plan::HeldValue& value) const {
+    return value.iterations == 0 && plan_.item_rows == 1;
+  }
+
   ExprPtr HeldAt(int number) const {
     const plan::HeldValue& value = plan_.held[number];
-    if (value.iterations == 0) return loop::Var(HeldName(number), {value.type, 1});
-    return loop::LoadFrom(HeldName(number), value.type, iteration_, value.lanes);
+    if (IsVariable(value)) return loop::Var(HeldName(number), {value.type, 1});
+    return loop::LoadFrom(HeldName(number), value.type, PlaceOfHeld(value), value.lanes);
   }
 
   StmtPtr Hold(int number, ExprPtr vector) const {
     const plan::HeldValue& value = plan_.held[number];
-    if (value.iterations == 0) return loop::MakeAssign(HeldName(number), std::move(vector));
-    return loop::MakeStore(HeldName(number), value.type, iteration_,
+    if (IsVariable(value)) return loop::MakeAssign(HeldName(number), std::move(vector));
+    return loop::MakeStore(HeldName(number), value.type, PlaceOfHeld(value),
                            loop::Splat(std::move(vector), value.lanes));
   }
 
@@ -171,7 +231,8 @@ class StageLowerer {
     ProvideHeld(&emitter);
     emitter.Count(flat_.body);
     emitter.MoveTo(here_);
-    const ExprPtr value = loop::Splat(emitter.Emit(flat_.body), type.lanes);
+    const ExprPtr value = WithinRow(loop::Splat(emitter.Emit(flat_.body), type.lanes),
+                                    Identity(flat_.aggregation, type.element));
     body.push_back(loop::MakeAssign("acc", Aggregate(loop::Var("acc", type), value)));
     StmtPtr block = loop::MakeBlock(std::move(body));
     const ExprPtr valid = All(indices_, flat_.constraints);
@@ -234,6 +295,48 @@ class StageLowerer {
     return loop::MakeBlock(std::move(body));
   }
 
+  // Where the work-item's elements of the current iteration are among the tiles.
+  ExprPtr PlaceInTile() const {
+    return PlaceInTiles(stages_, *stage_.result_tile, stage_.lanes, plan_.row_threads, iteration_);
+  }
+
+  // One held value of all elements.
+  bool IsOfRow(const poly::ExprPtr& expr) const {
+    const auto* read = std::get_if<poly::Read>(&expr->node);
+    const int held = read == nullptr ? -1 : stage_.held_reads[read->access];
+    return held >= 0 && plan_.held[held].iterations == 0;
+  }
+
+  StmtPtr StoreInTile() {
+    std::vector<StmtPtr> body;
+    ExprEmitter emitter(flat_, indices_, Vector(), {here_}, "e", &body);
+    emitter.AssumeAlignedLanes();
+    if (loads_first_) emitter.LoadBeforeChoices();
+    ProvideHeld(&emitter);
+    const poly::ExprPtr result = WithReciprocals(
+        flat_.outputs.front().expr, [&](const poly::ExprPtr& expr) { return IsOfRow(expr); });
+    emitter.Count(result);
+    emitter.MoveTo(here_);
+    const ExprPtr value = loop::Splat(emitter.Emit(result), stage_.lanes);
+    body.push_back(loop::MakeTileStore("tiles", stage_.result_tile->format, PlaceInTile(),
+                                       WithinRow(value, loop::Float(0))));
+    return loop::MakeBlock(std::move(body));
+  }
+
+  StmtPtr StoreZeros() const {
+    return loop::MakeTileStore("tiles", stage_.result_tile->format, PlaceInTile(),
+                               loop::Splat(loop::Float(0), stage_.lanes));
+  }
+
+  // Zeros from the last vectors of the row on.
+  StmtPtr FillTile() {
+    const int64_t width = stage_.lanes * plan_.row_threads;
+    const int64_t all = stage_.result_steps * stage_.result_tile->depth() / width;
+    iteration_ = stages_.Var("turn");
+    return loop::MakeFor("turn", Number(stage_.Iterations(plan_.row_threads)), Number(all),
+                         StoreZeros(), 1, true);
+  }
+
   // The stores; `body` computes, and holds what is to be held.
   std::vector<StmtPtr> StoreOutputs(ExprEmitter* emitter, int lanes,
                                     std::vector<StmtPtr>* body) const {
@@ -269,6 +372,8 @@ class StageLowerer {
   IndexEmitter indices_;
   const Position here_;
   ExprPtr iteration_;  // that statements are made for
+  bool is_last_ = false;
+  int64_t own_row_ = 0;  // of the work-item's rows
 };
 
 }  // namespace

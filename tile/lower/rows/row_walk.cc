@@ -138,7 +138,7 @@ class WalkLowerer {
     const bool is_sum = stage.role == OnlineRole::kSum;
     const Rescaling rescaling = {kRescales, stage.block.rows[plan_.rows.size() - 1]};
     GroupTurns turns = LowerGroupTurns(
-        stage.block.flat, *stage.product, stages_.IndexType().element, OriginsOf(stages_, stage),
+        stage.block.flat, *stage.ByItems(), stages_.IndexType().element, OriginsOf(stages_, stage),
         !stages_.ReadsWhatIsWritten(s), is_sum ? &rescaling : nullptr);
     WalkedProduct product;
     if (is_sum) {

@@ -29,6 +29,8 @@ constexpr double kLeastStep = 450;
 constexpr double kStepOverhead = 100;  // of barriers, which nothing hides
 constexpr double kConvertCycles = 16;
 constexpr double kFixedUs = 3;
+// Of an accumulator of a warp's work-items, on the way to memory.
+constexpr double kStoreCycles = 2;
 constexpr double kFixedInSequenceUs = 2;
 
 // Of what comes by way of registers or is rounded, for the work-items of a step's group together.
@@ -39,7 +41,8 @@ double ConvertCycles(const MatrixPlan& plan) {
                ? 0
                : static_cast<double>(rows * plan.step_depth()) / vector;
   };
-  const double all = vectors(plan.left, plan.row_tile) + vectors(plan.right, plan.column_tile);
+  const double left = plan.resident_steps > 0 ? 0 : vectors(plan.left, plan.row_tile);
+  const double all = left + vectors(plan.right, plan.column_tile);
   return all * kConvertCycles / static_cast<double>(gpu::kWarp);
 }
 
@@ -72,6 +75,25 @@ double MemoryBytes(const poly::FlatContraction& flat) {
   return bytes;
 }
 
+// Of a step.
+double UnitCycles(const MatrixPlan& plan, const HardwareSettings& settings) {
+  const auto points = static_cast<double>(plan.row_tile * plan.column_tile * plan.step_depth());
+  const auto rate = static_cast<double>(std::max<int64_t>(settings.matrix_rate, 1));
+  return points / (plan.format == MatrixFormat::kTf32 ? rate / 2 : rate);
+}
+
+double LoadCycles(const poly::FlatContraction& flat, const MatrixPlan& plan) {
+  double bytes = LoadBytes(flat, plan.right, plan.column_tile, plan.step_depth());
+  if (plan.resident_steps == 0) {
+    bytes += LoadBytes(flat, plan.left, plan.row_tile, plan.step_depth());
+  }
+  return bytes / kLoadRate + ConvertCycles(plan);
+}
+
+double Together(double unit_cycles, double load_cycles) {
+  return std::max(unit_cycles, load_cycles) + kExposed * std::min(unit_cycles, load_cycles);
+}
+
 // With so many groups on a unit at most.
 MatrixCost EstimateWith(const poly::FlatContraction& flat, const MatrixPlan& plan,
                         const HardwareSettings& settings, int64_t most_resident, double fixed_us) {
@@ -82,20 +104,14 @@ MatrixCost EstimateWith(const poly::FlatContraction& flat, const MatrixPlan& pla
   const auto steps = static_cast<double>(plan.StepCount(flat));
   cost.resident = static_cast<double>(std::min(ResidentGroups(plan, settings), most_resident));
   const double side_by_side = std::min(cost.resident, std::ceil(groups / units));
-  const bool is_wide = plan.format == MatrixFormat::kTf32;
-  const auto points = static_cast<double>(plan.row_tile * plan.column_tile * plan.step_depth());
-  const auto rate = static_cast<double>(std::max<int64_t>(settings.matrix_rate, 1));
-  cost.unit_cycles = points / (is_wide ? rate / 2 : rate);
-  const double bytes = LoadBytes(flat, plan.left, plan.row_tile, plan.step_depth()) +
-                       LoadBytes(flat, plan.right, plan.column_tile, plan.step_depth());
-  cost.load_cycles = bytes / kLoadRate + ConvertCycles(plan);
+  cost.unit_cycles = UnitCycles(plan, settings);
+  cost.load_cycles = LoadCycles(flat, plan);
   cost.latency_cycles =
       plan.copies_all()
           ? std::max(kLeastStep, kCopiedLatency / static_cast<double>(plan.stages - 1))
           : kStepLatency;
   cost.waves = std::ceil(groups / (units * cost.resident));
-  const double work = std::max(cost.unit_cycles, cost.load_cycles) +
-                      kExposed * std::min(cost.unit_cycles, cost.load_cycles);
+  const double work = Together(cost.unit_cycles, cost.load_cycles);
   const double step = std::max(work * side_by_side, cost.latency_cycles) + kStepOverhead;
   const double memory = MemoryBytes(flat) / machine.memory_bytes_per_us;
   cost.microseconds = fixed_us + std::max(memory, machine.Microseconds(cost.waves * steps * step));
@@ -111,6 +127,21 @@ int64_t ResidentGroups(const MatrixPlan& plan, const HardwareSettings& settings)
   const int64_t by_registers =
       kUnitRegisters / ((plan.accumulators() + kOtherRegisters) * plan.threads());
   return std::clamp<int64_t>(std::min(by_memory, by_registers), 1, kMostResident);
+}
+
+MatrixPartCycles EstimateMatrixPart(const poly::FlatContraction& flat, const MatrixPlan& plan,
+                                    const HardwareSettings& settings) {
+  const auto steps = static_cast<double>(plan.StepCount(flat));
+  const auto tiles = static_cast<double>(TilesOf(CountOf(flat, plan.columns), plan.column_tile));
+  const auto warps = static_cast<double>(plan.threads()) / gpu::kWarp;
+  const double stores = static_cast<double>(plan.accumulators()) * warps * kStoreCycles;
+  const double step = Together(UnitCycles(plan, settings), LoadCycles(flat, plan));
+  MatrixPartCycles cycles;
+  cycles.work = tiles * (steps * step + stores);
+  const double waits = plan.is_at_once ? 1 : steps;
+  // Nothing else hides it.
+  cycles.wait = tiles * waits * kStepLatency;
+  return cycles;
 }
 
 MatrixCost EstimateMatrixCost(const poly::FlatContraction& flat, const MatrixPlan& plan,

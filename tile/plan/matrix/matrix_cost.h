@@ -17,4 +17,13 @@ int64_t ResidentGroups(const MatrixPlan& plan, const HardwareSettings& settings)
 MatrixCost EstimateMatrixCost(const poly::FlatContraction& flat, const MatrixPlan& plan,
                               const HardwareSettings& settings);
 
+// Of a stage of a chain (LowerMatrixPart), for one of its groups: cycles that the group shares with
+// others on its compute unit, and cycles that it waits.
+struct MatrixPartCycles {
+  double work = 0;
+  double wait = 0;
+};
+MatrixPartCycles EstimateMatrixPart(const poly::FlatContraction& flat, const MatrixPlan& plan,
+                                    const HardwareSettings& settings);
+
 }  // namespace tartan::plan

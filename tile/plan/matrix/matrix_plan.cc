@@ -38,10 +38,21 @@ int64_t CountOf(const poly::FlatContraction& flat, const std::vector<int>& indic
   return count;
 }
 
+bool ReadsAlongColumns(const poly::FlatContraction& flat, const MatrixPlan& plan) {
+  for (int a = 0; a < static_cast<int>(flat.accesses.size()); ++a) {
+    if (a == plan.left.access || a == plan.right.access) continue;
+    const std::vector<int64_t> strides = poly::Flatten(flat, a).strides;
+    for (int i : plan.columns) {
+      if (strides[i] != 0) return true;
+    }
+  }
+  return false;
+}
+
 int64_t MatrixPlan::tiles_size() const {
   const int64_t element = ByteWidth(ElementType(format));
   const int64_t totals = TilesOf(slices * totals_size() * ByteWidth(DataType::kFloat32), element);
-  return std::max(stages * stage_size(), totals);
+  return std::max(resident_size() + stages * stage_size(), holds_results ? 0 : totals);
 }
 
 int64_t MatrixPlan::local_bytes() const { return tiles_size() * ByteWidth(ElementType(format)); }
@@ -62,8 +73,10 @@ std::string MatrixPlan::ToString(const poly::FlatContraction& flat) const {
                       ", depth ", NamesOf(flat, depth), " in ", depth_tile(), "; ", warp_groups,
                       " warp groups, ",
                       slices > 1 ? absl::StrCat(slices, " slices of the depth, ") : "", stages,
-                      " stages; ", HowItComes(left), ", ", HowItComes(right),
-                      second ? absl::StrCat(", ", HowItComes(*second)) : "");
+                      is_at_once ? " stages at once; " : " stages; ",
+                      resident_steps > 0 ? "the left factor is there; " : "",
+                      holds_results ? "results stay in registers; " : "", HowItComes(left), ", ",
+                      HowItComes(right), second ? absl::StrCat(", ", HowItComes(*second)) : "");
 }
 
 }  // namespace tartan::plan

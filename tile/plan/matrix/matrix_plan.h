@@ -65,6 +65,12 @@ struct MatrixPlan {
   int64_t slices = 1;       // so many times these, each with a depth of its own in a step
   int64_t stages = 2;       // steps whose tiles are in local memory
   int64_t lanes = 1;        // columns that are stored as a vector
+  // Stages of a chain: tiles of all steps are in local memory at one time; so many steps' tiles of
+  // the left factor are there already, before those that come (0: none); results stay in registers,
+  // where the unit leaves them.
+  bool is_at_once = false;
+  int64_t resident_steps = 0;
+  bool holds_results = false;
   MatrixCost cost;
 
   static constexpr int64_t kWarpGroup = 128;
@@ -76,7 +82,8 @@ struct MatrixPlan {
   // Accumulators of a work-item.
   int64_t accumulators() const { return blocks() * column_tile / 2; }
   bool copies_all() const {
-    return left.is_copied && right.is_copied && (!second || second->is_copied);
+    return (left.is_copied || resident_steps > 0) && right.is_copied &&
+           (!second || second->is_copied);
   }
   // Columns of results that a tile has.
   int64_t result_columns() const { return second ? column_tile / 2 : column_tile; }
@@ -84,9 +91,13 @@ struct MatrixPlan {
   MatrixTile right_tile() const { return {format, result_columns(), right.along_rows}; }
   int64_t depth_tile() const { return left_tile().depth(); }
   int64_t step_depth() const { return slices * depth_tile(); }
-  // Elements of the tiles of a slice and of a step, of all tiles, and of a slice's sums: these take
-  // the place of the tiles at the end.
-  int64_t slice_size() const { return (row_tile + column_tile) * depth_tile(); }
+  // Elements of the left factor's tiles that are there already.
+  int64_t resident_size() const { return resident_steps * left_tile().size(); }
+  // Elements of the tiles that come for a slice and for a step, of all tiles, and of a slice's
+  // sums: these take the place of the tiles at the end.
+  int64_t slice_size() const {
+    return ((resident_steps > 0 ? 0 : row_tile) + column_tile) * depth_tile();
+  }
   int64_t stage_size() const { return slices * slice_size(); }
   int64_t tiles_size() const;
   // From a row of sums to the next one. Rows that a warp stores at a time begin in different banks:
@@ -100,6 +111,10 @@ struct MatrixPlan {
   std::string ToString(const poly::FlatContraction& flat) const;
   bool operator==(const MatrixPlan&) const = default;
 };
+
+// Whether something else than the product's factors is read for its results, other elements for
+// other columns.
+bool ReadsAlongColumns(const poly::FlatContraction& flat, const MatrixPlan& plan);
 
 // How many parts of a size cover a count.
 inline int64_t TilesOf(int64_t count, int64_t tile) { return (count + tile - 1) / tile; }

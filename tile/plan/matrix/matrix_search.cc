@@ -2,19 +2,16 @@
 #include "tile/plan/matrix/matrix_search.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tile/base/sequence_limits.h"
-#include "tile/plan/gpu/factors.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/matrix/matrix_cost.h"
-#include "tile/plan/matrix/matrix_packing.h"
+#include "tile/plan/matrix/matrix_operands.h"
 #include "tile/plan/matrix/matrix_plan.h"
-#include "tile/poly/rewrite_kernel.h"
 
 namespace tartan::plan {
 namespace {
@@ -32,291 +29,6 @@ constexpr int64_t kMostTotals = 128;  // accumulators of a work-item
 constexpr int64_t kStagesOfCopies = 4;
 constexpr int64_t kMostStages = 8;
 constexpr double kPackingUs = 5;  // of a kernel more, besides what it moves
-
-// Which of the body's factors are packed though they are no constants.
-using PackedVariables = std::array<bool, 2>;
-
-class Search {
- public:
-  Search(const poly::FlatContraction& flat, const HardwareSettings& settings, MatrixFormat format,
-         const std::vector<bool>& is_constant, const PackedVariables& packed)
-      : settings_(settings),
-        machine_(settings),
-        is_constant_(is_constant),
-        packs_variable_(packed) {
-    plan_.format = format;
-    planned_.flat = flat;
-  }
-
-  std::optional<PlannedKernel> Run() {
-    if (!AssignIndices() || !AssignConstraints()) return std::nullopt;
-    if (!PackOperands()) return std::nullopt;
-    Load(&plan_.left, plan_.rows);
-    Load(&plan_.right, plan_.columns);
-    ChooseLanes();
-    std::optional<MatrixPlan> best = ChooseMatrixTiles(flat(), plan_, settings_);
-    if (!best.has_value()) return std::nullopt;
-    planned_.predicted_us = packing_us_ + best->cost.microseconds;
-    planned_.packing_us = packing_us_;
-    planned_.cost = best->cost.ToString();
-    if (packing_us_ > 0) absl::StrAppendFormat(&planned_.cost, ", %.1f us to pack", packing_us_);
-    planned_.plan = *std::move(best);
-    return std::move(planned_);
-  }
-
- private:
-  const poly::FlatContraction& flat() const { return planned_.flat; }
-  int64_t Range(int i) const { return flat().indices[i].range; }
-  poly::FlatAccess Strides(int access) const { return poly::Flatten(flat(), access); }
-
-  // Rows of the left operand, columns of the right one: those along which results are neighbours.
-  bool AssignIndices() {
-    const auto factors = FactorsOf(flat());
-    // Without points there may be no element to read in the place of those that do not count.
-    if (!factors.has_value() || flat().point_count() == 0) return false;
-    poly::FlatAccess left = Strides(factors->first);
-    poly::FlatAccess right = Strides(factors->second);
-    const int count = static_cast<int>(flat().indices.size());
-    const poly::FlatAccess output = poly::Flatten(flat().output_coords, flat().output_dims, count);
-    std::vector<int> of_left, of_right;
-    for (int i = 0; i < count; ++i) {
-      const bool in_left = left.strides[i] != 0;
-      const bool in_right = right.strides[i] != 0;
-      if (!in_left && !in_right) return false;
-      if (i >= flat().output_index_count) {
-        plan_.depth.push_back(i);
-      } else if (in_left && in_right) {
-        plan_.batch.push_back(i);
-      } else {
-        (in_left ? of_left : of_right).push_back(i);
-      }
-    }
-    const auto neighbours = [&](const std::vector<int>& indices) {
-      return std::any_of(indices.begin(), indices.end(),
-                         [&](int i) { return std::abs(output.strides[i]) == 1; });
-    };
-    plan_.left.access = factors->first;
-    plan_.right.access = factors->second;
-    left_is_first_ = !neighbours(of_left);
-    if (!left_is_first_) {
-      std::swap(of_left, of_right);
-      std::swap(plan_.left.access, plan_.right.access);
-      std::swap(left, right);
-    }
-    plan_.rows = std::move(of_left);
-    plan_.columns = std::move(of_right);
-    if (plan_.depth.empty()) return false;
-    SortByStride(output, &plan_.rows);
-    SortByStride(output, &plan_.columns);
-    SortByStride(output, &plan_.batch);
-    // A packed factor lies in any order.
-    const bool left_decides = IsPackedAhead(plan_.right);
-    SortByStride(left_decides ? left : right, &plan_.depth);
-    MoveNeighbourLast(left, right);
-    return true;
-  }
-
-  // Constant factors are, once. Of tensors as they are numbered before that.
-  bool IsPackedAhead(const MatrixOperand& operand) const {
-    return IsConstant(operand) || packs_variable_[IsFirst(operand) ? 0 : 1];
-  }
-
-  bool IsConstant(const MatrixOperand& operand) const {
-    const int tensor = flat().accesses[operand.access].tensor;
-    return tensor < static_cast<int>(is_constant_.size()) && is_constant_[tensor];
-  }
-
-  // Of the body's factors.
-  bool IsFirst(const MatrixOperand& operand) const {
-    return (&operand == &plan_.left) == left_is_first_;
-  }
-
-  static void SortByStride(const poly::FlatAccess& access, std::vector<int>* indices) {
-    std::stable_sort(indices->begin(), indices->end(), [&](int a, int b) {
-      return std::abs(access.strides[a]) > std::abs(access.strides[b]);
-    });
-  }
-
-  // Along the last index of the depth at least one factor's elements are neighbours.
-  void MoveNeighbourLast(const poly::FlatAccess& left, const poly::FlatAccess& right) {
-    const auto value = [&](int i) {
-      return (left.strides[i] == 1 && !IsPackedAhead(plan_.left) ? 2 : 0) +
-             (right.strides[i] == 1 && !IsPackedAhead(plan_.right) ? 2 : 0) +
-             (left.strides[i] == 1 || right.strides[i] == 1 ? 1 : 0);
-    };
-    const auto best = std::max_element(plan_.depth.begin(), plan_.depth.end(),
-                                       [&](int a, int b) { return value(a) < value(b); });
-    if (best == plan_.depth.end() || value(*best) == 0) return;
-    std::rotate(best, best + 1, plan_.depth.end());
-  }
-
-  // Each belongs to a factor whose indices tell all of it.
-  bool AssignConstraints() {
-    for (size_t c = 0; c < flat().constraints.size(); ++c) {
-      bool in_rows = false, in_columns = false;
-      const math::Affine& poly = flat().constraints[c].poly;
-      for (int i : plan_.rows) in_rows |= !poly.coefficient(i).is_zero();
-      for (int i : plan_.columns) in_columns |= !poly.coefficient(i).is_zero();
-      if (in_rows && in_columns) return false;
-      // Those of the depth alone keep both within their tensors.
-      if (!in_columns) plan_.left.constraints.push_back(static_cast<int>(c));
-      if (!in_rows) plan_.right.constraints.push_back(static_cast<int>(c));
-    }
-    return true;
-  }
-
-  // False where a factor that was to be packed though it is no constant is one, or cannot be.
-  bool PackOperands() {
-    plan_.left.is_early = IsConstant(plan_.left);
-    plan_.right.is_early = IsConstant(plan_.right);
-    for (const auto& [operand, rows] :
-         {std::make_pair(&plan_.left, &plan_.rows), std::make_pair(&plan_.right, &plan_.columns)}) {
-      if (!IsPackedAhead(*operand)) continue;
-      const bool is_constant = IsConstant(*operand);
-      if (is_constant && packs_variable_[IsFirst(*operand) ? 0 : 1]) return false;
-      if (!Pack(*operand, *rows) && !is_constant) return false;
-    }
-    if (planned_.packed.empty()) return true;
-    const std::vector<int> numbers = poly::DropUnread(&planned_.flat);
-    for (PackedOperand& packed : planned_.packed) packed.tensor = numbers[packed.tensor];
-    const auto factors = FactorsOf(flat());
-    plan_.left.access = left_is_first_ ? factors->first : factors->second;
-    plan_.right.access = left_is_first_ ? factors->second : factors->first;
-    return true;
-  }
-
-  // Whether every point of the indices' ranges has an element, not only those that count.
-  bool IsWithinTensor(const poly::TensorAccess& read) const {
-    const std::vector<int64_t>& dims = flat().tensors[read.tensor].shape.dims;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      int64_t least = read.coords[d].constant.numerator();
-      int64_t greatest = least;
-      for (size_t i = 0; i < flat().indices.size(); ++i) {
-        const int64_t reach = read.coords[d].coefficient(static_cast<int>(i)).numerator() *
-                              (flat().indices[i].range - 1);
-        (reach < 0 ? least : greatest) += reach;
-      }
-      if (least < 0 || greatest >= dims[d]) return false;
-    }
-    return true;
-  }
-
-  // The factor becomes a matrix of rows by depth in the unit's format; false where it cannot.
-  bool Pack(const MatrixOperand& operand, const std::vector<int>& rows) {
-    const poly::TensorAccess read = flat().accesses[operand.access];
-    const bool is_constant = IsConstant(operand);
-    if (flat().tensors[read.tensor].value == ir::kNoValue || !IsWithinTensor(read)) return false;
-    const poly::FlatAccess strides = Strides(operand.access);
-    std::vector<int> packed;
-    for (const std::vector<int>* list :
-         std::initializer_list<const std::vector<int>*>{&plan_.batch, &rows, &plan_.depth}) {
-      for (int i : *list) {
-        if (strides.strides[i] != 0) packed.push_back(i);
-      }
-    }
-    poly::FlatContraction copy = FactorCopy(flat(), operand.access, packed, plan_.format);
-    const TensorShape shape = copy.outputs.front().shape;
-    poly::TensorAccess target;
-    for (int i : packed) target.coords.push_back(math::Affine::Variable(i));
-    PackedOperand result;
-    result.tensor = static_cast<int>(flat().tensors.size());
-    result.source = flat().tensors[read.tensor].value;
-    result.copy = std::move(copy);
-    result.access = operand.access;
-    if (!is_constant) {
-      const int64_t bytes = flat().tensors[read.tensor].shape.byte_size() + shape.byte_size();
-      packing_us_ += kPackingUs + static_cast<double>(bytes) / machine_.memory_bytes_per_us;
-    }
-    planned_.packed.push_back(std::move(result));
-    target.tensor = static_cast<int>(flat().tensors.size());
-    planned_.flat.tensors.push_back({ir::kNoValue, shape});
-    planned_.flat.accesses[operand.access] = std::move(target);
-    return true;
-  }
-
-  // How tiles of a factor come from memory, from where its elements are neighbours.
-  void Load(MatrixOperand* operand, const std::vector<int>& rows) const {
-    const poly::FlatAccess access = Strides(operand->access);
-    const DataType type = flat().tensors[flat().accesses[operand->access].tensor].shape.type;
-    const int depth = plan_.depth.back();
-    const int row = rows.empty() ? -1 : rows.back();
-    const bool is_wide = plan_.format == MatrixFormat::kTf32;
-    const bool may_copy = type == ElementType(plan_.format);
-    if (AreVectors(*operand, access, depth)) {
-      operand->loads_vectors = true;
-    } else if (may_copy && plan_.depth.size() == 1 &&
-               AreVectors(*operand, access, depth, /*may_have_tail=*/true)) {
-      operand->loads_vectors = operand->has_tail = true;
-    } else if (row >= 0 && !is_wide && AreVectors(*operand, access, row)) {
-      operand->loads_vectors = operand->along_rows = true;
-    } else {
-      operand->spreads_rows = row >= 0 && access.strides[row] == 1;
-    }
-    operand->is_copied = operand->loads_vectors && may_copy;
-    operand->is_rounded = operand->is_copied && is_wide && !IsPacked(*operand);
-    operand->is_early &= operand->is_copied;
-  }
-
-  // Its elements were rounded when they were packed.
-  bool IsPacked(const MatrixOperand& operand) const {
-    const int tensor = flat().accesses[operand.access].tensor;
-    return std::any_of(planned_.packed.begin(), planned_.packed.end(),
-                       [&](const PackedOperand& packed) { return packed.tensor == tensor; });
-  }
-
-  // Aligned vectors of the unit's format along the index, all of which are there or not, but for
-  // the last one where that may be shorter.
-  bool AreVectors(const MatrixOperand& operand, const poly::FlatAccess& access, int index,
-                  bool may_have_tail = false) const {
-    const int64_t vector = MatrixTile{plan_.format}.vector();
-    const bool is_whole = may_have_tail || Range(index) % vector == 0;
-    if (access.strides[index] != 1 || !is_whole || access.offset % vector != 0) return false;
-    for (size_t i = 0; i < access.strides.size(); ++i) {
-      if (static_cast<int>(i) != index && access.strides[i] % vector != 0) return false;
-    }
-    return std::all_of(operand.constraints.begin(), operand.constraints.end(), [&](int c) {
-      return flat().constraints[c].poly.coefficient(index).is_zero();
-    });
-  }
-
-  void ChooseLanes() {
-    if (plan_.columns.empty()) return;
-    const int column = plan_.columns.back();
-    const poly::FlatAccess output = poly::Flatten(flat().output_coords, flat().output_dims,
-                                                  static_cast<int>(flat().indices.size()));
-    const bool is_stored_by_lanes =
-        output.strides[column] == 1 &&
-        std::none_of(flat().outputs.begin(), flat().outputs.end(),
-                     [](const poly::Output& out) { return out.shape.type == DataType::kBool; });
-    if (!is_stored_by_lanes) return;
-    for (int64_t lanes : {4, 2}) {
-      if (Range(column) % lanes != 0 && !HasRoomBehindRows(output, column, lanes)) continue;
-      plan_.lanes = lanes;
-      return;
-    }
-  }
-
-  // Whole vectors may be stored at the end of a row, whose columns take nothing from memory.
-  bool HasRoomBehindRows(const poly::FlatAccess& output, int column, int64_t lanes) const {
-    if (!flat().has_padded_rows || flat().accesses.size() != 2 || output.offset % lanes != 0) {
-      return false;
-    }
-    for (size_t i = 0; i < output.strides.size(); ++i) {
-      const bool is_row = static_cast<int>(i) != column;
-      if (is_row && (output.strides[i] % lanes != 0)) return false;
-    }
-    return true;
-  }
-
-  const HardwareSettings& settings_;
-  const Machine machine_;
-  const std::vector<bool>& is_constant_;
-  const PackedVariables packs_variable_;
-  bool left_is_first_ = true;  // of the body's operands
-  double packing_us_ = 0;      // of variables, in each run
-  MatrixPlan plan_;
-  PlannedKernel planned_;
-};
 
 // Tries the plan with such tiles, many stages and few, where there is room for them.
 void TryTiles(const poly::FlatContraction& flat, MatrixPlan plan, const HardwareSettings& settings,
@@ -345,6 +57,22 @@ void TryTiles(const poly::FlatContraction& flat, MatrixPlan plan, const Hardware
   try_stages();
 }
 
+// With tiles, and what packing takes.
+std::optional<PlannedKernel> WithTiles(MatrixOperands operands, const HardwareSettings& settings) {
+  PlannedKernel planned = std::move(operands.planned);
+  std::optional<MatrixPlan> best = ChooseMatrixTiles(planned.flat, operands.plan, settings);
+  if (!best.has_value()) return std::nullopt;
+  planned.packing_us = operands.packings * kPackingUs + static_cast<double>(operands.packed_bytes) /
+                                                            Machine(settings).memory_bytes_per_us;
+  planned.predicted_us = planned.packing_us + best->cost.microseconds;
+  planned.cost = best->cost.ToString();
+  if (planned.packing_us > 0) {
+    absl::StrAppendFormat(&planned.cost, ", %.1f us to pack", planned.packing_us);
+  }
+  planned.plan = *std::move(best);
+  return planned;
+}
+
 }  // namespace
 
 std::optional<MatrixPlan> ChooseMatrixTiles(const poly::FlatContraction& flat, MatrixPlan plan,
@@ -370,7 +98,9 @@ std::vector<PlannedKernel> MatrixCandidates(const poly::FlatContraction& flat,
   if (settings.matrix_local_bytes == 0) return plans;
   for (const PackedVariables& packed :
        {PackedVariables{false, false}, {true, false}, {false, true}, {true, true}}) {
-    auto plan = Search(flat, settings, format, is_constant, packed).Run();
+    auto operands = ChooseMatrixOperands(flat, format, is_constant, packed);
+    if (!operands.has_value()) continue;
+    auto plan = WithTiles(*std::move(operands), settings);
     if (plan.has_value()) plans.push_back(*std::move(plan));
   }
   return plans;

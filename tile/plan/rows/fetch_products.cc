@@ -79,14 +79,14 @@ void FetchForProducts(const std::vector<poly::RowKernel>& kernels, const Hardwar
   int64_t left = kMostRegisters;
   for (size_t s = 0; s < kernels.size(); ++s) {
     RowGroupStage& stage = plan->stages[s];
-    if (!stage.product.has_value()) continue;
+    const GpuPlan* product = stage.ByItems();
+    if (product == nullptr) continue;
     const poly::FlatContraction& flat = stage.block.flat;
     for (int a = 0; a < static_cast<int>(flat.accesses.size()); ++a) {
       const int tensor = flat.accesses[a].tensor;
       const poly::Tensor& read = flat.tensors[tensor];
       if (kernels[s].tensors[tensor] >= 0 || written.count(read.value) > 0) continue;
-      const int64_t registers =
-          FetchedVectors(flat, *stage.product, a) * FetchedLanes(flat, *stage.product, a);
+      const int64_t registers = FetchedVectors(flat, *product, a) * FetchedLanes(flat, *product, a);
       if (registers == 0 || registers > std::min(left, kMostOfAccess) ||
           ByteWidth(read.shape.type) > 4)
         continue;

@@ -9,8 +9,8 @@
 #include "tile/plan/gpu/group_staging.h"
 #include "tile/plan/machine.h"
 #include "tile/plan/rows/plan_products.h"
-#include "tile/plan/rows/plan_row_products.h"
 #include "tile/plan/rows/row_arrays.h"
+#include "tile/plan/rows/row_cycles.h"
 #include "tile/plan/rows/row_group_blocks.h"
 #include "tile/plan/rows/row_group_memory.h"
 #include "tile/plan/rows/row_registers.h"
@@ -142,11 +142,12 @@ class OnlinePlanner {
       if (*left <= 0) return false;
       own.local_memory_bytes = *left / products--;
       const bool is_sum = stage.role == poly::OnlineRole::kSum;
-      stage.product = is_rest && is_sum ? ForRest(stage, *plan->stages[s].product)
+      stage.product = is_rest && is_sum ? ForRest(stage, *plan->stages[s].ByItems())
                                         : PlanOne(stage, kernels[s], *plan, own);
       if (!stage.product.has_value()) return false;
-      *left -= static_cast<int64_t>(stage.product->cost.local_bytes);
-      const double us = stage.product->cost.microseconds - Machine(settings_).launch_us;
+      const GroupCost& cost = stage.ByItems()->cost;
+      *left -= static_cast<int64_t>(cost.local_bytes);
+      const double us = cost.microseconds - Machine(settings_).launch_us;
       plan->predicted_us += us * static_cast<double>(is_rest ? 1 : plan->Turns(s));
     }
     return true;

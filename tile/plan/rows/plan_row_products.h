@@ -21,9 +21,4 @@ std::optional<RowGroupPlan> PlanRowProducts(const std::vector<int64_t>& rows,
                                             const std::vector<poly::RowTensor>& tensors,
                                             const HardwareSettings& settings);
 
-// What the stages that are no products take of the model's time, without the launch. The plan is
-// complete but for its products.
-double RowStagesUs(const RowGroupPlan& plan, const std::vector<poly::RowKernel>& kernels,
-                   const HardwareSettings& settings);
-
 }  // namespace tartan::plan

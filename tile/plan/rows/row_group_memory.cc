@@ -35,7 +35,7 @@ int64_t LocalBytesOfRows(const std::vector<poly::RowKernel>& kernels,
     const RowGroupStage& stage = plan.stages[s];
     const DataType type = flat.accumulator_type;
     if (flat.is_reduction() && !stage.product.has_value() && partial_types.insert(type).second) {
-      bytes += 2 * plan.Threads() * ByteWidth(type);
+      bytes += 2 * plan.Threads() * plan.item_rows * ByteWidth(type);
     }
     if (kernels[s].output < 0 || !plan.Stores(s)) continue;
     if (plan.arrays[kernels[s].output] != kernels[s].output) continue;

@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tile/plan/rows/row_group_plan.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "tile/base/match.h"
 
 namespace tartan::plan {
+
+const GpuPlan* RowGroupStage::ByItems() const {
+  return product.has_value() ? std::get_if<GpuPlan>(&*product) : nullptr;
+}
+
+const MatrixPlan* RowGroupStage::ByMatrixUnit() const {
+  return product.has_value() ? std::get_if<MatrixPlan>(&*product) : nullptr;
+}
 
 int64_t RowGroupStage::Elements() const {
   int64_t elements = 1;
@@ -14,7 +25,7 @@ int64_t RowGroupStage::Elements() const {
 }
 
 int64_t RowGroupStage::Iterations(int64_t row_threads) const {
-  const int64_t vectors = Elements() / lanes;
+  const int64_t vectors = (Elements() + lanes - 1) / lanes;
   return (vectors + row_threads - 1) / row_threads;
 }
 
@@ -22,6 +33,29 @@ int64_t RowGroupPlan::GroupCount() const {
   int64_t groups = 1;
   for (size_t a = 0; a < rows.size(); ++a) groups *= (rows[a] + block[a] - 1) / block[a];
   return groups;
+}
+
+int64_t RowGroupPlan::TilesSize() const {
+  int64_t size = 0;
+  for (const RowGroupStage& stage : stages) {
+    if (const MatrixPlan* matrix = stage.ByMatrixUnit()) {
+      size = std::max(size, matrix->tiles_size());
+    }
+  }
+  return size;
+}
+
+int64_t RowGroupPlan::HeldWords() const {
+  int64_t words = 0;
+  for (const RowGroupStage& stage : stages) {
+    if (const MatrixPlan* matrix = stage.ByMatrixUnit()) {
+      words = std::max(words, matrix->accumulators());
+    }
+  }
+  for (const HeldValue& value : held) {
+    words += std::max<int64_t>(value.iterations, 1) * value.lanes * item_rows;
+  }
+  return words;
 }
 
 int64_t RowGroupPlan::Turns(size_t stage) const {
@@ -54,7 +88,8 @@ std::string RowGroupPlan::ToString() const {
   std::vector<std::string> lines = {absl::StrCat(
       "blocks of [", absl::StrJoin(block, ", "), "] rows of [", absl::StrJoin(rows, ", "), "], ",
       row_threads, " work-items for a row", rows_first ? ", those of neighbouring rows first" : "",
-      ", ", GroupCount(), " groups of ", Threads())};
+      item_rows > 1 ? absl::StrCat(", each for ", item_rows, " rows") : "", ", ", GroupCount(),
+      " groups of ", Threads())};
   if (walk.has_value()) {
     lines.push_back(absl::StrCat("  each row in blocks of ", walk->block, " of ", walk->keys));
   }
@@ -62,13 +97,16 @@ std::string RowGroupPlan::ToString() const {
     if (stage.role == poly::OnlineRole::kNone) continue;
     if (stage.product.has_value()) {
       lines.push_back(absl::StrCat(
-          "  ", stage.block.flat.name, ": ", stage.product->ToString(stage.block.flat),
+          "  ", stage.block.flat.name, ": ",
+          Match(*stage.product,
+                [&](const auto& product) { return product.ToString(stage.block.flat); }),
           stage.fetched.empty() ? "" : ", fetched first in", absl::StrJoin(stage.fetched, " in")));
       continue;
     }
     lines.push_back(absl::StrCat("  ", stage.block.flat.name, ": ", stage.Elements(),
                                  " elements of a row in vectors of ", stage.lanes,
-                                 stage.held_result >= 0 ? ", held in registers" : ""));
+                                 stage.held_result >= 0 ? ", held in registers" : "",
+                                 stage.result_tile ? ", to the tiles of a product" : ""));
   }
   for (const HeldValue& value : held) {
     if (!value.is_fetched) continue;

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "tile/plan/gpu/gpu_plan.h"
+#include "tile/plan/matrix/matrix_plan.h"
 #include "tile/poly/online/online_rows.h"
 #include "tile/poly/row_block.h"
 
@@ -38,12 +40,20 @@ struct RowGroupStage {
   bool stores = true;               // the result goes into a buffer or an array of the block
   bool is_read_from_memory = true;  // by later stages
   // Of a product of matrices (poly::HasColumns): how the group computes its part of the block, with
-  // as many work-items as the chain has. Its tiles are whole along all but the rows' origins.
-  std::optional<GpuPlan> product;
+  // as many work-items as the chain has. Its tiles are whole along all but the rows' origins. A
+  // matrix unit's has all of the block's rows in one tile, and the origins as its batch.
+  std::optional<std::variant<GpuPlan, MatrixPlan>> product;
+  // Where its results are the left factor of a later product by a matrix unit: the tiles that they
+  // go to, those of all steps one after the other, with zeros behind the elements of a row.
+  std::optional<MatrixTile> result_tile;
+  int64_t result_steps = 0;
   // Accesses of the product that the work-items read into registers before the first stage.
   std::vector<int> fetched = {};
   // What it is where rows are walked in blocks; elsewhere all are done once.
   poly::OnlineRole role = poly::OnlineRole::kBefore;
+  // Its product by work-items, or by a matrix unit; null: the other, or no product.
+  const GpuPlan* ByItems() const;
+  const MatrixPlan* ByMatrixUnit() const;
   int64_t Elements() const;
   // Vectors that each of so many work-items has of a row, the last of them perhaps of none.
   int64_t Iterations(int64_t row_threads) const;
@@ -68,6 +78,9 @@ struct RowGroupPlan {
   std::vector<int64_t> block;
   int64_t row_threads = 1;  // work-items of a row, a power of two
   bool rows_first = false;  // neighbouring work-items are of neighbouring rows
+  // Rows of a work-item. 2: row_threads is 4, and work-items have what a matrix unit leaves in
+  // their accumulators: of a warp's 16 rows one of the first eight, and the eighth behind it.
+  int64_t item_rows = 1;
   std::vector<RowGroupStage> stages;
   std::vector<HeldValue> held;
   // Of each tensor that is kept for a block, the one whose array it lies in (ShareArrays); empty:
@@ -77,8 +90,13 @@ struct RowGroupPlan {
   double predicted_us = 0;  // of chains with products; 0: not estimated
 
   int64_t BlockRows() const { return block.empty() ? 1 : block.back(); }
-  int64_t Threads() const { return row_threads * BlockRows(); }
+  int64_t Threads() const { return row_threads * BlockRows() / item_rows; }
   int64_t GroupCount() const;
+  // Elements of the tiles that the products of a matrix unit have in local memory, one after the
+  // other, in one format.
+  int64_t TilesSize() const;
+  // Words of a work-item's held values and of the accumulators of a matrix unit.
+  int64_t HeldWords() const;
   // How often the group does the stage, with whole blocks where rows are walked.
   int64_t Turns(size_t stage) const;
   // The stage stores what it makes, of whole blocks or of what is left.

@@ -13,6 +13,9 @@ namespace {
 
 constexpr int64_t kMostIterations = 16;  // that are unrolled
 constexpr int64_t kResidentItems = 768;  // wanted on a compute unit
+// Of chains whose elements are where a matrix unit leaves them.
+constexpr int64_t kMostFragmentVectors = 32;
+constexpr int64_t kMostFragmentWords = 140;
 
 // What a chain calls a tensor: kept for a block, or in memory.
 using Source = std::pair<bool, int64_t>;
@@ -30,6 +33,15 @@ struct Place {
   }
 };
 
+// The indices of a result's elements: of a product those that are not its depth.
+std::vector<int> ResultIndices(const RowGroupStage& stage) {
+  std::vector<int> indices = stage.inner;
+  if (stage.product.has_value()) {
+    std::erase_if(indices, [&](int i) { return i >= stage.block.flat.output_index_count; });
+  }
+  return indices;
+}
+
 Place PlaceOf(const RowGroupStage& stage, const std::vector<math::Affine>& coords,
               const std::vector<int64_t>& dims) {
   const poly::FlatAccess flat =
@@ -39,7 +51,7 @@ Place PlaceOf(const RowGroupStage& stage, const std::vector<math::Affine>& coord
   for (const std::vector<int>* indices : {&stage.block.origins, &stage.block.rows}) {
     for (int index : *indices) place.rows.push_back(index < 0 ? 0 : flat.strides[index]);
   }
-  for (int index : stage.inner) {
+  for (int index : ResultIndices(stage)) {
     const int64_t range = stage.block.flat.indices[index].range;
     const int64_t stride = flat.strides[index];
     if (range == 1) continue;
@@ -62,10 +74,11 @@ struct Candidate {
   Source source;
   Place place;
   int64_t elements = 1;                    // of a row
+  int64_t item_rows = 1;                   // that a work-item has a value of
   std::vector<std::pair<int, int>> reads;  // stages and their accesses
 
   int64_t words() const {
-    return std::max<int64_t>(held.iterations, 1) * held.lanes *
+    return std::max<int64_t>(held.iterations, 1) * held.lanes * item_rows *
            std::max<int64_t>(ByteWidth(held.type) / 4, 1);
   }
   // In registers between a stage and the next.
@@ -86,6 +99,10 @@ class Holder {
       : kernels_(kernels), plan_(*plan) {
     allowed_ = settings.register_bytes / std::max(plan_.Threads(), kResidentItems) -
                gpu::kOverheadRegisters;
+    if (plan_.item_rows > 1) {
+      allowed_ = kMostFragmentWords;
+      most_iterations_ = kMostFragmentVectors;
+    }
   }
 
   void Run() {
@@ -94,7 +111,12 @@ class Holder {
       RowGroupStage& stage = plan_.stages[s];
       stage.held_reads.assign(stage.block.flat.accesses.size(), -1);
       stage.held_result = -1;
-      if (stage.product.has_value()) continue;  // has its own tiles
+      if (stage.product.has_value()) {
+        // It has its own tiles.
+        const MatrixPlan* matrix = stage.ByMatrixUnit();
+        if (matrix != nullptr && matrix->holds_results) AddProduct(static_cast<int>(s));
+        continue;
+      }
       if (stage.role == poly::OnlineRole::kNone) continue;
       AddReads(static_cast<int>(s));
       AddResult(static_cast<int>(s));
@@ -137,7 +159,21 @@ class Holder {
   bool CanHoldElements(const RowGroupStage& stage, const Place& place) const {
     if (!stage.block.flat.constraints.empty() || place.elements.empty()) return false;
     if (stage.lanes > 1 && place.elements.back().second != 1) return false;
-    return Iterations(stage) <= kMostIterations;
+    return Iterations(stage) <= most_iterations_;
+  }
+
+  // Of a matrix unit, whose accumulators the results stay in.
+  void AddProduct(int s) {
+    const RowGroupStage& stage = plan_.stages[s];
+    Candidate candidate;
+    candidate.item_rows = plan_.item_rows;
+    candidate.source = Results(s)[0];
+    candidate.place = OutputPlace(stage);
+    candidate.held.stage = s;
+    candidate.held.lanes = 2;
+    candidate.held.iterations = stage.ByMatrixUnit()->column_tile / 8;
+    for (const auto& [range, stride] : candidate.place.elements) candidate.elements *= range;
+    candidates_.push_back(std::move(candidate));
   }
 
   void AddResult(int s) {
@@ -146,6 +182,7 @@ class Holder {
     const DataType type = flat.outputs[0].shape.type;
     if (flat.outputs.size() > 1 || type == DataType::kBool || ComputeType(type) != type) return;
     Candidate candidate;
+    candidate.item_rows = plan_.item_rows;
     candidate.source = Results(s)[0];
     candidate.place = OutputPlace(stage);
     candidate.held.type = type;
@@ -169,6 +206,7 @@ class Holder {
       const poly::Tensor& tensor = flat.tensors[access.tensor];
       if (!access.guard.empty() || tensor.shape.type == DataType::kBool) continue;
       Candidate read;
+      read.item_rows = plan_.item_rows;
       read.source = SourceOf(s, access.tensor);
       read.place = PlaceOf(stage, access.coords, tensor.shape.dims);
       if (!read.place.IsUniform()) {
@@ -275,6 +313,7 @@ class Holder {
   const std::vector<poly::RowKernel>& kernels_;
   RowGroupPlan& plan_;
   int64_t allowed_ = 0;
+  int64_t most_iterations_ = kMostIterations;
   std::vector<Candidate> candidates_;
   std::vector<Candidate> held_;
 };

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention in one launch whose products a matrix unit makes, on the OpenCL device at hand, against
+// the naive evaluator.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "tests/tile/compiler/matrix_programs.h"
+#include "tests/tile/compiler/programs.h"
+#include "tests/tile/evaluator/device.h"
+#include "tests/tile/evaluator/list_runner.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan::evaluator {
+namespace {
+
+struct Case {
+  std::string name;
+  int64_t groups = 1;  // of heads that read the same keys
+  int64_t heads = 1;   // of a group
+  int64_t queries = 64;
+  int64_t keys = 64;
+  int64_t depth = 64;
+  std::string logits = "P * 0.125";
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
+std::vector<Case> Cases() {
+  const std::string causal = "(index(B, 1) > index(B, 0) + U - T ? -inf() : 0.0) + P * 0.125";
+  return {{"OneBlock", 1, 1, 64, 64, 64},        {"OddKeys", 2, 1, 64, 75, 64},
+          {"OddKeysAndRows", 2, 1, 69, 197, 64}, {"FewKeys", 2, 1, 64, 9, 32},
+          {"ManyKeys", 1, 1, 64, 256, 32},       {"OddDepth", 1, 1, 70, 40, 24},
+          {"LargeHeads", 1, 1, 64, 80, 128},     {"Masked", 2, 1, 66, 128, 64, "P * 0.125 + B"},
+          {"Causal", 2, 1, 96, 96, 64, causal},  {"ThreeHeadsForAKey", 2, 3, 64, 72, 32}};
+}
+
+TestProgram ProgramOf(const Case& c) {
+  const auto shape = [](std::vector<int64_t> dims) {
+    return TensorShape{DataType::kFloat32, std::move(dims)};
+  };
+  return {c.name,
+          "function (Q[G, R, T, D], K[G, U, D], V[G, U, D], B[T, U]) -> (O) { "
+          "P[g, r, t, u : G, R, T, U] = +(Q[g, r, t, d] * K[g, u, d]); L = " +
+              c.logits +
+              "; M[g, r, t, 0 : G, R, T, 1] = >(L[g, r, t, u]); E = exp(L - M); "
+              "S[g, r, t, 0 : G, R, T, 1] = +(E[g, r, t, u]); W = E / S; "
+              "O[g, r, t, d : G, R, T, D] = +(W[g, r, t, u] * V[g, u, d]); }",
+          {shape({c.groups, c.heads, c.queries, c.depth}), shape({c.groups, c.keys, c.depth}),
+           shape({c.groups, c.keys, c.depth}), shape({c.queries, c.keys})}};
+}
+
+compiler::CompileOptions OptionsFor(Precision precision) {
+  compiler::CompileOptions options;
+  options.settings = MatrixSettings();
+  options.settings.launch_us = 1000;              // one launch is best
+  options.settings.local_memory_bytes = 1 << 10;  // without a matrix unit there is no room
+  options.precision = precision;
+  return options;
+}
+
+// The kernel's plan, of the only launch.
+std::string PlanOf(const compiler::KernelList& list) {
+  const auto* launch = std::get_if<compiler::LaunchStep>(&list.steps[0]);
+  return list.steps.size() == 1 && launch != nullptr ? launch->plan : "";
+}
+
+class MatrixRowsDeviceTest : public testing::TestWithParam<std::tuple<Case, Precision>> {
+ protected:
+  static HostTensor RunOnDevice(const Case& c, Precision precision,
+                                const std::vector<HostTensor>& inputs) {
+    compiler::CompileHooks hooks;
+    hooks.tells_launches = true;
+    const compiler::CompileOptions options = OptionsFor(precision);
+    const auto list = compiler::Compile(BindTestProgram(ProgramOf(c)), options, hooks);
+    EXPECT_TRUE(list.ok()) << list.status();
+    EXPECT_TRUE(absl::StrContains(PlanOf(*list), "each for 2 rows")) << PlanOf(*list);
+    EXPECT_TRUE(absl::StrContains(PlanOf(*list), "the left factor is there")) << PlanOf(*list);
+    return ListRunner(*list, *TestDevice()).Run(inputs);
+  }
+};
+
+// Results are means of values, which are within 2 and rounded to 8 or 11 bits, as the weights are.
+double ToleranceOf(Precision precision) { return precision == Precision::kBFloat16 ? 2e-2 : 3e-3; }
+
+TEST_P(MatrixRowsDeviceTest, EqualsTheNaiveEvaluator) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const auto& [c, precision] = GetParam();
+  const std::vector<HostTensor> inputs = RandomInputs(ProgramOf(c), 7);
+  const auto expected = ir::EvaluateNaively(BindTestProgram(ProgramOf(c)), inputs);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const HostTensor actual = RunOnDevice(c, precision, inputs);
+  double most = 0;
+  for (int64_t i = 0; i < actual.shape().element_count(); ++i) {
+    const double error = std::abs(actual.GetDouble(i) - (*expected)[0].GetDouble(i));
+    most = std::isnan(error) ? INFINITY : std::max(most, error);
+  }
+  EXPECT_LT(most, ToleranceOf(precision));
+  RecordProperty("error", std::to_string(most));
+}
+
+// A row with NaN is NaN as a whole, rows beside it are what they are without; what lies behind the
+// last key, or is left of a row before, is in no sum.
+TEST_P(MatrixRowsDeviceTest, KeepsRowsApart) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const auto& [c, precision] = GetParam();
+  std::vector<HostTensor> inputs = RandomInputs(ProgramOf(c), 8);
+  const HostTensor without = RunOnDevice(c, precision, inputs);
+  const int64_t row = c.queries - 1;
+  std::vector<float> queries;
+  for (double value : inputs[0].ToDoubles()) queries.push_back(static_cast<float>(value));
+  queries[row * c.depth] = std::numeric_limits<float>::quiet_NaN();
+  inputs[0] = HostTensor::FromVector(inputs[0].shape(), queries);
+  const HostTensor with = RunOnDevice(c, precision, inputs);
+  for (int64_t i = 0; i < with.shape().element_count(); ++i) {
+    if (i / c.depth == row) {
+      ASSERT_TRUE(std::isnan(with.GetDouble(i))) << i;
+    } else {
+      ASSERT_EQ(with.GetDouble(i), without.GetDouble(i)) << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MatrixRowsDeviceTest,
+                         testing::Combine(testing::ValuesIn(Cases()),
+                                          testing::Values(Precision::kTf32, Precision::kBFloat16,
+                                                          Precision::kFloat16)),
+                         [](const auto& info) {
+                           return std::get<0>(info.param).name +
+                                  std::string(Name(std::get<1>(info.param)));
+                         });
+
+}  // namespace
+}  // namespace tartan::evaluator

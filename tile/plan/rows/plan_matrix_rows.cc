@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/rows/plan_matrix_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tile/base/sequence_limits.h"
+#include "tile/plan/machine.h"
+#include "tile/plan/matrix/matrix_cost.h"
+#include "tile/plan/matrix/matrix_operands.h"
+#include "tile/plan/rows/row_arrays.h"
+#include "tile/plan/rows/row_cycles.h"
+#include "tile/plan/rows/row_group_blocks.h"
+#include "tile/plan/rows/row_group_memory.h"
+#include "tile/plan/rows/row_registers.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kMostColumns = 256;   // of a product of the unit
+constexpr int64_t kRounding = 1 << 10;  // where tiles begin
+constexpr int64_t kUnitRegisters = 1 << 16;
+constexpr int64_t kItemRegisters = 255;  // of a work-item, at most
+// What a work-item has of a row: pairs of columns, as four of them share it.
+constexpr int64_t kLanes = 2;
+// Where groups are many, products apart take two to three times as long as is predicted: of ViT's
+// 32 images 85, 60 and 60 us instead of 27, 30 and 30 (H100, tf32), this chain 100 instead of 90.
+constexpr double kManyGroups = 0.75;
+// The launches before and behind one that is no part of their sequence are two sequences.
+constexpr double kCutSequenceUs = 5;
+constexpr int64_t kRowThreads = 4;
+
+class MatrixRowPlanner {
+ public:
+  MatrixRowPlanner(const std::vector<int64_t>& rows, const std::vector<poly::RowKernel>& kernels,
+                   const std::vector<poly::RowTensor>& tensors, const HardwareSettings& settings,
+                   MatrixFormat format)
+      : rows_(rows), kernels_(kernels), tensors_(tensors), settings_(settings), format_(format) {}
+
+  std::optional<RowGroupPlan> Run() const {
+    const int64_t count = MatrixPlan::kUnitRows;
+    if (count > rows_.back()) return std::nullopt;
+    if (rows_.back() % count != 0 && HandsOnInBuffers(kernels_)) return std::nullopt;
+    RowGroupPlan plan = CutIntoBlocks(rows_, kernels_, tensors_, count);
+    plan.row_threads = kRowThreads;
+    plan.item_rows = count * kRowThreads / MatrixPlan::kWarpGroup;
+    for (size_t s = 0; s < kernels_.size(); ++s) {
+      RowGroupStage& stage = plan.stages[s];
+      if (!poly::HasColumns(kernels_[s])) {
+        if (!WalkPairs(kernels_[s], &stage)) return std::nullopt;
+        continue;
+      }
+      std::optional<MatrixPlan> product = PlanProduct(stage, kernels_[s]);
+      if (!product.has_value() || !StoreFactor(kernels_[s], *product, &plan)) return std::nullopt;
+      stage.product = *std::move(product);
+    }
+    HoldRows(kernels_, settings_, &plan);
+    if (!KeepsNothing(&plan)) return std::nullopt;
+    plan.arrays = ShareArrays(kernels_, tensors_, plan);
+    const int64_t bytes = LocalBytesOfRows(kernels_, tensors_, plan) +
+                          plan.TilesSize() * ByteWidth(ElementType(format_)) + kRounding;
+    if (bytes > settings_.matrix_local_bytes) return std::nullopt;
+    plan.predicted_us = PredictedUs(plan, bytes);
+    return plan;
+  }
+
+ private:
+  // Work-items have pairs of neighbours, also of rows of odd lengths if these are nowhere but in
+  // registers.
+  static bool WalkPairs(const poly::RowKernel& kernel, RowGroupStage* stage) {
+    if (stage->inner.empty()) return true;
+    const poly::FlatContraction& flat = stage->block.flat;
+    const int last = stage->inner.back();
+    const auto touches = [&](const std::vector<math::Affine>& coords,
+                             const std::vector<int64_t>& dims) {
+      const int count = static_cast<int>(flat.indices.size());
+      return poly::Flatten(coords, dims, count).strides[last] != 0;
+    };
+    bool is_in_memory = kernel.output < 0 && !flat.is_reduction();
+    for (const poly::TensorAccess& access : flat.accesses) {
+      is_in_memory |= kernel.tensors[access.tensor] < 0 &&
+                      touches(access.coords, flat.tensors[access.tensor].shape.dims);
+    }
+    if (is_in_memory ? stage->lanes < kLanes : !flat.constraints.empty()) return false;
+    stage->lanes = kLanes;
+    return true;
+  }
+
+  // A product of a block's rows, which are those of one tile.
+  std::optional<MatrixPlan> PlanProduct(const RowGroupStage& stage,
+                                        const poly::RowKernel& kernel) const {
+    std::vector<int> fixed;
+    for (int origin : stage.block.origins) {
+      if (origin >= 0) fixed.push_back(origin);
+    }
+    const poly::FlatContraction& flat = stage.block.flat;
+    const std::vector<bool> is_local = LocalTensors(kernel);
+    auto found = ChooseMatrixOperandsOfGroup(flat, format_, fixed, is_local);
+    if (!found.has_value()) return std::nullopt;
+    MatrixPlan product = *std::move(found);
+    const auto is_kept = [&](const MatrixOperand& operand) {
+      return is_local[flat.accesses[operand.access].tensor];
+    };
+    const bool has_rows = product.rows == std::vector<int>{stage.block.rows.back()};
+    if (!has_rows || product.columns.size() != 1 || product.batch.size() != fixed.size() ||
+        is_kept(product.right)) {
+      return std::nullopt;
+    }
+    product.row_tile = MatrixPlan::kUnitRows;
+    const int64_t columns = CountOf(flat, product.columns);
+    const int64_t unit = product.right.along_rows ? product.right_tile().line() : 8;
+    product.column_tile = TilesOf(columns, unit) * unit;
+    if (product.column_tile > kMostColumns) return std::nullopt;
+    product.holds_results = kernel.output >= 0;
+    // Pairs that something is read for are whole.
+    if (product.holds_results && ReadsAlongColumns(flat, product) &&
+        (columns % kLanes != 0 || product.lanes < kLanes)) {
+      return std::nullopt;
+    }
+    if (is_kept(product.left)) product.resident_steps = product.StepCount(flat);
+    product.is_at_once = product.copies_all();
+    product.stages = product.is_at_once ? product.StepCount(flat) : 2;
+    return product;
+  }
+
+  // The left factor that a stage before has made goes to its tiles.
+  bool StoreFactor(const poly::RowKernel& kernel, const MatrixPlan& product,
+                   RowGroupPlan* plan) const {
+    if (product.resident_steps == 0) return true;
+    const poly::FlatContraction& flat = kernel.flat;
+    const int kept = kernel.tensors[flat.accesses[product.left.access].tensor];
+    for (size_t s = 0; s < kernels_.size(); ++s) {
+      RowGroupStage& stage = plan->stages[s];
+      if (kernels_[s].output != kept) continue;
+      if (stage.product.has_value() || stage.block.flat.is_reduction() || stage.inner.size() != 1) {
+        return false;
+      }
+      stage.result_tile = product.left_tile();
+      stage.result_steps = product.resident_steps;
+      return IsReadOnce(kept);
+    }
+    return false;
+  }
+
+  bool IsReadOnce(int kept) const {
+    int64_t reads = 0;
+    for (const poly::RowKernel& kernel : kernels_) {
+      for (const poly::TensorAccess& access : kernel.flat.accesses) {
+        reads += kernel.tensors[access.tensor] == kept ? 1 : 0;
+      }
+    }
+    return reads == 1;
+  }
+
+  // All that stages hand on is in registers, or in tiles.
+  bool KeepsNothing(RowGroupPlan* plan) const {
+    for (size_t s = 0; s < kernels_.size(); ++s) {
+      RowGroupStage& stage = plan->stages[s];
+      if (stage.result_tile) {
+        stage.stores = false;
+      } else if (kernels_[s].output >= 0 && (stage.stores || stage.held_result < 0)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  double PredictedUs(const RowGroupPlan& plan, int64_t local_bytes) const {
+    StageCycles group = RowStagesCycles(plan, kernels_);
+    for (const RowGroupStage& stage : plan.stages) {
+      const MatrixPlan* product = stage.ByMatrixUnit();
+      if (product == nullptr) continue;
+      const MatrixPartCycles cycles = EstimateMatrixPart(stage.block.flat, *product, settings_);
+      group.issue += cycles.work;
+      group.wait += cycles.wait;
+    }
+    const Machine machine(settings_);
+    const auto us = [&](int64_t resident) {
+      return GroupsUs(plan, group, static_cast<double>(std::max<int64_t>(resident, 1)), settings_);
+    };
+    const int64_t by_memory = settings_.matrix_local_bytes / local_bytes;
+    const int64_t by_registers = kUnitRegisters / (kItemRegisters * plan.Threads());
+    const int64_t resident = std::min(by_memory, by_registers);
+    const bool are_many = plan.GroupCount() > 2 * resident * settings_.compute_units;
+    const double alone = machine.launch_us + us(resident) * (are_many ? kManyGroups : 1);
+    const bool is_in_sequence =
+        settings_.runs_sequences && plan.HeldWords() <= kMostSequenceWords &&
+        FitsSequence(plan.Threads(), local_bytes, true) && IsShortForSequence(alone, true);
+    if (!is_in_sequence) {
+      const bool cuts = settings_.runs_sequences && IsShortForSequence(alone, true);
+      return alone + (cuts ? kCutSequenceUs : 0);
+    }
+    return machine.sequence_launch_us +
+           us(std::min(by_memory, kMostSequenceItems / plan.Threads()));
+  }
+
+  const std::vector<int64_t>& rows_;
+  const std::vector<poly::RowKernel>& kernels_;
+  const std::vector<poly::RowTensor>& tensors_;
+  const HardwareSettings& settings_;
+  const MatrixFormat format_;
+};
+
+}  // namespace
+
+std::optional<RowGroupPlan> PlanMatrixRows(const std::vector<int64_t>& rows,
+                                           const std::vector<poly::RowKernel>& kernels,
+                                           const std::vector<poly::RowTensor>& tensors,
+                                           const HardwareSettings& settings, MatrixFormat format) {
+  if (settings.matrix_local_bytes == 0 || rows.empty() || !MayBeStages(kernels)) {
+    return std::nullopt;
+  }
+  return MatrixRowPlanner(rows, kernels, tensors, settings, format).Run();
+}
+
+}  // namespace tartan::plan
