@@ -91,5 +91,14 @@ TEST(CpuChoice, SmallImagesHaveVectorsAlongTheChannels) {
   EXPECT_EQ(choice.Vector(), "o_lane");
 }
 
+TEST(CpuChoice, WhatIsReadAtEveryOtherPlaceIsCopiedOnce) {
+  const Choice choice = ChoiceOf(
+      "function (D[C, Y, X], K[O, C]) -> (R) "
+      "{ R[o, y, x : O, Y / 2, X / 2] = +(D[c, 2 * y, 2 * x] * K[o, c]); }",
+      {F32({256, 56, 56}), F32({512, 256})});
+  ASSERT_TRUE(choice.plan.block.has_value());
+  EXPECT_EQ(choice.plan.block->staged, std::vector<int>{0});
+}
+
 }  // namespace
 }  // namespace tartan::plan::cpu_choice_test

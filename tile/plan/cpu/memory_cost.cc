@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
@@ -327,14 +328,21 @@ class Nest {
     const int v = plan_.vector_index;
     const double lanes = static_cast<double>(std::max<int64_t>(kernel_.settings.vector_width, 1));
     const int last = plan_.reduction_order.back();
-    if (v >= 0 && read.strides[v] == 1) {
+    if (v >= 0 && (read.strides[v] == 1 || read.strides[v] == kMostCopiedStep)) {
       const bool is_far = std::abs(read.strides[last]) * read.bytes >= cpu::kPageBytes;
       const double lines = Footprint(read, extent_, Line(), Caches()).bytes / Line();
-      return Elements(read) / static_cast<double>(plan_.lanes) * kCopiedVector +
+      return Elements(read) / static_cast<double>(plan_.lanes) * kCopiedVector *
+                 static_cast<double>(read.strides[v]) +
              lines * (is_far ? kFarLine : kNearLine);
     }
     const int rows = NeighbourRows(kernel_.flat, plan_, read.access);
-    if (rows >= 0) return Elements(read) * kCopiedNeighbour;
+    if (rows >= 0 && read.strides[rows] == 1) return Elements(read) * kCopiedNeighbour;
+    if (rows >= 0) {
+      const auto count = static_cast<uint64_t>(plan_.unroll[rows]);
+      const uint64_t most = kMostNeighbours;
+      const auto vectors = static_cast<double>(count / most + std::popcount(count % most));
+      return Elements(read) / static_cast<double>(count) * vectors * kCopiedVector;
+    }
     const bool in_rows = (v < 0 || read.strides[v] == 0) && read.strides[last] == 1;
     return Elements(read) * (in_rows ? kCopiedVector / lanes : kCopiedElement);
   }
