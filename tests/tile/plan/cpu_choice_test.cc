@@ -91,6 +91,15 @@ TEST(CpuChoice, SmallImagesHaveVectorsAlongTheChannels) {
   EXPECT_EQ(choice.Vector(), "o_lane");
 }
 
+// Sums of nine numbers hide no stores.
+TEST(CpuChoice, ShortSumsHaveVectorsWhereResultsAreNeighbours) {
+  const Choice choice = ChoiceOf(
+      "function (D[Y, X], K[O, I, J]) -> (R) "
+      "{ R[y, x, o : Y - 2, X - 2, O] = +(D[y + i, x + j] * K[o, i, j]); }",
+      {F32({30, 30}), F32({32, 3, 3})});
+  EXPECT_EQ(choice.Vector().substr(0, 1), "o");
+}
+
 TEST(CpuChoice, WhatIsReadAtEveryOtherPlaceIsCopiedOnce) {
   const Choice choice = ChoiceOf(
       "function (D[C, Y, X], K[O, C]) -> (R) "

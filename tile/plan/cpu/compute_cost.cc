@@ -17,8 +17,10 @@ namespace {
 constexpr double kLoadShare = 0.2;      // of the time of loads that arithmetic does not hide
 constexpr double kEveryOtherLoads = 5;  // as many loads take as long as one of elements two apart
 constexpr double kLoopCycles = 3;       // to enter and leave a loop
-// To store an element of a vector in a loop over lanes: a load and a store.
+// To store an element of a vector in a loop over lanes, a load and a store, where the next tile's
+// sum is long enough to hide it.
 constexpr double kLoopedLaneCycles = 1;
+constexpr int64_t kStepsThatHide = 64;
 constexpr double kCopiedBytesPerCycle = 2;
 // What a core finds without delay, and the delay.
 constexpr double kPagesKnown = 48;
@@ -89,6 +91,10 @@ int64_t ChosenValues(const CpuKernel& kernel, const CpuPlan& plan) {
   return count;
 }
 
+bool HasLongSums(const poly::FlatContraction& flat) {
+  return flat.point_count() >= kStepsThatHide * flat.output_point_count();
+}
+
 // Cycles' worth of loads, per value of those the tile reads, that one access takes.
 double AccessLoads(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access,
                    bool is_store) {
@@ -111,7 +117,7 @@ double AccessLoads(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel
   if (access.strides[v] == 0 && (!is_store || v >= kernel.flat.output_index_count)) return count;
   if (access.strides[v] == 1) return count * RegistersPerValue(kernel, plan);
   if (IsEveryOther(plan, access) && !is_store) return count * kEveryOtherLoads;
-  if (is_store && StoresLanesInLoop(kernel.flat, plan)) {
+  if (is_store && HasLongSums(kernel.flat) && StoresLanesInLoop(kernel.flat, plan)) {
     return count * plan.lanes * kLoopedLaneCycles;
   }
   return count * plan.lanes * cpu::kLaneCycles * cpu::kLoadsPerCycle;
