@@ -82,6 +82,7 @@ class Reduction {
   };
   std::vector<Point> Points(bool is_tail) const;
   void PutNextToEachOther(std::vector<Point>* points) const;
+  void PutRowsOutside(std::vector<Point>* points) const;
   loop::StmtPtr Accumulate(bool checked, bool is_tail);
   // The body at a point, the identity where the open constraints do not hold.
   loop::ExprPtr Checked(const Position& position,

@@ -38,8 +38,35 @@ std::vector<Reduction::Point> Reduction::Points(bool is_tail) const {
     }
     points = std::move(spread);
   }
-  if (has_unrolled) PutNextToEachOther(&points);
+  if (has_unrolled) {
+    PutNextToEachOther(&points);
+  } else {
+    PutRowsOutside(&points);
+  }
   return points;
+}
+
+// Vectors stay in registers and what is the same for all lanes is there for one row at a time
+// (plan::FitsRegisters).
+void Reduction::PutRowsOutside(std::vector<Point>* points) const {
+  const int v = plan_.vector_index;
+  if (v < 0 || v >= flat_.output_index_count) return;
+  std::vector<bool> is_row(static_cast<size_t>(flat_.output_index_count), true);
+  is_row[static_cast<size_t>(v)] = false;
+  for (const poly::TensorAccess& access : flat_.accesses) {
+    const std::vector<int64_t> strides =
+        poly::Flatten(access.coords, flat_.tensors[access.tensor].shape.dims,
+                      static_cast<int>(flat_.indices.size()))
+            .strides;
+    if (strides[static_cast<size_t>(v)] == 0) continue;
+    for (size_t i = 0; i < is_row.size(); ++i) is_row[i] = is_row[i] && strides[i] == 0;
+  }
+  std::stable_sort(points->begin(), points->end(), [&](const Point& a, const Point& b) {
+    for (size_t i = 0; i < is_row.size(); ++i) {
+      if (is_row[i] && a.position[i] != b.position[i]) return a.position[i] < b.position[i];
+    }
+    return false;
+  });
 }
 
 // Points that read the same element one after the other: it need not stay in a register for longer.

@@ -12,7 +12,9 @@ using loop::StmtPtr;
 
 namespace {
 
-constexpr int kMostNeighbours = 8;  // rows that one vector copies
+bool IsCopiedStep(const math::Rational& step) {
+  return step == math::Rational(1) || step == math::Rational(plan::kMostCopiedStep);
+}
 
 }  // namespace
 
@@ -24,7 +26,7 @@ class StagedCopy {
       : block_(block), staged_(staged), tasks_(tasks), indices_(block.indices_) {
     const plan::CpuPlan& plan = block.plan_;
     const int v = plan.vector_index;
-    in_vectors_ = v >= 0 && staged.from.coefficient(v) == math::Rational(1);
+    in_vectors_ = v >= 0 && IsCopiedStep(staged.from.coefficient(v));
     neighbours_ = staged.neighbours;
     offsets_.assign(plan.task.size(), Number(0));
     const auto add = [&](Kind kind, const std::vector<int>& indices) {
@@ -107,22 +109,38 @@ class StagedCopy {
   }
 
   StmtPtr Elements() const {
-    const poly::TensorAccess& access = block_.flat_.accesses[staged_.access];
-    const std::string tensor = absl::StrCat("in", access.tensor);
-    const DataType stored = block_.flat_.tensors[access.tensor].shape.type;
     ExprPtr to = block_.PlaceOf(staged_.layout, offsets_);
     for (const ExprPtr& place : places_) to = loop::Add(to, place);
     const int along = in_vectors_ ? plan().vector_index : neighbours_;
     const int64_t count = along >= 0 ? plan().unroll[along] : 1;
-    int lanes = in_vectors_ ? plan().lanes : neighbours_ >= 0 ? kMostNeighbours : 1;
+    int lanes = in_vectors_ ? plan().lanes : neighbours_ >= 0 ? plan::kMostNeighbours : 1;
     std::vector<StmtPtr> stores;
     for (int64_t element = 0; element < count; element += lanes) {
       while (element + lanes > count) lanes /= 2;
-      const math::Affine from = staged_.from + math::Affine::Constant(element);
-      stores.push_back(loop::MakeStore(staged_.array, staged_.type, loop::Add(to, Number(element)),
-                                       loop::LoadFrom(tensor, stored, indices_.Emit(from), lanes)));
+      const bool is_every_other =
+          along >= 0 && staged_.from.coefficient(along) == math::Rational(plan::kMostCopiedStep);
+      stores.push_back(loop::MakeStore(
+          staged_.array, staged_.type, loop::Add(to, Number(element)),
+          is_every_other ? EveryOther(2 * element, lanes) : Neighbours(element, lanes)));
     }
     return loop::MakeBlock(std::move(stores));
+  }
+
+  ExprPtr Neighbours(int64_t offset, int lanes) const {
+    const poly::TensorAccess& access = block_.flat_.accesses[staged_.access];
+    const math::Affine from = staged_.from + math::Affine::Constant(offset);
+    return loop::LoadFrom(absl::StrCat("in", access.tensor),
+                          block_.flat_.tensors[access.tensor].shape.type, indices_.Emit(from),
+                          lanes);
+  }
+
+  // Two vectors that share an element, so that nothing is read behind the last one.
+  ExprPtr EveryOther(int64_t offset, int lanes) const {
+    if (lanes == 1) return Neighbours(offset, 1);
+    std::vector<int> chosen;
+    for (int lane = 0; lane < lanes; ++lane) chosen.push_back(2 * lane + (2 * lane >= lanes));
+    return loop::MakeShuffle(Neighbours(offset, lanes), Neighbours(offset + lanes - 1, lanes),
+                             std::move(chosen));
   }
 
   const TaskBlock& block_;

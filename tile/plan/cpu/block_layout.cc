@@ -70,8 +70,10 @@ int NeighbourRows(const poly::FlatContraction& flat, const CpuPlan& plan, int ac
   const std::vector<int64_t> strides = StridesOf(flat, access);
   const int v = plan.vector_index;
   if (v < 0 || strides[v] != 0 || strides[plan.reduction_order.back()] == 1) return -1;
-  for (int i = 0; i < flat.output_index_count; ++i) {
-    if (strides[i] == 1 && plan.unroll[i] > 1) return i;
+  for (int64_t step = 1; step <= kMostCopiedStep; ++step) {
+    for (int i = 0; i < flat.output_index_count; ++i) {
+      if (strides[i] == step && plan.unroll[i] > 1) return i;
+    }
   }
   return -1;
 }

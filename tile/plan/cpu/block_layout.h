@@ -27,8 +27,15 @@ struct BlockArray {
 // Partial results: a tile's accumulators are neighbours, those of a vector above all.
 BlockArray PartialsOf(const poly::FlatContraction& flat, const CpuPlan& plan);
 
+// Vectors are copied from elements so far apart at most: neighbours, or every other one.
+inline constexpr int64_t kMostCopiedStep = 2;
+// And rows of a tile that one vector copies; what is left of them is copied by vectors half as
+// long.
+inline constexpr int kMostNeighbours = 8;
+
 // The output index, with several rows in a tile, along which the elements that an access reads are
-// neighbours, where vectors do not follow the access and no reduced index does so; -1: none.
+// at most kMostCopiedStep apart, where vectors do not follow the access and no reduced index has
+// its neighbours; -1: none.
 int NeighbourRows(const poly::FlatContraction& flat, const CpuPlan& plan, int access);
 
 // The elements that an access reads for a block and run. The vector index, where the access follows

@@ -17,6 +17,10 @@ namespace {
 constexpr double kLoadShare = 0.2;      // of the time of loads that arithmetic does not hide
 constexpr double kEveryOtherLoads = 5;  // as many loads take as long as one of elements two apart
 constexpr double kLoopCycles = 3;       // to enter and leave a loop
+// To store an element of a vector in a loop over lanes, a load and a store, where the next tile's
+// sum is long enough to hide it.
+constexpr double kLoopedLaneCycles = 1;
+constexpr int64_t kStepsThatHide = 64;
 constexpr double kCopiedBytesPerCycle = 2;
 // What a core finds without delay, and the delay.
 constexpr double kPagesKnown = 48;
@@ -25,6 +29,9 @@ constexpr double kPageCycles = 2;
 // cache, which forgets each before it is read again.
 constexpr double kPageLines = 2;
 constexpr double kStreamCycles = 0.2;
+// The same of rows that vectors do not follow, beside so many.
+constexpr double kRowStreamCycles = 0.07;
+constexpr double kFewRows = 8;
 constexpr double kStepCycles = 0.5;  // a step of the innermost loop
 
 double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
@@ -84,6 +91,10 @@ int64_t ChosenValues(const CpuKernel& kernel, const CpuPlan& plan) {
   return count;
 }
 
+bool HasLongSums(const poly::FlatContraction& flat) {
+  return flat.point_count() >= kStepsThatHide * flat.output_point_count();
+}
+
 // Cycles' worth of loads, per value of those the tile reads, that one access takes.
 double AccessLoads(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access,
                    bool is_store) {
@@ -106,6 +117,9 @@ double AccessLoads(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel
   if (access.strides[v] == 0 && (!is_store || v >= kernel.flat.output_index_count)) return count;
   if (access.strides[v] == 1) return count * RegistersPerValue(kernel, plan);
   if (IsEveryOther(plan, access) && !is_store) return count * kEveryOtherLoads;
+  if (is_store && HasLongSums(kernel.flat) && StoresLanesInLoop(kernel.flat, plan)) {
+    return count * plan.lanes * kLoopedLaneCycles;
+  }
   return count * plan.lanes * cpu::kLaneCycles * cpu::kLoadsPerCycle;
 }
 
@@ -126,15 +140,28 @@ double PageCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel:
   return kPageCycles * std::min(1.0, step / cpu::kPageBytes) * std::max(1.0, lines);
 }
 
-// Cycles of a step for rows of vectors beside the first, each of which has to be fetched ahead.
+// Bytes of a row that a run of the reduction reads element by element; 0: it reads none.
+double RowBytes(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
+  const int last = plan.reduction_order.back();
+  if (access.strides[last] != 1) return 0;
+  const bool is_run = plan.block && plan.block->run_index == last;
+  const int64_t steps = is_run ? plan.block->run : kernel.flat.indices[last].range;
+  return static_cast<double>(steps * access.bytes);
+}
+
+// Cycles of a step for rows of vectors beside the first, each of which has to be fetched ahead, and
+// for many rows of single elements that the first cache does not hold.
 double StreamCycles(const CpuKernel& kernel, const CpuPlan& plan, const CpuKernel::Access& access) {
   const int v = plan.vector_index;
-  if (v < 0 || access.strides[v] != 1 || IsStaged(plan, access)) return 0;
-  double streams = 1;
+  if (v < 0 || access.strides[v] > 1 || IsStaged(plan, access)) return 0;
+  double rows = 1;
   for (int i = 0; i < kernel.flat.output_index_count; ++i) {
-    if (i != v && access.strides[i] != 0) streams *= static_cast<double>(plan.unroll[i]);
+    if (i != v && access.strides[i] != 0) rows *= static_cast<double>(plan.unroll[i]);
   }
-  return kStreamCycles * (streams - 1);
+  if (access.strides[v] == 1) return kStreamCycles * (rows - 1);
+  const double held = 0.75 * static_cast<double>(kernel.settings.l1_bytes);
+  const bool is_held = rows * RowBytes(kernel, plan, access) <= held;
+  return is_held ? 0 : kRowStreamCycles * std::max(0.0, rows - kFewRows);
 }
 
 // A constraint on the index crosses tiles, and is not decided when code is generated.
@@ -157,10 +184,17 @@ double EdgeShare(const CpuKernel& kernel, const CpuPlan& plan) {
 // Rows of the tile whose elements are apart by a multiple of this share a few lines of the first
 // cache, which then forgets them between two uses.
 constexpr int64_t kConflictBytes = 4096;
-constexpr double kWays = 7;
+constexpr int64_t kFewestWays = 8;
 constexpr double kConflictCost = 4;
 
-double ConflictFactor(const CpuPlan& plan, const CpuKernel::Access& access) {
+// Rows that a set of the first cache holds beside what else is read.
+double RowsOfSet(const CpuKernel& kernel) {
+  const int64_t ways = std::max(kernel.settings.l1_bytes / cpu::kWayBytes, kFewestWays);
+  return static_cast<double>(ways - 1);
+}
+
+double ConflictFactor(const CpuKernel& kernel, const CpuPlan& plan,
+                      const CpuKernel::Access& access) {
   if (IsStaged(plan, access)) return 1;
   double rows = 1;
   double sets = 1;
@@ -172,7 +206,7 @@ double ConflictFactor(const CpuPlan& plan, const CpuKernel::Access& access) {
     const int64_t places = kConflictBytes / std::gcd(stride, kConflictBytes);
     sets = std::max(sets, std::min(values, static_cast<double>(places)));
   }
-  return rows / sets > kWays ? kConflictCost : 1;
+  return rows / sets > RowsOfSet(kernel) ? kConflictCost : 1;
 }
 
 // Of the innermost loop over a reduced index.
@@ -322,9 +356,10 @@ CpuCost ComputeCost(const CpuKernel& kernel, const CpuPlan& plan) {
     double fetches = 0;
     for (const CpuKernel::Access& access : kernel.reads) {
       if (!access.in_body) continue;
-      if (!plan.reduction_order.empty()) fetches += PageCycles(kernel, plan, access);
-      fetches += StreamCycles(kernel, plan, access);
-      loads += AccessLoads(kernel, plan, access, false) * ConflictFactor(plan, access);
+      if (!plan.reduction_order.empty()) {
+        fetches += PageCycles(kernel, plan, access) + StreamCycles(kernel, plan, access);
+      }
+      loads += AccessLoads(kernel, plan, access, false) * ConflictFactor(kernel, plan, access);
     }
     const double points = static_cast<double>(WindowPoints(kernel, plan));
     const double arithmetic = accumulators * per_value * kernel.body_operations * points;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
@@ -29,6 +30,10 @@ constexpr double kResumeCycles = 16;
 constexpr double kLineInL1 = 1;
 constexpr double kLineInL2 = 1.5;
 constexpr double kLineBeyond = 4;
+
+// Of the time in which a matrix comes from memory, where tiles take several panels of it by turns:
+// these push each other, and those that are fetched ahead, out of the second cache.
+constexpr double kLeftByTurns = 0.15;
 
 // Lines that are far from each other arrive so much slower than neighbours, which the processor
 // fetches ahead.
@@ -164,6 +169,20 @@ class Nest {
     return cycles * tiles_ * blocks_;
   }
 
+  // Cycles to wait for matrices whose panels are taken by turns.
+  double TurnCycles() const {
+    const int v = plan_.vector_index;
+    if (v < 0 || v >= kernel_.flat.output_index_count) return 0;
+    double cycles = 0;
+    for (const CpuKernel::Access& read : kernel_.reads) {
+      if (!read.in_body || read.strides[v] != 1 || IsStaged(plan_, read)) continue;
+      const double bytes = ElementCount(kernel_.flat, read) * static_cast<double>(read.bytes);
+      const bool is_large = bytes > static_cast<double>(kernel_.settings.l2_bytes);
+      if (is_large && IsTakenByTurns(read)) cycles += kLeftByTurns * bytes;
+    }
+    return cycles / cpu::kMemoryBytesPerCycle;
+  }
+
   // Cycles to copy into private memory, and to keep partial results.
   double BlockCycles() const {
     if (!plan_.block) return 0;
@@ -191,6 +210,19 @@ class Nest {
     if (flat.point_count() > tensor.shape.element_count()) return kScatteredLines;
     const double run = static_cast<double>(plan_.unroll[v] * read.bytes);
     return 1 + kScatteredRunCost / std::max(run, Line());
+  }
+
+  // Within a task each tile reads another panel than the one before it, and later ones read it
+  // again.
+  bool IsTakenByTurns(const CpuKernel::Access& read) const {
+    bool changes = false;
+    for (size_t level = plan_.order.size(); level-- > 0;) {
+      const int i = plan_.order[level];
+      if (std::min(plan_.task[i], kernel_.flat.indices[i].range) <= plan_.unroll[i]) continue;
+      if (read.strides[i] == 0) return changes;
+      changes = true;
+    }
+    return false;
   }
 
   double Elements(const CpuKernel::Access& read) const {
@@ -296,14 +328,21 @@ class Nest {
     const int v = plan_.vector_index;
     const double lanes = static_cast<double>(std::max<int64_t>(kernel_.settings.vector_width, 1));
     const int last = plan_.reduction_order.back();
-    if (v >= 0 && read.strides[v] == 1) {
+    if (v >= 0 && (read.strides[v] == 1 || read.strides[v] == kMostCopiedStep)) {
       const bool is_far = std::abs(read.strides[last]) * read.bytes >= cpu::kPageBytes;
       const double lines = Footprint(read, extent_, Line(), Caches()).bytes / Line();
-      return Elements(read) / static_cast<double>(plan_.lanes) * kCopiedVector +
+      return Elements(read) / static_cast<double>(plan_.lanes) * kCopiedVector *
+                 static_cast<double>(read.strides[v]) +
              lines * (is_far ? kFarLine : kNearLine);
     }
     const int rows = NeighbourRows(kernel_.flat, plan_, read.access);
-    if (rows >= 0) return Elements(read) * kCopiedNeighbour;
+    if (rows >= 0 && read.strides[rows] == 1) return Elements(read) * kCopiedNeighbour;
+    if (rows >= 0) {
+      const auto count = static_cast<uint64_t>(plan_.unroll[rows]);
+      const uint64_t most = kMostNeighbours;
+      const auto vectors = static_cast<double>(count / most + std::popcount(count % most));
+      return Elements(read) / static_cast<double>(count) * vectors * kCopiedVector;
+    }
     const bool in_rows = (v < 0 || read.strides[v] == 0) && read.strides[last] == 1;
     return Elements(read) * (in_rows ? kCopiedVector / lanes : kCopiedElement);
   }
@@ -341,7 +380,8 @@ void AddMemoryCost(const CpuKernel& kernel, const CpuPlan& plan, CpuCost* cost) 
   }
   // Where little is computed with each element it matters that a kernel before has just written it.
   if (!kernel.windows.empty() && nest.bytes() <= cpu::kL3Bytes) cost->memory[2] = 0;
-  cost->epilogue += nest.BlockCycles() + (kernel.flat.is_reduction() ? nest.StoreCycles() : 0);
+  cost->epilogue += nest.BlockCycles();
+  if (kernel.flat.is_reduction()) cost->epilogue += nest.StoreCycles() + nest.TurnCycles();
   const int64_t items = plan.ItemCount(kernel.flat);
   cost->DivideAmong(kernel.settings.compute_units, items);
   const double start_cycles = 150 * static_cast<double>(items);

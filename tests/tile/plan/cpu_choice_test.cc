@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cost model of CPUs prefers, where that was measured to be quicker.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/tile/compiler/programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/plan/select_plan.h"
+
+namespace tartan::plan::cpu_choice_test {
+namespace {
+
+// A core with AVX-512 and two units for multiply-adds.
+HardwareSettings Settings() {
+  HardwareSettings settings;
+  settings.threads = 1;
+  settings.vector_width = 16;
+  settings.l1_bytes = 48 << 10;
+  settings.l2_bytes = 1 << 20;
+  settings.register_bytes = 32 * 64;
+  settings.compute_units = 1;
+  settings.has_fma = true;
+  settings.clock_mhz = 2600;
+  settings.gflops = 260;
+  settings.launch_us = 1;
+  return settings;
+}
+
+struct Choice {
+  poly::FlatContraction flat;
+  CpuPlan plan;
+
+  int IndexOf(const std::string& name) const {
+    const auto at = std::find_if(flat.indices.begin(), flat.indices.end(),
+                                 [&](const poly::Index& index) { return index.name == name; });
+    return at == flat.indices.end() ? -1 : static_cast<int>(at - flat.indices.begin());
+  }
+  int64_t Rows(const std::string& name) const { return plan.unroll[IndexOf(name)]; }
+  int64_t Level(const std::string& name) const {
+    return std::find(plan.order.begin(), plan.order.end(), IndexOf(name)) - plan.order.begin();
+  }
+  std::string Vector() const { return flat.indices[plan.vector_index].name; }
+};
+
+// Of a program with one kernel, whose second input is a constant.
+Choice ChoiceOf(const std::string& code, std::vector<TensorShape> inputs,
+                const HardwareSettings& settings = Settings()) {
+  Choice choice;
+  compiler::CompileHooks hooks;
+  hooks.planner = [&](const poly::FlatContraction& flat, const std::vector<bool>&) {
+    PlannedKernel planned = PlanKernel(flat, settings, {false, true});
+    choice = {planned.flat, std::get<CpuPlan>(planned.plan)};
+    return planned;
+  };
+  compiler::CompileOptions options;
+  options.settings = settings;
+  const TestProgram program = {"choice", code, std::move(inputs)};
+  EXPECT_TRUE(compiler::Compile(BindTestProgram(program), options, hooks).ok());
+  return choice;
+}
+
+TensorShape F32(std::vector<int64_t> dims) { return {DataType::kFloat32, std::move(dims)}; }
+
+TEST(CpuChoice, RowsThatShareSetsAreAsManyAsTheFirstCacheHasWays) {
+  // Rows lie 12 KiB apart.
+  const std::vector<TensorShape> shapes = {F32({128, 3072}), F32({3072, 768})};
+  EXPECT_GE(ChoiceOf(kMatMul, shapes).Rows("i"), 8);
+  HardwareSettings fewer_ways = Settings();
+  fewer_ways.l1_bytes = 32 << 10;
+  EXPECT_LE(ChoiceOf(kMatMul, shapes, fewer_ways).Rows("i"), 7);
+}
+
+TEST(CpuChoice, APanelOfALargeMatrixIsUsedUpBeforeTheNext) {
+  const Choice choice = ChoiceOf(kMatMul, {F32({128, 3072}), F32({3072, 768})});
+  EXPECT_LT(choice.Level("j_block"), choice.Level("i"));
+}
+
+TEST(CpuChoice, ManyRowsThatNoFirstCacheHoldsAreCopied) {
+  const Choice choice = ChoiceOf(kMatMul, {F32({128, 768}), F32({768, 50257})});
+  const bool is_copied = choice.plan.block && !choice.plan.block->staged.empty();
+  EXPECT_TRUE(is_copied || choice.Rows("i") <= 8) << choice.plan.ToString(choice.flat);
+}
+
+// 49 pixels are three vectors of 16 and a pixel: vectors along the channels waste nothing, and
+// their elements are stored one by one.
+TEST(CpuChoice, SmallImagesHaveVectorsAlongTheChannels) {
+  const Choice choice = ChoiceOf(
+      "function (D[C, Y, X], K[O, C]) -> (R) { R[o, y, x : O, Y, X] = +(D[c, y, x] * K[o, c]); }",
+      {F32({512, 7, 7}), F32({2048, 512})});
+  EXPECT_EQ(choice.Vector(), "o_lane");
+}
+
+// Sums of nine numbers hide no stores.
+TEST(CpuChoice, ShortSumsHaveVectorsWhereResultsAreNeighbours) {
+  const Choice choice = ChoiceOf(
+      "function (D[Y, X], K[O, I, J]) -> (R) "
+      "{ R[y, x, o : Y - 2, X - 2, O] = +(D[y + i, x + j] * K[o, i, j]); }",
+      {F32({30, 30}), F32({32, 3, 3})});
+  EXPECT_EQ(choice.Vector().substr(0, 1), "o");
+}
+
+TEST(CpuChoice, WhatIsReadAtEveryOtherPlaceIsCopiedOnce) {
+  const Choice choice = ChoiceOf(
+      "function (D[C, Y, X], K[O, C]) -> (R) "
+      "{ R[o, y, x : O, Y / 2, X / 2] = +(D[c, 2 * y, 2 * x] * K[o, c]); }",
+      {F32({256, 56, 56}), F32({512, 256})});
+  ASSERT_TRUE(choice.plan.block.has_value());
+  EXPECT_EQ(choice.plan.block->staged, std::vector<int>{0});
+}
+
+}  // namespace
+}  // namespace tartan::plan::cpu_choice_test
