@@ -13,6 +13,7 @@
 #include "tile/compiler/launches/pair_products.h"
 #include "tile/compiler/launches/repeat_in_readers.h"
 #include "tile/compiler/launches/share_kernels.h"
+#include "tile/compiler/memory/bytes_of_run.h"
 #include "tile/compiler/memory/order_setup.h"
 #include "tile/compiler/memory/order_steps.h"
 #include "tile/compiler/memory/recompute.h"
@@ -224,7 +225,10 @@ absl::Status PartitionIntoKernels(Compilation* c) {
 }
 
 absl::Status PlanKernels(Compilation* c) {
-  Scheduler scheduler(c->is_constant, c->options, c->hooks);
+  const bool stays_in_cache =
+      c->options.tier == Tier::kExact &&
+      StaysInCache(c->program, c->is_constant, c->partition, c->options.settings);
+  Scheduler scheduler(c->is_constant, c->options, c->hooks, stays_in_cache);
   for (const PartitionedKernel& kernel : c->partition.kernels) scheduler.Add(c->program, kernel);
   c->schedule = std::move(scheduler).Finish();
   return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include "tile/plan/ready_plan.h"
 #include "tile/plan/select_plan.h"
 #include "tile/poly/build_kernel.h"
+#include "tile/poly/form_key.h"
 
 namespace tartan::compiler {
 namespace {
@@ -82,8 +83,8 @@ StepValues ReadAndWritten(const ir::Program& program, const ScheduledStep& step)
 }
 
 Scheduler::Scheduler(const std::vector<bool>& is_constant, const CompileOptions& options,
-                     const CompileHooks& hooks)
-    : is_constant_(is_constant), options_(options), hooks_(hooks) {
+                     const CompileHooks& hooks, bool stays_in_cache)
+    : is_constant_(is_constant), options_(options), hooks_(hooks), stays_in_cache_(stays_in_cache) {
   schedule_.first_added = static_cast<ValueId>(is_constant.size());
 }
 
@@ -93,7 +94,11 @@ void Scheduler::Add(const ir::Program& program, const PartitionedKernel& kernel)
   if (kernel.is_prefilled) AddPrefill(program, kernel, is_setup);
   Match(
       kernel.form,
-      [&](const DirectKernel& k) { AddKernel(WithCopies(program, k.flat), what, is_setup); },
+      [&](const DirectKernel& k) {
+        poly::FlatContraction flat = WithCopies(program, k.flat);
+        flat.stays_in_cache = stays_in_cache_ && !is_setup && ReadsLargeConstant(flat);
+        AddKernel(flat, what, is_setup);
+      },
       [&](const WinogradProduct& winograd) {
         poly::WinogradKernels kernels = winograd.kernels;
         if (kernels.padded) kernels.data.tensors.back().value = AddPart(*std::move(kernels.padded));
@@ -233,6 +238,15 @@ void Scheduler::AddLaunch(const poly::FlatContraction& flat, PlanMemory::Remembe
 }
 
 ValueId Scheduler::AddOperand(const plan::PackedOperand& packed) {
+  const bool is_setup = packed.source != ir::kNoValue && IsConstant(packed.source);
+  if (!is_setup) return MakeOperand(packed);
+  const auto [copy, is_new] =
+      copies_.try_emplace({packed.source, poly::FormKey(packed.copy)}, ir::kNoValue);
+  if (is_new) copy->second = MakeOperand(packed);
+  return copy->second;
+}
+
+ValueId Scheduler::MakeOperand(const plan::PackedOperand& packed) {
   const bool is_copy = packed.source != ir::kNoValue;
   poly::FlatContraction flat = packed.copy;
   for (poly::Tensor& tensor : flat.tensors) {
@@ -256,6 +270,15 @@ ValueId Scheduler::AddOperand(const plan::PackedOperand& packed) {
   launch.packed = packed.source;
   AddStep(is_setup, packed.copy.name, std::move(launch));
   return value;
+}
+
+bool Scheduler::ReadsLargeConstant(const poly::FlatContraction& flat) const {
+  constexpr int64_t kFewRows = 16;
+  if (!flat.is_reduction()) return false;
+  return std::any_of(flat.tensors.begin(), flat.tensors.end(), [&](const poly::Tensor& tensor) {
+    return IsConstant(tensor.value) && tensor.shape.byte_size() > options_.settings.l1_bytes &&
+           flat.point_count() <= kFewRows * tensor.shape.element_count();
+  });
 }
 
 ValueId Scheduler::AddPart(poly::FlatContraction flat) {

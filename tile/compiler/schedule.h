@@ -3,8 +3,10 @@
 // do is to write the kernels.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -71,8 +73,9 @@ StepValues ReadAndWritten(const ir::Program& program, const ScheduledStep& step)
 class Scheduler {
  public:
   // `is_constant`: of each value, whether it is known at load. All outlive the scheduler.
+  // `stays_in_cache`: as in poly::FlatContraction, of all kernels that a large constant makes slow.
   Scheduler(const std::vector<bool>& is_constant, const CompileOptions& options,
-            const CompileHooks& hooks);
+            const CompileHooks& hooks, bool stays_in_cache = false);
 
   // Everything one kernel of a partition needs. `program` is the one that was partitioned.
   void Add(const ir::Program& program, const PartitionedKernel& kernel);
@@ -101,15 +104,21 @@ class Scheduler {
   // The launches that write a product's words, and the product's.
   void AddPacked(const ir::Program& program, const PackedKernels& kernels,
                  const std::string& description, bool is_setup);
-  // The launch that computes an operand of another ahead; `source` as in plan::PackedOperand.
+  // What holds an operand of a launch, computed ahead; `source` as in plan::PackedOperand. A
+  // constant has one copy in each order.
   ir::ValueId AddOperand(const plan::PackedOperand& packed);
+  ir::ValueId MakeOperand(const plan::PackedOperand& packed);
   // A kernel whose result is for others alone.
   ir::ValueId AddPart(poly::FlatContraction flat);
+  // Of which the first cache holds a part, and for so few rows that reading it takes the time.
+  bool ReadsLargeConstant(const poly::FlatContraction& flat) const;
 
   const std::vector<bool>& is_constant_;
   const CompileOptions& options_;
   const CompileHooks& hooks_;
+  const bool stays_in_cache_;
   PlanMemory plans_;
+  std::map<std::pair<ir::ValueId, std::string>, ir::ValueId> copies_;  // by their form
   Schedule schedule_;
 };
 

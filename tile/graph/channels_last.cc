@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tile/base/match.h"
 #include "tile/graph/convolution.h"
+#include "tile/graph/products/flattened_rows.h"
 #include "tile/graph/rewriter.h"
 
 namespace tartan::graph {
@@ -50,6 +51,7 @@ class Mover {
   explicit Mover(const ir::Program& program)
       : program_(program),
         rewriter_(program),
+        flattened_(program),
         is_last_(program.values.size(), false),
         original_copy_(program.values.size(), ir::kNoValue) {}
 
@@ -80,7 +82,8 @@ class Mover {
     for (size_t v = size; v-- > 0;) {
       if (!is_wanted[v]) is_last_[v] = false;
       const ir::Op& op = program_.values[v].op;
-      const bool takes_either = std::holds_alternative<ir::Contraction>(op) || is_last_[v];
+      const bool takes_either = std::holds_alternative<ir::Contraction>(op) || is_last_[v] ||
+                                flattened_.IsFlattened(static_cast<ValueId>(v));
       if (!takes_either) continue;
       for (ValueId operand : ir::Operands(op)) is_wanted[operand] = true;
     }
@@ -123,10 +126,12 @@ class Mover {
           }
         },
         [&](ir::Contraction& contraction) {
+          const std::optional<ReadMatrix> matrix = MatrixOfLast(contraction);
           for (ir::Access& input : contraction.inputs) {
             if (is_last_[input.tensor]) input.indices = ChannelsLast(std::move(input.indices));
             input.tensor = Number(input.tensor);
           }
+          if (matrix.has_value()) contraction.inputs[matrix->input].tensor = matrix->tensor;
           ValueId& fallback = contraction.default_value;
           if (is_last_[v]) {
             contraction.output.indices = ChannelsLast(std::move(contraction.output.indices));
@@ -137,7 +142,10 @@ class Mover {
         },
         [&](ir::Special& special) {
           if (!is_last_[v]) {
-            for (ValueId& operand : special.operands) operand = Original(operand);
+            const bool takes_either = flattened_.IsFlattened(v);
+            for (ValueId& operand : special.operands) {
+              operand = takes_either ? Number(operand) : Original(operand);
+            }
             return;
           }
           const auto rank = static_cast<int64_t>(dims(v).size());
@@ -148,6 +156,43 @@ class Mover {
         },
         [](auto&) {});
     return rewritten;
+  }
+
+  struct ReadMatrix {
+    int input = 0;  // of a contraction
+    ValueId tensor = ir::kNoValue;
+  };
+
+  // Where the contraction multiplies rows that were flattened with channels last, its matrix with
+  // elements in the same order.
+  std::optional<ReadMatrix> MatrixOfLast(const ir::Contraction& contraction) {
+    const std::optional<FlattenedProduct> product = flattened_.AsProduct(contraction);
+    if (!product.has_value()) return std::nullopt;
+    const ValueId rows = contraction.inputs[product->rows].tensor;
+    const ValueId image = std::get<ir::Special>(value(rows).op).operands[0];
+    if (!is_last_[image]) return std::nullopt;
+    const int input = 1 - product->rows;
+    const ValueId matrix = contraction.inputs[input].tensor;
+    return ReadMatrix{input, InOrderOf(image, matrix, product->summed_dim)};
+  }
+
+  // The matrix whose dimension `dim` goes along the elements of an image with channels last.
+  ValueId InOrderOf(ValueId image, ValueId matrix, int dim) {
+    const std::string name = absl::StrCat(value(matrix).name, "_channels_last");
+    const DataType type = value(matrix).shape.type;
+    std::vector<int64_t> split = dims(matrix);
+    split.erase(split.begin() + dim);
+    split.insert(split.begin() + dim, dims(image).begin() + 1, dims(image).end());
+    const auto end = static_cast<int64_t>(dims(image).size()) - 1;
+    const ValueId of_elements = rewriter_.Append(
+        {name, {type, split}, ir::Special{ir::SpecialKind::kReshape, {Number(matrix)}, {}}});
+    ir::Contraction copy = IdentityCopy(of_elements, split.size());
+    std::vector<Affine>& places = copy.output.indices;
+    std::rotate(places.begin() + dim, places.begin() + dim + 1, places.begin() + dim + end);
+    std::rotate(split.begin() + dim, split.begin() + dim + 1, split.begin() + dim + end);
+    const ValueId moved = rewriter_.Append({name, {type, split}, std::move(copy)});
+    return rewriter_.Append(
+        {name, value(matrix).shape, ir::Special{ir::SpecialKind::kReshape, {moved}, {}}});
   }
 
   // The value in the order that the program gave it.
@@ -180,6 +225,7 @@ class Mover {
 
   const ir::Program& program_;
   Rewriter rewriter_;
+  const FlattenedRows flattened_;
   std::vector<bool> is_last_;
   std::vector<ValueId> original_copy_;  // of values with channels last, once made
 };

@@ -12,7 +12,8 @@ namespace tartan::graph {
 // eight channels, and of what elementwise operations, pools, slices and concatenations make of
 // them, unless nothing that could use it so follows. Inputs, outputs and what reshapes read keep
 // their order; copies are put where both meet. Every element is computed as before, in the same
-// order.
+// order, but for products of flattened images with constant matrices, which are put into the
+// images' order (products/flattened_rows.h).
 ir::Program MoveChannelsLast(const ir::Program& program);
 
 }  // namespace tartan::graph

@@ -21,6 +21,9 @@ constexpr double kMostUnits = 2;
 // 160 ms of PoCL, over so many runs.
 constexpr double kCompileUs = 160000;
 constexpr double kRunsOfKernel = 8000;
+// A program that a second cache holds takes microseconds: an iteration of a loop, or what is run so
+// many times more often.
+constexpr double kShortRuns = 100;
 
 double Or(double reported, double usual) { return reported > 0 ? reported : usual; }
 
@@ -43,6 +46,10 @@ Machine::Machine(const HardwareSettings& settings)
   operations_per_cycle = settings.gflops > 0 ? std::clamp(std::round(operations), 1.0, most)
                          : settings.has_fma  ? kFusedPerCycle
                                              : kUnfusedPerCycle;
+}
+
+double Machine::CompileCycles(bool is_short) const {
+  return compile_us * cycles_per_us / (is_short ? kShortRuns : 1);
 }
 
 int64_t Machine::TaskCount(double cycles) const {

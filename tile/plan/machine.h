@@ -27,6 +27,9 @@ inline constexpr double kMemoryBytesPerCycle = 5;
 // One stream of consecutive lines, where the processor reads ahead of it alone
 // (HardwareSettings::prefers_one_stream).
 inline constexpr double kOneStreamBytesPerCycle = 8;
+// The same of what the second cache holds (Zen 5: a matrix of 256 KiB as one stream at 48 bytes a
+// cycle, as two to eight rows side by side at 32).
+inline constexpr double kOneStreamIntoL1BytesPerCycle = 48;
 // What one kernel writes and the next one reads, each: through the second and the third cache.
 // Measured on the tiles of Winograd's algorithm.
 inline constexpr double kHandedOnBytesPerCycle = 10;
@@ -73,7 +76,8 @@ struct Machine {
 
   double Microseconds(double cycles) const { return cycles / cycles_per_us; }
   double LaunchCycles() const { return launch_us * cycles_per_us; }
-  double CompileCycles() const { return compile_us * cycles_per_us; }
+  // `is_short`: where a run of the program takes so little that it is run more often.
+  double CompileCycles(bool is_short) const;
   // Of a CPU: how many work-items `cycles` of work are worth, at least 1.
   int64_t TaskCount(double cycles) const;
 };

@@ -93,8 +93,9 @@ std::optional<int64_t> SelectWinogradTile(const poly::FlatContraction& flat,
     least = cycles;
   }
   const double gain = DirectCycles(problem) - least;
-  if (use == Winograd::kAlways || (gain >= kLeastGain * DirectCycles(problem) &&
-                                   gain >= kLongKernels * problem.machine.CompileCycles()))
+  if (use == Winograd::kAlways ||
+      (gain >= kLeastGain * DirectCycles(problem) &&
+       gain >= kLongKernels * problem.machine.CompileCycles(/*is_short=*/false)))
     return best;
   return std::nullopt;
 }

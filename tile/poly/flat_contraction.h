@@ -112,6 +112,9 @@ struct FlatContraction {
   // Moved once more where an element is written more than once: outputs that could else be written
   // over what they are computed from (compiler/update_in_place.h).
   double copied_bytes = 0;
+  // All that a run of the program touches stays in the second cache until the next one, so that
+  // what the kernel reads is there. Told where plans depend on it.
+  bool stays_in_cache = false;
 
   bool is_reduction() const { return body != nullptr; }
   // Whether an element had any valid point must be known, because the aggregation of none is not

@@ -17,7 +17,7 @@ class Writer {
     const auto& [name, comments, indices, output_index_count, tensors, accesses, aggregation,
                  accumulator_type, body, joined_index, second_body, constraints, may_be_empty,
                  empty_value, output_coords, output_dims, store_guard, has_padded_rows, outputs,
-                 copied_bytes] = flat;
+                 copied_bytes, stays_in_cache] = flat;
     List(indices, [&](const Index& index) {
       const auto& [index_name, range, is_lane] = index;
       Number(range);
@@ -52,6 +52,7 @@ class Writer {
       Expression(expr);
     });
     Number(static_cast<int64_t>(copied_bytes));
+    Number(stays_in_cache);
     return std::move(bytes_);
   }
 

@@ -46,8 +46,8 @@ Dims DimsOf(const ir::Program& program, const std::string& name) {
   return value == nullptr ? Dims{} : value->shape.dims;
 }
 
-ir::Program ExpectSameResults(const TestProgram& test) {
-  const ir::Program program = BindTestProgram(test);
+ir::Program ExpectSameResults(const TestProgram& test, const ir::Program& program,
+                              double tolerance = 0) {
   ir::Program moved = MoveChannelsLast(program);
   EXPECT_TRUE(ir::Verify(moved).ok()) << ir::Verify(moved) << "\n" << ir::ToString(moved);
   const std::vector<HostTensor> inputs = RandomInputs(test, 11);
@@ -55,9 +55,13 @@ ir::Program ExpectSameResults(const TestProgram& test) {
   const auto actual = ir::EvaluateNaively(moved, inputs);
   EXPECT_TRUE(expected.ok() && actual.ok()) << expected.status() << actual.status();
   for (size_t o = 0; expected.ok() && actual.ok() && o < expected->size(); ++o) {
-    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], 0), "") << ir::ToString(moved);
+    EXPECT_EQ(FirstDifference((*actual)[o], (*expected)[o], tolerance), "") << ir::ToString(moved);
   }
   return moved;
+}
+
+ir::Program ExpectSameResults(const TestProgram& test) {
+  return ExpectSameResults(test, BindTestProgram(test));
 }
 
 TEST(ChannelsLast, MovesWhatIsBetweenConvolutions) {
@@ -120,6 +124,63 @@ TEST(ChannelsLast, LeavesAConvolutionThatAReshapeReadsAlone) {
            {F32({2, 3, 6, 5}), F32({9, 3, 3, 3})});
   const ir::Program program = BindTestProgram(test);
   EXPECT_EQ(MoveChannelsLast(program), program);
+}
+
+// A network's end: a convolution to 9 channels of 6x5 pixels, flattened, and what follows.
+TestProgram Flattened(const std::string& outputs, const std::string& what_follows,
+                      TensorShape matrix) {
+  return Make("X[N, C, Y, X0], K[O, C, I, J], W[A, B]", outputs,
+              "P[n, o, y, x : N, O, Y, X0] = +(X[n, c, y+i-1, x+j-1] * K[o, c, i, j]); "
+              "S = (P > 0 ? P : 0); F = reshape(S, 2, 270); " +
+                  what_follows,
+              {F32({2, 3, 6, 5}), F32({9, 3, 3, 3}), std::move(matrix)});
+}
+
+ir::Program WithConstantMatrix(const TestProgram& test) {
+  ir::Program program = BindTestProgram(test);
+  std::get<ir::Input>(program.values[program.inputs[2]].op).is_constant = true;
+  return program;
+}
+
+// The elements of a row are added up in another order.
+constexpr double kOtherOrder = 1e-5;
+
+TEST(ChannelsLast, FlattensInThatOrderWhatConstantMatricesMultiply) {
+  const TestProgram tests[] = {
+      Flattened("R", "R[n, m : N, 4] = +(F[n, k] * W[m, k]);", F32({4, 270})),
+      Flattened("R", "R[n, m : N, 4] = +(W[k, m] * F[n, k]);", F32({270, 4})),
+      Flattened("R, T",
+                "R[n, m : N, 4] = +(F[n, k] * W[m, k]); T[m, n : 4, N] = +(F[n, k] * W[m, k]);",
+                F32({4, 270})),
+  };
+  for (const TestProgram& test : tests) {
+    const ir::Program moved = ExpectSameResults(test, WithConstantMatrix(test), kOtherOrder);
+    EXPECT_THAT(DimsOf(moved, "S"), ElementsAre(2, 6, 5, 9)) << test.code;
+    EXPECT_EQ(FindValue(moved, "S_channels_first"), nullptr) << test.code;
+  }
+}
+
+TEST(ChannelsLast, KeepsTheOrderOfWhatIsFlattenedForOthers) {
+  const std::string product = "R[n, m : N, 4] = +(F[n, k] * W[m, k]);";
+  const TestProgram tests[] = {
+      Flattened("R, T", product + " T = F * 2;", F32({4, 270})),
+      Flattened("R, F", product, F32({4, 270})),
+      Flattened("R, T", product + " T[n, k : N, 270] = =(F[n, 269 - k]);", F32({4, 270})),
+      // A row for every other element; elements that rows share.
+      Flattened("R", "R[n, m : N, 4] = +(F[n, 2 * k] * W[m, k]);", F32({4, 135})),
+      Flattened("R", "R[n, m : N, 4] = +(F[n, k] * W[m, k + n]);", F32({4, 271})),
+      Flattened("R", "R[n, m : N, 4] = +(F[n, k] * W[m, k]), k < 100;", F32({4, 270})),
+      Flattened("R", "R[n, k : N, 270] = +(F[n, k] * W[m, k]);", F32({4, 270})),
+      Flattened("R", "R[n, m : N, 4] = >(F[n, k] * W[m, k]);", F32({4, 270})),
+      Flattened("R", "R[n, m : N, 20000] = +(F[n, k] * W[m, k]);", F32({20000, 270})),
+  };
+  for (const TestProgram& test : tests) {
+    const ir::Program program = WithConstantMatrix(test);
+    EXPECT_EQ(MoveChannelsLast(program), program) << test.code;
+  }
+  const TestProgram given = Flattened("R", product, F32({4, 270}));
+  const ir::Program program = BindTestProgram(given);
+  EXPECT_EQ(MoveChannelsLast(program), program) << "the matrix is no constant";
 }
 
 TEST(ChannelsLast, GathersAlongTheMovedDimension) {

@@ -261,6 +261,62 @@ TEST_P(StreamKernels, ReadAConstantAsOneStreamWhereThatIsQuicker) {
   ExpectNaiveResults(GetParam(), program, OneStream());
 }
 
+// A second cache that holds all of the programs here, and a first one that holds no matrix of them.
+HardwareSettings OneStreamFromCache() {
+  HardwareSettings settings = OneStream();
+  settings.l1_bytes = 1024;
+  settings.l2_bytes = 1 << 21;
+  return settings;
+}
+
+TEST_P(StreamKernels, ReadAConstantInTheSecondCacheAsOneStream) {
+  const ir::Program program = BindWithWeights(GetParam());
+  const std::optional<PlannedKernel> planned = PlannedStream(program, OneStreamFromCache());
+  ASSERT_TRUE(planned.has_value());
+  EXPECT_EQ(planned->packed.size(), 1u);
+  EXPECT_FALSE(std::get<CpuPlan>(planned->plan).block.has_value());
+  ExpectNaiveResults(GetParam(), program, OneStreamFromCache());
+}
+
+TEST(StreamPlan, PacksASmallMatrixWhereTheProgramStaysInTheSecondCache) {
+  const TestProgram gates = {"gates", kTransposed, {F32({1, 128}), F32({512, 128})}};
+  const auto packed = [&](const HardwareSettings& settings) {
+    compiler::CompileOptions options;
+    options.settings = settings;
+    const auto list = compiler::Compile(BindWithWeights(gates), options);
+    EXPECT_TRUE(list.ok()) << list.status();
+    return list.ok() && list->kernels.size() == 2;  // one of them packs
+  };
+  HardwareSettings settings = OneStreamFromCache();
+  EXPECT_TRUE(packed(settings));
+  settings.l2_bytes = 512 * 128 * 4;
+  EXPECT_FALSE(packed(settings));  // more than a share of it
+  settings = OneStreamFromCache();
+  settings.prefers_one_stream = false;
+  EXPECT_FALSE(packed(settings));
+  settings = OneStreamFromCache();
+  settings.l1_bytes = 512 * 128 * 4;
+  EXPECT_FALSE(packed(settings));
+}
+
+// As the steps of an unrolled recurrence do.
+TEST(StreamPlan, PacksAMatrixOnceForAllProductsThatReadIt) {
+  const TestProgram steps = {"steps",
+                             "function (H[M, K], W[K, K]) -> (C) {"
+                             " A[i, j : M, K] = +(H[i, k] * W[j, k]);"
+                             " B[i, j : M, K] = +(A[i, k] * W[j, k]);"
+                             " C[i, j : M, K] = +(B[i, k] * W[j, k]); }",
+                             {F32({1, 256}), F32({256, 256})}};
+  const ir::Program program = BindWithWeights(steps);
+  compiler::CompileOptions options;
+  options.settings = OneStreamFromCache();
+  const auto list = compiler::Compile(program, options);
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->setup.size(), 1u);
+  EXPECT_EQ(list->steps.size(), 3u);
+  ExpectNaiveResults(steps, program, OneStreamFromCache());
+}
+
 // To compute with so few rows takes no core long, to read the matrix does.
 TEST(StreamPlan, DividesAMatrixAmongCoresByTheTimeThatMemoryTakes) {
   const TestProgram square = {"square", kProduct, {F32({1, 512}), F32({512, 512})}};

@@ -108,7 +108,7 @@ class PackingSearch {
           {tensor, flat_.tensors[tensor].value, std::move(packed.copy), access, index, block});
       form.factor = is_constant_[tensor] ? kPackedConstantFactor : 1;
       // A constant is packed once, by a kernel that has to be compiled all the same.
-      form.cycles = is_constant_[tensor] ? machine_.CompileCycles()
+      form.cycles = is_constant_[tensor] ? machine_.CompileCycles(flat_.stays_in_cache)
                                          : machine_.LaunchCycles() + kPackCycles * Elements(access);
       Add(form.search.Plain(tiles_, lane), form);
     }

@@ -378,6 +378,7 @@ void AddMemoryCost(const CpuKernel& kernel, const CpuPlan& plan, CpuCost* cost) 
   for (size_t cache = 0; cache < sizes.size(); ++cache) {
     cost->memory[cache] = nest.Moved(sizes[cache], cache) / rates[cache];
   }
+  if (kernel.flat.stays_in_cache) cost->memory[1] = cost->memory[2] = 0;
   // Where little is computed with each element it matters that a kernel before has just written it.
   if (!kernel.windows.empty() && nest.bytes() <= cpu::kL3Bytes) cost->memory[2] = 0;
   cost->epilogue += nest.BlockCycles();

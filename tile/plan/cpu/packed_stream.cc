@@ -38,8 +38,12 @@ CpuPlan TilePlan(const CpuKernel& kernel, const CpuKernel::Access& matrix) {
 
 CpuCost StreamCost(const CpuKernel& kernel, const CpuKernel::Access& matrix, const CpuPlan& plan) {
   CpuCost cost = ComputeCost(kernel, plan);
-  cost.AddStreams(ElementCount(kernel.flat, matrix) * static_cast<double>(matrix.bytes),
-                  cpu::kOneStreamBytesPerCycle);
+  const double bytes = ElementCount(kernel.flat, matrix) * static_cast<double>(matrix.bytes);
+  if (kernel.flat.stays_in_cache) {
+    cost.memory[0] = bytes / cpu::kOneStreamIntoL1BytesPerCycle;
+  } else {
+    cost.AddStreams(bytes, cpu::kOneStreamBytesPerCycle);
+  }
   return cost;
 }
 
@@ -92,7 +96,7 @@ std::optional<PlannedKernel> PackedStreamPlan(const CpuKernel& merged_kernel, in
   Cut(kernel, *read, &plan);
   CpuCost cost = StreamCost(kernel, *read, plan);
   cost.DivideAmong(kernel.settings.compute_units, plan.ItemCount(kernel.flat));
-  const double cycles = cost.total() + kernel.machine.CompileCycles();
+  const double cycles = cost.total() + kernel.machine.CompileCycles(merged.stays_in_cache);
   PackedOperand operand{
       tensor, merged.tensors[tensor].value, std::move(packed.copy), matrix, column, block};
   return PlannedKernel{packed.kernel,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of a few rows with a large constant matrix, of which memory gives one stream more
-// quickly than several.
+// A product of a few rows with a large constant matrix, of which memory, and the second cache,
+// gives one stream more quickly than several.
 #pragma once
 
 #include <cstdint>

@@ -49,10 +49,11 @@ class StreamPlanner {
     if (!FindMatrix() || !OrderSteps() || !FindIndices()) return std::nullopt;
     const double bytes = Elements(*matrix_) * static_cast<double>(matrix_->bytes);
     const auto cache = static_cast<double>(settings_.l2_bytes);
+    if (flat_.stays_in_cache) return FromCache(bytes);
     if (bytes <= (IsDecoded() ? cache / kSmallerMatrices : cache)) return std::nullopt;
     std::optional<CpuPlan> plan;
     if (matrix_->strides[column_] == 1) {
-      if (IsWorthPacking()) {
+      if (MayPack() && Range(column_) >= kLeastColumns) {
         auto packed = PackedStreamPlan(kernel_, matrix_->access, column_, Rows());
         if (packed) return packed;
       }
@@ -69,9 +70,15 @@ class StreamPlanner {
   int64_t Range(int i) const { return flat_.indices[i].range; }
   int64_t Rows() const { return row_ < 0 ? 1 : Range(row_); }
 
-  bool IsWorthPacking() const {
-    return settings_.prefers_one_stream && !IsDecoded() && Range(column_) >= kLeastColumns &&
+  bool MayPack() const {
+    return settings_.prefers_one_stream && !IsDecoded() &&
            is_constant_[flat_.accesses[matrix_->access].tensor];
+  }
+
+  // A matrix in the second cache, whichever way round it lies.
+  std::optional<PlannedKernel> FromCache(double bytes) const {
+    if (bytes <= static_cast<double>(settings_.l1_bytes) || !MayPack()) return std::nullopt;
+    return PackedStreamPlan(kernel_, matrix_->access, column_, Rows());
   }
 
   // What the body reads most of. Everything is read at plain places.

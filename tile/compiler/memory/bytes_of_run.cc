@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/compiler/memory/bytes_of_run.h"
+
+#include <set>
+#include <variant>
+
+#include "tile/base/match.h"
+
+namespace tartan::compiler {
+namespace {
+
+using ir::ValueId;
+
+// Those of the program that a kernel, or what it is made of, reads.
+class ReadValues {
+ public:
+  explicit ReadValues(std::set<ValueId>* values) : values_(*values) {}
+
+  void Add(const ir::Program& program, const KernelForm& form) {
+    Match(
+        form, [&](const DirectKernel& direct) { Add(direct.flat); },
+        [&](const WinogradProduct& winograd) { Add(winograd.kernels); },
+        [&](const PackedKernels& packed) {
+          Add(packed.product.products);
+          for (const poly::PackedProduct::Operand& operand : packed.product.operands) {
+            Add(operand.kernel);
+          }
+        },
+        [&](const PlannedChain& planned) {
+          for (const poly::RowKernel& kernel : planned.chain.kernels) Add(kernel.flat);
+        },
+        [&](const SpecialKernel& special) {
+          const auto& operands = std::get<ir::Special>(program.values[special.value].op).operands;
+          values_.insert(operands.begin(), operands.end());
+        });
+  }
+
+ private:
+  void Add(const poly::FlatContraction& flat) {
+    for (const poly::Tensor& tensor : flat.tensors) values_.insert(tensor.value);
+  }
+
+  void Add(const poly::WinogradKernels& kernels) {
+    if (kernels.padded.has_value()) Add(*kernels.padded);
+    for (const auto* flat : {&kernels.data, &kernels.weights, &kernels.result}) Add(*flat);
+  }
+
+  std::set<ValueId>& values_;
+};
+
+}  // namespace
+
+double BytesOfRun(const ir::Program& program, const std::vector<bool>& is_constant,
+                  const Partition& partition) {
+  std::set<ValueId> values;
+  for (const PartitionedKernel& kernel : partition.kernels) {
+    if (is_constant[kernel.outputs.front()]) continue;
+    values.insert(kernel.outputs.begin(), kernel.outputs.end());
+    ReadValues(&values).Add(program, kernel.form);
+  }
+  double bytes = 0;
+  for (const ValueId value : values) {
+    // Values that one kernel makes for another have no number yet.
+    if (value < 0 || value >= static_cast<ValueId>(program.values.size())) continue;
+    bytes += static_cast<double>(program.values[value].shape.byte_size());
+  }
+  return bytes;
+}
+
+bool StaysInCache(const ir::Program& program, const std::vector<bool>& is_constant,
+                  const Partition& partition, const HardwareSettings& settings) {
+  constexpr double kShareOfCache = 0.9;
+  if (settings.threads > 1 || !settings.prefers_one_stream) return false;
+  return BytesOfRun(program, is_constant, partition) <=
+         kShareOfCache * static_cast<double>(settings.l2_bytes);
+}
+
+}  // namespace tartan::compiler
