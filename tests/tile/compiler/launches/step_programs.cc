@@ -55,9 +55,9 @@ StepProgram RnnStep(int64_t rows, int64_t states) {
 
 const std::vector<StepProgram>& StepPrograms() {
   static const auto& programs = *new std::vector<StepProgram>{
-      LstmStep(1, 128), LstmStep(1, 5),  LstmStep(3, 34), LstmStep(1, 140),
-      LstmStep(4, 65),  GruStep(1, 128), GruStep(2, 37),  GruStep(4, 3),
-      RnnStep(1, 128),  RnnStep(1, 200), RnnStep(3, 97),  RnnStep(1, 2)};
+      LstmStep(1, 128), LstmStep(1, 5),  LstmStep(3, 34), LstmStep(1, 140), LstmStep(2, 100),
+      LstmStep(4, 65),  GruStep(1, 128), GruStep(2, 37),  GruStep(4, 3),    RnnStep(1, 128),
+      RnnStep(1, 200),  RnnStep(3, 97),  RnnStep(1, 2)};
   return programs;
 }
 
