@@ -24,6 +24,13 @@ struct KernelSource {
   // Items [0, NAME_team) of a team call it, of which a larger group may have several, each with
   // NAME_local bytes of a pool of local memory (tile/base/sequence_limits.h).
   bool in_sequence = false;
+  // Arguments, by position, that a work-group reads once for a run of launches: those that follow
+  // each other, of one group, with the same buffers there and the same numbers. None: the kernel
+  // has no runs. Else NAME_groups, whose `arguments` are no constants, has three more of its own,
+  //   const global ulong* next, int stride, int launches
+  // and does so many launches: the arguments of the second one are at `next`, those of each further
+  // one `stride` words behind.
+  std::vector<int> kept = {};
 };
 
 // What a backend compiles: each kernel is compiled as if it followed the prologue alone, so that a

@@ -208,10 +208,12 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
   if (built.from_cache && !built.has_all_kernels) ++statistics.cache_partial_hits;
   std::vector<hal::EntryPoint> entry_points;
   std::vector<int> cases;
+  std::vector<std::vector<int>> kept;
   const bool runs_sequences = RunsSequences(context, source, built.is_portable);
   int next_case = 0;
   for (const hal::KernelSource& kernel : source.kernels) {
     cases.push_back(kernel.in_sequence && runs_sequences ? next_case++ : -1);
+    kept.push_back(kernel.kept);
     TARTAN_ASSIGN_OR_RETURN(hal::EntryPoint entry_point,
                             Inspect(built.program.get(), context.id(), kernel.name));
     entry_points.push_back(std::move(entry_point));
@@ -219,8 +221,8 @@ absl::StatusOr<hal::ExecutablePtr> CompileExecutable(hal::DevicePtr device,
   if (context.quirks().relies_on_own_cache) ReturnCompilerPages();
   statistics.compile_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return std::make_shared<OpenClExecutable>(std::move(device), std::move(entry_points),
-                                            std::move(cases), statistics, std::move(built.program),
-                                            std::move(built.pocl_files));
+                                            std::move(cases), std::move(kept), statistics,
+                                            std::move(built.program), std::move(built.pocl_files));
 }
 
 }  // namespace tartan::opencl

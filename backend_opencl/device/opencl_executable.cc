@@ -68,7 +68,8 @@ absl::StatusOr<RecordedWork> MakeSequence(const OpenClExecutable& executable,
                                           absl::Span<const hal::Launch> launches) {
   const OpenClContext& context = ContextOf(executable.device());
   if (IsGpu(executable)) {
-    return GroupSequence::Create(context, executable.program(), executable.cases(), launches,
+    return GroupSequence::Create(context, executable.program(), executable.cases(),
+                                 executable.kept(), launches,
                                  context.info().settings.compute_units);
   }
   return LaunchSequence::Create(context, executable.program(), executable.cases(), launches);

@@ -20,18 +20,22 @@ namespace tartan::opencl {
 
 class OpenClExecutable : public hal::Executable {
  public:
-  // `cases`: of each entry point its number in the program's sequences, or -1.
+  // `cases`: of each entry point its number in the program's sequences, or -1; `kept`: what its
+  // runs of launches keep (hal::KernelSource).
   OpenClExecutable(hal::DevicePtr device, std::vector<hal::EntryPoint> entry_points,
-                   std::vector<int> cases, hal::CompileStatistics statistics, ProgramHandle program,
+                   std::vector<int> cases, std::vector<std::vector<int>> kept,
+                   hal::CompileStatistics statistics, ProgramHandle program,
                    std::unique_ptr<PoclProgram> pocl_files)
       : Executable(std::move(device), std::move(entry_points), statistics),
         cases_(std::move(cases)),
+        kept_(std::move(kept)),
         pocl_files_(std::move(pocl_files)),
         program_(std::move(program)),
         idle_(this->entry_points().size()) {}
 
   cl_program program() const { return program_.get(); }
   absl::Span<const int> cases() const { return cases_; }
+  absl::Span<const std::vector<int>> kept() const { return kept_; }
   // Null on other drivers.
   PoclProgram* pocl_files() const { return pocl_files_.get(); }
 
@@ -43,6 +47,7 @@ class OpenClExecutable : public hal::Executable {
 
  private:
   const std::vector<int> cases_;
+  const std::vector<std::vector<int>> kept_;
   const std::unique_ptr<PoclProgram> pocl_files_;  // goes after the program
   ProgramHandle program_;
   std::mutex mutex_;

@@ -48,6 +48,48 @@ bool IsSmall(const hal::Launch& launch) {
   return width * height * depth <= kSequenceGroupItems / span && bytes <= kSmallBytes;
 }
 
+// Whether a launch and the next one may be of one run.
+bool FollowsInRun(const hal::Launch& launch, const hal::Launch& next,
+                  absl::Span<const std::vector<int>> kept) {
+  if (IsCopy(launch) || next.entry_point != launch.entry_point) return false;
+  const std::vector<int>& same = kept[static_cast<size_t>(launch.entry_point)];
+  const auto is_same = [&](int argument) {
+    return launch.arguments[static_cast<size_t>(argument)] ==
+           next.arguments[static_cast<size_t>(argument)];
+  };
+  return !same.empty() && launch.global_size == launch.local_size &&
+         next.global_size == launch.global_size && next.numbers == launch.numbers &&
+         std::all_of(same.begin(), same.end(), is_same);
+}
+
+using Head = std::array<uint64_t, kHeadWords>;
+
+// The words of each launch before its arguments. Runs meet where their last launch does.
+std::vector<Head> HeadsOf(absl::Span<const int> cases, absl::Span<const std::vector<int>> kept,
+                          absl::Span<const hal::Launch> launches) {
+  std::vector<Head> heads(launches.size());
+  for (size_t i = launches.size(); i-- > 0;) {
+    const hal::Launch& launch = launches[i];
+    const auto [width, height, depth] = GridOf(launch);
+    const bool has_next = i + 1 < launches.size();
+    const bool before_small = has_next && IsSmall(launches[i + 1]);
+    const bool after_small = i > 0 && IsSmall(launches[i - 1]);
+    const bool is_one = IsSmall(launch) && (after_small || before_small);
+    const bool is_in_run = has_next && FollowsInRun(launch, launches[i + 1], kept);
+    const auto pieces = static_cast<uint64_t>(width * height * depth);
+    Head& head = heads[i];
+    head[kCaseWord] = static_cast<uint64_t>(
+        int64_t{IsCopy(launch) ? kCopyGroups : cases[static_cast<size_t>(launch.entry_point)]});
+    head[kPiecesWord] = pieces;
+    head[kWidthWord] = static_cast<uint64_t>(width);
+    head[kHeightWord] = static_cast<uint64_t>(height);
+    head[kSharersWord] = is_one ? 1 : pieces;
+    head[kRunWord] = is_in_run ? heads[i + 1][kRunWord] + 1 : 1;
+    head[kMeetsWord] = is_in_run ? heads[i + 1][kMeetsWord] : uint64_t{!is_one || !before_small};
+  }
+  return heads;
+}
+
 absl::StatusOr<KernelHandle> MakeKernel(cl_program program, const char* name) {
   cl_int error = CL_SUCCESS;
   KernelHandle kernel(CreateCl(&error, clCreateKernel, program, name));
@@ -66,26 +108,18 @@ bool MayBeInGroupSequence(const hal::Launch& launch) {
 
 absl::StatusOr<std::unique_ptr<GroupSequence>> GroupSequence::Create(
     const OpenClContext& context, cl_program program, absl::Span<const int> cases,
-    absl::Span<const hal::Launch> launches, int64_t groups) {
+    absl::Span<const std::vector<int>> kept, absl::Span<const hal::Launch> launches,
+    int64_t groups) {
   TARTAN_ASSIGN_OR_RETURN(const KernelHandle address, MakeKernel(program, kAddressKernel));
   AddressProbe probe(context, address.get(), 1, 1, {});
   size_t words = 0;
   for (const hal::Launch& launch : launches) words = std::max(words, WordsOf(launch));
   std::vector<uint64_t> table(words * launches.size(), 0);
+  const std::vector<Head> heads = HeadsOf(cases, kept, launches);
   auto next = table.begin();
   for (size_t i = 0; i < launches.size(); ++i) {
     const hal::Launch& launch = launches[i];
-    const auto [width, height, depth] = GridOf(launch);
-    const int number = IsCopy(launch) ? kCopyGroups : cases[launch.entry_point];
-    const bool after_small = i > 0 && IsSmall(launches[i - 1]);
-    const bool before_small = i + 1 < launches.size() && IsSmall(launches[i + 1]);
-    const bool is_one = IsSmall(launch) && (after_small || before_small);
-    const int64_t pieces = width * height * depth;
-    auto word = next;
-    for (const int64_t head : {int64_t{number}, pieces, width, height, is_one ? 1 : pieces,
-                               int64_t{!is_one || !before_small}}) {
-      *word++ = static_cast<uint64_t>(head);
-    }
+    auto word = std::copy(heads[i].begin(), heads[i].end(), next);
     auto numbers = launch.numbers.begin();
     for (const hal::BufferPtr& argument : launch.arguments) {
       TARTAN_ASSIGN_OR_RETURN(*word, probe.Ask(argument));

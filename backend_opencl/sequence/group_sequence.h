@@ -21,12 +21,14 @@ namespace tartan::opencl {
 // Its runs wait for each other.
 class GroupSequence {
  public:
-  // Of kernels in_sequence of one program. `cases`: of each entry point its number among them. The
-  // launches have been checked by hal, and MayBeInGroupSequence. It is quickest with as many groups
-  // as the device has compute units. `context` outlives it.
+  // Of kernels in_sequence of one program. `cases`: of each entry point its number among them;
+  // `kept`: what its runs of launches keep (hal::KernelSource). The launches have been checked by
+  // hal, and MayBeInGroupSequence. It is quickest with as many groups as the device has compute
+  // units. `context` outlives it.
   static absl::StatusOr<std::unique_ptr<GroupSequence>> Create(
       const OpenClContext& context, cl_program program, absl::Span<const int> cases,
-      absl::Span<const hal::Launch> launches, int64_t groups);
+      absl::Span<const std::vector<int>> kept, absl::Span<const hal::Launch> launches,
+      int64_t groups);
 
   int size() const { return size_; }
   // Puts the launches [begin, end) into a queue.

@@ -53,6 +53,9 @@ static void tt_arrive(__global volatile uint* word) {
 //   state[96]: how many have left; the last one sets everything back
 // role: number, members, next launch, arrivals before it.
 constexpr char kMembers[] = R"(
+static inline int tt_behind(const ulong run, const int launch, const int end) {
+  return min(launch + (int)run, end);
+}
 static void tt_join(__global volatile uint* state, __global const ulong* table, const int words,
                     const uint groups, const int begin, const int end, __local uint* role) {
   uint word = atomic_inc(state) + 1;
@@ -67,9 +70,10 @@ static void tt_join(__global volatile uint* state, __global const ulong* table, 
   if (number >= members) {
     do first = tt_look(state + 64); while (first == 0);
     --first;
-    for (int i = begin; i < first; ++i) {
+    for (int i = begin; i < (int)first;) {
       __global const ulong* record = table + (long)i * words;
       if (record[$MEETS] != 0) arrivals += min((uint)record[$SHARERS], members);
+      i = tt_behind(record[$RUN], i, end);
     }
     while (first < end && tt_look(state + 32) < arrivals) {
     }
@@ -120,13 +124,14 @@ constexpr char kTeams[] = R"(
 #define TT_TEAMS(name) TT_LESS($ITEMS / TT_SPAN(name##_team), TT_FIT(name##_local))
 #define TT_PART(name) ulong name[TT_TEAMS(name) * name##_local / 8 + 1] __attribute__((aligned(name##_align))); \
   uchar name##_fits[TT_TEAMS(name) > 0 ? 1 : -1];
-#define TT_RUN(name) { \
+#define TT_OF_RUN , next, words, launches
+#define TT_RUN(name, of_run) { \
     const int team = item / TT_SPAN(name##_team); \
     const int at = item % TT_SPAN(name##_team); \
     if (team < TT_TEAMS(name) && at < name##_team) { \
       name##_groups(record + $HEAD, (__local uchar*)pool + team * name##_local, phase, team, at, \
                     number + wide * team, pieces, wide * TT_TEAMS(name), (int)record[$WIDTH], \
-                    (int)record[$HEIGHT]); \
+                    (int)record[$HEIGHT] of_run); \
     } \
     break; \
   }
@@ -150,8 +155,9 @@ typedef union {
 $PARTS} tt_pool;
 __constant uchar tt_is_early[] = {$EARLY};
 static inline __attribute__((always_inline))
-void tt_run(__local const ulong* record, __local tt_pool* pool, const int number, const int wide,
-            const int pieces, const int phase, const int item) {
+void tt_run(__local ulong* record, __local tt_pool* pool, const int number, const int wide,
+            const int pieces, const int phase, const int item, __global const ulong* next,
+            const int words, const int launches) {
   switch ((int)record[$CASE]) {
     case $COPY: tt_copy(record + $HEAD, number * $ITEMS + item, min(pieces, wide) * $ITEMS); break;
 $SWITCH  }
@@ -161,7 +167,7 @@ $SWITCH  }
 // Of each launch the table's words are fetched while the one before runs. A single launch has
 // nobody to wait for. Where the first group alone has a share, others go on to where launches meet.
 // A group begins with what is early of the next launch (phase 1, then 2) before it waits there; not
-// where groups are missing, since shares change when they come.
+// where groups are missing, since shares change when they come. The launches of a run are one step.
 constexpr char kKernels[] = R"(
 __kernel __attribute__((reqd_work_group_size($ITEMS, 1, 1)))
 void $NAME(__global const ulong* table, __global volatile uint* state, const int begin,
@@ -180,29 +186,36 @@ void $NAME(__global const ulong* table, __global volatile uint* state, const int
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   int next = role[2];
-  if (next < end && item < words) records[next & 1][item] = table[(long)next * words + item];
+  int slot = 0;
+  if (next < end && item < words) records[slot][item] = table[(long)next * words + item];
   barrier(CLK_LOCAL_MEM_FENCE);
-  ulong ahead = next + 1 < end && item < words ? table[(long)(next + 1) * words + item] : 0;
+  int behind = next < end ? tt_behind(records[slot][$RUN], next, end) : end;
+  ulong ahead = behind < end && item < words ? table[(long)behind * words + item] : 0;
   int phase = 0;
   int sharers_before = 0;
   while (next < end) {
-    __local ulong* record = records[next & 1];
+    __local ulong* record = records[slot];
     const bool has_all = role[1] == groups;
     const int sharers = record[$SHARERS];
     const int wide = sharers == 1 ? 1 : (int)role[1];
     const bool meets = record[$MEETS] != 0;
     if ((int)role[0] < sharers) {
-      tt_run(record, &pool, role[0], wide, record[$PIECES], phase, tt_item());
+      tt_run(record, &pool, role[0], wide, record[$PIECES], phase, tt_item(),
+             table + (long)(next + 1) * words + $HEAD, words, behind - next);
     }
     const bool is_done = phase != 1;
     if (is_done) {
       sharers_before = sharers;
-      ++next;
-      if (next < end && item < words) records[next & 1][item] = ahead;
+      next = behind;
+      slot ^= 1;
+      if (next < end && item < words) records[slot][item] = ahead;
     }
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    if (is_done && next + 1 < end && item < words) ahead = table[(long)(next + 1) * words + item];
-    const int next_case = records[next & 1][$CASE];
+    if (is_done && next < end) {
+      behind = tt_behind(records[slot][$RUN], next, end);
+      if (behind < end && item < words) ahead = table[(long)behind * words + item];
+    }
+    const int next_case = records[slot][$CASE];
     const bool begins = is_done && meets && has_all && next < end && next_case >= 0 &&
                         tt_is_early[next_case] != 0;
     if (item == 0 && next < end) {
@@ -232,7 +245,8 @@ std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels, int
   int next = 0;
   for (const hal::KernelSource& kernel : kernels) {
     if (!kernel.in_sequence) continue;
-    absl::StrAppend(&cases, "    case ", next++, ": TT_RUN(", kernel.name, ")\n");
+    absl::StrAppend(&cases, "    case ", next++, ": TT_RUN(", kernel.name, ", ",
+                    kernel.kept.empty() ? "" : "TT_OF_RUN", ")\n");
     absl::StrAppend(&parts, "  TT_PART(", kernel.name, ")\n");
     absl::StrAppend(&early, early.empty() ? "" : ", ", kernel.name, "_early");
   }
@@ -251,6 +265,7 @@ std::string GroupSequenceSource(absl::Span<const hal::KernelSource> kernels, int
                               {"$WIDTH", absl::StrCat(kWidthWord)},
                               {"$HEIGHT", absl::StrCat(kHeightWord)},
                               {"$SHARERS", absl::StrCat(kSharersWord)},
+                              {"$RUN", absl::StrCat(kRunWord)},
                               {"$MEETS", absl::StrCat(kMeetsWord)},
                               {"$WORDS", absl::StrCat(kMostWords)},
                               {"$HEAD", absl::StrCat(kHeadWords)},

@@ -27,6 +27,7 @@ enum LaunchWord : uint8_t {
   kWidthWord,    // of their grid
   kHeightWord,   // of their grid
   kSharersWord,  // how many of the sequence's groups have a share: as many as pieces, or one
+  kRunWord,      // launches of a run from this one on, which the kernel's function does at once
   kMeetsWord,    // 1: its work is done before the next launch begins; 0: the group that has it goes
                  // on
   kHeadWords

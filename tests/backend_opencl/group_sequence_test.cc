@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/match.h"
@@ -69,6 +70,34 @@ std::string Swap(int team) {
       {{"$B", TeamBarrier(team)}});
 }
 
+// A kernel of one group with runs: each launch adds to its elements what the group has kept of
+// `add` from the first launch, and notes in the last element how many launches of the run came
+// before.
+hal::KernelSource RunKernel(const std::string& name) {
+  const std::string text = R"(
+enum { $N_team = 256, $N_local = 1024, $N_align = 64, $N_early = 0 };
+static void $N_groups(__local ulong* arguments, __local uchar* pool, int phase, int work_team, int item,
+                      int group, int end, int step, int width, int height,
+                      __global const ulong* next, int stride, int launches) {
+  __local float* const kept = (__local float*)pool;
+  kept[item] = ((__global const float*)arguments[2])[item];
+  for (int launch = 1; launch <= launches; ++launch) {
+    const int has_next = launch < launches && item < 3;
+    const ulong ahead = has_next ? next[item] : 0;
+    __global const float* from = (__global const float*)arguments[0];
+    __global float* to = (__global float*)arguments[1];
+    if (item < 255) to[item] = from[(item + 1) % 255] + kept[item];
+    if (item == 255) to[item] = launch;
+    $B
+    if (has_next) arguments[item] = ahead;
+    next += stride;
+    $B
+  }
+}
+)";
+  return {name, absl::StrReplaceAll(text, {{"$N", name}, {"$B", TeamBarrier(256)}}), true, {2}};
+}
+
 class GroupSequenceTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -97,9 +126,11 @@ class GroupSequenceTest : public testing::Test {
     std::string text = TeamBarrierDefinition();
     teams_.clear();
     cases_.clear();
+    kept_.clear();
     for (const hal::KernelSource& kernel : kernels) {
       absl::StrAppend(&text, kernel.source);
       cases_.push_back(static_cast<int>(cases_.size()));
+      kept_.push_back(kernel.kept);
       teams_.push_back(std::stoi(kernel.source.substr(kernel.source.find("_team = ") + 8)));
     }
     absl::StrAppend(&text, GroupSequenceSource(kernels, kMostSequenceLocalBytes));
@@ -138,7 +169,7 @@ class GroupSequenceTest : public testing::Test {
 
   std::unique_ptr<GroupSequence> Sequence(const std::vector<hal::Launch>& launches,
                                           int64_t groups) {
-    auto made = GroupSequence::Create(Context(), program_.get(), cases_, launches, groups);
+    auto made = GroupSequence::Create(Context(), program_.get(), cases_, kept_, launches, groups);
     EXPECT_TRUE(made.ok()) << made.status();
     return *std::move(made);
   }
@@ -187,6 +218,7 @@ class GroupSequenceTest : public testing::Test {
   QueueHandle queue_;
   ProgramHandle program_;
   std::vector<int> teams_, cases_;
+  std::vector<std::vector<int>> kept_;
 };
 
 TEST_F(GroupSequenceTest, GivesWhatSingleLaunchesGive) {
@@ -301,6 +333,54 @@ TEST_F(GroupSequenceTest, ItemsOfATeamWaitForEachOther) {
       for (size_t k = 0; k < n; ++k) expected[k] = swapped[(k + 1) % n] + 1;
     }
     EXPECT_EQ(Download(a), expected) << "teams of " << team;
+  }
+}
+
+// Launches that keep the same of the same buffer; another one's, a copy, or another kernel is not
+// of the run. So it is wherever a launch of the device begins, and however few groups run.
+TEST_F(GroupSequenceTest, DoesARunOfLaunchesAtOnce) {
+  Build({RunKernel("run"), Kernel("scale", 96, kScale)});
+  const std::vector<float> ones(256, 1);
+  const std::vector<float> twos(256, 2);
+  const hal::BufferPtr kept[] = {Upload(ones), Upload(twos)};
+  // Of each launch: the buffer that it keeps, or -1 for another kernel.
+  const std::vector<int> kinds = {0, 0, 0, 1, 1, -1, 1, 0, 0, 0, 0, -1, -1, 0, 0};
+  std::vector<hal::BufferPtr> places;
+  for (size_t i = 0; i <= kinds.size(); ++i) places.push_back(Upload(Values(256)));
+  std::vector<hal::Launch> launches;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    hal::Launch launch = Launch(kinds[i] < 0 ? 1 : 0, places[i], places[i + 1]);
+    if (kinds[i] >= 0) {
+      launch.arguments.push_back(kept[kinds[i]]);
+      launch.numbers.clear();
+    }
+    launches.push_back(std::move(launch));
+  }
+  const int end = static_cast<int>(launches.size());
+  for (const std::vector<int>& begins :
+       {std::vector<int>{0, end}, {0, 1, 2, end}, {0, 4, 9, 14, end}}) {
+    for (const int64_t groups : {int64_t{1}, Units(), 16 * Units()}) {
+      const auto sequence = Sequence(launches, groups);
+      for (size_t b = 0; b + 1 < begins.size(); ++b) {
+        ASSERT_EQ(sequence->Enqueue(queue_.get(), begins[b], begins[b + 1], nullptr), CL_SUCCESS);
+      }
+      ASSERT_EQ(clFinish(queue_.get()), CL_SUCCESS);
+      std::vector<float> expected = Values(256);
+      int before = 0;
+      for (size_t i = 0; i < kinds.size(); ++i) {
+        const bool is_cut =
+            std::find(begins.begin(), begins.end(), static_cast<int>(i)) != begins.end();
+        before = is_cut || kinds[i] < 0 || kinds[i] != kinds[i - 1] ? 1 : before + 1;
+        std::vector<float> next(256);
+        for (size_t k = 0; k < 255; ++k) {
+          next[k] = kinds[i] < 0 ? expected[255 - k] * 0.5F
+                                 : expected[(k + 1) % 255] + static_cast<float>(kinds[i] + 1);
+        }
+        next[255] = kinds[i] < 0 ? expected[0] * 0.5F : static_cast<float>(before);
+        expected = std::move(next);
+        EXPECT_EQ(Download(places[i + 1]), expected) << "launch " << i << ", " << groups;
+      }
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "tile/codegen/sequence_functions.h"
 #include "tile/loop/local_memory.h"
+#include "tile/loop/runs.h"
 
 namespace tartan::codegen {
 namespace {
@@ -19,9 +20,25 @@ constexpr const char* kPool = "work_pool";
 constexpr const char* kTeam = "work_team";
 constexpr const char* kWorkItem = "work_item";
 constexpr const char* kPhase = "work_phase";
+// Of a run: the launch, how many there are, the arguments of this one, those of the next one in the
+// table, how far it is from one to the next there, and the work-item's word of them.
+constexpr const char* kLaunch = "work_launch";
+constexpr const char* kLaunches = "work_launches";
+constexpr const char* kArguments = "work_arguments";
+constexpr const char* kNext = "work_next";
+constexpr const char* kStride = "work_stride";
+constexpr const char* kAhead = "work_ahead";
 constexpr const char* kGroup[3] = {"work_group_x", "work_group_y", "work_group_z"};
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+const std::string& BufferOf(const loop::ExprPtr& load) {
+  return std::get<loop::Load>(load->node).buffer;
+}
+
+// The addresses of an output, and of the same one in the launch before.
+std::string PlaceNow(const std::string& output) { return absl::StrCat("work_at_", output); }
+std::string PlaceBefore(const std::string& output) { return absl::StrCat("work_before_", output); }
 
 }  // namespace
 
@@ -76,27 +93,102 @@ std::string GroupText::BeginEarly() {
 
 std::string GroupText::EndEarly() const { return absl::StrCat("} if (", kPhase, " == 1) return;"); }
 
+std::string GroupText::DeclareArguments(int depth) const {
+  const std::vector<std::string> values = ArgumentsOfTable(kernel_, dialect_, kArguments);
+  std::vector<std::string> names;
+  for (const loop::Parameter& parameter : kernel_.parameters) {
+    names.push_back(absl::StrCat(PointerTo(parameter, dialect_), "const ", parameter.name));
+  }
+  const std::string number = dialect_.type_name(Type{kernel_.index_type, 1});
+  for (const loop::Size& size : kernel_.sizes) {
+    names.push_back(absl::StrCat("const ", number, " ", ParameterName(size)));
+  }
+  std::string text;
+  for (size_t a = 0; a < names.size(); ++a) {
+    absl::StrAppend(&text, std::string(2 * depth, ' '), names[a], " = ", values[a], ";\n");
+  }
+  return text;
+}
+
+std::string GroupText::BeginLaunches(int depth) {
+  has_runs_ = true;
+  const std::string indent(2 * depth, ' ');
+  const std::string address = dialect_.type_name(Type{DataType::kUInt64, 1});
+  const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
+  std::string text;
+  for (const std::string& output : loop::HandedOnOutputs(kernel_)) {
+    absl::StrAppend(&text, indent, address, " ", PlaceBefore(output), " = 0;\n");
+  }
+  absl::StrAppend(&text, indent, "for (", number, " ", kLaunch, " = 1; ", kLaunch,
+                  " <= ", kLaunches, "; ++", kLaunch, ") {\n", DeclareArguments(depth + 1));
+  for (const std::string& output : loop::HandedOnOutputs(kernel_)) {
+    absl::StrAppend(&text, indent, "  const ", address, " ", PlaceNow(output), " = ",
+                    WordOf(output), ";\n");
+  }
+  // It is asked for long before it is needed.
+  absl::StrAppend(&text, indent, "  const ", address, " ", kAhead, " = ", HasWord(), " ? ", kNext,
+                  "[(", kLaunch, " - 1) * ", kStride, " + ", kWorkItem, "] : 0;\n");
+  return text;
+}
+
+std::string GroupText::BeginFetch(const loop::Fetch& fetch) const {
+  return absl::StrCat("if (", WordOf(BufferOf(fetch.input)),
+                      " != ", PlaceBefore(BufferOf(fetch.output)), ") {");
+}
+
+std::string GroupText::WordOf(const std::string& parameter) const {
+  size_t number = 0;
+  while (kernel_.parameters[number].name != parameter) ++number;
+  return absl::StrCat(kArguments, "[", number, "]");
+}
+
+std::string GroupText::HasWord() const {
+  return absl::StrCat(kLaunch, " < ", kLaunches, " && ", kWorkItem, " < ",
+                      kernel_.parameters.size());
+}
+
+// All work-items have read the launch's own arguments: its statements wait for each other.
+std::string GroupText::EndLaunches() const {
+  std::string text;
+  for (const std::string& output : loop::HandedOnOutputs(kernel_)) {
+    absl::StrAppend(&text, "    ", PlaceBefore(output), " = ", PlaceNow(output), ";\n");
+  }
+  return absl::StrCat(text, "    if (", HasWord(), ") ", kArguments, "[", kWorkItem, "] = ", kAhead,
+                      ";\n    ", Barrier(), "\n  }\n");
+}
+
 std::string GroupText::Write(absl::string_view parameters, absl::string_view body) const {
   const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
+  const std::string address = dialect_.type_name(Type{DataType::kUInt64, 1});
   std::vector<std::string> all = {std::string(parameters)};
+  if (has_runs_) all = {absl::StrCat(dialect_.local_space, address, "* ", kArguments)};
   all.push_back(absl::StrCat(dialect_.local_space, dialect_.type_name(Type{DataType::kUInt8, 1}),
                              "* ", kPool));
   for (const char* name : {kPhase, kTeam, kWorkItem, kGroup[0], kGroup[1], kGroup[2]}) {
     if (name == kPhase && !has_early_) continue;
     all.push_back(absl::StrCat("const ", number, " ", name));
   }
+  if (has_runs_) {
+    all.push_back(
+        absl::StrCat(dialect_.global_space, dialect_.constant_qualifier, address, "* ", kNext));
+    for (const char* name : {kStride, kLaunches}) {
+      all.push_back(absl::StrCat("const ", number, " ", name));
+    }
+  }
   return absl::StrCat("enum { ", kernel_.name, "_team = ", Items(), ", ", kernel_.name,
                       "_local = ", local_bytes_, ", ", kernel_.name, "_align = ", alignment_, ", ",
                       kernel_.name, "_early = ", int{has_early_}, " };\n", qualifier_, "void ",
-                      kernel_.name, "_group(", absl::StrJoin(all, ", "), ") {\n", body, "}\n",
-                      WriteGroups(), WriteEntryPoint(parameters));
+                      kernel_.name, "_group(", absl::StrJoin(all, ", "), ") {\n",
+                      has_runs_ ? DeclareArguments(1) : "", body, has_runs_ ? EndLaunches() : "",
+                      "}\n", WriteGroups(), WriteEntryPoint(parameters));
 }
 
 std::string GroupText::WriteGroups() const {
   const std::string address = dialect_.type_name(Type{DataType::kUInt64, 1});
   const std::string byte = dialect_.type_name(Type{DataType::kUInt8, 1});
   const std::string number = dialect_.type_name(Type{DataType::kInt32, 1});
-  std::vector<std::string> arguments = ArgumentsOfTable(kernel_, dialect_);
+  std::vector<std::string> arguments = {"arguments"};
+  if (!has_runs_) arguments = ArgumentsOfTable(kernel_, dialect_);
   // Most grids have one dimension, and divisions take long.
   for (const char* argument :
        {kPool, kPhase, kTeam, kWorkItem, "group < width ? group : group % width",
@@ -104,27 +196,37 @@ std::string GroupText::WriteGroups() const {
         "group < width ? 0 : group / width / height"}) {
     if (argument != kPhase || has_early_) arguments.emplace_back(argument);
   }
+  if (has_runs_) {
+    for (const char* argument : {"next", "stride", "launches"}) arguments.emplace_back(argument);
+  }
+  const std::string constant = has_runs_ ? "" : dialect_.constant_qualifier;
+  const std::string run =
+      has_runs_ ? absl::StrCat(", ", dialect_.global_space, dialect_.constant_qualifier, address,
+                               "* next, ", number, " stride, ", number, " launches")
+                : "";
   // The next group takes the same local memory.
   const std::string wait =
       local_bytes_ > 0 ? absl::StrCat("    ", dialect_.team_barrier(Items()), "\n") : "";
   const std::string early =
       has_early_ ? absl::StrCat("    if (", kPhase, " == 1) return;\n    ", kPhase, " = 0;\n") : "";
-  return absl::StrCat(qualifier_, "void ", kernel_.name, "_groups(", dialect_.local_space,
-                      dialect_.constant_qualifier, address, "* arguments, ", dialect_.local_space,
-                      byte, "* ", kPool, ", ", number, " ", kPhase, ", ", number, " ", kTeam, ", ",
-                      number, " ", kWorkItem, ", ", number, " group, ", number, " end, ", number,
-                      " step, ", number, " width, ", number,
-                      " height) {\n  for (; group < end; group += step) {\n    ", kernel_.name,
-                      "_group(", absl::StrJoin(arguments, ", "), ");\n", early, wait, "  }\n}\n");
+  return absl::StrCat(qualifier_, "void ", kernel_.name, "_groups(", dialect_.local_space, constant,
+                      address, "* arguments, ", dialect_.local_space, byte, "* ", kPool, ", ",
+                      number, " ", kPhase, ", ", number, " ", kTeam, ", ", number, " ", kWorkItem,
+                      ", ", number, " group, ", number, " end, ", number, " step, ", number,
+                      " width, ", number, " height", run,
+                      ") {\n  for (; group < end; group += step) {\n    ", kernel_.name, "_group(",
+                      absl::StrJoin(arguments, ", "), ");\n", early, wait, "  }\n}\n");
 }
 
 std::string GroupText::WriteEntryPoint(absl::string_view parameters) const {
   const auto index = [&](loop::WorkId id, int dimension) {
     return dialect_.work_index(id, dimension, DataType::kInt32).text;
   };
-  std::vector<std::string> arguments;
-  for (const loop::Parameter& parameter : kernel_.parameters) arguments.push_back(parameter.name);
-  for (const loop::Size& size : kernel_.sizes) arguments.push_back(ParameterName(size));
+  std::vector<std::string> names;
+  for (const loop::Parameter& parameter : kernel_.parameters) names.push_back(parameter.name);
+  for (const loop::Size& size : kernel_.sizes) names.push_back(ParameterName(size));
+  std::vector<std::string> arguments = {kArguments};
+  if (!has_runs_) arguments = names;
   arguments.emplace_back(local_bytes_ > 0 ? kPool : "0");
   if (has_early_) arguments.emplace_back("0");  // phase
   arguments.emplace_back("0");                  // team
@@ -132,8 +234,11 @@ std::string GroupText::WriteEntryPoint(absl::string_view parameters) const {
   std::string item = index(loop::WorkId::kLocal, 0);
   if (y > 1) absl::StrAppend(&item, " + ", x, " * ", index(loop::WorkId::kLocal, 1));
   if (z > 1) absl::StrAppend(&item, " + ", x * y, " * ", index(loop::WorkId::kLocal, 2));
-  arguments.push_back(std::move(item));
+  arguments.push_back(item);
   for (int d = 0; d < 3; ++d) arguments.push_back(index(loop::WorkId::kGroup, d));
+  if (has_runs_) {  // one launch, of no table
+    for (const char* argument : {"0", "0", "1"}) arguments.emplace_back(argument);
+  }
   const std::string pool =
       local_bytes_ == 0
           ? ""
@@ -141,8 +246,20 @@ std::string GroupText::WriteEntryPoint(absl::string_view parameters) const {
                          " ", kPool, "[", local_bytes_, "]", dialect_.aligned_to(alignment_),
                          ";\n");
   return absl::StrCat(dialect_.kernel_qualifier, " ", dialect_.attributes(kernel_), "void ",
-                      kernel_.name, "(", parameters, ") {\n", pool, "  ", kernel_.name, "_group(",
+                      kernel_.name, "(", parameters, ") {\n", pool,
+                      has_runs_ ? WriteTable(names, item) : "", "  ", kernel_.name, "_group(",
                       absl::StrJoin(arguments, ", "), ");\n}\n");
+}
+
+std::string GroupText::WriteTable(const std::vector<std::string>& names,
+                                  const std::string& item) const {
+  const std::string address = dialect_.type_name(Type{DataType::kUInt64, 1});
+  std::string text = absl::StrCat("  ", dialect_.local_space, address, " ", kArguments, "[",
+                                  names.size(), "];\n  if (", item, " == 0) {\n");
+  for (size_t a = 0; a < names.size(); ++a) {
+    absl::StrAppend(&text, "    ", kArguments, "[", a, "] = (", address, ")", names[a], ";\n");
+  }
+  return absl::StrCat(text, "  }\n  ", dialect_.barrier, "\n");
 }
 
 }  // namespace tartan::codegen

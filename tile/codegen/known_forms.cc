@@ -47,4 +47,16 @@ std::optional<FloatOfBits> AsFloatOfBits(const loop::Apply& cast, const loop::Ty
   return FloatOfBits{place->operand, place->bits, bits};
 }
 
+std::optional<Update> AsUpdate(const loop::Assign& assign) {
+  const auto* apply = std::get_if<loop::Apply>(&assign.value->node);
+  if (apply == nullptr || !IsFloat(assign.value->type.element)) return std::nullopt;
+  if (apply->op != ScalarOp::kAdd && apply->op != ScalarOp::kMul) return std::nullopt;
+  const auto* target = std::get_if<loop::Variable>(&apply->operands[0]->node);
+  const loop::ExprPtr& value = apply->operands[1];
+  if (target == nullptr || target->name != assign.name || AsDot(value) != nullptr) {
+    return std::nullopt;
+  }
+  return Update{apply->op == ScalarOp::kAdd ? " += " : " *= ", value};
+}
+
 }  // namespace tartan::codegen

@@ -24,4 +24,12 @@ struct FloatOfBits {
 // float32; nothing for any other expression of that type.
 std::optional<FloatOfBits> AsFloatOfBits(const loop::Apply& cast, const loop::Type& type);
 
+// x = x + y and x = x * y of floats, which are written x += y and x *= y; nothing of others, nor
+// where the dialect has one function for y and the sum.
+struct Update {
+  const char* sign;
+  loop::ExprPtr value;
+};
+std::optional<Update> AsUpdate(const loop::Assign& assign);
+
 }  // namespace tartan::codegen

@@ -18,15 +18,16 @@ std::string ParameterName(const loop::Size& size) {
   return size.is_float ? absl::StrCat(size.name, "_bits") : size.name;
 }
 
-std::vector<std::string> ArgumentsOfTable(const loop::Kernel& kernel, const Dialect& dialect) {
+std::vector<std::string> ArgumentsOfTable(const loop::Kernel& kernel, const Dialect& dialect,
+                                          absl::string_view table) {
   const std::string number = dialect.type_name(Type{kernel.index_type, 1});
   std::vector<std::string> arguments;
   for (const loop::Parameter& parameter : kernel.parameters) {
     arguments.push_back(
-        absl::StrCat("(", PointerTo(parameter, dialect), ")arguments[", arguments.size(), "]"));
+        absl::StrCat("(", PointerTo(parameter, dialect), ")", table, "[", arguments.size(), "]"));
   }
   for (size_t s = 0; s < kernel.sizes.size(); ++s) {
-    arguments.push_back(absl::StrCat("(", number, ")arguments[", arguments.size(), "]"));
+    arguments.push_back(absl::StrCat("(", number, ")", table, "[", arguments.size(), "]"));
   }
   return arguments;
 }

@@ -21,9 +21,10 @@ std::string PointerTo(const loop::Parameter& parameter, const Dialect& dialect);
 // What the kernel calls a number that each launch gives.
 std::string ParameterName(const loop::Size& size);
 
-// "(__global float* )arguments[0]": a launch's arguments, of which `arguments` has the addresses
-// and the numbers.
-std::vector<std::string> ArgumentsOfTable(const loop::Kernel& kernel, const Dialect& dialect);
+// "(__global float* )arguments[0]": a launch's arguments, of which `table` has the addresses and
+// the numbers.
+std::vector<std::string> ArgumentsOfTable(const loop::Kernel& kernel, const Dialect& dialect,
+                                          absl::string_view table = "arguments");
 
 // The function NAME_item, which does one work-item, and NAME_items, which does many. `parameters`:
 // those of the kernel as they are written, `body`: its statements, where kItem are the indices.

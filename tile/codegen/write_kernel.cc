@@ -141,7 +141,17 @@ class Writer {
                                             PlaceOf(product.left), PlaceOf(product.right)));
         },
         [&](const loop::AwaitTiles&) { Statement(dialect_.await_tiles); },
-        [&](const loop::Early& early) { WriteEarly(early); },
+        [&](const loop::Early& early) {
+          if (group_ == nullptr) return WritePart("{", early.body);
+          WritePart(group_->BeginEarly(), early.body, group_->EndEarly());
+        },
+        [&](const loop::Once& once) {
+          WritePart("{", once.body);
+          if (group_ != nullptr) absl::StrAppend(&text_, group_->BeginLaunches(depth_++));
+        },
+        [&](const loop::Fetch& fetch) {
+          WritePart(group_ == nullptr ? "{" : group_->BeginFetch(fetch), fetch.body);
+        },
         [&](const loop::Comment& comment) { Line(absl::StrCat("// ", comment.text)); });
   }
 
@@ -186,24 +196,16 @@ class Writer {
                       ";"));
   }
 
-  void WriteEarly(const loop::Early& early) {
-    Line(group_ == nullptr ? "{" : group_->BeginEarly());
-    WriteScope(early.body);
-    Line(group_ == nullptr ? "}" : group_->EndEarly());
+  // Statements in braces, of which `begin` and `end` are the lines.
+  void WritePart(absl::string_view begin, const StmtPtr& body, absl::string_view end = "}") {
+    Line(begin);
+    WriteScope(body);
+    Line(end);
   }
 
-  // x = x + y is written x += y, but where the dialect has one function for y and the sum.
   void WriteAssign(const loop::Assign& assign) {
-    const auto* apply = std::get_if<loop::Apply>(&assign.value->node);
-    const bool sum = apply != nullptr &&
-                     (apply->op == ScalarOp::kAdd || apply->op == ScalarOp::kMul) &&
-                     IsFloat(assign.value->type.element) && AsDot(apply->operands[1]) == nullptr;
-    if (sum) {
-      const auto* target = std::get_if<loop::Variable>(&apply->operands[0]->node);
-      if (target != nullptr && target->name == assign.name) {
-        const char* sign = apply->op == ScalarOp::kAdd ? " += " : " *= ";
-        return Line(absl::StrCat(assign.name, sign, Print(apply->operands[1]).text, ";"));
-      }
+    if (const auto update = AsUpdate(assign)) {
+      return Line(absl::StrCat(assign.name, update->sign, Print(update->value).text, ";"));
     }
     Line(absl::StrCat(assign.name, " = ", Print(assign.value).text, ";"));
   }

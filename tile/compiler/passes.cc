@@ -9,6 +9,7 @@
 #include "tile/base/status_macros.h"
 #include "tile/compiler/emit.h"
 #include "tile/compiler/launches/join_sums.h"
+#include "tile/compiler/launches/keep_weights.h"
 #include "tile/compiler/launches/mark_sequences.h"
 #include "tile/compiler/launches/pair_products.h"
 #include "tile/compiler/launches/repeat_in_readers.h"
@@ -245,6 +246,13 @@ absl::Status JoinSumsOfReaders(Compilation* c) {
   return absl::OkStatus();
 }
 
+absl::Status KeepWeightsOfSteps(Compilation* c) {
+  if (c->options.tier != Tier::kExact) return absl::OkStatus();
+  KeepWeights(c->program, c->is_constant, c->partition.grouping.storage, c->options.settings,
+              &c->schedule);
+  return absl::OkStatus();
+}
+
 absl::Status RoundWhereStored(Compilation* c) {
   if (FormatOf(c->options.precision) == MatrixFormat::kTf32) {
     RoundStores(c->program, c->partition.grouping.storage, &c->schedule);
@@ -348,6 +356,7 @@ constexpr Pass kPasses[] = {
      "with a matrix unit, a gate's product is made by the kernel of the one that it multiplies"},
     {"join-sums", JoinSumsOfReaders, true,
      "GPUs: what is made of several sums of a product is one launch with it, as an LSTM's states"},
+    {"keep-weights", KeepWeightsOfSteps, true, "GPUs: recurrent steps keep weights in one unit"},
     {"round-stores", RoundWhereStored, true,
      "with tf32, what matrix units alone read is rounded where it is stored"},
     {"write-kernels", WriteKernels, false, "plans become loops, simplified"},

@@ -18,6 +18,7 @@
 #include "tile/ir/in_float64.h"
 #include "tile/lang/binder.h"
 #include "tile/lang/parser.h"
+#include "tile/loop/runs.h"
 
 namespace tartan::evaluator {
 namespace {
@@ -62,7 +63,8 @@ hal::ExecutableSource WriteSource(const compiler::KernelList& list,
   source.prologue = std::move(text.prologue);
   for (size_t k = 0; k < list.kernels.size(); ++k) {
     const loop::Kernel& kernel = list.kernels[k];
-    source.kernels.push_back({kernel.name, std::move(text.kernels[k]), kernel.in_sequence});
+    source.kernels.push_back({kernel.name, std::move(text.kernels[k]), kernel.in_sequence,
+                              loop::KeptParameters(kernel)});
   }
   return source;
 }

@@ -126,6 +126,7 @@ std::string SerializeProgram(const ProgramSource& program) {
     kernel->set_sizes(static_cast<int>(list.kernels[k].sizes.size()));
     kernel->set_size_bytes(static_cast<int>(ByteWidth(list.kernels[k].index_type)));
     kernel->set_in_sequence(program.source.kernels[k].in_sequence);
+    for (int argument : program.source.kernels[k].kept) kernel->add_kept(argument);
   }
   for (const BufferInfo& info : list.buffers) {
     proto::StoredProgram::Buffer* buffer = stored.add_buffers();
@@ -165,7 +166,11 @@ std::optional<ProgramSource> ParseProgram(absl::string_view bytes) {
     kernel.sizes.resize(static_cast<size_t>(from.sizes()));
     kernel.index_type = from.size_bytes() == 8 ? DataType::kInt64 : DataType::kInt32;
     kernel.in_sequence = from.in_sequence();
-    program.source.kernels.push_back({from.name(), from.source(), from.in_sequence()});
+    for (int argument : from.kept()) {
+      if (argument < 0 || argument >= from.is_output_size()) return std::nullopt;
+    }
+    program.source.kernels.push_back(
+        {from.name(), from.source(), from.in_sequence(), {from.kept().begin(), from.kept().end()}});
     list.kernels.push_back(std::move(kernel));
   }
   for (const proto::StoredProgram::Buffer& buffer : stored.buffers()) {

@@ -333,6 +333,12 @@ StmtPtr MakeAwaitTiles() { return MakeStmt(AwaitTiles{}); }
 
 StmtPtr MakeEarly(StmtPtr body) { return MakeStmt(Early{std::move(body)}); }
 
+StmtPtr MakeOnce(StmtPtr body) { return MakeStmt(Once{std::move(body)}); }
+
+StmtPtr MakeFetch(ExprPtr input, ExprPtr output, StmtPtr body) {
+  return MakeStmt(Fetch{std::move(input), std::move(output), std::move(body)});
+}
+
 StmtPtr MakeComment(std::string text) { return MakeStmt(Comment{std::move(text)}); }
 
 }  // namespace tartan::loop

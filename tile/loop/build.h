@@ -67,6 +67,8 @@ StmtPtr MakeAwaitCopies(int pending);
 StmtPtr MakeMultiplyTiles(MultiplyTiles product);
 StmtPtr MakeAwaitTiles();
 StmtPtr MakeEarly(StmtPtr body);
+StmtPtr MakeOnce(StmtPtr body);
+StmtPtr MakeFetch(ExprPtr input, ExprPtr output, StmtPtr body);
 StmtPtr MakeComment(std::string text);
 
 // The value of an integer or bool literal, splatted ones too.

@@ -113,6 +113,12 @@ bool Same(const AwaitTiles&, const AwaitTiles&) { return true; }
 
 bool Same(const Early& a, const Early& b) { return Equal(a.body, b.body); }
 
+bool Same(const Once& a, const Once& b) { return Equal(a.body, b.body); }
+
+bool Same(const Fetch& a, const Fetch& b) {
+  return Equal(a.input, b.input) && Equal(a.output, b.output) && Equal(a.body, b.body);
+}
+
 bool Same(const Comment& a, const Comment& b) { return a.text == b.text; }
 
 template <class Variant>

@@ -113,7 +113,7 @@ class Group {
           for (int item : items) RunOf(work, item);
           return absl::OkStatus();
         },
-        [&](const Early& early) { return Run(early.body, items); },
+        [&](const traverse::OneOf<Early, Once, Fetch> auto& part) { return Run(part.body, items); },
         [&](const Comment&) { return absl::OkStatus(); }));
     return status_;
   }

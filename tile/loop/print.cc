@@ -125,9 +125,11 @@ class StatementPrinter {
         [&](const AwaitCopies& await) { Line("await copies but ", await.pending); },
         [&](const MultiplyTiles& product) { PrintProduct(product); },
         [&](const AwaitTiles&) { Line("await tiles"); },
-        [&](const Early& early) {
-          Line("early");
-          PrintInside(early.body);
+        [&](const Early& early) { PrintPart("early", early.body); },
+        [&](const Once& once) { PrintPart("once", once.body); },
+        [&](const Fetch& fetch) {
+          PrintPart(absl::StrCat("unless ", ToString(fetch.input), " was ", ToString(fetch.output)),
+                    fetch.body);
         },
         [&](const Comment& comment) { Line("// ", comment.text); });
   }
@@ -143,6 +145,11 @@ class StatementPrinter {
          product.left_along_rows ? " along rows" : "", " * ", ToString(product.right),
          product.right_along_columns ? " along columns" : "", " in ", tartan::Name(product.format),
          ", ", product.columns, " columns");
+  }
+
+  void PrintPart(const std::string& heading, const StmtPtr& body) {
+    Line(heading);
+    PrintInside(body);
   }
 
   void PrintInside(const StmtPtr& stmt) {

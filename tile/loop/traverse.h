@@ -63,7 +63,12 @@ void Visit(OneOf<MultiplyTiles> auto& product, auto& visit) {
   visit(product.left);
   visit(product.right);
 }
-void Visit(OneOf<Early> auto& early, auto& visit) { VisitOptional(early.body, visit); }
+void Visit(OneOf<Early, Once> auto& part, auto& visit) { VisitOptional(part.body, visit); }
+void Visit(OneOf<Fetch> auto& fetch, auto& visit) {
+  visit(fetch.input);
+  visit(fetch.output);
+  VisitOptional(fetch.body, visit);
+}
 void Visit(OneOf<For> auto& loop, auto& visit) {
   visit(loop.begin);
   visit(loop.end);

@@ -12,6 +12,7 @@
 #include "tile/base/scalar_value.h"
 #include "tile/base/status_macros.h"
 #include "tile/loop/matrix_unit.h"
+#include "tile/loop/runs.h"
 #include "tile/loop/traverse.h"
 
 namespace tartan::loop {
@@ -62,7 +63,8 @@ class Verifier {
       TARTAN_RETURN_IF_ERROR(
           DeclareName(size.name, {Name::Kind::kVariable, size.type(kernel.index_type)}));
     }
-    return CheckStmt(kernel.body);
+    const std::string wrong = WhatIsWrongInRuns(kernel);
+    return wrong.empty() ? CheckStmt(kernel.body) : absl::InternalError(wrong);
   }
 
  private:
@@ -92,12 +94,11 @@ class Verifier {
   absl::Status CheckStmt(const StmtPtr& stmt) {
     if (stmt == nullptr) return absl::OkStatus();
     if (const auto* loop = std::get_if<For>(&stmt->node)) return CheckFor(*loop);
-    const bool is_branch =
-        std::holds_alternative<If>(stmt->node) || std::holds_alternative<Early>(stmt->node);
+    const bool is_scope = !std::holds_alternative<Block>(stmt->node);
     TARTAN_RETURN_IF_ERROR(
         CheckChildren(*stmt, Overloaded{[&](const ExprPtr& child) { return CheckRoot(child); },
                                         [&](const StmtPtr& child) {
-                                          return is_branch ? CheckScope(child) : CheckStmt(child);
+                                          return is_scope ? CheckScope(child) : CheckStmt(child);
                                         }}));
     return Match(
         stmt->node, [&](const Declare& declare) { return CheckDeclare(declare); },
@@ -116,16 +117,14 @@ class Verifier {
         [&](const CopyVector& copy) { return CheckTiles(copy, copy.to); },
         [&](const MultiplyTiles& product) { return CheckTiles(product, product.accumulators); },
         [&](const traverse::OneOf<Block, For, Barrier, EndCopies, AwaitCopies, AwaitTiles, Early,
-                                  Comment> auto&) { return absl::OkStatus(); });
+                                  Once, Fetch, Comment> auto&) { return absl::OkStatus(); });
   }
 
   // The first failure of `check`, called with each child.
   template <class Tree, class Check>
   absl::Status CheckChildren(const Tree& tree, Check&& check) {
     absl::Status status;
-    ForEachChild(tree, [&](const auto& child) {
-      if (status.ok()) status = check(child);
-    });
+    ForEachChild(tree, [&](const auto& child) { status.Update(check(child)); });
     return status;
   }
 

@@ -6,6 +6,7 @@
 #include "tile/lower/cpu/task_kernel.h"
 #include "tile/lower/gpu/group_kernel.h"
 #include "tile/lower/gpu/matrix_kernel.h"
+#include "tile/lower/gpu/persistent_kernel.h"
 #include "tile/lower/gpu/row_stream_kernel.h"
 
 namespace tartan::lower {
@@ -24,6 +25,9 @@ loop::Kernel LowerKernel(const poly::FlatContraction& flat, const plan::KernelPl
       },
       [&](const plan::RowStreamPlan& stream) {
         return LowerRowStream(flat, stream, name, options);
+      },
+      [&](const plan::PersistentPlan& persistent) {
+        return LowerPersistent(flat, persistent, name, options);
       });
 }
 

@@ -10,6 +10,7 @@
 
 #include "tile/plan/cpu/cpu_plan.h"
 #include "tile/plan/gpu/gpu_plan.h"
+#include "tile/plan/gpu/persistent/persistent_plan.h"
 #include "tile/plan/gpu/row_stream_plan.h"
 #include "tile/plan/matrix/matrix_plan.h"
 #include "tile/poly/flat_contraction.h"
@@ -18,8 +19,9 @@ namespace tartan::plan {
 
 // Work-items with a task each, or work-groups whose work-items share one. GPUs have the first for
 // kernels that the second is not made for: one output element per work-item. Or work-groups that
-// have their products from a matrix unit, or hold all of the weights that they multiply with.
-using KernelPlan = std::variant<CpuPlan, GpuPlan, MatrixPlan, RowStreamPlan>;
+// have their products from a matrix unit, or hold all of the weights that they multiply with,
+// for one launch or for many.
+using KernelPlan = std::variant<CpuPlan, GpuPlan, MatrixPlan, RowStreamPlan, PersistentPlan>;
 
 std::string ToString(const KernelPlan& plan, const poly::FlatContraction& flat);
 

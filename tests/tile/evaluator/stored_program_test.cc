@@ -126,6 +126,7 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
     program.source.kernels.push_back({kernel.name, kernel.name + " text"});
   }
   program.source.kernels.back().in_sequence = true;
+  program.source.kernels.back().kept = {1};
   const std::string bytes = SerializeProgram(program);
   const std::optional<ProgramSource> read = ParseProgram(bytes);
   ASSERT_TRUE(read.has_value());
@@ -139,6 +140,9 @@ TEST(StoredProgram, KeepsEveryStepAndBuffer) {
   EXPECT_EQ(read->source.kernels.back().source, program.source.kernels.back().source);
   EXPECT_TRUE(read->list.kernels.back().in_sequence);
   EXPECT_TRUE(read->source.kernels.back().in_sequence);
+  EXPECT_EQ(read->source.kernels.back().kept, std::vector<int>{1});
+  program.source.kernels.back().kept = {99};  // which the kernel does not have
+  EXPECT_FALSE(ParseProgram(SerializeProgram(program)).has_value());
   const std::vector<loop::Parameter>& parameters = program.list.kernels.back().parameters;
   ASSERT_EQ(read->list.kernels.back().parameters.size(), parameters.size());
   for (size_t p = 0; p < parameters.size(); ++p) {

@@ -46,7 +46,8 @@ bool IsOnlyLoaded(const loop::StmtPtr& stmt, const std::string& name) {
   const bool takes_buffers = std::holds_alternative<loop::CopyVector>(stmt->node) ||
                              std::holds_alternative<loop::Prefetch>(stmt->node) ||
                              std::holds_alternative<loop::MultiplyTiles>(stmt->node) ||
-                             std::holds_alternative<loop::Early>(stmt->node);
+                             std::holds_alternative<loop::Early>(stmt->node) ||
+                             std::holds_alternative<loop::Once>(stmt->node);
   if (takes_buffers) return !Uses(stmt, name);
   bool is_only_loaded = true;
   loop::ForEachChild(*stmt, Overloaded{[](const loop::ExprPtr&) {},
@@ -61,7 +62,8 @@ bool HasOwnGroup(const loop::StmtPtr& stmt) {
   bool has = std::holds_alternative<loop::AtomicUpdate>(stmt->node) ||
              std::holds_alternative<loop::MultiplyTiles>(stmt->node) ||
              std::holds_alternative<loop::CopyVector>(stmt->node) ||
-             std::holds_alternative<loop::Early>(stmt->node);
+             std::holds_alternative<loop::Early>(stmt->node) ||
+             std::holds_alternative<loop::Once>(stmt->node);
   loop::ForEachChild(*stmt, Overloaded{[](const loop::ExprPtr&) {},
                                        [&](const loop::StmtPtr& c) { has |= HasOwnGroup(c); }});
   return has;

@@ -18,7 +18,8 @@ void AddGroups(const loop::StmtPtr& stmt, WorkGroups* groups) {
     }
   }
   groups->fill_unit |= std::holds_alternative<loop::MultiplyTiles>(stmt->node) ||
-                       std::holds_alternative<loop::Early>(stmt->node);
+                       std::holds_alternative<loop::Early>(stmt->node) ||
+                       std::holds_alternative<loop::Once>(stmt->node);
   loop::ForEachChild(*stmt,
                      Overloaded{[](const loop::ExprPtr&) {},
                                 [&](const loop::StmtPtr& child) { AddGroups(child, groups); }});

@@ -19,7 +19,7 @@ using loop::ExprPtr;
 using loop::StmtPtr;
 using plan::RowStreamPlan;
 
-constexpr DataType kFloat = DataType::kFloat32;
+constexpr DataType kStreamed = DataType::kFloat32;
 constexpr int kCopied = 4;        // elements of a vector that is copied
 constexpr int64_t kUnrolled = 8;  // turns at most, whose loads are under way together
 
@@ -64,7 +64,7 @@ class RowStreamLowerer {
     return loop::MakeDeclare({index_type_, 1}, name, std::move(value));
   }
   StmtPtr DeclareLocal(const std::string& name, int64_t size) const {
-    return loop::MakeArray({kFloat, 1}, name, size, loop::Space::kLocal);
+    return loop::MakeArray({kStreamed, 1}, name, size, loop::Space::kLocal);
   }
 
   // Statements for each "number" below the count, which the work-items divide.
@@ -84,9 +84,9 @@ class RowStreamLowerer {
     const ExprPtr from = loop::Add(loop::Mul(Var("block"), Number(size)), at);
     const int tensor = flat_.accesses[plan_.weights_access].tensor;
     return ForEach("copy", size / kCopied,
-                   {loop::MakeCopyVector(
-                       loop::LoadFrom("weights", kFloat, at, kCopied, true),
-                       loop::LoadFrom(absl::StrCat("in", tensor), kFloat, from, kCopied, true))});
+                   {loop::MakeCopyVector(loop::LoadFrom("weights", kStreamed, at, kCopied, true),
+                                         loop::LoadFrom(absl::StrCat("in", tensor), kStreamed, from,
+                                                        kCopied, true))});
   }
 
   StmtPtr LoadRows() const {
@@ -100,7 +100,7 @@ class RowStreamLowerer {
     SetDigits(plan_.depth, loop::Mod(Var("number"), Number(depth_)), "deep", &indices, &body);
     const math::Affine place = poly::AsAffine(poly::Flatten(flat_, plan_.rows_access));
     body.push_back(loop::MakeStore(
-        "rows", kFloat, Var("number"),
+        "rows", kStreamed, Var("number"),
         loop::LoadFrom(absl::StrCat("in", read.tensor), shape.type, indices.Emit(place))));
     return ForEach("load", plan_.RowsSize(flat_), std::move(body));
   }
@@ -119,16 +119,16 @@ class RowStreamLowerer {
   StmtPtr Multiply() const {
     const int64_t vectors = columns_ / plan_.vector;
     const int lanes = static_cast<int>(plan_.vector);
-    const loop::Type type = {kFloat, lanes};
+    const loop::Type type = {kStreamed, lanes};
     const ExprPtr column = loop::Mul(Var("own_vector"), Number(plan_.vector));
     std::vector<StmtPtr> products;
     products.push_back(loop::MakeDeclare(
         type, "weight",
-        loop::LoadFrom("weights", kFloat,
+        loop::LoadFrom("weights", kStreamed,
                        loop::Add(loop::Mul(Var("deep"), Number(columns_)), column), lanes, true)));
     for (int64_t row = 0; row < rows_; ++row) {
       const ExprPtr factor =
-          loop::LoadFrom("rows", kFloat, loop::Add(Number(row * depth_), Var("deep")));
+          loop::LoadFrom("rows", kStreamed, loop::Add(Number(row * depth_), Var("deep")));
       products.push_back(loop::MakeAssign(
           Total(row),
           loop::MulAdd(factor, loop::Var("weight", type), loop::Var(Total(row), type))));
@@ -163,7 +163,8 @@ class RowStreamLowerer {
           loop::Add(loop::Mul(loop::Add(loop::Mul(Var("sharer"), Number(rows_)), Number(row)),
                               Number(columns_)),
                     column);
-      body.push_back(loop::MakeStore("partials", kFloat, place, loop::Var(Total(row), type), true));
+      body.push_back(
+          loop::MakeStore("partials", kStreamed, place, loop::Var(Total(row), type), true));
     }
     StmtPtr all = loop::MakeBlock(std::move(body));
     if (sharers_ * vectors < plan_.threads()) {
@@ -178,7 +179,7 @@ class RowStreamLowerer {
   // Every kSlices-th of an element's sharers make a sum of its slices.
   StmtPtr AddSharers() const {
     const int64_t elements = rows_ * columns_;
-    const loop::Type type = {kFloat, 1};
+    const loop::Type type = {kStreamed, 1};
     const ExprPtr slice = loop::Div(Var("number"), Number(elements));
     std::vector<StmtPtr> body = {loop::MakeDeclare(type, "sum", loop::Float(0), true),
                                  Declare("slice", slice),
@@ -186,14 +187,14 @@ class RowStreamLowerer {
     for (int64_t first = 0; first < sharers_; first += RowStreamPlan::kSlices) {
       const ExprPtr sharer = loop::Add(Number(first), Var("slice"));
       const ExprPtr value = loop::LoadFrom(
-          "partials", kFloat, loop::Add(loop::Mul(sharer, Number(elements)), Var("element")));
+          "partials", kStreamed, loop::Add(loop::Mul(sharer, Number(elements)), Var("element")));
       StmtPtr add = loop::MakeAssign("sum", loop::Add(loop::Var("sum", type), value));
       if (first + RowStreamPlan::kSlices > sharers_) {
         add = loop::MakeIf(loop::Less(sharer, Number(sharers_)), std::move(add));
       }
       body.push_back(std::move(add));
     }
-    body.push_back(loop::MakeStore("slices", kFloat, Var("number"), loop::Var("sum", type)));
+    body.push_back(loop::MakeStore("slices", kStreamed, Var("number"), loop::Var("sum", type)));
     return ForEach("part", plan_.SlicesSize(flat_), std::move(body));
   }
 
@@ -210,17 +211,17 @@ class RowStreamLowerer {
     ExprEmitter outside(flat_, indices, {}, {here}, "c", &body);
     outside.MoveTo(here);
     const ExprPtr condition = outside.EmitConditions(flat_.store_guard);
-    ExprPtr sum = loop::LoadFrom("slices", kFloat, Var("number"));
+    ExprPtr sum = loop::LoadFrom("slices", kStreamed, Var("number"));
     for (int64_t slice = 1; slice < RowStreamPlan::kSlices; ++slice) {
-      sum = loop::Add(sum, loop::LoadFrom("slices", kFloat,
+      sum = loop::Add(sum, loop::LoadFrom("slices", kStreamed,
                                           loop::Add(Var("number"), Number(slice * elements))));
     }
-    std::vector<StmtPtr> inner = {loop::MakeDeclare({kFloat, 1}, "sum", sum)};
+    std::vector<StmtPtr> inner = {loop::MakeDeclare({kStreamed, 1}, "sum", sum)};
     ExprEmitter emitter(flat_, indices, {}, {here}, "e", &inner);
     emitter.Assume(flat_.store_guard);
     emitter.LoadBeforeChoices();
     for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
-    emitter.MoveTo(here, {loop::Var("sum", {kFloat, 1})});
+    emitter.MoveTo(here, {loop::Var("sum", {kStreamed, 1})});
     const int count = static_cast<int>(flat_.indices.size());
     const math::Affine place =
         poly::AsAffine(poly::Flatten(flat_.output_coords, flat_.output_dims, count));

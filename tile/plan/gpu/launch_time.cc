@@ -24,6 +24,8 @@ bool IsForSequence(const PlannedKernel& kernel) {
 double LaunchMicroseconds(const PlannedKernel& kernel, const HardwareSettings& settings) {
   // Those for a matrix unit know what a launch is there.
   if (std::holds_alternative<MatrixPlan>(kernel.plan)) return kernel.predicted_us;
+  // Those of a run follow each other without one.
+  if (std::holds_alternative<PersistentPlan>(kernel.plan)) return kernel.predicted_us;
   const Machine machine(settings);
   const double us = std::max(kernel.predicted_us, machine.launch_us);
   return IsForSequence(kernel) ? us - machine.launch_us + machine.sequence_launch_us : us;

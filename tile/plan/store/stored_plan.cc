@@ -133,7 +133,7 @@ proto::StoredPlan ToProto(const PlannedKernel& planned) {
       // Of strict float32 alone are plans kept: this is read as one that fits no kernel.
       [](const MatrixPlan&) {},
       // Nor those that a sequence of launches has alone: measured by themselves they are slow.
-      [](const RowStreamPlan&) {});
+      [](const RowStreamPlan&) {}, [](const PersistentPlan&) {});
   return stored;
 }
 std::optional<PlannedKernel> FromProto(const proto::StoredPlan& stored,

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of recurrent networks that keep their weights: when they do, and that a launch by itself
+// computes what the naive evaluator does. Runs of launches:
+// tests/tile/evaluator/runs_device_test.cc.
+#include "tile/compiler/launches/keep_weights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/interpret_list.h"
+#include "tests/tile/compiler/launches/step_programs.h"
+#include "tile/compiler/compiler.h"
+#include "tile/loop/runs.h"
+
+namespace tartan::compiler::keep_weights_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+CompileOptions Gpu() {
+  CompileOptions options;
+  HardwareSettings& gpu = options.settings;
+  gpu.threads = gpu.max_work_group_size = 256;
+  gpu.has_local_memory = true;
+  gpu.vector_width = 1;
+  gpu.compute_units = 132;
+  gpu.local_memory_bytes = 48 << 10;
+  gpu.matrix_local_bytes = 227 << 10;
+  gpu.register_bytes = 64 << 10;
+  gpu.runs_sequences = true;
+  return options;
+}
+
+KernelList ListOf(const ir::Program& program, const CompileOptions& options) {
+  auto list = Compile(program, options);
+  EXPECT_TRUE(list.ok()) << list.status();
+  return list.ok() ? *std::move(list) : KernelList();
+}
+
+// Whether some launch keeps what it reads.
+bool Keeps(const ir::Program& program, const CompileOptions& options = Gpu()) {
+  for (const loop::Kernel& kernel : ListOf(program, options).kernels) {
+    if (!loop::KeptParameters(kernel).empty()) return true;
+  }
+  return false;
+}
+
+ir::Input& InputOf(ir::Program* program, int number) {
+  return std::get<ir::Input>(program->values[program->inputs[number]].op);
+}
+
+TEST(KeepWeights, AStepIsOneGroupThatComputesWhatItDid) {
+  for (const StepProgram& step : StepPrograms()) {
+    SCOPED_TRACE(step.program.name);
+    const ir::Program program = BindStep(step);
+    const KernelList list = ListOf(program, Gpu());
+    ASSERT_EQ(list.steps.size(), 1);
+    const loop::Kernel& kernel = list.kernels[std::get<LaunchStep>(list.steps[0]).kernel];
+    EXPECT_EQ(loop::KeptParameters(kernel).size(), 1);
+    EXPECT_EQ(kernel.local_size[0], 256);
+    EXPECT_EQ(kernel.global_size[0], 256);
+    EXPECT_TRUE(kernel.in_sequence);
+    CompileOptions without = Gpu();
+    without.disabled_passes.insert("keep-weights");
+    EXPECT_FALSE(Keeps(program, without));
+    const std::vector<HostTensor> inputs = RandomInputs(step.program, 3);
+    ExpectSameResults(list, ListOf(program, without), inputs, 1e-5);
+  }
+}
+
+// The text of the only launch's kernel.
+std::string TextOf(const ir::Program& program) {
+  const KernelList list = ListOf(program, Gpu());
+  return loop::ToString(list.kernels[std::get<LaunchStep>(list.steps[0]).kernel]);
+}
+
+// The new state, not the cell's, which is as large.
+TEST(KeepWeights, TheRowsOfTheNextLaunchStayInLocalMemory) {
+  const ir::Program program = BindStep(LstmStep(1, 32));
+  const KernelList list = ListOf(program, Gpu());
+  const auto& launch = std::get<LaunchStep>(list.steps[0]);
+  const auto place = std::find(launch.buffers.begin(), launch.buffers.end(), list.outputs[0]);
+  EXPECT_THAT(TextOf(program),
+              HasSubstr(absl::StrCat("was out", place - launch.buffers.begin(), "[0]")));
+  // Where nothing tells which of the outputs they are.
+  ir::Program other = program;
+  std::swap(other.outputs[0], other.outputs[1]);
+  EXPECT_THAT(TextOf(other),
+              HasSubstr(absl::StrCat("was out", place == launch.buffers.begin(), "[0]")));
+}
+
+TEST(KeepWeights, OnlyProgramsThatAreRepeatedDo) {
+  const StepProgram step = GruStep(1, 32);
+  ir::Program program = BindTestProgram(step.program);
+  for (int input : step.constants) InputOf(&program, input).is_constant = true;
+  EXPECT_FALSE(Keeps(program));
+  EXPECT_TRUE(Keeps(BindStep(step)));
+}
+
+TEST(KeepWeights, WeightsThatMayChangeAreReadByEachLaunch) {
+  ir::Program program = BindStep(GruStep(1, 32));
+  InputOf(&program, 2).is_constant = false;
+  EXPECT_FALSE(Keeps(program));
+}
+
+TEST(KeepWeights, StatesInMemoryOfTheCallersStayThere) {
+  ir::Program program = BindStep(LstmStep(1, 32));
+  InputOf(&program, 1).is_state = true;
+  InputOf(&program, 1).next = 1;
+  EXPECT_FALSE(Keeps(program));
+}
+
+// Launches of several kernels are no run.
+TEST(KeepWeights, SeveralLaunchesDoNot) {
+  StepProgram step = GruStep(1, 32);
+  step.program.code.replace(step.program.code.find("(Y)"), 3, "(Y, T)");
+  step.program.code.replace(step.program.code.rfind('}'), 1, "T[b : B] = +(Y[b, h] * Y[b, h]); }");
+  EXPECT_EQ(ListOf(BindStep(step), Gpu()).steps.size(), 2);
+  EXPECT_FALSE(Keeps(BindStep(step)));
+}
+
+TEST(KeepWeights, WhatDoesNotFitOneUnitDoesNot) {
+  EXPECT_FALSE(Keeps(BindStep(LstmStep(1, 256))));
+  EXPECT_FALSE(Keeps(BindStep(LstmStep(5, 8))));  // many rows
+  CompileOptions small = Gpu();
+  small.settings.matrix_local_bytes = 0;
+  EXPECT_FALSE(Keeps(BindStep(LstmStep(1, 128)), small));
+  EXPECT_TRUE(Keeps(BindStep(LstmStep(1, 32)), small));  // registers have room for all
+}
+
+TEST(KeepWeights, OtherDevicesDoNot) {
+  CompileOptions options = Gpu();
+  options.settings.runs_sequences = false;
+  EXPECT_FALSE(Keeps(BindStep(LstmStep(1, 32)), options));
+  EXPECT_FALSE(Keeps(BindStep(LstmStep(1, 32)), CompileOptions()));
+}
+
+}  // namespace
+}  // namespace tartan::compiler::keep_weights_test

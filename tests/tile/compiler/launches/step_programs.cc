@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/tile/compiler/launches/step_programs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/tile/compiler/launches/cell_programs.h"
+#include "tile/ir/naive_evaluator.h"
+
+namespace tartan {
+namespace {
+
+// The cell with its row, the first input, behind so many states.
+TestProgram WithStatesFirst(TestProgram cell, size_t states) {
+  const size_t first = cell.code.find('(') + 1;
+  size_t end = cell.code.find("], ", first) + 3;  // of the row
+  const std::string row = cell.code.substr(first, end - first);
+  cell.code.erase(first, end - first);
+  end = first;
+  for (size_t s = 0; s < states; ++s) end = cell.code.find("], ", end) + 3;
+  cell.code.insert(end, row);
+  std::rotate(cell.inputs.begin(), cell.inputs.begin() + 1,
+              cell.inputs.begin() + 1 + static_cast<int64_t>(states));
+  return cell;
+}
+
+}  // namespace
+
+// The cell's next value is the second output.
+StepProgram LstmStep(int64_t rows, int64_t states) {
+  return {WithStatesFirst(LstmCell(rows, states), 2), 2, {0, 1}, {3, 4}};
+}
+
+StepProgram GruStep(int64_t rows, int64_t states) {
+  return {WithStatesFirst(GruCell(rows, states), 1), 1, {0}, {2, 3}};
+}
+
+StepProgram RnnStep(int64_t rows, int64_t states) {
+  const auto floats = [](std::vector<int64_t> dims) {
+    return TensorShape{DataType::kFloat32, std::move(dims)};
+  };
+  return {{absl::StrCat("RnnCell", rows, "x", states),
+           "function (S[B, H], X[B, H], W[H, K], V[H]) -> (Y) {\n"
+           "Q[b, h : B, H] = +(S[b, k] * W[h, k]); Y = tanh(X + Q + V);\n}",
+           {floats({rows, states}), floats({rows, states}), floats({states, states}),
+            floats({states})}},
+          1,
+          {0},
+          {2, 3}};
+}
+
+const std::vector<StepProgram>& StepPrograms() {
+  static const auto& programs = *new std::vector<StepProgram>{
+      LstmStep(1, 128), LstmStep(1, 5),  LstmStep(3, 34), LstmStep(1, 140), LstmStep(2, 100),
+      LstmStep(4, 65),  GruStep(1, 128), GruStep(2, 37),  GruStep(4, 3),    RnnStep(1, 128),
+      RnnStep(1, 200),  RnnStep(3, 97),  RnnStep(1, 2)};
+  return programs;
+}
+
+ir::Program BindStep(const StepProgram& step) {
+  ir::Program program = BindTestProgram(step.program);
+  for (int input : step.constants) {
+    std::get<ir::Input>(program.values[program.inputs[input]].op).is_constant = true;
+  }
+  for (int state : step.states) {
+    program.outputs.push_back(program.inputs[state]);
+    program.output_names.push_back(absl::StrCat("stays", state));
+  }
+  return program;
+}
+
+StepInputs RandomSteps(const StepProgram& step, int count, uint64_t seed) {
+  StepInputs inputs;
+  inputs.restart = static_cast<size_t>(count) / 2;
+  inputs.first = RandomInputs(step.program, seed);
+  for (int n = 0; n < count; ++n) {
+    inputs.rows.push_back(RandomInputs(step.program, seed + n)[step.row]);
+  }
+  return inputs;
+}
+
+void SetElement(HostTensor* tensor, int64_t element, float value) {
+  std::vector<uint8_t> bytes(tensor->bytes().begin(), tensor->bytes().end());
+  StoreElement(DataType::kFloat32, value, element, bytes.data());
+  *tensor = HostTensor(tensor->shape(), bytes);
+}
+
+void ExpectSteps(const StepProgram& step, const StepInputs& inputs,
+                 const std::vector<std::vector<HostTensor>>& actual) {
+  ASSERT_EQ(actual.size(), inputs.rows.size());
+  const ir::Program program = BindTestProgram(step.program);
+  std::vector<HostTensor> now = inputs.first;
+  for (size_t n = 0; n < actual.size(); ++n) {
+    now[step.row] = inputs.rows[n];
+    for (int state : step.states) {
+      if (n == inputs.restart) now[state] = inputs.first[state];
+    }
+    const auto expected = ir::EvaluateNaively(program, now);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    for (size_t s = 0; s < step.states.size(); ++s) {
+      EXPECT_EQ(FirstDifference(actual[n][s], (*expected)[s], 2e-5), "")
+          << "output " << s << " of step " << n;
+      now[step.states[s]] = actual[n][s];
+    }
+  }
+}
+
+}  // namespace tartan

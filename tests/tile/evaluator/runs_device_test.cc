@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of recurrent networks as runs of launches whose work-group keeps the weights, on the OpenCL
+// device at hand, whatever it is: against the naive evaluator, step by step.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "backend_opencl/device/build_program.h"
+#include "backend_opencl/device/opencl_context.h"
+#include "backend_opencl/dialect/opencl_dialect.h"
+#include "backend_opencl/sequence/group_sequence.h"
+#include "backend_opencl/sequence/group_sequence_source.h"
+#include "tests/tile/compiler/launches/step_programs.h"
+#include "tests/tile/evaluator/device.h"
+#include "tile/base/sequence_limits.h"
+#include "tile/codegen/write_kernel.h"
+#include "tile/compiler/compiler.h"
+#include "tile/ir/naive_evaluator.h"
+#include "tile/loop/runs.h"
+
+namespace tartan::evaluator::runs_device_test {
+namespace {
+
+HardwareSettings Gpu() {
+  HardwareSettings settings;
+  settings.threads = settings.max_work_group_size = 256;
+  settings.has_local_memory = true;
+  settings.vector_width = 1;
+  settings.compute_units = 132;
+  settings.local_memory_bytes = 48 << 10;
+  settings.register_bytes = 64 << 10;
+  settings.matrix_local_bytes = 227 << 10;
+  settings.runs_sequences = true;
+  return settings;
+}
+
+// The launches of a step, several times, each with buffers of its own but for constants.
+class RunRunner {
+ public:
+  RunRunner(const StepProgram& step, const compiler::KernelList& list)
+      : step_(step), list_(list), queue_(*TestDevice()->CreateQueue(false)) {}
+
+  void Build() {
+    const codegen::Dialect dialect = opencl::DialectOf(Gpu());
+    std::vector<loop::Kernel> kernels = list_.kernels;
+    for (loop::Kernel& kernel : kernels) kernel.in_sequence = true;
+    codegen::ProgramText parts = codegen::WriteProgramParts(kernels, dialect);
+    std::vector<hal::KernelSource> sources;
+    std::string text = parts.prologue;
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      absl::StrAppend(&text, parts.kernels[k]);
+      kept_.push_back(loop::KeptParameters(kernels[k]));
+      cases_.push_back(static_cast<int>(k));
+      sources.push_back({kernels[k].name, std::move(parts.kernels[k]), true, kept_.back()});
+    }
+    absl::StrAppend(&text, opencl::GroupSequenceSource(sources, kMostSequenceLocalBytes));
+    opencl::OpenClContext& context = opencl::ContextOf(TestDevice());
+    auto built = opencl::BuildFromSource(
+        context, text, absl::StrCat(context.build_options(), dialect.compiler_options));
+    ASSERT_TRUE(built.ok()) << built.status();
+    program_ = *std::move(built);
+  }
+
+  // All outputs that are no inputs, of all steps.
+  std::vector<std::vector<HostTensor>> Run(const StepInputs& inputs, int64_t groups) {
+    std::vector<hal::BufferPtr> buffers;
+    for (const compiler::BufferInfo& buffer : list_.buffers) {
+      buffers.push_back(*TestDevice()->Allocate(std::max<int64_t>(buffer.bytes, 16)));
+    }
+    for (size_t i = 0; i < list_.inputs.size(); ++i) {
+      Write(inputs.first[i], buffers[list_.inputs[i]]);
+    }
+    std::vector<hal::Launch> launches;
+    for (const compiler::Step& step : list_.setup) launches.push_back(LaunchOf(step, buffers));
+    const std::vector<hal::BufferPtr> first = buffers;
+    std::vector<std::vector<hal::BufferPtr>> made;
+    for (const HostTensor& row : inputs.rows) {
+      // Rows and results lie elsewhere in each step; a state is where the step before has made it.
+      Write(row, buffers[list_.inputs[step_.row]] = Like(step_.row, buffers));
+      for (size_t s = 0; s < step_.states.size() && !made.empty(); ++s) {
+        const int state = list_.inputs[step_.states[s]];
+        buffers[state] = made.size() == inputs.restart ? first[state] : made.back()[s];
+      }
+      made.emplace_back();
+      for (size_t s = 0; s < step_.states.size(); ++s) {
+        made.back().push_back(buffers[list_.outputs[s]] = Like(step_.states[s], buffers));
+      }
+      for (const compiler::Step& step : list_.steps) launches.push_back(LaunchOf(step, buffers));
+    }
+    RunLaunches(launches, groups);
+    std::vector<std::vector<HostTensor>> results;
+    for (const auto& step : made) {
+      results.emplace_back();
+      for (size_t s = 0; s < step.size(); ++s) {
+        results.back().push_back(Read(step[s], list_.output_shapes[s]));
+      }
+    }
+    return results;
+  }
+
+ private:
+  hal::BufferPtr Like(int input, const std::vector<hal::BufferPtr>& buffers) const {
+    return *TestDevice()->Allocate(buffers[list_.inputs[input]]->size());
+  }
+
+  void Write(const HostTensor& value, const hal::BufferPtr& buffer) {
+    EXPECT_TRUE(queue_->Write(buffer, 0, value.bytes()).ok());
+  }
+
+  HostTensor Read(const hal::BufferPtr& buffer, const TensorShape& shape) {
+    std::vector<uint8_t> bytes(shape.byte_size());
+    EXPECT_TRUE(queue_->Read(buffer, 0, absl::MakeSpan(bytes)).ok());
+    return HostTensor(shape, bytes);
+  }
+
+  hal::Launch LaunchOf(const compiler::Step& step,
+                       const std::vector<hal::BufferPtr>& buffers) const {
+    const auto& planned = std::get<compiler::LaunchStep>(step);
+    hal::Launch launch;
+    launch.entry_point = planned.kernel;
+    for (int buffer : planned.buffers) launch.arguments.push_back(buffers[buffer]);
+    for (int d = 0; d < 3; ++d) {
+      launch.global_size[d] = list_.kernels[planned.kernel].global_size[d];
+      launch.local_size[d] = list_.kernels[planned.kernel].local_size[d];
+    }
+    return launch;
+  }
+
+  void RunLaunches(const std::vector<hal::Launch>& launches, int64_t groups) {
+    ASSERT_TRUE(queue_->Finish().ok());
+    opencl::OpenClContext& context = opencl::ContextOf(TestDevice());
+    auto sequence =
+        opencl::GroupSequence::Create(context, program_.get(), cases_, kept_, launches, groups);
+    ASSERT_TRUE(sequence.ok()) << sequence.status();
+    cl_int error = CL_SUCCESS;
+    const opencl::QueueHandle queue(opencl::CreateCl(&error, clCreateCommandQueue,
+                                                     context.context(), context.id(),
+                                                     cl_command_queue_properties{0}));
+    const int count = static_cast<int>(launches.size());
+    ASSERT_EQ((*sequence)->Enqueue(queue.get(), 0, count, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clFinish(queue.get()), CL_SUCCESS);
+  }
+
+  const StepProgram& step_;
+  const compiler::KernelList& list_;
+  std::unique_ptr<hal::Queue> queue_;
+  opencl::ProgramHandle program_;
+  std::vector<int> cases_;
+  std::vector<std::vector<int>> kept_;
+};
+
+class RunsDeviceTest : public testing::TestWithParam<StepProgram> {};
+
+TEST_P(RunsDeviceTest, EqualTheNaiveEvaluatorStepByStep) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  const StepProgram& step = GetParam();
+  compiler::CompileOptions options;
+  options.settings = Gpu();
+  const auto list = compiler::Compile(BindStep(step), options);
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->steps.size(), 1);
+  const int kernel = std::get<compiler::LaunchStep>(list->steps[0]).kernel;
+  ASSERT_FALSE(loop::KeptParameters(list->kernels[kernel]).empty());
+  RunRunner runner(step, *list);
+  ASSERT_NO_FATAL_FAILURE(runner.Build());
+  StepInputs inputs = RandomSteps(step, 7, 7);
+  for (const int64_t groups : {1, 3}) ExpectSteps(step, inputs, runner.Run(inputs, groups));
+  // What is no number, or has no bounds, goes where it goes by definition.
+  const float infinity = std::numeric_limits<float>::infinity();
+  SetElement(&inputs.rows[2], 1, infinity);
+  SetElement(&inputs.rows[4], 0, std::numeric_limits<float>::quiet_NaN());
+  SetElement(&inputs.first[step.states[0]], 0, -infinity);
+  ExpectSteps(step, inputs, runner.Run(inputs, 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RunsDeviceTest, testing::ValuesIn(StepPrograms()),
+                         [](const auto& info) { return info.param.program.name; });
+
+}  // namespace
+}  // namespace tartan::evaluator::runs_device_test

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/lower/gpu/persistent_kernel.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tile/loop/build.h"
+#include "tile/lower/expr_emitter.h"
+#include "tile/lower/gpu/begin_kernel.h"
+#include "tile/lower/gpu/kept_weights.h"
+#include "tile/lower/gpu/matrix_operand.h"
+#include "tile/lower/index_emitter.h"
+#include "tile/plan/matrix/matrix_plan.h"
+#include "tile/poly/rewrite_kernel.h"
+
+namespace tartan::lower {
+namespace {
+
+using loop::ExprPtr;
+using loop::StmtPtr;
+using plan::PersistentPlan;
+
+constexpr DataType kRow = DataType::kFloat32;
+constexpr int kRowLanes = PersistentPlan::kVector;
+
+class PersistentLowerer {
+ public:
+  PersistentLowerer(const poly::FlatContraction& flat, const PersistentPlan& plan,
+                    const LowerOptions& options)
+      : flat_(flat),
+        plan_(plan),
+        index_type_(IndexTypeOf(flat, options)),
+        rows_(plan.RowCount(flat)),
+        columns_(plan.ColumnCount(flat)),
+        depth_(plan.Depth(flat)),
+        parts_(plan.Parts(flat)),
+        own_depth_(plan.OwnDepth(flat)),
+        joined_(flat.joined_count()),
+        padded_depth_(plan.sharers * own_depth_),
+        padded_columns_(plan.columns * parts_),
+        weights_(flat, plan, index_type_) {}
+
+  loop::Kernel Lower(const std::string& name) {
+    loop::Kernel kernel = BeginGroupKernel(flat_, plan_, name, index_type_);
+    std::vector<StmtPtr> body = Declarations();
+    body.push_back(loop::MakeOnce(loop::MakeBlock(KeepWeights())));
+    if (IsOneRound()) ReadAhead(&body);
+    StmtPtr rows = LoadRows();
+    if (plan_.handed_on >= 0) {
+      rows = loop::MakeFetch(First(RowsTensor(), flat_.tensors[RowsTensor()].shape.type, "in"),
+                             First(plan_.handed_on, kRow, "out"), std::move(rows));
+    }
+    body.push_back(std::move(rows));
+    body.push_back(loop::MakeBarrier());
+    Multiply(&body);
+    body.push_back(StorePartials());
+    body.push_back(loop::MakeBarrier());
+    body.push_back(StoreResults());
+    kernel.body = loop::MakeBlock(std::move(body));
+    return kernel;
+  }
+
+ private:
+  ExprPtr Number(int64_t value) const { return loop::Int(value, index_type_); }
+  ExprPtr Var(const std::string& name) const { return loop::Var(name, {index_type_, 1}); }
+  StmtPtr Declare(const std::string& name, ExprPtr value) const {
+    return loop::MakeDeclare({index_type_, 1}, name, std::move(value));
+  }
+  static ExprPtr Float(const std::string& name) { return loop::Var(name, {kRow, 1}); }
+
+  int RowsTensor() const { return flat_.accesses[plan_.rows_access].tensor; }
+  ExprPtr First(int number, DataType stored, const std::string& kind) const {
+    return loop::LoadFrom(absl::StrCat(kind, number), stored, Number(0));
+  }
+
+  int64_t ElementCount() const { return rows_ * columns_; }
+  // Work-items with a part of the columns and of the depth; others do what the last of them does,
+  // but for storing it.
+  int64_t BusyItems() const { return plan_.sharers * parts_; }
+  bool IsOneRound() const { return ElementCount() <= plan_.threads(); }
+
+  // Statements for each `number` below the count, which the work-items divide.
+  StmtPtr ForEach(const std::string& number, int64_t count, std::vector<StmtPtr> statements) const {
+    const int64_t threads = plan_.threads();
+    const std::string round = absl::StrCat(number, "_round");
+    StmtPtr body = loop::MakeBlock(std::move(statements));
+    if (count % threads != 0) body = loop::MakeIf(loop::Less(Var(number), Number(count)), body);
+    const StmtPtr declare =
+        Declare(number, loop::Add(loop::Mul(Var(round), Number(threads)), Var("item")));
+    return loop::MakeFor(round, Number(0), Number(plan::TilesOf(count, threads)),
+                         loop::MakeBlock({declare, body}));
+  }
+
+  static std::string Total(int64_t row, int64_t sum) {
+    return absl::StrCat("total", row, "_", sum);
+  }
+
+  std::vector<StmtPtr> Declarations() const {
+    const auto declare_local = [&](const std::string& name, int64_t size) {
+      return loop::MakeArray({kRow, 1}, name, size, loop::Space::kLocal);
+    };
+    std::vector<StmtPtr> body = {declare_local("rows", plan_.RowsSize(flat_)),
+                                 declare_local("partials", plan_.PartialsSize(flat_)),
+                                 Declare("item", loop::Work(loop::WorkId::kLocal, 0, index_type_))};
+    ExprPtr share = Var("item");
+    if (BusyItems() < plan_.threads()) share = loop::Min(share, Number(BusyItems() - 1));
+    body.push_back(Declare("share", share));
+    body.push_back(Declare("part", loop::Mod(Var("share"), Number(parts_))));
+    body.push_back(Declare("sharer", loop::Div(Var("share"), Number(parts_))));
+    body.push_back(Declare("first_deep", loop::Mul(Var("sharer"), Number(own_depth_))));
+    weights_.Declare(&body);
+    return body;
+  }
+
+  // What lies behind the rows becomes zero, as the weights there.
+  std::vector<StmtPtr> KeepWeights() const {
+    std::vector<StmtPtr> body;
+    const int64_t behind = padded_depth_ - depth_;
+    if (behind > 0) {
+      const ExprPtr row = loop::Div(Var("zero"), Number(behind));
+      const ExprPtr deep = loop::Add(loop::Mod(Var("zero"), Number(behind)), Number(depth_));
+      body.push_back(ForEach("zero", rows_ * behind,
+                             {loop::MakeStore("rows", kRow, RowPlace(row, deep), loop::Float(0))}));
+    }
+    weights_.Read(&body);
+    return body;
+  }
+
+  ExprPtr RowPlace(const ExprPtr& row, const ExprPtr& deep) const {
+    return loop::Add(loop::Mul(row, Number(padded_depth_)), deep);
+  }
+
+  StmtPtr LoadRows() const {
+    std::vector<StmtPtr> body;
+    IndexEmitter indices(flat_, index_type_);
+    for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) indices.Set(i, Number(0));
+    const ExprPtr row = loop::Div(Var("load"), Number(depth_));
+    const ExprPtr deep = loop::Mod(Var("load"), Number(depth_));
+    SetRows(row, "row", &indices, &body);
+    indices.Set(plan_.depth, deep);
+    const math::Affine at = poly::AsAffine(poly::Flatten(flat_, plan_.rows_access));
+    body.push_back(
+        loop::MakeStore("rows", kRow, RowPlace(row, deep),
+                        loop::LoadFrom(absl::StrCat("in", RowsTensor()), kRow, indices.Emit(at))));
+    return ForEach("load", rows_ * depth_, std::move(body));
+  }
+
+  // Declares the indices of the rows, which make one number.
+  void SetRows(const ExprPtr& number, const std::string& prefix, IndexEmitter* indices,
+               std::vector<StmtPtr>* statements) const {
+    const std::vector<ExprPtr> digits = Digits(flat_, plan_.rows, number, index_type_);
+    for (size_t i = 0; i < plan_.rows.size(); ++i) {
+      const std::string name = absl::StrCat(prefix, "_", flat_.indices[plan_.rows[i]].name);
+      statements->push_back(Declare(name, digits[i]));
+      indices->Set(plan_.rows[i], Var(name));
+    }
+  }
+
+  void Multiply(std::vector<StmtPtr>* body) const {
+    const int64_t sums = plan_.OwnSums(flat_);
+    for (int64_t row = 0; row < rows_; ++row) {
+      for (int64_t sum = 0; sum < sums; ++sum) {
+        body->push_back(
+            loop::MakeDeclare({kRow, 1}, Total(row, sum), loop::Float(0), /*is_mutable=*/true));
+      }
+    }
+    for (int64_t deep = 0; deep < own_depth_ / kRowLanes; ++deep) MultiplyVectors(deep, body);
+  }
+
+  void MultiplyVectors(int64_t deep, std::vector<StmtPtr>* body) const {
+    const loop::Type type = {kRow, kRowLanes};
+    const int64_t sums = plan_.OwnSums(flat_);
+    const auto row_name = [&](int64_t row) { return absl::StrCat("row", row, "_", deep); };
+    for (int64_t row = 0; row < rows_; ++row) {
+      const ExprPtr at =
+          loop::Add(Var("first_deep"), Number(row * padded_depth_ + deep * kRowLanes));
+      body->push_back(loop::MakeDeclare(type, row_name(row),
+                                        loop::LoadFrom("rows", kRow, at, kRowLanes, true)));
+    }
+    std::vector<std::vector<ExprPtr>> weights;
+    for (int64_t sum = 0; sum < sums; ++sum) weights.push_back(weights_.Lanes(deep, sum, body));
+    // Additions to one total follow each other as late as can be.
+    for (int lane = 0; lane < kRowLanes; ++lane) {
+      for (int64_t sum = 0; sum < sums; ++sum) {
+        for (int64_t row = 0; row < rows_; ++row) {
+          const ExprPtr factor = loop::LaneOf(loop::Var(row_name(row), type), lane);
+          const std::string total = Total(row, sum);
+          body->push_back(
+              loop::MakeAssign(total, loop::MulAdd(factor, weights[sum][lane], Float(total))));
+        }
+      }
+    }
+  }
+
+  // Where the partial sums of a sharer are, at the first column.
+  ExprPtr PartialsPlace(const ExprPtr& row, const ExprPtr& sharer, int64_t joined) const {
+    const ExprPtr of_row = loop::Add(loop::Mul(row, Number(plan_.sharers)), sharer);
+    return loop::Mul(loop::Add(loop::Mul(of_row, Number(joined_)), Number(joined)),
+                     Number(padded_columns_));
+  }
+
+  StmtPtr StorePartials() const {
+    std::vector<StmtPtr> body;
+    for (int64_t row = 0; row < rows_; ++row) {
+      for (int64_t sum = 0; sum < plan_.OwnSums(flat_); ++sum) {
+        const ExprPtr column = loop::Add(Var("part"), Number(sum / joined_ * parts_));
+        const ExprPtr place =
+            loop::Add(PartialsPlace(Number(row), Var("sharer"), sum % joined_), column);
+        body.push_back(loop::MakeStore("partials", kRow, place, Float(Total(row, sum))));
+      }
+    }
+    StmtPtr all = loop::MakeBlock(std::move(body));
+    if (BusyItems() == plan_.threads()) return all;
+    return loop::MakeIf(loop::Less(Var("item"), Number(BusyItems())), std::move(all));
+  }
+
+  // Sets the output indices of an element.
+  void SetElement(const ExprPtr& number, IndexEmitter* indices,
+                  std::vector<StmtPtr>* statements) const {
+    for (int i = 0; i < static_cast<int>(flat_.indices.size()); ++i) indices->Set(i, Number(0));
+    statements->push_back(Declare("result_row", loop::Div(number, Number(columns_))));
+    statements->push_back(Declare("result_column", loop::Mod(number, Number(columns_))));
+    SetRows(Var("result_row"), "result", indices, statements);
+    indices->Set(plan_.column, Var("result_column"));
+  }
+
+  // What results read beside their sums is asked for before the product: of the work-item's one
+  // element, of the last one by work-items that have none.
+  void ReadAhead(std::vector<StmtPtr>* body) {
+    ExprPtr element = Var("item");
+    if (ElementCount() < plan_.threads()) element = loop::Min(element, Number(ElementCount() - 1));
+    body->push_back(Declare("element", element));
+    IndexEmitter indices(flat_, index_type_);
+    SetElement(Var("element"), &indices, body);
+    const Position here(flat_.indices.size(), 0);
+    ExprEmitter emitter(flat_, indices, {}, {here}, "r", body);
+    emitter.MoveTo(here);
+    for (int a = 0; a < static_cast<int>(flat_.accesses.size()); ++a) {
+      if (!flat_.accesses[a].guard.empty()) continue;
+      for (const poly::Output& output : flat_.outputs) {
+        const poly::ExprPtr read = poly::FindRead(output.expr, a);
+        if (read == nullptr) continue;
+        const ExprPtr value = emitter.Emit(read);
+        const std::string name = absl::StrCat("in", a, "_ahead");
+        body->push_back(loop::MakeDeclare(value->type, name, value));
+        ahead_.emplace(a, loop::Var(name, value->type));
+        break;
+      }
+    }
+  }
+
+  StmtPtr StoreResults() const {
+    std::vector<StmtPtr> body;
+    IndexEmitter indices(flat_, index_type_);
+    if (IsOneRound()) {
+      std::vector<StmtPtr> declared;  // by ReadAhead
+      SetElement(Var("element"), &indices, &declared);
+    } else {
+      SetElement(Var("result"), &indices, &body);
+    }
+    std::vector<ExprPtr> sums;
+    for (int64_t joined = 0; joined < joined_; ++joined) {
+      body.push_back(SumPartials(joined));
+      sums.push_back(Float(absl::StrCat("sum", joined)));
+    }
+    const Position here(flat_.indices.size(), 0);
+    ExprEmitter emitter(flat_, indices, {}, {here}, "e", &body);
+    emitter.LoadBeforeChoices();
+    for (const auto& [access, value] : ahead_) emitter.Provide(access, value);
+    for (const poly::Output& output : flat_.outputs) emitter.Count(output.expr);
+    emitter.MoveTo(here, std::move(sums));
+    const math::Affine place = poly::AsAffine(poly::Flatten(
+        flat_.output_coords, flat_.output_dims, static_cast<int>(flat_.indices.size())));
+    std::vector<StmtPtr> stores;
+    for (int o = 0; o < static_cast<int>(flat_.outputs.size()); ++o) {
+      const poly::Output& output = flat_.outputs[o];
+      ExprPtr value = emitter.Emit(output.expr);
+      if (o == plan_.handed_on) {
+        stores.push_back(loop::MakeDeclare({kRow, 1}, "next", value));
+        value = Float("next");
+        stores.push_back(loop::MakeStore("rows", kRow,
+                                         RowPlace(Var("result_row"), Var("result_column")), value));
+      }
+      stores.push_back(loop::MakeStore(absl::StrCat("out", o), output.shape.type,
+                                       indices.Emit(place), std::move(value)));
+    }
+    for (StmtPtr& store : stores) body.push_back(std::move(store));
+    if (!IsOneRound()) return ForEach("result", ElementCount(), std::move(body));
+    StmtPtr all = loop::MakeBlock(std::move(body));
+    if (ElementCount() == plan_.threads()) return all;
+    return loop::MakeIf(loop::Less(Var("item"), Number(ElementCount())), std::move(all));
+  }
+
+  // Of the element's sum with the number: over all sharers.
+  StmtPtr SumPartials(int64_t joined) const {
+    ExprPtr sum;
+    for (int64_t sharer = 0; sharer < plan_.sharers; ++sharer) {
+      const ExprPtr place =
+          loop::Add(PartialsPlace(Var("result_row"), Number(sharer), joined), Var("result_column"));
+      const ExprPtr part = loop::LoadFrom("partials", kRow, place);
+      sum = sum == nullptr ? part : loop::Add(sum, part);
+    }
+    return loop::MakeDeclare({kRow, 1}, absl::StrCat("sum", joined), sum);
+  }
+
+  const poly::FlatContraction& flat_;
+  const PersistentPlan& plan_;
+  const DataType index_type_;
+  const int64_t rows_, columns_, depth_, parts_, own_depth_, joined_, padded_depth_,
+      padded_columns_;
+  const KeptWeights weights_;
+  std::map<int, ExprPtr> ahead_;  // by access
+};
+
+}  // namespace
+
+loop::Kernel LowerPersistent(const poly::FlatContraction& flat, const plan::PersistentPlan& plan,
+                             const std::string& name, const LowerOptions& options) {
+  return PersistentLowerer(flat, plan, options).Lower(name);
+}
+
+}  // namespace tartan::lower

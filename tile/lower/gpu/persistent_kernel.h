@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowers kernels whose one work-group keeps weights for a run of launches.
+#pragma once
+
+#include <string>
+
+#include "tile/loop/loop_ir.h"
+#include "tile/lower/lower_options.h"
+#include "tile/plan/gpu/persistent/persistent_plan.h"
+#include "tile/poly/flat_contraction.h"
+
+namespace tartan::lower {
+
+// Parameters as in LowerKernel. Requires a plan that plan::PersistentCandidate has made.
+loop::Kernel LowerPersistent(const poly::FlatContraction& flat, const plan::PersistentPlan& plan,
+                             const std::string& name, const LowerOptions& options);
+
+}  // namespace tartan::lower

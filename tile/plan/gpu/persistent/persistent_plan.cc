@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/gpu/persistent/persistent_plan.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tile/plan/matrix/matrix_plan.h"
+
+namespace tartan::plan {
+
+std::string PersistentCost::ToString() const {
+  return absl::StrFormat("%.1f us once; %.2f us a launch, %.2f of them products", load_us,
+                         microseconds, product_us);
+}
+
+int64_t PersistentPlan::RowCount(const poly::FlatContraction& flat) const {
+  return CountOf(flat, rows);
+}
+
+int64_t PersistentPlan::ColumnCount(const poly::FlatContraction& flat) const {
+  return flat.indices[column].range;
+}
+
+int64_t PersistentPlan::Depth(const poly::FlatContraction& flat) const {
+  return flat.indices[depth].range;
+}
+
+int64_t PersistentPlan::Parts(const poly::FlatContraction& flat) const {
+  return TilesOf(ColumnCount(flat), columns);
+}
+
+int64_t PersistentPlan::OwnDepth(const poly::FlatContraction& flat) const {
+  return TilesOf(TilesOf(Depth(flat), sharers), kVector) * kVector;
+}
+
+int64_t PersistentPlan::OwnSums(const poly::FlatContraction& flat) const {
+  return columns * flat.joined_count();
+}
+
+int64_t PersistentPlan::Vectors(const poly::FlatContraction& flat) const {
+  return OwnSums(flat) * OwnDepth(flat) / kVector;
+}
+
+int64_t PersistentPlan::LocalVectors(const poly::FlatContraction& flat) const {
+  return Vectors(flat) - held;
+}
+
+int64_t PersistentPlan::WeightsSize(const poly::FlatContraction& flat) const {
+  return LocalVectors(flat) * kVector * kThreads;
+}
+
+int64_t PersistentPlan::RowsSize(const poly::FlatContraction& flat) const {
+  return RowCount(flat) * sharers * OwnDepth(flat);
+}
+
+int64_t PersistentPlan::PartialsSize(const poly::FlatContraction& flat) const {
+  return RowCount(flat) * sharers * OwnSums(flat) * Parts(flat);
+}
+
+int64_t PersistentPlan::LocalBytes(const poly::FlatContraction& flat) const {
+  return (WeightsSize(flat) + RowsSize(flat) + PartialsSize(flat)) * ByteWidth(DataType::kFloat32);
+}
+
+std::string PersistentPlan::ToString(const poly::FlatContraction& flat) const {
+  return absl::StrCat("weights in", weights_access, " stay: ", OwnSums(flat),
+                      " sums of a depth of ", OwnDepth(flat), " a work-item, ", sharers,
+                      " of which share ", Depth(flat), ", ", held * kVector,
+                      " weights in registers, ", LocalVectors(flat) * kVector,
+                      " in local memory of ", LocalBytes(flat), " bytes; ", RowCount(flat), " rows",
+                      handed_on < 0 ? "" : absl::StrCat(", which out", handed_on, " hands on"));
+}
+
+}  // namespace tartan::plan

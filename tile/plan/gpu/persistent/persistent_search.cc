@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile/plan/gpu/persistent/persistent_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tile/base/sequence_limits.h"
+#include "tile/plan/gpu/factors.h"
+#include "tile/plan/machine.h"
+#include "tile/plan/matrix/matrix_plan.h"
+
+namespace tartan::plan {
+namespace {
+
+constexpr int64_t kMostKeptRows = 4;  // for each of which a work-item has sums of its own
+constexpr int64_t kMostKeptSums = 32;
+// Which launch of the run it is, and what comes of the next one's arguments. With 16 more weights
+// ptxas spills (sm_90), in every launch.
+constexpr int64_t kRunRegisters = 8;
+// What a launch takes besides the product: sums meet, results are made of them, arguments of the
+// next launch come.
+constexpr double kBesideProductCycles = 700;
+constexpr double kCyclesOfPartial = 4;
+// A unit multiplies and adds so many floats a cycle, and has so many bytes of local memory.
+constexpr double kProductsPerCycle = 128;
+constexpr double kReadBytesPerCycle = 128;
+
+class PersistentSearch {
+ public:
+  PersistentSearch(const poly::FlatContraction& flat, const HardwareSettings& settings,
+                   const std::vector<bool>& is_constant,
+                   const std::function<bool(int, int)>& is_next)
+      : flat_(flat), machine_(settings), is_constant_(is_constant), is_next_(is_next) {
+    const int64_t most = settings.matrix_local_bytes == 0
+                             ? std::min(settings.local_memory_bytes, kMostSequenceLocalBytes)
+                             : settings.matrix_local_bytes;
+    local_bytes_ = std::min(most, kMostSequenceFillingBytes);
+  }
+
+  std::optional<PlannedKernel> Run() const {
+    const auto factors = FactorsOf(flat_);
+    if (!factors.has_value() || !IsWhole()) return std::nullopt;
+    std::optional<PersistentPlan> best;
+    for (const auto& [rows, weights] : {*factors, {factors->second, factors->first}}) {
+      std::optional<PersistentPlan> plan = WithIndices(rows, weights);
+      if (!plan.has_value()) continue;
+      for (plan->columns = 1; OwnSums(*plan) <= kMostKeptSums; plan->columns *= 2)
+        Divide(*plan, &best);
+    }
+    if (!best.has_value()) return std::nullopt;
+    PlannedKernel planned;
+    planned.flat = flat_;
+    planned.predicted_us = best->cost.microseconds;
+    planned.cost = best->cost.ToString();
+    planned.plan = *std::move(best);
+    return planned;
+  }
+
+ private:
+  // Every element of all outputs is a sum over all points.
+  bool IsWhole() const {
+    return flat_.point_count() > 0 && flat_.constraints.empty() && flat_.store_guard.empty() &&
+           !flat_.may_be_empty && flat_.second_body == nullptr && flat_.copied_bytes == 0 &&
+           static_cast<int>(flat_.indices.size()) == flat_.output_index_count + 1;
+  }
+
+  int64_t OwnSums(const PersistentPlan& plan) const {
+    return plan.RowCount(flat_) * plan.OwnSums(flat_);
+  }
+
+  bool IsFloat32(int access) const {
+    return flat_.tensors[flat_.accesses[access].tensor].shape.type == DataType::kFloat32;
+  }
+
+  bool IsConstant(int access) const {
+    const int tensor = flat_.accesses[access].tensor;
+    return tensor < static_cast<int>(is_constant_.size()) && is_constant_[tensor];
+  }
+
+  std::optional<PersistentPlan> WithIndices(int rows, int weights) const {
+    if (!IsFloat32(rows) || !IsFloat32(weights) || !IsConstant(weights)) return std::nullopt;
+    const poly::FlatAccess of_rows = poly::Flatten(flat_, rows);
+    const poly::FlatAccess of_weights = poly::Flatten(flat_, weights);
+    PersistentPlan plan;
+    plan.rows_access = rows;
+    plan.weights_access = weights;
+    plan.depth = flat_.output_index_count;
+    plan.column = -1;
+    for (int i = 0; i < flat_.output_index_count; ++i) {
+      const bool in_rows = of_rows.strides[i] != 0;
+      const bool in_weights = of_weights.strides[i] != 0;
+      if (i == flat_.joined_index) {
+        if (in_rows) return std::nullopt;
+      } else if (!in_weights) {
+        plan.rows.push_back(i);
+      } else if (plan.column >= 0 || in_rows) {
+        return std::nullopt;
+      } else {
+        plan.column = i;
+      }
+    }
+    const bool has_depth = of_rows.strides[plan.depth] != 0 && of_weights.strides[plan.depth] != 0;
+    if (plan.column < 0 || !has_depth || plan.RowCount(flat_) > kMostKeptRows) return std::nullopt;
+    plan.handed_on = HandedOn(plan, of_rows);
+    return plan;
+  }
+
+  // The output that may be the next launch's rows, with its elements where these have theirs.
+  int HandedOn(const PersistentPlan& plan, const poly::FlatAccess& rows) const {
+    const poly::FlatAccess stored = poly::Flatten(flat_.output_coords, flat_.output_dims,
+                                                  static_cast<int>(flat_.indices.size()));
+    bool is_alike = stored.offset == rows.offset &&
+                    stored.strides[plan.column] == rows.strides[plan.depth] &&
+                    plan.ColumnCount(flat_) == plan.Depth(flat_);
+    for (int i : plan.rows) is_alike &= stored.strides[i] == rows.strides[i];
+    if (!is_alike) return -1;
+    const int tensor = flat_.accesses[plan.rows_access].tensor;
+    const TensorShape& shape = flat_.tensors[tensor].shape;
+    for (int o = 0; o < static_cast<int>(flat_.outputs.size()); ++o) {
+      const TensorShape& output = flat_.outputs[o].shape;
+      const bool has_all =
+          output.type == shape.type && output.element_count() == shape.element_count();
+      if (has_all && is_next_(tensor, o)) return o;
+    }
+    return -1;
+  }
+
+  // The plan with as many sharers of the depth as there are work-items for.
+  void Divide(PersistentPlan plan, std::optional<PersistentPlan>* best) const {
+    const int64_t parts = plan.Parts(flat_);
+    if (parts > PersistentPlan::kThreads) return;
+    const int64_t most = PersistentPlan::kThreads / parts;
+    plan.sharers = std::min(most, TilesOf(plan.Depth(flat_), PersistentPlan::kVector));
+    plan.sharers = TilesOf(plan.Depth(flat_), plan.OwnDepth(flat_));
+    plan.held = std::min(plan.Vectors(flat_), FreeRegisters(plan) / PersistentPlan::kVector);
+    if (plan.held < 0 || plan.LocalBytes(flat_) > local_bytes_) return;
+    plan.cost = Estimate(plan);
+    const bool is_better =
+        !best->has_value() || plan.cost.microseconds < (*best)->cost.microseconds;
+    if (is_better) *best = std::move(plan);
+  }
+
+  // Of a work-item, beside its sums, a vector of rows, one of weights, what results are made of,
+  // and the addresses of a launch.
+  int64_t FreeRegisters(const PersistentPlan& plan) const {
+    const auto reads = static_cast<int64_t>(flat_.accesses.size());
+    const auto buffers = static_cast<int64_t>(flat_.outputs.size() + flat_.tensors.size());
+    const int64_t taken =
+        OwnSums(plan) + 2 * PersistentPlan::kVector + reads + 2 * buffers + kRunRegisters;
+    return gpu::kRegisters - gpu::kOverheadRegisters - taken;
+  }
+
+  PersistentCost Estimate(const PersistentPlan& plan) const {
+    const auto rows = static_cast<double>(plan.RowCount(flat_));
+    const double weights = static_cast<double>(plan.Vectors(flat_) * PersistentPlan::kVector *
+                                               PersistentPlan::kThreads);
+    // What a warp reads of the rows is one vector where all of its items are of one sharer.
+    const double reads = plan.Parts(flat_) % gpu::kWarp == 0 ? 1 : 2;
+    const double vectors = static_cast<double>(plan.OwnDepth(flat_) / PersistentPlan::kVector *
+                                               (PersistentPlan::kThreads / gpu::kWarp));
+    const double local_cycles =
+        static_cast<double>(plan.WeightsSize(flat_) * 4) / kReadBytesPerCycle +
+        rows * reads * vectors;
+    const double product_cycles = std::max(rows * weights / kProductsPerCycle, local_cycles);
+    const double rounds = static_cast<double>(
+        TilesOf(plan.RowCount(flat_) * plan.ColumnCount(flat_), PersistentPlan::kThreads));
+    const double partials = static_cast<double>(plan.sharers * flat_.joined_count());
+    PersistentCost cost;
+    cost.load_us = machine_.Microseconds(weights * 4 / gpu::kCacheBytesPerCycle);
+    cost.product_us = machine_.Microseconds(product_cycles);
+    cost.microseconds =
+        cost.product_us +
+        machine_.Microseconds(rounds * (kBesideProductCycles + kCyclesOfPartial * partials));
+    return cost;
+  }
+
+  const poly::FlatContraction& flat_;
+  const Machine machine_;
+  const std::vector<bool>& is_constant_;
+  const std::function<bool(int tensor, int output)>& is_next_;
+  int64_t local_bytes_ = 0;
+};
+
+}  // namespace
+
+std::optional<PlannedKernel> PersistentCandidate(
+    const poly::FlatContraction& flat, const HardwareSettings& settings,
+    const std::vector<bool>& is_constant,
+    const std::function<bool(int tensor, int output)>& is_next) {
+  if (!settings.runs_sequences || !settings.has_local_memory || settings.threads <= 1 ||
+      settings.max_work_group_size < PersistentPlan::kThreads) {
+    return std::nullopt;
+  }
+  return PersistentSearch(flat, settings, is_constant, is_next).Run();
+}
+
+}  // namespace tartan::plan
