@@ -19,7 +19,7 @@ namespace tartan::plan {
 namespace {
 
 constexpr int64_t kMostColumns = 256;   // of a product of the unit
-constexpr int64_t kRounding = 1 << 10;  // where tiles begin
+constexpr int64_t kTileAlignment = 1 << 10;  // where tiles begin
 constexpr int64_t kUnitRegisters = 1 << 16;
 constexpr int64_t kItemRegisters = 255;  // of a work-item, at most
 // What a work-item has of a row: pairs of columns, as four of them share it.
@@ -59,7 +59,7 @@ class MatrixRowPlanner {
     if (!KeepsNothing(&plan)) return std::nullopt;
     plan.arrays = ShareArrays(kernels_, tensors_, plan);
     const int64_t bytes = LocalBytesOfRows(kernels_, tensors_, plan) +
-                          plan.TilesSize() * ByteWidth(ElementType(format_)) + kRounding;
+                          plan.TilesSize() * ByteWidth(ElementType(format_)) + kTileAlignment;
     if (bytes > settings_.matrix_local_bytes) return std::nullopt;
     plan.predicted_us = PredictedUs(plan, bytes);
     return plan;
