@@ -208,8 +208,7 @@ absl::Status PartitionIntoKernels(Compilation* c) {
   options.grouping.fuse = c->options.Runs("fuse");
   // What is computed twice at one size is computed more often at others.
   if (c->options.tier == Tier::kReady) options.grouping.max_repeats = 1;
-  constexpr int64_t kFewTerms =
-      32;  // of a product's gradient: its tiles need no registers for them
+  constexpr int64_t kFewTerms = 32;  // of a product's gradient: tiles hold none of them
   if (!c->is_gpu()) options.grouping.max_update_terms = kFewTerms;
   options.chain_rows =
       options.grouping.fuse && c->options.tier == Tier::kExact && c->options.Runs("chain-rows");
@@ -321,8 +320,7 @@ constexpr Pass kPasses[] = {
     {"join-products", JoinProducts, true,
      "products of one tensor with several constant matrices are one product"},
     {"widen-halves", WidenHalves, false, "16-bit intermediates are held in float32"},
-    {"join-placements", JoinPlacements, true,
-     "sums of parts that lie beside each other are written part by part"},
+    {"join-placements", JoinPlacements, true, "sums of parts side by side are written in parts"},
     {"block-reads", ReadInBlocks, true,
      "weights that are scaled in blocks are read block by block, so that kernels may decode them"},
     {"expansions", ReadThroughExpansions, true,
@@ -338,8 +336,7 @@ constexpr Pass kPasses[] = {
     {"analyze", Analyze, false, "index spaces of contractions; what is known at load"},
     {"quantize", QuantizeFactors, true,
      "with int8, products by constant weights are those of integers with scales"},
-    {"winograd", SelectWinogradConvolutions, true,
-     "3x3 convolutions with less than half of the multiplications"},
+    {"winograd", SelectWinogradConvolutions, true, "3x3 convolutions with few multiplications"},
     {"pad-inputs", PadInputs, true, "CPUs: no conditions on padding in inner loops"},
     {"pack-products", SelectNarrowProducts, true,
      "products of int8 and int16 two or four to an instruction; of bfloat16 two, where precision "
@@ -364,9 +361,7 @@ constexpr Pass kPasses[] = {
      "GPUs: what one work-group computes, each group that reads it computes for itself"},
     {"update-in-place", UpdateStates, false, "next values of states are written over them"},
     {"order-steps", OrderForMemory, true,
-     "updates of states run as soon as they can, what is made at load as late, so that less memory "
-     "is "
-     "needed at a time"},
+     "updates of states run early, what is made at load late, so that less memory is needed"},
     {"recompute", RecomputeForMemory, true,
      "with a budget: values are made again where they are read late, and need no memory till then"},
     {"share-kernels", ShareEqualKernels, true,
