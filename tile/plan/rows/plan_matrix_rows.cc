@@ -18,7 +18,7 @@
 namespace tartan::plan {
 namespace {
 
-constexpr int64_t kMostColumns = 256;   // of a product of the unit
+constexpr int64_t kMostColumns = 256;        // of a product of the unit
 constexpr int64_t kTileAlignment = 1 << 10;  // where tiles begin
 constexpr int64_t kUnitRegisters = 1 << 16;
 constexpr int64_t kItemRegisters = 255;  // of a work-item, at most
