@@ -236,4 +236,21 @@ const std::vector<AttentionProgram>& LongAttentionPrograms() {
   return *programs;
 }
 
+std::ostream& operator<<(std::ostream& out, const AttentionCase& c) { return out << c.name; }
+
+TestProgram ProgramOf(const AttentionCase& c) {
+  const auto shape = [&](std::vector<int64_t> dims) {
+    return TensorShape{c.type, std::move(dims)};
+  };
+  return {c.name,
+          "function (Q[G, R, T, D], K[G, U, D], V[G, U, D], B[T, U]) -> (O) { "
+          "P[g, r, t, u : G, R, T, U] = +(Q[g, r, t, d] * K[g, u, d]); L = " +
+              c.logits +
+              "; M[g, r, t, 0 : G, R, T, 1] = >(L[g, r, t, u]); E = exp(L - M); "
+              "S[g, r, t, 0 : G, R, T, 1] = +(E[g, r, t, u]); W = E / S; "
+              "O[g, r, t, d : G, R, T, D] = +(W[g, r, t, u] * V[g, u, d]); }",
+          {shape({c.groups, c.heads, c.queries, c.depth}), shape({c.groups, c.keys, c.depth}),
+           shape({c.groups, c.keys, c.depth}), shape({c.queries, c.keys})}};
+}
+
 }  // namespace tartan

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "tests/tile/compiler/attention_programs.h"
 #include "tests/tile/compiler/matrix_programs.h"
 #include "tests/tile/compiler/programs.h"
 #include "tests/tile/evaluator/device.h"
@@ -19,40 +20,19 @@
 namespace tartan::evaluator {
 namespace {
 
-struct Case {
-  std::string name;
-  int64_t groups = 1;  // of heads that read the same keys
-  int64_t heads = 1;   // of a group
-  int64_t queries = 64;
-  int64_t keys = 64;
-  int64_t depth = 64;
-  std::string logits = "P * 0.125";
-};
-
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+using Case = AttentionCase;
 
 std::vector<Case> Cases() {
-  const std::string causal = "(index(B, 1) > index(B, 0) + U - T ? -inf() : 0.0) + P * 0.125";
-  return {{"OneBlock", 2, 1, 64, 64, 64},        {"OddKeys", 2, 1, 64, 75, 64},
-          {"OddKeysAndRows", 2, 1, 69, 197, 64}, {"FewKeys", 2, 1, 64, 9, 32},
-          {"ManyKeys", 2, 1, 64, 256, 32},       {"OddDepth", 2, 1, 70, 40, 24},
-          {"LargeHeads", 2, 1, 64, 80, 128},     {"Masked", 2, 1, 66, 128, 64, "P * 0.125 + B"},
-          {"Causal", 2, 1, 96, 96, 64, causal},  {"ThreeHeadsForAKey", 2, 3, 64, 72, 32}};
-}
-
-TestProgram ProgramOf(const Case& c) {
-  const auto shape = [](std::vector<int64_t> dims) {
-    return TensorShape{DataType::kFloat32, std::move(dims)};
-  };
-  return {c.name,
-          "function (Q[G, R, T, D], K[G, U, D], V[G, U, D], B[T, U]) -> (O) { "
-          "P[g, r, t, u : G, R, T, U] = +(Q[g, r, t, d] * K[g, u, d]); L = " +
-              c.logits +
-              "; M[g, r, t, 0 : G, R, T, 1] = >(L[g, r, t, u]); E = exp(L - M); "
-              "S[g, r, t, 0 : G, R, T, 1] = +(E[g, r, t, u]); W = E / S; "
-              "O[g, r, t, d : G, R, T, D] = +(W[g, r, t, u] * V[g, u, d]); }",
-          {shape({c.groups, c.heads, c.queries, c.depth}), shape({c.groups, c.keys, c.depth}),
-           shape({c.groups, c.keys, c.depth}), shape({c.queries, c.keys})}};
+  return {{"OneBlock", 2, 1, 64, 64, 64},
+          {"OddKeys", 2, 1, 64, 75, 64},
+          {"OddKeysAndRows", 2, 1, 69, 197, 64},
+          {"FewKeys", 2, 1, 64, 9, 32},
+          {"ManyKeys", 2, 1, 64, 256, 32},
+          {"OddDepth", 2, 1, 70, 40, 24},
+          {"LargeHeads", 2, 1, 64, 80, 128},
+          {"Masked", 2, 1, 66, 128, 64, "P * 0.125 + B"},
+          {"Causal", 2, 1, 96, 96, 64, kCausalLogits},
+          {"ThreeHeadsForAKey", 2, 3, 64, 72, 32}};
 }
 
 compiler::CompileOptions OptionsFor(Precision precision) {

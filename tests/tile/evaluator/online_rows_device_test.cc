@@ -21,23 +21,12 @@
 namespace tartan::evaluator {
 namespace {
 
-struct Case {
-  std::string name;
-  int64_t groups = 1;  // of heads that read the same keys
-  int64_t heads = 1;   // of a group
-  int64_t queries = 1;
-  int64_t keys = 1;
-  int64_t depth = 1;
-  std::string logits = "P * 0.125";
-  DataType type = DataType::kFloat32;
-  // Keys of which local memory does not hold a row.
-  bool is_long() const { return keys >= 1000; }
-};
+using Case = AttentionCase;
 
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+// Keys of which local memory does not hold a row.
+bool IsLong(const Case& c) { return c.keys >= 1000; }
 
 std::vector<Case> Cases() {
-  const std::string causal = "(index(B, 1) > index(B, 0) + U - T ? -inf() : 0.0) + P * 0.125";
   return {{"FiveKeys", 2, 1, 3, 5, 32},
           {"KeysOfABlock", 2, 1, 6, 64, 64},
           {"ThousandKeys", 2, 1, 4, 1000, 64},
@@ -45,27 +34,12 @@ std::vector<Case> Cases() {
           {"OddKeysAndRows", 3, 1, 7, 1001, 80},
           {"LargeHeads", 2, 1, 2, 1000, 128},
           {"Masked", 2, 1, 5, 1000, 32, "P * 0.125 + B"},
-          {"Causal", 2, 1, 9, 1030, 32, causal},
-          {"CausalFewKeys", 2, 1, 9, 64, 32, causal},
+          {"Causal", 2, 1, 9, 1030, 32, kCausalLogits},
+          {"CausalFewKeys", 2, 1, 9, 64, 32, kCausalLogits},
           {"FourHeadsForAKey", 2, 4, 3, 1100, 64},
-          {"FourHeadsForAKeyCausal", 2, 4, 2, 4099, 32, causal},
+          {"FourHeadsForAKeyCausal", 2, 4, 2, 4099, 32, kCausalLogits},
           {"Halves", 2, 1, 3, 1000, 64, "P * 0.125", DataType::kFloat16},
           {"HalvesFourHeadsForAKey", 2, 4, 2, 1001, 32, "P * 0.125 + B", DataType::kFloat16}};
-}
-
-TestProgram ProgramOf(const Case& c) {
-  const auto shape = [&](std::vector<int64_t> dims) {
-    return TensorShape{c.type, std::move(dims)};
-  };
-  return {c.name,
-          "function (Q[G, R, T, D], K[G, U, D], V[G, U, D], B[T, U]) -> (O) { "
-          "P[g, r, t, u : G, R, T, U] = +(Q[g, r, t, d] * K[g, u, d]); L = " +
-              c.logits +
-              "; M[g, r, t, 0 : G, R, T, 1] = >(L[g, r, t, u]); E = exp(L - M); "
-              "S[g, r, t, 0 : G, R, T, 1] = +(E[g, r, t, u]); W = E / S; "
-              "O[g, r, t, d : G, R, T, D] = +(W[g, r, t, u] * V[g, u, d]); }",
-          {shape({c.groups, c.heads, c.queries, c.depth}), shape({c.groups, c.keys, c.depth}),
-           shape({c.groups, c.keys, c.depth}), shape({c.queries, c.keys})}};
 }
 
 compiler::CompileOptions OptionsFor(const Case& c) {
@@ -73,7 +47,7 @@ compiler::CompileOptions OptionsFor(const Case& c) {
   options.settings = AttentionSettings();
   options.memory_budget = 1;  // no scores in memory, whatever is quicker
   options.settings.launch_us = 1000;
-  if (c.is_long()) options.settings.local_memory_bytes = std::min<int64_t>(4 * c.keys - 64, 8192);
+  if (IsLong(c)) options.settings.local_memory_bytes = std::min<int64_t>(4 * c.keys - 64, 8192);
   return options;
 }
 
@@ -90,7 +64,7 @@ HostTensor RunOnDevice(const Case& c, const std::vector<HostTensor>& inputs) {
   hooks.tells_launches = true;
   const auto list = compiler::Compile(BindTestProgram(ProgramOf(c)), options, hooks);
   EXPECT_TRUE(list.ok()) << list.status();
-  EXPECT_EQ(Walks(*list), c.is_long());
+  EXPECT_EQ(Walks(*list), IsLong(c));
   return ListRunner(*list, *TestDevice(), Runs::kOneByOne, options.settings).Run(inputs);
 }
 

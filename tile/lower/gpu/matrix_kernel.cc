@@ -56,18 +56,12 @@ class MatrixLowerer {
     return kernel;
   }
 
-  // Tile by tile of the columns.
+  // The group's only tile.
   std::vector<StmtPtr> LowerPart() {
-    const int64_t tiles = plan::TilesOf(ColumnCount(), plan_.result_columns());
-    std::vector<StmtPtr> body = {
-        Declare("row_base", Number(0)),
-        Declare("column_base", loop::Mul(Var("part"), Number(plan_.result_columns())))};
-    Append(OfTile(), &body);
-    // The next tile's factors come where others may still read this one's.
-    if (tiles > 1) body.push_back(loop::MakeBarrier());
     std::vector<StmtPtr> statements = DeclareWarpGroup();
-    statements.push_back(
-        loop::MakeFor("part", Number(0), Number(tiles), loop::MakeBlock(std::move(body))));
+    statements.push_back(Declare("row_base", Number(0)));
+    statements.push_back(Declare("column_base", Number(0)));
+    Append(OfTile(), &statements);
     return statements;
   }
 

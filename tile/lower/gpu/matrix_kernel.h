@@ -22,9 +22,9 @@ loop::Kernel LowerMatrixKernel(const poly::FlatContraction& flat, const plan::Ma
 loop::StmtPtr DeclareMatrixTiles(const plan::MatrixPlan& plan, int64_t size);
 
 // A part of a larger kernel whose groups have as many work-items: the products of a group at
-// `origins` (each index of plan.batch), with all rows and columns. "item", the tiles and the array
-// `held`, for results that stay in registers, are declared by the kernel. All work-items must come
-// there, and wait for each other behind it.
+// `origins` (each index of plan.batch), with all rows and columns in one tile. "item", the tiles
+// and the array `held`, for results that stay in registers, are declared by the kernel. All
+// work-items must come there, and wait for each other behind it.
 std::vector<loop::StmtPtr> LowerMatrixPart(const poly::FlatContraction& flat,
                                            const plan::MatrixPlan& plan, DataType index_type,
                                            const GroupOrigins& origins,

@@ -132,15 +132,14 @@ int64_t ResidentGroups(const MatrixPlan& plan, const HardwareSettings& settings)
 MatrixPartCycles EstimateMatrixPart(const poly::FlatContraction& flat, const MatrixPlan& plan,
                                     const HardwareSettings& settings) {
   const auto steps = static_cast<double>(plan.StepCount(flat));
-  const auto tiles = static_cast<double>(TilesOf(CountOf(flat, plan.columns), plan.column_tile));
   const auto warps = static_cast<double>(plan.threads()) / gpu::kWarp;
   const double stores = static_cast<double>(plan.accumulators()) * warps * kStoreCycles;
   const double step = Together(UnitCycles(plan, settings), LoadCycles(flat, plan));
   MatrixPartCycles cycles;
-  cycles.work = tiles * (steps * step + stores);
+  cycles.work = steps * step + stores;
   const double waits = plan.is_at_once ? 1 : steps;
   // Nothing else hides it.
-  cycles.wait = tiles * waits * kStepLatency;
+  cycles.wait = waits * kStepLatency;
   return cycles;
 }
 
