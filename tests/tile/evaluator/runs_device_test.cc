@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -42,8 +43,8 @@ HardwareSettings Gpu() {
 // The launches of a step, several times, each with buffers of its own but for constants.
 class RunRunner {
  public:
-  RunRunner(const StepProgram& step, const compiler::KernelList& list)
-      : step_(step), list_(list), queue_(*TestDevice()->CreateQueue(false)) {}
+  explicit RunRunner(const compiler::KernelList& list)
+      : list_(list), queue_(*TestDevice()->CreateQueue(false)) {}
 
   void Build() {
     const codegen::Dialect dialect = opencl::DialectOf(Gpu());
@@ -67,7 +68,8 @@ class RunRunner {
   }
 
   // All outputs that are no inputs, of all steps.
-  std::vector<std::vector<HostTensor>> Run(const StepInputs& inputs, int64_t groups) {
+  std::vector<std::vector<HostTensor>> Run(const StepProgram& step_program,
+                                           const StepInputs& inputs, int64_t groups) {
     std::vector<hal::BufferPtr> buffers;
     for (const compiler::BufferInfo& buffer : list_.buffers) {
       buffers.push_back(*TestDevice()->Allocate(std::max<int64_t>(buffer.bytes, 16)));
@@ -81,14 +83,14 @@ class RunRunner {
     std::vector<std::vector<hal::BufferPtr>> made;
     for (const HostTensor& row : inputs.rows) {
       // Rows and results lie elsewhere in each step; a state is where the step before has made it.
-      Write(row, buffers[list_.inputs[step_.row]] = Like(step_.row, buffers));
-      for (size_t s = 0; s < step_.states.size() && !made.empty(); ++s) {
-        const int state = list_.inputs[step_.states[s]];
+      Write(row, buffers[list_.inputs[step_program.row]] = Like(step_program.row, buffers));
+      for (size_t s = 0; s < step_program.states.size() && !made.empty(); ++s) {
+        const int state = list_.inputs[step_program.states[s]];
         buffers[state] = made.size() == inputs.restart ? first[state] : made.back()[s];
       }
       made.emplace_back();
-      for (size_t s = 0; s < step_.states.size(); ++s) {
-        made.back().push_back(buffers[list_.outputs[s]] = Like(step_.states[s], buffers));
+      for (size_t s = 0; s < step_program.states.size(); ++s) {
+        made.back().push_back(buffers[list_.outputs[s]] = Like(step_program.states[s], buffers));
       }
       for (const compiler::Step& step : list_.steps) launches.push_back(LaunchOf(step, buffers));
     }
@@ -101,6 +103,31 @@ class RunRunner {
       }
     }
     return results;
+  }
+
+  // The first output of a program that has all steps behind each other.
+  HostTensor RunProgram(const std::vector<HostTensor>& inputs, int64_t groups) {
+    std::vector<hal::BufferPtr> buffers;
+    for (const compiler::BufferInfo& buffer : list_.buffers) {
+      buffers.push_back(*TestDevice()->Allocate(std::max<int64_t>(buffer.bytes, 16)));
+    }
+    for (size_t i = 0; i < list_.inputs.size(); ++i) Write(inputs[i], buffers[list_.inputs[i]]);
+    std::vector<hal::Launch> launches;
+    for (const compiler::Step& step : list_.setup) {
+      if (const auto* fill = std::get_if<compiler::FillStep>(&step)) {
+        const compiler::BufferInfo& buffer = list_.buffers[fill->buffer];
+        std::vector<uint8_t> bytes(buffer.bytes);
+        for (int64_t n = 0; n < buffer.shape.element_count(); ++n) {
+          StoreElement(fill->type, fill->value, n, bytes.data());
+        }
+        Write(HostTensor(buffer.shape, bytes), buffers[fill->buffer]);
+      } else {
+        launches.push_back(LaunchOf(step, buffers));
+      }
+    }
+    for (const compiler::Step& step : list_.steps) launches.push_back(LaunchOf(step, buffers));
+    RunLaunches(launches, groups);
+    return Read(buffers[list_.outputs[0]], list_.output_shapes[0]);
   }
 
  private:
@@ -146,7 +173,6 @@ class RunRunner {
     ASSERT_EQ(clFinish(queue.get()), CL_SUCCESS);
   }
 
-  const StepProgram& step_;
   const compiler::KernelList& list_;
   std::unique_ptr<hal::Queue> queue_;
   opencl::ProgramHandle program_;
@@ -166,16 +192,41 @@ TEST_P(RunsDeviceTest, EqualTheNaiveEvaluatorStepByStep) {
   ASSERT_EQ(list->steps.size(), 1);
   const int kernel = std::get<compiler::LaunchStep>(list->steps[0]).kernel;
   ASSERT_FALSE(loop::KeptParameters(list->kernels[kernel]).empty());
-  RunRunner runner(step, *list);
+  RunRunner runner(*list);
   ASSERT_NO_FATAL_FAILURE(runner.Build());
   StepInputs inputs = RandomSteps(step, 7, 7);
-  for (const int64_t groups : {1, 3}) ExpectSteps(step, inputs, runner.Run(inputs, groups));
+  for (const int64_t groups : {1, 3}) ExpectSteps(step, inputs, runner.Run(step, inputs, groups));
   // What is no number, or has no bounds, goes where it goes by definition.
   const float infinity = std::numeric_limits<float>::infinity();
   SetElement(&inputs.rows[2], 1, infinity);
   SetElement(&inputs.rows[4], 0, std::numeric_limits<float>::quiet_NaN());
   SetElement(&inputs.first[step.states[0]], 0, -infinity);
-  ExpectSteps(step, inputs, runner.Run(inputs, 1));
+  ExpectSteps(step, inputs, runner.Run(step, inputs, 1));
+}
+
+// Each launch reads rows at another place, of which it is told in a buffer.
+TEST(UnrolledRunsDeviceTest, StepsOfOneProgramEqualTheNaiveEvaluator) {
+  ASSERT_NE(TestDevice(), nullptr) << "no OpenCL device";
+  for (const auto& [rows, states] : {std::pair(1, 128), std::pair(3, 34)}) {
+    const TestProgram test = UnrolledLstm(rows, states, 18);
+    SCOPED_TRACE(test.name);
+    compiler::CompileOptions options;
+    options.settings = Gpu();
+    const auto list = compiler::Compile(BindUnrolled(test), options);
+    ASSERT_TRUE(list.ok()) << list.status();
+    for (const compiler::Step& step : list->steps) {
+      const int kernel = std::get<compiler::LaunchStep>(step).kernel;
+      ASSERT_FALSE(loop::KeptParameters(list->kernels[kernel]).empty());
+    }
+    RunRunner runner(*list);
+    ASSERT_NO_FATAL_FAILURE(runner.Build());
+    const std::vector<HostTensor> inputs = RandomInputs(test, 5);
+    const auto expected = ir::EvaluateNaively(BindTestProgram(test), inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    for (const int64_t groups : {1, 3}) {
+      EXPECT_EQ(FirstDifference(runner.RunProgram(inputs, groups), (*expected)[0], 2e-5), "");
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RunsDeviceTest, testing::ValuesIn(StepPrograms()),

@@ -2,12 +2,16 @@
 #include "tile/compiler/launches/keep_weights.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 
+#include "tile/compiler/launches/share_kernels.h"
 #include "tile/plan/gpu/launch_time.h"
 #include "tile/plan/gpu/persistent/persistent_search.h"
+#include "tile/poly/form_key.h"
 
 namespace tartan::compiler {
 namespace {
@@ -25,23 +29,86 @@ class Keeper {
         schedule_(*schedule) {}
 
   void Run() {
-    PlannedLaunch* launch = OnlyLaunch();
-    if (launch == nullptr || !MayBeRepeated()) return;
-    if (!std::holds_alternative<plan::GpuPlan>(launch->planned.plan)) return;
-    std::vector<bool> is_constant;
-    for (const ValueId tensor : launch->tensors) is_constant.push_back(IsConstant(tensor));
-    std::optional<plan::PlannedKernel> kept = plan::PersistentCandidate(
-        launch->planned.flat, settings_, is_constant,
-        [&](int tensor, int output) { return IsNext(*launch, tensor, output); });
-    if (!kept.has_value() || plan::LaunchMicroseconds(*kept, settings_) >=
-                                 plan::LaunchMicroseconds(launch->planned, settings_)) {
-      return;
+    PlannedLaunch* only = OnlyLaunch();
+    if (only != nullptr && std::holds_alternative<plan::GpuPlan>(only->planned.plan) &&
+        MayBeRepeated()) {
+      return Keep({only}, [&](int tensor, int output) { return IsNext(*only, tensor, output); });
     }
-    launch->planned = *std::move(kept);
-    launch->form = -1;
+    KeepInProgram();
   }
 
  private:
+  // Launches behind each other that are the steps of a loop.
+  void KeepInProgram() {
+    std::vector<PlannedLaunch*> run;
+    for (ScheduledStep& step : schedule_.steps) {
+      if (step.is_setup) continue;
+      auto* launch = std::get_if<PlannedLaunch>(&step.work);
+      if (!run.empty() && (launch == nullptr || !Follows(*run.back(), *launch))) {
+        KeepRun(run);
+        run.clear();
+      }
+      if (launch != nullptr) run.push_back(launch);
+    }
+    KeepRun(run);
+  }
+
+  // Fewer launches have kernels of their own; so has one that begins where a tensor does.
+  void KeepRun(const std::vector<PlannedLaunch*>& run) {
+    if (static_cast<int>(run.size()) <= kLeastShared) return;
+    Keep(run, [&](int tensor, int output) { return HandsOn(*run[0], output, *run[1], tensor); });
+  }
+
+  // Whether the next launch does the same with a result of the launch: it has the same constants,
+  // and reads its other tensors at the same places but for where each begins.
+  bool Follows(const PlannedLaunch& launch, const PlannedLaunch& next) const {
+    const bool are_groups = std::holds_alternative<plan::GpuPlan>(launch.planned.plan) &&
+                            std::holds_alternative<plan::GpuPlan>(next.planned.plan);
+    if (!are_groups || launch.tensors.size() != next.tensors.size()) return false;
+    bool is_handed_on = false;
+    for (int t = 0; t < static_cast<int>(next.tensors.size()); ++t) {
+      const bool is_same = StorageOf(launch.tensors[t]) == StorageOf(next.tensors[t]);
+      if (IsConstant(next.tensors[t]) && !is_same) return false;
+      for (int o = 0; o < static_cast<int>(launch.outputs.size()); ++o) {
+        is_handed_on = is_handed_on || HandsOn(launch, o, next, t);
+      }
+    }
+    return is_handed_on && FormWithoutBegins(launch) == FormWithoutBegins(next);
+  }
+
+  bool HandsOn(const PlannedLaunch& launch, int output, const PlannedLaunch& next,
+               int tensor) const {
+    return StorageOf(launch.outputs[output]) == StorageOf(next.tensors[tensor]);
+  }
+
+  static std::string FormWithoutBegins(const PlannedLaunch& launch) {
+    poly::FlatContraction flat = launch.planned.flat;
+    for (poly::TensorAccess& access : flat.accesses) {
+      for (math::Affine& coord : access.coords) coord.constant = 0;
+    }
+    return poly::FormKey(flat);
+  }
+
+  // Gives the launches of a run one plan that keeps weights, where that is quicker.
+  void Keep(const std::vector<PlannedLaunch*>& run,
+            const std::function<bool(int tensor, int output)>& is_next) {
+    const plan::PlannedKernel& planned = run.front()->planned;
+    std::vector<bool> is_constant;
+    for (const ValueId tensor : run.front()->tensors) is_constant.push_back(IsConstant(tensor));
+    const std::optional<plan::PlannedKernel> kept =
+        plan::PersistentCandidate(planned.flat, settings_, is_constant, is_next);
+    if (!kept.has_value() || plan::LaunchMicroseconds(*kept, settings_) >=
+                                 plan::LaunchMicroseconds(planned, settings_)) {
+      return;
+    }
+    for (PlannedLaunch* launch : run) {
+      poly::FlatContraction flat = std::move(launch->planned.flat);
+      launch->planned = *kept;
+      launch->planned.flat = std::move(flat);
+      launch->form = -1;
+    }
+  }
+
   // The one step of each run; null: there are several, or it is no launch.
   PlannedLaunch* OnlyLaunch() {
     PlannedLaunch* only = nullptr;

@@ -168,9 +168,19 @@ std::string FreePrefix(const loop::Kernel& kernel) {
 
 DataType StoredType(DataType type) { return IsIndexType(type) ? DataType::kInt32 : type; }
 
-// The kernel with its arguments read from buffers at its beginning.
-loop::Kernel WithArguments(const loop::Kernel& kernel, const Form& form,
-                           const Arguments& arguments) {
+// How many of a kernel's first statements it may do once for a run of launches (loop::Once), whose
+// numbers are not the same ones.
+size_t OnceCount(const std::vector<loop::StmtPtr>& statements) {
+  const auto once = std::find_if(
+      statements.begin(), statements.end(),
+      [](const loop::StmtPtr& stmt) { return std::holds_alternative<loop::Once>(stmt->node); });
+  return once == statements.end() ? 0 : static_cast<size_t>(once - statements.begin()) + 1;
+}
+
+// The kernel with its arguments read from buffers at its beginning, but behind what it does once.
+// Nothing where that has numbers that differ.
+std::optional<loop::Kernel> WithArguments(const loop::Kernel& kernel, const Form& form,
+                                          const Arguments& arguments) {
   const std::string prefix = FreePrefix(kernel);
   const auto name = [&](int argument) { return absl::StrCat(prefix, argument); };
   size_t position = 0;
@@ -194,8 +204,18 @@ loop::Kernel WithArguments(const loop::Kernel& kernel, const Form& form,
     if (value->type.element != type) value = loop::Cast(value, type);
     statements.push_back(loop::MakeDeclare({type, 1}, variable, value));
   }
-  statements.push_back(replacer(kernel.body));
-  shared.body = loop::MakeBlock(std::move(statements));
+  const auto* block = std::get_if<loop::Block>(&kernel.body->node);
+  const std::vector<loop::StmtPtr> body =
+      block == nullptr ? std::vector<loop::StmtPtr>{kernel.body} : block->statements;
+  std::vector<loop::StmtPtr> replaced;
+  for (const loop::StmtPtr& stmt : body) replaced.push_back(replacer(stmt));
+  const size_t once = OnceCount(body);
+  for (size_t i = 0; i < once; ++i) {
+    if (!loop::Equal(body[i], replaced[i])) return std::nullopt;
+  }
+  replaced.insert(replaced.begin() + static_cast<int64_t>(once), statements.begin(),
+                  statements.end());
+  shared.body = loop::MakeBlock(std::move(replaced));
   shared.comments.emplace_back("launched for other numbers, too");
   return shared;
 }
@@ -234,7 +254,10 @@ class Sharing {
     const Arguments arguments = FindArguments(forms);
     if (arguments.positions.empty() || arguments.positions.size() > kMaxNumbers) return false;
     const int first = kernels.front();
-    list_.kernels[first] = WithArguments(list_.kernels[first], forms_[first], arguments);
+    std::optional<loop::Kernel> shared =
+        WithArguments(list_.kernels[first], forms_[first], arguments);
+    if (!shared.has_value()) return false;
+    list_.kernels[first] = *std::move(shared);
     for (int k : kernels) {
       by_[k].kernel = first;
       for (size_t position : arguments.positions) {

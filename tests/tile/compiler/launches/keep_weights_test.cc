@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of recurrent networks that keep their weights: when they do, and that a launch by itself
-// computes what the naive evaluator does. Runs of launches:
+// Steps of recurrent networks that keep their weights: when they do, and that launches by
+// themselves compute what the naive evaluator does. Runs of launches:
 // tests/tile/evaluator/runs_device_test.cc.
 #include "tile/compiler/launches/keep_weights.h"
 
@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "tests/tile/compiler/interpret_list.h"
 #include "tests/tile/compiler/launches/step_programs.h"
 #include "tile/compiler/compiler.h"
+#include "tile/compiler/launches/share_kernels.h"
 #include "tile/loop/runs.h"
 
 namespace tartan::compiler::keep_weights_test {
@@ -101,6 +103,41 @@ TEST(KeepWeights, OnlyProgramsThatAreRepeatedDo) {
   for (int input : step.constants) InputOf(&program, input).is_constant = true;
   EXPECT_FALSE(Keeps(program));
   EXPECT_TRUE(Keeps(BindStep(step)));
+}
+
+// How many launches of the list keep what they read.
+int LaunchesThatKeep(const KernelList& list) {
+  return static_cast<int>(
+      std::count_if(list.steps.begin(), list.steps.end(), [&](const Step& step) {
+        const auto* launch = std::get_if<LaunchStep>(&step);
+        return launch != nullptr && !loop::KeptParameters(list.kernels[launch->kernel]).empty();
+      }));
+}
+
+// The first one reads where its rows begin, and has a kernel of its own.
+TEST(KeepWeights, TheStepsThatAProgramHasBehindEachOtherDo) {
+  for (const auto& [rows, states] : {std::pair(1, 64), std::pair(2, 37)}) {
+    const TestProgram test = UnrolledLstm(rows, states, kLeastShared + 1);
+    SCOPED_TRACE(test.name);
+    const KernelList list = ListOf(BindUnrolled(test), Gpu());
+    ASSERT_EQ(list.steps.size(), kLeastShared + 1);
+    EXPECT_EQ(LaunchesThatKeep(list), kLeastShared + 1);
+    std::set<int> kernels;
+    for (const Step& step : list.steps) kernels.insert(std::get<LaunchStep>(step).kernel);
+    EXPECT_EQ(kernels.size(), 2);
+    ExpectNaiveResults(test, list);
+  }
+}
+
+TEST(KeepWeights, AFewStepsOfAProgramHaveKernelsOfTheirOwn) {
+  EXPECT_EQ(LaunchesThatKeep(ListOf(BindUnrolled(UnrolledLstm(1, 32, kLeastShared)), Gpu())), 0);
+}
+
+TEST(KeepWeights, StepsWithWeightsByTurnsAreNoRun) {
+  const TestProgram test = UnrolledLstm(1, 32, 2 * kLeastShared, /*weights=*/2);
+  const KernelList list = ListOf(BindUnrolled(test), Gpu());
+  EXPECT_EQ(LaunchesThatKeep(list), 0);
+  ExpectNaiveResults(test, list);
 }
 
 TEST(KeepWeights, WeightsThatMayChangeAreReadByEachLaunch) {

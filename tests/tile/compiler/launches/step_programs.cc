@@ -61,6 +61,44 @@ const std::vector<StepProgram>& StepPrograms() {
   return programs;
 }
 
+TestProgram UnrolledLstm(int64_t rows, int64_t states, int steps, int weights) {
+  const auto floats = [](std::vector<int64_t> dims) {
+    return TensorShape{DataType::kFloat32, std::move(dims)};
+  };
+  TestProgram program;
+  program.name = absl::StrCat("Lstm", steps, "of", rows, "x", states);
+  program.inputs = {floats({steps, rows, 4 * states}), floats({rows, states}),
+                    floats({rows, states}), floats({states})};
+  std::string matrices;
+  for (int w = 0; w < weights; ++w) {
+    absl::StrAppend(&matrices, ", W", w, "[G, H]");
+    program.inputs.push_back(floats({4 * states, states}));
+  }
+  program.code = absl::StrCat("function (X[T, B, G], S0[B, H], C0[B, H], P[H]", matrices, ") -> (S",
+                              steps, ", C", steps, ") {\n");
+  for (int t = 0; t < steps; ++t) {
+    const auto gate = [&](const char* name, int64_t number) {
+      return absl::StrCat(name, t, "[b, h : B, H] = =(Z", t, "[b, h + ", number * states, "]);\n");
+    };
+    absl::StrAppend(&program.code, "Q", t, "[b, g : B, G] = +(S", t, "[b, k] * W", t % weights,
+                    "[g, k]);\nX", t, "[b, g : B, G] = =(X[", t, ", b, g]);\nZ", t, " = X", t,
+                    " + 0.1 * Q", t, ";\n", gate("I", 0), gate("O", 1), gate("F", 2), gate("U", 3));
+    absl::StrAppend(&program.code, "C", t + 1, " = sigmoid(F", t, " + P * C", t, ") * C", t,
+                    " + sigmoid(I", t, ") * tanh(U", t, ");\nS", t + 1, " = sigmoid(O", t,
+                    ") * tanh(C", t + 1, ");\n");
+  }
+  program.code += "}";
+  return program;
+}
+
+ir::Program BindUnrolled(const TestProgram& test) {
+  ir::Program program = BindTestProgram(test);
+  for (size_t input = 3; input < program.inputs.size(); ++input) {
+    std::get<ir::Input>(program.values[program.inputs[input]].op).is_constant = true;
+  }
+  return program;
+}
+
 ir::Program BindStep(const StepProgram& step) {
   ir::Program program = BindTestProgram(step.program);
   for (int input : step.constants) {
